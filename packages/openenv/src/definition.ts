@@ -1,0 +1,110 @@
+import type { z } from 'zod';
+
+/** What `reset` and `step` return. The server puts `reward`, `done` and `metadata` beside `observation` on the wire. */
+export interface StepResult<Observation = Record<string, unknown>> {
+  readonly observation: Observation;
+  /** `null` right after a reset. Always finite otherwise. */
+  readonly reward: number | null;
+  readonly done: boolean;
+  /** Anything a developer may want to see that is not part of the observation. Must be JSON. */
+  readonly metadata?: Record<string, unknown>;
+}
+
+/** The arguments of `reset` that every environment understands; an environment may accept more. */
+export interface ResetOptions {
+  /** Non-negative integer below 2^53. The same seed and actions give the same episode, bit for bit. */
+  readonly seed?: number;
+  /** A label that comes back in `state`. It never changes the episode. */
+  readonly episode_id?: string;
+  readonly [option: string]: unknown;
+}
+
+/** One running instance of an environment. One instance plays one trajectory at a time; instances share nothing. */
+export interface Environment<Action, Observation, State> {
+  /** Starts a new episode. Throws `EnvironmentError` when an option cannot be honoured. */
+  reset(options: ResetOptions): StepResult<Observation> | Promise<StepResult<Observation>>;
+  /** Plays one action that has passed the action schema. Throws `EnvironmentError` before a reset or after the end. */
+  step(action: Action): StepResult<Observation> | Promise<StepResult<Observation>>;
+  /** The environment's own state fields. The server adds `episode_id` and `step_count`. */
+  state(): State;
+  /** Frees what the instance holds. Called once, when its session ends. */
+  close?(): void | Promise<void>;
+}
+
+/** A task that an environment offers, as `GET /tasks` lists it. Own fields may be added. */
+export interface TaskDescription {
+  readonly id: string | number;
+  readonly name: string;
+  readonly difficulty: 'easy' | 'medium' | 'hard';
+  readonly description: string;
+  readonly [field: string]: unknown;
+}
+
+/** What the server remembers of an episode: enough to replay it exactly. */
+export interface EpisodeRecord<Action = unknown> {
+  readonly reset: ResetOptions;
+  readonly actions: readonly Action[];
+}
+
+/** A graded episode. */
+export interface Grade {
+  /** Strictly inside (0, 1). */
+  readonly score: number;
+  readonly breakdown: Record<string, unknown>;
+  /** One or two sentences a person can act on. */
+  readonly feedback: string;
+}
+
+/**
+ * Everything the server needs to know to serve an environment. Pass it through `defineEnvironment` so that the
+ * types of the schemas flow into `create`.
+ */
+export interface EnvironmentDefinition<
+  Action = unknown,
+  Observation = Record<string, unknown>,
+  State = Record<string, unknown>,
+> {
+  /** Short stable name, for instance `llmserve`. */
+  readonly id: string;
+  /** Changes whenever the same seed and actions may give another episode. */
+  readonly version: string;
+  /** Human name; becomes `name` of `GET /metadata`. */
+  readonly name: string;
+  readonly description: string;
+  readonly readme?: string;
+  readonly author?: string;
+  readonly documentationUrl?: string;
+  /** A strict object schema with a `title` in its metadata. Its inferred type is `Action`. */
+  readonly action: z.ZodType<Action>;
+  /** The observation without `reward`, `done` and `metadata`. */
+  readonly observation: z.ZodType<Observation>;
+  /** The environment's own state fields, without `episode_id` and `step_count`. */
+  readonly state: z.ZodType<State>;
+  /** Own options of `reset`, beside `seed` and `episode_id`. Options it does not name are ignored, as OpenEnv does. */
+  readonly resetOptions?: z.ZodObject;
+  readonly tasks?: readonly TaskDescription[];
+  /** Makes a fresh instance for one session. */
+  create(): Environment<Action, Observation, State>;
+  /** Grades an episode from its record alone, by replaying it. */
+  grade?(record: EpisodeRecord<Action>): Grade | Promise<Grade>;
+}
+
+/** Checks nothing at run time; it lets TypeScript infer the types of the schemas. */
+export function defineEnvironment<Action, Observation, State>(
+  definition: EnvironmentDefinition<Action, Observation, State>,
+): EnvironmentDefinition<Action, Observation, State> {
+  return definition;
+}
+
+/**
+ * An error that the caller of an environment can do something about. `code` is stable; the message says what was
+ * expected, what came and what to do.
+ */
+export class EnvironmentError extends Error {
+  override readonly name = 'EnvironmentError';
+  readonly code: string;
+  constructor(code: string, message: string) {
+    super(message);
+    this.code = code;
+  }
+}

@@ -1,0 +1,99 @@
+/** Precision of the weights that a profile has coefficients for. */
+export type WeightPrecision = 'FP16' | 'FP8' | 'INT8' | 'INT4';
+
+/**
+ * The time of one engine iteration, a law that is linear in the context so that many iterations have a closed form:
+ *
+ * `t = base + softmax(weightRead, perToken * T) + perDecodeSequence * D + perContextToken * C + perPrefillAttention * A`
+ *
+ * T: tokens put through the weights (prefill tokens, and 1 + speculation depth for each decoding sequence).
+ * D: decoding sequences. C: context tokens read by them. A: sum over prefill chunks of chunk * (start + chunk / 2).
+ * softmax(a, b) = (a^4 + b^4)^(1/4): reading the weights hides compute until compute is the larger.
+ */
+export interface IterationLaw {
+  /** Launch and CPU scheduling, us. */
+  readonly baseUs: number;
+  /** Streaming the weights through the memory system once, us. */
+  readonly weightReadUs: number;
+  /** Compute of one token, us. */
+  readonly perTokenUs: number;
+  /** Sampling, output processing and attention launch of one decoding sequence, us. */
+  readonly perDecodeSequenceUs: number;
+  /** Reading the KV of one context token of one decoding sequence, ns. */
+  readonly perContextTokenNs: number;
+  /** Attention of prefill, ns for each (query token x key token) pair. */
+  readonly perPrefillAttentionNs: number;
+}
+
+/** One precision of the weights. */
+export interface WeightVariant {
+  /** Weights on each GPU, GiB. */
+  readonly weightGiB: number;
+  readonly law: IterationLaw;
+  /** `measured`: fitted to measurements. `estimated`: derived from another variant, see `source`. */
+  readonly status: 'measured' | 'estimated';
+  readonly source: string;
+  /** Mean benchmark-accuracy retained relative to FP16, 0..1. */
+  readonly quality: number;
+}
+
+/** How well the law reproduces the measurements it was fitted to. Errors are in percent of the measured latency. */
+export interface ProfileFit {
+  readonly rows: number;
+  readonly meanErrorPercent: number;
+  readonly worstErrorPercent: number;
+  /** Cross-validated: every row predicted by a fit that left it out. */
+  readonly heldOutMeanErrorPercent: number;
+  readonly heldOutWorstErrorPercent: number;
+  /** The command that makes this profile from the measurements. */
+  readonly command: string;
+}
+
+/** Draft model and measured acceptance. */
+export interface SpeculationProfile {
+  readonly method: string;
+  /** Weights of the draft on each GPU, GiB. */
+  readonly draftGiB: number;
+  /** One draft pass: fixed part, us. */
+  readonly draftBaseUs: number;
+  /** One draft pass: for each (sequence x drafted token), us. */
+  readonly draftPerTokenUs: number;
+  /** One draft pass: for each context token, ns. */
+  readonly draftPerContextTokenNs: number;
+  /** P(at least k draft tokens accepted), k = 1..8, by kind of text. */
+  readonly survival: Record<string, readonly number[]>;
+  readonly source: string;
+}
+
+/**
+ * How one engine on one kind of GPU (or tensor-parallel group) serves one model. Read from a JSON file, see
+ * `parseEngineProfile`.
+ */
+export interface EngineProfile {
+  /** `<gpu>-<memory>-<model>[-tpN]`, for instance `a100-40gb-llama-3-8b`. */
+  readonly name: string;
+  readonly gpu: { readonly name: string; readonly memoryGiB: number; readonly count: number; readonly usdPerHour: number };
+  readonly model: { readonly name: string; readonly kvBytesPerToken: number };
+  readonly engine: { readonly name: string; readonly version: string };
+  readonly status: 'measured' | 'estimated';
+  readonly source: string;
+  readonly fit: ProfileFit | null;
+  /** Range of the measurements; outside of it the law extrapolates. */
+  readonly validity: { readonly batch: readonly [number, number]; readonly contextTokens: readonly [number, number] };
+  readonly memory: {
+    /** Share of the GPU the engine may take (vLLM gpu_memory_utilization). */
+    readonly utilization: number;
+    /** Activations, CUDA graphs and fragmentation, GiB a GPU. */
+    readonly overheadGiB: number;
+    /** Tokens in a KV block. */
+    readonly blockTokens: number;
+  };
+  /** Time between a request's arrival and its first visit to the scheduler (HTTP, tokenization, IPC), ms. */
+  readonly requestOverheadMs: number;
+  /** Engine restart or change of weights: all KV lost, nothing served, s. */
+  readonly reloadSeconds: number;
+  readonly weights: Partial<Record<WeightPrecision, WeightVariant>>;
+  readonly speculation: SpeculationProfile | null;
+  /** KV transfer between the two GPUs of a prefill/decode split. */
+  readonly transfer: { readonly gigabytesPerSecond: number; readonly setupMs: number };
+}

@@ -1,0 +1,16 @@
+/**
+ * A request trace, one entry a request, in order of arrival. Structure of arrays: entry i is
+ * (`arrivalMs[i]`, `inputTokens[i]`, `outputTokens[i]`).
+ */
+export interface Trace {
+  /** Where it came from, for messages. */
+  readonly source: string;
+  /** ms after the first arrival; never decreasing; the first is 0. */
+  readonly arrivalMs: Float64Array;
+  /** Prompt tokens, >= 1. */
+  readonly inputTokens: Int32Array;
+  /** Generated tokens, >= 1. */
+  readonly outputTokens: Int32Array;
+  /** Prefix block hashes, when the trace has them: those of request i are `ids[offsets[i]] .. ids[offsets[i + 1] - 1]`. */
+  readonly prefixBlocks?: { readonly blockTokens: number; readonly ids: Float64Array; readonly offsets: Int32Array };
+}
