@@ -1,0 +1,53 @@
+import type { ServeAction, ServeObservation } from '@servegym/environments';
+import type { Policy } from '../policy.ts';
+import { DefaultPolicy } from './default-policy.ts';
+import { HeuristicPolicy } from './heuristic-policy.ts';
+import { RandomPolicy } from './random-policy.ts';
+
+/** A policy for the `llmserve` environment. */
+export type ServePolicy = Policy<ServeAction, ServeObservation>;
+
+/** A policy as lists show it. */
+export interface PolicyDescription {
+  /** What `createPolicy` takes. */
+  readonly name: string;
+  readonly title: string;
+  readonly description: string;
+}
+
+const CATALOGUE: readonly (PolicyDescription & { readonly create: () => ServePolicy })[] = [
+  {
+    name: 'random',
+    title: 'Random',
+    description: 'Draws every knob uniformly from its range, anew for every window.',
+    create: () => new RandomPolicy(),
+  },
+  {
+    name: 'default',
+    title: 'Default configuration',
+    description: 'Keeps the configuration that the server starts with.',
+    create: () => new DefaultPolicy(),
+  },
+  {
+    name: 'heuristic',
+    title: 'Orca + vLLM + Decima rules',
+    description:
+      'Hand-written rules for batching, memory and adaptation to the workload, after three papers.',
+    create: () => new HeuristicPolicy(),
+  },
+];
+
+/** The policies that `createPolicy` knows. */
+export function listPolicies(): PolicyDescription[] {
+  return CATALOGUE.map(({ name, title, description }) => ({ name, title, description }));
+}
+
+/** A fresh policy. Throws a `RangeError` that names the known policies when there is none of that name. */
+export function createPolicy(name: string): ServePolicy {
+  const entry = CATALOGUE.find((known) => known.name === name);
+  if (entry === undefined) {
+    const known = CATALOGUE.map((policy) => policy.name).join(', ');
+    throw new RangeError(`Expected a policy named one of ${known}, got ${JSON.stringify(name)}`);
+  }
+  return entry.create();
+}

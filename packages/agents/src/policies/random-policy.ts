@@ -1,0 +1,25 @@
+import { QUANTIZATION_TIERS, type ServeAction, type ServeObservation } from '@servegym/environments';
+import type { Policy, PolicyEpisode } from '../policy.ts';
+import { RandomStream } from '../random-stream.ts';
+
+/** Draws every knob uniformly from its range, anew for every window. */
+export class RandomPolicy implements Policy<ServeAction, ServeObservation> {
+  readonly name = 'random';
+  #random = new RandomStream(0, 'random policy');
+
+  reset({ seed }: PolicyEpisode): void {
+    this.#random = new RandomStream(seed, 'random policy');
+  }
+
+  act(): ServeAction {
+    const random = this.#random;
+    return {
+      batch_cap: random.nextInt(1, 512),
+      kv_budget_fraction: 0.1 + 0.9 * random.nextFloat(),
+      speculation_depth: random.nextInt(0, 8),
+      quantization_tier: QUANTIZATION_TIERS[random.nextInt(0, QUANTIZATION_TIERS.length - 1)]!,
+      prefill_decode_split: random.nextInt(0, 1) === 1,
+      priority_routing: random.nextInt(0, 1) === 1,
+    };
+  }
+}

@@ -1,0 +1,26 @@
+/** The episode that is about to be played. */
+export interface PolicyEpisode {
+  readonly taskId: string | number;
+  /** Seed of the episode. A policy that draws random numbers derives its own stream from it. */
+  readonly seed: number;
+}
+
+/** What a policy knows when it chooses. */
+export interface PolicyStep<Action, Observation> {
+  readonly observation: Observation;
+  /** The configuration in force: the last action played, or the environment's default right after a reset. */
+  readonly previousAction: Action;
+  /** Windows played so far; 0 right after a reset. */
+  readonly stepIndex: number;
+}
+
+/**
+ * A controller: it sees the server over the last window and chooses the knobs of the next one. Deterministic: the same
+ * episode and the same steps give the same actions.
+ */
+export interface Policy<Action, Observation> {
+  readonly name: string;
+  /** Forgets the last episode. Called before the first `act` of each episode. */
+  reset(episode: PolicyEpisode): void;
+  act(step: PolicyStep<Action, Observation>): Action;
+}
