@@ -1,4 +1,26 @@
 export {
+  type EpisodeResult,
+  type Estimate,
+  type EvaluatedEnvironment,
+  type Evaluation,
+  type EvaluationPlan,
+  evaluatePolicy,
+  type TaskEvaluation,
+} from './evaluation/evaluate-policy.ts';
+export { interquartileMean } from './evaluation/interquartile-mean.ts';
+export {
+  type BootstrapOptions,
+  type Interval,
+  stratifiedBootstrap,
+} from './evaluation/stratified-bootstrap.ts';
+export {
+  type EpisodePlan,
+  type PlayableEnvironment,
+  type PlayedEpisode,
+  type PlayedStep,
+  playEpisode,
+} from './play-episode.ts';
+export {
   createPolicy,
   listPolicies,
   type PolicyDescription,

@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { RandomStream } from './random-stream.ts';
 
-const draws = (stream: RandomStream, count: number) =>
-  Array.from({ length: count }, () => stream.nextFloat());
+const draws = (stream: RandomStream, count: number) => Array.from({ length: count }, () => stream.uniform());
 const mean = (values: number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
 
 describe('RandomStream', () => {
@@ -24,7 +23,7 @@ describe('RandomStream', () => {
   });
 
   it('is uniform, and unrelated between neighbouring seeds', () => {
-    const first = Array.from({ length: 4000 }, (_, seed) => new RandomStream(seed, 'policy').nextFloat());
+    const first = Array.from({ length: 4000 }, (_, seed) => new RandomStream(seed, 'policy').uniform());
     assert.ok(Math.abs(mean(first) - 1 / 2) < 0.02);
     assert.ok(Math.abs(mean(first.map((x) => x * x)) - 1 / 3) < 0.02);
     const lagged = first.slice(1).map((x, i) => (x - 1 / 2) * (first[i]! - 1 / 2));
@@ -33,13 +32,13 @@ describe('RandomStream', () => {
 
   it('draws every integer of a range, ends included', () => {
     const stream = new RandomStream(0, 'policy');
-    const seen = new Set(Array.from({ length: 200 }, () => stream.nextInt(3, 6)));
+    const seen = new Set(Array.from({ length: 200 }, () => stream.integer(3, 6)));
     assert.deepEqual([...seen].sort(), [3, 4, 5, 6]);
   });
 
   it('draws normals of mean 0 and variance 1', () => {
     const stream = new RandomStream(0, 'noise');
-    const values = Array.from({ length: 20_000 }, () => stream.nextNormal());
+    const values = Array.from({ length: 20_000 }, () => stream.normal());
     assert.ok(Math.abs(mean(values)) < 0.03);
     assert.ok(Math.abs(mean(values.map((x) => x * x)) - 1) < 0.03);
     assert.ok(values.every(Number.isFinite));

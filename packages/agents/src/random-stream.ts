@@ -24,19 +24,19 @@ export class RandomStream {
   }
 
   /** Uniform in [0, 1), a multiple of 2^-53. */
-  nextFloat(): number {
+  uniform(): number {
     return uniformFloat64(this.#generator);
   }
 
   /** Uniform over the integers `low`..`high`, both included. */
-  nextInt(low: number, high: number): number {
+  integer(low: number, high: number): number {
     return uniformInt(this.#generator, low, high);
   }
 
   /** Standard normal (Box and Muller). */
-  nextNormal(): number {
-    const radius = Math.sqrt(-2 * Math.log(1 - this.nextFloat()));
-    return radius * Math.cos(2 * Math.PI * this.nextFloat());
+  normal(): number {
+    const radius = Math.sqrt(-2 * Math.log(1 - this.uniform()));
+    return radius * Math.cos(2 * Math.PI * this.uniform());
   }
 }
 

@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { RandomStream } from '../random-stream.ts';
+import { interquartileMean } from './interquartile-mean.ts';
+import { quantile } from './quantile.ts';
+import { stratifiedBootstrap } from './stratified-bootstrap.ts';
+
+const mean = (values: ArrayLike<number>) =>
+  Array.from(values).reduce((sum, value) => sum + value, 0) / values.length;
+
+/** Every resample of `values`, each as likely as the next. */
+function everyResample(values: readonly number[], size = values.length): number[][] {
+  if (size === 0) return [[]];
+  return everyResample(values, size - 1).flatMap((rest) => values.map((value) => [...rest, value]));
+}
+
+function exactInterval(estimates: number[], tail: number): [number, number] {
+  const sorted = estimates.sort((a, b) => a - b);
+  return [quantile(sorted, tail), quantile(sorted, 1 - tail)];
+}
+
+function assertClose(actual: readonly number[], expected: readonly number[], tolerance: number) {
+  for (const [i, value] of actual.entries()) {
+    assert.ok(Math.abs(value - expected[i]!) <= tolerance, `${actual} is not near ${expected}`);
+  }
+}
+
+describe('stratifiedBootstrap', () => {
+  it('approaches the interval over all possible resamples', () => {
+    const values = [0, 1, 3, 7, 12];
+    const exact = exactInterval(everyResample(values).map(interquartileMean), 0.1);
+    const interval = stratifiedBootstrap([values], interquartileMean, { confidence: 0.8, resamples: 40_000 });
+    assertClose(interval, exact, 0.1);
+  });
+
+  it('resamples each stratum by itself', () => {
+    const easy = [10, 11, 12];
+    const hard = [0, 1];
+    const exact = exactInterval(
+      everyResample(easy).flatMap((a) => everyResample(hard).map((b) => mean([...a, ...b]))),
+      0.025,
+    );
+    assertClose(stratifiedBootstrap([easy, hard], mean, { resamples: 40_000 }), exact, 0.05);
+    assert.deepEqual(stratifiedBootstrap([[5, 5], [1]], mean), [11 / 3, 11 / 3]);
+  });
+
+  it('gives the same interval for the same seed only', () => {
+    const values = Array.from({ length: 20 }, (_, i) => Math.sqrt(i));
+    const interval = (seed: number) =>
+      stratifiedBootstrap([values], interquartileMean, { resamples: 500, seed });
+    assert.deepEqual(interval(1), interval(1));
+    assert.notDeepEqual(interval(1), interval(2));
+  });
+
+  it('covers the truth about as often as it says', () => {
+    const random = new RandomStream(0, 'coverage');
+    let covered = 0;
+    for (let experiment = 0; experiment < 300; experiment++) {
+      const sample = Array.from({ length: 40 }, () => random.normal());
+      const [low, high] = stratifiedBootstrap([sample], interquartileMean, {
+        resamples: 300,
+        seed: experiment,
+      });
+      if (low <= 0 && high >= 0) covered++;
+    }
+    assert.ok(covered > 0.89 * 300 && covered < 0.99 * 300, `covered ${covered} of 300`);
+  });
+
+  it('refuses an empty stratum', () => {
+    assert.throws(() => stratifiedBootstrap([[1], []], mean), /at least one value in each/);
+    assert.throws(() => stratifiedBootstrap([], mean), /at least one stratum/);
+  });
+});

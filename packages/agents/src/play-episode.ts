@@ -1,0 +1,65 @@
+import type { Policy } from './policy.ts';
+
+/** What a rollout needs of an environment: `Environment` of `@servegym/openenv` has it. */
+export interface PlayableEnvironment<Action, Observation> {
+  reset(options: {
+    readonly task_id: string | number;
+    readonly seed: number;
+  }): Playable<PlayedStep<Observation>>;
+  step(action: Action): Playable<PlayedStep<Observation>>;
+  close?(): void | Promise<void>;
+}
+
+/** An answer of the environment. */
+export interface PlayedStep<Observation> {
+  readonly observation: Observation;
+  /** `null` right after a reset. */
+  readonly reward: number | null;
+  readonly done: boolean;
+}
+
+type Playable<Answer> = Answer | Promise<Answer>;
+
+/** The episode to play. */
+export interface EpisodePlan<Action> {
+  readonly taskId: string | number;
+  /** Seed of the traffic. */
+  readonly seed: number;
+  /** The configuration that `reset` applies: what the policy finds in force before its first action. */
+  readonly initialAction: Action;
+}
+
+/** An episode that has been played to its end. */
+export interface PlayedEpisode<Action> {
+  readonly actions: readonly Action[];
+  /** Sum of the rewards, undiscounted. */
+  readonly return: number;
+  /** Wall time of policy and environment, s. */
+  readonly wallSeconds: number;
+}
+
+/** Plays one episode from `reset` to `done`. `onWindow` sees the answer to every action. */
+export async function playEpisode<Action, Observation>(
+  environment: PlayableEnvironment<Action, Observation>,
+  policy: Policy<Action, Observation>,
+  { taskId, seed, initialAction }: EpisodePlan<Action>,
+  onWindow?: (window: { observation: Observation; reward: number }) => void,
+): Promise<PlayedEpisode<Action>> {
+  const actions: Action[] = [];
+  let previousAction = initialAction;
+  let total = 0;
+  const started = performance.now();
+  policy.reset({ taskId, seed });
+  let { observation, done } = await environment.reset({ task_id: taskId, seed });
+  while (!done) {
+    const action = policy.act({ observation, previousAction, stepIndex: actions.length });
+    const answer = await environment.step(action);
+    const reward = answer.reward ?? 0;
+    ({ observation, done } = answer);
+    actions.push(action);
+    previousAction = action;
+    total += reward;
+    onWindow?.({ observation, reward });
+  }
+  return { actions, return: total, wallSeconds: (performance.now() - started) / 1000 };
+}
