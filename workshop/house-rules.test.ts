@@ -1,0 +1,128 @@
+import assert from 'node:assert/strict';
+import { globSync, readFileSync } from 'node:fs';
+import { dirname, join, relative, sep } from 'node:path';
+import { describe, it } from 'node:test';
+import { brokenRules, type Manifest } from './house-rules.ts';
+import { readSourceFile } from './source-file.ts';
+
+const root = dirname(import.meta.dirname);
+const workspace = manifestIn(root);
+
+function manifestIn(folder: string): Manifest {
+  return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+}
+
+/** What the rules say of `text`, were it a file of the package `name`. */
+function rulesBrokenBy(name: string, text: string, path = 'src/made-up.ts'): string[] {
+  const folder = join(root, 'packages', name.replace('@servegym/', ''));
+  return brokenRules(path, readSourceFile(path, text), manifestIn(folder), workspace);
+}
+
+describe('the house rules', () => {
+  for (const path of globSync('packages/*/package.json', { cwd: root }).sort()) {
+    const folder = dirname(join(root, path));
+    const own = manifestIn(folder);
+    it(`hold in every source of ${own.name}`, () => {
+      const sources = globSync('{src,test}/**/*.{ts,tsx}', { cwd: folder });
+      assert.notEqual(sources.length, 0, `${own.name} has no sources`);
+      const broken = sources.flatMap((source) => {
+        const full = join(folder, source);
+        const local = relative(folder, full).split(sep).join('/');
+        return brokenRules(local, readSourceFile(full, readFileSync(full, 'utf8')), own, workspace);
+      });
+      assert.deepEqual(broken, []);
+    });
+  }
+});
+
+describe('an arrow that points up', () => {
+  const above = /imports `@servegym\/environments.*`, which is above it/;
+
+  it('is found in each way to write an import', () => {
+    for (const text of [
+      "import { llmserve } from '@servegym/environments';",
+      "import '@servegym/environments';",
+      "import type { ServeAction } from '@servegym/environments';",
+      "import { type ServeAction } from '@servegym/environments';",
+      "export * from '@servegym/environments';",
+      "export type { ServeAction } from '@servegym/environments';",
+      "export { llmserve } from '@servegym/environments/deep/path.ts';",
+      "export type Action = import('@servegym/environments').ServeAction;",
+      "const { llmserve } = await import('@servegym/environments');",
+      "import environments = require('@servegym/environments');",
+    ]) {
+      assert.match(rulesBrokenBy('@servegym/openenv', text)[0] ?? '', above, text);
+    }
+  });
+
+  it('is found in a test too', () => {
+    const text = "import { llmserve } from '@servegym/environments';";
+    assert.match(rulesBrokenBy('@servegym/openenv', text, 'src/made-up.test.ts')[0] ?? '', above);
+  });
+
+  it('is not confused with one that points down, or with text in a comment or a string', () => {
+    const text = "import { llmserve } from '@servegym/environments';";
+    assert.deepEqual(rulesBrokenBy('@servegym/agents', text), []);
+    assert.deepEqual(rulesBrokenBy('@servegym/openenv', `// ${text}\nexport const text = "${text}";`), []);
+  });
+});
+
+describe('a relative import', () => {
+  it('stays in its package and carries its extension', () => {
+    assert.deepEqual(rulesBrokenBy('servegym', "import { a } from '../a.ts';", 'src/b/c.ts'), []);
+    assert.match(
+      rulesBrokenBy('servegym', "import { a } from '../../agents/src/a.ts';")[0] ?? '',
+      /outside its package/,
+    );
+    assert.match(rulesBrokenBy('servegym', "import { a } from './a';")[0] ?? '', /without its extension/);
+  });
+});
+
+describe('a package', () => {
+  it('declares what it imports; its tests may use what the workspace develops with', () => {
+    const text = "import fc from 'fast-check';";
+    assert.match(rulesBrokenBy('@servegym/agents', text)[0] ?? '', /does not declare/);
+    assert.deepEqual(rulesBrokenBy('@servegym/agents', text, 'src/made-up.test.ts'), []);
+  });
+
+  it('is the console only with types of the protocol', () => {
+    const specifier = '@servegym/openenv/protocol';
+    assert.deepEqual(rulesBrokenBy('@servegym/console', `import type { X } from '${specifier}';`), []);
+    assert.match(
+      rulesBrokenBy('@servegym/console', `import { X } from '${specifier}';`)[0] ?? '',
+      /above it/,
+    );
+    assert.match(
+      rulesBrokenBy('@servegym/console', "import type { X } from '@servegym/openenv';")[0] ?? '',
+      /above it/,
+    );
+  });
+});
+
+describe('the simulator', () => {
+  it('has no I/O, no clock and no chance of its own', () => {
+    for (const text of [
+      "import { readFileSync } from 'node:fs';",
+      'export const now = Date.now();',
+      'export const now = new Date();',
+      'export const now = Date();',
+      'export const now = performance.now();',
+      'setTimeout(() => {}, 1);',
+      'export const draw = Math.random();',
+      'const { random } = Math;',
+      "export const draw = Math['random']();",
+      "console.log('arrived');",
+      'globalThis.fetch;',
+    ]) {
+      assert.notDeepEqual(rulesBrokenBy('@servegym/simulator', text), [], text);
+    }
+  });
+
+  it('may name a property like a global, and compute', () => {
+    const text =
+      'export const row = { Date: 1, performance: Math.max(1, 2) };\nexport const date = row.Date;';
+    const calendar = 'export const month = new Date(Date.UTC(2023, 10, 16)).getUTCMonth();';
+    assert.deepEqual(rulesBrokenBy('@servegym/simulator', calendar), []);
+    assert.deepEqual(rulesBrokenBy('@servegym/simulator', text), []);
+  });
+});

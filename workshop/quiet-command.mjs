@@ -1,0 +1,41 @@
+import { spawn } from 'node:child_process';
+
+/** A command ended badly; `output` is all that it wrote. */
+export class CommandError extends Error {
+  name = 'CommandError';
+
+  constructor(message, output) {
+    super(message);
+    this.output = output;
+  }
+}
+
+/**
+ * Runs a command and keeps what it writes to itself. Resolves to that text; rejects with a `CommandError` that
+ * carries it when the command cannot be started or exits with anything but 0.
+ *
+ * @param {string} command
+ * @param {string[]} args
+ * @param {{ cwd?: string, env?: NodeJS.ProcessEnv, stdin?: 'ignore' | 'inherit' }} [options]
+ * @returns {Promise<string>}
+ */
+export function runQuietly(command, args, { cwd, env, stdin = 'ignore' } = {}) {
+  const shown = [command, ...args].join(' ');
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, { cwd, env, stdio: [stdin, 'pipe', 'pipe'] });
+    let output = '';
+    child.stdout.on('data', (chunk) => {
+      output += chunk;
+    });
+    child.stderr.on('data', (chunk) => {
+      output += chunk;
+    });
+    child.on('error', (cause) =>
+      reject(new CommandError(`\`${shown}\` cannot run: ${cause.message}`, output)),
+    );
+    child.on('close', (code, signal) => {
+      if (code === 0) resolve(output);
+      else reject(new CommandError(`\`${shown}\` ended with ${signal ?? `exit code ${code}`}`, output));
+    });
+  });
+}

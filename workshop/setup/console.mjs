@@ -1,0 +1,38 @@
+import { createHash } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, relative, sep } from 'node:path';
+import { announced } from '../progress.mjs';
+import { runQuietly } from '../quiet-command.mjs';
+import { projectEnvironment, root } from './checkout.mjs';
+
+const folder = join(root, 'packages', 'console');
+const stamp = join(folder, 'dist', '.sources');
+
+/** Builds the web console, unless its build is of the sources as they are. */
+export async function ensureConsole() {
+  const sources = hashOfSources();
+  if (existsSync(join(folder, 'dist', 'index.html')) && existsSync(stamp)) {
+    if (readFileSync(stamp, 'utf8') === sources) return;
+  }
+  await announced('Building the console', async () => {
+    await runQuietly('npm', ['run', 'build', '--silent'], { cwd: folder, env: projectEnvironment() });
+    writeFileSync(stamp, sources);
+  });
+}
+
+/** Changes with every file that the build may read: the console's own and the versions of its dependencies. */
+function hashOfSources() {
+  const hash = createHash('sha256').update(readFileSync(join(root, 'package-lock.json')));
+  for (const path of filesUnder(folder).sort()) {
+    hash.update(relative(root, path).split(sep).join('/')).update('\0').update(readFileSync(path));
+  }
+  return hash.digest('hex');
+}
+
+function filesUnder(directory) {
+  return readdirSync(directory, { withFileTypes: true }).flatMap((entry) => {
+    const path = join(directory, entry.name);
+    if (!entry.isDirectory()) return entry.isFile() ? [path] : [];
+    return entry.name === 'dist' || entry.name === 'node_modules' ? [] : filesUnder(path);
+  });
+}

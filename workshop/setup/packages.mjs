@@ -1,0 +1,39 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { announced } from '../progress.mjs';
+import { runQuietly } from '../quiet-command.mjs';
+import { npmEnvironment, root } from './checkout.mjs';
+
+/** Installs the npm packages of the lock file, unless they are there. */
+export async function ensurePackages() {
+  if (packagesAreCurrent()) return;
+  await announced('Installing npm packages', () =>
+    runQuietly('npm', ['ci', '--include=dev', '--include=optional', '--loglevel=error', '--no-progress'], {
+      cwd: root,
+      env: npmEnvironment(),
+    }),
+  );
+}
+
+/** Whether what npm last installed is what the lock file asks for. Optional packages may be absent. */
+function packagesAreCurrent() {
+  const installed = lockedPackages(join(root, 'node_modules', '.package-lock.json'));
+  const wanted = lockedPackages(join(root, 'package-lock.json'));
+  if (!installed || !wanted) return false;
+  for (const [path, entry] of Object.entries(wanted)) {
+    if (path !== '' && !installed[path] && !entry.optional) return false;
+  }
+  return Object.entries(installed).every(([path, entry]) => {
+    const want = wanted[path];
+    return want?.version === entry.version && want?.integrity === entry.integrity;
+  });
+}
+
+function lockedPackages(path) {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8')).packages;
+  } catch (error) {
+    if (error.code === 'ENOENT') return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,109 @@
+import { parseSync, Visitor } from 'oxc-parser';
+
+/** One mention of another module: `import`, `export from`, `import()`, `import type`, `import('x').T` or `require`. */
+export interface ModuleRequest {
+  /** As it is written, for instance `./tasks.ts` or `@servegym/openenv`. `undefined` when it is computed. */
+  readonly specifier: string | undefined;
+  /** Whether nothing is left of it at run time. */
+  readonly isTypeOnly: boolean;
+  readonly line: number;
+}
+
+/** One use of a name that is not a property's, for instance `Date` in `new Date()`. */
+export interface NameUse {
+  readonly name: string;
+  /** The property taken from it, as in `Math.random`; `undefined` when the name is used in any other way. */
+  readonly property: string | undefined;
+  /** The number of arguments in `new Name(...)`; `undefined` when the name is used in any other way. */
+  readonly constructedWith: number | undefined;
+  readonly line: number;
+}
+
+export interface SourceFile {
+  readonly requests: readonly ModuleRequest[];
+  readonly names: readonly NameUse[];
+}
+
+/** Reads what a TypeScript source asks of other modules and of its surroundings. Throws when it does not parse. */
+export function readSourceFile(path: string, text: string): SourceFile {
+  const { program, errors } = parseSync(path, text);
+  const first = errors[0];
+  if (first) throw new SyntaxError(`${path}: ${first.message}`);
+
+  const requests: ModuleRequest[] = [];
+  const names: NameUse[] = [];
+  const propertyNames = new Set<object>();
+  const takenProperty = new Map<object, string>();
+  const constructedWith = new Map<object, number>();
+  const lineOf = (node: { start: number }) => text.slice(0, node.start).split('\n').length;
+
+  new Visitor({
+    ImportDeclaration(node) {
+      const named = node.specifiers;
+      const isTypeOnly =
+        node.importKind === 'type' ||
+        (named.length > 0 &&
+          named.every((each) => each.type === 'ImportSpecifier' && each.importKind === 'type'));
+      requests.push({ specifier: node.source.value, isTypeOnly, line: lineOf(node) });
+    },
+    ExportNamedDeclaration(node) {
+      if (!node.source) return;
+      const named = node.specifiers;
+      const isTypeOnly =
+        node.exportKind === 'type' || (named.length > 0 && named.every((each) => each.exportKind === 'type'));
+      requests.push({ specifier: node.source.value, isTypeOnly, line: lineOf(node) });
+    },
+    ExportAllDeclaration(node) {
+      requests.push({
+        specifier: node.source.value,
+        isTypeOnly: node.exportKind === 'type',
+        line: lineOf(node),
+      });
+    },
+    ImportExpression(node) {
+      const { source } = node;
+      const specifier =
+        source.type === 'Literal' && typeof source.value === 'string' ? source.value : undefined;
+      requests.push({ specifier, isTypeOnly: false, line: lineOf(node) });
+    },
+    TSImportType(node) {
+      requests.push({ specifier: node.source.value, isTypeOnly: true, line: lineOf(node) });
+    },
+    TSExternalModuleReference(node) {
+      requests.push({ specifier: node.expression.value, isTypeOnly: false, line: lineOf(node) });
+    },
+    MemberExpression(node) {
+      if (node.computed) return;
+      propertyNames.add(node.property);
+      if (node.object.type === 'Identifier') takenProperty.set(node.object, node.property.name);
+    },
+    NewExpression(node) {
+      constructedWith.set(node.callee, node.arguments.length);
+    },
+    Property(node) {
+      if (!node.computed && !node.shorthand) propertyNames.add(node.key);
+    },
+    PropertyDefinition(node) {
+      if (!node.computed) propertyNames.add(node.key);
+    },
+    MethodDefinition(node) {
+      if (!node.computed) propertyNames.add(node.key);
+    },
+    TSPropertySignature(node) {
+      if (!node.computed) propertyNames.add(node.key);
+    },
+    TSMethodSignature(node) {
+      if (!node.computed) propertyNames.add(node.key);
+    },
+    Identifier(node) {
+      if (propertyNames.has(node)) return;
+      names.push({
+        name: node.name,
+        property: takenProperty.get(node),
+        constructedWith: constructedWith.get(node),
+        line: lineOf(node),
+      });
+    },
+  }).visit(program);
+  return { requests, names };
+}
