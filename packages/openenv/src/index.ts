@@ -1,0 +1,32 @@
+export {
+  defineEnvironment,
+  type Environment,
+  type EnvironmentDefinition,
+  EnvironmentError,
+  type EpisodeRecord,
+  type Grade,
+  type ResetOptions,
+  type StepResult,
+  type TaskDescription,
+} from './definition.ts';
+export {
+  createServer,
+  type ListeningServer,
+  type ListenOptions,
+  type OpenEnvServer,
+} from './server/create-server.ts';
+export { HttpProblem } from './server/http-problem.ts';
+export { readBody, requestBody, requestJson } from './server/request-body.ts';
+export type { RouteDescription } from './server/route-table.ts';
+export type { ServerOptions } from './server/server-options.ts';
+export { Session } from './sessions/session.ts';
+export {
+  EnvironmentFactoryError,
+  SessionCapacityError,
+  UnknownSessionError,
+} from './sessions/session-errors.ts';
+export { SessionRegistry, type SessionRegistryOptions } from './sessions/session-registry.ts';
+export { type ActionReader, actionReader } from './validation/action-reader.ts';
+export { InvalidInputError } from './validation/invalid-input-error.ts';
+export { schemaBody, toJsonSchema } from './validation/json-schemas.ts';
+export { type ResetOptionsReader, resetOptionsReader } from './validation/reset-options-reader.ts';

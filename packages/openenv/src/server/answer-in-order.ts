@@ -1,0 +1,71 @@
+import type { RawData, WebSocket } from 'ws';
+
+/** A client may send this many messages ahead of the replies before its socket is no longer read. */
+const MOST_WAITING = 64;
+/** A client that lets this much pile up unread is not served further until it has read, bytes. */
+const MOST_UNREAD = 4 * 1024 * 1024;
+
+type Reply = string | null;
+
+/**
+ * Answers the messages of a socket one after another, so that replies keep the order of requests even when an answer
+ * takes time. A client that sends faster than it is answered, or does not read, is slowed down by TCP.
+ */
+export function answerInOrder(
+  socket: WebSocket,
+  answer: (data: RawData, isBinary: boolean) => Reply | Promise<Reply>,
+): void {
+  const waiting: { data: RawData; isBinary: boolean }[] = [];
+  let busy = false;
+
+  socket.on('message', (data, isBinary) => {
+    if (busy) {
+      waiting.push({ data, isBinary });
+      if (waiting.length >= MOST_WAITING) socket.pause();
+    } else {
+      take(data, isBinary);
+    }
+  });
+  socket.on('close', () => {
+    waiting.length = 0;
+  });
+
+  function take(data: RawData, isBinary: boolean): void {
+    if (socket.readyState !== socket.OPEN) return;
+    const reply = answer(data, isBinary);
+    if (reply instanceof Promise) {
+      busy = true;
+      void reply.then(finish);
+    } else if (reply !== null) {
+      send(reply);
+    }
+  }
+
+  function finish(reply: Reply): void {
+    busy = false;
+    if (reply !== null) send(reply);
+    next();
+  }
+
+  function next(): void {
+    while (!busy && waiting.length > 0) {
+      const { data, isBinary } = waiting.shift()!;
+      take(data, isBinary);
+    }
+    if (socket.isPaused && waiting.length === 0 && !busy) socket.resume();
+  }
+
+  function send(text: string): void {
+    if (socket.readyState !== socket.OPEN) return;
+    if (socket.bufferedAmount < MOST_UNREAD) {
+      socket.send(text);
+      return;
+    }
+    busy = true;
+    socket.pause();
+    socket.send(text, () => {
+      busy = false;
+      next();
+    });
+  }
+}

@@ -1,0 +1,157 @@
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { createAdaptorServer } from '@hono/node-server';
+import { type Context, Hono } from 'hono';
+import { bodyLimit } from 'hono/body-limit';
+import type { EnvironmentDefinition } from '../definition.ts';
+import { environmentTools } from '../mcp/environment-tools.ts';
+import { JsonRpcEndpoint } from '../mcp/json-rpc-endpoint.ts';
+import type { Session } from '../sessions/session.ts';
+import { SessionRegistry } from '../sessions/session-registry.ts';
+import { actionReader, declares } from '../validation/action-reader.ts';
+import { schemaBody } from '../validation/json-schemas.ts';
+import { resetOptionsReader } from '../validation/reset-options-reader.ts';
+import { docsPage } from './docs-page.ts';
+import { mountEnvironmentRoutes } from './environment-routes.ts';
+import { mountGraderRoute } from './grader-route.ts';
+import { answerError, HttpProblem } from './http-problem.ts';
+import { mountInformationRoutes } from './information-routes.ts';
+import { openApiDocument } from './openapi-document.ts';
+import { RequestSessions } from './request-sessions.ts';
+import type { RouteDescription } from './route-table.ts';
+import { describeRoutes } from './routes.ts';
+import { resolveServerOptions, type ServerOptions } from './server-options.ts';
+import { SocketServer } from './socket-server.ts';
+
+export interface ListenOptions {
+  /** 0 takes any free port. Default 8000. */
+  readonly port?: number;
+  /** Default `0.0.0.0`, as containers need it. */
+  readonly host?: string;
+}
+
+export interface ListeningServer {
+  /** Where clients on this machine reach the server, without a slash at the end. */
+  readonly url: string;
+  readonly port: number;
+  /** Closes the sockets (code 1001), the sessions and the port. */
+  close(): Promise<void>;
+}
+
+/** A server of one environment. Nothing listens until `listen` is called. */
+export interface OpenEnvServer<Action = unknown, Observation = object, State = object> {
+  readonly definition: EnvironmentDefinition<Action, Observation, State>;
+  /** The HTTP application. Mount further routes on it before listening. */
+  readonly app: Hono;
+  readonly sessions: SessionRegistry<Action, Observation, State>;
+  /**
+   * The session that an HTTP request means: by `sessionId`, else the query's `session_id`, else the `x-session-id`
+   * header, else the one that the caller reset last; `undefined` when there is none.
+   * @throws UnknownSessionError, which the application answers with 404.
+   */
+  sessionOf(context: Context, sessionId?: string | null): Session<Action, Observation, State> | undefined;
+  /** Makes a session the caller's latest, as `POST /reset` does. */
+  rememberSession(context: Context, session: Session<Action, Observation, State>): void;
+  /** Adds a mounted route to `/openapi.json` and `/docs`. */
+  describeRoute(route: RouteDescription): void;
+  listen(options?: ListenOptions): Promise<ListeningServer>;
+  /** Closes the sessions of a server that never listened. */
+  close(): Promise<void>;
+}
+
+/** The kernel cuts this to its own limit; a crowd of clients may connect in one instant. */
+const BACKLOG = 16_384;
+
+/** Makes a server that speaks the whole of OpenEnv for one environment. */
+export function createServer<Action, Observation extends object, State extends object>(
+  definition: EnvironmentDefinition<Action, Observation, State>,
+  options: ServerOptions = {},
+): OpenEnvServer<Action, Observation, State> {
+  const resolved = resolveServerOptions(options);
+  const served = definition as unknown as EnvironmentDefinition<unknown, object, object>;
+  const sessions = new SessionRegistry(served, resolved);
+  const schemas = schemaBody(served);
+  const readAction = actionReader(served.action);
+  const readResetOptions = resetOptionsReader(served.resetOptions);
+  const jsonRpc = new JsonRpcEndpoint(sessions, environmentTools(served, resolved.mode));
+  const requestSessions = new RequestSessions(sessions, resolved.trustProxy);
+  const routes = describeRoutes(served, resolved.mode, schemas);
+  const toolsAsSteps = !declares(schemas.action, 'type');
+  const sockets = new SocketServer(
+    sessions,
+    { readAction, readResetOptions, jsonRpc, toolsAsSteps },
+    resolved,
+  );
+
+  const app = new Hono();
+  app.onError(answerError);
+  app.notFound((context) => {
+    const allowed = routes
+      .filter((route) => route.path === context.req.path)
+      .map((route) => route.method.toUpperCase());
+    if (allowed.length === 0 || allowed.includes(context.req.method)) {
+      return context.json({ detail: 'Not Found' }, 404);
+    }
+    return context.json({ detail: 'Method Not Allowed' }, 405, { allow: allowed.join(', ') });
+  });
+  app.use(
+    bodyLimit({
+      maxSize: resolved.maxMessageBytes,
+      onError: () => {
+        throw new HttpProblem(413, `The body is longer than ${resolved.maxMessageBytes} bytes.`);
+      },
+    }),
+  );
+  if (resolved.mode === 'simulation') {
+    mountEnvironmentRoutes(app, { sessions, requestSessions, readAction, readResetOptions });
+  }
+  mountInformationRoutes(app, served, schemas, sessions);
+  mountGraderRoute(app, served, requestSessions, readAction);
+  app.post('/mcp', async (context) => context.json(await jsonRpc.answerText(await context.req.text())));
+  app.get('/openapi.json', (context) => context.json(openApiDocument(served, routes)));
+  app.get('/docs', (context) => context.html(docsPage(openApiDocument(served, routes))));
+  app.get('/redoc', (context) => context.redirect('docs', 307));
+
+  const close = async () => {
+    await sockets.close();
+    await sessions.closeAll();
+  };
+
+  const server: OpenEnvServer<unknown, object, object> = {
+    definition: served,
+    app,
+    sessions,
+    sessionOf: (context, sessionId) => requestSessions.of(context, sessionId),
+    rememberSession: (context, session) => requestSessions.remember(context, session),
+    describeRoute: (route) => void routes.push(route),
+    close,
+    async listen({ port = 8000, host = '0.0.0.0' } = {}) {
+      const http = createAdaptorServer({ fetch: app.fetch }) as Server;
+      sockets.attachTo(http);
+      await new Promise<void>((resolve, reject) => {
+        http.once('error', reject);
+        http.listen({ port, host, backlog: BACKLOG }, () => {
+          http.off('error', reject);
+          resolve();
+        });
+      });
+      const bound = (http.address() as AddressInfo).port;
+      return {
+        url: `http://${reachable(host)}:${bound}`,
+        port: bound,
+        async close() {
+          const closed = new Promise<void>((resolve) => http.close(() => resolve()));
+          await close();
+          http.closeAllConnections();
+          await closed;
+        },
+      };
+    },
+  };
+  return server as unknown as OpenEnvServer<Action, Observation, State>;
+}
+
+function reachable(host: string): string {
+  if (host === '0.0.0.0' || host === '::') return '127.0.0.1';
+  return host.includes(':') ? `[${host}]` : host;
+}

@@ -1,0 +1,154 @@
+import { html, raw } from 'hono/html';
+import type { JsonSchema } from '../protocol/json-schema.ts';
+import type { OpenApiDocument } from './openapi-document.ts';
+
+interface Operation {
+  readonly tags: readonly string[];
+  readonly summary: string;
+  readonly description?: string;
+  readonly parameters?: readonly {
+    readonly name: string;
+    readonly in: string;
+    readonly description?: string;
+  }[];
+  readonly requestBody?: {
+    readonly content: { readonly 'application/json': { readonly schema: JsonSchema } };
+  };
+  readonly responses: Readonly<
+    Record<
+      string,
+      { readonly description: string; readonly content: Readonly<Record<string, { schema?: JsonSchema }>> }
+    >
+  >;
+}
+
+const STYLE = `
+:root { color-scheme: light dark; --line: color-mix(in srgb, currentColor 20%, transparent); }
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
+h2 { margin: 2.5rem 0 .5rem; font-size: 1.1rem; }
+details { border: 1px solid var(--line); border-radius: .5rem; margin: .5rem 0; padding: 0 1rem; }
+summary { cursor: pointer; padding: .6rem 0; }
+summary b { display: inline-block; min-width: 4rem; text-transform: uppercase; font-size: .8rem; }
+summary code { font-weight: 600; margin-right: .75rem; }
+pre, textarea { font: 13px/1.45 ui-monospace, monospace; }
+pre { overflow: auto; max-height: 24rem; border: 1px solid var(--line); border-radius: .4rem; padding: .6rem; }
+textarea, input { width: 100%; box-sizing: border-box; padding: .4rem; }
+label { display: block; margin: .5rem 0; }
+button { margin: .5rem 0; padding: .4rem 1rem; }
+`;
+
+/** Sends the form of a route and shows the answer below it. */
+const SCRIPT = `
+for (const form of document.querySelectorAll('form')) {
+  form.addEventListener('submit', async (event) => {
+    event.preventDefault();
+    const output = form.querySelector('output');
+    const query = new URLSearchParams();
+    let path = form.dataset.path.slice(1);
+    for (const input of form.querySelectorAll('input')) {
+      if (input.dataset.in === 'path') path = path.replace('{' + input.name + '}', encodeURIComponent(input.value));
+      else if (input.value) query.set(input.name, input.value);
+    }
+    const body = form.querySelector('textarea')?.value;
+    output.textContent = '…';
+    try {
+      const response = await fetch(path + (query.size ? '?' + query : ''), {
+        method: form.dataset.method,
+        ...(body === undefined ? {} : { body, headers: { 'content-type': 'application/json' } }),
+      });
+      const text = await response.text();
+      let shown = text;
+      try { shown = JSON.stringify(JSON.parse(text), null, 2); } catch {}
+      output.textContent = response.status + ' ' + response.statusText + '\\n' + shown;
+    } catch (error) {
+      output.textContent = String(error);
+    }
+  });
+}
+`;
+
+/** The documentation of an API as one page that asks nothing of any other server. */
+export function docsPage(document: OpenApiDocument) {
+  const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ path, method, ...(operation as Operation) })),
+  );
+  const tags = [...new Set(operations.flatMap((operation) => operation.tags))];
+  return html`<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8" />
+    <meta name="viewport" content="width=device-width" />
+    <title>${document.info.title}</title>
+    <link rel="icon" href="data:," />
+    <style>${raw(STYLE)}</style>
+  </head>
+  <body>
+    <h1>${document.info.title}</h1>
+    ${document.info.description.split('\n\n').map((paragraph) => html`<p>${paragraph}</p>`)}
+    <p>Version ${document.info.version} · <a href="openapi.json">openapi.json</a></p>
+    ${tags.map(
+      (tag) => html`<h2>${tag}</h2>
+        ${operations
+          .filter((operation) => operation.tags.includes(tag))
+          .map((operation) => operationSection(operation))}`,
+    )}
+    <script>${raw(SCRIPT)}</script>
+  </body>
+</html>`;
+}
+
+function operationSection(operation: Operation & { readonly path: string; readonly method: string }) {
+  const request = operation.requestBody?.content['application/json'].schema;
+  return html`<details>
+    <summary><b>${operation.method}</b> <code>${operation.path}</code> ${operation.summary}</summary>
+    ${operation.description ? html`<p>${operation.description}</p>` : ''}
+    <form data-method="${operation.method.toUpperCase()}" data-path="${operation.path}">
+      ${(operation.parameters ?? []).map(
+        (parameter) => html`<label
+          >${parameter.name} ${parameter.description ?? ''}
+          <input name="${parameter.name}" data-in="${parameter.in}" />
+        </label>`,
+      )}
+      ${request ? html`<label>Body <textarea rows="6">${pretty(exampleOf(request))}</textarea></label>` : ''}
+      <button>Send</button>
+      <pre><output></output></pre>
+    </form>
+    ${request ? html`<h3>Request</h3><pre>${pretty(request)}</pre>` : ''}
+    <h3>Responses</h3>
+    ${Object.entries(operation.responses).map(([status, response]) => {
+      const schema = response.content['application/json']?.schema;
+      return html`<p><b>${status}</b> ${response.description}</p>
+        ${status === '200' && schema ? html`<pre>${pretty(schema)}</pre>` : ''}`;
+    })}
+  </details>`;
+}
+
+function pretty(value: unknown): string {
+  return JSON.stringify(value, null, 2);
+}
+
+/** A value to start typing from: the required properties of a schema, at their defaults or lowest values. */
+function exampleOf(schema: JsonSchema): unknown {
+  if (schema.default !== undefined) return schema.default;
+  if (schema.const !== undefined) return schema.const;
+  if (schema.enum) return schema.enum[0];
+  const branch = schema.oneOf?.[0] ?? schema.anyOf?.[0];
+  if (branch) return exampleOf(branch);
+  switch (schema.type) {
+    case 'object':
+      return Object.fromEntries(
+        (schema.required ?? []).map((name) => [name, exampleOf(schema.properties?.[name] ?? {})]),
+      );
+    case 'integer':
+    case 'number':
+      return schema.minimum ?? 0;
+    case 'boolean':
+      return false;
+    case 'array':
+      return [];
+    case 'string':
+      return '';
+    default:
+      return null;
+  }
+}

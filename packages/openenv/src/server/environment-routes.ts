@@ -1,0 +1,74 @@
+import type { Context, Hono } from 'hono';
+import { EnvironmentError, type StepResult } from '../definition.ts';
+import { isJsonObject } from '../json/json-object.ts';
+import type { Session } from '../sessions/session.ts';
+import type { SessionRegistry } from '../sessions/session-registry.ts';
+import type { ActionReader } from '../validation/action-reader.ts';
+import { InvalidInputError } from '../validation/invalid-input-error.ts';
+import type { ResetOptionsReader } from '../validation/reset-options-reader.ts';
+import { readBody, requestBody, requestJson } from './request-body.ts';
+import { resetRequest, stepRequest } from './request-schemas.ts';
+import type { RequestSessions } from './request-sessions.ts';
+
+/** `/reset`, `/step` and `/state`, which act on sessions. */
+export function mountEnvironmentRoutes(
+  app: Hono,
+  parts: {
+    readonly sessions: SessionRegistry;
+    readonly requestSessions: RequestSessions;
+    readonly readAction: ActionReader<unknown>;
+    readonly readResetOptions: ResetOptionsReader;
+  },
+): void {
+  const { sessions, requestSessions, readAction, readResetOptions } = parts;
+
+  app.post('/reset', async (context) => {
+    const json = await requestJson(context);
+    const body = readBody(json, resetRequest);
+    const options = under('body', () => readResetOptions(json));
+    const session = body.session_id ? requestSessions.byId(body.session_id) : sessions.open();
+    try {
+      const result = await session.reset(options);
+      requestSessions.remember(context, session);
+      return answer(context, session, result);
+    } catch (error) {
+      // A session that was opened for this request and never got an episode is of no use to anybody.
+      if (!body.session_id) await sessions.close(session.id);
+      throw error;
+    }
+  });
+
+  app.post('/step', async (context) => {
+    const body = await requestBody(context, stepRequest);
+    const action = readAction(body.action);
+    const session = requestSessions.of(context, body.session_id);
+    if (!session) {
+      throw new EnvironmentError('NOT_RESET', 'You have no session yet. POST /reset first.');
+    }
+    return answer(context, session, await session.step(action));
+  });
+
+  app.get('/state', async (context) => {
+    const session = requestSessions.of(context);
+    return context.json(session ? await session.state() : { episode_id: null, step_count: 0 });
+  });
+}
+
+function answer(context: Context, session: Session, result: StepResult<object>): Response {
+  const { observation, reward, done, metadata } = result;
+  return context.json({
+    observation,
+    reward,
+    done,
+    session_id: session.id,
+    ...(isJsonObject(metadata) && { metadata }),
+  });
+}
+
+function under<T>(place: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    throw error instanceof InvalidInputError ? error.at(place) : error;
+  }
+}

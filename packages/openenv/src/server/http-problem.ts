@@ -1,0 +1,57 @@
+import type { Context } from 'hono';
+import { HTTPException } from 'hono/http-exception';
+import type { ContentfulStatusCode } from 'hono/utils/http-status';
+import { EnvironmentError } from '../definition.ts';
+import type { ErrorBody } from '../protocol/http-body.ts';
+import {
+  EnvironmentFactoryError,
+  SessionCapacityError,
+  UnknownSessionError,
+} from '../sessions/session-errors.ts';
+import { InvalidInputError } from '../validation/invalid-input-error.ts';
+
+/** An HTTP answer that is an error. Routes throw it. */
+export class HttpProblem extends Error {
+  override readonly name = 'HttpProblem';
+  readonly status: ContentfulStatusCode;
+  readonly code: string | undefined;
+  constructor(status: ContentfulStatusCode, detail: string, code?: string) {
+    super(detail);
+    this.status = status;
+    this.code = code;
+  }
+}
+
+/** Turns whatever a route threw into the JSON body that OpenEnv clients expect. */
+export function answerError(error: Error, context: Context): Response {
+  if (error instanceof InvalidInputError) return problem(context, 422, { detail: error.issues });
+  if (error instanceof HttpProblem) {
+    return problem(context, error.status, {
+      detail: error.message,
+      ...(error.code !== undefined && { code: error.code }),
+    });
+  }
+  if (error instanceof UnknownSessionError) {
+    return problem(context, 404, { detail: error.message, code: 'UNKNOWN_SESSION' });
+  }
+  if (error instanceof EnvironmentError) {
+    const conflict = error.code === 'NOT_RESET' || error.code === 'EPISODE_OVER';
+    return problem(context, conflict ? 409 : 400, { detail: error.message, code: error.code });
+  }
+  if (error instanceof SessionCapacityError) {
+    context.header('retry-after', '1');
+    return problem(context, 503, { detail: error.message, code: 'CAPACITY_REACHED' });
+  }
+  if (error instanceof EnvironmentFactoryError) {
+    return problem(context, 500, { detail: error.message, code: 'FACTORY_ERROR' });
+  }
+  if (error instanceof HTTPException) return problem(context, error.status, { detail: error.message });
+  return problem(context, 500, {
+    detail: `Internal Server Error: ${error.message}`,
+    code: 'EXECUTION_ERROR',
+  });
+}
+
+function problem(context: Context, status: ContentfulStatusCode, body: ErrorBody): Response {
+  return context.json(body, status);
+}

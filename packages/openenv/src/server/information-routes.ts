@@ -1,0 +1,35 @@
+import type { Hono } from 'hono';
+import type { EnvironmentDefinition } from '../definition.ts';
+import type { HealthBody, MetadataBody, SchemaBody, TasksBody } from '../protocol/http-body.ts';
+import type { SessionRegistry } from '../sessions/session-registry.ts';
+
+/** `/health`, `/metadata`, `/schema` and `/tasks`: what a client may want to know before it starts. */
+export function mountInformationRoutes(
+  app: Hono,
+  definition: EnvironmentDefinition<unknown, object, object>,
+  schemas: SchemaBody,
+  sessions: SessionRegistry,
+): void {
+  const startedAt = performance.now();
+  const metadata: MetadataBody = {
+    name: definition.name,
+    description: definition.description,
+    readme_content: definition.readme ?? null,
+    version: definition.version,
+    author: definition.author ?? null,
+    documentation_url: definition.documentationUrl ?? null,
+  };
+  const tasks: TasksBody = { tasks: definition.tasks ?? [], action_schema: schemas.action };
+
+  app.get('/health', (context) => {
+    const body: HealthBody = {
+      status: 'healthy',
+      active_sessions: sessions.size,
+      uptime_seconds: Math.round(performance.now() - startedAt) / 1000,
+    };
+    return context.json(body);
+  });
+  app.get('/metadata', (context) => context.json(metadata));
+  app.get('/schema', (context) => context.json(schemas));
+  app.get('/tasks', (context) => context.json(tasks));
+}

@@ -1,0 +1,52 @@
+import type { Context } from 'hono';
+import { z } from 'zod';
+import { readJson } from '../json/read-json.ts';
+import { InvalidInputError } from '../validation/invalid-input-error.ts';
+import { validationIssues } from '../validation/validation-issues.ts';
+
+/**
+ * The JSON of a request's body; an empty body reads as `null`.
+ * @throws InvalidInputError for text that is not JSON, or that does not say that it is.
+ */
+export async function requestJson(context: Context): Promise<unknown> {
+  const text = await context.req.text();
+  if (text === '') return null;
+  const contentType = context.req.header('content-type') ?? '';
+  if (!/^application\/([\w.+-]+\+)?json\b/i.test(contentType)) {
+    throw new InvalidInputError([
+      {
+        type: 'model_attributes_type',
+        loc: ['body'],
+        msg: `Input should be JSON with the header content-type: application/json, not '${contentType.slice(0, 100)}'`,
+        input: text.slice(0, 200),
+      },
+    ]);
+  }
+  const reading = readJson(text);
+  if (reading.ok) return reading.value;
+  throw new InvalidInputError([
+    {
+      type: 'json_invalid',
+      loc: ['body', reading.position],
+      msg: 'JSON decode error',
+      input: {},
+      ctx: { error: reading.message },
+    },
+  ]);
+}
+
+/** Reads a request's body by a schema. @throws InvalidInputError with `body` at the head of each location. */
+export async function requestBody<Body>(context: Context, schema: z.ZodType<Body>): Promise<Body> {
+  return readBody(await requestJson(context), schema);
+}
+
+export function readBody<Body>(json: unknown, schema: z.ZodType<Body>): Body {
+  if (json === null) {
+    const empty = z.safeParse(schema, {});
+    if (empty.success) return empty.data;
+    throw new InvalidInputError([{ type: 'missing', loc: ['body'], msg: 'Field required', input: null }]);
+  }
+  const reading = schema.safeParse(json);
+  if (reading.success) return reading.data;
+  throw new InvalidInputError(validationIssues(reading.error.issues, json)).at('body');
+}

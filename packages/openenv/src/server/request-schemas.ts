@@ -1,0 +1,47 @@
+import { z } from 'zod';
+import { commonResetOptions } from '../validation/reset-options-reader.ts';
+
+const sessionId = z
+  .string()
+  .max(255)
+  .nullish()
+  .meta({ description: "The session to act on; without one, the caller's latest" });
+
+export const resetRequest = z
+  .looseObject({
+    ...commonResetOptions.shape,
+    session_id: z
+      .string()
+      .max(255)
+      .nullish()
+      .meta({ description: 'The session to start again; without one, a new session is opened' }),
+  })
+  .meta({ title: 'ResetRequest', examples: [{ seed: 42, episode_id: 'episode-001' }, {}] });
+
+export const stepRequest = z
+  .looseObject({
+    action: z
+      .record(z.string(), z.unknown())
+      .meta({ description: "The action; it must conform to the environment's action schema" }),
+    session_id: sessionId,
+    timeout_s: z
+      .number()
+      .gt(0)
+      .nullish()
+      .meta({ description: 'Accepted for compatibility; a step always runs to its end' }),
+    request_id: z.string().max(255).nullish().meta({ description: 'A label of the request' }),
+  })
+  .meta({ title: 'StepRequest' });
+
+export const graderRequest = z
+  .looseObject({
+    session_id: sessionId,
+    episode_log: z
+      .union([z.array(z.unknown()), z.record(z.string(), z.unknown())])
+      .nullish()
+      .meta({
+        description:
+          'Steps, each an action or an object with an `action`. The actions are replayed; claimed observations are ignored',
+      }),
+  })
+  .meta({ title: 'GraderRequest' });

@@ -1,0 +1,20 @@
+import type { z } from 'zod';
+import type { JsonSchema } from '../protocol/json-schema.ts';
+
+/** A route as the OpenAPI document describes it. */
+export interface RouteDescription {
+  readonly method: 'get' | 'post' | 'delete';
+  /** With parameters in braces, for instance `/{env_name}/splits`. */
+  readonly path: string;
+  readonly operationId: string;
+  readonly tag: string;
+  readonly summary: string;
+  readonly description?: string;
+  readonly query?: readonly { readonly name: string; readonly description: string }[];
+  readonly request?: z.ZodType | JsonSchema;
+  readonly requestRequired?: boolean;
+  /** The JSON of a 200, or its media type when it is not JSON. */
+  readonly response: JsonSchema | { readonly mediaType: string };
+  /** What each error status means. */
+  readonly errors?: Readonly<Record<number, string>>;
+}

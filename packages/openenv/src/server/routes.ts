@@ -1,0 +1,178 @@
+import type { EnvironmentDefinition } from '../definition.ts';
+import type { SchemaBody } from '../protocol/http-body.ts';
+import type { JsonSchema } from '../protocol/json-schema.ts';
+import { toJsonSchema } from '../validation/json-schemas.ts';
+import { graderRequest, resetRequest, stepRequest } from './request-schemas.ts';
+import type { RouteDescription } from './route-table.ts';
+
+const SESSION_QUERY = [
+  { name: 'session_id', description: "The session; without one, the caller's latest" },
+] as const;
+
+const NULLABLE_STRING: JsonSchema = { anyOf: [{ type: 'string' }, { type: 'null' }] };
+
+/** Describes the server's own routes, in the order in which the documentation lists them. */
+export function describeRoutes(
+  definition: EnvironmentDefinition<unknown, object, object>,
+  mode: 'simulation' | 'production',
+  schemas: SchemaBody,
+): RouteDescription[] {
+  const simulation: RouteDescription[] = [
+    {
+      method: 'post',
+      path: '/reset',
+      operationId: 'reset_reset_post',
+      tag: 'Environment Control',
+      summary: 'Reset the environment',
+      description:
+        'Opens a session, or starts the named one again, and returns the first observation. The answer carries the `session_id`.',
+      request: resetRequestSchema(definition),
+      requestRequired: false,
+      response: observationBody(schemas.reset_observation),
+      errors: { 404: 'Unknown session', 422: 'Invalid options', 503: 'No session is free' },
+    },
+    {
+      method: 'post',
+      path: '/step',
+      operationId: 'step_step_post',
+      tag: 'Environment Control',
+      summary: 'Execute an action in the environment',
+      request: withAction(toJsonSchema(stepRequest, 'input'), schemas.action),
+      response: observationBody(schemas.observation),
+      errors: {
+        404: 'Unknown session',
+        409: 'No episode was started (`NOT_RESET`), or it is over (`EPISODE_OVER`)',
+        422: 'Invalid action',
+      },
+    },
+    {
+      method: 'get',
+      path: '/state',
+      operationId: 'endpoint_state_get',
+      tag: 'State Management',
+      summary: 'Get current environment state',
+      query: SESSION_QUERY,
+      response: schemas.state,
+      errors: { 404: 'Unknown session' },
+    },
+  ];
+  return [
+    ...(mode === 'simulation' ? simulation : []),
+    {
+      method: 'get',
+      path: '/tasks',
+      operationId: 'list_tasks_get',
+      tag: 'Environment Info',
+      summary: 'List the tasks and the schema of the action',
+      response: object({
+        tasks: { type: 'array', items: { type: 'object' } },
+        action_schema: { type: 'object' },
+      }),
+    },
+    {
+      method: 'post',
+      path: '/grader',
+      operationId: 'grade_post',
+      tag: 'Grading',
+      summary: 'Grade an episode',
+      description:
+        "Grades the session's own episode, or replays the actions of an `episode_log`. The score is strictly inside (0, 1).",
+      request: graderRequest,
+      requestRequired: false,
+      response: object({
+        score: { type: 'number', exclusiveMinimum: 0, exclusiveMaximum: 1 },
+        breakdown: { type: 'object' },
+        feedback: { type: 'string' },
+      }),
+      errors: {
+        400: 'The episode cannot be replayed',
+        404: 'Unknown session',
+        409: 'There is no episode to grade (`NOT_RESET`)',
+        422: 'Invalid log',
+        501: 'The environment has no grader',
+      },
+    },
+    {
+      method: 'get',
+      path: '/metadata',
+      operationId: 'endpoint_metadata_get',
+      tag: 'Environment Info',
+      summary: 'Get environment metadata',
+      response: object({
+        name: { type: 'string' },
+        description: { type: 'string' },
+        readme_content: NULLABLE_STRING,
+        version: NULLABLE_STRING,
+        author: NULLABLE_STRING,
+        documentation_url: NULLABLE_STRING,
+      }),
+    },
+    {
+      method: 'get',
+      path: '/schema',
+      operationId: 'get_schemas_schema_get',
+      tag: 'Schema',
+      summary: 'Get all JSON schemas',
+      response: object({
+        action: { type: 'object' },
+        observation: { type: 'object' },
+        reset_observation: { type: 'object' },
+        state: { type: 'object' },
+      }),
+    },
+    {
+      method: 'get',
+      path: '/health',
+      operationId: 'endpoint_health_get',
+      tag: 'Health',
+      summary: 'Health check',
+      response: object({
+        status: { type: 'string', enum: ['healthy', 'unhealthy', 'degraded'] },
+        active_sessions: { type: 'integer', minimum: 0 },
+        uptime_seconds: { type: 'number', minimum: 0 },
+      }),
+    },
+    {
+      method: 'post',
+      path: '/mcp',
+      operationId: 'mcp_endpoint_mcp_post',
+      tag: 'MCP',
+      summary: 'Call tools over JSON-RPC',
+      description: '`tools/list`, `tools/call`, `openenv/session/create` and `openenv/session/close`.',
+      request: { type: 'object' },
+      response: { type: 'object' },
+    },
+  ];
+}
+
+/** Every property is always there. */
+function object(properties: Readonly<Record<string, JsonSchema>>): JsonSchema {
+  return { type: 'object', properties, required: Object.keys(properties) };
+}
+
+function resetRequestSchema({ resetOptions }: EnvironmentDefinition<unknown, object, object>): JsonSchema {
+  const schema = toJsonSchema(resetRequest, 'input');
+  const own = resetOptions ? toJsonSchema(resetOptions, 'input').properties : {};
+  return { ...schema, properties: { ...schema.properties, ...own } };
+}
+
+function withAction(schema: JsonSchema, action: JsonSchema): JsonSchema {
+  return { ...schema, properties: { ...schema.properties, action } };
+}
+
+/** The wire has `reward`, `done` and `metadata` beside the observation, where the schema has them inside. */
+function observationBody(schema: JsonSchema): JsonSchema {
+  const { reward, done, metadata, ...own } = schema.properties ?? {};
+  const observation = schema.properties ? { ...schema, properties: own } : schema;
+  return {
+    type: 'object',
+    properties: {
+      observation,
+      reward: reward ?? { type: 'number' },
+      done: done ?? { type: 'boolean' },
+      session_id: { type: 'string' },
+      metadata: metadata ?? { type: 'object' },
+    },
+    required: ['observation', 'reward', 'done', 'session_id'],
+  };
+}

@@ -1,0 +1,53 @@
+export interface ServerOptions {
+  /** `production` leaves out `/reset`, `/step` and `/state`. Default `simulation`. */
+  readonly mode?: 'simulation' | 'production';
+  /** Most sessions at once, over WebSocket, HTTP and MCP together. Default 1024. */
+  readonly maxSessions?: number;
+  /** A session that no socket holds is closed after resting this long, ms. Default one hour; `null`: never. */
+  readonly idleTimeoutMs?: number | null;
+  /** A socket that sends nothing for this long is closed with its session, ms. Default `null`: never. */
+  readonly socketIdleTimeoutMs?: number | null;
+  /** Longest request body and WebSocket message, bytes. Default 16 MiB. */
+  readonly maxMessageBytes?: number;
+  /** A socket is pinged this often and dropped when a ping stays unanswered until the next, ms. Default 20 s. */
+  readonly pingIntervalMs?: number;
+  /** Whether `x-forwarded-for` names the client, as behind a proxy that you run. Default false. */
+  readonly trustProxy?: boolean;
+}
+
+export type ResolvedServerOptions = Required<ServerOptions>;
+
+const DEFAULTS: ResolvedServerOptions = {
+  mode: 'simulation',
+  maxSessions: 1024,
+  idleTimeoutMs: 3_600_000,
+  socketIdleTimeoutMs: null,
+  maxMessageBytes: 16 * 1024 * 1024,
+  pingIntervalMs: 20_000,
+  trustProxy: false,
+};
+
+/** Fills in the defaults. @throws TypeError naming the option that makes no sense. */
+export function resolveServerOptions(options: ServerOptions): ResolvedServerOptions {
+  const given = Object.entries(options).filter(([, value]) => value !== undefined);
+  const resolved: ResolvedServerOptions = { ...DEFAULTS, ...Object.fromEntries(given) };
+  if (resolved.mode !== 'simulation' && resolved.mode !== 'production') {
+    throw new TypeError(`Expected \`mode\` to be 'simulation' or 'production', got '${resolved.mode}'.`);
+  }
+  requirePositive('maxSessions', resolved.maxSessions, Number.isSafeInteger);
+  requirePositive('maxMessageBytes', resolved.maxMessageBytes, Number.isSafeInteger);
+  requirePositive('pingIntervalMs', resolved.pingIntervalMs, Number.isFinite);
+  if (resolved.idleTimeoutMs !== null) {
+    requirePositive('idleTimeoutMs', resolved.idleTimeoutMs, Number.isFinite);
+  }
+  if (resolved.socketIdleTimeoutMs !== null) {
+    requirePositive('socketIdleTimeoutMs', resolved.socketIdleTimeoutMs, Number.isFinite);
+  }
+  return resolved;
+}
+
+function requirePositive(name: string, value: number, isValid: (value: number) => boolean): void {
+  if (!isValid(value) || value <= 0) {
+    throw new TypeError(`Expected \`${name}\` to be a number above 0, got \`${value}\` (${typeof value}).`);
+  }
+}

@@ -1,0 +1,42 @@
+import type { z } from 'zod';
+import { isJsonObject } from '../json/json-object.ts';
+import type { JsonSchema } from '../protocol/json-schema.ts';
+import { InvalidInputError } from './invalid-input-error.ts';
+import { toJsonSchema } from './json-schemas.ts';
+import { validationIssues } from './validation-issues.ts';
+
+/** Turns what a client sent into an action, or throws `InvalidInputError`. */
+export type ActionReader<Action> = (input: unknown) => Action;
+
+/**
+ * OpenEnv's Python clients put a `metadata` object into every action. It is accepted and ignored unless the
+ * environment's own schema has such a field.
+ */
+export function actionReader<Action>(schema: z.ZodType<Action>): ActionReader<Action> {
+  const ownMetadata = declares(toJsonSchema(schema, 'input'), 'metadata');
+  return function readAction(input) {
+    const offered =
+      !ownMetadata && isJsonObject(input) && 'metadata' in input ? withoutMetadata(input) : input;
+    const reading = schema.safeParse(offered);
+    if (reading.success) return reading.data;
+    throw new InvalidInputError(validationIssues(reading.error.issues, offered));
+  };
+}
+
+/** Whether an object schema, or one of the alternatives of a union, names a property. */
+export function declares(schema: JsonSchema, property: string): boolean {
+  return (
+    Object.hasOwn(schema.properties ?? {}, property) ||
+    [...(schema.anyOf ?? []), ...(schema.oneOf ?? [])].some((branch) => declares(branch, property))
+  );
+}
+
+function withoutMetadata(action: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const { metadata, ...rest } = action;
+  if (metadata !== null && !isJsonObject(metadata)) {
+    throw new InvalidInputError([
+      { type: 'dict_type', loc: ['metadata'], msg: 'Input should be a valid dictionary', input: metadata },
+    ]);
+  }
+  return rest;
+}

@@ -1,0 +1,16 @@
+import type { ValidationIssue } from '../protocol/validation-issue.ts';
+
+/** An input that its schema refuses. Becomes HTTP 422, or `VALIDATION_ERROR` on a WebSocket. */
+export class InvalidInputError extends Error {
+  override readonly name = 'InvalidInputError';
+  readonly issues: readonly ValidationIssue[];
+  constructor(issues: readonly ValidationIssue[]) {
+    super(issues.map((issue) => `${issue.loc.join('.') || 'input'}: ${issue.msg}`).join('; '));
+    this.issues = issues;
+  }
+
+  /** The same issues, seen from a larger input that holds this one at `path`. */
+  at(...path: (string | number)[]): InvalidInputError {
+    return new InvalidInputError(this.issues.map((issue) => ({ ...issue, loc: [...path, ...issue.loc] })));
+  }
+}

@@ -1,0 +1,94 @@
+import { z } from 'zod';
+import type { EnvironmentDefinition } from '../definition.ts';
+import type { SchemaBody } from '../protocol/http-body.ts';
+import type { JsonSchema } from '../protocol/json-schema.ts';
+
+/** The JSON Schema of what a zod schema takes (`input`) or gives (`output`). */
+export function toJsonSchema(schema: z.ZodType, side: 'input' | 'output'): JsonSchema {
+  const { $schema, ...document } = z.toJSONSchema(schema, { io: side, unrepresentable: 'any' });
+  return document as JsonSchema;
+}
+
+/** What `GET /schema` publishes. */
+export function schemaBody(definition: EnvironmentDefinition<unknown, unknown, unknown>): SchemaBody {
+  const observation = observationSchema(toJsonSchema(definition.observation, 'output'));
+  return {
+    action: actionSchema(toJsonSchema(definition.action, 'input')),
+    observation,
+    reset_observation: observation,
+    state: stateSchema(toJsonSchema(definition.state, 'output')),
+  };
+}
+
+/** The action with the `metadata` that every action may carry. Consumers look for both `title` and `metadata`. */
+function actionSchema(schema: JsonSchema): JsonSchema {
+  return withProperties(
+    { title: 'Action', ...schema },
+    {
+      metadata: {
+        additionalProperties: true,
+        description: 'Additional metadata for the action',
+        title: 'Metadata',
+        type: 'object',
+      },
+    },
+  );
+}
+
+/** The observation with the fields that the wire carries beside it. */
+function observationSchema(schema: JsonSchema): JsonSchema {
+  return withProperties(
+    { title: 'Observation', ...schema },
+    {
+      done: {
+        default: false,
+        description: 'Whether the episode has terminated',
+        title: 'Done',
+        type: 'boolean',
+      },
+      reward: {
+        anyOf: [{ type: 'number' }, { type: 'null' }],
+        default: null,
+        description: 'Reward signal from the last action',
+        title: 'Reward',
+      },
+      metadata: {
+        additionalProperties: true,
+        description: 'Additional metadata for the observation',
+        title: 'Metadata',
+        type: 'object',
+      },
+    },
+  );
+}
+
+/** The state with the two fields that the server keeps. Before the first reset there are only those. */
+function stateSchema(schema: JsonSchema): JsonSchema {
+  const { required, ...own } = withProperties(
+    { title: 'State', ...schema },
+    {
+      episode_id: {
+        anyOf: [{ type: 'string' }, { type: 'null' }],
+        default: null,
+        description: 'Unique identifier for the current episode',
+        title: 'Episode Id',
+      },
+      step_count: {
+        default: 0,
+        description: 'Number of steps taken in the current episode',
+        minimum: 0,
+        title: 'Step Count',
+        type: 'integer',
+      },
+    },
+  );
+  return own;
+}
+
+function withProperties(schema: JsonSchema, added: Readonly<Record<string, JsonSchema>>): JsonSchema {
+  if (schema.anyOf || schema.oneOf) {
+    const branches = (schema.anyOf ?? schema.oneOf ?? []).map((branch) => withProperties(branch, added));
+    return { ...schema, type: 'object', [schema.anyOf ? 'anyOf' : 'oneOf']: branches };
+  }
+  return { ...schema, type: 'object', properties: { ...added, ...schema.properties } };
+}

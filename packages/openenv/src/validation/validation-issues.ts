@@ -1,0 +1,185 @@
+import type { z } from 'zod';
+import type { ValidationIssue } from '../protocol/validation-issue.ts';
+import { excerpt } from './excerpt.ts';
+
+/** An answer lists at most this many issues, so that a hostile input cannot make it huge. */
+const MOST_ISSUES = 50;
+
+type ZodIssue = z.core.$ZodIssue;
+type Rule = Pick<ValidationIssue, 'type' | 'msg' | 'ctx'>;
+
+/** Tells zod's issues in pydantic's words. `input` is the value that was parsed. */
+export function validationIssues(issues: readonly ZodIssue[], input: unknown): ValidationIssue[] {
+  const told: ValidationIssue[] = [];
+  tell(issues, input, [], told);
+  return told;
+}
+
+function tell(
+  issues: readonly ZodIssue[],
+  input: unknown,
+  above: readonly (string | number)[],
+  told: ValidationIssue[],
+): void {
+  for (const issue of issues) {
+    if (told.length >= MOST_ISSUES) return;
+    const loc = [...above, ...issue.path.map((key) => (typeof key === 'number' ? key : String(key)))];
+    const { value, parent } = valueAt(input, loc);
+    if (issue.code === 'unrecognized_keys') {
+      for (const key of issue.keys.slice(0, MOST_ISSUES - told.length)) {
+        told.push({
+          type: 'extra_forbidden',
+          loc: [...loc, key],
+          msg: 'Extra inputs are not permitted',
+          input: excerpt((value as Record<string, unknown> | undefined)?.[key]),
+        });
+      }
+    } else if (issue.code === 'invalid_union' && issue.errors.length > 0) {
+      for (const branch of issue.errors) tell(branch, input, loc, told);
+    } else if (value === undefined && issue.code !== 'custom') {
+      told.push({ type: 'missing', loc, msg: 'Field required', input: excerpt(parent) });
+    } else {
+      const rule = ruleOf(issue, value);
+      told.push({
+        type: rule.type,
+        loc,
+        msg: rule.msg,
+        input: excerpt(value),
+        ...(rule.ctx && { ctx: rule.ctx }),
+      });
+    }
+  }
+}
+
+function ruleOf(issue: ZodIssue, value: unknown): Rule {
+  switch (issue.code) {
+    case 'invalid_type':
+      return wrongType(issue.expected, value);
+    case 'too_small':
+      return tooSmall(issue.origin, Number(issue.minimum), issue.inclusive !== false, value);
+    case 'too_big':
+      return tooBig(issue.origin, Number(issue.maximum), issue.inclusive !== false, value);
+    case 'not_multiple_of':
+      return {
+        type: 'multiple_of',
+        msg: `Input should be a multiple of ${issue.divisor}`,
+        ctx: { multiple_of: issue.divisor },
+      };
+    case 'invalid_value': {
+      const expected = alternatives(issue.values);
+      return { type: 'literal_error', msg: `Input should be ${expected}`, ctx: { expected } };
+    }
+    case 'invalid_format':
+      return issue.pattern === undefined
+        ? { type: 'value_error', msg: `Value error, ${issue.message}` }
+        : {
+            type: 'string_pattern_mismatch',
+            msg: `String should match pattern '${issue.pattern}'`,
+            ctx: { pattern: issue.pattern },
+          };
+    case 'invalid_union':
+      return { type: 'union_tag_invalid', msg: issue.message };
+    default:
+      return { type: 'value_error', msg: `Value error, ${issue.message}` };
+  }
+}
+
+const TYPE_RULES: Readonly<Record<string, Rule>> = {
+  array: { type: 'list_type', msg: 'Input should be a valid list' },
+  boolean: { type: 'bool_type', msg: 'Input should be a valid boolean' },
+  int: { type: 'int_type', msg: 'Input should be a valid integer' },
+  null: { type: 'none_required', msg: 'Input should be None' },
+  number: { type: 'float_type', msg: 'Input should be a valid number' },
+  object: { type: 'dict_type', msg: 'Input should be a valid dictionary' },
+  record: { type: 'dict_type', msg: 'Input should be a valid dictionary' },
+  string: { type: 'string_type', msg: 'Input should be a valid string' },
+};
+
+function wrongType(expected: string, value: unknown): Rule {
+  if (typeof value === 'number' && (expected === 'number' || expected === 'int')) {
+    return Number.isFinite(value)
+      ? {
+          type: 'int_from_float',
+          msg: 'Input should be a valid integer, got a number with a fractional part',
+        }
+      : { type: 'finite_number', msg: 'Input should be a finite number' };
+  }
+  return TYPE_RULES[expected] ?? { type: 'value_error', msg: `Value error, expected ${expected}` };
+}
+
+const numeric = (origin: string) => origin === 'number' || origin === 'int' || origin === 'bigint';
+
+function tooSmall(origin: string, minimum: number, inclusive: boolean, value: unknown): Rule {
+  if (numeric(origin)) {
+    return inclusive
+      ? {
+          type: 'greater_than_equal',
+          msg: `Input should be greater than or equal to ${minimum}`,
+          ctx: { ge: minimum },
+        }
+      : { type: 'greater_than', msg: `Input should be greater than ${minimum}`, ctx: { gt: minimum } };
+  }
+  if (origin === 'string') {
+    return {
+      type: 'string_too_short',
+      msg: `String should have at least ${plural(minimum, 'character')}`,
+      ctx: { min_length: minimum },
+    };
+  }
+  return {
+    type: 'too_short',
+    msg: `List should have at least ${plural(minimum, 'item')} after validation, not ${sizeOf(value)}`,
+    ctx: { field_type: 'List', min_length: minimum, actual_length: sizeOf(value) },
+  };
+}
+
+function tooBig(origin: string, maximum: number, inclusive: boolean, value: unknown): Rule {
+  if (numeric(origin)) {
+    return inclusive
+      ? {
+          type: 'less_than_equal',
+          msg: `Input should be less than or equal to ${maximum}`,
+          ctx: { le: maximum },
+        }
+      : { type: 'less_than', msg: `Input should be less than ${maximum}`, ctx: { lt: maximum } };
+  }
+  if (origin === 'string') {
+    return {
+      type: 'string_too_long',
+      msg: `String should have at most ${plural(maximum, 'character')}`,
+      ctx: { max_length: maximum },
+    };
+  }
+  return {
+    type: 'too_long',
+    msg: `List should have at most ${plural(maximum, 'item')} after validation, not ${sizeOf(value)}`,
+    ctx: { field_type: 'List', max_length: maximum, actual_length: sizeOf(value) },
+  };
+}
+
+function plural(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}
+
+function sizeOf(value: unknown): number {
+  return Array.isArray(value) ? value.length : 0;
+}
+
+/** `'a', 'b' or 'c'`, as pydantic writes a list of literals. */
+function alternatives(values: readonly unknown[]): string {
+  const shown = values.map((value) => (typeof value === 'string' ? `'${value}'` : String(value)));
+  return shown.length < 2 ? shown.join('') : `${shown.slice(0, -1).join(', ')} or ${shown.at(-1)}`;
+}
+
+function valueAt(input: unknown, loc: readonly (string | number)[]): { value: unknown; parent: unknown } {
+  let parent: unknown;
+  let value = input;
+  for (const key of loc) {
+    parent = value;
+    value =
+      typeof value === 'object' && value !== null && Object.hasOwn(value, key)
+        ? (value as Record<string | number, unknown>)[key]
+        : undefined;
+  }
+  return { value, parent };
+}
