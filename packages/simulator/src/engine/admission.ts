@@ -1,0 +1,60 @@
+import type { EngineState } from './engine-state.ts';
+import type { IterationPlan } from './iteration-plan.ts';
+import { DECODING, PREFILLING } from './request-table.ts';
+
+/** Gives the incomplete prefill its next chunk. Answers the tokens left of the budget. */
+export function continuePrefill(state: EngineState, plan: IterationPlan, budget: number): number {
+  const slot = state.partial;
+  if (slot < 0 || plan.partialStalled) return budget;
+  const { computed, input, generatedOffset } = state.table;
+  const rest = input[slot] + generatedOffset[slot] - computed[slot];
+  const chunk = Math.min(rest, budget);
+  schedulePrefill(state, plan, slot, chunk);
+  if (chunk === rest) {
+    state.partial = -1;
+    plan.finishing.push(slot);
+  }
+  return budget - chunk;
+}
+
+/** Admits waiting requests in order while budget, sequence cap and KV blocks allow. */
+export function admitWaiting(state: EngineState, plan: IterationPlan, tokens: number): void {
+  const { table, waiting, running, config } = state;
+  let budget = tokens;
+  while (budget > 0 && state.admitting && waiting.count > 0 && running.count < config.maxNumSeqs) {
+    const slot = waiting.head();
+    if (state.neverFits(slot)) {
+      state.reject(slot);
+      continue;
+    }
+    const blocks = state.blocksToAdmit(slot);
+    if (blocks > state.freeBlocks) return;
+    state.freeBlocks -= blocks;
+    waiting.remove(slot);
+    running.pushBack(slot);
+    table.blocks[slot] = blocks;
+    if (table.transferred[slot] === 1) {
+      table.status[slot] = DECODING;
+      plan.joining.push(slot);
+      if (!state.speculative) state.decodes.add(slot);
+      budget--;
+      continue;
+    }
+    table.status[slot] = PREFILLING;
+    table.computed[slot] = 0;
+    const total = table.input[slot] + table.generatedOffset[slot];
+    const chunk = Math.min(total, budget);
+    schedulePrefill(state, plan, slot, chunk);
+    if (chunk === total) plan.finishing.push(slot);
+    else state.partial = slot;
+    budget -= chunk;
+  }
+}
+
+function schedulePrefill(state: EngineState, plan: IterationPlan, slot: number, chunk: number): void {
+  const start = state.table.computed[slot];
+  plan.prefillTokens += chunk;
+  plan.attention += chunk * (start + chunk / 2);
+  state.table.computed[slot] = start + chunk;
+  state.counters.prefillTokens += chunk;
+}

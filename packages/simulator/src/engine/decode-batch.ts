@@ -1,0 +1,178 @@
+import type { RequestTable } from './request-table.ts';
+
+/**
+ * The decoding sequences while they advance in lockstep, one token each an iteration. `clock` counts those
+ * iterations, so the state of every member follows from it without being touched:
+ *
+ * - emitted tokens = `generatedOffset + clock`
+ * - context length (tokens with KV) = `input + emitted - 1`
+ * - the iteration of completion = `output - generatedOffset`, the key of a heap
+ * - whether an iteration needs a new KV block depends on (context length - clock) modulo the block size, which is
+ *   constant: a count for each residue gives the blocks that any number of iterations will need.
+ */
+export class DecodeBatch {
+  /** Lockstep iterations so far. */
+  clock = 0;
+  count = 0;
+  /** Sum of the members' context lengths. */
+  contextSum = 0;
+  private heap: Int32Array = new Int32Array(64);
+  private readonly residues: Int32Array;
+  private readonly blockTokens: number;
+  private readonly table: RequestTable;
+
+  constructor(table: RequestTable, blockTokens: number) {
+    this.table = table;
+    this.blockTokens = blockTokens;
+    this.residues = new Int32Array(blockTokens);
+  }
+
+  contextLength(slot: number): number {
+    return this.table.input[slot] + this.table.generatedOffset[slot] + this.clock - 1;
+  }
+
+  /** Adds a sequence whose `generatedOffset` holds its emitted tokens. */
+  add(slot: number): void {
+    const table = this.table;
+    const offset = table.generatedOffset[slot] - this.clock;
+    table.generatedOffset[slot] = offset;
+    this.contextSum += table.input[slot] + offset + this.clock - 1;
+    this.residues[this.residueOf(slot)]++;
+    if (this.count === this.heap.length) this.growHeap();
+    this.siftUp(this.count++, slot);
+  }
+
+  /** Removes a member and leaves its emitted tokens in `generatedOffset`. */
+  remove(slot: number): void {
+    this.contextSum -= this.contextLength(slot);
+    this.residues[this.residueOf(slot)]--;
+    this.removeFromHeap(this.heap.indexOf(slot));
+    this.table.generatedOffset[slot] += this.clock;
+  }
+
+  /** The member that completes first; of equals the one submitted first. Only when `count > 0`. */
+  first(): number {
+    return this.heap[0];
+  }
+
+  /** Lockstep iterations until the first member completes; >= 1. Only when `count > 0`. */
+  iterationsToFirstCompletion(): number {
+    const slot = this.heap[0];
+    return this.table.output[slot] - this.table.generatedOffset[slot] - this.clock;
+  }
+
+  /** New KV blocks that the next iteration needs. */
+  blocksForNext(): number {
+    return this.residues[this.crossingResidue(0)];
+  }
+
+  /** New KV blocks that the next `iterations` iterations need. */
+  blocksFor(iterations: number): number {
+    const cycles = Math.floor(iterations / this.blockTokens);
+    let blocks = cycles * this.count;
+    for (let i = cycles * this.blockTokens; i < iterations; i++)
+      blocks += this.residues[this.crossingResidue(i)];
+    return blocks;
+  }
+
+  /** The largest number of iterations, at most `limit`, whose new KV blocks fit into `free`. */
+  iterationsWithin(free: number, limit: number): number {
+    const cycles = Math.floor(free / this.count);
+    let iterations = cycles * this.blockTokens;
+    if (iterations >= limit) return limit;
+    let left = free - cycles * this.count;
+    while (iterations < limit) {
+      left -= this.residues[this.crossingResidue(iterations)];
+      if (left < 0) break;
+      iterations++;
+    }
+    return iterations;
+  }
+
+  /** Lets every member emit one token in each of `iterations` iterations. */
+  advance(iterations: number): void {
+    this.clock += iterations;
+    this.contextSum += iterations * this.count;
+  }
+
+  snapshot(): DecodeBatchSnapshot {
+    return {
+      clock: this.clock,
+      count: this.count,
+      contextSum: this.contextSum,
+      heap: this.heap.slice(0, this.count),
+      residues: this.residues.slice(),
+    };
+  }
+
+  restore(snapshot: DecodeBatchSnapshot): void {
+    this.clock = snapshot.clock;
+    this.count = snapshot.count;
+    this.contextSum = snapshot.contextSum;
+    while (this.heap.length < snapshot.count) this.growHeap();
+    this.heap.set(snapshot.heap);
+    this.residues.set(snapshot.residues);
+  }
+
+  /** (context length - clock) modulo the block size. */
+  private residueOf(slot: number): number {
+    const residue = (this.table.input[slot] + this.table.generatedOffset[slot] - 1) % this.blockTokens;
+    return residue < 0 ? residue + this.blockTokens : residue;
+  }
+
+  /** The residue whose members are at a block's end after `ahead` more iterations. */
+  private crossingResidue(ahead: number): number {
+    const residue = (this.clock + ahead) % this.blockTokens;
+    return residue === 0 ? 0 : this.blockTokens - residue;
+  }
+
+  private before(a: number, b: number): boolean {
+    const table = this.table;
+    const difference =
+      table.output[a] - table.generatedOffset[a] - (table.output[b] - table.generatedOffset[b]);
+    return difference < 0 || (difference === 0 && table.order[a] < table.order[b]);
+  }
+
+  private siftUp(position: number, slot: number): void {
+    const heap = this.heap;
+    let at = position;
+    while (at > 0) {
+      const parent = (at - 1) >> 1;
+      if (!this.before(slot, heap[parent])) break;
+      heap[at] = heap[parent];
+      at = parent;
+    }
+    heap[at] = slot;
+  }
+
+  private removeFromHeap(position: number): void {
+    const heap = this.heap;
+    const end = --this.count;
+    if (position === end) return;
+    const slot = heap[end];
+    let at = position;
+    for (;;) {
+      let child = 2 * at + 1;
+      if (child >= end) break;
+      if (child + 1 < end && this.before(heap[child + 1], heap[child])) child++;
+      if (!this.before(heap[child], slot)) break;
+      heap[at] = heap[child];
+      at = child;
+    }
+    this.siftUp(at, slot);
+  }
+
+  private growHeap(): void {
+    const grown = new Int32Array(this.heap.length * 2);
+    grown.set(this.heap);
+    this.heap = grown;
+  }
+}
+
+export interface DecodeBatchSnapshot {
+  readonly clock: number;
+  readonly count: number;
+  readonly contextSum: number;
+  readonly heap: Int32Array;
+  readonly residues: Int32Array;
+}

@@ -1,0 +1,60 @@
+import type { IterationLaw, SpeculationProfile } from '../profiles/engine-profile.ts';
+import type { SchedulingPolicy } from './waiting-queue.ts';
+
+/** What is fixed while an engine runs. */
+export interface EngineOptions {
+  /** Tokens in a KV block. Default 16, as in vLLM. */
+  readonly blockTokens?: number;
+  /** Token budget of an iteration (vLLM max_num_batched_tokens). Default 2048. */
+  readonly maxNumBatchedTokens?: number;
+  /** Seed of the acceptance draws. Default 0. */
+  readonly seed?: number;
+  /** Delay between arrival and the scheduler (HTTP, tokenization), ms. Default 0. */
+  readonly requestOverheadMs?: number;
+  /**
+   * `mixed` serves whole requests. `prefill` emits the first token and hands the request over (`takeHandovers`).
+   * Default `mixed`. An engine that decodes for another is `mixed` and gets its work by `submitTransferred`.
+   */
+  readonly role?: EngineRole;
+}
+
+export type EngineRole = 'mixed' | 'prefill';
+
+/** What `Engine.configure` can change while requests are in flight. It takes effect at the next iteration. */
+export interface EngineConfig {
+  readonly law: IterationLaw;
+  /** Most sequences that run at once (vLLM max_num_seqs). Lowering it preempts nobody: the surplus drains. */
+  readonly maxNumSeqs: number;
+  /** KV blocks of the pool. Shrinking it below what is in use preempts. */
+  readonly kvBlocks: number;
+  readonly schedulingPolicy: SchedulingPolicy;
+  /** Draft tokens a decode step; 0 is off. Needs `speculation`. */
+  readonly speculationDepth: number;
+  readonly speculation: SpeculationProfile | null;
+  /** P(at least k draft tokens accepted), k = 1, 2, ... At least `speculationDepth` long. */
+  readonly survival: readonly number[];
+}
+
+/** An option or request the engine cannot work with. `field` names it. */
+export class EngineError extends Error {
+  override readonly name = 'EngineError';
+  readonly code: 'ENGINE_OPTION' | 'ENGINE_CONFIG' | 'ENGINE_REQUEST';
+  readonly field: string;
+  constructor(code: EngineError['code'], field: string, expected: string, got: unknown) {
+    super(`Expected \`${field}\` to be ${expected}, got \`${String(got)}\` (${typeof got})`);
+    this.code = code;
+    this.field = field;
+  }
+}
+
+export function expectInteger(
+  code: EngineError['code'],
+  field: string,
+  value: number,
+  low: number,
+  high: number,
+): void {
+  if (!Number.isInteger(value) || value < low || value > high) {
+    throw new EngineError(code, field, `a whole number from ${low} to ${high}`, value);
+  }
+}

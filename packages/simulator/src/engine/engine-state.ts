@@ -1,0 +1,218 @@
+import { streamKey } from '../random/counter-random.ts';
+import { DecodeBatch } from './decode-batch.ts';
+import type { EngineConfig, EngineRole } from './engine-config.ts';
+import {
+  CompletionLog,
+  type EngineCounters,
+  FirstTokenLog,
+  type RequestProgress,
+  zeroCounters,
+} from './engine-log.ts';
+import { DraftTimer, IterationTimer } from './iteration-timer.ts';
+import { LatencyHistogram } from './latency-histogram.ts';
+import { DECODING, RequestTable, WAITING } from './request-table.ts';
+import { SlotList } from './slot-list.ts';
+import { WaitingQueue } from './waiting-queue.ts';
+
+/** All that an engine knows, with the few moves a request can make. The iterations are built from these. */
+export class EngineState {
+  now = 0;
+  readonly table = new RequestTable();
+  readonly running = new SlotList(this.table);
+  readonly future = new SlotList(this.table);
+  readonly waiting = new WaitingQueue(this.table);
+  readonly decodes: DecodeBatch;
+  readonly completions = new CompletionLog();
+  readonly firstTokens = new FirstTokenLog();
+  readonly interTokenLatency = new LatencyHistogram();
+  /** Ids of the requests refused since the logs were cleared. */
+  readonly rejections: number[] = [];
+  readonly counters: EngineCounters = zeroCounters();
+  readonly blockTokens: number;
+  readonly maxNumBatchedTokens: number;
+  readonly acceptanceKey: number;
+  readonly role: EngineRole;
+
+  config: EngineConfig;
+  timer: IterationTimer;
+  draftTimer: DraftTimer | null;
+  freeBlocks: number;
+  /** The one request whose prefill is incomplete, always the last of the running list; -1 if none. */
+  partial = -1;
+  admitting = true;
+  submitted = 0;
+  handovers: RequestProgress[] = [];
+
+  constructor(
+    config: EngineConfig,
+    blockTokens: number,
+    maxNumBatchedTokens: number,
+    seed: number,
+    role: EngineRole,
+  ) {
+    this.blockTokens = blockTokens;
+    this.maxNumBatchedTokens = maxNumBatchedTokens;
+    this.acceptanceKey = streamKey(seed, 'acceptance');
+    this.role = role;
+    this.decodes = new DecodeBatch(this.table, blockTokens);
+    this.config = config;
+    this.timer = new IterationTimer(config.law);
+    this.draftTimer = config.speculation === null ? null : new DraftTimer(config.speculation);
+    this.freeBlocks = config.kvBlocks;
+    this.waiting.policy = config.schedulingPolicy;
+  }
+
+  get speculative(): boolean {
+    return this.config.speculationDepth > 0;
+  }
+
+  /** KV blocks that hold `tokens`. */
+  blocksFor(tokens: number): number {
+    return Math.ceil(tokens / this.blockTokens);
+  }
+
+  /** Blocks a running request holds. */
+  blocksHeld(slot: number): number {
+    return this.table.status[slot] === DECODING && !this.speculative
+      ? this.blocksFor(this.decodes.contextLength(slot))
+      : this.table.blocks[slot];
+  }
+
+  /** Whether a waiting request outgrows the whole pool before its last token, look-ahead slots included. */
+  neverFits(slot: number): boolean {
+    const most = this.table.input[slot] + this.table.output[slot] - 1 + this.config.speculationDepth;
+    return this.blocksFor(most) > this.config.kvBlocks;
+  }
+
+  /** Blocks to allocate when a waiting request is admitted: the whole prompt, with what it had generated before. */
+  blocksToAdmit(slot: number): number {
+    return this.blocksFor(this.table.input[slot] + this.table.generatedOffset[slot]);
+  }
+
+  /** Whether the head of the queue would be admitted (or refused for good) by an iteration that starts now. */
+  headAdmissible(): boolean {
+    if (!this.admitting || this.waiting.count === 0 || this.running.count >= this.config.maxNumSeqs)
+      return false;
+    const head = this.waiting.head();
+    return this.blocksToAdmit(head) <= this.freeBlocks || this.neverFits(head);
+  }
+
+  /** The running request to preempt: the last admitted, or under `priority` the worst by class, then by age. */
+  victim(): number {
+    if (this.config.schedulingPolicy === 'fcfs') return this.running.tail;
+    const { priority, order, next } = this.table;
+    let worst = this.running.head;
+    for (let slot = next[worst]; slot >= 0; slot = next[slot]) {
+      const difference = priority[slot] - priority[worst];
+      if (difference > 0 || (difference === 0 && order[slot] > order[worst])) worst = slot;
+    }
+    return worst;
+  }
+
+  /** Frees the KV of a running request and puts it at the front of its queue. */
+  preempt(slot: number): void {
+    if (this.table.status[slot] === DECODING) this.table.lastToken[slot] = this.now;
+    this.freeBlocks += this.release(slot);
+    this.table.transferred[slot] = 0;
+    this.table.preemptions[slot]++;
+    this.table.status[slot] = WAITING;
+    this.waiting.pushFront(slot);
+    this.counters.preemptions++;
+  }
+
+  /** Records the last token of a running request at `now` and forgets the request. */
+  complete(slot: number): void {
+    const table = this.table;
+    this.completions.push(
+      table.id[slot],
+      table.arrival[slot],
+      table.firstToken[slot],
+      this.now,
+      table.output[slot],
+    );
+    this.freeBlocks += this.release(slot);
+    this.counters.completed++;
+    table.free(slot);
+  }
+
+  /** Refuses a waiting request for good. */
+  reject(slot: number): void {
+    this.waiting.remove(slot);
+    this.rejections.push(this.table.id[slot]);
+    this.counters.rejected++;
+    this.table.free(slot);
+  }
+
+  /**
+   * A prefill has ended at `now`: the request emits a token, its first or the one after a recomputation, and decodes
+   * on, here or, from a `prefill` engine, elsewhere.
+   */
+  finishPrefill(slot: number): void {
+    const table = this.table;
+    if (table.firstToken[slot] < 0) {
+      table.firstToken[slot] = this.now;
+      this.firstTokens.push(table.id[slot], table.arrival[slot], this.now);
+    } else {
+      this.interTokenLatency.add(this.now - table.lastToken[slot], 1);
+    }
+    this.counters.outputTokens++;
+    const emitted = ++table.generatedOffset[slot];
+    if (emitted >= table.output[slot]) {
+      this.complete(slot);
+    } else if (this.role === 'prefill') {
+      table.lastToken[slot] = this.now;
+      this.handovers.push(this.progressOf(slot));
+      this.freeBlocks += this.release(slot);
+      table.free(slot);
+    } else {
+      table.status[slot] = DECODING;
+      if (!this.speculative) this.decodes.add(slot);
+    }
+  }
+
+  /** What another engine must know to go on with a request that is not decoding here. */
+  progressOf(slot: number): RequestProgress {
+    const table = this.table;
+    return {
+      id: table.id[slot],
+      arrival: table.arrival[slot],
+      visible: table.visible[slot],
+      input: table.input[slot],
+      output: table.output[slot],
+      priority: table.priority[slot],
+      emitted: table.generatedOffset[slot],
+      firstToken: table.firstToken[slot],
+      lastToken: table.lastToken[slot],
+    };
+  }
+
+  /** Puts a request into a free slot, in no list yet. */
+  place(request: RequestProgress, transferred: 0 | 1): number {
+    const table = this.table;
+    const slot = table.allocate();
+    table.id[slot] = request.id;
+    table.arrival[slot] = request.arrival;
+    table.visible[slot] = request.visible;
+    table.firstToken[slot] = request.firstToken;
+    table.lastToken[slot] = request.lastToken;
+    table.order[slot] = this.submitted++;
+    table.input[slot] = request.input;
+    table.output[slot] = request.output;
+    table.generatedOffset[slot] = request.emitted;
+    table.computed[slot] = 0;
+    table.blocks[slot] = 0;
+    table.preemptions[slot] = 0;
+    table.priority[slot] = request.priority;
+    table.transferred[slot] = transferred;
+    return slot;
+  }
+
+  /** Takes a request out of the running list; answers the blocks it held. */
+  private release(slot: number): number {
+    const held = this.blocksHeld(slot);
+    if (this.table.status[slot] === DECODING && !this.speculative) this.decodes.remove(slot);
+    if (slot === this.partial) this.partial = -1;
+    this.running.remove(slot);
+    return held;
+  }
+}

@@ -1,0 +1,405 @@
+import type { DecodeBatchSnapshot } from './decode-batch.ts';
+import { type EngineConfig, EngineError, type EngineOptions, expectInteger } from './engine-config.ts';
+import {
+  type CompletionLog,
+  type EngineCounters,
+  type FirstTokenLog,
+  type RequestProgress,
+  zeroCounters,
+} from './engine-log.ts';
+import { EngineState } from './engine-state.ts';
+import { IterationPlan } from './iteration-plan.ts';
+import { DraftTimer, IterationTimer } from './iteration-timer.ts';
+import type { LatencyHistogram } from './latency-histogram.ts';
+import { iterateLockstep, skipDecodes } from './lockstep-iteration.ts';
+import { DECODING, FUTURE, type RequestTableSnapshot, WAITING } from './request-table.ts';
+import { iterateSpeculative } from './speculative-iteration.ts';
+import { ticksFromMs } from './ticks.ts';
+import { PRIORITY_CLASSES, type WaitingQueueSnapshot } from './waiting-queue.ts';
+
+/** Largest prompt or output, tokens. */
+export const MAX_REQUEST_TOKENS = 10_000_000;
+
+/** A request as it is handed to an engine. */
+export interface EngineRequest {
+  /** The caller's number for it; comes back in the logs. */
+  readonly id: number;
+  /** Tick of arrival; not before that of the request submitted last. */
+  readonly arrival: number;
+  /** Prompt tokens, >= 1. */
+  readonly input: number;
+  /** Tokens to generate, >= 1. */
+  readonly output: number;
+  /** 0 (most urgent) .. 7. Default 0. */
+  readonly priority?: number;
+}
+
+/**
+ * One vLLM V1 engine: iteration-level continuous batching with chunked prefill, KV blocks and recompute preemption.
+ *
+ * Each iteration gives every decoding sequence a token (or 1 + depth tokens to verify), continues the one prefill
+ * that may be incomplete, then admits waiting requests in order while the token budget, the sequence cap and the KV
+ * blocks allow; admission reserves the whole prompt. When a block cannot be allocated, the last of the running list
+ * (`fcfs`) or the worst by class and age (`priority`) is preempted, its KV is recomputed later, and nothing is
+ * admitted in that iteration.
+ *
+ * While only decodes run, all iterations up to the next completion, relevant arrival, block shortage or time limit
+ * are taken in one step, by a closed form that gives the same ticks as taking them one by one.
+ */
+export class Engine {
+  private readonly state: EngineState;
+  private readonly plan = new IterationPlan();
+  private readonly overheadTicks: number;
+  private lastVisible = Number.NEGATIVE_INFINITY;
+
+  /** @throws EngineError when an option or the configuration is out of range. */
+  constructor(config: EngineConfig, options: EngineOptions = {}) {
+    const blockTokens = options.blockTokens ?? 16;
+    const maxNumBatchedTokens = options.maxNumBatchedTokens ?? 2048;
+    expectInteger('ENGINE_OPTION', 'blockTokens', blockTokens, 1, 1024);
+    expectInteger('ENGINE_OPTION', 'maxNumBatchedTokens', maxNumBatchedTokens, 1, 1_000_000);
+    this.overheadTicks = ticksFromMs(options.requestOverheadMs ?? 0);
+    checkConfig(config, maxNumBatchedTokens);
+    this.state = new EngineState(
+      config,
+      blockTokens,
+      maxNumBatchedTokens,
+      options.seed ?? 0,
+      options.role ?? 'mixed',
+    );
+  }
+
+  /** Current tick. An iteration under way when the clock passed a limit has been counted in full. */
+  get now(): number {
+    return this.state.now;
+  }
+  get completions(): CompletionLog {
+    return this.state.completions;
+  }
+  get firstTokens(): FirstTokenLog {
+    return this.state.firstTokens;
+  }
+  /** Ids of the requests refused because they can never fit the KV pool. */
+  get rejections(): readonly number[] {
+    return this.state.rejections;
+  }
+  /**
+   * Inter-token latencies, one sample a token: the duration of its iteration, or the whole gap after a preemption or
+   * a transfer; a verify step of t that emits n tokens gives n samples of t / n.
+   */
+  get interTokenLatency(): LatencyHistogram {
+    return this.state.interTokenLatency;
+  }
+  get counters(): EngineCounters {
+    return this.state.counters;
+  }
+  /** Requests that have arrived and wait for admission. */
+  get waitingCount(): number {
+    return this.state.waiting.count;
+  }
+  /** Requests that prefill or decode. */
+  get runningCount(): number {
+    return this.state.running.count;
+  }
+  /** Requests submitted that have not arrived yet. */
+  get futureCount(): number {
+    return this.state.future.count;
+  }
+  get kvBlocksTotal(): number {
+    return this.state.config.kvBlocks;
+  }
+  get kvBlocksUsed(): number {
+    return this.state.config.kvBlocks - this.state.freeBlocks;
+  }
+  get config(): EngineConfig {
+    return this.state.config;
+  }
+
+  /**
+   * Adds a request. Requests are submitted in order of arrival.
+   * @throws EngineError naming the field that is out of range.
+   */
+  submit(request: EngineRequest): void {
+    const priority = request.priority ?? 0;
+    expectInteger('ENGINE_REQUEST', 'input', request.input, 1, MAX_REQUEST_TOKENS);
+    expectInteger('ENGINE_REQUEST', 'output', request.output, 1, MAX_REQUEST_TOKENS);
+    expectInteger('ENGINE_REQUEST', 'priority', priority, 0, PRIORITY_CLASSES - 1);
+    const progress: RequestProgress = {
+      id: request.id,
+      arrival: request.arrival,
+      visible: request.arrival + this.overheadTicks,
+      input: request.input,
+      output: request.output,
+      priority,
+      emitted: 0,
+      firstToken: -1,
+      lastToken: -1,
+    };
+    this.enqueue(progress, 0);
+  }
+
+  /**
+   * Adds a request that another engine has prefilled and whose KV is here at tick `ready`. Submitted in order of
+   * `ready`. It is recomputed only if it is preempted here.
+   */
+  submitTransferred(request: RequestProgress, ready: number): void {
+    this.enqueue({ ...request, visible: ready }, 1);
+  }
+
+  /** Adds a request that another engine gave up, to be (re)computed here. Submitted in order of `visible`. */
+  resubmit(request: RequestProgress): void {
+    this.enqueue(request, 0);
+  }
+
+  /** The requests whose prefill finished here since the last call; only a `prefill` engine has any. */
+  takeHandovers(): readonly RequestProgress[] {
+    const taken = this.state.handovers;
+    this.state.handovers = [];
+    return taken;
+  }
+
+  /** Takes out all requests that do not run, in order of visibility, to be given to another engine. */
+  withdrawWaiting(): RequestProgress[] {
+    const { table, waiting, future } = this.state;
+    const taken: RequestProgress[] = [];
+    for (;;) {
+      const slot = waiting.count > 0 ? waiting.head() : future.head;
+      if (slot < 0) break;
+      taken.push(this.state.progressOf(slot));
+      if (waiting.count > 0) waiting.remove(slot);
+      else future.remove(slot);
+      table.free(slot);
+    }
+    this.lastVisible = Number.NEGATIVE_INFINITY;
+    return taken.sort((a, b) => a.visible - b.visible || a.id - b.id);
+  }
+
+  /**
+   * Changes caps, pool, policy, speculation or law, from the next iteration on. Shrinking the pool below its use
+   * preempts at once.
+   * @throws EngineError, and changes nothing, when a value is out of range.
+   */
+  configure(config: EngineConfig): void {
+    const state = this.state;
+    checkConfig(config, state.maxNumBatchedTokens);
+    const speculative = config.speculationDepth > 0;
+    if (state.speculative !== speculative) this.changeDecodeMode(speculative);
+    const grown = config.kvBlocks - state.config.kvBlocks;
+    this.adopt(config);
+    state.freeBlocks += grown;
+    while (state.freeBlocks < 0) state.preempt(state.victim());
+  }
+
+  /** Stops or resumes admission; what runs goes on. */
+  setAdmitting(admitting: boolean): void {
+    this.state.admitting = admitting;
+  }
+
+  /** Loses all KV: everything that runs is preempted, and nothing is served for `ticks`. */
+  restart(ticks: number): void {
+    const state = this.state;
+    while (state.running.count > 0) state.preempt(state.running.tail);
+    state.now += ticks;
+  }
+
+  /** Runs until the clock reaches `limit` (ticks), or, with `Infinity`, until nothing is left to do. */
+  runUntil(limit: number): void {
+    const state = this.state;
+    while (state.now < limit) {
+      if (state.future.count > 0) this.receiveArrivals();
+      if (state.running.count === 0 && (state.waiting.count === 0 || !state.admitting)) {
+        const next =
+          state.admitting && state.future.count > 0
+            ? state.table.visible[state.future.head]
+            : Number.POSITIVE_INFINITY;
+        if (next >= limit) {
+          if (limit < Number.POSITIVE_INFINITY) state.now = limit;
+          break;
+        }
+        state.now = next;
+        continue;
+      }
+      this.advance(limit);
+    }
+    this.receiveArrivals();
+  }
+
+  /** Admits nothing and runs until the running list is empty (answers true) or the clock reaches `limit`. */
+  drainUntil(limit: number): boolean {
+    const state = this.state;
+    state.admitting = false;
+    while (state.running.count > 0 && state.now < limit) this.advance(limit);
+    return state.running.count === 0;
+  }
+
+  /** Moves the origin of the clock: every tick is smaller by `ticks` from now on. The logs keep the old origin. */
+  shiftClock(ticks: number): void {
+    this.state.now -= ticks;
+    this.lastVisible -= ticks;
+    this.state.table.shiftClock(ticks);
+  }
+
+  /** Empties logs, histogram and counters. */
+  clearLogs(): void {
+    const state = this.state;
+    state.completions.clear();
+    state.firstTokens.clear();
+    state.interTokenLatency.clear();
+    state.rejections.length = 0;
+    Object.assign(state.counters, zeroCounters());
+  }
+
+  /** Calls `visit` for every request that has arrived and waits. */
+  forEachWaiting(visit: (id: number, arrival: number, firstToken: number) => void): void {
+    const { table, waiting } = this.state;
+    for (const list of waiting.classes) {
+      for (let slot = list.head; slot >= 0; slot = table.next[slot]) {
+        visit(table.id[slot], table.arrival[slot], table.firstToken[slot]);
+      }
+    }
+  }
+
+  /** Calls `visit` for every running request with the KV blocks it holds. */
+  forEachRunning(visit: (id: number, arrival: number, firstToken: number, kvBlocks: number) => void): void {
+    const { table, running } = this.state;
+    for (let slot = running.head; slot >= 0; slot = table.next[slot]) {
+      visit(table.id[slot], table.arrival[slot], table.firstToken[slot], this.state.blocksHeld(slot));
+    }
+  }
+
+  /** All that decides the future: not the logs, histogram and counters, which tell of the past. */
+  snapshot(): EngineSnapshot {
+    const state = this.state;
+    return {
+      now: state.now,
+      lastVisible: this.lastVisible,
+      table: state.table.snapshot(),
+      running: state.running.ends(),
+      future: state.future.ends(),
+      waiting: state.waiting.snapshot(),
+      decodes: state.decodes.snapshot(),
+      config: state.config,
+      freeBlocks: state.freeBlocks,
+      partial: state.partial,
+      admitting: state.admitting,
+      submitted: state.submitted,
+      handovers: state.handovers.slice(),
+    };
+  }
+
+  /** Goes back to where `snapshot` was taken, with empty logs. */
+  restore(snapshot: EngineSnapshot): void {
+    const state = this.state;
+    state.now = snapshot.now;
+    this.lastVisible = snapshot.lastVisible;
+    state.table.restore(snapshot.table);
+    state.running.setEnds(snapshot.running);
+    state.future.setEnds(snapshot.future);
+    state.waiting.restore(snapshot.waiting);
+    state.decodes.restore(snapshot.decodes);
+    this.adopt(snapshot.config);
+    state.freeBlocks = snapshot.freeBlocks;
+    state.partial = snapshot.partial;
+    state.admitting = snapshot.admitting;
+    state.submitted = snapshot.submitted;
+    state.handovers = snapshot.handovers.slice();
+    this.clearLogs();
+  }
+
+  private advance(limit: number): void {
+    const state = this.state;
+    if (state.speculative) {
+      iterateSpeculative(state, this.plan);
+      return;
+    }
+    if (state.partial < 0 && state.decodes.count > 0 && !state.headAdmissible() && skipDecodes(state, limit))
+      return;
+    iterateLockstep(state, this.plan);
+  }
+
+  private receiveArrivals(): void {
+    const { future, waiting, table, now } = this.state;
+    for (let slot = future.head; slot >= 0 && table.visible[slot] <= now; slot = future.head) {
+      future.remove(slot);
+      table.status[slot] = WAITING;
+      waiting.pushBack(slot);
+    }
+  }
+
+  private enqueue(request: RequestProgress, transferred: 0 | 1): void {
+    if (!(request.visible >= this.lastVisible)) {
+      throw new EngineError(
+        'ENGINE_REQUEST',
+        'arrival',
+        `no earlier than tick ${this.lastVisible}`,
+        request.visible,
+      );
+    }
+    this.lastVisible = request.visible;
+    const slot = this.state.place(request, transferred);
+    this.state.table.status[slot] = FUTURE;
+    this.state.future.pushBack(slot);
+  }
+
+  private adopt(config: EngineConfig): void {
+    const state = this.state;
+    if (config.law !== state.config.law) state.timer = new IterationTimer(config.law);
+    if (config.speculation !== state.config.speculation) {
+      state.draftTimer = config.speculation === null ? null : new DraftTimer(config.speculation);
+    }
+    state.waiting.policy = config.schedulingPolicy;
+    state.config = config;
+  }
+
+  /** In lockstep the state of the decodes is implied by a shared clock; with speculation each request holds its own. */
+  private changeDecodeMode(speculative: boolean): void {
+    const { table, running, decodes } = this.state;
+    for (let slot = running.head; slot >= 0; slot = table.next[slot]) {
+      if (table.status[slot] !== DECODING) continue;
+      if (speculative) {
+        decodes.remove(slot);
+        table.blocks[slot] = this.state.blocksFor(table.input[slot] + table.generatedOffset[slot] - 1);
+      } else {
+        const context = table.input[slot] + table.generatedOffset[slot] - 1;
+        // The look-ahead blocks beyond the context go back to the pool.
+        this.state.freeBlocks += table.blocks[slot] - this.state.blocksFor(context);
+        decodes.add(slot);
+      }
+    }
+  }
+}
+
+export interface EngineSnapshot {
+  readonly now: number;
+  readonly lastVisible: number;
+  readonly table: RequestTableSnapshot;
+  readonly running: { readonly head: number; readonly tail: number; readonly count: number };
+  readonly future: { readonly head: number; readonly tail: number; readonly count: number };
+  readonly waiting: WaitingQueueSnapshot;
+  readonly decodes: DecodeBatchSnapshot;
+  readonly config: EngineConfig;
+  readonly freeBlocks: number;
+  readonly partial: number;
+  readonly admitting: boolean;
+  readonly submitted: number;
+  readonly handovers: readonly RequestProgress[];
+}
+
+function checkConfig(config: EngineConfig, maxNumBatchedTokens: number): void {
+  expectInteger('ENGINE_CONFIG', 'maxNumSeqs', config.maxNumSeqs, 1, maxNumBatchedTokens);
+  expectInteger('ENGINE_CONFIG', 'kvBlocks', config.kvBlocks, 1, 2 ** 30);
+  expectInteger('ENGINE_CONFIG', 'speculationDepth', config.speculationDepth, 0, 32);
+  if (config.speculationDepth === 0) return;
+  if (config.speculation === null) {
+    throw new EngineError(
+      'ENGINE_CONFIG',
+      'speculationDepth',
+      '0 without a speculation profile',
+      config.speculationDepth,
+    );
+  }
+  if (config.survival.length < config.speculationDepth) {
+    const expected = `at least ${config.speculationDepth} probabilities, one for each position`;
+    throw new EngineError('ENGINE_CONFIG', 'survival', expected, config.survival.length);
+  }
+}

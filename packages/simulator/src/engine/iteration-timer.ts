@@ -1,0 +1,72 @@
+import type { IterationLaw, SpeculationProfile } from '../profiles/engine-profile.ts';
+import { TICKS_PER_NS, TICKS_PER_US } from './ticks.ts';
+
+/**
+ * An `IterationLaw` in ticks. The part that depends on the context is a whole number of ticks for each context token,
+ * so that it adds up exactly over many iterations; the rest is rounded once an iteration.
+ */
+export class IterationTimer {
+  /** Ticks for each context token that decoding sequences read. */
+  readonly contextTicks: number;
+  private readonly base: number;
+  private readonly weightRead: number;
+  private readonly weightRead4: number;
+  private readonly perToken: number;
+  private readonly perSequence: number;
+  private readonly perAttention: number;
+  /** Fixed ticks of a decode-only iteration by number of sequences, filled when first needed. */
+  private readonly decodeOnly = new Float64Array(1025).fill(-1);
+
+  constructor(law: IterationLaw) {
+    this.contextTicks = Math.round(law.perContextTokenNs * TICKS_PER_NS);
+    this.base = law.baseUs * TICKS_PER_US;
+    this.weightRead = law.weightReadUs * TICKS_PER_US;
+    this.weightRead4 = this.weightRead ** 4;
+    this.perToken = law.perTokenUs * TICKS_PER_US;
+    this.perSequence = law.perDecodeSequenceUs * TICKS_PER_US;
+    this.perAttention = law.perPrefillAttentionNs * TICKS_PER_NS;
+  }
+
+  /**
+   * Ticks of an iteration without its context part.
+   * @param tokens tokens put through the weights
+   * @param sequences decoding sequences
+   * @param attention sum over prefill chunks of chunk * (start + chunk / 2)
+   */
+  fixedTicks(tokens: number, sequences: number, attention: number): number {
+    const compute = this.perToken * tokens;
+    // Only sqrt: it rounds the same everywhere, which Math.pow does not promise.
+    const weightsAndCompute = Math.sqrt(Math.sqrt(this.weightRead4 + (compute * compute) ** 2));
+    return Math.round(
+      this.base + weightsAndCompute + this.perSequence * sequences + this.perAttention * attention,
+    );
+  }
+
+  /** `fixedTicks(sequences, sequences, 0)`, remembered. */
+  decodeTicks(sequences: number): number {
+    if (sequences >= this.decodeOnly.length) return this.fixedTicks(sequences, sequences, 0);
+    const known = this.decodeOnly[sequences];
+    if (known >= 0) return known;
+    const ticks = this.fixedTicks(sequences, sequences, 0);
+    this.decodeOnly[sequences] = ticks;
+    return ticks;
+  }
+}
+
+/** Time of drafting, in ticks. */
+export class DraftTimer {
+  private readonly base: number;
+  private readonly perToken: number;
+  private readonly perContext: number;
+
+  constructor(speculation: SpeculationProfile) {
+    this.base = speculation.draftBaseUs * TICKS_PER_US;
+    this.perToken = speculation.draftPerTokenUs * TICKS_PER_US;
+    this.perContext = speculation.draftPerContextTokenNs * TICKS_PER_NS;
+  }
+
+  /** Ticks of `depth` draft passes over `sequences` sequences with `context` KV tokens between them. */
+  ticks(depth: number, sequences: number, context: number): number {
+    return Math.round(depth * (this.base + this.perToken * sequences + this.perContext * context));
+  }
+}

@@ -1,0 +1,102 @@
+import { TICKS_PER_MS } from './ticks.ts';
+
+/** 2^5 = 32 bins an octave: a bin is about 2 to 3 % wide. */
+const MANTISSA_BITS = 5;
+const SHIFT = 20 - MANTISSA_BITS;
+/** Bins start at 2^12 ticks (64 ns) and end at 2^50 (4.9 hours). */
+const FIRST_EXPONENT = 12;
+const LAST_EXPONENT = 50;
+const FIRST_BIN = (1023 + FIRST_EXPONENT) << MANTISSA_BITS;
+const BINS = (LAST_EXPONENT - FIRST_EXPONENT) << MANTISSA_BITS;
+
+const bits = new DataView(new ArrayBuffer(8));
+
+function binOf(ticks: number): number {
+  bits.setFloat64(0, ticks);
+  const bin = (bits.getInt32(0) >> SHIFT) - FIRST_BIN;
+  return bin < 0 ? 0 : bin >= BINS ? BINS - 1 : bin;
+}
+
+/** Smallest value of a bin. */
+function lowerEdge(bin: number): number {
+  bits.setInt32(0, (bin + FIRST_BIN) << SHIFT);
+  bits.setInt32(4, 0);
+  return bits.getFloat64(0);
+}
+
+/**
+ * A histogram of durations in logarithmic bins (32 an octave), for inter-token latencies: millions of samples in a
+ * few hundred counters, and a run of iterations is added in closed form.
+ */
+export class LatencyHistogram {
+  private readonly counts = new Float64Array(BINS);
+  private lowest = BINS;
+  private highest = -1;
+  total = 0;
+
+  /** Adds `weight` samples of `ticks`. */
+  add(ticks: number, weight: number): void {
+    this.addToBin(binOf(ticks), weight);
+  }
+
+  /** Adds `weight` samples of each of `first`, `first + step`, ... (`count` of them; `step >= 0`). */
+  addProgression(first: number, step: number, count: number, weight: number): void {
+    let bin = binOf(first);
+    const lastBin = binOf(first + step * (count - 1));
+    let done = 0;
+    while (bin < lastBin) {
+      const reached = Math.ceil((lowerEdge(bin + 1) - first) / step);
+      if (reached > done) this.addToBin(bin, (reached - done) * weight);
+      done = reached;
+      bin++;
+    }
+    this.addToBin(bin, (count - done) * weight);
+  }
+
+  /** The value below which a share `q` of the samples lies, in ms, interpolated within its bin; 0 when empty. */
+  quantileMs(q: number): number {
+    if (this.total === 0) return 0;
+    const target = q * this.total;
+    let below = 0;
+    for (let bin = this.lowest; bin <= this.highest; bin++) {
+      const count = this.counts[bin];
+      if (below + count >= target && count > 0) {
+        const lower = lowerEdge(bin);
+        const width = lowerEdge(bin + 1) - lower;
+        return (lower + width * ((target - below) / count)) / TICKS_PER_MS;
+      }
+      below += count;
+    }
+    return lowerEdge(this.highest + 1) / TICKS_PER_MS;
+  }
+
+  clear(): void {
+    if (this.highest >= this.lowest) this.counts.fill(0, this.lowest, this.highest + 1);
+    this.lowest = BINS;
+    this.highest = -1;
+    this.total = 0;
+  }
+
+  /** Adds all samples of another histogram. */
+  merge(other: LatencyHistogram): void {
+    for (let bin = other.lowest; bin <= other.highest; bin++) {
+      if (other.counts[bin] > 0) this.addToBin(bin, other.counts[bin]);
+    }
+  }
+
+  /** Non-empty bins as (bin, count) pairs, lowest first. */
+  entries(): [number, number][] {
+    const entries: [number, number][] = [];
+    for (let bin = this.lowest; bin <= this.highest; bin++) {
+      if (this.counts[bin] > 0) entries.push([bin, this.counts[bin]]);
+    }
+    return entries;
+  }
+
+  private addToBin(bin: number, weight: number): void {
+    this.counts[bin] += weight;
+    this.total += weight;
+    if (bin < this.lowest) this.lowest = bin;
+    if (bin > this.highest) this.highest = bin;
+  }
+}

@@ -1,0 +1,141 @@
+import { admitWaiting, continuePrefill } from './admission.ts';
+import type { EngineState } from './engine-state.ts';
+import type { IterationPlan } from './iteration-plan.ts';
+import { DECODING, PREFILLING } from './request-table.ts';
+
+/** Iterations skipped at once; bounds the terms of the closed form to what a double holds exactly. */
+const MAX_SKIP = 65_536;
+
+/**
+ * Takes all iterations in one step up to the next completion, the next arrival that could be admitted, the next block
+ * shortage or `limit`. Only while nothing but decodes runs and the head of the queue cannot be admitted.
+ * @returns whether it got anywhere; if not, the next iteration is short of blocks.
+ */
+export function skipDecodes(state: EngineState, limit: number): boolean {
+  const { decodes, timer, future, waiting, config } = state;
+  const members = decodes.count;
+  const first = timer.decodeTicks(members) + timer.contextTicks * (decodes.contextSum + members);
+  const step = timer.contextTicks * members;
+  const completion = decodes.iterationsToFirstCompletion();
+  let iterations = Math.min(completion, MAX_SKIP);
+
+  let until = limit;
+  if (future.count > 0 && state.admitting && state.running.count < config.maxNumSeqs) {
+    // Under fcfs a request that arrives behind a blocked head waits like the head does.
+    if (waiting.count === 0 || config.schedulingPolicy === 'priority') {
+      until = Math.min(until, state.table.visible[future.head]);
+    }
+  }
+  if (progressionSum(first, step, iterations) > until - state.now) {
+    iterations = Math.min(iterations, iterationsToReach(until - state.now, first, step));
+  }
+  iterations = decodes.iterationsWithin(state.freeBlocks, iterations);
+  if (iterations === 0) return false;
+
+  const ticks = progressionSum(first, step, iterations);
+  state.freeBlocks -= decodes.blocksFor(iterations);
+  state.now += ticks;
+  state.counters.iterations += iterations;
+  state.counters.busyTicks += ticks;
+  state.counters.outputTokens += iterations * members;
+  state.interTokenLatency.addProgression(first, step, iterations, members);
+  decodes.advance(iterations);
+  if (iterations === completion) completeDecodes(state);
+  return true;
+}
+
+/** One iteration in which every decoding sequence emits one token. */
+export function iterateLockstep(state: EngineState, plan: IterationPlan): void {
+  const { decodes, timer, table, counters } = state;
+  plan.reset();
+  const preempted = !reserveBlocks(state, plan);
+  const budget = continuePrefill(state, plan, state.maxNumBatchedTokens - decodes.count);
+  if (!preempted) admitWaiting(state, plan, budget);
+
+  const members = decodes.count;
+  // Everything was preempted or refused: the scheduler comes round again without a forward pass.
+  if (members + plan.prefillTokens === 0) {
+    rejoin(state, plan);
+    return;
+  }
+  const fixed =
+    plan.prefillTokens === 0
+      ? timer.decodeTicks(members)
+      : timer.fixedTicks(members + plan.prefillTokens, members, plan.attention);
+  const ticks = fixed + timer.contextTicks * (decodes.contextSum + members);
+  state.now += ticks;
+  counters.iterations++;
+  counters.busyTicks += ticks;
+  counters.outputTokens += members;
+  if (members > plan.joining.length) state.interTokenLatency.add(ticks, members - plan.joining.length);
+  for (const slot of plan.joining) {
+    state.interTokenLatency.add(state.now - table.lastToken[slot], 1);
+    table.transferred[slot] = 0;
+  }
+  if (members > 0) {
+    decodes.advance(1);
+    completeDecodes(state);
+  }
+  rejoin(state, plan);
+  for (const slot of plan.finishing) state.finishPrefill(slot);
+}
+
+function completeDecodes(state: EngineState): void {
+  const decodes = state.decodes;
+  while (decodes.count > 0 && decodes.iterationsToFirstCompletion() === 0) state.complete(decodes.first());
+}
+
+function rejoin(state: EngineState, plan: IterationPlan): void {
+  for (const slot of plan.stalled) state.decodes.add(slot);
+}
+
+/** Gives every decoding sequence the block its next token needs; preempts when there are too few. */
+function reserveBlocks(state: EngineState, plan: IterationPlan): boolean {
+  const needed = state.decodes.blocksForNext();
+  if (needed <= state.freeBlocks) {
+    state.freeBlocks -= needed;
+    return true;
+  }
+  const { table, running, decodes } = state;
+  for (let slot = running.head; slot >= 0; slot = table.next[slot]) table.given[slot] = 0;
+  for (let slot = running.head; slot >= 0; slot = table.next[slot]) {
+    if (table.status[slot] !== DECODING || decodes.contextLength(slot) % state.blockTokens !== 0) continue;
+    while (state.freeBlocks === 0) {
+      const victim = state.victim();
+      // vLLM gives up on the rest of the list when a request has to preempt itself.
+      if (victim === slot) stallAfter(state, plan, slot);
+      state.preempt(victim);
+      state.freeBlocks += table.given[victim];
+      if (victim === slot) return false;
+    }
+    state.freeBlocks--;
+    table.given[slot] = 1;
+  }
+  return false;
+}
+
+function stallAfter(state: EngineState, plan: IterationPlan, slot: number): void {
+  const { table, decodes } = state;
+  for (let later = table.next[slot]; later >= 0; later = table.next[later]) {
+    if (table.status[later] === PREFILLING) {
+      plan.partialStalled = true;
+    } else {
+      decodes.remove(later);
+      plan.stalled.push(later);
+    }
+  }
+}
+
+/** first + (first + step) + ... , `count` terms. */
+function progressionSum(first: number, step: number, count: number): number {
+  return count * first + ((count * (count - 1)) / 2) * step;
+}
+
+/** The smallest number of terms, at least 1, whose sum reaches `span`. */
+function iterationsToReach(span: number, first: number, step: number): number {
+  const slope = first - step / 2;
+  let count = Math.max(1, Math.ceil((2 * span) / (slope + Math.sqrt(slope * slope + 2 * step * span))));
+  while (progressionSum(first, step, count) < span) count++;
+  while (count > 1 && progressionSum(first, step, count - 1) >= span) count--;
+  return count;
+}

@@ -1,0 +1,19 @@
+/**
+ * The engine counts time in whole ticks of 1/64 ns, so that the duration of k iterations, added up one by one or
+ * taken from the closed form, is the same number to the last bit. Doubles hold ticks exactly for 39 hours;
+ * `Engine.shiftClock` moves the origin before that.
+ */
+export const TICKS_PER_NS = 64;
+export const TICKS_PER_US = TICKS_PER_NS * 1e3;
+export const TICKS_PER_MS = TICKS_PER_NS * 1e6;
+export const TICKS_PER_S = TICKS_PER_NS * 1e9;
+
+/** The tick nearest to a time in ms. */
+export function ticksFromMs(ms: number): number {
+  return Math.round(ms * TICKS_PER_MS);
+}
+
+/** A time or duration in ms. */
+export function msFromTicks(ticks: number): number {
+  return ticks / TICKS_PER_MS;
+}

@@ -1,0 +1,34 @@
+export { Engine, type EngineRequest, type EngineSnapshot, MAX_REQUEST_TOKENS } from './engine/engine.ts';
+export {
+  type EngineConfig,
+  EngineError,
+  type EngineOptions,
+  type EngineRole,
+} from './engine/engine-config.ts';
+export type { EngineCounters, RequestProgress } from './engine/engine-log.ts';
+export { LatencyHistogram } from './engine/latency-histogram.ts';
+export { msFromTicks, TICKS_PER_MS, TICKS_PER_S, ticksFromMs } from './engine/ticks.ts';
+export type { SchedulingPolicy } from './engine/waiting-queue.ts';
+export type {
+  EngineProfile,
+  IterationLaw,
+  ProfileFit,
+  SpeculationProfile,
+  WeightPrecision,
+  WeightVariant,
+} from './profiles/engine-profile.ts';
+export {
+  kvBlocksGiB,
+  kvMemoryGiB,
+  kvPoolBlocks,
+  ProfileVariantError,
+  weightVariant,
+} from './profiles/kv-pool.ts';
+export { RandomStream, randomBits, randomUniform, streamKey } from './random/counter-random.ts';
+export {
+  acceptanceTable,
+  SimulationError,
+  type SimulationOptions,
+  type SimulationRun,
+  simulateTrace,
+} from './simulation/simulate-trace.ts';

@@ -1,0 +1,48 @@
+import type { EngineProfile, WeightPrecision, WeightVariant } from './engine-profile.ts';
+
+const GIB = 2 ** 30;
+
+/** The variant of a profile for a precision. @throws ProfileVariantError when the profile has no coefficients for it. */
+export function weightVariant(profile: EngineProfile, precision: WeightPrecision): WeightVariant {
+  const variant = profile.weights[precision];
+  if (variant === undefined) throw new ProfileVariantError(profile, precision);
+  return variant;
+}
+
+/** A profile was asked for a precision of the weights it does not have. */
+export class ProfileVariantError extends Error {
+  override readonly name = 'ProfileVariantError';
+  readonly code = 'PROFILE_VARIANT';
+  constructor(profile: EngineProfile, precision: string) {
+    const known = Object.keys(profile.weights).join(', ');
+    super(`Profile \`${profile.name}\` has no coefficients for ${precision} weights; it has ${known}`);
+  }
+}
+
+/** Memory that weights, draft and activations leave to the KV pool, GiB a GPU. Negative when they do not fit. */
+export function kvMemoryGiB(
+  profile: EngineProfile,
+  precision: WeightPrecision,
+  speculation: boolean,
+): number {
+  const { memoryGiB } = profile.gpu;
+  const draft = speculation && profile.speculation !== null ? profile.speculation.draftGiB : 0;
+  const weights = weightVariant(profile, precision).weightGiB;
+  return memoryGiB * profile.memory.utilization - weights - draft - profile.memory.overheadGiB;
+}
+
+/** GiB a GPU that `blocks` KV blocks take. */
+export function kvBlocksGiB(profile: EngineProfile, blocks: number): number {
+  return (blocks * profile.model.kvBytesPerToken * profile.memory.blockTokens) / profile.gpu.count / GIB;
+}
+
+/** KV blocks of a pool that takes `fraction` of the memory left to it. May be 0 or less when nothing is left. */
+export function kvPoolBlocks(
+  profile: EngineProfile,
+  precision: WeightPrecision,
+  speculation: boolean,
+  fraction: number,
+): number {
+  const bytes = kvMemoryGiB(profile, precision, speculation) * fraction * GIB * profile.gpu.count;
+  return Math.floor(bytes / (profile.model.kvBytesPerToken * profile.memory.blockTokens));
+}

@@ -1,0 +1,174 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { Engine } from '../src/engine/engine.ts';
+import type { EngineConfig } from '../src/engine/engine-config.ts';
+import { TICKS_PER_MS } from '../src/engine/ticks.ts';
+import type { IterationLaw, SpeculationProfile } from '../src/profiles/engine-profile.ts';
+import { ReferenceEngine } from './reference-engine.ts';
+
+const law = fc.record<IterationLaw>({
+  baseUs: fc.integer({ min: 500, max: 8000 }),
+  weightReadUs: fc.integer({ min: 0, max: 9000 }),
+  perTokenUs: fc.integer({ min: 1, max: 100 }),
+  perDecodeSequenceUs: fc.integer({ min: 0, max: 120 }),
+  perContextTokenNs: fc.double({ min: 1, max: 600, noNaN: true }),
+  perPrefillAttentionNs: fc.double({ min: 0, max: 5, noNaN: true }),
+});
+
+const speculation: SpeculationProfile = {
+  method: 'EAGLE',
+  draftGiB: 0.5,
+  draftBaseUs: 700,
+  draftPerTokenUs: 0.8,
+  draftPerContextTokenNs: 2.4,
+  survival: {},
+  source: 'test',
+};
+
+/** Small pools and caps, so that shortage and preemption are the rule. */
+const config = fc
+  .record({
+    law,
+    maxNumSeqs: fc.integer({ min: 1, max: 24 }),
+    kvBlocks: fc.integer({ min: 4, max: 120 }),
+    schedulingPolicy: fc.constantFrom('fcfs' as const, 'priority' as const),
+    speculationDepth: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 4 })),
+  })
+  .map((drawn): EngineConfig => ({ ...drawn, speculation, survival: [0.7, 0.5, 0.3, 0.2] }));
+
+const requests = fc.array(
+  fc.record({
+    gapMs: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 400 }), fc.integer({ min: 0, max: 5000 })),
+    input: fc.integer({ min: 1, max: 300 }),
+    output: fc.integer({ min: 1, max: 120 }),
+    priority: fc.integer({ min: 0, max: 2 }),
+  }),
+  { minLength: 1, maxLength: 60 },
+);
+
+const windows = fc.array(
+  fc.record({
+    lengthMs: fc.integer({ min: 1, max: 4000 }),
+    change: fc.oneof(
+      fc.constant(null),
+      config.map((next) => ({ kind: 'configure' as const, next })),
+      fc.constant({ kind: 'restart' as const }),
+      fc.constant({ kind: 'snapshot' as const }),
+    ),
+  }),
+  { maxLength: 12 },
+);
+
+const options = fc.record({
+  blockTokens: fc.constantFrom(1, 4, 16),
+  maxNumBatchedTokens: fc.constantFrom(24, 64, 512),
+  seed: fc.nat(),
+  role: fc.constantFrom('mixed' as const, 'mixed' as const, 'prefill' as const),
+});
+
+interface Outcome {
+  now: number;
+  completions: unknown[];
+  rejected: number[];
+  waiting: number;
+  running: number;
+  blocksUsed: number;
+  counters: unknown;
+  interTokenLatency: [number, number][];
+  handovers: unknown;
+}
+
+function outcomeOf(engine: Engine): Outcome {
+  const { ids, firstTokens, lastTokens, count } = engine.completions;
+  const completions = Array.from({ length: count }, (_, i) => ({
+    id: ids[i],
+    firstToken: firstTokens[i],
+    lastToken: lastTokens[i],
+  }));
+  const { completed: _, rejected: __, ...counters } = engine.counters;
+  return {
+    now: engine.now,
+    completions: completions.sort((a, b) => a.id - b.id),
+    rejected: [...engine.rejections].sort((a, b) => a - b),
+    waiting: engine.waitingCount,
+    running: engine.runningCount,
+    blocksUsed: engine.kvBlocksUsed,
+    counters,
+    interTokenLatency: engine.interTokenLatency.entries(),
+    handovers: engine.takeHandovers(),
+  };
+}
+
+function outcomeOfReference(engine: ReferenceEngine): Outcome {
+  const { iterations, busyTicks, outputTokens, prefillTokens, preemptions, draftTokens, acceptedTokens } =
+    engine;
+  const handovers = engine.handovers;
+  engine.handovers = [];
+  return {
+    now: engine.now,
+    completions: engine.completions.slice().sort((a, b) => a.id - b.id),
+    rejected: engine.rejected.slice().sort((a, b) => a - b),
+    waiting: engine.waiting.length,
+    running: engine.running.length,
+    blocksUsed: engine.config.kvBlocks - engine.free,
+    counters: {
+      iterations,
+      busyTicks,
+      outputTokens,
+      prefillTokens,
+      preemptions,
+      draftTokens,
+      acceptedTokens,
+    },
+    interTokenLatency: engine.interTokenLatency.entries(),
+    handovers,
+  };
+}
+
+test('the engine that skips agrees with the engine that steps, to the last tick', () => {
+  fc.assert(
+    fc.property(config, options, requests, windows, (first, engineOptions, load, schedule) => {
+      let fast = new Engine(first, engineOptions);
+      const plain = new ReferenceEngine(first, engineOptions);
+      let arrival = 0;
+      load.forEach(({ gapMs, input, output, priority }, id) => {
+        arrival += gapMs * TICKS_PER_MS;
+        fast.submit({ id, arrival, input, output, priority });
+        plain.submit({ id, arrival, input, output, priority });
+      });
+      let limit = 0;
+      for (const { lengthMs, change } of schedule) {
+        limit += lengthMs * TICKS_PER_MS;
+        fast.runUntil(limit);
+        plain.runUntil(limit);
+        assert.deepEqual(outcomeOf(fast), outcomeOfReference(plain));
+        if (change?.kind === 'configure') {
+          fast.configure(change.next);
+          plain.configure(change.next);
+        } else if (change?.kind === 'restart') {
+          fast.restart(2000 * TICKS_PER_MS);
+          plain.restart(2000 * TICKS_PER_MS);
+        } else if (change?.kind === 'snapshot') {
+          const copy = new Engine(first, engineOptions);
+          const snapshot = fast.snapshot();
+          fast.runUntil(limit + 10_000 * TICKS_PER_MS);
+          copy.restore(snapshot);
+          fast.restore(snapshot);
+          assert.deepEqual(outcomeOf(fast), outcomeOf(copy));
+          fast = copy;
+          plain.completions = [];
+          plain.rejected = [];
+          plain.interTokenLatency.clear();
+          plain.iterations = plain.busyTicks = plain.outputTokens = plain.prefillTokens = 0;
+          plain.preemptions = plain.draftTokens = plain.acceptedTokens = 0;
+        }
+      }
+      fast.runUntil(Number.POSITIVE_INFINITY);
+      plain.runUntil(Number.POSITIVE_INFINITY);
+      assert.deepEqual(outcomeOf(fast), outcomeOfReference(plain));
+      assert.equal(fast.kvBlocksUsed, 0);
+    }),
+    { numRuns: 1500 },
+  );
+});

@@ -1,0 +1,322 @@
+import type { EngineConfig } from '../src/engine/engine-config.ts';
+import type { RequestProgress } from '../src/engine/engine-log.ts';
+import { DraftTimer, IterationTimer } from '../src/engine/iteration-timer.ts';
+import { LatencyHistogram } from '../src/engine/latency-histogram.ts';
+import { randomUniform, streamKey } from '../src/random/counter-random.ts';
+
+interface ReferenceRequest {
+  id: number;
+  arrival: number;
+  visible: number;
+  input: number;
+  output: number;
+  priority: number;
+  order: number;
+  emitted: number;
+  /** Tokens whose KV is computed. */
+  computed: number;
+  blocks: number;
+  firstToken: number;
+  lastToken: number;
+  transferred: boolean;
+  /** Its prompt, or what a preemption lost, is being computed. */
+  prefilling: boolean;
+}
+
+/**
+ * vLLM V1's scheduler written down plainly: arrays of objects, one iteration after another, every block counted where
+ * it is allocated. It skips nothing and remembers nothing, which makes it slow and easy to check against vLLM's
+ * `Scheduler.schedule`. The fast engine has to agree with it to the last tick.
+ */
+export class ReferenceEngine {
+  now = 0;
+  running: ReferenceRequest[] = [];
+  waiting: ReferenceRequest[] = [];
+  future: ReferenceRequest[] = [];
+  completions: { id: number; firstToken: number; lastToken: number }[] = [];
+  rejected: number[] = [];
+  handovers: RequestProgress[] = [];
+  preemptions = 0;
+  outputTokens = 0;
+  prefillTokens = 0;
+  draftTokens = 0;
+  acceptedTokens = 0;
+  iterations = 0;
+  busyTicks = 0;
+  interTokenLatency = new LatencyHistogram();
+  config: EngineConfig;
+  free: number;
+  private submitted = 0;
+  private readonly key: number;
+  private readonly blockTokens: number;
+  private readonly budget: number;
+  private readonly role: string;
+
+  constructor(
+    config: EngineConfig,
+    options: { blockTokens: number; maxNumBatchedTokens: number; seed: number; role: 'mixed' | 'prefill' },
+  ) {
+    this.config = config;
+    this.free = config.kvBlocks;
+    this.blockTokens = options.blockTokens;
+    this.budget = options.maxNumBatchedTokens;
+    this.key = streamKey(options.seed, 'acceptance');
+    this.role = options.role;
+  }
+
+  submit(request: { id: number; arrival: number; input: number; output: number; priority: number }): void {
+    this.future.push({
+      ...request,
+      visible: request.arrival,
+      order: this.submitted++,
+      emitted: 0,
+      computed: 0,
+      blocks: 0,
+      firstToken: -1,
+      lastToken: -1,
+      transferred: false,
+      prefilling: false,
+    });
+  }
+
+  submitTransferred(request: RequestProgress, ready: number): void {
+    this.future.push({
+      ...request,
+      visible: ready,
+      order: this.submitted++,
+      computed: 0,
+      blocks: 0,
+      transferred: true,
+      prefilling: false,
+    });
+  }
+
+  configure(config: EngineConfig): void {
+    const leavesSpeculation = this.config.speculationDepth > 0 && config.speculationDepth === 0;
+    if (leavesSpeculation) {
+      for (const request of this.running.filter((r) => this.decoding(r))) {
+        const kept = this.blocksFor(request.computed);
+        this.free += request.blocks - kept;
+        request.blocks = kept;
+      }
+    }
+    this.free += config.kvBlocks - this.config.kvBlocks;
+    this.config = config;
+    while (this.free < 0) this.preempt(this.victim());
+  }
+
+  restart(ticks: number): void {
+    while (this.running.length > 0) this.preempt(this.running[this.running.length - 1]);
+    this.now += ticks;
+  }
+
+  runUntil(limit: number): void {
+    while (this.now < limit) {
+      this.receiveArrivals();
+      if (this.running.length === 0 && this.waiting.length === 0) {
+        if (this.future.length === 0 || this.future[0].visible >= limit) {
+          if (limit < Number.POSITIVE_INFINITY) this.now = limit;
+          break;
+        }
+        this.now = this.future[0].visible;
+        continue;
+      }
+      this.iterate();
+    }
+    this.receiveArrivals();
+  }
+
+  private receiveArrivals(): void {
+    while (this.future.length > 0 && this.future[0].visible <= this.now) {
+      this.waiting.push(this.future.shift() as ReferenceRequest);
+    }
+  }
+
+  private iterate(): void {
+    const { config } = this;
+    const scheduled = new Map<ReferenceRequest, number>();
+    let budget = this.budget;
+    let preempted = false;
+
+    let index = 0;
+    while (index < this.running.length && budget > 0) {
+      const request = this.running[index];
+      const decoding = this.decoding(request);
+      const tokens = decoding
+        ? Math.min(1 + config.speculationDepth, budget)
+        : Math.min(this.known(request) - request.computed, budget);
+      let gaveUp = false;
+      if (decoding) {
+        const wanted = Math.max(0, this.blocksFor(request.computed + tokens) - request.blocks);
+        while (wanted > this.free) {
+          const victim = this.victim();
+          const position = this.running.indexOf(victim);
+          preempted = true;
+          budget += scheduled.get(victim) ?? 0;
+          scheduled.delete(victim);
+          this.preempt(victim);
+          if (victim === request) {
+            gaveUp = true;
+            break;
+          }
+          if (position < index) index--;
+        }
+        if (gaveUp) break;
+        this.free -= wanted;
+        request.blocks += wanted;
+      }
+      scheduled.set(request, tokens);
+      budget -= tokens;
+      index++;
+    }
+
+    if (!preempted) {
+      while (budget > 0 && this.waiting.length > 0 && this.running.length < config.maxNumSeqs) {
+        const request = this.nextWaiting();
+        const most = request.input + request.output - 1 + config.speculationDepth;
+        if (this.blocksFor(most) > config.kvBlocks) {
+          this.waiting.splice(this.waiting.indexOf(request), 1);
+          this.rejected.push(request.id);
+          continue;
+        }
+        const blocks = this.blocksFor(this.known(request));
+        if (blocks > this.free) break;
+        this.free -= blocks;
+        request.blocks = blocks;
+        this.waiting.splice(this.waiting.indexOf(request), 1);
+        this.running.push(request);
+        request.prefilling = !request.transferred;
+        if (request.transferred) request.computed = this.known(request) - 1;
+        const tokens = Math.min(this.known(request) - request.computed, budget);
+        scheduled.set(request, tokens);
+        budget -= tokens;
+      }
+    }
+    if (scheduled.size === 0) return;
+
+    let verified = 0;
+    let sequences = 0;
+    let drafting = 0;
+    let context = 0;
+    let prefill = 0;
+    let attention = 0;
+    for (const [request, tokens] of scheduled) {
+      if (this.decoding(request)) {
+        sequences++;
+        verified += tokens;
+        if (tokens > 1) drafting++;
+        context += request.computed + tokens;
+      } else {
+        prefill += tokens;
+        attention += tokens * (request.computed + tokens / 2);
+      }
+    }
+    const timer = new IterationTimer(config.law);
+    let ticks = timer.fixedTicks(verified + prefill, sequences, attention) + timer.contextTicks * context;
+    if (drafting > 0 && config.speculation !== null) {
+      ticks += new DraftTimer(config.speculation).ticks(config.speculationDepth, drafting, context);
+    }
+    this.now += ticks;
+    this.iterations++;
+    this.busyTicks += ticks;
+    this.prefillTokens += prefill;
+
+    for (const [request, tokens] of scheduled) {
+      if (this.decoding(request)) this.emitDecoded(request, tokens, ticks);
+      else this.advancePrefill(request, tokens);
+    }
+  }
+
+  private emitDecoded(request: ReferenceRequest, given: number, ticks: number): void {
+    let accepted = 0;
+    if (given > 1) {
+      const draw = randomUniform(this.key, request.id, request.emitted);
+      while (accepted < given - 1 && draw < this.config.survival[accepted]) accepted++;
+    }
+    const tokens = Math.min(1 + accepted, request.output - request.emitted);
+    this.draftTokens += given - 1;
+    this.acceptedTokens += accepted;
+    this.outputTokens += tokens;
+    if (request.transferred) this.interTokenLatency.add(this.now - request.lastToken, 1);
+    else this.interTokenLatency.add(ticks / tokens, tokens);
+    request.transferred = false;
+    request.emitted += tokens;
+    request.computed += tokens;
+    if (request.emitted === request.output) this.complete(request);
+  }
+
+  private advancePrefill(request: ReferenceRequest, tokens: number): void {
+    request.computed += tokens;
+    if (request.computed < this.known(request)) return;
+    request.prefilling = false;
+    if (request.firstToken < 0) request.firstToken = this.now;
+    else this.interTokenLatency.add(this.now - request.lastToken, 1);
+    request.emitted++;
+    this.outputTokens++;
+    if (request.emitted === request.output) {
+      this.complete(request);
+    } else if (this.role === 'prefill') {
+      this.leave(request);
+      const { id, arrival, visible, input, output, priority, emitted, firstToken } = request;
+      this.handovers.push({
+        id,
+        arrival,
+        visible,
+        input,
+        output,
+        priority,
+        emitted,
+        firstToken,
+        lastToken: this.now,
+      });
+    }
+  }
+
+  private complete(request: ReferenceRequest): void {
+    this.leave(request);
+    this.completions.push({ id: request.id, firstToken: request.firstToken, lastToken: this.now });
+  }
+
+  private leave(request: ReferenceRequest): void {
+    this.running.splice(this.running.indexOf(request), 1);
+    this.free += request.blocks;
+    request.blocks = 0;
+  }
+
+  private preempt(request: ReferenceRequest): void {
+    if (this.decoding(request)) request.lastToken = this.now;
+    this.leave(request);
+    request.computed = 0;
+    request.transferred = false;
+    this.waiting.unshift(request);
+    this.preemptions++;
+  }
+
+  private victim(): ReferenceRequest {
+    if (this.config.schedulingPolicy === 'fcfs') return this.running[this.running.length - 1];
+    return this.running.reduce((worst, r) =>
+      r.priority > worst.priority || (r.priority === worst.priority && r.order > worst.order) ? r : worst,
+    );
+  }
+
+  private nextWaiting(): ReferenceRequest {
+    const byPriority = this.config.schedulingPolicy === 'priority';
+    return this.waiting.reduce((best, r) => {
+      const difference = byPriority ? r.priority - best.priority : 0;
+      return difference < 0 || (difference === 0 && r.order < best.order) ? r : best;
+    });
+  }
+
+  /** Prompt and generated tokens: what must have KV before the next token, but for the last token itself. */
+  private known(request: ReferenceRequest): number {
+    return request.input + request.emitted;
+  }
+
+  private decoding(request: ReferenceRequest): boolean {
+    return !request.prefilling && request.blocks > 0;
+  }
+
+  private blocksFor(tokens: number): number {
+    return Math.ceil(tokens / this.blockTokens);
+  }
+}
