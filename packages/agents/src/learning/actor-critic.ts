@@ -1,0 +1,77 @@
+import type { RandomStream } from '../random-stream.ts';
+import { CategoricalHeads } from './categorical-heads.ts';
+import type { AdamState, Kernels } from './kernels.ts';
+import { type LayerSizes, MultilayerPerceptron, parameterCount } from './multilayer-perceptron.ts';
+
+/** What decides the shape of the two networks. */
+export interface ActorCriticShape {
+  readonly observationSize: number;
+  /** Bins of each head of an action. */
+  readonly headSizes: readonly number[];
+  /** Units of the hidden layers. */
+  readonly hidden: readonly number[];
+}
+
+/** Small last layer: the first policy is nearly uniform. */
+const ACTOR_OUTPUT_GAIN = 0.01;
+const CRITIC_OUTPUT_GAIN = 1;
+
+/**
+ * A network that chooses and a network that foresees the return, side by side in one vector of parameters, and the Adam
+ * that trains them.
+ */
+export class ActorCritic {
+  readonly shape: ActorCriticShape;
+  readonly heads: CategoricalHeads;
+  /** From normalized observations to logits. */
+  readonly actor: MultilayerPerceptron;
+  /** From normalized observations to the value, one a row. */
+  readonly critic: MultilayerPerceptron;
+  /** The actor's parameters and then the critic's. */
+  readonly adam: AdamState;
+  #kernels: Kernels;
+  #adamSteps = 0;
+
+  constructor(kernels: Kernels, shape: ActorCriticShape, maxRows: number) {
+    this.#kernels = kernels;
+    this.shape = shape;
+    this.heads = new CategoricalHeads(shape.headSizes);
+    const actorSizes: LayerSizes = [shape.observationSize, ...shape.hidden, this.heads.logitCount];
+    const criticSizes: LayerSizes = [shape.observationSize, ...shape.hidden, 1];
+    const actorCount = parameterCount(actorSizes);
+    const count = actorCount + parameterCount(criticSizes);
+    const [parameters, gradients] = [kernels.allocate(count), kernels.allocate(count)];
+    this.adam = {
+      parameters,
+      gradients,
+      firstMoments: kernels.allocate(count),
+      secondMoments: kernels.allocate(count),
+    };
+    const network = (sizes: LayerSizes, start: number, end: number) =>
+      new MultilayerPerceptron(
+        kernels,
+        sizes,
+        parameters.subarray(start, end),
+        gradients.subarray(start, end),
+        maxRows,
+      );
+    this.actor = network(actorSizes, 0, actorCount);
+    this.critic = network(criticSizes, actorCount, count);
+  }
+
+  initialize(random: RandomStream): void {
+    this.actor.initialize(random, ACTOR_OUTPUT_GAIN);
+    this.critic.initialize(random, CRITIC_OUTPUT_GAIN);
+  }
+
+  /** Steps against the gradients, shortened to a norm of `maxGradNorm` where they are longer, and clears them. */
+  descend(learningRate: number, maxGradNorm: number): void {
+    const { gradients } = this.adam;
+    let squares = 0;
+    for (let i = 0; i < gradients.length; i++) squares += gradients[i]! * gradients[i]!;
+    const gradientScale = Math.min(1, maxGradNorm / (Math.sqrt(squares) + 1e-6));
+    this.#adamSteps++;
+    this.#kernels.adam(this.adam, { learningRate, gradientScale, step: this.#adamSteps });
+    gradients.fill(0);
+  }
+}
