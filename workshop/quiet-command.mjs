@@ -19,10 +19,14 @@ export class CommandError extends Error {
  * @param {{ cwd?: string, env?: NodeJS.ProcessEnv, stdin?: 'ignore' | 'inherit' }} [options]
  * @returns {Promise<string>}
  */
-export function runQuietly(command, args, { cwd, env, stdin = 'ignore' } = {}) {
+export function runQuietly(command, args, { cwd, env = process.env, stdin = 'ignore' } = {}) {
   const shown = [command, ...args].join(' ');
   return new Promise((resolve, reject) => {
-    const child = spawn(command, args, { cwd, env, stdio: [stdin, 'pipe', 'pipe'] });
+    const child = spawn(command, args, {
+      cwd,
+      env: { ...env, NO_COLOR: '1' },
+      stdio: [stdin, 'pipe', 'pipe'],
+    });
     let output = '';
     child.stdout.on('data', (chunk) => {
       output += chunk;

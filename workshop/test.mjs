@@ -36,8 +36,9 @@ async function check(name, command, args) {
 
 async function setUpPackages() {
   await ensurePackages();
-  await ensureConsole();
-  return projectNode();
+  const node = projectNode();
+  await attempt('set-up of the console', ensureConsole);
+  return node;
 }
 
 function runTests(node, environment) {
