@@ -1,4 +1,4 @@
-import { RandomStream } from '../random-stream.ts';
+import { RandomStream } from '@servegym/simulator';
 import { quantile } from './quantile.ts';
 
 /** How an interval is estimated. */

@@ -1,4 +1,4 @@
-import type { RandomStream } from '../random-stream.ts';
+import type { RandomStream } from '@servegym/simulator';
 import { CategoricalHeads } from './categorical-heads.ts';
 import type { AdamState, Kernels } from './kernels.ts';
 import { type LayerSizes, MultilayerPerceptron, parameterCount } from './multilayer-perceptron.ts';

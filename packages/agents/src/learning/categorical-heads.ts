@@ -1,4 +1,4 @@
-import type { RandomStream } from '../random-stream.ts';
+import type { RandomStream } from '@servegym/simulator';
 import type { FloatArray } from './kernels.ts';
 
 /**

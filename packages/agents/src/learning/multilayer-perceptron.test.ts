@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { RandomStream } from '../random-stream.ts';
+import { RandomStream } from '@servegym/simulator';
 import {
   fillOrthogonal,
   type LayerSizes,

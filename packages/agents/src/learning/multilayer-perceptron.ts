@@ -1,4 +1,4 @@
-import type { RandomStream } from '../random-stream.ts';
+import type { RandomStream } from '@servegym/simulator';
 import type { DenseLayer, FloatArray, Kernels } from './kernels.ts';
 
 /** Shape of a network: inputs, hidden layers (tanh), outputs (linear). */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { RandomStream } from '../random-stream.ts';
+import { RandomStream } from '@servegym/simulator';
 import { type LearningEnvironment, RUNNING, TERMINATED, TRUNCATED } from './learning-environment.ts';
 import { plainKernels } from './plain-kernels.ts';
 import { PPO_DEFAULTS, Ppo, type PpoOptions } from './ppo.ts';
@@ -126,7 +126,7 @@ describe('Ppo', () => {
   });
 
   it('finds the better action under traffic noise sooner with same-trace groups', () => {
-    // The trace pays or costs up to 10 a window, whatever one does; the better action pays 1 more.
+    // The trace pays or costs up to 100 a window, whatever one does; the better action pays 1 more.
     const noisy = (): LearningEnvironment => {
       let random = new RandomStream(0, 'traffic');
       let window = 0;
@@ -141,7 +141,7 @@ describe('Ppo', () => {
         step(action) {
           window++;
           return {
-            reward: action[0]! + 20 * random.uniform() - 10,
+            reward: action[0]! + 200 * random.uniform() - 100,
             end: window === 8 ? TERMINATED : RUNNING,
           };
         },

@@ -1,4 +1,4 @@
-import { RandomStream } from '../random-stream.ts';
+import { RandomStream } from '@servegym/simulator';
 import { ActorCritic } from './actor-critic.ts';
 import { generalizedAdvantages } from './generalized-advantage.ts';
 import type { FloatArray, Kernels } from './kernels.ts';

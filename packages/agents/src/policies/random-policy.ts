@@ -1,6 +1,6 @@
 import { QUANTIZATION_TIERS, type ServeAction, type ServeObservation } from '@servegym/environments';
+import { RandomStream } from '@servegym/simulator';
 import type { Policy, PolicyEpisode } from '../policy.ts';
-import { RandomStream } from '../random-stream.ts';
 
 /** Draws every knob uniformly from its range, anew for every window. */
 export class RandomPolicy implements Policy<ServeAction, ServeObservation> {
