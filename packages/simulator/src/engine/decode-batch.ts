@@ -46,7 +46,7 @@ export class DecodeBatch {
   remove(slot: number): void {
     this.contextSum -= this.contextLength(slot);
     this.residues[this.residueOf(slot)]--;
-    this.removeFromHeap(this.heap.indexOf(slot));
+    this.removeFromHeap(this.heap[0] === slot ? 0 : this.heap.indexOf(slot));
     this.table.generatedOffset[slot] += this.clock;
   }
 

@@ -1,76 +1,67 @@
-/** A growing column of numbers whose storage is kept when it is cleared. */
-class Column {
-  values = new Float64Array(256);
-
-  ensure(length: number): void {
-    if (length <= this.values.length) return;
-    const grown = new Float64Array(Math.max(length, this.values.length * 2));
-    grown.set(this.values);
-    this.values = grown;
-  }
+function grown(column: Float64Array): Float64Array {
+  const larger = new Float64Array(column.length * 2);
+  larger.set(column);
+  return larger;
 }
 
 /** Requests that completed, in order of completion: entry i is (`ids[i]`, `arrivals[i]`, ...), times in ticks. */
 export class CompletionLog {
   count = 0;
-  private readonly columns = [new Column(), new Column(), new Column(), new Column(), new Column()] as const;
-
-  get ids(): Float64Array {
-    return this.columns[0].values;
-  }
-  get arrivals(): Float64Array {
-    return this.columns[1].values;
-  }
-  get firstTokens(): Float64Array {
-    return this.columns[2].values;
-  }
-  get lastTokens(): Float64Array {
-    return this.columns[3].values;
-  }
-  get outputs(): Float64Array {
-    return this.columns[4].values;
-  }
+  ids = new Float64Array(256);
+  arrivals = new Float64Array(256);
+  firstTokens = new Float64Array(256);
+  lastTokens = new Float64Array(256);
+  /** Tokens generated. */
+  outputs = new Float64Array(256);
 
   push(id: number, arrival: number, firstToken: number, lastToken: number, output: number): void {
+    if (this.count === this.ids.length) this.grow();
     const at = this.count++;
-    for (const column of this.columns) column.ensure(this.count);
-    this.columns[0].values[at] = id;
-    this.columns[1].values[at] = arrival;
-    this.columns[2].values[at] = firstToken;
-    this.columns[3].values[at] = lastToken;
-    this.columns[4].values[at] = output;
+    this.ids[at] = id;
+    this.arrivals[at] = arrival;
+    this.firstTokens[at] = firstToken;
+    this.lastTokens[at] = lastToken;
+    this.outputs[at] = output;
   }
 
+  /** Empties the log; its storage is kept. */
   clear(): void {
     this.count = 0;
+  }
+
+  private grow(): void {
+    this.ids = grown(this.ids);
+    this.arrivals = grown(this.arrivals);
+    this.firstTokens = grown(this.firstTokens);
+    this.lastTokens = grown(this.lastTokens);
+    this.outputs = grown(this.outputs);
   }
 }
 
 /** Requests that got their first token, in order, times in ticks. */
 export class FirstTokenLog {
   count = 0;
-  private readonly columns = [new Column(), new Column(), new Column()] as const;
-
-  get ids(): Float64Array {
-    return this.columns[0].values;
-  }
-  get arrivals(): Float64Array {
-    return this.columns[1].values;
-  }
-  get firstTokens(): Float64Array {
-    return this.columns[2].values;
-  }
+  ids = new Float64Array(256);
+  arrivals = new Float64Array(256);
+  firstTokens = new Float64Array(256);
 
   push(id: number, arrival: number, firstToken: number): void {
+    if (this.count === this.ids.length) this.grow();
     const at = this.count++;
-    for (const column of this.columns) column.ensure(this.count);
-    this.columns[0].values[at] = id;
-    this.columns[1].values[at] = arrival;
-    this.columns[2].values[at] = firstToken;
+    this.ids[at] = id;
+    this.arrivals[at] = arrival;
+    this.firstTokens[at] = firstToken;
   }
 
+  /** Empties the log; its storage is kept. */
   clear(): void {
     this.count = 0;
+  }
+
+  private grow(): void {
+    this.ids = grown(this.ids);
+    this.arrivals = grown(this.arrivals);
+    this.firstTokens = grown(this.firstTokens);
   }
 }
 

@@ -1,22 +1,24 @@
+import { SlotBuffer } from './slot-buffer.ts';
+
 /** What one iteration has scheduled besides the decodes. One object, reused. */
 export class IterationPlan {
   prefillTokens = 0;
   /** Sum over prefill chunks of chunk * (start + chunk / 2). */
   attention = 0;
   /** Prefills that end with this iteration. */
-  readonly finishing: number[] = [];
+  readonly finishing = new SlotBuffer();
   /** Transferred requests that decode here for the first time. */
-  readonly joining: number[] = [];
+  readonly joining = new SlotBuffer();
   /** Decoding requests that this iteration could not schedule. */
-  readonly stalled: number[] = [];
+  readonly stalled = new SlotBuffer();
   partialStalled = false;
 
   reset(): void {
     this.prefillTokens = 0;
     this.attention = 0;
-    this.finishing.length = 0;
-    this.joining.length = 0;
-    this.stalled.length = 0;
+    this.finishing.count = 0;
+    this.joining.count = 0;
+    this.stalled.count = 0;
     this.partialStalled = false;
   }
 }

@@ -67,8 +67,9 @@ export function iterateLockstep(state: EngineState, plan: IterationPlan): void {
   counters.iterations++;
   counters.busyTicks += ticks;
   counters.outputTokens += members;
-  if (members > plan.joining.length) state.interTokenLatency.add(ticks, members - plan.joining.length);
-  for (const slot of plan.joining) {
+  if (members > plan.joining.count) state.interTokenLatency.add(ticks, members - plan.joining.count);
+  for (let i = 0; i < plan.joining.count; i++) {
+    const slot = plan.joining.slots[i];
     state.interTokenLatency.add(state.now - table.lastToken[slot], 1);
     table.transferred[slot] = 0;
   }
@@ -77,7 +78,7 @@ export function iterateLockstep(state: EngineState, plan: IterationPlan): void {
     completeDecodes(state);
   }
   rejoin(state, plan);
-  for (const slot of plan.finishing) state.finishPrefill(slot);
+  for (let i = 0; i < plan.finishing.count; i++) state.finishPrefill(plan.finishing.slots[i]);
 }
 
 function completeDecodes(state: EngineState): void {
@@ -86,7 +87,7 @@ function completeDecodes(state: EngineState): void {
 }
 
 function rejoin(state: EngineState, plan: IterationPlan): void {
-  for (const slot of plan.stalled) state.decodes.add(slot);
+  for (let i = 0; i < plan.stalled.count; i++) state.decodes.add(plan.stalled.slots[i]);
 }
 
 /** Gives every decoding sequence the block its next token needs; preempts when there are too few. */

@@ -43,7 +43,7 @@ export function iterateSpeculative(state: EngineState, plan: IterationPlan): voi
 
   budget = continuePrefill(state, plan, budget);
   if (!preempted) admitWaiting(state, plan, budget);
-  for (const slot of plan.joining) table.given[slot] = 1;
+  for (let i = 0; i < plan.joining.count; i++) table.given[plan.joining.slots[i]] = 1;
 
   let verified = 0;
   let sequences = 0;
@@ -72,7 +72,7 @@ export function iterateSpeculative(state: EngineState, plan: IterationPlan): voi
     if (given > 0 && table.status[slot] === DECODING) emit(state, slot, given, ticks);
     slot = following;
   }
-  for (const slot of plan.finishing) state.finishPrefill(slot);
+  for (let i = 0; i < plan.finishing.count; i++) state.finishPrefill(plan.finishing.slots[i]);
 }
 
 function emit(state: EngineState, slot: number, given: number, ticks: number): void {

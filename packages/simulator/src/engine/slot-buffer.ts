@@ -1,0 +1,14 @@
+/** A reused list of slots: emptying it keeps its storage, which `array.length = 0` does not. */
+export class SlotBuffer {
+  slots: Int32Array = new Int32Array(64);
+  count = 0;
+
+  push(slot: number): void {
+    if (this.count === this.slots.length) {
+      const grown = new Int32Array(this.slots.length * 2);
+      grown.set(this.slots);
+      this.slots = grown;
+    }
+    this.slots[this.count++] = slot;
+  }
+}
