@@ -1,3 +1,6 @@
+export { Cluster, type ClusterOptions, type ClusterSnapshot } from './cluster/cluster.ts';
+export { type GpuMemory, usedGiB } from './cluster/gpu-memory.ts';
+export type { ClusterEvent, ServingConfig } from './cluster/serving-config.ts';
 export { Engine, type EngineRequest, type EngineSnapshot, MAX_REQUEST_TOKENS } from './engine/engine.ts';
 export {
   type EngineConfig,
@@ -9,6 +12,7 @@ export type { EngineCounters, RequestProgress } from './engine/engine-log.ts';
 export { LatencyHistogram } from './engine/latency-histogram.ts';
 export { msFromTicks, TICKS_PER_MS, TICKS_PER_S, ticksFromMs } from './engine/ticks.ts';
 export type { SchedulingPolicy } from './engine/waiting-queue.ts';
+export { AcceptanceTableError, acceptanceTable } from './profiles/acceptance-table.ts';
 export type {
   EngineProfile,
   IterationLaw,
@@ -26,7 +30,6 @@ export {
 } from './profiles/kv-pool.ts';
 export { RandomStream, randomBits, randomUniform, streamKey } from './random/counter-random.ts';
 export {
-  acceptanceTable,
   SimulationError,
   type SimulationOptions,
   type SimulationRun,

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { Engine } from '../src/engine/engine.ts';
 import type { EngineConfig } from '../src/engine/engine-config.ts';
+import type { RequestProgress } from '../src/engine/engine-log.ts';
 import { TICKS_PER_MS } from '../src/engine/ticks.ts';
 import type { IterationLaw, SpeculationProfile } from '../src/profiles/engine-profile.ts';
 import { ReferenceEngine } from './reference-engine.ts';
@@ -44,7 +45,7 @@ const requests = fc.array(
     output: fc.integer({ min: 1, max: 120 }),
     priority: fc.integer({ min: 0, max: 2 }),
   }),
-  { minLength: 1, maxLength: 60 },
+  { minLength: 1, maxLength: 60, size: 'max' },
 );
 
 const windows = fc.array(
@@ -57,7 +58,7 @@ const windows = fc.array(
       fc.constant({ kind: 'snapshot' as const }),
     ),
   }),
-  { maxLength: 12 },
+  { maxLength: 12, size: 'max' },
 );
 
 const options = fc.record({
@@ -76,7 +77,7 @@ interface Outcome {
   blocksUsed: number;
   counters: unknown;
   interTokenLatency: [number, number][];
-  handovers: unknown;
+  handovers: readonly RequestProgress[];
 }
 
 function outcomeOf(engine: Engine): Outcome {
@@ -170,5 +171,40 @@ test('the engine that skips agrees with the engine that steps, to the last tick'
       assert.equal(fast.kvBlocksUsed, 0);
     }),
     { numRuns: 1500 },
+  );
+});
+
+test('a prefill engine and a decode engine agree with their plain twins', () => {
+  const transferTicks = 3 * TICKS_PER_MS;
+  fc.assert(
+    fc.property(config, config, options, requests, (prefillConfig, decodeConfig, engineOptions, load) => {
+      const prefillOptions = { ...engineOptions, role: 'prefill' as const };
+      const decodeOptions = { ...engineOptions, role: 'mixed' as const };
+      const fast = [new Engine(prefillConfig, prefillOptions), new Engine(decodeConfig, decodeOptions)];
+      const plain = [
+        new ReferenceEngine(prefillConfig, prefillOptions),
+        new ReferenceEngine(decodeConfig, decodeOptions),
+      ];
+      let arrival = 0;
+      load.forEach(({ gapMs, input, output, priority }, id) => {
+        arrival += gapMs * TICKS_PER_MS;
+        for (const engine of [fast[0], plain[0]]) engine.submit({ id, arrival, input, output, priority });
+      });
+      for (const limit of [1000, 2500, 6000, Number.POSITIVE_INFINITY]) {
+        const ticks = limit * TICKS_PER_MS;
+        for (const engine of [fast[0], plain[0]]) engine.runUntil(ticks);
+        const outcome = outcomeOf(fast[0]);
+        const reference = outcomeOfReference(plain[0]);
+        assert.deepEqual(outcome, reference);
+        for (const request of outcome.handovers) {
+          for (const engine of [fast[1], plain[1]]) {
+            engine.submitTransferred(request, request.lastToken + transferTicks);
+          }
+        }
+        for (const engine of [fast[1], plain[1]]) engine.runUntil(ticks);
+        assert.deepEqual(outcomeOf(fast[1]), outcomeOfReference(plain[1]));
+      }
+    }),
+    { numRuns: 500 },
   );
 });

@@ -7,12 +7,12 @@ function grown(column: Float64Array): Float64Array {
 /** Requests that completed, in order of completion: entry i is (`ids[i]`, `arrivals[i]`, ...), times in ticks. */
 export class CompletionLog {
   count = 0;
-  ids = new Float64Array(256);
-  arrivals = new Float64Array(256);
-  firstTokens = new Float64Array(256);
-  lastTokens = new Float64Array(256);
+  ids: Float64Array = new Float64Array(256);
+  arrivals: Float64Array = new Float64Array(256);
+  firstTokens: Float64Array = new Float64Array(256);
+  lastTokens: Float64Array = new Float64Array(256);
   /** Tokens generated. */
-  outputs = new Float64Array(256);
+  outputs: Float64Array = new Float64Array(256);
 
   push(id: number, arrival: number, firstToken: number, lastToken: number, output: number): void {
     if (this.count === this.ids.length) this.grow();
@@ -41,9 +41,9 @@ export class CompletionLog {
 /** Requests that got their first token, in order, times in ticks. */
 export class FirstTokenLog {
   count = 0;
-  ids = new Float64Array(256);
-  arrivals = new Float64Array(256);
-  firstTokens = new Float64Array(256);
+  ids: Float64Array = new Float64Array(256);
+  arrivals: Float64Array = new Float64Array(256);
+  firstTokens: Float64Array = new Float64Array(256);
 
   push(id: number, arrival: number, firstToken: number): void {
     if (this.count === this.ids.length) this.grow();

@@ -31,7 +31,7 @@ export class EngineState {
   readonly blockTokens: number;
   readonly maxNumBatchedTokens: number;
   readonly acceptanceKey: number;
-  readonly role: EngineRole;
+  role: EngineRole;
 
   config: EngineConfig;
   timer: IterationTimer;

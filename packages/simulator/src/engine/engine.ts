@@ -1,5 +1,11 @@
 import type { DecodeBatchSnapshot } from './decode-batch.ts';
-import { type EngineConfig, EngineError, type EngineOptions, expectInteger } from './engine-config.ts';
+import {
+  type EngineConfig,
+  EngineError,
+  type EngineOptions,
+  type EngineRole,
+  expectInteger,
+} from './engine-config.ts';
 import {
   type CompletionLog,
   type EngineCounters,
@@ -111,6 +117,9 @@ export class Engine {
   get kvBlocksUsed(): number {
     return this.state.config.kvBlocks - this.state.freeBlocks;
   }
+  get role(): EngineRole {
+    return this.state.role;
+  }
   get config(): EngineConfig {
     return this.state.config;
   }
@@ -195,11 +204,19 @@ export class Engine {
     this.state.admitting = admitting;
   }
 
-  /** Loses all KV: everything that runs is preempted, and nothing is served for `ticks`. */
+  /** What becomes of prefills that end from now on, see `EngineOptions.role`. */
+  setRole(role: EngineRole): void {
+    this.state.role = role;
+  }
+
+  /** Loses all KV, also what is on its way here: everything that runs is preempted, nothing is served for `ticks`. */
   restart(ticks: number): void {
-    const state = this.state;
-    while (state.running.count > 0) state.preempt(state.running.tail);
-    state.now += ticks;
+    const { running, waiting, future, table } = this.state;
+    while (running.count > 0) this.state.preempt(running.tail);
+    for (const list of [...waiting.classes, future]) {
+      for (let slot = list.head; slot >= 0; slot = table.next[slot]) table.transferred[slot] = 0;
+    }
+    this.state.now += ticks;
   }
 
   /** Runs until the clock reaches `limit` (ticks), or, with `Infinity`, until nothing is left to do. */
@@ -230,6 +247,24 @@ export class Engine {
     state.admitting = false;
     while (state.running.count > 0 && state.now < limit) this.advance(limit);
     return state.running.count === 0;
+  }
+
+  /** Serves until nothing is left to do or the clock reaches `limit`; the clock stays at the last iteration's end. */
+  runUntilIdle(limit: number): void {
+    while (this.now < limit && this.runningCount + this.waitingCount + this.futureCount > 0) {
+      const idle = this.runningCount + this.waitingCount === 0;
+      const next = idle ? this.state.table.visible[this.state.future.head] : this.state.now;
+      if (next >= limit) return;
+      this.state.now = Math.max(next, this.state.now);
+      this.receiveArrivals();
+      this.advance(limit);
+    }
+  }
+
+  /** Lets the clock of an engine that has nothing to run pass to `tick`. */
+  idleUntil(tick: number): void {
+    if (this.state.running.count === 0 && this.state.now < tick) this.state.now = tick;
+    this.receiveArrivals();
   }
 
   /** Moves the origin of the clock: every tick is smaller by `ticks` from now on. The logs keep the old origin. */
@@ -283,6 +318,7 @@ export class Engine {
       partial: state.partial,
       admitting: state.admitting,
       submitted: state.submitted,
+      role: state.role,
       handovers: state.handovers.slice(),
     };
   }
@@ -302,6 +338,7 @@ export class Engine {
     state.partial = snapshot.partial;
     state.admitting = snapshot.admitting;
     state.submitted = snapshot.submitted;
+    state.role = snapshot.role;
     state.handovers = snapshot.handovers.slice();
     this.clearLogs();
   }
@@ -382,6 +419,7 @@ export interface EngineSnapshot {
   readonly partial: number;
   readonly admitting: boolean;
   readonly submitted: number;
+  readonly role: EngineRole;
   readonly handovers: readonly RequestProgress[];
 }
 

@@ -2,6 +2,7 @@ import { Engine } from '../engine/engine.ts';
 import type { EngineCounters } from '../engine/engine-log.ts';
 import { msFromTicks, TICKS_PER_S, ticksFromMs } from '../engine/ticks.ts';
 import type { SchedulingPolicy } from '../engine/waiting-queue.ts';
+import { acceptanceTable } from '../profiles/acceptance-table.ts';
 import type { EngineProfile, WeightPrecision } from '../profiles/engine-profile.ts';
 import { kvPoolBlocks, weightVariant } from '../profiles/kv-pool.ts';
 import type { Trace } from '../traces/trace.ts';
@@ -62,18 +63,6 @@ export interface SimulationRun {
 export class SimulationError extends Error {
   override readonly name = 'SimulationError';
   readonly code = 'SIMULATION_OPTION';
-}
-
-/** P(at least k draft tokens accepted) of one of the profile's tables. @throws SimulationError naming those there are. */
-export function acceptanceTable(profile: EngineProfile, table: string): readonly number[] {
-  const survival = profile.speculation?.survival[table];
-  if (survival !== undefined) return survival;
-  const known = Object.keys(profile.speculation?.survival ?? {});
-  throw new SimulationError(
-    known.length === 0
-      ? `Profile \`${profile.name}\` has no draft model: speculationDepth must be 0`
-      : `Expected an acceptance table of \`${profile.name}\` (${known.join(', ')}), got \`${table}\``,
-  );
 }
 
 /**

@@ -1,0 +1,264 @@
+import { Engine, type EngineRequest, type EngineSnapshot } from '../engine/engine.ts';
+import type { EngineConfig } from '../engine/engine-config.ts';
+import { TICKS_PER_S } from '../engine/ticks.ts';
+import { acceptanceTable } from '../profiles/acceptance-table.ts';
+import type { EngineProfile } from '../profiles/engine-profile.ts';
+import { kvPoolBlocks, weightVariant } from '../profiles/kv-pool.ts';
+import { type GpuMemory, gpuMemory, usedGiB } from './gpu-memory.ts';
+import type { ClusterEvent, ServingConfig } from './serving-config.ts';
+import { TransferLink } from './transfer-link.ts';
+
+export interface ClusterOptions {
+  readonly profile: EngineProfile;
+  /** Which of the profile's acceptance tables holds for this traffic. Default `sharegpt`. */
+  readonly acceptance?: string;
+  /** Token budget of an iteration. Default 2048. */
+  readonly maxNumBatchedTokens?: number;
+  /** Seed of the acceptance draws. Default 0. */
+  readonly seed?: number;
+}
+
+const PREFILL = 0;
+const DECODE = 1;
+
+/**
+ * Two GPUs (or tensor-parallel groups) that serve one model behind a round-robin router. Mixed, each serves whole
+ * requests. Split, GPU 0 prefills, sends the KV over a link, and GPU 1 decodes: no prompt disturbs a decode, but the
+ * partition is fixed. Co-located tenants may take memory on both.
+ */
+export class Cluster {
+  readonly engines: readonly [Engine, Engine];
+  /** What happened since `clearLogs`. */
+  readonly events: ClusterEvent[] = [];
+  private readonly profile: EngineProfile;
+  private readonly acceptance: string;
+  private readonly link: TransferLink;
+  private readonly reloadTicks: number;
+  private config: ServingConfig;
+  private tenantGiB = 0;
+  /** How the GPUs are arranged now; differs from `config.split` while they drain. */
+  private arrangedAsSplit: boolean;
+  private submitted = 0;
+
+  /** @throws EngineError, ProfileVariantError or SimulationError when the configuration does not fit the profile. */
+  constructor(config: ServingConfig, options: ClusterOptions) {
+    this.profile = options.profile;
+    this.acceptance = options.acceptance ?? 'sharegpt';
+    this.link = new TransferLink(options.profile);
+    this.reloadTicks = options.profile.reloadSeconds * TICKS_PER_S;
+    this.config = config;
+    this.arrangedAsSplit = config.split;
+    const engineOptions = {
+      blockTokens: options.profile.memory.blockTokens,
+      maxNumBatchedTokens: options.maxNumBatchedTokens ?? 2048,
+      requestOverheadMs: options.profile.requestOverheadMs,
+    };
+    const seed = options.seed ?? 0;
+    const engineConfig = this.engineConfig(config, this.blocksFor(config));
+    this.engines = [
+      new Engine(engineConfig, { ...engineOptions, seed, role: config.split ? 'prefill' : 'mixed' }),
+      new Engine(engineConfig, { ...engineOptions, seed, role: 'mixed' }),
+    ];
+  }
+
+  /** The latest of the GPUs' clocks, ticks. */
+  get now(): number {
+    return Math.max(this.engines[0].now, this.engines[1].now);
+  }
+  /** Requests that have arrived and do not run. */
+  get waitingCount(): number {
+    return this.engines[0].waitingCount + this.engines[1].waitingCount;
+  }
+  get runningCount(): number {
+    return this.engines[0].runningCount + this.engines[1].runningCount;
+  }
+  get kvBlocksUsed(): number {
+    return this.engines[0].kvBlocksUsed + this.engines[1].kvBlocksUsed;
+  }
+  get kvBlocksTotal(): number {
+    return this.engines[0].kvBlocksTotal + this.engines[1].kvBlocksTotal;
+  }
+  /** Whether the GPUs finish what runs before they change roles. */
+  get draining(): boolean {
+    return this.arrangedAsSplit !== this.config.split;
+  }
+  get servingConfig(): ServingConfig {
+    return this.config;
+  }
+
+  /** What a GPU does now. */
+  roleOf(gpu: number): 'mixed' | 'prefill' | 'decode' {
+    if (!this.arrangedAsSplit) return 'mixed';
+    return gpu === PREFILL ? 'prefill' : 'decode';
+  }
+
+  memoryOf(gpu: number): GpuMemory {
+    const { weights, speculationDepth } = this.config;
+    const blocks = this.engines[gpu].kvBlocksTotal;
+    return gpuMemory(this.profile, weights, speculationDepth > 0, blocks, this.tenantGiB);
+  }
+
+  /** Adds a request. Requests are submitted in order of arrival. @throws EngineError naming the field at fault. */
+  submit(request: EngineRequest): void {
+    const gpu = this.arrangedAsSplit ? PREFILL : this.submitted % 2;
+    this.submitted++;
+    this.engines[gpu].submit(request);
+  }
+
+  /**
+   * Changes settings from now on. Caps, pool, speculation and policy act at the next iteration; new weights reload the
+   * GPUs; a change of `split` drains them first.
+   * @throws EngineError and the like, and changes nothing, when the configuration does not fit the profile.
+   */
+  configure(config: ServingConfig): void {
+    const blocks = this.blocksFor(config);
+    const engineConfig = this.engineConfig(config, blocks);
+    const reload = config.weights !== this.config.weights;
+    const wasDraining = this.draining;
+    this.config = config;
+    for (const [gpu, engine] of this.engines.entries()) {
+      if (reload) {
+        this.log('reload', gpu);
+        engine.restart(this.reloadTicks);
+      }
+      engine.configure(engineConfig);
+    }
+    if (this.draining !== wasDraining) {
+      for (const [gpu, engine] of this.engines.entries()) {
+        this.log(this.draining ? 'drain_started' : 'drain_cancelled', gpu);
+        engine.setAdmitting(!this.draining || this.roleOf(gpu) === 'decode');
+      }
+    }
+    this.enforceMemory();
+  }
+
+  /** Sets the memory that tenants take on each GPU, GiB. What no longer fits goes out of memory at once. */
+  setTenantMemory(giB: number): void {
+    this.tenantGiB = giB;
+    this.enforceMemory();
+  }
+
+  /** Runs both GPUs until `limit` (ticks). */
+  runUntil(limit: number): void {
+    if (this.draining && !this.drain(limit)) return;
+    if (this.arrangedAsSplit) {
+      this.engines[PREFILL].runUntil(limit);
+      this.transfer();
+      this.engines[DECODE].runUntil(limit);
+    } else {
+      for (const engine of this.engines) engine.runUntil(limit);
+    }
+  }
+
+  clearLogs(): void {
+    this.events.length = 0;
+    for (const engine of this.engines) engine.clearLogs();
+  }
+
+  snapshot(): ClusterSnapshot {
+    return {
+      engines: [this.engines[0].snapshot(), this.engines[1].snapshot()],
+      config: this.config,
+      tenantGiB: this.tenantGiB,
+      arrangedAsSplit: this.arrangedAsSplit,
+      submitted: this.submitted,
+      linkIdleFrom: this.link.idleFrom,
+    };
+  }
+
+  /** Goes back to where `snapshot` was taken, with empty logs. */
+  restore(snapshot: ClusterSnapshot): void {
+    this.engines[0].restore(snapshot.engines[0]);
+    this.engines[1].restore(snapshot.engines[1]);
+    this.config = snapshot.config;
+    this.tenantGiB = snapshot.tenantGiB;
+    this.arrangedAsSplit = snapshot.arrangedAsSplit;
+    this.submitted = snapshot.submitted;
+    this.link.idleFrom = snapshot.linkIdleFrom;
+    this.events.length = 0;
+  }
+
+  /** Hands what GPU 0 has prefilled to GPU 1. */
+  private transfer(): void {
+    for (const request of this.engines[PREFILL].takeHandovers()) {
+      const ready = this.link.send(request.input + request.emitted - 1, request.lastToken);
+      this.engines[DECODE].submitTransferred(request, ready);
+    }
+  }
+
+  /** Runs towards the change of roles. Answers whether the roles have changed; if not, the clock is at `limit`. */
+  private drain(limit: number): boolean {
+    const [first, second] = this.engines;
+    let empty: boolean;
+    if (this.arrangedAsSplit) {
+      const prefilled = first.drainUntil(limit);
+      this.transfer();
+      // What is on the link is decoded before the roles change.
+      second.runUntilIdle(limit);
+      empty = prefilled && second.runningCount + second.waitingCount + second.futureCount === 0;
+    } else {
+      const drained = [first.drainUntil(limit), second.drainUntil(limit)];
+      empty = drained[0] && drained[1];
+    }
+    if (!empty) {
+      for (const engine of this.engines) engine.idleUntil(limit);
+      return false;
+    }
+    const at = this.now;
+    const waiting = [...first.withdrawWaiting(), ...second.withdrawWaiting()];
+    waiting.sort((a, b) => a.visible - b.visible || a.id - b.id);
+    this.arrangedAsSplit = this.config.split;
+    first.setRole(this.arrangedAsSplit ? 'prefill' : 'mixed');
+    for (const [gpu, engine] of this.engines.entries()) {
+      engine.idleUntil(at);
+      engine.setAdmitting(true);
+      this.log('drain_finished', gpu);
+    }
+    for (const [i, request] of waiting.entries())
+      this.engines[this.arrangedAsSplit ? PREFILL : i % 2].resubmit(request);
+    return true;
+  }
+
+  /** Restarts an engine whose GPU is over its memory, with the largest pool that fits. */
+  private enforceMemory(): void {
+    for (const [gpu, engine] of this.engines.entries()) {
+      const memory = this.memoryOf(gpu);
+      const over = usedGiB(memory) - memory.limit;
+      if (over <= 0) continue;
+      this.log('oom', gpu);
+      const fitting = Math.floor(engine.kvBlocksTotal * (1 - over / memory.kvPool));
+      engine.restart(this.reloadTicks);
+      engine.configure({ ...engine.config, kvBlocks: Math.max(1, fitting) });
+    }
+  }
+
+  private blocksFor(config: ServingConfig): number {
+    const { weights, speculationDepth, kvBudgetFraction } = config;
+    return Math.max(1, kvPoolBlocks(this.profile, weights, speculationDepth > 0, kvBudgetFraction));
+  }
+
+  private engineConfig(config: ServingConfig, kvBlocks: number): EngineConfig {
+    return {
+      law: weightVariant(this.profile, config.weights).law,
+      maxNumSeqs: config.maxNumSeqs,
+      kvBlocks,
+      schedulingPolicy: config.schedulingPolicy,
+      speculationDepth: config.speculationDepth,
+      speculation: this.profile.speculation,
+      survival: config.speculationDepth > 0 ? acceptanceTable(this.profile, this.acceptance) : [],
+    };
+  }
+
+  private log(kind: ClusterEvent['kind'], gpu: number): void {
+    this.events.push({ kind, at: this.engines[gpu].now, gpu });
+  }
+}
+
+export interface ClusterSnapshot {
+  readonly engines: readonly [EngineSnapshot, EngineSnapshot];
+  readonly config: ServingConfig;
+  readonly tenantGiB: number;
+  readonly arrangedAsSplit: boolean;
+  readonly submitted: number;
+  readonly linkIdleFrom: number;
+}
