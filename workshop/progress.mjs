@@ -1,3 +1,5 @@
+import { stripVTControlCharacters } from 'node:util';
+
 /** Seconds since `startedAt` (of `performance.now()`), for a person to read. */
 export function secondsSince(startedAt) {
   return `${((performance.now() - startedAt) / 1000).toFixed(1)} s`;
@@ -22,6 +24,6 @@ export async function announced(what, work) {
 /** Tells a person why something could not be done, with the output of the command that failed. */
 export function explain(error) {
   const lines = [error.message];
-  if (error.output) lines.push(error.output.trim().replace(/^/gm, '  '));
+  if (error.output) lines.push(stripVTControlCharacters(error.output).trim().replace(/^/gm, '  '));
   return lines.join('\n');
 }

@@ -83,7 +83,8 @@ process.exitCode = failed === 0 ? 0 : 1;
 process.send?.({ passed, failed });
 
 function testFiles(paths) {
-  const wanted = paths.length > 0 ? paths : ['packages', 'workshop', 'benchmarks'];
+  const wanted =
+    paths.length > 0 ? paths : ['packages', 'workshop', 'benchmarks'].filter((path) => existsSync(path));
   const patterns = wanted.map((path) => {
     if (!existsSync(path)) throw new Error(`There is no \`${path}\` to test`);
     return statSync(path).isDirectory() ? `${path}/**/*.test.ts` : path;
