@@ -1,4 +1,13 @@
 export {
+  CapacityError,
+  ConnectionError,
+  type ConnectOptions,
+  connect,
+  EnvironmentClient,
+  ServerError,
+  TimeoutError,
+} from './client/index.ts';
+export {
   defineEnvironment,
   type Environment,
   type EnvironmentDefinition,

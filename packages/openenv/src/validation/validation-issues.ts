@@ -87,7 +87,6 @@ function ruleOf(issue: ZodIssue, value: unknown): Rule {
 const TYPE_RULES: Readonly<Record<string, Rule>> = {
   array: { type: 'list_type', msg: 'Input should be a valid list' },
   boolean: { type: 'bool_type', msg: 'Input should be a valid boolean' },
-  int: { type: 'int_type', msg: 'Input should be a valid integer' },
   null: { type: 'none_required', msg: 'Input should be None' },
   number: { type: 'float_type', msg: 'Input should be a valid number' },
   object: { type: 'dict_type', msg: 'Input should be a valid dictionary' },

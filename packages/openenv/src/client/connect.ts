@@ -1,0 +1,200 @@
+import type { EnvironmentDefinition, ResetOptions } from '../definition.ts';
+import type {
+  GradeBody,
+  HealthBody,
+  MetadataBody,
+  ObservationBody,
+  SchemaBody,
+  StateBody,
+  TasksBody,
+} from '../protocol/http-body.ts';
+import type { JsonRpcResponse, ToolCallResult, ToolListing } from '../protocol/json-rpc.ts';
+import { ConnectionError } from './client-errors.ts';
+import { Exchange } from './exchange.ts';
+
+export interface ConnectOptions {
+  /** Sent as `authorization: Bearer`. */
+  readonly token?: string;
+  /** Further headers of the handshake and of HTTP requests. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Attach to this session instead of opening one. */
+  readonly sessionId?: string;
+  /** Default 10 s, ms. */
+  readonly connectTimeoutMs?: number;
+  /** How long a reply may take. Default 60 s, ms. */
+  readonly replyTimeoutMs?: number;
+  /** Longest message that is accepted. Default 100 MiB, bytes. */
+  readonly maxMessageBytes?: number;
+}
+
+/** Any environment, when the type of its definition is not known. */
+type AnyDefinition = EnvironmentDefinition<
+  Record<string, unknown>,
+  Record<string, unknown>,
+  Record<string, unknown>
+>;
+
+type ActionOf<D> = D extends EnvironmentDefinition<infer Action, infer _O, infer _S> ? Action : never;
+type ObservationOf<D> =
+  D extends EnvironmentDefinition<infer _A, infer Observation, infer _S> ? Observation : never;
+type StateOf<D> = D extends EnvironmentDefinition<infer _A, infer _O, infer State> ? State : never;
+
+/**
+ * Connects to an OpenEnv server and opens a session. `connect<typeof definition>(url)` types actions, observations and
+ * state by an environment's definition.
+ * @throws CapacityError when the server has no free session.
+ * @throws ConnectionError, TimeoutError
+ */
+export async function connect<Definition = AnyDefinition>(
+  url: string | URL,
+  options: ConnectOptions = {},
+): Promise<EnvironmentClient<ActionOf<Definition>, ObservationOf<Definition>, StateOf<Definition>>> {
+  const base = baseUrl(url);
+  const headers = { ...options.headers, ...(options.token && { authorization: `Bearer ${options.token}` }) };
+  const socketUrl = new URL('ws', base);
+  socketUrl.protocol = base.protocol === 'https:' ? 'wss:' : 'ws:';
+  if (options.sessionId) socketUrl.searchParams.set('session_id', options.sessionId);
+  const exchange = await Exchange.open(socketUrl.href, {
+    headers,
+    connectTimeoutMs: options.connectTimeoutMs ?? 10_000,
+    replyTimeoutMs: options.replyTimeoutMs ?? 60_000,
+    maxMessageBytes: options.maxMessageBytes ?? 100 * 1024 * 1024,
+  });
+  // A server that does not name the session may be about to refuse one: a question, legal at any time, brings it out.
+  if (exchange.sessionId === undefined) {
+    try {
+      await exchange.request({ type: 'state' });
+    } catch (error) {
+      await exchange.close();
+      throw error;
+    }
+  }
+  return new EnvironmentClient(exchange, base, headers);
+}
+
+/** One session on an OpenEnv server. Made by `connect`. */
+export class EnvironmentClient<Action, Observation, State> {
+  readonly #exchange: Exchange;
+  readonly #base: URL;
+  readonly #headers: Readonly<Record<string, string>>;
+
+  constructor(exchange: Exchange, base: URL, headers: Readonly<Record<string, string>>) {
+    this.#exchange = exchange;
+    this.#base = base;
+    this.#headers = headers;
+  }
+
+  /** The id of the session, when the server tells it: ours do. */
+  get sessionId(): string | undefined {
+    return this.#exchange.sessionId;
+  }
+
+  /** Whether the connection still stands. */
+  get connected(): boolean {
+    return this.#exchange.open;
+  }
+
+  /** Starts a new episode. @throws ServerError, ConnectionError, TimeoutError */
+  async reset(options: ResetOptions = {}): Promise<ObservationBody<Observation>> {
+    const reply = await this.#exchange.request({ type: 'reset', data: options });
+    return reply.data as unknown as ObservationBody<Observation>;
+  }
+
+  /** Plays one action. @throws ServerError, ConnectionError, TimeoutError */
+  async step(action: Action): Promise<ObservationBody<Observation>> {
+    const reply = await this.#exchange.request({ type: 'step', data: action as Record<string, unknown> });
+    return reply.data as unknown as ObservationBody<Observation>;
+  }
+
+  /** The state of the episode. Before the first reset only the two common fields are there. */
+  async state(): Promise<StateBody & Partial<State>> {
+    const reply = await this.#exchange.request({ type: 'state' });
+    return reply.data as StateBody & Partial<State>;
+  }
+
+  /** The tools through which an agent can play this session. */
+  async listTools(): Promise<readonly ToolListing[]> {
+    const result = (await this.#callMethod('tools/list', {})) as { tools: readonly ToolListing[] };
+    return result.tools;
+  }
+
+  /** Calls a tool on this session and returns its plain value. */
+  async callTool(name: string, args: Readonly<Record<string, unknown>> = {}): Promise<unknown> {
+    const result = (await this.#callMethod('tools/call', { name, arguments: args })) as ToolCallResult;
+    return result.data;
+  }
+
+  health(): Promise<HealthBody> {
+    return this.#get('health');
+  }
+
+  metadata(): Promise<MetadataBody> {
+    return this.#get('metadata');
+  }
+
+  schema(): Promise<SchemaBody> {
+    return this.#get('schema');
+  }
+
+  tasks(): Promise<TasksBody> {
+    return this.#get('tasks');
+  }
+
+  /** Grades what was played in this session's episode. */
+  async grade(): Promise<GradeBody> {
+    return this.#fetch('grader', {
+      method: 'POST',
+      body: JSON.stringify({ session_id: this.sessionId }),
+    });
+  }
+
+  /** Ends the session. */
+  async close(): Promise<void> {
+    await this.#exchange.close();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  async #callMethod(method: string, params: Readonly<Record<string, unknown>>): Promise<unknown> {
+    const reply = await this.#exchange.request({
+      type: 'mcp',
+      data: { jsonrpc: '2.0', id: 1, method, params },
+    });
+    const response = reply.data as JsonRpcResponse;
+    if ('error' in response && response.error) {
+      throw new Error(`${response.error.message} (JSON-RPC ${response.error.code})`);
+    }
+    return (response as { result: unknown }).result;
+  }
+
+  #get<T>(path: string): Promise<T> {
+    return this.#fetch(path, { method: 'GET' });
+  }
+
+  async #fetch<T>(path: string, init: RequestInit): Promise<T> {
+    const url = new URL(path, this.#base);
+    const response = await fetch(url, {
+      ...init,
+      headers: { ...this.#headers, 'content-type': 'application/json' },
+    });
+    const text = await response.text();
+    if (!response.ok) {
+      throw new ConnectionError(
+        `${init.method} ${url.pathname} answered ${response.status}: ${text.slice(0, 500)}`,
+      );
+    }
+    return JSON.parse(text) as T;
+  }
+}
+
+/** Takes `http(s)` and `ws(s)` URLs, with or without a slash at the end. */
+function baseUrl(url: string | URL): URL {
+  const base = new URL(url);
+  base.protocol = base.protocol.replace(/^ws/, 'http');
+  if (!base.pathname.endsWith('/')) base.pathname += '/';
+  base.search = '';
+  base.hash = '';
+  return base;
+}

@@ -1,0 +1,141 @@
+import { WebSocket } from 'ws';
+import { readJson } from '../json/read-json.ts';
+import type { ClientMessage, ServerMessage } from '../protocol/web-socket-message.ts';
+import { ConnectionError, type ServerError, serverError, TimeoutError } from './client-errors.ts';
+
+export interface ExchangeOptions {
+  readonly headers: Readonly<Record<string, string>>;
+  /** ms */
+  readonly connectTimeoutMs: number;
+  /** ms */
+  readonly replyTimeoutMs: number;
+  /** bytes */
+  readonly maxMessageBytes: number;
+}
+
+interface Pending {
+  readonly resolve: (message: ServerMessage) => void;
+  readonly reject: (error: Error) => void;
+  readonly timer: NodeJS.Timeout;
+}
+
+/** One socket on which every message gets one reply, in order. */
+export class Exchange {
+  /** The session, when the server named it in the handshake. */
+  readonly sessionId: string | undefined;
+  readonly #socket: WebSocket;
+  readonly #replyTimeoutMs: number;
+  readonly #pending: Pending[] = [];
+  #lost: Error | undefined;
+
+  /** Connects. @throws ConnectionError, TimeoutError */
+  static open(url: string, options: ExchangeOptions): Promise<Exchange> {
+    return new Promise((resolve, reject) => {
+      const socket = new WebSocket(url, {
+        headers: options.headers,
+        handshakeTimeout: options.connectTimeoutMs,
+        maxPayload: options.maxMessageBytes,
+        perMessageDeflate: false,
+      });
+      let sessionId: string | undefined;
+      socket.once('upgrade', (response) => {
+        const named = response.headers['x-session-id'];
+        sessionId = typeof named === 'string' ? named : undefined;
+      });
+      socket.once('unexpected-response', (_request, response) => {
+        response.resume();
+        reject(
+          new ConnectionError(`Could not connect to ${url}: the server answered ${response.statusCode}.`),
+        );
+        socket.terminate();
+      });
+      socket.once('error', (error) => {
+        const late = error.message === 'Opening handshake has timed out';
+        reject(
+          late
+            ? new TimeoutError(`Could not connect to ${url} within ${options.connectTimeoutMs} ms.`)
+            : new ConnectionError(`Could not connect to ${url}: ${error.message || String(error)}`, {
+                cause: error,
+              }),
+        );
+      });
+      // The exchange must listen before the first frame, which may come in the same packet as the handshake.
+      socket.once('open', () => resolve(new Exchange(socket, sessionId, options.replyTimeoutMs)));
+    });
+  }
+
+  private constructor(socket: WebSocket, sessionId: string | undefined, replyTimeoutMs: number) {
+    this.#socket = socket;
+    this.sessionId = sessionId;
+    this.#replyTimeoutMs = replyTimeoutMs;
+    socket.on('message', (data) => this.#receive(data.toString()));
+    socket.on('error', (error) => this.#lose(new ConnectionError(`The connection failed: ${error.message}`)));
+    socket.on('close', (code, reason) => {
+      this.#lose(
+        new ConnectionError(
+          `The server closed the connection (code ${code}${reason.length > 0 ? `, ${reason}` : ''}).`,
+        ),
+      );
+    });
+  }
+
+  /** Whether requests can still be made. */
+  get open(): boolean {
+    return this.#lost === undefined;
+  }
+
+  /** Sends a message and waits for its reply. @throws ServerError, ConnectionError, TimeoutError */
+  request(message: ClientMessage, timeoutMs = this.#replyTimeoutMs): Promise<ServerMessage> {
+    if (this.#lost) return Promise.reject(this.#lost);
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        this.#lose(
+          new TimeoutError(
+            `No reply to \`${message.type}\` within ${timeoutMs} ms; the connection was dropped.`,
+          ),
+        );
+        this.#socket.terminate();
+      }, timeoutMs);
+      this.#pending.push({ resolve, reject, timer });
+      this.#socket.send(JSON.stringify(message));
+    });
+  }
+
+  /** Says goodbye and waits for the socket to close. */
+  async close(): Promise<void> {
+    this.#lose(new ConnectionError('The client was closed.'));
+    if (this.#socket.readyState === WebSocket.CLOSED) return;
+    const closed = new Promise<void>((resolve) => this.#socket.once('close', () => resolve()));
+    if (this.#socket.readyState === WebSocket.OPEN) this.#socket.send(JSON.stringify({ type: 'close' }));
+    this.#socket.close(1000);
+    await closed;
+  }
+
+  #receive(text: string): void {
+    const reading = readJson(text);
+    if (!reading.ok) {
+      this.#lose(new ConnectionError(`The server sent what is not JSON: ${reading.message}`));
+      this.#socket.terminate();
+      return;
+    }
+    const message = reading.value as ServerMessage;
+    const error: ServerError | undefined = message.type === 'error' ? serverError(message.data) : undefined;
+    const pending = this.#pending.shift();
+    if (pending === undefined) {
+      // Only a refusal comes unasked; it holds for every request from now on.
+      this.#lost ??= error ?? new ConnectionError('The server sent a message that nobody had asked for.');
+      return;
+    }
+    clearTimeout(pending.timer);
+    if (error) pending.reject(error);
+    else pending.resolve(message);
+  }
+
+  #lose(error: Error): void {
+    this.#lost ??= error;
+    for (const { reject, timer } of this.#pending.splice(0)) {
+      clearTimeout(timer);
+      reject(this.#lost);
+    }
+  }
+}

@@ -1,0 +1,356 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { counterEnvironment } from '../fixtures/counter-environment.ts';
+import { getJson, postJson, startServer } from '../fixtures/start-server.ts';
+
+test('a session is played by its id, and two sessions do not mix', async (t) => {
+  const { url } = await startServer(t, counterEnvironment);
+  const first = await postJson(`${url}/reset`, { seed: 1 });
+  const second = await postJson(`${url}/reset`, { seed: 5 });
+  assert.equal(first.status, 200);
+  assert.notEqual(first.body.session_id, second.body.session_id);
+
+  const step = await postJson(`${url}/step`, { session_id: first.body.session_id, action: { amount: 4 } });
+  assert.deepEqual(step.body, {
+    observation: { total: 5, note: '' },
+    reward: 0.4,
+    done: false,
+    session_id: first.body.session_id,
+    metadata: { added: 4 },
+  });
+  const other = await getJson(`${url}/state?session_id=${second.body.session_id}`);
+  assert.equal(other.body.total, 5);
+  assert.equal(other.body.step_count, 0);
+});
+
+test('a client that sends no session_id plays the session that it reset last', async (t) => {
+  const { url } = await startServer(t, counterEnvironment);
+  const mine = { 'user-agent': 'mine' };
+  const yours = { 'user-agent': 'yours' };
+  await postJson(`${url}/reset`, { seed: 1 }, mine);
+  await postJson(`${url}/reset`, { seed: 2 }, yours);
+  await postJson(`${url}/reset`, { seed: 3 }, mine);
+  await postJson(`${url}/step`, { action: { amount: 1 } }, mine);
+  assert.equal((await getJson(`${url}/state`, mine)).body.total, 4);
+  assert.equal((await getJson(`${url}/state`, yours)).body.total, 2);
+});
+
+test('callers with different tokens are different callers, whatever their address', async (t) => {
+  const { url } = await startServer(t, counterEnvironment);
+  await postJson(`${url}/reset`, { seed: 1 }, { authorization: 'Bearer a' });
+  const stranger = await getJson(`${url}/state`, { authorization: 'Bearer b' });
+  assert.deepEqual(stranger.body, { episode_id: null, step_count: 0 });
+});
+
+test('x-forwarded-for tells callers apart only behind a trusted proxy', async (t) => {
+  const trusting = await startServer(t, counterEnvironment, { trustProxy: true });
+  const wary = await startServer(t, counterEnvironment);
+  for (const { url } of [trusting, wary]) {
+    await postJson(`${url}/reset`, { seed: 1 }, { 'x-forwarded-for': '203.0.113.1' });
+  }
+  const asAnother = { 'x-forwarded-for': '203.0.113.2' };
+  assert.equal((await getJson(`${trusting.url}/state`, asAnother)).body.episode_id, null);
+  assert.notEqual((await getJson(`${wary.url}/state`, asAnother)).body.episode_id, null);
+});
+
+test('a reset with a session_id starts that session again', async (t) => {
+  const { url, server } = await startServer(t, counterEnvironment);
+  const { body } = await postJson(`${url}/reset`, { seed: 1, episode_id: 'one' });
+  await postJson(`${url}/step`, { action: { amount: 1 } });
+  const again = await postJson(`${url}/reset`, { seed: 2, episode_id: 'two', session_id: body.session_id });
+  assert.equal(again.body.session_id, body.session_id);
+  assert.equal(server.sessions.size, 1);
+  const state = await getJson(`${url}/state`);
+  assert.deepEqual(state.body, {
+    episode_id: 'two',
+    step_count: 0,
+    total: 2,
+    target: 20,
+    seed: 2,
+    done: false,
+  });
+});
+
+test('reset takes an empty body, null options and options that nobody knows', async (t) => {
+  const { url } = await startServer(t, counterEnvironment);
+  assert.equal((await postJson(`${url}/reset`)).status, 200);
+  assert.equal((await postJson(`${url}/reset`, 'null')).status, 200);
+  assert.equal((await postJson(`${url}/reset`, { seed: null, target: null, colour: 'red' })).status, 200);
+});
+
+test('without a seed the server draws one and says which in its record', async (t) => {
+  const { url, server } = await startServer(t, counterEnvironment);
+  const { body } = await postJson(`${url}/reset`, {});
+  const record = server.sessions.find(body.session_id)?.record;
+  assert.ok(Number.isSafeInteger(record?.reset.seed));
+  const { body: state } = await getJson(`${url}/state`);
+  assert.equal(state.seed, record?.reset.seed);
+});
+
+test('invalid reset options are told as pydantic tells them, with their place in the body', async (t) => {
+  const { url, server } = await startServer(t, counterEnvironment);
+  const cases = [
+    [{ seed: -1 }, 'seed', 'greater_than_equal'],
+    [{ seed: 1.5 }, 'seed', 'int_from_float'],
+    [{ seed: '7' }, 'seed', 'float_type'],
+    [{ seed: 2 ** 53 }, 'seed', 'less_than_equal'],
+    [{ episode_id: 'e'.repeat(256) }, 'episode_id', 'string_too_long'],
+    [{ target: 0 }, 'target', 'greater_than_equal'],
+    [{ task_id: 'nope' }, 'task_id', 'literal_error'],
+  ] as const;
+  for (const [body, field, type] of cases) {
+    const answer = await postJson(`${url}/reset`, body);
+    assert.equal(answer.status, 422, JSON.stringify(body));
+    const [issue] = answer.body.detail as { loc: unknown; type: string }[];
+    assert.deepEqual(issue?.loc, ['body', field]);
+    assert.equal(issue?.type, type);
+  }
+  assert.equal(server.sessions.size, 0, 'a refused reset leaves no session behind');
+});
+
+test('an invalid action is refused with 422 and changes nothing', async (t) => {
+  const { url } = await startServer(t, counterEnvironment);
+  await postJson(`${url}/reset`, { seed: 0 });
+  const answer = await postJson(`${url}/step`, { action: { amount: 99, colour: 'red', mode: 'triple' } });
+  assert.equal(answer.status, 422);
+  assert.deepEqual(answer.body.detail, [
+    {
+      type: 'less_than_equal',
+      loc: ['amount'],
+      msg: 'Input should be less than or equal to 10',
+      input: 99,
+      ctx: { le: 10 },
+    },
+    {
+      type: 'literal_error',
+      loc: ['mode'],
+      msg: "Input should be 'plain' or 'double'",
+      input: 'triple',
+      ctx: { expected: "'plain' or 'double'" },
+    },
+    { type: 'extra_forbidden', loc: ['colour'], msg: 'Extra inputs are not permitted', input: 'red' },
+  ]);
+  assert.equal((await getJson(`${url}/state`)).body.step_count, 0);
+});
+
+test('an action may carry metadata, and integers may come as floats', async (t) => {
+  const { url } = await startServer(t, counterEnvironment);
+  await postJson(`${url}/reset`, { seed: 0 });
+  const answer = await postJson(`${url}/step`, '{"action":{"amount":3.0,"metadata":{"who":"me"}}}');
+  assert.equal(answer.status, 200);
+  assert.deepEqual(answer.body.observation, { total: 3, note: '' });
+  const refused = await postJson(`${url}/step`, { action: { amount: 3, metadata: 'text' } });
+  assert.equal(refused.status, 422);
+});
+
+test('NaN, Infinity and numbers too large for a double are refused', async (t) => {
+  const { url } = await startServer(t, counterEnvironment);
+  await postJson(`${url}/reset`, { seed: 0 });
+  for (const literal of ['NaN', 'Infinity', '-Infinity']) {
+    const answer = await postJson(`${url}/step`, `{"action":{"amount":1,"weight":${literal}}}`);
+    assert.equal(answer.status, 422);
+    const [issue] = answer.body.detail as { type: string; ctx: { error: string } }[];
+    assert.equal(issue?.type, 'json_invalid');
+    assert.match(issue?.ctx.error ?? '', new RegExp(`^${literal} is not JSON`));
+  }
+  const huge = await postJson(`${url}/step`, '{"action":{"amount":1,"weight":1e999}}');
+  const [issue] = huge.body.detail as { type: string }[];
+  assert.equal(issue?.type, 'finite_number');
+});
+
+test('a body that is no JSON, or no object, or not said to be JSON, is refused with 422', async (t) => {
+  const { url } = await startServer(t, counterEnvironment);
+  const typeOf = (answer: { status: number; body: Record<string, never> }) => {
+    assert.equal(answer.status, 422);
+    return (answer.body.detail as { type: string }[])[0]?.type;
+  };
+  assert.equal(typeOf(await postJson(`${url}/reset`, '{oops')), 'json_invalid');
+  assert.equal(typeOf(await postJson(`${url}/reset`, '[1]')), 'dict_type');
+  assert.equal(typeOf(await postJson(`${url}/step`)), 'missing');
+  assert.equal(typeOf(await postJson(`${url}/step`, {})), 'missing');
+  assert.equal(typeOf(await postJson(`${url}/step`, { action: 3 })), 'dict_type');
+  assert.equal(
+    typeOf(await postJson(`${url}/reset`, '{}', { 'content-type': 'text/plain' })),
+    'model_attributes_type',
+  );
+});
+
+test('a step without an episode, after its end, and on an unknown session each say what to do', async (t) => {
+  const { url } = await startServer(t, counterEnvironment);
+  const early = await postJson(`${url}/step`, { action: { amount: 1 } });
+  assert.equal(early.status, 409);
+  assert.equal(early.body.code, 'NOT_RESET');
+
+  await postJson(`${url}/reset`, { seed: 0, target: 1 });
+  assert.equal((await postJson(`${url}/step`, { action: { amount: 1 } })).body.done, true);
+  const late = await postJson(`${url}/step`, { action: { amount: 1 } });
+  assert.equal(late.status, 409);
+  assert.equal(late.body.code, 'EPISODE_OVER');
+
+  const unknown = await postJson(`${url}/step`, { session_id: 'nope', action: { amount: 1 } });
+  assert.equal(unknown.status, 404);
+  assert.equal(unknown.body.code, 'UNKNOWN_SESSION');
+});
+
+test('what the environment throws becomes 400 when it is meant for the caller, else 500', async (t) => {
+  const { url } = await startServer(t, counterEnvironment);
+  await postJson(`${url}/reset`, { seed: 0 });
+  const refused = await postJson(`${url}/step`, { action: { amount: 1, note: 'refuse' } });
+  assert.deepEqual([refused.status, refused.body.code], [400, 'REFUSED']);
+  const broken = await postJson(`${url}/step`, { action: { amount: 1, note: 'boom' } });
+  assert.deepEqual([broken.status, broken.body.detail], [500, 'Internal Server Error: boom happened']);
+  const unrewarding = await postJson(`${url}/step`, { action: { amount: 1, note: 'nan' } });
+  assert.equal(unrewarding.status, 500);
+  assert.equal((await getJson(`${url}/state`)).body.step_count, 0);
+});
+
+test('the grader grades the caller’s own episode, and replays the actions of a log', async (t) => {
+  const { url } = await startServer(t, counterEnvironment);
+  assert.equal((await postJson(`${url}/grader`)).body.code, 'NOT_RESET');
+  const { body } = await postJson(`${url}/reset`, { seed: 2 });
+  await postJson(`${url}/step`, { action: { amount: 8 } });
+  const own = await postJson(`${url}/grader`, { session_id: body.session_id });
+  assert.deepEqual(own.body.breakdown, { total: 10, target: 20 });
+
+  const claims = { observation: { total: 1_000_000 }, reward: 99, done: true };
+  const logs: [unknown, object][] = [
+    [[{ action: { amount: 8 }, ...claims }], { seed: 2 }],
+    [
+      [
+        { action: null, ...claims },
+        { action: { amount: 8, metadata: {} }, ...claims },
+      ],
+      { seed: 2 },
+    ],
+    [[{ amount: 8 }], { seed: 2 }],
+    [{ seed: 2, steps: [{ action: { amount: 8 }, ...claims }] }, {}],
+    [{ reset: { seed: 2 }, actions: [{ amount: 8 }] }, {}],
+  ];
+  for (const [episode_log, rest] of logs) {
+    const graded = await postJson(`${url}/grader`, { episode_log, ...rest });
+    assert.deepEqual(graded.body, own.body, JSON.stringify(episode_log));
+  }
+});
+
+test('the grader refuses a forged or foreign log with its place, and grades an empty one', async (t) => {
+  const { url } = await startServer(t, counterEnvironment);
+  const forged = await postJson(`${url}/grader`, {
+    episode_log: [{ action: { amount: 1 } }, { action: { amount: 1000 } }],
+  });
+  assert.equal(forged.status, 422);
+  assert.deepEqual((forged.body.detail as { loc: unknown }[])[0]?.loc, [
+    'body',
+    'episode_log',
+    1,
+    'action',
+    'amount',
+  ]);
+  assert.equal((await postJson(`${url}/grader`, { episode_log: { nothing: 1 } })).status, 422);
+  assert.equal((await postJson(`${url}/grader`, { task_id: 'nope', episode_log: [] })).status, 422);
+  const empty = await postJson(`${url}/grader`, { task_id: 'short', episode_log: [] });
+  assert.equal(empty.body.score, 0.05);
+});
+
+test('information routes tell what clients look for', async (t) => {
+  const { url } = await startServer(t, counterEnvironment);
+  const health = await getJson(`${url}/health`);
+  assert.equal(health.body.status, 'healthy');
+  assert.equal(health.body.active_sessions, 0);
+  assert.equal((await fetch(`${url}/health`, { method: 'HEAD' })).status, 200);
+  const metadata = await getJson(`${url}/metadata`);
+  assert.deepEqual(metadata.body, {
+    name: 'Counter',
+    description: 'Counts up to a target.',
+    readme_content: null,
+    version: '1',
+    author: null,
+    documentation_url: null,
+  });
+  const tasks = await getJson(`${url}/tasks`);
+  assert.equal((tasks.body.tasks as unknown[]).length, 2);
+});
+
+test('/schema has the titles and the extra fields that consumers look for, and the true state', async (t) => {
+  const { url } = await startServer(t, counterEnvironment);
+  const { body } = await getJson(`${url}/schema`);
+  const { action, observation, state } = body as unknown as Record<
+    string,
+    {
+      title: string;
+      properties: Record<string, unknown>;
+      required?: string[];
+      additionalProperties?: boolean;
+    }
+  >;
+  assert.equal(action?.title, 'CountAction');
+  assert.ok(action?.properties.metadata);
+  assert.deepEqual(action?.required, ['amount']);
+  assert.equal(action?.additionalProperties, false);
+  assert.equal(observation?.title, 'CountObservation');
+  for (const field of ['done', 'reward', 'metadata', 'total'])
+    assert.ok(observation?.properties[field], field);
+  for (const field of ['episode_id', 'step_count', 'target']) assert.ok(state?.properties[field], field);
+});
+
+test('unknown paths are 404, wrong methods 405 with the allowed ones, long bodies 413', async (t) => {
+  const { url } = await startServer(t, counterEnvironment, { maxMessageBytes: 1000 });
+  assert.deepEqual((await getJson(`${url}/nope`)).body, { detail: 'Not Found' });
+  assert.equal((await getJson(`${url}/ws`)).status, 404);
+  const wrong = await getJson(`${url}/step`);
+  assert.deepEqual([wrong.status, wrong.headers.get('allow')], [405, 'POST']);
+  const long = await postJson(`${url}/reset`, { padding: 'x'.repeat(2000) });
+  assert.equal(long.status, 413);
+  assert.match(long.body.detail, /1000 bytes/);
+});
+
+test('the documentation lists every route and asks nothing of other servers', async (t) => {
+  const { url } = await startServer(t, counterEnvironment);
+  const { body } = await getJson(`${url}/openapi.json`);
+  const page = await (await fetch(`${url}/docs`)).text();
+  assert.equal((body.info as { version: string }).version, '1.0.0');
+  for (const path of Object.keys(body.paths)) assert.ok(page.includes(`<code>${path}</code>`), path);
+  assert.ok(!/(src|href)="(https?:)?\/\//.test(page), 'no absolute link');
+});
+
+test('in production there is no route to control the episode', async (t) => {
+  const { url } = await startServer(t, counterEnvironment, { mode: 'production' });
+  assert.equal((await postJson(`${url}/reset`, {})).status, 404);
+  assert.equal((await postJson(`${url}/step`, { action: { amount: 1 } })).status, 404);
+  assert.equal((await getJson(`${url}/state`)).status, 404);
+  const { body } = await getJson(`${url}/openapi.json`);
+  assert.ok(!('/reset' in body.paths) && !('/step' in body.paths) && !('/state' in body.paths));
+  assert.equal((await getJson(`${url}/health`)).status, 200);
+});
+
+test('routes that somebody mounts act on the caller’s session and appear in the documentation', async (t) => {
+  const { url, server } = await startServer(t, counterEnvironment);
+  server.app.post('/policies/:name/step', async (context) => {
+    const session = server.sessionOf(context, context.req.query('session_id'));
+    if (!session) return context.json({ detail: 'no session' }, 409);
+    await session.step({ amount: 2, note: '', mode: 'plain', weight: 1 });
+    return context.json({ steps: session.stepCount, actions: session.record?.actions.length });
+  });
+  server.describeRoute({
+    method: 'post',
+    path: '/policies/{name}/step',
+    operationId: 'policy_step',
+    tag: 'Policies',
+    summary: 'Let a policy play a step',
+    response: { type: 'object' },
+  });
+  await postJson(`${url}/reset`, { seed: 0 });
+  assert.deepEqual((await postJson(`${url}/policies/greedy/step`)).body, { steps: 1, actions: 1 });
+  assert.equal((await getJson(`${url}/state`)).body.total, 2);
+  assert.equal((await postJson(`${url}/policies/greedy/step?session_id=nope`)).status, 404);
+  const { body } = await getJson(`${url}/openapi.json`);
+  assert.ok('/policies/{name}/step' in body.paths);
+});
+
+test('options that make no sense are refused when the server is made', async () => {
+  const { createServer } = await import('./create-server.ts');
+  assert.throws(
+    () => createServer(counterEnvironment, { maxSessions: 0 }),
+    /`maxSessions`.*got `0` \(number\)/,
+  );
+  assert.throws(() => createServer(counterEnvironment, { mode: 'play' as never }), /'play'/);
+});
