@@ -1,0 +1,47 @@
+import type { Frame } from '../state/frame.ts';
+import type { Tone } from './palette.ts';
+
+/** One quantity of a chart. */
+export interface SeriesSpec {
+  readonly label: string;
+  readonly tone: Tone;
+  /** `null`: nothing to draw in this window. `undefined`: the server does not tell, and the series is left out. */
+  readonly value: (frame: Frame) => number | null | undefined;
+  readonly format: (value: number) => string;
+  /** `layer` stacks on the layers before it. Default `line`. */
+  readonly draw?: 'line' | 'area' | 'dashed' | 'layer';
+  /** Which vertical axis it is read on. Default `left`. */
+  readonly axis?: 'left' | 'right';
+  /** The observation field whose definition explains it. */
+  readonly field?: string;
+  readonly definition?: string;
+}
+
+/** A line that the quantities should not cross. */
+export interface Limit {
+  readonly label: string;
+  readonly value: number;
+}
+
+/** A chart of an episode over simulated time. */
+export interface ChartSpec {
+  readonly id: string;
+  readonly title: string;
+  /** What the left axis measures. */
+  readonly unit: string;
+  /** The question that the chart answers. */
+  readonly question: string;
+  /** Series as the given frame, the latest, suggests them. */
+  readonly series: (frame: Frame) => readonly SeriesSpec[];
+  readonly limits?: (frame: Frame) => readonly Limit[];
+  readonly tick: (value: number) => string;
+  readonly rightTick?: (value: number) => string;
+  readonly logarithmic?: boolean;
+  /** Layers may be negative and then stack downward. */
+  readonly signed?: boolean;
+}
+
+/** The series that the server gives values for. */
+export function presentSeries(spec: ChartSpec, frame: Frame): readonly SeriesSpec[] {
+  return spec.series(frame).filter((series) => series.value(frame) !== undefined);
+}

@@ -1,0 +1,182 @@
+import uPlot from 'uplot';
+import type { Knob } from '../api/action-schema.ts';
+import type { Frame } from '../state/frame.ts';
+import { palette, type Tone } from './palette.ts';
+import { axisLook, baseOptions, type PlotContext, timeAxis, tone } from './plot-options.ts';
+import { timeOf } from './traces.ts';
+
+/** A knob's strip of the timeline. */
+export interface Lane {
+  readonly knob: Knob;
+  /** Drawn by doubling instead of evenly. */
+  readonly doubling: boolean;
+}
+
+/** Share of a lane's height that stays free above and below the curve. */
+const LANE_MARGIN = 0.2;
+
+/** A knob's value as a height; `null` where nothing was decided. */
+export function laneValue({ knob, doubling }: Lane, value: unknown): number | null {
+  switch (knob.kind) {
+    case 'switch':
+      return typeof value === 'boolean' ? Number(value) : null;
+    case 'choice': {
+      const index = knob.values.indexOf(String(value));
+      return index < 0 ? null : index;
+    }
+    case 'range':
+      if (typeof value !== 'number') return null;
+      return doubling ? Math.log2(value) : value;
+  }
+}
+
+function laneBounds(lane: Lane): [low: number, high: number] {
+  const { knob } = lane;
+  switch (knob.kind) {
+    case 'switch':
+      return [0, 1];
+    case 'choice':
+      return [0, Math.max(1, knob.values.length - 1)];
+    case 'range':
+      return [laneValue(lane, knob.minimum)!, laneValue(lane, knob.maximum)!];
+  }
+}
+
+/** The scale that places the values of lane `index` inside its strip of a plot with `count` strips, the first on top. */
+export function laneScale(lane: Lane, index: number, count: number): [minimum: number, maximum: number] {
+  const [low, high] = laneBounds(lane);
+  const from = (count - 1 - index + LANE_MARGIN) / count;
+  const to = (count - index - LANE_MARGIN) / count;
+  const height = (high - low) / (to - from);
+  const minimum = low - from * height;
+  return [minimum, minimum + height];
+}
+
+/** Options of the timeline: a strip for the events, then one a lane. */
+export function laneOptions(
+  lanes: readonly Lane[],
+  frames: () => readonly Frame[],
+  context: PlotContext,
+): Omit<uPlot.Options, 'width' | 'height'> {
+  const base = baseOptions(context);
+  const strips = lanes.length + 1;
+  const scales = Object.fromEntries(
+    lanes.map((lane, i) => [
+      lane.knob.name,
+      { range: (): uPlot.Range.MinMax => laneScale(lane, i + 1, strips) },
+    ]),
+  );
+  const stepped = uPlot.paths.stepped!({ align: -1 });
+  return {
+    ...base,
+    padding: [0, 10, 0, context.textSize * 1.5],
+    cursor: { ...base.cursor, points: { show: false } },
+    scales: { ...base.scales, ...scales },
+    axes: [timeAxis(context), { ...axisLook(context), show: false, scale: lanes[0].knob.name }],
+    series: [
+      {},
+      ...lanes.map(
+        (lane): uPlot.Series => ({
+          scale: lane.knob.name,
+          stroke: tone('median'),
+          fill: () => `color-mix(in srgb, ${palette.peek().median} 16%, transparent)`,
+          fillTo: laneBounds(lane)[0],
+          width: 1.5,
+          paths: stepped,
+          points: { show: false },
+        }),
+      ),
+    ],
+    plugins: [stripLines(strips), eventMarks(frames, strips)],
+  };
+}
+
+function stripLines(strips: number): uPlot.Plugin {
+  return {
+    hooks: {
+      drawAxes({ ctx, bbox }) {
+        ctx.save();
+        ctx.strokeStyle = palette.peek().line;
+        ctx.lineWidth = devicePixelRatio;
+        for (let i = 0; i <= strips; i++) {
+          const y = Math.round(bbox.top + (bbox.height * i) / strips) + 0.5;
+          ctx.beginPath();
+          ctx.moveTo(bbox.left, y);
+          ctx.lineTo(bbox.left + bbox.width, y);
+          ctx.stroke();
+        }
+        ctx.restore();
+      },
+    },
+  };
+}
+
+const EVENT_TONES: Readonly<Record<string, Tone>> = {
+  oom: 'limit',
+  reload: 'draft',
+  drain: 'arrivals',
+  preemptions: 'waiting',
+};
+
+/** A mark in the top strip for each event; the height tells the kinds apart without colour. */
+function eventMarks(frames: () => readonly Frame[], strips: number): uPlot.Plugin {
+  return {
+    hooks: {
+      draw(plot) {
+        const { ctx, bbox } = plot;
+        const height = bbox.height / strips;
+        const colors = palette.peek();
+        ctx.save();
+        for (const frame of frames()) {
+          for (const { kind, atSeconds } of frame.telemetry.events) {
+            const x = Math.round(plot.valToPos(atSeconds ?? timeOf(frame), 'x', true));
+            drawMark(
+              ctx,
+              kind,
+              colors[EVENT_TONES[kind] ?? 'muted'],
+              x,
+              bbox.top + height / 2,
+              height * 0.28,
+            );
+          }
+        }
+        ctx.restore();
+      },
+    },
+  };
+}
+
+function drawMark(
+  ctx: CanvasRenderingContext2D,
+  kind: string,
+  color: string,
+  x: number,
+  y: number,
+  r: number,
+): void {
+  ctx.fillStyle = color;
+  ctx.strokeStyle = color;
+  ctx.lineWidth = Math.max(1.5, r / 3);
+  ctx.beginPath();
+  switch (kind) {
+    case 'oom':
+      ctx.moveTo(x - r, y - r);
+      ctx.lineTo(x + r, y + r);
+      ctx.moveTo(x + r, y - r);
+      ctx.lineTo(x - r, y + r);
+      ctx.stroke();
+      return;
+    case 'reload':
+      ctx.arc(x, y, r * 0.8, 0, Math.PI * 2);
+      ctx.stroke();
+      return;
+    case 'drain':
+      ctx.moveTo(x - r, y - r * 0.8);
+      ctx.lineTo(x + r, y - r * 0.8);
+      ctx.lineTo(x, y + r);
+      ctx.fill();
+      return;
+    default:
+      ctx.fillRect(x - r / 4, y - r, r / 2, r * 2);
+  }
+}

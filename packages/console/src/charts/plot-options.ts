@@ -1,0 +1,168 @@
+import uPlot from 'uplot';
+import type { ChartSpec, Limit } from './chart-spec.ts';
+import { limitLines } from './limit-lines.ts';
+import { palette, type Tone } from './palette.ts';
+import type { Trace } from './traces.ts';
+
+/** Charts that share this key show their cursors together. */
+const CURSOR_KEY = 'episode';
+const stepBack = uPlot.paths.stepped!({ align: -1 });
+
+/** What a plot asks of the page around it. */
+export interface PlotContext {
+  /** Size of the small text, CSS pixels. */
+  readonly textSize: number;
+  /** The right end of the time axis. */
+  readonly end: () => number;
+  readonly timeText: (value: number) => string;
+  readonly onPoint: (index: number | null) => void;
+}
+
+export const tone = (name: Tone) => () => palette.peek()[name];
+
+/** Options that every plot of an episode shares. */
+export function baseOptions(context: PlotContext): Omit<uPlot.Options, 'series' | 'width' | 'height'> {
+  return {
+    legend: { show: false },
+    padding: [8, 8, 0, 0],
+    cursor: {
+      y: false,
+      drag: { x: false, y: false },
+      sync: { key: CURSOR_KEY, setSeries: false },
+      points: { size: 7, width: 0 },
+    },
+    scales: { x: { time: false, range: () => [0, context.end()] } },
+    hooks: {
+      setCursor: [(plot) => context.onPoint(plot.cursor.idx ?? null)],
+    },
+  };
+}
+
+export function timeAxis(context: PlotContext): uPlot.Axis {
+  return {
+    ...axisLook(context),
+    size: context.textSize * 1.9,
+    space: context.textSize * 6,
+    grid: { show: false },
+    incrs: [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400],
+    values: (_, splits) => splits.map(context.timeText),
+  };
+}
+
+export function axisLook(context: PlotContext): Partial<uPlot.Axis> {
+  return {
+    stroke: tone('muted'),
+    font: `${context.textSize}px Inter, system-ui, sans-serif`,
+    gap: 6,
+    grid: { stroke: tone('line'), width: 1 },
+    ticks: { show: false },
+  };
+}
+
+/** The options of a chart that draws `traces` of `spec` under `limits`. */
+export function chartOptions(
+  spec: ChartSpec,
+  traces: readonly Trace[],
+  limits: () => readonly Limit[],
+  context: PlotContext,
+): Omit<uPlot.Options, 'width' | 'height'> {
+  const base = baseOptions(context);
+  const hasRight = traces.some(({ series }) => series.axis === 'right');
+  const bounds = () => limits().map(({ value }) => value);
+  const axes: uPlot.Axis[] = [
+    timeAxis(context),
+    {
+      ...axisLook(context),
+      scale: 'left',
+      size: (_, labels) => Math.max(context.textSize * 3.2, widest(labels) * context.textSize * 0.58 + 10),
+      space: context.textSize * 2.8,
+      values: (_, splits) => splits.map((value) => (value === null ? '' : spec.tick(value))),
+      ...(spec.logarithmic && {
+        splits: (_: uPlot, __: number, low: number, high: number) => decades(low, high),
+      }),
+    },
+  ];
+  if (hasRight) {
+    axes.push({
+      ...axisLook(context),
+      scale: 'right',
+      side: 1,
+      size: (_, labels) => Math.max(context.textSize * 2.4, widest(labels) * context.textSize * 0.58 + 10),
+      space: context.textSize * 2.8,
+      grid: { show: false },
+      values: (_, splits) => splits.map((value) => spec.rightTick?.(value) ?? String(value)),
+    });
+  }
+  return {
+    ...base,
+    padding: [8, hasRight ? 0 : 10, 0, 0],
+    scales: {
+      ...base.scales,
+      left: spec.logarithmic
+        ? { distr: 3, log: 10, range: (_, low, high) => logRange(low, high, bounds()) }
+        : { range: (_, low, high) => linearRange(low, high, bounds(), spec.signed === true) },
+      right: { range: (_, low, high) => linearRange(low, high, [], false) },
+    },
+    axes,
+    series: [{}, ...traces.map(seriesOptions)],
+    plugins: [limitLines(limits, context.textSize)],
+  };
+}
+
+function seriesOptions({ series }: Trace): uPlot.Series {
+  const color = tone(series.tone);
+  const look: uPlot.Series = {
+    scale: series.axis ?? 'left',
+    stroke: color,
+    width: 1.75,
+    points: { show: false },
+  };
+  switch (series.draw ?? 'line') {
+    case 'line':
+      return look;
+    case 'dashed':
+      return { ...look, dash: [5, 4], width: 1.5 };
+    case 'area':
+      return { ...look, fill: () => `color-mix(in srgb, ${color()} 22%, transparent)` };
+    case 'layer':
+      return { ...look, fill: color, fillTo: 0, width: 0, paths: stepBack, points: { show: false } };
+  }
+}
+
+/** Characters in the longest label. */
+function widest(labels: readonly string[] | null): number {
+  return Math.max(0, ...(labels ?? []).map((label) => label.length));
+}
+
+/** Holds the data from zero, the strictest limit, and those further limits that the data comes near to. */
+function linearRange(
+  low: number | null,
+  high: number | null,
+  limits: readonly number[],
+  signed: boolean,
+): uPlot.Range.MinMax {
+  const highest = high ?? 0;
+  const strictest = Math.min(...limits);
+  const near = limits.filter((limit) => limit === strictest || limit < highest * 1.6);
+  const top = Math.max(highest, ...near, 0);
+  const bottom = signed ? Math.min(low ?? 0, 0) : 0;
+  if (top === bottom) return [0, 1];
+  const room = (top - bottom) * 0.08;
+  return [bottom < 0 ? bottom - room : 0, top + room];
+}
+
+function logRange(low: number | null, high: number | null, limits: readonly number[]): uPlot.Range.MinMax {
+  const values = [low, high, ...limits].filter((value): value is number => value !== null && value > 0);
+  if (values.length === 0) return [10, 1000];
+  return [Math.min(...values) / 1.6, Math.max(...values) * 1.6];
+}
+
+/** The powers of ten between `low` and `high`, or 1, 2 and 5 times them where there are few. */
+function decades(low: number, high: number): number[] {
+  const leads = high / low > 500 ? [1] : [1, 2, 5];
+  const marks: number[] = [];
+  for (let power = 10 ** Math.floor(Math.log10(low)); power <= high; power *= 10) {
+    for (const lead of leads) if (power * lead >= low && power * lead <= high) marks.push(power * lead);
+  }
+  return marks;
+}

@@ -1,0 +1,51 @@
+import type { Tone } from '../charts/palette.ts';
+import type { CanvasSize } from './use-canvas.ts';
+
+/** A number of equal things, drawn as cells of one colour. */
+export interface CellGroup {
+  readonly tone: Tone;
+  readonly amount: number;
+  /** Draws outlines only. */
+  readonly hollow?: boolean;
+}
+
+export interface Grid {
+  readonly columns: number;
+  readonly rows: number;
+  /** Side of a cell and space between cells, CSS pixels. */
+  readonly side: number;
+  readonly gap: number;
+}
+
+/** The grid of square cells of about `side` that fills `size`. */
+export function gridFor({ width, height }: CanvasSize, side: number, gap: number): Grid {
+  return {
+    columns: Math.max(1, Math.floor((width + gap) / (side + gap))),
+    rows: Math.max(1, Math.floor((height + gap) / (side + gap))),
+    side,
+    gap,
+  };
+}
+
+/** How many things a cell must stand for so that `total` of them fit into `cells`: 1, 2, 5, 10, 20, 50 ... */
+export function thingsPerCell(total: number, cells: number): number {
+  for (let decade = 1; ; decade *= 10) {
+    for (const step of [1, 2, 5]) if (Math.ceil(total / (decade * step)) <= cells) return decade * step;
+  }
+}
+
+/**
+ * Shares `cells` among the groups by their amounts, where the whole grid stands for `capacity`. Rounds the running
+ * sum, so that the cells never exceed the grid while the amounts do not exceed the capacity.
+ */
+export function shareCells(groups: readonly CellGroup[], capacity: number, cells: number): number[] {
+  let sum = 0;
+  let given = 0;
+  return groups.map(({ amount }) => {
+    sum += amount;
+    const upTo = Math.min(cells, Math.round((sum / capacity) * cells));
+    const share = Math.max(0, upTo - given);
+    given += share;
+    return share;
+  });
+}

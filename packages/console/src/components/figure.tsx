@@ -1,0 +1,28 @@
+import type { JSX } from 'preact';
+import { useConsole } from './console-context.ts';
+import { tip } from './tooltip.tsx';
+
+interface FigureProps {
+  readonly label: string;
+  readonly figure: string;
+  readonly unit?: string;
+  /** The observation field whose definition shows on hover. */
+  readonly field?: string;
+  readonly definition?: string;
+  readonly large?: boolean;
+}
+
+/** A number with its name, unit and definition. */
+export function Figure({ label, figure, unit, field, definition, large }: FigureProps): JSX.Element {
+  const state = useConsole();
+  const text = definition ?? (field ? state.definitions.value[field] : undefined);
+  return (
+    <div class={large ? 'figure large' : 'figure'} {...tip(text)}>
+      <dt>{label}</dt>
+      <dd>
+        <span class="value">{figure}</span>
+        {unit && <span class="unit">{unit}</span>}
+      </dd>
+    </div>
+  );
+}

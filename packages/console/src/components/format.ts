@@ -1,0 +1,81 @@
+const grouped = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
+
+/** A number in about three digits: `1,240`, `38.2`, `0.84`. */
+export function amount(value: number): string {
+  const size = Math.abs(value);
+  if (size >= 100) return grouped.format(value);
+  if (size >= 10) return value.toFixed(1);
+  if (size === 0) return '0';
+  return value.toFixed(2);
+}
+
+/** A count: `1,240`. */
+export function count(value: number): string {
+  return grouped.format(value);
+}
+
+/** A share of one: `87 %`. */
+export function percent(value: number): string {
+  return `${Math.round(value * 100)}\u202f%`;
+}
+
+/** Milliseconds split into figure and unit: `850 ms`, `3.2 s`, `48 s`. */
+export function latency(ms: number): [figure: string, unit: string] {
+  if (ms < 10) return [ms.toFixed(1), 'ms'];
+  if (ms < 1000) return [ms.toFixed(0), 'ms'];
+  const seconds = ms / 1000;
+  return [seconds < 10 ? seconds.toFixed(1) : grouped.format(seconds), 's'];
+}
+
+export function latencyText(ms: number): string {
+  return latency(ms).join('\u202f');
+}
+
+/** A round latency: `100 ms`, `2 s`. */
+export function latencyTick(ms: number): string {
+  return ms < 1000 ? `${Number(ms.toPrecision(2))}\u202fms` : `${grouped.format(ms / 1000)}\u202fs`;
+}
+
+/** Simulated time: `4:05`, `1:02:30`. */
+export function clock(seconds: number): string {
+  const whole = Math.floor(seconds);
+  const pad = (part: number) => String(part).padStart(2, '0');
+  const minutes = Math.floor(whole / 60);
+  if (minutes < 60) return `${minutes}:${pad(whole % 60)}`;
+  return `${Math.floor(minutes / 60)}:${pad(minutes % 60)}:${pad(whole % 60)}`;
+}
+
+/** US dollars with the digits that a small price needs: `$0.0021`. */
+export function dollars(value: number): string {
+  if (value === 0) return '$0';
+  return value < 0.1 ? `$${value.toPrecision(2)}` : `$${value.toFixed(2)}`;
+}
+
+/** A signed figure: `+0.31`, `−0.20`. */
+export function signed(value: number): string {
+  const text = Math.abs(value).toFixed(2);
+  if (Number(text) === 0) return '0.00';
+  return value < 0 ? `−${text}` : `+${text}`;
+}
+
+const ACRONYMS: Readonly<Record<string, string>> = {
+  gpu: 'GPU',
+  gb: 'GB',
+  id: 'ID',
+  itl: 'ITL',
+  kv: 'KV',
+  ms: 'ms',
+  slo: 'SLO',
+  tpot: 'TPOT',
+  tps: 'tokens/s',
+  ttft: 'TTFT',
+};
+
+/** A machine name as words: `best_effort` becomes `Best effort`, `p99_ttft_ms` becomes `P99 TTFT ms`. */
+export function words(name: string): string {
+  const spaced = name
+    .split(/[\s_-]+/)
+    .map((word) => ACRONYMS[word] ?? word)
+    .join(' ');
+  return spaced.charAt(0).toUpperCase() + spaced.slice(1);
+}

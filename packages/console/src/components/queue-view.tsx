@@ -1,0 +1,53 @@
+import { useComputed, useSignal } from '@preact/signals';
+import type { JSX } from 'preact';
+import { palette, toneOfClass } from '../charts/palette.ts';
+import { observed } from '../state/frame.ts';
+import { type CellGroup, gridFor, thingsPerCell } from './cell-grid.ts';
+import { useConsole } from './console-context.ts';
+import { count } from './format.ts';
+import { useCanvas } from './use-canvas.ts';
+
+const CELL = 8;
+const GAP = 2;
+
+/** The waiting requests as squares, the head of the queue at the right. */
+export function QueueView(): JSX.Element {
+  const state = useConsole();
+  const perCell = useSignal(1);
+  const groups = useComputed<CellGroup[]>(() => {
+    const frame = state.shown.value;
+    if (!frame) return [];
+    const { classes } = frame.telemetry;
+    if (classes.length === 0) return [{ tone: 'waiting', amount: observed(frame, 'queue_depth') ?? 0 }];
+    return classes.map(({ name, waiting }, i) => ({ tone: toneOfClass(name, i), amount: waiting }));
+  });
+  const canvas = useCanvas(
+    () => ({ groups: groups.value, colors: palette.value }),
+    (context, size, scene) => {
+      const grid = gridFor(size, CELL, GAP);
+      const total = scene.groups.reduce((sum, { amount }) => sum + amount, 0);
+      const unit = thingsPerCell(total, grid.columns * grid.rows - scene.groups.length);
+      perCell.value = unit;
+      let index = 0;
+      for (const { tone, amount } of scene.groups) {
+        context.fillStyle = scene.colors[tone];
+        for (let k = Math.ceil(amount / unit); k > 0; k--, index++) {
+          const column = Math.floor(index / grid.rows);
+          const x = size.width - (column + 1) * (CELL + GAP) + GAP;
+          const y = (index % grid.rows) * (CELL + GAP);
+          context.beginPath();
+          context.roundRect(x, y, CELL, CELL, 2);
+          context.fill();
+        }
+      }
+    },
+  );
+  return (
+    <div class="queue-view">
+      <canvas ref={canvas} role="img" aria-label="The waiting requests as squares" />
+      <p class="fine">
+        {perCell.value > 1 ? `1 square = ${count(perCell.value)} requests` : '1 square = 1 request'}
+      </p>
+    </div>
+  );
+}

@@ -1,0 +1,110 @@
+import type { JSX } from 'preact';
+import { chooseTheme, isDark } from '../charts/palette.ts';
+import { LARGEST_SEED } from '../state/choices.ts';
+import { BY_HAND } from '../state/console-state.ts';
+import { useConsole } from './console-context.ts';
+import { MoonIcon, SunIcon } from './icons.tsx';
+import { Transport } from './transport.tsx';
+
+/** What is played, who plays it, and how fast. */
+export function TopBar(): JSX.Element {
+  const state = useConsole();
+  const environment = state.environment.value;
+  const policies = state.policies.value;
+  const task = state.tasks.value.find(({ id }) => String(id) === state.task.value);
+  const dark = isDark();
+  return (
+    <header class="top-bar">
+      <div class="brand">
+        <BrandMark />
+        <div>
+          <h1>ServeGym</h1>
+          <p data-tip={environment?.description}>
+            {environment
+              ? `${environment.name}${environment.version ? ` ${environment.version}` : ''}`
+              : 'console'}
+          </p>
+        </div>
+      </div>
+      <div class="choices">
+        {state.tasks.value.length > 0 && (
+          <label class="field">
+            <span>Task</span>
+            <select
+              value={state.task.value}
+              title={task?.description}
+              onChange={(event) => state.chooseTask(event.currentTarget.value)}
+            >
+              {state.tasks.value.map(({ id, name, difficulty }) => (
+                <option key={id} value={String(id)}>
+                  {name}
+                  {difficulty ? ` · ${difficulty}` : ''}
+                </option>
+              ))}
+            </select>
+          </label>
+        )}
+        <label class="field seed">
+          <span data-tip="The same seed brings the same requests, to the millisecond">Seed</span>
+          <input
+            type="number"
+            inputMode="numeric"
+            min={0}
+            max={LARGEST_SEED}
+            step={1}
+            value={state.seed.value}
+            onChange={(event) => {
+              if (event.currentTarget.value !== '' && event.currentTarget.validity.valid)
+                state.chooseSeed(event.currentTarget.valueAsNumber);
+              else event.currentTarget.value = String(state.seed.value);
+            }}
+          />
+        </label>
+        <label class="field">
+          <span>Played by</span>
+          <select
+            value={state.driver.value}
+            onChange={(event) => state.chooseDriver(event.currentTarget.value)}
+          >
+            {policies.map(({ name, title, description }) => (
+              <option key={name} value={name} title={description}>
+                {title}
+              </option>
+            ))}
+            <option value={BY_HAND}>By hand</option>
+          </select>
+        </label>
+      </div>
+      <Transport />
+      <nav class="links" aria-label="More">
+        <a href="../docs">API</a>
+        <button
+          type="button"
+          class="button quiet square"
+          title={dark ? 'Light colours' : 'Dark colours'}
+          aria-label={dark ? 'Use light colours' : 'Use dark colours'}
+          onClick={() => chooseTheme(dark ? 'light' : 'dark')}
+        >
+          {dark ? <SunIcon /> : <MoonIcon />}
+        </button>
+      </nav>
+    </header>
+  );
+}
+
+/** Requests queue into a batch. */
+function BrandMark(): JSX.Element {
+  return (
+    <svg class="brand-mark" viewBox="0 0 32 32" aria-hidden="true">
+      <g fill="var(--tone-waiting)">
+        <rect x="2" y="13" width="6" height="6" rx="1.5" opacity=".45" />
+        <rect x="10" y="13" width="6" height="6" rx="1.5" />
+      </g>
+      <g fill="var(--tone-running)">
+        <rect x="19" y="3" width="11" height="7" rx="1.500" />
+        <rect x="19" y="12.500" width="11" height="7" rx="1.500" />
+        <rect x="19" y="22" width="11" height="7" rx="1.500" opacity=".45" />
+      </g>
+    </svg>
+  );
+}

@@ -1,0 +1,62 @@
+import type { JSX } from 'preact';
+import { SPEEDS } from '../state/console-state.ts';
+import { useConsole } from './console-context.ts';
+import { PauseIcon, PlayIcon, RestartIcon, StepIcon } from './icons.tsx';
+
+/** Restart, play, step and speed. */
+export function Transport(): JSX.Element {
+  const state = useConsole();
+  const playing = state.playing.value;
+  const ready = state.latest.value !== undefined;
+  const over = state.latest.value?.done === true;
+  return (
+    <fieldset class="transport">
+      <legend class="sr-only">Playback</legend>
+      <button
+        type="button"
+        class="button quiet square"
+        title="Restart this episode"
+        aria-label="Restart"
+        disabled={!ready}
+        onClick={() => void state.restart()}
+      >
+        <RestartIcon />
+      </button>
+      <button
+        type="button"
+        class="button primary play"
+        title={playing ? 'Pause (space)' : 'Play (space)'}
+        disabled={!ready}
+        onClick={state.togglePlay}
+      >
+        {playing ? <PauseIcon /> : <PlayIcon />}
+        {playing ? 'Pause' : over ? 'Play again' : 'Play'}
+      </button>
+      <button
+        type="button"
+        class="button quiet"
+        title="One window (right arrow)"
+        disabled={!ready || over}
+        onClick={() => void state.step()}
+      >
+        <StepIcon />
+        Step
+      </button>
+      <label class="speed">
+        <span class="sr-only">Speed</span>
+        <select
+          value={state.speed.value}
+          onChange={(event) => {
+            state.speed.value = Number(event.currentTarget.value);
+          }}
+        >
+          {SPEEDS.map((speed) => (
+            <option key={speed} value={speed}>
+              {speed} windows/s
+            </option>
+          ))}
+        </select>
+      </label>
+    </fieldset>
+  );
+}

@@ -1,0 +1,51 @@
+import { effect } from '@preact/signals';
+import type { RefObject } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+
+export interface CanvasSize {
+  /** CSS pixels. */
+  readonly width: number;
+  readonly height: number;
+}
+
+/**
+ * Keeps a canvas painted: `read` collects what to paint and is run again when a signal in it changes; `paint` draws
+ * it, at most once a displayed frame, on a clean canvas in CSS pixels.
+ */
+export function useCanvas<Scene>(
+  read: () => Scene,
+  paint: (context: CanvasRenderingContext2D, size: CanvasSize, scene: Scene) => void,
+): RefObject<HTMLCanvasElement | null> {
+  const canvas = useRef<HTMLCanvasElement>(null);
+  useEffect(() => {
+    const element = canvas.current;
+    const context = element?.getContext('2d');
+    if (!element || !context) return;
+    let scene: Scene | undefined;
+    let due: number | undefined;
+    const draw = () => {
+      due ??= requestAnimationFrame(() => {
+        due = undefined;
+        const width = element.clientWidth;
+        const height = element.clientHeight;
+        const ratio = devicePixelRatio;
+        element.width = Math.round(width * ratio);
+        element.height = Math.round(height * ratio);
+        context.setTransform(ratio, 0, 0, ratio, 0, 0);
+        if (scene !== undefined) paint(context, { width, height }, scene);
+      });
+    };
+    const stopReading = effect(() => {
+      scene = read();
+      draw();
+    });
+    const sizes = new ResizeObserver(draw);
+    sizes.observe(element);
+    return () => {
+      stopReading();
+      sizes.disconnect();
+      if (due !== undefined) cancelAnimationFrame(due);
+    };
+  }, []);
+  return canvas;
+}

@@ -1,0 +1,45 @@
+import { useSignal } from '@preact/signals';
+import { useEffect, useMemo } from 'preact/hooks';
+import type { PlotContext } from '../charts/plot-options.ts';
+import { timeOf } from '../charts/traces.ts';
+import { episodeWindows } from '../state/episode-length.ts';
+import { useConsole } from './console-context.ts';
+import { clock, count } from './format.ts';
+
+/** Without a known length a chart shows at least this many windows. */
+const FEWEST_WINDOWS = 30;
+
+/** How the plots of this page agree on time, text size and the pointed window. */
+export function usePlotContext(): PlotContext {
+  const state = useConsole();
+  const textSize = useSignal(smallTextSize());
+  useEffect(() => {
+    const measure = () => {
+      textSize.value = smallTextSize();
+    };
+    addEventListener('resize', measure);
+    return () => removeEventListener('resize', measure);
+  }, [textSize]);
+  const size = textSize.value;
+  return useMemo<PlotContext>(
+    () => ({
+      textSize: size,
+      end() {
+        const latest = state.latest.peek();
+        const windowSeconds = latest?.telemetry.windowSeconds ?? 1;
+        const windows = episodeWindows(state) ?? FEWEST_WINDOWS;
+        return Math.max(windows * windowSeconds, latest ? timeOf(latest) : 0);
+      },
+      timeText: (value) =>
+        state.latest.peek()?.telemetry.windowSeconds === undefined ? count(value) : clock(value),
+      onPoint(index) {
+        state.pointedAt.value = index;
+      },
+    }),
+    [size, state],
+  );
+}
+
+function smallTextSize(): number {
+  return Math.round(Number.parseFloat(getComputedStyle(document.documentElement).fontSize) * 0.72);
+}

@@ -1,0 +1,147 @@
+import { amount, count, latencyText, percent } from '../components/format.ts';
+import { type Frame, observed } from '../state/frame.ts';
+
+export type Severity = 'calm' | 'strained' | 'failing';
+
+/** One sentence on what the server is fighting with in a window. */
+export interface Narration {
+  readonly severity: Severity;
+  /** Two or three words. */
+  readonly headline: string;
+  readonly detail: string;
+}
+
+const FULL = 0.95;
+
+/** Says what holds the server back most in `frame`, given the window before. `undefined` when the server tells too little. */
+export function narrate(frame: Frame, previous: Frame | undefined): Narration | undefined {
+  if (frame.index === 0) {
+    return {
+      severity: 'calm',
+      headline: 'Ready.',
+      detail: 'Press play and watch the server work, or turn the knobs yourself.',
+    };
+  }
+  const waiting = observed(frame, 'queue_depth');
+  const running = observed(frame, 'active_requests');
+  if (waiting === undefined || running === undefined) return undefined;
+  return (
+    interruption(frame) ??
+    congestion(frame, previous, waiting, running) ??
+    slowness(frame) ?? {
+      severity: 'calm',
+      headline: 'Keeping up.',
+      detail: `${served(frame)}${waiting === 0 ? 'Nobody waits.' : `${requests(waiting)} about to start.`}`,
+    }
+  );
+}
+
+function interruption(frame: Frame): Narration | undefined {
+  const { events, gpus } = frame.telemetry;
+  if (events.some(({ kind }) => kind === 'oom')) {
+    return {
+      severity: 'failing',
+      headline: 'Out of memory.',
+      detail: 'The engine crashed and restarts; all that ran is computed again.',
+    };
+  }
+  const reloading = gpus.filter((gpu) => gpu.reloading).length;
+  if (reloading > 0 || events.some(({ kind }) => kind === 'reload')) {
+    return {
+      severity: 'strained',
+      headline: 'Reloading weights.',
+      detail: `${reloading === 1 && gpus.length > 1 ? 'One GPU answers' : 'The GPUs answer'} nobody until the new precision is loaded.`,
+    };
+  }
+  if (events.some(({ kind }) => kind === 'drain')) {
+    return {
+      severity: 'strained',
+      headline: 'Draining.',
+      detail: 'The GPUs change roles and first finish what runs.',
+    };
+  }
+  return undefined;
+}
+
+function congestion(
+  frame: Frame,
+  previous: Frame | undefined,
+  waiting: number,
+  running: number,
+): Narration | undefined {
+  const evictions = observed(frame, 'eviction_events') ?? 0;
+  const occupancy = observed(frame, 'kv_cache_occupancy') ?? 0;
+  if (evictions > 0) {
+    return {
+      severity: 'failing',
+      headline: 'KV memory is full.',
+      detail: `${requests(evictions)} preempted: thrown out of the batch, to be computed again.`,
+    };
+  }
+  if (waiting <= Math.max(4, running / 8)) return undefined;
+  const trend = waiting - (previous ? (observed(previous, 'queue_depth') ?? waiting) : waiting);
+  const severity = trend >= 0 ? 'failing' : 'strained';
+  const queue =
+    trend > 0
+      ? `${requests(waiting)} waiting, ${count(trend)} more than before.`
+      : `${requests(waiting)} waiting.`;
+  const cap = frame.action?.batch_cap;
+  if (occupancy > FULL) {
+    return {
+      severity,
+      headline: 'No KV memory left.',
+      detail: `${count(running)} requests fill it; ${queue}`,
+    };
+  }
+  if (typeof cap === 'number' && running >= cap * FULL) {
+    return {
+      severity,
+      headline: 'The batch is full.',
+      detail: `${count(running)} requests run, the cap is ${count(cap)}; ${queue}`,
+    };
+  }
+  if (trend < 0)
+    return {
+      severity,
+      headline: 'Catching up.',
+      detail: `${requests(waiting)} waiting, ${count(-trend)} fewer than before.`,
+    };
+  return {
+    severity,
+    headline: 'Falling behind.',
+    detail: `Prompts arrive faster than the GPUs read them; ${queue}`,
+  };
+}
+
+function slowness(frame: Frame): Narration | undefined {
+  const strictest = frame.telemetry.slo[0];
+  const ttft = observed(frame, 'p99_ttft_ms') ?? 0;
+  const itl = observed(frame, 'p50_itl_ms') ?? 0;
+  const compliance = observed(frame, 'slo_compliance_rate') ?? 1;
+  if (strictest?.tpotMs !== undefined && itl > strictest.tpotMs) {
+    return {
+      severity: 'strained',
+      headline: 'Slow writing.',
+      detail: `${latencyText(itl)} between tokens where ${strictest.name} requests allow ${latencyText(strictest.tpotMs)}.`,
+    };
+  }
+  if (compliance < 0.9 && strictest?.ttftMs !== undefined && ttft > strictest.ttftMs) {
+    return {
+      severity: 'strained',
+      headline: 'Late starts.',
+      detail: `Only ${percent(compliance)} of the requests are inside their limits; the slowest starts took ${latencyText(ttft)}.`,
+    };
+  }
+  return undefined;
+}
+
+function served(frame: Frame): string {
+  const compliance = observed(frame, 'slo_compliance_rate');
+  const arrivals = observed(frame, 'request_arrival_rate');
+  const rate = arrivals === undefined ? '' : ` at ${amount(arrivals)} requests a second`;
+  return compliance === undefined ? '' : `${percent(compliance)} of the requests are in time${rate}. `;
+}
+
+function requests(n: number): string {
+  return n === 1 ? '1 request is' : `${count(n)} requests are`;
+}

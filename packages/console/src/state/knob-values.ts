@@ -1,0 +1,57 @@
+import type { Knob, RangeKnob } from '../api/action-schema.ts';
+import type { Fields } from '../api/wire.ts';
+import { KNOB_GUIDE } from '../llmserve/knob-guide.ts';
+
+/** Where the knobs stand before anybody has turned them. */
+export function startValues(knobs: readonly Knob[]): Fields {
+  return Object.fromEntries(knobs.map((knob) => [knob.name, startValue(knob)]));
+}
+
+function startValue(knob: Knob): unknown {
+  const start = knob.initial ?? KNOB_GUIDE[knob.name]?.start;
+  if (start !== undefined) return start;
+  switch (knob.kind) {
+    case 'range':
+      return knob.minimum;
+    case 'choice':
+      return knob.values[0];
+    case 'switch':
+      return false;
+  }
+}
+
+/**
+ * The values that a slider stops at. Even knobs stop at each integer, or at 1/90 or finer of a real range; doubling
+ * knobs stop four times an octave, which reaches both 6 and 384 in a hand's width.
+ */
+export function sliderStops(knob: RangeKnob, doubling: boolean): number[] {
+  if (!doubling) return evenStops(knob);
+  const stops = new Set([knob.minimum, knob.maximum]);
+  for (let octave = 1; octave <= knob.maximum; octave *= 2) {
+    for (const quarter of [1, 1.25, 1.5, 1.75]) {
+      const stop = octave * quarter;
+      if (Number.isInteger(stop) && stop > knob.minimum && stop < knob.maximum) stops.add(stop);
+    }
+  }
+  return [...stops].sort((a, b) => a - b);
+}
+
+function evenStops({ minimum, maximum, integer }: RangeKnob): number[] {
+  const step = integer
+    ? Math.max(1, Math.round((maximum - minimum) / 500))
+    : 10 ** Math.floor(Math.log10((maximum - minimum) / 50));
+  const digits = Math.max(0, -Math.floor(Math.log10(step)));
+  const count = Math.round((maximum - minimum) / step);
+  return Array.from({ length: count + 1 }, (_, i) =>
+    Number(Math.min(maximum, minimum + i * step).toFixed(digits)),
+  );
+}
+
+/** The index of the stop nearest to `value`. */
+export function nearestStop(stops: readonly number[], value: number): number {
+  let best = 0;
+  for (let i = 1; i < stops.length; i++) {
+    if (Math.abs(stops[i] - value) < Math.abs(stops[best] - value)) best = i;
+  }
+  return best;
+}
