@@ -12,5 +12,9 @@ export interface Trace {
   /** Generated tokens, >= 1. */
   readonly outputTokens: Int32Array;
   /** Prefix block hashes, when the trace has them: those of request i are `ids[offsets[i]] .. ids[offsets[i + 1] - 1]`. */
-  readonly prefixBlocks?: { readonly blockTokens: number; readonly ids: Float64Array; readonly offsets: Int32Array };
+  readonly prefixBlocks?: {
+    readonly blockTokens: number;
+    readonly ids: Float64Array;
+    readonly offsets: Int32Array;
+  };
 }

@@ -1,0 +1,35 @@
+/** What a set of measurements looks like. All are `NaN` for an empty set, which JSON writes as `null`. */
+export interface Summary {
+  readonly mean: number;
+  readonly p50: number;
+  readonly p90: number;
+  readonly p99: number;
+}
+
+/**
+ * Mean and percentiles of `values`, which need no order and are left as they are.
+ *
+ * A percentile interpolates linearly between the two nearest ranks: percentile q of n sorted values lies at position
+ * `(n - 1) * q / 100`, counted from 0. This is numpy's default, and what vLLM's own benchmark prints.
+ */
+export function summarize(values: Float64Array): Summary {
+  let sum = 0;
+  for (const value of values) sum += value;
+  const sorted = values.slice().sort();
+  return {
+    mean: sum / values.length,
+    p50: percentileOfSorted(sorted, 50),
+    p90: percentileOfSorted(sorted, 90),
+    p99: percentileOfSorted(sorted, 99),
+  };
+}
+
+/** Percentile `q` (0..100) of values in ascending order, as defined at `summarize`. `NaN` when there are none. */
+export function percentileOfSorted(sorted: Float64Array, q: number): number {
+  const position = ((sorted.length - 1) * q) / 100;
+  const below = Math.floor(position);
+  const low = sorted[below];
+  if (low === undefined) return Number.NaN;
+  const high = sorted[below + 1] ?? low;
+  return low + (high - low) * (position - below);
+}

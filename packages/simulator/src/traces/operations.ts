@@ -1,0 +1,81 @@
+import type { Trace } from './trace.ts';
+import { TraceError } from './trace-error.ts';
+
+/** The same requests, arriving `factor` times as fast. `factor` is a positive, finite number. */
+export function scaleRate(trace: Trace, factor: number): Trace {
+  if (!(factor > 0 && factor < Number.POSITIVE_INFINITY)) {
+    throw new TraceError('TRACE_OPTION', trace.source, null, 'a rate scale above 0', `${factor}`);
+  }
+  return { ...trace, arrivalMs: trace.arrivalMs.map((ms) => ms / factor) };
+}
+
+/** The first `count` requests, or all of them when there are fewer. `count` is a whole number from 1. */
+export function takeRequests(trace: Trace, count: number): Trace {
+  checkCount(trace, count);
+  if (count >= trace.arrivalMs.length) return trace;
+  const { prefixBlocks } = trace;
+  return {
+    source: trace.source,
+    arrivalMs: trace.arrivalMs.slice(0, count),
+    inputTokens: trace.inputTokens.slice(0, count),
+    outputTokens: trace.outputTokens.slice(0, count),
+    ...(prefixBlocks && {
+      prefixBlocks: {
+        blockTokens: prefixBlocks.blockTokens,
+        ids: prefixBlocks.ids.slice(0, prefixBlocks.offsets[count]),
+        offsets: prefixBlocks.offsets.slice(0, count + 1),
+      },
+    }),
+  };
+}
+
+/**
+ * Plays the trace over and over until there are `count` requests. Between the last arrival of a copy and the first of
+ * the next lies the trace's mean gap between arrivals, so that the mean rate stays what it was. Copies have the same
+ * prefixes. With fewer than the trace's own requests it is `takeRequests`.
+ */
+export function repeatTrace(trace: Trace, count: number): Trace {
+  checkCount(trace, count);
+  const length = trace.arrivalMs.length;
+  if (count <= length) return takeRequests(trace, count);
+  const last = trace.arrivalMs[length - 1]!;
+  const period = last + (length > 1 ? last / (length - 1) : 0);
+  const arrivalMs = new Float64Array(count);
+  const inputTokens = new Int32Array(count);
+  const outputTokens = new Int32Array(count);
+  for (let start = 0, copy = 0; start < count; start += length, copy += 1) {
+    const size = Math.min(length, count - start);
+    inputTokens.set(trace.inputTokens.subarray(0, size), start);
+    outputTokens.set(trace.outputTokens.subarray(0, size), start);
+    for (let i = 0; i < size; i += 1) arrivalMs[start + i] = copy * period + trace.arrivalMs[i]!;
+  }
+  const repeated: Trace = { source: trace.source, arrivalMs, inputTokens, outputTokens };
+  const { prefixBlocks } = trace;
+  if (prefixBlocks === undefined) return repeated;
+  const idsPerCopy = prefixBlocks.offsets[length]!;
+  const offsets = new Int32Array(count + 1);
+  for (let i = 0; i <= count; i += 1) {
+    offsets[i] = Math.floor(i / length) * idsPerCopy + prefixBlocks.offsets[i % length]!;
+  }
+  const ids = new Float64Array(offsets[count]!);
+  for (let start = 0; start < ids.length; start += idsPerCopy) {
+    ids.set(prefixBlocks.ids.subarray(0, Math.min(idsPerCopy, ids.length - start)), start);
+  }
+  return { ...repeated, prefixBlocks: { blockTokens: prefixBlocks.blockTokens, ids, offsets } };
+}
+
+/** `batch` requests of one size that are all there at time zero. */
+export function closedBatch(batch: number, inputTokens: number, outputTokens: number): Trace {
+  return {
+    source: `batch of ${batch} x (${inputTokens} in, ${outputTokens} out)`,
+    arrivalMs: new Float64Array(batch),
+    inputTokens: new Int32Array(batch).fill(inputTokens),
+    outputTokens: new Int32Array(batch).fill(outputTokens),
+  };
+}
+
+function checkCount(trace: Trace, count: number): void {
+  if (!Number.isSafeInteger(count) || count < 1) {
+    throw new TraceError('TRACE_OPTION', trace.source, null, 'a whole number of requests from 1', `${count}`);
+  }
+}
