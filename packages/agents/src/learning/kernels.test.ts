@@ -3,16 +3,18 @@ import { describe, it } from 'node:test';
 import { RandomStream } from '@servegym/simulator';
 import type { DenseLayer, FloatArray, Kernels } from './kernels.ts';
 import { plainKernels } from './plain-kernels.ts';
+import { simdKernels } from './simd-kernels.ts';
 
 const BACKENDS: readonly { title: string; kernels: Kernels; tolerance: number }[] = [
   { title: 'plain, float32', kernels: plainKernels('float32'), tolerance: 1e-5 },
   { title: 'plain, float64', kernels: plainKernels('float64'), tolerance: 1e-13 },
+  { title: 'simd', kernels: simdKernels(), tolerance: 1e-5 },
 ];
 
-/** Odd sizes on purpose: none is a multiple of a vector's width. */
-const INPUTS = 5;
-const OUTPUTS = 7;
-const ROWS = 9;
+/** Odd sizes on purpose: none is a multiple of a vector's width, and each leaves a tail after whole tiles. */
+const INPUTS = 7;
+const OUTPUTS = 13;
+const ROWS = 11;
 
 function filled(kernels: Kernels, length: number, random: RandomStream): FloatArray {
   const values = kernels.allocate(length);
@@ -68,7 +70,7 @@ for (const { title, kernels, tolerance } of BACKENDS) {
         const alone = kernels.allocate(OUTPUTS);
         for (let row = 0; row < ROWS; row++) {
           kernels.denseForward(layer, x.subarray(row * INPUTS, (row + 1) * INPUTS), alone, 1);
-          assert.deepEqual(alone, together.slice(row * OUTPUTS, (row + 1) * OUTPUTS));
+          assert.deepEqual(alone.slice(), together.slice(row * OUTPUTS, (row + 1) * OUTPUTS));
         }
       });
 
@@ -107,6 +109,26 @@ for (const { title, kernels, tolerance } of BACKENDS) {
       });
     }
 
+    it('squashes sums of any size', () => {
+      const sums = [-1e30, -200, -20, -9, -3, -1, -1e-3, -1e-6, 0, 1e-6, 0.1, 0.7, 2, 5, 9.5, 50, 1e30];
+      const layer: DenseLayer = {
+        inputs: 1,
+        outputs: sums.length,
+        activation: 'tanh',
+        weights: kernels.allocate(sums.length),
+        bias: kernels.allocate(sums.length),
+        weightGradients: kernels.allocate(sums.length),
+        biasGradients: kernels.allocate(sums.length),
+      };
+      layer.bias.set(sums);
+      const y = kernels.allocate(sums.length);
+      kernels.denseForward(layer, kernels.allocate(1), y, 1);
+      for (const [i, sum] of sums.entries()) {
+        assert.ok(Math.abs(y[i]! - Math.tanh(sum)) < 2e-7, `tanh ${sum}: ${y[i]}`);
+        assert.ok(Math.abs(y[i]!) <= 1);
+      }
+    });
+
     it('adam moves by the learning rate at first, whatever the size of the gradient', () => {
       const state = {
         parameters: kernels.allocate(3),
@@ -144,3 +166,19 @@ for (const { title, kernels, tolerance } of BACKENDS) {
     });
   });
 }
+
+describe('kernels: simd', () => {
+  it('refuse an array from elsewhere, which they could not reach', () => {
+    const { kernels } = BACKENDS.find(({ title }) => title === 'simd')!;
+    const layer = layerOf(kernels, 'tanh', new RandomStream(1, 'kernels test'));
+    const elsewhere = new Float32Array(INPUTS);
+    assert.throws(() => kernels.denseForward(layer, elsewhere, kernels.allocate(OUTPUTS), 1), {
+      name: 'TypeError',
+      message: 'Expected an array that these kernels allocated',
+    });
+  });
+
+  it('say when their memory is full', () => {
+    assert.throws(() => simdKernels().allocate(2 ** 30), /Expected all arrays to fit in 268435456 bytes/);
+  });
+});

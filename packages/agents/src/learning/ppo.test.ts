@@ -4,6 +4,7 @@ import { RandomStream } from '@servegym/simulator';
 import { type LearningEnvironment, RUNNING, TERMINATED, TRUNCATED } from './learning-environment.ts';
 import { plainKernels } from './plain-kernels.ts';
 import { PPO_DEFAULTS, Ppo, type PpoOptions } from './ppo.ts';
+import { simdKernels } from './simd-kernels.ts';
 import { SerialEnvironments } from './vector-environment.ts';
 
 /** Shows two symbols; half a reward for naming each, one a head. Ten windows an episode. */
@@ -35,10 +36,10 @@ function identity(): LearningEnvironment {
   };
 }
 
-function learner(options: Partial<PpoOptions> = {}, make: () => LearningEnvironment = identity) {
+function learner(options: Partial<PpoOptions> = {}, make = identity, kernels = plainKernels()) {
   let episodes = 0;
   const environments = new SerialEnvironments(Array.from({ length: 8 }, make), () => episodes++);
-  return new Ppo(environments, plainKernels(), {
+  return new Ppo(environments, kernels, {
     ...PPO_DEFAULTS,
     seed: 0,
     totalSteps: 20_000,
@@ -56,29 +57,34 @@ function train(ppo: Ppo) {
   return updates;
 }
 
+for (const makeKernels of [plainKernels, simdKernels]) {
+  describe(`Ppo on ${makeKernels().name} kernels`, () => {
+    it('learns the identity', () => {
+      const updates = train(learner({ gamma: 0.5, learningRate: 3e-3 }, identity, makeKernels()));
+      const chance = 10 * (1 / 4 + 1 / 3) * 0.5;
+      assert.ok(Math.abs(updates[0]!.meanReturn! - chance) < 1);
+      assert.ok(updates.at(-1)!.meanReturn! > 9.5, `return ${updates.at(-1)!.meanReturn}`);
+      assert.ok(updates.at(-1)!.entropy < updates[0]!.entropy / 4);
+    });
+
+    it('sees, in the first minibatch of each update, exactly the probabilities that it acted with', () => {
+      const updates = train(learner({ totalSteps: 3_000 }, identity, makeKernels()));
+      for (const update of updates) assert.equal(update.firstRatioError, 0);
+    });
+
+    it('is deterministic: same seed, same weights; another seed, others', () => {
+      const weights = (seed: number) => {
+        const ppo = learner({ seed, totalSteps: 1_000 }, identity, makeKernels());
+        train(ppo);
+        return ppo.network.adam.parameters;
+      };
+      assert.deepEqual(weights(1), weights(1));
+      assert.notDeepEqual(weights(1), weights(2));
+    });
+  });
+}
+
 describe('Ppo', () => {
-  it('learns the identity', () => {
-    const updates = train(learner({ gamma: 0.5, learningRate: 3e-3 }));
-    const chance = 10 * (1 / 4 + 1 / 3) * 0.5;
-    assert.ok(Math.abs(updates[0]!.meanReturn! - chance) < 1);
-    assert.ok(updates.at(-1)!.meanReturn! > 9.5, `return ${updates.at(-1)!.meanReturn}`);
-    assert.ok(updates.at(-1)!.entropy < updates[0]!.entropy / 4);
-  });
-
-  it('sees, in the first minibatch of each update, exactly the probabilities that it acted with', () => {
-    for (const update of train(learner({ totalSteps: 3_000 }))) assert.equal(update.firstRatioError, 0);
-  });
-
-  it('is deterministic: same seed, same weights; another seed, others', () => {
-    const weights = (seed: number) => {
-      const ppo = learner({ seed, totalSteps: 1_000 });
-      train(ppo);
-      return ppo.network.adam.parameters;
-    };
-    assert.deepEqual(weights(1), weights(1));
-    assert.notDeepEqual(weights(1), weights(2));
-  });
-
   it('lets learning rate and entropy weight fall along the way', () => {
     const updates = train(learner({ totalSteps: 2_560, learningRate: 0.01, entropyCoef: [0.1, 0] }));
     assert.equal(updates.length, 10);
