@@ -118,9 +118,12 @@ describe('the simulator', () => {
     }
   });
 
-  it('may name a property like a global, and compute', () => {
+  it('may name a property or a variable of its own like a global, and compute', () => {
     const text =
       'export const row = { Date: 1, performance: Math.max(1, 2) };\nexport const date = row.Date;';
+    const parameters =
+      'export const first = (self: number[], { window } = { window: 2 }) => self[0]! + window;';
+    assert.deepEqual(rulesBrokenBy('@servegym/simulator', parameters), []);
     const calendar = 'export const month = new Date(Date.UTC(2023, 10, 16)).getUTCMonth();';
     assert.deepEqual(rulesBrokenBy('@servegym/simulator', calendar), []);
     assert.deepEqual(rulesBrokenBy('@servegym/simulator', text), []);

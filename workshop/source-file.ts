@@ -1,4 +1,4 @@
-import { parseSync, Visitor } from 'oxc-parser';
+import { type BindingPattern, type ParamPattern, parseSync, Visitor } from 'oxc-parser';
 
 /** One mention of another module: `import`, `export from`, `import()`, `import type`, `import('x').T` or `require`. */
 export interface ModuleRequest {
@@ -9,7 +9,7 @@ export interface ModuleRequest {
   readonly line: number;
 }
 
-/** One use of a name that is not a property's, for instance `Date` in `new Date()`. */
+/** One use of a name that the file does not bind itself and that is not a property's: `Date` in `new Date()`. */
 export interface NameUse {
   readonly name: string;
   /** The property taken from it, as in `Math.random`; `undefined` when the name is used in any other way. */
@@ -32,6 +32,7 @@ export function readSourceFile(path: string, text: string): SourceFile {
 
   const requests: ModuleRequest[] = [];
   const names: NameUse[] = [];
+  const bound = new Set<string>();
   const propertyNames = new Set<object>();
   const takenProperty = new Map<object, string>();
   const constructedWith = new Map<object, number>();
@@ -40,6 +41,7 @@ export function readSourceFile(path: string, text: string): SourceFile {
   new Visitor({
     ImportDeclaration(node) {
       const named = node.specifiers;
+      for (const each of named) bound.add(each.local.name);
       const isTypeOnly =
         node.importKind === 'type' ||
         (named.length > 0 &&
@@ -77,6 +79,18 @@ export function readSourceFile(path: string, text: string): SourceFile {
       propertyNames.add(node.property);
       if (node.object.type === 'Identifier') takenProperty.set(node.object, node.property.name);
     },
+    VariableDeclarator(node) {
+      bind(node.id, bound);
+    },
+    FunctionDeclaration(node) {
+      for (const parameter of node.params) bind(parameter, bound);
+    },
+    FunctionExpression(node) {
+      for (const parameter of node.params) bind(parameter, bound);
+    },
+    ArrowFunctionExpression(node) {
+      for (const parameter of node.params) bind(parameter, bound);
+    },
     NewExpression(node) {
       constructedWith.set(node.callee, node.arguments.length);
     },
@@ -105,5 +119,26 @@ export function readSourceFile(path: string, text: string): SourceFile {
       });
     },
   }).visit(program);
-  return { requests, names };
+  return { requests, names: names.filter(({ name }) => !bound.has(name)) };
+}
+
+/** Adds the names that a variable or parameter binds. */
+function bind(pattern: BindingPattern | ParamPattern, bound: Set<string>): void {
+  switch (pattern.type) {
+    case 'Identifier':
+      bound.add(pattern.name);
+      break;
+    case 'AssignmentPattern':
+      bind(pattern.left, bound);
+      break;
+    case 'RestElement':
+      bind(pattern.argument, bound);
+      break;
+    case 'ArrayPattern':
+      for (const element of pattern.elements) if (element) bind(element, bound);
+      break;
+    case 'ObjectPattern':
+      for (const each of pattern.properties) bind(each.type === 'Property' ? each.value : each, bound);
+      break;
+  }
 }
