@@ -78,8 +78,7 @@ test('no request is lost or made up by any change of settings', () => {
       let submitted = 0;
       let limit = 0;
       for (const { config, tenantGiB, perSecond } of windows) {
-        cluster.setTenantMemory(tenantGiB);
-        cluster.configure(config);
+        cluster.configure(config, tenantGiB);
         submitted += load(cluster, limit, 5, perSecond, submitted);
         limit += 5 * TICKS_PER_S;
         cluster.runUntil(limit);
@@ -162,7 +161,7 @@ test('a tenant that outgrows the GPU restarts its engine with a pool that fits',
   const cluster = new Cluster({ ...calm, kvBudgetFraction: 1 }, { profile: fixtureProfile });
   load(cluster, 0, 10, 10);
   cluster.runUntil(5 * TICKS_PER_S);
-  cluster.setTenantMemory(10);
+  cluster.configure(cluster.servingConfig, 10);
   assert.deepEqual(
     cluster.events.map((event) => event.kind),
     ['oom', 'oom'],

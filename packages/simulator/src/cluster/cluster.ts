@@ -107,15 +107,17 @@ export class Cluster {
 
   /**
    * Changes settings from now on. Caps, pool, speculation and policy act at the next iteration; new weights reload the
-   * GPUs; a change of `split` drains them first.
+   * GPUs; a change of `split` drains them first. `tenantGiB` is the memory that tenants take on each GPU from now on;
+   * a GPU whose memory no longer suffices goes out of memory.
    * @throws EngineError and the like, and changes nothing, when the configuration does not fit the profile.
    */
-  configure(config: ServingConfig): void {
+  configure(config: ServingConfig, tenantGiB = this.tenantGiB): void {
     const blocks = this.blocksFor(config);
     const engineConfig = this.engineConfig(config, blocks);
     const reload = config.weights !== this.config.weights;
     const wasDraining = this.draining;
     this.config = config;
+    this.tenantGiB = tenantGiB;
     for (const [gpu, engine] of this.engines.entries()) {
       if (reload) {
         this.log('reload', gpu);
@@ -129,12 +131,6 @@ export class Cluster {
         engine.setAdmitting(!this.draining || this.roleOf(gpu) === 'decode');
       }
     }
-    this.enforceMemory();
-  }
-
-  /** Sets the memory that tenants take on each GPU, GiB. What no longer fits goes out of memory at once. */
-  setTenantMemory(giB: number): void {
-    this.tenantGiB = giB;
     this.enforceMemory();
   }
 

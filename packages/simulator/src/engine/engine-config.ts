@@ -1,6 +1,9 @@
 import type { IterationLaw, SpeculationProfile } from '../profiles/engine-profile.ts';
 import type { SchedulingPolicy } from './waiting-queue.ts';
 
+/** Most draft tokens a decode step. */
+export const MAX_SPECULATION_DEPTH = 32;
+
 /** What is fixed while an engine runs. */
 export interface EngineOptions {
   /** Tokens in a KV block. Default 16, as in vLLM. */

@@ -202,6 +202,7 @@ export class EngineState {
     table.computed[slot] = 0;
     table.blocks[slot] = 0;
     table.preemptions[slot] = 0;
+    table.given[slot] = 0;
     table.priority[slot] = request.priority;
     table.transferred[slot] = transferred;
     return slot;

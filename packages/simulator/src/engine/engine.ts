@@ -5,6 +5,7 @@ import {
   type EngineOptions,
   type EngineRole,
   expectInteger,
+  MAX_SPECULATION_DEPTH,
 } from './engine-config.ts';
 import {
   type CompletionLog,
@@ -426,7 +427,7 @@ export interface EngineSnapshot {
 function checkConfig(config: EngineConfig, maxNumBatchedTokens: number): void {
   expectInteger('ENGINE_CONFIG', 'maxNumSeqs', config.maxNumSeqs, 1, maxNumBatchedTokens);
   expectInteger('ENGINE_CONFIG', 'kvBlocks', config.kvBlocks, 1, 2 ** 30);
-  expectInteger('ENGINE_CONFIG', 'speculationDepth', config.speculationDepth, 0, 32);
+  expectInteger('ENGINE_CONFIG', 'speculationDepth', config.speculationDepth, 0, MAX_SPECULATION_DEPTH);
   if (config.speculationDepth === 0) return;
   if (config.speculation === null) {
     throw new EngineError(

@@ -1,3 +1,4 @@
+import { MAX_SPECULATION_DEPTH } from './engine-config.ts';
 import { SlotBuffer } from './slot-buffer.ts';
 
 /** What one iteration has scheduled besides the decodes. One object, reused. */
@@ -12,6 +13,8 @@ export class IterationPlan {
   /** Decoding requests that this iteration could not schedule. */
   readonly stalled = new SlotBuffer();
   partialStalled = false;
+  /** Sequences by the number of tokens they emitted in a verify step. */
+  readonly emittedCounts: Int32Array = new Int32Array(MAX_SPECULATION_DEPTH + 2);
 
   reset(): void {
     this.prefillTokens = 0;

@@ -97,8 +97,14 @@ function reserveBlocks(state: EngineState, plan: IterationPlan): boolean {
     state.freeBlocks -= needed;
     return true;
   }
-  const { table, running, decodes } = state;
+  allocateOrPreempt(state, plan);
+  const { table, running } = state;
   for (let slot = running.head; slot >= 0; slot = table.next[slot]) table.given[slot] = 0;
+  return false;
+}
+
+function allocateOrPreempt(state: EngineState, plan: IterationPlan): void {
+  const { table, running, decodes } = state;
   for (let slot = running.head; slot >= 0; slot = table.next[slot]) {
     if (table.status[slot] !== DECODING || decodes.contextLength(slot) % state.blockTokens !== 0) continue;
     while (state.freeBlocks === 0) {
@@ -107,12 +113,12 @@ function reserveBlocks(state: EngineState, plan: IterationPlan): boolean {
       if (victim === slot) stallAfter(state, plan, slot);
       state.preempt(victim);
       state.freeBlocks += table.given[victim];
-      if (victim === slot) return false;
+      table.given[victim] = 0;
+      if (victim === slot) return;
     }
     state.freeBlocks--;
     table.given[slot] = 1;
   }
-  return false;
 }
 
 function stallAfter(state: EngineState, plan: IterationPlan, slot: number): void {

@@ -57,7 +57,7 @@ export class RequestTable {
   preemptions: Int32Array;
   next: Int32Array;
   prev: Int32Array;
-  /** Tokens given in the iteration under way (speculative decoding). */
+  /** What the iteration under way has given it: tokens to verify, or a block in lockstep. 0 between iterations. */
   given: Int32Array;
   /** 0 is the most urgent class. */
   priority: Uint8Array;

@@ -12,86 +12,113 @@ import { DECODING } from './request-table.ts';
  * depend on what else is in the batch. Look-ahead slots are allocated before the draft and kept, as vLLM does.
  */
 export function iterateSpeculative(state: EngineState, plan: IterationPlan): void {
-  const { table, running, timer, counters, config } = state;
+  const { timer, counters, config } = state;
   plan.reset();
-  const depth = config.speculationDepth;
-  let budget = state.maxNumBatchedTokens;
-  let preempted = false;
+  const step = scheduleVerification(state, plan);
+  const budget = continuePrefill(state, plan, state.maxNumBatchedTokens - step.tokens);
+  if (!step.preempted) admitWaiting(state, plan, budget);
+  for (let i = 0; i < plan.joining.count; i++) schedule(state, step, plan.joining.slots[i], 1);
+  if (step.tokens + plan.prefillTokens === 0) return;
 
-  for (let slot = running.head; slot >= 0; slot = table.next[slot]) table.given[slot] = 0;
-  for (let slot = running.head; slot >= 0 && budget > 0; slot = table.next[slot]) {
-    if (table.status[slot] !== DECODING) continue;
-    const given = Math.min(1 + depth, budget);
-    const context = table.input[slot] + table.generatedOffset[slot] - 1;
-    const needed = Math.max(0, state.blocksFor(context + given) - table.blocks[slot]);
-    let self = false;
-    while (needed > state.freeBlocks && !self) {
-      const victim = state.victim();
-      self = victim === slot;
-      if (self) plan.partialStalled = table.next[slot] >= 0;
-      preempted = true;
-      budget += table.given[victim];
-      table.given[victim] = 0;
-      state.preempt(victim);
-    }
-    if (self) break;
-    state.freeBlocks -= needed;
-    table.blocks[slot] += needed;
-    table.given[slot] = given;
-    budget -= given;
+  const tokens = step.tokens + plan.prefillTokens;
+  let ticks = timer.fixedTicks(tokens, step.sequences, plan.attention) + timer.contextTicks * step.context;
+  if (step.drafting > 0 && state.draftTimer !== null) {
+    ticks += state.draftTimer.ticks(config.speculationDepth, step.drafting, step.context);
   }
-
-  budget = continuePrefill(state, plan, budget);
-  if (!preempted) admitWaiting(state, plan, budget);
-  for (let i = 0; i < plan.joining.count; i++) table.given[plan.joining.slots[i]] = 1;
-
-  let verified = 0;
-  let sequences = 0;
-  let drafting = 0;
-  let context = 0;
-  for (let slot = running.head; slot >= 0; slot = table.next[slot]) {
-    const given = table.given[slot];
-    if (given === 0 || table.status[slot] !== DECODING) continue;
-    sequences++;
-    verified += given;
-    if (given > 1) drafting++;
-    context += table.input[slot] + table.generatedOffset[slot] - 1 + given;
-  }
-  if (verified + plan.prefillTokens === 0) return;
-
-  let ticks =
-    timer.fixedTicks(verified + plan.prefillTokens, sequences, plan.attention) + timer.contextTicks * context;
-  if (drafting > 0 && state.draftTimer !== null) ticks += state.draftTimer.ticks(depth, drafting, context);
   state.now += ticks;
   counters.iterations++;
   counters.busyTicks += ticks;
-
-  for (let slot = running.head; slot >= 0; ) {
-    const following = table.next[slot];
-    const given = table.given[slot];
-    if (given > 0 && table.status[slot] === DECODING) emit(state, slot, given, ticks);
-    slot = following;
-  }
+  emitVerified(state, plan.emittedCounts, ticks);
   for (let i = 0; i < plan.finishing.count; i++) state.finishPrefill(plan.finishing.slots[i]);
 }
 
-function emit(state: EngineState, slot: number, given: number, ticks: number): void {
-  const { table, counters } = state;
-  const emitted = table.generatedOffset[slot];
-  const drafts = given - 1;
-  const accepted = drafts === 0 ? 0 : acceptedDrafts(state, table.id[slot], emitted, drafts);
-  const tokens = Math.min(1 + accepted, table.output[slot] - emitted);
-  counters.draftTokens += drafts;
-  counters.acceptedTokens += accepted;
-  counters.outputTokens += tokens;
-  if (table.transferred[slot] === 1) {
-    table.transferred[slot] = 0;
-    state.interTokenLatency.add(state.now - table.lastToken[slot], 1);
-  } else {
-    state.interTokenLatency.add(ticks / tokens, tokens);
+/** What the verification of one iteration adds up to. */
+interface Verification {
+  tokens: number;
+  sequences: number;
+  /** Sequences with at least one draft token. */
+  drafting: number;
+  /** Context tokens, those under verification included. */
+  context: number;
+  preempted: boolean;
+}
+
+/** Gives the decoding sequences, in order, tokens to verify and the blocks for them; preempts when there are too few. */
+function scheduleVerification(state: EngineState, plan: IterationPlan): Verification {
+  const { table, running, config } = state;
+  let step: Verification = { tokens: 0, sequences: 0, drafting: 0, context: 0, preempted: false };
+  const wanted = 1 + config.speculationDepth;
+  for (let slot = running.head; slot >= 0; slot = table.next[slot]) {
+    if (table.status[slot] !== DECODING) continue;
+    const given = Math.min(wanted, state.maxNumBatchedTokens - step.tokens);
+    if (given === 0) break;
+    const context = table.input[slot] + table.generatedOffset[slot] - 1;
+    const needed = Math.max(0, state.blocksFor(context + given) - table.blocks[slot]);
+    while (needed > state.freeBlocks) {
+      const victim = state.victim();
+      // vLLM gives up on the rest of the list when a request has to preempt itself.
+      if (victim === slot) plan.partialStalled = table.next[slot] >= 0;
+      table.given[victim] = 0;
+      state.preempt(victim);
+      step = scheduled(state);
+      if (victim === slot) return step;
+    }
+    state.freeBlocks -= needed;
+    table.blocks[slot] += needed;
+    schedule(state, step, slot, given);
   }
-  table.generatedOffset[slot] = emitted + tokens;
-  if (emitted + tokens === table.output[slot]) state.complete(slot);
+  return step;
+}
+
+function schedule({ table }: EngineState, step: Verification, slot: number, given: number): void {
+  table.given[slot] = given;
+  step.tokens += given;
+  step.sequences++;
+  if (given > 1) step.drafting++;
+  step.context += table.input[slot] + table.generatedOffset[slot] - 1 + given;
+}
+
+/** What is left of the verification after a preemption. */
+function scheduled(state: EngineState): Verification {
+  const { table, running } = state;
+  const step: Verification = { tokens: 0, sequences: 0, drafting: 0, context: 0, preempted: true };
+  for (let slot = running.head; slot >= 0; slot = table.next[slot]) {
+    if (table.given[slot] > 0) schedule(state, step, slot, table.given[slot]);
+  }
+  return step;
+}
+
+/** Draws the accepted tokens of every sequence that was given any, and takes the given tokens back. */
+function emitVerified(state: EngineState, emittedCounts: Int32Array, ticks: number): void {
+  const { table, counters, running, interTokenLatency } = state;
+  emittedCounts.fill(0);
+  for (let slot = running.head; slot >= 0; ) {
+    const following = table.next[slot];
+    const given = table.given[slot];
+    if (given > 0) {
+      table.given[slot] = 0;
+      const emitted = table.generatedOffset[slot];
+      const drafts = given - 1;
+      const accepted = drafts === 0 ? 0 : acceptedDrafts(state, table.id[slot], emitted, drafts);
+      const tokens = Math.min(1 + accepted, table.output[slot] - emitted);
+      counters.draftTokens += drafts;
+      counters.acceptedTokens += accepted;
+      counters.outputTokens += tokens;
+      if (table.transferred[slot] === 1) {
+        table.transferred[slot] = 0;
+        interTokenLatency.add(state.now - table.lastToken[slot], 1);
+      } else {
+        emittedCounts[tokens]++;
+      }
+      table.generatedOffset[slot] = emitted + tokens;
+      if (emitted + tokens === table.output[slot]) state.complete(slot);
+    }
+    slot = following;
+  }
+  for (let tokens = 1; tokens < emittedCounts.length; tokens++) {
+    const sequences = emittedCounts[tokens];
+    if (sequences > 0) interTokenLatency.add(ticks / tokens, tokens * sequences);
+  }
 }
 
 function acceptedDrafts(state: EngineState, id: number, emitted: number, drafts: number): number {
