@@ -35,6 +35,8 @@ class FileResult {
     if (skip !== undefined || todo !== undefined)
       this.failures.push({ title: `${title} is skipped or to do` });
     else if (passed) this.passed += isSuite ? 0 : 1;
+    else if (error?.failureType === 'cancelledByParent')
+      this.failures.push({ title: `${title} was cancelled` });
     else if (error?.failureType !== 'subtestsFailed')
       this.failures.push({ title, error: error?.cause ?? error });
     else this.failedParents += isSuite ? 0 : 1;

@@ -1,0 +1,35 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+
+const main = fileURLToPath(new URL('../packages/servegym/src/main.ts', import.meta.url));
+
+/** A server in a process of its own, so that it shares no event loop with the load. */
+export interface MeasuredServer {
+  /** Without a slash at the end. */
+  readonly url: string;
+  stop(): Promise<void>;
+}
+
+/** Starts `servegym serve` on a free port and waits until it is ready. */
+export async function serve(): Promise<MeasuredServer> {
+  const server = spawn(process.execPath, [main, 'serve', '--port', '0', '--host', '127.0.0.1'], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const ended = once(server, 'exit');
+  const [line] = await Promise.race([
+    once(server.stdout.setEncoding('utf8'), 'data'),
+    ended.then(([code]) => {
+      throw new Error(`servegym serve ended with exit code ${code}`);
+    }),
+  ]);
+  const url = /http:\S+(?=\/web\/)/.exec(line)?.[0];
+  if (!url) throw new Error(`servegym serve said \`${line}\` where an address was expected`);
+  return {
+    url,
+    async stop() {
+      server.kill();
+      await ended;
+    },
+  };
+}
