@@ -81,7 +81,7 @@ export function laneOptions(
           stroke: tone('median'),
           fill: () => `color-mix(in srgb, ${palette.peek().median} 16%, transparent)`,
           fillTo: laneBounds(lane)[0],
-          width: 1.5,
+          width: context.textSize * 0.15,
           paths: stepped,
           points: { show: false },
         }),

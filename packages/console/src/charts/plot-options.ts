@@ -104,24 +104,24 @@ export function chartOptions(
       right: { range: (_, low, high) => linearRange(low, high, [], false) },
     },
     axes,
-    series: [{}, ...traces.map(seriesOptions)],
+    series: [{}, ...traces.map((trace) => seriesOptions(trace, context.textSize))],
     plugins: [limitLines(limits, context.textSize)],
   };
 }
 
-function seriesOptions({ series }: Trace): uPlot.Series {
+function seriesOptions({ series }: Trace, textSize: number): uPlot.Series {
   const color = tone(series.tone);
   const look: uPlot.Series = {
     scale: series.axis ?? 'left',
     stroke: color,
-    width: 1.75,
+    width: textSize * 0.17,
     points: { show: false },
   };
   switch (series.draw ?? 'line') {
     case 'line':
       return look;
     case 'dashed':
-      return { ...look, dash: [5, 4], width: 1.5 };
+      return { ...look, dash: [textSize * 0.5, textSize * 0.4], width: textSize * 0.15 };
     case 'area':
       return { ...look, fill: () => `color-mix(in srgb, ${color()} 22%, transparent)` };
     case 'layer':

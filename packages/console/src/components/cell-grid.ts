@@ -17,8 +17,13 @@ export interface Grid {
   readonly gap: number;
 }
 
-/** The grid of square cells of about `side` that fills `size`. */
-export function gridFor({ width, height }: CanvasSize, side: number, gap: number): Grid {
+const SIDE_REM = 0.57;
+const GAP_REM = 0.14;
+
+/** The grid of square cells that fills `size`. */
+export function gridFor({ width, height, rem }: CanvasSize): Grid {
+  const side = Math.round(SIDE_REM * rem);
+  const gap = Math.round(GAP_REM * rem);
   return {
     columns: Math.max(1, Math.floor((width + gap) / (side + gap))),
     rows: Math.max(1, Math.floor((height + gap) / (side + gap))),

@@ -4,9 +4,6 @@ import type { GpuTelemetry } from '../llmserve/telemetry.ts';
 import { type CellGroup, gridFor, shareCells } from './cell-grid.ts';
 import { useCanvas } from './use-canvas.ts';
 
-const CELL = 8;
-const GAP = 2;
-
 /** The memory of a GPU as cells: what each part of it holds. */
 export function MemoryMap({
   gpu,
@@ -18,17 +15,17 @@ export function MemoryMap({
   const canvas = useCanvas(
     () => ({ gpu: gpu(), colors: palette.value }),
     (context, size, scene) => {
-      const grid = gridFor(size, CELL, GAP);
+      const grid = gridFor(size);
       const cells = grid.columns * grid.rows;
       const groups = scene.gpu ? memoryGroups(scene.gpu) : [];
       const capacity = scene.gpu?.memory?.limit ?? scene.gpu?.kvBlocksTotal ?? 1;
       const shares = shareCells(groups, capacity, cells);
-      const left = (size.width - (grid.columns * (CELL + GAP) - GAP)) / 2;
+      const left = (size.width - (grid.columns * (grid.side + grid.gap) - grid.gap)) / 2;
       const paintCell = (index: number, group: CellGroup | undefined) => {
-        const x = left + Math.floor(index / grid.rows) * (CELL + GAP);
-        const y = (index % grid.rows) * (CELL + GAP);
+        const x = left + Math.floor(index / grid.rows) * (grid.side + grid.gap);
+        const y = (index % grid.rows) * (grid.side + grid.gap);
         context.beginPath();
-        context.roundRect(x + 0.5, y + 0.5, CELL - 1, CELL - 1, 1.5);
+        context.roundRect(x + 0.5, y + 0.5, grid.side - 1, grid.side - 1, grid.side / 5);
         if (group && !group.hollow) {
           context.fillStyle = scene.colors[group.tone];
           context.fill();

@@ -7,9 +7,6 @@ import { useConsole } from './console-context.ts';
 import { count } from './format.ts';
 import { useCanvas } from './use-canvas.ts';
 
-const CELL = 8;
-const GAP = 2;
-
 /** The waiting requests as squares, the head of the queue at the right. */
 export function QueueView(): JSX.Element {
   const state = useConsole();
@@ -24,7 +21,7 @@ export function QueueView(): JSX.Element {
   const canvas = useCanvas(
     () => ({ groups: groups.value, colors: palette.value }),
     (context, size, scene) => {
-      const grid = gridFor(size, CELL, GAP);
+      const grid = gridFor(size);
       const total = scene.groups.reduce((sum, { amount }) => sum + amount, 0);
       const unit = thingsPerCell(total, grid.columns * grid.rows - scene.groups.length);
       perCell.value = unit;
@@ -33,10 +30,10 @@ export function QueueView(): JSX.Element {
         context.fillStyle = scene.colors[tone];
         for (let k = Math.ceil(amount / unit); k > 0; k--, index++) {
           const column = Math.floor(index / grid.rows);
-          const x = size.width - (column + 1) * (CELL + GAP) + GAP;
-          const y = (index % grid.rows) * (CELL + GAP);
+          const x = size.width - (column + 1) * (grid.side + grid.gap) + grid.gap;
+          const y = (index % grid.rows) * (grid.side + grid.gap);
           context.beginPath();
-          context.roundRect(x, y, CELL, CELL, 2);
+          context.roundRect(x, y, grid.side, grid.side, grid.side / 4);
           context.fill();
         }
       }

@@ -36,11 +36,12 @@ export function Transport(): JSX.Element {
         type="button"
         class="button quiet"
         title="One window (right arrow)"
+        aria-label="Step"
         disabled={!ready || over}
         onClick={() => void state.step()}
       >
         <StepIcon />
-        Step
+        <span class="step-label">Step</span>
       </button>
       <label class="speed">
         <span class="sr-only">Speed</span>

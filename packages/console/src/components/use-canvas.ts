@@ -6,6 +6,8 @@ export interface CanvasSize {
   /** CSS pixels. */
   readonly width: number;
   readonly height: number;
+  /** The page's text size, CSS pixels. */
+  readonly rem: number;
 }
 
 /**
@@ -32,7 +34,7 @@ export function useCanvas<Scene>(
         element.width = Math.round(width * ratio);
         element.height = Math.round(height * ratio);
         context.setTransform(ratio, 0, 0, ratio, 0, 0);
-        if (scene !== undefined) paint(context, { width, height }, scene);
+        if (scene !== undefined) paint(context, { width, height, rem: remSize() }, scene);
       });
     };
     const stopReading = effect(() => {
@@ -48,4 +50,9 @@ export function useCanvas<Scene>(
     };
   }, []);
   return canvas;
+}
+
+/** The page's text size, CSS pixels. */
+export function remSize(): number {
+  return Number.parseFloat(getComputedStyle(document.documentElement).fontSize);
 }

@@ -5,6 +5,7 @@ import { timeOf } from '../charts/traces.ts';
 import { episodeWindows } from '../state/episode-length.ts';
 import { useConsole } from './console-context.ts';
 import { clock, count } from './format.ts';
+import { remSize } from './use-canvas.ts';
 
 /** Without a known length a chart shows at least this many windows. */
 const FEWEST_WINDOWS = 30;
@@ -41,5 +42,5 @@ export function usePlotContext(): PlotContext {
 }
 
 function smallTextSize(): number {
-  return Math.round(Number.parseFloat(getComputedStyle(document.documentElement).fontSize) * 0.72);
+  return Math.round(remSize() * 0.74);
 }

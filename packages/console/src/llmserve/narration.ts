@@ -1,4 +1,4 @@
-import { amount, count, latencyText, percent } from '../components/format.ts';
+import { amount, count, latencyText, percent, signed } from '../components/format.ts';
 import { type Frame, observed } from '../state/frame.ts';
 
 export type Severity = 'calm' | 'strained' | 'failing';
@@ -20,6 +20,14 @@ export function narrate(frame: Frame, previous: Frame | undefined): Narration | 
       severity: 'calm',
       headline: 'Ready.',
       detail: 'Press play and watch the server work, or turn the knobs yourself.',
+    };
+  }
+  if (frame.done) {
+    const windows = `${count(frame.index)} windows`;
+    return {
+      severity: 'calm',
+      headline: 'Episode over.',
+      detail: `The rewards of ${windows} add up to ${signed(frame.totalReward)}.`,
     };
   }
   const waiting = observed(frame, 'queue_depth');

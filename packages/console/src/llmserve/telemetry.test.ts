@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { readTelemetry } from './telemetry.ts';
+
+describe('telemetry', () => {
+  it('is read from the metadata of a step', () => {
+    const telemetry = readTelemetry({
+      window_s: 5,
+      phase: 'burst',
+      slo: { interactive: { ttft_ms: 500, tpot_ms: 50 }, batch: {} },
+      reward_components: { throughput: 0.4, cost: -0.1 },
+      classes: [{ name: 'interactive', waiting: 3, running: 2, kv_blocks: 9, slo_compliance: 0.5 }],
+      gpus: [
+        {
+          role: 'prefill',
+          kv_blocks_used: 10,
+          kv_blocks_total: 40,
+          memory_gb: { weights: 16, kv_pool: 12, overhead: 3, draft: 0, tenant: 4, limit: 40 },
+          reloading: true,
+        },
+      ],
+      events: [{ kind: 'oom', at_s: 12.5 }],
+    });
+    assert.equal(telemetry.windowSeconds, 5);
+    assert.deepEqual(telemetry.slo[0], { name: 'interactive', ttftMs: 500, tpotMs: 50 });
+    assert.equal(telemetry.classes[0].sloCompliance, 0.5);
+    assert.equal(telemetry.gpus[0].memory?.kvPool, 12);
+    assert.equal(telemetry.gpus[0].reloading, true);
+    assert.deepEqual(telemetry.events, [{ kind: 'oom', atSeconds: 12.5, count: undefined }]);
+  });
+
+  it('is empty, never broken, whatever a server sends', () => {
+    const part = fc.anything();
+    const metadata = fc.record(
+      {
+        window_s: part,
+        phase: part,
+        slo: part,
+        reward_components: part,
+        classes: part,
+        gpus: part,
+        events: part,
+      },
+      { requiredKeys: [] },
+    );
+    fc.assert(
+      fc.property(metadata, (given) => {
+        const telemetry = readTelemetry(given);
+        assert.ok(telemetry.windowSeconds === undefined || Number.isFinite(telemetry.windowSeconds));
+        for (const value of Object.values(telemetry.rewardParts)) assert.ok(Number.isFinite(value));
+        for (const gpu of telemetry.gpus) assert.ok(Number.isFinite(gpu.kvBlocksUsed));
+      }),
+    );
+  });
+});
