@@ -19,6 +19,11 @@ export function percent(value: number): string {
   return `${Math.round(value * 100)}\u202f%`;
 }
 
+/** A share of one where tenths matter: `98.7 %`. */
+export function finePercent(value: number): string {
+  return `${(value * 100).toFixed(1)}\u202f%`;
+}
+
 /** Milliseconds split into figure and unit: `850 ms`, `3.2 s`, `48 s`. */
 export function latency(ms: number): [figure: string, unit: string] {
   if (ms < 10) return [ms.toFixed(1), 'ms'];

@@ -4,7 +4,7 @@ import type { ClassTelemetry, GpuTelemetry } from '../llmserve/telemetry.ts';
 import { type Frame, observed } from '../state/frame.ts';
 import { useConsole } from './console-context.ts';
 import { Figure } from './figure.tsx';
-import { amount, count, dollars, latency, latencyText, percent, words } from './format.ts';
+import { amount, count, dollars, finePercent, latency, latencyText, percent, words } from './format.ts';
 import { MemoryMap } from './memory-map.tsx';
 import { QueueView } from './queue-view.tsx';
 import { tip } from './tooltip.tsx';
@@ -37,7 +37,10 @@ export function Stage(): JSX.Element {
       </Station>
       <Station title="Answer">
         <Observed frame={frame} large label="Tokens" field="throughput_tps" format={count} unit="/s" />
-        <Observed frame={frame} label="Cost of 1,000" field="estimated_cost_per_1k" format={dollars} />
+        <div class="side-figures level">
+          <Observed frame={frame} label="For 1,000" field="estimated_cost_per_1k" format={dollars} />
+          <Quality quality={frame?.telemetry.quality} />
+        </div>
       </Station>
       <Station title="In time" wide>
         <Promises frame={frame} />
@@ -72,6 +75,17 @@ interface NumberProps {
 function Observed({ frame, field, format, ...rest }: NumberProps): JSX.Element {
   const value = frame && observed(frame, field);
   return <Figure {...rest} field={field} figure={value === undefined ? UNKNOWN : format(value)} />;
+}
+
+function Quality({ quality }: { quality: number | undefined }): JSX.Element | null {
+  if (quality === undefined) return null;
+  return (
+    <Figure
+      label="Quality"
+      definition="Benchmark accuracy that the weights keep at this precision, relative to FP16"
+      figure={finePercent(quality)}
+    />
+  );
 }
 
 function RunFigures({ frame }: { frame: Frame | undefined }): JSX.Element {
@@ -123,7 +137,7 @@ function Gpus(): JSX.Element | null {
 
 function memoryText({ memory }: GpuTelemetry): string | undefined {
   if (!memory) return undefined;
-  const part = (name: string, gb: number) => `${name} ${amount(gb)} GB`;
+  const part = (name: string, gb: number) => `${name} ${amount(gb)} GiB`;
   return [
     part('Weights', memory.weights),
     part('overhead', memory.overhead),

@@ -1,6 +1,6 @@
 import type { ChartSpec, Limit, SeriesSpec } from '../charts/chart-spec.ts';
 import type { Tone } from '../charts/palette.ts';
-import { amount, count, latencyText, latencyTick, percent, signed, words } from '../components/format.ts';
+import { amount, count, latencyText, latencyTick, signed, words } from '../components/format.ts';
 import { type Frame, observed } from '../state/frame.ts';
 import type { ClassSlo, GpuMemory, GpuTelemetry } from './telemetry.ts';
 
@@ -109,7 +109,7 @@ const throughput: ChartSpec = {
   ],
 };
 
-const gigabytes = (value: number) => `${amount(value)} GB`;
+const gibibytes = (value: number) => `${amount(value)} GiB`;
 const layer = (
   label: string,
   tone: Tone,
@@ -124,18 +124,18 @@ const layer = (
     const gpu = fullestGpu(frame);
     return gpu?.memory && part(gpu, gpu.memory);
   },
-  format: gigabytes,
+  format: gibibytes,
 });
 
 const memory: ChartSpec = {
   id: 'memory',
   title: 'GPU memory',
-  unit: 'GB, fullest GPU',
+  unit: 'GiB, fullest GPU',
   question: 'What fills the GPU?',
   tick: count,
   limits(frame) {
     const limit = fullestGpu(frame)?.memory?.limit;
-    return limit === undefined ? [] : [{ label: `${amount(limit)} GB limit`, value: limit }];
+    return limit === undefined ? [] : [{ label: `${amount(limit)} GiB limit`, value: limit }];
   },
   series: (frame) => [
     layer('Weights', 'weights', 'The model itself; fewer bits, less memory', (_, { weights }) => weights),
@@ -158,7 +158,7 @@ const memory: ChartSpec = {
             draw: 'area',
             field: 'gpu_memory_used_gb',
             value: field('gpu_memory_used_gb'),
-            format: gigabytes,
+            format: (value) => `${amount(value)} GB`,
           } as const,
         ]),
   ],
@@ -232,10 +232,4 @@ function limits(slo: readonly ClassSlo[], of: (limits: ClassSlo) => number | und
     value,
     label: slo.length > 1 && byValue.size > 1 ? `${names.join(', ')} limit` : 'limit',
   }));
-}
-
-/** Shown where a chart says how full the KV pools are. */
-export function occupancyText(frame: Frame): string | undefined {
-  const occupancy = observed(frame, 'kv_cache_occupancy');
-  return occupancy === undefined ? undefined : percent(occupancy);
 }

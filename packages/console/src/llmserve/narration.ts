@@ -61,7 +61,7 @@ function interruption(frame: Frame): Narration | undefined {
       detail: `${reloading === 1 && gpus.length > 1 ? 'One GPU answers' : 'The GPUs answer'} nobody until the new precision is loaded.`,
     };
   }
-  if (events.some(({ kind }) => kind === 'drain')) {
+  if (events.some(({ kind }) => kind === 'drain_started')) {
     return {
       severity: 'strained',
       headline: 'Draining.',

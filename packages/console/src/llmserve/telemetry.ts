@@ -44,7 +44,7 @@ export interface GpuTelemetry {
   readonly reloading: boolean;
 }
 
-/** GB (10^9 bytes). */
+/** GiB. */
 export interface GpuMemory {
   readonly weights: number;
   readonly overhead: number;
@@ -54,10 +54,11 @@ export interface GpuMemory {
   readonly limit: number;
 }
 
+/** Something that happened to a GPU; the kinds that the page knows are `oom`, `reload` and `drain_started`. */
 export interface ServerEvent {
   readonly kind: string;
+  /** Simulated time since the start of the episode. */
   readonly atSeconds?: number;
-  readonly count?: number;
 }
 
 /** Reads the metadata of a reset or a step without trusting its shape. */
@@ -77,7 +78,6 @@ export function readTelemetry(metadata: Fields): Telemetry {
     events: list(metadata.events).map((event) => ({
       kind: text(event.kind) ?? 'event',
       atSeconds: number(event.at_s),
-      count: number(event.count),
     })),
   };
 }
@@ -97,7 +97,7 @@ function classTelemetry(entry: Fields): ClassTelemetry {
 }
 
 function gpuTelemetry(entry: Fields): GpuTelemetry {
-  const memory = fields(entry.memory_gb);
+  const memory = fields(entry.memory_gib);
   const limit = number(memory.limit);
   return {
     role: text(entry.role) ?? 'mixed',
@@ -113,7 +113,7 @@ function gpuTelemetry(entry: Fields): GpuTelemetry {
             weights: number(memory.weights) ?? 0,
             overhead: number(memory.overhead) ?? 0,
             draft: number(memory.draft) ?? 0,
-            kvPool: number(memory.kv_pool) ?? 0,
+            kvPool: number(memory.kv_pool) ?? number(memory.kvPool) ?? 0,
             tenant: number(memory.tenant) ?? 0,
             limit,
           },
