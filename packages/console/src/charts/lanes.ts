@@ -1,6 +1,7 @@
 import uPlot from 'uplot';
 import type { Knob } from '../api/action-schema.ts';
-import type { Frame } from '../state/frame.ts';
+import type { ServerEvent } from '../llmserve/telemetry.ts';
+import { type Frame, observed } from '../state/frame.ts';
 import { palette, type Tone } from './palette.ts';
 import { axisLook, baseOptions, type PlotContext, timeAxis, tone } from './plot-options.ts';
 import { timeOf } from './traces.ts';
@@ -111,12 +112,18 @@ function stripLines(strips: number): uPlot.Plugin {
   };
 }
 
-const EVENT_TONES: Readonly<Record<string, Tone>> = {
+const EVENT_TONES: Readonly<Record<string, Tone | undefined>> = {
   oom: 'limit',
   reload: 'draft',
-  drain: 'arrivals',
-  preemptions: 'waiting',
+  drain_started: 'arrivals',
+  preemption: 'waiting',
 };
+
+/** Preemptions are counted by the window, not logged one by one: one mark stands for those of a window. */
+function eventsOf(frame: Frame): readonly ServerEvent[] {
+  const { events } = frame.telemetry;
+  return observed(frame, 'eviction_events') ? [{ kind: 'preemption' }, ...events] : events;
+}
 
 /** A mark in the top strip for each event; the height tells the kinds apart without colour. */
 function eventMarks(frames: () => readonly Frame[], strips: number): uPlot.Plugin {
@@ -128,16 +135,11 @@ function eventMarks(frames: () => readonly Frame[], strips: number): uPlot.Plugi
         const colors = palette.peek();
         ctx.save();
         for (const frame of frames()) {
-          for (const { kind, atSeconds } of frame.telemetry.events) {
+          for (const { kind, atSeconds } of eventsOf(frame)) {
+            const eventTone = EVENT_TONES[kind];
+            if (!eventTone) continue;
             const x = Math.round(plot.valToPos(atSeconds ?? timeOf(frame), 'x', true));
-            drawMark(
-              ctx,
-              kind,
-              colors[EVENT_TONES[kind] ?? 'muted'],
-              x,
-              bbox.top + height / 2,
-              height * 0.28,
-            );
+            drawMark(ctx, kind, colors[eventTone], x, bbox.top + height / 2, height * 0.28);
           }
         }
         ctx.restore();
@@ -170,7 +172,7 @@ function drawMark(
       ctx.arc(x, y, r * 0.8, 0, Math.PI * 2);
       ctx.stroke();
       return;
-    case 'drain':
+    case 'drain_started':
       ctx.moveTo(x - r, y - r * 0.8);
       ctx.lineTo(x + r, y - r * 0.8);
       ctx.lineTo(x, y + r);

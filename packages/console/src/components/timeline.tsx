@@ -42,7 +42,7 @@ export function Timeline(): JSX.Element | null {
           <li class="oom">out of memory</li>
           <li class="reload">reload</li>
           <li class="drain">drain</li>
-          <li class="preemptions">preempted</li>
+          <li class="preemption">preempted</li>
         </ul>
       </figcaption>
       <div class="lanes" style={{ '--lanes': knobs.length + 1 }}>

@@ -158,7 +158,7 @@ const memory: ChartSpec = {
             draw: 'area',
             field: 'gpu_memory_used_gb',
             value: field('gpu_memory_used_gb'),
-            format: (value) => `${amount(value)} GB`,
+            format: (value: number) => `${amount(value)} GB`,
           } as const,
         ]),
   ],

@@ -5,8 +5,6 @@ export interface KnobGuide {
   readonly costs: string;
   /** Spreads the slider by doubling instead of evenly. */
   readonly doubling?: boolean;
-  /** Where the knob stands before anybody has turned it: the server's own default. */
-  readonly start: number | string | boolean;
   readonly format?: 'percent';
   readonly unit?: string;
 }
@@ -17,14 +15,12 @@ export const KNOB_GUIDE: Readonly<Record<string, KnobGuide>> = {
     buys: 'More answers at once, so a shorter queue',
     costs: 'Each answer is written more slowly',
     doubling: true,
-    start: 32,
     unit: 'requests',
   },
   kv_budget_fraction: {
     label: 'KV memory',
     buys: 'Room for more and longer answers',
     costs: 'It costs rent, and a crash if a neighbour grows',
-    start: 1,
     format: 'percent',
     unit: 'of free memory',
   },
@@ -32,25 +28,21 @@ export const KNOB_GUIDE: Readonly<Record<string, KnobGuide>> = {
     label: 'Speculation',
     buys: 'Guessed tokens make small batches fast',
     costs: 'Checking the guesses slows big batches',
-    start: 0,
     unit: 'draft tokens',
   },
   quantization_tier: {
     label: 'Precision',
     buys: 'Fewer bits: faster, and more room for KV',
     costs: 'Worse answers; a switch reloads for seconds',
-    start: 'FP16',
   },
   prefill_decode_split: {
     label: 'Split the GPUs',
     buys: 'One reads, one writes: steady tokens',
     costs: 'Neither helps the other; a switch drains both',
-    start: false,
   },
   priority_routing: {
     label: 'Interactive first',
     buys: 'People at a keyboard do not wait in line',
     costs: 'Batch jobs wait, and are preempted first',
-    start: false,
   },
 };

@@ -31,7 +31,8 @@ function fakeServer(): {
     if (failure) throw failure;
     return value();
   };
-  const task = (id: string) => ({ id, name: id, difficulty: 'easy', description: '' }) as const;
+  const task = (id: string) =>
+    ({ id, name: id, difficulty: 'easy', description: '', default_action: { batch_cap: 32 } }) as const;
   return {
     asked,
     actions,

@@ -108,7 +108,6 @@ export function createConsoleState(client: Client): ConsoleState {
         policies.value = policyList;
         knobs.value = knobsOf(schemas.action);
         definitions.value = descriptionsOf(schemas.observation);
-        handValues.value = startValues(knobs.value);
         task.value = pickTask(taskList, choices.task);
         seed.value = choices.seed ?? seed.value;
         driver.value = pickDriver(policyList, choices.policy);
@@ -140,7 +139,7 @@ export function createConsoleState(client: Client): ConsoleState {
       batch(() => {
         frames.value = [firstFrame(started)];
         played.value = 1;
-        handValues.value = startValues(knobs.value);
+        handValues.value = startValues(knobs.value, chosen?.default_action);
         if (thenPlay) play();
       });
     } catch (error) {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { RangeKnob } from '../api/action-schema.ts';
+import type { Knob, RangeKnob } from '../api/action-schema.ts';
 import { nearestStop, sliderStops, startValues } from './knob-values.ts';
 
 const range = (minimum: number, maximum: number, integer: boolean): RangeKnob => ({
@@ -46,16 +46,21 @@ describe('a slider', () => {
 });
 
 describe('the start values', () => {
-  it('are the schema’s defaults, then the server’s known ones, then the first of each kind', () => {
-    assert.deepEqual(
-      startValues([
-        { ...range(1, 512, true), name: 'batch_cap' },
-        { ...range(0, 9, true), name: 'with_default', initial: 4 },
-        { ...range(3, 9, true), name: 'unknown' },
-        { kind: 'choice', name: 'tier', description: '', values: ['a', 'b'] },
-        { kind: 'switch', name: 'on', description: '' },
-      ]),
-      { batch_cap: 32, with_default: 4, unknown: 3, tier: 'a', on: false },
-    );
+  it('are the task’s defaults, then the schema’s, then the first of each kind', () => {
+    const knobs: Knob[] = [
+      { ...range(1, 512, true), name: 'batch_cap', initial: 1 },
+      { ...range(0, 9, true), name: 'with_default', initial: 4 },
+      { ...range(3, 9, true), name: 'unknown' },
+      { kind: 'choice', name: 'tier', description: '', values: ['a', 'b'] },
+      { kind: 'switch', name: 'on', description: '' },
+    ];
+    assert.deepEqual(startValues(knobs, { batch_cap: 32, other: 1 }), {
+      batch_cap: 32,
+      with_default: 4,
+      unknown: 3,
+      tier: 'a',
+      on: false,
+    });
+    assert.equal(startValues(knobs, undefined).batch_cap, 1);
   });
 });

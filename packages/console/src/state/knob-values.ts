@@ -1,15 +1,16 @@
 import type { Knob, RangeKnob } from '../api/action-schema.ts';
 import type { Fields } from '../api/wire.ts';
-import { KNOB_GUIDE } from '../llmserve/knob-guide.ts';
 
-/** Where the knobs stand before anybody has turned them. */
-export function startValues(knobs: readonly Knob[]): Fields {
-  return Object.fromEntries(knobs.map((knob) => [knob.name, startValue(knob)]));
+/** Where the knobs stand before anybody has turned them: at the task's default action where it names one. */
+export function startValues(knobs: readonly Knob[], defaultAction: unknown): Fields {
+  const defaults = (
+    typeof defaultAction === 'object' && defaultAction !== null ? defaultAction : {}
+  ) as Fields;
+  return Object.fromEntries(knobs.map((knob) => [knob.name, defaults[knob.name] ?? startValue(knob)]));
 }
 
 function startValue(knob: Knob): unknown {
-  const start = knob.initial ?? KNOB_GUIDE[knob.name]?.start;
-  if (start !== undefined) return start;
+  if (knob.initial !== undefined) return knob.initial;
   switch (knob.kind) {
     case 'range':
       return knob.minimum;
