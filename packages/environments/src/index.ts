@@ -1,3 +1,5 @@
+export { llmserve } from './llmserve/environment.ts';
+export type { RewardComponents } from './llmserve/reward.ts';
 export {
   DEFAULT_ACTION,
   QUANTIZATION_TIERS,
@@ -11,3 +13,14 @@ export {
   TASK_IDS,
   type TaskId,
 } from './llmserve/schema.ts';
+export { ServeEpisode, type ServeEpisodeSnapshot, servingConfig } from './llmserve/serve-episode.ts';
+export { SEED_SPLITS, type SeedSplit } from './llmserve/splits.ts';
+export {
+  REQUEST_CLASSES,
+  type RequestClass,
+  type ServeTask,
+  type ServiceObjective,
+} from './llmserve/tasks/serve-task.ts';
+export { SERVE_TASKS } from './llmserve/tasks/serve-tasks.ts';
+export type { ClassReport, GpuReport, WindowReport } from './llmserve/window-report.ts';
+export { generateWorkload, type Workload } from './llmserve/workload/workload.ts';

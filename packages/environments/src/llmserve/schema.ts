@@ -11,13 +11,19 @@ export type QuantizationTier = (typeof QUANTIZATION_TIERS)[number];
 /** The serving configuration for the next window. */
 export const serveActionSchema = z
   .strictObject({
-    batch_cap: z.int().min(1).max(512).meta({ description: 'Most sequences that run at once (vLLM max_num_seqs)' }),
-    kv_budget_fraction: z
-      .number()
-      .min(0.1)
-      .max(1)
-      .meta({ description: 'Share of the memory left free by weights and activations that the KV pool takes' }),
-    speculation_depth: z.int().min(0).max(8).meta({ description: 'Draft tokens proposed a decode step; 0 is off' }),
+    batch_cap: z
+      .int()
+      .min(1)
+      .max(512)
+      .meta({ description: 'Most sequences that run at once (vLLM max_num_seqs)' }),
+    kv_budget_fraction: z.number().min(0.1).max(1).meta({
+      description: 'Share of the memory left free by weights and activations that the KV pool takes',
+    }),
+    speculation_depth: z
+      .int()
+      .min(0)
+      .max(8)
+      .meta({ description: 'Draft tokens proposed a decode step; 0 is off' }),
     quantization_tier: z.enum(QUANTIZATION_TIERS).meta({ description: 'Precision of the weights' }),
     prefill_decode_split: z
       .boolean()
@@ -49,17 +55,23 @@ export const serveObservationSchema = z
   .object({
     queue_depth: count.meta({ description: 'Requests waiting at the end of the window' }),
     active_requests: count.meta({ description: 'Requests running at the end of the window' }),
-    kv_cache_occupancy: fraction.meta({ description: 'Allocated share of the KV blocks at the end of the window' }),
+    kv_cache_occupancy: fraction.meta({
+      description: 'Allocated share of the KV blocks at the end of the window',
+    }),
     mean_prompt_length: amount.meta({ description: 'Mean prompt of the requests that arrived, tokens' }),
     p50_ttft_ms: amount.meta({ description: 'Median time to first token of the window, ms' }),
     p99_ttft_ms: amount.meta({ description: '99th percentile of the time to first token, ms' }),
     p50_itl_ms: amount.meta({ description: 'Median inter-token latency, ms' }),
     throughput_tps: amount.meta({ description: 'Output tokens a second' }),
     slo_compliance_rate: fraction.meta({ description: 'Share of the window’s requests inside their SLO' }),
-    gpu_memory_used_gb: amount.meta({ description: 'Weights, draft, activations, KV pool and co-tenants, GB a GPU' }),
+    gpu_memory_used_gb: amount.meta({
+      description: 'Weights, draft, activations, KV pool and co-tenants, GB a GPU',
+    }),
     estimated_cost_per_1k: amount.meta({ description: 'Cost of 1,000 output tokens, USD' }),
     request_arrival_rate: amount.meta({ description: 'Arrivals a second over the window' }),
-    spec_acceptance_rate: fraction.meta({ description: 'Accepted share of the draft tokens; 0 with speculation off' }),
+    spec_acceptance_rate: fraction.meta({
+      description: 'Accepted share of the draft tokens; 0 with speculation off',
+    }),
     eviction_events: count.meta({ description: 'Preemptions in the window' }),
     step_index: count.meta({ description: 'Windows played so far' }),
     task_id: z.enum(TASK_IDS),

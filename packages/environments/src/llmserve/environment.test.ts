@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { EnvironmentError, type StepResult } from '@servegym/openenv/definition';
+import { llmserve } from './environment.ts';
+import {
+  DEFAULT_ACTION,
+  type ServeObservation,
+  serveActionSchema,
+  serveStateSchema,
+  TASK_IDS,
+} from './schema.ts';
+
+const codeOf = (code: string) => (error: unknown) => error instanceof EnvironmentError && error.code === code;
+
+describe('the llmserve environment', () => {
+  it('starts the easiest task when nothing is asked for', async () => {
+    const { observation, reward, done } = await llmserve.create().reset({});
+    assert.equal(observation.task_id, 'static_workload');
+    assert.equal(reward, null);
+    assert.equal(done, false);
+    assert.equal(observation.step_index, 0);
+  });
+
+  it('ends after the windows of its task, and not before', async () => {
+    for (const task_id of TASK_IDS) {
+      const environment = llmserve.create();
+      let answer: StepResult<ServeObservation> = await environment.reset({ task_id, seed: 1 });
+      let steps = 0;
+      while (!answer.done) {
+        answer = await environment.step(DEFAULT_ACTION);
+        steps++;
+        assert.equal(answer.observation.step_index, steps);
+      }
+      assert.equal(steps, llmserve.tasks?.find((task) => task.id === task_id)?.windows);
+      assert.equal(environment.state().done, true);
+      assert.throws(() => environment.step(DEFAULT_ACTION), codeOf('EPISODE_OVER'));
+    }
+  });
+
+  it('keeps totals in its state', async () => {
+    const environment = llmserve.create();
+    await environment.reset({ task_id: 'bursty_workload', seed: 3 });
+    let sum = 0;
+    for (let i = 0; i < 10; i++) sum += (await environment.step(DEFAULT_ACTION)).reward ?? 0;
+    const state = serveStateSchema.parse(environment.state());
+    assert.equal(state.cumulative_reward, sum);
+    assert.equal(state.elapsed_simulated_time_s, 50);
+    assert.equal(state.task_id, 'bursty_workload');
+    assert.equal(state.seed, 3);
+    assert.ok(state.total_requests_served > 100);
+  });
+
+  it('refuses what it cannot do, with a code', () => {
+    assert.throws(() => llmserve.create().step(DEFAULT_ACTION), codeOf('NOT_RESET'));
+    assert.throws(() => llmserve.create().reset({ task_id: 'nope' }), codeOf('UNKNOWN_TASK'));
+    for (const seed of [-1, 0.5, 2 ** 53, Number.NaN]) {
+      assert.throws(() => llmserve.create().reset({ seed }), codeOf('INVALID_SEED'));
+    }
+  });
+
+  it('has no room in its action for what it does not know', () => {
+    for (const wrong of [
+      { ...DEFAULT_ACTION, batch_cap: 0 },
+      { ...DEFAULT_ACTION, batch_cap: 513 },
+      { ...DEFAULT_ACTION, batch_cap: 1.5 },
+      { ...DEFAULT_ACTION, kv_budget_fraction: 0.05 },
+      { ...DEFAULT_ACTION, kv_budget_fraction: Number.NaN },
+      { ...DEFAULT_ACTION, speculation_depth: 9 },
+      { ...DEFAULT_ACTION, quantization_tier: 'FP4' },
+      { ...DEFAULT_ACTION, prefill_decode_split: 'yes' },
+      { ...DEFAULT_ACTION, unknown: 1 },
+    ]) {
+      assert.equal(serveActionSchema.safeParse(wrong).success, false, JSON.stringify(wrong));
+    }
+  });
+
+  it('explains each window in its metadata', async () => {
+    const environment = llmserve.create();
+    await environment.reset({ task_id: 'adversarial_multitenant', seed: 1 });
+    const { metadata, reward } = await environment.step(DEFAULT_ACTION);
+    const components = Object.values(metadata?.reward_components as Record<string, number>);
+    assert.ok(Math.abs(components.reduce((sum, part) => sum + part, 0) - (reward ?? 0)) < 1e-12);
+    assert.deepEqual(Object.keys(metadata?.slo as object), ['interactive', 'batch', 'best_effort']);
+    assert.doesNotThrow(() => JSON.stringify(metadata));
+  });
+});

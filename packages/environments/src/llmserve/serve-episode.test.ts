@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { usedGiB } from '@servegym/simulator';
+import fc from 'fast-check';
+import { anyAction } from './random-actions.fixture.ts';
+import { type ServeAction, type ServeObservation, serveObservationSchema, TASK_IDS } from './schema.ts';
+import { ServeEpisode } from './serve-episode.ts';
+import { SERVE_TASKS } from './tasks/serve-tasks.ts';
+
+function play(taskId: (typeof TASK_IDS)[number], seed: number, actionOf: (window: number) => ServeAction) {
+  const episode = new ServeEpisode(SERVE_TASKS[taskId], seed);
+  const observations: ServeObservation[] = [];
+  const rewards: number[] = [];
+  while (!episode.done) {
+    rewards.push(episode.step(actionOf(episode.window)));
+    observations.push(episode.observation());
+  }
+  return { episode, observations, rewards };
+}
+
+const mean = (values: number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
+
+describe('an llmserve episode', () => {
+  for (const taskId of TASK_IDS) {
+    const { defaultAction } = SERVE_TASKS[taskId];
+
+    it(`gives the same trajectory for the same seed and actions (${taskId})`, () => {
+      fc.assert(
+        fc.property(fc.nat(), fc.array(anyAction, { minLength: 1, maxLength: 6 }), (seed, actions) => {
+          const runs = [0, 1].map(() => play(taskId, seed, (w) => actions[w % actions.length]));
+          assert.deepEqual(runs[0].observations, runs[1].observations);
+          assert.deepEqual(runs[0].rewards, runs[1].rewards);
+        }),
+        { numRuns: 5 },
+      );
+    });
+
+    it(`keeps its promises about observations and rewards whatever is done (${taskId})`, () => {
+      fc.assert(
+        fc.property(fc.nat(), fc.array(anyAction, { minLength: 1, maxLength: 20 }), (seed, actions) => {
+          const episode = new ServeEpisode(SERVE_TASKS[taskId], seed);
+          for (const action of actions) {
+            const reward = episode.step(action);
+            assert.ok(reward >= -1 && reward <= 1);
+            const { throughput, slo, memory, cost, quality } = episode.components;
+            assert.ok(Math.abs(reward - (throughput + slo + memory + cost + quality)) < 1e-12);
+            serveObservationSchema.parse(episode.observation());
+            for (const gpu of [0, 1]) assert.ok(usedGiB(episode.cluster.memoryOf(gpu)) <= 40 + 1e-9);
+          }
+          const { cluster, totals, workload, window } = episode;
+          const onTheirWay = cluster.engines.reduce((sum, engine) => sum + engine.futureCount, 0);
+          const inside = cluster.waitingCount + cluster.runningCount + onTheirWay;
+          const finished = totals.requestsServed + totals.requestsRejected;
+          assert.equal(workload.windowStarts[window], finished + inside);
+        }),
+        { numRuns: 25 },
+      );
+    });
+
+    it(`goes on from a snapshot exactly as before (${taskId})`, () => {
+      fc.assert(
+        fc.property(fc.nat(), fc.array(anyAction, { minLength: 4, maxLength: 12 }), (seed, actions) => {
+          const episode = new ServeEpisode(SERVE_TASKS[taskId], seed);
+          const half = actions.length >> 1;
+          for (const action of actions.slice(0, half)) episode.step(action);
+          const snapshot = episode.snapshot();
+          const rest = () =>
+            actions
+              .slice(half)
+              .map((action) => [episode.step(action), episode.observation(), { ...episode.totals }]);
+          const first = rest();
+          episode.restore(snapshot);
+          assert.deepEqual(rest(), first);
+        }),
+        { numRuns: 15 },
+      );
+    });
+
+    it(`has a queue, a TTFT and a KV pool that answer to the action (${taskId})`, () => {
+      const wide = play(taskId, 11, () => ({ ...defaultAction, batch_cap: 96 }));
+      const narrow = play(taskId, 11, () => ({ ...defaultAction, batch_cap: 4 }));
+      const tight = play(taskId, 11, () => ({ ...defaultAction, batch_cap: 96, kv_budget_fraction: 0.1 }));
+      const average = (run: typeof wide, field: 'queue_depth' | 'p99_ttft_ms' | 'kv_cache_occupancy') =>
+        mean(run.observations.map((observation) => observation[field]));
+      assert.ok(average(narrow, 'queue_depth') > 5 * average(wide, 'queue_depth') + 10);
+      assert.ok(average(narrow, 'p99_ttft_ms') > 2 * average(wide, 'p99_ttft_ms'));
+      assert.ok(average(tight, 'kv_cache_occupancy') > 1.5 * average(wide, 'kv_cache_occupancy'));
+      assert.ok(mean(narrow.rewards) < mean(wide.rewards));
+    });
+  }
+
+  it('does not call a window that serves nobody compliant', () => {
+    const { observations } = play('static_workload', 2, (window) => ({
+      ...SERVE_TASKS.static_workload.defaultAction,
+      // A reload in every window.
+      quantization_tier: window % 2 === 0 ? 'INT8' : 'FP16',
+    }));
+    const settled = observations.slice(2);
+    assert.ok(settled.every((observation) => observation.slo_compliance_rate < 0.05));
+  });
+
+  it('charges a switch of precision with a reload', () => {
+    const { defaultAction } = SERVE_TASKS.static_workload;
+    const at = 20;
+    const { observations } = play('static_workload', 2, (window) => ({
+      ...defaultAction,
+      batch_cap: 96,
+      quantization_tier: window < at ? 'FP16' : 'INT8',
+    }));
+    assert.equal(observations[at].throughput_tps, 0);
+    assert.ok(observations[at].eviction_events > 0);
+    assert.ok(observations[at - 1].throughput_tps > 500);
+    assert.ok(observations[at + 3].throughput_tps > 500);
+  });
+
+  it('runs out of memory when tenants need what a greedy pool holds, and not with the default pool', () => {
+    const { defaultAction } = SERVE_TASKS.adversarial_multitenant;
+    const ooms = (kv_budget_fraction: number) => {
+      const episode = new ServeEpisode(SERVE_TASKS.adversarial_multitenant, 4);
+      let count = 0;
+      while (!episode.done) {
+        episode.step({ ...defaultAction, kv_budget_fraction });
+        count += episode.cluster.events.filter((event) => event.kind === 'oom').length;
+      }
+      return count;
+    };
+    assert.ok(ooms(1) > 0);
+    assert.equal(ooms(defaultAction.kv_budget_fraction), 0);
+  });
+});

@@ -1,0 +1,214 @@
+import {
+  Cluster,
+  type ClusterSnapshot,
+  type EngineProfile,
+  findProfile,
+  kvMemoryGiB,
+  type ServingConfig,
+  TICKS_PER_S,
+  usedGiB,
+  weightVariant,
+} from '@servegym/simulator';
+import { type RewardComponents, rewardComponents, totalReward } from './reward.ts';
+import type { ServeAction, ServeObservation } from './schema.ts';
+import type { ServeTask } from './tasks/serve-task.ts';
+import { WindowMetrics } from './window-metrics.ts';
+import { generateWorkload, type Workload } from './workload/workload.ts';
+
+const GPUS = 2;
+const BYTES_PER_GIB = 2 ** 30;
+
+/** Running totals of an episode. */
+export interface EpisodeTotals {
+  requestsServed: number;
+  /** Requests that can never fit the KV pool. */
+  requestsRejected: number;
+  sloViolations: number;
+  outputTokens: number;
+  preemptions: number;
+  cost: number;
+  reward: number;
+}
+
+export interface ServeEpisodeOptions {
+  /** The traffic of (task, seed), when the caller has it already. */
+  readonly workload?: Workload;
+  /** Another server than the task's. */
+  readonly profile?: EngineProfile;
+}
+
+/**
+ * One episode of `llmserve`, without the wire: the traffic of (task, seed) on a cluster, window by window. Takes valid
+ * actions only. The same task, seed and actions give the same bits.
+ */
+export class ServeEpisode {
+  readonly task: ServeTask;
+  readonly seed: number;
+  readonly profile: EngineProfile;
+  readonly workload: Workload;
+  readonly cluster: Cluster;
+  /** The last window's measurements. */
+  readonly metrics = new WindowMetrics();
+  /** Windows played. */
+  window = 0;
+  totals: EpisodeTotals = {
+    requestsServed: 0,
+    requestsRejected: 0,
+    sloViolations: 0,
+    outputTokens: 0,
+    preemptions: 0,
+    cost: 0,
+    reward: 0,
+  };
+  /** Parts of the last window's reward. */
+  components: RewardComponents = { throughput: 0, slo: 0, memory: 0, cost: 0, quality: 0 };
+  /** The configuration in force. */
+  action: ServeAction;
+
+  constructor(task: ServeTask, seed: number, options: ServeEpisodeOptions = {}) {
+    this.task = task;
+    this.seed = seed;
+    this.profile = options.profile ?? findProfile(task.profile);
+    this.workload = options.workload ?? generateWorkload(task, seed);
+    this.action = task.defaultAction;
+    this.cluster = new Cluster(servingConfig(task.defaultAction), {
+      profile: this.profile,
+      acceptance: task.acceptance,
+      seed,
+    });
+  }
+
+  get done(): boolean {
+    return this.window >= this.task.windows;
+  }
+
+  /** Name of the phase of the last window, or of the first before it. */
+  get phase(): string {
+    return this.task.phases[this.workload.phases[Math.max(0, this.window - 1)]].name;
+  }
+
+  /** Plays one window. Answers its reward. Only before the end. */
+  step(action: ServeAction): number {
+    const { task, workload, cluster, metrics, window } = this;
+    this.action = action;
+    cluster.clearLogs();
+    cluster.configure(servingConfig(action), workload.tenantGiB[window]);
+    for (let id = workload.windowStarts[window]; id < workload.windowStarts[window + 1]; id++) {
+      cluster.submit({
+        id,
+        arrival: workload.arrivalTicks[id],
+        input: workload.inputTokens[id],
+        output: workload.outputTokens[id],
+        priority: workload.classes[id],
+      });
+    }
+    const end = (window + 1) * task.windowSeconds * TICKS_PER_S;
+    cluster.runUntil(end);
+    metrics.collect(cluster, workload, task, window, end);
+    this.window++;
+    return this.settle(action, task.phases[workload.phases[window]].qualityValue);
+  }
+
+  observation(): ServeObservation {
+    const { metrics, cluster, task } = this;
+    const interTokenLatency = metrics.interTokenLatency;
+    let used = 0;
+    for (let gpu = 0; gpu < GPUS; gpu++) used += usedGiB(cluster.memoryOf(gpu));
+    return {
+      queue_depth: cluster.waitingCount,
+      active_requests: cluster.runningCount,
+      kv_cache_occupancy: cluster.kvBlocksUsed / cluster.kvBlocksTotal,
+      mean_prompt_length: metrics.arrived === 0 ? 0 : metrics.promptTokensArrived / metrics.arrived,
+      p50_ttft_ms: metrics.ttft.percentile(50),
+      p99_ttft_ms: metrics.ttft.percentile(99),
+      p50_itl_ms: interTokenLatency.quantileMs(0.5),
+      throughput_tps: metrics.outputTokens / task.windowSeconds,
+      slo_compliance_rate: metrics.sloCompliance(),
+      gpu_memory_used_gb: ((used / GPUS) * BYTES_PER_GIB) / 1e9,
+      estimated_cost_per_1k: this.costPer1k(metrics.outputTokens),
+      request_arrival_rate: metrics.arrived / task.windowSeconds,
+      spec_acceptance_rate: metrics.draftTokens === 0 ? 0 : metrics.acceptedTokens / metrics.draftTokens,
+      eviction_events: metrics.preemptions,
+      step_index: this.window,
+      task_id: task.id,
+    };
+  }
+
+  /** What the rest of the episode depends on. */
+  snapshot(): ServeEpisodeSnapshot {
+    return {
+      cluster: this.cluster.snapshot(),
+      window: this.window,
+      totals: { ...this.totals },
+      components: this.components,
+      action: this.action,
+    };
+  }
+
+  /** Goes back to where `snapshot` was taken. `metrics` are those of the next window played. */
+  restore(snapshot: ServeEpisodeSnapshot): void {
+    this.cluster.restore(snapshot.cluster);
+    this.window = snapshot.window;
+    this.totals = { ...snapshot.totals };
+    this.components = snapshot.components;
+    this.action = snapshot.action;
+  }
+
+  private settle(action: ServeAction, qualityValue: number): number {
+    const { task, metrics, totals, profile } = this;
+    const emitted = metrics.outputTokens;
+    let poolGiB = 0;
+    for (let gpu = 0; gpu < GPUS; gpu++) poolGiB += this.cluster.memoryOf(gpu).kvPool;
+    this.components = rewardComponents(
+      {
+        servedShare: emitted === 0 ? 0 : emitted / (emitted + metrics.owedTokens),
+        sloAttainment: metrics.weightedSloAttainment(task),
+        poolShare: poolGiB / GPUS / kvMemoryGiB(profile, 'FP16', false),
+        costShare: Math.min(1, this.costPer1k(emitted) / task.referenceCostPer1k),
+        qualityLoss: 1 - weightVariant(profile, action.quantization_tier).quality,
+        qualityValue,
+      },
+      task.reward,
+    );
+    const reward = totalReward(this.components);
+    totals.requestsServed += metrics.completed;
+    totals.requestsRejected += metrics.rejected;
+    totals.sloViolations += metrics.violations();
+    totals.outputTokens += emitted;
+    totals.preemptions += metrics.preemptions;
+    totals.cost += this.windowCost();
+    totals.reward += reward;
+    return reward;
+  }
+
+  /** USD of both GPUs for one window. */
+  private windowCost(): number {
+    const { usdPerHour, count } = this.profile.gpu;
+    return (GPUS * count * usdPerHour * this.task.windowSeconds) / 3600;
+  }
+
+  /** USD for 1,000 output tokens; of a window that emits none, the cost of the window. */
+  private costPer1k(outputTokens: number): number {
+    return outputTokens === 0 ? this.windowCost() : (this.windowCost() / outputTokens) * 1000;
+  }
+}
+
+export interface ServeEpisodeSnapshot {
+  readonly cluster: ClusterSnapshot;
+  readonly window: number;
+  readonly totals: Readonly<EpisodeTotals>;
+  readonly components: RewardComponents;
+  readonly action: ServeAction;
+}
+
+/** An action in the engine's words. */
+export function servingConfig(action: ServeAction): ServingConfig {
+  return {
+    maxNumSeqs: action.batch_cap,
+    kvBudgetFraction: action.kv_budget_fraction,
+    speculationDepth: action.speculation_depth,
+    weights: action.quantization_tier,
+    split: action.prefill_decode_split,
+    schedulingPolicy: action.priority_routing ? 'priority' : 'fcfs',
+  };
+}

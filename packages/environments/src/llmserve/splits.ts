@@ -1,0 +1,8 @@
+/** Seeds of the traffic, split so that nothing is tuned on what it is judged by. Both ends belong to the split. */
+export const SEED_SPLITS = {
+  train: { first: 0, last: 999_999 },
+  validation: { first: 1_000_000, last: 1_099_999 },
+  test: { first: 2_000_000, last: 2_099_999 },
+} as const;
+
+export type SeedSplit = keyof typeof SEED_SPLITS;

@@ -1,0 +1,178 @@
+import { type Cluster, LatencyHistogram, msFromTicks, percentileOfSorted } from '@servegym/simulator';
+import { REQUEST_CLASSES, type ServeTask } from './tasks/serve-task.ts';
+import type { Workload } from './workload/workload.ts';
+
+/** A sorted list of latencies of one window, built up and reused. */
+class Latencies {
+  private values = new Float64Array(256);
+  private count = 0;
+  private sorted = true;
+
+  clear(): void {
+    this.count = 0;
+    this.sorted = true;
+  }
+
+  push(ms: number): void {
+    if (this.count === this.values.length) {
+      const grown = new Float64Array(this.values.length * 2);
+      grown.set(this.values);
+      this.values = grown;
+    }
+    this.values[this.count++] = ms;
+    this.sorted = false;
+  }
+
+  /** 0 when there are none. */
+  percentile(q: number): number {
+    if (this.count === 0) return 0;
+    const values = this.values.subarray(0, this.count);
+    if (!this.sorted) values.sort();
+    this.sorted = true;
+    return percentileOfSorted(values, q);
+  }
+}
+
+/** One class over one window. */
+export class ClassMetrics {
+  arrived = 0;
+  completed = 0;
+  waiting = 0;
+  running = 0;
+  kvBlocks = 0;
+  /** Requests judged: completed, refused, or waiting past their TTFT objective. */
+  judged = 0;
+  /** Judged requests inside their objectives. */
+  attained = 0;
+  /** Requests that have finished, or were refused, outside their objectives. */
+  violations = 0;
+  /** Times to first token; a request that still waits for it counts with its wait so far. */
+  readonly ttft = new Latencies();
+  readonly tpot = new Latencies();
+
+  clear(): void {
+    this.arrived = this.completed = this.waiting = this.running = this.kvBlocks = 0;
+    this.judged = this.attained = this.violations = 0;
+    this.ttft.clear();
+    this.tpot.clear();
+  }
+}
+
+/** What happened in one window, read off the cluster's logs. One object, reused. */
+export class WindowMetrics {
+  readonly classes: readonly ClassMetrics[] = REQUEST_CLASSES.map(() => new ClassMetrics());
+  readonly ttft = new Latencies();
+  readonly interTokenLatency = new LatencyHistogram();
+  arrived = 0;
+  promptTokensArrived = 0;
+  completed = 0;
+  rejected = 0;
+  outputTokens = 0;
+  preemptions = 0;
+  draftTokens = 0;
+  acceptedTokens = 0;
+  /** Output tokens of the requests that wait for their first token or for recomputation. */
+  owedTokens = 0;
+
+  /** Reads what `cluster` has logged since its logs were cleared. `end` is the window's last tick. */
+  collect(cluster: Cluster, workload: Workload, task: ServeTask, window: number, end: number): void {
+    this.clear();
+    this.collectArrivals(workload, window);
+    for (const engine of cluster.engines) {
+      const { completions, firstTokens, counters } = engine;
+      this.outputTokens += counters.outputTokens;
+      this.preemptions += counters.preemptions;
+      this.completed += counters.completed;
+      this.rejected += counters.rejected;
+      this.draftTokens += counters.draftTokens;
+      this.acceptedTokens += counters.acceptedTokens;
+      this.interTokenLatency.merge(engine.interTokenLatency);
+
+      for (let i = 0; i < firstTokens.count; i++) {
+        const ms = msFromTicks(firstTokens.firstTokens[i] - firstTokens.arrivals[i]);
+        this.ttft.push(ms);
+        this.classes[workload.classes[firstTokens.ids[i]]].ttft.push(ms);
+      }
+      for (let i = 0; i < completions.count; i++) {
+        const first = completions.firstTokens[i];
+        const kind = workload.classes[completions.ids[i]];
+        const gaps = completions.outputs[i] - 1;
+        const tpot = gaps > 0 ? msFromTicks(completions.lastTokens[i] - first) / gaps : 0;
+        const objective = task.objectives[REQUEST_CLASSES[kind]];
+        const attained =
+          msFromTicks(first - completions.arrivals[i]) <= objective.ttftMs && tpot <= objective.tpotMs;
+        this.judge(kind, attained);
+        this.classes[kind].completed++;
+        if (gaps > 0) this.classes[kind].tpot.push(tpot);
+      }
+      for (const id of engine.rejections) this.judge(workload.classes[id], false);
+      engine.forEachWaiting((id, arrival, firstToken) => {
+        const kind = workload.classes[id];
+        const metrics = this.classes[kind];
+        metrics.waiting++;
+        this.owedTokens += workload.outputTokens[id];
+        if (firstToken >= 0) return;
+        const wait = msFromTicks(end - arrival);
+        this.ttft.push(Math.max(0, wait));
+        metrics.ttft.push(Math.max(0, wait));
+        // Whoever waits past the objective is violated now, and judged again when served.
+        if (wait > task.objectives[REQUEST_CLASSES[kind]].ttftMs) metrics.judged++;
+      });
+      engine.forEachRunning((id, _arrival, _firstToken, kvBlocks) => {
+        const metrics = this.classes[workload.classes[id]];
+        metrics.running++;
+        metrics.kvBlocks += kvBlocks;
+      });
+    }
+  }
+
+  /** Share of the judged requests inside their objectives; 1 when none was judged. */
+  sloCompliance(): number {
+    let judged = 0;
+    let attained = 0;
+    for (const metrics of this.classes) {
+      judged += metrics.judged;
+      attained += metrics.attained;
+    }
+    return judged === 0 ? 1 : attained / judged;
+  }
+
+  /** `sloCompliance` with each request weighted by its class. */
+  weightedSloAttainment(task: ServeTask): number {
+    let judged = 0;
+    let attained = 0;
+    for (let kind = 0; kind < REQUEST_CLASSES.length; kind++) {
+      const { weight } = task.objectives[REQUEST_CLASSES[kind]];
+      judged += weight * this.classes[kind].judged;
+      attained += weight * this.classes[kind].attained;
+    }
+    return judged === 0 ? 1 : attained / judged;
+  }
+
+  violations(): number {
+    return this.classes.reduce((sum, metrics) => sum + metrics.violations, 0);
+  }
+
+  private judge(kind: number, attained: boolean): void {
+    const metrics = this.classes[kind];
+    metrics.judged++;
+    if (attained) metrics.attained++;
+    else metrics.violations++;
+  }
+
+  private collectArrivals(workload: Workload, window: number): void {
+    for (let id = workload.windowStarts[window]; id < workload.windowStarts[window + 1]; id++) {
+      this.arrived++;
+      this.promptTokensArrived += workload.inputTokens[id];
+      this.classes[workload.classes[id]].arrived++;
+    }
+  }
+
+  private clear(): void {
+    for (const metrics of this.classes) metrics.clear();
+    this.ttft.clear();
+    this.interTokenLatency.clear();
+    this.arrived = this.promptTokensArrived = this.completed = this.rejected = 0;
+    this.outputTokens = this.preemptions = this.draftTokens = this.acceptedTokens = this.owedTokens = 0;
+  }
+}

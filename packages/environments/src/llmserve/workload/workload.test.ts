@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { TICKS_PER_S } from '@servegym/simulator';
+import { TASK_IDS } from '../schema.ts';
+import { REQUEST_CLASSES } from '../tasks/serve-task.ts';
+import { SERVE_TASKS } from '../tasks/serve-tasks.ts';
+import { generateWorkload } from './workload.ts';
+
+describe('the traffic of an episode', () => {
+  for (const id of TASK_IDS) {
+    const task = SERVE_TASKS[id];
+
+    it(`is the same for the same seed and another for another (${id})`, () => {
+      assert.deepEqual(generateWorkload(task, 7), generateWorkload(task, 7));
+      assert.notDeepEqual(generateWorkload(task, 7).arrivalTicks, generateWorkload(task, 8).arrivalTicks);
+      const large = 2 ** 53 - 1;
+      assert.notDeepEqual(
+        generateWorkload(task, large).inputTokens,
+        generateWorkload(task, large >>> 0).inputTokens,
+      );
+    });
+
+    it(`has every request in its window, with lengths and a class that its phase allows (${id})`, () => {
+      const workload = generateWorkload(task, 3);
+      for (let w = 0; w < task.windows; w++) {
+        const { traffic, tenantGiB } = task.phases[workload.phases[w]];
+        assert.ok(workload.tenantGiB[w] >= tenantGiB[0] && workload.tenantGiB[w] <= tenantGiB[1]);
+        let previous = w * task.windowSeconds * TICKS_PER_S;
+        for (let i = workload.windowStarts[w]; i < workload.windowStarts[w + 1]; i++) {
+          assert.ok(workload.arrivalTicks[i] >= previous);
+          previous = workload.arrivalTicks[i];
+          const allowed = traffic[REQUEST_CLASSES[workload.classes[i]]];
+          assert.ok(allowed !== undefined && allowed.share > 0);
+          assert.ok(
+            workload.inputTokens[i] >= allowed.prompt.min && workload.inputTokens[i] <= allowed.prompt.max,
+          );
+          assert.ok(
+            workload.outputTokens[i] >= allowed.output.min && workload.outputTokens[i] <= allowed.output.max,
+          );
+        }
+        assert.ok(previous < (w + 1) * task.windowSeconds * TICKS_PER_S);
+      }
+      assert.equal(workload.windowStarts[task.windows], workload.arrivalTicks.length);
+    });
+  }
+
+  it('arrives at the rate that the task states', () => {
+    const task = SERVE_TASKS.static_workload;
+    const seconds = task.windows * task.windowSeconds;
+    let requests = 0;
+    for (let seed = 0; seed < 20; seed++) requests += generateWorkload(task, seed).arrivalTicks.length;
+    const rate = requests / (20 * seconds);
+    // 20 episodes of 3,600 expected arrivals: a standard error of 0.045 arrivals a second.
+    assert.ok(Math.abs(rate - 12) < 0.2, `${rate} arrivals a second`);
+  });
+
+  it('has the median lengths that the task states', () => {
+    const task = SERVE_TASKS.static_workload;
+    const prompts = generateWorkload(task, 1).inputTokens.slice().sort();
+    const median = prompts[prompts.length >> 1];
+    assert.ok(Math.abs(median - 128) < 8, `${median} tokens`);
+  });
+
+  it('follows no phase by itself, and shares of a phase sum to 1', () => {
+    for (const id of TASK_IDS) {
+      for (const phase of SERVE_TASKS[id].phases) {
+        const shares = Object.values(phase.traffic).reduce((sum, traffic) => sum + traffic.share, 0);
+        assert.ok(Math.abs(shares - 1) < 1e-12);
+      }
+    }
+    const { phases } = generateWorkload(SERVE_TASKS.adversarial_multitenant, 5);
+    const longest = SERVE_TASKS.adversarial_multitenant.phases.map((phase) => phase.windows[1]);
+    for (let w = 0, run = 0; w < phases.length; w++) {
+      run = w > 0 && phases[w] === phases[w - 1] ? run + 1 : 1;
+      assert.ok(run <= longest[phases[w]]);
+    }
+  });
+});
