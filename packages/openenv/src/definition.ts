@@ -21,9 +21,15 @@ export interface ResetOptions {
 
 /** One running instance of an environment. One instance plays one trajectory at a time; instances share nothing. */
 export interface Environment<Action, Observation, State> {
-  /** Starts a new episode. Throws `EnvironmentError` when an option cannot be honoured. */
+  /**
+   * Starts a new episode. A server always passes a seed. Throws `EnvironmentError` when an option cannot be honoured;
+   * whatever it throws, the instance is then as it was before.
+   */
   reset(options: ResetOptions): StepResult<Observation> | Promise<StepResult<Observation>>;
-  /** Plays one action that has passed the action schema. Throws `EnvironmentError` before a reset or after the end. */
+  /**
+   * Plays one action that has passed the action schema. Throws `EnvironmentError` before a reset or after the end;
+   * whatever it throws, the instance is then as it was before.
+   */
   step(action: Action): StepResult<Observation> | Promise<StepResult<Observation>>;
   /** The environment's own state fields. The server adds `episode_id` and `step_count`. */
   state(): State;
@@ -83,6 +89,11 @@ export interface EnvironmentDefinition<
   /** Own options of `reset`, beside `seed` and `episode_id`. Options it does not name are ignored, as OpenEnv does. */
   readonly resetOptions?: z.ZodObject;
   readonly tasks?: readonly TaskDescription[];
+  /**
+   * Whether playing the same actions again gives the same episode, at no harm. Default true. An environment that
+   * measures real time or acts on the outside says false: its sessions are not kept, and its records have no actions.
+   */
+  readonly replayable?: boolean;
   /** Makes a fresh instance for one session. */
   create(): Environment<Action, Observation, State>;
   /** Grades an episode from its record alone, by replaying it. */

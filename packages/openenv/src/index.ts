@@ -32,9 +32,14 @@ export { Session } from './sessions/session.ts';
 export {
   EnvironmentFactoryError,
   SessionCapacityError,
+  SessionReplayError,
+  SessionStoreError,
+  SessionTakenError,
   UnknownSessionError,
 } from './sessions/session-errors.ts';
 export { SessionRegistry, type SessionRegistryOptions } from './sessions/session-registry.ts';
+export type { SessionJournal, SessionStore, StoredSession } from './sessions/session-store.ts';
+export { openSqliteStore, type SqliteSessionStoreOptions } from './sessions/sqlite-session-store.ts';
 export { type ActionReader, actionReader } from './validation/action-reader.ts';
 export { InvalidInputError } from './validation/invalid-input-error.ts';
 export { schemaBody, toJsonSchema } from './validation/json-schemas.ts';

@@ -17,7 +17,7 @@ export interface ConnectOptions {
   readonly token?: string;
   /** Further headers of the handshake and of HTTP requests. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Attach to this session instead of opening one. */
+  /** Take this session up again, from whatever socket holds it, instead of opening one. */
   readonly sessionId?: string;
   /** Default 10 s, ms. */
   readonly connectTimeoutMs?: number;
@@ -53,7 +53,10 @@ export async function connect<Definition = AnyDefinition>(
   const headers = { ...options.headers, ...(options.token && { authorization: `Bearer ${options.token}` }) };
   const socketUrl = new URL('ws', base);
   socketUrl.protocol = base.protocol === 'https:' ? 'wss:' : 'ws:';
-  if (options.sessionId) socketUrl.searchParams.set('session_id', options.sessionId);
+  if (options.sessionId) {
+    socketUrl.searchParams.set('session_id', options.sessionId);
+    socketUrl.searchParams.set('takeover', 'true');
+  }
   const exchange = await Exchange.open(socketUrl.href, {
     headers,
     connectTimeoutMs: options.connectTimeoutMs ?? 10_000,

@@ -7,7 +7,13 @@ import {
   type JsonRpcResponse,
 } from '../protocol/json-rpc.ts';
 import type { Session } from '../sessions/session.ts';
-import { EnvironmentFactoryError, SessionCapacityError } from '../sessions/session-errors.ts';
+import {
+  EnvironmentFactoryError,
+  SessionCapacityError,
+  SessionReplayError,
+  SessionStoreError,
+  SessionTakenError,
+} from '../sessions/session-errors.ts';
 import type { SessionRegistry } from '../sessions/session-registry.ts';
 import { type EnvironmentTool, toolCallResult, toolListing } from './environment-tools.ts';
 
@@ -64,6 +70,13 @@ export class JsonRpcEndpoint {
           max_sessions: error.maxSessions,
         });
       }
+      if (
+        error instanceof SessionStoreError ||
+        error instanceof SessionTakenError ||
+        error instanceof SessionReplayError
+      ) {
+        return failure(id, serverError, error.message);
+      }
       if (error instanceof EnvironmentFactoryError) {
         return failure(id, serverError, error.message, { factory_name: error.factoryName });
       }
@@ -97,18 +110,18 @@ export class JsonRpcEndpoint {
       case 'openenv/session/close':
         return this.#closeSession(params.session_id, session);
       case 'tools/list':
-        this.#requireKnown(params.session_id, session);
+        await this.#requireKnown(params.session_id, session);
         return { tools: this.listTools() };
       case 'tools/call': {
         if (typeof params.name !== 'string' || params.name === '') {
           throw new JsonRpcFailure(invalidParams, "Missing 'name' in params");
         }
-        const known = this.#requireKnown(params.session_id, session);
+        const known = await this.#requireKnown(params.session_id, session);
         const target = known ?? this.#sessions.open();
         try {
           return toolCallResult(await this.callTool(params.name, params.arguments ?? {}, target));
         } finally {
-          if (!known) void this.#sessions.close(target.id);
+          if (!known) this.#sessions.close(target.id).catch(() => {});
         }
       }
       default:
@@ -116,10 +129,10 @@ export class JsonRpcEndpoint {
     }
   }
 
-  #requireKnown(id: unknown, session: Session | undefined): Session | undefined {
+  async #requireKnown(id: unknown, session: Session | undefined): Promise<Session | undefined> {
     if (session) return session;
     if (id === undefined || id === null || id === '') return undefined;
-    const found = typeof id === 'string' ? this.#sessions.find(id) : undefined;
+    const found = typeof id === 'string' ? await this.#sessions.resume(id) : undefined;
     if (!found) throw new JsonRpcFailure(invalidParams, `Unknown session_id: ${String(id).slice(0, 100)}`);
     return found;
   }

@@ -9,11 +9,12 @@ type Reply = string | null;
 
 /**
  * Answers the messages of a socket one after another, so that replies keep the order of requests even when an answer
- * takes time. A client that sends faster than it is answered, or does not read, is slowed down by TCP.
+ * takes time. When `isOver` says so after a reply, the socket is closed. A client that sends faster than it is answered, or does not read, is slowed down by TCP.
  */
 export function answerInOrder(
   socket: WebSocket,
   answer: (data: RawData, isBinary: boolean) => Reply | Promise<Reply>,
+  isOver: () => boolean = () => false,
 ): void {
   const waiting: { data: RawData; isBinary: boolean }[] = [];
   let busy = false;
@@ -59,6 +60,7 @@ export function answerInOrder(
     if (socket.readyState !== socket.OPEN) return;
     if (socket.bufferedAmount < MOST_UNREAD) {
       socket.send(text);
+      if (isOver()) socket.close(1000);
       return;
     }
     busy = true;

@@ -49,7 +49,10 @@ export interface OpenEnvServer<Action = unknown, Observation = object, State = o
    * header, else the one that the caller reset last; `undefined` when there is none.
    * @throws UnknownSessionError, which the application answers with 404.
    */
-  sessionOf(context: Context, sessionId?: string | null): Session<Action, Observation, State> | undefined;
+  sessionOf(
+    context: Context,
+    sessionId?: string | null,
+  ): Promise<Session<Action, Observation, State> | undefined>;
   /** Makes a session the caller's latest, as `POST /reset` does. */
   rememberSession(context: Context, session: Session<Action, Observation, State>): void;
   /** Adds a mounted route to `/openapi.json` and `/docs`. */
@@ -114,7 +117,7 @@ export function createServer<Action, Observation extends object, State extends o
 
   const close = async () => {
     await sockets.close();
-    await sessions.closeAll();
+    await sessions.shutDown();
   };
 
   const server: OpenEnvServer<unknown, object, object> = {

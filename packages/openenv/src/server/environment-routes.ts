@@ -26,14 +26,14 @@ export function mountEnvironmentRoutes(
     const json = await requestJson(context);
     const body = readBody(json, resetRequest);
     const options = under('body', () => readResetOptions(json));
-    const session = body.session_id ? requestSessions.byId(body.session_id) : sessions.open();
+    const session = body.session_id ? await requestSessions.toReset(body.session_id) : sessions.open();
     try {
       const result = await session.reset(options);
       requestSessions.remember(context, session);
       return answer(context, session, result);
     } catch (error) {
       // A session that was opened for this request and never got an episode is of no use to anybody.
-      if (!body.session_id) await sessions.close(session.id);
+      if (!body.session_id) await sessions.release(session.id);
       throw error;
     }
   });
@@ -41,7 +41,7 @@ export function mountEnvironmentRoutes(
   app.post('/step', async (context) => {
     const body = await requestBody(context, stepRequest);
     const action = readAction(body.action);
-    const session = requestSessions.of(context, body.session_id);
+    const session = await requestSessions.of(context, body.session_id);
     if (!session) {
       throw new EnvironmentError('NOT_RESET', 'You have no session yet. POST /reset first.');
     }
@@ -49,7 +49,7 @@ export function mountEnvironmentRoutes(
   });
 
   app.get('/state', async (context) => {
-    const session = requestSessions.of(context);
+    const session = await requestSessions.of(context);
     return context.json(session ? await session.state() : { episode_id: null, step_count: 0 });
   });
 }

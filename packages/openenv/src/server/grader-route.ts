@@ -28,7 +28,7 @@ export function mountGraderRoute(
     if (body.episode_log !== undefined && body.episode_log !== null) {
       return context.json(await definition.grade(recordOf(body.episode_log, body)));
     }
-    const record = requestSessions.of(context, body.session_id)?.record;
+    const record = (await requestSessions.of(context, body.session_id))?.record;
     if (!record) {
       throw new EnvironmentError(
         'NOT_RESET',

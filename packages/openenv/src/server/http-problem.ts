@@ -6,6 +6,9 @@ import type { ErrorBody } from '../protocol/http-body.ts';
 import {
   EnvironmentFactoryError,
   SessionCapacityError,
+  SessionReplayError,
+  SessionStoreError,
+  SessionTakenError,
   UnknownSessionError,
 } from '../sessions/session-errors.ts';
 import { InvalidInputError } from '../validation/invalid-input-error.ts';
@@ -44,6 +47,15 @@ export function answerError(error: Error, context: Context): Response {
   }
   if (error instanceof EnvironmentFactoryError) {
     return problem(context, 500, { detail: error.message, code: 'FACTORY_ERROR' });
+  }
+  if (error instanceof SessionStoreError) {
+    return problem(context, 503, { detail: error.message, code: 'STORE_ERROR' });
+  }
+  if (error instanceof SessionTakenError) {
+    return problem(context, 409, { detail: error.message, code: 'SESSION_TAKEN' });
+  }
+  if (error instanceof SessionReplayError) {
+    return problem(context, 409, { detail: error.message, code: 'REPLAY_FAILED' });
   }
   if (error instanceof HTTPException) return problem(context, error.status, { detail: error.message });
   return problem(context, 500, {

@@ -325,7 +325,7 @@ test('in production there is no route to control the episode', async (t) => {
 test('routes that somebody mounts act on the caller’s session and appear in the documentation', async (t) => {
   const { url, server } = await startServer(t, counterEnvironment);
   server.app.post('/policies/:name/step', async (context) => {
-    const session = server.sessionOf(context, context.req.query('session_id'));
+    const session = await server.sessionOf(context, context.req.query('session_id'));
     if (!session) return context.json({ detail: 'no session' }, 409);
     await session.step({ amount: 2, note: '', mode: 'plain', weight: 1 });
     return context.json({ steps: session.stepCount, actions: session.record?.actions.length });

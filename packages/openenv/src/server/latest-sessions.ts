@@ -17,32 +17,23 @@ function addressOf(context: Context): string {
   return context.env?.incoming ? (getConnInfo(context).remote.address ?? '') : 'in process';
 }
 
-/** The session that each caller reset last. Forgets a session when it closes. */
+/** Callers that are remembered; the one that was longest away is forgotten first. */
+const MOST_CALLERS = 10_000;
+
+/** The session that each caller reset last. */
 export class LatestSessions {
   readonly #sessionOf = new Map<string, string>();
-  readonly #callersOf = new Map<string, Set<string>>();
 
   get(caller: string): string | undefined {
-    return this.#sessionOf.get(caller);
+    const sessionId = this.#sessionOf.get(caller);
+    if (sessionId !== undefined) this.set(caller, sessionId);
+    return sessionId;
   }
 
   set(caller: string, sessionId: string): void {
-    const previous = this.#sessionOf.get(caller);
-    if (previous === sessionId) return;
-    if (previous !== undefined) this.#unlink(previous, caller);
+    // A map keeps the order of insertion, so that its first key is the one that was longest away.
+    this.#sessionOf.delete(caller);
     this.#sessionOf.set(caller, sessionId);
-    const callers = this.#callersOf.get(sessionId) ?? new Set();
-    this.#callersOf.set(sessionId, callers.add(caller));
-  }
-
-  forget(sessionId: string): void {
-    for (const caller of this.#callersOf.get(sessionId) ?? []) this.#sessionOf.delete(caller);
-    this.#callersOf.delete(sessionId);
-  }
-
-  #unlink(sessionId: string, caller: string): void {
-    const callers = this.#callersOf.get(sessionId);
-    callers?.delete(caller);
-    if (callers?.size === 0) this.#callersOf.delete(sessionId);
+    if (this.#sessionOf.size > MOST_CALLERS) this.#sessionOf.delete(this.#sessionOf.keys().next().value!);
   }
 }

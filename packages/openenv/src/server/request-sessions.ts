@@ -13,30 +13,32 @@ export class RequestSessions {
   constructor(sessions: SessionRegistry, trustProxy: boolean) {
     this.#sessions = sessions;
     this.#trustProxy = trustProxy;
-    sessions.onClose((session) => this.#latest.forget(session.id));
-  }
-
-  /** @throws UnknownSessionError */
-  byId(id: string): Session {
-    const session = this.#sessions.find(id);
-    if (!session) throw new UnknownSessionError(id);
-    return session;
   }
 
   /**
    * The named session: by the body's `session_id`, else the query's, else the `x-session-id` header. Without a name, the
    * session that the caller reset last; `undefined` when there is none.
-   * @throws UnknownSessionError
+   * @throws UnknownSessionError, and what `SessionRegistry.resume` throws
    */
-  of(context: Context, fromBody?: string | null): Session | undefined {
+  async of(context: Context, fromBody?: string | null): Promise<Session | undefined> {
     const named = fromBody || context.req.query('session_id') || context.req.header('x-session-id');
-    if (named) return this.byId(named);
+    if (named) return required(named, await this.#sessions.resume(named));
     const latest = this.#latest.get(callerOf(context, this.#trustProxy));
-    return latest === undefined ? undefined : this.#sessions.find(latest);
+    return latest === undefined ? undefined : this.#sessions.resume(latest);
+  }
+
+  /** The named session, which the caller is about to reset. @throws UnknownSessionError */
+  async toReset(id: string): Promise<Session> {
+    return required(id, await this.#sessions.restart(id));
   }
 
   /** Makes a session the caller's latest. */
   remember(context: Context, session: Session): void {
     this.#latest.set(callerOf(context, this.#trustProxy), session.id);
   }
+}
+
+function required(id: string, session: Session | undefined): Session {
+  if (!session) throw new UnknownSessionError(id);
+  return session;
 }

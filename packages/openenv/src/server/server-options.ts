@@ -1,9 +1,13 @@
+import type { SessionStore } from '../sessions/session-store.ts';
+
 export interface ServerOptions {
   /** `production` leaves out `/reset`, `/step` and `/state`. Default `simulation`. */
   readonly mode?: 'simulation' | 'production';
   /** Most sessions at once, over WebSocket, HTTP and MCP together. Default 1024. */
   readonly maxSessions?: number;
-  /** A session that no socket holds is closed after resting this long, ms. Default one hour; `null`: never. */
+  /** Keeps sessions beyond their time in memory and the end of the process. Default none. */
+  readonly store?: SessionStore;
+  /** A session that no socket holds leaves memory after resting this long, ms. Default one hour; `null`: never. */
   readonly idleTimeoutMs?: number | null;
   /** A socket that sends nothing for this long is closed with its session, ms. Default `null`: never. */
   readonly socketIdleTimeoutMs?: number | null;
@@ -15,7 +19,7 @@ export interface ServerOptions {
   readonly trustProxy?: boolean;
 }
 
-export type ResolvedServerOptions = Required<ServerOptions>;
+export type ResolvedServerOptions = Required<Omit<ServerOptions, 'store'>> & Pick<ServerOptions, 'store'>;
 
 const DEFAULTS: ResolvedServerOptions = {
   mode: 'simulation',

@@ -6,6 +6,7 @@ import { toolCallResult } from '../mcp/environment-tools.ts';
 import type { JsonRpcEndpoint } from '../mcp/json-rpc-endpoint.ts';
 import type { ErrorData } from '../protocol/web-socket-message.ts';
 import type { Session } from '../sessions/session.ts';
+import { SessionStoreError, SessionTakenError } from '../sessions/session-errors.ts';
 import type { ActionReader } from '../validation/action-reader.ts';
 import { excerpt } from '../validation/excerpt.ts';
 import { InvalidInputError } from '../validation/invalid-input-error.ts';
@@ -18,18 +19,26 @@ export interface SessionSocketParts {
   readonly jsonRpc: JsonRpcEndpoint;
   /** Whether `list_tools` and `call_tool` may come as steps: yes, unless the environment's actions have a `type`. */
   readonly toolsAsSteps: boolean;
+  /** The client has said that it needs its session no more. */
+  onFarewell(socket: WebSocket): void;
 }
 
 /** Speaks OpenEnv's session protocol on an accepted socket: one message out for each message in, in order. */
 export function serveSession(socket: WebSocket, session: Session, parts: SessionSocketParts): void {
-  answerInOrder(socket, (data, isBinary) => {
-    try {
-      const outcome = answer(data, isBinary, socket, session, parts);
-      return outcome instanceof Promise ? outcome.catch(errorMessage) : outcome;
-    } catch (error) {
-      return errorMessage(error);
-    }
-  });
+  // What could not be kept must not be played on; the client can resume the session.
+  const isOver = () => session.failure !== null;
+  answerInOrder(
+    socket,
+    (data, isBinary) => {
+      try {
+        const outcome = answer(data, isBinary, socket, session, parts);
+        return outcome instanceof Promise ? outcome.catch(errorMessage) : outcome;
+      } catch (error) {
+        return errorMessage(error);
+      }
+    },
+    isOver,
+  );
 }
 
 /** The text to send back, or `null` for `close`, which has no reply. */
@@ -66,6 +75,7 @@ function answer(
         .then((response) => JSON.stringify({ type: 'mcp', data: response }));
     case 'close':
       envelope(message, 'forbidden');
+      parts.onFarewell(socket);
       socket.close(1000);
       return null;
     default:
@@ -142,6 +152,9 @@ function errorMessage(error: unknown): string {
       code: 'VALIDATION_ERROR',
       errors: error.issues,
     });
+  }
+  if (error instanceof SessionStoreError || error instanceof SessionTakenError) {
+    return errorText({ message: error.message, code: 'SESSION_ERROR' });
   }
   return errorText({
     message: (error as Error).message,

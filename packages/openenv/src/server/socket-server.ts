@@ -20,6 +20,15 @@ type SocketOptions = Pick<
   'maxMessageBytes' | 'pingIntervalMs' | 'socketIdleTimeoutMs'
 >;
 
+/** How a socket holds a session. */
+interface Hold {
+  readonly session: Session;
+  /** Whether the session was opened for this socket, and so has no other owner. */
+  readonly owned: boolean;
+}
+
+type Admission = Hold | { readonly session?: undefined; readonly refusal: ErrorData };
+
 /** Takes the WebSocket upgrades of an HTTP server: `/ws` and `/mcp`. */
 export class SocketServer {
   readonly #webSockets: WebSocketServer;
@@ -29,10 +38,18 @@ export class SocketServer {
   readonly #pingTimer: NodeJS.Timeout;
   /** Sockets that have not been heard since the last ping. */
   readonly #silent = new Set<WebSocket>();
+  /** Which socket holds each session. */
+  readonly #holders = new Map<string, Hold & { readonly socket: WebSocket }>();
+  /** Sockets whose client has said that it is done. */
+  readonly #leaving = new WeakSet<WebSocket>();
 
-  constructor(sessions: SessionRegistry, parts: SessionSocketParts, options: SocketOptions) {
+  constructor(
+    sessions: SessionRegistry,
+    parts: Omit<SessionSocketParts, 'onFarewell'>,
+    options: SocketOptions,
+  ) {
     this.#sessions = sessions;
-    this.#parts = parts;
+    this.#parts = { ...parts, onFarewell: (socket) => void this.#leaving.add(socket) };
     this.#options = options;
     this.#webSockets = new WebSocketServer({
       noServer: true,
@@ -52,7 +69,7 @@ export class SocketServer {
   }
 
   attachTo(server: Server): void {
-    server.on('upgrade', (request, socket, head) => this.#upgrade(request, socket, head));
+    server.on('upgrade', (request, socket, head) => void this.#upgrade(request, socket, head));
   }
 
   /** Closes every socket, with code 1001, and takes no more. */
@@ -69,46 +86,37 @@ export class SocketServer {
     await Promise.all(closed);
   }
 
-  #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+  async #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     const url = new URL(request.url ?? '/', 'http://localhost');
     if (url.pathname !== '/ws' && url.pathname !== '/mcp') {
       socket.end('HTTP/1.1 403 Forbidden\r\nconnection: close\r\ncontent-length: 0\r\n\r\n');
       return;
     }
-    const admission = this.#admit(url.pathname === '/ws' ? url.searchParams.get('session_id') : null);
-    if (admission.session) sessionIds.set(request, admission.session.id);
+    // A peer that goes away before the handshake is done must not bring the process down.
+    socket.on('error', () => {});
+    const sessionId = url.pathname === '/ws' ? url.searchParams.get('session_id') : null;
+    const admission = sessionId
+      ? await this.#admitTo(sessionId, url.searchParams.get('takeover') === 'true')
+      : this.#admit();
     const abandon = () => {
-      if (admission.session) this.#release(admission);
+      if (admission.session) this.#letGo(admission, false);
     };
+    if (socket.destroyed) {
+      abandon();
+      return;
+    }
+    if (admission.session) sessionIds.set(request, admission.session.id);
     socket.once('close', abandon);
     this.#webSockets.handleUpgrade(request, socket, head, (webSocket) => {
       socket.off('close', abandon);
       this.#watch(webSocket);
-      if (admission.session === undefined) {
-        refuse(webSocket, url.pathname, admission.refusal);
-        return;
-      }
-      webSocket.once('close', abandon);
-      if (url.pathname === '/ws') serveSession(webSocket, admission.session, this.#parts);
-      else serveJsonRpc(webSocket, admission.session, this.#parts.jsonRpc);
+      if (admission.session) this.#serve(webSocket, url.pathname, admission);
+      else refuse(webSocket, url.pathname, admission.refusal);
     });
   }
 
-  /** Finds or opens the session that a new socket will hold. */
-  #admit(requestedId: string | null): Admission {
-    if (requestedId) {
-      const session = this.#sessions.find(requestedId);
-      const id = requestedId.slice(0, 100);
-      if (!session) {
-        return { refusal: { message: `Unknown session_id: ${id}`, code: 'SESSION_ERROR' } };
-      }
-      if (!this.#sessions.attach(session.id)) {
-        return {
-          refusal: { message: `Session ${id} already has an attached WebSocket`, code: 'SESSION_ERROR' },
-        };
-      }
-      return { session, owned: false };
-    }
+  /** Opens the session that a new socket will hold. */
+  #admit(): Admission {
     try {
       const session = this.#sessions.open();
       this.#sessions.attach(session.id);
@@ -118,9 +126,46 @@ export class SocketServer {
     }
   }
 
-  #release({ session, owned }: Admitted): void {
-    if (owned) void this.#sessions.close(session.id);
-    else this.#sessions.detach(session.id);
+  /** Finds the session that a new socket asks for. */
+  async #admitTo(sessionId: string, takeover: boolean): Promise<Admission> {
+    const id = sessionId.slice(0, 100);
+    try {
+      const wasHere = this.#sessions.find(sessionId) !== undefined;
+      const session = await this.#sessions.resume(sessionId);
+      if (!session) return { refusal: { message: `Unknown session_id: ${id}`, code: 'SESSION_ERROR' } };
+      if (this.#sessions.attach(session.id)) return { session, owned: !wasHere };
+      const holder = this.#holders.get(sessionId);
+      if (takeover && holder) {
+        this.#holders.delete(sessionId);
+        holder.socket.terminate();
+        return { session, owned: holder.owned };
+      }
+      return {
+        refusal: { message: `Session ${id} already has an attached WebSocket`, code: 'SESSION_ERROR' },
+      };
+    } catch (error) {
+      return { refusal: refusalOf(error as Error) };
+    }
+  }
+
+  #serve(socket: WebSocket, path: string, hold: Hold): void {
+    const { session } = hold;
+    this.#holders.set(session.id, { ...hold, socket });
+    socket.once('close', () => {
+      // Another socket may have taken the session over.
+      if (this.#holders.get(session.id)?.socket !== socket) return;
+      this.#holders.delete(session.id);
+      this.#letGo(hold, this.#leaving.has(socket));
+    });
+    if (path === '/ws') serveSession(socket, session, this.#parts);
+    else serveJsonRpc(socket, session, this.#parts.jsonRpc);
+  }
+
+  /** What becomes of a session whose socket is gone: one that others know rests, one that is kept can be resumed. */
+  #letGo({ session, owned }: Hold, forGood: boolean): void {
+    if (!owned) this.#sessions.detach(session.id);
+    else if (forGood) this.#sessions.close(session.id).catch(() => {});
+    else void this.#sessions.release(session.id);
   }
 
   #watch(socket: WebSocket): void {
@@ -147,9 +192,6 @@ export class SocketServer {
     }
   }
 }
-
-type Admitted = { readonly session: Session; readonly owned: boolean };
-type Admission = Admitted | { readonly session?: undefined; readonly refusal: ErrorData };
 
 const sessionIds = new WeakMap<IncomingMessage, string>();
 

@@ -22,7 +22,7 @@ export class EnvironmentFactoryError extends Error {
   }
 }
 
-/** No session has this id: it was never opened here, was closed, or was evicted. */
+/** No session has this id: it was never opened, was closed, or has rested longer than it is kept. */
 export class UnknownSessionError extends Error {
   override readonly name = 'UnknownSessionError';
   readonly sessionId: string;
@@ -30,4 +30,22 @@ export class UnknownSessionError extends Error {
     super(`Unknown session_id: ${sessionId.slice(0, 100)}. Open a session with a reset.`);
     this.sessionId = sessionId;
   }
+}
+
+/** A session could not be written or read: the disk is full, the database is locked, the file is damaged. */
+export class SessionStoreError extends Error {
+  override readonly name = 'SessionStoreError';
+}
+
+/** Another process has taken the session over; this one can play it no more. */
+export class SessionTakenError extends Error {
+  override readonly name = 'SessionTakenError';
+  constructor(sessionId: string) {
+    super(`Session ${sessionId} was resumed by another server. Resume it again to go on here.`);
+  }
+}
+
+/** A kept session cannot be replayed: it was played on another environment, or replay fails. */
+export class SessionReplayError extends Error {
+  override readonly name = 'SessionReplayError';
 }

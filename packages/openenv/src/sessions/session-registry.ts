@@ -1,22 +1,31 @@
+import { randomUUID } from 'node:crypto';
 import type { EnvironmentDefinition } from '../definition.ts';
 import { Session } from './session.ts';
-import { EnvironmentFactoryError, SessionCapacityError } from './session-errors.ts';
+import { EnvironmentFactoryError, SessionCapacityError, SessionReplayError } from './session-errors.ts';
+import type { SessionStore, StoredSession } from './session-store.ts';
 
 export interface SessionRegistryOptions {
-  /** Most sessions at once. */
+  /** Most sessions in memory at once. */
   readonly maxSessions: number;
-  /** A session without a socket that rests this long is closed, ms. `null`: never. */
+  /** A session that no socket holds leaves memory after resting this long, ms. `null`: never. */
   readonly idleTimeoutMs: number | null;
+  /** Keeps sessions beyond their time in memory. */
+  readonly store?: SessionStore | undefined;
 }
 
 /**
  * The live sessions of a server. When all slots are taken, opening one evicts the session that was used least recently
- * among those that no socket holds; when sockets hold them all, it is refused.
+ * among those that no socket holds; when sockets hold them all, it is refused. With a store, a session that has left
+ * memory is rebuilt when it is asked for.
  */
 export class SessionRegistry<Action = unknown, Observation = object, State = object> {
   readonly maxSessions: number;
   readonly #definition: EnvironmentDefinition<Action, Observation, State>;
+  /** Where sessions are kept, when the environment can be replayed. */
+  readonly #store: SessionStore | undefined;
+  readonly #closeStore: () => Promise<void>;
   readonly #sessions = new Map<string, Session<Action, Observation, State>>();
+  readonly #resuming = new Map<string, Promise<Session<Action, Observation, State> | undefined>>();
   readonly #attached = new Set<string>();
   readonly #closing = new Set<string>();
   readonly #closeListeners: ((session: Session<Action, Observation, State>) => void)[] = [];
@@ -25,21 +34,29 @@ export class SessionRegistry<Action = unknown, Observation = object, State = obj
 
   constructor(
     definition: EnvironmentDefinition<Action, Observation, State>,
-    { maxSessions, idleTimeoutMs }: SessionRegistryOptions,
+    { maxSessions, idleTimeoutMs, store }: SessionRegistryOptions,
   ) {
     this.#definition = definition;
+    this.#store = definition.replayable === false ? undefined : store;
+    this.#closeStore = async () => store?.close();
     this.maxSessions = maxSessions;
     this.#idleTimeoutMs = idleTimeoutMs;
     if (idleTimeoutMs !== null) {
       this.#idleTimer = setInterval(
-        () => void this.closeIdle(),
+        () => void this.releaseIdle(),
         Math.min(Math.max(idleTimeoutMs / 4, 50), 60_000),
       ).unref();
     }
   }
 
+  /** Sessions in memory, and those on their way there. */
   get size(): number {
-    return this.#sessions.size;
+    return this.#sessions.size + this.#resuming.size;
+  }
+
+  /** Whether sessions outlive their time in memory. */
+  get durable(): boolean {
+    return this.#store !== undefined;
   }
 
   [Symbol.iterator](): Iterator<Session<Action, Observation, State>> {
@@ -52,18 +69,41 @@ export class SessionRegistry<Action = unknown, Observation = object, State = obj
    * @throws EnvironmentFactoryError when the environment cannot be created.
    */
   open(): Session<Action, Observation, State> {
-    if (this.#sessions.size >= this.maxSessions) {
-      const evicted = this.#leastRecentlyUsed();
-      if (!evicted) throw new SessionCapacityError(this.#sessions.size, this.maxSessions);
-      void this.close(evicted.id);
-    }
-    const session = new Session(this.#createEnvironment());
-    this.#sessions.set(session.id, session);
+    this.#makeRoom();
+    const environment = this.#createEnvironment();
+    const id = randomUUID();
+    const session = new Session(environment, {
+      id,
+      journal: this.#store?.open(id, this.#definition),
+      keepsActions: this.#definition.replayable !== false,
+    });
+    this.#sessions.set(id, session);
     return session;
   }
 
+  /** The session with this id, if it is in memory. */
   find(id: string): Session<Action, Observation, State> | undefined {
     return this.#sessions.get(id);
+  }
+
+  /**
+   * The session with this id, from memory or rebuilt from the store; `undefined` when there is none.
+   * @throws SessionReplayError, SessionStoreError, SessionCapacityError, EnvironmentFactoryError
+   */
+  resume(id: string): Promise<Session<Action, Observation, State> | undefined> {
+    return this.#fetch(id, (stored) => this.#rebuild(id, stored));
+  }
+
+  /**
+   * Like `resume`, for a session that is about to be reset: it need not be replayed, and may have been played on
+   * another version of the environment.
+   */
+  restart(id: string): Promise<Session<Action, Observation, State> | undefined> {
+    return this.#fetch(id, async (stored) => {
+      if (stored.environment.id !== this.#definition.id) this.#refuseForeign(id, stored);
+      const journal = this.#store!.open(id, this.#definition);
+      return new Session(this.#createEnvironment(), { id, journal });
+    });
   }
 
   /** Whether a socket holds the session. */
@@ -71,7 +111,7 @@ export class SessionRegistry<Action = unknown, Observation = object, State = obj
     return this.#attached.has(id);
   }
 
-  /** Lets a socket hold the session: it is neither evicted nor closed for resting. False when one holds it already. */
+  /** Lets a socket hold the session: it is neither evicted nor released for resting. False when one holds it already. */
   attach(id: string): boolean {
     if (!this.#sessions.has(id) || this.#attached.has(id)) return false;
     this.#attached.add(id);
@@ -81,7 +121,7 @@ export class SessionRegistry<Action = unknown, Observation = object, State = obj
   /** The socket has let go of the session, which now rests, or closes if somebody has asked for that. */
   detach(id: string): void {
     this.#attached.delete(id);
-    if (this.#closing.has(id)) void this.close(id);
+    if (this.#closing.has(id)) this.close(id).catch(() => {});
   }
 
   /** Closes an attached session as soon as its socket lets go of it. */
@@ -89,8 +129,11 @@ export class SessionRegistry<Action = unknown, Observation = object, State = obj
     this.#closing.add(id);
   }
 
-  /** Closes a session and frees its slot at once. False when there is none. Errors of the environment are dropped. */
-  async close(id: string): Promise<boolean> {
+  /**
+   * Lets a session leave memory. Its slot is free at once. With a store it can be resumed. False when it is not here.
+   * Errors of the environment's `close` are dropped.
+   */
+  async release(id: string): Promise<boolean> {
     const session = this.#sessions.get(id);
     if (!session) return false;
     this.#sessions.delete(id);
@@ -101,23 +144,94 @@ export class SessionRegistry<Action = unknown, Observation = object, State = obj
     return true;
   }
 
-  /** Closes the sessions that have rested too long. */
-  async closeIdle(now = Date.now()): Promise<void> {
+  /** Ends a session for good. False when there is none in memory. @throws SessionStoreError */
+  async close(id: string): Promise<boolean> {
+    const wasHere = await this.release(id);
+    if (wasHere) await this.#store?.remove(id);
+    return wasHere;
+  }
+
+  /** Releases the sessions that have rested too long. */
+  async releaseIdle(now = Date.now()): Promise<void> {
     const limit = this.#idleTimeoutMs;
     if (limit === null) return;
     const idle = [...this.#sessions.values()].filter(
       (session) => !this.#attached.has(session.id) && !session.busy && now - session.lastUsedAt >= limit,
     );
-    await Promise.all(idle.map((session) => this.close(session.id)));
+    await Promise.all(idle.map((session) => this.release(session.id)));
   }
 
-  async closeAll(): Promise<void> {
+  /** Releases all sessions and lets go of the store. */
+  async shutDown(): Promise<void> {
     clearInterval(this.#idleTimer);
-    await Promise.all([...this.#sessions.keys()].map((id) => this.close(id)));
+    await Promise.allSettled(this.#resuming.values());
+    await Promise.all([...this.#sessions.keys()].map((id) => this.release(id)));
+    await this.#closeStore();
   }
 
+  /** Calls a listener with each session that leaves memory. */
   onClose(listener: (session: Session<Action, Observation, State>) => void): void {
     this.#closeListeners.push(listener);
+  }
+
+  async #fetch(
+    id: string,
+    make: (stored: StoredSession) => Promise<Session<Action, Observation, State>>,
+  ): Promise<Session<Action, Observation, State> | undefined> {
+    const live = this.#sessions.get(id);
+    if (live) {
+      if (!this.#store || (await live.isOwned())) return live;
+      // Another process has played on since, or an entry could not be written: what is here is out of date.
+      if (this.#sessions.get(id) === live) await this.release(id);
+    }
+    if (!this.#store) return undefined;
+    const underWay = this.#resuming.get(id);
+    if (underWay) return underWay;
+    const resumed = this.#take(id, make).finally(() => this.#resuming.delete(id));
+    this.#resuming.set(id, resumed);
+    return resumed;
+  }
+
+  async #take(
+    id: string,
+    make: (stored: StoredSession) => Promise<Session<Action, Observation, State>>,
+  ): Promise<Session<Action, Observation, State> | undefined> {
+    const stored = await this.#store!.take(id);
+    if (!stored) return undefined;
+    this.#makeRoom(1);
+    const session = await make(stored);
+    this.#sessions.set(id, session);
+    return session;
+  }
+
+  async #rebuild(id: string, stored: StoredSession): Promise<Session<Action, Observation, State>> {
+    const { id: environmentId, version } = this.#definition;
+    if (stored.environment.id !== environmentId || stored.environment.version !== version) {
+      this.#refuseForeign(id, stored);
+    }
+    try {
+      return await Session.restore(id, this.#createEnvironment(), stored);
+    } catch (error) {
+      if (error instanceof EnvironmentFactoryError) throw error;
+      throw new SessionReplayError(
+        `Session ${id} could not be replayed: ${(error as Error).message} Reset it to go on.`,
+        { cause: error },
+      );
+    }
+  }
+
+  #refuseForeign(id: string, { environment }: StoredSession): never {
+    throw new SessionReplayError(
+      `Session ${id} was played on ${environment.id} ${environment.version}; this server has ${this.#definition.id} ${this.#definition.version}. Reset it to go on.`,
+    );
+  }
+
+  /** @param reserved slots that the caller has already taken */
+  #makeRoom(reserved = 0): void {
+    if (this.size - reserved < this.maxSessions) return;
+    const evicted = this.#leastRecentlyUsed();
+    if (!evicted) throw new SessionCapacityError(this.size, this.maxSessions);
+    void this.release(evicted.id);
   }
 
   #createEnvironment() {

@@ -7,10 +7,23 @@ import {
   type StepResult,
 } from '../definition.ts';
 import type { StateBody } from '../protocol/http-body.ts';
+import { replay } from './replay.ts';
+import type { SessionJournal, StoredSession } from './session-store.ts';
+
+export interface SessionOptions {
+  /** Default: a new UUID. */
+  readonly id?: string;
+  /** Where resets and actions are noted before their results are given. */
+  readonly journal?: SessionJournal;
+  /** Whether the actions are remembered. Default true. */
+  readonly keepsActions?: boolean;
+}
+
+type Result<Observation> = StepResult<Observation> | Promise<StepResult<Observation>>;
 
 /**
- * One environment instance and what was done with it. Operations never overlap: when the environment is asynchronous,
- * a call waits for those before it. With a synchronous environment `reset` and `step` return plain results.
+ * One environment instance and what was done with it. Operations never overlap: when the environment or the journal is
+ * asynchronous, a call waits for those before it. Otherwise `reset` and `step` return plain results.
  */
 export class Session<Action = unknown, Observation = object, State = object> {
   readonly id: string;
@@ -19,18 +32,43 @@ export class Session<Action = unknown, Observation = object, State = object> {
   readonly createdAt = Date.now();
   /** Milliseconds since the epoch; the least recently used session is evicted first. */
   lastUsedAt = this.createdAt;
+  readonly #journal: SessionJournal | undefined;
+  readonly #keepsActions: boolean;
   #episodeId: string | null = null;
   #reset: ResetOptions | null = null;
   #actions: Action[] = [];
+  #stepCount = 0;
   #lastResult: StepResult<Observation> | null = null;
-  #running: Promise<unknown> | null = null;
+  #running: Promise<void> | null = null;
+  #failure: Error | null = null;
 
-  constructor(environment: Environment<Action, Observation, State>, id: string = randomUUID()) {
+  constructor(environment: Environment<Action, Observation, State>, options: SessionOptions = {}) {
     this.environment = environment;
-    this.id = id;
+    this.id = options.id ?? randomUUID();
+    this.#journal = options.journal;
+    this.#keepsActions = options.keepsActions ?? true;
   }
 
-  /** The episode so far, or `null` before the first reset. It grows as the session is played. */
+  /** Rebuilds a session from what a store kept of it. @throws whatever the environment throws. */
+  static async restore<Action, Observation, State>(
+    id: string,
+    environment: Environment<Action, Observation, State>,
+    stored: StoredSession,
+  ): Promise<Session<Action, Observation, State>> {
+    const session = new Session(environment, { id, journal: stored.journal });
+    const actions = stored.actions as Action[];
+    session.#lastResult = await replay(environment, { reset: stored.reset, actions });
+    session.#episodeId = stored.episodeId;
+    session.#reset = stored.reset;
+    session.#actions = [...actions];
+    session.#stepCount = actions.length;
+    return session;
+  }
+
+  /**
+   * The episode so far, or `null` before the first reset. It grows as the session is played. An environment that is not
+   * replayable has no actions in it.
+   */
   get record(): EpisodeRecord<Action> | null {
     return this.#reset && { reset: this.#reset, actions: this.#actions };
   }
@@ -42,7 +80,7 @@ export class Session<Action = unknown, Observation = object, State = object> {
 
   /** Steps since the last reset. */
   get stepCount(): number {
-    return this.#actions.length;
+    return this.#stepCount;
   }
 
   /** Whether an asynchronous operation is under way. */
@@ -50,54 +88,36 @@ export class Session<Action = unknown, Observation = object, State = object> {
     return this.#running !== null;
   }
 
+  /** Why the session can be used no more: what was played could not be kept. It may be resumed from the store. */
+  get failure(): Error | null {
+    return this.#failure;
+  }
+
+  /** Whether this process may still play the session. */
+  async isOwned(): Promise<boolean> {
+    return this.#failure === null && ((await this.#journal?.isOwned()) ?? true);
+  }
+
   /** Starts a new episode. */
-  reset(options: ResetOptions): StepResult<Observation> | Promise<StepResult<Observation>> {
-    return this.#alone(() =>
-      andThen(this.environment.reset(options), (result) => {
-        this.#episodeId = options.episode_id ?? randomUUID();
-        this.#reset = options;
-        this.#actions = [];
-        this.#lastResult = result;
-        return result;
-      }),
-    );
+  reset(options: ResetOptions): Result<Observation> {
+    return this.#running === null
+      ? this.#track(this.#start(options))
+      : this.#track(this.#running.then(() => this.#start(options)));
   }
 
   /**
    * Plays one valid action.
    * @throws EnvironmentError `NOT_RESET` before the first reset, `EPISODE_OVER` after the end, or the environment's own.
    */
-  step(action: Action): StepResult<Observation> | Promise<StepResult<Observation>> {
-    return this.#alone(() => {
-      if (this.#lastResult === null) {
-        throw new EnvironmentError(
-          'NOT_RESET',
-          'The session has no episode yet. Reset it before the first step.',
-        );
-      }
-      if (this.#lastResult.done) {
-        throw new EnvironmentError(
-          'EPISODE_OVER',
-          'The episode is over. Reset the session to start another.',
-        );
-      }
-      return andThen(this.environment.step(action), (result) => {
-        if (result.reward !== null && !Number.isFinite(result.reward)) {
-          throw new TypeError(`Expected the environment to give a finite reward, got ${result.reward}.`);
-        }
-        this.#actions.push(action);
-        this.#lastResult = result;
-        return result;
-      });
-    });
+  step(action: Action): Result<Observation> {
+    return this.#running === null
+      ? this.#track(this.#play(action))
+      : this.#track(this.#running.then(() => this.#play(action)));
   }
 
   /** The episode's identity and the environment's own state; before the first reset only the identity. */
   state(): StateBody | Promise<StateBody> {
-    return this.#alone(() => {
-      const identity = { episode_id: this.#episodeId, step_count: this.#actions.length };
-      return this.#reset === null ? identity : { ...identity, ...this.environment.state(), ...identity };
-    });
+    return this.#running === null ? this.#look() : this.#running.then(() => this.#look());
   }
 
   /** Waits for what is under way, then frees the environment. */
@@ -106,23 +126,79 @@ export class Session<Action = unknown, Observation = object, State = object> {
     await this.environment.close?.();
   }
 
-  #alone<T>(operation: () => T | Promise<T>): T | Promise<T> {
+  #start(options: ResetOptions): Result<Observation> {
+    this.#use();
+    const result = this.environment.reset(options);
+    return result instanceof Promise
+      ? result.then((late) => this.#started(options, late))
+      : this.#started(options, result);
+  }
+
+  #started(options: ResetOptions, result: StepResult<Observation>): Result<Observation> {
+    this.#episodeId = options.episode_id ?? randomUUID();
+    this.#reset = options;
+    this.#actions = [];
+    this.#stepCount = 0;
+    this.#lastResult = result;
+    return this.#journal ? this.#kept(this.#journal.reset(this.#episodeId, options), result) : result;
+  }
+
+  #play(action: Action): Result<Observation> {
+    this.#use();
+    if (this.#lastResult === null) {
+      throw new EnvironmentError(
+        'NOT_RESET',
+        'The session has no episode yet. Reset it before the first step.',
+      );
+    }
+    if (this.#lastResult.done) {
+      throw new EnvironmentError('EPISODE_OVER', 'The episode is over. Reset the session to start another.');
+    }
+    const result = this.environment.step(action);
+    return result instanceof Promise
+      ? result.then((late) => this.#played(action, late))
+      : this.#played(action, result);
+  }
+
+  #played(action: Action, result: StepResult<Observation>): Result<Observation> {
+    if (result.reward !== null && !Number.isFinite(result.reward)) {
+      throw new TypeError(`Expected the environment to give a finite reward, got ${result.reward}.`);
+    }
+    if (this.#keepsActions) this.#actions.push(action);
+    const index = this.#stepCount++;
+    this.#lastResult = result;
+    return this.#journal ? this.#kept(this.#journal.step(index, action), result) : result;
+  }
+
+  #look(): StateBody {
+    this.#use();
+    const identity = { episode_id: this.#episodeId, step_count: this.#stepCount };
+    return this.#reset === null ? identity : { ...identity, ...this.environment.state(), ...identity };
+  }
+
+  #use(): void {
+    if (this.#failure) throw this.#failure;
     this.lastUsedAt = Date.now();
-    const outcome = this.#running === null ? operation() : this.#running.then(operation);
-    if (!(outcome instanceof Promise)) return outcome;
-    const settled: Promise<void> = outcome.then(
-      () => this.#settle(settled),
-      () => this.#settle(settled),
+  }
+
+  /** Gives a result once its entry is safe. A session whose entry is lost is ahead of its journal and must not go on. */
+  #kept<T>(entry: Promise<void>, result: T): Promise<T> {
+    return entry.then(
+      () => result,
+      (error) => {
+        this.#failure = error;
+        throw error;
+      },
     );
+  }
+
+  #track(outcome: Result<Observation>): Result<Observation> {
+    if (!(outcome instanceof Promise)) return outcome;
+    const settle = () => {
+      if (this.#running === settled) this.#running = null;
+    };
+    const settled: Promise<void> = outcome.then(settle, settle);
     this.#running = settled;
     return outcome;
   }
-
-  #settle(operation: Promise<void>): void {
-    if (this.#running === operation) this.#running = null;
-  }
-}
-
-function andThen<A, B>(value: A | Promise<A>, next: (value: A) => B): B | Promise<B> {
-  return value instanceof Promise ? value.then(next) : next(value);
 }

@@ -1,0 +1,147 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { type TestContext, test } from 'node:test';
+import { SessionStoreError, SessionTakenError } from './session-errors.ts';
+import { openSqliteStore, type SqliteSessionStoreOptions } from './sqlite-session-store.ts';
+
+const environment = { id: 'counter', version: '1' };
+
+function temporaryFile(t: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), 'sessions-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  return join(folder, 'sessions.db');
+}
+
+function openStore(t: TestContext, path: string, options?: SqliteSessionStoreOptions) {
+  const store = openSqliteStore(path, options);
+  t.after(() => store.close());
+  return store;
+}
+
+test('what was written is there for the next process, with its last episode only', async (t) => {
+  const path = temporaryFile(t);
+  const first = openSqliteStore(path);
+  const journal = first.open('a', environment);
+  await journal.reset('old', { seed: 1 });
+  await journal.step(0, { amount: 1 });
+  await journal.reset('new', { seed: 2, target: 5 });
+  await Promise.all([journal.step(0, { amount: 2 }), journal.step(1, { amount: 3, note: 'ü"' })]);
+  await first.close();
+
+  const second = openStore(t, path);
+  const stored = await second.take('a');
+  assert.deepEqual(stored && { ...stored, journal: undefined }, {
+    environment,
+    episodeId: 'new',
+    reset: { seed: 2, target: 5 },
+    actions: [{ amount: 2 }, { amount: 3, note: 'ü"' }],
+    journal: undefined,
+  });
+  await stored?.journal.step(2, { amount: 4 });
+  assert.equal((await second.take('a'))?.actions.length, 3);
+  assert.equal(await second.take('unknown'), undefined);
+});
+
+test('a session belongs to who took it last; its former owner can write no more', async (t) => {
+  const path = temporaryFile(t);
+  const [one, two] = [openStore(t, path), openStore(t, path)];
+  const before = one.open('a', environment);
+  await before.reset('e', { seed: 1 });
+  assert.equal(await before.isOwned(), true);
+  const after = (await two.take('a'))!.journal;
+  assert.equal(await before.isOwned(), false);
+  await after.step(0, { amount: 1 });
+  await assert.rejects(before.step(0, { amount: 9 }), SessionTakenError);
+  await assert.rejects(before.reset('f', { seed: 9 }), SessionTakenError);
+  await one.remove('a');
+  assert.deepEqual((await one.take('a'))?.actions, [{ amount: 1 }]);
+});
+
+test('one entry that fails takes no other of its transaction with it', async (t) => {
+  const path = temporaryFile(t);
+  const [one, two] = [openStore(t, path), openStore(t, path)];
+  const [lost, kept] = [one.open('lost', environment), one.open('kept', environment)];
+  await Promise.all([lost.reset('e', { seed: 1 }), kept.reset('e', { seed: 1 })]);
+  await two.take('lost');
+  const outcomes = await Promise.allSettled([lost.step(0, 1), kept.step(0, 2)]);
+  assert.deepEqual(
+    outcomes.map(({ status }) => status),
+    ['rejected', 'fulfilled'],
+  );
+  assert.deepEqual((await one.take('kept'))?.actions, [2]);
+});
+
+test('a removed session is gone', async (t) => {
+  const store = openStore(t, temporaryFile(t));
+  await store.open('a', environment).reset('e', { seed: 1 });
+  await store.remove('a');
+  assert.equal(await store.take('a'), undefined);
+});
+
+test('sessions that nobody has used for the retention time are forgotten when a store opens', async (t) => {
+  const path = temporaryFile(t);
+  const first = openSqliteStore(path);
+  const journal = first.open('a', environment);
+  await journal.reset('e', { seed: 1 });
+  await journal.step(0, 1);
+  await first.close();
+  const kept = openSqliteStore(path, { retentionMs: 3_600_000 });
+  await kept.close();
+  const database = new DatabaseSync(path);
+  database.exec('UPDATE session SET used_at = used_at - 7200000');
+  database.close();
+  const second = openStore(t, path, { retentionMs: 3_600_000 });
+  assert.equal(await second.take('a'), undefined);
+});
+
+test('a full file is told, and takes new entries again once there is room', async (t) => {
+  const store = openStore(t, temporaryFile(t), { maxBytes: 64 * 1024 });
+  const full = store.open('full', environment);
+  await full.reset('e', { seed: 1 });
+  let saved = 0;
+  const error = await (async () => {
+    for (; saved < 1000; saved++) await full.step(saved, { note: 'x'.repeat(1000) });
+  })().catch((reason) => reason);
+  assert.ok(error instanceof SessionStoreError, String(error));
+  assert.match(error.message, /could not be saved: the disk is full, or the file has reached its limit/);
+  assert.equal((await store.take('full'))?.actions.length, saved);
+  await store.remove('full');
+  await store.open('next', environment).reset('e', { seed: 1 });
+});
+
+test('a locked database is waited for without stopping the process, and told when it stays locked', async (t) => {
+  const path = temporaryFile(t);
+  const store = openStore(t, path, { lockTimeoutMs: 200 });
+  const journal = store.open('a', environment);
+  await journal.reset('e', { seed: 1 });
+  const other = new DatabaseSync(path);
+  t.after(() => other.close());
+
+  other.exec('BEGIN IMMEDIATE');
+  const waiting = journal.step(0, 1);
+  setTimeout(() => other.exec('ROLLBACK'), 20);
+  await waiting;
+
+  other.exec('BEGIN IMMEDIATE');
+  await assert.rejects(journal.step(1, 2), /another process holds the database locked/);
+  other.exec('ROLLBACK');
+  assert.deepEqual((await store.take('a'))?.actions, [1]);
+});
+
+test('a file that cannot be used says why', async (t) => {
+  const path = temporaryFile(t);
+  assert.throws(
+    () => openSqliteStore(join(path, 'nowhere.db')),
+    /Could not open the sessions in .*nowhere\.db/,
+  );
+  writeFileSync(path, 'this is no database'.repeat(100));
+  assert.throws(() => openSqliteStore(path), SessionStoreError);
+  const newer = join(path, '..', 'newer.db');
+  const database = new DatabaseSync(newer);
+  database.exec('PRAGMA user_version = 99');
+  database.close();
+  assert.throws(() => openSqliteStore(newer), /it has format 99, this version reads format 1/);
+});
