@@ -53,7 +53,8 @@ function scheduleVerification(state: EngineState, plan: IterationPlan): Verifica
     const given = Math.min(wanted, state.maxNumBatchedTokens - step.tokens);
     if (given === 0) break;
     const context = table.input[slot] + table.generatedOffset[slot] - 1;
-    const needed = Math.max(0, state.blocksFor(context + given) - table.blocks[slot]);
+    const room = table.blocks[slot] * state.blockTokens;
+    const needed = context + given <= room ? 0 : state.blocksFor(context + given - room);
     while (needed > state.freeBlocks) {
       const victim = state.victim();
       // vLLM gives up on the rest of the list when a request has to preempt itself.
@@ -91,40 +92,43 @@ function scheduled(state: EngineState): Verification {
 /** Draws the accepted tokens of every sequence that was given any, and takes the given tokens back. */
 function emitVerified(state: EngineState, emittedCounts: Int32Array, ticks: number): void {
   const { table, counters, running, interTokenLatency } = state;
+  const { output, generatedOffset, given, id, transferred, next, lastToken } = table;
+  const { survival } = state.config;
+  let drafted = 0;
+  let acceptedDrafts = 0;
+  let emittedTokens = 0;
   emittedCounts.fill(0);
   for (let slot = running.head; slot >= 0; ) {
-    const following = table.next[slot];
-    const given = table.given[slot];
-    if (given > 0) {
-      table.given[slot] = 0;
-      const emitted = table.generatedOffset[slot];
-      const drafts = given - 1;
-      const accepted = drafts === 0 ? 0 : acceptedDrafts(state, table.id[slot], emitted, drafts);
-      const tokens = Math.min(1 + accepted, table.output[slot] - emitted);
-      counters.draftTokens += drafts;
-      counters.acceptedTokens += accepted;
-      counters.outputTokens += tokens;
-      if (table.transferred[slot] === 1) {
-        table.transferred[slot] = 0;
-        interTokenLatency.add(state.now - table.lastToken[slot], 1);
+    const following = next[slot];
+    const drafts = given[slot] - 1;
+    if (drafts >= 0) {
+      given[slot] = 0;
+      const emitted = generatedOffset[slot];
+      let accepted = 0;
+      if (drafts > 0) {
+        const draw = randomUniform(state.acceptanceKey, id[slot], emitted);
+        while (accepted < drafts && draw < survival[accepted]) accepted++;
+      }
+      const tokens = Math.min(1 + accepted, output[slot] - emitted);
+      drafted += drafts;
+      acceptedDrafts += accepted;
+      emittedTokens += tokens;
+      if (transferred[slot] === 1) {
+        transferred[slot] = 0;
+        interTokenLatency.add(state.now - lastToken[slot], 1);
       } else {
         emittedCounts[tokens]++;
       }
-      table.generatedOffset[slot] = emitted + tokens;
-      if (emitted + tokens === table.output[slot]) state.complete(slot);
+      generatedOffset[slot] = emitted + tokens;
+      if (emitted + tokens === output[slot]) state.complete(slot);
     }
     slot = following;
   }
+  counters.draftTokens += drafted;
+  counters.acceptedTokens += acceptedDrafts;
+  counters.outputTokens += emittedTokens;
   for (let tokens = 1; tokens < emittedCounts.length; tokens++) {
     const sequences = emittedCounts[tokens];
     if (sequences > 0) interTokenLatency.add(ticks / tokens, tokens * sequences);
   }
-}
-
-function acceptedDrafts(state: EngineState, id: number, emitted: number, drafts: number): number {
-  const survival = state.config.survival;
-  const draw = randomUniform(state.acceptanceKey, id, emitted);
-  let accepted = 0;
-  while (accepted < drafts && draw < survival[accepted]) accepted++;
-  return accepted;
 }
