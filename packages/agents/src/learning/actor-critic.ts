@@ -12,6 +12,11 @@ export interface ActorCriticShape {
   readonly hidden: readonly number[];
 }
 
+/** Layers of an actor of this shape. */
+export function actorLayerSizes({ observationSize, headSizes, hidden }: ActorCriticShape): LayerSizes {
+  return [observationSize, ...hidden, headSizes.reduce((sum, size) => sum + size, 0)];
+}
+
 /** Small last layer: the first policy is nearly uniform. */
 const ACTOR_OUTPUT_GAIN = 0.01;
 const CRITIC_OUTPUT_GAIN = 1;
@@ -27,8 +32,9 @@ export class ActorCritic {
   readonly actor: MultilayerPerceptron;
   /** From normalized observations to the value, one a row. */
   readonly critic: MultilayerPerceptron;
-  /** The actor's parameters and then the critic's. */
+  /** The actor's parameters, `actorParameterCount` of them, and then the critic's. */
   readonly adam: AdamState;
+  readonly actorParameterCount: number;
   #kernels: Kernels;
   #adamSteps = 0;
 
@@ -36,10 +42,10 @@ export class ActorCritic {
     this.#kernels = kernels;
     this.shape = shape;
     this.heads = new CategoricalHeads(shape.headSizes);
-    const actorSizes: LayerSizes = [shape.observationSize, ...shape.hidden, this.heads.logitCount];
+    const actorSizes = actorLayerSizes(shape);
     const criticSizes: LayerSizes = [shape.observationSize, ...shape.hidden, 1];
-    const actorCount = parameterCount(actorSizes);
-    const count = actorCount + parameterCount(criticSizes);
+    this.actorParameterCount = parameterCount(actorSizes);
+    const count = this.actorParameterCount + parameterCount(criticSizes);
     const [parameters, gradients] = [kernels.allocate(count), kernels.allocate(count)];
     this.adam = {
       parameters,
@@ -55,8 +61,8 @@ export class ActorCritic {
         gradients.subarray(start, end),
         maxRows,
       );
-    this.actor = network(actorSizes, 0, actorCount);
-    this.critic = network(criticSizes, actorCount, count);
+    this.actor = network(actorSizes, 0, this.actorParameterCount);
+    this.critic = network(criticSizes, this.actorParameterCount, count);
   }
 
   initialize(random: RandomStream): void {

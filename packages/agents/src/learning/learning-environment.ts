@@ -8,6 +8,12 @@ export const TRUNCATED = 2;
 /** How an action left the episode: `RUNNING`, `TERMINATED` or `TRUNCATED`. */
 export type EpisodeEnd = typeof RUNNING | typeof TERMINATED | typeof TRUNCATED;
 
+/** What an action earned. */
+export interface LearningStep {
+  readonly reward: number;
+  readonly end: EpisodeEnd;
+}
+
 /** An environment as a learner sees it: numbers in, bins out. */
 export interface LearningEnvironment {
   /** Numbers in an observation. */
@@ -17,5 +23,5 @@ export interface LearningEnvironment {
   /** Starts an episode on the trace of `seed` and writes its first observation. */
   reset(seed: number, observation: Float32Array): void;
   /** Plays an action, one bin a head, and writes the observation that it led to. */
-  step(action: Int32Array, observation: Float32Array): { readonly reward: number; readonly end: EpisodeEnd };
+  step(action: Int32Array, observation: Float32Array): LearningStep;
 }

@@ -1,42 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { RandomStream } from '@servegym/simulator';
+import { identityEnvironment } from '../../test/identity-environment.ts';
 import { type LearningEnvironment, RUNNING, TERMINATED, TRUNCATED } from './learning-environment.ts';
 import { plainKernels } from './plain-kernels.ts';
 import { PPO_DEFAULTS, Ppo, type PpoOptions } from './ppo.ts';
 import { simdKernels } from './simd-kernels.ts';
 import { SerialEnvironments } from './vector-environment.ts';
 
-/** Shows two symbols; half a reward for naming each, one a head. Ten windows an episode. */
-function identity(): LearningEnvironment {
-  const sizes = [4, 3];
-  let random = new RandomStream(0, 'identity');
-  let shown = [0, 0];
-  let window = 0;
-  const show = (observation: Float32Array) => {
-    shown = sizes.map((size) => random.integer(0, size - 1));
-    observation.fill(0);
-    observation[shown[0]!] = 1;
-    observation[4 + shown[1]!] = 1;
-  };
-  return {
-    observationSize: 7,
-    headSizes: sizes,
-    reset(seed, observation) {
-      random = new RandomStream(seed, 'identity');
-      window = 0;
-      show(observation);
-    },
-    step(action, observation) {
-      const named = shown.filter((symbol, head) => action[head] === symbol).length;
-      show(observation);
-      window++;
-      return { reward: named / 2, end: window === 10 ? TERMINATED : RUNNING };
-    },
-  };
-}
-
-function learner(options: Partial<PpoOptions> = {}, make = identity, kernels = plainKernels()) {
+function learner(options: Partial<PpoOptions> = {}, make = identityEnvironment, kernels = plainKernels()) {
   let episodes = 0;
   const environments = new SerialEnvironments(Array.from({ length: 8 }, make), () => episodes++);
   return new Ppo(environments, kernels, {
@@ -60,7 +32,7 @@ function train(ppo: Ppo) {
 for (const makeKernels of [plainKernels, simdKernels]) {
   describe(`Ppo on ${makeKernels().name} kernels`, () => {
     it('learns the identity', () => {
-      const updates = train(learner({ gamma: 0.5, learningRate: 3e-3 }, identity, makeKernels()));
+      const updates = train(learner({ gamma: 0.5, learningRate: 3e-3 }, identityEnvironment, makeKernels()));
       const chance = 10 * (1 / 4 + 1 / 3) * 0.5;
       assert.ok(Math.abs(updates[0]!.meanReturn! - chance) < 1);
       assert.ok(updates.at(-1)!.meanReturn! > 9.5, `return ${updates.at(-1)!.meanReturn}`);
@@ -68,13 +40,13 @@ for (const makeKernels of [plainKernels, simdKernels]) {
     });
 
     it('sees, in the first minibatch of each update, exactly the probabilities that it acted with', () => {
-      const updates = train(learner({ totalSteps: 3_000 }, identity, makeKernels()));
+      const updates = train(learner({ totalSteps: 3_000 }, identityEnvironment, makeKernels()));
       for (const update of updates) assert.equal(update.firstRatioError, 0);
     });
 
     it('is deterministic: same seed, same weights; another seed, others', () => {
       const weights = (seed: number) => {
-        const ppo = learner({ seed, totalSteps: 1_000 }, identity, makeKernels());
+        const ppo = learner({ seed, totalSteps: 1_000 }, identityEnvironment, makeKernels());
         train(ppo);
         return ppo.network.adam.parameters;
       };

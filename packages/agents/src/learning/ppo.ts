@@ -7,6 +7,7 @@ import { ppoLossGradient } from './ppo-loss.ts';
 import { Minibatch, Rollout } from './rollout.ts';
 import { RunningNormalizer } from './running-normalizer.ts';
 import { subtractTraceBaseline } from './trace-baseline.ts';
+import type { ActorWeights } from './trained-actor.ts';
 import type { VectorEnvironment } from './vector-environment.ts';
 
 /** Names are those of Schulman et al., "Proximal Policy Optimization Algorithms", 2017, and of CleanRL. */
@@ -122,6 +123,16 @@ export class Ppo {
 
   get finished(): boolean {
     return this.#steps >= this.options.totalSteps;
+  }
+
+  /** A copy of what has been learned so far. */
+  actorWeights(): ActorWeights {
+    const { shape, adam, actorParameterCount } = this.network;
+    return {
+      shape,
+      moments: this.observations.moments,
+      parameters: adam.parameters.slice(0, actorParameterCount),
+    };
   }
 
   /** Plays one rollout and learns from it. */

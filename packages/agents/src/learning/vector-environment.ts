@@ -1,23 +1,57 @@
 import { type LearningEnvironment, RUNNING } from './learning-environment.ts';
 
 /** Several environments that step together. An episode that ends is followed by the next one at once. */
-export interface VectorEnvironment {
+export interface VectorEnvironment extends Readonly<VectorState> {
   readonly count: number;
   readonly observationSize: number;
   readonly headSizes: readonly number[];
-  /** What the next actions are chosen on, [count x observationSize]. */
-  readonly observations: Float32Array;
-  /** Seed of the episode that the next action is played in. */
-  readonly seeds: Float64Array;
-  /** Windows of that episode played so far. */
-  readonly stepIndices: Int32Array;
-  /** Of the last actions. */
-  readonly rewards: Float64Array;
-  readonly ends: Uint8Array;
-  /** Where an episode has just ended: its last observation. `observations` has the first of the next one. */
-  readonly lastObservations: Float32Array;
   /** Plays an action in each, [count x heads]. */
   step(actions: Int32Array): void;
+}
+
+/** What the environments show, one row each. */
+export interface VectorState {
+  /** What the next actions are chosen on, [count x observationSize]. */
+  observations: Float32Array;
+  /** Where an episode has just ended: its last observation. `observations` has the first of the next one. */
+  lastObservations: Float32Array;
+  /** Seed of the episode that the next action is played in. */
+  seeds: Float64Array;
+  /** Windows of that episode played so far. */
+  stepIndices: Int32Array;
+  /** Of the last actions. */
+  rewards: Float64Array;
+  ends: Uint8Array;
+}
+
+/** An empty state; on memory that threads can share if `shared`. */
+export function allocateState(count: number, observationSize: number, shared = false): VectorState {
+  const bytes = (length: number) => (shared ? new SharedArrayBuffer(length) : new ArrayBuffer(length));
+  return {
+    observations: new Float32Array(bytes(4 * count * observationSize)),
+    lastObservations: new Float32Array(bytes(4 * count * observationSize)),
+    seeds: new Float64Array(bytes(8 * count)),
+    stepIndices: new Int32Array(bytes(4 * count)),
+    rewards: new Float64Array(bytes(8 * count)),
+    ends: new Uint8Array(bytes(count)),
+  };
+}
+
+/** The rows of environments `first` to `end`, the latter not included. */
+export function sliceState(
+  state: VectorState,
+  observationSize: number,
+  first: number,
+  end: number,
+): VectorState {
+  return {
+    observations: state.observations.subarray(first * observationSize, end * observationSize),
+    lastObservations: state.lastObservations.subarray(first * observationSize, end * observationSize),
+    seeds: state.seeds.subarray(first, end),
+    stepIndices: state.stepIndices.subarray(first, end),
+    rewards: state.rewards.subarray(first, end),
+    ends: state.ends.subarray(first, end),
+  };
 }
 
 /** Environments that take turns on the calling thread. */
@@ -26,16 +60,23 @@ export class SerialEnvironments implements VectorEnvironment {
   readonly observationSize: number;
   readonly headSizes: readonly number[];
   readonly observations: Float32Array;
+  readonly lastObservations: Float32Array;
   readonly seeds: Float64Array;
   readonly stepIndices: Int32Array;
   readonly rewards: Float64Array;
   readonly ends: Uint8Array;
-  readonly lastObservations: Float32Array;
   readonly #environments: readonly LearningEnvironment[];
   readonly #nextSeed: (environment: number) => number;
 
-  /** `nextSeed` is asked for the trace of each episode that an environment starts. */
-  constructor(environments: readonly LearningEnvironment[], nextSeed: (environment: number) => number) {
+  /**
+   * @param nextSeed is asked for the trace of each episode that an environment starts
+   * @param state where to show what happens; memory of its own by default
+   */
+  constructor(
+    environments: readonly LearningEnvironment[],
+    nextSeed: (environment: number) => number,
+    state?: VectorState,
+  ) {
     const [first] = environments;
     if (first === undefined) throw new RangeError('Expected at least one environment');
     this.#environments = environments;
@@ -43,12 +84,13 @@ export class SerialEnvironments implements VectorEnvironment {
     this.count = environments.length;
     this.observationSize = first.observationSize;
     this.headSizes = first.headSizes;
-    this.observations = new Float32Array(this.count * this.observationSize);
-    this.lastObservations = new Float32Array(this.count * this.observationSize);
-    this.seeds = new Float64Array(this.count);
-    this.stepIndices = new Int32Array(this.count);
-    this.rewards = new Float64Array(this.count);
-    this.ends = new Uint8Array(this.count);
+    const shown = state ?? allocateState(this.count, this.observationSize);
+    this.observations = shown.observations;
+    this.lastObservations = shown.lastObservations;
+    this.seeds = shown.seeds;
+    this.stepIndices = shown.stepIndices;
+    this.rewards = shown.rewards;
+    this.ends = shown.ends;
     for (let e = 0; e < this.count; e++) this.#startEpisode(e);
   }
 

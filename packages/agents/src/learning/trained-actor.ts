@@ -1,0 +1,138 @@
+import { type ActorCriticShape, actorLayerSizes } from './actor-critic.ts';
+import { CategoricalHeads } from './categorical-heads.ts';
+import type { FloatArray, Kernels } from './kernels.ts';
+import { MultilayerPerceptron, parameterCount } from './multilayer-perceptron.ts';
+import { type Moments, RunningNormalizer } from './running-normalizer.ts';
+import { decodeSafetensors, encodeSafetensors, type Tensor, TensorFileError } from './safetensors.ts';
+
+/** All that a trained policy needs to act. */
+export interface ActorWeights {
+  readonly shape: ActorCriticShape;
+  /** Of the observations it was trained on. */
+  readonly moments: Moments;
+  /** Weights [inputs x outputs] and bias of each layer in turn. */
+  readonly parameters: FloatArray;
+}
+
+/** Acts greedily: the likeliest bin of every head. */
+export class TrainedActor {
+  readonly shape: ActorCriticShape;
+  readonly #heads: CategoricalHeads;
+  readonly #network: MultilayerPerceptron;
+  readonly #normalizer: RunningNormalizer;
+  readonly #normalized: FloatArray;
+
+  constructor({ shape, moments, parameters }: ActorWeights, kernels: Kernels) {
+    this.shape = shape;
+    this.#heads = new CategoricalHeads(shape.headSizes);
+    this.#normalizer = RunningNormalizer.from(moments);
+    this.#normalized = kernels.allocate(shape.observationSize);
+    const sizes = actorLayerSizes(shape);
+    const own = kernels.allocate(parameters.length);
+    own.set(parameters);
+    this.#network = new MultilayerPerceptron(kernels, sizes, own, kernels.allocate(parameters.length), 1);
+  }
+
+  /** Writes the bin of each head. */
+  act(observation: ArrayLike<number>, bins: Int32Array): void {
+    this.#normalizer.normalize(observation, 0, this.#normalized, 0);
+    this.#heads.mode(this.#network.forward(this.#normalized, 1), 0, bins);
+  }
+}
+
+/**
+ * Writes an actor as safetensors. The layers are `actor.0.weight` [outputs x inputs], `actor.0.bias`, `actor.1.weight`,
+ * ... as PyTorch's `nn.Linear` has them, with tanh between. `observation.mean` and `observation.spread` (the sum of
+ * squared distances over `observation.rows` rows) normalize what goes in. `metadata` is kept beside the shape.
+ */
+export function encodeActor(
+  { shape, moments, parameters }: ActorWeights,
+  metadata: Readonly<Record<string, string>>,
+): Uint8Array {
+  const tensors: Record<string, Tensor> = {
+    'observation.mean': { shape: [moments.mean.length], values: Float64Array.from(moments.mean) },
+    'observation.spread': { shape: [moments.spread.length], values: Float64Array.from(moments.spread) },
+    'observation.rows': { shape: [1], values: Float64Array.of(moments.rows) },
+  };
+  const sizes = actorLayerSizes(shape);
+  let at = 0;
+  for (let l = 1; l < sizes.length; l++) {
+    const [inputs, outputs] = [sizes[l - 1]!, sizes[l]!];
+    const weights = parameters.subarray(at, at + inputs * outputs);
+    const bias = parameters.subarray(at + inputs * outputs, at + inputs * outputs + outputs);
+    tensors[`actor.${l - 1}.weight`] = {
+      shape: [outputs, inputs],
+      values: transpose(weights, inputs, outputs),
+    };
+    tensors[`actor.${l - 1}.bias`] = { shape: [outputs], values: Float32Array.from(bias) };
+    at += (inputs + 1) * outputs;
+  }
+  return encodeSafetensors({ tensors, metadata: { ...metadata, shape: JSON.stringify(shape) } });
+}
+
+/** Reads what `encodeActor` wrote. Throws a `TensorFileError`. */
+export function decodeActor(file: Uint8Array): {
+  weights: ActorWeights;
+  metadata: Readonly<Record<string, string>>;
+} {
+  const { tensors, metadata } = decodeSafetensors(file);
+  const shape = readShape(metadata.shape);
+  const { observationSize } = shape;
+  const moments = {
+    rows: tensorOf(tensors, 'observation.rows', [1])[0]!,
+    mean: [...tensorOf(tensors, 'observation.mean', [observationSize])],
+    spread: [...tensorOf(tensors, 'observation.spread', [observationSize])],
+  };
+  const sizes = actorLayerSizes(shape);
+  const parameters = new Float32Array(parameterCount(sizes));
+  let at = 0;
+  for (let l = 1; l < sizes.length; l++) {
+    const [inputs, outputs] = [sizes[l - 1]!, sizes[l]!];
+    const weights = tensorOf(tensors, `actor.${l - 1}.weight`, [outputs, inputs]);
+    parameters.set(transpose(weights, outputs, inputs), at);
+    parameters.set(tensorOf(tensors, `actor.${l - 1}.bias`, [outputs]), at + inputs * outputs);
+    at += (inputs + 1) * outputs;
+  }
+  return { weights: { shape, moments, parameters }, metadata };
+}
+
+function readShape(text: string | undefined): ActorCriticShape {
+  const shape = parseShape(text);
+  const { observationSize, headSizes, hidden } = shape;
+  const isSize = (value: unknown) => Number.isSafeInteger(value) && (value as number) > 0;
+  if (!isSize(observationSize) || !headSizes?.every(isSize) || !hidden?.every(isSize)) {
+    throw new TensorFileError('Expected the metadata to have the `shape` of an actor');
+  }
+  return { observationSize: observationSize!, headSizes, hidden };
+}
+
+function parseShape(text: string | undefined): Partial<ActorCriticShape> {
+  try {
+    return JSON.parse(text ?? '{}') as Partial<ActorCriticShape>;
+  } catch {
+    return {};
+  }
+}
+
+function tensorOf(
+  tensors: Readonly<Record<string, Tensor>>,
+  name: string,
+  shape: readonly number[],
+): FloatArray {
+  const tensor = tensors[name];
+  if (tensor?.shape.join() !== shape.join()) {
+    const got = tensor ? `one of shape ${tensor.shape.join(' x ')}` : 'none';
+    throw new TensorFileError(`Expected a tensor \`${name}\` of shape ${shape.join(' x ')}, got ${got}`);
+  }
+  return tensor.values;
+}
+
+/** [rows x columns] to [columns x rows]. */
+function transpose(matrix: FloatArray, rows: number, columns: number): Float32Array {
+  const result = new Float32Array(rows * columns);
+  for (let row = 0; row < rows; row++) {
+    for (let column = 0; column < columns; column++)
+      result[column * rows + row] = matrix[row * columns + column]!;
+  }
+  return result;
+}
