@@ -1,8 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { DEFAULT_ACTION, type ServeAction, type ServeObservation } from '@servegym/environments';
+import { SERVE_TASKS, type ServeAction, type ServeObservation } from '@servegym/environments';
 import { createPolicy, type ServePolicy } from '../policies/catalogue.ts';
-import { type EpisodeResult, type EvaluatedEnvironment, evaluatePolicy } from './evaluate-policy.ts';
+import {
+  type EpisodeResult,
+  type EvaluatedEnvironment,
+  type EvaluationPlan,
+  evaluatePolicy,
+} from './evaluate-policy.ts';
 
 const WINDOWS = 2;
 
@@ -52,7 +57,7 @@ function fixture({ onClose = () => {} } = {}): EvaluatedEnvironment {
   };
 }
 
-const plan = { taskIds: ['static_workload', 'bursty_workload'], seeds: [1, 2, 3, 4] };
+const plan: EvaluationPlan = { taskIds: ['static_workload', 'bursty_workload'], seeds: [1, 2, 3, 4] };
 
 describe('evaluatePolicy', () => {
   it('reports score and return of every task, and the score over all', async () => {
@@ -99,18 +104,19 @@ describe('evaluatePolicy', () => {
     assert.deepEqual(progress.at(-1), [8, 8]);
   });
 
-  it('starts from the default configuration', async () => {
+  it('starts from the default configuration of the task', async () => {
     const inForce: ServeAction[] = [];
     const spy: ServePolicy = {
       name: 'spy',
       reset() {},
       act({ previousAction, stepIndex }) {
         if (stepIndex === 0) inForce.push(previousAction);
-        return { ...DEFAULT_ACTION, batch_cap: 7 };
+        return { ...previousAction, batch_cap: 7 };
       },
     };
-    await evaluatePolicy(fixture(), spy, { taskIds: ['static_workload'], seeds: [1, 2] });
-    assert.deepEqual(inForce, [DEFAULT_ACTION, DEFAULT_ACTION]);
+    await evaluatePolicy(fixture(), spy, { taskIds: ['adversarial_multitenant'], seeds: [1, 2] });
+    const { defaultAction } = SERVE_TASKS.adversarial_multitenant;
+    assert.deepEqual(inForce, [defaultAction, defaultAction]);
   });
 
   it('closes the environment, also when an episode fails', async () => {
@@ -133,5 +139,7 @@ describe('evaluatePolicy', () => {
     const policy = createPolicy('default');
     await assert.rejects(evaluatePolicy(fixture(), policy, { ...plan, taskIds: [] }), /at least one task/);
     await assert.rejects(evaluatePolicy(fixture(), policy, { ...plan, seeds: [] }), /at least one seed/);
+    const ungraded = { create: fixture().create };
+    await assert.rejects(evaluatePolicy(ungraded, policy, plan), /an environment that grades its episodes/);
   });
 });

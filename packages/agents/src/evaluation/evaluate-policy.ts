@@ -1,4 +1,4 @@
-import { DEFAULT_ACTION, type ServeAction, type ServeObservation } from '@servegym/environments';
+import { SERVE_TASKS, type ServeAction, type ServeObservation, type TaskId } from '@servegym/environments';
 import { type PlayableEnvironment, playEpisode } from '../play-episode.ts';
 import type { ServePolicy } from '../policies/catalogue.ts';
 import { interquartileMean } from './interquartile-mean.ts';
@@ -8,7 +8,7 @@ import { type Interval, stratifiedBootstrap } from './stratified-bootstrap.ts';
 export interface EvaluatedEnvironment {
   create(): PlayableEnvironment<ServeAction, ServeObservation>;
   /** Grades an episode from its seed and actions; `score` lies strictly inside (0, 1). */
-  grade(record: {
+  grade?(record: {
     readonly reset: { readonly task_id: string; readonly seed: number };
     readonly actions: readonly ServeAction[];
   }): { readonly score: number } | Promise<{ readonly score: number }>;
@@ -16,7 +16,7 @@ export interface EvaluatedEnvironment {
 
 /** What to evaluate on. */
 export interface EvaluationPlan {
-  readonly taskIds: readonly string[];
+  readonly taskIds: readonly TaskId[];
   /** Seeds of the traffic, the same for every task: policies given the same seeds are compared in pairs. */
   readonly seeds: readonly number[];
   /** Called after each episode. */
@@ -25,7 +25,7 @@ export interface EvaluationPlan {
 
 /** One graded episode. */
 export interface EpisodeResult {
-  readonly taskId: string;
+  readonly taskId: TaskId;
   readonly seed: number;
   /** The environment's grade, strictly inside (0, 1). */
   readonly score: number;
@@ -33,7 +33,7 @@ export interface EpisodeResult {
   readonly return: number;
   /** Mean over the windows of the share of requests inside their SLO. */
   readonly sloCompliance: number;
-  /** USD for 1,000 output tokens, over the whole episode. */
+  /** USD for 1,000 output tokens over the whole episode; when there were none, USD for the episode. */
   readonly costPer1k: number;
   readonly preemptions: number;
   readonly windows: number;
@@ -50,7 +50,7 @@ export interface Estimate {
 
 /** How a policy did on one task. */
 export interface TaskEvaluation {
-  readonly taskId: string;
+  readonly taskId: TaskId;
   readonly score: Estimate;
   readonly return: Estimate;
   /** Means over the episodes. */
@@ -78,6 +78,8 @@ export async function evaluatePolicy(
 ): Promise<Evaluation> {
   if (taskIds.length === 0) throw new RangeError('Expected at least one task to evaluate on');
   if (seeds.length === 0) throw new RangeError('Expected at least one seed to evaluate on');
+  const grade = environment.grade?.bind(environment);
+  if (!grade) throw new TypeError('Expected an environment that grades its episodes');
   const planned = taskIds.length * seeds.length;
   let finished = 0;
   const tasks: TaskEvaluation[] = [];
@@ -87,7 +89,7 @@ export async function evaluatePolicy(
       const episodes: EpisodeResult[] = [];
       let wallSeconds = 0;
       for (const seed of seeds) {
-        const played = await playAndGrade(environment, instance, policy, taskId, seed);
+        const played = await playAndGrade(instance, grade, policy, taskId, seed);
         episodes.push(played.result);
         wallSeconds += played.wallSeconds;
         finished++;
@@ -103,25 +105,27 @@ export async function evaluatePolicy(
 }
 
 async function playAndGrade(
-  environment: EvaluatedEnvironment,
   instance: PlayableEnvironment<ServeAction, ServeObservation>,
+  grade: NonNullable<EvaluatedEnvironment['grade']>,
   policy: ServePolicy,
-  taskId: string,
+  taskId: TaskId,
   seed: number,
 ): Promise<{ result: EpisodeResult; wallSeconds: number }> {
   let slo = 0;
   let tokens = 0;
   let cost = 0;
   let preemptions = 0;
-  const plan = { taskId, seed, initialAction: DEFAULT_ACTION };
+  const { defaultAction, windowSeconds } = SERVE_TASKS[taskId];
+  const plan = { taskId, seed, initialAction: defaultAction };
   const played = await playEpisode(instance, policy, plan, ({ observation }) => {
     slo += observation.slo_compliance_rate;
-    // Windows are equally long, so that tokens a second weigh like tokens.
-    tokens += observation.throughput_tps;
-    cost += observation.throughput_tps * observation.estimated_cost_per_1k;
+    const emitted = observation.throughput_tps * windowSeconds;
+    tokens += emitted;
+    // A window that emits nothing reports what the window itself costs.
+    cost += observation.estimated_cost_per_1k * (emitted > 0 ? emitted / 1000 : 1);
     preemptions += observation.eviction_events;
   });
-  const { score } = await environment.grade({ reset: { task_id: taskId, seed }, actions: played.actions });
+  const { score } = await grade({ reset: { task_id: taskId, seed }, actions: played.actions });
   const windows = played.actions.length;
   const result = {
     taskId,
@@ -129,14 +133,14 @@ async function playAndGrade(
     score,
     return: played.return,
     sloCompliance: slo / windows,
-    costPer1k: tokens > 0 ? cost / tokens : 0,
+    costPer1k: tokens > 0 ? (cost / tokens) * 1000 : cost,
     preemptions,
     windows,
   };
   return { result, wallSeconds: played.wallSeconds };
 }
 
-function summarize(taskId: string, episodes: readonly EpisodeResult[], wallSeconds: number): TaskEvaluation {
+function summarize(taskId: TaskId, episodes: readonly EpisodeResult[], wallSeconds: number): TaskEvaluation {
   return {
     taskId,
     score: estimate([episodes.map((episode) => episode.score)]),

@@ -1,13 +1,17 @@
 import { DEFAULT_ACTION, type ServeAction, type ServeObservation } from '@servegym/environments';
-import type { Policy } from '../policy.ts';
+import { defaultActionOf } from '../llmserve/default-action.ts';
+import type { Policy, PolicyEpisode } from '../policy.ts';
 
 /** Keeps the configuration that the server starts with. */
 export class DefaultPolicy implements Policy<ServeAction, ServeObservation> {
   readonly name = 'default';
+  #action = DEFAULT_ACTION;
 
-  reset(): void {}
+  reset({ taskId }: PolicyEpisode): void {
+    this.#action = defaultActionOf(taskId);
+  }
 
   act(): ServeAction {
-    return DEFAULT_ACTION;
+    return this.#action;
   }
 }

@@ -1,0 +1,44 @@
+import { SERVE_TASKS, ServeEpisode, type TaskId } from '@servegym/environments';
+import {
+  type LearningEnvironment,
+  type LearningStep,
+  RUNNING,
+  TRUNCATED,
+} from '../learning/learning-environment.ts';
+import { decodeServeAction, SERVE_HEAD_SIZES } from './serve-action-codec.ts';
+import { ServeObservationEncoder } from './serve-observation-encoder.ts';
+
+/**
+ * A task of `llmserve` as a learner sees it. The end of an episode is a time limit: the server would go on, and whoever
+ * waits would still have to be served.
+ */
+export class ServeLearningEnvironment implements LearningEnvironment {
+  readonly observationSize = ServeObservationEncoder.size;
+  readonly headSizes = SERVE_HEAD_SIZES;
+  readonly #taskId: TaskId;
+  readonly #encoder = new ServeObservationEncoder();
+  #episode: ServeEpisode;
+
+  constructor(taskId: TaskId) {
+    this.#taskId = taskId;
+    this.#episode = new ServeEpisode(SERVE_TASKS[taskId], 0);
+  }
+
+  reset(seed: number, observation: Float32Array): void {
+    this.#episode = new ServeEpisode(SERVE_TASKS[this.#taskId], seed);
+    this.#encoder.reset();
+    this.#observe(observation);
+  }
+
+  step(action: Int32Array, observation: Float32Array): LearningStep {
+    const reward = this.#episode.step(decodeServeAction(action));
+    this.#observe(observation);
+    return { reward, end: this.#episode.done ? TRUNCATED : RUNNING };
+  }
+
+  #observe(observation: Float32Array): void {
+    const { window, action } = this.#episode;
+    const seen = this.#episode.observation();
+    this.#encoder.encode({ observation: seen, previousAction: action, stepIndex: window }, observation);
+  }
+}

@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { DEFAULT_ACTION, type ServeAction, type ServeObservation } from '@servegym/environments';
+import { ServeObservationEncoder } from './serve-observation-encoder.ts';
+
+const quiet: ServeObservation = {
+  queue_depth: 0,
+  active_requests: 0,
+  kv_cache_occupancy: 0,
+  mean_prompt_length: 0,
+  p50_ttft_ms: 0,
+  p99_ttft_ms: 0,
+  p50_itl_ms: 0,
+  throughput_tps: 0,
+  slo_compliance_rate: 1,
+  gpu_memory_used_gb: 20,
+  estimated_cost_per_1k: 0.001,
+  request_arrival_rate: 0,
+  spec_acceptance_rate: 0,
+  eviction_events: 0,
+  step_index: 0,
+  task_id: 'static_workload',
+};
+
+function encode(
+  encoder: ServeObservationEncoder,
+  seen: Partial<ServeObservation> = {},
+  previousAction: ServeAction = DEFAULT_ACTION,
+): number[] {
+  const features = new Float32Array(ServeObservationEncoder.size).fill(Number.NaN);
+  const observation = { ...quiet, ...seen };
+  encoder.encode({ observation, previousAction, stepIndex: observation.step_index }, features);
+  return [...features];
+}
+
+describe('ServeObservationEncoder', () => {
+  it('fills every feature with a finite number, whatever the window', () => {
+    const busy = {
+      queue_depth: 100_000,
+      mean_prompt_length: 30_000,
+      p99_ttft_ms: 1e7,
+      request_arrival_rate: 500,
+      estimated_cost_per_1k: 100,
+      eviction_events: 10_000,
+    };
+    for (const seen of [{}, busy]) {
+      const features = encode(new ServeObservationEncoder(), seen);
+      assert.ok(
+        features.every((value) => Number.isFinite(value) && Math.abs(value) < 30),
+        `${features}`,
+      );
+    }
+  });
+
+  it('lets every field of the observation and every knob in force show', () => {
+    const reference = encode(new ServeObservationEncoder());
+    const { task_id: _, ...numbers } = quiet;
+    for (const [field, value] of Object.entries(numbers)) {
+      const changed = encode(new ServeObservationEncoder(), { [field]: value === 1 ? 0.5 : value + 0.5 });
+      assert.notDeepEqual(changed, reference, field);
+    }
+    const knobs: Partial<ServeAction>[] = [
+      { batch_cap: 64 },
+      { kv_budget_fraction: 0.5 },
+      { speculation_depth: 3 },
+      { quantization_tier: 'INT8' },
+      { quantization_tier: 'INT4' },
+      { prefill_decode_split: true },
+      { priority_routing: true },
+    ];
+    const seen = new Set([JSON.stringify(reference)]);
+    for (const knob of knobs) {
+      seen.add(JSON.stringify(encode(new ServeObservationEncoder(), {}, { ...DEFAULT_ACTION, ...knob })));
+    }
+    assert.equal(seen.size, knobs.length + 1);
+  });
+
+  it('compares the traffic to what it was, until a reset', () => {
+    const encoder = new ServeObservationEncoder();
+    const calm = { request_arrival_rate: 5, mean_prompt_length: 200 };
+    const first = encode(encoder, calm);
+    assert.deepEqual(encode(encoder, calm), first);
+    const storm = encode(encoder, { request_arrival_rate: 50, mean_prompt_length: 200 });
+    assert.notDeepEqual(encode(encoder, calm), first);
+    encoder.reset();
+    assert.deepEqual(encode(encoder, calm), first);
+    assert.notDeepEqual(encode(new ServeObservationEncoder(), { ...calm, request_arrival_rate: 50 }), storm);
+  });
+
+  it('takes the prompts to be as they were in a window without arrivals', () => {
+    const encoder = new ServeObservationEncoder();
+    const [a, b] = [encode(encoder, { mean_prompt_length: 300 }), encode(encoder, { mean_prompt_length: 0 })];
+    assert.deepEqual(a, b);
+  });
+});
