@@ -7,6 +7,7 @@ import { episodeWindows } from '../state/episode-length.ts';
 import { useConsole } from './console-context.ts';
 import { clock, count, words } from './format.ts';
 import { CalmIcon, FailingIcon, StrainedIcon } from './icons.tsx';
+import { tip } from './tooltip.tsx';
 
 /** A sentence stays this long while the episode plays, so that it can be read. */
 const READABLE_MS = 1500;
@@ -57,8 +58,8 @@ export function NarrationLine(): JSX.Element {
             </dd>
           </div>
           {frame.telemetry.windowSeconds !== undefined && (
-            <div>
-              <dt>Simulated time</dt>
+            <div {...tip('Simulated time since the start of the episode')}>
+              <dt>Time</dt>
               <dd>{clock(timeOf(frame))}</dd>
             </div>
           )}

@@ -36,10 +36,14 @@ export function ScoreCard(): JSX.Element | null {
         )}
       </div>
       <div class="score-next">
-        <button type="button" class="button primary" onClick={() => state.chooseSeed(state.seed.value + 1)}>
+        <button
+          type="button"
+          class="button primary"
+          onClick={() => state.chooseSeed(state.seed.value + 1, true)}
+        >
           Next seed
         </button>
-        <button type="button" class="button" onClick={() => void state.restart()}>
+        <button type="button" class="button" onClick={state.togglePlay}>
           Same again
         </button>
       </div>

@@ -28,9 +28,10 @@ export function TopBar(): JSX.Element {
       </div>
       <div class="choices">
         {state.tasks.value.length > 0 && (
-          <label class="field">
-            <span>Task</span>
+          <div class="field">
+            <label for="task">Task</label>
             <select
+              id="task"
               value={state.task.value}
               title={task?.description}
               onChange={(event) => state.chooseTask(event.currentTarget.value)}
@@ -42,11 +43,14 @@ export function TopBar(): JSX.Element {
                 </option>
               ))}
             </select>
-          </label>
+          </div>
         )}
-        <label class="field seed">
-          <span data-tip="The same seed brings the same requests, to the millisecond">Seed</span>
+        <div class="field seed">
+          <label for="seed" data-tip="The same seed brings the same requests, to the millisecond">
+            Seed
+          </label>
           <input
+            id="seed"
             type="number"
             inputMode="numeric"
             min={0}
@@ -59,10 +63,11 @@ export function TopBar(): JSX.Element {
               else event.currentTarget.value = String(state.seed.value);
             }}
           />
-        </label>
-        <label class="field">
-          <span>Played by</span>
+        </div>
+        <div class="field">
+          <label for="driver">Played by</label>
           <select
+            id="driver"
             value={state.driver.value}
             onChange={(event) => state.chooseDriver(event.currentTarget.value)}
           >
@@ -73,7 +78,7 @@ export function TopBar(): JSX.Element {
             ))}
             <option value={BY_HAND}>By hand</option>
           </select>
-        </label>
+        </div>
       </div>
       <Transport />
       <nav class="links" aria-label="More">

@@ -43,9 +43,9 @@ export function Transport(): JSX.Element {
         <StepIcon />
         <span class="step-label">Step</span>
       </button>
-      <label class="speed">
-        <span class="sr-only">Speed</span>
+      <div class="speed">
         <select
+          aria-label="Speed"
           value={state.speed.value}
           onChange={(event) => {
             state.speed.value = Number(event.currentTarget.value);
@@ -57,7 +57,7 @@ export function Transport(): JSX.Element {
             </option>
           ))}
         </select>
-      </label>
+      </div>
     </fieldset>
   );
 }

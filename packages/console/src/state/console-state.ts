@@ -52,7 +52,8 @@ export interface ConsoleState {
 
   connect(choices: Choices, autoplay: boolean): Promise<void>;
   chooseTask(task: string): void;
-  chooseSeed(seed: number): void;
+  /** @param thenPlay whether to play at once; default: if the page plays now */
+  chooseSeed(seed: number, thenPlay?: boolean): void;
   chooseDriver(driver: string): void;
   turn(knob: string, value: unknown): void;
   /** Starts the same episode again. */
@@ -244,9 +245,9 @@ export function createConsoleState(client: Client): ConsoleState {
       task.value = id;
       void begin(playing.value);
     },
-    chooseSeed(value) {
+    chooseSeed(value, thenPlay = playing.value) {
       seed.value = value;
-      void begin(playing.value);
+      void begin(thenPlay);
     },
     chooseDriver(name) {
       batch(() => {

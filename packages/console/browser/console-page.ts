@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict';
+import type { Browser, BrowserContextOptions, Frame, Locator, Page } from 'playwright-core';
+
+/** The console in a browser, in the words of a person who looks at it. */
+export class ConsolePage {
+  readonly page: Page;
+  /** Where the console lives: the page itself, or the frame that it is embedded in. */
+  readonly view: Page | Frame;
+  readonly faults: string[];
+
+  constructor(page: Page, view: Page | Frame, faults: string[]) {
+    this.page = page;
+    this.view = view;
+    this.faults = faults;
+  }
+
+  button(name: string): Locator {
+    return this.view.getByRole('button', { name, exact: true });
+  }
+
+  /** The choice with this label above or beside it. */
+  choice(label: string): Locator {
+    return this.view.getByLabel(label, { exact: true });
+  }
+
+  get score(): Locator {
+    return this.view.getByRole('region', { name: 'Score' });
+  }
+
+  get problem(): Locator {
+    return this.view.getByRole('alert');
+  }
+
+  /** The window that the page shows; 0 is the reset. */
+  async window(): Promise<number> {
+    const text = await this.windowCounter.textContent();
+    return Number.parseInt(text ?? '', 10);
+  }
+
+  /** Waits until the page shows window `least` or a later one. */
+  async untilWindow(least: number): Promise<void> {
+    await this.view.waitForFunction(
+      (wanted) => {
+        const name = [...document.querySelectorAll('dt')].find((term) => term.textContent === 'Window');
+        return Number.parseInt(name?.nextElementSibling?.textContent ?? '', 10) >= wanted;
+      },
+      least,
+      { polling: 20 },
+    );
+  }
+
+  /** Fails when the page reported an error or asked another origin for something. */
+  assertNoFaults(): void {
+    assert.deepEqual(this.faults, []);
+  }
+
+  close(): Promise<void> {
+    return this.page.context().close();
+  }
+
+  private get windowCounter(): Locator {
+    return this.view.locator('dt', { hasText: /^Window$/ }).locator('+ dd');
+  }
+}
+
+/** Opens `url` in a browser of its own memory and notes console errors and requests to other origins. */
+export async function openConsole(
+  browser: Browser,
+  url: string,
+  options: BrowserContextOptions = {},
+): Promise<ConsolePage> {
+  const context = await browser.newContext(options);
+  const page = await context.newPage();
+  const faults: string[] = [];
+  const { origin } = new URL(url);
+  page.on('pageerror', (error) => faults.push(`uncaught: ${error.message}`));
+  page.on('console', (message) => {
+    if (message.type() === 'error' || message.type() === 'warning')
+      faults.push(`${message.type()}: ${message.text()}`);
+  });
+  page.on('request', (request) => {
+    if (!request.url().startsWith(`${origin}/`)) faults.push(`request to ${request.url()}`);
+  });
+  await page.goto(url);
+  return new ConsolePage(page, page, faults);
+}

@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { after, before, describe, it } from 'node:test';
+import type { Browser } from 'playwright-core';
+import { launchChromium } from './chromium.ts';
+import { ConsolePage, openConsole } from './console-page.ts';
+import { startReverseProxy } from './reverse-proxy.ts';
+import { type ServeProcess, startServe } from './serve-process.ts';
+
+let browser: Browser;
+let server: ServeProcess;
+
+before(async () => {
+  [browser, server] = await Promise.all([launchChromium(), startServe()]);
+});
+after(async () => {
+  await browser?.close();
+  await server?.kill();
+});
+
+describe('under a path prefix', () => {
+  it('everything that the page asks for stays under the prefix', async () => {
+    const proxy = await startReverseProxy(server.origin, '/spaces/somebody/servegym');
+    try {
+      const page = await openConsole(browser, `${proxy.url}/web`);
+      await page.untilWindow(2);
+      assert.equal(new URL(page.page.url()).pathname, '/spaces/somebody/servegym/web/');
+      assert.deepEqual(
+        proxy.strays.filter((path) => path !== '/favicon.ico'),
+        [],
+      );
+      page.assertNoFaults();
+      await page.close();
+    } finally {
+      proxy.close();
+    }
+  });
+});
+
+describe('inside a frame of another site', () => {
+  it('plays', async () => {
+    const site = createServer((_, response) => {
+      response.writeHead(200, { 'content-type': 'text/html' });
+      response.end(
+        `<iframe src="${server.origin}/web/" width="1200" height="800" sandbox="allow-scripts allow-same-origin"></iframe>`,
+      );
+    });
+    await new Promise<void>((ready) => site.listen(0, '127.0.0.1', ready));
+    const context = await browser.newContext();
+    try {
+      const page = await context.newPage();
+      const faults: string[] = [];
+      page.on('pageerror', (error) => faults.push(error.message));
+      await page.goto(`http://localhost:${(site.address() as AddressInfo).port}/`);
+      const frame = page.frames().find((candidate) => candidate.url().startsWith(server.origin));
+      assert.ok(frame);
+      const embedded = new ConsolePage(page, frame, faults);
+      await embedded.untilWindow(2);
+      embedded.assertNoFaults();
+    } finally {
+      await context.close();
+      site.close();
+    }
+  });
+
+  it('plays even where the browser lets it keep nothing', async () => {
+    const context = await browser.newContext();
+    await context.addInitScript(() => {
+      Object.defineProperty(window, 'localStorage', {
+        get() {
+          throw new DOMException('denied', 'SecurityError');
+        },
+      });
+    });
+    const page = await context.newPage();
+    const faults: string[] = [];
+    page.on('pageerror', (error) => faults.push(error.message));
+    await page.goto(`${server.origin}/web/`);
+    const console_ = new ConsolePage(page, page, faults);
+    await console_.untilWindow(1);
+    await console_.button('Use dark colours').click();
+    console_.assertNoFaults();
+    await context.close();
+  });
+});
+
+describe('on any screen', () => {
+  for (const [width, height] of [
+    [360, 740],
+    [820, 1180],
+    [1440, 900],
+    [3840, 2160],
+  ]) {
+    it(`fits a width of ${width} px without scrolling sideways`, async () => {
+      const page = await openConsole(browser, `${server.origin}/web/`, { viewport: { width, height } });
+      await page.untilWindow(2);
+      const overflow = await page.page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+      assert.equal(overflow, 0);
+      const outside = await page.page.evaluate(
+        () =>
+          [...document.querySelectorAll('button, select, input, a')]
+            .map((control) => control.getBoundingClientRect())
+            .filter(({ left, right, width: wide }) => wide > 0 && (left < 0 || right > innerWidth)).length,
+      );
+      assert.equal(outside, 0, 'controls outside the screen');
+      page.assertNoFaults();
+      await page.close();
+    });
+  }
+
+  it('follows the system’s colours until somebody chooses', async () => {
+    const page = await openConsole(browser, `${server.origin}/web/`, { colorScheme: 'dark' });
+    await page.untilWindow(0);
+    const background = () =>
+      page.page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
+    const dark = await background();
+    await page.button('Use light colours').click();
+    const light = await background();
+    assert.notEqual(light, dark);
+    await page.page.reload();
+    await page.untilWindow(0);
+    assert.equal(await background(), light);
+    await page.close();
+  });
+
+  it('waits to be started where the person wants less motion', async () => {
+    const page = await openConsole(browser, `${server.origin}/web/`, { reducedMotion: 'reduce' });
+    await page.untilWindow(0);
+    await page.button('Play').waitFor();
+    assert.equal(await page.window(), 0);
+    await page.close();
+  });
+});
