@@ -53,8 +53,8 @@ export function brokenRules(path: string, source: SourceFile, own: Manifest, wor
   const isForDevelopment = isTest || room.isBundled === true;
   const broken: string[] = [];
 
-  for (const { specifier, isTypeOnly, line } of source.requests) {
-    const complain = (what: string) => broken.push(`${path}:${line}: ${what}`);
+  for (const { specifier, isTypeOnly, offset } of source.requests) {
+    const complain = (what: string) => broken.push(`${path}:${source.lineAt(offset)}: ${what}`);
     if (specifier === undefined) {
       // Worker threads load what they are told to; a simulator has nothing to load.
       if (room.isPure) complain('imports a module whose name is computed');
@@ -83,7 +83,9 @@ export function brokenRules(path: string, source: SourceFile, own: Manifest, wor
   if (room.isPure && !isTest) {
     for (const use of source.names) {
       if (isImpure(use))
-        broken.push(`${path}:${use.line}: uses \`${use.name}\`, but ${own.name} is pure computation`);
+        broken.push(
+          `${path}:${source.lineAt(use.offset)}: uses \`${use.name}\`, but ${own.name} is pure computation`,
+        );
     }
   }
   return broken;

@@ -6,7 +6,8 @@ export interface ModuleRequest {
   readonly specifier: string | undefined;
   /** Whether nothing is left of it at run time. */
   readonly isTypeOnly: boolean;
-  readonly line: number;
+  /** Where it begins in the text, characters. */
+  readonly offset: number;
 }
 
 /** One use of a name that the file does not bind itself and that is not a property's: `Date` in `new Date()`. */
@@ -16,12 +17,15 @@ export interface NameUse {
   readonly property: string | undefined;
   /** The number of arguments in `new Name(...)`; `undefined` when the name is used in any other way. */
   readonly constructedWith: number | undefined;
-  readonly line: number;
+  /** Where it begins in the text, characters. */
+  readonly offset: number;
 }
 
 export interface SourceFile {
   readonly requests: readonly ModuleRequest[];
   readonly names: readonly NameUse[];
+  /** The number of the line, from 1, that has the character at `offset`. */
+  lineAt(offset: number): number;
 }
 
 /** Reads what a TypeScript source asks of other modules and of its surroundings. Throws when it does not parse. */
@@ -36,7 +40,6 @@ export function readSourceFile(path: string, text: string): SourceFile {
   const propertyNames = new Set<object>();
   const takenProperty = new Map<object, string>();
   const constructedWith = new Map<object, number>();
-  const lineOf = (node: { start: number }) => text.slice(0, node.start).split('\n').length;
 
   new Visitor({
     ImportDeclaration(node) {
@@ -46,33 +49,33 @@ export function readSourceFile(path: string, text: string): SourceFile {
         node.importKind === 'type' ||
         (named.length > 0 &&
           named.every((each) => each.type === 'ImportSpecifier' && each.importKind === 'type'));
-      requests.push({ specifier: node.source.value, isTypeOnly, line: lineOf(node) });
+      requests.push({ specifier: node.source.value, isTypeOnly, offset: node.start });
     },
     ExportNamedDeclaration(node) {
       if (!node.source) return;
       const named = node.specifiers;
       const isTypeOnly =
         node.exportKind === 'type' || (named.length > 0 && named.every((each) => each.exportKind === 'type'));
-      requests.push({ specifier: node.source.value, isTypeOnly, line: lineOf(node) });
+      requests.push({ specifier: node.source.value, isTypeOnly, offset: node.start });
     },
     ExportAllDeclaration(node) {
       requests.push({
         specifier: node.source.value,
         isTypeOnly: node.exportKind === 'type',
-        line: lineOf(node),
+        offset: node.start,
       });
     },
     ImportExpression(node) {
       const { source } = node;
       const specifier =
         source.type === 'Literal' && typeof source.value === 'string' ? source.value : undefined;
-      requests.push({ specifier, isTypeOnly: false, line: lineOf(node) });
+      requests.push({ specifier, isTypeOnly: false, offset: node.start });
     },
     TSImportType(node) {
-      requests.push({ specifier: node.source.value, isTypeOnly: true, line: lineOf(node) });
+      requests.push({ specifier: node.source.value, isTypeOnly: true, offset: node.start });
     },
     TSExternalModuleReference(node) {
-      requests.push({ specifier: node.expression.value, isTypeOnly: false, line: lineOf(node) });
+      requests.push({ specifier: node.expression.value, isTypeOnly: false, offset: node.start });
     },
     MemberExpression(node) {
       if (node.computed) return;
@@ -115,11 +118,15 @@ export function readSourceFile(path: string, text: string): SourceFile {
         name: node.name,
         property: takenProperty.get(node),
         constructedWith: constructedWith.get(node),
-        line: lineOf(node),
+        offset: node.start,
       });
     },
   }).visit(program);
-  return { requests, names: names.filter(({ name }) => !bound.has(name)) };
+  return {
+    requests,
+    names: names.filter(({ name }) => !bound.has(name)),
+    lineAt: (offset) => text.slice(0, offset).split('\n').length,
+  };
 }
 
 /** Adds the names that a variable or parameter binds. */
