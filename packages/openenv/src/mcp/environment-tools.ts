@@ -14,6 +14,8 @@ export interface EnvironmentTool {
   readonly inputSchema: JsonSchema;
   /** Whether the tool only looks. */
   readonly readOnly: boolean;
+  readonly needsSession: boolean;
+  readonly startsEpisode: boolean;
   /** @throws InvalidInputError, EnvironmentError, or whatever the environment throws. */
   call(session: Session, args: unknown): unknown;
 }
@@ -36,6 +38,8 @@ export function environmentTools(
     description: `Starts a new episode of ${definition.name} and returns the first observation.`,
     inputSchema: toJsonSchema(commonResetOptions.extend(definition.resetOptions?.shape ?? {}), 'input'),
     readOnly: false,
+    needsSession: true,
+    startsEpisode: true,
     call: (session, args) => session.reset(readOptions(args)),
   };
   const takeAction: EnvironmentTool = {
@@ -44,6 +48,8 @@ export function environmentTools(
     description: `Plays one action in ${definition.name} and returns the observation, the reward and whether the episode is over.`,
     inputSchema: { ...toJsonSchema(definition.action, 'input'), type: 'object' },
     readOnly: false,
+    needsSession: true,
+    startsEpisode: false,
     async call(session, args) {
       const action = readAction(args);
       if (mode === 'production' && session.record === null) await session.reset(readOptions({}));
@@ -56,6 +62,8 @@ export function environmentTools(
     description: `The state of the current episode of ${definition.name}.`,
     inputSchema: NO_ARGUMENTS,
     readOnly: true,
+    needsSession: true,
+    startsEpisode: false,
     call: (session) => session.state(),
   };
   const { tasks } = definition;
@@ -65,6 +73,8 @@ export function environmentTools(
     description: `The tasks of ${definition.name}.`,
     inputSchema: NO_ARGUMENTS,
     readOnly: true,
+    needsSession: false,
+    startsEpisode: false,
     call: () => ({ tasks }),
   };
   const gradeEpisode: EnvironmentTool = {
@@ -73,6 +83,8 @@ export function environmentTools(
     description: 'Grades what was played in the current episode, with a score between 0 and 1.',
     inputSchema: NO_ARGUMENTS,
     readOnly: true,
+    needsSession: true,
+    startsEpisode: false,
     call(session) {
       if (session.record === null) {
         throw new EnvironmentError('NOT_RESET', 'There is no episode to grade yet. Start one first.');

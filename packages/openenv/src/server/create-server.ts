@@ -6,6 +6,7 @@ import { bodyLimit } from 'hono/body-limit';
 import type { EnvironmentDefinition } from '../definition.ts';
 import { environmentTools } from '../mcp/environment-tools.ts';
 import { JsonRpcEndpoint } from '../mcp/json-rpc-endpoint.ts';
+import { StreamableHttpEndpoint } from '../mcp/streamable-http.ts';
 import type { Session } from '../sessions/session.ts';
 import { SessionRegistry } from '../sessions/session-registry.ts';
 import { actionReader, declares } from '../validation/action-reader.ts';
@@ -16,6 +17,7 @@ import { mountEnvironmentRoutes } from './environment-routes.ts';
 import { mountGraderRoute } from './grader-route.ts';
 import { answerError, HttpProblem } from './http-problem.ts';
 import { mountInformationRoutes } from './information-routes.ts';
+import { mountMcpRoutes } from './mcp-routes.ts';
 import { openApiDocument } from './openapi-document.ts';
 import { RequestSessions } from './request-sessions.ts';
 import type { RouteDescription } from './route-table.ts';
@@ -76,8 +78,10 @@ export function createServer<Action, Observation extends object, State extends o
   const schemas = schemaBody(served);
   const readAction = actionReader(served.action);
   const readResetOptions = resetOptionsReader(served.resetOptions);
-  const jsonRpc = new JsonRpcEndpoint(sessions, environmentTools(served, resolved.mode));
+  const tools = environmentTools(served, resolved.mode);
+  const jsonRpc = new JsonRpcEndpoint(sessions, tools);
   const requestSessions = new RequestSessions(sessions, resolved.trustProxy);
+  const mcp = new StreamableHttpEndpoint(served, sessions, requestSessions, tools);
   const routes = describeRoutes(served, resolved.mode, schemas);
   const toolsAsSteps = !declares(schemas.action, 'type');
   const sockets = new SocketServer(
@@ -110,13 +114,14 @@ export function createServer<Action, Observation extends object, State extends o
   }
   mountInformationRoutes(app, served, schemas, sessions);
   mountGraderRoute(app, served, requestSessions, readAction);
-  app.post('/mcp', async (context) => context.json(await jsonRpc.answerText(await context.req.text())));
+  mountMcpRoutes(app, jsonRpc, mcp);
   app.get('/openapi.json', (context) => context.json(openApiDocument(served, routes)));
   app.get('/docs', (context) => context.html(docsPage(openApiDocument(served, routes))));
   app.get('/redoc', (context) => context.redirect('docs', 307));
 
   const close = async () => {
     await sockets.close();
+    await mcp.close();
     await sessions.shutDown();
   };
 
@@ -139,16 +144,22 @@ export function createServer<Action, Observation extends object, State extends o
         });
       });
       const bound = (http.address() as AddressInfo).port;
+      let closing: Promise<void> | undefined;
       return {
         url: `http://${reachable(host)}:${bound}`,
         port: bound,
-        async close() {
-          const closed = new Promise<void>((resolve) => http.close(() => resolve()));
-          await close();
-          http.closeAllConnections();
-          await closed;
+        close() {
+          closing ??= stop();
+          return closing;
         },
       };
+
+      async function stop(): Promise<void> {
+        const closed = new Promise<void>((resolve) => http.close(() => resolve()));
+        await close();
+        http.closeAllConnections();
+        await closed;
+      }
     },
   };
   return server as unknown as OpenEnvServer<Action, Observation, State>;

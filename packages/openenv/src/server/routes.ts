@@ -138,9 +138,20 @@ export function describeRoutes(
       operationId: 'mcp_endpoint_mcp_post',
       tag: 'MCP',
       summary: 'Call tools over JSON-RPC',
-      description: '`tools/list`, `tools/call`, `openenv/session/create` and `openenv/session/close`.',
+      description:
+        "OpenEnv's `tools/list`, `tools/call`, `openenv/session/create` and `openenv/session/close`; for clients that accept `text/event-stream`, the Model Context Protocol over Streamable HTTP.",
       request: { type: 'object' },
       response: { type: 'object' },
+      errors: { 404: 'The `mcp-session-id` is unknown', 503: 'No session is free' },
+    },
+    {
+      method: 'delete',
+      path: '/mcp',
+      operationId: 'mcp_endpoint_mcp_delete',
+      tag: 'MCP',
+      summary: 'End the MCP session',
+      response: { mediaType: 'application/json' },
+      errors: { 400: 'There is no `mcp-session-id`', 404: 'The `mcp-session-id` is unknown' },
     },
   ];
 }

@@ -132,7 +132,7 @@ class SqliteSessionStore implements SessionStore {
   async close(): Promise<void> {
     clearInterval(this.#forgetTimer);
     await this.#written();
-    this.#database.close();
+    if (this.#database.isOpen) this.#database.close();
   }
 
   /** Puts an entry into the next transaction. */
