@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { Engine } from '../src/engine/engine.ts';
 import type { EngineConfig } from '../src/engine/engine-config.ts';
 import type { RequestProgress } from '../src/engine/engine-log.ts';
+import type { PromptPrefix } from '../src/engine/prefix-cache.ts';
 import { TICKS_PER_MS } from '../src/engine/ticks.ts';
 import type { IterationLaw, SpeculationProfile } from '../src/profiles/engine-profile.ts';
 import { ReferenceEngine } from './reference-engine.ts';
@@ -44,6 +45,7 @@ const requests = fc.array(
     input: fc.integer({ min: 1, max: 300 }),
     output: fc.integer({ min: 1, max: 120 }),
     priority: fc.integer({ min: 0, max: 2 }),
+    conversation: fc.integer({ min: 0, max: 5 }),
   }),
   { minLength: 1, maxLength: 60, size: 'max' },
 );
@@ -66,7 +68,17 @@ const options = fc.record({
   maxNumBatchedTokens: fc.constantFrom(24, 64, 512),
   seed: fc.nat(),
   role: fc.constantFrom('mixed' as const, 'mixed' as const, 'prefill' as const),
+  prefixCaching: fc.boolean(),
 });
+
+/** Prompts of one conversation share all chunks but for those that one has and the other has not. */
+function prefixOf(conversation: number, input: number): PromptPrefix | null {
+  if (conversation === 0) return null;
+  const chunkTokens = 32;
+  const length = Math.floor(input / chunkTokens);
+  // The first two chunks are the system prompt of all.
+  return { chunkTokens, ids: Array.from({ length }, (_, c) => (c < 2 ? c : conversation * 1000 + c)) };
+}
 
 interface Outcome {
   now: number;
@@ -102,8 +114,16 @@ function outcomeOf(engine: Engine): Outcome {
 }
 
 function outcomeOfReference(engine: ReferenceEngine): Outcome {
-  const { iterations, busyTicks, outputTokens, prefillTokens, preemptions, draftTokens, acceptedTokens } =
-    engine;
+  const {
+    iterations,
+    busyTicks,
+    outputTokens,
+    prefillTokens,
+    preemptions,
+    draftTokens,
+    acceptedTokens,
+    cachedTokens,
+  } = engine;
   const handovers = engine.handovers;
   engine.handovers = [];
   return {
@@ -112,7 +132,7 @@ function outcomeOfReference(engine: ReferenceEngine): Outcome {
     rejected: engine.rejected.slice().sort((a, b) => a - b),
     waiting: engine.waiting.length,
     running: engine.running.length,
-    blocksUsed: engine.config.kvBlocks - engine.free,
+    blocksUsed: engine.config.kvBlocks - engine.pool.free,
     counters: {
       iterations,
       busyTicks,
@@ -121,6 +141,7 @@ function outcomeOfReference(engine: ReferenceEngine): Outcome {
       preemptions,
       draftTokens,
       acceptedTokens,
+      cachedTokens,
     },
     interTokenLatency: engine.interTokenLatency.entries(),
     handovers,
@@ -128,15 +149,17 @@ function outcomeOfReference(engine: ReferenceEngine): Outcome {
 }
 
 test('the engine that skips agrees with the engine that steps, to the last tick', () => {
+  const seen = { preemptions: 0, rejected: 0, cachedTokens: 0, acceptedTokens: 0, completed: 0 };
   fc.assert(
     fc.property(config, options, requests, windows, (first, engineOptions, load, schedule) => {
       let fast = new Engine(first, engineOptions);
       const plain = new ReferenceEngine(first, engineOptions);
       let arrival = 0;
-      load.forEach(({ gapMs, input, output, priority }, id) => {
+      load.forEach(({ gapMs, input, output, priority, conversation }, id) => {
         arrival += gapMs * TICKS_PER_MS;
-        fast.submit({ id, arrival, input, output, priority });
-        plain.submit({ id, arrival, input, output, priority });
+        const request = { id, arrival, input, output, priority, prefix: prefixOf(conversation, input) };
+        fast.submit(request);
+        plain.submit(request);
       });
       let limit = 0;
       for (const { lengthMs, change } of schedule) {
@@ -162,16 +185,20 @@ test('the engine that skips agrees with the engine that steps, to the last tick'
           plain.rejected = [];
           plain.interTokenLatency.clear();
           plain.iterations = plain.busyTicks = plain.outputTokens = plain.prefillTokens = 0;
-          plain.preemptions = plain.draftTokens = plain.acceptedTokens = 0;
+          plain.preemptions = plain.draftTokens = plain.acceptedTokens = plain.cachedTokens = 0;
         }
       }
       fast.runUntil(Number.POSITIVE_INFINITY);
       plain.runUntil(Number.POSITIVE_INFINITY);
       assert.deepEqual(outcomeOf(fast), outcomeOfReference(plain));
       assert.equal(fast.kvBlocksUsed, 0);
+      for (const what of Object.keys(seen) as (keyof typeof seen)[])
+        seen[what] += Math.sign(fast.counters[what]);
     }),
-    { numRuns: 1500 },
+    { numRuns: 800 },
   );
+  // Loads on which nothing happens would prove nothing.
+  for (const [what, runs] of Object.entries(seen)) assert.ok(runs > 80, `${what} in ${runs} of 800 loads`);
 });
 
 test('a prefill engine and a decode engine agree with their plain twins', () => {
@@ -186,9 +213,10 @@ test('a prefill engine and a decode engine agree with their plain twins', () => 
         new ReferenceEngine(decodeConfig, decodeOptions),
       ];
       let arrival = 0;
-      load.forEach(({ gapMs, input, output, priority }, id) => {
+      load.forEach(({ gapMs, input, output, priority, conversation }, id) => {
         arrival += gapMs * TICKS_PER_MS;
-        for (const engine of [fast[0], plain[0]]) engine.submit({ id, arrival, input, output, priority });
+        const request = { id, arrival, input, output, priority, prefix: prefixOf(conversation, input) };
+        for (const engine of [fast[0], plain[0]]) engine.submit(request);
       });
       for (const limit of [1000, 2500, 6000, Number.POSITIVE_INFINITY]) {
         const ticks = limit * TICKS_PER_MS;
@@ -205,6 +233,6 @@ test('a prefill engine and a decode engine agree with their plain twins', () => 
         assert.deepEqual(outcomeOf(fast[1]), outcomeOfReference(plain[1]));
       }
     }),
-    { numRuns: 500 },
+    { numRuns: 400 },
   );
 });

@@ -2,7 +2,9 @@ import type { EngineConfig } from '../src/engine/engine-config.ts';
 import type { RequestProgress } from '../src/engine/engine-log.ts';
 import { DraftTimer, IterationTimer } from '../src/engine/iteration-timer.ts';
 import { LatencyHistogram } from '../src/engine/latency-histogram.ts';
+import type { PromptPrefix } from '../src/engine/prefix-cache.ts';
 import { randomUniform, streamKey } from '../src/random/counter-random.ts';
+import { ReferenceBlockPool } from './reference-block-pool.ts';
 
 interface ReferenceRequest {
   id: number;
@@ -21,6 +23,8 @@ interface ReferenceRequest {
   transferred: boolean;
   /** Its prompt, or what a preemption lost, is being computed. */
   prefilling: boolean;
+  prefix: PromptPrefix | null;
+  chunks: { key: number; blocks: number }[];
 }
 
 /**
@@ -45,7 +49,8 @@ export class ReferenceEngine {
   busyTicks = 0;
   interTokenLatency = new LatencyHistogram();
   config: EngineConfig;
-  free: number;
+  pool: ReferenceBlockPool;
+  cachedTokens = 0;
   private submitted = 0;
   private readonly key: number;
   private readonly blockTokens: number;
@@ -54,17 +59,30 @@ export class ReferenceEngine {
 
   constructor(
     config: EngineConfig,
-    options: { blockTokens: number; maxNumBatchedTokens: number; seed: number; role: 'mixed' | 'prefill' },
+    options: {
+      blockTokens: number;
+      maxNumBatchedTokens: number;
+      seed: number;
+      role: 'mixed' | 'prefill';
+      prefixCaching: boolean;
+    },
   ) {
     this.config = config;
-    this.free = config.kvBlocks;
     this.blockTokens = options.blockTokens;
+    this.pool = new ReferenceBlockPool(config.kvBlocks, options.blockTokens, options.prefixCaching);
     this.budget = options.maxNumBatchedTokens;
     this.key = streamKey(options.seed, 'acceptance');
     this.role = options.role;
   }
 
-  submit(request: { id: number; arrival: number; input: number; output: number; priority: number }): void {
+  submit(request: {
+    id: number;
+    arrival: number;
+    input: number;
+    output: number;
+    priority: number;
+    prefix: PromptPrefix | null;
+  }): void {
     this.future.push({
       ...request,
       visible: request.arrival,
@@ -76,6 +94,7 @@ export class ReferenceEngine {
       lastToken: -1,
       transferred: false,
       prefilling: false,
+      chunks: [],
     });
   }
 
@@ -88,6 +107,7 @@ export class ReferenceEngine {
       blocks: 0,
       transferred: true,
       prefilling: false,
+      chunks: [],
     });
   }
 
@@ -96,17 +116,21 @@ export class ReferenceEngine {
     if (leavesSpeculation) {
       for (const request of this.running.filter((r) => this.decoding(r))) {
         const kept = this.blocksFor(request.computed);
-        this.free += request.blocks - kept;
+        this.pool.giveEmpty(request.blocks - kept);
         request.blocks = kept;
       }
     }
-    this.free += config.kvBlocks - this.config.kvBlocks;
+    const grown = config.kvBlocks - this.config.kvBlocks;
     this.config = config;
-    while (this.free < 0) this.preempt(this.victim());
+    while (this.pool.free < -grown) this.preempt(this.victim());
+    if (grown < 0) this.pool.take(-grown);
+    else this.pool.giveEmpty(grown);
   }
 
   restart(ticks: number): void {
     while (this.running.length > 0) this.preempt(this.running[this.running.length - 1]);
+    for (const request of [...this.waiting, ...this.future]) request.transferred = false;
+    this.pool.clear();
     this.now += ticks;
   }
 
@@ -148,7 +172,7 @@ export class ReferenceEngine {
       let gaveUp = false;
       if (decoding) {
         const wanted = Math.max(0, this.blocksFor(request.computed + tokens) - request.blocks);
-        while (wanted > this.free) {
+        while (wanted > this.pool.free) {
           const victim = this.victim();
           const position = this.running.indexOf(victim);
           preempted = true;
@@ -162,7 +186,7 @@ export class ReferenceEngine {
           if (position < index) index--;
         }
         if (gaveUp) break;
-        this.free -= wanted;
+        this.pool.take(wanted);
         request.blocks += wanted;
       }
       scheduled.set(request, tokens);
@@ -176,13 +200,14 @@ export class ReferenceEngine {
         const most = request.input + request.output - 1 + config.speculationDepth;
         if (this.blocksFor(most) > config.kvBlocks) {
           this.waiting.splice(this.waiting.indexOf(request), 1);
+          this.pool.forget(request);
           this.rejected.push(request.id);
           continue;
         }
-        const blocks = this.blocksFor(this.known(request));
-        if (blocks > this.free) break;
-        this.free -= blocks;
-        request.blocks = blocks;
+        const cached = this.pool.admit(request);
+        if (cached === null) break;
+        request.computed = cached;
+        this.cachedTokens += cached;
         this.waiting.splice(this.waiting.indexOf(request), 1);
         this.running.push(request);
         request.prefilling = !request.transferred;
@@ -256,8 +281,8 @@ export class ReferenceEngine {
     if (request.emitted === request.output) {
       this.complete(request);
     } else if (this.role === 'prefill') {
-      this.leave(request);
-      const { id, arrival, visible, input, output, priority, emitted, firstToken } = request;
+      this.leave(request, false);
+      const { id, arrival, visible, input, output, priority, emitted, firstToken, prefix } = request;
       this.handovers.push({
         id,
         arrival,
@@ -268,24 +293,24 @@ export class ReferenceEngine {
         emitted,
         firstToken,
         lastToken: this.now,
+        prefix,
       });
     }
   }
 
   private complete(request: ReferenceRequest): void {
-    this.leave(request);
+    this.leave(request, false);
     this.completions.push({ id: request.id, firstToken: request.firstToken, lastToken: this.now });
   }
 
-  private leave(request: ReferenceRequest): void {
+  private leave(request: ReferenceRequest, returns: boolean): void {
     this.running.splice(this.running.indexOf(request), 1);
-    this.free += request.blocks;
-    request.blocks = 0;
+    this.pool.release(request, returns);
   }
 
   private preempt(request: ReferenceRequest): void {
     if (this.decoding(request)) request.lastToken = this.now;
-    this.leave(request);
+    this.leave(request, true);
     request.computed = 0;
     request.transferred = false;
     this.waiting.unshift(request);

@@ -27,12 +27,11 @@ export function admitWaiting(state: EngineState, plan: IterationPlan, tokens: nu
       state.reject(slot);
       continue;
     }
-    const blocks = state.blocksToAdmit(slot);
-    if (blocks > state.freeBlocks) return;
-    state.freeBlocks -= blocks;
+    if (!state.fits(slot)) return;
+    const cached = state.pool.admit(slot);
     waiting.remove(slot);
     running.pushBack(slot);
-    table.blocks[slot] = blocks;
+    table.admitted[slot] = state.admissions++;
     if (table.transferred[slot] === 1) {
       table.status[slot] = DECODING;
       plan.joining.push(slot);
@@ -41,11 +40,12 @@ export function admitWaiting(state: EngineState, plan: IterationPlan, tokens: nu
       continue;
     }
     table.status[slot] = PREFILLING;
-    table.computed[slot] = 0;
-    const total = table.input[slot] + table.generatedOffset[slot];
-    const chunk = Math.min(total, budget);
+    table.computed[slot] = cached;
+    state.counters.cachedTokens += cached;
+    const rest = table.input[slot] + table.generatedOffset[slot] - cached;
+    const chunk = Math.min(rest, budget);
     schedulePrefill(state, plan, slot, chunk);
-    if (chunk === total) plan.finishing.push(slot);
+    if (chunk === rest) plan.finishing.push(slot);
     else state.partial = slot;
     budget -= chunk;
   }

@@ -50,7 +50,7 @@ export class DecodeBatch {
     this.table.generatedOffset[slot] += this.clock;
   }
 
-  /** The member that completes first; of equals the one submitted first. Only when `count > 0`. */
+  /** The member that completes first; of equals the one admitted first. Only when `count > 0`. */
   first(): number {
     return this.heap[0];
   }
@@ -130,7 +130,7 @@ export class DecodeBatch {
     const table = this.table;
     const difference =
       table.output[a] - table.generatedOffset[a] - (table.output[b] - table.generatedOffset[b]);
-    return difference < 0 || (difference === 0 && table.order[a] < table.order[b]);
+    return difference < 0 || (difference === 0 && table.admitted[a] < table.admitted[b]);
   }
 
   private siftUp(position: number, slot: number): void {

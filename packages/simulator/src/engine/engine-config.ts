@@ -19,6 +19,8 @@ export interface EngineOptions {
    * Default `mixed`. An engine that decodes for another is `mixed` and gets its work by `submitTransferred`.
    */
   readonly role?: EngineRole;
+  /** Whether prompts find what is cached of their prefix (vLLM enable_prefix_caching). Default false. */
+  readonly prefixCaching?: boolean;
 }
 
 export type EngineRole = 'mixed' | 'prefill';

@@ -1,3 +1,5 @@
+import type { PromptPrefix } from './prefix-cache.ts';
+
 function grown(column: Float64Array): Float64Array {
   const larger = new Float64Array(column.length * 2);
   larger.set(column);
@@ -83,6 +85,8 @@ export interface RequestProgress {
   /** -1 before the first token. */
   readonly firstToken: number;
   readonly lastToken: number;
+  /** What its prompt shares with others; `null` when nothing is known. */
+  readonly prefix: PromptPrefix | null;
 }
 
 /** What an engine did since its counters were last cleared. */
@@ -94,6 +98,8 @@ export interface EngineCounters {
   outputTokens: number;
   /** Prompt tokens computed, recomputation included. */
   prefillTokens: number;
+  /** Prompt tokens found in the prefix cache. */
+  cachedTokens: number;
   preemptions: number;
   /** Requests refused because they can never fit the KV pool. */
   rejected: number;
@@ -108,6 +114,7 @@ export function zeroCounters(): EngineCounters {
     busyTicks: 0,
     outputTokens: 0,
     prefillTokens: 0,
+    cachedTokens: 0,
     preemptions: 0,
     rejected: 0,
     completed: 0,

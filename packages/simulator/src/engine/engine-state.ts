@@ -1,4 +1,5 @@
 import { streamKey } from '../random/counter-random.ts';
+import { BlockPool } from './block-pool.ts';
 import { DecodeBatch } from './decode-batch.ts';
 import type { EngineConfig, EngineRole } from './engine-config.ts';
 import {
@@ -36,11 +37,12 @@ export class EngineState {
   config: EngineConfig;
   timer: IterationTimer;
   draftTimer: DraftTimer | null;
-  freeBlocks: number;
+  readonly pool: BlockPool;
   /** The one request whose prefill is incomplete, always the last of the running list; -1 if none. */
   partial = -1;
   admitting = true;
   submitted = 0;
+  admissions = 0;
   handovers: RequestProgress[] = [];
 
   constructor(
@@ -49,6 +51,7 @@ export class EngineState {
     maxNumBatchedTokens: number,
     seed: number,
     role: EngineRole,
+    prefixCaching: boolean,
   ) {
     this.blockTokens = blockTokens;
     this.maxNumBatchedTokens = maxNumBatchedTokens;
@@ -58,7 +61,7 @@ export class EngineState {
     this.config = config;
     this.timer = new IterationTimer(config.law);
     this.draftTimer = config.speculation === null ? null : new DraftTimer(config.speculation);
-    this.freeBlocks = config.kvBlocks;
+    this.pool = new BlockPool(this.table, config.kvBlocks, blockTokens, prefixCaching);
     this.waiting.policy = config.schedulingPolicy;
   }
 
@@ -68,7 +71,7 @@ export class EngineState {
 
   /** KV blocks that hold `tokens`. */
   blocksFor(tokens: number): number {
-    return Math.ceil(tokens / this.blockTokens);
+    return this.pool.blocksFor(tokens);
   }
 
   /** Blocks a running request holds. */
@@ -84,9 +87,10 @@ export class EngineState {
     return this.blocksFor(most) > this.config.kvBlocks;
   }
 
-  /** Blocks to allocate when a waiting request is admitted: the whole prompt, with what it had generated before. */
-  blocksToAdmit(slot: number): number {
-    return this.blocksFor(this.table.input[slot] + this.table.generatedOffset[slot]);
+  /** Whether the free blocks suffice to admit a waiting request. */
+  fits(slot: number): boolean {
+    const { needed, revived } = this.pool.admissionCost(slot);
+    return needed + revived <= this.pool.free;
   }
 
   /** Whether the head of the queue would be admitted (or refused for good) by an iteration that starts now. */
@@ -94,7 +98,7 @@ export class EngineState {
     if (!this.admitting || this.waiting.count === 0 || this.running.count >= this.config.maxNumSeqs)
       return false;
     const head = this.waiting.head();
-    return this.blocksToAdmit(head) <= this.freeBlocks || this.neverFits(head);
+    return this.fits(head) || this.neverFits(head);
   }
 
   /** The running request to preempt: the last admitted, or under `priority` the worst by class, then by age. */
@@ -112,7 +116,7 @@ export class EngineState {
   /** Frees the KV of a running request and puts it at the front of its queue. */
   preempt(slot: number): void {
     if (this.table.status[slot] === DECODING) this.table.lastToken[slot] = this.now;
-    this.freeBlocks += this.release(slot);
+    this.release(slot, true);
     this.table.transferred[slot] = 0;
     this.table.preemptions[slot]++;
     this.table.status[slot] = WAITING;
@@ -130,7 +134,7 @@ export class EngineState {
       this.now,
       table.output[slot],
     );
-    this.freeBlocks += this.release(slot);
+    this.release(slot, false);
     this.counters.completed++;
     table.free(slot);
   }
@@ -140,6 +144,7 @@ export class EngineState {
     this.waiting.remove(slot);
     this.rejections.push(this.table.id[slot]);
     this.counters.rejected++;
+    this.pool.forget(slot);
     this.table.free(slot);
   }
 
@@ -162,7 +167,7 @@ export class EngineState {
     } else if (this.role === 'prefill') {
       table.lastToken[slot] = this.now;
       this.handovers.push(this.progressOf(slot));
-      this.freeBlocks += this.release(slot);
+      this.release(slot, false);
       table.free(slot);
     } else {
       table.status[slot] = DECODING;
@@ -183,6 +188,7 @@ export class EngineState {
       emitted: table.generatedOffset[slot],
       firstToken: table.firstToken[slot],
       lastToken: table.lastToken[slot],
+      prefix: this.pool.prefixOf(slot),
     };
   }
 
@@ -205,15 +211,20 @@ export class EngineState {
     table.given[slot] = 0;
     table.priority[slot] = request.priority;
     table.transferred[slot] = transferred;
+    table.sharedBlocks[slot] = 0;
+    this.pool.setPrefix(slot, request.prefix);
     return slot;
   }
 
-  /** Takes a request out of the running list; answers the blocks it held. */
-  private release(slot: number): number {
+  /** Takes a request out of the running list and its blocks back. `returns`: it will be admitted again. */
+  private release(slot: number, returns: boolean): void {
+    const { table, decodes } = this;
     const held = this.blocksHeld(slot);
-    if (this.table.status[slot] === DECODING && !this.speculative) this.decodes.remove(slot);
+    const decoding = table.status[slot] === DECODING;
+    if (decoding && !this.speculative) decodes.remove(slot);
+    const computed = decoding ? table.input[slot] + table.generatedOffset[slot] - 1 : table.computed[slot];
     if (slot === this.partial) this.partial = -1;
     this.running.remove(slot);
-    return held;
+    this.pool.release(slot, held, computed, returns);
   }
 }

@@ -1,3 +1,4 @@
+import type { BlockPoolSnapshot } from './block-pool.ts';
 import type { DecodeBatchSnapshot } from './decode-batch.ts';
 import {
   type EngineConfig,
@@ -19,6 +20,7 @@ import { IterationPlan } from './iteration-plan.ts';
 import { DraftTimer, IterationTimer } from './iteration-timer.ts';
 import type { LatencyHistogram } from './latency-histogram.ts';
 import { iterateLockstep, skipDecodes } from './lockstep-iteration.ts';
+import type { PromptPrefix } from './prefix-cache.ts';
 import { DECODING, FUTURE, type RequestTableSnapshot, WAITING } from './request-table.ts';
 import { iterateSpeculative } from './speculative-iteration.ts';
 import { ticksFromMs } from './ticks.ts';
@@ -39,6 +41,8 @@ export interface EngineRequest {
   readonly output: number;
   /** 0 (most urgent) .. 7. Default 0. */
   readonly priority?: number;
+  /** What the prompt shares with others. Ids are whole numbers from 0. Matters with `prefixCaching` only. */
+  readonly prefix?: PromptPrefix | null;
 }
 
 /**
@@ -73,6 +77,7 @@ export class Engine {
       maxNumBatchedTokens,
       options.seed ?? 0,
       options.role ?? 'mixed',
+      options.prefixCaching ?? false,
     );
   }
 
@@ -116,7 +121,7 @@ export class Engine {
     return this.state.config.kvBlocks;
   }
   get kvBlocksUsed(): number {
-    return this.state.config.kvBlocks - this.state.freeBlocks;
+    return this.state.config.kvBlocks - this.state.pool.free;
   }
   get role(): EngineRole {
     return this.state.role;
@@ -144,6 +149,7 @@ export class Engine {
       emitted: 0,
       firstToken: -1,
       lastToken: -1,
+      prefix: request.prefix ?? null,
     };
     this.enqueue(progress, 0);
   }
@@ -178,6 +184,7 @@ export class Engine {
       taken.push(this.state.progressOf(slot));
       if (waiting.count > 0) waiting.remove(slot);
       else future.remove(slot);
+      this.state.pool.forget(slot);
       table.free(slot);
     }
     this.lastVisible = Number.NEGATIVE_INFINITY;
@@ -196,8 +203,12 @@ export class Engine {
     if (state.speculative !== speculative) this.changeDecodeMode(speculative);
     const grown = config.kvBlocks - state.config.kvBlocks;
     this.adopt(config);
-    state.freeBlocks += grown;
-    while (state.freeBlocks < 0) state.preempt(state.victim());
+    if (grown > 0) {
+      state.pool.give(grown);
+    } else {
+      while (state.pool.free < -grown) state.preempt(state.victim());
+      state.pool.take(-grown);
+    }
   }
 
   /** Stops or resumes admission; what runs goes on. */
@@ -217,6 +228,7 @@ export class Engine {
     for (const list of [...waiting.classes, future]) {
       for (let slot = list.head; slot >= 0; slot = table.next[slot]) table.transferred[slot] = 0;
     }
+    this.state.pool.clearCache();
     this.state.now += ticks;
   }
 
@@ -315,10 +327,11 @@ export class Engine {
       waiting: state.waiting.snapshot(),
       decodes: state.decodes.snapshot(),
       config: state.config,
-      freeBlocks: state.freeBlocks,
+      pool: state.pool.snapshot(),
       partial: state.partial,
       admitting: state.admitting,
       submitted: state.submitted,
+      admissions: state.admissions,
       role: state.role,
       handovers: state.handovers.slice(),
     };
@@ -335,10 +348,11 @@ export class Engine {
     state.waiting.restore(snapshot.waiting);
     state.decodes.restore(snapshot.decodes);
     this.adopt(snapshot.config);
-    state.freeBlocks = snapshot.freeBlocks;
+    state.pool.restore(snapshot.pool);
     state.partial = snapshot.partial;
     state.admitting = snapshot.admitting;
     state.submitted = snapshot.submitted;
+    state.admissions = snapshot.admissions;
     state.role = snapshot.role;
     state.handovers = snapshot.handovers.slice();
     this.clearLogs();
@@ -400,7 +414,7 @@ export class Engine {
       } else {
         const context = table.input[slot] + table.generatedOffset[slot] - 1;
         // The look-ahead blocks beyond the context go back to the pool.
-        this.state.freeBlocks += table.blocks[slot] - this.state.blocksFor(context);
+        this.state.pool.give(table.blocks[slot] - this.state.blocksFor(context));
         decodes.add(slot);
       }
     }
@@ -416,10 +430,11 @@ export interface EngineSnapshot {
   readonly waiting: WaitingQueueSnapshot;
   readonly decodes: DecodeBatchSnapshot;
   readonly config: EngineConfig;
-  readonly freeBlocks: number;
+  readonly pool: BlockPoolSnapshot;
   readonly partial: number;
   readonly admitting: boolean;
   readonly submitted: number;
+  readonly admissions: number;
   readonly role: EngineRole;
   readonly handovers: readonly RequestProgress[];
 }

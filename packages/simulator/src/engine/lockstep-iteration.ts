@@ -29,11 +29,11 @@ export function skipDecodes(state: EngineState, limit: number): boolean {
   if (progressionSum(first, step, iterations) > until - state.now) {
     iterations = Math.min(iterations, iterationsToReach(until - state.now, first, step));
   }
-  iterations = decodes.iterationsWithin(state.freeBlocks, iterations);
+  iterations = decodes.iterationsWithin(state.pool.free, iterations);
   if (iterations === 0) return false;
 
   const ticks = progressionSum(first, step, iterations);
-  state.freeBlocks -= decodes.blocksFor(iterations);
+  state.pool.take(decodes.blocksFor(iterations));
   state.now += ticks;
   state.counters.iterations += iterations;
   state.counters.busyTicks += ticks;
@@ -93,8 +93,8 @@ function rejoin(state: EngineState, plan: IterationPlan): void {
 /** Gives every decoding sequence the block its next token needs; preempts when there are too few. */
 function reserveBlocks(state: EngineState, plan: IterationPlan): boolean {
   const needed = state.decodes.blocksForNext();
-  if (needed <= state.freeBlocks) {
-    state.freeBlocks -= needed;
+  if (needed <= state.pool.free) {
+    state.pool.take(needed);
     return true;
   }
   allocateOrPreempt(state, plan);
@@ -107,16 +107,16 @@ function allocateOrPreempt(state: EngineState, plan: IterationPlan): void {
   const { table, running, decodes } = state;
   for (let slot = running.head; slot >= 0; slot = table.next[slot]) {
     if (table.status[slot] !== DECODING || decodes.contextLength(slot) % state.blockTokens !== 0) continue;
-    while (state.freeBlocks === 0) {
+    while (state.pool.free === 0) {
       const victim = state.victim();
       // vLLM gives up on the rest of the list when a request has to preempt itself.
       if (victim === slot) stallAfter(state, plan, slot);
+      state.pool.give(table.given[victim]);
       state.preempt(victim);
-      state.freeBlocks += table.given[victim];
       table.given[victim] = 0;
       if (victim === slot) return;
     }
-    state.freeBlocks--;
+    state.pool.take(1);
     table.given[slot] = 1;
   }
 }

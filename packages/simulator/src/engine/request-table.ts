@@ -5,7 +5,7 @@ export const WAITING = 2;
 export const PREFILLING = 3;
 export const DECODING = 4;
 
-const FLOAT_FIELDS = ['arrival', 'visible', 'firstToken', 'lastToken', 'order'] as const;
+const FLOAT_FIELDS = ['arrival', 'visible', 'firstToken', 'lastToken', 'order', 'admitted'] as const;
 const INT_FIELDS = [
   'id',
   'input',
@@ -13,6 +13,7 @@ const INT_FIELDS = [
   'generatedOffset',
   'computed',
   'blocks',
+  'sharedBlocks',
   'preemptions',
   'next',
   'prev',
@@ -44,6 +45,8 @@ export class RequestTable {
   lastToken: Float64Array;
   /** Position in the order of submission, which is the order of the queue. */
   order: Float64Array;
+  /** Position in the order of admission, which is the order of the running list. */
+  admitted: Float64Array;
   /** The caller's number for the request. */
   id: Int32Array;
   input: Int32Array;
@@ -54,6 +57,8 @@ export class RequestTable {
   computed: Int32Array;
   /** KV blocks held, except for lockstep decodes, where the context length gives them. */
   blocks: Int32Array;
+  /** Blocks of `blocks` that the prefix cache may share with other requests. */
+  sharedBlocks: Int32Array;
   preemptions: Int32Array;
   next: Int32Array;
   prev: Int32Array;
@@ -76,12 +81,14 @@ export class RequestTable {
     this.firstToken = new Float64Array(capacity);
     this.lastToken = new Float64Array(capacity);
     this.order = new Float64Array(capacity);
+    this.admitted = new Float64Array(capacity);
     this.id = new Int32Array(capacity);
     this.input = new Int32Array(capacity);
     this.output = new Int32Array(capacity);
     this.generatedOffset = new Int32Array(capacity);
     this.computed = new Int32Array(capacity);
     this.blocks = new Int32Array(capacity);
+    this.sharedBlocks = new Int32Array(capacity);
     this.preemptions = new Int32Array(capacity);
     this.next = new Int32Array(capacity);
     this.prev = new Int32Array(capacity);

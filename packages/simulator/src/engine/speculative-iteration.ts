@@ -55,7 +55,7 @@ function scheduleVerification(state: EngineState, plan: IterationPlan): Verifica
     const context = table.input[slot] + table.generatedOffset[slot] - 1;
     const room = table.blocks[slot] * state.blockTokens;
     const needed = context + given <= room ? 0 : state.blocksFor(context + given - room);
-    while (needed > state.freeBlocks) {
+    while (needed > state.pool.free) {
       const victim = state.victim();
       // vLLM gives up on the rest of the list when a request has to preempt itself.
       if (victim === slot) plan.partialStalled = table.next[slot] >= 0;
@@ -64,7 +64,7 @@ function scheduleVerification(state: EngineState, plan: IterationPlan): Verifica
       step = scheduled(state);
       if (victim === slot) return step;
     }
-    state.freeBlocks -= needed;
+    state.pool.take(needed);
     table.blocks[slot] += needed;
     schedule(state, step, slot, given);
   }

@@ -1,5 +1,6 @@
 import { Engine } from '../engine/engine.ts';
 import type { EngineCounters } from '../engine/engine-log.ts';
+import type { PromptPrefix } from '../engine/prefix-cache.ts';
 import { msFromTicks, TICKS_PER_S, ticksFromMs } from '../engine/ticks.ts';
 import type { SchedulingPolicy } from '../engine/waiting-queue.ts';
 import { acceptanceTable } from '../profiles/acceptance-table.ts';
@@ -30,6 +31,8 @@ export interface SimulationOptions {
   readonly acceptance?: string;
   /** Default `fcfs`. */
   readonly schedulingPolicy?: SchedulingPolicy;
+  /** Whether prompts find what is cached of their prefix. Default true, as in vLLM. */
+  readonly prefixCaching?: boolean;
   /** Priority class of each request, 0 (most urgent) .. 7. Default all 0. */
   readonly priorities?: Uint8Array;
   /** Seed of the acceptance draws. Default 0. */
@@ -95,6 +98,7 @@ export function simulateTrace(trace: Trace, options: SimulationOptions): Simulat
       maxNumBatchedTokens: options.maxNumBatchedTokens ?? 2048,
       requestOverheadMs: profile.requestOverheadMs,
       seed: options.seed ?? 0,
+      prefixCaching: options.prefixCaching ?? true,
     },
   );
 
@@ -111,6 +115,7 @@ export function simulateTrace(trace: Trace, options: SimulationOptions): Simulat
         input: trace.inputTokens[id],
         output: trace.outputTokens[id],
         priority: options.priorities === undefined ? 0 : options.priorities[id],
+        prefix: promptPrefix(trace, id),
       });
     }
     const last = latest === requests;
@@ -133,6 +138,13 @@ export function simulateTrace(trace: Trace, options: SimulationOptions): Simulat
     counters: { ...engine.counters },
     kvBlocks: blocks,
   };
+}
+
+/** The block hashes of a request, when the trace has them. */
+function promptPrefix({ prefixBlocks }: Trace, id: number): PromptPrefix | null {
+  if (prefixBlocks === undefined) return null;
+  const { blockTokens, ids, offsets } = prefixBlocks;
+  return { chunkTokens: blockTokens, ids: ids.subarray(offsets[id], offsets[id + 1]) };
 }
 
 /** Gathers completions chunk by chunk, so that the engine's logs stay small. */

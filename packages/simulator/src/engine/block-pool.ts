@@ -1,0 +1,231 @@
+import { type BlockRun, PrefixCache, type PrefixCacheSnapshot, type PromptPrefix } from './prefix-cache.ts';
+import type { RequestTable } from './request-table.ts';
+
+/** What admitting a request takes. */
+export interface AdmissionCost {
+  /** Free blocks to take beyond those that are cached. */
+  needed: number;
+  /** Cached blocks, free until now, that the request would hold. */
+  revived: number;
+  /** Tokens whose KV is cached. */
+  cachedTokens: number;
+}
+
+/**
+ * The KV blocks of an engine. Without a prefix cache they are a number; with one, free blocks keep their content until
+ * they are taken, and a request that is admitted finds the longest prefix of its prompt that is still there.
+ */
+export class BlockPool {
+  free: number;
+  private readonly cache: PrefixCache | null;
+  private readonly table: RequestTable;
+  private readonly blockTokens: number;
+  /** Prompt content of each slot. */
+  private readonly prefixes: (PromptPrefix | null)[] = [];
+  private readonly cost: AdmissionCost = { needed: 0, revived: 0, cachedTokens: 0 };
+
+  constructor(table: RequestTable, blocks: number, blockTokens: number, prefixCaching: boolean) {
+    this.table = table;
+    this.free = blocks;
+    this.blockTokens = blockTokens;
+    this.cache = prefixCaching ? new PrefixCache() : null;
+    this.cache?.reset(blocks);
+  }
+
+  /** KV blocks that hold `tokens`. */
+  blocksFor(tokens: number): number {
+    return Math.ceil(tokens / this.blockTokens);
+  }
+
+  /** Remembers the prompt content of a new request. */
+  setPrefix(slot: number, prefix: PromptPrefix | null): void {
+    if (prefix === null && slot >= this.prefixes.length) return;
+    while (this.prefixes.length < slot) this.prefixes.push(null);
+    this.prefixes[slot] = prefix;
+  }
+
+  prefixOf(slot: number): PromptPrefix | null {
+    return this.prefixes[slot] ?? null;
+  }
+
+  /** Takes `blocks` of the free blocks. */
+  take(blocks: number): void {
+    this.free -= blocks;
+    if (this.cache !== null && blocks > 0) this.cache.take(blocks);
+  }
+
+  /** Frees blocks whose content nobody will ask for. */
+  give(blocks: number): void {
+    this.free += blocks;
+    this.cache?.freeEmpty(blocks);
+  }
+
+  /** All blocks that are free lose their content. */
+  clearCache(): void {
+    this.cache?.reset(this.free);
+  }
+
+  /** What it takes to admit a waiting request: blocks for its prompt and what it had generated before. Reused object. */
+  admissionCost(slot: number): AdmissionCost {
+    const total = this.table.input[slot] + this.table.generatedOffset[slot];
+    const cost = this.cost;
+    cost.needed = this.blocksFor(total);
+    cost.revived = 0;
+    cost.cachedTokens = 0;
+    if (this.cache === null || this.table.transferred[slot] === 1) return cost;
+
+    let cached = 0;
+    let prefixBlocks = 0;
+    let unbroken = true;
+    for (let c = 0, blocks = this.chunkBlocks(slot, 0); blocks > 0; blocks = this.chunkBlocks(slot, ++c)) {
+      const run = this.cache.find(this.chunkKey(slot, c));
+      if (run === undefined || !(unbroken || run.holders > 0)) {
+        unbroken = false;
+        continue;
+      }
+      if (run.holders === 0) cost.revived += run.blocks;
+      if (unbroken) prefixBlocks += run.blocks;
+      cached += run.blocks;
+      unbroken = unbroken && run.blocks === blocks;
+    }
+    const own = unbroken ? this.cache.find(this.privateKey(slot)) : undefined;
+    if (own !== undefined) {
+      cached += own.blocks;
+      prefixBlocks += own.blocks;
+      cost.revived += own.blocks;
+    }
+    cost.needed -= cached;
+    // The last token is always computed: its logits are wanted.
+    cost.cachedTokens = Math.min(
+      prefixBlocks * this.blockTokens,
+      Math.floor((total - 1) / this.blockTokens) * this.blockTokens,
+    );
+    return cost;
+  }
+
+  /** Gives a request that is being admitted its blocks. Answers the tokens whose KV is there already. */
+  admit(slot: number): number {
+    const { needed, cachedTokens } = this.admissionCost(slot);
+    this.table.blocks[slot] = this.blocksFor(this.table.input[slot] + this.table.generatedOffset[slot]);
+    this.table.sharedBlocks[slot] = 0;
+    if (this.cache !== null && this.table.transferred[slot] === 0) this.holdPrefix(slot, this.cache);
+    this.take(needed);
+    return cachedTokens;
+  }
+
+  /**
+   * Takes back the blocks of a request. What it had computed stays cached until the blocks are taken.
+   * @param held blocks it holds
+   * @param computed tokens of it that have KV
+   * @param returns whether the request will be admitted again, so that what only it can use is worth keeping
+   */
+  release(slot: number, held: number, computed: number, returns: boolean): void {
+    this.free += held;
+    if (this.cache === null) return;
+    const shared = this.table.sharedBlocks[slot];
+    const own = held - shared;
+    // Transferred KV is not cached by chunk, so what it leaves behind does not continue a chain.
+    const reusable = returns && shared === this.chainBlocks(slot);
+    const kept = reusable ? Math.min(own, Math.max(0, Math.floor(computed / this.blockTokens) - shared)) : 0;
+    this.cache.freeEmpty(own - kept);
+    this.cache.insertFree(this.privateKey(slot), kept);
+    this.free -= shared;
+    this.table.sharedBlocks[slot] = 0;
+    if (shared > 0) this.releasePrefix(slot, this.cache, computed);
+  }
+
+  /** A request that waits will not be admitted here any more. */
+  forget(slot: number): void {
+    if (this.cache === null) return;
+    this.cache.forget(this.privateKey(slot));
+  }
+
+  snapshot(): BlockPoolSnapshot {
+    return { free: this.free, cache: this.cache?.snapshot() ?? null, prefixes: this.prefixes.slice() };
+  }
+
+  restore(snapshot: BlockPoolSnapshot): void {
+    this.free = snapshot.free;
+    this.prefixes.length = 0;
+    this.prefixes.push(...snapshot.prefixes);
+    if (this.cache !== null && snapshot.cache !== null) this.cache.restore(snapshot.cache);
+  }
+
+  /** Holds what is cached of the prompt, and caches the rest of its chunks, which are computed from now on. */
+  private holdPrefix(slot: number, cache: PrefixCache): void {
+    let unbroken = true;
+    for (let c = 0, blocks = this.chunkBlocks(slot, 0); blocks > 0; blocks = this.chunkBlocks(slot, ++c)) {
+      const key = this.chunkKey(slot, c);
+      const run = cache.find(key);
+      if (run !== undefined && (unbroken || run.holders > 0)) {
+        unbroken = unbroken && run.blocks === blocks;
+        this.free -= cache.hold(run);
+        run.blocks = blocks;
+      } else {
+        unbroken = false;
+        // A copy behind a gap in the chain cannot be found: the new one takes its place.
+        cache.forget(key);
+        cache.insertHeld(key, blocks);
+      }
+      this.table.sharedBlocks[slot] += blocks;
+    }
+    const own = cache.find(this.privateKey(slot));
+    if (own === undefined) return;
+    if (unbroken) {
+      this.free -= cache.hold(own);
+      cache.discard(own);
+    } else {
+      cache.forget(this.privateKey(slot));
+    }
+  }
+
+  /** Lets go of a prompt's chunks, the last one first; of those it alone holds, only what is computed stays cached. */
+  private releasePrefix(slot: number, cache: PrefixCache, computed: number): void {
+    const prefix = this.prefixes[slot] as PromptPrefix;
+    let end = 0;
+    while (this.chunkBlocks(slot, end) > 0) end++;
+    for (let c = end - 1; c >= 0; c--) {
+      const run = cache.find(this.chunkKey(slot, c)) as BlockRun;
+      const done = Math.floor((computed - c * prefix.chunkTokens) / this.blockTokens);
+      if (run.holders === 1 && done < run.blocks) {
+        const kept = Math.max(0, done);
+        this.free += run.blocks - kept;
+        cache.freeEmpty(run.blocks - kept);
+        run.blocks = kept;
+      }
+      if (run.blocks === 0) cache.discard(run);
+      else this.free += cache.release(run);
+    }
+  }
+
+  /** Whole KV blocks of the prompt's chunk `c`; 0 behind the last. */
+  private chunkBlocks(slot: number, c: number): number {
+    const prefix = this.prefixOf(slot);
+    if (prefix === null || c >= prefix.ids.length) return 0;
+    const tokens = Math.min(prefix.chunkTokens, this.table.input[slot] - c * prefix.chunkTokens);
+    return Math.max(0, Math.floor(tokens / this.blockTokens));
+  }
+
+  /** Blocks of all of the prompt's chunks. */
+  private chainBlocks(slot: number): number {
+    let sum = 0;
+    for (let c = 0, blocks = this.chunkBlocks(slot, 0); blocks > 0; blocks = this.chunkBlocks(slot, ++c))
+      sum += blocks;
+    return sum;
+  }
+
+  private chunkKey(slot: number, c: number): number {
+    return (this.prefixes[slot] as PromptPrefix).ids[c];
+  }
+
+  /** Key of what no other request shares: negative, where chunk ids are not. */
+  private privateKey(slot: number): number {
+    return -1 - this.table.order[slot];
+  }
+}
+
+export interface BlockPoolSnapshot {
+  readonly free: number;
+  readonly cache: PrefixCacheSnapshot | null;
+  readonly prefixes: readonly (PromptPrefix | null)[];
+}
