@@ -46,6 +46,16 @@ export interface TaskDescription {
   readonly [field: string]: unknown;
 }
 
+/** A named collection of episodes, as data sets have them. A task of a split is the reset options that start it. */
+export interface TaskSplit {
+  readonly name: string;
+  readonly type: 'train' | 'validation' | 'test';
+  /** How many tasks there are. */
+  readonly size: number;
+  /** The reset options of the task at an index from 0 to `size` - 1. Must be JSON. */
+  task(index: number): ResetOptions;
+}
+
 /** What the server remembers of an episode: enough to replay it exactly. */
 export interface EpisodeRecord<Action = unknown> {
   readonly reset: ResetOptions;
@@ -89,6 +99,8 @@ export interface EnvironmentDefinition<
   /** Own options of `reset`, beside `seed` and `episode_id`. Options it does not name are ignored, as OpenEnv does. */
   readonly resetOptions?: z.ZodObject;
   readonly tasks?: readonly TaskDescription[];
+  /** Collections of episodes for the Task API. `reset` then also takes `split` and `index`. */
+  readonly splits?: readonly TaskSplit[];
   /**
    * Whether playing the same actions again gives the same episode, at no harm. Default true. An environment that
    * measures real time or acts on the outside says false: its sessions are not kept, and its records have no actions.

@@ -17,6 +17,7 @@ export {
   type ResetOptions,
   type StepResult,
   type TaskDescription,
+  type TaskSplit,
 } from './definition.ts';
 export {
   createServer,

@@ -4,7 +4,7 @@ import type { JsonSchema } from '../protocol/json-schema.ts';
 import type { Session } from '../sessions/session.ts';
 import { actionReader } from '../validation/action-reader.ts';
 import { toJsonSchema } from '../validation/json-schemas.ts';
-import { commonResetOptions, resetOptionsReader } from '../validation/reset-options-reader.ts';
+import { resetOptionsReader, resetOptionsSchema } from '../validation/reset-options-reader.ts';
 
 /** A tool through which an agent plays a session. */
 export interface EnvironmentTool {
@@ -30,13 +30,13 @@ export function environmentTools(
   definition: EnvironmentDefinition<unknown, object, object>,
   mode: 'simulation' | 'production',
 ): readonly EnvironmentTool[] {
-  const readOptions = resetOptionsReader(definition.resetOptions);
+  const readOptions = resetOptionsReader(definition);
   const readAction = actionReader(definition.action);
   const startEpisode: EnvironmentTool = {
     name: 'start_episode',
     title: 'Start an episode',
     description: `Starts a new episode of ${definition.name} and returns the first observation.`,
-    inputSchema: toJsonSchema(commonResetOptions.extend(definition.resetOptions?.shape ?? {}), 'input'),
+    inputSchema: toJsonSchema(resetOptionsSchema(definition), 'input'),
     readOnly: false,
     needsSession: true,
     startsEpisode: true,

@@ -24,6 +24,7 @@ import type { RouteDescription } from './route-table.ts';
 import { describeRoutes } from './routes.ts';
 import { resolveServerOptions, type ServerOptions } from './server-options.ts';
 import { SocketServer } from './socket-server.ts';
+import { mountTaskRoutes } from './task-routes.ts';
 
 export interface ListenOptions {
   /** 0 takes any free port. Default 8000. */
@@ -77,7 +78,7 @@ export function createServer<Action, Observation extends object, State extends o
   const sessions = new SessionRegistry(served, resolved);
   const schemas = schemaBody(served);
   const readAction = actionReader(served.action);
-  const readResetOptions = resetOptionsReader(served.resetOptions);
+  const readResetOptions = resetOptionsReader(served);
   const tools = environmentTools(served, resolved.mode);
   const jsonRpc = new JsonRpcEndpoint(sessions, tools);
   const requestSessions = new RequestSessions(sessions, resolved.trustProxy);
@@ -115,6 +116,7 @@ export function createServer<Action, Observation extends object, State extends o
   mountInformationRoutes(app, served, schemas, sessions);
   mountGraderRoute(app, served, requestSessions, readAction);
   mountMcpRoutes(app, jsonRpc, mcp);
+  mountTaskRoutes(app, served);
   app.get('/openapi.json', (context) => context.json(openApiDocument(served, routes)));
   app.get('/docs', (context) => context.html(docsPage(openApiDocument(served, routes))));
   app.get('/redoc', (context) => context.redirect('docs', 307));

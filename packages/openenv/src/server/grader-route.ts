@@ -20,7 +20,7 @@ export function mountGraderRoute(
   requestSessions: RequestSessions,
   readAction: ActionReader<unknown>,
 ): void {
-  const readLoggedOptions = resetOptionsReader(definition.resetOptions, () => UNNAMED_SEED);
+  const readLoggedOptions = resetOptionsReader(definition, () => UNNAMED_SEED);
 
   app.post('/grader', async (context) => {
     if (!definition.grade) throw new HttpProblem(501, `${definition.name} has no grader.`);

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { commonResetOptions } from '../validation/reset-options-reader.ts';
 
 const sessionId = z
   .string()
@@ -7,9 +6,9 @@ const sessionId = z
   .nullish()
   .meta({ description: "The session to act on; without one, the caller's latest" });
 
+/** What the server itself reads of a reset; the options have a reader of their own. */
 export const resetRequest = z
   .looseObject({
-    ...commonResetOptions.shape,
     session_id: z
       .string()
       .max(255)

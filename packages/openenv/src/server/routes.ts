@@ -2,8 +2,10 @@ import type { EnvironmentDefinition } from '../definition.ts';
 import type { SchemaBody } from '../protocol/http-body.ts';
 import type { JsonSchema } from '../protocol/json-schema.ts';
 import { toJsonSchema } from '../validation/json-schemas.ts';
+import { resetOptionsSchema } from '../validation/reset-options-reader.ts';
 import { graderRequest, resetRequest, stepRequest } from './request-schemas.ts';
 import type { RouteDescription } from './route-table.ts';
+import { TASK_ROUTES } from './task-routes.ts';
 
 const SESSION_QUERY = [
   { name: 'session_id', description: "The session; without one, the caller's latest" },
@@ -153,6 +155,7 @@ export function describeRoutes(
       response: { mediaType: 'application/json' },
       errors: { 400: 'There is no `mcp-session-id`', 404: 'The `mcp-session-id` is unknown' },
     },
+    ...TASK_ROUTES,
   ];
 }
 
@@ -161,10 +164,10 @@ function object(properties: Readonly<Record<string, JsonSchema>>): JsonSchema {
   return { type: 'object', properties, required: Object.keys(properties) };
 }
 
-function resetRequestSchema({ resetOptions }: EnvironmentDefinition<unknown, object, object>): JsonSchema {
+function resetRequestSchema(definition: EnvironmentDefinition<unknown, object, object>): JsonSchema {
   const schema = toJsonSchema(resetRequest, 'input');
-  const own = resetOptions ? toJsonSchema(resetOptions, 'input').properties : {};
-  return { ...schema, properties: { ...schema.properties, ...own } };
+  const options = toJsonSchema(resetOptionsSchema(definition), 'input');
+  return { ...schema, properties: { ...options.properties, ...schema.properties } };
 }
 
 function withAction(schema: JsonSchema, action: JsonSchema): JsonSchema {

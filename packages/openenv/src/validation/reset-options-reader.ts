@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import type { ResetOptions } from '../definition.ts';
+import type { EnvironmentDefinition, ResetOptions, TaskSplit } from '../definition.ts';
+import { isJsonObject } from '../json/json-object.ts';
 import { InvalidInputError } from './invalid-input-error.ts';
 import { validationIssues } from './validation-issues.ts';
 
@@ -10,23 +11,33 @@ export type ResetOptionsReader = (input: unknown) => ResetOptions;
 const DRAWN_SEEDS = 2 ** 32;
 
 /** The two options that every environment has. `null` is the same as absent, as Python clients send it. */
-export const commonResetOptions = z.object({
+const commonOptions = z.object({
   seed: z.int().min(0).nullish().meta({ description: 'Random seed for reproducible episodes' }),
   episode_id: z.string().max(255).nullish().meta({ description: 'Custom episode identifier' }),
 });
 
+type Options = Pick<EnvironmentDefinition, 'resetOptions' | 'splits'>;
+
+/** The schema of all options that `reset` takes. */
+export function resetOptionsSchema({ resetOptions, splits }: Options): z.ZodObject {
+  const schema = commonOptions.extend(resetOptions?.shape ?? {});
+  return splits ? schema.extend(taskOptions(splits).shape) : schema;
+}
+
 /**
- * Reads `seed`, `episode_id` and the options that the environment declares; other keys are ignored, as OpenEnv does.
- * The seed is always there afterwards: the client's, else the default of the environment's schema, else `drawSeed()`.
+ * Reads `seed`, `episode_id`, the options that the environment declares and, where it has splits, a task by `split` and
+ * `index`; other keys are ignored, as OpenEnv does. An option that is sent beside a task wins over the task's. The seed
+ * is always there afterwards: the client's, else the task's or the schema's default, else `drawSeed()`.
  */
 export function resetOptionsReader(
-  ownOptions: z.ZodObject | undefined,
+  options: Options,
   drawSeed: () => number = () => Math.floor(Math.random() * DRAWN_SEEDS),
 ): ResetOptionsReader {
-  const schema = commonResetOptions.extend(ownOptions?.shape ?? {});
+  const schema = commonOptions.extend(options.resetOptions?.shape ?? {});
+  const { splits } = options;
   return function readResetOptions(input) {
     const offered = withoutNulls(input ?? {}, schema.shape);
-    const reading = schema.safeParse(offered);
+    const reading = schema.safeParse(splits ? withTask(offered, splits) : offered);
     if (!reading.success) throw new InvalidInputError(validationIssues(reading.error.issues, offered));
     const { seed, episode_id, ...own } = reading.data as Record<string, unknown>;
     return {
@@ -39,11 +50,43 @@ export function resetOptionsReader(
 
 /** A declared option that is null counts as absent, unless its schema takes null. */
 function withoutNulls(input: unknown, shape: Readonly<Record<string, z.core.$ZodType>>): unknown {
-  if (typeof input !== 'object' || input === null || Array.isArray(input)) return input;
+  if (!isJsonObject(input)) return input;
   return Object.fromEntries(
     Object.entries(input).filter(
       ([name, value]) =>
         value !== null || !Object.hasOwn(shape, name) || z.safeParse(shape[name]!, null).success,
     ),
   );
+}
+
+function taskOptions(splits: readonly TaskSplit[]) {
+  return z.object({
+    split: z
+      .enum(splits.map(({ name }) => name))
+      .nullish()
+      .meta({ description: 'Play a task of this split' }),
+    index: z.int().min(0).nullish().meta({ description: 'Which task of the split; 0 without' }),
+  });
+}
+
+function withTask(input: unknown, splits: readonly TaskSplit[]): unknown {
+  if (!isJsonObject(input)) return input;
+  const { split: name, index, ...rest } = input;
+  const reading = taskOptions(splits).safeParse({ split: name, index });
+  if (!reading.success) throw new InvalidInputError(validationIssues(reading.error.issues, input));
+  const split = splits.find((candidate) => candidate.name === name);
+  if (!split) return rest;
+  const chosen = reading.data.index ?? 0;
+  if (chosen >= split.size) {
+    throw new InvalidInputError([
+      {
+        type: 'less_than',
+        loc: ['index'],
+        msg: `Input should be less than ${split.size}`,
+        input: chosen,
+        ctx: { lt: split.size },
+      },
+    ]);
+  }
+  return { ...split.task(chosen), ...rest };
 }
