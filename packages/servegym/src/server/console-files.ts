@@ -1,0 +1,39 @@
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { serveStatic } from '@hono/node-server/serve-static';
+import type { Hono } from 'hono';
+import { compress } from 'hono/compress';
+import { etag } from 'hono/etag';
+
+const built = dirname(fileURLToPath(import.meta.resolve('@servegym/console/dist/index.html')));
+
+/** Whether the console has been built. */
+export function consoleIsBuilt(folder = built): boolean {
+  return existsSync(join(folder, 'index.html'));
+}
+
+/**
+ * Serves the console's build under `/web/`; `/`, `/web` and `/demo` lead there. Redirects are relative, so that they
+ * hold behind a proxy that adds a prefix to the path.
+ */
+export function mountConsole(app: Hono, folder = built): void {
+  for (const path of ['/', '/web', '/demo']) app.get(path, (context) => context.redirect('web/', 307));
+
+  app.use('/web/*', compress(), etag());
+  app.get(
+    '/web/*',
+    serveStatic({
+      root: folder,
+      rewriteRequestPath: (path) => path.replace(/^\/web/, ''),
+      onFound: (path, context) => {
+        // Vite puts a hash of the content into the names of assets; the page itself keeps its name.
+        const isHashed = /[\\/]assets[\\/]/.test(path);
+        context.header('cache-control', isHashed ? 'public, max-age=31536000, immutable' : 'no-cache');
+      },
+    }),
+  );
+  app.get('/web/', (context) =>
+    context.text('The console is not built. Build it with `npm run build -w packages/console`.\n', 503),
+  );
+}

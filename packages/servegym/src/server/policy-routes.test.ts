@@ -1,0 +1,157 @@
+import assert from 'node:assert/strict';
+import { after, beforeEach, describe, it } from 'node:test';
+import { createPolicy, listPolicies } from '@servegym/agents';
+import { DEFAULT_ACTION, llmserve, SERVE_TASKS, type ServeAction } from '@servegym/environments';
+import { createServer } from '@servegym/openenv';
+import { mountPolicyRoutes } from './policy-routes.ts';
+
+const server = createServer(llmserve);
+mountPolicyRoutes(server);
+after(() => server.close());
+
+async function get(path: string) {
+  const answer = await server.app.request(path);
+  return { status: answer.status, body: await answer.json() };
+}
+
+async function post(path: string, body: unknown) {
+  const answer = await server.app.request(path, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+  return { status: answer.status, body: await answer.json() };
+}
+
+async function reset(options: object = { task_id: 'bursty_workload', seed: 3 }) {
+  return (await post('/reset', options)).body;
+}
+
+describe('GET /policies', () => {
+  it('lists what each policy is called and does', async () => {
+    const { body } = await get('/policies');
+    assert.deepEqual(body, listPolicies());
+    assert.ok(body.some(({ name }: { name: string }) => name === 'heuristic'));
+  });
+});
+
+describe('POST /policies/{name}/step', () => {
+  let session_id: string;
+  beforeEach(async () => {
+    ({ session_id } = await reset());
+  });
+
+  it('plays one window by default, and tells the action with its outcome', async () => {
+    const { status, body } = await post('/policies/default/step', { session_id });
+    assert.equal(status, 200);
+    assert.equal(body.done, false);
+    assert.equal(body.steps.length, 1);
+    const [{ action, observation, reward, done }] = body.steps;
+    assert.deepEqual(action, DEFAULT_ACTION);
+    assert.equal(observation.step_index, 1);
+    assert.equal(typeof reward, 'number');
+    assert.equal(done, false);
+  });
+
+  it('does what the same policy does in process', async () => {
+    const { body } = await post('/policies/heuristic/step', { session_id, steps: 20 });
+
+    const environment = llmserve.create();
+    const policy = createPolicy('heuristic');
+    let { observation } = await environment.reset({ task_id: 'bursty_workload', seed: 3 });
+    policy.reset({ taskId: 'bursty_workload', seed: 3 });
+    let previousAction: ServeAction = SERVE_TASKS.bursty_workload.defaultAction;
+    for (const [stepIndex, step] of body.steps.entries()) {
+      const action = policy.act({ observation, previousAction, stepIndex });
+      const result = await environment.step(action);
+      assert.deepEqual(step.action, action);
+      assert.deepEqual(step.observation, JSON.parse(JSON.stringify(result.observation)));
+      assert.equal(step.reward, result.reward);
+      observation = result.observation;
+      previousAction = action;
+    }
+  });
+
+  it('plays the same windows one by one as at once', async () => {
+    const { body: atOnce } = await post('/policies/random/step', { session_id, steps: 8 });
+    const other = await reset();
+    for (const step of atOnce.steps) {
+      const { body } = await post('/policies/random/step', { session_id: other.session_id });
+      assert.deepEqual(body.steps, [step]);
+    }
+  });
+
+  it('goes on from where a person left the knobs', async () => {
+    const action = { ...DEFAULT_ACTION, batch_cap: 200 };
+    await post('/step', { session_id, action });
+    const { body } = await post('/policies/heuristic/step', { session_id });
+    assert.ok(Math.abs(body.steps[0].action.batch_cap - 200) <= 32, 'the rules move the cap by at most 32');
+    assert.equal(body.steps[0].observation.step_index, 2);
+  });
+
+  it('starts afresh when the session is reset', async () => {
+    const before = await post('/policies/random/step', { session_id, steps: 5 });
+    await reset({ session_id, task_id: 'bursty_workload', seed: 3 });
+    const again = await post('/policies/random/step', { session_id, steps: 5 });
+    assert.deepEqual(again.body, before.body);
+  });
+
+  it('stops at the end of the episode, and after it says that the episode is over', async () => {
+    let body: { steps: { done: boolean }[]; done: boolean };
+    do {
+      ({ body } = await post('/policies/default/step', { session_id, steps: 200 }));
+    } while (!body.done);
+    assert.equal(
+      body.steps.findIndex(({ done }) => done),
+      body.steps.length - 1,
+    );
+
+    const answer = await post('/policies/default/step', { session_id });
+    assert.equal(answer.status, 409);
+    assert.equal(answer.body.code, 'EPISODE_OVER');
+  });
+
+  it("plays the caller's latest session when none is named", async () => {
+    const { body } = await post('/policies/default/step', {});
+    assert.equal(body.steps[0].observation.step_index, 1);
+    const { body: state } = await get(`/state?session_id=${session_id}`);
+    assert.equal(state.step_count, 1);
+  });
+
+  it('answers 404 for a policy or a session that it does not know', async () => {
+    const policy = await post('/policies/oracle-of-delphi/step', { session_id });
+    assert.equal(policy.status, 404);
+    assert.equal(policy.body.code, 'UNKNOWN_POLICY');
+    assert.match(policy.body.detail, /heuristic/);
+    const session = await post('/policies/default/step', { session_id: 'nobody' });
+    assert.equal(session.status, 404);
+    assert.equal(session.body.code, 'UNKNOWN_SESSION');
+  });
+
+  it('answers 422 for a body that it cannot read, and plays nothing', async () => {
+    for (const body of [
+      { steps: 0 },
+      { steps: 201 },
+      { steps: 1.5 },
+      { steps: '3' },
+      { windows: 3 },
+      [],
+      'x',
+    ]) {
+      const answer = await post(
+        '/policies/default/step',
+        Array.isArray(body) || typeof body === 'string' ? body : { session_id, ...body },
+      );
+      assert.equal(answer.status, 422, JSON.stringify(body));
+      assert.ok(Array.isArray(answer.body.detail));
+    }
+    const { body: state } = await get(`/state?session_id=${session_id}`);
+    assert.equal(state.step_count, 0);
+  });
+
+  it('is in the API description', async () => {
+    const { body } = await get('/openapi.json');
+    assert.ok(body.paths['/policies'].get);
+    assert.ok(body.paths['/policies/{name}/step'].post);
+  });
+});

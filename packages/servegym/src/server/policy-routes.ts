@@ -1,0 +1,85 @@
+import { listPolicies } from '@servegym/agents';
+import type { ServeAction, ServeObservation, ServeState } from '@servegym/environments';
+import { EnvironmentError, type OpenEnvServer, requestBody } from '@servegym/openenv';
+import { z } from 'zod';
+import { PolicyPlayer } from './policy-player.ts';
+
+const policyStepRequest = z
+  .strictObject({
+    session_id: z
+      .string()
+      .max(255)
+      .nullish()
+      .meta({ description: "The session to play; without one, the caller's latest" }),
+    steps: z.int().min(1).max(200).default(1).meta({ description: 'Windows to play' }),
+  })
+  .meta({ title: 'PolicyStepRequest', examples: [{ steps: 10 }] });
+
+/**
+ * `GET /policies` lists the policies of this server; `POST /policies/{name}/step` lets one of them play a session of
+ * HTTP or WebSocket for some windows.
+ */
+export function mountPolicyRoutes(server: OpenEnvServer<ServeAction, ServeObservation, ServeState>): void {
+  const player = new PolicyPlayer();
+
+  server.app.get('/policies', (context) => context.json(listPolicies()));
+  server.describeRoute({
+    method: 'get',
+    path: '/policies',
+    operationId: 'list_policies_get',
+    tag: 'Policies',
+    summary: 'List the policies that can play a session',
+    response: {
+      type: 'array',
+      items: {
+        type: 'object',
+        properties: { name: { type: 'string' }, title: { type: 'string' }, description: { type: 'string' } },
+        required: ['name', 'title', 'description'],
+      },
+    },
+  });
+
+  server.app.post('/policies/:name/step', async (context) => {
+    const { session_id, steps } = await requestBody(context, policyStepRequest);
+    const session = await server.sessionOf(context, session_id);
+    if (!session) throw new EnvironmentError('NOT_RESET', 'You have no session yet. POST /reset first.');
+    const played = await player.play(session, context.req.param('name'), steps);
+    return context.json({ steps: played, done: played.at(-1)?.done === true });
+  });
+  server.describeRoute({
+    method: 'post',
+    path: '/policies/{name}/step',
+    operationId: 'play_policy_post',
+    tag: 'Policies',
+    summary: 'Let a policy play a session',
+    description: 'Fewer windows than asked for come back when the episode ends.',
+    request: policyStepRequest,
+    requestRequired: false,
+    response: {
+      type: 'object',
+      properties: {
+        steps: {
+          type: 'array',
+          items: {
+            type: 'object',
+            properties: {
+              action: { type: 'object' },
+              observation: { type: 'object' },
+              reward: { type: 'number' },
+              done: { type: 'boolean' },
+              metadata: { type: 'object' },
+            },
+            required: ['action', 'observation', 'reward', 'done'],
+          },
+        },
+        done: { type: 'boolean' },
+      },
+      required: ['steps', 'done'],
+    },
+    errors: {
+      404: 'Unknown session, or unknown policy (`UNKNOWN_POLICY`)',
+      409: 'No episode was started (`NOT_RESET`), or it is over (`EPISODE_OVER`)',
+      422: 'Invalid body',
+    },
+  });
+}

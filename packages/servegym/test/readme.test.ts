@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { python } from './python-driver.ts';
+import { type ServeProcess, startServe } from './serve-process.ts';
+
+const packageFolder = dirname(import.meta.dirname);
+const root = dirname(dirname(packageFolder));
+const readme = readFileSync(join(root, 'README.md'), 'utf8');
+
+/** The code blocks of the README in a language, as they are written. */
+function snippets(language: string): string[] {
+  return [...readme.matchAll(/^```(\w+)\n(.*?)^```$/gms)]
+    .filter((match) => match[1] === language)
+    .map((match) => match[2]!);
+}
+
+/** Runs a program on `input` and returns what it writes. Fails when the program does. */
+async function runOn(input: string, command: string, args: readonly string[], cwd: string): Promise<string> {
+  const child = spawn(command, args, { cwd, stdio: ['pipe', 'pipe', 'pipe'] });
+  let stdout = '';
+  let stderr = '';
+  child.stdout.on('data', (chunk) => {
+    stdout += chunk;
+  });
+  child.stderr.on('data', (chunk) => {
+    stderr += chunk;
+  });
+  child.stdin.end(input);
+  const [code] = await once(child, 'close');
+  assert.equal(code, 0, `${stdout}${stderr}`);
+  return stdout;
+}
+
+describe('the README', () => {
+  let server: ServeProcess;
+  before(async () => {
+    server = await startServe();
+  });
+  after(() => server.stop());
+
+  const atServer = (snippet: string) => snippet.replaceAll('http://localhost:7860', server.url);
+
+  it('has a Python snippet that plays an episode', async () => {
+    const [snippet, ...more] = snippets('python');
+    assert.equal(more.length, 0);
+    const output = await runOn(atServer(snippet!), python, ['-'], root);
+    assert.match(output, /^return -?\d+\.\d\d, SLO compliance \d+%\n$/);
+  });
+
+  it('has a TypeScript snippet that plays an episode and has it graded', async () => {
+    const [snippet, ...more] = snippets('ts');
+    assert.equal(more.length, 0);
+    const args = ['--input-type=module-typescript', '-'];
+    const output = await runOn(atServer(snippet!), process.execPath, args, packageFolder);
+    assert.match(output, /^0\.\d{3} \S/);
+  });
+
+  it('has command lines that work', async () => {
+    const lines = snippets('sh').find((snippet) => snippet.includes('npx servegym'))!;
+    // A server would not come to an end; the tests of `serve` start it.
+    const commands = lines.replace(/^npx servegym serve .*$/m, '');
+    assert.equal((commands.match(/^npx servegym /gm) ?? []).length, 4);
+    const main = join(packageFolder, 'src', 'main.ts');
+    const asInstalled = `set -eu\nnpx() { shift; '${process.execPath}' '${main}' "$@"; }\n`;
+    const folder = mkdtempSync(join(tmpdir(), 'servegym-readme-'));
+    try {
+      const output = await runOn(asInstalled + commands, 'bash', ['-s'], folder);
+      assert.match(output, /TTFT/);
+      assert.match(output, /a100-40gb-llama-3-8b/);
+      assert.match(output, /adversarial_multitenant/);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+
+  it('names npm scripts and files that there are', () => {
+    const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+    for (const [, script] of readme.matchAll(/^npm (\w+)/gm)) assert.ok(scripts[script!], script);
+    const links = [...readme.matchAll(/\]\((?!https?:)([^)#]+)\)/g)].map((match) => match[1]!);
+    assert.notEqual(links.length, 0);
+    for (const link of links) readFileSync(join(root, link.endsWith('/') ? `${link}README.md` : link));
+  });
+});
