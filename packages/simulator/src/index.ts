@@ -12,7 +12,9 @@ export type { EngineCounters, RequestProgress } from './engine/engine-log.ts';
 export { LatencyHistogram } from './engine/latency-histogram.ts';
 export { msFromTicks, TICKS_PER_MS, TICKS_PER_S, ticksFromMs } from './engine/ticks.ts';
 export type { SchedulingPolicy } from './engine/waiting-queue.ts';
+export { percentileOfSorted, type Summary, summarize } from './metrics/summary.ts';
 export { AcceptanceTableError, acceptanceTable } from './profiles/acceptance-table.ts';
+export { findProfile, listProfiles } from './profiles/catalog.ts';
 export type {
   EngineProfile,
   IterationLaw,
@@ -28,6 +30,8 @@ export {
   ProfileVariantError,
   weightVariant,
 } from './profiles/kv-pool.ts';
+export { parseEngineProfile } from './profiles/parse-engine-profile.ts';
+export { ProfileError, type ProfileErrorCode } from './profiles/profile-error.ts';
 export { RandomStream, randomBits, randomUniform, streamKey } from './random/counter-random.ts';
 export {
   SimulationError,
@@ -35,3 +39,9 @@ export {
   type SimulationRun,
   simulateTrace,
 } from './simulation/simulate-trace.ts';
+export { parseCsvTrace } from './traces/csv-trace.ts';
+export { parseJsonlTrace } from './traces/jsonl-trace.ts';
+export { closedBatch, repeatTrace, scaleRate, takeRequests } from './traces/operations.ts';
+export { parseTrace } from './traces/parse-trace.ts';
+export type { Trace } from './traces/trace.ts';
+export { TraceError, type TraceErrorCode } from './traces/trace-error.ts';

@@ -72,14 +72,22 @@ export interface SpeculationProfile {
 export interface EngineProfile {
   /** `<gpu>-<memory>-<model>[-tpN]`, for instance `a100-40gb-llama-3-8b`. */
   readonly name: string;
-  readonly gpu: { readonly name: string; readonly memoryGiB: number; readonly count: number; readonly usdPerHour: number };
+  readonly gpu: {
+    readonly name: string;
+    readonly memoryGiB: number;
+    readonly count: number;
+    readonly usdPerHour: number;
+  };
   readonly model: { readonly name: string; readonly kvBytesPerToken: number };
   readonly engine: { readonly name: string; readonly version: string };
   readonly status: 'measured' | 'estimated';
   readonly source: string;
   readonly fit: ProfileFit | null;
   /** Range of the measurements; outside of it the law extrapolates. */
-  readonly validity: { readonly batch: readonly [number, number]; readonly contextTokens: readonly [number, number] };
+  readonly validity: {
+    readonly batch: readonly [number, number];
+    readonly contextTokens: readonly [number, number];
+  };
   readonly memory: {
     /** Share of the GPU the engine may take (vLLM gpu_memory_utilization). */
     readonly utilization: number;

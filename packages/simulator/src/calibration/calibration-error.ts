@@ -1,0 +1,18 @@
+/** What can be wrong with what a calibration was given. */
+export type CalibrationErrorCode =
+  /** A file that cannot be read as measurements. */
+  | 'CALIBRATION_FILE'
+  /** No measurement is left after the selection, or too few to fit. */
+  | 'CALIBRATION_ROWS'
+  /** A GPU or model that is not known, or a description of one that is wrong. */
+  | 'CALIBRATION_HARDWARE';
+
+/** Measurements that no profile can be made of. */
+export class CalibrationError extends Error {
+  override readonly name = 'CalibrationError';
+  readonly code: CalibrationErrorCode;
+  constructor(code: CalibrationErrorCode, message: string) {
+    super(message);
+    this.code = code;
+  }
+}

@@ -1,0 +1,188 @@
+import type { EngineProfile, IterationLaw } from '../profiles/engine-profile.ts';
+import { kvPoolBlocks } from '../profiles/kv-pool.ts';
+import { CalibrationError } from './calibration-error.ts';
+import { eagleDraft } from './eagle-draft.ts';
+import { fitLaw, type LawFit, type LawPrior, type Observation } from './fit-law.ts';
+import type { Gpu } from './gpu.ts';
+import { roundLaw } from './law-coefficients.ts';
+import type { ServedModel } from './model.ts';
+import { isCalled } from './named.ts';
+import { int4Variant, int8Variant, measuredSpeedups } from './quantized-variants.ts';
+import { rooflineLaw } from './roofline.ts';
+import { simulateBatch, withLaw } from './simulated-batch.ts';
+import type { StaticBatchRow } from './static-batch.ts';
+
+/** How far each coefficient may well lie from the roofline, relative. */
+const ROOFLINE_SPREAD: LawPrior['spread'] = {
+  baseUs: 0.7,
+  weightReadUs: 0.15,
+  perTokenUs: 0.2,
+  perDecodeSequenceUs: 1,
+  perContextTokenNs: 0.4,
+  perPrefillAttentionNs: 0.4,
+};
+/** A fit with fewer rows would only repeat the roofline. */
+const LEAST_ROWS = 4;
+
+// vLLM's default share of the GPU, and what activations and CUDA graphs took in the runs whose pool size is known.
+const UTILIZATION = 0.9;
+const OVERHEAD_GIB = 1.2;
+const BLOCK_TOKENS = 16;
+/** HTTP, tokenization and IPC, from the time to first token of lightly loaded servers. */
+const REQUEST_OVERHEAD_MS = 5;
+/** Waking a sleeping engine with other weights held in host memory; a cold start takes 30 to 100 s. */
+const RELOAD_SECONDS = 5;
+const TRANSFER_SETUP_MS = 1;
+
+export interface StaticBatchOptions {
+  readonly gpu: Gpu;
+  readonly model: ServedModel;
+  /** GPUs of the tensor-parallel group. Default 1. */
+  readonly count?: number;
+  /** Which engine's rows. Default `vLLM`. */
+  readonly engine?: string;
+  /** What the profile says about where its measurements come from. */
+  readonly source: string;
+  /** The command that repeats the calibration, for the profile. */
+  readonly command: string;
+}
+
+/** A measured row beside what the profile makes of it. */
+export interface CalibratedRow extends StaticBatchRow {
+  readonly predictedS: number;
+  /** Predicted by a fit that left this row out. */
+  readonly heldOutS: number;
+}
+
+export interface StaticBatchCalibration {
+  readonly profile: EngineProfile;
+  readonly rows: readonly CalibratedRow[];
+  /** Rows that do not fit the KV pool at once. They take no part in the fit: they check the size of the pool. */
+  readonly overflowing: readonly Omit<CalibratedRow, 'heldOutS'>[];
+  readonly determined: LawFit['determined'];
+}
+
+/**
+ * Makes a profile from static-batch latencies with FP16 weights and KV cache. INT8 and INT4 weights are estimated from
+ * it, with measured INT8 speedups where `rows` has pairs of them for this model and GPU.
+ *
+ * @throws {CalibrationError} when fewer than four rows are left.
+ */
+export function calibrateStaticBatches(
+  rows: readonly StaticBatchRow[],
+  options: StaticBatchOptions,
+): StaticBatchCalibration {
+  const { gpu, model, count = 1, engine = 'vLLM' } = options;
+  const hardwareRows = rows.filter(
+    (row) => row.gpus === count && isCalled(gpu, row.gpu) && isCalled(model, row.model),
+  );
+  const candidates = hardwareRows.filter(
+    (row) =>
+      row.engine.toLowerCase() === engine.toLowerCase() && row.weights === 'fp16' && row.kvCache === 'fp16',
+  );
+  const prior: LawPrior = { law: rooflineLaw(gpu, model, count), spread: ROOFLINE_SPREAD };
+  const blank = blankProfile(options, prior.law);
+  const poolTokens = kvPoolBlocks(blank, 'FP16', false, 1) * BLOCK_TOKENS;
+  const fits = (row: StaticBatchRow) => row.batch * (row.inputTokens + row.outputTokens) <= poolTokens;
+  const fitted = candidates.filter(fits);
+  if (fitted.length < LEAST_ROWS) {
+    throw new CalibrationError(
+      'CALIBRATION_ROWS',
+      `expected at least ${LEAST_ROWS} rows of ${engine} with ${model.name} on ${count} x ${gpu.name}, FP16 weights and KV cache, got ${fitted.length}`,
+    );
+  }
+
+  const observe = (row: StaticBatchRow): Observation => ({
+    measuredS: row.latencyS,
+    predictS: (law) => simulateBatch(withLaw(blank, 'FP16', law), 'FP16', row),
+  });
+  const predict = (law: IterationLaw, row: StaticBatchRow) => observe(row).predictS(law);
+  const { law: exactLaw, determined } = fitLaw(fitted.map(observe), prior);
+  const law = roundLaw(exactLaw);
+  const calibrated = fitted.map((row) => {
+    const others = fitted.filter((other) => !isSameShape(other, row));
+    return {
+      ...row,
+      predictedS: predict(law, row),
+      heldOutS: predict(fitLaw(others.map(observe), prior).law, row),
+    };
+  });
+  const overflowing = candidates
+    .filter((row) => !fits(row))
+    .map((row) => ({ ...row, predictedS: predict(law, row) }));
+
+  const measured = withLaw(blank, 'FP16', law);
+  const errors = calibrated.map((row) => errorPercent(row.predictedS, row.latencyS));
+  const heldOut = calibrated.map((row) => errorPercent(row.heldOutS, row.latencyS));
+  const totals = fitted.map((row) => row.inputTokens + row.outputTokens);
+  const batches = fitted.map((row) => row.batch);
+  const profile: EngineProfile = {
+    ...measured,
+    fit: {
+      rows: fitted.length,
+      meanErrorPercent: hundredths(mean(errors)),
+      worstErrorPercent: hundredths(Math.max(...errors)),
+      heldOutMeanErrorPercent: hundredths(mean(heldOut)),
+      heldOutWorstErrorPercent: hundredths(Math.max(...heldOut)),
+      command: options.command,
+    },
+    validity: {
+      batch: [Math.min(...batches), Math.max(...batches)],
+      contextTokens: [1, Math.max(...totals)],
+    },
+    weights: {
+      ...measured.weights,
+      INT8: int8Variant(measured, model, measuredSpeedups(hardwareRows, 'int8')),
+      INT4: int4Variant(measured, model),
+    },
+  };
+  return { profile, rows: calibrated, overflowing, determined };
+}
+
+/** Relative error, percent, without its sign. */
+export function errorPercent(predicted: number, measured: number): number {
+  return 100 * Math.abs(predicted / measured - 1);
+}
+
+function blankProfile(
+  { gpu, model, count = 1, engine = 'vLLM', source }: StaticBatchOptions,
+  law: IterationLaw,
+): EngineProfile {
+  return {
+    name: `${gpu.id}-${model.id}${count === 1 ? '' : `-tp${count}`}`,
+    gpu: { name: gpu.name, memoryGiB: gpu.memoryGiB, count, usdPerHour: gpu.usdPerHour },
+    model: { name: model.name, kvBytesPerToken: model.kvBytesPerToken },
+    engine: { name: engine, version: 'not recorded' },
+    status: 'measured',
+    source,
+    fit: null,
+    validity: { batch: [1, 1], contextTokens: [1, 1] },
+    memory: { utilization: UTILIZATION, overheadGiB: OVERHEAD_GIB, blockTokens: BLOCK_TOKENS },
+    requestOverheadMs: REQUEST_OVERHEAD_MS,
+    reloadSeconds: RELOAD_SECONDS,
+    weights: {
+      FP16: {
+        weightGiB: Number(((2 * model.parameters) / 2 ** 30 / count).toPrecision(4)),
+        law,
+        status: 'measured',
+        source,
+        quality: 1,
+      },
+    },
+    speculation: eagleDraft(gpu, model, count),
+    transfer: { gigabytesPerSecond: gpu.linkGBps, setupMs: TRANSFER_SETUP_MS },
+  };
+}
+
+/** Repeated measurements of one shape are left out together, or the other would give the answer away. */
+function isSameShape(a: StaticBatchRow, b: StaticBatchRow): boolean {
+  return a.batch === b.batch && a.inputTokens === b.inputTokens && a.outputTokens === b.outputTokens;
+}
+
+function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
+}
+
+function hundredths(value: number): number {
+  return Math.round(value * 100) / 100;
+}

@@ -1,0 +1,121 @@
+import { ProfileError } from './profile-error.ts';
+
+/**
+ * Reads the fields of one JSON object and refuses what is missing, of another type, out of range or, at `end`, unknown.
+ * Every error names the field by its path.
+ */
+export class FieldReader {
+  readonly #source: string;
+  readonly #path: string;
+  readonly #object: Record<string, unknown>;
+  readonly #known = new Set<string>();
+
+  constructor(source: string, path: string, value: unknown) {
+    this.#source = source;
+    this.#path = path;
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+      throw new ProfileError('PROFILE_FIELD', source, path, 'an object', describe(value));
+    }
+    this.#object = value as Record<string, unknown>;
+  }
+
+  get keys(): readonly string[] {
+    return Object.keys(this.#object);
+  }
+
+  object(key: string): FieldReader {
+    return new FieldReader(this.#source, this.#pathOf(key), this.#take(key));
+  }
+
+  /** `null` when the field is `null`. */
+  nullable<T>(key: string, read: (reader: FieldReader) => T): T | null {
+    return this.#take(key) === null ? null : read(this.object(key));
+  }
+
+  text(key: string, pattern: RegExp = /\S/, expected = 'a text that is not empty'): string {
+    const value = this.#take(key);
+    if (typeof value !== 'string' || !pattern.test(value)) throw this.#wrong(key, expected, value);
+    return value;
+  }
+
+  choice<T extends string>(key: string, choices: readonly T[]): T {
+    const value = this.#take(key);
+    const choice = choices.find((candidate) => candidate === value);
+    if (choice === undefined) throw this.#wrong(key, `one of ${choices.join(', ')}`, value);
+    return choice;
+  }
+
+  /** A finite number from `low` to `high`. */
+  number(key: string, low: number, high: number): number {
+    const value = this.#take(key);
+    if (typeof value !== 'number' || !(value >= low && value <= high)) {
+      throw this.#wrong(key, `a number from ${low} to ${high}`, value);
+    }
+    return value;
+  }
+
+  integer(key: string, low: number, high: number): number {
+    const value = this.#take(key);
+    if (!Number.isInteger(value) || !((value as number) >= low && (value as number) <= high)) {
+      throw this.#wrong(key, `a whole number from ${low} to ${high}`, value);
+    }
+    return value as number;
+  }
+
+  /** Two numbers from 0, the second not below the first. */
+  range(key: string): [number, number] {
+    const value = this.#take(key);
+    if (Array.isArray(value) && value.length === 2) {
+      const [low, high] = value as unknown[];
+      if (
+        typeof low === 'number' &&
+        typeof high === 'number' &&
+        low >= 0 &&
+        high >= low &&
+        Number.isFinite(high)
+      ) {
+        return [low, high];
+      }
+    }
+    throw this.#wrong(key, 'two numbers [low, high], 0 <= low <= high', value);
+  }
+
+  /** Probabilities that never rise, at least one. */
+  survival(key: string): number[] {
+    const value = this.#take(key);
+    const isSurvival =
+      Array.isArray(value) &&
+      value.length > 0 &&
+      value.every((p, i) => typeof p === 'number' && p >= 0 && p <= (i === 0 ? 1 : (value[i - 1] as number)));
+    if (!isSurvival) throw this.#wrong(key, 'probabilities in [0, 1] that never rise', value);
+    return value as number[];
+  }
+
+  /** @throws ProfileError when the object has a field that nothing has read. */
+  end(): void {
+    for (const key of this.keys) {
+      if (this.#known.has(key)) continue;
+      const expected = `absent: the known fields are ${[...this.#known].join(', ')}`;
+      throw this.#wrong(key, expected, this.#object[key]);
+    }
+  }
+
+  #take(key: string): unknown {
+    this.#known.add(key);
+    return Object.hasOwn(this.#object, key) ? this.#object[key] : undefined;
+  }
+
+  #pathOf(key: string): string {
+    return this.#path === '' ? key : `${this.#path}.${key}`;
+  }
+
+  #wrong(key: string, expected: string, value: unknown): ProfileError {
+    return new ProfileError('PROFILE_FIELD', this.#source, this.#pathOf(key), expected, describe(value));
+  }
+}
+
+function describe(value: unknown): string {
+  if (value === undefined) return 'nothing';
+  const text = JSON.stringify(value);
+  return text.length > 60 ? `${text.slice(0, 57)}...` : text;
+}

@@ -1,0 +1,176 @@
+import type {
+  EngineProfile,
+  IterationLaw,
+  ProfileFit,
+  SpeculationProfile,
+  WeightPrecision,
+  WeightVariant,
+} from './engine-profile.ts';
+import { FieldReader } from './field-reader.ts';
+import { ProfileError } from './profile-error.ts';
+
+const PRECISIONS: readonly WeightPrecision[] = ['FP16', 'FP8', 'INT8', 'INT4'];
+const STATUSES = ['measured', 'estimated'] as const;
+const NAME = /^[a-z0-9]+(?:[.-][a-z0-9]+)*$/;
+/** No iteration, and no part of one, takes a minute: a larger figure is in the wrong unit. */
+const MINUTE_US = 60e6;
+const PERCENT = 1000;
+
+/**
+ * Reads an engine profile from its JSON text.
+ *
+ * @param source File name for the messages.
+ * @throws {ProfileError} naming the first field that is missing, unknown, of another type or absurd.
+ */
+export function parseEngineProfile(text: string, source: string): EngineProfile {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    const reason = error instanceof SyntaxError ? error.message : String(error);
+    throw new ProfileError('PROFILE_SYNTAX', source, '', 'a profile in JSON', reason);
+  }
+  return checkEngineProfile(value, source);
+}
+
+/** As `parseEngineProfile`, from parsed JSON. */
+export function checkEngineProfile(value: unknown, source: string): EngineProfile {
+  const profile = new FieldReader(source, '', value);
+  const result: EngineProfile = {
+    name: profile.text('name', NAME, 'a name such as a100-40gb-llama-3-8b'),
+    gpu: readGpu(profile.object('gpu')),
+    model: readModel(profile.object('model')),
+    engine: readEngine(profile.object('engine')),
+    status: profile.choice('status', STATUSES),
+    source: profile.text('source'),
+    fit: profile.nullable('fit', readFit),
+    validity: readValidity(profile.object('validity')),
+    memory: readMemory(profile.object('memory')),
+    requestOverheadMs: profile.number('requestOverheadMs', 0, 10_000),
+    reloadSeconds: profile.number('reloadSeconds', 0, 3600),
+    weights: readWeights(profile.object('weights'), source),
+    speculation: profile.nullable('speculation', readSpeculation),
+    transfer: readTransfer(profile.object('transfer')),
+  };
+  profile.end();
+  return result;
+}
+
+function readGpu(gpu: FieldReader): EngineProfile['gpu'] {
+  const result = {
+    name: gpu.text('name'),
+    memoryGiB: gpu.number('memoryGiB', 1, 10_000),
+    count: gpu.integer('count', 1, 1024),
+    usdPerHour: gpu.number('usdPerHour', 0, 10_000),
+  };
+  gpu.end();
+  return result;
+}
+
+function readModel(model: FieldReader): EngineProfile['model'] {
+  const result = { name: model.text('name'), kvBytesPerToken: model.integer('kvBytesPerToken', 1, 2 ** 30) };
+  model.end();
+  return result;
+}
+
+function readEngine(engine: FieldReader): EngineProfile['engine'] {
+  const result = { name: engine.text('name'), version: engine.text('version') };
+  engine.end();
+  return result;
+}
+
+function readFit(fit: FieldReader): ProfileFit {
+  const result = {
+    rows: fit.integer('rows', 1, 1e9),
+    meanErrorPercent: fit.number('meanErrorPercent', 0, PERCENT),
+    worstErrorPercent: fit.number('worstErrorPercent', 0, PERCENT),
+    heldOutMeanErrorPercent: fit.number('heldOutMeanErrorPercent', 0, PERCENT),
+    heldOutWorstErrorPercent: fit.number('heldOutWorstErrorPercent', 0, PERCENT),
+    command: fit.text('command'),
+  };
+  fit.end();
+  return result;
+}
+
+function readValidity(validity: FieldReader): EngineProfile['validity'] {
+  const result = { batch: validity.range('batch'), contextTokens: validity.range('contextTokens') };
+  validity.end();
+  return result;
+}
+
+function readMemory(memory: FieldReader): EngineProfile['memory'] {
+  const result = {
+    utilization: memory.number('utilization', 0.01, 1),
+    overheadGiB: memory.number('overheadGiB', 0, 1000),
+    blockTokens: memory.integer('blockTokens', 1, 1024),
+  };
+  memory.end();
+  return result;
+}
+
+function readWeights(weights: FieldReader, source: string): EngineProfile['weights'] {
+  const result: Partial<Record<WeightPrecision, WeightVariant>> = {};
+  for (const precision of PRECISIONS) {
+    if (weights.keys.includes(precision)) result[precision] = readVariant(weights.object(precision));
+  }
+  weights.end();
+  if (Object.keys(result).length === 0) {
+    throw new ProfileError(
+      'PROFILE_FIELD',
+      source,
+      'weights',
+      `at least one of ${PRECISIONS.join(', ')}`,
+      '{}',
+    );
+  }
+  return result;
+}
+
+function readVariant(variant: FieldReader): WeightVariant {
+  const result = {
+    weightGiB: variant.number('weightGiB', 0.001, 10_000),
+    law: readLaw(variant.object('law')),
+    status: variant.choice('status', STATUSES),
+    source: variant.text('source'),
+    quality: variant.number('quality', 0, 1),
+  };
+  variant.end();
+  return result;
+}
+
+function readLaw(law: FieldReader): IterationLaw {
+  const result = {
+    baseUs: law.number('baseUs', 0, MINUTE_US),
+    weightReadUs: law.number('weightReadUs', 0.001, MINUTE_US),
+    perTokenUs: law.number('perTokenUs', 0.000_001, MINUTE_US),
+    perDecodeSequenceUs: law.number('perDecodeSequenceUs', 0, MINUTE_US),
+    perContextTokenNs: law.number('perContextTokenNs', 0, MINUTE_US),
+    perPrefillAttentionNs: law.number('perPrefillAttentionNs', 0, MINUTE_US),
+  };
+  law.end();
+  return result;
+}
+
+function readSpeculation(speculation: FieldReader): SpeculationProfile {
+  const tables = speculation.object('survival');
+  const result = {
+    method: speculation.text('method'),
+    draftGiB: speculation.number('draftGiB', 0, 1000),
+    draftBaseUs: speculation.number('draftBaseUs', 0, MINUTE_US),
+    draftPerTokenUs: speculation.number('draftPerTokenUs', 0, MINUTE_US),
+    draftPerContextTokenNs: speculation.number('draftPerContextTokenNs', 0, MINUTE_US),
+    survival: Object.fromEntries(tables.keys.map((kind) => [kind, tables.survival(kind)])),
+    source: speculation.text('source'),
+  };
+  speculation.end();
+  return result;
+}
+
+function readTransfer(transfer: FieldReader): EngineProfile['transfer'] {
+  const result = {
+    gigabytesPerSecond: transfer.number('gigabytesPerSecond', 0.001, 1e6),
+    setupMs: transfer.number('setupMs', 0, 60_000),
+  };
+  transfer.end();
+  return result;
+}
