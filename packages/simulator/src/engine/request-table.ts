@@ -21,11 +21,14 @@ const INT_FIELDS = [
 ] as const;
 const BYTE_FIELDS = ['priority', 'status', 'transferred'] as const;
 
-/** A copy of the live part of a table. */
+const FIELDS = [...FLOAT_FIELDS, ...INT_FIELDS, ...BYTE_FIELDS] as const;
+/** Bytes of one slot over all fields. */
+const SLOT_BYTES = FLOAT_FIELDS.length * 8 + INT_FIELDS.length * 4 + BYTE_FIELDS.length;
+
+/** A copy of a table. */
 export interface RequestTableSnapshot {
-  readonly floats: readonly Float64Array[];
-  readonly ints: readonly Int32Array[];
-  readonly bytes: readonly Uint8Array[];
+  readonly memory: ArrayBuffer;
+  readonly capacity: number;
   readonly highWater: number;
   readonly freeHead: number;
 }
@@ -36,66 +39,48 @@ export interface RequestTableSnapshot {
  */
 export class RequestTable {
   /** Tick of arrival at the server. */
-  arrival: Float64Array;
+  arrival!: Float64Array;
   /** Tick at which the scheduler first sees it. */
-  visible: Float64Array;
+  visible!: Float64Array;
   /** Tick of the first token; -1 before it. */
-  firstToken: Float64Array;
+  firstToken!: Float64Array;
   /** Tick of the last token before the request was preempted or transferred. */
-  lastToken: Float64Array;
+  lastToken!: Float64Array;
   /** Position in the order of submission, which is the order of the queue. */
-  order: Float64Array;
+  order!: Float64Array;
   /** Position in the order of admission, which is the order of the running list. */
-  admitted: Float64Array;
+  admitted!: Float64Array;
   /** The caller's number for the request. */
-  id: Int32Array;
-  input: Int32Array;
-  output: Int32Array;
+  id!: Int32Array;
+  input!: Int32Array;
+  output!: Int32Array;
   /** While decoding: emitted tokens minus the engine's decode counter. Otherwise: emitted tokens. */
-  generatedOffset: Int32Array;
+  generatedOffset!: Int32Array;
   /** While prefilling: tokens computed so far. */
-  computed: Int32Array;
+  computed!: Int32Array;
   /** KV blocks held, except for lockstep decodes, where the context length gives them. */
-  blocks: Int32Array;
+  blocks!: Int32Array;
   /** Blocks of `blocks` that the prefix cache may share with other requests. */
-  sharedBlocks: Int32Array;
-  preemptions: Int32Array;
-  next: Int32Array;
-  prev: Int32Array;
+  sharedBlocks!: Int32Array;
+  preemptions!: Int32Array;
+  next!: Int32Array;
+  prev!: Int32Array;
   /** What the iteration under way has given it: tokens to verify, or a block in lockstep. 0 between iterations. */
-  given: Int32Array;
+  given!: Int32Array;
   /** 0 is the most urgent class. */
-  priority: Uint8Array;
-  status: Uint8Array;
+  priority!: Uint8Array;
+  status!: Uint8Array;
   /** 1 when the KV of the prompt comes from another engine and need not be computed. */
-  transferred: Uint8Array;
+  transferred!: Uint8Array;
 
-  capacity: number;
+  capacity = 0;
+  /** All fields one behind the other, so that a snapshot is one copy. */
+  private memory = new ArrayBuffer(0);
   private highWater = 0;
   private freeHead = -1;
 
-  constructor(capacity = 256) {
-    this.capacity = capacity;
-    this.arrival = new Float64Array(capacity);
-    this.visible = new Float64Array(capacity);
-    this.firstToken = new Float64Array(capacity);
-    this.lastToken = new Float64Array(capacity);
-    this.order = new Float64Array(capacity);
-    this.admitted = new Float64Array(capacity);
-    this.id = new Int32Array(capacity);
-    this.input = new Int32Array(capacity);
-    this.output = new Int32Array(capacity);
-    this.generatedOffset = new Int32Array(capacity);
-    this.computed = new Int32Array(capacity);
-    this.blocks = new Int32Array(capacity);
-    this.sharedBlocks = new Int32Array(capacity);
-    this.preemptions = new Int32Array(capacity);
-    this.next = new Int32Array(capacity);
-    this.prev = new Int32Array(capacity);
-    this.given = new Int32Array(capacity);
-    this.priority = new Uint8Array(capacity);
-    this.status = new Uint8Array(capacity);
-    this.transferred = new Uint8Array(capacity);
+  constructor(capacity = 64) {
+    this.resize(capacity);
   }
 
   /** A free slot. Its fields hold whatever its last user left. */
@@ -126,41 +111,38 @@ export class RequestTable {
   }
 
   snapshot(): RequestTableSnapshot {
-    const end = this.highWater;
-    return {
-      floats: FLOAT_FIELDS.map((field) => this[field].slice(0, end)),
-      ints: INT_FIELDS.map((field) => this[field].slice(0, end)),
-      bytes: BYTE_FIELDS.map((field) => this[field].slice(0, end)),
-      highWater: end,
-      freeHead: this.freeHead,
-    };
+    const { capacity, highWater, freeHead } = this;
+    return { memory: this.memory.slice(0), capacity, highWater, freeHead };
   }
 
-  restore(snapshot: RequestTableSnapshot): void {
-    if (snapshot.highWater > this.capacity) this.resize(snapshot.highWater);
-    for (let i = 0; i < FLOAT_FIELDS.length; i++) this[FLOAT_FIELDS[i]].set(snapshot.floats[i]);
-    for (let i = 0; i < INT_FIELDS.length; i++) this[INT_FIELDS[i]].set(snapshot.ints[i]);
-    for (let i = 0; i < BYTE_FIELDS.length; i++) this[BYTE_FIELDS[i]].set(snapshot.bytes[i]);
-    this.highWater = snapshot.highWater;
-    this.freeHead = snapshot.freeHead;
+  restore({ memory, capacity, highWater, freeHead }: RequestTableSnapshot): void {
+    if (capacity !== this.capacity) this.layOut(new ArrayBuffer(capacity * SLOT_BYTES), capacity);
+    new Uint8Array(this.memory).set(new Uint8Array(memory));
+    this.highWater = highWater;
+    this.freeHead = freeHead;
   }
 
   private resize(capacity: number): void {
+    const old = FIELDS.map((field) => this[field]);
+    this.layOut(new ArrayBuffer(capacity * SLOT_BYTES), capacity);
+    if (this.highWater > 0) for (let i = 0; i < FIELDS.length; i++) this[FIELDS[i]].set(old[i]);
+  }
+
+  private layOut(memory: ArrayBuffer, capacity: number): void {
+    let offset = 0;
     for (const field of FLOAT_FIELDS) {
-      const grown = new Float64Array(capacity);
-      grown.set(this[field]);
-      this[field] = grown;
+      this[field] = new Float64Array(memory, offset, capacity);
+      offset += capacity * 8;
     }
     for (const field of INT_FIELDS) {
-      const grown = new Int32Array(capacity);
-      grown.set(this[field]);
-      this[field] = grown;
+      this[field] = new Int32Array(memory, offset, capacity);
+      offset += capacity * 4;
     }
     for (const field of BYTE_FIELDS) {
-      const grown = new Uint8Array(capacity);
-      grown.set(this[field]);
-      this[field] = grown;
+      this[field] = new Uint8Array(memory, offset, capacity);
+      offset += capacity;
     }
+    this.memory = memory;
     this.capacity = capacity;
   }
 }

@@ -1,0 +1,72 @@
+// Simulated requests per second of wall time on a trace repeated to many requests, in one process on one core. The
+// scenarios take turns, so that a machine that slows down slows them all; quoted is the median of the runs.
+import { readFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import {
+  findProfile,
+  parseTrace,
+  repeatTrace,
+  type SimulationOptions,
+  scaleRate,
+  simulateTrace,
+} from '@servegym/simulator';
+
+const { values } = parseArgs({
+  options: {
+    trace: { type: 'string', default: '../shared/data/traces/azure-llm-2023-conv.csv' },
+    profile: { type: 'string', default: 'a100-40gb-llama-3-8b' },
+    requests: { type: 'string', default: '200000' },
+    runs: { type: 'string', default: '7' },
+    json: { type: 'boolean', default: false },
+  },
+});
+
+interface Scenario {
+  readonly name: string;
+  readonly rateScale: number;
+  readonly options: Partial<SimulationOptions>;
+}
+
+const scenarios: readonly Scenario[] = [
+  { name: 'as recorded', rateScale: 1, options: {} },
+  { name: 'half the rate', rateScale: 0.5, options: {} },
+  { name: 'overload: three times the rate', rateScale: 3, options: {} },
+  { name: 'KV pressure: 2,000 blocks', rateScale: 1, options: { kvBlocks: 2000 } },
+  { name: 'without prefix caching', rateScale: 1, options: { prefixCaching: false } },
+  { name: 'speculation depth 3', rateScale: 1, options: { speculationDepth: 3 } },
+];
+
+const profile = findProfile(values.profile);
+const recorded = repeatTrace(
+  parseTrace(readFileSync(values.trace, 'utf8'), values.trace),
+  Number(values.requests),
+);
+const results = scenarios.map((scenario) => ({
+  scenario,
+  trace: scaleRate(recorded, scenario.rateScale),
+  wallMs: [] as number[],
+  preemptions: 0,
+}));
+for (let run = 0; run <= Number(values.runs); run++) {
+  for (const result of results) {
+    const started = performance.now();
+    const simulated = simulateTrace(result.trace, { profile, ...result.scenario.options });
+    const wallMs = performance.now() - started;
+    result.preemptions = simulated.counters.preemptions;
+    // The first round warms up the compiler.
+    if (run > 0) result.wallMs.push(wallMs);
+  }
+}
+
+const rows = results.map(({ scenario, wallMs, preemptions }) => {
+  const sorted = wallMs.sort((a, b) => a - b);
+  const perSecond = (ms: number) => Math.round((Number(values.requests) / ms) * 1000);
+  return {
+    scenario: scenario.name,
+    requests_per_wall_s: perSecond(sorted[sorted.length >> 1]),
+    best_requests_per_wall_s: perSecond(sorted[0]),
+    preemptions,
+  };
+});
+if (values.json) console.log(JSON.stringify(rows));
+else console.table(rows);
