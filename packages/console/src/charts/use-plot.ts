@@ -2,7 +2,10 @@ import { effect } from '@preact/signals';
 import type { RefObject } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import uPlot from 'uplot';
+import { createDrawQueue } from './draw-queue.ts';
 import { palette } from './palette.ts';
+
+const drawings = createDrawQueue((callback) => requestAnimationFrame(callback));
 
 /** A plot to keep on the page, and how to feed it. */
 export interface PlotSource {
@@ -11,32 +14,37 @@ export interface PlotSource {
   readonly data: () => uPlot.AlignedData;
 }
 
-/** Keeps a plot in the returned element: as large as it, drawn at most once a displayed frame. A new `source` makes a new plot. */
+/**
+ * Keeps a plot in the returned element: as large as it, and drawn only while it is on the screen. A new `source` makes a new plot.
+ */
 export function usePlot(source: PlotSource | undefined): RefObject<HTMLDivElement | null> {
   const box = useRef<HTMLDivElement>(null);
   useEffect(() => {
     const element = box.current;
     if (!element || !source) return;
     const plot = new uPlot({ ...source.options, ...sizeOf(element) }, undefined, element);
-    let due: number | undefined;
     let data: uPlot.AlignedData | undefined;
+    let onScreen = true;
     const draw = () => {
-      due ??= requestAnimationFrame(() => {
-        due = undefined;
-        if (data) plot.setData(data);
-      });
+      if (data && onScreen) plot.setData(data);
     };
     const stopFeeding = effect(() => {
       void palette.value;
       data = source.data();
-      draw();
+      drawings.add(draw);
     });
     const sizes = new ResizeObserver(() => plot.setSize(sizeOf(element)));
     sizes.observe(element);
+    const visibility = new IntersectionObserver((entries) => {
+      onScreen = entries[entries.length - 1].isIntersecting;
+      drawings.add(draw);
+    });
+    visibility.observe(element);
     return () => {
       stopFeeding();
       sizes.disconnect();
-      if (due !== undefined) cancelAnimationFrame(due);
+      visibility.disconnect();
+      drawings.remove(draw);
       plot.destroy();
     };
   }, [source]);

@@ -14,6 +14,7 @@ export function ChartPanel({ spec }: { spec: ChartSpec }): JSX.Element | null {
   const state = useConsole();
   const series = useComputed(() => (state.latest.value ? presentSeries(spec, state.latest.value) : []));
   const kinds = useComputed(() => series.value.map(({ label, draw }) => `${label} ${draw}`).join());
+  const isEmpty = useComputed(() => kinds.value === '' && state.latest.value !== undefined);
   const context = usePlotContext();
   const episode = state.episode.value;
   const source = useMemo<PlotSource | undefined>(() => {
@@ -35,7 +36,7 @@ export function ChartPanel({ spec }: { spec: ChartSpec }): JSX.Element | null {
     };
   }, [kinds.value, episode, context]);
   const box = usePlot(source);
-  if (kinds.value === '' && state.latest.value) return null;
+  if (isEmpty.value) return null;
   return (
     <figure class="panel chart" aria-label={spec.title}>
       <figcaption class="chart-head">
@@ -43,7 +44,7 @@ export function ChartPanel({ spec }: { spec: ChartSpec }): JSX.Element | null {
         <p class="question">{spec.question}</p>
       </figcaption>
       <dl class="legend">
-        {series.value.map((one) => (
+        {series.peek().map((one) => (
           <LegendEntry key={one.label} series={one} />
         ))}
         <div class="axis-unit">{spec.unit}</div>
@@ -55,8 +56,11 @@ export function ChartPanel({ spec }: { spec: ChartSpec }): JSX.Element | null {
 
 function LegendEntry({ series }: { series: SeriesSpec }): JSX.Element {
   const state = useConsole();
-  const frame = state.shown.value;
-  const value = frame && series.value(frame);
+  const reading = useComputed(() => {
+    const frame = state.shown.value;
+    const value = frame && series.value(frame);
+    return typeof value === 'number' ? series.format(value) : '–';
+  });
   const definition = series.definition ?? (series.field && state.definitions.value[series.field]);
   return (
     <div {...tip(definition)}>
@@ -64,7 +68,7 @@ function LegendEntry({ series }: { series: SeriesSpec }): JSX.Element {
         <span class={`key ${series.draw ?? 'line'}`} style={{ color: `var(--tone-${series.tone})` }} />
         {series.label}
       </dt>
-      <dd>{typeof value === 'number' ? series.format(value) : '–'}</dd>
+      <dd>{reading}</dd>
     </div>
   );
 }

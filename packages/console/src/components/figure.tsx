@@ -1,11 +1,15 @@
+import type { ReadonlySignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useConsole } from './console-context.ts';
 import { tip } from './tooltip.tsx';
 
+/** A text that stays, or one that changes by itself without a new rendering of what is around it. */
+export type Text = string | ReadonlySignal<string>;
+
 interface FigureProps {
   readonly label: string;
-  readonly figure: string;
-  readonly unit?: string;
+  readonly figure: Text;
+  readonly unit?: Text;
   /** The observation field whose definition shows on hover. */
   readonly field?: string;
   readonly definition?: string;

@@ -1,3 +1,4 @@
+import { useComputed } from '@preact/signals';
 import type { JSX } from 'preact';
 import type { Knob } from '../api/action-schema.ts';
 import { KNOB_GUIDE } from '../llmserve/knob-guide.ts';
@@ -40,7 +41,8 @@ export function KnobPanel(): JSX.Element {
 
 function KnobRow({ knob, locked }: { knob: Knob; locked: boolean }): JSX.Element {
   const guide = KNOB_GUIDE[knob.name];
-  const value = useConsole().knobValues.value[knob.name];
+  const state = useConsole();
+  const { value } = useComputed(() => state.knobValues.value[knob.name]);
   const label = guide?.label ?? words(knob.name);
   return (
     <div class="knob">

@@ -1,19 +1,19 @@
+import type { ReadonlySignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { palette } from '../charts/palette.ts';
 import type { GpuTelemetry } from '../llmserve/telemetry.ts';
 import { type CellGroup, gridFor, shareCells } from './cell-grid.ts';
 import { useCanvas } from './use-canvas.ts';
 
+interface MemoryMapProps {
+  readonly gpu: ReadonlySignal<GpuTelemetry | undefined>;
+  readonly label: string;
+}
+
 /** The memory of a GPU as cells: what each part of it holds. */
-export function MemoryMap({
-  gpu,
-  label,
-}: {
-  gpu: () => GpuTelemetry | undefined;
-  label: string;
-}): JSX.Element {
+export function MemoryMap({ gpu, label }: MemoryMapProps): JSX.Element {
   const canvas = useCanvas(
-    () => ({ gpu: gpu(), colors: palette.value }),
+    () => ({ gpu: gpu.value, colors: palette.value }),
     (context, size, scene) => {
       const grid = gridFor(size);
       const cells = grid.columns * grid.rows;
@@ -21,24 +21,24 @@ export function MemoryMap({
       const capacity = scene.gpu?.memory?.limit ?? scene.gpu?.kvBlocksTotal ?? 1;
       const shares = shareCells(groups, capacity, cells);
       const left = (size.width - (grid.columns * (grid.side + grid.gap) - grid.gap)) / 2;
-      const paintCell = (index: number, group: CellGroup | undefined) => {
-        const x = left + Math.floor(index / grid.rows) * (grid.side + grid.gap);
-        const y = (index % grid.rows) * (grid.side + grid.gap);
+      let index = 0;
+      const traceCells = (count: number) => {
         context.beginPath();
-        context.roundRect(x + 0.5, y + 0.5, grid.side - 1, grid.side - 1, grid.side / 5);
-        if (group && !group.hollow) {
-          context.fillStyle = scene.colors[group.tone];
-          context.fill();
-        } else {
-          context.strokeStyle = group ? scene.colors[group.tone] : scene.colors.line;
-          context.stroke();
+        for (const end = index + count; index < end; index++) {
+          const x = left + Math.floor(index / grid.rows) * (grid.side + grid.gap);
+          const y = (index % grid.rows) * (grid.side + grid.gap);
+          context.roundRect(x + 0.5, y + 0.5, grid.side - 1, grid.side - 1, grid.side / 5);
         }
       };
-      let index = 0;
       groups.forEach((group, i) => {
-        for (let k = 0; k < shares[i]; k++) paintCell(index++, group);
+        traceCells(shares[i]);
+        context.fillStyle = context.strokeStyle = scene.colors[group.tone];
+        if (group.hollow) context.stroke();
+        else context.fill();
       });
-      while (index < cells) paintCell(index++, undefined);
+      traceCells(cells - index);
+      context.strokeStyle = scene.colors.line;
+      context.stroke();
     },
   );
   return <canvas ref={canvas} class="memory-map" role="img" aria-label={label} />;

@@ -27,15 +27,15 @@ export function QueueView(): JSX.Element {
       perCell.value = unit;
       let index = 0;
       for (const { tone, amount } of scene.groups) {
-        context.fillStyle = scene.colors[tone];
+        context.beginPath();
         for (let k = Math.ceil(amount / unit); k > 0; k--, index++) {
           const column = Math.floor(index / grid.rows);
           const x = size.width - (column + 1) * (grid.side + grid.gap) + grid.gap;
           const y = (index % grid.rows) * (grid.side + grid.gap);
-          context.beginPath();
           context.roundRect(x, y, grid.side, grid.side, grid.side / 4);
-          context.fill();
         }
+        context.fillStyle = scene.colors[tone];
+        context.fill();
       }
     },
   );

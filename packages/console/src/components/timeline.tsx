@@ -1,3 +1,4 @@
+import { useComputed } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
 import type { Knob } from '../api/action-schema.ts';
@@ -62,11 +63,12 @@ export function Timeline(): JSX.Element | null {
 
 function LaneLabel({ knob }: { knob: Knob }): JSX.Element {
   const guide = KNOB_GUIDE[knob.name];
-  const value = useConsole().shown.value?.action?.[knob.name];
+  const state = useConsole();
+  const reading = useComputed(() => laneText(knob, state.shown.value?.action?.[knob.name]));
   return (
     <div>
       <dt>{guide?.label ?? words(knob.name)}</dt>
-      <dd>{laneText(knob, value)}</dd>
+      <dd>{reading}</dd>
     </div>
   );
 }

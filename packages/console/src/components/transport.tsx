@@ -1,3 +1,4 @@
+import { useComputed } from '@preact/signals';
 import type { JSX } from 'preact';
 import { SPEEDS } from '../state/console-state.ts';
 import { useConsole } from './console-context.ts';
@@ -7,8 +8,8 @@ import { PauseIcon, PlayIcon, RestartIcon, StepIcon } from './icons.tsx';
 export function Transport(): JSX.Element {
   const state = useConsole();
   const playing = state.playing.value;
-  const ready = state.latest.value !== undefined;
-  const over = state.latest.value?.done === true;
+  const { value: ready } = useComputed(() => state.latest.value !== undefined);
+  const { value: over } = useComputed(() => state.latest.value?.done === true);
   return (
     <fieldset class="transport">
       <legend class="sr-only">Playback</legend>

@@ -24,24 +24,29 @@ export function useCanvas<Scene>(
     const context = element?.getContext('2d');
     if (!element || !context) return;
     let scene: Scene | undefined;
+    let size: CanvasSize | undefined;
     let due: number | undefined;
     const draw = () => {
       due ??= requestAnimationFrame(() => {
         due = undefined;
-        const width = element.clientWidth;
-        const height = element.clientHeight;
-        const ratio = devicePixelRatio;
-        element.width = Math.round(width * ratio);
-        element.height = Math.round(height * ratio);
-        context.setTransform(ratio, 0, 0, ratio, 0, 0);
-        if (scene !== undefined) paint(context, { width, height, rem: remSize() }, scene);
+        if (!size || scene === undefined) return;
+        context.clearRect(0, 0, size.width, size.height);
+        paint(context, size, scene);
       });
     };
     const stopReading = effect(() => {
       scene = read();
       draw();
     });
-    const sizes = new ResizeObserver(draw);
+    // Asking the element for its size at each drawing would make the browser lay the page out each time.
+    const sizes = new ResizeObserver(([{ contentRect }]) => {
+      const ratio = devicePixelRatio;
+      size = { width: contentRect.width, height: contentRect.height, rem: remSize() };
+      element.width = Math.round(size.width * ratio);
+      element.height = Math.round(size.height * ratio);
+      context.setTransform(ratio, 0, 0, ratio, 0, 0);
+      draw();
+    });
     sizes.observe(element);
     return () => {
       stopReading();

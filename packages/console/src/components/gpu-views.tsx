@@ -1,0 +1,51 @@
+import { useComputed } from '@preact/signals';
+import type { JSX } from 'preact';
+import type { GpuTelemetry } from '../llmserve/telemetry.ts';
+import { useConsole } from './console-context.ts';
+import { amount, words } from './format.ts';
+import { MemoryMap } from './memory-map.tsx';
+import { tip } from './tooltip.tsx';
+
+/** The GPUs with their roles and what fills their memory. */
+export function GpuViews(): JSX.Element | null {
+  const state = useConsole();
+  const { value: gpus } = useComputed(() => state.shown.value?.telemetry.gpus.length ?? 0);
+  if (gpus === 0) return null;
+  return (
+    <div class="gpus">
+      {Array.from({ length: gpus }, (_, index) => (
+        <GpuView key={index} index={index} />
+      ))}
+    </div>
+  );
+}
+
+const ROLES: Readonly<Record<string, string>> = {
+  mixed: 'reads and writes',
+  prefill: 'reads prompts',
+  decode: 'writes answers',
+};
+
+function GpuView({ index }: { index: number }): JSX.Element {
+  const state = useConsole();
+  const gpu = useComputed(() => state.shown.value?.telemetry.gpus[index]);
+  const { value: isReloading } = useComputed(() => gpu.value?.reloading === true);
+  const { value: role } = useComputed(() => gpu.value?.role ?? '');
+  const { value: contents } = useComputed(() => contentsText(gpu.value));
+  return (
+    <div class={isReloading ? 'gpu reloading' : 'gpu'}>
+      <p class="gpu-title" {...tip(contents)}>
+        <b>GPU {index + 1}</b> {isReloading ? 'reloads' : (ROLES[role] ?? words(role))}
+      </p>
+      <MemoryMap gpu={gpu} label={contents ?? 'KV blocks in use'} />
+    </div>
+  );
+}
+
+function contentsText(gpu: GpuTelemetry | undefined): string | undefined {
+  if (!gpu?.memory) return undefined;
+  const { weights, overhead, draft, kvPool, tenant, limit } = gpu.memory;
+  const parts = Object.entries({ weights, overhead, draft, 'KV pool': kvPool, neighbours: tenant });
+  const text = parts.map(([name, size]) => `${name} ${amount(size)}`).join(', ');
+  return `GiB of ${amount(limit)}: ${text}`;
+}
