@@ -1,1 +1,60 @@
 #!/usr/bin/env node
+import { Command, CommanderError } from 'commander';
+import packageJson from '../package.json' with { type: 'json' };
+import { exitCodeOf, failureMessage } from './failure.ts';
+
+interface CommandEntry {
+  readonly name: string;
+  /** What the list of commands says about it. */
+  readonly summary: string;
+  /** Imports the command; only the one that was asked for is. */
+  readonly load: () => Promise<Command>;
+}
+
+const COMMANDS: readonly CommandEntry[] = [
+  {
+    name: 'serve',
+    summary: 'serve an environment over OpenEnv, with the web console',
+    load: async () => (await import('./commands/serve.ts')).serveCommand(),
+  },
+  {
+    name: 'simulate',
+    summary: 'serve a trace on a simulated engine and report its latencies',
+    load: async () => (await import('./commands/simulate.ts')).simulateCommand(),
+  },
+  {
+    name: 'profiles',
+    summary: 'list the engine profiles with their fit errors',
+    load: async () => (await import('./commands/profiles.ts')).profilesCommand(),
+  },
+  {
+    name: 'evaluate',
+    summary: 'play and grade a policy',
+    load: async () => (await import('./commands/evaluate.ts')).evaluateCommand(),
+  },
+];
+
+async function buildProgram(asked: string | undefined): Promise<Command> {
+  const program = new Command('servegym')
+    .description(packageJson.description)
+    .version(packageJson.version)
+    .showHelpAfterError('(add --help for the options)');
+  for (const { name, summary, load } of COMMANDS) {
+    if (name === asked) program.addCommand(await load());
+    else program.command(name).summary(summary).description(summary);
+  }
+  for (const command of [program, ...program.commands]) {
+    command.exitOverride().copyInheritedSettings(program).exitOverride();
+  }
+  return program;
+}
+
+try {
+  const asked = process.argv[2] === 'help' ? process.argv[3] : process.argv[2];
+  const program = await buildProgram(asked);
+  await program.parseAsync();
+} catch (error) {
+  // Commander has already written its own message.
+  if (!(error instanceof CommanderError)) console.error(`error: ${failureMessage(error)}`);
+  process.exitCode = exitCodeOf(error);
+}

@@ -1,0 +1,164 @@
+import {
+  closedBatch,
+  parseTrace,
+  repeatTrace,
+  type SchedulingPolicy,
+  scaleRate,
+  simulateTrace,
+  type Trace,
+  takeRequests,
+  type WeightPrecision,
+} from '@servegym/simulator';
+import { Command, Option } from 'commander';
+import { InputError } from '../input-error.ts';
+import { numberAbove, wholeNumber } from '../options.ts';
+import { readInputFile } from '../read-input-file.ts';
+import { readProfile } from '../read-profile.ts';
+import { simulationJson, simulationTable } from '../reports/simulation-report.ts';
+
+interface SimulateOptions {
+  readonly profile: string;
+  readonly trace?: string;
+  readonly rateScale: number;
+  readonly limit?: number;
+  readonly repeatTo?: number;
+  readonly closedBatch?: number;
+  readonly inputTokens?: number;
+  readonly outputTokens?: number;
+  readonly weights: WeightPrecision;
+  readonly maxNumSeqs: number;
+  readonly maxNumBatchedTokens: number;
+  readonly kvBudgetFraction: number;
+  readonly speculationDepth: number;
+  readonly policy: SchedulingPolicy;
+  readonly seed: number;
+  readonly json: boolean;
+}
+
+const MOST_REQUESTS = 100_000_000;
+const MOST_TOKENS = 10_000_000;
+
+/** `servegym simulate`: a trace, or a batch that is all there at the start, on one simulated engine. */
+export function simulateCommand(): Command {
+  return new Command('simulate')
+    .description('serve a trace on a simulated engine and report its latencies')
+    .requiredOption('--profile <name|file.json>', 'engine profile (see `servegym profiles`)')
+    .option('--trace <file>', 'requests to serve: CSV (Azure) or JSONL (Mooncake)')
+    .addOption(
+      new Option('--rate-scale <factor>', 'let the requests arrive this many times as fast')
+        .default(1)
+        .argParser(numberAbove(0)),
+    )
+    .addOption(
+      new Option('--limit <n>', 'serve only the first n requests').argParser(wholeNumber(1, MOST_REQUESTS)),
+    )
+    .addOption(
+      new Option('--repeat-to <n>', 'play the trace over and over, until n requests')
+        .argParser(wholeNumber(1, MOST_REQUESTS))
+        .conflicts('limit'),
+    )
+    .addOption(
+      new Option('--closed-batch <n>', 'instead of a trace: n requests that are all there at the start')
+        .argParser(wholeNumber(1, MOST_REQUESTS))
+        .conflicts(['trace', 'limit', 'repeatTo']),
+    )
+    .addOption(
+      new Option('--input-tokens <n>', 'prompt of each in a closed batch').argParser(
+        wholeNumber(1, MOST_TOKENS),
+      ),
+    )
+    .addOption(
+      new Option('--output-tokens <n>', 'output of each in a closed batch').argParser(
+        wholeNumber(1, MOST_TOKENS),
+      ),
+    )
+    .addOption(
+      new Option('--weights <precision>', 'precision of the weights')
+        .choices(['FP16', 'FP8', 'INT8', 'INT4'])
+        .default('FP16'),
+    )
+    .addOption(
+      new Option('--max-num-seqs <n>', 'sequences at once').default(256).argParser(wholeNumber(1, 1_000_000)),
+    )
+    .addOption(
+      new Option('--max-num-batched-tokens <n>', 'token budget of an iteration')
+        .default(2048)
+        .argParser(wholeNumber(1, 1_000_000)),
+    )
+    .addOption(
+      new Option('--kv-budget-fraction <share>', 'share of the free memory that the KV pool takes')
+        .default(1)
+        .argParser(numberAbove(0, 1)),
+    )
+    .addOption(
+      new Option('--speculation-depth <n>', 'draft tokens a decode step; 0 is off')
+        .default(0)
+        .argParser(wholeNumber(0, 8)),
+    )
+    .addOption(
+      new Option('--policy <name>', 'scheduling policy').choices(['fcfs', 'priority']).default('fcfs'),
+    )
+    .addOption(
+      new Option('--seed <n>', 'seed of the acceptance of draft tokens')
+        .default(0)
+        .argParser(wholeNumber(0, Number.MAX_SAFE_INTEGER)),
+    )
+    .option('--json', 'print one JSON object', false)
+    .addHelpText(
+      'after',
+      `
+Examples:
+  servegym simulate --profile a100-40gb-llama-3-8b --trace azure-llm-2023-conv.csv --rate-scale 2
+  servegym simulate --profile mine.json --closed-batch 64 --input-tokens 1024 --output-tokens 1024 --weights INT8
+
+Latencies: TTFT from arrival to first token, TPOT over the tokens after it, end to end to the last.
+Wall time is that of the simulation, without reading the trace.`,
+    )
+    .action(simulate);
+}
+
+async function simulate(options: SimulateOptions): Promise<void> {
+  const profile = await readProfile(options.profile);
+  const trace = await requestedTrace(options);
+  const { weights } = options;
+  const start = performance.now();
+  const run = simulateTrace(trace, {
+    profile,
+    weights,
+    maxNumSeqs: options.maxNumSeqs,
+    maxNumBatchedTokens: options.maxNumBatchedTokens,
+    kvBudgetFraction: options.kvBudgetFraction,
+    speculationDepth: options.speculationDepth,
+    schedulingPolicy: options.policy,
+    seed: options.seed,
+  });
+  const wallS = (performance.now() - start) / 1000;
+  const simulation = {
+    profile,
+    weights,
+    trace,
+    run,
+    wallS,
+    isClosedBatch: options.closedBatch !== undefined,
+  };
+  console.log(
+    options.json ? JSON.stringify(simulationJson(simulation), null, 2) : simulationTable(simulation),
+  );
+}
+
+async function requestedTrace(options: SimulateOptions): Promise<Trace> {
+  const { trace: file, closedBatch: batch, inputTokens, outputTokens } = options;
+  if (batch !== undefined) {
+    if (inputTokens === undefined || outputTokens === undefined) {
+      throw new InputError('--closed-batch needs --input-tokens and --output-tokens');
+    }
+    return closedBatch(batch, inputTokens, outputTokens);
+  }
+  if (inputTokens !== undefined || outputTokens !== undefined) {
+    throw new InputError('--input-tokens and --output-tokens need --closed-batch');
+  }
+  if (file === undefined) throw new InputError('nothing to serve: name a --trace, or a --closed-batch');
+  const trace = scaleRate(parseTrace(await readInputFile(file), file), options.rateScale);
+  if (options.repeatTo !== undefined) return repeatTrace(trace, options.repeatTo);
+  return options.limit === undefined ? trace : takeRequests(trace, options.limit);
+}

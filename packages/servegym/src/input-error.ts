@@ -1,0 +1,4 @@
+/** Something that the person at the keyboard can correct: a file, an option, a combination of options. */
+export class InputError extends Error {
+  override readonly name = 'InputError';
+}
