@@ -23,7 +23,7 @@ describe('the house rules', () => {
     const folder = dirname(join(root, path));
     const own = manifestIn(folder);
     it(`hold in every source of ${own.name}`, () => {
-      const sources = globSync('{src,test}/**/*.{ts,tsx}', { cwd: folder });
+      const sources = globSync('**/*.{ts,tsx}', { cwd: folder, exclude: ['**/dist', '**/node_modules'] });
       assert.notEqual(sources.length, 0, `${own.name} has no sources`);
       const broken = sources.flatMap((source) => {
         const full = join(folder, source);

@@ -49,8 +49,8 @@ const IMPURE_GLOBALS = new Set(
 export function brokenRules(path: string, source: SourceFile, own: Manifest, workspace: Manifest): string[] {
   const room = ROOMS[own.name];
   if (!room) return [`${own.name} has no place in ROOMS: say what it may import`];
-  const isTest = /\.(test|fixture)\.tsx?$|(^|\/)(fixtures|test)\//.test(path);
-  const isForDevelopment = isTest || room.isBundled === true;
+  const isShipped = path.startsWith('src/') && !/\.(test|fixture)\.tsx?$|\/fixtures\//.test(path);
+  const mayUseDevelopment = !isShipped || room.isBundled === true;
   const broken: string[] = [];
 
   for (const { specifier, isTypeOnly, offset } of source.requests) {
@@ -60,7 +60,7 @@ export function brokenRules(path: string, source: SourceFile, own: Manifest, wor
       if (room.isPure) complain('imports a module whose name is computed');
     } else if (isBuiltin(specifier)) {
       if (!specifier.startsWith('node:')) complain(`imports \`${specifier}\`; write \`node:${specifier}\``);
-      if (room.isPure && !isTest) complain(`imports \`${specifier}\`, but ${own.name} is pure computation`);
+      if (room.isPure && isShipped) complain(`imports \`${specifier}\`, but ${own.name} is pure computation`);
     } else if (specifier.startsWith('.')) {
       const target = posix.join(posix.dirname(path), specifier);
       if (target.startsWith('..'))
@@ -75,12 +75,12 @@ export function brokenRules(path: string, source: SourceFile, own: Manifest, wor
       const isDeclared =
         name === own.name ||
         name in (own.dependencies ?? {}) ||
-        (isForDevelopment &&
+        (mayUseDevelopment &&
           (name in (own.devDependencies ?? {}) || name in (workspace.devDependencies ?? {})));
       if (!isDeclared) complain(`imports \`${specifier}\`, which its package.json does not declare`);
     }
   }
-  if (room.isPure && !isTest) {
+  if (room.isPure && isShipped) {
     for (const use of source.names) {
       if (isImpure(use))
         broken.push(
