@@ -26,4 +26,10 @@ export {
 } from './json-rpc.ts';
 export type { JsonSchema } from './json-schema.ts';
 export type { ValidationIssue } from './validation-issue.ts';
-export type { ClientMessage, ErrorData, ServerMessage } from './web-socket-message.ts';
+export type {
+  ClientMessage,
+  ErrorData,
+  ServerMessage,
+  VectorClientMessage,
+  VectorMessage,
+} from './web-socket-message.ts';

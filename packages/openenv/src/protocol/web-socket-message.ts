@@ -11,6 +11,40 @@ export type ClientMessage =
   | { readonly type: 'close' }
   | { readonly type: 'mcp'; readonly data: JsonRpcRequest };
 
+/** What a client of the vector extension may send beside. Actions may also come as binary frames of float32. */
+export type VectorClientMessage =
+  | {
+      readonly type: 'vector_reset';
+      readonly data: {
+        /** How many environments, 1 to 65,536. */
+        readonly count: number;
+        /** Environment i starts on seed + i. Without one the server draws it. */
+        readonly seed?: number;
+        /** Further reset options, the same for all. */
+        readonly options?: Readonly<Record<string, unknown>>;
+        /** Default `json`. */
+        readonly format?: 'json' | 'float32';
+      };
+    }
+  | {
+      readonly type: 'vector_step';
+      /** An action for each environment; that of an environment whose episode has ended is ignored. */
+      readonly data: { readonly actions: readonly unknown[] };
+    };
+
+/** The reply to `vector_reset`, and to `vector_step` in JSON. */
+export interface VectorMessage {
+  readonly type: 'vector';
+  readonly data: {
+    readonly observations: readonly Readonly<Record<string, unknown>>[];
+    /** 0 where an episode has just been started. */
+    readonly rewards: readonly number[];
+    readonly dones: readonly boolean[];
+    /** With `float32`: what the numbers of a row mean. */
+    readonly layout?: { readonly action: readonly string[]; readonly observation: readonly string[] };
+  };
+}
+
 /** The `data` of an `error` message. */
 export interface ErrorData {
   readonly message: string;

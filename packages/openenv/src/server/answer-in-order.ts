@@ -4,12 +4,16 @@ import type { RawData, WebSocket } from 'ws';
 const MOST_WAITING = 64;
 /** A client that lets this much pile up unread is not served further until it has read, bytes. */
 const MOST_UNREAD = 4 * 1024 * 1024;
+/** A client that does not read for this long is dropped, ms. */
+const UNREAD_LIMIT_MS = 60_000;
 
-type Reply = string | null;
+/** Text, bytes, or no reply. */
+export type Reply = string | Uint8Array | null;
 
 /**
  * Answers the messages of a socket one after another, so that replies keep the order of requests even when an answer
- * takes time. When `isOver` says so after a reply, the socket is closed. A client that sends faster than it is answered, or does not read, is slowed down by TCP.
+ * takes time. When `isOver` says so after a reply, the socket is closed. A client that sends faster than it is answered
+ * is slowed down by TCP; one that does not read is dropped in the end.
  */
 export function answerInOrder(
   socket: WebSocket,
@@ -56,16 +60,18 @@ export function answerInOrder(
     if (socket.isPaused && waiting.length === 0 && !busy) socket.resume();
   }
 
-  function send(text: string): void {
+  function send(reply: string | Uint8Array): void {
     if (socket.readyState !== socket.OPEN) return;
     if (socket.bufferedAmount < MOST_UNREAD) {
-      socket.send(text);
+      socket.send(reply);
       if (isOver()) socket.close(1000);
       return;
     }
     busy = true;
     socket.pause();
-    socket.send(text, () => {
+    const timer = setTimeout(() => socket.terminate(), UNREAD_LIMIT_MS).unref();
+    socket.send(reply, () => {
+      clearTimeout(timer);
       busy = false;
       next();
     });

@@ -87,7 +87,7 @@ export function createServer<Action, Observation extends object, State extends o
   const toolsAsSteps = !declares(schemas.action, 'type');
   const sockets = new SocketServer(
     sessions,
-    { readAction, readResetOptions, jsonRpc, toolsAsSteps },
+    { definition: served, sessions, readAction, readResetOptions, jsonRpc, toolsAsSteps },
     resolved,
   );
 

@@ -6,16 +6,13 @@ import { toolCallResult } from '../mcp/environment-tools.ts';
 import type { JsonRpcEndpoint } from '../mcp/json-rpc-endpoint.ts';
 import type { ErrorData } from '../protocol/web-socket-message.ts';
 import type { Session } from '../sessions/session.ts';
-import { SessionStoreError, SessionTakenError } from '../sessions/session-errors.ts';
-import type { ActionReader } from '../validation/action-reader.ts';
+import { SessionCapacityError, SessionStoreError, SessionTakenError } from '../sessions/session-errors.ts';
 import { excerpt } from '../validation/excerpt.ts';
 import { InvalidInputError } from '../validation/invalid-input-error.ts';
-import type { ResetOptionsReader } from '../validation/reset-options-reader.ts';
-import { answerInOrder } from './answer-in-order.ts';
+import { VectorConversation, type VectorParts } from '../vector/vector-conversation.ts';
+import { answerInOrder, type Reply } from './answer-in-order.ts';
 
-export interface SessionSocketParts {
-  readonly readAction: ActionReader<unknown>;
-  readonly readResetOptions: ResetOptionsReader;
+export interface SessionSocketParts extends VectorParts {
   readonly jsonRpc: JsonRpcEndpoint;
   /** Whether `list_tools` and `call_tool` may come as steps: yes, unless the environment's actions have a `type`. */
   readonly toolsAsSteps: boolean;
@@ -25,64 +22,93 @@ export interface SessionSocketParts {
 
 /** Speaks OpenEnv's session protocol on an accepted socket: one message out for each message in, in order. */
 export function serveSession(socket: WebSocket, session: Session, parts: SessionSocketParts): void {
+  const conversation = new SessionConversation(socket, session, parts);
   // What could not be kept must not be played on; the client can resume the session.
   const isOver = () => session.failure !== null;
   answerInOrder(
     socket,
     (data, isBinary) => {
       try {
-        const outcome = answer(data, isBinary, socket, session, parts);
-        return outcome instanceof Promise ? outcome.catch(errorMessage) : outcome;
+        const reply = conversation.answer(data, isBinary);
+        return reply instanceof Promise ? reply.catch(errorMessage) : reply;
       } catch (error) {
         return errorMessage(error);
       }
     },
     isOver,
   );
+  socket.on('close', () => conversation.end());
 }
 
-/** The text to send back, or `null` for `close`, which has no reply. */
-function answer(
-  data: RawData,
-  isBinary: boolean,
-  socket: WebSocket,
-  session: Session,
-  parts: SessionSocketParts,
-): string | null | Promise<string> {
-  if (isBinary) throw invalid([], 'Input should be a text frame, not a binary one');
-  const reading = readJson(data.toString());
-  if (!reading.ok) return errorText({ message: `Invalid JSON: ${reading.message}`, code: 'INVALID_JSON' });
-  const message = reading.value;
-  if (!isJsonObject(message)) throw invalid([], 'Input should be an object with a `type`', message);
-  switch (message.type) {
-    case 'step': {
-      const payload = envelope(message, 'required');
-      if (parts.toolsAsSteps && (payload.type === 'call_tool' || payload.type === 'list_tools')) {
-        return toolStep(payload, session, parts.jsonRpc);
+class SessionConversation {
+  readonly #socket: WebSocket;
+  readonly #session: Session;
+  readonly #parts: SessionSocketParts;
+  #vector: VectorConversation | null = null;
+
+  constructor(socket: WebSocket, session: Session, parts: SessionSocketParts) {
+    this.#socket = socket;
+    this.#session = session;
+    this.#parts = parts;
+  }
+
+  /** What to send back; `null` for `close`, which has no reply. */
+  answer(data: RawData, isBinary: boolean): Reply | Promise<Reply> {
+    if (isBinary) {
+      if (this.#vector) return this.#vector.stepBinary(data as Buffer);
+      throw invalid([], 'Input should be a text frame, not a binary one');
+    }
+    const reading = readJson(data.toString());
+    if (!reading.ok) return errorText({ message: `Invalid JSON: ${reading.message}`, code: 'INVALID_JSON' });
+    const message = reading.value;
+    if (!isJsonObject(message)) throw invalid([], 'Input should be an object with a `type`', message);
+    return this.#answerMessage(message);
+  }
+
+  /** The socket is gone. */
+  end(): void {
+    this.#vector?.close();
+  }
+
+  #answerMessage(message: JsonObject): Reply | Promise<Reply> {
+    const session = this.#session;
+    const { readAction, readResetOptions, jsonRpc, toolsAsSteps } = this.#parts;
+    switch (message.type) {
+      case 'step': {
+        const payload = envelope(message, 'required');
+        if (toolsAsSteps && (payload.type === 'call_tool' || payload.type === 'list_tools')) {
+          return toolStep(payload, session, jsonRpc);
+        }
+        return observationMessage(session.step(readAction(payload)));
       }
-      return observationMessage(session.step(parts.readAction(payload)));
+      case 'reset':
+        return observationMessage(session.reset(readResetOptions(envelope(message, 'optional'))));
+      case 'state': {
+        envelope(message, 'forbidden');
+        const state = session.state();
+        return state instanceof Promise ? state.then(stateMessage) : stateMessage(state);
+      }
+      case 'mcp':
+        return jsonRpc
+          .answer(envelope(message, 'required'), session)
+          .then((response) => JSON.stringify({ type: 'mcp', data: response }));
+      case 'vector_reset':
+        this.#vector ??= new VectorConversation(this.#parts);
+        return this.#vector.reset(envelope(message, 'required'));
+      case 'vector_step':
+        this.#vector ??= new VectorConversation(this.#parts);
+        return this.#vector.step(envelope(message, 'required'));
+      case 'close':
+        envelope(message, 'forbidden');
+        this.#parts.onFarewell(this.#socket);
+        this.#socket.close(1000);
+        return null;
+      default:
+        return errorText({
+          message: `Unknown message type: ${String(excerpt(message.type ?? ''))}`,
+          code: 'UNKNOWN_TYPE',
+        });
     }
-    case 'reset':
-      return observationMessage(session.reset(parts.readResetOptions(envelope(message, 'optional'))));
-    case 'state': {
-      envelope(message, 'forbidden');
-      const state = session.state();
-      return state instanceof Promise ? state.then(stateMessage) : stateMessage(state);
-    }
-    case 'mcp':
-      return parts.jsonRpc
-        .answer(envelope(message, 'required'), session)
-        .then((response) => JSON.stringify({ type: 'mcp', data: response }));
-    case 'close':
-      envelope(message, 'forbidden');
-      parts.onFarewell(socket);
-      socket.close(1000);
-      return null;
-    default:
-      return errorText({
-        message: `Unknown message type: ${String(excerpt(message.type ?? ''))}`,
-        code: 'UNKNOWN_TYPE',
-      });
   }
 }
 
@@ -153,6 +179,7 @@ function errorMessage(error: unknown): string {
       errors: error.issues,
     });
   }
+  if (error instanceof SessionCapacityError) return errorText(capacityData(error));
   if (error instanceof SessionStoreError || error instanceof SessionTakenError) {
     return errorText({ message: error.message, code: 'SESSION_ERROR' });
   }
@@ -161,6 +188,15 @@ function errorMessage(error: unknown): string {
     code: 'EXECUTION_ERROR',
     ...(error instanceof EnvironmentError && { reason: error.code }),
   });
+}
+
+export function capacityData({ message, activeSessions, maxSessions }: SessionCapacityError): ErrorData {
+  return {
+    message,
+    code: 'CAPACITY_REACHED',
+    active_sessions: activeSessions,
+    max_sessions: maxSessions,
+  };
 }
 
 export function errorText(data: ErrorData): string {

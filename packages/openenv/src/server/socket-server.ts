@@ -8,7 +8,7 @@ import { EnvironmentFactoryError, SessionCapacityError } from '../sessions/sessi
 import type { SessionRegistry } from '../sessions/session-registry.ts';
 import { serveJsonRpc } from './json-rpc-socket.ts';
 import type { ResolvedServerOptions } from './server-options.ts';
-import { errorText, type SessionSocketParts, serveSession } from './session-socket.ts';
+import { capacityData, errorText, type SessionSocketParts, serveSession } from './session-socket.ts';
 
 /** A refused client has this long to send its first message and so read why it was refused, ms. */
 const REFUSAL_GRACE_MS = 5000;
@@ -183,6 +183,8 @@ export class SocketServer {
 
   #pingAll(): void {
     for (const socket of this.#webSockets.clients) {
+      // A socket that is not being read cannot be heard; how long it may stay so is limited elsewhere.
+      if (socket.isPaused) continue;
       if (this.#silent.has(socket)) {
         socket.terminate();
       } else if (socket.readyState === socket.OPEN) {
@@ -196,14 +198,7 @@ export class SocketServer {
 const sessionIds = new WeakMap<IncomingMessage, string>();
 
 function refusalOf(error: Error): ErrorData {
-  if (error instanceof SessionCapacityError) {
-    return {
-      message: error.message,
-      code: 'CAPACITY_REACHED',
-      active_sessions: error.activeSessions,
-      max_sessions: error.maxSessions,
-    };
-  }
+  if (error instanceof SessionCapacityError) return capacityData(error);
   if (error instanceof EnvironmentFactoryError) {
     return { message: error.message, code: 'FACTORY_ERROR', factory_name: error.factoryName };
   }

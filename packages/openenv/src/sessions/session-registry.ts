@@ -31,6 +31,7 @@ export class SessionRegistry<Action = unknown, Observation = object, State = obj
   readonly #closeListeners: ((session: Session<Action, Observation, State>) => void)[] = [];
   readonly #idleTimeoutMs: number | null;
   readonly #idleTimer: NodeJS.Timeout | undefined;
+  #reserved = 0;
 
   constructor(
     definition: EnvironmentDefinition<Action, Observation, State>,
@@ -49,9 +50,9 @@ export class SessionRegistry<Action = unknown, Observation = object, State = obj
     }
   }
 
-  /** Sessions in memory, and those on their way there. */
+  /** Slots that are taken: sessions in memory, those on their way there, and reserved ones. */
   get size(): number {
-    return this.#sessions.size + this.#resuming.size;
+    return this.#sessions.size + this.#resuming.size + this.#reserved;
   }
 
   /** Whether sessions outlive their time in memory. */
@@ -69,7 +70,7 @@ export class SessionRegistry<Action = unknown, Observation = object, State = obj
    * @throws EnvironmentFactoryError when the environment cannot be created.
    */
   open(): Session<Action, Observation, State> {
-    this.#makeRoom();
+    this.#makeRoom(1);
     const environment = this.#createEnvironment();
     const id = randomUUID();
     const session = new Session(environment, {
@@ -104,6 +105,16 @@ export class SessionRegistry<Action = unknown, Observation = object, State = obj
       const journal = this.#store!.open(id, this.#definition);
       return new Session(this.#createEnvironment(), { id, journal });
     });
+  }
+
+  /** Takes slots for instances that are no sessions. @throws SessionCapacityError */
+  reserve(slots: number): void {
+    this.#makeRoom(slots);
+    this.#reserved += slots;
+  }
+
+  unreserve(slots: number): void {
+    this.#reserved -= slots;
   }
 
   /** Whether a socket holds the session. */
@@ -198,7 +209,8 @@ export class SessionRegistry<Action = unknown, Observation = object, State = obj
   ): Promise<Session<Action, Observation, State> | undefined> {
     const stored = await this.#store!.take(id);
     if (!stored) return undefined;
-    this.#makeRoom(1);
+    // The slot of this session is counted already.
+    this.#makeRoom(0);
     const session = await make(stored);
     this.#sessions.set(id, session);
     return session;
@@ -226,12 +238,13 @@ export class SessionRegistry<Action = unknown, Observation = object, State = obj
     );
   }
 
-  /** @param reserved slots that the caller has already taken */
-  #makeRoom(reserved = 0): void {
-    if (this.size - reserved < this.maxSessions) return;
-    const evicted = this.#leastRecentlyUsed();
-    if (!evicted) throw new SessionCapacityError(this.size, this.maxSessions);
-    void this.release(evicted.id);
+  /** Evicts sessions until so many slots are free. */
+  #makeRoom(slots: number): void {
+    while (this.size + slots > this.maxSessions) {
+      const evicted = this.#leastRecentlyUsed();
+      if (!evicted) throw new SessionCapacityError(this.size, this.maxSessions);
+      void this.release(evicted.id);
+    }
   }
 
   #createEnvironment() {

@@ -1,0 +1,203 @@
+import { z } from 'zod';
+import type { EnvironmentDefinition } from '../definition.ts';
+import type { JsonObject } from '../json/json-object.ts';
+import type { SessionRegistry } from '../sessions/session-registry.ts';
+import type { ActionReader } from '../validation/action-reader.ts';
+import { InvalidInputError } from '../validation/invalid-input-error.ts';
+import { toJsonSchema } from '../validation/json-schemas.ts';
+import type { ResetOptionsReader } from '../validation/reset-options-reader.ts';
+import { validationIssues } from '../validation/validation-issues.ts';
+import { FloatLayout } from './float-layout.ts';
+import { VectorEnvironments, type VectorResult } from './vector-environments.ts';
+
+export interface VectorParts {
+  readonly definition: EnvironmentDefinition<unknown, object, object>;
+  readonly sessions: SessionRegistry;
+  readonly readAction: ActionReader<unknown>;
+  readonly readResetOptions: ResetOptionsReader;
+}
+
+const resetRequest = z.strictObject({
+  count: z.int().min(1).max(65_536),
+  seed: z
+    .int()
+    .min(0)
+    .max(2 ** 32 - 1)
+    .optional(),
+  options: z.record(z.string(), z.unknown()).default({}),
+  format: z.enum(['json', 'float32']).default('json'),
+});
+
+interface Layouts {
+  readonly action: FloatLayout;
+  readonly observation: FloatLayout;
+}
+
+type Reply = string | Uint8Array;
+
+/**
+ * The vector extension on one socket: `vector_reset` makes and resets N environments, `vector_step` steps them all.
+ * Every environment takes a slot of the server's sessions. They are not kept in a store.
+ */
+export class VectorConversation {
+  readonly #parts: VectorParts;
+  #environments: VectorEnvironments | null = null;
+  #layouts: Layouts | null = null;
+
+  constructor(parts: VectorParts) {
+    this.#parts = parts;
+  }
+
+  /** Answers `vector_reset`. @throws InvalidInputError, SessionCapacityError */
+  reset(data: JsonObject): Reply | Promise<Reply> {
+    const reading = resetRequest.safeParse(data);
+    if (!reading.success) throw new InvalidInputError(validationIssues(reading.error.issues, data));
+    const { count, format } = reading.data;
+    const base = this.#readOptions(reading.data.options, reading.data.seed);
+    const layouts = format === 'float32' ? this.#makeLayouts() : null;
+    this.close();
+    this.#environments = this.#open(count, base);
+    this.#layouts = layouts;
+    const tell = (result: VectorResult) => vectorText(result, layouts);
+    const result = this.#environments.reset();
+    return result instanceof Promise ? result.then(tell) : tell(result);
+  }
+
+  /** Answers `vector_step`. @throws InvalidInputError */
+  step(data: JsonObject): Reply | Promise<Reply> {
+    const environments = this.#opened();
+    const { actions, ...extra } = data;
+    const [unknown] = Object.keys(extra);
+    if (unknown !== undefined) throw wrong('extra_forbidden', [unknown], 'Extra inputs are not permitted');
+    if (!Array.isArray(actions) || actions.length !== environments.size) {
+      throw wrong('list_type', ['actions'], `Input should be a list of ${environments.size} actions`);
+    }
+    return this.#play(
+      (index) => actions[index],
+      (result) => vectorText(result, null),
+    );
+  }
+
+  /** Answers a binary frame: the actions of all environments as rows of float32. @throws InvalidInputError */
+  stepBinary(frame: Uint8Array): Reply | Promise<Reply> {
+    const environments = this.#opened();
+    const layouts = this.#layouts;
+    if (!layouts)
+      throw wrong('value_error', [], "Binary frames need a vector_reset with the format 'float32'");
+    const { action, observation } = layouts;
+    const bytes = environments.size * action.width * Float32Array.BYTES_PER_ELEMENT;
+    if (frame.byteLength !== bytes) {
+      throw wrong(
+        'value_error',
+        [],
+        `Input should be ${environments.size} rows of ${action.width} float32 (${bytes} bytes), not ${frame.byteLength} bytes`,
+      );
+    }
+    // Copied: a frame need not begin at a multiple of four bytes in its buffer, as a Float32Array must.
+    const rows = new Float32Array(new Uint8Array(frame).buffer);
+    return this.#play(
+      (index) => action.read(rows, index * action.width),
+      (result) => vectorBytes(result, observation),
+    );
+  }
+
+  /** Frees the environments and their slots. */
+  close(): void {
+    const environments = this.#environments;
+    if (!environments) return;
+    this.#environments = null;
+    this.#parts.sessions.unreserve(environments.size);
+    void environments.close();
+  }
+
+  #opened(): VectorEnvironments {
+    if (this.#environments) return this.#environments;
+    throw wrong('value_error', [], 'There are no environments yet; send vector_reset first');
+  }
+
+  #open(count: number, base: ReturnType<ResetOptionsReader>): VectorEnvironments {
+    const { definition, sessions } = this.#parts;
+    sessions.reserve(count);
+    try {
+      const environments = Array.from({ length: count }, () => definition.create());
+      const options = environments.map((_, index) => ({ ...base, seed: (base.seed ?? 0) + index }));
+      return new VectorEnvironments(environments, options);
+    } catch (error) {
+      sessions.unreserve(count);
+      throw error;
+    }
+  }
+
+  #readOptions(options: JsonObject, seed: number | undefined) {
+    try {
+      return this.#parts.readResetOptions(seed === undefined ? options : { ...options, seed });
+    } catch (error) {
+      throw error instanceof InvalidInputError ? error.at('options') : error;
+    }
+  }
+
+  #makeLayouts(): Layouts {
+    const { action, observation } = this.#parts.definition;
+    try {
+      return {
+        action: new FloatLayout(toJsonSchema(action, 'input')),
+        observation: new FloatLayout(toJsonSchema(observation, 'output')),
+      };
+    } catch (error) {
+      throw wrong('value_error', ['format'], (error as Error).message);
+    }
+  }
+
+  #play(actionOf: (index: number) => unknown, tell: (result: VectorResult) => Reply): Reply | Promise<Reply> {
+    const environments = this.#opened();
+    const { readAction } = this.#parts;
+    const actions: unknown[] = [];
+    // All actions are read before the first is played, so that a mistake in one changes nothing.
+    for (let index = 0; index < environments.size; index++) {
+      if (environments.awaitsReset(index)) {
+        actions.push(null);
+        continue;
+      }
+      try {
+        actions.push(readAction(actionOf(index)));
+      } catch (error) {
+        throw error instanceof InvalidInputError ? error.at('actions', index) : error;
+      }
+    }
+    try {
+      const result = environments.step(actions);
+      return result instanceof Promise ? result.then(tell, (error) => this.#abandon(error)) : tell(result);
+    } catch (error) {
+      return this.#abandon(error);
+    }
+  }
+
+  /** Some environments have stepped and some have not: they cannot go on together. */
+  #abandon(error: unknown): never {
+    this.close();
+    throw error;
+  }
+}
+
+function wrong(type: string, loc: readonly string[], msg: string): InvalidInputError {
+  return new InvalidInputError([{ type, loc, msg, input: null }]);
+}
+
+function vectorText(result: VectorResult, layouts: Layouts | null): string {
+  const data = layouts
+    ? { ...result, layout: { action: layouts.action.names, observation: layouts.observation.names } }
+    : result;
+  return `{"type":"vector","data":${JSON.stringify(data)}}`;
+}
+
+/** Rewards, then dones as 0 or 1, then a row of observation for each environment; little-endian float32. */
+function vectorBytes({ observations, rewards, dones }: VectorResult, layout: FloatLayout): Uint8Array {
+  const { length } = observations;
+  const floats = new Float32Array(length * (2 + layout.width));
+  floats.set(rewards);
+  for (let index = 0; index < length; index++) {
+    floats[length + index] = dones[index] ? 1 : 0;
+    layout.write(observations[index]!, floats, 2 * length + index * layout.width);
+  }
+  return new Uint8Array(floats.buffer);
+}

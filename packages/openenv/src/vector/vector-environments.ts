@@ -1,0 +1,98 @@
+import type { Environment, ResetOptions, StepResult } from '../definition.ts';
+
+const SEEDS = 2 ** 32;
+
+/** What a reset or step of all environments gives, an entry for each environment. */
+export interface VectorResult {
+  readonly observations: object[];
+  /** 0 where an episode has just been started. */
+  readonly rewards: number[];
+  readonly dones: boolean[];
+}
+
+/**
+ * Several instances of one environment that step together. When an episode has ended, the next step of its environment
+ * ignores the action and starts the next episode instead (Gymnasium's `AutoresetMode.NEXT_STEP`). With the base seed s
+ * and n environments, episode k of environment i has the seed (s + k n + i) mod 2^32.
+ */
+export class VectorEnvironments {
+  readonly #environments: readonly Environment<unknown, object, object>[];
+  readonly #options: readonly ResetOptions[];
+  readonly #episodes: number[];
+  readonly #done: boolean[];
+
+  /** @param options the reset options of each environment; their seeds are those of the first episodes */
+  constructor(
+    environments: readonly Environment<unknown, object, object>[],
+    options: readonly ResetOptions[],
+  ) {
+    this.#environments = environments;
+    this.#options = options;
+    this.#episodes = environments.map(() => 0);
+    this.#done = environments.map(() => false);
+  }
+
+  get size(): number {
+    return this.#environments.length;
+  }
+
+  reset(): VectorResult | Promise<VectorResult> {
+    this.#episodes.fill(0);
+    return this.#collect((index) => this.#resetOne(index));
+  }
+
+  /** Plays an action on each environment whose episode goes on. */
+  step(actions: readonly unknown[]): VectorResult | Promise<VectorResult> {
+    return this.#collect((index) => {
+      if (!this.#done[index]) return this.#environments[index]!.step(actions[index]);
+      this.#episodes[index]!++;
+      return this.#resetOne(index);
+    });
+  }
+
+  /** Whether the next step of an environment ignores its action. */
+  awaitsReset(index: number): boolean {
+    return this.#done[index]!;
+  }
+
+  async close(): Promise<void> {
+    await Promise.allSettled(this.#environments.map(async (environment) => environment.close?.()));
+  }
+
+  #resetOne(index: number): StepResult<object> | Promise<StepResult<object>> {
+    const options = this.#options[index]!;
+    const seed = ((options.seed ?? 0) + this.#episodes[index]! * this.size) % SEEDS;
+    return this.#environments[index]!.reset({ ...options, seed });
+  }
+
+  #collect(
+    play: (index: number) => StepResult<object> | Promise<StepResult<object>>,
+  ): VectorResult | Promise<VectorResult> {
+    const results: (StepResult<object> | Promise<StepResult<object>>)[] = [];
+    let isAsync = false;
+    for (let index = 0; index < this.size; index++) {
+      const result = play(index);
+      isAsync ||= result instanceof Promise;
+      results.push(result);
+    }
+    return isAsync
+      ? Promise.all(results).then((all) => this.#gather(all))
+      : this.#gather(results as StepResult<object>[]);
+  }
+
+  #gather(results: readonly StepResult<object>[]): VectorResult {
+    const observations: object[] = [];
+    const rewards: number[] = [];
+    const dones: boolean[] = [];
+    for (const [index, { observation, reward, done }] of results.entries()) {
+      if (reward !== null && !Number.isFinite(reward)) {
+        throw new TypeError(`Expected environment ${index} to give a finite reward, got ${reward}.`);
+      }
+      observations.push(observation);
+      rewards.push(reward ?? 0);
+      dones.push(done);
+      this.#done[index] = done;
+    }
+    return { observations, rewards, dones };
+  }
+}
