@@ -37,8 +37,16 @@ export function npmEnvironment() {
   return { ...process.env, PATH: path.join(delimiter) };
 }
 
-/** The environment for the project's programs: its own Node and tools come first. */
+/**
+ * The environment for the project's programs: its own Node and tools come first, and Node keeps the TypeScript that it
+ * has compiled, which halves the time a server takes to start.
+ */
 export function projectEnvironment(extra = {}) {
   const bin = join(root, 'node_modules', '.bin');
-  return { ...process.env, PATH: `${bin}${delimiter}${process.env.PATH ?? ''}`, ...extra };
+  return {
+    NODE_COMPILE_CACHE: join(root, 'node_modules', '.cache', 'node'),
+    ...process.env,
+    PATH: `${bin}${delimiter}${process.env.PATH ?? ''}`,
+    ...extra,
+  };
 }
