@@ -1,9 +1,9 @@
+import { AcceptanceSampler } from '../src/engine/acceptance-sampler.ts';
 import type { EngineConfig } from '../src/engine/engine-config.ts';
 import type { RequestProgress } from '../src/engine/engine-log.ts';
 import { DraftTimer, IterationTimer } from '../src/engine/iteration-timer.ts';
 import { LatencyHistogram } from '../src/engine/latency-histogram.ts';
 import type { PromptPrefix } from '../src/engine/prefix-cache.ts';
-import { randomUniform, streamKey } from '../src/random/counter-random.ts';
 import { ReferenceBlockPool } from './reference-block-pool.ts';
 
 interface ReferenceRequest {
@@ -25,6 +25,7 @@ interface ReferenceRequest {
   prefilling: boolean;
   prefix: PromptPrefix | null;
   chunks: { key: number; blocks: number }[];
+  verifySteps: number;
 }
 
 /**
@@ -52,7 +53,7 @@ export class ReferenceEngine {
   pool: ReferenceBlockPool;
   cachedTokens = 0;
   private submitted = 0;
-  private readonly key: number;
+  private readonly seed: number;
   private readonly blockTokens: number;
   private readonly budget: number;
   private readonly role: string;
@@ -71,7 +72,7 @@ export class ReferenceEngine {
     this.blockTokens = options.blockTokens;
     this.pool = new ReferenceBlockPool(config.kvBlocks, options.blockTokens, options.prefixCaching);
     this.budget = options.maxNumBatchedTokens;
-    this.key = streamKey(options.seed, 'acceptance');
+    this.seed = options.seed;
     this.role = options.role;
   }
 
@@ -95,6 +96,7 @@ export class ReferenceEngine {
       transferred: false,
       prefilling: false,
       chunks: [],
+      verifySteps: 0,
     });
   }
 
@@ -108,6 +110,7 @@ export class ReferenceEngine {
       transferred: true,
       prefilling: false,
       chunks: [],
+      verifySteps: 0,
     });
   }
 
@@ -255,8 +258,8 @@ export class ReferenceEngine {
   private emitDecoded(request: ReferenceRequest, given: number, ticks: number): void {
     let accepted = 0;
     if (given > 1) {
-      const draw = randomUniform(this.key, request.id, request.emitted);
-      while (accepted < given - 1 && draw < this.config.survival[accepted]) accepted++;
+      const sampler = new AcceptanceSampler(this.seed, this.config.survival);
+      accepted = sampler.accepted(request.id, request.verifySteps++, given - 1);
     }
     const tokens = Math.min(1 + accepted, request.output - request.emitted);
     this.draftTokens += given - 1;

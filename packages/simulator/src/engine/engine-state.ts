@@ -1,4 +1,4 @@
-import { streamKey } from '../random/counter-random.ts';
+import { AcceptanceSampler } from './acceptance-sampler.ts';
 import { BlockPool } from './block-pool.ts';
 import { DecodeBatch } from './decode-batch.ts';
 import type { EngineConfig, EngineRole } from './engine-config.ts';
@@ -31,12 +31,13 @@ export class EngineState {
   readonly counters: EngineCounters = zeroCounters();
   readonly blockTokens: number;
   readonly maxNumBatchedTokens: number;
-  readonly acceptanceKey: number;
+  private readonly seed: number;
   role: EngineRole;
 
   config: EngineConfig;
   timer: IterationTimer;
   draftTimer: DraftTimer | null;
+  acceptance: AcceptanceSampler;
   readonly pool: BlockPool;
   /** The one request whose prefill is incomplete, always the last of the running list; -1 if none. */
   partial = -1;
@@ -55,7 +56,8 @@ export class EngineState {
   ) {
     this.blockTokens = blockTokens;
     this.maxNumBatchedTokens = maxNumBatchedTokens;
-    this.acceptanceKey = streamKey(seed, 'acceptance');
+    this.seed = seed;
+    this.acceptance = new AcceptanceSampler(seed, config.survival);
     this.role = role;
     this.decodes = new DecodeBatch(this.table, blockTokens);
     this.config = config;
@@ -63,6 +65,19 @@ export class EngineState {
     this.draftTimer = config.speculation === null ? null : new DraftTimer(config.speculation);
     this.pool = new BlockPool(this.table, config.kvBlocks, blockTokens, prefixCaching);
     this.waiting.policy = config.schedulingPolicy;
+  }
+
+  /** Takes over a configuration, but for the number of blocks and the state of the decodes. */
+  adopt(config: EngineConfig): void {
+    if (config.law !== this.config.law) this.timer = new IterationTimer(config.law);
+    if (config.speculation !== this.config.speculation) {
+      this.draftTimer = config.speculation === null ? null : new DraftTimer(config.speculation);
+    }
+    if (config.survival !== this.config.survival) {
+      this.acceptance = new AcceptanceSampler(this.seed, config.survival);
+    }
+    this.waiting.policy = config.schedulingPolicy;
+    this.config = config;
   }
 
   get speculative(): boolean {
@@ -99,6 +114,15 @@ export class EngineState {
       return false;
     const head = this.waiting.head();
     return this.fits(head) || this.neverFits(head);
+  }
+
+  /** When decodes have to be interrupted, while the head of the queue is blocked: `limit` or the next arrival. */
+  nextInterruption(limit: number): number {
+    if (this.future.count === 0 || !this.admitting || this.running.count >= this.config.maxNumSeqs)
+      return limit;
+    // Under fcfs a request that arrives behind a blocked head waits as the head does.
+    if (this.waiting.count > 0 && this.config.schedulingPolicy === 'fcfs') return limit;
+    return Math.min(limit, this.table.visible[this.future.head]);
   }
 
   /** The running request to preempt: the last admitted, or under `priority` the worst by class, then by age. */
@@ -209,6 +233,7 @@ export class EngineState {
     table.blocks[slot] = 0;
     table.preemptions[slot] = 0;
     table.given[slot] = 0;
+    table.verifySteps[slot] = 0;
     table.priority[slot] = request.priority;
     table.transferred[slot] = transferred;
     table.sharedBlocks[slot] = 0;

@@ -17,12 +17,12 @@ import {
 } from './engine-log.ts';
 import { EngineState } from './engine-state.ts';
 import { IterationPlan } from './iteration-plan.ts';
-import { DraftTimer, IterationTimer } from './iteration-timer.ts';
 import type { LatencyHistogram } from './latency-histogram.ts';
 import { iterateLockstep, skipDecodes } from './lockstep-iteration.ts';
 import type { PromptPrefix } from './prefix-cache.ts';
 import { DECODING, FUTURE, type RequestTableSnapshot, WAITING } from './request-table.ts';
 import { iterateSpeculative } from './speculative-iteration.ts';
+import { skipVerifySteps, VerifyForecast } from './speculative-skip.ts';
 import { ticksFromMs } from './ticks.ts';
 import { PRIORITY_CLASSES, type WaitingQueueSnapshot } from './waiting-queue.ts';
 
@@ -60,6 +60,7 @@ export interface EngineRequest {
 export class Engine {
   private readonly state: EngineState;
   private readonly plan = new IterationPlan();
+  private readonly forecast = new VerifyForecast();
   private readonly overheadTicks: number;
   private lastVisible = Number.NEGATIVE_INFINITY;
 
@@ -202,7 +203,7 @@ export class Engine {
     const speculative = config.speculationDepth > 0;
     if (state.speculative !== speculative) this.changeDecodeMode(speculative);
     const grown = config.kvBlocks - state.config.kvBlocks;
-    this.adopt(config);
+    state.adopt(config);
     if (grown > 0) {
       state.pool.give(grown);
     } else {
@@ -347,7 +348,7 @@ export class Engine {
     state.future.setEnds(snapshot.future);
     state.waiting.restore(snapshot.waiting);
     state.decodes.restore(snapshot.decodes);
-    this.adopt(snapshot.config);
+    state.adopt(snapshot.config);
     state.pool.restore(snapshot.pool);
     state.partial = snapshot.partial;
     state.admitting = snapshot.admitting;
@@ -358,15 +359,17 @@ export class Engine {
     this.clearLogs();
   }
 
+  /** Takes the next iteration, or as many as can be skipped. */
   private advance(limit: number): void {
-    const state = this.state;
+    const { state, plan } = this;
+    const onlyDecodes = state.partial < 0 && state.running.count > 0 && !state.headAdmissible();
     if (state.speculative) {
-      iterateSpeculative(state, this.plan);
-      return;
+      if (onlyDecodes && skipVerifySteps(state, this.forecast, limit)) return;
+      iterateSpeculative(state, plan);
+    } else {
+      if (onlyDecodes && skipDecodes(state, limit)) return;
+      iterateLockstep(state, plan);
     }
-    if (state.partial < 0 && state.decodes.count > 0 && !state.headAdmissible() && skipDecodes(state, limit))
-      return;
-    iterateLockstep(state, this.plan);
   }
 
   private receiveArrivals(): void {
@@ -391,16 +394,6 @@ export class Engine {
     const slot = this.state.place(request, transferred);
     this.state.table.status[slot] = FUTURE;
     this.state.future.pushBack(slot);
-  }
-
-  private adopt(config: EngineConfig): void {
-    const state = this.state;
-    if (config.law !== state.config.law) state.timer = new IterationTimer(config.law);
-    if (config.speculation !== state.config.speculation) {
-      state.draftTimer = config.speculation === null ? null : new DraftTimer(config.speculation);
-    }
-    state.waiting.policy = config.schedulingPolicy;
-    state.config = config;
   }
 
   /** In lockstep the state of the decodes is implied by a shared clock; with speculation each request holds its own. */

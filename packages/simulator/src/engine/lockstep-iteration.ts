@@ -12,20 +12,14 @@ const MAX_SKIP = 65_536;
  * @returns whether it got anywhere; if not, the next iteration is short of blocks.
  */
 export function skipDecodes(state: EngineState, limit: number): boolean {
-  const { decodes, timer, future, waiting, config } = state;
+  const { decodes, timer } = state;
   const members = decodes.count;
   const first = timer.decodeTicks(members) + timer.contextTicks * (decodes.contextSum + members);
   const step = timer.contextTicks * members;
   const completion = decodes.iterationsToFirstCompletion();
   let iterations = Math.min(completion, MAX_SKIP);
 
-  let until = limit;
-  if (future.count > 0 && state.admitting && state.running.count < config.maxNumSeqs) {
-    // Under fcfs a request that arrives behind a blocked head waits like the head does.
-    if (waiting.count === 0 || config.schedulingPolicy === 'priority') {
-      until = Math.min(until, state.table.visible[future.head]);
-    }
-  }
+  const until = state.nextInterruption(limit);
   if (progressionSum(first, step, iterations) > until - state.now) {
     iterations = Math.min(iterations, iterationsToReach(until - state.now, first, step));
   }

@@ -18,6 +18,7 @@ const INT_FIELDS = [
   'next',
   'prev',
   'given',
+  'verifySteps',
 ] as const;
 const BYTE_FIELDS = ['priority', 'status', 'transferred'] as const;
 
@@ -67,6 +68,8 @@ export class RequestTable {
   prev!: Int32Array;
   /** What the iteration under way has given it: tokens to verify, or a block in lockstep. 0 between iterations. */
   given!: Int32Array;
+  /** Verify steps so far (speculative decoding). */
+  verifySteps!: Int32Array;
   /** 0 is the most urgent class. */
   priority!: Uint8Array;
   status!: Uint8Array;

@@ -1,4 +1,3 @@
-import { randomUniform } from '../random/counter-random.ts';
 import { admitWaiting, continuePrefill } from './admission.ts';
 import type { EngineState } from './engine-state.ts';
 import type { IterationPlan } from './iteration-plan.ts';
@@ -8,8 +7,7 @@ import { DECODING } from './request-table.ts';
  * One iteration with speculative decoding: every decoding sequence verifies up to `speculationDepth` draft tokens and
  * emits those accepted plus one. Sequences advance by different amounts, so each is visited.
  *
- * Acceptance is drawn from the measured P(at least k accepted) by (request, tokens emitted so far), so that it does not
- * depend on what else is in the batch. Look-ahead slots are allocated before the draft and kept, as vLLM does.
+ * Look-ahead slots are allocated before the draft and kept, as vLLM does.
  */
 export function iterateSpeculative(state: EngineState, plan: IterationPlan): void {
   const { timer, counters, config } = state;
@@ -92,8 +90,8 @@ function scheduled(state: EngineState): Verification {
 /** Draws the accepted tokens of every sequence that was given any, and takes the given tokens back. */
 function emitVerified(state: EngineState, emittedCounts: Int32Array, ticks: number): void {
   const { table, counters, running, interTokenLatency } = state;
-  const { output, generatedOffset, given, id, transferred, next, lastToken } = table;
-  const { survival } = state.config;
+  const { output, generatedOffset, given, id, transferred, next, lastToken, verifySteps } = table;
+  const { acceptance } = state;
   let drafted = 0;
   let acceptedDrafts = 0;
   let emittedTokens = 0;
@@ -104,11 +102,7 @@ function emitVerified(state: EngineState, emittedCounts: Int32Array, ticks: numb
     if (drafts >= 0) {
       given[slot] = 0;
       const emitted = generatedOffset[slot];
-      let accepted = 0;
-      if (drafts > 0) {
-        const draw = randomUniform(state.acceptanceKey, id[slot], emitted);
-        while (accepted < drafts && draw < survival[accepted]) accepted++;
-      }
+      const accepted = drafts === 0 ? 0 : acceptance.accepted(id[slot], verifySteps[slot]++, drafts);
       const tokens = Math.min(1 + accepted, output[slot] - emitted);
       drafted += drafts;
       acceptedDrafts += accepted;

@@ -1,0 +1,27 @@
+import { randomBits, streamKey } from '../random/counter-random.ts';
+
+/**
+ * How many draft tokens a verify step accepts, drawn from measured P(at least k accepted). A draw belongs to (request,
+ * verify step of the request), whatever else is in the batch, so draws can be made ahead and in any order.
+ */
+export class AcceptanceSampler {
+  private readonly key: number;
+  /** P(at least k + 1 accepted) in units of 2^-31. */
+  private readonly thresholds: Int32Array;
+
+  constructor(seed: number, survival: readonly number[]) {
+    this.key = streamKey(seed, 'acceptance');
+    this.thresholds = Int32Array.from(survival, (share) =>
+      Math.min(2 ** 31 - 1, Math.round(share * 2 ** 31)),
+    );
+  }
+
+  /** Accepted tokens of `drafts` (at most as many as probabilities are known). */
+  accepted(id: number, verifyStep: number, drafts: number): number {
+    const draw = randomBits(this.key, id, verifyStep) >>> 1;
+    let accepted = 0;
+    // The sign bit is the comparison: a branch here would be mispredicted as often as not.
+    for (let k = 0; k < drafts; k++) accepted += (draw - this.thresholds[k]) >>> 31;
+    return accepted;
+  }
+}
