@@ -28,6 +28,11 @@ const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./commands/profiles.ts')).profilesCommand(),
   },
   {
+    name: 'calibrate',
+    summary: 'make an engine profile from measured latencies',
+    load: async () => (await import('./commands/calibrate.ts')).calibrateCommand(),
+  },
+  {
     name: 'evaluate',
     summary: 'play and grade a policy',
     load: async () => (await import('./commands/evaluate.ts')).evaluateCommand(),

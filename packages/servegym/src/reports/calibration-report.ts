@@ -1,0 +1,125 @@
+import {
+  type CalibratedRow,
+  errorPercent,
+  LAW_COEFFICIENTS,
+  type StaticBatchCalibration,
+} from '@servegym/simulator/calibration';
+import { alignedRows } from './aligned-rows.ts';
+
+/** Below this share the measurements say too little about a coefficient to call it measured. */
+const LEAST_DETERMINED = 0.3;
+const PLOT_COLUMNS = 56;
+const PLOT_LINES = 16;
+
+/** The object that `calibrate --json` prints. */
+export function calibrationJson({ profile, rows, overflowing, determined }: StaticBatchCalibration) {
+  return {
+    profile,
+    determined,
+    rows: rows.map((row) => ({
+      ...shape(row),
+      measured_s: row.latencyS,
+      predicted_s: row.predictedS,
+      error_percent: signedError(row.predictedS, row.latencyS),
+      left_out_predicted_s: row.heldOutS,
+      left_out_error_percent: signedError(row.heldOutS, row.latencyS),
+    })),
+    overflowing: overflowing.map((row) => ({
+      ...shape(row),
+      measured_s: row.latencyS,
+      predicted_s: row.predictedS,
+      error_percent: signedError(row.predictedS, row.latencyS),
+    })),
+  };
+}
+
+/** What `calibrate` prints without `--json`. */
+export function calibrationTable({ profile, rows, overflowing, determined }: StaticBatchCalibration): string {
+  const fit = profile.fit!;
+  const law = profile.weights.FP16!.law;
+  const open = LAW_COEFFICIENTS.filter((name) => determined[name] < LEAST_DETERMINED);
+  return [
+    `${profile.name}: ${fit.rows} rows fitted`,
+    '',
+    ...alignedRows([
+      ['coefficient', 'value', 'determined'],
+      ...LAW_COEFFICIENTS.map((name) => [
+        name,
+        law[name].toPrecision(5),
+        `${Math.round(100 * determined[name])} %`,
+      ]),
+    ]),
+    ...(open.length === 0
+      ? []
+      : [`These rows hardly determine ${open.join(', ')}: near what the GPU's data sheet promises.`]),
+    '',
+    ...alignedRows([
+      ['batch x (in + out)', 'measured, s', 'predicted, s', 'error', 'left out'],
+      ...rows.map((row) => [
+        label(row),
+        row.latencyS.toFixed(2),
+        row.predictedS.toFixed(2),
+        percent(row.predictedS, row.latencyS),
+        percent(row.heldOutS, row.latencyS),
+      ]),
+    ]),
+    '',
+    `error     ${fit.meanErrorPercent.toFixed(2)} % mean, ${fit.worstErrorPercent.toFixed(2)} % worst`,
+    `left out  ${fit.heldOutMeanErrorPercent.toFixed(2)} % mean, ${fit.heldOutWorstErrorPercent.toFixed(2)} % worst (each row by a fit without it)`,
+    ...overflowing.map(
+      (row) =>
+        `KV pool   ${label(row)} does not fit at once: measured ${row.latencyS.toFixed(2)} s, predicted ${row.predictedS.toFixed(2)} s, ${percent(row.predictedS, row.latencyS)} (not fitted)`,
+    ),
+    '',
+    ...plot(rows),
+  ].join('\n');
+}
+
+/** Predicted against measured, both logarithmic; a perfect fit lies on the diagonal. */
+function plot(rows: readonly CalibratedRow[]): string[] {
+  const seconds = rows.flatMap((row) => [row.latencyS, row.predictedS]);
+  const low = Math.log(Math.min(...seconds));
+  const span = Math.log(Math.max(...seconds)) - low || 1;
+  const canvas = Array.from({ length: PLOT_LINES }, () => new Array<string>(PLOT_COLUMNS).fill(' '));
+  const column = (s: number) => Math.round(((Math.log(s) - low) / span) * (PLOT_COLUMNS - 1));
+  const line = (s: number) => PLOT_LINES - 1 - Math.round(((Math.log(s) - low) / span) * (PLOT_LINES - 1));
+  for (let i = 0; i < PLOT_COLUMNS; i += 1) {
+    canvas[PLOT_LINES - 1 - Math.round((i * (PLOT_LINES - 1)) / (PLOT_COLUMNS - 1))]![i] = '·';
+  }
+  for (const row of rows) canvas[line(row.predictedS)]![column(row.latencyS)] = '●';
+  const [least, most] = [Math.exp(low), Math.exp(low + span)].map((s) => `${s.toPrecision(3)} s`);
+  return [
+    'predicted',
+    ...canvas.map((cells, i) => {
+      const tick = i === 0 ? most! : i === PLOT_LINES - 1 ? least! : '';
+      return `${tick.padStart(9)} ┤${cells.join('').trimEnd()}`;
+    }),
+    `${''.padStart(10)}└${'─'.repeat(PLOT_COLUMNS)}`,
+    `${''.padStart(11)}${least!.padEnd(PLOT_COLUMNS - most!.length)}${most!}  measured`,
+  ];
+}
+
+function shape({
+  batch,
+  inputTokens,
+  outputTokens,
+}: Pick<CalibratedRow, 'batch' | 'inputTokens' | 'outputTokens'>) {
+  return { batch, input_tokens: inputTokens, output_tokens: outputTokens };
+}
+
+function label({
+  batch,
+  inputTokens,
+  outputTokens,
+}: Pick<CalibratedRow, 'batch' | 'inputTokens' | 'outputTokens'>) {
+  return `${batch} x (${inputTokens} + ${outputTokens})`;
+}
+
+function signedError(predicted: number, measured: number): number {
+  return Math.sign(predicted - measured) * errorPercent(predicted, measured);
+}
+
+function percent(predicted: number, measured: number): string {
+  const error = signedError(predicted, measured);
+  return `${error < 0 ? '-' : '+'}${Math.abs(error).toFixed(1)} %`;
+}

@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { findProfile, listProfiles } from '@servegym/simulator';
+import { runServegym } from './serve-process.ts';
+
+const measured = join(import.meta.dirname, '../../../../shared/data/measured/static-batch-latency.csv');
+const header = 'gpu,gpus,engine,model,weights,kv_cache,input_tokens,output_tokens,batch,latency_s';
+
+describe('servegym calibrate', () => {
+  let folder: string;
+  before(() => {
+    assert.ok(existsSync(measured), `the measurements are missing: expected them at ${measured}`);
+    folder = mkdtempSync(join(tmpdir(), 'servegym-calibrate-'));
+  });
+  after(() => rmSync(folder, { recursive: true }));
+
+  for (const { name, fit } of listProfiles()) {
+    if (fit === null) continue;
+    it(`makes ${name} again by the command that the profile names`, async () => {
+      const output = join(folder, `${name}.json`);
+      const words = [...fit.command.matchAll(/"([^"]*)"|(\S+)/g)].map(
+        ([, quoted, plain]) => quoted ?? plain!,
+      );
+      const args = words.slice(1).map((word) => (word === 'static-batch-latency.csv' ? measured : word));
+      const { code, stderr } = await runServegym(...args, '--output', output);
+      assert.equal(code, 0, stderr);
+      assert.deepEqual(JSON.parse(readFileSync(output, 'utf8')), findProfile(name));
+    });
+  }
+
+  it('prints coefficients, errors on rows left out, a plot, and what the rows cannot say', async () => {
+    const { code, stdout } = await runServegym(
+      'calibrate',
+      '--static-batch',
+      measured,
+      '--gpu',
+      'A100',
+      '--model',
+      'llama-3-8b',
+    );
+    assert.equal(code, 0);
+    assert.match(stdout, /perContextTokenNs +\d+/);
+    assert.match(stdout, /left out {2}\d\.\d+ % mean/);
+    assert.match(stdout, /hardly determine .*perTokenUs/);
+    assert.match(stdout, /64 x \(2048 \+ 2048\) does not fit at once: measured 125\.74 s/);
+    assert.match(stdout, /●/);
+  });
+
+  const refused: readonly [what: string, text: string, message: RegExp][] = [
+    ['an empty file', '', /expected at least one measurement/],
+    ['other columns', 'a,b\n1,2\n', /bad\.csv:1: expected the columns gpu, gpus/],
+    [
+      'a latency of zero',
+      `${header}\nA100,1,vLLM,llama-3-8b,fp16,fp16,1,1,1,0\n`,
+      /bad\.csv:2: expected latency_s .* got "0"/,
+    ],
+    [
+      'a negative batch',
+      `${header}\nA100,1,vLLM,llama-3-8b,fp16,fp16,1,1,-1,2\n`,
+      /bad\.csv:2: expected batch/,
+    ],
+    ['too few fields', `${header}\nA100,1\n`, /bad\.csv:2: expected 10 fields/],
+    [
+      'too few rows',
+      `${header}\nA100,1,vLLM,llama-3-8b,fp16,fp16,128,128,1,2\n`,
+      /expected at least 4 rows .* got 1/,
+    ],
+  ];
+  for (const [what, text, message] of refused) {
+    it(`refuses ${what}`, async () => {
+      const path = join(folder, 'bad.csv');
+      writeFileSync(path, text);
+      const { code, stderr } = await runServegym(
+        'calibrate',
+        '--static-batch',
+        path,
+        '--gpu',
+        'A100',
+        '--model',
+        'llama-3-8b',
+      );
+      assert.equal(code, 2);
+      assert.match(stderr, message);
+    });
+  }
+});
+
+describe('servegym profiles', () => {
+  it('lists every profile with its errors', async () => {
+    const { code, stdout } = await runServegym('profiles');
+    assert.equal(code, 0);
+    for (const { name } of listProfiles()) assert.ok(stdout.includes(name), name);
+    assert.match(stdout, /left out/);
+  });
+
+  it('lists them in JSON', async () => {
+    const { stdout } = await runServegym('profiles', '--json');
+    assert.deepEqual(JSON.parse(stdout), listProfiles());
+  });
+
+  it('shows one in full', async () => {
+    const { code, stdout } = await runServegym('profiles', 'a100-40gb-llama-3-8b');
+    assert.equal(code, 0);
+    assert.match(stdout, /made by +servegym calibrate/);
+  });
+
+  it('refuses a name that is none', async () => {
+    const { code, stderr } = await runServegym('profiles', 'a100');
+    assert.equal(code, 2);
+    assert.match(stderr, /the closest/);
+  });
+});

@@ -1,0 +1,222 @@
+import assert from 'node:assert/strict';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { findProfile } from '@servegym/simulator';
+import { runServegym } from './serve-process.ts';
+
+const fixtures = join(import.meta.dirname, 'fixtures');
+const csv = join(fixtures, 'trace.csv');
+const jsonl = join(fixtures, 'trace.jsonl');
+const azure = join(import.meta.dirname, '../../../../shared/data/traces/azure-llm-2023-conv.csv');
+const profile = 'a100-40gb-llama-3-8b';
+
+/** Runs `servegym simulate --json` with the profile and reads its answer. */
+async function simulate(...args: string[]) {
+  const { code, stdout, stderr } = await runServegym('simulate', '--profile', profile, '--json', ...args);
+  assert.equal(stderr, '');
+  assert.equal(code, 0);
+  return JSON.parse(stdout);
+}
+
+/** Asserts that the command refuses its input: exit code 2, one message, no output, no stack. */
+async function assertRefused(args: readonly string[], message: RegExp) {
+  const { code, stdout, stderr } = await runServegym(...args);
+  assert.equal(code, 2, stderr);
+  assert.equal(stdout, '');
+  assert.match(stderr, message);
+  assert.doesNotMatch(stderr, /^\s+at /m);
+}
+
+describe('servegym simulate', () => {
+  let folder: string;
+  before(() => {
+    folder = mkdtempSync(join(tmpdir(), 'servegym-simulate-'));
+  });
+  after(() => rmSync(folder, { recursive: true }));
+
+  const fileWith = (name: string, text: string) => {
+    const path = join(folder, name);
+    writeFileSync(path, text);
+    return path;
+  };
+
+  it('answers with the figures of a CSV trace', async () => {
+    const report = await simulate('--trace', csv);
+    for (const key of ['ttft_ms', 'tpot_ms', 'e2e_ms']) {
+      const { mean, p50, p90, p99 } = report[key];
+      assert.ok(mean > 0 && p50 > 0 && p90 >= p50 && p99 >= p90, `${key}: ${JSON.stringify(report[key])}`);
+    }
+    assert.equal(report.requests, 4);
+    assert.equal(report.completed, 4);
+    assert.equal(report.rejected, 0);
+    assert.equal(report.preemptions, 0);
+    assert.equal(report.output_tokens, 44 + 109 + 1 + 16);
+    assert.ok(report.simulated_s > 4 && report.simulated_s < 5, `${report.simulated_s}`);
+    assert.ok(report.wall_s > 0 && report.requests_per_wall_s > 0);
+    assert.ok(Math.abs(report.throughput_tps - report.output_tokens / report.simulated_s) < 1e-9);
+  });
+
+  it('reads a JSONL trace', async () => {
+    const report = await simulate('--trace', jsonl);
+    assert.equal(report.completed, 3);
+    assert.equal(report.output_tokens, 55);
+  });
+
+  it('prints a table for people', async () => {
+    const { code, stdout } = await runServegym('simulate', '--profile', profile, '--trace', csv);
+    assert.equal(code, 0);
+    for (const part of [
+      '4 completed, 0 rejected',
+      'output tokens/s',
+      'TTFT, ms',
+      'TPOT, ms',
+      'end to end, ms',
+      'preemptions',
+      'p99',
+    ]) {
+      assert.ok(stdout.includes(part), `${part} is not in:\n${stdout}`);
+    }
+  });
+
+  it('scales the rate and repeats the trace', async () => {
+    const [once, fast, many] = await Promise.all([
+      simulate('--trace', csv),
+      simulate('--trace', csv, '--rate-scale', '2'),
+      simulate('--trace', csv, '--repeat-to', '10'),
+    ]);
+    assert.ok(fast.simulated_s < once.simulated_s);
+    assert.equal(many.completed, 10);
+    assert.ok(many.simulated_s > 2 * once.simulated_s);
+  });
+
+  it('gives the makespan of a closed batch, faster with INT8 weights', async () => {
+    const batch = ['--closed-batch', '16', '--input-tokens', '128', '--output-tokens', '128'];
+    const [plain, quantized] = await Promise.all([
+      simulate(...batch),
+      simulate(...batch, '--weights', 'INT8'),
+    ]);
+    assert.equal(plain.completed, 16);
+    assert.equal(plain.makespan_s, plain.simulated_s);
+    const speedup = plain.makespan_s / quantized.makespan_s;
+    assert.ok(speedup > 1.3 && speedup < 1.55, `${speedup}`);
+  });
+
+  it('lets every knob act', async () => {
+    const load = ['--closed-batch', '40', '--input-tokens', '600', '--output-tokens', '40'];
+    const base = await simulate(...load);
+    const knobs = [
+      ['--max-num-seqs', '2'],
+      ['--max-num-batched-tokens', '512'],
+      ['--speculation-depth', '3'],
+      ['--weights', 'INT4'],
+      ['--kv-budget-fraction', '0.1'],
+    ];
+    const changed = await Promise.all(knobs.map((knob) => simulate(...load, ...knob)));
+    for (const [i, report] of changed.entries()) {
+      assert.equal(report.completed, 40);
+      assert.notEqual(report.simulated_s, base.simulated_s, knobs[i]!.join(' '));
+    }
+    assert.ok(changed[2].spec_acceptance_rate > 0.2);
+  });
+
+  it('takes a profile from a file', async () => {
+    const file = fileWith('mine.json', JSON.stringify({ ...findProfile(profile), name: 'mine' }));
+    const { code, stdout } = await runServegym('simulate', '--profile', file, '--trace', csv, '--json');
+    assert.equal(code, 0);
+    assert.equal(JSON.parse(stdout).profile, 'mine');
+  });
+
+  it('counts requests that can never fit as rejected', async () => {
+    const huge = fileWith('huge.csv', 'arrival,input,output\n0,1000000,10\n1,10,10\n');
+    const report = await simulate('--trace', huge);
+    assert.equal(report.rejected, 1);
+    assert.equal(report.completed, 1);
+    assert.equal(report.requests_beyond_validity, 1);
+  });
+
+  const header = 'TIMESTAMP,ContextTokens,GeneratedTokens';
+  const line = '2024-01-01 00:00:00.0000000,374,44';
+  const badTraces: readonly [what: string, text: string, message: RegExp][] = [
+    [
+      'a negative length',
+      `${header}\n${line}\n2024-01-01 00:00:01,-5,10\n`,
+      /bad\.csv:3: expected ContextTokens .*, got "-5"/,
+    ],
+    ['a malformed line', `${header}\n${line}\nnonsense\n`, /bad\.csv:3: expected 3 fields/],
+    ['an empty file', '', /bad\.csv: expected .*, got an empty file/],
+    [
+      'a missing column',
+      'TIMESTAMP,ContextTokens\n',
+      /bad\.csv:1: expected a header with a column for the output/,
+    ],
+    [
+      'a time that goes backwards',
+      `${header}\n${line}\n2023-12-31 23:59:59,1,1\n`,
+      /bad\.csv:3: expected an arrival at or after/,
+    ],
+  ];
+  for (const [what, text, message] of badTraces) {
+    it(`refuses ${what} with file and line`, async () => {
+      await assertRefused(['simulate', '--profile', profile, '--trace', fileWith('bad.csv', text)], message);
+    });
+  }
+
+  const ask = ['simulate', '--profile', profile];
+  const badArguments: readonly [what: string, args: readonly string[], message: RegExp][] = [
+    [
+      'an unknown profile',
+      ['simulate', '--profile', 'a100-llama', '--trace', csv],
+      /the closest: a100-40gb-llama-3-8b/,
+    ],
+    [
+      'a trace that is not there',
+      [...ask, '--trace', 'none.csv'],
+      /cannot read none\.csv: there is no such file/,
+    ],
+    ['a folder for a trace', [...ask, '--trace', fixtures], /it is a folder/],
+    ['nothing to serve', ask, /--trace/],
+    ['a rate of zero', [...ask, '--trace', csv, '--rate-scale', '0'], /Expected a number above 0/],
+    ['half a sequence', [...ask, '--trace', csv, '--max-num-seqs', '1.5'], /Expected a whole number/],
+    ['a pool larger than all', [...ask, '--trace', csv, '--kv-budget-fraction', '1.1'], /at most 1/],
+    ['a precision that is none', [...ask, '--trace', csv, '--weights', 'FP3'], /FP16, FP8, INT8, INT4/],
+    [
+      'a precision the profile lacks',
+      [...ask, '--trace', csv, '--weights', 'FP8'],
+      /no coefficients for FP8/,
+    ],
+    ['a batch without lengths', [...ask, '--closed-batch', '4'], /--input-tokens and --output-tokens/],
+    ['a batch and a trace', [...ask, '--closed-batch', '4', '--trace', csv], /cannot be used with/],
+    [
+      'a pool without room',
+      [...ask, '--trace', csv, '--kv-budget-fraction', '0.00001'],
+      /Nothing is left for the KV pool/,
+    ],
+    ['an unknown command', ['simulat'], /unknown command/],
+    ['no command', [], /Usage: servegym/],
+  ];
+  for (const [what, args, message] of badArguments) {
+    it(`refuses ${what}`, () => assertRefused(args, message));
+  }
+
+  it('refuses a profile with a missing field, by its name', async () => {
+    const { requestOverheadMs: _, ...rest } = findProfile(profile);
+    const file = fileWith('bad.json', JSON.stringify(rest));
+    await assertRefused(
+      ['simulate', '--profile', file, '--trace', csv],
+      /bad\.json: expected `requestOverheadMs`/,
+    );
+  });
+
+  it('serves the whole Azure conversation trace', async () => {
+    assert.ok(existsSync(azure), `the Azure trace is missing: expected it at ${azure}`);
+    const report = await simulate('--trace', azure, '--rate-scale', '0.5');
+    const lines = readFileSync(azure, 'utf8').trim().split('\n').slice(1);
+    const tokens = lines.reduce((sum, text) => sum + Number(text.split(',')[2]), 0);
+    assert.equal(report.requests, 19_366);
+    assert.equal(report.completed, 19_366);
+    assert.equal(report.output_tokens, tokens);
+    assert.ok(Math.abs(report.simulated_s - 7003) < 60, `${report.simulated_s}`);
+  });
+});

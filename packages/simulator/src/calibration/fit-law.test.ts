@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { findProfile } from '../profiles/catalog.ts';
+import type { IterationLaw } from '../profiles/engine-profile.ts';
+import { fitLaw, type LawPrior } from './fit-law.ts';
+import { LAW_COEFFICIENTS, lawFrom } from './law-coefficients.ts';
+import { simulateBatch, withLaw } from './simulated-batch.ts';
+
+const profile = findProfile('a100-40gb-llama-3-8b');
+const truth = profile.weights.FP16!.law;
+const wide = Object.fromEntries(LAW_COEFFICIENTS.map((name) => [name, 1])) as LawPrior['spread'];
+
+/** What a server under the true law would have measured. */
+function observe(batch: number, inputTokens: number, outputTokens: number) {
+  const shape = { batch, inputTokens, outputTokens };
+  return {
+    measuredS: simulateBatch(withLaw(profile, 'FP16', truth), 'FP16', shape),
+    predictS: (law: IterationLaw) => simulateBatch(withLaw(profile, 'FP16', law), 'FP16', shape),
+  };
+}
+
+describe('fitting a law', () => {
+  it('finds the law behind measurements that determine it, from a start that is far off', () => {
+    const shapes = [
+      [1, 16, 1],
+      [1, 64, 512],
+      [1, 8000, 2],
+      [1, 120_000, 2],
+      [8, 4096, 2],
+      [64, 16, 512],
+      [200, 16, 64],
+      [64, 1024, 256],
+      [256, 16, 4],
+      [4, 30_000, 100],
+    ] as const;
+    const start = lawFrom((name) => truth[name] * (name.startsWith('per') ? 1.8 : 0.6));
+    const { law, determined } = fitLaw(
+      shapes.map(([batch, input, output]) => observe(batch, input, output)),
+      { law: start, spread: wide },
+    );
+    // Small batches show launch and weight reads together; what tells them apart is slight.
+    const smallest = (of: IterationLaw) => of.baseUs + of.weightReadUs;
+    assert.ok(Math.abs(smallest(law) / smallest(truth) - 1) < 0.02, `${smallest(law)}`);
+    for (const name of LAW_COEFFICIENTS.slice(2)) {
+      assert.ok(Math.abs(law[name] / truth[name] - 1) < 0.05, `${name}: ${law[name]} for ${truth[name]}`);
+      assert.ok(determined[name] > 0.8, `${name} is ${determined[name]} determined`);
+    }
+  });
+
+  it('stays at the prior where the measurements say nothing, and says so', () => {
+    const start = lawFrom((name) => truth[name] * 1.3);
+    const { law, determined } = fitLaw([observe(1, 16, 512)], { law: start, spread: wide });
+    assert.ok(determined.perPrefillAttentionNs < 0.01);
+    assert.ok(Math.abs(law.perPrefillAttentionNs / start.perPrefillAttentionNs - 1) < 0.01);
+    assert.ok(determined.weightReadUs > determined.perTokenUs);
+  });
+
+  it('is the prior itself without measurements', () => {
+    const { law } = fitLaw([], { law: truth, spread: wide });
+    for (const name of LAW_COEFFICIENTS) assert.ok(Math.abs(law[name] / truth[name] - 1) < 1e-12);
+  });
+});

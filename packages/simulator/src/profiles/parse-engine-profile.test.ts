@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { findProfile, listProfiles } from './catalog.ts';
+import { parseEngineProfile } from './parse-engine-profile.ts';
+import { ProfileError } from './profile-error.ts';
+
+const good = findProfile('a100-40gb-llama-3-8b');
+
+/** The good profile with one field, given by its path, replaced or (with `undefined`) taken out. */
+function changed(path: string, value: unknown): string {
+  const copy = structuredClone(good) as unknown as Record<string, unknown>;
+  const keys = path.split('.');
+  const last = keys.pop()!;
+  const parent = keys.reduce((object, key) => object[key] as Record<string, unknown>, copy);
+  parent[last] = value;
+  return JSON.stringify(copy);
+}
+
+describe('an engine profile', () => {
+  it('survives being written and read', () => {
+    assert.deepEqual(parseEngineProfile(JSON.stringify(good), 'x.json'), good);
+  });
+
+  const refused: readonly [path: string, value: unknown][] = [
+    ['name', 'Not A Name'],
+    ['gpu', null],
+    ['gpu.memoryGiB', -40],
+    ['gpu.count', 1.5],
+    ['model.kvBytesPerToken', 0],
+    ['status', 'guessed'],
+    ['fit.rows', 0],
+    ['validity.batch', [64, 1]],
+    ['validity.batch', [1]],
+    ['memory.utilization', 1.5],
+    ['memory.blockTokens', 0],
+    ['requestOverheadMs', undefined],
+    ['requestOverheadMs', '5'],
+    ['reloadSeconds', -1],
+    ['weights', {}],
+    ['weights.FP16.law.baseUs', -1],
+    ['weights.FP16.law.weightReadUs', 0],
+    ['weights.FP16.law.perTokenUs', 1e12],
+    ['weights.FP16.law.perContextTokenNs', null],
+    ['weights.INT8.quality', 1.1],
+    ['weights.INT8.source', ''],
+    ['speculation.survival.sharegpt', [0.5, 0.6]],
+    ['speculation.survival.sharegpt', []],
+    ['transfer.gigabytesPerSecond', 0],
+  ];
+  for (const [path, value] of refused) {
+    it(`is refused with ${JSON.stringify(value) ?? 'nothing'} for ${path}, which the error names`, () => {
+      assert.throws(
+        () => parseEngineProfile(changed(path, value), 'bad.json'),
+        (error) => {
+          assert.ok(error instanceof ProfileError, String(error));
+          assert.equal(error.code, 'PROFILE_FIELD');
+          assert.equal(error.field, path);
+          assert.match(error.message, /^bad\.json: expected `[\w.]+` to be .+, got .+/);
+          return true;
+        },
+      );
+    });
+  }
+
+  it('is refused with a field that nobody knows, which would be a slip of the pen', () => {
+    assert.throws(() => parseEngineProfile(changed('memory.utilisation', 0.9), 'x.json'), {
+      code: 'PROFILE_FIELD',
+      field: 'memory.utilisation',
+    });
+  });
+
+  it('is refused when it is no JSON', () => {
+    assert.throws(() => parseEngineProfile('{', 'x.json'), { name: 'ProfileError', code: 'PROFILE_SYNTAX' });
+  });
+
+  it('answers any JSON with a ProfileError', () => {
+    fc.assert(
+      fc.property(fc.json(), (text) => {
+        assert.throws(() => parseEngineProfile(text, 'x.json'), ProfileError);
+      }),
+    );
+  });
+});
+
+describe('the catalog', () => {
+  it('holds valid profiles, sorted by names that tell what they are', () => {
+    const profiles = listProfiles();
+    const names = profiles.map(({ name }) => name);
+    assert.deepEqual(names, names.toSorted());
+    for (const { name, gpu, status, fit } of profiles) {
+      assert.ok(name.startsWith(gpu.name.toLowerCase()), name);
+      assert.equal(/-tp\d+$/.exec(name)?.[0] ?? '-tp1', `-tp${gpu.count}`);
+      assert.equal(fit !== null, status === 'measured', name);
+    }
+  });
+
+  it('reads weights no faster than the memory of the GPU could', () => {
+    for (const { name, weights } of listProfiles()) {
+      for (const [precision, { law, weightGiB }] of Object.entries(weights)) {
+        const gigabytesPerSecond = (weightGiB * 2 ** 30) / (law.weightReadUs * 1e3);
+        assert.ok(gigabytesPerSecond < 8000, `${name} ${precision}: ${gigabytesPerSecond} GB/s`);
+      }
+    }
+  });
+
+  it('proposes the closest names for one that it does not have', () => {
+    assert.throws(() => findProfile('A100-40G-lama-3-8b'), {
+      name: 'ProfileError',
+      code: 'PROFILE_UNKNOWN',
+      message: /a100-40gb-llama-3-8b/,
+    });
+  });
+});
