@@ -19,8 +19,13 @@ export {
   type TaskDescription,
   type TaskSplit,
 } from './definition.ts';
+export type { GuardOptions } from './guard/guard.ts';
+export { HUNDRED_A_MINUTE, type RateLimitOptions } from './guard/rate-limiter.ts';
+export { drainOnSignal } from './operations/drain-on-signal.ts';
+export type { Logger } from './operations/logger.ts';
 export {
   createServer,
+  type DrainOptions,
   type ListeningServer,
   type ListenOptions,
   type OpenEnvServer,
@@ -32,6 +37,7 @@ export type { ServerOptions } from './server/server-options.ts';
 export { Session } from './sessions/session.ts';
 export {
   EnvironmentFactoryError,
+  ServerDrainingError,
   SessionCapacityError,
   SessionReplayError,
   SessionStoreError,

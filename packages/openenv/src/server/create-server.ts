@@ -1,12 +1,17 @@
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { createAdaptorServer } from '@hono/node-server';
 import { type Context, Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import type { EnvironmentDefinition } from '../definition.ts';
+import { Guard } from '../guard/guard.ts';
+import { guardRequests } from '../guard/guard-requests.ts';
 import { environmentTools } from '../mcp/environment-tools.ts';
 import { JsonRpcEndpoint } from '../mcp/json-rpc-endpoint.ts';
 import { StreamableHttpEndpoint } from '../mcp/streamable-http.ts';
+import { observeRequests } from '../operations/observe-requests.ts';
+import { ServerMetrics } from '../operations/server-metrics.ts';
 import type { Session } from '../sessions/session.ts';
 import { SessionRegistry } from '../sessions/session-registry.ts';
 import { actionReader, declares } from '../validation/action-reader.ts';
@@ -21,7 +26,7 @@ import { mountMcpRoutes } from './mcp-routes.ts';
 import { openApiDocument } from './openapi-document.ts';
 import { RequestSessions } from './request-sessions.ts';
 import type { RouteDescription } from './route-table.ts';
-import { describeRoutes } from './routes.ts';
+import { describeRoutes, METRICS_ROUTE } from './routes.ts';
 import { resolveServerOptions, type ServerOptions } from './server-options.ts';
 import { SocketServer } from './socket-server.ts';
 import { mountTaskRoutes } from './task-routes.ts';
@@ -37,8 +42,18 @@ export interface ListeningServer {
   /** Where clients on this machine reach the server, without a slash at the end. */
   readonly url: string;
   readonly port: number;
-  /** Closes the sockets (code 1001), the sessions and the port. */
+  /** Answers what is being answered, then closes the sockets (code 1001), the sessions and the port. */
   close(): Promise<void>;
+  /**
+   * Takes no more connections and sessions (`/health` says 503), gives the clients that are there time to leave, then
+   * closes.
+   */
+  drain(options?: DrainOptions): Promise<void>;
+}
+
+export interface DrainOptions {
+  /** How long clients may stay, ms. Default 10 s. With a store they can go on elsewhere, so that 0 will do. */
+  readonly graceMs?: number;
 }
 
 /** A server of one environment. Nothing listens until `listen` is called. */
@@ -67,6 +82,11 @@ export interface OpenEnvServer<Action = unknown, Observation = object, State = o
 
 /** The kernel cuts this to its own limit; a crowd of clients may connect in one instant. */
 const BACKLOG = 16_384;
+/** A client that takes longer to send its headers, or a whole request, is dropped, ms. */
+const HEADERS_TIMEOUT_MS = 20_000;
+const REQUEST_TIMEOUT_MS = 120_000;
+/** Longer than proxies keep a connection, so that it is they who close it, ms. */
+const KEEP_ALIVE_TIMEOUT_MS = 75_000;
 
 /** Makes a server that speaks the whole of OpenEnv for one environment. */
 export function createServer<Action, Observation extends object, State extends object>(
@@ -85,14 +105,17 @@ export function createServer<Action, Observation extends object, State extends o
   const mcp = new StreamableHttpEndpoint(served, sessions, requestSessions, tools);
   const routes = describeRoutes(served, resolved.mode, schemas);
   const toolsAsSteps = !declares(schemas.action, 'type');
+  const guard = new Guard(resolved.guard);
   const sockets = new SocketServer(
     sessions,
     { definition: served, sessions, readAction, readResetOptions, jsonRpc, toolsAsSteps },
-    resolved,
+    { ...resolved, guard },
   );
+  const metrics = resolved.metrics ? new ServerMetrics(sessions, sockets) : null;
+  let draining = false;
 
   const app = new Hono();
-  app.onError(answerError);
+  app.onError((error, context) => answerError(error, context, resolved.logger));
   app.notFound((context) => {
     const allowed = routes
       .filter((route) => route.path === context.req.path)
@@ -102,6 +125,8 @@ export function createServer<Action, Observation extends object, State extends o
     }
     return context.json({ detail: 'Method Not Allowed' }, 405, { allow: allowed.join(', ') });
   });
+  observeRequests(app, resolved.logger, metrics);
+  guardRequests(app, guard, resolved.trustProxy);
   app.use(
     bodyLimit({
       maxSize: resolved.maxMessageBytes,
@@ -113,15 +138,21 @@ export function createServer<Action, Observation extends object, State extends o
   if (resolved.mode === 'simulation') {
     mountEnvironmentRoutes(app, { sessions, requestSessions, readAction, readResetOptions });
   }
-  mountInformationRoutes(app, served, schemas, sessions);
+  mountInformationRoutes(app, served, schemas, sessions, () => draining);
   mountGraderRoute(app, served, requestSessions, readAction);
   mountMcpRoutes(app, jsonRpc, mcp);
   mountTaskRoutes(app, served);
+  if (metrics) {
+    app.get('/metrics', async (context) =>
+      context.body(await metrics.text(), 200, { 'content-type': metrics.contentType }),
+    );
+    routes.push(METRICS_ROUTE);
+  }
   app.get('/openapi.json', (context) => context.json(openApiDocument(served, routes)));
   app.get('/docs', (context) => context.html(docsPage(openApiDocument(served, routes))));
   app.get('/redoc', (context) => context.redirect('docs', 307));
 
-  const close = async () => {
+  const closeAll = async () => {
     await sockets.close();
     await mcp.close();
     await sessions.shutDown();
@@ -134,9 +165,12 @@ export function createServer<Action, Observation extends object, State extends o
     sessionOf: (context, sessionId) => requestSessions.of(context, sessionId),
     rememberSession: (context, session) => requestSessions.remember(context, session),
     describeRoute: (route) => void routes.push(route),
-    close,
+    close: closeAll,
     async listen({ port = 8000, host = '0.0.0.0' } = {}) {
       const http = createAdaptorServer({ fetch: app.fetch }) as Server;
+      http.headersTimeout = HEADERS_TIMEOUT_MS;
+      http.requestTimeout = REQUEST_TIMEOUT_MS;
+      http.keepAliveTimeout = KEEP_ALIVE_TIMEOUT_MS;
       sockets.attachTo(http);
       await new Promise<void>((resolve, reject) => {
         http.once('error', reject);
@@ -150,15 +184,25 @@ export function createServer<Action, Observation extends object, State extends o
       return {
         url: `http://${reachable(host)}:${bound}`,
         port: bound,
-        close() {
-          closing ??= stop();
-          return closing;
+        close,
+        async drain({ graceMs = 10_000 } = {}) {
+          draining = true;
+          sessions.drain();
+          http.close();
+          resolved.logger.info({ sockets: sockets.size, graceMs }, 'draining');
+          await Promise.race([sockets.empty(), sleep(graceMs, undefined, { ref: false })]);
+          await close();
         },
       };
 
+      function close(): Promise<void> {
+        closing ??= stop();
+        return closing;
+      }
+
       async function stop(): Promise<void> {
         const closed = new Promise<void>((resolve) => http.close(() => resolve()));
-        await close();
+        await closeAll();
         http.closeAllConnections();
         await closed;
       }

@@ -2,9 +2,11 @@ import type { Context } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import { EnvironmentError } from '../definition.ts';
+import type { Logger } from '../operations/logger.ts';
 import type { ErrorBody } from '../protocol/http-body.ts';
 import {
   EnvironmentFactoryError,
+  ServerDrainingError,
   SessionCapacityError,
   SessionReplayError,
   SessionStoreError,
@@ -26,7 +28,7 @@ export class HttpProblem extends Error {
 }
 
 /** Turns whatever a route threw into the JSON body that OpenEnv clients expect. */
-export function answerError(error: Error, context: Context): Response {
+export function answerError(error: Error, context: Context, logger: Logger): Response {
   if (error instanceof InvalidInputError) return problem(context, 422, { detail: error.issues });
   if (error instanceof HttpProblem) {
     return problem(context, error.status, {
@@ -45,6 +47,10 @@ export function answerError(error: Error, context: Context): Response {
     context.header('retry-after', '1');
     return problem(context, 503, { detail: error.message, code: 'CAPACITY_REACHED' });
   }
+  if (error instanceof ServerDrainingError) {
+    context.header('retry-after', '1');
+    return problem(context, 503, { detail: error.message, code: 'DRAINING' });
+  }
   if (error instanceof EnvironmentFactoryError) {
     return problem(context, 500, { detail: error.message, code: 'FACTORY_ERROR' });
   }
@@ -58,6 +64,7 @@ export function answerError(error: Error, context: Context): Response {
     return problem(context, 409, { detail: error.message, code: 'REPLAY_FAILED' });
   }
   if (error instanceof HTTPException) return problem(context, error.status, { detail: error.message });
+  logger.error({ err: error, method: context.req.method, path: context.req.path }, 'request failed');
   return problem(context, 500, {
     detail: `Internal Server Error: ${error.message}`,
     code: 'EXECUTION_ERROR',

@@ -9,6 +9,7 @@ export function mountInformationRoutes(
   definition: EnvironmentDefinition<unknown, object, object>,
   schemas: SchemaBody,
   sessions: SessionRegistry,
+  isDraining: () => boolean,
 ): void {
   const startedAt = performance.now();
   const metadata: MetadataBody = {
@@ -22,12 +23,13 @@ export function mountInformationRoutes(
   const tasks: TasksBody = { tasks: definition.tasks ?? [], action_schema: schemas.action };
 
   app.get('/health', (context) => {
+    const draining = isDraining();
     const body: HealthBody = {
-      status: 'healthy',
+      status: draining ? 'unhealthy' : 'healthy',
       active_sessions: sessions.size,
       uptime_seconds: Math.round(performance.now() - startedAt) / 1000,
     };
-    return context.json(body);
+    return context.json(body, draining ? 503 : 200);
   });
   app.get('/metadata', (context) => context.json(metadata));
   app.get('/schema', (context) => context.json(schemas));

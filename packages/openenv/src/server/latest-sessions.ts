@@ -1,5 +1,6 @@
-import { getConnInfo } from '@hono/node-server/conninfo';
+import type { IncomingMessage } from 'node:http';
 import type { Context } from 'hono';
+import { clientAddress } from '../guard/client-address.ts';
 
 /**
  * Who a request without a `session_id` comes from. Requests with the same `authorization` header are one caller;
@@ -8,13 +9,10 @@ import type { Context } from 'hono';
 export function callerOf(context: Context, trustProxy: boolean): string {
   const authorization = context.req.header('authorization');
   if (authorization) return `authorization ${authorization}`;
-  const forwarded = trustProxy ? context.req.header('x-forwarded-for')?.split(',')[0]?.trim() : undefined;
-  return `${forwarded ?? addressOf(context)} ${context.req.header('user-agent') ?? ''}`;
-}
-
-function addressOf(context: Context): string {
+  const incoming: IncomingMessage | undefined = context.env?.incoming;
   // Requests made in process, as `app.request()` does, have no connection.
-  return context.env?.incoming ? (getConnInfo(context).remote.address ?? '') : 'in process';
+  const address = incoming ? clientAddress(incoming, trustProxy) : 'in process';
+  return `${address} ${context.req.header('user-agent') ?? ''}`;
 }
 
 /** Callers that are remembered; the one that was longest away is forgotten first. */

@@ -13,6 +13,15 @@ const SESSION_QUERY = [
 
 const NULLABLE_STRING: JsonSchema = { anyOf: [{ type: 'string' }, { type: 'null' }] };
 
+export const METRICS_ROUTE: RouteDescription = {
+  method: 'get',
+  path: '/metrics',
+  operationId: 'metrics_get',
+  tag: 'Health',
+  summary: 'Numbers for Prometheus',
+  response: { mediaType: 'text/plain' },
+};
+
 /** Describes the server's own routes, in the order in which the documentation lists them. */
 export function describeRoutes(
   definition: EnvironmentDefinition<unknown, object, object>,
@@ -133,6 +142,7 @@ export function describeRoutes(
         active_sessions: { type: 'integer', minimum: 0 },
         uptime_seconds: { type: 'number', minimum: 0 },
       }),
+      errors: { 503: 'The server is shutting down' },
     },
     {
       method: 'post',

@@ -1,3 +1,5 @@
+import type { GuardOptions } from '../guard/guard.ts';
+import { type Logger, silentLogger } from '../operations/logger.ts';
 import type { SessionStore } from '../sessions/session-store.ts';
 
 export interface ServerOptions {
@@ -15,6 +17,12 @@ export interface ServerOptions {
   readonly maxMessageBytes?: number;
   /** A socket is pinged this often and dropped when a ping stays unanswered until the next, ms. Default 20 s. */
   readonly pingIntervalMs?: number;
+  /** Who may use the server. Default: everybody, from pages of the server's own host and of this machine. */
+  readonly guard?: GuardOptions;
+  /** Where the server tells what happens. A pino logger will do. Default: nowhere. */
+  readonly logger?: Logger;
+  /** Whether `GET /metrics` answers with numbers for Prometheus. Default true. */
+  readonly metrics?: boolean;
   /** Whether `x-forwarded-for` names the client, as behind a proxy that you run. Default false. */
   readonly trustProxy?: boolean;
 }
@@ -28,6 +36,9 @@ const DEFAULTS: ResolvedServerOptions = {
   socketIdleTimeoutMs: null,
   maxMessageBytes: 16 * 1024 * 1024,
   pingIntervalMs: 20_000,
+  guard: {},
+  logger: silentLogger,
+  metrics: true,
   trustProxy: false,
 };
 

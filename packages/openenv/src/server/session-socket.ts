@@ -4,9 +4,15 @@ import { isJsonObject, type JsonObject } from '../json/json-object.ts';
 import { readJson } from '../json/read-json.ts';
 import { toolCallResult } from '../mcp/environment-tools.ts';
 import type { JsonRpcEndpoint } from '../mcp/json-rpc-endpoint.ts';
+import type { ErrorCode } from '../protocol/error-code.ts';
 import type { ErrorData } from '../protocol/web-socket-message.ts';
 import type { Session } from '../sessions/session.ts';
-import { SessionCapacityError, SessionStoreError, SessionTakenError } from '../sessions/session-errors.ts';
+import {
+  ServerDrainingError,
+  SessionCapacityError,
+  SessionStoreError,
+  SessionTakenError,
+} from '../sessions/session-errors.ts';
 import { excerpt } from '../validation/excerpt.ts';
 import { InvalidInputError } from '../validation/invalid-input-error.ts';
 import { VectorConversation, type VectorParts } from '../vector/vector-conversation.ts';
@@ -25,14 +31,19 @@ export function serveSession(socket: WebSocket, session: Session, parts: Session
   const conversation = new SessionConversation(socket, session, parts);
   // What could not be kept must not be played on; the client can resume the session.
   const isOver = () => session.failure !== null;
+  const tellError = (error: unknown) => {
+    const data = errorData(error);
+    parts.sessions.counts.countError(data.code);
+    return errorText(data);
+  };
   answerInOrder(
     socket,
     (data, isBinary) => {
       try {
         const reply = conversation.answer(data, isBinary);
-        return reply instanceof Promise ? reply.catch(errorMessage) : reply;
+        return reply instanceof Promise ? reply.catch(tellError) : reply;
       } catch (error) {
-        return errorMessage(error);
+        return tellError(error);
       }
     },
     isOver,
@@ -59,7 +70,7 @@ class SessionConversation {
       throw invalid([], 'Input should be a text frame, not a binary one');
     }
     const reading = readJson(data.toString());
-    if (!reading.ok) return errorText({ message: `Invalid JSON: ${reading.message}`, code: 'INVALID_JSON' });
+    if (!reading.ok) throw new MessageError('INVALID_JSON', `Invalid JSON: ${reading.message}`);
     const message = reading.value;
     if (!isJsonObject(message)) throw invalid([], 'Input should be an object with a `type`', message);
     return this.#answerMessage(message);
@@ -104,10 +115,10 @@ class SessionConversation {
         this.#socket.close(1000);
         return null;
       default:
-        return errorText({
-          message: `Unknown message type: ${String(excerpt(message.type ?? ''))}`,
-          code: 'UNKNOWN_TYPE',
-        });
+        throw new MessageError(
+          'UNKNOWN_TYPE',
+          `Unknown message type: ${String(excerpt(message.type ?? ''))}`,
+        );
     }
   }
 }
@@ -171,23 +182,34 @@ async function toolStep(payload: JsonObject, session: Session, jsonRpc: JsonRpcE
   }
 }
 
-function errorMessage(error: unknown): string {
+/** A message that is no message of the protocol. */
+class MessageError extends Error {
+  readonly code: ErrorCode;
+  constructor(code: ErrorCode, message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+function errorData(error: unknown): ErrorData {
+  const { message } = error as Error;
   if (error instanceof InvalidInputError) {
-    return errorText({
-      message: `Invalid message: ${error.message}`,
-      code: 'VALIDATION_ERROR',
-      errors: error.issues,
-    });
+    return { message: `Invalid message: ${message}`, code: 'VALIDATION_ERROR', errors: error.issues };
   }
-  if (error instanceof SessionCapacityError) return errorText(capacityData(error));
-  if (error instanceof SessionStoreError || error instanceof SessionTakenError) {
-    return errorText({ message: error.message, code: 'SESSION_ERROR' });
+  if (error instanceof MessageError) return { message, code: error.code };
+  if (error instanceof SessionCapacityError) return capacityData(error);
+  if (
+    error instanceof SessionStoreError ||
+    error instanceof SessionTakenError ||
+    error instanceof ServerDrainingError
+  ) {
+    return { message, code: 'SESSION_ERROR' };
   }
-  return errorText({
-    message: (error as Error).message,
+  return {
+    message,
     code: 'EXECUTION_ERROR',
     ...(error instanceof EnvironmentError && { reason: error.code }),
-  });
+  };
 }
 
 export function capacityData({ message, activeSessions, maxSessions }: SessionCapacityError): ErrorData {

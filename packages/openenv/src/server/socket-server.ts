@@ -1,6 +1,11 @@
-import type { IncomingMessage, Server } from 'node:http';
+import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import { type WebSocket, WebSocketServer } from 'ws';
+import { clientAddress } from '../guard/client-address.ts';
+import type { Guard } from '../guard/guard.ts';
+import { guardedHandshake } from '../guard/guard-requests.ts';
+import type { Logger } from '../operations/logger.ts';
 import { JSON_RPC_ERROR_CODES } from '../protocol/json-rpc.ts';
 import type { ErrorData } from '../protocol/web-socket-message.ts';
 import type { Session } from '../sessions/session.ts';
@@ -17,8 +22,8 @@ const CLOSE_GRACE_MS = 2000;
 
 type SocketOptions = Pick<
   ResolvedServerOptions,
-  'maxMessageBytes' | 'pingIntervalMs' | 'socketIdleTimeoutMs'
->;
+  'maxMessageBytes' | 'pingIntervalMs' | 'socketIdleTimeoutMs' | 'trustProxy' | 'logger'
+> & { readonly guard: Guard };
 
 /** How a socket holds a session. */
 interface Hold {
@@ -35,6 +40,7 @@ export class SocketServer {
   readonly #sessions: SessionRegistry;
   readonly #parts: SessionSocketParts;
   readonly #options: SocketOptions;
+  readonly #logger: Logger;
   readonly #pingTimer: NodeJS.Timeout;
   /** Sockets that have not been heard since the last ping. */
   readonly #silent = new Set<WebSocket>();
@@ -51,6 +57,7 @@ export class SocketServer {
     this.#sessions = sessions;
     this.#parts = { ...parts, onFarewell: (socket) => void this.#leaving.add(socket) };
     this.#options = options;
+    this.#logger = options.logger;
     this.#webSockets = new WebSocketServer({
       noServer: true,
       maxPayload: options.maxMessageBytes,
@@ -72,31 +79,54 @@ export class SocketServer {
     server.on('upgrade', (request, socket, head) => void this.#upgrade(request, socket, head));
   }
 
-  /** Closes every socket, with code 1001, and takes no more. */
+  /** Resolves when the last socket has left. */
+  async empty(): Promise<void> {
+    while (this.size > 0) {
+      const [socket] = this.#webSockets.clients;
+      await new Promise((resolve) => socket!.once('close', resolve));
+    }
+  }
+
+  /** Answers what is being answered, then closes every socket, with code 1001, and takes no more. */
   async close(): Promise<void> {
     clearInterval(this.#pingTimer);
-    const closed = [...this.#webSockets.clients].map(
-      (socket) => new Promise<void>((resolve) => socket.once('close', () => resolve())),
-    );
-    for (const socket of this.#webSockets.clients) {
+    const sockets = [...this.#webSockets.clients];
+    for (const socket of sockets) socket.pause();
+    const settled = [...this.#holders.values()].map(({ session }) => session.settled());
+    await Promise.race([Promise.all(settled), sleep(CLOSE_GRACE_MS, undefined, { ref: false })]);
+    // The replies of what has just settled are sent in the microtasks before this.
+    await setImmediate();
+    const closed = sockets.map((socket) => {
+      if (socket.readyState === socket.CLOSED) return undefined;
+      const gone = new Promise((resolve) => socket.once('close', resolve));
       socket.close(1001, 'The server is shutting down');
+      socket.resume();
       setTimeout(() => socket.terminate(), CLOSE_GRACE_MS).unref();
-    }
+      return gone;
+    });
     this.#webSockets.close();
     await Promise.all(closed);
   }
 
   async #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
-    const url = new URL(request.url ?? '/', 'http://localhost');
-    if (url.pathname !== '/ws' && url.pathname !== '/mcp') {
-      socket.end('HTTP/1.1 403 Forbidden\r\nconnection: close\r\ncontent-length: 0\r\n\r\n');
-      return;
-    }
     // A peer that goes away before the handshake is done must not bring the process down.
     socket.on('error', () => {});
-    const sessionId = url.pathname === '/ws' ? url.searchParams.get('session_id') : null;
+    const { path, query } = targetOf(request);
+    if (path !== '/ws' && path !== '/mcp') {
+      refuseHandshake(socket, 403, { detail: 'There is no WebSocket at this path' });
+      return;
+    }
+    const { guard, trustProxy } = this.#options;
+    const refusal = guard.check(guardedHandshake(request, path, trustProxy));
+    if (refusal) {
+      const { status, detail, code, headers } = refusal;
+      this.#logger.warn({ path, code, address: clientAddress(request, trustProxy) }, 'handshake refused');
+      refuseHandshake(socket, status, { detail, code }, headers);
+      return;
+    }
+    const sessionId = path === '/ws' ? query.get('session_id') : null;
     const admission = sessionId
-      ? await this.#admitTo(sessionId, url.searchParams.get('takeover') === 'true')
+      ? await this.#admitTo(sessionId, query.get('takeover') === 'true')
       : this.#admit();
     const abandon = () => {
       if (admission.session) this.#letGo(admission, false);
@@ -110,8 +140,13 @@ export class SocketServer {
     this.#webSockets.handleUpgrade(request, socket, head, (webSocket) => {
       socket.off('close', abandon);
       this.#watch(webSocket);
-      if (admission.session) this.#serve(webSocket, url.pathname, admission);
-      else refuse(webSocket, url.pathname, admission.refusal);
+      if (admission.session) {
+        this.#serve(webSocket, path, admission, clientAddress(request, trustProxy));
+      } else {
+        this.#logger.warn({ path, code: admission.refusal.code }, 'session refused');
+        this.#sessions.counts.countError(admission.refusal.code);
+        refuse(webSocket, path, admission.refusal);
+      }
     });
   }
 
@@ -148,10 +183,14 @@ export class SocketServer {
     }
   }
 
-  #serve(socket: WebSocket, path: string, hold: Hold): void {
+  #serve(socket: WebSocket, path: string, hold: Hold, address: string): void {
     const { session } = hold;
+    const openedAt = performance.now();
+    this.#logger.info({ session: session.id, path, address }, 'socket opened');
     this.#holders.set(session.id, { ...hold, socket });
-    socket.once('close', () => {
+    socket.once('close', (code) => {
+      const seconds = Math.round(performance.now() - openedAt) / 1000;
+      this.#logger.info({ session: session.id, path, address, code, seconds }, 'socket closed');
       // Another socket may have taken the session over.
       if (this.#holders.get(session.id)?.socket !== socket) return;
       this.#holders.delete(session.id);
@@ -193,6 +232,29 @@ export class SocketServer {
       }
     }
   }
+}
+
+function targetOf(request: IncomingMessage): { path: string; query: URLSearchParams } {
+  const [path = '/', query = ''] = (request.url ?? '/').split('?', 2);
+  return { path, query: new URLSearchParams(query) };
+}
+
+/** Answers a handshake as plain HTTP. */
+function refuseHandshake(
+  socket: Duplex,
+  status: number,
+  body: object,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  const text = JSON.stringify(body);
+  const lines = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+    'connection: close',
+    'content-type: application/json',
+    `content-length: ${Buffer.byteLength(text)}`,
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
+  ];
+  socket.end(`${lines.join('\r\n')}\r\n\r\n${text}`);
 }
 
 const sessionIds = new WeakMap<IncomingMessage, string>();

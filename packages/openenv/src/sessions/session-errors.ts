@@ -45,6 +45,14 @@ export class SessionTakenError extends Error {
   }
 }
 
+/** The server is about to stop and opens no more sessions. */
+export class ServerDrainingError extends Error {
+  override readonly name = 'ServerDrainingError';
+  constructor() {
+    super('The server is shutting down and opens no more sessions. Try again.');
+  }
+}
+
 /** A kept session cannot be replayed: it was played on another environment, or replay fails. */
 export class SessionReplayError extends Error {
   override readonly name = 'SessionReplayError';

@@ -1,7 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import type { EnvironmentDefinition } from '../definition.ts';
+import { PlayCounts } from '../operations/play-counts.ts';
 import { Session } from './session.ts';
-import { EnvironmentFactoryError, SessionCapacityError, SessionReplayError } from './session-errors.ts';
+import {
+  EnvironmentFactoryError,
+  ServerDrainingError,
+  SessionCapacityError,
+  SessionReplayError,
+} from './session-errors.ts';
 import type { SessionStore, StoredSession } from './session-store.ts';
 
 export interface SessionRegistryOptions {
@@ -20,6 +26,8 @@ export interface SessionRegistryOptions {
  */
 export class SessionRegistry<Action = unknown, Observation = object, State = object> {
   readonly maxSessions: number;
+  /** What has been played. */
+  readonly counts = new PlayCounts();
   readonly #definition: EnvironmentDefinition<Action, Observation, State>;
   /** Where sessions are kept, when the environment can be replayed. */
   readonly #store: SessionStore | undefined;
@@ -32,6 +40,7 @@ export class SessionRegistry<Action = unknown, Observation = object, State = obj
   readonly #idleTimeoutMs: number | null;
   readonly #idleTimer: NodeJS.Timeout | undefined;
   #reserved = 0;
+  #draining = false;
 
   constructor(
     definition: EnvironmentDefinition<Action, Observation, State>,
@@ -77,6 +86,7 @@ export class SessionRegistry<Action = unknown, Observation = object, State = obj
       id,
       journal: this.#store?.open(id, this.#definition),
       keepsActions: this.#definition.replayable !== false,
+      counts: this.counts,
     });
     this.#sessions.set(id, session);
     return session;
@@ -103,7 +113,7 @@ export class SessionRegistry<Action = unknown, Observation = object, State = obj
     return this.#fetch(id, async (stored) => {
       if (stored.environment.id !== this.#definition.id) this.#refuseForeign(id, stored);
       const journal = this.#store!.open(id, this.#definition);
-      return new Session(this.#createEnvironment(), { id, journal });
+      return new Session(this.#createEnvironment(), { id, journal, counts: this.counts });
     });
   }
 
@@ -172,6 +182,11 @@ export class SessionRegistry<Action = unknown, Observation = object, State = obj
     await Promise.all(idle.map((session) => this.release(session.id)));
   }
 
+  /** Opens and resumes no more sessions. */
+  drain(): void {
+    this.#draining = true;
+  }
+
   /** Releases all sessions and lets go of the store. */
   async shutDown(): Promise<void> {
     clearInterval(this.#idleTimer);
@@ -222,7 +237,7 @@ export class SessionRegistry<Action = unknown, Observation = object, State = obj
       this.#refuseForeign(id, stored);
     }
     try {
-      return await Session.restore(id, this.#createEnvironment(), stored);
+      return await Session.restore(id, this.#createEnvironment(), stored, this.counts);
     } catch (error) {
       if (error instanceof EnvironmentFactoryError) throw error;
       throw new SessionReplayError(
@@ -240,6 +255,7 @@ export class SessionRegistry<Action = unknown, Observation = object, State = obj
 
   /** Evicts sessions until so many slots are free. */
   #makeRoom(slots: number): void {
+    if (this.#draining) throw new ServerDrainingError();
     while (this.size + slots > this.maxSessions) {
       const evicted = this.#leastRecentlyUsed();
       if (!evicted) throw new SessionCapacityError(this.size, this.maxSessions);

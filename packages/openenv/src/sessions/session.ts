@@ -6,6 +6,7 @@ import {
   type ResetOptions,
   type StepResult,
 } from '../definition.ts';
+import { PlayCounts } from '../operations/play-counts.ts';
 import type { StateBody } from '../protocol/http-body.ts';
 import { replay } from './replay.ts';
 import type { SessionJournal, StoredSession } from './session-store.ts';
@@ -17,6 +18,8 @@ export interface SessionOptions {
   readonly journal?: SessionJournal;
   /** Whether the actions are remembered. Default true. */
   readonly keepsActions?: boolean;
+  /** Where steps and resets are counted. */
+  readonly counts?: PlayCounts;
 }
 
 type Result<Observation> = StepResult<Observation> | Promise<StepResult<Observation>>;
@@ -34,6 +37,7 @@ export class Session<Action = unknown, Observation = object, State = object> {
   lastUsedAt = this.createdAt;
   readonly #journal: SessionJournal | undefined;
   readonly #keepsActions: boolean;
+  readonly #counts: PlayCounts;
   #episodeId: string | null = null;
   #reset: ResetOptions | null = null;
   #actions: Action[] = [];
@@ -47,6 +51,7 @@ export class Session<Action = unknown, Observation = object, State = object> {
     this.id = options.id ?? randomUUID();
     this.#journal = options.journal;
     this.#keepsActions = options.keepsActions ?? true;
+    this.#counts = options.counts ?? new PlayCounts();
   }
 
   /** Rebuilds a session from what a store kept of it. @throws whatever the environment throws. */
@@ -54,8 +59,9 @@ export class Session<Action = unknown, Observation = object, State = object> {
     id: string,
     environment: Environment<Action, Observation, State>,
     stored: StoredSession,
+    counts?: PlayCounts,
   ): Promise<Session<Action, Observation, State>> {
-    const session = new Session(environment, { id, journal: stored.journal });
+    const session = new Session(environment, { id, journal: stored.journal, ...(counts && { counts }) });
     const actions = stored.actions as Action[];
     session.#lastResult = await replay(environment, { reset: stored.reset, actions });
     session.#episodeId = stored.episodeId;
@@ -98,6 +104,11 @@ export class Session<Action = unknown, Observation = object, State = object> {
     return this.#failure === null && ((await this.#journal?.isOwned()) ?? true);
   }
 
+  /** Resolves when nothing is under way any more. */
+  async settled(): Promise<void> {
+    while (this.#running) await this.#running;
+  }
+
   /** Starts a new episode. */
   reset(options: ResetOptions): Result<Observation> {
     return this.#running === null
@@ -122,7 +133,7 @@ export class Session<Action = unknown, Observation = object, State = object> {
 
   /** Waits for what is under way, then frees the environment. */
   async close(): Promise<void> {
-    await this.#running;
+    await this.settled();
     await this.environment.close?.();
   }
 
@@ -135,6 +146,7 @@ export class Session<Action = unknown, Observation = object, State = object> {
   }
 
   #started(options: ResetOptions, result: StepResult<Observation>): Result<Observation> {
+    this.#counts.resets++;
     this.#episodeId = options.episode_id ?? randomUUID();
     this.#reset = options;
     this.#actions = [];
@@ -166,6 +178,7 @@ export class Session<Action = unknown, Observation = object, State = object> {
     }
     if (this.#keepsActions) this.#actions.push(action);
     const index = this.#stepCount++;
+    this.#counts.steps++;
     this.#lastResult = result;
     return this.#journal ? this.#kept(this.#journal.step(index, action), result) : result;
   }

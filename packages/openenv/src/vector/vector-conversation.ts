@@ -53,12 +53,16 @@ export class VectorConversation {
     const reading = resetRequest.safeParse(data);
     if (!reading.success) throw new InvalidInputError(validationIssues(reading.error.issues, data));
     const { count, format } = reading.data;
+    const { sessions } = this.#parts;
     const base = this.#readOptions(reading.data.options, reading.data.seed);
     const layouts = format === 'float32' ? this.#makeLayouts() : null;
     this.close();
     this.#environments = this.#open(count, base);
     this.#layouts = layouts;
-    const tell = (result: VectorResult) => vectorText(result, layouts);
+    const tell = (result: VectorResult) => {
+      sessions.counts.resets += count;
+      return vectorText(result, layouts);
+    };
     const result = this.#environments.reset();
     return result instanceof Promise ? result.then(tell) : tell(result);
   }
@@ -166,6 +170,7 @@ export class VectorConversation {
     }
     try {
       const result = environments.step(actions);
+      this.#parts.sessions.counts.steps += environments.size;
       return result instanceof Promise ? result.then(tell, (error) => this.#abandon(error)) : tell(result);
     } catch (error) {
       return this.#abandon(error);

@@ -32,6 +32,7 @@ export class VectorEnvironments {
     this.#done = environments.map(() => false);
   }
 
+  /** Environments. */
   get size(): number {
     return this.#environments.length;
   }

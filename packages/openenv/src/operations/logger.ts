@@ -1,0 +1,8 @@
+/** Where the server tells what happens. A pino logger is one. */
+export interface Logger {
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+}
+
+export const silentLogger: Logger = { info() {}, warn() {}, error() {} };
