@@ -73,8 +73,8 @@ describe('heuristic', () => {
       assert.equal(cap({ slo_compliance_rate: 0.84 }, 128), 96);
       assert.equal(cap({ slo_compliance_rate: 0.85, queue_depth: 64 }, 128), 128);
     });
-    it('heeds latency before the queue', () => {
-      assert.equal(cap({ slo_compliance_rate: 0.5, queue_depth: 500 }, 128), 96);
+    it('heeds the queue before latency', () => {
+      assert.equal(cap({ slo_compliance_rate: 0.5, queue_depth: 500 }, 128), 144);
     });
     it('adds 16 when the queue exceeds 0.7 of the cap', () => {
       assert.equal(cap({ queue_depth: 71 }, 100), 116);
@@ -96,18 +96,19 @@ describe('heuristic', () => {
     const budget = (seen: Partial<ServeObservation>, kv_budget_fraction: number) =>
       react(seen, { previous: { ...inForce, kv_budget_fraction } }).kv_budget_fraction;
 
-    it('goes to 0.60 after evictions, whatever the occupancy', () => {
-      assert.equal(budget({ eviction_events: 1, kv_cache_occupancy: 0.1 }, 0.9), 0.6);
+    // A GPU of the tasks' server has 39.4 GiB, which is 42.3 GB.
+    it('goes to 0.60 after evictions, however full the GPU is', () => {
+      assert.equal(budget({ eviction_events: 1, gpu_memory_used_gb: 10 }, 0.9), 0.6);
     });
-    it('takes 0.10 off above 0.85 occupancy and adds 0.10 below 0.50', () => {
-      assert.equal(budget({ kv_cache_occupancy: 0.86 }, 0.7), 0.6);
-      assert.equal(budget({ kv_cache_occupancy: 0.49 }, 0.7), 0.8);
-      assert.equal(budget({ kv_cache_occupancy: 0.5 }, 0.7), 0.7);
-      assert.equal(budget({ kv_cache_occupancy: 0.85 }, 0.7), 0.7);
+    it('takes 0.10 off when the GPU is over 85 % full and adds 0.10 when it is under half', () => {
+      assert.equal(budget({ gpu_memory_used_gb: 36.1 }, 0.7), 0.6);
+      assert.equal(budget({ gpu_memory_used_gb: 35.9 }, 0.7), 0.7);
+      assert.equal(budget({ gpu_memory_used_gb: 21.2 }, 0.7), 0.7);
+      assert.equal(budget({ gpu_memory_used_gb: 21.1 }, 0.7), 0.8);
     });
     it('stays between 0.1 and 1', () => {
-      assert.equal(budget({ kv_cache_occupancy: 0.9 }, 0.15), 0.1);
-      assert.equal(budget({ kv_cache_occupancy: 0 }, 0.95), 1);
+      assert.equal(budget({ gpu_memory_used_gb: 40 }, 0.15), 0.1);
+      assert.equal(budget({ gpu_memory_used_gb: 10 }, 0.95), 1);
     });
   });
 

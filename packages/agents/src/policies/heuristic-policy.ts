@@ -1,4 +1,11 @@
-import type { QuantizationTier, ServeAction, ServeObservation } from '@servegym/environments';
+import {
+  type QuantizationTier,
+  SERVE_TASKS,
+  type ServeAction,
+  type ServeObservation,
+  type TaskId,
+} from '@servegym/environments';
+import { findProfile } from '@servegym/simulator';
 import type { Policy, PolicyEpisode, PolicyStep } from '../policy.ts';
 
 /** The configuration that the rules start from: no window has been seen yet when it is chosen. */
@@ -22,16 +29,18 @@ const KV_BUDGET_RANGE = [0.1, 1] as const;
 export class HeuristicPolicy implements Policy<ServeAction, ServeObservation> {
   readonly name = 'heuristic';
   #adversarial = false;
+  #gpuMemoryGb = Number.POSITIVE_INFINITY;
 
   reset({ taskId }: PolicyEpisode): void {
     this.#adversarial = taskId === 'adversarial_multitenant';
+    this.#gpuMemoryGb = gpuMemoryGb(taskId as TaskId);
   }
 
   act({ observation, previousAction, stepIndex }: PolicyStep<ServeAction, ServeObservation>): ServeAction {
     if (stepIndex === 0) return HEURISTIC_START;
     return {
       batch_cap: orcaBatchCap(observation, previousAction.batch_cap),
-      kv_budget_fraction: vllmKvBudget(observation, previousAction.kv_budget_fraction),
+      kv_budget_fraction: vllmKvBudget(observation, previousAction.kv_budget_fraction, this.#gpuMemoryGb),
       speculation_depth: decimaSpeculation(observation, previousAction.speculation_depth),
       quantization_tier: decimaQuantization(observation, previousAction.quantization_tier),
       prefill_decode_split: decimaSplit(observation, previousAction.batch_cap),
@@ -41,24 +50,28 @@ export class HeuristicPolicy implements Policy<ServeAction, ServeObservation> {
 }
 
 /**
- * Iteration-level batching: shrink the batch when latency suffers, grow it when requests queue, shrink it when idle.
+ * Iteration-level batching: grow the batch when requests queue, shrink it when latency suffers all the same, shrink it
+ * when idle. The queue comes first: requests that miss their objective because they queue are not helped by a smaller
+ * batch, and the other order never recovers from a burst.
  * Yu et al., "Orca: A Distributed Serving System for Transformer-Based Generative Models", OSDI 2022.
  */
 function orcaBatchCap(seen: ServeObservation, cap: number): number {
-  if (seen.slo_compliance_rate < 0.85) return clamp(cap - 32, BATCH_CAP_RANGE);
   if (seen.queue_depth > 0.7 * cap) return clamp(cap + 16, BATCH_CAP_RANGE);
+  if (seen.slo_compliance_rate < 0.85) return clamp(cap - 32, BATCH_CAP_RANGE);
   if (seen.queue_depth < 0.2 * cap && cap > 16) return clamp(cap - 16, BATCH_CAP_RANGE);
   return cap;
 }
 
 /**
- * KV memory: a safe pool after preemptions, otherwise follow the occupancy.
+ * KV memory: a safe pool after preemptions, otherwise keep the GPU's memory between half and 85 % full. Occupancy is
+ * that of the GPU: a pool that shrank because it is full, or grew because it is empty, would run away.
  * Kwon et al., "Efficient Memory Management for Large Language Model Serving with PagedAttention", SOSP 2023.
  */
-function vllmKvBudget(seen: ServeObservation, budget: number): number {
+function vllmKvBudget(seen: ServeObservation, budget: number, gpuMemory: number): number {
   if (seen.eviction_events > 0) return 0.6;
-  if (seen.kv_cache_occupancy > 0.85) return clamp(toHundredths(budget - 0.1), KV_BUDGET_RANGE);
-  if (seen.kv_cache_occupancy < 0.5) return clamp(toHundredths(budget + 0.1), KV_BUDGET_RANGE);
+  const occupancy = seen.gpu_memory_used_gb / gpuMemory;
+  if (occupancy > 0.85) return clamp(toHundredths(budget - 0.1), KV_BUDGET_RANGE);
+  if (occupancy < 0.5) return clamp(toHundredths(budget + 0.1), KV_BUDGET_RANGE);
   return budget;
 }
 
@@ -87,6 +100,11 @@ function decimaSplit(seen: ServeObservation, cap: number): boolean {
 
 function decimaPriority(seen: ServeObservation): boolean {
   return seen.mean_prompt_length > 2000;
+}
+
+/** Memory of a GPU of the task's server, GB. */
+function gpuMemoryGb(taskId: TaskId): number {
+  return (findProfile(SERVE_TASKS[taskId].profile).gpu.memoryGiB * 2 ** 30) / 1e9;
 }
 
 function clamp(value: number, [low, high]: readonly [number, number]): number {
