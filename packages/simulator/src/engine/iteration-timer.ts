@@ -6,25 +6,28 @@ import { TICKS_PER_NS, TICKS_PER_US } from './ticks.ts';
  * so that it adds up exactly over many iterations; the rest is rounded once an iteration.
  */
 export class IterationTimer {
-  /** Ticks for each context token that decoding sequences read. */
-  readonly contextTicks: number;
   private readonly base: number;
   private readonly weightRead: number;
   private readonly weightRead4: number;
   private readonly perToken: number;
   private readonly perSequence: number;
   private readonly perAttention: number;
+  private readonly perContext: number;
+  private readonly manySequences: number;
+  private readonly perContextOfMany: number;
   /** Fixed ticks of a decode-only iteration by number of sequences, filled when first needed. */
   private readonly decodeOnly = new Float64Array(1025).fill(-1);
 
   constructor(law: IterationLaw) {
-    this.contextTicks = Math.round(law.perContextTokenNs * TICKS_PER_NS);
     this.base = law.baseUs * TICKS_PER_US;
     this.weightRead = law.weightReadUs * TICKS_PER_US;
     this.weightRead4 = this.weightRead ** 4;
     this.perToken = law.perTokenUs * TICKS_PER_US;
     this.perSequence = law.perDecodeSequenceUs * TICKS_PER_US;
     this.perAttention = law.perPrefillAttentionNs * TICKS_PER_NS;
+    this.perContext = Math.round(law.perContextTokenNs * TICKS_PER_NS);
+    this.manySequences = law.manySequences?.above ?? Number.POSITIVE_INFINITY;
+    this.perContextOfMany = Math.round((law.manySequences?.perContextTokenNs ?? 0) * TICKS_PER_NS);
   }
 
   /**
@@ -40,6 +43,12 @@ export class IterationTimer {
     return Math.round(
       this.base + weightsAndCompute + this.perSequence * sequences + this.perAttention * attention,
     );
+  }
+
+  /** Ticks for each context token that `sequences` decoding sequences read. */
+  contextTicks(sequences: number): number {
+    if (sequences <= this.manySequences) return this.perContext;
+    return Math.max(this.perContextOfMany, Math.round((this.perContext * this.manySequences) / sequences));
   }
 
   /** `fixedTicks(sequences, sequences, 0)`, remembered. */

@@ -14,8 +14,9 @@ const MAX_SKIP = 65_536;
 export function skipDecodes(state: EngineState, limit: number): boolean {
   const { decodes, timer } = state;
   const members = decodes.count;
-  const first = timer.decodeTicks(members) + timer.contextTicks * (decodes.contextSum + members);
-  const step = timer.contextTicks * members;
+  const perContext = timer.contextTicks(members);
+  const first = timer.decodeTicks(members) + perContext * (decodes.contextSum + members);
+  const step = perContext * members;
   const completion = decodes.iterationsToFirstCompletion();
   let iterations = Math.min(completion, MAX_SKIP);
 
@@ -56,7 +57,7 @@ export function iterateLockstep(state: EngineState, plan: IterationPlan): void {
     plan.prefillTokens === 0
       ? timer.decodeTicks(members)
       : timer.fixedTicks(members + plan.prefillTokens, members, plan.attention);
-  const ticks = fixed + timer.contextTicks * (decodes.contextSum + members);
+  const ticks = fixed + timer.contextTicks(members) * (decodes.contextSum + members);
   state.now += ticks;
   counters.iterations++;
   counters.busyTicks += ticks;

@@ -19,7 +19,9 @@ export function iterateSpeculative(state: EngineState, plan: IterationPlan): voi
   if (step.tokens + plan.prefillTokens === 0) return;
 
   const tokens = step.tokens + plan.prefillTokens;
-  let ticks = timer.fixedTicks(tokens, step.sequences, plan.attention) + timer.contextTicks * step.context;
+  let ticks =
+    timer.fixedTicks(tokens, step.sequences, plan.attention) +
+    timer.contextTicks(step.sequences) * step.context;
   if (step.drafting > 0 && state.draftTimer !== null) {
     ticks += state.draftTimer.ticks(config.speculationDepth, step.drafting, step.context);
   }

@@ -39,9 +39,10 @@ export function skipVerifySteps(state: EngineState, forecast: VerifyForecast, li
 
   const until = state.nextInterruption(limit);
   const fixed = timer.fixedTicks(sequences * given, sequences, 0);
+  const perContext = timer.contextTicks(sequences);
   let context = contextOf(state) + sequences * given;
   // Steps only get longer, so no more than these fit before the interruption.
-  const shortest = fixed + timer.contextTicks * context;
+  const shortest = fixed + perContext * context;
   const affordable = Math.ceil((until - state.now) / shortest);
   const steps = lookAhead(state, forecast, given, Math.min(LOOK_AHEAD, affordable));
 
@@ -50,7 +51,7 @@ export function skipVerifySteps(state: EngineState, forecast: VerifyForecast, li
     if (forecast.blocks[step] > pool.free) break;
     pool.take(forecast.blocks[step]);
     const ticks =
-      fixed + timer.contextTicks * context + draftTimer.ticks(config.speculationDepth, sequences, context);
+      fixed + perContext * context + draftTimer.ticks(config.speculationDepth, sequences, context);
     state.now += ticks;
     counters.iterations++;
     counters.busyTicks += ticks;

@@ -9,6 +9,8 @@ export type WeightPrecision = 'FP16' | 'FP8' | 'INT8' | 'INT4';
  * T: tokens put through the weights (prefill tokens, and 1 + speculation depth for each decoding sequence).
  * D: decoding sequences. C: context tokens read by them. A: sum over prefill chunks of chunk * (start + chunk / 2).
  * softmax(a, b) = (a^4 + b^4)^(1/4): reading the weights hides compute until compute is the larger.
+ *
+ * With `manySequences`, the coefficient of C depends on D, see there.
  */
 export interface IterationLaw {
   /** Launch and CPU scheduling, us. */
@@ -21,6 +23,12 @@ export interface IterationLaw {
   readonly perDecodeSequenceUs: number;
   /** Reading the KV of one context token of one decoding sequence, ns. */
   readonly perContextTokenNs: number;
+  /**
+   * Attention of many sequences, where it differs from that of few: few leave part of the GPU idle, and some engines
+   * take another kernel for many. Above `above` sequences C costs `perContextTokenNs` of here, though never less than
+   * `above` sequences of the same length would take.
+   */
+  readonly manySequences?: { readonly above: number; readonly perContextTokenNs: number };
   /** Attention of prefill, ns for each (query token x key token) pair. */
   readonly perPrefillAttentionNs: number;
 }

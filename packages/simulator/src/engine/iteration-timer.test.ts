@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { IterationTimer } from './iteration-timer.ts';
+import { TICKS_PER_NS, TICKS_PER_US } from './ticks.ts';
+
+const law = {
+  baseUs: 2000,
+  weightReadUs: 5000,
+  perTokenUs: 20,
+  perDecodeSequenceUs: 50,
+  perContextTokenNs: 70,
+  perPrefillAttentionNs: 1,
+};
+
+describe('the time of an iteration', () => {
+  it('hides compute behind the weight reads until compute is the larger', () => {
+    const timer = new IterationTimer({ ...law, baseUs: 0, perDecodeSequenceUs: 0 });
+    const us = (tokens: number) => timer.fixedTicks(tokens, 0, 0) / TICKS_PER_US;
+    assert.ok(Math.abs(us(1) - 5000) < 1);
+    assert.ok(Math.abs(us(250) - 5000 * 2 ** 0.25) < 1);
+    assert.ok(Math.abs(us(5000) - 100_000) < 100);
+  });
+
+  it('charges a token of context the same for any number of sequences, unless the law says otherwise', () => {
+    const timer = new IterationTimer(law);
+    for (const sequences of [1, 16, 17, 500]) {
+      assert.equal(timer.contextTicks(sequences), 70 * TICKS_PER_NS);
+    }
+  });
+
+  it('charges the context of many sequences by the coefficient for many', () => {
+    const dearer = new IterationTimer({ ...law, manySequences: { above: 16, perContextTokenNs: 140 } });
+    assert.equal(dearer.contextTicks(16), 70 * TICKS_PER_NS);
+    assert.equal(dearer.contextTicks(17), 140 * TICKS_PER_NS);
+    const cheaper = new IterationTimer({ ...law, manySequences: { above: 16, perContextTokenNs: 56 } });
+    assert.equal(cheaper.contextTicks(16), 70 * TICKS_PER_NS);
+    assert.equal(cheaper.contextTicks(20), 56 * TICKS_PER_NS);
+    assert.equal(cheaper.contextTicks(64), 56 * TICKS_PER_NS);
+  });
+
+  it('never falls when a sequence of the same length joins', () => {
+    const many = fc.record({
+      above: fc.integer({ min: 1, max: 64 }),
+      perContextTokenNs: fc.double({ min: 1, max: 300, noNaN: true }),
+    });
+    fc.assert(
+      fc.property(
+        many,
+        fc.integer({ min: 1, max: 200 }),
+        fc.integer({ min: 1, max: 8192 }),
+        (manySequences, sequences, length) => {
+          const timer = new IterationTimer({ ...law, manySequences });
+          const ticks = (d: number) => timer.fixedTicks(d, d, 0) + timer.contextTicks(d) * d * length;
+          assert.ok(ticks(sequences + 1) >= ticks(sequences));
+        },
+      ),
+    );
+  });
+});
