@@ -1,0 +1,243 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect as connectTcp } from 'node:net';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { counterEnvironment } from '../fixtures/counter-environment.ts';
+import { openRawSocket, type RawSocket } from '../fixtures/raw-socket.ts';
+import { postJson, startServer } from '../fixtures/start-server.ts';
+import { ERROR_CODES } from '../protocol/error-code.ts';
+
+const KNOWN_REPLIES = new Set(['observation', 'state', 'mcp', 'vector', 'error']);
+
+/** Messages that are almost right: the words of the protocol in odd places. */
+const message = fc.oneof(
+  fc.record(
+    {
+      type: fc.oneof(
+        fc.constantFrom('reset', 'step', 'state', 'mcp', 'vector_reset', 'vector_step', 'nope'),
+        fc.anything(),
+      ),
+      data: fc.oneof(
+        fc.record(
+          {
+            amount: fc.oneof(fc.integer({ min: -5, max: 20 }), fc.anything()),
+            note: fc.oneof(fc.constantFrom('boom', 'refuse', 'nan'), fc.string(), fc.anything()),
+            metadata: fc.anything(),
+            seed: fc.oneof(fc.integer(), fc.anything()),
+            episode_id: fc.anything(),
+            split: fc.oneof(fc.constantFrom('train', 'exam'), fc.anything()),
+            index: fc.oneof(fc.integer(), fc.anything()),
+            count: fc.oneof(fc.integer({ min: -2, max: 40 }), fc.anything()),
+            options: fc.anything(),
+            actions: fc.array(fc.anything(), { maxLength: 5 }),
+            type: fc.constantFrom('list_tools', 'call_tool', 'x'),
+            tool_name: fc.anything(),
+            arguments: fc.anything(),
+            method: fc.oneof(
+              fc.constantFrom('tools/list', 'tools/call', 'openenv/session/close'),
+              fc.string(),
+            ),
+            params: fc.anything(),
+            jsonrpc: fc.constantFrom('2.0', '1.0'),
+            __proto__: fc.anything(),
+          },
+          { requiredKeys: [] },
+        ),
+        fc.jsonValue(),
+      ),
+    },
+    { requiredKeys: [] },
+  ),
+  fc.jsonValue(),
+);
+
+/** Texts that may be JSON or not, and frames that are no text at all. */
+const frame = fc.oneof(
+  { weight: 4, arbitrary: message.map((value) => safeJson(value)) },
+  { weight: 2, arbitrary: message.chain((value) => cut(safeJson(value))) },
+  fc.string({ maxLength: 200 }),
+  fc.constantFrom('', 'NaN', '[[[[', '{"type":"step","data":{"amount":1e400}}', '"'.repeat(99), '\u0000'),
+  fc.uint8Array({ maxLength: 64 }),
+);
+
+function safeJson(value: unknown): string {
+  return JSON.stringify(value, (_key, part) => (typeof part === 'bigint' ? String(part) : part)) ?? 'null';
+}
+
+function cut(text: string): fc.Arbitrary<string> {
+  return fc.nat(text.length).map((end) => text.slice(0, end));
+}
+
+async function assertTyped(socket: RawSocket, sent: string | Uint8Array): Promise<void> {
+  const reply = await socket.ask(sent);
+  assert.ok(KNOWN_REPLIES.has(reply.type), JSON.stringify(reply));
+  if (reply.type !== 'error') return;
+  assert.ok(ERROR_CODES.includes(reply.data.code), JSON.stringify(reply));
+  assert.equal(typeof reply.data.message, 'string');
+}
+
+test('every frame gets one typed reply, and another session feels nothing', async (t) => {
+  const { url } = await startServer(t, counterEnvironment, { maxSessions: 64 });
+  const bystander = await openRawSocket(url);
+  await bystander.ask({ type: 'reset', data: { seed: 3, target: 1e9 } });
+  const socket = await openRawSocket(url);
+  let steps = 0;
+  await fc.assert(
+    fc.asyncProperty(fc.array(frame, { maxLength: 8 }), async (frames) => {
+      for (const sent of frames) await assertTyped(socket, sent);
+      await bystander.ask({ type: 'step', data: { amount: 1 } });
+      steps++;
+      const { data } = await bystander.ask({ type: 'state' });
+      assert.deepEqual([data.step_count, data.total, data.seed], [steps, 3 + steps, 3]);
+    }),
+    { numRuns: 300 },
+  );
+  await Promise.all([socket.close(), bystander.close()]);
+});
+
+test('no HTTP body brings a server error, and every error has a detail', async (t) => {
+  const { server } = await startServer(t, counterEnvironment, { maxSessions: 16 });
+  const paths = [
+    '/reset',
+    '/step',
+    '/grader',
+    '/mcp',
+    '/counter/task',
+    '/counter/task_range',
+    '/counter/tasks',
+  ];
+  const body = fc.oneof(
+    fc
+      .record(
+        {
+          seed: fc.anything(),
+          action: fc.oneof(
+            fc.record({ amount: fc.oneof(fc.integer({ min: 0, max: 10 }), fc.anything()) }),
+            fc.anything(),
+          ),
+          session_id: fc.anything(),
+          episode_log: fc.oneof(fc.array(fc.record({ action: fc.anything() })), fc.anything()),
+          task_id: fc.anything(),
+          split: fc.oneof(fc.constantFrom('train', 'exam'), fc.anything()),
+          index: fc.oneof(fc.integer(), fc.anything()),
+          start: fc.anything(),
+          stop: fc.anything(),
+          timeout_s: fc.anything(),
+        },
+        { requiredKeys: [] },
+      )
+      .map(safeJson),
+    message.map(safeJson),
+    fc.string({ maxLength: 100 }),
+  );
+  await fc.assert(
+    fc.asyncProperty(fc.constantFrom(...paths), body, async (path, text) => {
+      const response = await server.app.request(path, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: text,
+      });
+      // 503 is the honest answer when vectors of other runs hold the slots; 500 is never one.
+      assert.notEqual(response.status, 500, text);
+      const answer = (await response.json()) as { detail?: unknown };
+      if (response.status >= 400) assert.ok(answer.detail !== undefined, text);
+    }),
+    { numRuns: 1500 },
+  );
+});
+
+test('no query, header or path brings a server error', async (t) => {
+  const { server } = await startServer(t, counterEnvironment);
+  await fc.assert(
+    fc.asyncProperty(
+      fc.constantFrom('/state', '/health', '/docs', '/counter/splits', '/nothing', '/mcp', '/schema'),
+      fc.webQueryParameters(),
+      fc.string({ unit: fc.constantFrom(...'abc-._~;,= "'), maxLength: 40 }),
+      async (path, query, text) => {
+        const response = await server.app.request(`${path}?session_id=${query}`, {
+          headers: { 'x-session-id': text.trim(), accept: text.trim(), authorization: text.trim() },
+        });
+        assert.notEqual(response.status, 500);
+        await response.body?.cancel();
+      },
+    ),
+    { numRuns: 500 },
+  );
+});
+
+const HANDSHAKE =
+  'GET /ws HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\n' +
+  'sec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n';
+
+test('garbage on the wire closes its own connection and nothing else', async (t) => {
+  const { url, listening } = await startServer(t, counterEnvironment);
+  const bystander = await openRawSocket(url);
+  const bytes = fc.oneof(
+    fc.uint8Array({ minLength: 1, maxLength: 200 }).map((array) => Buffer.from(array)),
+    fc
+      .uint8Array({ minLength: 1, maxLength: 60 })
+      .map((array) => Buffer.concat([Buffer.from(HANDSHAKE), array])),
+    fc.constantFrom(
+      Buffer.from('GET // HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n'),
+      Buffer.from('GET http:// HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n'),
+      Buffer.from('POST /reset HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{'),
+      Buffer.from('POST /reset HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n'),
+      Buffer.from(HANDSHAKE.replace('/ws', '/ws?session_id=%')),
+    ),
+  );
+  await fc.assert(
+    fc.asyncProperty(bytes, async (sent) => {
+      const socket = connectTcp(listening.port, '127.0.0.1');
+      socket.on('error', () => {});
+      await once(socket, 'connect');
+      socket.end(sent);
+      socket.resume();
+      await once(socket, 'close');
+      assert.equal((await bystander.ask({ type: 'state' })).type, 'state');
+    }),
+    { numRuns: 150 },
+  );
+  await bystander.close();
+});
+
+test('frames that break the WebSocket protocol close with the code that says why', async (t) => {
+  const { listening, url } = await startServer(t, counterEnvironment, { maxMessageBytes: 64 });
+  const mask = (opcode: number, payload: Uint8Array, masked = true) =>
+    Buffer.from([opcode, (masked ? 0x80 : 0) | payload.length, ...(masked ? [0, 0, 0, 0] : []), ...payload]);
+  const cases: [string, Buffer, number][] = [
+    ['text that is no UTF-8', mask(0x81, Uint8Array.of(0xff, 0xfe)), 1007],
+    ['an unmasked frame', mask(0x81, Uint8Array.of(0x31), false), 1002],
+    ['an unknown opcode', mask(0x83, Uint8Array.of(0x31)), 1002],
+    ['a reserved bit', mask(0xf1, Uint8Array.of(0x31)), 1002],
+    ['a message over the limit', mask(0x81, new Uint8Array(65).fill(0x31)), 1009],
+    ['a continuation of nothing', mask(0x80, Uint8Array.of(0x31)), 1002],
+  ];
+  for (const [what, bytes, code] of cases) {
+    const socket = connectTcp(listening.port, '127.0.0.1');
+    socket.write(HANDSHAKE);
+    await once(socket, 'data');
+    socket.write(bytes);
+    const [answer] = (await once(socket, 'data')) as [Buffer];
+    assert.equal(answer[0], 0x88, `${what}: a close frame`);
+    assert.equal(answer.readUInt16BE(2), code, what);
+    socket.destroy();
+  }
+  assert.equal((await fetch(`${url}/health`)).status, 200);
+});
+
+test('an error never repeats more than a little of a huge input', async (t) => {
+  const { url } = await startServer(t, counterEnvironment);
+  const many = Object.fromEntries(
+    Array.from({ length: 50_000 }, (_, index) => [`key${index}`, 'x'.repeat(100)]),
+  );
+  const answer = await postJson(`${url}/step`, { action: many });
+  assert.equal(answer.status, 422);
+  assert.ok(JSON.stringify(answer.body).length < 200_000);
+  const deep = `{"type":"step","data":${'['.repeat(100_000)}${']'.repeat(100_000)}}`;
+  const socket = await openRawSocket(url);
+  const reply = await socket.ask(deep);
+  assert.equal(reply.type, 'error');
+  assert.ok(JSON.stringify(reply).length < 10_000);
+  await socket.close();
+});
