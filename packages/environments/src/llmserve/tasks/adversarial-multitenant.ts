@@ -32,7 +32,7 @@ export const adversarialMultitenant: ServeTask = {
   reward: { throughput: 0.4, slo: 0.6, memory: 0.3, cost: 0.1 },
   referenceCostPer1k: 0.002,
   defaultAction: {
-    batch_cap: 32,
+    batch_cap: 96,
     kv_budget_fraction: 0.5,
     speculation_depth: 0,
     quantization_tier: 'FP16',
