@@ -17,6 +17,7 @@ export function identityEnvironment(): LearningEnvironment {
   return {
     observationSize: 7,
     headSizes: sizes,
+    initialBins: [3, 2],
     reset(seed, observation) {
       random = new RandomStream(seed, 'identity');
       window = 0;

@@ -1,6 +1,6 @@
 import type { RandomStream } from '@servegym/simulator';
 import { CategoricalHeads } from './categorical-heads.ts';
-import type { AdamState, Kernels } from './kernels.ts';
+import type { AdamState, FloatArray, Kernels } from './kernels.ts';
 import { type LayerSizes, MultilayerPerceptron, parameterCount } from './multilayer-perceptron.ts';
 
 /** What decides the shape of the two networks. */
@@ -35,6 +35,11 @@ export class ActorCritic {
   /** The actor's parameters, `actorParameterCount` of them, and then the critic's. */
   readonly adam: AdamState;
   readonly actorParameterCount: number;
+  /**
+   * Added to the logit of the bin in force of each head: how strongly a policy that has learned nothing keeps the
+   * configuration as it is.
+   */
+  keepBonus = 0;
   #kernels: Kernels;
   #adamSteps = 0;
 
@@ -63,6 +68,14 @@ export class ActorCritic {
       );
     this.actor = network(actorSizes, 0, this.actorParameterCount);
     this.critic = network(criticSizes, this.actorParameterCount, count);
+  }
+
+  /** Log-probabilities of all bins for rows of normalized observations. Overwritten by the next call. */
+  logProbabilities(observations: FloatArray, binsInForce: Int32Array, rows: number): FloatArray {
+    const logits = this.actor.forward(observations, rows);
+    this.heads.favor(logits, binsInForce, this.keepBonus, rows);
+    this.heads.normalize(logits, rows);
+    return logits;
   }
 
   initialize(random: RandomStream): void {

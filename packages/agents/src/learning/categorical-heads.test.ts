@@ -44,6 +44,12 @@ describe('CategoricalHeads', () => {
     }
   });
 
+  it('favors one bin of each head', () => {
+    const logits = new Float64Array(10);
+    heads.favor(logits, Int32Array.of(2, 0, 1, 1), 3, 2);
+    assert.deepEqual([...logits], [0, 0, 3, 3, 0, 0, 3, 0, 0, 3]);
+  });
+
   it('finds the likeliest bin of each head', () => {
     const actions = new Int32Array(4);
     heads.mode(rows(), 0, actions);

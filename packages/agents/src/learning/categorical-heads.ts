@@ -16,6 +16,18 @@ export class CategoricalHeads {
     this.logitCount = sizes.reduce((sum, size) => sum + size, 0);
   }
 
+  /** Adds `bonus` to the logit of one bin in each head of each row, in place. */
+  favor(logits: FloatArray, bins: Int32Array, bonus: number, rows: number): void {
+    let bin = 0;
+    let at = 0;
+    for (let row = 0; row < rows; row++) {
+      for (const size of this.sizes) {
+        logits[at + bins[bin++]!]! += bonus;
+        at += size;
+      }
+    }
+  }
+
   /** Turns rows of logits into rows of log-probabilities, in place. */
   normalize(logits: FloatArray, rows: number): void {
     for (let row = 0, at = 0; row < rows; row++) {

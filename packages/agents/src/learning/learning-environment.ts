@@ -20,6 +20,8 @@ export interface LearningEnvironment {
   readonly observationSize: number;
   /** Bins of each head of an action. */
   readonly headSizes: readonly number[];
+  /** Bins in force right after a reset. */
+  readonly initialBins: readonly number[];
   /** Starts an episode on the trace of `seed` and writes its first observation. */
   reset(seed: number, observation: Float32Array): void;
   /** Plays an action, one bin a head, and writes the observation that it led to. */

@@ -16,9 +16,11 @@ function play(environments: VectorEnvironment): unknown[] {
   for (let round = 0; round < 25; round++) {
     for (let a = 0; a < actions.length; a++) actions[a] = (round + a) % 3;
     environments.step(actions);
-    const { observations, lastObservations, seeds, stepIndices, rewards, ends } = environments;
+    const { observations, binsInForce, lastObservations, seeds, stepIndices, rewards, ends } = environments;
     shown.push(
-      [observations, lastObservations, seeds, stepIndices, rewards, ends].map((values) => [...values]),
+      [observations, binsInForce, lastObservations, seeds, stepIndices, rewards, ends].map((values) => [
+        ...values,
+      ]),
     );
   }
   return shown;

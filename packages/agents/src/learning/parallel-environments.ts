@@ -6,6 +6,7 @@ import {
   SerialEnvironments,
   sliceState,
   type VectorEnvironment,
+  type VectorSize,
   type VectorState,
 } from './vector-environment.ts';
 
@@ -40,7 +41,7 @@ export interface EnvironmentShare extends SharedMemory {
   /** First environment of the share and the one after its last. */
   readonly first: number;
   readonly end: number;
-  readonly observationSize: number;
+  readonly size: VectorSize;
 }
 
 /** Entries of `control`. */
@@ -59,6 +60,7 @@ export class ParallelEnvironments implements VectorEnvironment {
   readonly observationSize: number;
   readonly headSizes: readonly number[];
   readonly observations: Float32Array;
+  readonly binsInForce: Int32Array;
   readonly lastObservations: Float32Array;
   readonly seeds: Float64Array;
   readonly stepIndices: Int32Array;
@@ -79,6 +81,7 @@ export class ParallelEnvironments implements VectorEnvironment {
     this.observationSize = own.observationSize;
     this.headSizes = own.headSizes;
     this.observations = state.observations;
+    this.binsInForce = state.binsInForce;
     this.lastObservations = state.lastObservations;
     this.seeds = state.seeds;
     this.stepIndices = state.stepIndices;
@@ -104,14 +107,15 @@ export class ParallelEnvironments implements VectorEnvironment {
     }
     const { createEnvironment } = (await import(module.href)) as EnvironmentModule;
     const { observationSize, headSizes } = createEnvironment(settings);
+    const size: VectorSize = { count, observationSize, headCount: headSizes.length };
     const memory: SharedMemory = {
-      state: allocateState(count, observationSize, true),
-      actions: new Int32Array(new SharedArrayBuffer(4 * count * headSizes.length)),
+      state: allocateState(size, true),
+      actions: new Int32Array(new SharedArrayBuffer(4 * count * size.headCount)),
       control: new Int32Array(new SharedArrayBuffer(4 * 2)),
       failure: new Uint8Array(new SharedArrayBuffer(FAILURE_BYTES)),
     };
     const bounds = Array.from({ length: threads + 1 }, (_, t) => Math.round((t * count) / threads));
-    const common = { module: module.href, settings, schedule, observationSize, ...memory };
+    const common = { module: module.href, settings, schedule, size, ...memory };
     const workers = await Promise.all(
       bounds.slice(1, -1).map((first, w) => startWorker({ ...common, first, end: bounds[w + 2]! })),
     );
@@ -125,7 +129,7 @@ export class ParallelEnvironments implements VectorEnvironment {
     Atomics.store(control, PENDING, this.#workers.length);
     Atomics.add(control, ROUND, 1);
     Atomics.notify(control, ROUND);
-    this.#own.step(actions);
+    this.#own.step(actions.subarray(0, this.#own.count * this.headSizes.length));
     for (
       let pending = Atomics.load(control, PENDING);
       pending > 0;
@@ -150,12 +154,12 @@ export interface EnvironmentModule {
 
 /** The environments of one thread. */
 export function environmentsOf(
-  { settings, schedule, first, end, observationSize, state }: EnvironmentShare,
+  { settings, schedule, first, end, size, state }: EnvironmentShare,
   createEnvironment: EnvironmentModule['createEnvironment'],
 ): SerialEnvironments {
   const environments = Array.from({ length: end - first }, () => createEnvironment(settings));
   const next = traceSeeds(schedule);
-  const shown = sliceState(state, observationSize, first, end);
+  const shown = sliceState(state, size, first, end);
   return new SerialEnvironments(environments, (environment) => next(first + environment), shown);
 }
 

@@ -13,15 +13,17 @@ function setting() {
   const shape = { observationSize: 3, headSizes: [3, 2], hidden: [5, 4] };
   const network = new ActorCritic(plainKernels('float64'), shape, ROWS);
   network.initialize(new RandomStream(1, 'weights'));
+  network.keepBonus = 0.7;
   const random = new RandomStream(2, 'samples');
   const normals = (length: number) => Float64Array.from({ length }, () => random.normal());
   const observations = normals(ROWS * 3);
   const actions = Int32Array.from({ length: ROWS * 2 }, (_, i) => random.integer(0, i % 2 === 0 ? 2 : 1));
-  const current = network.actor.forward(observations, ROWS).slice();
-  network.heads.normalize(current, ROWS);
+  const binsInForce = Int32Array.from({ length: ROWS * 2 }, (_, i) => random.integer(0, i % 2 === 0 ? 2 : 1));
+  const current = network.logProbabilities(observations, binsInForce, ROWS).slice();
   const samples: PpoSamples = {
     rows: ROWS,
     observations,
+    binsInForce,
     actions,
     logProbabilities: Float64Array.from(
       { length: ROWS },
@@ -81,8 +83,7 @@ describe('ppoLossGradient', () => {
 
   it('finds no divergence from the policy that played', () => {
     const { network, samples } = setting();
-    const own = network.actor.forward(samples.observations, ROWS).slice();
-    network.heads.normalize(own, ROWS);
+    const own = network.logProbabilities(samples.observations, samples.binsInForce, ROWS).slice();
     const logProbabilities = Float64Array.from({ length: ROWS }, (_, row) =>
       network.heads.logProbability(own, row, samples.actions),
     );

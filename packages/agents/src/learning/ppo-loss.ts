@@ -5,6 +5,8 @@ import type { FloatArray } from './kernels.ts';
 export interface PpoSamples {
   readonly rows: number;
   readonly observations: FloatArray;
+  /** Bins in force before the actions. */
+  readonly binsInForce: Int32Array;
   readonly actions: Int32Array;
   /** Of the actions, under the policy that played them. */
   readonly logProbabilities: Float64Array;
@@ -50,8 +52,7 @@ export function ppoLossGradient(
   let clipped = 0;
   let ratioError = 0;
 
-  const logProbabilities = actor.forward(observations, rows);
-  heads.normalize(logProbabilities, rows);
+  const logProbabilities = network.logProbabilities(observations, samples.binsInForce, rows);
   for (let row = 0; row < rows; row++) {
     const logRatio = heads.logProbability(logProbabilities, row, actions) - samples.logProbabilities[row]!;
     const ratio = Math.exp(logRatio);

@@ -57,13 +57,17 @@ for (const makeKernels of [plainKernels, simdKernels]) {
 }
 
 describe('Ppo', () => {
-  it('lets learning rate and entropy weight fall along the way', () => {
-    const updates = train(learner({ totalSteps: 2_560, learningRate: 0.01, entropyCoef: [0.1, 0] }));
+  it('lets learning rate, entropy weight and keep bonus fall along the way', () => {
+    const updates = train(
+      learner({ totalSteps: 2_560, learningRate: 0.01, entropyCoef: [0.1, 0], keepBonus: [4, 2] }),
+    );
     assert.equal(updates.length, 10);
     assert.equal(updates[0]!.learningRate, 0.01);
     assert.equal(updates[0]!.entropyCoef, 0.1);
+    assert.equal(updates[0]!.keepBonus, 4);
     assert.ok(Math.abs(updates[5]!.learningRate - 0.005) < 1e-12);
     assert.ok(Math.abs(updates[5]!.entropyCoef - 0.05) < 1e-12);
+    assert.ok(Math.abs(updates[5]!.keepBonus - 3) < 1e-12);
     assert.equal(updates.at(-1)!.steps, 2_560);
   });
 
@@ -81,6 +85,7 @@ describe('Ppo', () => {
       return {
         observationSize: 1,
         headSizes: [2],
+        initialBins: [0],
         reset(_seed, observation) {
           window = 0;
           observation[0] = 0;
@@ -111,6 +116,7 @@ describe('Ppo', () => {
       return {
         observationSize: 1,
         headSizes: [2],
+        initialBins: [0],
         reset(seed, observation) {
           random = new RandomStream(seed, 'traffic');
           window = 0;

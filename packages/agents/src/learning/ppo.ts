@@ -25,6 +25,12 @@ export interface PpoOptions {
   readonly minibatchSize: number;
   /** Units of the hidden layers of actor and critic. */
   readonly hidden: readonly number[];
+  /**
+   * Added to the logit of the bin in force of each head, at the start and at the end; linear between. Where a change has
+   * a price that is paid at once and a worth that shows later, it lets the first policies hold a configuration for long
+   * enough to see that worth.
+   */
+  readonly keepBonus: readonly [start: number, end: number];
   /** Falls linearly to 0. */
   readonly learningRate: number;
   readonly gamma: number;
@@ -44,6 +50,7 @@ export const PPO_DEFAULTS = {
   epochs: 8,
   minibatchSize: 256,
   hidden: [64, 64],
+  keepBonus: [0, 0],
   learningRate: 1e-3,
   gamma: 0.97,
   gaeLambda: 0.95,
@@ -73,6 +80,7 @@ export interface PpoUpdate {
   readonly explainedVariance: number;
   readonly learningRate: number;
   readonly entropyCoef: number;
+  readonly keepBonus: number;
   readonly minibatches: number;
   /** Largest distance from 1 of a probability ratio in the first minibatch: 0, or acting and learning disagree. */
   readonly firstRatioError: number;
@@ -127,9 +135,10 @@ export class Ppo {
 
   /** A copy of what has been learned so far. */
   actorWeights(): ActorWeights {
-    const { shape, adam, actorParameterCount } = this.network;
+    const { shape, keepBonus, adam, actorParameterCount } = this.network;
     return {
       shape,
+      keepBonus,
       moments: this.observations.moments,
       parameters: adam.parameters.slice(0, actorParameterCount),
     };
@@ -138,11 +147,13 @@ export class Ppo {
   /** Plays one rollout and learns from it. */
   update(): PpoUpdate {
     const progress = Math.min(1, this.#steps / this.options.totalSteps);
-    const [entropyStart, entropyEnd] = this.options.entropyCoef;
+    const along = ([start, end]: readonly [number, number]) => start + (end - start) * progress;
     const schedule = {
       learningRate: this.options.learningRate * (1 - progress),
-      entropyCoef: entropyStart + (entropyEnd - entropyStart) * progress,
+      entropyCoef: along(this.options.entropyCoef),
+      keepBonus: along(this.options.keepBonus),
     };
+    this.network.keepBonus = schedule.keepBonus;
     const finishedReturns = this.#collect();
     this.#computeAdvantages();
     const learned = this.#learn(schedule);
@@ -161,7 +172,8 @@ export class Ppo {
   #collect(): number[] {
     const environments = this.#environments;
     const rollout = this.#rollout;
-    const { actor, heads } = this.network;
+    const { network } = this;
+    const { heads } = network;
     const { gamma, rolloutSteps } = this.options;
     const { count } = environments;
     const actions = new Int32Array(count * heads.sizes.length);
@@ -178,8 +190,8 @@ export class Ppo {
       rollout.seeds.set(environments.seeds, first);
       rollout.stepIndices.set(environments.stepIndices, first);
 
-      const logProbabilities = actor.forward(seen, count);
-      heads.normalize(logProbabilities, count);
+      rollout.binsInForce.set(environments.binsInForce, first * heads.sizes.length);
+      const logProbabilities = network.logProbabilities(seen, environments.binsInForce, count);
       for (let e = 0; e < count; e++) {
         heads.sample(logProbabilities, e, actions, this.#actionRandom);
         rollout.logProbabilities[first + e] = heads.logProbability(logProbabilities, e, actions);

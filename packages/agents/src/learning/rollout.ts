@@ -11,6 +11,7 @@ export class Rollout {
   readonly headCount: number;
   /** Normalized, as the policy saw them. */
   readonly observations: FloatArray;
+  readonly binsInForce: Int32Array;
   readonly actions: Int32Array;
   readonly logProbabilities: Float64Array;
   readonly rewards: Float64Array;
@@ -36,6 +37,7 @@ export class Rollout {
     this.headCount = environments.headSizes.length;
     this.observations = kernels.allocate(this.size * this.observationSize);
     this.boundaryObservations = kernels.allocate(this.size * this.observationSize);
+    this.binsInForce = new Int32Array(this.size * this.headCount);
     this.actions = new Int32Array(this.size * this.headCount);
     this.ends = new Uint8Array(this.size);
     this.stepIndices = new Int32Array(this.size);
@@ -58,6 +60,7 @@ export class Rollout {
 export class Minibatch {
   rows = 0;
   readonly observations: FloatArray;
+  readonly binsInForce: Int32Array;
   readonly actions: Int32Array;
   readonly logProbabilities: Float64Array;
   readonly advantages: Float64Array;
@@ -65,6 +68,7 @@ export class Minibatch {
 
   constructor(kernels: Kernels, maxRows: number, observationSize: number, headCount: number) {
     this.observations = kernels.allocate(maxRows * observationSize);
+    this.binsInForce = new Int32Array(maxRows * headCount);
     this.actions = new Int32Array(maxRows * headCount);
     this.logProbabilities = new Float64Array(maxRows);
     this.advantages = new Float64Array(maxRows);
@@ -81,6 +85,7 @@ export class Minibatch {
         this.observations[row * observationSize + i] = rollout.observations[at * observationSize + i]!;
       }
       for (let head = 0; head < headCount; head++) {
+        this.binsInForce[row * headCount + head] = rollout.binsInForce[at * headCount + head]!;
         this.actions[row * headCount + head] = rollout.actions[at * headCount + head]!;
       }
       this.logProbabilities[row] = rollout.logProbabilities[at]!;

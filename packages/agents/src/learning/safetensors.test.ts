@@ -49,6 +49,7 @@ describe('safetensors', () => {
     const larger = new Uint8Array(bytes.length + 3);
     larger.set(bytes, 3);
     assert.deepEqual(decodeSafetensors(larger.subarray(3)), file);
+    assert.deepEqual(decodeSafetensors(Buffer.from(larger).subarray(3)), file);
   });
 
   it('says what is wrong with a file', () => {

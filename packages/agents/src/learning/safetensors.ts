@@ -94,7 +94,8 @@ function readTensor(name: string, entry: unknown, data: Uint8Array): Tensor {
       `Expected tensor \`${name}\` to hold ${length} values within the file, got bytes ${start} to ${end}`,
     );
   }
-  return { shape, values: new Values(data.slice(start, end).buffer) };
+  // Not `slice`: that of a `Buffer` does not copy.
+  return { shape, values: new Values(Uint8Array.from(data.subarray(start, end)).buffer) };
 }
 
 function isCounts(value: unknown): value is number[] {

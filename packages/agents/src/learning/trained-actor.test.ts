@@ -12,6 +12,7 @@ const shape = { observationSize: 3, headSizes: [4, 2], hidden: [5] };
 const random = new RandomStream(1, 'weights');
 const weights: ActorWeights = {
   shape,
+  keepBonus: 0.5,
   moments: { rows: 10, mean: [1, 2, 3], spread: [10, 40, 90] },
   parameters: new Float32Array(parameterCount(actorLayerSizes(shape))).map(() => random.normal()),
 };
@@ -29,21 +30,31 @@ function choices(actor: TrainedActor): number[][] {
 }
 
 describe('TrainedActor', () => {
+  /** One input x, normalized from mean 10 and deviation 2; logits x and -x, and -x and x + 0.5; 0.3 for keeping. */
+  const small = new TrainedActor(
+    {
+      shape: { observationSize: 1, headSizes: [2, 2], hidden: [] },
+      keepBonus: 0.3,
+      moments: { rows: 4, mean: [10], spread: [16] },
+      parameters: Float32Array.of(1, -1, -1, 1, 0, 0, 0, 0.5),
+    },
+    plainKernels(),
+  );
+  const act = (observation: number, inForce: [number, number]) => {
+    const bins = Int32Array.from(inForce);
+    small.act([observation], bins);
+    return [...bins];
+  };
+
   it('chooses the likeliest bin of every head, given the normalized observation', () => {
-    const single = { observationSize: 1, headSizes: [2, 2], hidden: [] };
-    const parameters = Float32Array.of(1, -1, -1, 1, 0, 0, 0, 0.5);
-    const actor = new TrainedActor(
-      { shape: single, moments: { rows: 4, mean: [10], spread: [16] }, parameters },
-      plainKernels(),
-    );
-    const bins = new Int32Array(2);
-    const act = (observation: number) => {
-      actor.act([observation], bins);
-      return [...bins];
-    };
-    assert.deepEqual(act(14), [0, 1]);
-    assert.deepEqual(act(6), [1, 0]);
-    assert.deepEqual(act(9.8), [1, 1]);
+    assert.deepEqual(act(14, [1, 0]), [0, 1]);
+    assert.deepEqual(act(6, [0, 1]), [1, 0]);
+  });
+
+  it('keeps the bin in force when another is hardly likelier', () => {
+    assert.deepEqual(act(9.9, [1, 1]), [1, 1]);
+    assert.deepEqual(act(9.9, [0, 1]), [0, 1]);
+    assert.deepEqual(act(9.9, [0, 0]), [0, 1]);
   });
 
   it('acts the same on every kind of kernels', () => {

@@ -8,6 +8,8 @@ import { decodeSafetensors, encodeSafetensors, type Tensor, TensorFileError } fr
 /** All that a trained policy needs to act. */
 export interface ActorWeights {
   readonly shape: ActorCriticShape;
+  /** Added to the logit of the bin in force of each head. */
+  readonly keepBonus: number;
   /** Of the observations it was trained on. */
   readonly moments: Moments;
   /** Weights [inputs x outputs] and bias of each layer in turn. */
@@ -17,13 +19,15 @@ export interface ActorWeights {
 /** Acts greedily: the likeliest bin of every head. */
 export class TrainedActor {
   readonly shape: ActorCriticShape;
+  readonly #keepBonus: number;
   readonly #heads: CategoricalHeads;
   readonly #network: MultilayerPerceptron;
   readonly #normalizer: RunningNormalizer;
   readonly #normalized: FloatArray;
 
-  constructor({ shape, moments, parameters }: ActorWeights, kernels: Kernels) {
+  constructor({ shape, keepBonus, moments, parameters }: ActorWeights, kernels: Kernels) {
     this.shape = shape;
+    this.#keepBonus = keepBonus;
     this.#heads = new CategoricalHeads(shape.headSizes);
     this.#normalizer = RunningNormalizer.from(moments);
     this.#normalized = kernels.allocate(shape.observationSize);
@@ -33,26 +37,30 @@ export class TrainedActor {
     this.#network = new MultilayerPerceptron(kernels, sizes, own, kernels.allocate(parameters.length), 1);
   }
 
-  /** Writes the bin of each head. */
+  /** Replaces the bins in force by those to set. */
   act(observation: ArrayLike<number>, bins: Int32Array): void {
     this.#normalizer.normalize(observation, 0, this.#normalized, 0);
-    this.#heads.mode(this.#network.forward(this.#normalized, 1), 0, bins);
+    const logits = this.#network.forward(this.#normalized, 1);
+    this.#heads.favor(logits, bins, this.#keepBonus, 1);
+    this.#heads.mode(logits, 0, bins);
   }
 }
 
 /**
  * Writes an actor as safetensors. The layers are `actor.0.weight` [outputs x inputs], `actor.0.bias`, `actor.1.weight`,
  * ... as PyTorch's `nn.Linear` has them, with tanh between. `observation.mean` and `observation.spread` (the sum of
- * squared distances over `observation.rows` rows) normalize what goes in. `metadata` is kept beside the shape.
+ * squared distances over `observation.rows` rows) normalize what goes in; `keep_bonus` is added to the logit of the bin in
+ * force. `metadata` is kept beside the shape.
  */
 export function encodeActor(
-  { shape, moments, parameters }: ActorWeights,
+  { shape, keepBonus, moments, parameters }: ActorWeights,
   metadata: Readonly<Record<string, string>>,
 ): Uint8Array {
   const tensors: Record<string, Tensor> = {
     'observation.mean': { shape: [moments.mean.length], values: Float64Array.from(moments.mean) },
     'observation.spread': { shape: [moments.spread.length], values: Float64Array.from(moments.spread) },
     'observation.rows': { shape: [1], values: Float64Array.of(moments.rows) },
+    keep_bonus: { shape: [1], values: Float64Array.of(keepBonus) },
   };
   const sizes = actorLayerSizes(shape);
   let at = 0;
@@ -93,7 +101,8 @@ export function decodeActor(file: Uint8Array): {
     parameters.set(tensorOf(tensors, `actor.${l - 1}.bias`, [outputs]), at + inputs * outputs);
     at += (inputs + 1) * outputs;
   }
-  return { weights: { shape, moments, parameters }, metadata };
+  const keepBonus = tensorOf(tensors, 'keep_bonus', [1])[0]!;
+  return { weights: { shape, keepBonus, moments, parameters }, metadata };
 }
 
 function readShape(text: string | undefined): ActorCriticShape {

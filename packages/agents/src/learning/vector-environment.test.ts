@@ -9,6 +9,7 @@ function counter(): LearningEnvironment {
   return {
     observationSize: 2,
     headSizes: [4],
+    initialBins: [2],
     reset(seed, observation) {
       sum = 0;
       observation.set([seed, sum]);
@@ -27,6 +28,7 @@ describe('SerialEnvironments', () => {
     const environments = new SerialEnvironments([counter(), counter()], (e) => 100 * e + episodes[e]!++);
     assert.deepEqual([...environments.observations], [0, 0, 100, 0]);
     assert.deepEqual([...environments.seeds], [0, 100]);
+    assert.deepEqual([...environments.binsInForce], [2, 2]);
 
     environments.step(Int32Array.of(1, 3));
     assert.deepEqual([...environments.rewards], [1, 3]);
@@ -35,6 +37,7 @@ describe('SerialEnvironments', () => {
     assert.deepEqual([...environments.lastObservations.subarray(2)], [100, 3]);
     assert.deepEqual([...environments.seeds], [0, 101]);
     assert.deepEqual([...environments.stepIndices], [1, 0]);
+    assert.deepEqual([...environments.binsInForce], [1, 2]);
 
     environments.step(Int32Array.of(1, 1));
     assert.deepEqual([...environments.observations], [0, 2, 101, 1]);

@@ -13,6 +13,8 @@ export interface VectorEnvironment extends Readonly<VectorState> {
 export interface VectorState {
   /** What the next actions are chosen on, [count x observationSize]. */
   observations: Float32Array;
+  /** Bins in force: the last actions, or the initial ones after a reset, [count x heads]. */
+  binsInForce: Int32Array;
   /** Where an episode has just ended: its last observation. `observations` has the first of the next one. */
   lastObservations: Float32Array;
   /** Seed of the episode that the next action is played in. */
@@ -24,11 +26,22 @@ export interface VectorState {
   ends: Uint8Array;
 }
 
+/** What the rows of a state measure. */
+export interface VectorSize {
+  readonly count: number;
+  readonly observationSize: number;
+  readonly headCount: number;
+}
+
 /** An empty state; on memory that threads can share if `shared`. */
-export function allocateState(count: number, observationSize: number, shared = false): VectorState {
+export function allocateState(
+  { count, observationSize, headCount }: VectorSize,
+  shared = false,
+): VectorState {
   const bytes = (length: number) => (shared ? new SharedArrayBuffer(length) : new ArrayBuffer(length));
   return {
     observations: new Float32Array(bytes(4 * count * observationSize)),
+    binsInForce: new Int32Array(bytes(4 * count * headCount)),
     lastObservations: new Float32Array(bytes(4 * count * observationSize)),
     seeds: new Float64Array(bytes(8 * count)),
     stepIndices: new Int32Array(bytes(4 * count)),
@@ -40,12 +53,13 @@ export function allocateState(count: number, observationSize: number, shared = f
 /** The rows of environments `first` to `end`, the latter not included. */
 export function sliceState(
   state: VectorState,
-  observationSize: number,
+  { observationSize, headCount }: VectorSize,
   first: number,
   end: number,
 ): VectorState {
   return {
     observations: state.observations.subarray(first * observationSize, end * observationSize),
+    binsInForce: state.binsInForce.subarray(first * headCount, end * headCount),
     lastObservations: state.lastObservations.subarray(first * observationSize, end * observationSize),
     seeds: state.seeds.subarray(first, end),
     stepIndices: state.stepIndices.subarray(first, end),
@@ -60,6 +74,7 @@ export class SerialEnvironments implements VectorEnvironment {
   readonly observationSize: number;
   readonly headSizes: readonly number[];
   readonly observations: Float32Array;
+  readonly binsInForce: Int32Array;
   readonly lastObservations: Float32Array;
   readonly seeds: Float64Array;
   readonly stepIndices: Int32Array;
@@ -84,8 +99,10 @@ export class SerialEnvironments implements VectorEnvironment {
     this.count = environments.length;
     this.observationSize = first.observationSize;
     this.headSizes = first.headSizes;
-    const shown = state ?? allocateState(this.count, this.observationSize);
+    const { count, observationSize } = this;
+    const shown = state ?? allocateState({ count, observationSize, headCount: this.headSizes.length });
     this.observations = shown.observations;
+    this.binsInForce = shown.binsInForce;
     this.lastObservations = shown.lastObservations;
     this.seeds = shown.seeds;
     this.stepIndices = shown.stepIndices;
@@ -96,6 +113,7 @@ export class SerialEnvironments implements VectorEnvironment {
 
   step(actions: Int32Array): void {
     const heads = this.headSizes.length;
+    this.binsInForce.set(actions);
     for (let e = 0; e < this.count; e++) {
       const observation = this.#row(this.observations, e);
       const action = actions.subarray(e * heads, (e + 1) * heads);
@@ -113,7 +131,9 @@ export class SerialEnvironments implements VectorEnvironment {
     const seed = this.#nextSeed(e);
     this.seeds[e] = seed;
     this.stepIndices[e] = 0;
-    this.#environments[e]!.reset(seed, this.#row(this.observations, e));
+    const environment = this.#environments[e]!;
+    this.binsInForce.set(environment.initialBins, e * this.headSizes.length);
+    environment.reset(seed, this.#row(this.observations, e));
   }
 
   #row(rows: Float32Array, e: number): Float32Array {

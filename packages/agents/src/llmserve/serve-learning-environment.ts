@@ -5,7 +5,7 @@ import {
   RUNNING,
   TRUNCATED,
 } from '../learning/learning-environment.ts';
-import { decodeServeAction, SERVE_HEAD_SIZES } from './serve-action-codec.ts';
+import { decodeServeAction, encodeServeAction, SERVE_HEAD_SIZES } from './serve-action-codec.ts';
 import { ServeObservationEncoder } from './serve-observation-encoder.ts';
 
 /**
@@ -15,12 +15,14 @@ import { ServeObservationEncoder } from './serve-observation-encoder.ts';
 export class ServeLearningEnvironment implements LearningEnvironment {
   readonly observationSize = ServeObservationEncoder.size;
   readonly headSizes = SERVE_HEAD_SIZES;
+  readonly initialBins: readonly number[];
   readonly #taskId: TaskId;
   readonly #encoder = new ServeObservationEncoder();
   #episode: ServeEpisode;
 
   constructor(taskId: TaskId) {
     this.#taskId = taskId;
+    this.initialBins = encodeServeAction(SERVE_TASKS[taskId].defaultAction);
     this.#episode = new ServeEpisode(SERVE_TASKS[taskId], 0);
   }
 
@@ -41,4 +43,9 @@ export class ServeLearningEnvironment implements LearningEnvironment {
     const seen = this.#episode.observation();
     this.#encoder.encode({ observation: seen, previousAction: action, stepIndex: window }, observation);
   }
+}
+
+/** For threads. */
+export function createEnvironment(taskId: TaskId): LearningEnvironment {
+  return new ServeLearningEnvironment(taskId);
 }

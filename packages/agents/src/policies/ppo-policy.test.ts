@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { llmserve, SERVE_TASKS, serveActionSchema } from '@servegym/environments';
+import { trainServePpo } from '../llmserve/train-serve-ppo.ts';
+import { type PlayedEpisode, playEpisode } from '../play-episode.ts';
+import type { ServePolicy } from './catalogue.ts';
+import { DefaultPolicy } from './default-policy.ts';
+import { PpoPolicy } from './ppo-policy.ts';
+
+const { defaultAction } = SERVE_TASKS.static_workload;
+
+async function play(policy: ServePolicy, seed: number): Promise<PlayedEpisode<unknown>> {
+  return playEpisode(llmserve.create(), policy, {
+    taskId: 'static_workload',
+    seed,
+    initialAction: defaultAction,
+  });
+}
+
+describe('ppo', async () => {
+  const actor = await trainServePpo({ taskId: 'static_workload', steps: 16_000, seed: 0, threads: 1 });
+
+  it('beats the default configuration on traffic that it has not seen, after seconds of training', async () => {
+    for (const seed of [2_000_000, 2_000_001, 2_000_002]) {
+      const trained = await play(new PpoPolicy(actor), seed);
+      const standard = await play(new DefaultPolicy(), seed);
+      assert.ok(trained.return > standard.return, `${trained.return} against ${standard.return}`);
+    }
+  });
+
+  it('acts validly, and the same in the same episode', async () => {
+    const policy = new PpoPolicy(actor);
+    const first = await play(policy, 1);
+    for (const action of first.actions) serveActionSchema.parse(action);
+    await play(policy, 2);
+    assert.deepEqual((await play(policy, 1)).actions, first.actions);
+  });
+
+  it('refuses another task than it was trained on', () => {
+    assert.throws(() => new PpoPolicy(actor).reset({ taskId: 'bursty_workload', seed: 0 }), {
+      name: 'RangeError',
+      message: 'Expected the task `static_workload` that the weights are for, got `bursty_workload`',
+    });
+  });
+});

@@ -1,0 +1,38 @@
+import type { ServeAction, ServeObservation } from '@servegym/environments';
+import { plainKernels } from '../learning/plain-kernels.ts';
+import { TrainedActor } from '../learning/trained-actor.ts';
+import { decodeServeAction, encodeServeAction } from '../llmserve/serve-action-codec.ts';
+import type { ServeActor } from '../llmserve/serve-actor.ts';
+import { ServeObservationEncoder } from '../llmserve/serve-observation-encoder.ts';
+import type { Policy, PolicyEpisode, PolicyStep } from '../policy.ts';
+
+/** Sets each knob to what a trained network finds likeliest to be best. */
+export class PpoPolicy implements Policy<ServeAction, ServeObservation> {
+  readonly name = 'ppo';
+  readonly #taskId: string;
+  readonly #actor: TrainedActor;
+  readonly #encoder = new ServeObservationEncoder();
+  readonly #features = new Float32Array(ServeObservationEncoder.size);
+
+  constructor({ taskId, weights }: ServeActor) {
+    this.#taskId = taskId;
+    this.#actor = new TrainedActor(weights, plainKernels());
+  }
+
+  /** Throws a `RangeError` for another task than the network was trained on. */
+  reset({ taskId }: PolicyEpisode): void {
+    if (taskId !== this.#taskId) {
+      throw new RangeError(
+        `Expected the task \`${this.#taskId}\` that the weights are for, got \`${taskId}\``,
+      );
+    }
+    this.#encoder.reset();
+  }
+
+  act(step: PolicyStep<ServeAction, ServeObservation>): ServeAction {
+    this.#encoder.encode(step, this.#features);
+    const bins = Int32Array.from(encodeServeAction(step.previousAction));
+    this.#actor.act(this.#features, bins);
+    return decodeServeAction(bins);
+  }
+}
