@@ -13,6 +13,15 @@ export {
   type Interval,
   stratifiedBootstrap,
 } from './evaluation/stratified-bootstrap.ts';
+export type { PpoUpdate } from './learning/ppo.ts';
+export { TensorFileError } from './learning/safetensors.ts';
+export {
+  decodeServeActor,
+  encodeServeActor,
+  type ServeActor,
+  ServeActorError,
+} from './llmserve/serve-actor.ts';
+export { type TrainServePpoOptions, trainServePpo } from './llmserve/train-serve-ppo.ts';
 export {
   type EpisodePlan,
   type PlayableEnvironment,
@@ -26,4 +35,5 @@ export {
   type PolicyDescription,
   type ServePolicy,
 } from './policies/catalogue.ts';
+export { PpoPolicy } from './policies/ppo-policy.ts';
 export type { Policy, PolicyEpisode, PolicyStep } from './policy.ts';

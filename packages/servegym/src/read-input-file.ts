@@ -9,8 +9,13 @@ const REASONS: Record<string, string> = {
 
 /** Text of a file that somebody named on the command line. @throws InputError when it cannot be read. */
 export async function readInputFile(path: string): Promise<string> {
+  return (await readInputBytes(path)).toString('utf8');
+}
+
+/** Bytes of a file that somebody named on the command line. @throws InputError when it cannot be read. */
+export async function readInputBytes(path: string): Promise<Buffer> {
   try {
-    return await readFile(path, 'utf8');
+    return await readFile(path);
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code ?? '';
     throw new InputError(`cannot read ${path}: ${REASONS[code] ?? code}`);

@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { Evaluation, TaskEvaluation } from '@servegym/agents';
+import { evaluationJson, evaluationTable } from './evaluation-report.ts';
+
+const score = { mean: 0.31, iqm: 0.3, ci95: [0.25, 0.36] } as const;
+const bursty: TaskEvaluation = {
+  taskId: 'bursty_workload',
+  score,
+  return: { mean: 41, iqm: 42, ci95: [39, 45] },
+  sloCompliance: 0.875,
+  costPer1k: 0.00123,
+  preemptions: 4.5,
+  windowsPerSecond: 1234.5,
+  episodes: [
+    {
+      taskId: 'bursty_workload',
+      seed: 7,
+      score: 0.31,
+      return: 41,
+      sloCompliance: 0.875,
+      costPer1k: 0.00123,
+      preemptions: 4.5,
+      windows: 120,
+    },
+  ],
+};
+const context = { environment: { id: 'llmserve', version: '1.2.3' }, split: 'test', episodes: 1 };
+const one: Evaluation = { policy: 'heuristic', tasks: [bursty], overall: score };
+const two: Evaluation = { ...one, tasks: [bursty, { ...bursty, taskId: 'static_workload' }] };
+
+describe('evaluationJson', () => {
+  it('has score, interval and runs of every task by its id', () => {
+    const json = evaluationJson(two, context);
+    assert.deepEqual(Object.keys(json.tasks), ['bursty_workload', 'static_workload']);
+    assert.deepEqual(JSON.parse(JSON.stringify(json.tasks.bursty_workload)), {
+      score: { mean: 0.31, iqm: 0.3, ci95: [0.25, 0.36] },
+      return: { mean: 41, iqm: 42, ci95: [39, 45] },
+      slo_compliance: 0.875,
+      cost_per_1k_usd: 0.00123,
+      preemptions: 4.5,
+      windows_per_s: 1234.5,
+      runs: [{ seed: 7, score: 0.31, return: 41 }],
+    });
+  });
+
+  it('says what it was made on', () => {
+    const { agent, environment, version, split, episodes } = evaluationJson(one, context);
+    assert.deepEqual(
+      { agent, environment, version, split, episodes },
+      { agent: 'heuristic', environment: 'llmserve', version: '1.2.3', split: 'test', episodes: 1 },
+    );
+  });
+});
+
+describe('evaluationTable', () => {
+  it('lines up a row for each task, and one for all of them', () => {
+    const lines = evaluationTable(two, context).split('\n');
+    assert.equal(lines[0], 'heuristic on llmserve 1.2.3, test split, 1 episode a task');
+    const rows = lines.filter((line) => line.includes(' .. '));
+    assert.deepEqual(
+      rows.map((row) => row.split(/\s{2,}/)),
+      [
+        ['bursty_workload', '0.300', '0.250 .. 0.360', '0.310', '42.00', '87.5 %', '0.00123', '4.5', '1235'],
+        ['static_workload', '0.300', '0.250 .. 0.360', '0.310', '42.00', '87.5 %', '0.00123', '4.5', '1235'],
+        ['all', '0.300', '0.250 .. 0.360', '0.310'],
+      ],
+    );
+    assert.equal(new Set(rows.map((row) => row.indexOf(' .. '))).size, 1);
+  });
+
+  it('leaves out the row for all of one task', () => {
+    assert.ok(!evaluationTable(one, context).includes('\nall'));
+  });
+});

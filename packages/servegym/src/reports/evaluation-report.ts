@@ -1,0 +1,83 @@
+import type { Estimate, Evaluation } from '@servegym/agents';
+import { alignedRows } from './aligned-rows.ts';
+
+/** What an evaluation was made on. */
+export interface EvaluationContext {
+  readonly environment: { readonly id: string; readonly version: string };
+  readonly split: string;
+  /** For each task. */
+  readonly episodes: number;
+}
+
+/** The object that `evaluate --json` prints. Intervals are of the interquartile mean. */
+export function evaluationJson({ policy, tasks, overall }: Evaluation, context: EvaluationContext) {
+  return {
+    agent: policy,
+    environment: context.environment.id,
+    version: context.environment.version,
+    split: context.split,
+    episodes: context.episodes,
+    tasks: Object.fromEntries(
+      tasks.map((task) => [
+        task.taskId,
+        {
+          score: task.score,
+          return: task.return,
+          slo_compliance: task.sloCompliance,
+          cost_per_1k_usd: task.costPer1k,
+          preemptions: task.preemptions,
+          windows_per_s: task.windowsPerSecond,
+          runs: task.episodes.map((episode) => ({
+            seed: episode.seed,
+            score: episode.score,
+            return: episode.return,
+          })),
+        },
+      ]),
+    ),
+    overall: { score: overall },
+  };
+}
+
+/** What `evaluate` prints without `--json`. */
+export function evaluationTable({ policy, tasks, overall }: Evaluation, context: EvaluationContext): string {
+  const { environment, split, episodes } = context;
+  const rows = tasks.map((task) => [
+    task.taskId,
+    task.score.iqm.toFixed(3),
+    interval(task.score, 3),
+    task.score.mean.toFixed(3),
+    task.return.iqm.toFixed(2),
+    `${(100 * task.sloCompliance).toFixed(1)} %`,
+    task.costPer1k.toFixed(5),
+    task.preemptions.toFixed(1),
+    Math.round(task.windowsPerSecond).toString(),
+  ]);
+  if (tasks.length > 1) {
+    rows.push([
+      'all',
+      overall.iqm.toFixed(3),
+      interval(overall, 3),
+      overall.mean.toFixed(3),
+      '',
+      '',
+      '',
+      '',
+      '',
+    ]);
+  }
+  const header = ['task', 'score', '95 %', 'mean', 'return', 'SLO met', 'USD/1k', 'preempted', 'windows/s'];
+  const title = `${policy} on ${environment.id} ${environment.version}, ${split} split, ${episodes} ${episodes === 1 ? 'episode' : 'episodes'} a task`;
+  return [
+    title,
+    '',
+    ...alignedRows([header, ...rows]),
+    '',
+    'score and return: interquartile means; 95 %: interval of the score, by the stratified bootstrap.',
+    'SLO met, USD/1k (output tokens) and preempted (requests): means over the episodes.',
+  ].join('\n');
+}
+
+function interval({ ci95: [low, high] }: Estimate, digits: number): string {
+  return `${low.toFixed(digits)} .. ${high.toFixed(digits)}`;
+}

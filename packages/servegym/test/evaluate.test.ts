@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { SEED_SPLITS, TASK_IDS } from '@servegym/environments';
+import { runServegym } from './serve-process.ts';
+
+async function evaluate(...args: string[]) {
+  const { code, stdout, stderr } = await runServegym('evaluate', '--json', ...args);
+  assert.equal(stderr, '');
+  assert.equal(code, 0);
+  return JSON.parse(stdout);
+}
+
+describe('servegym evaluate', () => {
+  it('scores a policy on every task, with its intervals', async () => {
+    const report = await evaluate('--agent', 'heuristic', '--episodes', '2');
+    assert.equal(report.agent, 'heuristic');
+    assert.equal(report.environment, 'llmserve');
+    assert.deepEqual(Object.keys(report.tasks), [...TASK_IDS]);
+    for (const taskId of TASK_IDS) {
+      const { score, runs, slo_compliance } = report.tasks[taskId];
+      assert.ok(score.mean > 0 && score.mean < 1);
+      assert.ok(score.ci95[0] <= score.iqm && score.iqm <= score.ci95[1]);
+      assert.ok(slo_compliance >= 0 && slo_compliance <= 1);
+      const { first } = SEED_SPLITS.test;
+      assert.deepEqual(
+        runs.map((run: { seed: number }) => run.seed),
+        [first, first + 1],
+      );
+    }
+  });
+
+  it('scores the default configuration 0.20, which is where the scale starts', async () => {
+    const report = await evaluate('--agent', 'default', '--task', 'static_workload', '--episodes', '2');
+    assert.deepEqual(Object.keys(report.tasks), ['static_workload']);
+    assert.ok(Math.abs(report.tasks.static_workload.score.mean - 0.2) < 1e-9);
+  });
+
+  it('gives the same scores each time', async () => {
+    const args = [
+      '--agent',
+      'random',
+      '--task',
+      'static_workload',
+      '--episodes',
+      '3',
+      '--split',
+      'validation',
+    ];
+    const scores = (report: { tasks: { static_workload: object } }) => ({
+      ...report.tasks.static_workload,
+      windows_per_s: null,
+    });
+    const [first, second] = [await evaluate(...args), await evaluate(...args)];
+    assert.deepEqual(scores(second), scores(first));
+    assert.equal(first.tasks.static_workload.runs[0].seed, SEED_SPLITS.validation.first);
+  });
+
+  it('prints a table', async () => {
+    const { code, stdout } = await runServegym(
+      ...['evaluate', '--agent', 'default', '--task', 'static_workload', '--episodes', '1'],
+    );
+    assert.equal(code, 0);
+    assert.match(stdout, /^default on llmserve \S+, test split, 1 episode a task$/m);
+    assert.match(stdout, /^static_workload +0\.200 +0\.200 \.\. 0\.200 /m);
+  });
+
+  describe('with bad input', () => {
+    let folder: string;
+    let notWeights: string;
+    before(() => {
+      folder = mkdtempSync(join(tmpdir(), 'servegym-evaluate-'));
+      notWeights = join(folder, 'weights.safetensors');
+      writeFileSync(notWeights, 'not weights');
+    });
+    after(() => rmSync(folder, { recursive: true }));
+
+    for (const [what, args, message] of [
+      ['without a policy', () => [], /give --agent <name> or --weights <file>/],
+      ['of an unknown policy', () => ['--agent', 'ppo9'], /Allowed choices are .*heuristic/],
+      ['on an unknown task', () => ['--agent', 'default', '--task', 'x'], /Allowed choices are all, static/],
+      [
+        'of no episodes',
+        () => ['--agent', 'default', '--episodes', '0'],
+        /whole number from 1 to 10000, got `0`/,
+      ],
+      ['of weights and a policy', () => ['--agent', 'default', '--weights', 'x'], /cannot be used with/],
+      [
+        'of weights that are not there',
+        () => ['--weights', 'none'],
+        /cannot read none: there is no such file/,
+      ],
+      [
+        'of a file without weights',
+        () => ['--weights', notWeights],
+        /weights\.safetensors: Expected a header/,
+      ],
+    ] as const) {
+      it(`ends with exit code 2: ${what}`, async () => {
+        const { code, stdout, stderr } = await runServegym('evaluate', ...args());
+        assert.match(stderr, message);
+        assert.equal(code, 2);
+        assert.equal(stdout, '');
+      });
+    }
+  });
+});
