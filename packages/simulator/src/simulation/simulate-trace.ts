@@ -1,5 +1,6 @@
 import { Engine } from '../engine/engine.ts';
-import type { EngineCounters } from '../engine/engine-log.ts';
+import { type EngineCounters, zeroCounters } from '../engine/engine-log.ts';
+import { LatencyHistogram } from '../engine/latency-histogram.ts';
 import type { PromptPrefix } from '../engine/prefix-cache.ts';
 import { msFromTicks, TICKS_PER_S, ticksFromMs } from '../engine/ticks.ts';
 import type { SchedulingPolicy } from '../engine/waiting-queue.ts';
@@ -7,9 +8,11 @@ import { acceptanceTable } from '../profiles/acceptance-table.ts';
 import type { EngineProfile, WeightPrecision } from '../profiles/engine-profile.ts';
 import { kvPoolBlocks, weightVariant } from '../profiles/kv-pool.ts';
 import type { Trace } from '../traces/trace.ts';
+import { Router, type RouterPolicy } from './router.ts';
 
 /** Requests handed to the engine at a time: enough to amortise the call, few enough to stay in cache. */
 const CHUNK = 1024;
+const MAX_REPLICAS = 1024;
 /** The clock's origin moves when it is past this, well before doubles lose whole ticks (39 hours). */
 const SHIFT_AT = 10 * 3600 * TICKS_PER_S;
 
@@ -23,7 +26,7 @@ export interface SimulationOptions {
   readonly maxNumBatchedTokens?: number;
   /** Share of the memory left to KV that the pool takes, (0, 1]. Default 1. */
   readonly kvBudgetFraction?: number;
-  /** KV blocks of the pool, instead of `kvBudgetFraction`. */
+  /** KV blocks of each pool, instead of `kvBudgetFraction`. */
   readonly kvBlocks?: number;
   /** Draft tokens a decode step. Default 0. */
   readonly speculationDepth?: number;
@@ -37,6 +40,10 @@ export interface SimulationOptions {
   readonly priorities?: Uint8Array;
   /** Seed of the acceptance draws. Default 0. */
   readonly seed?: number;
+  /** Engines that serve the trace together, each with a pool of its own. Default 1. */
+  readonly replicas?: number;
+  /** How requests are spread over the replicas. Default `round_robin`. */
+  readonly router?: RouterPolicy;
 }
 
 /** What came of a simulated trace. The four arrays are parallel, in order of completion. */
@@ -59,6 +66,7 @@ export interface SimulationRun {
   readonly itlP50Ms: number;
   readonly itlP99Ms: number;
   readonly counters: EngineCounters;
+  /** KV blocks of each replica. */
   readonly kvBlocks: number;
 }
 
@@ -69,7 +77,7 @@ export class SimulationError extends Error {
 }
 
 /**
- * Serves a whole trace on one engine.
+ * Serves a whole trace on one engine, or on several behind a router.
  * @throws SimulationError, EngineError or ProfileVariantError when the options do not fit the profile.
  */
 export function simulateTrace(trace: Trace, options: SimulationOptions): SimulationRun {
@@ -83,24 +91,38 @@ export function simulateTrace(trace: Trace, options: SimulationOptions): Simulat
       `Nothing is left for the KV pool: ${weights} weights of \`${profile.name}\` and its activations fill the GPU`,
     );
   }
-  const engine = new Engine(
-    {
-      law: weightVariant(profile, weights).law,
-      maxNumSeqs: options.maxNumSeqs ?? 256,
-      kvBlocks: blocks,
-      schedulingPolicy: options.schedulingPolicy ?? 'fcfs',
-      speculationDepth: depth,
-      speculation: profile.speculation,
-      survival: depth > 0 ? acceptanceTable(profile, options.acceptance ?? 'sharegpt') : [],
-    },
-    {
-      blockTokens: profile.memory.blockTokens,
-      maxNumBatchedTokens: options.maxNumBatchedTokens ?? 2048,
-      requestOverheadMs: profile.requestOverheadMs,
-      seed: options.seed ?? 0,
-      prefixCaching: options.prefixCaching ?? true,
-    },
-  );
+  const replicas = options.replicas ?? 1;
+  if (!Number.isInteger(replicas) || replicas < 1 || replicas > MAX_REPLICAS) {
+    throw new SimulationError(
+      `Expected \`replicas\` to be a whole number from 1 to ${MAX_REPLICAS}, got \`${replicas}\``,
+    );
+  }
+  if (options.router === 'priority' && replicas === 1) {
+    throw new SimulationError(
+      'Expected at least 2 replicas for the `priority` router, which keeps one for the urgent class',
+    );
+  }
+  const newEngine = () =>
+    new Engine(
+      {
+        law: weightVariant(profile, weights).law,
+        maxNumSeqs: options.maxNumSeqs ?? 256,
+        kvBlocks: blocks,
+        schedulingPolicy: options.schedulingPolicy ?? 'fcfs',
+        speculationDepth: depth,
+        speculation: profile.speculation,
+        survival: depth > 0 ? acceptanceTable(profile, options.acceptance ?? 'sharegpt') : [],
+      },
+      {
+        blockTokens: profile.memory.blockTokens,
+        maxNumBatchedTokens: options.maxNumBatchedTokens ?? 2048,
+        requestOverheadMs: profile.requestOverheadMs,
+        seed: options.seed ?? 0,
+        prefixCaching: options.prefixCaching ?? true,
+      },
+    );
+  const engines = Array.from({ length: replicas }, newEngine);
+  const router = new Router(engines, options.router ?? 'round_robin');
 
   const requests = trace.arrivalMs.length;
   const collector = new Collector(requests);
@@ -109,7 +131,7 @@ export function simulateTrace(trace: Trace, options: SimulationOptions): Simulat
   for (let start = 0; start < requests; start = latest) {
     latest = Math.min(start + CHUNK, requests);
     for (let id = start; id < latest; id++) {
-      engine.submit({
+      router.submit({
         id,
         arrival: ticksFromMs(trace.arrivalMs[id]) - origin,
         input: trace.inputTokens[id],
@@ -119,25 +141,39 @@ export function simulateTrace(trace: Trace, options: SimulationOptions): Simulat
       });
     }
     const last = latest === requests;
-    engine.runUntil(last ? Number.POSITIVE_INFINITY : ticksFromMs(trace.arrivalMs[latest - 1]) - origin);
-    collector.take(engine, origin);
-    if (engine.now > SHIFT_AT) {
-      const shift = engine.now;
-      engine.shiftClock(shift);
+    const until = last ? Number.POSITIVE_INFINITY : ticksFromMs(trace.arrivalMs[latest - 1]) - origin;
+    for (const engine of engines) {
+      engine.runUntil(until);
+      collector.take(engine, origin);
+    }
+    const shift = Math.min(...engines.map((engine) => engine.now));
+    if (shift > SHIFT_AT) {
+      for (const engine of engines) engine.shiftClock(shift);
       origin += shift;
     }
   }
+  const counters = sumOfCounters(engines);
+  const interTokenLatency = new LatencyHistogram();
+  for (const engine of engines) interTokenLatency.merge(engine.interTokenLatency);
   return {
     ...collector.columns(),
     requests,
-    completed: engine.counters.completed,
-    rejected: engine.counters.rejected,
+    completed: counters.completed,
+    rejected: counters.rejected,
     simulatedMs: collector.lastTokenMs,
-    itlP50Ms: engine.interTokenLatency.quantileMs(0.5),
-    itlP99Ms: engine.interTokenLatency.quantileMs(0.99),
-    counters: { ...engine.counters },
+    itlP50Ms: interTokenLatency.quantileMs(0.5),
+    itlP99Ms: interTokenLatency.quantileMs(0.99),
+    counters,
     kvBlocks: blocks,
   };
+}
+
+function sumOfCounters(engines: readonly Engine[]): EngineCounters {
+  const sum = zeroCounters();
+  for (const engine of engines) {
+    for (const name of Object.keys(sum) as (keyof EngineCounters)[]) sum[name] += engine.counters[name];
+  }
+  return sum;
 }
 
 /** The block hashes of a request, when the trace has them. */
@@ -172,7 +208,7 @@ class Collector {
       this.tpotMs[at] = msFromTicks(lastTokens[i] - firstTokens[i]) / (outputs[i] - 1);
       this.e2eMs[at] = msFromTicks(lastTokens[i] - arrivals[i]);
     }
-    if (count > 0) this.lastTokenMs = msFromTicks(lastTokens[count - 1] + origin);
+    if (count > 0) this.lastTokenMs = Math.max(this.lastTokenMs, msFromTicks(lastTokens[count - 1] + origin));
     engine.completions.clear();
     engine.firstTokens.clear();
   }

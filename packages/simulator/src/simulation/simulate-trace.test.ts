@@ -1,0 +1,150 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { fixtureProfile as profile } from '../../test/profile-fixture.ts';
+import { IterationTimer } from '../engine/iteration-timer.ts';
+import { msFromTicks, ticksFromMs } from '../engine/ticks.ts';
+import { RandomStream } from '../random/counter-random.ts';
+import type { Trace } from '../traces/trace.ts';
+import {
+  SimulationError,
+  type SimulationOptions,
+  type SimulationRun,
+  simulateTrace,
+} from './simulate-trace.ts';
+
+function traceOf(rows: readonly (readonly [arrivalMs: number, input: number, output: number])[]): Trace {
+  return {
+    source: 'test',
+    arrivalMs: Float64Array.from(rows, ([arrivalMs]) => arrivalMs),
+    inputTokens: Int32Array.from(rows, ([, input]) => input),
+    outputTokens: Int32Array.from(rows, ([, , output]) => output),
+  };
+}
+
+/** Poisson arrivals of chat-like requests. */
+function poisson(requests: number, perSecond: number): Trace {
+  const draws = new RandomStream(7, 'test');
+  let at = 0;
+  return traceOf(
+    Array.from({ length: requests }, () => {
+      at += draws.exponential(1000 / perSecond);
+      return [at, draws.integer(20, 400), draws.integer(10, 200)] as const;
+    }),
+  );
+}
+
+const run = (trace: Trace, options: Partial<SimulationOptions> = {}) =>
+  simulateTrace(trace, { profile, ...options });
+const mean = (values: Float64Array) => values.reduce((sum, value) => sum + value, 0) / values.length;
+
+describe('a simulated trace', () => {
+  it('times a lone request as the law says', () => {
+    const timer = new IterationTimer(profile.weights.FP16!.law);
+    const overhead = ticksFromMs(profile.requestOverheadMs);
+    const prefill = timer.fixedTicks(100, 0, 100 * 50);
+    let decodes = 0;
+    for (let context = 101; context < 101 + 9; context++) {
+      decodes += timer.fixedTicks(1, 1, 0) + timer.contextTicks(1) * context;
+    }
+    const { ttftMs, tpotMs, e2eMs, simulatedMs } = run(traceOf([[0, 100, 10]]));
+    assert.equal(ttftMs[0], msFromTicks(overhead + prefill));
+    assert.equal(tpotMs[0], msFromTicks(decodes) / 9);
+    assert.equal(e2eMs[0], msFromTicks(overhead + prefill + decodes));
+    assert.equal(simulatedMs, e2eMs[0]);
+  });
+
+  it('has no time per output token for a request of one token', () => {
+    assert.ok(Number.isNaN(run(traceOf([[0, 100, 1]])).tpotMs[0]));
+  });
+
+  it('counts requests that never fit, and serves the others', () => {
+    const { completed, rejected, ids } = run(
+      traceOf([
+        [0, 50, 5],
+        [1, 500, 5],
+        [2, 50, 5],
+      ]),
+      { kvBlocks: 8 },
+    );
+    assert.equal(completed, 2);
+    assert.equal(rejected, 1);
+    assert.deepEqual([...ids], [0, 2]);
+  });
+
+  it('keeps time over months of simulated traffic', () => {
+    const hours = 24 * 60;
+    const rows = Array.from({ length: hours }, (_, hour) => [hour * 3_600_000, 100, 10] as const);
+    const { ttftMs, tpotMs, simulatedMs } = run(traceOf(rows));
+    for (const ttft of ttftMs) assert.ok(Math.abs(ttft - ttftMs[0]) < 1e-4);
+    for (const tpot of tpotMs) assert.ok(Math.abs(tpot - tpotMs[0]) < 1e-4);
+    assert.ok(Math.abs(simulatedMs - ((hours - 1) * 3_600_000 + run(traceOf([[0, 100, 10]])).e2eMs[0])) < 1);
+  });
+
+  it('finds a shared prompt in the cache, and does not with the cache off', () => {
+    const chunk = Float64Array.of(1, 2, 3, 1, 2, 4);
+    const trace = {
+      ...traceOf([
+        [0, 1600, 5],
+        [5000, 1600, 5],
+      ]),
+      prefixBlocks: { blockTokens: 512, ids: chunk, offsets: Int32Array.of(0, 3, 6) },
+    };
+    const cached = run(trace);
+    assert.equal(cached.counters.cachedTokens, 1024);
+    assert.ok(cached.ttftMs[1] < 0.6 * cached.ttftMs[0]);
+    const uncached = run(trace, { prefixCaching: false });
+    assert.equal(uncached.counters.cachedTokens, 0);
+    assert.equal(uncached.counters.prefillTokens, 3200);
+  });
+
+  describe('on several replicas', () => {
+    const trace = poisson(2000, 40);
+
+    it('completes every request once, whatever the router', () => {
+      for (const router of ['round_robin', 'least_loaded', 'priority'] as const) {
+        const { ids, completed } = run(trace, { replicas: 3, router });
+        assert.equal(completed, 2000);
+        assert.equal(new Set(ids).size, 2000);
+      }
+    });
+
+    it('waits less than on one', () => {
+      const ttft = (replicas: number) => mean(run(trace, { replicas, maxNumSeqs: 32 }).ttftMs);
+      assert.ok(ttft(4) < 0.5 * ttft(2));
+      assert.ok(ttft(2) < 0.7 * ttft(1));
+    });
+
+    it('balances uneven requests better by load than in turns', () => {
+      // Every second request is long: in turns they all meet on one replica.
+      const uneven = traceOf(
+        Array.from({ length: 400 }, (_, i) => [i * 60, i % 2 === 0 ? 2000 : 50, i % 2 === 0 ? 300 : 20]),
+      );
+      const worst = (result: SimulationRun) => Math.max(...result.e2eMs);
+      const options = { replicas: 2, maxNumSeqs: 16 };
+      assert.ok(
+        worst(run(uneven, { ...options, router: 'least_loaded' })) <
+          0.8 * worst(run(uneven, { ...options, router: 'round_robin' })),
+      );
+    });
+
+    it('keeps a replica for the urgent class', () => {
+      const priorities = Uint8Array.from({ length: 2000 }, (_, i) => (i % 10 === 0 ? 0 : 1));
+      const urgentTtft = (router: 'least_loaded' | 'priority') => {
+        const { ids, ttftMs } = run(trace, { replicas: 2, router, priorities, maxNumSeqs: 16 });
+        return mean(ttftMs.filter((_, i) => priorities[ids[i]] === 0));
+      };
+      assert.ok(urgentTtft('priority') < 0.2 * urgentTtft('least_loaded'));
+    });
+  });
+
+  it('refuses what it cannot simulate, and says why', () => {
+    const trace = traceOf([[0, 10, 10]]);
+    assert.throws(() => run(trace, { replicas: 0 }), SimulationError);
+    assert.throws(() => run(trace, { router: 'priority' }), /at least 2 replicas/);
+    assert.throws(() => run(trace, { weights: 'FP8' }), /no coefficients for FP8/);
+    assert.throws(() => run(trace, { maxNumSeqs: 0 }), /`maxNumSeqs`/);
+    assert.throws(() => run(trace, { speculationDepth: 2, acceptance: 'poems' }), /sharegpt/);
+    const heavy = { ...profile, weights: { FP16: { ...profile.weights.FP16!, weightGiB: 39 } } };
+    assert.throws(() => simulateTrace(trace, { profile: heavy }), /Nothing is left for the KV pool/);
+  });
+});
