@@ -37,6 +37,16 @@ export class ConsolePage {
     return Number.parseInt(text ?? '', 10);
   }
 
+  /** The number with this label among the figures of the server. */
+  async figure(label: string): Promise<number> {
+    const text = await this.view
+      .locator('dt', { hasText: label })
+      .first()
+      .locator('+ dd .value')
+      .textContent();
+    return Number.parseFloat((text ?? '').replaceAll(',', ''));
+  }
+
   /** Waits until the page shows window `least` or a later one. */
   async untilWindow(least: number): Promise<void> {
     await this.view.waitForFunction(

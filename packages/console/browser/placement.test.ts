@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { after, before, describe, it } from 'node:test';
 import type { Browser } from 'playwright-core';
 import { launchChromium } from './chromium.ts';
@@ -38,30 +36,33 @@ describe('under a path prefix', () => {
   });
 });
 
-describe('inside a frame of another site', () => {
+describe('inside a frame of Hugging Face', () => {
   it('plays', async () => {
-    const site = createServer((_, response) => {
-      response.writeHead(200, { 'content-type': 'text/html' });
-      response.end(
-        `<iframe src="${server.origin}/web/" width="1200" height="800" sandbox="allow-scripts allow-same-origin"></iframe>`,
-      );
-    });
-    await new Promise<void>((ready) => site.listen(0, '127.0.0.1', ready));
     const context = await browser.newContext();
-    try {
-      const page = await context.newPage();
-      const faults: string[] = [];
-      page.on('pageerror', (error) => faults.push(error.message));
-      await page.goto(`http://localhost:${(site.address() as AddressInfo).port}/`);
-      const frame = page.frames().find((candidate) => candidate.url().startsWith(server.origin));
-      assert.ok(frame);
-      const embedded = new ConsolePage(page, frame, faults);
-      await embedded.untilWindow(2);
-      embedded.assertNoFaults();
-    } finally {
-      await context.close();
-      site.close();
-    }
+    const card = 'https://huggingface.co/spaces/somebody/servegym';
+    const space = 'https://somebody-servegym.hf.space';
+    await context.route(card, (route) =>
+      route.fulfill({
+        contentType: 'text/html',
+        body: `<iframe src="${space}/web/" width="1200" height="800" sandbox="allow-scripts allow-same-origin"></iframe>`,
+      }),
+    );
+    await context.route(`${space}/**`, async (route) => {
+      const { pathname, search } = new URL(route.request().url());
+      const headers = { ...(await route.request().allHeaders()), 'x-forwarded-host': new URL(space).host };
+      const response = await route.fetch({ url: `${server.origin}${pathname}${search}`, headers });
+      await route.fulfill({ response });
+    });
+    const page = await context.newPage();
+    const faults: string[] = [];
+    page.on('pageerror', (error) => faults.push(error.message));
+    await page.goto(card);
+    const frame = await (await page.waitForSelector('iframe')).contentFrame();
+    assert.ok(frame);
+    const embedded = new ConsolePage(page, frame, faults);
+    await embedded.untilWindow(2);
+    embedded.assertNoFaults();
+    await context.close();
   });
 
   it('plays even where the browser lets it keep nothing', async () => {

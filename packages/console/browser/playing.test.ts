@@ -79,7 +79,7 @@ describe('a policy', () => {
     const window = await page.window();
     await page.button('Step').click();
     await page.untilWindow(window + 1);
-    assert.equal(`${stepsReceived().at(-1)?.action.batch_cap} requests`, left);
+    assert.equal(`${stepsReceived().at(-1)?.action.batch_cap} requests a GPU`, left);
   });
 });
 
@@ -91,12 +91,14 @@ describe('by hand', () => {
     await page.untilWindow(1);
     await page.button('Step').click();
     await page.untilWindow(2);
-    assert.equal(await stepsPlayedOnServer(), 2);
+    await page.page.keyboard.press('ArrowRight');
+    await page.untilWindow(3);
+    assert.equal(await stepsPlayedOnServer(), 3);
 
     await page.page.locator('body').click({ position: { x: 2, y: 2 } });
     await page.page.keyboard.press('Space');
     await page.button('Pause').waitFor();
-    await page.untilWindow(5);
+    await page.untilWindow(6);
     await page.page.keyboard.press('Space');
     await page.button('Play').waitFor();
     const stopped = await stepsPlayedOnServer();

@@ -61,15 +61,31 @@ describe('when the server refuses', () => {
   it('the page gives its reason and offers a fresh start', async () => {
     const page = await open('?policy=hand');
     await page.untilWindow(0);
-    proxy.mode = { refuse: 503, detail: 'All 64 sessions are taken.' };
+    proxy.mode = { refuse: 404, detail: 'There is no such session.' };
     await page.button('Step').click();
     await page.problem.waitFor();
-    assert.match((await page.problem.textContent()) ?? '', /All 64 sessions are taken\./);
+    assert.match((await page.problem.textContent()) ?? '', /There is no such session\./);
     proxy.mode = 'pass';
     await page.button('Start the episode again').click();
     await page.problem.waitFor({ state: 'detached' });
     await page.button('Step').click();
     await page.untilWindow(1);
+    assertOnlyFailedRequests(page);
+    await page.close();
+  });
+
+  it('the page waits out a rate limit without losing the episode', async () => {
+    const page = await open('?policy=hand');
+    await page.untilWindow(0);
+    await page.button('Step').click();
+    await page.untilWindow(1);
+    proxy.mode = { refuse: 429, detail: 'Too many requests.' };
+    await page.button('Step').click();
+    await page.problem.waitFor();
+    proxy.mode = 'pass';
+    await page.button('Try again').click();
+    await page.untilWindow(2);
+    assert.equal(await page.problem.count(), 0);
     assertOnlyFailedRequests(page);
     await page.close();
   });

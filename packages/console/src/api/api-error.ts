@@ -14,6 +14,11 @@ export class ApiError extends Error {
     this.kind = kind;
     this.status = status;
   }
+
+  /** Whether the same request may work out later: the connection, a gateway, a rate limit or the capacity stood in its way. */
+  get isTemporary(): boolean {
+    return this.kind === 'unreachable' || [429, 502, 503, 504].includes(this.status);
+  }
 }
 
 /** The sentence inside an error answer: plain `detail`, a list of validation errors, or `{error: {message}}`. */

@@ -95,7 +95,7 @@ export function chartOptions(
   }
   return {
     ...base,
-    padding: [8, hasRight ? 0 : 10, 0, 0],
+    padding: [8, hasRight ? 0 : context.textSize * 1.5, 0, 0],
     scales: {
       ...base.scales,
       left: spec.logarithmic
@@ -115,7 +115,7 @@ function seriesOptions({ series }: Trace, textSize: number): uPlot.Series {
     scale: series.axis ?? 'left',
     stroke: color,
     width: textSize * 0.17,
-    points: { show: false },
+    points: { show: true, size: textSize * 0.28, width: 0, fill: color, filter: isolated },
   };
   switch (series.draw ?? 'line') {
     case 'line':
@@ -127,6 +127,16 @@ function seriesOptions({ series }: Trace, textSize: number): uPlot.Series {
     case 'layer':
       return { ...look, fill: color, fillTo: 0, width: 0, paths: stepBack, points: { show: false } };
   }
+}
+
+/** The values without a neighbour, which no line would show. */
+function isolated(plot: uPlot, seriesIndex: number): number[] {
+  const values = plot.data[seriesIndex];
+  const lonely: number[] = [];
+  for (let i = 0; i < values.length; i++) {
+    if (values[i] != null && values[i - 1] == null && values[i + 1] == null) lonely.push(i);
+  }
+  return lonely;
 }
 
 /** Characters in the longest label. */

@@ -42,12 +42,12 @@ export function ChartPanel({ spec }: { spec: ChartSpec }): JSX.Element | null {
       <figcaption class="chart-head">
         <h2>{spec.title}</h2>
         <p class="question">{spec.question}</p>
+        <p class="axis-unit">{spec.unit}</p>
       </figcaption>
       <dl class="legend">
         {series.peek().map((one) => (
           <LegendEntry key={one.label} series={one} />
         ))}
-        <div class="axis-unit">{spec.unit}</div>
       </dl>
       <div class="plot" ref={box} aria-hidden="true" />
     </figure>

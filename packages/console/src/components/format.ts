@@ -21,7 +21,7 @@ export function percent(value: number): string {
 
 /** A share of one where tenths matter: `98.7 %`. */
 export function finePercent(value: number): string {
-  return `${(value * 100).toFixed(1)}\u202f%`;
+  return value === 1 ? percent(value) : `${(value * 100).toFixed(1)}\u202f%`;
 }
 
 /** Milliseconds split into figure and unit: `850 ms`, `3.2 s`, `48 s`. */
@@ -74,6 +74,7 @@ const ACRONYMS: Readonly<Record<string, string>> = {
   tpot: 'TPOT',
   tps: 'tokens/s',
   ttft: 'TTFT',
+  usd: 'USD',
 };
 
 /** A machine name as words: `best_effort` becomes `Best effort`, `p99_ttft_ms` becomes `P99 TTFT ms`. */

@@ -2,7 +2,7 @@ import { useComputed } from '@preact/signals';
 import type { JSX } from 'preact';
 import type { GpuTelemetry } from '../llmserve/telemetry.ts';
 import { useConsole } from './console-context.ts';
-import { amount, words } from './format.ts';
+import { amount, count, words } from './format.ts';
 import { MemoryMap } from './memory-map.tsx';
 import { tip } from './tooltip.tsx';
 
@@ -20,10 +20,11 @@ export function GpuViews(): JSX.Element | null {
   );
 }
 
+/** Prefill reads prompts, decode writes answers. */
 const ROLES: Readonly<Record<string, string>> = {
-  mixed: 'reads and writes',
-  prefill: 'reads prompts',
-  decode: 'writes answers',
+  mixed: 'reads, writes',
+  prefill: 'reads',
+  decode: 'writes',
 };
 
 function GpuView({ index }: { index: number }): JSX.Element {
@@ -31,15 +32,23 @@ function GpuView({ index }: { index: number }): JSX.Element {
   const gpu = useComputed(() => state.shown.value?.telemetry.gpus[index]);
   const { value: isReloading } = useComputed(() => gpu.value?.reloading === true);
   const { value: role } = useComputed(() => gpu.value?.role ?? '');
+  const load = useComputed(() => loadText(gpu.value, state.shown.value?.action?.batch_cap));
   const { value: contents } = useComputed(() => contentsText(gpu.value));
   return (
     <div class={isReloading ? 'gpu reloading' : 'gpu'}>
       <p class="gpu-title" {...tip(contents)}>
         <b>GPU {index + 1}</b> {isReloading ? 'reloads' : (ROLES[role] ?? words(role))}
+        <span class="load">{load}</span>
       </p>
       <MemoryMap gpu={gpu} label={contents ?? 'KV blocks in use'} />
     </div>
   );
+}
+
+/** Running requests, and how many may run at once. */
+function loadText(gpu: GpuTelemetry | undefined, cap: unknown): string {
+  if (!gpu) return '';
+  return typeof cap === 'number' ? `${count(gpu.running)}/${count(cap)}` : count(gpu.running);
 }
 
 function contentsText(gpu: GpuTelemetry | undefined): string | undefined {

@@ -22,7 +22,7 @@ export function KnobPanel(): JSX.Element {
         ) : (
           <>
             <p class="fine" {...tip(policy?.description)}>
-              Turned by <b>{policy?.title ?? state.driver.value}</b>
+              Turned by the policy
             </p>
             <button type="button" class="button small" onClick={() => state.chooseDriver(BY_HAND)}>
               Take over

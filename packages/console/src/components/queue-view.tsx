@@ -18,12 +18,16 @@ export function QueueView(): JSX.Element {
     if (classes.length === 0) return [{ tone: 'waiting', amount: observed(frame, 'queue_depth') ?? 0 }];
     return classes.map(({ name, waiting }, i) => ({ tone: toneOfClass(name, i), amount: waiting }));
   });
+  const total = useComputed(() => groups.value.reduce((sum, { amount }) => sum + amount, 0));
+  const legend = useComputed(() => {
+    if (total.value === 0) return 'Nobody waits';
+    return perCell.value > 1 ? `1 square = ${count(perCell.value)} requests` : '1 square = 1 request';
+  });
   const canvas = useCanvas(
-    () => ({ groups: groups.value, colors: palette.value }),
+    () => ({ groups: groups.value, total: total.value, colors: palette.value }),
     (context, size, scene) => {
       const grid = gridFor(size);
-      const total = scene.groups.reduce((sum, { amount }) => sum + amount, 0);
-      const unit = thingsPerCell(total, grid.columns * grid.rows - scene.groups.length);
+      const unit = thingsPerCell(scene.total, grid.columns * grid.rows - scene.groups.length);
       perCell.value = unit;
       let index = 0;
       for (const { tone, amount } of scene.groups) {
@@ -42,9 +46,7 @@ export function QueueView(): JSX.Element {
   return (
     <div class="queue-view">
       <canvas ref={canvas} role="img" aria-label="The waiting requests as squares" />
-      <p class="fine">
-        {perCell.value > 1 ? `1 square = ${count(perCell.value)} requests` : '1 square = 1 request'}
-      </p>
+      <p class="fine">{legend}</p>
     </div>
   );
 }

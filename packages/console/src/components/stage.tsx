@@ -23,7 +23,7 @@ export function Stage(): JSX.Element {
         <QueueView />
       </Station>
       <Station title="Run" size="widest">
-        <Running />
+        <Observed large label="Running" field="active_requests" format={count} />
         <div class="side-figures">
           <Observed label="KV in use" field="kv_cache_occupancy" format={percent} />
           <Observed label="Preempted" field="eviction_events" format={count} />
@@ -76,19 +76,6 @@ function Observed({ field, format, ...rest }: ObservedProps): JSX.Element {
     return value === undefined ? UNKNOWN : format(value);
   });
   return <Figure {...rest} field={field} figure={figure} />;
-}
-
-function Running(): JSX.Element {
-  const state = useConsole();
-  const figure = useComputed(() => {
-    const running = state.shown.value && observed(state.shown.value, 'active_requests');
-    return running === undefined ? UNKNOWN : count(running);
-  });
-  const cap = useComputed(() => {
-    const batchCap = state.shown.value?.action?.batch_cap;
-    return typeof batchCap === 'number' ? `of ${count(batchCap)}` : '';
-  });
-  return <Figure large label="Running" field="active_requests" figure={figure} unit={cap} />;
 }
 
 function Quality(): JSX.Element | null {

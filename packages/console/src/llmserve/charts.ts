@@ -41,7 +41,7 @@ const firstToken: ChartSpec = {
   id: 'ttft',
   title: 'Time to first token',
   unit: 'log scale',
-  question: 'How long until an answer starts?',
+  question: 'How long until it starts?',
   logarithmic: true,
   tick: latencyTick,
   limits: ({ telemetry }) => limits(telemetry.slo, ({ ttftMs }) => ttftMs),
@@ -67,7 +67,7 @@ const betweenTokens: ChartSpec = {
   id: 'itl',
   title: 'Time between tokens',
   unit: 'ms',
-  question: 'How fast is an answer written?',
+  question: 'How fast is it written?',
   tick: count,
   limits: ({ telemetry }) => limits(telemetry.slo, ({ tpotMs }) => tpotMs),
   series: () => [
@@ -85,7 +85,7 @@ const throughput: ChartSpec = {
   id: 'throughput',
   title: 'Work in, work out',
   unit: 'tokens/s',
-  question: 'Does the output follow the demand?',
+  question: 'Does it follow demand?',
   tick: count,
   rightTick: count,
   series: () => [
@@ -109,7 +109,6 @@ const throughput: ChartSpec = {
   ],
 };
 
-const gibibytes = (value: number) => `${amount(value)} GiB`;
 const layer = (
   label: string,
   tone: Tone,
@@ -124,7 +123,7 @@ const layer = (
     const gpu = fullestGpu(frame);
     return gpu?.memory && part(gpu, gpu.memory);
   },
-  format: gibibytes,
+  format: amount,
 });
 
 const memory: ChartSpec = {
@@ -203,12 +202,11 @@ export const LLMSERVE_CHARTS: readonly ChartSpec[] = [
   reward,
 ];
 
-/** The GPU with the least memory to spare. */
+/** The GPU with the least memory to spare; of equals, the one with more KV blocks in use. */
 export function fullestGpu(frame: Frame): GpuTelemetry | undefined {
-  let fullest: GpuTelemetry | undefined;
-  for (const gpu of frame.telemetry.gpus) {
-    if (gpu.memory && (!fullest?.memory || spare(gpu.memory) < spare(fullest.memory))) fullest = gpu;
-  }
+  const [fullest] = frame.telemetry.gpus
+    .filter(({ memory }) => memory !== undefined)
+    .sort((a, b) => spare(a.memory!) - spare(b.memory!) || b.kvBlocksUsed - a.kvBlocksUsed);
   return fullest;
 }
 

@@ -15,7 +15,7 @@ export const KNOB_GUIDE: Readonly<Record<string, KnobGuide>> = {
     buys: 'More answers at once, so a shorter queue',
     costs: 'Each answer is written more slowly',
     doubling: true,
-    unit: 'requests',
+    unit: 'requests a GPU',
   },
   kv_budget_fraction: {
     label: 'KV memory',

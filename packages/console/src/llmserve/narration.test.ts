@@ -57,6 +57,16 @@ describe('the narration', () => {
     ]);
   });
 
+  it('compares the cap with the batch of each GPU', () => {
+    const crowd = { queue_depth: 90, active_requests: 40 };
+    const gpus = (...running: number[]) => ({
+      observation: crowd,
+      metadata: { gpus: running.map((n) => ({ running: n })) },
+    });
+    assert.deepEqual(said(gpus(20, 20)), ['failing', 'Falling behind.']);
+    assert.deepEqual(said(gpus(8, 32)), ['failing', 'The batch is full.']);
+  });
+
   it('sees that KV memory holds the queue when the cap would allow more', () => {
     const full = { observation: { queue_depth: 90, active_requests: 20, kv_cache_occupancy: 0.99 } };
     assert.deepEqual(said(full), ['failing', 'No KV memory left.']);
@@ -80,6 +90,10 @@ describe('the narration', () => {
       'strained',
       'Late starts.',
     ]);
+  });
+
+  it('is never calm while many requests are late', () => {
+    assert.deepEqual(said({ observation: { slo_compliance_rate: 0.4 } }), ['strained', 'Late answers.']);
   });
 
   it('sums the rewards up at the end', () => {

@@ -12,6 +12,7 @@ export interface Narration {
 }
 
 const FULL = 0.95;
+const HEALTHY = 0.9;
 
 /** Says what holds the server back most in `frame`, given the window before. `undefined` when the server tells too little. */
 export function narrate(frame: Frame, previous: Frame | undefined): Narration | undefined {
@@ -101,11 +102,11 @@ function congestion(
       detail: `${count(running)} requests fill it; ${queue}`,
     };
   }
-  if (typeof cap === 'number' && running >= cap * FULL) {
+  if (typeof cap === 'number' && batches(frame, running).some((batch) => batch >= cap * FULL)) {
     return {
       severity,
       headline: 'The batch is full.',
-      detail: `${count(running)} requests run, the cap is ${count(cap)}; ${queue}`,
+      detail: `${count(running)} requests run, at most ${count(cap)} on a GPU; ${queue}`,
     };
   }
   if (trend < 0)
@@ -121,6 +122,11 @@ function congestion(
   };
 }
 
+/** The running batch of each GPU. */
+function batches({ telemetry: { gpus } }: Frame, running: number): number[] {
+  return gpus.length === 0 ? [running] : gpus.map((gpu) => gpu.running);
+}
+
 function slowness(frame: Frame): Narration | undefined {
   const strictest = frame.telemetry.slo[0];
   const ttft = observed(frame, 'p99_ttft_ms') ?? 0;
@@ -133,14 +139,15 @@ function slowness(frame: Frame): Narration | undefined {
       detail: `${latencyText(itl)} between tokens where ${strictest.name} requests allow ${latencyText(strictest.tpotMs)}.`,
     };
   }
-  if (compliance < 0.9 && strictest?.ttftMs !== undefined && ttft > strictest.ttftMs) {
-    return {
-      severity: 'strained',
-      headline: 'Late starts.',
-      detail: `Only ${percent(compliance)} of the requests are inside their limits; the slowest starts took ${latencyText(ttft)}.`,
-    };
-  }
-  return undefined;
+  if (compliance >= HEALTHY) return undefined;
+  const late = `Only ${percent(compliance)} of the requests are inside their limits`;
+  return strictest?.ttftMs !== undefined && ttft > strictest.ttftMs
+    ? {
+        severity: 'strained',
+        headline: 'Late starts.',
+        detail: `${late}; the slowest starts took ${latencyText(ttft)}.`,
+      }
+    : { severity: 'strained', headline: 'Late answers.', detail: `${late}.` };
 }
 
 function served(frame: Frame): string {

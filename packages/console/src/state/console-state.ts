@@ -169,7 +169,7 @@ export function createConsoleState(client: Client): ConsoleState {
       if (episode.value !== number) return;
       const wasPlaying = playing.value;
       playing.value = false;
-      if (error instanceof ApiError && error.kind === 'unreachable')
+      if (error instanceof ApiError && error.isTemporary)
         report(error, 'Try again', () => resume(wasPlaying));
       else report(error, 'Start the episode again', () => void begin(wasPlaying));
     }

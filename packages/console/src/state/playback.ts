@@ -21,11 +21,10 @@ export function playInFrames(state: ConsoleState): void {
 export function playWithKeys(state: ConsoleState): void {
   addEventListener('keydown', (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
-    const control =
-      event.target instanceof Element && event.target.closest('input, select, textarea, button, summary, a');
-    if (control) return;
-    if (event.key === ' ') state.togglePlay();
-    else if (event.key === 'ArrowRight') void state.step();
+    const isOn = (controls: string) =>
+      event.target instanceof Element && event.target.closest(controls) !== null;
+    if (event.key === ' ' && !isOn('input, select, button, summary, a')) state.togglePlay();
+    else if (event.key === 'ArrowRight' && !isOn('input, select')) void state.step();
     else return;
     event.preventDefault();
   });

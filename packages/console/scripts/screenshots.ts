@@ -1,0 +1,65 @@
+// `node packages/console/scripts/screenshots.ts`: takes the pictures of the README and the docs into docs/images, in
+// the Chromium that SERVEGYM_CHROMIUM names. Needs the console's build.
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { BrowserContextOptions } from 'playwright-core';
+import { launchChromium } from '../browser/chromium.ts';
+import { openConsole } from '../browser/console-page.ts';
+import { startServe } from '../browser/serve-process.ts';
+import { indexedPng } from './indexed-png.ts';
+
+const FOLDER = fileURLToPath(new URL('../../../docs/images/', import.meta.url));
+const CROWD = 100;
+const EPISODE = 'task=adversarial_multitenant&seed=7';
+
+/** A picture is taken at the first window from `from` on with a crowded queue, and at `to` at the latest. */
+interface Picture {
+  readonly name: string;
+  readonly from: number;
+  readonly to: number;
+  readonly options: BrowserContextOptions;
+}
+
+const desktop = { width: 1440, height: 900 };
+const phone = { width: 390, height: 844 };
+const PICTURES: readonly Picture[] = [
+  { name: 'console.png', from: 60, to: 112, options: { viewport: desktop, colorScheme: 'dark' } },
+  { name: 'console-light.png', from: 120, to: 120, options: { viewport: desktop, colorScheme: 'light' } },
+  {
+    name: 'console-phone.png',
+    from: 48,
+    to: 60,
+    options: { viewport: phone, colorScheme: 'dark', deviceScaleFactor: 2, hasTouch: true },
+  },
+];
+
+mkdirSync(FOLDER, { recursive: true });
+const server = await startServe();
+const browser = await launchChromium();
+try {
+  for (const { name, from, to, options } of PICTURES) {
+    const shown = await openConsole(browser, `${server.origin}/web/?${EPISODE}&policy=heuristic`, {
+      ...options,
+      reducedMotion: 'reduce',
+    });
+    await shown.untilWindow(0);
+    for (let window = 0; window < to; window++) {
+      if (window >= from && (await shown.figure('In the queue')) >= CROWD) break;
+      await shown.button('Step').click();
+      await shown.untilWindow(window + 1);
+    }
+    await shown.page.mouse.move(0, 0);
+    await shown.page.evaluate(() => (document.activeElement as HTMLElement | null)?.blur());
+    await shown.page.evaluate(() => new Promise((drawn) => setTimeout(drawn, 300)));
+    const path = join(FOLDER, name);
+    const png = indexedPng(await shown.page.screenshot());
+    writeFileSync(path, png);
+    shown.assertNoFaults();
+    await shown.close();
+    console.log(`${name}  ${(png.length / 1000).toFixed(0)} kB`);
+  }
+} finally {
+  await browser.close();
+  await server.kill();
+}
