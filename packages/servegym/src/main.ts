@@ -37,6 +37,11 @@ const COMMANDS: readonly CommandEntry[] = [
     summary: 'play and grade a policy',
     load: async () => (await import('./commands/evaluate.ts')).evaluateCommand(),
   },
+  {
+    name: 'train',
+    summary: 'learn a policy with PPO on the training traffic of a task',
+    load: async () => (await import('./commands/train.ts')).trainCommand(),
+  },
 ];
 
 async function buildProgram(asked: string | undefined): Promise<Command> {

@@ -15,4 +15,13 @@ describe('trainServePpo', () => {
     assert.ok(updates.at(-1)!.steps >= 4_000);
     assert.ok(updates.every((update) => update.firstRatioError === 0));
   });
+
+  it('stops early when told to, and keeps what it has learned', async () => {
+    const stop = new AbortController();
+    const { training } = await trainServePpo({
+      ...{ taskId: 'static_workload', steps: 1e9, seed: 3, threads: 1, signal: stop.signal },
+      onUpdate: () => stop.abort(),
+    });
+    assert.equal(training.steps, 2048);
+  });
 });

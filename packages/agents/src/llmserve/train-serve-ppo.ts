@@ -22,13 +22,15 @@ export interface TrainServePpoOptions {
   readonly seed: number;
   /** Threads that play; the result does not depend on it. */
   readonly threads: number;
+  /** Ends the training after the update at hand; what has been learned is kept. */
+  readonly signal?: AbortSignal;
   /** Called after each update. */
   readonly onUpdate?: (update: PpoUpdate) => void;
 }
 
 /** Trains a network with PPO on the training split of a task. */
 export async function trainServePpo(options: TrainServePpoOptions): Promise<ServeActor> {
-  const { taskId, steps, seed, threads, onUpdate } = options;
+  const { taskId, steps, seed, threads, signal, onUpdate } = options;
   const environments = await ParallelEnvironments.start({
     count: ENVIRONMENTS,
     threads,
@@ -38,7 +40,7 @@ export async function trainServePpo(options: TrainServePpoOptions): Promise<Serv
   });
   try {
     const ppo = new Ppo(environments, simdKernels(), { ...SERVE_PPO, seed, totalSteps: steps });
-    while (!ppo.finished) {
+    while (!ppo.finished && !signal?.aborted) {
       const update = ppo.update();
       onUpdate?.(update);
       // Rollouts block the thread: let progress be shown and signals be heard between them.

@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { PpoUpdate } from '@servegym/agents';
+import { progressLine, updateJson } from './training-report.ts';
+
+const update: PpoUpdate = {
+  steps: 30_000,
+  episodes: 0,
+  meanReturn: null,
+  policyLoss: -0.01,
+  valueLoss: 0.5,
+  entropy: 2.345,
+  approxKl: 0.01234,
+  clipFraction: 0.1,
+  explainedVariance: 0.876,
+  learningRate: 0.001,
+  entropyCoef: 0.002,
+  keepBonus: 3,
+  minibatches: 64,
+  firstRatioError: 0,
+};
+const progress = { plannedSteps: 120_000, wallSeconds: 10 };
+
+describe('progressLine', () => {
+  it('says how far, how fast, how well and how long still', () => {
+    assert.equal(
+      progressLine(update, progress),
+      ' 25 %  30,000 steps  3,000/s  return -  KL 0.0123  EV 0.88  entropy 2.35  30 s left',
+    );
+    const done = progressLine(
+      { ...update, steps: 122_880, meanReturn: 97.26 },
+      { ...progress, wallSeconds: 40.96 },
+    );
+    assert.match(done, /^100 % {2}122,880 steps {2}3,000\/s {2}return 97\.3 .* 0 s left$/);
+  });
+});
+
+describe('updateJson', () => {
+  it('is one flat object that JSON can carry', () => {
+    const json = updateJson(update, progress);
+    assert.deepEqual(JSON.parse(JSON.stringify(json)), json);
+    assert.equal(json.steps_per_s, 3000);
+    assert.equal(json.mean_return, null);
+    assert.equal(json.approx_kl, 0.01234);
+  });
+});

@@ -1,0 +1,46 @@
+import type { PpoUpdate } from '@servegym/agents';
+
+/** How far a training run is. */
+export interface TrainingProgress {
+  readonly plannedSteps: number;
+  /** Since the run began. */
+  readonly wallSeconds: number;
+}
+
+/** One line of progress: share done, speed, how the policy does and how it changes, time left. */
+export function progressLine(update: PpoUpdate, { plannedSteps, wallSeconds }: TrainingProgress): string {
+  const { steps, meanReturn, approxKl, explainedVariance, entropy } = update;
+  const speed = steps / wallSeconds;
+  const left = Math.max(0, plannedSteps - steps) / speed;
+  return [
+    `${Math.min(100, Math.floor((100 * steps) / plannedSteps))} %`.padStart(5),
+    `${steps.toLocaleString('en-US')} steps`,
+    `${Math.round(speed).toLocaleString('en-US')}/s`,
+    `return ${meanReturn === null ? '-' : meanReturn.toFixed(1)}`,
+    `KL ${approxKl.toFixed(4)}`,
+    `EV ${explainedVariance.toFixed(2)}`,
+    `entropy ${entropy.toFixed(2)}`,
+    `${Math.ceil(left)} s left`,
+  ].join('  ');
+}
+
+/** A line of `metrics.jsonl`. */
+export function updateJson(update: PpoUpdate, { wallSeconds }: TrainingProgress) {
+  return {
+    steps: update.steps,
+    wall_s: wallSeconds,
+    steps_per_s: update.steps / wallSeconds,
+    episodes: update.episodes,
+    mean_return: update.meanReturn,
+    policy_loss: update.policyLoss,
+    value_loss: update.valueLoss,
+    entropy: update.entropy,
+    approx_kl: update.approxKl,
+    clip_fraction: update.clipFraction,
+    explained_variance: update.explainedVariance,
+    learning_rate: update.learningRate,
+    entropy_coef: update.entropyCoef,
+    keep_bonus: update.keepBonus,
+    minibatches: update.minibatches,
+  };
+}

@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { runServegym } from './serve-process.ts';
+
+describe('servegym train', () => {
+  let folder: string;
+  before(() => {
+    folder = mkdtempSync(join(tmpdir(), 'servegym-train-'));
+  });
+  after(() => rmSync(folder, { recursive: true }));
+
+  it('learns, keeps weights, metrics and curve, and what it learned can be evaluated', async () => {
+    const out = join(folder, 'run');
+    const trained = await runServegym(
+      ...['train', '--task', 'static_workload', '--steps', '4000', '--seed', '1', '--out', out, '--json'],
+    );
+    assert.equal(trained.code, 0, trained.stderr);
+    const report = JSON.parse(trained.stdout);
+    assert.equal(report.steps, 4096);
+    assert.ok(report.steps_per_s > 0);
+    assert.match(trained.stderr, /100 % {2}4,096 steps/);
+
+    const metrics = readFileSync(report.files.metrics, 'utf8')
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    assert.deepEqual(
+      metrics.map((update) => update.steps),
+      [2048, 4096],
+    );
+    assert.equal(metrics[1].mean_return, report.final_return);
+    assert.match(readFileSync(report.files.curve, 'utf8'), /^<svg .*PPO on static_workload, seed 1/s);
+
+    const evaluated = await runServegym(
+      'evaluate',
+      '--weights',
+      report.files.weights,
+      '--episodes',
+      '2',
+      '--json',
+    );
+    assert.equal(evaluated.code, 0, evaluated.stderr);
+    const { agent, tasks } = JSON.parse(evaluated.stdout);
+    assert.equal(agent, 'ppo');
+    assert.deepEqual(Object.keys(tasks), ['static_workload']);
+
+    const elsewhere = await runServegym(
+      'evaluate',
+      '--weights',
+      report.files.weights,
+      '--task',
+      'bursty_workload',
+    );
+    assert.equal(elsewhere.code, 2);
+    assert.match(elsewhere.stderr, /expected weights for bursty_workload, got weights for static_workload/);
+  });
+
+  it('ends with exit code 2 without a task, or where it cannot write', async () => {
+    const file = join(folder, 'a-file');
+    writeFileSync(file, '');
+    for (const [args, message] of [
+      [[], /required option '--task <id>' not specified/],
+      [['--task', 'static_workload', '--steps', 'many'], /Expected a whole number from 1 to/],
+      [['--task', 'static_workload', '--out', join(file, 'run')], /cannot write to .*a-file/],
+    ] as const) {
+      const { code, stderr } = await runServegym('train', ...args);
+      assert.match(stderr, message);
+      assert.equal(code, 2);
+    }
+  });
+});
