@@ -1,3 +1,10 @@
+export { type BenchmarkOptions, benchmarkEnvironment } from './benchmark/environment.ts';
+export {
+  type BenchmarkAction,
+  type BenchmarkObservation,
+  type BenchmarkState,
+  LONGEST_WAIT_S,
+} from './benchmark/schema.ts';
 export { llmserve } from './llmserve/environment.ts';
 export type { RewardComponents } from './llmserve/reward.ts';
 export {
