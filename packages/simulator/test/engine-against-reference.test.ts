@@ -243,3 +243,48 @@ test('a prefill engine and a decode engine agree with their plain twins', () => 
     { numRuns: 400 },
   );
 });
+
+test('moving the origin of the clock changes nothing but the origin', () => {
+  fc.assert(
+    fc.property(
+      config,
+      options,
+      requests,
+      fc.array(fc.integer({ min: 1, max: 3000 }), { maxLength: 8 }),
+      (engineConfig, engineOptions, load, stops) => {
+        const outcomes = [false, true].map((shifting) => {
+          const engine = new Engine(engineConfig, engineOptions);
+          let arrival = 0;
+          load.forEach(({ gapMs, input, output, priority }, id) => {
+            arrival += gapMs * TICKS_PER_MS;
+            engine.submit({ id, arrival, input, output, priority });
+          });
+          let origin = 0;
+          let limit = 0;
+          const seen: unknown[] = [];
+          const collect = () => {
+            const { count, ids, scheduled, firstTokens, lastTokens } = engine.completions;
+            for (let i = 0; i < count; i++) {
+              seen.push([ids[i], scheduled[i] + origin, firstTokens[i] + origin, lastTokens[i] + origin]);
+            }
+            engine.clearLogs();
+          };
+          for (const stop of stops) {
+            limit += stop * TICKS_PER_MS;
+            engine.runUntil(limit - origin);
+            collect();
+            if (!shifting) continue;
+            const shift = engine.now;
+            engine.shiftClock(shift);
+            origin += shift;
+          }
+          engine.runUntil(Number.POSITIVE_INFINITY);
+          collect();
+          return seen;
+        });
+        assert.deepEqual(outcomes[1], outcomes[0]);
+      },
+    ),
+    { numRuns: 300 },
+  );
+});

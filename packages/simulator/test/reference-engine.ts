@@ -4,6 +4,7 @@ import type { RequestProgress } from '../src/engine/engine-log.ts';
 import { DraftTimer, IterationTimer } from '../src/engine/iteration-timer.ts';
 import { LatencyHistogram } from '../src/engine/latency-histogram.ts';
 import type { PromptPrefix } from '../src/engine/prefix-cache.ts';
+import { NOT_YET } from '../src/engine/ticks.ts';
 import { ReferenceBlockPool } from './reference-block-pool.ts';
 
 interface ReferenceRequest {
@@ -18,6 +19,7 @@ interface ReferenceRequest {
   /** Tokens whose KV is computed. */
   computed: number;
   blocks: number;
+  scheduled: number;
   firstToken: number;
   lastToken: number;
   transferred: boolean;
@@ -91,8 +93,9 @@ export class ReferenceEngine {
       emitted: 0,
       computed: 0,
       blocks: 0,
-      firstToken: -1,
-      lastToken: -1,
+      scheduled: NOT_YET,
+      firstToken: NOT_YET,
+      lastToken: NOT_YET,
       transferred: false,
       prefilling: false,
       chunks: [],
@@ -212,6 +215,7 @@ export class ReferenceEngine {
         request.computed = cached;
         this.cachedTokens += cached;
         this.waiting.splice(this.waiting.indexOf(request), 1);
+        if (request.scheduled === NOT_YET) request.scheduled = this.now;
         this.running.push(request);
         request.prefilling = !request.transferred;
         if (request.transferred) request.computed = this.known(request) - 1;
@@ -278,7 +282,7 @@ export class ReferenceEngine {
     request.computed += tokens;
     if (request.computed < this.known(request)) return;
     request.prefilling = false;
-    if (request.firstToken < 0) request.firstToken = this.now;
+    if (request.firstToken === NOT_YET) request.firstToken = this.now;
     else this.interTokenLatency.add(this.now - request.lastToken, 1);
     request.emitted++;
     this.outputTokens++;
@@ -295,6 +299,7 @@ export class ReferenceEngine {
         output,
         priority,
         emitted,
+        scheduled: request.scheduled,
         firstToken,
         lastToken: this.now,
         prefix,

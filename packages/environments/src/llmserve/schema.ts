@@ -15,9 +15,10 @@ export const serveActionSchema = z
       .int()
       .min(1)
       .max(512)
-      .meta({ description: 'Most sequences that run at once (vLLM max_num_seqs)' }),
+      .meta({ description: 'Most sequences that run at once on each GPU (vLLM max_num_seqs)' }),
     kv_budget_fraction: z.number().min(0.1).max(1).meta({
-      description: 'Share of the memory left free by weights and activations that the KV pool takes',
+      description:
+        'Share of the memory left by weights, draft and activations that the KV pool of each GPU takes',
     }),
     speculation_depth: z
       .int()

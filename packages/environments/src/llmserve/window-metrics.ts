@@ -1,4 +1,10 @@
-import { type Cluster, LatencyHistogram, msFromTicks, percentileOfSorted } from '@servegym/simulator';
+import {
+  type Cluster,
+  LatencyHistogram,
+  msFromTicks,
+  NOT_YET,
+  percentileOfSorted,
+} from '@servegym/simulator';
 import { REQUEST_CLASSES, type ServeTask } from './tasks/serve-task.ts';
 import type { Workload } from './workload/workload.ts';
 
@@ -111,7 +117,7 @@ export class WindowMetrics {
         const metrics = this.classes[kind];
         metrics.waiting++;
         this.owedTokens += workload.outputTokens[id];
-        if (firstToken >= 0) return;
+        if (firstToken !== NOT_YET) return;
         const wait = msFromTicks(end - arrival);
         this.ttft.push(Math.max(0, wait));
         metrics.ttft.push(Math.max(0, wait));

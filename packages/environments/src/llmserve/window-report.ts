@@ -25,7 +25,14 @@ export interface GpuReport {
   readonly waiting: number;
   readonly kv_blocks_used: number;
   readonly kv_blocks_total: number;
-  readonly memory_gib: GpuMemory;
+  readonly memory_gib: {
+    readonly weights: number;
+    readonly draft: number;
+    readonly overhead: number;
+    readonly kv_pool: number;
+    readonly tenant: number;
+    readonly limit: number;
+  };
   /** Whether it is still loading weights or restarting. */
   readonly reloading: boolean;
 }
@@ -83,11 +90,22 @@ export function windowReport(episode: ServeEpisode): WindowReport {
       waiting: engine.waitingCount,
       kv_blocks_used: engine.kvBlocksUsed,
       kv_blocks_total: engine.kvBlocksTotal,
-      memory_gib: cluster.memoryOf(gpu),
+      memory_gib: memoryReport(cluster.memoryOf(gpu)),
       reloading: engine.runningCount === 0 && msFromTicks(engine.now) / 1000 > end,
     })),
     events: cluster.events.map(({ kind, at, gpu }) => ({ kind, at_s: msFromTicks(at) / 1000, gpu })),
   };
+}
+
+function memoryReport({
+  weights,
+  draft,
+  overhead,
+  kvPool,
+  tenant,
+  limit,
+}: GpuMemory): GpuReport['memory_gib'] {
+  return { weights, draft, overhead, kv_pool: kvPool, tenant, limit };
 }
 
 function objective({ task }: ServeEpisode, kind: RequestClass): { ttft_ms: number; tpot_ms: number } {

@@ -1,6 +1,7 @@
 import type { EngineState } from './engine-state.ts';
 import type { IterationPlan } from './iteration-plan.ts';
 import { DECODING, PREFILLING } from './request-table.ts';
+import { NOT_YET } from './ticks.ts';
 
 /** Gives the incomplete prefill its next chunk. Answers the tokens left of the budget. */
 export function continuePrefill(state: EngineState, plan: IterationPlan, budget: number): number {
@@ -32,6 +33,7 @@ export function admitWaiting(state: EngineState, plan: IterationPlan, tokens: nu
     waiting.remove(slot);
     running.pushBack(slot);
     table.admitted[slot] = state.admissions++;
+    if (table.scheduled[slot] === NOT_YET) table.scheduled[slot] = state.now;
     if (table.transferred[slot] === 1) {
       table.status[slot] = DECODING;
       plan.joining.push(slot);

@@ -11,16 +11,26 @@ export class CompletionLog {
   count = 0;
   ids: Float64Array = new Float64Array(256);
   arrivals: Float64Array = new Float64Array(256);
+  /** Begin of the first iteration that had the request. */
+  scheduled: Float64Array = new Float64Array(256);
   firstTokens: Float64Array = new Float64Array(256);
   lastTokens: Float64Array = new Float64Array(256);
   /** Tokens generated. */
   outputs: Float64Array = new Float64Array(256);
 
-  push(id: number, arrival: number, firstToken: number, lastToken: number, output: number): void {
+  push(
+    id: number,
+    arrival: number,
+    scheduled: number,
+    firstToken: number,
+    lastToken: number,
+    output: number,
+  ): void {
     if (this.count === this.ids.length) this.grow();
     const at = this.count++;
     this.ids[at] = id;
     this.arrivals[at] = arrival;
+    this.scheduled[at] = scheduled;
     this.firstTokens[at] = firstToken;
     this.lastTokens[at] = lastToken;
     this.outputs[at] = output;
@@ -34,6 +44,7 @@ export class CompletionLog {
   private grow(): void {
     this.ids = grown(this.ids);
     this.arrivals = grown(this.arrivals);
+    this.scheduled = grown(this.scheduled);
     this.firstTokens = grown(this.firstTokens);
     this.lastTokens = grown(this.lastTokens);
     this.outputs = grown(this.outputs);
@@ -82,7 +93,9 @@ export interface RequestProgress {
   readonly priority: number;
   /** Tokens generated so far. */
   readonly emitted: number;
-  /** -1 before the first token. */
+  /** Begin of the first iteration that had it; `NOT_YET` before it. */
+  readonly scheduled: number;
+  /** `NOT_YET` before the first token. */
   readonly firstToken: number;
   readonly lastToken: number;
   /** What its prompt shares with others; `null` when nothing is known. */

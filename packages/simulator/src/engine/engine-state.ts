@@ -13,6 +13,7 @@ import { DraftTimer, IterationTimer } from './iteration-timer.ts';
 import { LatencyHistogram } from './latency-histogram.ts';
 import { DECODING, RequestTable, WAITING } from './request-table.ts';
 import { SlotList } from './slot-list.ts';
+import { NOT_YET } from './ticks.ts';
 import { WaitingQueue } from './waiting-queue.ts';
 
 /** All that an engine knows, with the few moves a request can make. The iterations are built from these. */
@@ -154,6 +155,7 @@ export class EngineState {
     this.completions.push(
       table.id[slot],
       table.arrival[slot],
+      table.scheduled[slot],
       table.firstToken[slot],
       this.now,
       table.output[slot],
@@ -178,7 +180,7 @@ export class EngineState {
    */
   finishPrefill(slot: number): void {
     const table = this.table;
-    if (table.firstToken[slot] < 0) {
+    if (table.firstToken[slot] === NOT_YET) {
       table.firstToken[slot] = this.now;
       this.firstTokens.push(table.id[slot], table.arrival[slot], this.now);
     } else {
@@ -210,6 +212,7 @@ export class EngineState {
       output: table.output[slot],
       priority: table.priority[slot],
       emitted: table.generatedOffset[slot],
+      scheduled: table.scheduled[slot],
       firstToken: table.firstToken[slot],
       lastToken: table.lastToken[slot],
       prefix: this.pool.prefixOf(slot),
@@ -223,6 +226,7 @@ export class EngineState {
     table.id[slot] = request.id;
     table.arrival[slot] = request.arrival;
     table.visible[slot] = request.visible;
+    table.scheduled[slot] = request.scheduled;
     table.firstToken[slot] = request.firstToken;
     table.lastToken[slot] = request.lastToken;
     table.order[slot] = this.submitted++;

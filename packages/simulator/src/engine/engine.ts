@@ -23,7 +23,7 @@ import type { PromptPrefix } from './prefix-cache.ts';
 import { DECODING, FUTURE, type RequestTableSnapshot, WAITING } from './request-table.ts';
 import { iterateSpeculative } from './speculative-iteration.ts';
 import { skipVerifySteps, VerifyForecast } from './speculative-skip.ts';
-import { ticksFromMs } from './ticks.ts';
+import { NOT_YET, ticksFromMs } from './ticks.ts';
 import { PRIORITY_CLASSES, type WaitingQueueSnapshot } from './waiting-queue.ts';
 
 /** Largest prompt or output, tokens. */
@@ -148,8 +148,9 @@ export class Engine {
       output: request.output,
       priority,
       emitted: 0,
-      firstToken: -1,
-      lastToken: -1,
+      scheduled: NOT_YET,
+      firstToken: NOT_YET,
+      lastToken: NOT_YET,
       prefix: request.prefix ?? null,
     };
     this.enqueue(progress, 0);

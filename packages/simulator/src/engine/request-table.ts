@@ -5,7 +5,15 @@ export const WAITING = 2;
 export const PREFILLING = 3;
 export const DECODING = 4;
 
-const FLOAT_FIELDS = ['arrival', 'visible', 'firstToken', 'lastToken', 'order', 'admitted'] as const;
+const FLOAT_FIELDS = [
+  'arrival',
+  'visible',
+  'firstToken',
+  'scheduled',
+  'lastToken',
+  'order',
+  'admitted',
+] as const;
 const INT_FIELDS = [
   'id',
   'input',
@@ -43,7 +51,9 @@ export class RequestTable {
   arrival!: Float64Array;
   /** Tick at which the scheduler first sees it. */
   visible!: Float64Array;
-  /** Tick of the first token; -1 before it. */
+  /** Tick at which the first iteration that had it began; `NOT_YET` before it. */
+  scheduled!: Float64Array;
+  /** Tick of the first token; `NOT_YET` before it. */
   firstToken!: Float64Array;
   /** Tick of the last token before the request was preempted or transferred. */
   lastToken!: Float64Array;
@@ -109,7 +119,8 @@ export class RequestTable {
       this.arrival[slot] -= ticks;
       this.visible[slot] -= ticks;
       this.lastToken[slot] -= ticks;
-      if (this.firstToken[slot] >= 0) this.firstToken[slot] -= ticks;
+      this.firstToken[slot] -= ticks;
+      this.scheduled[slot] -= ticks;
     }
   }
 

@@ -8,6 +8,9 @@ export const TICKS_PER_US = TICKS_PER_NS * 1e3;
 export const TICKS_PER_MS = TICKS_PER_NS * 1e6;
 export const TICKS_PER_S = TICKS_PER_NS * 1e9;
 
+/** The tick of what has not happened yet: it compares as earlier than any other and stays what it is when the clock shifts. */
+export const NOT_YET = Number.NEGATIVE_INFINITY;
+
 /** The tick nearest to a time in ms. */
 export function ticksFromMs(ms: number): number {
   return Math.round(ms * TICKS_PER_MS);

@@ -46,7 +46,7 @@ export interface SimulationOptions {
   readonly router?: RouterPolicy;
 }
 
-/** What came of a simulated trace. The four arrays are parallel, in order of completion. */
+/** What came of a simulated trace. The five arrays are parallel, in order of completion. */
 export interface SimulationRun {
   readonly requests: number;
   readonly completed: number;
@@ -56,6 +56,8 @@ export interface SimulationRun {
   readonly simulatedMs: number;
   /** Index of the request in the trace. */
   readonly ids: Int32Array;
+  /** Arrival to the first iteration that had the request, ms. */
+  readonly queueMs: Float64Array;
   /** Arrival to first token, ms. */
   readonly ttftMs: Float64Array;
   /** (last token - first token) / (output tokens - 1), ms; NaN for a request of one token. */
@@ -188,22 +190,25 @@ class Collector {
   lastTokenMs = 0;
   private count = 0;
   private readonly ids: Int32Array;
+  private readonly queueMs: Float64Array;
   private readonly ttftMs: Float64Array;
   private readonly tpotMs: Float64Array;
   private readonly e2eMs: Float64Array;
 
   constructor(capacity: number) {
     this.ids = new Int32Array(capacity);
+    this.queueMs = new Float64Array(capacity);
     this.ttftMs = new Float64Array(capacity);
     this.tpotMs = new Float64Array(capacity);
     this.e2eMs = new Float64Array(capacity);
   }
 
   take(engine: Engine, origin: number): void {
-    const { count, ids, arrivals, firstTokens, lastTokens, outputs } = engine.completions;
+    const { count, ids, arrivals, scheduled, firstTokens, lastTokens, outputs } = engine.completions;
     for (let i = 0; i < count; i++) {
       const at = this.count++;
       this.ids[at] = ids[i];
+      this.queueMs[at] = msFromTicks(scheduled[i] - arrivals[i]);
       this.ttftMs[at] = msFromTicks(firstTokens[i] - arrivals[i]);
       this.tpotMs[at] = msFromTicks(lastTokens[i] - firstTokens[i]) / (outputs[i] - 1);
       this.e2eMs[at] = msFromTicks(lastTokens[i] - arrivals[i]);
@@ -213,10 +218,11 @@ class Collector {
     engine.firstTokens.clear();
   }
 
-  columns(): Pick<SimulationRun, 'ids' | 'ttftMs' | 'tpotMs' | 'e2eMs'> {
+  columns(): Pick<SimulationRun, 'ids' | 'queueMs' | 'ttftMs' | 'tpotMs' | 'e2eMs'> {
     const end = this.count;
     return {
       ids: this.ids.subarray(0, end),
+      queueMs: this.queueMs.subarray(0, end),
       ttftMs: this.ttftMs.subarray(0, end),
       tpotMs: this.tpotMs.subarray(0, end),
       e2eMs: this.e2eMs.subarray(0, end),
