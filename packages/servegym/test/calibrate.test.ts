@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { findProfile, listProfiles } from '@servegym/simulator';
+import { calibrateCommand } from '../src/commands/calibrate.ts';
 import { runServegym } from './serve-process.ts';
 
 const measured = join(import.meta.dirname, '../../../../shared/data/measured/static-batch-latency.csv');
@@ -19,14 +20,15 @@ describe('servegym calibrate', () => {
 
   for (const { name, fit } of listProfiles()) {
     if (fit === null) continue;
-    it(`makes ${name} again by the command that the profile names`, async () => {
+    it(`makes ${name} again by the command that the profile names`, async (t) => {
+      t.mock.method(console, 'log', () => {});
       const output = join(folder, `${name}.json`);
       const words = [...fit.command.matchAll(/"([^"]*)"|(\S+)/g)].map(
         ([, quoted, plain]) => quoted ?? plain!,
       );
-      const args = words.slice(1).map((word) => (word === 'static-batch-latency.csv' ? measured : word));
-      const { code, stderr } = await runServegym(...args, '--output', output);
-      assert.equal(code, 0, stderr);
+      assert.deepEqual(words.slice(0, 2), ['servegym', 'calibrate']);
+      const args = words.slice(2).map((word) => (word === 'static-batch-latency.csv' ? measured : word));
+      await calibrateCommand().parseAsync([...args, '--output', output], { from: 'user' });
       assert.deepEqual(JSON.parse(readFileSync(output, 'utf8')), findProfile(name));
     });
   }

@@ -10,7 +10,7 @@ import {
 } from '@servegym/simulator/calibration';
 import { Command, Option } from 'commander';
 import { InputError } from '../input-error.ts';
-import { wholeNumber } from '../options.ts';
+import { numberAbove, wholeNumber } from '../options.ts';
 import { readInputFile } from '../read-input-file.ts';
 import { calibrationJson, calibrationTable } from '../reports/calibration-report.ts';
 
@@ -20,6 +20,7 @@ interface CalibrateOptions {
   readonly gpus: number;
   readonly model: string;
   readonly engine: string;
+  readonly memoryOverhead?: number;
   readonly source?: string;
   readonly output?: string;
   readonly json: boolean;
@@ -44,6 +45,12 @@ export function calibrateCommand(): Command {
         .argParser(wholeNumber(1, 1024)),
     )
     .option('--engine <name>', 'engine, as the file calls it', 'vLLM')
+    .addOption(
+      new Option(
+        '--memory-overhead <GiB>',
+        'what activations and CUDA graphs took of each GPU (default: 1.2)',
+      ).argParser(numberAbove(0, 1000)),
+    )
     .option('--source <text>', 'where the measurements come from (default: the name of the file)')
     .option('--output <file.json>', 'write the profile to this file')
     .option('--json', 'print one JSON object', false)
@@ -65,6 +72,7 @@ async function calibrate(options: CalibrateOptions): Promise<void> {
     model,
     count: options.gpus,
     engine: options.engine,
+    memoryOverheadGiB: options.memoryOverhead,
     source: options.source ?? basename(options.staticBatch),
     command: commandLine(options, gpu.id, model.id),
   });
@@ -77,7 +85,7 @@ async function calibrate(options: CalibrateOptions): Promise<void> {
 
 /** The command that makes the profile again, wherever the file lies. */
 function commandLine(
-  { staticBatch, gpus, engine, source }: CalibrateOptions,
+  { staticBatch, gpus, engine, memoryOverhead, source }: CalibrateOptions,
   gpu: string,
   model: string,
 ): string {
@@ -88,6 +96,7 @@ function commandLine(
     `--model ${model}`,
     ...(gpus === 1 ? [] : [`--gpus ${gpus}`]),
     ...(engine === 'vLLM' ? [] : [`--engine ${engine}`]),
+    ...(memoryOverhead === undefined ? [] : [`--memory-overhead ${memoryOverhead}`]),
     ...(source === undefined ? [] : [`--source ${JSON.stringify(source)}`]),
   ].join(' ');
 }

@@ -1,7 +1,8 @@
 import {
   type CalibratedRow,
+  coefficientOf,
+  coefficientsOf,
   errorPercent,
-  LAW_COEFFICIENTS,
   type StaticBatchCalibration,
 } from '@servegym/simulator/calibration';
 import { alignedRows } from './aligned-rows.ts';
@@ -37,16 +38,16 @@ export function calibrationJson({ profile, rows, overflowing, determined }: Stat
 export function calibrationTable({ profile, rows, overflowing, determined }: StaticBatchCalibration): string {
   const fit = profile.fit!;
   const law = profile.weights.FP16!.law;
-  const open = LAW_COEFFICIENTS.filter((name) => determined[name] < LEAST_DETERMINED);
+  const open = coefficientsOf(law).filter((name) => determined[name]! < LEAST_DETERMINED);
   return [
     `${profile.name}: ${fit.rows} rows fitted`,
     '',
     ...alignedRows([
       ['coefficient', 'value', 'determined'],
-      ...LAW_COEFFICIENTS.map((name) => [
+      ...coefficientsOf(law).map((name) => [
         name,
-        law[name].toPrecision(5),
-        `${Math.round(100 * determined[name])} %`,
+        coefficientOf(law, name)!.toPrecision(5),
+        `${Math.round(100 * determined[name]!)} %`,
       ]),
     ]),
     ...(open.length === 0

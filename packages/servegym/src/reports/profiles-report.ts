@@ -1,4 +1,4 @@
-import { type EngineProfile, kvPoolBlocks, type WeightVariant } from '@servegym/simulator';
+import { type EngineProfile, type IterationLaw, kvPoolBlocks, type WeightVariant } from '@servegym/simulator';
 import { alignedRows } from './aligned-rows.ts';
 
 /** What `profiles` prints: a line a profile. */
@@ -88,10 +88,15 @@ function variantRow(
     (law.weightReadUs / 1000).toFixed(2),
     law.perTokenUs.toFixed(1),
     law.perDecodeSequenceUs.toFixed(1),
-    law.perContextTokenNs.toFixed(1),
+    contextCost(law),
     quality.toFixed(3),
     status,
   ];
+}
+
+function contextCost({ perContextTokenNs, manySequences: many }: IterationLaw): string {
+  const few = perContextTokenNs.toFixed(1);
+  return many === undefined ? few : `${few}, ${many.perContextTokenNs.toFixed(1)} above ${many.above}`;
 }
 
 function range([low, high]: readonly [number, number]): string {

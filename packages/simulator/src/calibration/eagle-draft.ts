@@ -27,7 +27,7 @@ const COMPUTE_EFFICIENCY = 0.65;
  */
 export function eagleDraft(gpu: Gpu, model: ServedModel, count: number): SpeculationProfile {
   const layerParameters = (model.parameters - 2 * model.embeddingParameters) / model.layers;
-  const projectionParameters = 2 * model.attentionWidth ** 2;
+  const projectionParameters = 2 * model.hiddenWidth ** 2;
   const ownParameters = layerParameters + projectionParameters;
   const passParameters = ownParameters + model.embeddingParameters;
   const measuredPassParameters = 218e6 + 2 * MEASURED_HIDDEN ** 2 + 128_256 * MEASURED_HIDDEN;

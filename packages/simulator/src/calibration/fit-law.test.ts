@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { findProfile } from '../profiles/catalog.ts';
 import type { IterationLaw } from '../profiles/engine-profile.ts';
 import { fitLaw, type LawPrior } from './fit-law.ts';
-import { LAW_COEFFICIENTS, lawFrom } from './law-coefficients.ts';
+import { coefficientOf, coefficientsOf, LAW_COEFFICIENTS, mapLaw } from './law-coefficients.ts';
 import { simulateBatch, withLaw } from './simulated-batch.ts';
 
 const profile = findProfile('a100-40gb-llama-3-8b');
@@ -33,7 +33,7 @@ describe('fitting a law', () => {
       [256, 16, 4],
       [4, 30_000, 100],
     ] as const;
-    const start = lawFrom((name) => truth[name] * (name.startsWith('per') ? 1.8 : 0.6));
+    const start = mapLaw(truth, (value, name) => value * (name.startsWith('per') ? 1.8 : 0.6));
     const { law, determined } = fitLaw(
       shapes.map(([batch, input, output]) => observe(batch, input, output)),
       { law: start, spread: wide },
@@ -41,22 +41,26 @@ describe('fitting a law', () => {
     // Small batches show launch and weight reads together; what tells them apart is slight.
     const smallest = (of: IterationLaw) => of.baseUs + of.weightReadUs;
     assert.ok(Math.abs(smallest(law) / smallest(truth) - 1) < 0.02, `${smallest(law)}`);
-    for (const name of LAW_COEFFICIENTS.slice(2)) {
-      assert.ok(Math.abs(law[name] / truth[name] - 1) < 0.05, `${name}: ${law[name]} for ${truth[name]}`);
-      assert.ok(determined[name] > 0.8, `${name} is ${determined[name]} determined`);
+    for (const name of coefficientsOf(truth).slice(2)) {
+      assert.ok(
+        Math.abs(coefficientOf(law, name)! / coefficientOf(truth, name)! - 1) < 0.05,
+        `${name}: ${coefficientOf(law, name)} for ${coefficientOf(truth, name)}`,
+      );
+      assert.ok(determined[name]! > 0.8, `${name} is ${determined[name]} determined`);
     }
   });
 
   it('stays at the prior where the measurements say nothing, and says so', () => {
-    const start = lawFrom((name) => truth[name] * 1.3);
+    const start = mapLaw(truth, (value) => value * 1.3);
     const { law, determined } = fitLaw([observe(1, 16, 512)], { law: start, spread: wide });
-    assert.ok(determined.perPrefillAttentionNs < 0.01);
+    assert.ok(determined.perPrefillAttentionNs! < 0.01);
     assert.ok(Math.abs(law.perPrefillAttentionNs / start.perPrefillAttentionNs - 1) < 0.01);
-    assert.ok(determined.weightReadUs > determined.perTokenUs);
+    assert.ok(determined.weightReadUs! > determined.perTokenUs!);
   });
 
   it('is the prior itself without measurements', () => {
     const { law } = fitLaw([], { law: truth, spread: wide });
-    for (const name of LAW_COEFFICIENTS) assert.ok(Math.abs(law[name] / truth[name] - 1) < 1e-12);
+    for (const name of coefficientsOf(truth))
+      assert.ok(Math.abs(coefficientOf(law, name)! / coefficientOf(truth, name)! - 1) < 1e-12);
   });
 });

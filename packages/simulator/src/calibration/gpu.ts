@@ -8,6 +8,8 @@ export interface Gpu extends Named {
   readonly memoryGiB: number;
   /** Dense BF16, TFLOPS. */
   readonly bf16Tflops: number;
+  /** Whether it multiplies in FP8. */
+  readonly hasFp8: boolean;
   /** Memory bandwidth, GB/s (10^9 bytes). */
   readonly memoryGBps: number;
   /** KV transfer to the next GPU of the same machine, GB/s. */
@@ -18,14 +20,14 @@ export interface Gpu extends Named {
 
 /** Speeds from NVIDIA's data sheets; memory as `torch.cuda.mem_get_info` answers; prices of 2025 cloud lists. */
 export const GPUS: readonly Gpu[] = [
-  gpu('a100-40gb', 'A100-40GB', ['A100'], 39.4, 312, 1555, 300, 1.3),
-  gpu('a100-80gb', 'A100-80GB', [], 79.1, 312, 2039, 300, 1.8),
-  gpu('h100-80gb', 'H100-80GB', ['H100'], 79.1, 989, 3350, 450, 3),
-  gpu('h200-141gb', 'H200-141GB', ['H200'], 139.8, 989, 4800, 450, 3.8),
-  gpu('gh200-96gb', 'GH200-96GB', ['GH200'], 94.5, 989, 4000, 450, 3.2),
-  gpu('b200-180gb', 'B200-180GB', ['B200'], 178.4, 2250, 8000, 900, 6),
-  gpu('l40s-48gb', 'L40S-48GB', ['L40S'], 44.4, 362, 864, 25, 1),
-  gpu('rtx4090-24gb', 'RTX4090-24GB', ['RTX4090', 'RTX 4090'], 23.5, 165, 1008, 25, 0.5),
+  gpu('a100-40gb', 'A100-40GB', ['A100'], 39.4, 312, false, 1555, 300, 1.3),
+  gpu('a100-80gb', 'A100-80GB', [], 79.1, 312, false, 2039, 300, 1.8),
+  gpu('h100-80gb', 'H100-80GB', ['H100'], 79.1, 989, true, 3350, 450, 3),
+  gpu('h200-141gb', 'H200-141GB', ['H200'], 139.8, 989, true, 4800, 450, 3.8),
+  gpu('gh200-96gb', 'GH200-96GB', ['GH200'], 94.5, 989, true, 4000, 450, 3.2),
+  gpu('b200-180gb', 'B200-180GB', ['B200'], 178.4, 2250, true, 8000, 900, 6),
+  gpu('l40s-48gb', 'L40S-48GB', ['L40S'], 44.4, 362, true, 864, 25, 1),
+  gpu('rtx4090-24gb', 'RTX4090-24GB', ['RTX4090', 'RTX 4090'], 23.5, 165, true, 1008, 25, 0.5),
 ];
 
 function gpu(
@@ -34,11 +36,12 @@ function gpu(
   aliases: readonly string[],
   memoryGiB: number,
   bf16Tflops: number,
+  hasFp8: boolean,
   memoryGBps: number,
   linkGBps: number,
   usdPerHour: number,
 ): Gpu {
-  return { id, name, aliases, memoryGiB, bf16Tflops, memoryGBps, linkGBps, usdPerHour };
+  return { id, name, aliases, memoryGiB, bf16Tflops, hasFp8, memoryGBps, linkGBps, usdPerHour };
 }
 
 /** The GPU that measurements or people call by this name. @throws {CalibrationError} listing those there are. */

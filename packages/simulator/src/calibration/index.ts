@@ -1,6 +1,6 @@
 export { CalibrationError, type CalibrationErrorCode } from './calibration-error.ts';
 export { findGpu, GPUS, type Gpu } from './gpu.ts';
-export { LAW_COEFFICIENTS, type LawCoefficient } from './law-coefficients.ts';
+export { coefficientOf, coefficientsOf, LAW_COEFFICIENTS, type LawCoefficient } from './law-coefficients.ts';
 export { findModel, MODELS, type ServedModel } from './model.ts';
 export { simulateBatch } from './simulated-batch.ts';
 export { parseStaticBatches, type StaticBatchRow } from './static-batch.ts';

@@ -1,6 +1,6 @@
 import type { IterationLaw } from '../profiles/engine-profile.ts';
 
-/** The coefficients of a law, in the order in which fits keep them. */
+/** The coefficients of a law, in the order in which fits keep them. `manySequences` stands for its `perContextTokenNs`. */
 export const LAW_COEFFICIENTS = [
   'baseUs',
   'weightReadUs',
@@ -8,16 +8,44 @@ export const LAW_COEFFICIENTS = [
   'perDecodeSequenceUs',
   'perContextTokenNs',
   'perPrefillAttentionNs',
+  'manySequences',
 ] as const satisfies readonly (keyof IterationLaw)[];
 
 export type LawCoefficient = (typeof LAW_COEFFICIENTS)[number];
 
-/** A law from one value for each coefficient. */
-export function lawFrom(value: (coefficient: LawCoefficient) => number): IterationLaw {
-  return Object.fromEntries(LAW_COEFFICIENTS.map((name) => [name, value(name)])) as unknown as IterationLaw;
+/** The value of a coefficient; `undefined` only for `manySequences` in a law without it. */
+export function coefficientOf(law: IterationLaw, name: LawCoefficient): number | undefined {
+  return name === 'manySequences' ? law.manySequences?.perContextTokenNs : law[name];
+}
+
+/** The coefficients that a law has. */
+export function coefficientsOf(law: IterationLaw): LawCoefficient[] {
+  return LAW_COEFFICIENTS.filter((name) => coefficientOf(law, name) !== undefined);
+}
+
+/** The law with each of its coefficients changed. */
+export function mapLaw(
+  law: IterationLaw,
+  change: (value: number, coefficient: LawCoefficient) => number,
+): IterationLaw {
+  const { manySequences } = law;
+  return {
+    baseUs: change(law.baseUs, 'baseUs'),
+    weightReadUs: change(law.weightReadUs, 'weightReadUs'),
+    perTokenUs: change(law.perTokenUs, 'perTokenUs'),
+    perDecodeSequenceUs: change(law.perDecodeSequenceUs, 'perDecodeSequenceUs'),
+    perContextTokenNs: change(law.perContextTokenNs, 'perContextTokenNs'),
+    ...(manySequences && {
+      manySequences: {
+        above: manySequences.above,
+        perContextTokenNs: change(manySequences.perContextTokenNs, 'manySequences'),
+      },
+    }),
+    perPrefillAttentionNs: change(law.perPrefillAttentionNs, 'perPrefillAttentionNs'),
+  };
 }
 
 /** The law with coefficients of five digits, as profiles keep them. */
 export function roundLaw(law: IterationLaw): IterationLaw {
-  return lawFrom((name) => Number(law[name].toPrecision(5)));
+  return mapLaw(law, (value) => Number(value.toPrecision(5)));
 }

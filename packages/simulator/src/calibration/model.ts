@@ -6,42 +6,141 @@ export interface ServedModel extends Named {
   readonly id: string;
   /** All parameters. */
   readonly parameters: number;
-  /** Parameters of the token embedding. A separate output layer has as many; tied ones count once. */
+  /** Parameters of the token embedding. A separate output layer has as many. */
   readonly embeddingParameters: number;
-  readonly tiedEmbeddings: boolean;
   readonly layers: number;
+  readonly queryHeads: number;
   /** Query heads x head size: the width of attention. */
   readonly attentionWidth: number;
+  readonly hiddenWidth: number;
   /** KV cache of one token in FP16, bytes. */
   readonly kvBytesPerToken: number;
 }
 
-/** From the models' published `config.json`. */
+interface ModelConfig {
+  readonly id: string;
+  readonly name: string;
+  readonly aliases: readonly string[];
+  /** 10^9. */
+  readonly parameters: number;
+  readonly vocabulary: number;
+  readonly hidden: number;
+  readonly layers: number;
+  readonly queryHeads: number;
+  readonly kvHeads: number;
+}
+
+/** Size of an attention head, the same in all of these. */
+const HEAD_SIZE = 128;
+
+/** From the models' published `config.json`. All have an output layer of their own. */
 export const MODELS: readonly ServedModel[] = [
-  {
+  model({
     id: 'llama-3-8b',
     name: 'Llama-3-8B',
     aliases: ['meta-llama/Meta-Llama-3-8B', 'meta-llama/Llama-3.1-8B', 'meta-llama/Llama-3.1-8B-Instruct'],
-    parameters: 8.03e9,
-    embeddingParameters: 128_256 * 4096,
-    tiedEmbeddings: false,
+    parameters: 8.03,
+    vocabulary: 128_256,
+    hidden: 4096,
     layers: 32,
-    attentionWidth: 4096,
-    kvBytesPerToken: 131_072,
-  },
+    queryHeads: 32,
+    kvHeads: 8,
+  }),
+  model({
+    id: 'llama-3-70b',
+    name: 'Llama-3-70B',
+    aliases: ['meta-llama/Meta-Llama-3-70B', 'meta-llama/Llama-3.1-70B', 'meta-llama/Llama-3.1-70B-Instruct'],
+    parameters: 70.55,
+    vocabulary: 128_256,
+    hidden: 8192,
+    layers: 80,
+    queryHeads: 64,
+    kvHeads: 8,
+  }),
+  model({
+    id: 'llama-2-7b',
+    name: 'Llama-2-7B',
+    aliases: ['meta-llama/Llama-2-7b-hf'],
+    parameters: 6.74,
+    vocabulary: 32_000,
+    hidden: 4096,
+    layers: 32,
+    queryHeads: 32,
+    kvHeads: 32,
+  }),
+  model({
+    id: 'mistral-7b',
+    name: 'Mistral-7B',
+    aliases: ['mistralai/Mistral-7B-v0.1'],
+    parameters: 7.24,
+    vocabulary: 32_000,
+    hidden: 4096,
+    layers: 32,
+    queryHeads: 32,
+    kvHeads: 8,
+  }),
+  model({
+    id: 'mistral-nemo-12b',
+    name: 'Mistral-Nemo-12B',
+    aliases: ['mistralai/Mistral-Nemo-Instruct-2407'],
+    parameters: 12.25,
+    vocabulary: 131_072,
+    hidden: 5120,
+    layers: 40,
+    queryHeads: 32,
+    kvHeads: 8,
+  }),
+  model({
+    id: 'qwen2.5-7b',
+    name: 'Qwen2.5-7B',
+    aliases: ['Qwen/Qwen2.5-7B', 'Qwen/Qwen2.5-7B-Instruct'],
+    parameters: 7.62,
+    vocabulary: 152_064,
+    hidden: 3584,
+    layers: 28,
+    queryHeads: 28,
+    kvHeads: 4,
+  }),
+  model({
+    id: 'yi-34b',
+    name: 'Yi-34B',
+    aliases: ['01-ai/Yi-34B'],
+    parameters: 34.39,
+    vocabulary: 64_000,
+    hidden: 7168,
+    layers: 60,
+    queryHeads: 56,
+    kvHeads: 8,
+  }),
 ];
 
-/** Parameters that every iteration streams through the memory system: all but the token embedding's table. */
-export function streamedParameters(model: ServedModel): number {
-  return model.tiedEmbeddings ? model.parameters : model.parameters - model.embeddingParameters;
-}
-
-/** Parameters that every token is multiplied with; the output layer only sees the last token of a sequence. */
-export function parametersPerToken(model: ServedModel): number {
-  return streamedParameters(model) - model.embeddingParameters;
+function model(config: ModelConfig): ServedModel {
+  const { id, name, aliases, layers, queryHeads, hidden } = config;
+  return {
+    id,
+    name,
+    aliases,
+    parameters: config.parameters * 1e9,
+    embeddingParameters: config.vocabulary * hidden,
+    layers,
+    queryHeads,
+    attentionWidth: queryHeads * HEAD_SIZE,
+    hiddenWidth: hidden,
+    kvBytesPerToken: 2 * 2 * layers * config.kvHeads * HEAD_SIZE,
+  };
 }
 
 /** The model that measurements or people call by this name. @throws {CalibrationError} listing those there are. */
 export function findModel(name: string): ServedModel {
   return findNamed(MODELS, name, 'model');
+}
+
+/** Parameters that every iteration streams through the memory system: all but the token embedding's table. */
+export function streamedParameters({ parameters, embeddingParameters }: ServedModel): number {
+  return parameters - embeddingParameters;
+}
+
+/** Parameters that every token is multiplied with; the output layer only sees the last token of a sequence. */
+export function parametersPerToken(served: ServedModel): number {
+  return streamedParameters(served) - served.embeddingParameters;
 }

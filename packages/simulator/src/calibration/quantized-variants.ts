@@ -1,8 +1,13 @@
-import type { EngineProfile, IterationLaw, WeightVariant } from '../profiles/engine-profile.ts';
-import { fitLaw } from './fit-law.ts';
-import { lawFrom, roundLaw } from './law-coefficients.ts';
+import type {
+  EngineProfile,
+  IterationLaw,
+  WeightPrecision,
+  WeightVariant,
+} from '../profiles/engine-profile.ts';
+import { fitLaw, type LawPrior } from './fit-law.ts';
+import { mapLaw, roundLaw } from './law-coefficients.ts';
 import { parametersPerToken, type ServedModel } from './model.ts';
-import { simulateBatch, withLaw } from './simulated-batch.ts';
+import { BatchSimulator } from './simulated-batch.ts';
 import type { StaticBatchRow } from './static-batch.ts';
 
 /** Two measurements that differ in the precision of the weights only. */
@@ -12,91 +17,143 @@ export interface MeasuredSpeedup {
   readonly outputTokens: number;
   /** Latency with FP16 weights over latency with these. */
   readonly speedup: number;
+  readonly engine: string;
 }
 
-/** INT8 matrix multiplication against FP16, share of the time. */
-const INT8_COMPUTE = 0.6;
-/** 4-bit groups with their scales against 16 bit, share of the bytes. */
-const INT4_BYTES = 0.27;
-/** INT4 weights are expanded to 16 bit before they are multiplied: prefill is 5 to 15 % slower. */
-const INT4_COMPUTE = 1.1;
+interface Quantization {
+  /** Bytes of a quantized layer against FP16, with its scales. */
+  readonly bytes: number;
+  /** Time of a matrix multiplication against FP16. */
+  readonly compute: number;
+  readonly quality: number;
+  readonly estimate: string;
+}
 
-// Llama-3.1, 500,000 evaluations ("Give Me BF16 or Give Me Death?"): INT8 loses 1 to 3 %, INT4 about the same.
-const INT8_QUALITY = 0.98;
-const INT4_QUALITY = 0.98;
+/**
+ * Quality: Llama-3.1, 500,000 evaluations ("Give Me BF16 or Give Me Death?"): FP8 loses nothing, INT8 1 to 3 %, INT4
+ * about the same. INT4 weights are expanded to 16 bit before they are multiplied, which makes prefill 5 to 15 % slower.
+ */
+const QUANTIZATIONS: Readonly<Record<Exclude<WeightPrecision, 'FP16'>, Quantization>> = {
+  FP8: { bytes: 0.5, compute: 0.6, quality: 1, estimate: 'half the weight bytes and FP8 arithmetic' },
+  INT8: { bytes: 0.5, compute: 0.6, quality: 0.98, estimate: 'half the weight bytes and INT8 arithmetic' },
+  INT4: {
+    bytes: 0.27,
+    compute: 1.1,
+    quality: 0.98,
+    estimate: '0.27 of the bytes in the quantized layers and 1.1 of the compute for dequantization',
+  },
+};
+
+/** How far the law of quantized weights may lie from bytes and arithmetic alone, where only they changed. */
+const WEIGHTS_ONLY_SPREAD: LawPrior['spread'] = {
+  baseUs: 0.05,
+  weightReadUs: 0.2,
+  perTokenUs: 0.2,
+  perDecodeSequenceUs: 0.5,
+  perContextTokenNs: 0.05,
+  manySequences: 0.05,
+  perPrefillAttentionNs: 0.05,
+};
+
+/** The same, where the precision of the KV cache changed with that of the weights. */
+const WEIGHTS_AND_KV_SPREAD: LawPrior['spread'] = {
+  ...WEIGHTS_ONLY_SPREAD,
+  perContextTokenNs: 0.5,
+  manySequences: 0.5,
+};
 
 /** The pairs of rows, equal but for the weights, whose KV cache has the precision of the quantized weights. */
 export function measuredSpeedups(rows: readonly StaticBatchRow[], weights: string): MeasuredSpeedup[] {
   return rows
     .filter((row) => row.weights === weights && row.kvCache === weights)
     .flatMap((quantized) => {
-      const plain = rows.find((row) => row.weights === 'fp16' && isSameBut(row, quantized));
+      const plain = rows.find((row) => row.weights === 'fp16' && isSameButWeights(row, quantized));
       if (plain === undefined) return [];
-      const { batch, inputTokens, outputTokens, latencyS } = quantized;
-      return [{ batch, inputTokens, outputTokens, speedup: plain.latencyS / latencyS }];
+      const { batch, inputTokens, outputTokens, engine } = quantized;
+      return [{ batch, inputTokens, outputTokens, engine, speedup: plain.latencyS / quantized.latencyS }];
     });
 }
 
-function isSameBut(plain: StaticBatchRow, quantized: StaticBatchRow): boolean {
+function isSameButWeights(plain: StaticBatchRow, quantized: StaticBatchRow): boolean {
   const keys = ['gpu', 'gpus', 'engine', 'model', 'kvCache', 'batch', 'inputTokens', 'outputTokens'] as const;
   return keys.every((key) => plain[key] === quantized[key]);
 }
 
-/**
- * INT8 weights: fitted to the speedups over the profile's own FP16 law where there are any, else to bytes and
- * arithmetic alone.
- */
-export function int8Variant(
+/** Quantized weights from bytes and arithmetic alone, over the profile's FP16 law. */
+export function estimatedVariant(
   profile: EngineProfile,
   model: ServedModel,
+  precision: Exclude<WeightPrecision, 'FP16'>,
+): WeightVariant {
+  const { bytes, quality, estimate } = QUANTIZATIONS[precision];
+  return {
+    weightGiB: weightGiB(profile, model, bytes),
+    law: roundLaw(expectedLaw(profile, model, precision)),
+    status: 'estimated',
+    source: `the FP16 law, with ${estimate}`,
+    quality,
+  };
+}
+
+/** Quantized weights fitted to measured speedups over the profile's FP16 law, none fewer than one. */
+export function variantFromSpeedups(
+  profile: EngineProfile,
+  model: ServedModel,
+  precision: Exclude<WeightPrecision, 'FP16'>,
   speedups: readonly MeasuredSpeedup[],
 ): WeightVariant {
-  const plain = profile.weights.FP16!;
-  const expected = scaledLaw(plain.law, byteShare(model, 0.5), INT8_COMPUTE);
+  const { bytes, quality } = QUANTIZATIONS[precision];
+  const simulator = new BatchSimulator(profile, 'FP16');
   const observations = speedups.map((shape) => ({
-    measuredS: simulateBatch(profile, 'FP16', shape) / shape.speedup,
-    predictS: (law: IterationLaw) => simulateBatch(withLaw(profile, 'FP16', law), 'FP16', shape),
+    measuredS: simulator.seconds(profile.weights.FP16!.law, shape) / shape.speedup,
+    predictS: (candidate: IterationLaw) => simulator.seconds(candidate, shape),
   }));
-  const { law } = fitLaw(observations, {
-    law: expected,
-    spread: {
-      baseUs: 0.05,
-      weightReadUs: 0.2,
-      perTokenUs: 0.2,
-      perDecodeSequenceUs: 0.5,
-      perContextTokenNs: 0.05,
-      perPrefillAttentionNs: 0.05,
-    },
-  });
-  const measured = `the speedups of INT8 weights over FP16 measured with TensorRT-LLM (${speedups
-    .map(({ batch, speedup }) => `${speedup.toFixed(2)}x at batch ${batch}`)
-    .join(', ')})`;
+  const law = expectedLaw(profile, model, precision);
+  const measured = speedups.map(({ batch, speedup }) => `${speedup.toFixed(2)}x at batch ${batch}`);
   return {
-    weightGiB: weightGiB(plain, model, 0.5),
-    law: roundLaw(law),
+    weightGiB: weightGiB(profile, model, bytes),
+    law: roundLaw(fitLaw(observations, { law, spread: WEIGHTS_ONLY_SPREAD }).law),
     status: 'estimated',
-    source: `the FP16 law, with ${speedups.length > 0 ? measured : 'half the weight bytes and INT8 arithmetic'}`,
-    quality: INT8_QUALITY,
+    source: `the FP16 law, with the speedups of ${precision} weights over FP16 measured with ${speedups[0]!.engine} (${measured.join(', ')})`,
+    quality,
   };
 }
 
-/** INT4 weights with 16-bit arithmetic (AWQ, GPTQ), from bytes and the cost of dequantization. */
-export function int4Variant(profile: EngineProfile, model: ServedModel): WeightVariant {
-  const plain = profile.weights.FP16!;
+/** Quantized weights fitted to latencies measured with them. `profile` has the FP16 law to start from. */
+export function measuredVariant(
+  profile: EngineProfile,
+  model: ServedModel,
+  precision: Exclude<WeightPrecision, 'FP16'>,
+  rows: readonly StaticBatchRow[],
+  source: string,
+): WeightVariant {
+  const { bytes, quality } = QUANTIZATIONS[precision];
+  const law = expectedLaw(profile, model, precision);
+  const simulator = new BatchSimulator(profile, 'FP16');
+  const observations = rows.map((row) => ({
+    measuredS: row.latencyS,
+    predictS: (candidate: IterationLaw) => simulator.seconds(candidate, row),
+  }));
+  const [{ kvCache }] = rows as readonly [StaticBatchRow];
   return {
-    weightGiB: weightGiB(plain, model, INT4_BYTES),
-    law: roundLaw(scaledLaw(plain.law, byteShare(model, INT4_BYTES), INT4_COMPUTE)),
-    status: 'estimated',
-    source: `the FP16 law, with ${INT4_BYTES} of the bytes in the quantized layers and ${INT4_COMPUTE} of the compute for dequantization`,
-    quality: INT4_QUALITY,
+    weightGiB: weightGiB(profile, model, bytes),
+    law: roundLaw(fitLaw(observations, { law, spread: WEIGHTS_AND_KV_SPREAD }).law),
+    status: 'measured',
+    source: `${source}; ${precision} weights with a KV cache in ${kvCache.toUpperCase()}, ${rows.length} rows`,
+    quality,
   };
 }
 
-function scaledLaw(law: IterationLaw, weightRead: number, perToken: number): IterationLaw {
-  return lawFrom((name) => {
-    if (name === 'weightReadUs') return law.weightReadUs * weightRead;
-    if (name === 'perTokenUs') return law.perTokenUs * perToken;
-    return law[name];
+function expectedLaw(
+  profile: EngineProfile,
+  model: ServedModel,
+  precision: Exclude<WeightPrecision, 'FP16'>,
+): IterationLaw {
+  const { bytes, compute } = QUANTIZATIONS[precision];
+  return mapLaw(profile.weights.FP16!.law, (value, name) => {
+    if (name === 'weightReadUs') return value * byteShare(model, bytes);
+    if (name === 'perTokenUs') return value * compute;
+    return value;
   });
 }
 
@@ -106,7 +163,7 @@ function byteShare(model: ServedModel, share: number): number {
   return (quantized * share + model.embeddingParameters) / (quantized + model.embeddingParameters);
 }
 
-function weightGiB(plain: WeightVariant, model: ServedModel, share: number): number {
+function weightGiB(profile: EngineProfile, model: ServedModel, share: number): number {
   const quantized = parametersPerToken(model) / model.parameters;
-  return Number((plain.weightGiB * (1 - quantized * (1 - share))).toPrecision(4));
+  return Number((profile.weights.FP16!.weightGiB * (1 - quantized * (1 - share))).toPrecision(4));
 }

@@ -1,4 +1,4 @@
-import type { EngineProfile, IterationLaw } from '../profiles/engine-profile.ts';
+import type { EngineProfile, IterationLaw, WeightVariant } from '../profiles/engine-profile.ts';
 import { kvPoolBlocks } from '../profiles/kv-pool.ts';
 import { CalibrationError } from './calibration-error.ts';
 import { eagleDraft } from './eagle-draft.ts';
@@ -7,9 +7,14 @@ import type { Gpu } from './gpu.ts';
 import { roundLaw } from './law-coefficients.ts';
 import type { ServedModel } from './model.ts';
 import { isCalled } from './named.ts';
-import { int4Variant, int8Variant, measuredSpeedups } from './quantized-variants.ts';
+import {
+  estimatedVariant,
+  measuredSpeedups,
+  measuredVariant,
+  variantFromSpeedups,
+} from './quantized-variants.ts';
 import { rooflineLaw } from './roofline.ts';
-import { simulateBatch, withLaw } from './simulated-batch.ts';
+import { BatchSimulator, withLaw } from './simulated-batch.ts';
 import type { StaticBatchRow } from './static-batch.ts';
 
 /** How far each coefficient may well lie from the roofline, relative. */
@@ -19,8 +24,12 @@ const ROOFLINE_SPREAD: LawPrior['spread'] = {
   perTokenUs: 0.2,
   perDecodeSequenceUs: 1,
   perContextTokenNs: 0.4,
+  manySequences: 0.7,
   perPrefillAttentionNs: 0.4,
 };
+/** Sequences x query heads of a GPU up to which vLLM splits the context of a sequence over the GPU. */
+const FEW_HEADS = 512;
+const DEFAULT_ENGINE = 'vLLM';
 /** A fit with fewer rows would only repeat the roofline. */
 const LEAST_ROWS = 4;
 
@@ -41,6 +50,8 @@ export interface StaticBatchOptions {
   readonly count?: number;
   /** Which engine's rows. Default `vLLM`. */
   readonly engine?: string;
+  /** Memory that activations and CUDA graphs took, GiB a GPU. Default 1.2, as with a budget of 2048 tokens. */
+  readonly memoryOverheadGiB?: number;
   /** What the profile says about where its measurements come from. */
   readonly source: string;
   /** The command that repeats the calibration, for the profile. */
@@ -72,13 +83,12 @@ export function calibrateStaticBatches(
   rows: readonly StaticBatchRow[],
   options: StaticBatchOptions,
 ): StaticBatchCalibration {
-  const { gpu, model, count = 1, engine = 'vLLM' } = options;
+  const { gpu, model, count = 1, engine = DEFAULT_ENGINE } = options;
   const hardwareRows = rows.filter(
     (row) => row.gpus === count && isCalled(gpu, row.gpu) && isCalled(model, row.model),
   );
   const candidates = hardwareRows.filter(
-    (row) =>
-      row.engine.toLowerCase() === engine.toLowerCase() && row.weights === 'fp16' && row.kvCache === 'fp16',
+    (row) => isEngine(row, engine) && row.weights === 'fp16' && row.kvCache === 'fp16',
   );
   const prior: LawPrior = { law: rooflineLaw(gpu, model, count), spread: ROOFLINE_SPREAD };
   const blank = blankProfile(options, prior.law);
@@ -92,24 +102,17 @@ export function calibrateStaticBatches(
     );
   }
 
-  const observe = (row: StaticBatchRow): Observation => ({
-    measuredS: row.latencyS,
-    predictS: (law) => simulateBatch(withLaw(blank, 'FP16', law), 'FP16', row),
-  });
-  const predict = (law: IterationLaw, row: StaticBatchRow) => observe(row).predictS(law);
-  const { law: exactLaw, determined } = fitLaw(fitted.map(observe), prior);
-  const law = roundLaw(exactLaw);
-  const calibrated = fitted.map((row) => {
-    const others = fitted.filter((other) => !isSameShape(other, row));
-    return {
-      ...row,
-      predictedS: predict(law, row),
-      heldOutS: predict(fitLaw(others.map(observe), prior).law, row),
-    };
-  });
+  const simulator = new BatchSimulator(blank, 'FP16');
+  const {
+    law,
+    determined,
+    rows: calibrated,
+  } = laws(prior, model, count, fitted)
+    .map((candidate) => fitRows(simulator, candidate, fitted))
+    .reduce((best, other) => (other.heldOutMean < best.heldOutMean ? other : best));
   const overflowing = candidates
     .filter((row) => !fits(row))
-    .map((row) => ({ ...row, predictedS: predict(law, row) }));
+    .map((row) => ({ ...row, predictedS: simulator.seconds(law, row) }));
 
   const measured = withLaw(blank, 'FP16', law);
   const errors = calibrated.map((row) => errorPercent(row.predictedS, row.latencyS));
@@ -132,11 +135,69 @@ export function calibrateStaticBatches(
     },
     weights: {
       ...measured.weights,
-      INT8: int8Variant(measured, model, measuredSpeedups(hardwareRows, 'int8')),
-      INT4: int4Variant(measured, model),
+      ...(gpu.hasFp8 && { FP8: quantized(measured, model, 'FP8', hardwareRows, options) }),
+      INT8: quantized(measured, model, 'INT8', hardwareRows, options),
+      INT4: quantized(measured, model, 'INT4', hardwareRows, options),
     },
   };
   return { profile, rows: calibrated, overflowing, determined };
+}
+
+/** Laws to try: attention alike for all batches, and its own coefficient for many sequences. */
+function laws(
+  prior: LawPrior,
+  model: ServedModel,
+  count: number,
+  rows: readonly StaticBatchRow[],
+): LawPrior[] {
+  const above = Math.floor((FEW_HEADS * count) / model.queryHeads);
+  const batches = rows.map((row) => row.batch);
+  if (Math.max(...batches) <= above || Math.min(...batches) > above) return [prior];
+  const { perContextTokenNs } = prior.law;
+  return [prior, { ...prior, law: { ...prior.law, manySequences: { above, perContextTokenNs } } }];
+}
+
+interface FittedRows {
+  readonly law: IterationLaw;
+  readonly determined: LawFit['determined'];
+  readonly rows: readonly CalibratedRow[];
+  readonly heldOutMean: number;
+}
+
+function fitRows(simulator: BatchSimulator, prior: LawPrior, fitted: readonly StaticBatchRow[]): FittedRows {
+  const observe = (row: StaticBatchRow): Observation => ({
+    measuredS: row.latencyS,
+    predictS: (law) => simulator.seconds(law, row),
+  });
+  const { law: exactLaw, determined } = fitLaw(fitted.map(observe), prior);
+  const law = roundLaw(exactLaw);
+  const rows = fitted.map((row) => {
+    const others = fitted.filter((other) => !isSameShape(other, row));
+    const { law: lawOfOthers } = fitLaw(others.map(observe), prior, law);
+    return { ...row, predictedS: simulator.seconds(law, row), heldOutS: simulator.seconds(lawOfOthers, row) };
+  });
+  const heldOutMean = mean(rows.map((row) => errorPercent(row.heldOutS, row.latencyS)));
+  return { law, determined, rows, heldOutMean };
+}
+
+/** From latencies measured with these weights, else from speedups over FP16, else from bytes and arithmetic alone. */
+function quantized(
+  profile: EngineProfile,
+  model: ServedModel,
+  precision: 'FP8' | 'INT8' | 'INT4',
+  rows: readonly StaticBatchRow[],
+  { engine = DEFAULT_ENGINE, source }: StaticBatchOptions,
+): WeightVariant {
+  const label = precision.toLowerCase();
+  const own = rows.filter((row) => isEngine(row, engine) && row.weights === label && row.kvCache === label);
+  if (own.length >= LEAST_ROWS) return measuredVariant(profile, model, precision, own, source);
+  const speedups = measuredSpeedups(rows, label);
+  if (speedups.length > 0) return variantFromSpeedups(profile, model, precision, speedups);
+  return estimatedVariant(profile, model, precision);
+}
+
+function isEngine(row: StaticBatchRow, engine: string): boolean {
+  return row.engine.toLowerCase() === engine.toLowerCase();
 }
 
 /** Relative error, percent, without its sign. */
@@ -145,7 +206,14 @@ export function errorPercent(predicted: number, measured: number): number {
 }
 
 function blankProfile(
-  { gpu, model, count = 1, engine = 'vLLM', source }: StaticBatchOptions,
+  {
+    gpu,
+    model,
+    count = 1,
+    engine = DEFAULT_ENGINE,
+    memoryOverheadGiB = OVERHEAD_GIB,
+    source,
+  }: StaticBatchOptions,
   law: IterationLaw,
 ): EngineProfile {
   return {
@@ -157,7 +225,7 @@ function blankProfile(
     source,
     fit: null,
     validity: { batch: [1, 1], contextTokens: [1, 1] },
-    memory: { utilization: UTILIZATION, overheadGiB: OVERHEAD_GIB, blockTokens: BLOCK_TOKENS },
+    memory: { utilization: UTILIZATION, overheadGiB: memoryOverheadGiB, blockTokens: BLOCK_TOKENS },
     requestOverheadMs: REQUEST_OVERHEAD_MS,
     reloadSeconds: RELOAD_SECONDS,
     weights: {

@@ -1,9 +1,35 @@
-import a100Llama3 from './catalog/a100-40gb-llama-3-8b.json' with { type: 'json' };
+import a10040gbLlama38b from './catalog/a100-40gb-llama-3-8b.json' with { type: 'json' };
+import a10040gbLlama38bTp2 from './catalog/a100-40gb-llama-3-8b-tp2.json' with { type: 'json' };
+import a10040gbMistral7b from './catalog/a100-40gb-mistral-7b.json' with { type: 'json' };
+import a10040gbMistral7bTp2 from './catalog/a100-40gb-mistral-7b-tp2.json' with { type: 'json' };
+import a10040gbMistral7bTp4 from './catalog/a100-40gb-mistral-7b-tp4.json' with { type: 'json' };
+import gh20096gbLlama38b from './catalog/gh200-96gb-llama-3-8b.json' with { type: 'json' };
+import h10080gbLlama38b from './catalog/h100-80gb-llama-3-8b.json' with { type: 'json' };
+import h10080gbLlama38bTp2 from './catalog/h100-80gb-llama-3-8b-tp2.json' with { type: 'json' };
+import h10080gbLlama38bTp4 from './catalog/h100-80gb-llama-3-8b-tp4.json' with { type: 'json' };
+import h10080gbMistral7b from './catalog/h100-80gb-mistral-7b.json' with { type: 'json' };
+import h10080gbMistral7bTp2 from './catalog/h100-80gb-mistral-7b-tp2.json' with { type: 'json' };
+import h10080gbMistral7bTp4 from './catalog/h100-80gb-mistral-7b-tp4.json' with { type: 'json' };
 import type { EngineProfile } from './engine-profile.ts';
 import { checkEngineProfile } from './parse-engine-profile.ts';
 import { ProfileError } from './profile-error.ts';
 
-const CATALOG: ReadonlyMap<string, unknown> = new Map([a100Llama3].map((profile) => [profile.name, profile]));
+const CATALOG: ReadonlyMap<string, unknown> = new Map(
+  [
+    a10040gbLlama38bTp2,
+    a10040gbLlama38b,
+    a10040gbMistral7bTp2,
+    a10040gbMistral7bTp4,
+    a10040gbMistral7b,
+    gh20096gbLlama38b,
+    h10080gbLlama38bTp2,
+    h10080gbLlama38bTp4,
+    h10080gbLlama38b,
+    h10080gbMistral7bTp2,
+    h10080gbMistral7bTp4,
+    h10080gbMistral7b,
+  ].map((profile) => [profile.name, profile]),
+);
 
 /** The profiles that come with the simulator, by name. */
 export function listProfiles(): EngineProfile[] {

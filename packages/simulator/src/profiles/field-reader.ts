@@ -32,6 +32,11 @@ export class FieldReader {
     return this.#take(key) === null ? null : read(this.object(key));
   }
 
+  /** `undefined` when the field is absent. */
+  optional<T>(key: string, read: (reader: FieldReader) => T): T | undefined {
+    return this.#take(key) === undefined ? undefined : read(this.object(key));
+  }
+
   text(key: string, pattern: RegExp = /\S/, expected = 'a text that is not empty'): string {
     const value = this.#take(key);
     if (typeof value !== 'string' || !pattern.test(value)) throw this.#wrong(key, expected, value);

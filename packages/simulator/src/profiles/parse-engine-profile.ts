@@ -139,12 +139,21 @@ function readVariant(variant: FieldReader): WeightVariant {
 }
 
 function readLaw(law: FieldReader): IterationLaw {
+  const many = law.optional('manySequences', (reader) => {
+    const read = {
+      above: reader.integer('above', 1, 1_000_000),
+      perContextTokenNs: reader.number('perContextTokenNs', 0, MINUTE_US),
+    };
+    reader.end();
+    return read;
+  });
   const result = {
     baseUs: law.number('baseUs', 0, MINUTE_US),
     weightReadUs: law.number('weightReadUs', 0.001, MINUTE_US),
     perTokenUs: law.number('perTokenUs', 0.000_001, MINUTE_US),
     perDecodeSequenceUs: law.number('perDecodeSequenceUs', 0, MINUTE_US),
     perContextTokenNs: law.number('perContextTokenNs', 0, MINUTE_US),
+    ...(many && { manySequences: many }),
     perPrefillAttentionNs: law.number('perPrefillAttentionNs', 0, MINUTE_US),
   };
   law.end();
