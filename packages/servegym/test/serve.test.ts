@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { after, before, describe, it } from 'node:test';
+import { connect } from '@servegym/openenv';
 import { runServegym, type ServeProcess, startServe } from './serve-process.ts';
 
 describe('servegym serve', () => {
@@ -54,6 +55,32 @@ describe('servegym serve', () => {
     const { name } = await (await fetch(`${server.url}/metadata`)).json();
     assert.match(name, /llmserve/i);
     assert.equal((await fetch(`${server.url}/docs`)).status, 200);
+  });
+});
+
+describe('servegym serve --env benchmark', () => {
+  let server: ServeProcess;
+  before(async () => {
+    server = await startServe('--env', 'benchmark', '--max-sessions', '2');
+  });
+  after(() => server.stop());
+
+  it('answers with its own address, and holds as many sessions as it is told', async () => {
+    const sessions = await Promise.all([connect(server.url), connect(server.url)]);
+    const told = await Promise.all(sessions.map((session) => session.reset()));
+    assert.deepEqual(
+      told.map(({ observation }) => observation.host_url),
+      [server.url, server.url],
+    );
+    await assert.rejects(connect(server.url), { code: 'CAPACITY_REACHED', maxSessions: 2 });
+    await Promise.all(sessions.map((session) => session.close()));
+  });
+
+  it('leads to its documentation where the console would be', async () => {
+    for (const path of ['/', '/web', '/web/', '/demo']) {
+      const answer = await fetch(server.url + path);
+      assert.deepEqual([answer.status, answer.url], [200, `${server.url}/docs`], path);
+    }
   });
 });
 

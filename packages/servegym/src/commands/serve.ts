@@ -1,19 +1,20 @@
 import { Command, Option } from 'commander';
 import { wholeNumber } from '../options.ts';
 import { consoleIsBuilt } from '../server/console-files.ts';
-import { startServer } from '../server/start-server.ts';
+import { ENVIRONMENT_IDS, type EnvironmentId, startServer } from '../server/start-server.ts';
 
 interface ServeOptions {
-  readonly env: 'llmserve';
+  readonly env: EnvironmentId;
   readonly port: number;
   readonly host: string;
+  readonly maxSessions?: number;
 }
 
 /** `servegym serve`: an environment over OpenEnv, with its console, until a signal ends it. */
 export function serveCommand(): Command {
   return new Command('serve')
     .description('serve an environment over OpenEnv, with the web console')
-    .addOption(new Option('--env <id>', 'the environment').choices(['llmserve']).default('llmserve'))
+    .addOption(new Option('--env <id>', 'the environment').choices(ENVIRONMENT_IDS).default('llmserve'))
     .addOption(
       new Option('--port <number>', 'port to listen on; 0 takes any free one')
         .env('PORT')
@@ -21,13 +22,18 @@ export function serveCommand(): Command {
         .argParser(wholeNumber(0, 65535)),
     )
     .addOption(new Option('--host <address>', 'address to listen on').env('HOST').default('0.0.0.0'))
+    .addOption(
+      new Option('--max-sessions <number>', 'most sessions at once')
+        .env('MAX_CONCURRENT_ENVS')
+        .argParser(wholeNumber(1, 1_000_000)),
+    )
     .action(serve);
 }
 
-async function serve({ port, host }: ServeOptions): Promise<void> {
-  const server = await startServer({ port, host });
+async function serve({ env, port, host, maxSessions }: ServeOptions): Promise<void> {
+  const server = await startServer({ environment: env, port, host, maxSessions });
   console.log(`ServeGym is ready: ${pageUrl(host, server.port)} (Ctrl-C stops it)`);
-  if (!consoleIsBuilt()) {
+  if (env === 'llmserve' && !consoleIsBuilt()) {
     console.error('warning: the console is not built; build it with `npm run build -w packages/console`');
   }
 

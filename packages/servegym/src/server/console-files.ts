@@ -37,3 +37,9 @@ export function mountConsole(app: Hono, folder = built): void {
     context.text('The console is not built. Build it with `npm run build -w packages/console`.\n', 503),
   );
 }
+
+/** Leads to `/docs` from where the console would be, for an environment that has none. */
+export function mountDocsAsPage(app: Hono): void {
+  for (const path of ['/', '/web', '/demo']) app.get(path, (context) => context.redirect('docs', 307));
+  app.get('/web/', (context) => context.redirect('../docs', 307));
+}
