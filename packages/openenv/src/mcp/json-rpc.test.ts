@@ -50,7 +50,7 @@ test('mistakes get the codes of JSON-RPC, always with status 200', async (t) => 
     [request('tools/call', { name: 'nope' }), -32603, /^Unknown tool: 'nope'/],
     [request('tools/call', { name: 'get_state', session_id: 'x' }), -32602, /^Unknown session_id: x/],
     [request('tools/call', { name: 'take_action', arguments: { amount: 1 } }), -32603, /no episode yet/],
-    [request('tools/call', { name: 'take_action', arguments: { amount: 'x' } }), -32603, /valid number/],
+    [request('tools/call', { name: 'take_action', arguments: { amount: 'x' } }), -32603, /valid integer/],
     [request('openenv/session/close'), -32602, /'session_id' is required/],
     [request('openenv/session/close', { session_id: 'x' }), -32602, /^Unknown session_id/],
   ];

@@ -20,10 +20,11 @@ export interface ResetBody {
   readonly [option: string]: unknown;
 }
 
-/** The answer of `POST /reset`. */
-export interface ResetAnswer<Observation = Readonly<Record<string, unknown>>>
-  extends ObservationBody<Observation> {
+/** The answer of `POST /reset` and `POST /step`. */
+export interface SessionAnswer<Observation = Readonly<Record<string, unknown>>>
+  extends Omit<ObservationBody<Observation>, 'metadata'> {
   readonly session_id: string;
+  readonly metadata: Readonly<Record<string, unknown>> | null;
 }
 
 /** `POST /step`. */
@@ -35,12 +36,6 @@ export interface StepBody {
   readonly timeout_s?: number | null;
   readonly request_id?: string | null;
   readonly [option: string]: unknown;
-}
-
-/** The answer of `POST /step`. */
-export interface StepAnswer<Observation = Readonly<Record<string, unknown>>>
-  extends ObservationBody<Observation> {
-  readonly session_id: string;
 }
 
 /** `GET /state` and the WebSocket `state` message. The environment's own fields stand beside these two. */

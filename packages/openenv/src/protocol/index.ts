@@ -6,11 +6,10 @@ export type {
   HealthBody,
   MetadataBody,
   ObservationBody,
-  ResetAnswer,
   ResetBody,
   SchemaBody,
+  SessionAnswer,
   StateBody,
-  StepAnswer,
   StepBody,
   TasksBody,
 } from './http-body.ts';

@@ -1,6 +1,5 @@
 import type { Context, Hono } from 'hono';
 import { EnvironmentError, type StepResult } from '../definition.ts';
-import { isJsonObject } from '../json/json-object.ts';
 import type { Session } from '../sessions/session.ts';
 import type { SessionRegistry } from '../sessions/session-registry.ts';
 import type { ActionReader } from '../validation/action-reader.ts';
@@ -61,7 +60,7 @@ function answer(context: Context, session: Session, result: StepResult<object>):
     reward,
     done,
     session_id: session.id,
-    ...(isJsonObject(metadata) && { metadata }),
+    metadata: metadata ?? null,
   });
 }
 

@@ -92,7 +92,7 @@ test('invalid reset options are told as pydantic tells them, with their place in
   const cases = [
     [{ seed: -1 }, 'seed', 'greater_than_equal'],
     [{ seed: 1.5 }, 'seed', 'int_from_float'],
-    [{ seed: '7' }, 'seed', 'float_type'],
+    [{ seed: '7' }, 'seed', 'int_type'],
     [{ seed: 2 ** 53 }, 'seed', 'less_than_equal'],
     [{ episode_id: 'e'.repeat(256) }, 'episode_id', 'string_too_long'],
     [{ target: 0 }, 'target', 'greater_than_equal'],

@@ -48,5 +48,5 @@ export function readBody<Body>(json: unknown, schema: z.ZodType<Body>): Body {
   }
   const reading = schema.safeParse(json);
   if (reading.success) return reading.data;
-  throw new InvalidInputError(validationIssues(reading.error.issues, json)).at('body');
+  throw new InvalidInputError(validationIssues(schema, json)).at('body');
 }

@@ -195,8 +195,8 @@ function observationBody(schema: JsonSchema): JsonSchema {
       reward: reward ?? { type: 'number' },
       done: done ?? { type: 'boolean' },
       session_id: { type: 'string' },
-      metadata: metadata ?? { type: 'object' },
+      metadata: { anyOf: [metadata ?? { type: 'object' }, { type: 'null' }] },
     },
-    required: ['observation', 'reward', 'done', 'session_id'],
+    required: ['observation', 'reward', 'done', 'session_id', 'metadata'],
   };
 }

@@ -65,6 +65,7 @@ export class SocketServer {
     });
     this.#webSockets.on('headers', (headers, request) => {
       const id = sessionIds.get(request);
+      headers.push('x-openenv-extensions: vector');
       if (id !== undefined) headers.push(`x-session-id: ${id}`);
     });
     this.#pingTimer = setInterval(() => this.#pingAll(), options.pingIntervalMs).unref();

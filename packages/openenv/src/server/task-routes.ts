@@ -23,30 +23,26 @@ export function mountTaskRoutes(
   );
 
   app.post('/:environment/tasks', async (context) => {
-    const all = splitsOf(context, 'list_tasks');
-    const split = splitNamed(all, (await requestBody(context, splitRequest)).split);
+    const { split: name } = await requestBody(context, splitRequest);
+    const split = splitNamed(splitsOf(context, 'list_tasks'), name);
     return context.json({ tasks: tasksOf(split, 0, split.size), env_name: id });
   });
 
   app.post('/:environment/num_tasks', async (context) => {
-    const all = splitsOf(context, 'num_tasks');
-    return context.json({
-      num_tasks: splitNamed(all, (await requestBody(context, splitRequest)).split).size,
-    });
+    const { split: name } = await requestBody(context, splitRequest);
+    return context.json({ num_tasks: splitNamed(splitsOf(context, 'num_tasks'), name).size });
   });
 
   app.post('/:environment/task', async (context) => {
-    const all = splitsOf(context, 'get_task');
     const { split: name, index } = await requestBody(context, taskRequest);
-    const split = splitNamed(all, name);
+    const split = splitNamed(splitsOf(context, 'get_task'), name);
     if (index < 0 || index >= split.size) throw new HttpProblem(400, 'Invalid task index');
     return context.json({ task: split.task(index) });
   });
 
   app.post('/:environment/task_range', async (context) => {
-    const all = splitsOf(context, 'get_task_range');
     const { split: name, start, stop } = await requestBody(context, rangeRequest);
-    const split = splitNamed(all, name);
+    const split = splitNamed(splitsOf(context, 'get_task_range'), name);
     return context.json({
       tasks: tasksOf(split, bound(start ?? 0, split.size), bound(stop ?? split.size, split.size)),
     });

@@ -72,7 +72,7 @@ test('every mistake is answered with its code, and the session goes on', async (
       { type: 'extra_forbidden', loc: ['id'] },
     ],
     [{ type: 'state', data: {} }, 'VALIDATION_ERROR', { type: 'extra_forbidden', loc: ['data'] }],
-    [{ type: 'reset', data: { seed: 'abc' } }, 'VALIDATION_ERROR', { type: 'float_type', loc: ['seed'] }],
+    [{ type: 'reset', data: { seed: 'abc' } }, 'VALIDATION_ERROR', { type: 'int_type', loc: ['seed'] }],
     [{ type: 'step', data: { amount: 1, note: 'boom' } }, 'EXECUTION_ERROR'],
     [{ type: 'step', data: { amount: 1, note: 'refuse' } }, 'EXECUTION_ERROR'],
     ['{"type":"step","data":{"amount":1,"__proto__":{"polluted":1}}}', 'VALIDATION_ERROR'],

@@ -19,7 +19,7 @@ export function actionReader<Action>(schema: z.ZodType<Action>): ActionReader<Ac
       !ownMetadata && isJsonObject(input) && 'metadata' in input ? withoutMetadata(input) : input;
     const reading = schema.safeParse(offered);
     if (reading.success) return reading.data;
-    throw new InvalidInputError(validationIssues(reading.error.issues, offered));
+    throw new InvalidInputError(validationIssues(schema, offered));
   };
 }
 

@@ -5,8 +5,27 @@ import type { JsonSchema } from '../protocol/json-schema.ts';
 
 /** The JSON Schema of what a zod schema takes (`input`) or gives (`output`). */
 export function toJsonSchema(schema: z.ZodType, side: 'input' | 'output'): JsonSchema {
-  const { $schema, ...document } = z.toJSONSchema(schema, { io: side, unrepresentable: 'any' });
+  const { $schema, ...document } = z.toJSONSchema(schema, {
+    io: side,
+    unrepresentable: 'any',
+    override({ jsonSchema }) {
+      // What holds for every number that JSON can carry exactly says nothing about this one.
+      if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
+      if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
+      for (const [name, property] of Object.entries(jsonSchema.properties ?? {})) {
+        if (typeof property === 'object') property.title ??= titleOf(name);
+      }
+    },
+  });
   return document as JsonSchema;
+}
+
+/** `batch_cap` is shown as `Batch Cap`, as pydantic does. */
+function titleOf(name: string): string {
+  return name
+    .split('_')
+    .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
+    .join(' ');
 }
 
 /** What `GET /schema` publishes. */

@@ -37,8 +37,9 @@ export function resetOptionsReader(
   const { splits } = options;
   return function readResetOptions(input) {
     const offered = withoutNulls(input ?? {}, schema.shape);
-    const reading = schema.safeParse(splits ? withTask(offered, splits) : offered);
-    if (!reading.success) throw new InvalidInputError(validationIssues(reading.error.issues, offered));
+    const chosen = splits ? withTask(offered, splits) : offered;
+    const reading = schema.safeParse(chosen);
+    if (!reading.success) throw new InvalidInputError(validationIssues(schema, chosen));
     const { seed, episode_id, ...own } = reading.data as Record<string, unknown>;
     return {
       ...own,
@@ -72,8 +73,9 @@ function taskOptions(splits: readonly TaskSplit[]) {
 function withTask(input: unknown, splits: readonly TaskSplit[]): unknown {
   if (!isJsonObject(input)) return input;
   const { split: name, index, ...rest } = input;
-  const reading = taskOptions(splits).safeParse({ split: name, index });
-  if (!reading.success) throw new InvalidInputError(validationIssues(reading.error.issues, input));
+  const taskSchema = taskOptions(splits);
+  const reading = taskSchema.safeParse({ split: name, index });
+  if (!reading.success) throw new InvalidInputError(validationIssues(taskSchema, { split: name, index }));
   const split = splits.find((candidate) => candidate.name === name);
   if (!split) return rest;
   const chosen = reading.data.index ?? 0;

@@ -8,11 +8,20 @@ const MOST_ISSUES = 50;
 type ZodIssue = z.core.$ZodIssue;
 type Rule = Pick<ValidationIssue, 'type' | 'msg' | 'ctx'>;
 
-/** Tells zod's issues in pydantic's words. `input` is the value that was parsed. */
-export function validationIssues(issues: readonly ZodIssue[], input: unknown): ValidationIssue[] {
+/** What a schema has against a value that it refuses, in pydantic's words. */
+export function validationIssues(schema: z.ZodType, input: unknown): ValidationIssue[] {
+  const reading = schema.safeParse(input, { error: markIntegers });
   const told: ValidationIssue[] = [];
-  tell(issues, input, [], told);
+  if (!reading.success) tell(reading.error.issues, input, [], told);
   return told;
+}
+
+/** zod says of an integer that a number was expected; pydantic is more exact. */
+const INTEGER_EXPECTED = 'expected integer';
+
+function markIntegers({ code, inst }: z.core.$ZodRawIssue): string | undefined {
+  const format = (inst as { _zod?: { def?: { format?: string } } } | undefined)?._zod?.def?.format;
+  return code === 'invalid_type' && format?.endsWith('int') ? INTEGER_EXPECTED : undefined;
 }
 
 function tell(
@@ -54,7 +63,7 @@ function tell(
 function ruleOf(issue: ZodIssue, value: unknown): Rule {
   switch (issue.code) {
     case 'invalid_type':
-      return wrongType(issue.expected, value);
+      return wrongType(issue.message === INTEGER_EXPECTED ? 'int' : issue.expected, value);
     case 'too_small':
       return tooSmall(issue.origin, Number(issue.minimum), issue.inclusive !== false, value);
     case 'too_big':
@@ -87,6 +96,7 @@ function ruleOf(issue: ZodIssue, value: unknown): Rule {
 const TYPE_RULES: Readonly<Record<string, Rule>> = {
   array: { type: 'list_type', msg: 'Input should be a valid list' },
   boolean: { type: 'bool_type', msg: 'Input should be a valid boolean' },
+  int: { type: 'int_type', msg: 'Input should be a valid integer' },
   null: { type: 'none_required', msg: 'Input should be None' },
   number: { type: 'float_type', msg: 'Input should be a valid number' },
   object: { type: 'dict_type', msg: 'Input should be a valid dictionary' },

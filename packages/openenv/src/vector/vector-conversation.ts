@@ -51,7 +51,7 @@ export class VectorConversation {
   /** Answers `vector_reset`. @throws InvalidInputError, SessionCapacityError */
   reset(data: JsonObject): Reply | Promise<Reply> {
     const reading = resetRequest.safeParse(data);
-    if (!reading.success) throw new InvalidInputError(validationIssues(reading.error.issues, data));
+    if (!reading.success) throw new InvalidInputError(validationIssues(resetRequest, data));
     const { count, format } = reading.data;
     const { sessions } = this.#parts;
     const base = this.#readOptions(reading.data.options, reading.data.seed);
