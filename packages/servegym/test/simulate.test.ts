@@ -209,6 +209,46 @@ describe('servegym simulate', () => {
     );
   });
 
+  it('serves a trace on several replicas', async () => {
+    const alone = await simulate('--trace', csv, '--max-num-seqs', '1');
+    const shared = await simulate(
+      '--trace',
+      csv,
+      '--max-num-seqs',
+      '1',
+      '--replicas',
+      '2',
+      '--router',
+      'least_loaded',
+    );
+    assert.equal(shared.completed, alone.completed);
+    assert.ok(shared.ttft_ms.mean <= alone.ttft_ms.mean);
+  });
+
+  it('writes the run for Perfetto, and a row for each request', async () => {
+    const perfetto = join(folder, 'run.json');
+    const rows = join(folder, 'requests.csv');
+    const lines = join(folder, 'requests.jsonl');
+    const report = await simulate('--trace', csv, '--chrome-trace', perfetto, '--requests-file', rows);
+    await simulate('--trace', csv, '--requests-file', lines);
+    assert.ok(JSON.parse(readFileSync(perfetto, 'utf8')).traceEvents.length > report.completed);
+    const [header, ...requests] = readFileSync(rows, 'utf8').trim().split('\n');
+    assert.equal(header, 'request,arrival_ms,input_tokens,output_tokens,queue_ms,ttft_ms,tpot_ms,e2e_ms');
+    assert.equal(requests.length, report.completed);
+    const parsed = readFileSync(lines, 'utf8')
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    assert.deepEqual(
+      parsed.map((row) =>
+        Object.values(row)
+          .map((value) => value ?? '')
+          .join(','),
+      ),
+      requests,
+    );
+  });
+
   it('serves the whole Azure conversation trace', async () => {
     assert.ok(existsSync(azure), `the Azure trace is missing: expected it at ${azure}`);
     const report = await simulate('--trace', azure, '--rate-scale', '0.5');

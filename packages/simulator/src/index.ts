@@ -7,6 +7,7 @@ export {
   EngineError,
   type EngineOptions,
   type EngineRole,
+  type IterationSpan,
 } from './engine/engine-config.ts';
 export type { EngineCounters, RequestProgress } from './engine/engine-log.ts';
 export { LatencyHistogram } from './engine/latency-histogram.ts';
@@ -33,7 +34,11 @@ export {
 export { parseEngineProfile } from './profiles/parse-engine-profile.ts';
 export { ProfileError, type ProfileErrorCode } from './profiles/profile-error.ts';
 export { RandomStream, randomBits, randomUniform, streamKey } from './random/counter-random.ts';
+export { chromeTrace } from './reporting/chrome-trace.ts';
+export { REQUEST_COLUMNS, type RequestRow, requestRows } from './reporting/request-rows.ts';
+export { ROUTER_POLICIES, type RouterPolicy } from './simulation/router.ts';
 export {
+  type SimulatedSpan,
   SimulationError,
   type SimulationOptions,
   type SimulationRun,

@@ -113,7 +113,7 @@ function gpuTelemetry(entry: Fields): GpuTelemetry {
             weights: number(memory.weights) ?? 0,
             overhead: number(memory.overhead) ?? 0,
             draft: number(memory.draft) ?? 0,
-            kvPool: number(memory.kv_pool) ?? number(memory.kvPool) ?? 0,
+            kvPool: number(memory.kv_pool) ?? 0,
             tenant: number(memory.tenant) ?? 0,
             limit,
           },

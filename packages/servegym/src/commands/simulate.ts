@@ -1,8 +1,13 @@
 import {
+  chromeTrace,
   closedBatch,
   parseTrace,
+  ROUTER_POLICIES,
+  type RouterPolicy,
   repeatTrace,
+  requestRows,
   type SchedulingPolicy,
+  type SimulatedSpan,
   scaleRate,
   simulateTrace,
   type Trace,
@@ -14,7 +19,9 @@ import { InputError } from '../input-error.ts';
 import { numberAbove, wholeNumber } from '../options.ts';
 import { readInputFile } from '../read-input-file.ts';
 import { readProfile } from '../read-profile.ts';
+import { requestLines } from '../reports/request-lines.ts';
 import { simulationJson, simulationTable } from '../reports/simulation-report.ts';
+import { writeOutputFile } from '../write-output-file.ts';
 
 interface SimulateOptions {
   readonly profile: string;
@@ -31,6 +38,11 @@ interface SimulateOptions {
   readonly kvBudgetFraction: number;
   readonly speculationDepth: number;
   readonly policy: SchedulingPolicy;
+  readonly replicas: number;
+  readonly router: RouterPolicy;
+  readonly prefixCaching: boolean;
+  readonly chromeTrace?: string;
+  readonly requestsFile?: string;
   readonly seed: number;
   readonly json: boolean;
 }
@@ -99,6 +111,22 @@ export function simulateCommand(): Command {
       new Option('--policy <name>', 'scheduling policy').choices(['fcfs', 'priority']).default('fcfs'),
     )
     .addOption(
+      new Option('--replicas <n>', 'engines that serve the trace together')
+        .default(1)
+        .argParser(wholeNumber(1, 1024)),
+    )
+    .addOption(
+      new Option('--router <policy>', 'how requests are spread over the replicas')
+        .choices(ROUTER_POLICIES)
+        .default('round_robin'),
+    )
+    .option('--no-prefix-caching', 'do not look for cached prefixes of prompts')
+    .option('--chrome-trace <file.json>', 'write the run for Perfetto (ui.perfetto.dev) or chrome://tracing')
+    .option(
+      '--requests-file <file>',
+      'write a row for each request: CSV, or JSON lines when it ends in .jsonl',
+    )
+    .addOption(
       new Option('--seed <n>', 'seed of the acceptance of draft tokens')
         .default(0)
         .argParser(wholeNumber(0, Number.MAX_SAFE_INTEGER)),
@@ -121,6 +149,7 @@ async function simulate(options: SimulateOptions): Promise<void> {
   const profile = await readProfile(options.profile);
   const trace = await requestedTrace(options);
   const { weights } = options;
+  const spans: SimulatedSpan[] = [];
   const start = performance.now();
   const run = simulateTrace(trace, {
     profile,
@@ -131,8 +160,18 @@ async function simulate(options: SimulateOptions): Promise<void> {
     speculationDepth: options.speculationDepth,
     schedulingPolicy: options.policy,
     seed: options.seed,
+    replicas: options.replicas,
+    router: options.router,
+    prefixCaching: options.prefixCaching,
+    ...(options.chromeTrace !== undefined && { onIterations: (span: SimulatedSpan) => spans.push(span) }),
   });
   const wallS = (performance.now() - start) / 1000;
+  if (options.chromeTrace !== undefined) {
+    await writeOutputFile(options.chromeTrace, chromeTrace(trace, run, spans));
+  }
+  if (options.requestsFile !== undefined) {
+    await writeOutputFile(options.requestsFile, requestLines(options.requestsFile, requestRows(trace, run)));
+  }
   const simulation = {
     profile,
     weights,

@@ -21,6 +21,23 @@ export interface EngineOptions {
   readonly role?: EngineRole;
   /** Whether prompts find what is cached of their prefix (vLLM enable_prefix_caching). Default false. */
   readonly prefixCaching?: boolean;
+  /** Told of every stretch of iterations. Costs time: for looking, not for running many. */
+  readonly onIterations?: (span: IterationSpan) => void;
+}
+
+/** One iteration, or several of decodes alone. Ticks. */
+export interface IterationSpan {
+  readonly start: number;
+  readonly end: number;
+  readonly iterations: number;
+  /** Prompt tokens computed. */
+  readonly prefillTokens: number;
+  /** Requests that ran when it began: all but those it admitted. */
+  readonly runningBefore: number;
+  /** Requests that wait, run, and KV blocks in use, at the end. */
+  readonly waiting: number;
+  readonly running: number;
+  readonly kvBlocksUsed: number;
 }
 
 export type EngineRole = 'mixed' | 'prefill';

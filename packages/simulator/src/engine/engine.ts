@@ -6,6 +6,7 @@ import {
   type EngineOptions,
   type EngineRole,
   expectInteger,
+  type IterationSpan,
   MAX_SPECULATION_DEPTH,
 } from './engine-config.ts';
 import {
@@ -62,6 +63,7 @@ export class Engine {
   private readonly plan = new IterationPlan();
   private readonly forecast = new VerifyForecast();
   private readonly overheadTicks: number;
+  private readonly onIterations: ((span: IterationSpan) => void) | undefined;
   private lastVisible = Number.NEGATIVE_INFINITY;
 
   /** @throws EngineError when an option or the configuration is out of range. */
@@ -71,6 +73,7 @@ export class Engine {
     expectInteger('ENGINE_OPTION', 'blockTokens', blockTokens, 1, 1024);
     expectInteger('ENGINE_OPTION', 'maxNumBatchedTokens', maxNumBatchedTokens, 1, 1_000_000);
     this.overheadTicks = ticksFromMs(options.requestOverheadMs ?? 0);
+    this.onIterations = options.onIterations;
     checkConfig(config, maxNumBatchedTokens);
     this.state = new EngineState(
       config,
@@ -360,8 +363,13 @@ export class Engine {
     this.clearLogs();
   }
 
-  /** Takes the next iteration, or as many as can be skipped. */
   private advance(limit: number): void {
+    if (this.onIterations === undefined) this.iterate(limit);
+    else this.iterateObserved(limit, this.onIterations);
+  }
+
+  /** Takes the next iteration, or as many as can be skipped. */
+  private iterate(limit: number): void {
     const { state, plan } = this;
     const onlyDecodes = state.partial < 0 && state.running.count > 0 && !state.headAdmissible();
     if (state.speculative) {
@@ -371,6 +379,25 @@ export class Engine {
       if (onlyDecodes && skipDecodes(state, limit)) return;
       iterateLockstep(state, plan);
     }
+  }
+
+  private iterateObserved(limit: number, observe: (span: IterationSpan) => void): void {
+    const { counters } = this.state;
+    const { iterations, prefillTokens } = counters;
+    const start = this.now;
+    const before = this.runningCount;
+    this.iterate(limit);
+    if (counters.iterations === iterations) return;
+    observe({
+      start,
+      end: this.now,
+      iterations: counters.iterations - iterations,
+      prefillTokens: counters.prefillTokens - prefillTokens,
+      runningBefore: before,
+      waiting: this.waitingCount,
+      running: this.runningCount,
+      kvBlocksUsed: this.kvBlocksUsed,
+    });
   }
 
   private receiveArrivals(): void {

@@ -1,4 +1,5 @@
 import { Engine } from '../engine/engine.ts';
+import type { IterationSpan } from '../engine/engine-config.ts';
 import { type EngineCounters, zeroCounters } from '../engine/engine-log.ts';
 import { LatencyHistogram } from '../engine/latency-histogram.ts';
 import type { PromptPrefix } from '../engine/prefix-cache.ts';
@@ -42,8 +43,17 @@ export interface SimulationOptions {
   readonly seed?: number;
   /** Engines that serve the trace together, each with a pool of its own. Default 1. */
   readonly replicas?: number;
+  /** Told of every stretch of iterations of every replica. */
+  readonly onIterations?: (span: SimulatedSpan) => void;
   /** How requests are spread over the replicas. Default `round_robin`. */
   readonly router?: RouterPolicy;
+}
+
+/** A stretch of iterations of one replica, ms after the first arrival. */
+export interface SimulatedSpan extends Omit<IterationSpan, 'start' | 'end'> {
+  readonly replica: number;
+  readonly startMs: number;
+  readonly durationMs: number;
 }
 
 /** What came of a simulated trace. The five arrays are parallel, in order of completion. */
@@ -104,7 +114,9 @@ export function simulateTrace(trace: Trace, options: SimulationOptions): Simulat
       'Expected at least 2 replicas for the `priority` router, which keeps one for the urgent class',
     );
   }
-  const newEngine = () =>
+  const { onIterations } = options;
+  let origin = 0;
+  const newEngine = (_: unknown, replica: number) =>
     new Engine(
       {
         law: weightVariant(profile, weights).law,
@@ -121,6 +133,15 @@ export function simulateTrace(trace: Trace, options: SimulationOptions): Simulat
         requestOverheadMs: profile.requestOverheadMs,
         seed: options.seed ?? 0,
         prefixCaching: options.prefixCaching ?? true,
+        ...(onIterations && {
+          onIterations: ({ start, end, ...span }: IterationSpan) =>
+            onIterations({
+              ...span,
+              replica,
+              startMs: msFromTicks(start + origin),
+              durationMs: msFromTicks(end - start),
+            }),
+        }),
       },
     );
   const engines = Array.from({ length: replicas }, newEngine);
@@ -128,7 +149,6 @@ export function simulateTrace(trace: Trace, options: SimulationOptions): Simulat
 
   const requests = trace.arrivalMs.length;
   const collector = new Collector(requests);
-  let origin = 0;
   let latest = 0;
   for (let start = 0; start < requests; start = latest) {
     latest = Math.min(start + CHUNK, requests);

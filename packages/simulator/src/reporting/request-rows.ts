@@ -1,0 +1,34 @@
+import type { SimulationRun } from '../simulation/simulate-trace.ts';
+import type { Trace } from '../traces/trace.ts';
+
+/** Columns of a request export, in order. */
+export const REQUEST_COLUMNS = [
+  'request',
+  'arrival_ms',
+  'input_tokens',
+  'output_tokens',
+  'queue_ms',
+  'ttft_ms',
+  'tpot_ms',
+  'e2e_ms',
+] as const;
+
+/** One completed request. `tpot_ms` is `null` for a request of one token. */
+export type RequestRow = Readonly<Record<(typeof REQUEST_COLUMNS)[number], number | null>>;
+
+/** The completed requests of a run, in order of completion. */
+export function* requestRows(trace: Trace, run: SimulationRun): Generator<RequestRow, void, void> {
+  for (let i = 0; i < run.ids.length; i++) {
+    const id = run.ids[i];
+    yield {
+      request: id,
+      arrival_ms: trace.arrivalMs[id],
+      input_tokens: trace.inputTokens[id],
+      output_tokens: trace.outputTokens[id],
+      queue_ms: run.queueMs[i],
+      ttft_ms: run.ttftMs[i],
+      tpot_ms: Number.isNaN(run.tpotMs[i]) ? null : run.tpotMs[i],
+      e2e_ms: run.e2eMs[i],
+    };
+  }
+}
