@@ -6,6 +6,10 @@ export {
   EnvironmentClient,
   ServerError,
   TimeoutError,
+  VectorClient,
+  type VectorFloats,
+  type VectorOptions,
+  type VectorStep,
 } from './client/index.ts';
 export {
   defineEnvironment,

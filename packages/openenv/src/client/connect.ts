@@ -11,6 +11,7 @@ import type {
 import type { JsonRpcResponse, ToolCallResult, ToolListing } from '../protocol/json-rpc.ts';
 import { ConnectionError } from './client-errors.ts';
 import { Exchange } from './exchange.ts';
+import { VectorClient, type VectorOptions } from './vector-client.ts';
 
 export interface ConnectOptions {
   /** Sent as `authorization: Bearer`. */
@@ -113,6 +114,15 @@ export class EnvironmentClient<Action, Observation, State> {
   async state(): Promise<StateBody & Partial<State>> {
     const reply = await this.#exchange.request({ type: 'state' });
     return reply.data as StateBody & Partial<State>;
+  }
+
+  /**
+   * Makes and resets many environments that step together, in place of those of an earlier call. This session's own
+   * environment is another. Only our servers can do this.
+   * @throws ServerError, CapacityError, ConnectionError, TimeoutError
+   */
+  vector(options: VectorOptions): Promise<VectorClient<Action, Observation>> {
+    return VectorClient.open(this.#exchange, options);
   }
 
   /** The tools through which an agent can play this session. */

@@ -1,7 +1,12 @@
 import { WebSocket } from 'ws';
 import { readJson } from '../json/read-json.ts';
-import type { ClientMessage, ServerMessage } from '../protocol/web-socket-message.ts';
-import { ConnectionError, type ServerError, serverError, TimeoutError } from './client-errors.ts';
+import type {
+  ClientMessage,
+  ServerMessage,
+  VectorClientMessage,
+  VectorMessage,
+} from '../protocol/web-socket-message.ts';
+import { ConnectionError, serverError, TimeoutError } from './client-errors.ts';
 
 export interface ExchangeOptions {
   readonly headers: Readonly<Record<string, string>>;
@@ -13,8 +18,10 @@ export interface ExchangeOptions {
   readonly maxMessageBytes: number;
 }
 
+type Reply = ServerMessage | VectorMessage | Uint8Array;
+
 interface Pending {
-  readonly resolve: (message: ServerMessage) => void;
+  readonly resolve: (reply: Reply) => void;
   readonly reject: (error: Error) => void;
   readonly timer: NodeJS.Timeout;
 }
@@ -68,7 +75,10 @@ export class Exchange {
     this.#socket = socket;
     this.sessionId = sessionId;
     this.#replyTimeoutMs = replyTimeoutMs;
-    socket.on('message', (data) => this.#receive(data.toString()));
+    socket.on('message', (data, isBinary) => {
+      if (isBinary) this.#settle(new Uint8Array(data as Buffer));
+      else this.#receive(data.toString());
+    });
     socket.on('error', (error) => this.#lose(new ConnectionError(`The connection failed: ${error.message}`)));
     socket.on('close', (code, reason) => {
       this.#lose(
@@ -85,20 +95,15 @@ export class Exchange {
   }
 
   /** Sends a message and waits for its reply. @throws ServerError, ConnectionError, TimeoutError */
-  request(message: ClientMessage, timeoutMs = this.#replyTimeoutMs): Promise<ServerMessage> {
-    if (this.#lost) return Promise.reject(this.#lost);
-    return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => {
-        this.#lose(
-          new TimeoutError(
-            `No reply to \`${message.type}\` within ${timeoutMs} ms; the connection was dropped.`,
-          ),
-        );
-        this.#socket.terminate();
-      }, timeoutMs);
-      this.#pending.push({ resolve, reject, timer });
-      this.#socket.send(JSON.stringify(message));
-    });
+  request(message: ClientMessage): Promise<ServerMessage>;
+  request(message: VectorClientMessage): Promise<VectorMessage>;
+  request(message: ClientMessage | VectorClientMessage): Promise<Reply> {
+    return this.#send(JSON.stringify(message), message.type);
+  }
+
+  /** Sends bytes and waits for bytes. @throws ServerError, ConnectionError, TimeoutError */
+  async requestBytes(bytes: Uint8Array): Promise<Uint8Array> {
+    return (await this.#send(bytes, 'a binary frame')) as Uint8Array;
   }
 
   /** Says goodbye and waits for the socket to close. */
@@ -111,15 +116,35 @@ export class Exchange {
     await closed;
   }
 
+  #send(data: string | Uint8Array, what: string): Promise<Reply> {
+    if (this.#lost) return Promise.reject(this.#lost);
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        this.#lose(
+          new TimeoutError(
+            `No reply to \`${what}\` within ${this.#replyTimeoutMs} ms; the connection was dropped.`,
+          ),
+        );
+        this.#socket.terminate();
+      }, this.#replyTimeoutMs);
+      this.#pending.push({ resolve, reject, timer });
+      this.#socket.send(data);
+    });
+  }
+
   #receive(text: string): void {
     const reading = readJson(text);
-    if (!reading.ok) {
+    if (reading.ok) {
+      this.#settle(reading.value as ServerMessage);
+    } else {
       this.#lose(new ConnectionError(`The server sent what is not JSON: ${reading.message}`));
       this.#socket.terminate();
-      return;
     }
-    const message = reading.value as ServerMessage;
-    const error: ServerError | undefined = message.type === 'error' ? serverError(message.data) : undefined;
+  }
+
+  #settle(reply: Reply): void {
+    const error =
+      !(reply instanceof Uint8Array) && reply.type === 'error' ? serverError(reply.data) : undefined;
     const pending = this.#pending.shift();
     if (pending === undefined) {
       // Only a refusal comes unasked; it holds for every request from now on.
@@ -128,7 +153,7 @@ export class Exchange {
     }
     clearTimeout(pending.timer);
     if (error) pending.reject(error);
-    else pending.resolve(message);
+    else pending.resolve(reply);
   }
 
   #lose(error: Error): void {
