@@ -51,6 +51,8 @@ export {
 export { SessionRegistry, type SessionRegistryOptions } from './sessions/session-registry.ts';
 export type { SessionJournal, SessionStore, StoredSession } from './sessions/session-store.ts';
 export { openSqliteStore, type SqliteSessionStoreOptions } from './sessions/sqlite-session-store.ts';
+export { type ValidateOptions, validateServer } from './validate/validate-server.ts';
+export type { Criterion, ValidationReport } from './validate/validation-report.ts';
 export { type ActionReader, actionReader } from './validation/action-reader.ts';
 export { InvalidInputError } from './validation/invalid-input-error.ts';
 export { schemaBody, toJsonSchema } from './validation/json-schemas.ts';

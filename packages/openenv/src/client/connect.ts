@@ -9,6 +9,7 @@ import type {
   TasksBody,
 } from '../protocol/http-body.ts';
 import type { JsonRpcResponse, ToolCallResult, ToolListing } from '../protocol/json-rpc.ts';
+import { baseUrl } from './base-url.ts';
 import { ConnectionError } from './client-errors.ts';
 import { Exchange } from './exchange.ts';
 import { VectorClient, type VectorOptions } from './vector-client.ts';
@@ -200,14 +201,4 @@ export class EnvironmentClient<Action, Observation, State> {
     }
     return JSON.parse(text) as T;
   }
-}
-
-/** Takes `http(s)` and `ws(s)` URLs, with or without a slash at the end. */
-function baseUrl(url: string | URL): URL {
-  const base = new URL(url);
-  base.protocol = base.protocol.replace(/^ws/, 'http');
-  if (!base.pathname.endsWith('/')) base.pathname += '/';
-  base.search = '';
-  base.hash = '';
-  return base;
 }
