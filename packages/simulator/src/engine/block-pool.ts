@@ -88,7 +88,7 @@ export class BlockPool {
       cached += run.blocks;
       unbroken = unbroken && run.blocks === blocks;
     }
-    const own = unbroken ? this.cache.find(this.privateKey(slot)) : undefined;
+    const own = unbroken ? this.ownRun(slot, this.cache) : undefined;
     if (own !== undefined) {
       cached += own.blocks;
       prefixBlocks += own.blocks;
@@ -103,9 +103,13 @@ export class BlockPool {
     return cost;
   }
 
-  /** Gives a request that is being admitted its blocks. Answers the tokens whose KV is there already. */
+  /**
+   * Gives a waiting request the blocks for its prompt and what it had generated before. Answers the tokens whose KV is
+   * there already, or -1 when the free blocks do not suffice.
+   */
   admit(slot: number): number {
-    const { needed, cachedTokens } = this.admissionCost(slot);
+    const { needed, revived, cachedTokens } = this.admissionCost(slot);
+    if (needed + revived > this.free) return -1;
     this.table.blocks[slot] = this.blocksFor(this.table.input[slot] + this.table.generatedOffset[slot]);
     this.table.sharedBlocks[slot] = 0;
     if (this.cache !== null && this.table.transferred[slot] === 0) this.holdPrefix(slot, this.cache);
@@ -169,7 +173,7 @@ export class BlockPool {
       }
       this.table.sharedBlocks[slot] += blocks;
     }
-    const own = cache.find(this.privateKey(slot));
+    const own = this.ownRun(slot, cache);
     if (own === undefined) return;
     if (unbroken) {
       this.free -= cache.hold(own);
@@ -177,6 +181,11 @@ export class BlockPool {
     } else {
       cache.forget(this.privateKey(slot));
     }
+  }
+
+  /** What a request left behind when it was preempted. */
+  private ownRun(slot: number, cache: PrefixCache): BlockRun | undefined {
+    return this.table.preemptions[slot] === 0 ? undefined : cache.find(this.privateKey(slot));
   }
 
   /** Lets go of a prompt's chunks, the last one first; of those it alone holds, only what is computed stays cached. */

@@ -1,6 +1,12 @@
 import type { RequestTable } from './request-table.ts';
 
 /**
+ * Admissions that the key of a member tells apart. More than can run at once, and small enough that a key, with 2^31
+ * iterations, is a whole number that a double holds.
+ */
+const ADMISSIONS = 2 ** 21;
+
+/**
  * The decoding sequences while they advance in lockstep, one token each an iteration. `clock` counts those
  * iterations, so the state of every member follows from it without being touched:
  *
@@ -16,7 +22,9 @@ export class DecodeBatch {
   count = 0;
   /** Sum of the members' context lengths. */
   contextSum = 0;
+  /** A binary heap of members, with their keys beside them. */
   private heap: Int32Array = new Int32Array(64);
+  private keys: Float64Array = new Float64Array(64);
   private readonly residues: Int32Array;
   private readonly blockTokens: number;
   private readonly table: RequestTable;
@@ -39,7 +47,7 @@ export class DecodeBatch {
     this.contextSum += table.input[slot] + offset + this.clock - 1;
     this.residues[this.residueOf(slot)]++;
     if (this.count === this.heap.length) this.growHeap();
-    this.siftUp(this.count++, slot);
+    this.siftUp(this.count++, slot, this.keyOf(slot));
   }
 
   /** Removes a member and leaves its emitted tokens in `generatedOffset`. */
@@ -101,6 +109,7 @@ export class DecodeBatch {
       count: this.count,
       contextSum: this.contextSum,
       heap: this.heap.slice(0, this.count),
+      keys: this.keys.slice(0, this.count),
       residues: this.residues.slice(),
     };
   }
@@ -111,6 +120,7 @@ export class DecodeBatch {
     this.contextSum = snapshot.contextSum;
     while (this.heap.length < snapshot.count) this.growHeap();
     this.heap.set(snapshot.heap);
+    this.keys.set(snapshot.keys);
     this.residues.set(snapshot.residues);
   }
 
@@ -126,46 +136,52 @@ export class DecodeBatch {
     return residue === 0 ? 0 : this.blockTokens - residue;
   }
 
-  private before(a: number, b: number): boolean {
-    const table = this.table;
-    const difference =
-      table.output[a] - table.generatedOffset[a] - (table.output[b] - table.generatedOffset[b]);
-    return difference < 0 || (difference === 0 && table.admitted[a] < table.admitted[b]);
+  /** Iteration of completion, then order of admission. */
+  private keyOf(slot: number): number {
+    const completion = this.table.output[slot] - this.table.generatedOffset[slot];
+    return completion * ADMISSIONS + (this.table.admitted[slot] & (ADMISSIONS - 1));
   }
 
-  private siftUp(position: number, slot: number): void {
-    const heap = this.heap;
+  private siftUp(position: number, slot: number, key: number): void {
+    const { heap, keys } = this;
     let at = position;
     while (at > 0) {
       const parent = (at - 1) >> 1;
-      if (!this.before(slot, heap[parent])) break;
+      if (key >= keys[parent]) break;
       heap[at] = heap[parent];
+      keys[at] = keys[parent];
       at = parent;
     }
     heap[at] = slot;
+    keys[at] = key;
   }
 
   private removeFromHeap(position: number): void {
-    const heap = this.heap;
+    const { heap, keys } = this;
     const end = --this.count;
     if (position === end) return;
     const slot = heap[end];
+    const key = keys[end];
     let at = position;
     for (;;) {
       let child = 2 * at + 1;
       if (child >= end) break;
-      if (child + 1 < end && this.before(heap[child + 1], heap[child])) child++;
-      if (!this.before(heap[child], slot)) break;
+      if (child + 1 < end && keys[child + 1] < keys[child]) child++;
+      if (keys[child] >= key) break;
       heap[at] = heap[child];
+      keys[at] = keys[child];
       at = child;
     }
-    this.siftUp(at, slot);
+    this.siftUp(at, slot, key);
   }
 
   private growHeap(): void {
-    const grown = new Int32Array(this.heap.length * 2);
-    grown.set(this.heap);
-    this.heap = grown;
+    const heap = new Int32Array(this.heap.length * 2);
+    const keys = new Float64Array(heap.length);
+    heap.set(this.heap);
+    keys.set(this.keys);
+    this.heap = heap;
+    this.keys = keys;
   }
 }
 
@@ -174,5 +190,6 @@ export interface DecodeBatchSnapshot {
   readonly count: number;
   readonly contextSum: number;
   readonly heap: Int32Array;
+  readonly keys: Float64Array;
   readonly residues: Int32Array;
 }
