@@ -1,7 +1,8 @@
-import { writeFile } from 'node:fs/promises';
 import { basename } from 'node:path';
+import type { EngineProfile } from '@servegym/simulator';
 import {
   calibrateStaticBatches,
+  estimatedProfile,
   findGpu,
   findModel,
   GPUS,
@@ -13,9 +14,12 @@ import { InputError } from '../input-error.ts';
 import { numberAbove, wholeNumber } from '../options.ts';
 import { readInputFile } from '../read-input-file.ts';
 import { calibrationJson, calibrationTable } from '../reports/calibration-report.ts';
+import { profileSheet } from '../reports/profiles-report.ts';
+import { writeOutputFile } from '../write-output-file.ts';
 
 interface CalibrateOptions {
-  readonly staticBatch: string;
+  readonly staticBatch?: string;
+  readonly estimate?: true;
   readonly gpu: string;
   readonly gpus: number;
   readonly model: string;
@@ -26,13 +30,26 @@ interface CalibrateOptions {
   readonly json: boolean;
 }
 
-/** `servegym calibrate`: an engine profile from measurements. */
+/** What a calibration answers: the profile, and the report on it in both forms. */
+interface Calibrated {
+  readonly profile: EngineProfile;
+  readonly json: unknown;
+  readonly table: string;
+}
+
+/** `servegym calibrate`: an engine profile from measurements, or from data sheets alone. */
 export function calibrateCommand(): Command {
   return new Command('calibrate')
-    .description('make an engine profile from measured latencies')
-    .requiredOption(
+    .description('make an engine profile from measured latencies, or estimate one')
+    .option(
       '--static-batch <file.csv>',
       'latencies of whole batches, columns gpu,gpus,engine,model,weights,kv_cache,input_tokens,output_tokens,batch,latency_s',
+    )
+    .addOption(
+      new Option(
+        '--estimate',
+        'no measurements: the data sheets, with efficiencies measured elsewhere',
+      ).conflicts(['staticBatch', 'source', 'memoryOverhead']),
     )
     .requiredOption('--gpu <name>', `GPU: ${GPUS.map(({ id }) => id).join(', ')}, or as the file calls it`)
     .requiredOption(
@@ -58,13 +75,28 @@ export function calibrateCommand(): Command {
       'after',
       `
 Rows with FP16 weights and KV cache are fitted, four of them at least. Rows that do not fit the KV pool at once only
-check its size. INT8 and INT4 weights are estimated, INT8 from pairs of rows with and without it where there are any.`,
+check its size. Other weights are fitted too where there are rows with them, else to the speedups of pairs of rows
+with and without them, else estimated from bytes and arithmetic.`,
     )
     .action(calibrate);
 }
 
 async function calibrate(options: CalibrateOptions): Promise<void> {
-  const rows = parseStaticBatches(await readInputFile(options.staticBatch), options.staticBatch);
+  const { staticBatch, estimate, output } = options;
+  if (staticBatch === undefined && estimate === undefined) {
+    throw new InputError(
+      'nothing to calibrate from: name measurements with --static-batch, or ask for an --estimate',
+    );
+  }
+  const { profile, json, table } =
+    staticBatch === undefined ? estimated(options) : await fromStaticBatches(options, staticBatch);
+  if (output !== undefined) await writeOutputFile(output, [`${JSON.stringify(profile, null, 2)}\n`]);
+  console.log(options.json ? JSON.stringify(json, null, 2) : table);
+  if (output !== undefined && !options.json) console.log(`\nwrote ${output}`);
+}
+
+async function fromStaticBatches(options: CalibrateOptions, file: string): Promise<Calibrated> {
+  const rows = parseStaticBatches(await readInputFile(file), file);
   const gpu = findGpu(options.gpu);
   const model = findModel(options.model);
   const calibration = calibrateStaticBatches(rows, {
@@ -73,25 +105,28 @@ async function calibrate(options: CalibrateOptions): Promise<void> {
     count: options.gpus,
     engine: options.engine,
     memoryOverheadGiB: options.memoryOverhead,
-    source: options.source ?? basename(options.staticBatch),
-    command: commandLine(options, gpu.id, model.id),
+    source: options.source ?? basename(file),
+    command: commandLine(options, file, gpu.id, model.id),
   });
-  if (options.output !== undefined) await writeProfile(options.output, calibration.profile);
-  console.log(
-    options.json ? JSON.stringify(calibrationJson(calibration), null, 2) : calibrationTable(calibration),
-  );
-  if (options.output !== undefined && !options.json) console.log(`\nwrote ${options.output}`);
+  const { profile } = calibration;
+  return { profile, json: calibrationJson(calibration), table: calibrationTable(calibration) };
+}
+
+function estimated({ gpu, model, gpus }: CalibrateOptions): Calibrated {
+  const profile = estimatedProfile(findGpu(gpu), findModel(model), gpus);
+  return { profile, json: { profile }, table: profileSheet(profile) };
 }
 
 /** The command that makes the profile again, wherever the file lies. */
 function commandLine(
-  { staticBatch, gpus, engine, memoryOverhead, source }: CalibrateOptions,
+  { gpus, engine, memoryOverhead, source }: CalibrateOptions,
+  file: string,
   gpu: string,
   model: string,
 ): string {
   return [
     'servegym calibrate',
-    `--static-batch ${basename(staticBatch)}`,
+    `--static-batch ${basename(file)}`,
     `--gpu ${gpu}`,
     `--model ${model}`,
     ...(gpus === 1 ? [] : [`--gpus ${gpus}`]),
@@ -99,12 +134,4 @@ function commandLine(
     ...(memoryOverhead === undefined ? [] : [`--memory-overhead ${memoryOverhead}`]),
     ...(source === undefined ? [] : [`--source ${JSON.stringify(source)}`]),
   ].join(' ');
-}
-
-async function writeProfile(path: string, profile: unknown): Promise<void> {
-  try {
-    await writeFile(path, `${JSON.stringify(profile, null, 2)}\n`);
-  } catch (error) {
-    throw new InputError(`cannot write ${path}: ${(error as NodeJS.ErrnoException).code}`);
-  }
 }

@@ -33,7 +33,7 @@ export function profileSheet(profile: EngineProfile): string {
     ['engine', `${engine.name} (version: ${engine.version})`],
     ['status', profile.status],
     ['source', profile.source],
-    ['measured with', `batch ${range(validity.batch)}, context ${range(validity.contextTokens)} tokens`],
+    ['valid for', `batch ${range(validity.batch)}, context ${range(validity.contextTokens)} tokens`],
   ];
   if (fit !== null) {
     facts.push(

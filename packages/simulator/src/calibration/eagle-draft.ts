@@ -1,6 +1,6 @@
 import type { SpeculationProfile } from '../profiles/engine-profile.ts';
 import type { Gpu } from './gpu.ts';
-import type { ServedModel } from './model.ts';
+import { parametersPerToken, type ServedModel } from './model.ts';
 
 /**
  * P(at least k draft tokens accepted), k = 1..8: EAGLE with Llama-3.1-8B-Instruct, four data sets, from
@@ -26,9 +26,9 @@ const COMPUTE_EFFICIENCY = 0.65;
  * that measured for Llama-3.1-8B on H100, scaled by bytes read and memory bandwidth; its acceptance is that model's.
  */
 export function eagleDraft(gpu: Gpu, model: ServedModel, count: number): SpeculationProfile {
-  const layerParameters = (model.parameters - 2 * model.embeddingParameters) / model.layers;
+  const ownLayerParameters = parametersPerToken(model) / model.layers;
   const projectionParameters = 2 * model.hiddenWidth ** 2;
-  const ownParameters = layerParameters + projectionParameters;
+  const ownParameters = ownLayerParameters + projectionParameters;
   const passParameters = ownParameters + model.embeddingParameters;
   const measuredPassParameters = 218e6 + 2 * MEASURED_HIDDEN ** 2 + 128_256 * MEASURED_HIDDEN;
   const slower = H100_MEMORY_GBPS / gpu.memoryGBps / count;

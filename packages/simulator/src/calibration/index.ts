@@ -1,8 +1,17 @@
 export { CalibrationError, type CalibrationErrorCode } from './calibration-error.ts';
+export { type EngineConstants, VLLM_V0, VLLM_V1 } from './engine-constants.ts';
+export { estimatedProfile } from './estimated-profile.ts';
 export { findGpu, GPUS, type Gpu } from './gpu.ts';
-export { coefficientOf, coefficientsOf, LAW_COEFFICIENTS, type LawCoefficient } from './law-coefficients.ts';
+export {
+  coefficientOf,
+  coefficientsOf,
+  LAW_COEFFICIENTS,
+  type LawCoefficient,
+} from './law-coefficients.ts';
+export { leastSquares } from './least-squares.ts';
 export { findModel, MODELS, type ServedModel } from './model.ts';
-export { simulateBatch } from './simulated-batch.ts';
+export { parseServedLoads, type ServedLoad, simulateServedLoad } from './served-load.ts';
+export { type BatchShape, simulateBatch } from './simulated-batch.ts';
 export { parseStaticBatches, type StaticBatchRow } from './static-batch.ts';
 export {
   type CalibratedRow,

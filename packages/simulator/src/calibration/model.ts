@@ -1,11 +1,15 @@
 import { findNamed, type Named } from './named.ts';
 
-/** What a dense transformer is made of, as far as the speed of serving depends on it. */
+/** What a transformer is made of, as far as the speed of serving depends on it. */
 export interface ServedModel extends Named {
   /** The end of a profile's name. */
   readonly id: string;
   /** All parameters. */
   readonly parameters: number;
+  /** Those that one token passes through; fewer than all in a mixture of experts. */
+  readonly activeParameters: number;
+  /** Precision of the published weights. */
+  readonly checkpoint: 'FP16' | 'FP8';
   /** Parameters of the token embedding. A separate output layer has as many. */
   readonly embeddingParameters: number;
   readonly layers: number;
@@ -23,6 +27,10 @@ interface ModelConfig {
   readonly aliases: readonly string[];
   /** 10^9. */
   readonly parameters: number;
+  /** 10^9. Default: all. */
+  readonly activeParameters?: number;
+  /** Default `FP16`. */
+  readonly checkpoint?: 'FP16' | 'FP8';
   readonly vocabulary: number;
   readonly hidden: number;
   readonly layers: number;
@@ -112,6 +120,19 @@ export const MODELS: readonly ServedModel[] = [
     queryHeads: 56,
     kvHeads: 8,
   }),
+  model({
+    id: 'llama-4-scout',
+    name: 'Llama-4-Scout',
+    aliases: ['RedHatAI/Llama-4-Scout-17B-16E-Instruct-FP8-dynamic'],
+    parameters: 109,
+    activeParameters: 17,
+    checkpoint: 'FP8',
+    vocabulary: 202_048,
+    hidden: 5120,
+    layers: 48,
+    queryHeads: 40,
+    kvHeads: 8,
+  }),
 ];
 
 function model(config: ModelConfig): ServedModel {
@@ -121,6 +142,8 @@ function model(config: ModelConfig): ServedModel {
     name,
     aliases,
     parameters: config.parameters * 1e9,
+    activeParameters: (config.activeParameters ?? config.parameters) * 1e9,
+    checkpoint: config.checkpoint ?? 'FP16',
     embeddingParameters: config.vocabulary * hidden,
     layers,
     queryHeads,
@@ -141,6 +164,11 @@ export function streamedParameters({ parameters, embeddingParameters }: ServedMo
 }
 
 /** Parameters that every token is multiplied with; the output layer only sees the last token of a sequence. */
-export function parametersPerToken(served: ServedModel): number {
-  return streamedParameters(served) - served.embeddingParameters;
+export function parametersPerToken({ activeParameters, embeddingParameters }: ServedModel): number {
+  return activeParameters - 2 * embeddingParameters;
+}
+
+/** Parameters of the layers, which quantization makes smaller; embedding and output layer stay in 16 bit. */
+export function layerParameters({ parameters, embeddingParameters }: ServedModel): number {
+  return parameters - 2 * embeddingParameters;
 }

@@ -6,7 +6,7 @@ import type {
 } from '../profiles/engine-profile.ts';
 import { fitLaw, type LawPrior } from './fit-law.ts';
 import { mapLaw, roundLaw } from './law-coefficients.ts';
-import { parametersPerToken, type ServedModel } from './model.ts';
+import { layerParameters, type ServedModel } from './model.ts';
 import { BatchSimulator } from './simulated-batch.ts';
 import type { StaticBatchRow } from './static-batch.ts';
 
@@ -159,11 +159,11 @@ function expectedLaw(
 
 /** Share of the streamed bytes that is left: the output layer stays in 16 bit. */
 function byteShare(model: ServedModel, share: number): number {
-  const quantized = parametersPerToken(model);
+  const quantized = layerParameters(model);
   return (quantized * share + model.embeddingParameters) / (quantized + model.embeddingParameters);
 }
 
 function weightGiB(profile: EngineProfile, model: ServedModel, share: number): number {
-  const quantized = parametersPerToken(model) / model.parameters;
+  const quantized = layerParameters(model) / model.parameters;
   return Number((profile.weights.FP16!.weightGiB * (1 - quantized * (1 - share))).toPrecision(4));
 }

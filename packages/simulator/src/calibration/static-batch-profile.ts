@@ -1,7 +1,8 @@
 import type { EngineProfile, IterationLaw, WeightVariant } from '../profiles/engine-profile.ts';
 import { kvPoolBlocks } from '../profiles/kv-pool.ts';
+import { BLOCK_TOKENS, blankProfile } from './blank-profile.ts';
 import { CalibrationError } from './calibration-error.ts';
-import { eagleDraft } from './eagle-draft.ts';
+import { VLLM_V0 } from './engine-constants.ts';
 import { fitLaw, type LawFit, type LawPrior, type Observation } from './fit-law.ts';
 import type { Gpu } from './gpu.ts';
 import { roundLaw } from './law-coefficients.ts';
@@ -32,16 +33,6 @@ const FEW_HEADS = 512;
 const DEFAULT_ENGINE = 'vLLM';
 /** A fit with fewer rows would only repeat the roofline. */
 const LEAST_ROWS = 4;
-
-// vLLM's default share of the GPU, and what activations and CUDA graphs took in the runs whose pool size is known.
-const UTILIZATION = 0.9;
-const OVERHEAD_GIB = 1.2;
-const BLOCK_TOKENS = 16;
-/** HTTP, tokenization and IPC, from the time to first token of lightly loaded servers. */
-const REQUEST_OVERHEAD_MS = 5;
-/** Waking a sleeping engine with other weights held in host memory; a cold start takes 30 to 100 s. */
-const RELOAD_SECONDS = 5;
-const TRANSFER_SETUP_MS = 1;
 
 export interface StaticBatchOptions {
   readonly gpu: Gpu;
@@ -90,8 +81,18 @@ export function calibrateStaticBatches(
   const candidates = hardwareRows.filter(
     (row) => isEngine(row, engine) && row.weights === 'fp16' && row.kvCache === 'fp16',
   );
-  const prior: LawPrior = { law: rooflineLaw(gpu, model, count), spread: ROOFLINE_SPREAD };
-  const blank = blankProfile(options, prior.law);
+  const prior: LawPrior = { law: rooflineLaw(gpu, model, count, VLLM_V0), spread: ROOFLINE_SPREAD };
+  const blank = blankProfile({
+    gpu,
+    model,
+    count,
+    engine: { name: engine, version: 'not recorded' },
+    law: prior.law,
+    requestOverheadMs: VLLM_V0.requestOverheadMs,
+    memoryOverheadGiB: options.memoryOverheadGiB,
+    status: 'measured',
+    source: options.source,
+  });
   const poolTokens = kvPoolBlocks(blank, 'FP16', false, 1) * BLOCK_TOKENS;
   const fits = (row: StaticBatchRow) => row.batch * (row.inputTokens + row.outputTokens) <= poolTokens;
   const fitted = candidates.filter(fits);
@@ -203,43 +204,6 @@ function isEngine(row: StaticBatchRow, engine: string): boolean {
 /** Relative error, percent, without its sign. */
 export function errorPercent(predicted: number, measured: number): number {
   return 100 * Math.abs(predicted / measured - 1);
-}
-
-function blankProfile(
-  {
-    gpu,
-    model,
-    count = 1,
-    engine = DEFAULT_ENGINE,
-    memoryOverheadGiB = OVERHEAD_GIB,
-    source,
-  }: StaticBatchOptions,
-  law: IterationLaw,
-): EngineProfile {
-  return {
-    name: `${gpu.id}-${model.id}${count === 1 ? '' : `-tp${count}`}`,
-    gpu: { name: gpu.name, memoryGiB: gpu.memoryGiB, count, usdPerHour: gpu.usdPerHour },
-    model: { name: model.name, kvBytesPerToken: model.kvBytesPerToken },
-    engine: { name: engine, version: 'not recorded' },
-    status: 'measured',
-    source,
-    fit: null,
-    validity: { batch: [1, 1], contextTokens: [1, 1] },
-    memory: { utilization: UTILIZATION, overheadGiB: memoryOverheadGiB, blockTokens: BLOCK_TOKENS },
-    requestOverheadMs: REQUEST_OVERHEAD_MS,
-    reloadSeconds: RELOAD_SECONDS,
-    weights: {
-      FP16: {
-        weightGiB: Number(((2 * model.parameters) / 2 ** 30 / count).toPrecision(4)),
-        law,
-        status: 'measured',
-        source,
-        quality: 1,
-      },
-    },
-    speculation: eagleDraft(gpu, model, count),
-    transfer: { gigabytesPerSecond: gpu.linkGBps, setupMs: TRANSFER_SETUP_MS },
-  };
 }
 
 /** Repeated measurements of one shape are left out together, or the other would give the answer away. */

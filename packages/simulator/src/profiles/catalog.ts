@@ -3,13 +3,39 @@ import a10040gbLlama38bTp2 from './catalog/a100-40gb-llama-3-8b-tp2.json' with {
 import a10040gbMistral7b from './catalog/a100-40gb-mistral-7b.json' with { type: 'json' };
 import a10040gbMistral7bTp2 from './catalog/a100-40gb-mistral-7b-tp2.json' with { type: 'json' };
 import a10040gbMistral7bTp4 from './catalog/a100-40gb-mistral-7b-tp4.json' with { type: 'json' };
+import a10080gbLlama38b from './catalog/a100-80gb-llama-3-8b.json' with { type: 'json' };
+import a10080gbLlama370bTp4 from './catalog/a100-80gb-llama-3-70b-tp4.json' with { type: 'json' };
+import a10080gbMistral7b from './catalog/a100-80gb-mistral-7b.json' with { type: 'json' };
+import a10080gbQwen257b from './catalog/a100-80gb-qwen2.5-7b.json' with { type: 'json' };
+import b200180gbLlama38b from './catalog/b200-180gb-llama-3-8b.json' with { type: 'json' };
+import b200180gbLlama370bTp2 from './catalog/b200-180gb-llama-3-70b-tp2.json' with { type: 'json' };
 import gh20096gbLlama38b from './catalog/gh200-96gb-llama-3-8b.json' with { type: 'json' };
+import gh20096gbMistral7b from './catalog/gh200-96gb-mistral-7b.json' with { type: 'json' };
+import gh20096gbQwen257b from './catalog/gh200-96gb-qwen2.5-7b.json' with { type: 'json' };
+import h10080gbLlama27b from './catalog/h100-80gb-llama-2-7b.json' with { type: 'json' };
 import h10080gbLlama38b from './catalog/h100-80gb-llama-3-8b.json' with { type: 'json' };
 import h10080gbLlama38bTp2 from './catalog/h100-80gb-llama-3-8b-tp2.json' with { type: 'json' };
 import h10080gbLlama38bTp4 from './catalog/h100-80gb-llama-3-8b-tp4.json' with { type: 'json' };
+import h10080gbLlama370bTp4 from './catalog/h100-80gb-llama-3-70b-tp4.json' with { type: 'json' };
+import h10080gbLlama370bTp8 from './catalog/h100-80gb-llama-3-70b-tp8.json' with { type: 'json' };
+import h10080gbLlama4ScoutTp2 from './catalog/h100-80gb-llama-4-scout-tp2.json' with { type: 'json' };
 import h10080gbMistral7b from './catalog/h100-80gb-mistral-7b.json' with { type: 'json' };
 import h10080gbMistral7bTp2 from './catalog/h100-80gb-mistral-7b-tp2.json' with { type: 'json' };
 import h10080gbMistral7bTp4 from './catalog/h100-80gb-mistral-7b-tp4.json' with { type: 'json' };
+import h10080gbMistralNemo12b from './catalog/h100-80gb-mistral-nemo-12b.json' with { type: 'json' };
+import h10080gbMistralNemo12bTp2 from './catalog/h100-80gb-mistral-nemo-12b-tp2.json' with { type: 'json' };
+import h10080gbQwen257b from './catalog/h100-80gb-qwen2.5-7b.json' with { type: 'json' };
+import h10080gbYi34bTp2 from './catalog/h100-80gb-yi-34b-tp2.json' with { type: 'json' };
+import h200141gbLlama38b from './catalog/h200-141gb-llama-3-8b.json' with { type: 'json' };
+import h200141gbLlama370bTp2 from './catalog/h200-141gb-llama-3-70b-tp2.json' with { type: 'json' };
+import h200141gbLlama370bTp4 from './catalog/h200-141gb-llama-3-70b-tp4.json' with { type: 'json' };
+import l40s48gbLlama38b from './catalog/l40s-48gb-llama-3-8b.json' with { type: 'json' };
+import l40s48gbLlama370bTp4 from './catalog/l40s-48gb-llama-3-70b-tp4.json' with { type: 'json' };
+import l40s48gbMistral7b from './catalog/l40s-48gb-mistral-7b.json' with { type: 'json' };
+import l40s48gbQwen257b from './catalog/l40s-48gb-qwen2.5-7b.json' with { type: 'json' };
+import rtx409024gbLlama38b from './catalog/rtx4090-24gb-llama-3-8b.json' with { type: 'json' };
+import rtx409024gbMistral7b from './catalog/rtx4090-24gb-mistral-7b.json' with { type: 'json' };
+import rtx409024gbQwen257b from './catalog/rtx4090-24gb-qwen2.5-7b.json' with { type: 'json' };
 import type { EngineProfile } from './engine-profile.ts';
 import { checkEngineProfile } from './parse-engine-profile.ts';
 import { ProfileError } from './profile-error.ts';
@@ -21,13 +47,39 @@ const CATALOG: ReadonlyMap<string, unknown> = new Map(
     a10040gbMistral7bTp2,
     a10040gbMistral7bTp4,
     a10040gbMistral7b,
+    a10080gbLlama370bTp4,
+    a10080gbLlama38b,
+    a10080gbMistral7b,
+    a10080gbQwen257b,
+    b200180gbLlama370bTp2,
+    b200180gbLlama38b,
     gh20096gbLlama38b,
+    gh20096gbMistral7b,
+    gh20096gbQwen257b,
+    h10080gbLlama27b,
+    h10080gbLlama370bTp4,
+    h10080gbLlama370bTp8,
     h10080gbLlama38bTp2,
     h10080gbLlama38bTp4,
     h10080gbLlama38b,
+    h10080gbLlama4ScoutTp2,
     h10080gbMistral7bTp2,
     h10080gbMistral7bTp4,
     h10080gbMistral7b,
+    h10080gbMistralNemo12bTp2,
+    h10080gbMistralNemo12b,
+    h10080gbQwen257b,
+    h10080gbYi34bTp2,
+    h200141gbLlama370bTp2,
+    h200141gbLlama370bTp4,
+    h200141gbLlama38b,
+    l40s48gbLlama370bTp4,
+    l40s48gbLlama38b,
+    l40s48gbMistral7b,
+    l40s48gbQwen257b,
+    rtx409024gbLlama38b,
+    rtx409024gbMistral7b,
+    rtx409024gbQwen257b,
   ].map((profile) => [profile.name, profile]),
 );
 

@@ -1,0 +1,55 @@
+import type { EngineProfile, IterationLaw } from '../profiles/engine-profile.ts';
+import { eagleDraft } from './eagle-draft.ts';
+import type { Gpu } from './gpu.ts';
+import type { ServedModel } from './model.ts';
+
+export const BLOCK_TOKENS = 16;
+/** vLLM's default share of the GPU. */
+const UTILIZATION = 0.9;
+/** What activations and CUDA graphs take in the runs whose pool size is known, GiB. */
+const OVERHEAD_GIB = 1.2;
+/** Waking a sleeping engine with other weights held in host memory; a cold start takes 30 to 100 s. */
+const RELOAD_SECONDS = 5;
+const TRANSFER_SETUP_MS = 1;
+
+export interface BlankProfileOptions {
+  readonly gpu: Gpu;
+  readonly model: ServedModel;
+  readonly count: number;
+  readonly engine: EngineProfile['engine'];
+  readonly law: IterationLaw;
+  readonly requestOverheadMs: number;
+  /** Default 1.2 GiB a GPU. */
+  readonly memoryOverheadGiB?: number;
+  readonly status: EngineProfile['status'];
+  readonly source: string;
+}
+
+/** A profile with what follows from GPU and model alone, and one law for 16-bit weights. */
+export function blankProfile(options: BlankProfileOptions): EngineProfile {
+  const { gpu, model, count, engine, law, memoryOverheadGiB = OVERHEAD_GIB, status, source } = options;
+  return {
+    name: `${gpu.id}-${model.id}${count === 1 ? '' : `-tp${count}`}`,
+    gpu: { name: gpu.name, memoryGiB: gpu.memoryGiB, count, usdPerHour: gpu.usdPerHour },
+    model: { name: model.name, kvBytesPerToken: model.kvBytesPerToken },
+    engine,
+    status,
+    source,
+    fit: null,
+    validity: { batch: [1, 1], contextTokens: [1, 1] },
+    memory: { utilization: UTILIZATION, overheadGiB: memoryOverheadGiB, blockTokens: BLOCK_TOKENS },
+    requestOverheadMs: options.requestOverheadMs,
+    reloadSeconds: RELOAD_SECONDS,
+    weights: {
+      FP16: {
+        weightGiB: Number(((2 * model.parameters) / 2 ** 30 / count).toPrecision(4)),
+        law,
+        status,
+        source,
+        quality: 1,
+      },
+    },
+    speculation: eagleDraft(gpu, model, count),
+    transfer: { gigabytesPerSecond: gpu.linkGBps, setupMs: TRANSFER_SETUP_MS },
+  };
+}

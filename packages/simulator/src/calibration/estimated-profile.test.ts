@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { findProfile, listProfiles } from '../profiles/catalog.ts';
+import { checkEngineProfile } from '../profiles/parse-engine-profile.ts';
+import { estimatedProfile } from './estimated-profile.ts';
+import { findGpu } from './gpu.ts';
+import { findModel } from './model.ts';
+import { simulateBatch } from './simulated-batch.ts';
+
+describe('an estimated profile', () => {
+  it('is what the catalog has of it', () => {
+    const estimated = listProfiles().filter(({ status }) => status === 'estimated');
+    assert.ok(estimated.length >= 20);
+    for (const profile of estimated) {
+      const { gpu, model } = profile;
+      assert.deepEqual(estimatedProfile(findGpu(gpu.name), findModel(model.name), gpu.count), profile);
+    }
+  });
+
+  it('lies near what was measured with an engine a generation older', () => {
+    const shapes = [
+      { batch: 1, inputTokens: 1024, outputTokens: 1024 },
+      { batch: 16, inputTokens: 1024, outputTokens: 1024 },
+    ];
+    for (const name of ['a100-40gb-llama-3-8b', 'h100-80gb-llama-3-8b', 'gh200-96gb-llama-3-8b']) {
+      const measured = findProfile(name);
+      const estimated = estimatedProfile(findGpu(measured.gpu.name), findModel(measured.model.name), 1);
+      for (const shape of shapes) {
+        const ratio = simulateBatch(estimated, 'FP16', shape) / simulateBatch(measured, 'FP16', shape);
+        assert.ok(ratio > 0.65 && ratio < 1.05, `${name}, batch ${shape.batch}: ${ratio}`);
+      }
+    }
+  });
+
+  it('leaves out weights that do not fit', () => {
+    const profile = estimatedProfile(findGpu('h100-80gb'), findModel('llama-3-70b'), 1);
+    assert.deepEqual(Object.keys(profile.weights), ['FP8', 'INT8', 'INT4']);
+    assert.deepEqual(checkEngineProfile(profile, 'test'), profile);
+  });
+
+  it('is refused when no weights fit', () => {
+    assert.throws(() => estimatedProfile(findGpu('rtx4090-24gb'), findModel('llama-3-70b'), 1), {
+      name: 'CalibrationError',
+      code: 'CALIBRATION_HARDWARE',
+    });
+  });
+
+  it('is faster on more GPUs, and slower a token for a larger model', () => {
+    const shape = { batch: 16, inputTokens: 512, outputTokens: 128 };
+    const seconds = (gpu: string, model: string, count: number) =>
+      simulateBatch(estimatedProfile(findGpu(gpu), findModel(model), count), 'FP16', shape);
+    assert.ok(seconds('h100-80gb', 'llama-3-70b', 8) < seconds('h100-80gb', 'llama-3-70b', 4));
+    assert.ok(seconds('h200-141gb', 'llama-3-8b', 1) < seconds('h100-80gb', 'llama-3-8b', 1) * 1.5);
+    assert.ok(seconds('h100-80gb', 'yi-34b', 2) > seconds('h100-80gb', 'mistral-nemo-12b', 2));
+  });
+});
+
+describe('every profile', () => {
+  it('reads weights no faster than the memory of its GPU could', () => {
+    for (const { name, gpu, weights } of listProfiles()) {
+      const { memoryGBps } = findGpu(gpu.name);
+      for (const [precision, { law, weightGiB }] of Object.entries(weights)) {
+        // The table of the token embedding is stored, but not read: up to 15 % of a quantized model.
+        const gigabytesPerSecond = (0.85 * weightGiB * 2 ** 30) / (law.weightReadUs * 1e3);
+        assert.ok(gigabytesPerSecond < memoryGBps, `${name} ${precision}: ${gigabytesPerSecond} GB/s`);
+      }
+    }
+  });
+});

@@ -1,0 +1,67 @@
+import type { EngineProfile, WeightPrecision, WeightVariant } from '../profiles/engine-profile.ts';
+import { kvMemoryGiB } from '../profiles/kv-pool.ts';
+import { blankProfile } from './blank-profile.ts';
+import { CalibrationError } from './calibration-error.ts';
+import { type EngineConstants, VLLM_V1 } from './engine-constants.ts';
+import type { Gpu } from './gpu.ts';
+import { roundLaw } from './law-coefficients.ts';
+import type { ServedModel } from './model.ts';
+import { estimatedVariant } from './quantized-variants.ts';
+import { requestOverheadMs, rooflineLaw } from './roofline.ts';
+
+/** Less than this for KV serves nobody, GiB a GPU. */
+const LEAST_KV_GIB = 1;
+
+/**
+ * A profile that nothing was measured for: what the data sheets of GPU and model say, with the efficiencies that an
+ * engine reaches elsewhere. Weights that leave no room for KV are left out.
+ *
+ * @param constants Default: vLLM V1.
+ * @throws {CalibrationError} when the weights fit in no precision.
+ */
+export function estimatedProfile(
+  gpu: Gpu,
+  model: ServedModel,
+  count: number,
+  constants: EngineConstants = VLLM_V1,
+): EngineProfile {
+  const law = rooflineLaw(gpu, model, count, constants);
+  const source = `data sheets of ${gpu.name} and ${model.name}, with the efficiencies of ${constants.engine} ${constants.version} on H100`;
+  const plain = blankProfile({
+    gpu,
+    model,
+    count,
+    engine: { name: constants.engine, version: constants.version },
+    law: roundLaw(law),
+    requestOverheadMs: 0,
+    status: 'estimated',
+    source,
+  });
+  const weights: Partial<Record<WeightPrecision, WeightVariant>> = {};
+  if (model.checkpoint === 'FP16') weights.FP16 = plain.weights.FP16;
+  if (gpu.hasFp8) weights.FP8 = estimatedVariant(plain, model, 'FP8');
+  if (model.checkpoint === 'FP16') {
+    weights.INT8 = estimatedVariant(plain, model, 'INT8');
+    weights.INT4 = estimatedVariant(plain, model, 'INT4');
+  }
+  const published = weights[model.checkpoint]?.law ?? law;
+  const all: EngineProfile = {
+    ...plain,
+    weights,
+    requestOverheadMs: Number(requestOverheadMs(published, constants).toPrecision(3)),
+  };
+  const fitting = (Object.keys(weights) as WeightPrecision[]).filter(
+    (precision) => kvMemoryGiB(all, precision, false) >= LEAST_KV_GIB,
+  );
+  if (fitting.length === 0) {
+    throw new CalibrationError(
+      'CALIBRATION_HARDWARE',
+      `expected weights that fit ${count} x ${gpu.name}, got ${model.name}, which fits in no precision`,
+    );
+  }
+  return {
+    ...all,
+    validity: { batch: [1, 128], contextTokens: [1, 2600] },
+    weights: Object.fromEntries(fitting.map((precision) => [precision, weights[precision]])),
+  };
+}

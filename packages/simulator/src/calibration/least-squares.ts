@@ -1,0 +1,69 @@
+import { Matrix, solve } from 'ml-matrix';
+
+const MAX_STEPS = 60;
+
+export interface LeastSquares {
+  readonly parameters: readonly number[];
+  /** Jacobian transposed times Jacobian, at the parameters. */
+  readonly curvature: Matrix;
+}
+
+/**
+ * Parameters with the least sum of squared residuals, by Levenberg-Marquardt. Deterministic.
+ *
+ * @param options.difference Step of the finite differences. Default 1e-3.
+ * @param options.tolerance Relative gain of a step at which the search ends. Default 1e-9.
+ */
+export function leastSquares(
+  residualsAt: (parameters: readonly number[]) => readonly number[],
+  start: readonly number[],
+  { difference = 1e-3, tolerance = 1e-9 }: { readonly difference?: number; readonly tolerance?: number } = {},
+): LeastSquares {
+  let parameters = start;
+  let residuals = residualsAt(parameters);
+  let cost = sumOfSquares(residuals);
+  let damping = 1e-2;
+  for (let step = 0; step < MAX_STEPS; step += 1) {
+    const { curvature, gradient } = normalEquations(residualsAt, parameters, residuals, difference);
+    const damped = curvature.clone();
+    for (let i = 0; i < damped.rows; i += 1) damped.set(i, i, curvature.get(i, i) * (1 + damping));
+    const change = solve(damped, gradient);
+    const candidate = parameters.map((value, i) => value - change.get(i, 0));
+    const candidateResiduals = residualsAt(candidate);
+    const candidateCost = sumOfSquares(candidateResiduals);
+    if (candidateCost >= cost) {
+      damping *= 10;
+      continue;
+    }
+    const isSettled = cost - candidateCost < tolerance * cost;
+    parameters = candidate;
+    residuals = candidateResiduals;
+    cost = candidateCost;
+    damping /= 5;
+    if (isSettled) break;
+  }
+  const { curvature } = normalEquations(residualsAt, parameters, residuals, difference);
+  return { parameters, curvature };
+}
+
+function normalEquations(
+  residualsAt: (parameters: readonly number[]) => readonly number[],
+  parameters: readonly number[],
+  residuals: readonly number[],
+  difference: number,
+): { curvature: Matrix; gradient: Matrix } {
+  const columns = parameters.map((value, i) => {
+    const moved = residualsAt(parameters.with(i, value + difference));
+    return moved.map((residual, row) => (residual - residuals[row]!) / difference);
+  });
+  const transposed = new Matrix(columns);
+  const jacobian = transposed.transpose();
+  return {
+    curvature: transposed.mmul(jacobian),
+    gradient: transposed.mmul(Matrix.columnVector([...residuals])),
+  };
+}
+
+function sumOfSquares(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value * value, 0);
+}
