@@ -42,6 +42,11 @@ const COMMANDS: readonly CommandEntry[] = [
     summary: 'learn a policy with PPO on the training traffic of a task',
     load: async () => (await import('./commands/train.ts')).trainCommand(),
   },
+  {
+    name: 'bench',
+    summary: 'measure servers',
+    load: async () => (await import('./commands/bench.ts')).benchCommand(),
+  },
 ];
 
 async function buildProgram(asked: string | undefined): Promise<Command> {
@@ -53,10 +58,14 @@ async function buildProgram(asked: string | undefined): Promise<Command> {
     if (name === asked) program.addCommand(await load());
     else program.command(name).summary(summary).description(summary);
   }
-  for (const command of [program, ...program.commands]) {
-    command.exitOverride().copyInheritedSettings(program).exitOverride();
-  }
-  return program;
+  return overrideExit(program);
+}
+
+/** Lets a command and those below it throw where they would end the process. */
+function overrideExit(command: Command): Command {
+  command.exitOverride();
+  for (const each of command.commands) overrideExit(each.copyInheritedSettings(command));
+  return command;
 }
 
 try {

@@ -18,3 +18,12 @@ export function numberAbove(low: number, high = Number.MAX_VALUE): (text: string
     throw new InvalidArgumentError(`Expected a number above ${low}${most}, got \`${text}\`.`);
   };
 }
+
+/** An argument parser for a number in a range, ends included. */
+export function numberFrom(low: number, high: number): (text: string) => number {
+  return (text) => {
+    const value = text.trim() === '' ? Number.NaN : Number(text);
+    if (value >= low && value <= high) return value;
+    throw new InvalidArgumentError(`Expected a number from ${low} to ${high}, got \`${text}\`.`);
+  };
+}

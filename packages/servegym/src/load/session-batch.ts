@@ -1,0 +1,105 @@
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
+import { percentileOfSorted } from '@servegym/simulator';
+import { playSession, type SessionPlan, type SessionPlay } from './session-play.ts';
+
+/** So many sessions are begun before the answers to others are read. */
+const BEGUN_AT_ONCE = 32;
+
+export interface BatchPlan extends SessionPlan {
+  /** Sockets of the servers; sessions are dealt out in turn. */
+  readonly socketUrls: readonly string[];
+  /** The starts of the sessions are spread over this time, s. 0 starts them as fast as possible. */
+  readonly rampS: number;
+}
+
+/** Percentiles of a time, ms; `null` when no session succeeded. */
+export interface Times {
+  readonly p50: number;
+  readonly p99: number;
+  readonly max: number;
+}
+
+/** Sessions that were open at the same time. */
+export interface BatchResult {
+  readonly sessions: number;
+  readonly succeeded: number;
+  /** From the first start to the last answer, s. */
+  readonly wallS: number;
+  /** From the first start to the last, s. */
+  readonly launchS: number;
+  /** Sessions that succeeded, a second of wall time. */
+  readonly requestsPerS: number;
+  readonly stepsPerS: number;
+  /** From connecting to the last answer. */
+  readonly total: Times | null;
+  readonly connect: Times | null;
+  readonly reset: Times | null;
+  readonly step: Times | null;
+  /** How many sessions failed for which reason. */
+  readonly failures: Readonly<Record<string, number>>;
+  /** How many sessions each server and process answered, where observations tell. */
+  readonly answeredBy: Readonly<Record<string, number>>;
+  /** Share of a core that this process took. Near 1, the load was at its own limit. */
+  readonly loadCpu: number;
+}
+
+/**
+ * Plays sessions at once: each connects, resets and steps, and stays open until all have been answered or have failed,
+ * so that the servers really hold them all. Times count from the start of the session they belong to.
+ */
+export async function runBatch(plan: BatchPlan, sessions: number): Promise<BatchResult> {
+  const cpu = process.cpuUsage();
+  const startedAt = performance.now();
+  const plays = await launch(plan, sessions, startedAt);
+  const launchS = (performance.now() - startedAt) / 1000;
+  const outcomes = await Promise.all(plays.map((play) => play.outcome));
+  const wallS = (performance.now() - startedAt) / 1000;
+  const { user, system } = process.cpuUsage(cpu);
+  await Promise.all(plays.map((play) => play.close()));
+
+  const answered = outcomes.filter((outcome) => outcome.failure === null);
+  return {
+    sessions,
+    succeeded: answered.length,
+    wallS,
+    launchS,
+    requestsPerS: answered.length / wallS,
+    stepsPerS: (answered.length * plan.steps) / wallS,
+    total: times(answered.map((outcome) => outcome.totalMs)),
+    connect: times(answered.map((outcome) => outcome.connectMs)),
+    reset: times(answered.map((outcome) => outcome.resetMs)),
+    step: times(answered.map((outcome) => outcome.stepMs)),
+    failures: tally(outcomes.map((outcome) => outcome.failure)),
+    answeredBy: tally(answered.map((outcome) => outcome.answeredBy)),
+    loadCpu: (user + system) / 1e6 / wallS,
+  };
+}
+
+async function launch(plan: BatchPlan, sessions: number, startedAt: number): Promise<SessionPlay[]> {
+  const { socketUrls, rampS } = plan;
+  const plays: SessionPlay[] = [];
+  while (plays.length < sessions) {
+    const dueInMs = startedAt + (1000 * rampS * plays.length) / sessions - performance.now();
+    if (dueInMs > 0) await sleep(dueInMs);
+    else if (plays.length % BEGUN_AT_ONCE === 0) await nextTurn();
+    plays.push(playSession(socketUrls[plays.length % socketUrls.length]!, plan));
+  }
+  return plays;
+}
+
+function times(values: readonly number[]): Times | null {
+  if (values.length === 0) return null;
+  const sorted = Float64Array.from(values).sort();
+  return {
+    p50: percentileOfSorted(sorted, 50),
+    p99: percentileOfSorted(sorted, 99),
+    max: sorted.at(-1)!,
+  };
+}
+
+/** How often each text occurs, the most frequent first. */
+function tally(texts: readonly (string | null)[]): Record<string, number> {
+  const counts = new Map<string, number>();
+  for (const text of texts) if (text !== null) counts.set(text, (counts.get(text) ?? 0) + 1);
+  return Object.fromEntries([...counts].sort(([, a], [, b]) => b - a));
+}
