@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject } from '../json/json-object.ts';
+import { excerpt } from '../validation/excerpt.ts';
 import { InvalidInputError } from '../validation/invalid-input-error.ts';
 
 /** What an `episode_log` says was done. Observations, rewards and scores in it are dropped unread. */
@@ -9,7 +10,8 @@ export interface LoggedEpisode {
   readonly actions: readonly { readonly action: unknown; readonly loc: readonly (string | number)[] }[];
 }
 
-const LISTS = ['steps', 'episode_log', 'log', 'actions'] as const;
+/** Under which of these keys a log that is an object has its steps; the first that is there counts. */
+export const LOG_LISTS = ['steps', 'episode_log', 'log', 'actions'] as const;
 
 /**
  * Reads the forms of log that clients send: a list, or an object with `steps`, `actions`, `log` or `episode_log`. Each
@@ -18,22 +20,23 @@ const LISTS = ['steps', 'episode_log', 'log', 'actions'] as const;
  */
 export function readEpisodeLog(log: readonly unknown[] | JsonObject, request: JsonObject): LoggedEpisode {
   const outer = Array.isArray(log) ? {} : (log as JsonObject);
-  const key = Array.isArray(log) ? undefined : LISTS.find((name) => Array.isArray(outer[name]));
-  if (!Array.isArray(log) && key === undefined) {
-    throw new InvalidInputError([
-      {
-        type: 'list_type',
-        loc: ['body', 'episode_log'],
-        msg: 'Input should be a list of steps, or an object whose `steps` or `actions` is one',
-        input: null,
-      },
-    ]);
-  }
+  const key = Array.isArray(log) ? undefined : LOG_LISTS.find((name) => Array.isArray(outer[name]));
   const entries = (Array.isArray(log) ? log : outer[key!]) as readonly unknown[];
   const place = ['body', 'episode_log', ...(key === undefined ? [] : [key])];
   const { episode_log, session_id, ...options } = request;
+  const { reset = {} } = outer;
+  if (!isJsonObject(reset)) {
+    throw new InvalidInputError([
+      {
+        type: 'dict_type',
+        loc: ['body', 'episode_log', 'reset'],
+        msg: 'Input should be a valid dictionary',
+        input: excerpt(reset),
+      },
+    ]);
+  }
   return {
-    reset: { ...options, ...outer, ...(isJsonObject(outer.reset) ? outer.reset : {}) },
+    reset: { ...options, ...outer, ...reset },
     actions: entries.flatMap((entry, index) => {
       const wrapped = isJsonObject(entry) && 'action' in entry;
       if (wrapped && entry.action === null) return [];

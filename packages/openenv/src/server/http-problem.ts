@@ -15,6 +15,13 @@ import {
 } from '../sessions/session-errors.ts';
 import { InvalidInputError } from '../validation/invalid-input-error.ts';
 
+/** Errors of environments that have a status of their own; the others are 400. */
+const ENVIRONMENT_ERROR_STATUS: Readonly<Record<string, ContentfulStatusCode>> = {
+  NOT_RESET: 409,
+  EPISODE_OVER: 409,
+  UNKNOWN_TASK: 404,
+};
+
 /** An HTTP answer that is an error. Routes throw it. */
 export class HttpProblem extends Error {
   override readonly name = 'HttpProblem';
@@ -40,8 +47,10 @@ export function answerError(error: Error, context: Context, logger: Logger): Res
     return problem(context, 404, { detail: error.message, code: 'UNKNOWN_SESSION' });
   }
   if (error instanceof EnvironmentError) {
-    const conflict = error.code === 'NOT_RESET' || error.code === 'EPISODE_OVER';
-    return problem(context, conflict ? 409 : 400, { detail: error.message, code: error.code });
+    return problem(context, ENVIRONMENT_ERROR_STATUS[error.code] ?? 400, {
+      detail: error.message,
+      code: error.code,
+    });
   }
   if (error instanceof SessionCapacityError) {
     context.header('retry-after', '1');

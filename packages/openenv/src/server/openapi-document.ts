@@ -66,7 +66,7 @@ function operation(route: RouteDescription): object {
       name,
       in: 'path',
       required: true,
-      schema: { type: 'string' },
+      schema: route.parameters?.[name!] ?? { type: 'string' },
     })),
     ...(route.query ?? []).map(({ name, description }) => ({
       name,
@@ -75,10 +75,20 @@ function operation(route: RouteDescription): object {
       description,
       schema: { type: 'string' },
     })),
+    ...(route.headers ?? []).map(({ name, description }) => ({
+      name,
+      in: 'header',
+      required: true,
+      description,
+      schema: { type: 'string' },
+    })),
   ];
   const errors = Object.entries(route.errors ?? {}).map(([status, description]) => [
     status,
-    { description, content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } } },
+    {
+      description,
+      content: { 'application/json': { schema: route.errorBody ?? { $ref: '#/components/schemas/Error' } } },
+    },
   ]);
   return {
     operationId: route.operationId,
@@ -89,7 +99,7 @@ function operation(route: RouteDescription): object {
     ...(route.request && {
       requestBody: {
         required: route.requestRequired ?? true,
-        content: { 'application/json': { schema: schemaOf(route.request) } },
+        content: { 'application/json': { schema: requestSchema(route) } },
       },
     }),
     responses: {
@@ -105,6 +115,8 @@ function contentOf(response: RouteDescription['response']): object {
     : { 'application/json': { schema: response } };
 }
 
-function schemaOf(request: z.ZodType | JsonSchema): JsonSchema {
-  return request instanceof z.ZodType ? toJsonSchema(request, 'input') : request;
+/** A body that may be left out may also be null. */
+function requestSchema({ request, requestRequired = true }: RouteDescription): JsonSchema {
+  const schema = request instanceof z.ZodType ? toJsonSchema(request, 'input') : (request ?? {});
+  return requestRequired ? schema : { anyOf: [schema, { type: 'null' }] };
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { LOG_LISTS } from './episode-log.ts';
 
 const sessionId = z
   .string()
@@ -36,7 +37,10 @@ export const graderRequest = z
   .looseObject({
     session_id: sessionId,
     episode_log: z
-      .union([z.array(z.unknown()), z.record(z.string(), z.unknown())])
+      .union([
+        z.array(z.unknown()),
+        ...LOG_LISTS.map((list) => z.looseObject({ [list]: z.array(z.unknown()) })),
+      ])
       .nullish()
       .meta({
         description:

@@ -11,10 +11,16 @@ export interface RouteDescription {
   readonly summary: string;
   readonly description?: string;
   readonly query?: readonly { readonly name: string; readonly description: string }[];
+  /** Headers that must be there. */
+  readonly headers?: readonly { readonly name: string; readonly description: string }[];
   readonly request?: z.ZodType | JsonSchema;
   readonly requestRequired?: boolean;
   /** The JSON of a 200, or its media type when it is not JSON. */
   readonly response: JsonSchema | { readonly mediaType: string };
   /** What each error status means. */
   readonly errors?: Readonly<Record<number, string>>;
+  /** The JSON of an error, where it is not `{ detail, code }`. */
+  readonly errorBody?: JsonSchema;
+  /** Schemas of parameters in the path; without one, any text. */
+  readonly parameters?: Readonly<Record<string, JsonSchema>>;
 }

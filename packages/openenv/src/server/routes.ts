@@ -3,13 +3,27 @@ import type { SchemaBody } from '../protocol/http-body.ts';
 import type { JsonSchema } from '../protocol/json-schema.ts';
 import { toJsonSchema } from '../validation/json-schemas.ts';
 import { resetOptionsSchema } from '../validation/reset-options-reader.ts';
+import { LOG_LISTS } from './episode-log.ts';
 import { graderRequest, resetRequest, stepRequest } from './request-schemas.ts';
 import type { RouteDescription } from './route-table.ts';
-import { TASK_ROUTES } from './task-routes.ts';
+import { describeTaskRoutes } from './task-routes.ts';
 
 const SESSION_QUERY = [
   { name: 'session_id', description: "The session; without one, the caller's latest" },
 ] as const;
+
+const JSON_RPC_ERROR: JsonSchema = {
+  type: 'object',
+  properties: {
+    jsonrpc: { const: '2.0' },
+    error: {
+      type: 'object',
+      properties: { code: { type: 'integer' }, message: { type: 'string' } },
+      required: ['code', 'message'],
+    },
+  },
+  required: ['jsonrpc', 'error'],
+};
 
 const NULLABLE_STRING: JsonSchema = { anyOf: [{ type: 'string' }, { type: 'null' }] };
 
@@ -88,7 +102,7 @@ export function describeRoutes(
       summary: 'Grade an episode',
       description:
         "Grades the session's own episode, or replays the actions of an `episode_log`. The score is strictly inside (0, 1).",
-      request: graderRequest,
+      request: graderRequestSchema(definition, schemas.action),
       requestRequired: false,
       response: object({
         score: { type: 'number', exclusiveMinimum: 0, exclusiveMaximum: 1 },
@@ -152,9 +166,11 @@ export function describeRoutes(
       summary: 'Call tools over JSON-RPC',
       description:
         "OpenEnv's `tools/list`, `tools/call`, `openenv/session/create` and `openenv/session/close`; for clients that accept `text/event-stream`, the Model Context Protocol over Streamable HTTP.",
-      request: { type: 'object' },
+      request: {},
+      requestRequired: false,
       response: { type: 'object' },
       errors: { 404: 'The `mcp-session-id` is unknown', 503: 'No session is free' },
+      errorBody: JSON_RPC_ERROR,
     },
     {
       method: 'delete',
@@ -162,10 +178,12 @@ export function describeRoutes(
       operationId: 'mcp_endpoint_mcp_delete',
       tag: 'MCP',
       summary: 'End the MCP session',
+      headers: [{ name: 'mcp-session-id', description: 'The session to end' }],
       response: { mediaType: 'application/json' },
       errors: { 400: 'There is no `mcp-session-id`', 404: 'The `mcp-session-id` is unknown' },
+      errorBody: JSON_RPC_ERROR,
     },
-    ...TASK_ROUTES,
+    ...describeTaskRoutes(definition),
   ];
 }
 
@@ -176,8 +194,50 @@ function object(properties: Readonly<Record<string, JsonSchema>>): JsonSchema {
 
 function resetRequestSchema(definition: EnvironmentDefinition<unknown, object, object>): JsonSchema {
   const schema = toJsonSchema(resetRequest, 'input');
-  const options = toJsonSchema(resetOptionsSchema(definition), 'input');
-  return { ...schema, properties: { ...options.properties, ...schema.properties } };
+  return { ...schema, properties: { ...optionProperties(definition), ...schema.properties } };
+}
+
+/** The options of a reset. One that is null counts as absent. */
+function optionProperties(definition: EnvironmentDefinition<unknown, object, object>) {
+  const { properties = {} } = toJsonSchema(resetOptionsSchema(definition), 'input');
+  return Object.fromEntries(
+    Object.entries(properties).map(([name, option]) => [name, { anyOf: [option, { type: 'null' }] }]),
+  );
+}
+
+/** The body of a grading: the reset's options may stand beside the log. */
+function graderRequestSchema(
+  definition: EnvironmentDefinition<unknown, object, object>,
+  action: JsonSchema,
+): JsonSchema {
+  const schema = toJsonSchema(graderRequest, 'input');
+  const step: JsonSchema = {
+    anyOf: [
+      {
+        type: 'object',
+        properties: { action: { anyOf: [action, { type: 'null' }] } },
+        required: ['action'],
+      },
+      { ...action, not: { required: ['action'] } },
+    ],
+  };
+  const list: JsonSchema = { type: 'array', items: step };
+  const options = optionProperties(definition);
+  const log: JsonSchema = {
+    description:
+      'Steps, each an action or an object with an `action`. The actions are replayed; claimed observations are ignored',
+    anyOf: [
+      list,
+      ...LOG_LISTS.map((name) => ({
+        type: 'object',
+        properties: { reset: { type: 'object', description: 'Options of the reset' }, [name]: list },
+        required: [name],
+        not: { anyOf: LOG_LISTS.filter((other) => other !== name).map((other) => ({ required: [other] })) },
+      })),
+      { type: 'null' },
+    ],
+  };
+  return { ...schema, properties: { ...options, ...schema.properties, episode_log: log } };
 }
 
 function withAction(schema: JsonSchema, action: JsonSchema): JsonSchema {

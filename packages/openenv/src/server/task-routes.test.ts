@@ -54,7 +54,9 @@ test('unknown names are 404, indexes outside are 400 and 422, missing splits are
     assert.deepEqual([outside.status, outside.body.detail], [400, 'Invalid task index']);
   }
   assert.equal((await postJson(`${url}/counter/task`, { split: 'train' })).status, 422);
-  for (const options of [{ split: 'nope' }, { split: 'train', index: 5 }, { split: 'train', index: 0.5 }]) {
+  const beyond = await postJson(`${url}/reset`, { split: 'train', index: 5 });
+  assert.deepEqual([beyond.status, beyond.body.code], [404, 'UNKNOWN_TASK']);
+  for (const options of [{ split: 'nope' }, { split: 'train', index: -1 }, { split: 'train', index: 0.5 }]) {
     assert.equal((await postJson(`${url}/reset`, options)).status, 422, JSON.stringify(options));
   }
   const { splits, ...without } = counterEnvironment;

@@ -82,81 +82,85 @@ const errors = {
 };
 const tasks = { type: 'array', items: { type: 'object' } } as const;
 
-/** The descriptions of the routes above. */
-export const TASK_ROUTES: readonly RouteDescription[] = [
-  {
-    method: 'get',
-    path: '/list_environments',
-    operationId: 'list_environments_list_environments_get',
-    tag,
-    summary: 'List the environments of this server',
-    response: { type: 'array', items: { type: 'string' } },
-  },
-  {
-    method: 'get',
-    path: '/{env_name}/splits',
-    operationId: 'list_splits__env_name__splits_get',
-    tag,
-    summary: 'List the splits',
-    response: {
-      type: 'array',
-      items: {
-        type: 'object',
-        properties: {
-          name: { type: 'string' },
-          type: { type: 'string', enum: ['train', 'validation', 'test'] },
+/** Describes the routes above. */
+export function describeTaskRoutes({ id }: { readonly id: string }): readonly RouteDescription[] {
+  const parameters = { env_name: { type: 'string', enum: [id] } };
+  const routes: RouteDescription[] = [
+    {
+      method: 'get',
+      path: '/list_environments',
+      operationId: 'list_environments_list_environments_get',
+      tag,
+      summary: 'List the environments of this server',
+      response: { type: 'array', items: { type: 'string' } },
+    },
+    {
+      method: 'get',
+      path: '/{env_name}/splits',
+      operationId: 'list_splits__env_name__splits_get',
+      tag,
+      summary: 'List the splits',
+      response: {
+        type: 'array',
+        items: {
+          type: 'object',
+          properties: {
+            name: { type: 'string' },
+            type: { type: 'string', enum: ['train', 'validation', 'test'] },
+          },
+          required: ['name', 'type'],
         },
-        required: ['name', 'type'],
       },
+      errors: { 404: 'Unknown environment', 501: 'The environment has no splits' },
     },
-    errors: { 404: 'Unknown environment', 501: 'The environment has no splits' },
-  },
-  {
-    method: 'post',
-    path: '/{env_name}/tasks',
-    operationId: 'list_tasks__env_name__tasks_post',
-    tag,
-    summary: 'List the tasks of a split',
-    request: splitRequest,
-    response: {
-      type: 'object',
-      properties: { tasks, env_name: { type: 'string' } },
-      required: ['tasks', 'env_name'],
+    {
+      method: 'post',
+      path: '/{env_name}/tasks',
+      operationId: 'list_tasks__env_name__tasks_post',
+      tag,
+      summary: 'List the tasks of a split',
+      request: splitRequest,
+      response: {
+        type: 'object',
+        properties: { tasks, env_name: { type: 'string' } },
+        required: ['tasks', 'env_name'],
+      },
+      errors,
     },
-    errors,
-  },
-  {
-    method: 'post',
-    path: '/{env_name}/num_tasks',
-    operationId: 'num_tasks__env_name__num_tasks_post',
-    tag,
-    summary: 'Count the tasks of a split',
-    request: splitRequest,
-    response: {
-      type: 'object',
-      properties: { num_tasks: { type: 'integer', minimum: 0 } },
-      required: ['num_tasks'],
+    {
+      method: 'post',
+      path: '/{env_name}/num_tasks',
+      operationId: 'num_tasks__env_name__num_tasks_post',
+      tag,
+      summary: 'Count the tasks of a split',
+      request: splitRequest,
+      response: {
+        type: 'object',
+        properties: { num_tasks: { type: 'integer', minimum: 0 } },
+        required: ['num_tasks'],
+      },
+      errors,
     },
-    errors,
-  },
-  {
-    method: 'post',
-    path: '/{env_name}/task',
-    operationId: 'get_task__env_name__task_post',
-    tag,
-    summary: 'Get one task',
-    request: taskRequest,
-    response: { type: 'object', properties: { task: { type: 'object' } }, required: ['task'] },
-    errors: { 400: 'Invalid task index', ...errors },
-  },
-  {
-    method: 'post',
-    path: '/{env_name}/task_range',
-    operationId: 'get_task_range__env_name__task_range_post',
-    tag,
-    summary: 'Get a range of tasks',
-    request: rangeRequest,
-    response: { type: 'object', properties: { tasks }, required: ['tasks'] },
-    errors,
-  },
-];
+    {
+      method: 'post',
+      path: '/{env_name}/task',
+      operationId: 'get_task__env_name__task_post',
+      tag,
+      summary: 'Get one task',
+      request: taskRequest,
+      response: { type: 'object', properties: { task: { type: 'object' } }, required: ['task'] },
+      errors: { 400: 'Invalid task index', ...errors },
+    },
+    {
+      method: 'post',
+      path: '/{env_name}/task_range',
+      operationId: 'get_task_range__env_name__task_range_post',
+      tag,
+      summary: 'Get a range of tasks',
+      request: rangeRequest,
+      response: { type: 'object', properties: { tasks }, required: ['tasks'] },
+      errors,
+    },
+  ];
+  return routes.map((route) => ({ ...route, ...(route.path.includes('{') && { parameters }) }));
+}

@@ -33,7 +33,7 @@ export function declares(schema: JsonSchema, property: string): boolean {
 
 function withoutMetadata(action: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const { metadata, ...rest } = action;
-  if (metadata !== null && !isJsonObject(metadata)) {
+  if (!isJsonObject(metadata)) {
     throw new InvalidInputError([
       { type: 'dict_type', loc: ['metadata'], msg: 'Input should be a valid dictionary', input: metadata },
     ]);

@@ -9,9 +9,11 @@ export function toJsonSchema(schema: z.ZodType, side: 'input' | 'output'): JsonS
     io: side,
     unrepresentable: 'any',
     override({ jsonSchema }) {
-      // What holds for every number that JSON can carry exactly says nothing about this one.
-      if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
-      if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
+      // Of what is given, bounds that hold for every integer say nothing; of what is taken, they are enforced.
+      if (side === 'output') {
+        if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
+        if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
+      }
       for (const [name, property] of Object.entries(jsonSchema.properties ?? {})) {
         if (typeof property === 'object') property.title ??= titleOf(name);
       }

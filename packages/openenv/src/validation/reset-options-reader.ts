@@ -1,5 +1,10 @@
 import { z } from 'zod';
-import type { EnvironmentDefinition, ResetOptions, TaskSplit } from '../definition.ts';
+import {
+  type EnvironmentDefinition,
+  EnvironmentError,
+  type ResetOptions,
+  type TaskSplit,
+} from '../definition.ts';
 import { isJsonObject } from '../json/json-object.ts';
 import { InvalidInputError } from './invalid-input-error.ts';
 import { validationIssues } from './validation-issues.ts';
@@ -28,6 +33,7 @@ export function resetOptionsSchema({ resetOptions, splits }: Options): z.ZodObje
  * Reads `seed`, `episode_id`, the options that the environment declares and, where it has splits, a task by `split` and
  * `index`; other keys are ignored, as OpenEnv does. An option that is sent beside a task wins over the task's. The seed
  * is always there afterwards: the client's, else the task's or the schema's default, else `drawSeed()`.
+ * A task that a split does not have is an `EnvironmentError`.
  */
 export function resetOptionsReader(
   options: Options,
@@ -80,15 +86,10 @@ function withTask(input: unknown, splits: readonly TaskSplit[]): unknown {
   if (!split) return rest;
   const chosen = reading.data.index ?? 0;
   if (chosen >= split.size) {
-    throw new InvalidInputError([
-      {
-        type: 'less_than',
-        loc: ['index'],
-        msg: `Input should be less than ${split.size}`,
-        input: chosen,
-        ctx: { lt: split.size },
-      },
-    ]);
+    throw new EnvironmentError(
+      'UNKNOWN_TASK',
+      `The split '${split.name}' has ${split.size} tasks, 0 to ${split.size - 1}; there is no task ${chosen}.`,
+    );
   }
   return { ...split.task(chosen), ...rest };
 }
