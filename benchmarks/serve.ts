@@ -8,12 +8,14 @@ const main = fileURLToPath(new URL('../packages/servegym/src/main.ts', import.me
 export interface MeasuredServer {
   /** Without a slash at the end. */
   readonly url: string;
+  readonly pid: number;
   stop(): Promise<void>;
 }
 
 /** Starts `servegym serve` on a free port and waits until it is ready. */
-export async function serve(): Promise<MeasuredServer> {
-  const server = spawn(process.execPath, [main, 'serve', '--port', '0', '--host', '127.0.0.1'], {
+export async function serve(...args: string[]): Promise<MeasuredServer> {
+  const address = ['--port', '0', '--host', '127.0.0.1'];
+  const server = spawn(process.execPath, [main, 'serve', ...address, ...args], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const ended = once(server, 'exit');
@@ -27,6 +29,7 @@ export async function serve(): Promise<MeasuredServer> {
   if (!url) throw new Error(`servegym serve said \`${line}\` where an address was expected`);
   return {
     url,
+    pid: server.pid!,
     async stop() {
       server.kill();
       await ended;
