@@ -16,6 +16,7 @@ const law = fc.record<IterationLaw>({
   perDecodeSequenceUs: fc.integer({ min: 0, max: 120 }),
   perContextTokenNs: fc.double({ min: 1, max: 600, noNaN: true }),
   perPrefillAttentionNs: fc.double({ min: 0, max: 5, noNaN: true }),
+  perContextTokenBesidePrefillNs: fc.option(fc.double({ min: 1, max: 600, noNaN: true }), { nil: undefined }),
   manySequences: fc.option(
     fc.record({
       above: fc.integer({ min: 1, max: 20 }),

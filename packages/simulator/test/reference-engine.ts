@@ -245,7 +245,8 @@ export class ReferenceEngine {
     }
     const timer = new IterationTimer(config.law);
     let ticks =
-      timer.fixedTicks(verified + prefill, sequences, attention) + timer.contextTicks(sequences) * context;
+      timer.fixedTicks(verified + prefill, sequences, attention) +
+      timer.contextTicks(sequences, prefill) * context;
     if (drafting > 0 && config.speculation !== null) {
       ticks += new DraftTimer(config.speculation).ticks(config.speculationDepth, drafting, context);
     }

@@ -9,11 +9,12 @@ export const LAW_COEFFICIENTS = [
   'perContextTokenNs',
   'perPrefillAttentionNs',
   'manySequences',
+  'perContextTokenBesidePrefillNs',
 ] as const satisfies readonly (keyof IterationLaw)[];
 
 export type LawCoefficient = (typeof LAW_COEFFICIENTS)[number];
 
-/** The value of a coefficient; `undefined` only for `manySequences` in a law without it. */
+/** The value of a coefficient; `undefined` for one that the law does without. */
 export function coefficientOf(law: IterationLaw, name: LawCoefficient): number | undefined {
   return name === 'manySequences' ? law.manySequences?.perContextTokenNs : law[name];
 }
@@ -28,7 +29,7 @@ export function mapLaw(
   law: IterationLaw,
   change: (value: number, coefficient: LawCoefficient) => number,
 ): IterationLaw {
-  const { manySequences } = law;
+  const { manySequences, perContextTokenBesidePrefillNs } = law;
   return {
     baseUs: change(law.baseUs, 'baseUs'),
     weightReadUs: change(law.weightReadUs, 'weightReadUs'),
@@ -40,6 +41,12 @@ export function mapLaw(
         above: manySequences.above,
         perContextTokenNs: change(manySequences.perContextTokenNs, 'manySequences'),
       },
+    }),
+    ...(perContextTokenBesidePrefillNs !== undefined && {
+      perContextTokenBesidePrefillNs: change(
+        perContextTokenBesidePrefillNs,
+        'perContextTokenBesidePrefillNs',
+      ),
     }),
     perPrefillAttentionNs: change(law.perPrefillAttentionNs, 'perPrefillAttentionNs'),
   };

@@ -52,6 +52,7 @@ const WEIGHTS_ONLY_SPREAD: LawPrior['spread'] = {
   perDecodeSequenceUs: 0.5,
   perContextTokenNs: 0.05,
   manySequences: 0.05,
+  perContextTokenBesidePrefillNs: 0.05,
   perPrefillAttentionNs: 0.05,
 };
 
@@ -60,6 +61,7 @@ const WEIGHTS_AND_KV_SPREAD: LawPrior['spread'] = {
   ...WEIGHTS_ONLY_SPREAD,
   perContextTokenNs: 0.5,
   manySequences: 0.5,
+  perContextTokenBesidePrefillNs: 0.5,
 };
 
 /** The pairs of rows, equal but for the weights, whose KV cache has the precision of the quantized weights. */

@@ -26,6 +26,7 @@ const ROOFLINE_SPREAD: LawPrior['spread'] = {
   perDecodeSequenceUs: 1,
   perContextTokenNs: 0.4,
   manySequences: 0.7,
+  perContextTokenBesidePrefillNs: 0.4,
   perPrefillAttentionNs: 0.4,
 };
 /** Sequences x query heads of a GPU up to which vLLM splits the context of a sequence over the GPU. */

@@ -39,6 +39,14 @@ describe('the time of an iteration', () => {
     assert.equal(cheaper.contextTicks(64), 56 * TICKS_PER_NS);
   });
 
+  it('charges the context beside a prefill by its own coefficient, where the law has one', () => {
+    const plain = new IterationTimer(law);
+    assert.equal(plain.contextTicks(8, 512), plain.contextTicks(8));
+    const beside = new IterationTimer({ ...law, perContextTokenBesidePrefillNs: 200 });
+    assert.equal(beside.contextTicks(8), 70 * TICKS_PER_NS);
+    assert.equal(beside.contextTicks(8, 512), 200 * TICKS_PER_NS);
+  });
+
   it('never falls when a sequence of the same length joins', () => {
     const many = fc.record({
       above: fc.integer({ min: 1, max: 64 }),

@@ -15,6 +15,7 @@ export class IterationTimer {
   private readonly perContext: number;
   private readonly manySequences: number;
   private readonly perContextOfMany: number;
+  private readonly perContextBesidePrefill: number | null;
   /** Fixed ticks of a decode-only iteration by number of sequences, filled when first needed. */
   private readonly decodeOnly = new Float64Array(1025).fill(-1);
 
@@ -28,6 +29,10 @@ export class IterationTimer {
     this.perContext = Math.round(law.perContextTokenNs * TICKS_PER_NS);
     this.manySequences = law.manySequences?.above ?? Number.POSITIVE_INFINITY;
     this.perContextOfMany = Math.round((law.manySequences?.perContextTokenNs ?? 0) * TICKS_PER_NS);
+    this.perContextBesidePrefill =
+      law.perContextTokenBesidePrefillNs === undefined
+        ? null
+        : Math.round(law.perContextTokenBesidePrefillNs * TICKS_PER_NS);
   }
 
   /**
@@ -45,8 +50,9 @@ export class IterationTimer {
     );
   }
 
-  /** Ticks for each context token that `sequences` decoding sequences read. */
-  contextTicks(sequences: number): number {
+  /** Ticks for each context token that `sequences` decoding sequences read, beside so many tokens of prefill. */
+  contextTicks(sequences: number, prefillTokens = 0): number {
+    if (prefillTokens > 0 && this.perContextBesidePrefill !== null) return this.perContextBesidePrefill;
     if (sequences <= this.manySequences) return this.perContext;
     return Math.max(this.perContextOfMany, Math.round((this.perContext * this.manySequences) / sequences));
   }

@@ -57,7 +57,7 @@ export function iterateLockstep(state: EngineState, plan: IterationPlan): void {
     plan.prefillTokens === 0
       ? timer.decodeTicks(members)
       : timer.fixedTicks(members + plan.prefillTokens, members, plan.attention);
-  const ticks = fixed + timer.contextTicks(members) * (decodes.contextSum + members);
+  const ticks = fixed + timer.contextTicks(members, plan.prefillTokens) * (decodes.contextSum + members);
   state.now += ticks;
   counters.iterations++;
   counters.busyTicks += ticks;

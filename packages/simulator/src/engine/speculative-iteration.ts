@@ -21,7 +21,7 @@ export function iterateSpeculative(state: EngineState, plan: IterationPlan): voi
   const tokens = step.tokens + plan.prefillTokens;
   let ticks =
     timer.fixedTicks(tokens, step.sequences, plan.attention) +
-    timer.contextTicks(step.sequences) * step.context;
+    timer.contextTicks(step.sequences, plan.prefillTokens) * step.context;
   if (step.drafting > 0 && state.draftTimer !== null) {
     ticks += state.draftTimer.ticks(config.speculationDepth, step.drafting, step.context);
   }

@@ -10,7 +10,7 @@ export type WeightPrecision = 'FP16' | 'FP8' | 'INT8' | 'INT4';
  * D: decoding sequences. C: context tokens read by them. A: sum over prefill chunks of chunk * (start + chunk / 2).
  * softmax(a, b) = (a^4 + b^4)^(1/4): reading the weights hides compute until compute is the larger.
  *
- * With `manySequences`, the coefficient of C depends on D, see there.
+ * With `manySequences` and `perContextTokenBesidePrefillNs`, the coefficient of C depends on what else runs.
  */
 export interface IterationLaw {
   /** Launch and CPU scheduling, us. */
@@ -29,6 +29,11 @@ export interface IterationLaw {
    * `above` sequences of the same length would take.
    */
   readonly manySequences?: { readonly above: number; readonly perContextTokenNs: number };
+  /**
+   * Reading the KV of one context token of one decoding sequence in an iteration that also prefills, ns: kernels for
+   * chunks of prompts read it less well. Default: as in an iteration without prefill.
+   */
+  readonly perContextTokenBesidePrefillNs?: number;
   /** Attention of prefill, ns for each (query token x key token) pair. */
   readonly perPrefillAttentionNs: number;
 }

@@ -59,6 +59,11 @@ export class FieldReader {
     return value;
   }
 
+  /** As `number`, or `undefined` when the field is absent. */
+  optionalNumber(key: string, low: number, high: number): number | undefined {
+    return this.#take(key) === undefined ? undefined : this.number(key, low, high);
+  }
+
   integer(key: string, low: number, high: number): number {
     const value = this.#take(key);
     if (!Number.isInteger(value) || !((value as number) >= low && (value as number) <= high)) {

@@ -147,6 +147,7 @@ function readLaw(law: FieldReader): IterationLaw {
     reader.end();
     return read;
   });
+  const besidePrefill = law.optionalNumber('perContextTokenBesidePrefillNs', 0, MINUTE_US);
   const result = {
     baseUs: law.number('baseUs', 0, MINUTE_US),
     weightReadUs: law.number('weightReadUs', 0.001, MINUTE_US),
@@ -154,6 +155,7 @@ function readLaw(law: FieldReader): IterationLaw {
     perDecodeSequenceUs: law.number('perDecodeSequenceUs', 0, MINUTE_US),
     perContextTokenNs: law.number('perContextTokenNs', 0, MINUTE_US),
     ...(many && { manySequences: many }),
+    ...(besidePrefill !== undefined && { perContextTokenBesidePrefillNs: besidePrefill }),
     perPrefillAttentionNs: law.number('perPrefillAttentionNs', 0, MINUTE_US),
   };
   law.end();
