@@ -4,7 +4,7 @@ import { toJsonSchema } from '../validation/json-schemas.ts';
 import type { RouteDescription } from './route-table.ts';
 
 /** The version of OpenEnv's HTTP API that this server speaks; `openenv validate` reads it. */
-export const API_VERSION = '1.0.0';
+const API_VERSION = '1.0.0';
 
 const ERROR_SCHEMA: JsonSchema = {
   title: 'Error',

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { guess } from '../../examples/guess/environment.ts';
 import { counterEnvironment } from '../fixtures/counter-environment.ts';
 import type { LooseJson } from '../fixtures/loose-json.ts';
 import { pythonProgram, runPython } from '../fixtures/python.ts';
@@ -15,7 +16,9 @@ let seen: LooseJson;
 before(async () => {
   const kinds: ServerOptions[] = [{}, { maxSessions: 1 }, { mode: 'production' }];
   servers = await Promise.all(
-    kinds.map((options) => createServer(counterEnvironment, options).listen({ port: 0, host: '127.0.0.1' })),
+    [...kinds.map((options) => createServer(counterEnvironment, options)), createServer(guess)].map(
+      (server) => server.listen({ port: 0, host: '127.0.0.1' }),
+    ),
   );
   seen = JSON.parse(await runPython(pythonProgram('clients.py'), ...servers.map(({ url }) => url)));
 });
@@ -67,6 +70,7 @@ test('the stock MCP client of Python plays an episode', () => {
 });
 
 test('openenv validate passes all its criteria, in simulation and in production', async () => {
+  assert.equal(seen['validate tutorial'].passed, true, JSON.stringify(seen['validate tutorial']));
   for (const mode of ['simulation', 'production']) {
     const report = seen[`validate ${mode}`];
     assert.equal(report.passed, true, JSON.stringify(report));
