@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, beforeEach, describe, it } from 'node:test';
 import { createPolicy, listPolicies } from '@servegym/agents';
-import { DEFAULT_ACTION, llmserve, SERVE_TASKS, type ServeAction } from '@servegym/environments';
+import { llmserve, SERVE_TASKS, type ServeAction } from '@servegym/environments';
 import { createServer } from '@servegym/openenv';
 import { mountPolicyRoutes } from './policy-routes.ts';
 
@@ -47,7 +47,7 @@ describe('POST /policies/{name}/step', () => {
     assert.equal(body.done, false);
     assert.equal(body.steps.length, 1);
     const [{ action, observation, reward, done }] = body.steps;
-    assert.deepEqual(action, DEFAULT_ACTION);
+    assert.deepEqual(action, SERVE_TASKS.bursty_workload.defaultAction);
     assert.equal(observation.step_index, 1);
     assert.equal(typeof reward, 'number');
     assert.equal(done, false);
@@ -82,7 +82,7 @@ describe('POST /policies/{name}/step', () => {
   });
 
   it('goes on from where a person left the knobs', async () => {
-    const action = { ...DEFAULT_ACTION, batch_cap: 200 };
+    const action = { ...SERVE_TASKS.bursty_workload.defaultAction, batch_cap: 200 };
     await post('/step', { session_id, action });
     const { body } = await post('/policies/heuristic/step', { session_id });
     assert.ok(Math.abs(body.steps[0].action.batch_cap - 200) <= 32, 'the rules move the cap by at most 32');
