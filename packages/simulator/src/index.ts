@@ -1,13 +1,14 @@
 export { Cluster, type ClusterOptions, type ClusterSnapshot } from './cluster/cluster.ts';
 export { type GpuMemory, usedGiB } from './cluster/gpu-memory.ts';
 export type { ClusterEvent, ServingConfig } from './cluster/serving-config.ts';
-export { Engine, type EngineRequest, type EngineSnapshot, MAX_REQUEST_TOKENS } from './engine/engine.ts';
+export { Engine, type EngineRequest, type EngineSnapshot } from './engine/engine.ts';
 export {
   type EngineConfig,
   EngineError,
   type EngineOptions,
   type EngineRole,
   type IterationSpan,
+  MAX_REQUEST_TOKENS,
 } from './engine/engine-config.ts';
 export type { EngineCounters, RequestProgress } from './engine/engine-log.ts';
 export { LatencyHistogram } from './engine/latency-histogram.ts';

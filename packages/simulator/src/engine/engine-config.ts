@@ -1,6 +1,9 @@
 import type { IterationLaw, SpeculationProfile } from '../profiles/engine-profile.ts';
 import type { SchedulingPolicy } from './waiting-queue.ts';
 
+/** Largest prompt or output of a request, tokens. */
+export const MAX_REQUEST_TOKENS = 10_000_000;
+
 /** Most draft tokens a decode step. */
 export const MAX_SPECULATION_DEPTH = 32;
 

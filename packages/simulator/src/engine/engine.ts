@@ -7,6 +7,7 @@ import {
   type EngineRole,
   expectInteger,
   type IterationSpan,
+  MAX_REQUEST_TOKENS,
   MAX_SPECULATION_DEPTH,
 } from './engine-config.ts';
 import {
@@ -26,9 +27,6 @@ import { iterateSpeculative } from './speculative-iteration.ts';
 import { skipVerifySteps, VerifyForecast } from './speculative-skip.ts';
 import { NOT_YET, ticksFromMs } from './ticks.ts';
 import { PRIORITY_CLASSES, type WaitingQueueSnapshot } from './waiting-queue.ts';
-
-/** Largest prompt or output, tokens. */
-export const MAX_REQUEST_TOKENS = 10_000_000;
 
 /** A request as it is handed to an engine. */
 export interface EngineRequest {

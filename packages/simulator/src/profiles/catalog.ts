@@ -83,6 +83,9 @@ const CATALOG: ReadonlyMap<string, unknown> = new Map(
   ].map((profile) => [profile.name, profile]),
 );
 
+/** Those that have been asked for: an environment asks at every reset. */
+const CHECKED = new Map<string, EngineProfile>();
+
 /** The profiles that come with the simulator, by name. */
 export function listProfiles(): EngineProfile[] {
   return [...CATALOG.keys()].sort().map(findProfile);
@@ -90,8 +93,14 @@ export function listProfiles(): EngineProfile[] {
 
 /** The profile of this name. @throws {ProfileError} that names the closest ones. */
 export function findProfile(name: string): EngineProfile {
-  const profile = CATALOG.get(name);
-  if (profile !== undefined) return checkEngineProfile(profile, name);
+  const checked = CHECKED.get(name);
+  if (checked !== undefined) return checked;
+  const entry = CATALOG.get(name);
+  if (entry !== undefined) {
+    const profile = checkEngineProfile(entry, name);
+    CHECKED.set(name, profile);
+    return profile;
+  }
   const closest = [...CATALOG.keys()]
     .map((known) => ({ known, likeness: likeness(known, name.toLowerCase()) }))
     .sort((a, b) => b.likeness - a.likeness)

@@ -1,9 +1,7 @@
+import { MAX_REQUEST_TOKENS } from '../engine/engine-config.ts';
 import type { Timestamp } from './timestamp.ts';
 import type { Trace } from './trace.ts';
 import { quoteField, TraceError } from './trace-error.ts';
-
-/** Longest prompt or output that a trace may hold, tokens. No model reads more today. */
-export const MAX_REQUEST_TOKENS = 10_000_000;
 
 const WHOLE_NUMBER = /^[+-]?\d+(\.0*)?$/;
 
