@@ -1,7 +1,6 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 
 const main = join(import.meta.dirname, '..', 'src', 'main.ts');
 
@@ -17,21 +16,35 @@ export interface Ending {
 export interface ServeProcess {
   /** Where its API stands, without a slash at the end. */
   readonly url: string;
+  /** Sends it a signal, and waits for nothing. */
+  signal(signal: NodeJS.Signals): void;
+  /** Waits until it has written a line to its standard output that this matches. Throws when it ends without. */
+  said(pattern: RegExp): Promise<RegExpExecArray>;
   /** Ends it, by default as Ctrl-C does, and waits until it is gone. */
   stop(signal?: NodeJS.Signals): Promise<Ending>;
+  /** Resolves when it is gone. */
+  readonly ended: Promise<Ending>;
 }
 
+type Variables = Readonly<Record<string, string | undefined>>;
+
+/** Sessions are not kept, unless a test says where, so that no test writes into a person's folders. */
+const NOTHING_KEPT = { SERVEGYM_STORE: 'memory' };
+
 /** Starts `servegym serve` on a free port of this machine and waits until it says that it is ready. */
-export async function startServe(...args: string[]): Promise<ServeProcess> {
-  const { child, ended } = launch('serve', '--port', '0', '--host', '127.0.0.1', ...args);
-  const page = await Promise.race([
-    pageUrl(child),
-    ended.then(({ code, stderr }) => {
-      throw new Error(`\`servegym serve\` ended with exit code ${code} before it was ready:\n${stderr}`);
-    }),
-  ]);
+export function startServe(...args: string[]): Promise<ServeProcess> {
+  return startServeWith(NOTHING_KEPT, ...args);
+}
+
+/** Starts `servegym serve` with these variables in its environment; `undefined` takes one away. */
+export async function startServeWith(variables: Variables, ...args: string[]): Promise<ServeProcess> {
+  const { child, ended, said } = launch(variables, 'serve', '--port', '0', '--host', '127.0.0.1', ...args);
+  const [, url] = await said(/^ServeGym is ready: (\S+)\/web\//m);
   return {
-    url: page.replace(/\/web\/$/, ''),
+    url: url!,
+    said,
+    ended,
+    signal: (signal) => void child.kill(signal),
     stop(signal = 'SIGINT') {
       child.kill(signal);
       return ended;
@@ -41,11 +54,14 @@ export async function startServe(...args: string[]): Promise<ServeProcess> {
 
 /** Runs `servegym` with these arguments until it ends. */
 export function runServegym(...args: string[]): Promise<Ending> {
-  return launch(...args).ended;
+  return launch(NOTHING_KEPT, ...args).ended;
 }
 
-function launch(...args: string[]): { child: ChildProcess; ended: Promise<Ending> } {
-  const child = spawn(process.execPath, [main, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+function launch(variables: Variables, ...args: string[]) {
+  const child = spawn(process.execPath, [main, ...args], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, ...variables },
+  });
   let stdout = '';
   let stderr = '';
   child.stdout.on('data', (chunk) => {
@@ -54,14 +70,23 @@ function launch(...args: string[]): { child: ChildProcess; ended: Promise<Ending
   child.stderr.on('data', (chunk) => {
     stderr += chunk;
   });
-  const ended = once(child, 'close').then(([code, signal]) => ({ code, signal, stdout, stderr }));
-  return { child, ended };
-}
-
-async function pageUrl(child: ChildProcess): Promise<string> {
-  for await (const line of createInterface({ input: child.stdout! })) {
-    const url = /^ServeGym is ready: (\S+)/.exec(line)?.[1];
-    if (url) return url;
-  }
-  return new Promise(() => {});
+  const ended: Promise<Ending> = once(child, 'close').then(([code, signal]) => ({
+    code,
+    signal,
+    stdout,
+    stderr,
+  }));
+  const said = async (pattern: RegExp): Promise<RegExpExecArray> => {
+    for (;;) {
+      const match = pattern.exec(stdout);
+      if (match) return match;
+      const ending = await Promise.race([once(child.stdout, 'data'), ended]);
+      if (!Array.isArray(ending)) {
+        throw new Error(
+          `\`servegym ${args.join(' ')}\` ended with ${ending.signal ?? `exit code ${ending.code}`} and never said ${pattern}:\n${ending.stderr}`,
+        );
+      }
+    }
+  };
+  return { child, ended, said };
 }

@@ -1,58 +1,89 @@
 import { hostname } from 'node:os';
 import { benchmarkEnvironment, llmserve } from '@servegym/environments';
-import { createServer, type ListeningServer, type OpenEnvServer } from '@servegym/openenv';
+import {
+  createServer,
+  type ListeningServer,
+  type OpenEnvServer,
+  type ServerOptions,
+} from '@servegym/openenv';
 import { InputError } from '../input-error.ts';
 import { mountConsole, mountDocsAsPage } from './console-files.ts';
 import { mountPolicyRoutes } from './policy-routes.ts';
+import { openSessionFile } from './session-file.ts';
 
 /** The environments that can be served. */
 export const ENVIRONMENT_IDS = ['llmserve', 'benchmark'] as const;
 export type EnvironmentId = (typeof ENVIRONMENT_IDS)[number];
 
-export interface StartOptions {
+export interface StartOptions extends Omit<ServerOptions, 'store'> {
   readonly environment: EnvironmentId;
   /** 0 takes any free port. */
   readonly port: number;
   readonly host: string;
-  /** Most sessions at once. Default: that of `createServer`. */
-  readonly maxSessions?: number | undefined;
+  /** Keeps the sessions of a replayable environment beyond the end of the process. Default: they are not kept. */
+  readonly sessionFile?: string;
+}
+
+export interface RunningServer extends ListeningServer {
+  /** Sessions that a socket holds now. */
+  readonly heldSessions: number;
+  /** Whether sessions outlive the process. */
+  readonly keepsSessions: boolean;
+  /** Whether `/web/` is the console. */
+  readonly hasConsole: boolean;
+}
+
+/** What is common to the servers of all environments. */
+interface MountedServer extends Pick<OpenEnvServer, 'listen' | 'close'> {
+  readonly sessions: Iterable<{ readonly id: string }> & {
+    readonly durable: boolean;
+    isAttached(id: string): boolean;
+  };
 }
 
 /**
  * Serves an environment over OpenEnv: `llmserve` with its policies and the console.
- * @throws InputError when the address is taken, forbidden or not of this machine.
+ * @throws InputError when the address is taken, forbidden or not of this machine, or the file cannot be used.
  */
-export async function startServer({
-  environment,
-  port,
-  host,
-  maxSessions,
-}: StartOptions): Promise<ListeningServer> {
+export async function startServer(options: StartOptions): Promise<RunningServer> {
+  const { environment, port, host, mode } = options;
   let url = '';
-  const server = makeServer(environment, { maxSessions, hostUrl: () => url });
+  const server = mountServer(options, () => url);
   try {
     const listening = await server.listen({ port, host });
     url = isEverywhere(host) ? `http://${hostname()}:${listening.port}` : listening.url;
-    return listening;
+    return {
+      ...listening,
+      keepsSessions: server.sessions.durable,
+      hasConsole: environment === 'llmserve' && mode !== 'production',
+      get heldSessions() {
+        return [...server.sessions].filter(({ id }) => server.sessions.isAttached(id)).length;
+      },
+    };
   } catch (error) {
     await server.close();
     throw listenError(error as NodeJS.ErrnoException, port, host);
   }
 }
 
-function makeServer(
-  environment: EnvironmentId,
-  { maxSessions, hostUrl }: { readonly maxSessions: number | undefined; readonly hostUrl: () => string },
-): Pick<OpenEnvServer, 'listen' | 'close'> {
+function mountServer(
+  { environment, sessionFile, ...options }: StartOptions,
+  hostUrl: () => string,
+): MountedServer {
   switch (environment) {
     case 'llmserve': {
-      const server = createServer(llmserve, { maxSessions });
-      mountPolicyRoutes(server);
-      mountConsole(server.app);
+      const store = sessionFile === undefined ? undefined : openSessionFile(sessionFile);
+      const server = createServer(llmserve, { ...options, store });
+      if (options.mode === 'production') {
+        mountDocsAsPage(server.app);
+      } else {
+        mountPolicyRoutes(server);
+        mountConsole(server.app);
+      }
       return server;
     }
     case 'benchmark': {
-      const server = createServer(benchmarkEnvironment({ hostUrl }), { maxSessions });
+      const server = createServer(benchmarkEnvironment({ hostUrl }), options);
       mountDocsAsPage(server.app);
       return server;
     }

@@ -1,0 +1,72 @@
+import { createRequire } from 'node:module';
+import { styleText } from 'node:util';
+import type { Logger } from '@servegym/openenv';
+
+export const LOG_FORMATS = ['pretty', 'json', 'silent'] as const;
+export type LogFormat = (typeof LOG_FORMATS)[number];
+
+/** From the quietest to the most talkative. */
+export const LOG_LEVELS = ['error', 'warn', 'info'] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+export interface LogOptions {
+  /** `json` is a line of pino's for each entry. */
+  readonly format: LogFormat;
+  /** The least that is told. */
+  readonly level: LogLevel;
+  /** Takes each line, with its end. Default: standard error. */
+  readonly write?: (line: string) => void;
+}
+
+/** Tells what happens at the server, on standard error. */
+export function serverLog({ format, level, write = toStandardError }: LogOptions): Logger {
+  const isTold = (asked: LogLevel) =>
+    format !== 'silent' && LOG_LEVELS.indexOf(asked) <= LOG_LEVELS.indexOf(level);
+  let written: Logger | undefined;
+  // pino is loaded with the first entry: most servers start without writing one.
+  const log = () => (written ??= openLog(format === 'json' ? write : (line) => write(prettyLine(line))));
+  return {
+    info: (fields, message) => void (isTold('info') && log().info(fields, message)),
+    warn: (fields, message) => void (isTold('warn') && log().warn(fields, message)),
+    error: (fields, message) => void (isTold('error') && log().error(fields, message)),
+  };
+}
+
+function openLog(write: (line: string) => void): Logger {
+  const { pino } = createRequire(import.meta.url)('pino') as typeof import('pino');
+  return pino(
+    {
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+    },
+    { write },
+  );
+}
+
+interface Entry {
+  readonly time: string;
+  readonly level: LogLevel;
+  readonly msg: string;
+  readonly err?: { readonly stack: string };
+  readonly [field: string]: unknown;
+}
+
+const COLOURS = { info: 'green', warn: 'yellow', error: 'red' } as const;
+
+/** `12:30:01 warn  session refused path=/ws code=CAPACITY_REACHED`, with the stack of an error below it. */
+function prettyLine(json: string): string {
+  const { time, level, msg, err, pid, hostname, ...fields } = JSON.parse(json) as Entry;
+  const clock = new Date(time).toTimeString().slice(0, 8);
+  const name = styleText(COLOURS[level], level.padEnd(5), { stream: process.stderr });
+  const told = Object.entries(fields).map(([field, value]) => ` ${field}=${prettyValue(value)}`);
+  const stack = err ? `${err.stack.replace(/^/gm, '  ')}\n` : '';
+  return `${clock} ${name} ${msg}${told.join('')}\n${stack}`;
+}
+
+function prettyValue(value: unknown): string {
+  return typeof value === 'string' && /^[\w./:@%+-]+$/.test(value) ? value : JSON.stringify(value);
+}
+
+function toStandardError(line: string): void {
+  process.stderr.write(line);
+}

@@ -1,0 +1,57 @@
+import { existsSync, mkdirSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { openSqliteStore, type SessionStore, SessionStoreError } from '@servegym/openenv';
+import { InputError } from '../input-error.ts';
+
+const SQLITE_BUSY = 5;
+
+interface Machine {
+  readonly platform: NodeJS.Platform;
+  readonly home: string;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+}
+
+/** Where a person's programs keep what should outlast them, by the custom of the system. */
+export function defaultSessionFile({
+  platform = process.platform,
+  home = homedir(),
+  environment = process.env,
+}: Partial<Machine> = {}): string {
+  return join(stateFolder({ platform, home, environment }), 'servegym', 'sessions.db');
+}
+
+/** Opens the file of the sessions, and makes the folder that it lies in. @throws InputError when it cannot be used */
+export function openSessionFile(path: string): SessionStore {
+  try {
+    makeFolder(dirname(path));
+    return openSqliteStore(path);
+  } catch (error) {
+    const reason = (error instanceof SessionStoreError ? error.cause : error) as Error & { errcode?: number };
+    const isLocked = reason.errcode === SQLITE_BUSY;
+    const remedy = isLocked ? 'End the program that holds it, or choose' : 'Choose';
+    throw new InputError(
+      `Sessions cannot be kept in \`${path}\`: ${reason.message}. ${remedy} another file with --store or SERVEGYM_STORE; \`--store memory\` keeps them only while the server runs.`,
+      { cause: error },
+    );
+  }
+}
+
+function stateFolder({ platform, home, environment }: Machine): string {
+  switch (platform) {
+    case 'darwin':
+      return join(home, 'Library', 'Application Support');
+    case 'win32':
+      return environment.LOCALAPPDATA || join(home, 'AppData', 'Local');
+    default:
+      return environment.XDG_STATE_HOME || join(home, '.local', 'state');
+  }
+}
+
+/** Node's own `recursive` never returns where a parent exists and takes no entries, as below `/proc` or automounts. */
+function makeFolder(path: string): void {
+  if (existsSync(path)) return;
+  const parent = dirname(path);
+  if (parent !== path) makeFolder(parent);
+  mkdirSync(path, { mode: 0o700 });
+}
