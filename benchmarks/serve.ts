@@ -12,11 +12,15 @@ export interface MeasuredServer {
   stop(): Promise<void>;
 }
 
-/** Starts `servegym serve` on a free port and waits until it is ready. */
+/**
+ * Starts `servegym serve` on a free port and waits until it is ready. `SERVEGYM_STORE` says where sessions are kept;
+ * without it they are not.
+ */
 export async function serve(...args: string[]): Promise<MeasuredServer> {
   const address = ['--port', '0', '--host', '127.0.0.1'];
   const server = spawn(process.execPath, [main, 'serve', ...address, ...args], {
     stdio: ['ignore', 'pipe', 'inherit'],
+    env: { SERVEGYM_STORE: 'memory', ...process.env },
   });
   const ended = once(server, 'exit');
   const [line] = await Promise.race([

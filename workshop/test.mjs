@@ -72,7 +72,8 @@ if (node) {
       check('tsc', 'tsc', ['-p', 'tsconfig.json']),
     ]);
   }
-  const environment = {};
+  // The servers under test write nothing into a person's folders.
+  const environment = { SERVEGYM_STORE: 'memory' };
   if (python) environment.SERVEGYM_PYTHON = python;
   if (chromium) environment.SERVEGYM_CHROMIUM = chromium;
   const tests = await attempt('test runner', () => runTests(node, environment));

@@ -18,6 +18,7 @@ export interface ServeProcess {
 export async function startServe(port = 0): Promise<ServeProcess> {
   const child = spawn(process.execPath, [CLI, 'serve', '--host', '127.0.0.1', '--port', String(port)], {
     stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, SERVEGYM_STORE: 'memory' },
   });
   let output = '';
   const ready = new Promise<number>((resolve, reject) => {

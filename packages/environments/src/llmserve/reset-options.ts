@@ -16,7 +16,10 @@ export function chooseTask(options: ResetOptions): ServeTask {
   return task;
 }
 
-/** The seed of the traffic; 0 when it is absent. @throws EnvironmentError `INVALID_SEED` */
+/**
+ * The seed of the traffic; 0 when it is absent, which happens in process only: servers draw one.
+ * @throws EnvironmentError `INVALID_SEED`
+ */
 export function readSeed(options: ResetOptions): number {
   const seed = options.seed ?? 0;
   if (!Number.isSafeInteger(seed) || seed < 0) {
