@@ -20,6 +20,8 @@ export class BlockPool {
   private readonly cache: PrefixCache | null;
   private readonly table: RequestTable;
   private readonly blockTokens: number;
+  /** Binary logarithm of the block size. */
+  private readonly blockShift: number;
   /** Prompt content of each slot. */
   private readonly prefixes: (PromptPrefix | null)[] = [];
   private readonly cost: AdmissionCost = { needed: 0, revived: 0, cachedTokens: 0 };
@@ -28,13 +30,14 @@ export class BlockPool {
     this.table = table;
     this.free = blocks;
     this.blockTokens = blockTokens;
+    this.blockShift = Math.log2(blockTokens);
     this.cache = prefixCaching ? new PrefixCache() : null;
     this.cache?.reset(blocks);
   }
 
   /** KV blocks that hold `tokens`. */
   blocksFor(tokens: number): number {
-    return Math.ceil(tokens / this.blockTokens);
+    return (tokens + this.blockTokens - 1) >> this.blockShift;
   }
 
   /** Remembers the prompt content of a new request. */

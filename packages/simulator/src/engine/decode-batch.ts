@@ -26,12 +26,13 @@ export class DecodeBatch {
   private heap: Int32Array = new Int32Array(64);
   private keys: Float64Array = new Float64Array(64);
   private readonly residues: Int32Array;
-  private readonly blockTokens: number;
+  /** Block size - 1; the block size is a power of two. */
+  private readonly blockMask: number;
   private readonly table: RequestTable;
 
   constructor(table: RequestTable, blockTokens: number) {
     this.table = table;
-    this.blockTokens = blockTokens;
+    this.blockMask = blockTokens - 1;
     this.residues = new Int32Array(blockTokens);
   }
 
@@ -76,17 +77,16 @@ export class DecodeBatch {
 
   /** New KV blocks that the next `iterations` iterations need. */
   blocksFor(iterations: number): number {
-    const cycles = Math.floor(iterations / this.blockTokens);
-    let blocks = cycles * this.count;
-    for (let i = cycles * this.blockTokens; i < iterations; i++)
-      blocks += this.residues[this.crossingResidue(i)];
+    const rest = iterations & this.blockMask;
+    let blocks = ((iterations - rest) / (this.blockMask + 1)) * this.count;
+    for (let i = 0; i < rest; i++) blocks += this.residues[this.crossingResidue(i)];
     return blocks;
   }
 
   /** The largest number of iterations, at most `limit`, whose new KV blocks fit into `free`. */
   iterationsWithin(free: number, limit: number): number {
     const cycles = Math.floor(free / this.count);
-    let iterations = cycles * this.blockTokens;
+    let iterations = cycles * (this.blockMask + 1);
     if (iterations >= limit) return limit;
     let left = free - cycles * this.count;
     while (iterations < limit) {
@@ -126,14 +126,12 @@ export class DecodeBatch {
 
   /** (context length - clock) modulo the block size. */
   private residueOf(slot: number): number {
-    const residue = (this.table.input[slot] + this.table.generatedOffset[slot] - 1) % this.blockTokens;
-    return residue < 0 ? residue + this.blockTokens : residue;
+    return (this.table.input[slot] + this.table.generatedOffset[slot] - 1) & this.blockMask;
   }
 
   /** The residue whose members are at a block's end after `ahead` more iterations. */
   private crossingResidue(ahead: number): number {
-    const residue = (this.clock + ahead) % this.blockTokens;
-    return residue === 0 ? 0 : this.blockTokens - residue;
+    return -(this.clock + ahead) & this.blockMask;
   }
 
   /** Iteration of completion, then order of admission. */

@@ -9,7 +9,7 @@ export const MAX_SPECULATION_DEPTH = 32;
 
 /** What is fixed while an engine runs. */
 export interface EngineOptions {
-  /** Tokens in a KV block. Default 16, as in vLLM. */
+  /** Tokens in a KV block, a power of two up to 256. Default 16, as in vLLM. */
   readonly blockTokens?: number;
   /** Token budget of an iteration (vLLM max_num_batched_tokens). Default 2048. */
   readonly maxNumBatchedTokens?: number;

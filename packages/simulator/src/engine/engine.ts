@@ -28,6 +28,9 @@ import { skipVerifySteps, VerifyForecast } from './speculative-skip.ts';
 import { NOT_YET, ticksFromMs } from './ticks.ts';
 import { PRIORITY_CLASSES, type WaitingQueueSnapshot } from './waiting-queue.ts';
 
+/** Tokens that a KV block may hold. */
+const BLOCK_SIZES: readonly number[] = [1, 2, 4, 8, 16, 32, 64, 128, 256];
+
 /** A request as it is handed to an engine. */
 export interface EngineRequest {
   /** The caller's number for it; comes back in the logs. */
@@ -68,7 +71,9 @@ export class Engine {
   constructor(config: EngineConfig, options: EngineOptions = {}) {
     const blockTokens = options.blockTokens ?? 16;
     const maxNumBatchedTokens = options.maxNumBatchedTokens ?? 2048;
-    expectInteger('ENGINE_OPTION', 'blockTokens', blockTokens, 1, 1024);
+    if (!BLOCK_SIZES.includes(blockTokens)) {
+      throw new EngineError('ENGINE_OPTION', 'blockTokens', `one of ${BLOCK_SIZES.join(', ')}`, blockTokens);
+    }
     expectInteger('ENGINE_OPTION', 'maxNumBatchedTokens', maxNumBatchedTokens, 1, 1_000_000);
     this.overheadTicks = ticksFromMs(options.requestOverheadMs ?? 0);
     this.onIterations = options.onIterations;
