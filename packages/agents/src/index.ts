@@ -15,13 +15,11 @@ export {
 } from './evaluation/stratified-bootstrap.ts';
 export type { PpoUpdate } from './learning/ppo.ts';
 export { TensorFileError } from './learning/safetensors.ts';
-export {
-  decodeServeActor,
-  encodeServeActor,
-  type ServeActor,
-  ServeActorError,
-} from './llmserve/serve-actor.ts';
+export { encodeServeActor, type ServeActor } from './llmserve/serve-actor.ts';
+export { encodeServeConstant, type ServeConstant } from './llmserve/serve-constant.ts';
 export { type TrainServePpoOptions, trainServePpo } from './llmserve/train-serve-ppo.ts';
+export { TrainedPolicyError } from './llmserve/trained-policy-error.ts';
+export { type TuneConstantOptions, type TunedConstant, tuneConstant } from './llmserve/tune-constant.ts';
 export {
   type EpisodePlan,
   type PlayableEnvironment,
@@ -35,5 +33,5 @@ export {
   type PolicyDescription,
   type ServePolicy,
 } from './policies/catalogue.ts';
-export { PpoPolicy } from './policies/ppo-policy.ts';
+export { loadTrainedPolicy, type TrainedPolicy } from './policies/load-trained-policy.ts';
 export type { Policy, PolicyEpisode, PolicyStep } from './policy.ts';

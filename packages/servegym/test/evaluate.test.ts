@@ -69,16 +69,16 @@ describe('servegym evaluate', () => {
 
   describe('with bad input', () => {
     let folder: string;
-    let notWeights: string;
+    let noPolicy: string;
     before(() => {
       folder = mkdtempSync(join(tmpdir(), 'servegym-evaluate-'));
-      notWeights = join(folder, 'weights.safetensors');
-      writeFileSync(notWeights, 'not weights');
+      noPolicy = join(folder, 'policy.safetensors');
+      writeFileSync(noPolicy, 'no policy');
     });
     after(() => rmSync(folder, { recursive: true }));
 
     for (const [what, args, message] of [
-      ['without a policy', () => [], /give --agent <name> or --weights <file>/],
+      ['without a policy', () => [], /give --agent <name> or --policy-file <file>/],
       ['of an unknown policy', () => ['--agent', 'ppo9'], /Allowed choices are .*heuristic/],
       ['on an unknown task', () => ['--agent', 'default', '--task', 'x'], /Allowed choices are all, static/],
       [
@@ -86,16 +86,16 @@ describe('servegym evaluate', () => {
         () => ['--agent', 'default', '--episodes', '0'],
         /whole number from 1 to 10000, got `0`/,
       ],
-      ['of weights and a policy', () => ['--agent', 'default', '--weights', 'x'], /cannot be used with/],
+      ['of two policies', () => ['--agent', 'default', '--policy-file', 'x'], /cannot be used with/],
       [
-        'of weights that are not there',
-        () => ['--weights', 'none'],
+        'of a policy file that is not there',
+        () => ['--policy-file', 'none'],
         /cannot read none: there is no such file/,
       ],
       [
-        'of a file without weights',
-        () => ['--weights', notWeights],
-        /weights\.safetensors: Expected a header/,
+        'of a file that is no policy',
+        () => ['--policy-file', noPolicy],
+        /policy\.safetensors: Expected a header/,
       ],
     ] as const) {
       it(`ends with exit code 2: ${what}`, async () => {

@@ -1,9 +1,14 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { after, before, describe, it } from 'node:test';
 import { runServegym } from './serve-process.ts';
+
+const main = join(import.meta.dirname, '..', 'src', 'main.ts');
 
 describe('servegym train', () => {
   let folder: string;
@@ -36,8 +41,8 @@ describe('servegym train', () => {
 
     const evaluated = await runServegym(
       'evaluate',
-      '--weights',
-      report.files.weights,
+      '--policy-file',
+      report.files.policy,
       '--episodes',
       '2',
       '--json',
@@ -49,13 +54,36 @@ describe('servegym train', () => {
 
     const elsewhere = await runServegym(
       'evaluate',
-      '--weights',
-      report.files.weights,
+      '--policy-file',
+      report.files.policy,
       '--task',
       'bursty_workload',
     );
     assert.equal(elsewhere.code, 2);
-    assert.match(elsewhere.stderr, /expected weights for bursty_workload, got weights for static_workload/);
+    assert.match(elsewhere.stderr, /expected a policy for bursty_workload, got one for static_workload/);
+  });
+
+  it('keeps the best configuration found so far when Ctrl-C stops the search', async () => {
+    const out = join(folder, 'static');
+    const args = ['train', '--algo', 'static', '--task', 'static_workload', '--out', out, '--json'];
+    const search = spawn(process.execPath, [main, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+    search.stderr.once('data', () => search.kill('SIGINT'));
+    const [stdout, [code]] = await Promise.all([text(search.stdout), once(search, 'exit')]);
+    assert.equal(code, 0);
+    const { final_return, files } = JSON.parse(stdout);
+    const { training } = JSON.parse(readFileSync(files.policy, 'utf8'));
+    assert.equal(training.mean_return, final_return);
+
+    const evaluated = await runServegym(
+      'evaluate',
+      '--policy-file',
+      files.policy,
+      '--episodes',
+      '2',
+      '--json',
+    );
+    assert.equal(evaluated.code, 0, evaluated.stderr);
+    assert.equal(JSON.parse(evaluated.stdout).agent, 'static-tuned');
   });
 
   it('ends with exit code 2 without a task, or where it cannot write', async () => {

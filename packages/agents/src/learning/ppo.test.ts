@@ -156,6 +156,14 @@ describe('Ppo', () => {
     assert.ok(grouped > betterShare(1) + 0.1, `grouped ${grouped}, alone ${betterShare(1)}`);
   });
 
+  it('refuses rewards that would spoil the weights', () => {
+    const broken = (): LearningEnvironment => ({
+      ...identityEnvironment(),
+      step: () => ({ reward: Number.NaN, end: RUNNING }),
+    });
+    assert.throws(() => learner({}, broken).update(), /Expected finite rewards, got NaN on trace 0/);
+  });
+
   it('refuses groups that do not come out even', () => {
     assert.throws(
       () => learner({ groupSize: 3 }),

@@ -202,6 +202,9 @@ export class Ppo {
       rollout.ends.set(environments.ends, first);
       for (let e = 0; e < count; e++) {
         const reward = environments.rewards[e]!;
+        if (!Number.isFinite(reward)) {
+          throw new RangeError(`Expected finite rewards, got ${reward} on trace ${rollout.seeds[first + e]}`);
+        }
         const end = environments.ends[e]!;
         this.#episodeReturns[e]! += reward;
         this.#discountedReturns[e] = gamma * this.#discountedReturns[e]! + reward;

@@ -36,12 +36,12 @@ describe('an actor of llmserve', () => {
 
   it('is refused where it does not belong', () => {
     for (const [changes, message] of [
-      [{ environment: 'other' }, /Expected weights for the environment llmserve, got other: train them anew/],
+      [{ environment: 'other' }, /Expected a policy for the environment llmserve, got other: train it anew/],
       [{ version: '0.0.0' }, new RegExp(`for the version of llmserve ${llmserve.version}, got 0.0.0`)],
       [{ action_bins: '{}' }, /for the action bins .*, got {}/],
-      [{ task: 'holiday' }, /Expected weights for one of static_workload, .*, got holiday/],
+      [{ task: 'holiday' }, /Expected a policy for one of static_workload, .*, got holiday/],
     ] as const) {
-      assert.throws(() => decodeServeActor(fileWith(changes)), { name: 'ServeActorError', message });
+      assert.throws(() => decodeServeActor(fileWith(changes)), { name: 'TrainedPolicyError', message });
     }
   });
 
@@ -49,6 +49,9 @@ describe('an actor of llmserve', () => {
     const { weights, metadata } = decodeActor(encodeServeActor(actor));
     const other = { ...shape, headSizes: [...SERVE_HEAD_SIZES].reverse() };
     const file = encodeActor({ ...weights, shape: other }, metadata);
-    assert.throws(() => decodeServeActor(file), { name: 'ServeActorError', message: /for the head sizes/ });
+    assert.throws(() => decodeServeActor(file), {
+      name: 'TrainedPolicyError',
+      message: /for the head sizes/,
+    });
   });
 });

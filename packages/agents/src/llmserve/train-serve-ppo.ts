@@ -8,7 +8,7 @@ import type { ServeActor } from './serve-actor.ts';
 export const SERVE_PPO = {
   ...PPO_DEFAULTS,
   // A change of weights costs a reload: policies that change at random serve nobody, and learn nothing but that.
-  keepBonus: [4, 2],
+  keepBonus: [4, 1],
   gamma: 0.95,
   entropyCoef: [0.003, 0],
 } as const satisfies Omit<PpoOptions, 'seed' | 'totalSteps'>;

@@ -39,7 +39,7 @@ describe('ppo', async () => {
   it('refuses another task than it was trained on', () => {
     assert.throws(() => new PpoPolicy(actor).reset({ taskId: 'bursty_workload', seed: 0 }), {
       name: 'RangeError',
-      message: 'Expected the task `static_workload` that the weights are for, got `bursty_workload`',
+      message: 'Expected the task `static_workload` that the policy was trained for, got `bursty_workload`',
     });
   });
 });

@@ -1,15 +1,16 @@
-import type { ServeAction, ServeObservation } from '@servegym/environments';
+import type { ServeAction, ServeObservation, TaskId } from '@servegym/environments';
 import { plainKernels } from '../learning/plain-kernels.ts';
 import { TrainedActor } from '../learning/trained-actor.ts';
 import { decodeServeAction, encodeServeAction } from '../llmserve/serve-action-codec.ts';
 import type { ServeActor } from '../llmserve/serve-actor.ts';
 import { ServeObservationEncoder } from '../llmserve/serve-observation-encoder.ts';
 import type { Policy, PolicyEpisode, PolicyStep } from '../policy.ts';
+import { requireTask } from './trained-task.ts';
 
 /** Sets each knob to what a trained network finds likeliest to be best. */
 export class PpoPolicy implements Policy<ServeAction, ServeObservation> {
   readonly name = 'ppo';
-  readonly #taskId: string;
+  readonly #taskId: TaskId;
   readonly #actor: TrainedActor;
   readonly #encoder = new ServeObservationEncoder();
   readonly #features = new Float32Array(ServeObservationEncoder.size);
@@ -21,11 +22,7 @@ export class PpoPolicy implements Policy<ServeAction, ServeObservation> {
 
   /** Throws a `RangeError` for another task than the network was trained on. */
   reset({ taskId }: PolicyEpisode): void {
-    if (taskId !== this.#taskId) {
-      throw new RangeError(
-        `Expected the task \`${this.#taskId}\` that the weights are for, got \`${taskId}\``,
-      );
-    }
+    requireTask(this.#taskId, taskId);
     this.#encoder.reset();
   }
 

@@ -1,14 +1,14 @@
-import { createPolicy, evaluatePolicy, listPolicies, PpoPolicy, type ServePolicy } from '@servegym/agents';
+import { createPolicy, evaluatePolicy, listPolicies, type ServePolicy } from '@servegym/agents';
 import { llmserve, SEED_SPLITS, type SeedSplit, TASK_IDS, type TaskId } from '@servegym/environments';
 import { Command, Option } from 'commander';
 import { InputError } from '../input-error.ts';
 import { wholeNumber } from '../options.ts';
-import { readServeActor } from '../read-serve-actor.ts';
+import { readTrainedPolicy } from '../read-trained-policy.ts';
 import { evaluationJson, evaluationTable } from '../reports/evaluation-report.ts';
 
 interface EvaluateOptions {
   readonly agent?: string;
-  readonly weights?: string;
+  readonly policyFile?: string;
   readonly task?: TaskId | 'all';
   readonly episodes: number;
   readonly split: SeedSplit;
@@ -29,10 +29,10 @@ export function evaluateCommand(): Command {
       new Option('--agent <name>', 'the policy').choices(listPolicies().map((policy) => policy.name)),
     )
     .addOption(
-      new Option('--weights <file>', 'instead: a policy that `servegym train` made').conflicts('agent'),
+      new Option('--policy-file <file>', 'instead: a policy that `servegym train` made').conflicts('agent'),
     )
     .addOption(
-      new Option('--task <id>', 'the task (default: all, or the one that the weights are for)').choices([
+      new Option('--task <id>', 'the task (default: all, or the one that it was trained for)').choices([
         'all',
         ...TASK_IDS,
       ]),
@@ -71,15 +71,15 @@ async function evaluate(options: EvaluateOptions): Promise<void> {
   console.log(report);
 }
 
-async function chooseContestant({ agent, weights, task }: EvaluateOptions): Promise<Contestant> {
+async function chooseContestant({ agent, policyFile, task }: EvaluateOptions): Promise<Contestant> {
   const asked = task === undefined || task === 'all' ? TASK_IDS : [task];
   if (agent !== undefined) return { policy: createPolicy(agent), taskIds: asked };
-  if (weights === undefined) {
-    throw new InputError('expected a policy to evaluate: give --agent <name> or --weights <file>');
+  if (policyFile === undefined) {
+    throw new InputError('expected a policy to evaluate: give --agent <name> or --policy-file <file>');
   }
-  const actor = await readServeActor(weights);
-  if (task !== undefined && task !== actor.taskId) {
-    throw new InputError(`${weights}: expected weights for ${task}, got weights for ${actor.taskId}`);
+  const { policy, taskId } = await readTrainedPolicy(policyFile);
+  if (task !== undefined && task !== taskId) {
+    throw new InputError(`${policyFile}: expected a policy for ${task}, got one for ${taskId}`);
   }
-  return { policy: new PpoPolicy(actor), taskIds: [actor.taskId] };
+  return { policy, taskIds: [taskId] };
 }

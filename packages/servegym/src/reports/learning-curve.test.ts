@@ -37,10 +37,9 @@ describe('learningCurveSvg', () => {
     assert.deepEqual(labels, ['0', '10', '20', '30', '40', '0', '1,000', '2,000', '3,000', '4,000']);
   });
 
-  it('draws a single update, and one that never changes', () => {
-    for (const value of [0, 7.5]) {
-      const svg = learningCurveSvg('run', [{ steps: 10, value }]);
-      assert.doesNotMatch(svg, /NaN|Infinity/);
+  it('draws a single update, and none', () => {
+    for (const points of [[{ steps: 10, value: 7.5 }], [{ steps: 10, value: 0 }], []]) {
+      assert.doesNotMatch(learningCurveSvg('run', points), /NaN|Infinity|undefined/);
     }
   });
 

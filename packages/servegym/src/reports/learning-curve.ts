@@ -12,9 +12,8 @@ const SMOOTHING = 0.2;
 
 /** The learning curve of a run as SVG: every update, and a smoothed line. Readable on light and dark pages. */
 export function learningCurveSvg(title: string, points: readonly CurvePoint[]): string {
-  if (points.length === 0) throw new RangeError('Expected at least one point to draw');
-  const values = points.map((point) => point.value);
-  const x = axis([0, points.at(-1)!.steps], [MARGIN.left, WIDTH - MARGIN.right]);
+  const values = points.length === 0 ? [0] : points.map((point) => point.value);
+  const x = axis([0, points.at(-1)?.steps ?? 1], [MARGIN.left, WIDTH - MARGIN.right]);
   const y = axis([Math.min(...values), Math.max(...values)], [HEIGHT - MARGIN.bottom, MARGIN.top]);
   const path = (line: readonly CurvePoint[]) =>
     line.map(({ steps, value }, i) => `${i === 0 ? 'M' : 'L'}${px(x.at(steps))} ${px(y.at(value))}`).join('');
@@ -33,7 +32,7 @@ ${x.ticks.map((tick) => `<text x="${px(x.at(tick))}" y="${bottom + 18}" text-anc
 }
 
 function smoothed(points: readonly CurvePoint[]): CurvePoint[] {
-  let mean = points[0]!.value;
+  let mean = points[0]?.value ?? 0;
   return points.map(({ steps, value }) => {
     mean += SMOOTHING * (value - mean);
     return { steps, value: mean };

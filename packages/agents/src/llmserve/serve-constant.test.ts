@@ -1,0 +1,33 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { DEFAULT_ACTION } from '@servegym/environments';
+import { decodeServeConstant, encodeServeConstant, type ServeConstant } from './serve-constant.ts';
+
+const constant: ServeConstant = {
+  taskId: 'static_workload',
+  action: { ...DEFAULT_ACTION, batch_cap: 48 },
+  training: { algorithm: 'static', episodes: 100 },
+};
+
+describe('a tuned constant', () => {
+  it('comes back from its file', () => {
+    assert.deepEqual(decodeServeConstant(encodeServeConstant(constant)), constant);
+  });
+
+  it('is refused where it does not belong, or when it is none', () => {
+    const text = encodeServeConstant(constant);
+    for (const [file, message] of [
+      [text.replace('llmserve', 'other'), /Expected a policy for the environment llmserve, got other/],
+      [
+        text.replace(/"version": "[^"]*"/, '"version": "0.0.0"'),
+        /for the version of llmserve .*, got 0\.0\.0/,
+      ],
+      [text.replace('static_workload', 'holiday'), /Expected a task of llmserve and an action/],
+      [text.replace('48', '4800'), /Expected a task of llmserve and an action/],
+      ['{', /Expected a policy in JSON/],
+      ['3', /Expected a policy in JSON/],
+    ] as const) {
+      assert.throws(() => decodeServeConstant(file), { name: 'TrainedPolicyError', message });
+    }
+  });
+});

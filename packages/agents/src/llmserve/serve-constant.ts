@@ -1,0 +1,38 @@
+import { llmserve, type ServeAction, serveActionSchema, TASK_IDS, type TaskId } from '@servegym/environments';
+import { requireThisEnvironment, TrainedPolicyError } from './trained-policy-error.ts';
+
+/** A configuration that has been tuned for a task of `llmserve`. */
+export interface ServeConstant {
+  readonly taskId: TaskId;
+  readonly action: ServeAction;
+  /** How it came to be, for people. */
+  readonly training: Readonly<Record<string, string | number>>;
+}
+
+/** A JSON file that says which environment, version and task the configuration is for. */
+export function encodeServeConstant({ taskId, action, training }: ServeConstant): string {
+  const { id: environment, version } = llmserve;
+  return `${JSON.stringify({ environment, version, task: taskId, action, training }, null, 2)}\n`;
+}
+
+/** Reads what `encodeServeConstant` wrote. @throws TrainedPolicyError */
+export function decodeServeConstant(text: string): ServeConstant {
+  const { environment, version, task, action, training } = parse(text);
+  requireThisEnvironment(environment, version);
+  const taskId = TASK_IDS.find((id) => id === task);
+  const checked = serveActionSchema.safeParse(action);
+  if (taskId === undefined || !checked.success) {
+    throw new TrainedPolicyError(`Expected a task of llmserve and an action, got ${text.slice(0, 200)}`);
+  }
+  return { taskId, action: checked.data, training: training as ServeConstant['training'] };
+}
+
+function parse(text: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === 'object' && value !== null) return { ...value };
+  } catch {
+    // Falls through to the error.
+  }
+  throw new TrainedPolicyError('Expected a policy in JSON');
+}

@@ -1,0 +1,23 @@
+import type { ServeAction, ServeObservation } from '@servegym/environments';
+import type { ServeConstant } from '../llmserve/serve-constant.ts';
+import type { Policy, PolicyEpisode } from '../policy.ts';
+import { requireTask } from './trained-task.ts';
+
+/** Keeps the configuration that earned most on the training traffic of its task. */
+export class StaticPolicy implements Policy<ServeAction, ServeObservation> {
+  readonly name = 'static-tuned';
+  readonly #constant: ServeConstant;
+
+  constructor(constant: ServeConstant) {
+    this.#constant = constant;
+  }
+
+  /** Throws a `RangeError` for another task than the configuration was tuned for. */
+  reset({ taskId }: PolicyEpisode): void {
+    requireTask(this.#constant.taskId, taskId);
+  }
+
+  act(): ServeAction {
+    return this.#constant.action;
+  }
+}

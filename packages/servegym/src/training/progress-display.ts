@@ -1,0 +1,21 @@
+/** Lines that are written in all where they cannot be drawn over each other. */
+const LINES = 20;
+
+/** Shows on standard error how far something is: one line drawn over and over in a terminal, a few lines elsewhere. */
+export class ProgressDisplay {
+  #lines = 0;
+
+  /** `share` of the work that is done; at most 1. */
+  show(line: string, share: number): void {
+    if (process.stderr.isTTY) {
+      process.stderr.write(`\r\u001b[K${line}`);
+    } else if (share * LINES >= this.#lines) {
+      console.error(line);
+      this.#lines = Math.floor(share * LINES) + 1;
+    }
+  }
+
+  end(): void {
+    if (process.stderr.isTTY) process.stderr.write('\n');
+  }
+}

@@ -1,0 +1,22 @@
+import type { TaskId } from '@servegym/environments';
+
+/** What to learn, and where to write it. */
+export interface TrainingPlan {
+  readonly task: TaskId;
+  /** Windows to learn from, where the algorithm can tell in advance. */
+  readonly steps: number;
+  readonly seed: number;
+  readonly threads: number;
+  /** It exists. */
+  readonly folder: string;
+  readonly signal: AbortSignal;
+}
+
+/** What came of it. */
+export interface TrainingReport {
+  /** Windows played. */
+  readonly steps: number;
+  /** Mean return of an episode, as training last saw it; `null` when no episode ended. */
+  readonly final_return: number | null;
+  readonly files: { readonly policy: string; readonly [kind: string]: string };
+}
