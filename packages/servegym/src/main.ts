@@ -47,6 +47,11 @@ const COMMANDS: readonly CommandEntry[] = [
     summary: 'measure servers',
     load: async () => (await import('./commands/bench.ts')).benchCommand(),
   },
+  {
+    name: 'validate',
+    summary: 'check a running OpenEnv server, whoever made it',
+    load: async () => (await import('./commands/validate.ts')).validateCommand(),
+  },
 ];
 
 async function buildProgram(asked: string | undefined): Promise<Command> {

@@ -1,0 +1,111 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Check, CheckFailure, failed, notApplicable, PASSED } from './check.ts';
+import { at, type JsonObject, shown } from './foreign-json.ts';
+import type { InspectionSocket } from './inspection-socket.ts';
+import type { Subject } from './subject.ts';
+
+/** A server that closes at once does so within this time, ms. */
+const CLOSES_AT_ONCE_MS = 300;
+
+/** What a server says when it is full, and whether it recovers. */
+export const CAPACITY_CHECKS: readonly Check[] = [
+  {
+    id: 'capacity_refusal',
+    description: 'A full server refuses a session with the error CAPACITY_REACHED and the numbers',
+    required: false,
+    run: (subject) =>
+      whenFull(subject, async (refused) => {
+        const reply = await refused.next();
+        const { code, active_sessions: active, max_sessions: most } = (at(reply, 'data') ?? {}) as JsonObject;
+        if (reply.type !== 'error' || code !== 'CAPACITY_REACHED') return failed(`got ${shown(reply)}`);
+        if (typeof active !== 'number' || typeof most !== 'number') {
+          return failed('the error has no active_sessions and max_sessions');
+        }
+        return { passed: true, details: `${active} of ${most} sessions` };
+      }),
+  },
+  {
+    id: 'capacity_refusal_readable',
+    description: 'A refused client that sends before it reads can still read why',
+    required: false,
+    run: (subject) =>
+      whenFull(subject, async (refused) => {
+        await Promise.race([refused.closed, sleep(CLOSES_AT_ONCE_MS)]);
+        return refused.isClosed
+          ? failed('the connection is closed at once: such a client sees nothing but that')
+          : PASSED;
+      }),
+  },
+  {
+    id: 'sessions_released',
+    description: 'Clients that vanish without a word leave their places to others',
+    required: true,
+    run: async (subject) => {
+      const crowd = await Crowd.gather(subject);
+      await crowd.vanish();
+      if (!crowd.isFull) return notFull(subject);
+      return subject.withSession(async () => PASSED);
+    },
+  },
+];
+
+/** Judges a socket that a full server has refused and that nothing was sent on. */
+async function whenFull(
+  subject: Subject,
+  judge: (refused: InspectionSocket) => Promise<ReturnType<typeof failed>>,
+) {
+  const crowd = await Crowd.gather(subject);
+  try {
+    if (!crowd.isFull) return notFull(subject);
+    const refused = await subject.connect();
+    try {
+      return await judge(refused);
+    } finally {
+      await refused.close();
+    }
+  } finally {
+    await crowd.disperse();
+  }
+}
+
+function notFull({ options }: Subject) {
+  return notApplicable(`the server has room for ${options.mostSessions} sessions; --sessions opens more`);
+}
+
+/** As many sessions as a server gives, up to a limit. */
+class Crowd {
+  readonly #sockets: InspectionSocket[] = [];
+  isFull = false;
+
+  static async gather(subject: Subject): Promise<Crowd> {
+    const crowd = new Crowd();
+    try {
+      while (crowd.#sockets.length < subject.options.mostSessions && !crowd.isFull) {
+        const socket = await subject.connect();
+        crowd.#sockets.push(socket);
+        crowd.isFull = await isRefused(socket);
+      }
+    } catch (error) {
+      await crowd.disperse();
+      throw error;
+    }
+    return crowd;
+  }
+
+  async disperse(): Promise<void> {
+    await Promise.all(this.#sockets.map((socket) => socket.close()));
+  }
+
+  async vanish(): Promise<void> {
+    await Promise.all(this.#sockets.map((socket) => socket.vanish()));
+  }
+}
+
+async function isRefused(socket: InspectionSocket): Promise<boolean> {
+  try {
+    return (await socket.ask({ type: 'state' })).type === 'error';
+  } catch (error) {
+    if (error instanceof CheckFailure && socket.isClosed) return true;
+    throw error;
+  }
+}

@@ -1,0 +1,251 @@
+import { schemaCheck } from '../schema/schema-check.ts';
+import { type Check, failed, notApplicable, PASSED, unless } from './check.ts';
+import { at, firstDifference, isObject, type JsonObject, shown } from './foreign-json.ts';
+import { dataOf, EPISODE_ID, type Play } from './play.ts';
+import type { Subject } from './subject.ts';
+
+/** Longest message that clients before OpenEnv 0.2.2 take, bytes. */
+const OLD_CLIENTS_LIMIT = 1024 * 1024;
+/** Keys by which `MCPToolClient` takes an observation for the reply to a tool. */
+const RESERVED_KEYS = ['tools', 'tool_name'];
+
+/** That a session can be opened and played at all; without it the checks below make no sense. */
+export const SESSION_CHECK: Check = {
+  id: 'websocket_session',
+  description: 'A session over /ws resets, steps and tells its state, one reply for each message',
+  required: true,
+  async run(subject) {
+    const { observations } = await subject.play();
+    return { passed: true, details: `played ${observations.length - 1} steps` };
+  },
+};
+
+/** What a session over `/ws` answers. */
+export const SESSION_CHECKS: readonly Check[] = [
+  {
+    id: 'observation_message',
+    description: 'Observation messages carry an observation object, a reward and done, and nothing unknown',
+    required: true,
+    run: (subject) => judgePlay(subject, ({ observations }) => firstFlaw(observations, messageFlaw)),
+  },
+  {
+    id: 'reward_well_formed',
+    description: 'Rewards are finite numbers; after a reset they may be null',
+    required: true,
+    run: (subject) =>
+      judgePlay(subject, ({ observations }) =>
+        firstFlaw(observations, ({ reward }, index) =>
+          typeof reward === 'number' || (reward === null && index === 0)
+            ? null
+            : `expected a number, got ${shown(reward)}`,
+        ),
+      ),
+  },
+  {
+    id: 'observation_schema',
+    description: 'Observations fit the schema that GET /schema publishes',
+    required: true,
+    async run(subject) {
+      const afterReset = schemaCheck(await subject.resetObservationSchema());
+      const afterStep = schemaCheck(await subject.schema('observation'));
+      return judgePlay(subject, ({ observations }) =>
+        firstFlaw(observations, ({ observation, reward, done }, index) =>
+          (index === 0 ? afterReset : afterStep)({ ...(observation as object), reward, done }),
+        ),
+      );
+    },
+  },
+  {
+    id: 'state_contract',
+    description: 'The state has the requested episode_id, and step_count counts the steps from 0',
+    required: true,
+    run: (subject) =>
+      judgePlay(subject, ({ states }) =>
+        firstFlaw(states, ({ episode_id: id, step_count: count }, index) => {
+          if (id !== EPISODE_ID) return `expected the episode_id "${EPISODE_ID}", got ${shown(id)}`;
+          return count === index ? null : `expected the step_count ${index}, got ${shown(count)}`;
+        }),
+      ),
+  },
+  {
+    id: 'state_schema',
+    description: 'The state fits the schema that GET /schema publishes',
+    required: false,
+    async run(subject) {
+      const check = schemaCheck(await subject.schema('state'));
+      return judgePlay(subject, ({ states }) => firstFlaw(states, check));
+    },
+  },
+  {
+    id: 'state_before_reset',
+    description: 'The state can be asked for before the first reset, as clients do on connecting',
+    required: true,
+    run: (subject) =>
+      subject.withSession(async (socket) => {
+        const { step_count: count } = await dataOf(socket, { type: 'state' }, 'state');
+        return unless(count === 0 ? null : `expected the step_count 0, got ${shown(count)}`);
+      }),
+  },
+  {
+    id: 'reset_again',
+    description: 'A session can be reset again and begins anew',
+    required: true,
+    run: (subject) =>
+      subject.withSession(async (socket) => {
+        const { resetOptions } = subject.options;
+        const action = await subject.action();
+        await dataOf(socket, { type: 'reset', data: { ...resetOptions } }, 'observation');
+        await dataOf(socket, { type: 'step', data: action }, 'observation');
+        await dataOf(socket, { type: 'reset', data: { ...resetOptions } }, 'observation');
+        const { step_count: count } = await dataOf(socket, { type: 'state' }, 'state');
+        return unless(count === 0 ? null : `expected the step_count 0, got ${shown(count)}`);
+      }),
+  },
+  {
+    id: 'seed_determinism',
+    description: 'The same seed and actions give the same episode',
+    required: false,
+    async run(subject) {
+      const [first, second] = [await subject.play(), await subject.playAgain()];
+      const difference = firstDifference(withoutMetadata(first), withoutMetadata(second), 'reply');
+      return unless(difference && `two episodes with one seed differ: ${difference}`);
+    },
+  },
+  {
+    id: 'session_isolation',
+    description: 'Sessions do not see one another',
+    required: true,
+    run: (subject) =>
+      subject.withSession(async (one) => {
+        const other = await subject.connect();
+        try {
+          if ((await other.ask({ type: 'state' })).type === 'error') {
+            return notApplicable('the server has room for one session only');
+          }
+          const action = await subject.action();
+          const reset = { type: 'reset', data: { ...subject.options.resetOptions } };
+          await dataOf(one, reset, 'observation');
+          await dataOf(other, reset, 'observation');
+          await dataOf(one, { type: 'step', data: action }, 'observation');
+          const { step_count: count } = await dataOf(other, { type: 'state' }, 'state');
+          return unless(count === 0 ? null : 'a step of one session counts in another');
+        } finally {
+          await other.close();
+        }
+      }),
+  },
+  {
+    id: 'pipelined_messages',
+    description: 'Messages that are sent without waiting are answered one by one, in order',
+    required: true,
+    run: (subject) =>
+      subject.withSession(async (socket) => {
+        const messages = [{ type: 'reset', data: { ...subject.options.resetOptions } }, { type: 'state' }];
+        const sent = [...messages, ...messages];
+        for (const message of sent) socket.send(message);
+        const types: unknown[] = [];
+        while (types.length < sent.length) types.push((await socket.next()).type);
+        const expected = ['observation', 'state', 'observation', 'state'];
+        return { passed: types.join() === expected.join(), expected, actual: types };
+      }),
+  },
+  {
+    id: 'metadata_in_action',
+    description: 'Actions may carry a metadata object, as those of the Python clients do',
+    required: true,
+    run: (subject) =>
+      subject.withSession(async (socket) => {
+        await dataOf(socket, { type: 'reset', data: { ...subject.options.resetOptions } }, 'observation');
+        const data = { ...(await subject.action()), metadata: {} };
+        await dataOf(socket, { type: 'step', data }, 'observation');
+        return PASSED;
+      }),
+  },
+  {
+    id: 'unknown_reset_option',
+    description: 'Options of a reset that the environment does not know are ignored',
+    required: true,
+    run: (subject) =>
+      subject.withSession(async (socket) => {
+        const data = { ...subject.options.resetOptions, unknown_option_of_servegym: 1 };
+        await dataOf(socket, { type: 'reset', data }, 'observation');
+        return PASSED;
+      }),
+  },
+  {
+    id: 'websocket_ping',
+    description: 'Pings are answered, as proxies and clients expect',
+    required: true,
+    run: (subject) =>
+      subject.withSession(async (socket) => {
+        await socket.ping();
+        return PASSED;
+      }),
+  },
+  {
+    id: 'close_message',
+    description: 'The message `close` has no reply and closes the connection with code 1000',
+    required: true,
+    run: (subject) =>
+      subject.withSession(async (socket) => {
+        socket.send({ type: 'close' });
+        const code = await socket.closedByServer();
+        const { unread } = socket;
+        if (unread.length > 0) return failed(`got the reply ${unread[0]?.slice(0, 200)}`);
+        return { passed: code === 1000, expected: 1000, actual: code };
+      }),
+  },
+  {
+    id: 'reply_size',
+    description: 'Replies are shorter than 1 MiB, which is all that old clients take',
+    required: false,
+    run: (subject) =>
+      judgePlay(subject, ({ observations, states }) => {
+        const longest = Math.max(...[...observations, ...states].map((data) => JSON.stringify(data).length));
+        return longest < OLD_CLIENTS_LIMIT ? null : `a reply has ${longest} characters`;
+      }),
+  },
+  {
+    id: 'reserved_observation_keys',
+    description: 'Observations have no keys that tool clients take for the reply to a tool',
+    required: false,
+    run: (subject) =>
+      judgePlay(subject, ({ observations }) =>
+        firstFlaw(observations, ({ observation }) => {
+          const key = RESERVED_KEYS.find((reserved) => at(observation, reserved) !== undefined);
+          return key === undefined ? null : `the observation has a key \`${key}\``;
+        }),
+      ),
+  },
+];
+
+async function judgePlay(subject: Subject, flawOf: (play: Play) => string | null) {
+  return unless(flawOf(await subject.play()));
+}
+
+/** The first flaw among replies, with where it is. */
+function firstFlaw(
+  replies: readonly JsonObject[],
+  flawOf: (data: JsonObject, index: number) => string | null,
+): string | null {
+  for (const [index, data] of replies.entries()) {
+    const flaw = flawOf(data, index);
+    if (flaw !== null) return `${index === 0 ? 'after the reset' : `after step ${index}`}: ${flaw}`;
+  }
+  return null;
+}
+
+function messageFlaw({ observation, reward, done, metadata, ...unknown }: JsonObject): string | null {
+  if (!isObject(observation)) return `expected an observation object, got ${shown(observation)}`;
+  if (reward === undefined) return 'the reward is missing';
+  if (typeof done !== 'boolean') return `expected done to be a boolean, got ${shown(done)}`;
+  if (metadata !== undefined && metadata !== null && !isObject(metadata)) {
+    return `expected metadata to be an object, got ${shown(metadata)}`;
+  }
+  const [key] = Object.keys(unknown);
+  return key === undefined ? null : `unknown key \`${key}\``;
+}
+
+function withoutMetadata({ observations }: Play): JsonObject[] {
+  return observations.map(({ observation, reward, done }) => ({ observation, reward, done }));
+}

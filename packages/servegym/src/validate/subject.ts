@@ -1,0 +1,163 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type ForeignSchema, sampleValue } from '../schema/sample-value.ts';
+import { schemaCheck } from '../schema/schema-check.ts';
+import { socketAddress } from '../server-address.ts';
+import { CheckFailure } from './check.ts';
+import { at, isObject, type JsonObject, shown } from './foreign-json.ts';
+import { InspectionSocket } from './inspection-socket.ts';
+import { type Play, playEpisode } from './play.ts';
+
+export interface SubjectOptions {
+  readonly base: URL;
+  /** How long each reply may take, ms. */
+  readonly timeoutMs: number;
+  readonly headers: Readonly<Record<string, string>>;
+  /** A valid action; without one it is made from the schema. */
+  readonly action?: JsonObject | undefined;
+  /** Options of every reset, beside seed and episode. */
+  readonly resetOptions: JsonObject;
+  /** Steps of an episode that is played. */
+  readonly steps: number;
+  /** Most sessions that are opened to find out what a full server says. */
+  readonly mostSessions: number;
+}
+
+/** An HTTP answer. */
+export interface Answer {
+  readonly status: number;
+  /** Parsed; `undefined` when it is not JSON. */
+  readonly body: unknown;
+}
+
+const RETRY_MS = 50;
+
+/** The server that is validated, and what has been learned about it. */
+export class Subject {
+  readonly options: SubjectOptions;
+  readonly #answers = new Map<string, Promise<Answer>>();
+  #play: Promise<Play> | undefined;
+
+  constructor(options: SubjectOptions) {
+    this.options = options;
+  }
+
+  /** The answer to a GET, asked once. @throws CheckFailure when there is none. */
+  get(path: string): Promise<Answer> {
+    const known = this.#answers.get(path);
+    if (known) return known;
+    const answer = this.fetch(path, { method: 'GET' });
+    this.#answers.set(path, answer);
+    return answer;
+  }
+
+  /** The answer to a POST of JSON, or of text as it is. @throws CheckFailure when there is none. */
+  post(path: string, body: unknown, headers: Readonly<Record<string, string>> = {}): Promise<Answer> {
+    return this.fetch(path, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...headers },
+      body: typeof body === 'string' ? body : JSON.stringify(body),
+    });
+  }
+
+  async fetch(path: string, init: RequestInit): Promise<Answer> {
+    const { base, timeoutMs, headers } = this.options;
+    try {
+      const response = await fetch(new URL(path, base), {
+        ...init,
+        headers: { ...headers, ...(init.headers as Record<string, string>) },
+        signal: AbortSignal.timeout(timeoutMs),
+      });
+      return { status: response.status, body: parsed(await response.text()) };
+    } catch (error) {
+      const { message, cause } = error as Error;
+      const reason = (cause as { code?: string } | undefined)?.code ?? message;
+      throw new CheckFailure(`${init.method} /${path} was not answered: ${reason}`);
+    }
+  }
+
+  /** Whether `/reset`, `/step` and `/state` are there, by the OpenAPI document. */
+  async mode(): Promise<'simulation' | 'production'> {
+    const { body } = await this.get('openapi.json');
+    return at(body, 'paths', '/reset') === undefined ? 'production' : 'simulation';
+  }
+
+  /** A schema of `GET /schema`. @throws CheckFailure when it is not there. */
+  async schema(name: 'action' | 'observation' | 'state'): Promise<ForeignSchema> {
+    const schema = at((await this.get('schema')).body, name);
+    if (isObject(schema)) return schema;
+    throw new CheckFailure(`GET /schema has no schema of the ${name}`);
+  }
+
+  /** A schema of the observation after a reset, where the server publishes one of its own. */
+  async resetObservationSchema(): Promise<ForeignSchema> {
+    const schema = at((await this.get('schema')).body, 'reset_observation');
+    return isObject(schema) ? schema : this.schema('observation');
+  }
+
+  /** A valid action. @throws CheckFailure when none was given and none can be made. */
+  async action(): Promise<JsonObject> {
+    if (this.options.action) return this.options.action;
+    const schema = await this.schema('action');
+    const action = sampleValue(schema);
+    if (!isObject(action)) {
+      throw new CheckFailure('no action can be made from the schema; give one with --action');
+    }
+    const flaw = schemaCheck(schema)(action);
+    if (flaw === null) return action;
+    throw new CheckFailure(`the action made from the schema, ${shown(action)}, is wrong: ${flaw}`);
+  }
+
+  /** A socket at `/ws` or `/mcp`. @throws CheckFailure when there is none to be had. */
+  connect(path: 'ws' | 'mcp' = 'ws'): Promise<InspectionSocket> {
+    return InspectionSocket.open(socketAddress(this.options.base, path), this.options);
+  }
+
+  /**
+   * Uses a socket that has a session, then closes it. A server may need a moment to free the slot of a session that was
+   * closed before.
+   * @throws CheckFailure when there is none to be had.
+   */
+  async withSession<T>(use: (socket: InspectionSocket) => Promise<T>): Promise<T> {
+    const socket = await this.#openSession();
+    try {
+      return await use(socket);
+    } finally {
+      await socket.close();
+    }
+  }
+
+  /** An episode that was played from beginning to end or for some steps, once. @throws CheckFailure */
+  play(): Promise<Play> {
+    this.#play ??= this.playAgain();
+    return this.#play;
+  }
+
+  /** The same episode once more. @throws CheckFailure */
+  async playAgain(): Promise<Play> {
+    const action = await this.action();
+    return this.withSession((socket) => playEpisode(socket, { ...this.options, action }));
+  }
+
+  async #openSession(): Promise<InspectionSocket> {
+    const deadline = performance.now() + this.options.timeoutMs;
+    for (;;) {
+      const socket = await this.connect();
+      const refusal = await socket.ask({ type: 'state' }).then(
+        (reply) => (reply.type === 'error' ? shown(reply.data) : null),
+        (error: Error) => error.message,
+      );
+      if (refusal === null) return socket;
+      await socket.close();
+      if (performance.now() > deadline) throw new CheckFailure(`there is no session to be had: ${refusal}`);
+      await sleep(RETRY_MS);
+    }
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,131 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { after, before, describe, it } from 'node:test';
+import { promisify } from 'node:util';
+import { python } from './python-driver.ts';
+import { runServegym, type ServeProcess, startServe } from './serve-process.ts';
+
+/** Starts the Python server of this folder. */
+async function startReference(mode: 'simulation' | 'production') {
+  const child: ChildProcess = spawn(
+    python,
+    [join(import.meta.dirname, 'python', 'reference_server.py'), mode],
+    {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    },
+  );
+  const lines = createInterface({ input: child.stdout! });
+  const failed = once(child, 'exit').then(([code]) => {
+    throw new Error(`the reference server ended with exit code ${code}`);
+  });
+  const [url] = (await Promise.race([once(lines, 'line'), failed])) as [string];
+  failed.catch(() => {});
+  return { url, stop: () => child.kill('SIGKILL') };
+}
+
+async function validate(...args: string[]) {
+  const { code, stdout, stderr } = await runServegym('validate', ...args, '--json');
+  assert.equal(stderr, '');
+  return { code, report: JSON.parse(stdout) };
+}
+
+/** Prints the reports of `openenv validate --url` for several servers: it takes seconds to import. */
+const VALIDATE_WITH_OPENENV = `
+import json, sys
+from openenv.cli._validation import validate_running_environment
+print(json.dumps([validate_running_environment(url) for url in sys.argv[1:]]))
+`;
+
+interface Criterion {
+  readonly id: string;
+  readonly description: string;
+  readonly passed: boolean | null;
+}
+
+const essence = ({ id, description, passed }: Criterion) => ({ id, description, passed });
+
+describe('servegym validate', () => {
+  let ours: ServeProcess;
+  let reference: Awaited<ReturnType<typeof startReference>>;
+  let production: Awaited<ReturnType<typeof startReference>>;
+  before(async () => {
+    [ours, reference, production] = await Promise.all([
+      startServe('--max-sessions', '4'),
+      startReference('simulation'),
+      startReference('production'),
+    ]);
+  });
+  after(async () => {
+    reference.stop();
+    production.stop();
+    await ours.stop();
+  });
+
+  it('finds nothing wrong with our server, and exits with 0', async () => {
+    const { code, report } = await validate('--url', ours.url, '--strict');
+    assert.deepEqual(report.summary.failed_criteria, []);
+    assert.deepEqual(report.summary.not_applicable, []);
+    assert.equal(code, 0);
+  });
+
+  it("finds what is known to be wrong with OpenEnv's own server, all of it beyond what clients rely on", async () => {
+    const { code, report } = await validate('--url', reference.url);
+    assert.deepEqual(report.summary.failed_criteria, [
+      'capacity_refusal_readable',
+      'http_stateful',
+      'mcp_streamable_http',
+    ]);
+    assert.deepEqual(report.summary.not_applicable, ['mcp_tools_list']);
+    assert.deepEqual([code, report.passed, report.mode], [0, true, 'simulation']);
+    assert.equal((await validate('--url', reference.url, '--strict')).code, 1);
+  });
+
+  it("validates OpenEnv's own server in production", async () => {
+    const { report } = await validate('--url', production.url);
+    assert.deepEqual([report.passed, report.mode], [true, 'production']);
+  });
+
+  it('agrees with `openenv validate` on its six criteria', async () => {
+    const urls = [ours, reference, production].map(({ url }) => url);
+    const { stdout } = await promisify(execFile)(python, ['-c', VALIDATE_WITH_OPENENV, ...urls]);
+    for (const theirs of JSON.parse(stdout)) {
+      const { report } = await validate('--url', theirs.target);
+      assert.deepEqual(report.criteria.slice(0, 6).map(essence), theirs.criteria.map(essence));
+      for (const key of ['validation_type', 'standard_version', 'standard_profile', 'mode', 'passed']) {
+        assert.equal(report[key], theirs[key], key);
+      }
+    }
+  });
+
+  it('prints a line for each criterion, and what is wrong below it', async () => {
+    const { code, stdout } = await runServegym('validate', '--url', reference.url);
+    assert.equal(code, 0);
+    assert.match(stdout, /^✓ state_contract +The state has/m);
+    assert.match(
+      stdout,
+      /^! http_stateful .*\n {4}expected \{"episode_id":"servegym-validate","step_count":1\}, got/m,
+    );
+    assert.match(stdout, /: valid \(openenv-http\/1\.x, simulation mode\): 35 of 35 required criteria/);
+  });
+
+  it('takes an action and reset options for an environment that it cannot guess', async () => {
+    const action = '{"batch_cap":64}';
+    const { code, report } = await validate('--url', ours.url, '--action', action);
+    assert.equal(code, 1);
+    const session = report.criteria.find(({ id }: Criterion) => id === 'websocket_session');
+    assert.match(session.details, /Field required/);
+    const reset = ['--reset', '{"task_id":"bursty_workload"}', '--steps', '2'];
+    assert.equal((await validate('--url', ours.url, ...reset)).code, 0);
+  });
+
+  it('exits with 1 when nobody is there, and with 2 when it is asked wrongly', async () => {
+    const { code, report } = await validate('--url', 'http://127.0.0.1:9');
+    assert.deepEqual([code, report.passed], [1, false]);
+    for (const args of [[], ['--url', 'here'], ['--url', ours.url, '--action', '3']]) {
+      assert.equal((await runServegym('validate', ...args)).code, 2, args.join(' '));
+    }
+  });
+});
