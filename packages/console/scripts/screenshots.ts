@@ -10,8 +10,8 @@ import { startServe } from '../browser/serve-process.ts';
 import { indexedPng } from './indexed-png.ts';
 
 const FOLDER = fileURLToPath(new URL('../../../docs/images/', import.meta.url));
-const CROWD = 100;
-const EPISODE = 'task=adversarial_multitenant&seed=7';
+const CROWD = 60;
+const EPISODE = 'task=adversarial_multitenant&seed=7&policy=default';
 
 /** A picture is taken at the first window from `from` on with a crowded queue, and at `to` at the latest. */
 interface Picture {
@@ -39,7 +39,7 @@ const server = await startServe();
 const browser = await launchChromium();
 try {
   for (const { name, from, to, options } of PICTURES) {
-    const shown = await openConsole(browser, `${server.origin}/web/?${EPISODE}&policy=heuristic`, {
+    const shown = await openConsole(browser, `${server.origin}/web/?${EPISODE}`, {
       ...options,
       reducedMotion: 'reduce',
     });
