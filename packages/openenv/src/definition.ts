@@ -33,7 +33,10 @@ export interface Environment<Action, Observation, State> {
   step(action: Action): StepResult<Observation> | Promise<StepResult<Observation>>;
   /** The environment's own state fields. The server adds `episode_id` and `step_count`. */
   state(): State;
-  /** Frees what the instance holds. Called once, when its session ends. */
+  /**
+   * Frees what the instance holds. Called once, when its session ends; also while a `reset` or `step` takes too long,
+   * which should then come to an end.
+   */
   close?(): void | Promise<void>;
 }
 

@@ -11,6 +11,9 @@ import type { StateBody } from '../protocol/http-body.ts';
 import { replay } from './replay.ts';
 import type { SessionJournal, StoredSession } from './session-store.ts';
 
+/** An operation that takes longer than this does not keep its environment from being closed, ms. */
+const CLOSE_PATIENCE_MS = 2000;
+
 export interface SessionOptions {
   /** Default: a new UUID. */
   readonly id?: string;
@@ -131,9 +134,9 @@ export class Session<Action = unknown, Observation = object, State = object> {
     return this.#running === null ? this.#look() : this.#running.then(() => this.#look());
   }
 
-  /** Waits for what is under way, then frees the environment. */
+  /** Waits for what is under way, though not for ever, then frees the environment. */
   async close(): Promise<void> {
-    await this.settled();
+    await Promise.race([this.settled(), patience()]);
     await this.environment.close?.();
   }
 
@@ -214,4 +217,10 @@ export class Session<Action = unknown, Observation = object, State = object> {
     this.#running = settled;
     return outcome;
   }
+}
+
+function patience(): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, CLOSE_PATIENCE_MS).unref();
+  });
 }
