@@ -51,6 +51,15 @@ describe('the benchmark environment, without a server', () => {
     assert.equal(new Set(hashes).size, 1000);
   });
 
+  it('waits no longer once it is closed', async () => {
+    const environment = benchmarkEnvironment().create();
+    environment.reset({});
+    const step = environment.step({ wait_seconds: LONGEST_WAIT_S });
+    await environment.close?.();
+    await assert.rejects(async () => step, { name: 'AbortError' });
+    assert.equal(environment.state().total_waited_seconds, 0);
+  });
+
   it('refuses a step before the first reset, with a code', () => {
     assert.throws(
       () => benchmarkEnvironment().create().step({ wait_seconds: 0 }),

@@ -30,6 +30,7 @@ export interface BenchmarkOptions {
 class Benchmark implements Environment<BenchmarkAction, BenchmarkObservation, BenchmarkState> {
   readonly #hostUrl: () => string;
   readonly #sessionHash = randomBytes(8).toString('hex');
+  readonly #closed = new AbortController();
   #resets = 0;
   #totalWaitedSeconds = 0;
 
@@ -60,9 +61,14 @@ class Benchmark implements Environment<BenchmarkAction, BenchmarkObservation, Be
     };
   }
 
+  /** Ends the wait under way: nobody is there for its answer. */
+  close(): void {
+    this.#closed.abort();
+  }
+
   async #answerLate(seconds: number): Promise<StepResult<BenchmarkObservation>> {
     const startedAt = performance.now();
-    await wait(seconds * 1000);
+    await wait(seconds * 1000, undefined, { signal: this.#closed.signal });
     return this.#answer(seconds, (performance.now() - startedAt) / 1000);
   }
 
