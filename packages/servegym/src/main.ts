@@ -33,6 +33,11 @@ const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./commands/calibrate.ts')).calibrateCommand(),
   },
   {
+    name: 'fidelity',
+    summary: 'compare the simulator with measurements of real servers',
+    load: async () => (await import('./commands/fidelity.ts')).fidelityCommand(),
+  },
+  {
     name: 'evaluate',
     summary: 'play and grade a policy',
     load: async () => (await import('./commands/evaluate.ts')).evaluateCommand(),

@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { findProfile, listProfiles } from '@servegym/simulator';
 import { calibrateCommand } from '../src/commands/calibrate.ts';
 import { runServegym } from './serve-process.ts';
 
-const measured = join(import.meta.dirname, '../../../../shared/data/measured/static-batch-latency.csv');
+const data = join(import.meta.dirname, '../../../../shared/data');
+const measured = join(data, 'measured/static-batch-latency.csv');
+const kernels = join(data, 'kernel-profiles/rtx4090-llama-3.1-8b-bf16-tp1');
 const header = 'gpu,gpus,engine,model,weights,kv_cache,input_tokens,output_tokens,batch,latency_s';
 
 describe('servegym calibrate', () => {
@@ -27,7 +29,9 @@ describe('servegym calibrate', () => {
         ([, quoted, plain]) => quoted ?? plain!,
       );
       assert.deepEqual(words.slice(0, 2), ['servegym', 'calibrate']);
-      const args = words.slice(2).map((word) => (word === 'static-batch-latency.csv' ? measured : word));
+      const args = words
+        .slice(2)
+        .map((word) => [measured, kernels].find((path) => basename(path) === word) ?? word);
       await calibrateCommand().parseAsync([...args, '--output', output], { from: 'user' });
       assert.deepEqual(JSON.parse(readFileSync(output, 'utf8')), findProfile(name));
     });
@@ -50,6 +54,38 @@ describe('servegym calibrate', () => {
     assert.match(stdout, /64 x \(2048 \+ 2048\) does not fit at once: measured 125\.74 s/);
     assert.match(stdout, /●/);
   });
+
+  it('estimates a profile from data sheets', async () => {
+    const output = join(folder, 'estimate.json');
+    const args = ['--estimate', '--gpu', 'h200-141gb', '--model', 'llama-3-70b', '--gpus', '2'];
+    const { code, stdout } = await runServegym('calibrate', ...args, '--output', output);
+    assert.equal(code, 0);
+    assert.match(stdout, /status +estimated/);
+    assert.deepEqual(JSON.parse(readFileSync(output, 'utf8')), findProfile('h200-141gb-llama-3-70b-tp2'));
+  });
+
+  const misuse: readonly [what: string, args: readonly string[], message: RegExp][] = [
+    ['nothing to calibrate from', ['--gpu', 'A100', '--model', 'llama-3-8b'], /--static-batch or --kernels/],
+    ['an unknown GPU', ['--estimate', '--gpu', 'a10', '--model', 'llama-3-8b'], /a known GPU \(a100-40gb, /],
+    ['an unknown model', ['--estimate', '--gpu', 'A100', '--model', 'gpt'], /a known model \(llama-3-8b, /],
+    [
+      'a folder without tables',
+      ['--kernels', 'none', '--gpu', 'A100', '--model', 'llama-3-8b'],
+      /cannot read none/,
+    ],
+    [
+      'an estimate with measurements',
+      ['--estimate', '--static-batch', measured, '--gpu', 'A100', '--model', 'llama-3-8b'],
+      /cannot be used with/,
+    ],
+  ];
+  for (const [what, args, message] of misuse) {
+    it(`refuses ${what}`, async () => {
+      const { code, stderr } = await runServegym('calibrate', ...args);
+      assert.equal(code, 2);
+      assert.match(stderr, message);
+    });
+  }
 
   const refused: readonly [what: string, text: string, message: RegExp][] = [
     ['an empty file', '', /expected at least one measurement/],

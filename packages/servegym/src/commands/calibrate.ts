@@ -1,24 +1,27 @@
-import { basename } from 'node:path';
+import { basename, join } from 'node:path';
 import type { EngineProfile } from '@servegym/simulator';
 import {
+  calibrateKernels,
   calibrateStaticBatches,
   estimatedProfile,
   findGpu,
   findModel,
   GPUS,
   MODELS,
+  parseKernelTables,
   parseStaticBatches,
 } from '@servegym/simulator/calibration';
 import { Command, Option } from 'commander';
 import { InputError } from '../input-error.ts';
 import { numberAbove, wholeNumber } from '../options.ts';
 import { readInputFile } from '../read-input-file.ts';
-import { calibrationJson, calibrationTable } from '../reports/calibration-report.ts';
+import { calibrationJson, calibrationTable, kernelCalibrationTable } from '../reports/calibration-report.ts';
 import { profileSheet } from '../reports/profiles-report.ts';
 import { writeOutputFile } from '../write-output-file.ts';
 
 interface CalibrateOptions {
   readonly staticBatch?: string;
+  readonly kernels?: string;
   readonly estimate?: true;
   readonly gpu: string;
   readonly gpus: number;
@@ -44,6 +47,12 @@ export function calibrateCommand(): Command {
     .option(
       '--static-batch <file.csv>',
       'latencies of whole batches, columns gpu,gpus,engine,model,weights,kv_cache,input_tokens,output_tokens,batch,latency_s',
+    )
+    .addOption(
+      new Option(
+        '--kernels <folder>',
+        'kernel times of one GPU: dense.csv, per_sequence.csv, attention.csv',
+      ).conflicts(['staticBatch', 'estimate', 'gpus']),
     )
     .addOption(
       new Option(
@@ -82,17 +91,21 @@ with and without them, else estimated from bytes and arithmetic.`,
 }
 
 async function calibrate(options: CalibrateOptions): Promise<void> {
-  const { staticBatch, estimate, output } = options;
-  if (staticBatch === undefined && estimate === undefined) {
-    throw new InputError(
-      'nothing to calibrate from: name measurements with --static-batch, or ask for an --estimate',
-    );
-  }
-  const { profile, json, table } =
-    staticBatch === undefined ? estimated(options) : await fromStaticBatches(options, staticBatch);
+  const { output } = options;
+  const { profile, json, table } = await calibrated(options);
   if (output !== undefined) await writeOutputFile(output, [`${JSON.stringify(profile, null, 2)}\n`]);
   console.log(options.json ? JSON.stringify(json, null, 2) : table);
   if (output !== undefined && !options.json) console.log(`\nwrote ${output}`);
+}
+
+async function calibrated(options: CalibrateOptions): Promise<Calibrated> {
+  const { staticBatch, kernels, estimate } = options;
+  if (staticBatch !== undefined) return fromStaticBatches(options, staticBatch);
+  if (kernels !== undefined) return fromKernels(options, kernels);
+  if (estimate) return estimated(options);
+  throw new InputError(
+    'nothing to calibrate from: name measurements with --static-batch or --kernels, or ask for an --estimate',
+  );
 }
 
 async function fromStaticBatches(options: CalibrateOptions, file: string): Promise<Calibrated> {
@@ -106,10 +119,31 @@ async function fromStaticBatches(options: CalibrateOptions, file: string): Promi
     engine: options.engine,
     memoryOverheadGiB: options.memoryOverhead,
     source: options.source ?? basename(file),
-    command: commandLine(options, file, gpu.id, model.id),
+    command: commandLine(options, `--static-batch ${basename(file)}`, gpu.id, model.id),
   });
   const { profile } = calibration;
   return { profile, json: calibrationJson(calibration), table: calibrationTable(calibration) };
+}
+
+async function fromKernels(options: CalibrateOptions, folder: string): Promise<Calibrated> {
+  const [dense, perSequence, attention] = await Promise.all(
+    ['dense.csv', 'per_sequence.csv', 'attention.csv'].map((name) => readInputFile(join(folder, name))),
+  );
+  const tables = parseKernelTables(
+    { 'dense.csv': dense!, 'per_sequence.csv': perSequence!, 'attention.csv': attention! },
+    folder,
+  );
+  const gpu = findGpu(options.gpu);
+  const model = findModel(options.model);
+  const calibration = calibrateKernels(tables, {
+    gpu,
+    model,
+    memoryOverheadGiB: options.memoryOverhead,
+    source: options.source ?? basename(folder),
+    command: commandLine(options, `--kernels ${basename(folder)}`, gpu.id, model.id),
+  });
+  const { profile } = calibration;
+  return { profile, json: calibration, table: kernelCalibrationTable(calibration) };
 }
 
 function estimated({ gpu, model, gpus }: CalibrateOptions): Calibrated {
@@ -120,13 +154,13 @@ function estimated({ gpu, model, gpus }: CalibrateOptions): Calibrated {
 /** The command that makes the profile again, wherever the file lies. */
 function commandLine(
   { gpus, engine, memoryOverhead, source }: CalibrateOptions,
-  file: string,
+  from: string,
   gpu: string,
   model: string,
 ): string {
   return [
     'servegym calibrate',
-    `--static-batch ${basename(file)}`,
+    from,
     `--gpu ${gpu}`,
     `--model ${model}`,
     ...(gpus === 1 ? [] : [`--gpus ${gpus}`]),

@@ -1,8 +1,10 @@
+import type { EngineProfile } from '@servegym/simulator';
 import {
   type CalibratedRow,
   coefficientOf,
   coefficientsOf,
   errorPercent,
+  type KernelCalibration,
   type StaticBatchCalibration,
 } from '@servegym/simulator/calibration';
 import { alignedRows } from './aligned-rows.ts';
@@ -37,22 +39,10 @@ export function calibrationJson({ profile, rows, overflowing, determined }: Stat
 /** What `calibrate` prints without `--json`. */
 export function calibrationTable({ profile, rows, overflowing, determined }: StaticBatchCalibration): string {
   const fit = profile.fit!;
-  const law = profile.weights.FP16!.law;
-  const open = coefficientsOf(law).filter((name) => determined[name]! < LEAST_DETERMINED);
   return [
     `${profile.name}: ${fit.rows} rows fitted`,
     '',
-    ...alignedRows([
-      ['coefficient', 'value', 'determined'],
-      ...coefficientsOf(law).map((name) => [
-        name,
-        coefficientOf(law, name)!.toPrecision(5),
-        `${Math.round(100 * determined[name]!)} %`,
-      ]),
-    ]),
-    ...(open.length === 0
-      ? []
-      : [`These rows hardly determine ${open.join(', ')}: near what the GPU's data sheet promises.`]),
+    ...coefficientRows(profile, determined),
     '',
     ...alignedRows([
       ['batch x (in + out)', 'measured, s', 'predicted, s', 'error', 'left out'],
@@ -74,6 +64,48 @@ export function calibrationTable({ profile, rows, overflowing, determined }: Sta
     '',
     ...plot(rows),
   ].join('\n');
+}
+
+/** What `calibrate --kernels` prints without `--json`. */
+export function kernelCalibrationTable({ profile, determined, kinds }: KernelCalibration): string {
+  const fit = profile.fit!;
+  return [
+    `${profile.name}: ${fit.rows} iterations put together from kernel times`,
+    '',
+    ...coefficientRows(profile, determined),
+    '',
+    ...alignedRows([
+      ['iterations', 'rows', 'left out'],
+      ...Object.entries(kinds).map(([kind, { rows, heldOutMeanErrorPercent }]) => [
+        kind,
+        String(rows),
+        `${heldOutMeanErrorPercent.toFixed(1)} %`,
+      ]),
+    ]),
+    '',
+    `error     ${fit.meanErrorPercent.toFixed(2)} % mean, ${fit.worstErrorPercent.toFixed(2)} % worst`,
+    `left out  ${fit.heldOutMeanErrorPercent.toFixed(2)} % mean, ${fit.heldOutWorstErrorPercent.toFixed(2)} % worst (each half by a fit of the other)`,
+  ].join('\n');
+}
+
+function coefficientRows(profile: EngineProfile, determined: StaticBatchCalibration['determined']): string[] {
+  const law = profile.weights.FP16!.law;
+  const open = coefficientsOf(law).filter((name) => determined[name]! < LEAST_DETERMINED);
+  return [
+    ...alignedRows([
+      ['coefficient', 'value', 'determined'],
+      ...coefficientsOf(law).map((name) => [
+        name,
+        coefficientOf(law, name)!.toPrecision(5),
+        `${Math.round(100 * determined[name]!)} %`,
+      ]),
+    ]),
+    ...(open.length === 0
+      ? []
+      : [
+          `These measurements hardly determine ${open.join(', ')}: near what the data sheet of the GPU promises.`,
+        ]),
+  ];
 }
 
 /** Predicted against measured, both logarithmic; a perfect fit lies on the diagonal. */

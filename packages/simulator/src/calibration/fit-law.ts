@@ -9,6 +9,8 @@ const MEASUREMENT_SPREAD = 0.015;
 /** One measured latency and the simulation of it. */
 export interface Observation {
   readonly measuredS: number;
+  /** How many measurements it counts as. Default 1. */
+  readonly weight?: number;
   /** Simulated latency under a law, s. Positive. */
   readonly predictS: (law: IterationLaw) => number;
 }
@@ -51,7 +53,8 @@ export function fitLaw(
     const law = lawAt(logs);
     return [
       ...observations.map(
-        ({ measuredS, predictS }) => Math.log(predictS(law) / measuredS) / MEASUREMENT_SPREAD,
+        ({ measuredS, predictS, weight = 1 }) =>
+          (Math.sqrt(weight) * Math.log(predictS(law) / measuredS)) / MEASUREMENT_SPREAD,
       ),
       ...logs.map((log, i) => (log - expected[i]!) / spread[i]!),
     ];

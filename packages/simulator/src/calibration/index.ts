@@ -2,6 +2,8 @@ export { CalibrationError, type CalibrationErrorCode } from './calibration-error
 export { type EngineConstants, VLLM_V0, VLLM_V1 } from './engine-constants.ts';
 export { estimatedProfile } from './estimated-profile.ts';
 export { findGpu, GPUS, type Gpu } from './gpu.ts';
+export { calibrateKernels, type KernelCalibration, type KernelProfileOptions } from './kernel-profile.ts';
+export { type KernelTables, parseKernelTables } from './kernel-tables.ts';
 export {
   coefficientOf,
   coefficientsOf,
@@ -9,6 +11,7 @@ export {
   type LawCoefficient,
 } from './law-coefficients.ts';
 export { leastSquares } from './least-squares.ts';
+export { type MeasuredRun, parseMeasuredRun, replayRun } from './measured-run.ts';
 export { findModel, MODELS, type ServedModel } from './model.ts';
 export { parseServedLoads, type ServedLoad, simulateServedLoad } from './served-load.ts';
 export { type BatchShape, simulateBatch } from './simulated-batch.ts';

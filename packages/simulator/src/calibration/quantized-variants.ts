@@ -4,7 +4,7 @@ import type {
   WeightPrecision,
   WeightVariant,
 } from '../profiles/engine-profile.ts';
-import { fitLaw, type LawPrior } from './fit-law.ts';
+import { fitLaw, type LawPrior, type Observation } from './fit-law.ts';
 import { mapLaw, roundLaw } from './law-coefficients.ts';
 import { layerParameters, type ServedModel } from './model.ts';
 import { BatchSimulator } from './simulated-batch.ts';
@@ -20,6 +20,8 @@ export interface MeasuredSpeedup {
   readonly engine: string;
 }
 
+export type QuantizedPrecision = Exclude<WeightPrecision, 'FP16'>;
+
 interface Quantization {
   /** Bytes of a quantized layer against FP16, with its scales. */
   readonly bytes: number;
@@ -33,7 +35,7 @@ interface Quantization {
  * Quality: Llama-3.1, 500,000 evaluations ("Give Me BF16 or Give Me Death?"): FP8 loses nothing, INT8 1 to 3 %, INT4
  * about the same. INT4 weights are expanded to 16 bit before they are multiplied, which makes prefill 5 to 15 % slower.
  */
-const QUANTIZATIONS: Readonly<Record<Exclude<WeightPrecision, 'FP16'>, Quantization>> = {
+const QUANTIZATIONS: Readonly<Record<QuantizedPrecision, Quantization>> = {
   FP8: { bytes: 0.5, compute: 0.6, quality: 1, estimate: 'half the weight bytes and FP8 arithmetic' },
   INT8: { bytes: 0.5, compute: 0.6, quality: 0.98, estimate: 'half the weight bytes and INT8 arithmetic' },
   INT4: {
@@ -85,7 +87,7 @@ function isSameButWeights(plain: StaticBatchRow, quantized: StaticBatchRow): boo
 export function estimatedVariant(
   profile: EngineProfile,
   model: ServedModel,
-  precision: Exclude<WeightPrecision, 'FP16'>,
+  precision: QuantizedPrecision,
 ): WeightVariant {
   const { bytes, quality, estimate } = QUANTIZATIONS[precision];
   return {
@@ -101,55 +103,76 @@ export function estimatedVariant(
 export function variantFromSpeedups(
   profile: EngineProfile,
   model: ServedModel,
-  precision: Exclude<WeightPrecision, 'FP16'>,
+  precision: QuantizedPrecision,
   speedups: readonly MeasuredSpeedup[],
-): WeightVariant {
-  const { bytes, quality } = QUANTIZATIONS[precision];
+): FittedVariant {
   const simulator = new BatchSimulator(profile, 'FP16');
   const observations = speedups.map((shape) => ({
     measuredS: simulator.seconds(profile.weights.FP16!.law, shape) / shape.speedup,
     predictS: (candidate: IterationLaw) => simulator.seconds(candidate, shape),
   }));
-  const law = expectedLaw(profile, model, precision);
   const measured = speedups.map(({ batch, speedup }) => `${speedup.toFixed(2)}x at batch ${batch}`);
-  return {
-    weightGiB: weightGiB(profile, model, bytes),
-    law: roundLaw(fitLaw(observations, { law, spread: WEIGHTS_ONLY_SPREAD }).law),
+  return fittedVariant(profile, model, precision, observations, WEIGHTS_ONLY_SPREAD, {
     status: 'estimated',
     source: `the FP16 law, with the speedups of ${precision} weights over FP16 measured with ${speedups[0]!.engine} (${measured.join(', ')})`,
-    quality,
-  };
+  });
 }
 
 /** Quantized weights fitted to latencies measured with them. `profile` has the FP16 law to start from. */
 export function measuredVariant(
   profile: EngineProfile,
   model: ServedModel,
-  precision: Exclude<WeightPrecision, 'FP16'>,
+  precision: QuantizedPrecision,
   rows: readonly StaticBatchRow[],
   source: string,
-): WeightVariant {
-  const { bytes, quality } = QUANTIZATIONS[precision];
-  const law = expectedLaw(profile, model, precision);
+): FittedVariant {
   const simulator = new BatchSimulator(profile, 'FP16');
   const observations = rows.map((row) => ({
     measuredS: row.latencyS,
     predictS: (candidate: IterationLaw) => simulator.seconds(candidate, row),
   }));
-  const [{ kvCache }] = rows as readonly [StaticBatchRow];
-  return {
-    weightGiB: weightGiB(profile, model, bytes),
-    law: roundLaw(fitLaw(observations, { law, spread: WEIGHTS_AND_KV_SPREAD }).law),
+  const kvCache = rows[0]!.kvCache.toUpperCase();
+  return fittedVariant(profile, model, precision, observations, WEIGHTS_AND_KV_SPREAD, {
     status: 'measured',
-    source: `${source}; ${precision} weights with a KV cache in ${kvCache.toUpperCase()}, ${rows.length} rows`,
-    quality,
+    source: `${source}; ${precision} weights with a KV cache in ${kvCache}, ${rows.length} rows`,
+  });
+}
+
+/** Quantized weights, and how well their law reproduces what it was fitted to. Errors in percent. */
+export interface FittedVariant {
+  readonly variant: WeightVariant;
+  readonly rows: number;
+  readonly heldOutMeanErrorPercent: number;
+  readonly heldOutWorstErrorPercent: number;
+}
+
+function fittedVariant(
+  profile: EngineProfile,
+  model: ServedModel,
+  precision: QuantizedPrecision,
+  observations: readonly Observation[],
+  spread: LawPrior['spread'],
+  { status, source }: Pick<WeightVariant, 'status' | 'source'>,
+): FittedVariant {
+  const { bytes, quality } = QUANTIZATIONS[precision];
+  const prior = { law: expectedLaw(profile, model, precision), spread };
+  const { law } = fitLaw(observations, prior);
+  const heldOut = observations.map((left) => {
+    const others = observations.filter((other) => other !== left);
+    return 100 * Math.abs(left.predictS(fitLaw(others, prior, law).law) / left.measuredS - 1);
+  });
+  return {
+    variant: { weightGiB: weightGiB(profile, model, bytes), law: roundLaw(law), status, source, quality },
+    rows: observations.length,
+    heldOutMeanErrorPercent: heldOut.reduce((sum, error) => sum + error, 0) / heldOut.length,
+    heldOutWorstErrorPercent: Math.max(...heldOut),
   };
 }
 
 function expectedLaw(
   profile: EngineProfile,
   model: ServedModel,
-  precision: Exclude<WeightPrecision, 'FP16'>,
+  precision: QuantizedPrecision,
 ): IterationLaw {
   const { bytes, compute } = QUANTIZATIONS[precision];
   return mapLaw(profile.weights.FP16!.law, (value, name) => {

@@ -1,4 +1,4 @@
-import type { EngineProfile, IterationLaw, WeightVariant } from '../profiles/engine-profile.ts';
+import type { EngineProfile, IterationLaw } from '../profiles/engine-profile.ts';
 import { kvPoolBlocks } from '../profiles/kv-pool.ts';
 import { BLOCK_TOKENS, blankProfile } from './blank-profile.ts';
 import { CalibrationError } from './calibration-error.ts';
@@ -10,8 +10,10 @@ import type { ServedModel } from './model.ts';
 import { isCalled } from './named.ts';
 import {
   estimatedVariant,
+  type FittedVariant,
   measuredSpeedups,
   measuredVariant,
+  type QuantizedPrecision,
   variantFromSpeedups,
 } from './quantized-variants.ts';
 import { rooflineLaw } from './roofline.ts';
@@ -63,6 +65,8 @@ export interface StaticBatchCalibration {
   /** Rows that do not fit the KV pool at once. They take no part in the fit: they check the size of the pool. */
   readonly overflowing: readonly Omit<CalibratedRow, 'heldOutS'>[];
   readonly determined: LawFit['determined'];
+  /** Quantized weights that were fitted too, to latencies or to speedups. */
+  readonly quantized: Partial<Record<QuantizedPrecision, FittedVariant>>;
 }
 
 /**
@@ -117,6 +121,13 @@ export function calibrateStaticBatches(
     .map((row) => ({ ...row, predictedS: simulator.seconds(law, row) }));
 
   const measured = withLaw(blank, 'FP16', law);
+  const precisions: QuantizedPrecision[] = gpu.hasFp8 ? ['FP8', 'INT8', 'INT4'] : ['INT8', 'INT4'];
+  const quantized: StaticBatchCalibration['quantized'] = Object.fromEntries(
+    precisions.flatMap((precision) => {
+      const variant = fittedQuantized(measured, model, precision, hardwareRows, options);
+      return variant === null ? [] : [[precision, variant]];
+    }),
+  );
   const errors = calibrated.map((row) => errorPercent(row.predictedS, row.latencyS));
   const heldOut = calibrated.map((row) => errorPercent(row.heldOutS, row.latencyS));
   const totals = fitted.map((row) => row.inputTokens + row.outputTokens);
@@ -137,12 +148,15 @@ export function calibrateStaticBatches(
     },
     weights: {
       ...measured.weights,
-      ...(gpu.hasFp8 && { FP8: quantized(measured, model, 'FP8', hardwareRows, options) }),
-      INT8: quantized(measured, model, 'INT8', hardwareRows, options),
-      INT4: quantized(measured, model, 'INT4', hardwareRows, options),
+      ...Object.fromEntries(
+        precisions.map((precision) => [
+          precision,
+          quantized[precision]?.variant ?? estimatedVariant(measured, model, precision),
+        ]),
+      ),
     },
   };
-  return { profile, rows: calibrated, overflowing, determined };
+  return { profile, rows: calibrated, overflowing, determined, quantized };
 }
 
 /** Laws to try: attention alike for all batches, and its own coefficient for many sequences. */
@@ -182,20 +196,19 @@ function fitRows(simulator: BatchSimulator, prior: LawPrior, fitted: readonly St
   return { law, determined, rows, heldOutMean };
 }
 
-/** From latencies measured with these weights, else from speedups over FP16, else from bytes and arithmetic alone. */
-function quantized(
+/** From latencies measured with these weights, else from speedups over FP16; `null` where there are neither. */
+function fittedQuantized(
   profile: EngineProfile,
   model: ServedModel,
-  precision: 'FP8' | 'INT8' | 'INT4',
+  precision: QuantizedPrecision,
   rows: readonly StaticBatchRow[],
   { engine = DEFAULT_ENGINE, source }: StaticBatchOptions,
-): WeightVariant {
+): FittedVariant | null {
   const label = precision.toLowerCase();
   const own = rows.filter((row) => isEngine(row, engine) && row.weights === label && row.kvCache === label);
   if (own.length >= LEAST_ROWS) return measuredVariant(profile, model, precision, own, source);
   const speedups = measuredSpeedups(rows, label);
-  if (speedups.length > 0) return variantFromSpeedups(profile, model, precision, speedups);
-  return estimatedVariant(profile, model, precision);
+  return speedups.length === 0 ? null : variantFromSpeedups(profile, model, precision, speedups);
 }
 
 function isEngine(row: StaticBatchRow, engine: string): boolean {

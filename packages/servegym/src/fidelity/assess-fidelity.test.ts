@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { before, describe, it } from 'node:test';
+import { fidelityReport } from '../reports/fidelity-report.ts';
+import { assessFidelity, type Fidelity } from './assess-fidelity.ts';
+
+const data = join(import.meta.dirname, '../../../../../shared/data');
+
+describe('the simulator, beside measurements of real servers', () => {
+  let fidelity: Fidelity;
+  before(async () => {
+    assert.ok(existsSync(data), `the measurements are missing: expected them at ${data}`);
+    fidelity = await assessFidelity((path) => readFile(join(data, path), 'utf8'));
+  });
+
+  it('predicts static batches that its fits have not seen within 2.5 %', () => {
+    const { staticBatches } = fidelity;
+    const rows = staticBatches.reduce((sum, each) => sum + each.rows, 0);
+    const mean = staticBatches.reduce((sum, each) => sum + each.rows * each.leftOutMean, 0) / rows;
+    assert.ok(mean < 2.5, `${mean} %`);
+    for (const { profile, leftOutWorst } of staticBatches)
+      assert.ok(leftOutWorst < 10, `${profile}: ${leftOutWorst} %`);
+  });
+
+  it('predicts what a batch costs that overflows the KV memory', () => {
+    const errors = fidelity.staticBatches.flatMap(({ overflowing }) => overflowing);
+    assert.equal(errors.length, 2);
+    for (const error of errors) assert.ok(Math.abs(error) < 4, `${error} %`);
+  });
+
+  it('predicts FP8 weights within 4 %', () => {
+    const fp8 = fidelity.quantized.find(({ weights }) => weights === 'FP8');
+    assert.ok(fp8!.leftOutMean < 4, `${fp8!.leftOutMean} %`);
+  });
+
+  it('replays a run under overload from kernel times alone', () => {
+    const { replay } = fidelity;
+    assert.equal(replay.requests, 300);
+    assert.ok(Math.abs(replay.tpotMean) < 2, `TPOT ${replay.tpotMean} %`);
+    assert.ok(Math.abs(replay.ttftMean) < 4, `TTFT ${replay.ttftMean} %`);
+    assert.ok(Math.abs(replay.e2eP99) < 4, `end to end p99 ${replay.e2eP99} %`);
+    assert.ok(replay.preemptions > 100);
+  });
+
+  it('serves the loads of twelve real servers with one set of constants', () => {
+    const { servedLoads } = fidelity;
+    assert.equal(servedLoads.length, 12);
+    const middle = (errors: readonly number[]) => errors.map(Math.abs).sort((a, b) => a - b)[6]!;
+    assert.ok(middle(servedLoads.map(({ e2eMean }) => e2eMean)) < 7);
+    assert.ok(middle(servedLoads.map(({ ttftMean }) => ttftMean)) < 12);
+  });
+
+  it('speeds up by speculation as measured, the less the larger the batch', () => {
+    const { speculation } = fidelity;
+    for (const { batch, simulated, measured } of speculation) {
+      if (measured !== null)
+        assert.ok(Math.abs(simulated / measured - 1) < 0.08, `batch ${batch}: ${simulated}`);
+    }
+    for (const [i, { simulated }] of speculation.entries()) {
+      if (i > 0) assert.ok(simulated < speculation[i - 1]!.simulated);
+    }
+  });
+
+  it('is told in docs/fidelity.md as it is', async () => {
+    const page = await readFile(join(import.meta.dirname, '../../../../docs/fidelity.md'), 'utf8');
+    assert.equal(page, fidelityReport(fidelity));
+  });
+});
