@@ -72,6 +72,13 @@ export class FieldReader {
     return value as number;
   }
 
+  /** A power of two up to `high`. */
+  powerOfTwo(key: string, high: number): number {
+    const value = this.integer(key, 1, high);
+    if (!Number.isInteger(Math.log2(value))) throw this.#wrong(key, `a power of two up to ${high}`, value);
+    return value;
+  }
+
   /** Two numbers from 0, the second not below the first. */
   range(key: string): [number, number] {
     const value = this.#take(key);

@@ -36,6 +36,7 @@ describe('an engine profile', () => {
     ['validity.batch', [1]],
     ['memory.utilization', 1.5],
     ['memory.blockTokens', 0],
+    ['memory.blockTokens', 24],
     ['requestOverheadMs', undefined],
     ['requestOverheadMs', '5'],
     ['reloadSeconds', -1],

@@ -102,7 +102,7 @@ function readMemory(memory: FieldReader): EngineProfile['memory'] {
   const result = {
     utilization: memory.number('utilization', 0.01, 1),
     overheadGiB: memory.number('overheadGiB', 0, 1000),
-    blockTokens: memory.integer('blockTokens', 1, 1024),
+    blockTokens: memory.powerOfTwo('blockTokens', 256),
   };
   memory.end();
   return result;
