@@ -1,4 +1,11 @@
 export {
+  type Comparison,
+  compareEvaluations,
+  type PairedDifference,
+  type ProfilePoint,
+  type Standings,
+} from './evaluation/compare-evaluations.ts';
+export {
   type EpisodeResult,
   type Estimate,
   type EvaluatedEnvironment,

@@ -43,6 +43,11 @@ const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./commands/evaluate.ts')).evaluateCommand(),
   },
   {
+    name: 'compare',
+    summary: 'play policies on the same traffic and say which are better',
+    load: async () => (await import('./commands/compare.ts')).compareCommand(),
+  },
+  {
     name: 'train',
     summary: 'learn a policy with PPO on the training traffic of a task',
     load: async () => (await import('./commands/train.ts')).trainCommand(),

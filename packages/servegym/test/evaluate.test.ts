@@ -78,25 +78,24 @@ describe('servegym evaluate', () => {
     after(() => rmSync(folder, { recursive: true }));
 
     for (const [what, args, message] of [
-      ['without a policy', () => [], /give --agent <name> or --policy-file <file>/],
-      ['of an unknown policy', () => ['--agent', 'ppo9'], /Allowed choices are .*heuristic/],
+      ['without a policy', () => [], /required option '--agent <name\|file>' not specified/],
+      [
+        'of an unknown policy',
+        () => ['--agent', 'ppo9'],
+        /expected a policy named one of random, default, heuristic, or a file .*, got ppo9/,
+      ],
       ['on an unknown task', () => ['--agent', 'default', '--task', 'x'], /Allowed choices are all, static/],
       [
         'of no episodes',
         () => ['--agent', 'default', '--episodes', '0'],
         /whole number from 1 to 10000, got `0`/,
       ],
-      ['of two policies', () => ['--agent', 'default', '--policy-file', 'x'], /cannot be used with/],
       [
         'of a policy file that is not there',
-        () => ['--policy-file', 'none'],
-        /cannot read none: there is no such file/,
+        () => ['--agent', './none'],
+        /cannot read \.\/none: there is no such file/,
       ],
-      [
-        'of a file that is no policy',
-        () => ['--policy-file', noPolicy],
-        /policy\.safetensors: Expected a header/,
-      ],
+      ['of a file that is no policy', () => ['--agent', noPolicy], /policy\.safetensors: Expected a header/],
     ] as const) {
       it(`ends with exit code 2: ${what}`, async () => {
         const { code, stdout, stderr } = await runServegym('evaluate', ...args());

@@ -73,7 +73,7 @@ async function train({ algo, out, json, ...options }: TrainOptions): Promise<voi
     console.log(JSON.stringify({ ...run, wall_s, steps_per_s: report.steps / wall_s, ...report }, null, 2));
   } else {
     console.log(`Played ${report.steps.toLocaleString('en-US')} windows in ${wall_s.toFixed(1)} s.`);
-    console.log(`Evaluate the policy: servegym evaluate --policy-file ${report.files.policy}`);
+    console.log(`Evaluate the policy: servegym evaluate --agent ${report.files.policy}`);
   }
 }
 

@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { compareEvaluations } from './compare-evaluations.ts';
+import type { Evaluation } from './evaluate-policy.ts';
+
+/** A policy with these scores, task by task, on seeds 0, 1, 2, ... */
+function scored(policy: string, ...scores: number[][]): Evaluation {
+  const unused = { mean: 0, iqm: 0, ci95: [0, 0] as const };
+  const taskIds = ['static_workload', 'bursty_workload'] as const;
+  const figures = { return: 0, sloCompliance: 1, costPer1k: 0, preemptions: 0 };
+  const tasks = scores.map((ofTask, t) => ({
+    ...{ ...figures, taskId: taskIds[t]!, score: unused, return: unused, windowsPerSecond: 1 },
+    episodes: ofTask.map((score, seed) => ({ ...figures, taskId: taskIds[t]!, seed, score, windows: 1 })),
+  }));
+  return { policy, tasks, overall: unused };
+}
+
+describe('compareEvaluations', () => {
+  it('sees a small difference through traffic that differs much', () => {
+    const traffic = [0.1, 0.9, 0.3, 0.7, 0.5, 0.2, 0.8, 0.4];
+    const better = scored(
+      'better',
+      traffic.map((score, i) => score + 0.02 + 0.001 * (i % 3)),
+    );
+    const { comparisons, ranks } = compareEvaluations([scored('plain', traffic), better]);
+    const { overall } = comparisons[0]!;
+    assert.ok(overall.mean < -0.02 && overall.mean > -0.023);
+    assert.ok(overall.ci95[0] <= overall.mean && overall.mean <= overall.ci95[1] && overall.ci95[1] < 0);
+    assert.equal(overall.verdict, 'worse');
+    assert.equal(overall.probability, 0);
+    assert.deepEqual(ranks, [2, 1]);
+  });
+
+  it('does not rank what the episodes cannot tell apart', () => {
+    const a = scored('a', [0.5, 0.6, 0.4, 0.5]);
+    const b = scored('b', [0.6, 0.5, 0.5, 0.41]);
+    const { comparisons, ranks } = compareEvaluations([a, b]);
+    assert.equal(comparisons[0]!.overall.verdict, 'undecided');
+    assert.deepEqual(ranks, [1, 1]);
+  });
+
+  it('counts a tie as half a win', () => {
+    const { comparisons } = compareEvaluations([
+      scored('a', [0.5, 0.6, 0.1, 0.9]),
+      scored('b', [0.5, 0.6, 0.2, 0.3]),
+    ]);
+    assert.equal(comparisons[0]!.overall.probability, (0.5 + 0.5 + 0 + 1) / 4);
+  });
+
+  it('compares every pair, on each task and over all', () => {
+    const policies = [
+      scored('a', [0.25, 0.25], [0.5, 0.5]),
+      scored('b', [0.375, 0.375], [0.375, 0.375]),
+      scored('c', [0.9, 0.9], [0.9, 0.9]),
+    ];
+    const { comparisons, ranks } = compareEvaluations(policies);
+    assert.deepEqual(
+      comparisons.map(({ first, second }) => [first, second]),
+      [
+        [0, 1],
+        [0, 2],
+        [1, 2],
+      ],
+    );
+    const [ab] = comparisons;
+    assert.deepEqual(
+      ab!.tasks.map(({ taskId, difference }) => [taskId, difference.verdict]),
+      [
+        ['static_workload', 'worse'],
+        ['bursty_workload', 'better'],
+      ],
+    );
+    assert.equal(ab!.tasks[0]!.difference.mean, -0.125);
+    assert.equal(ab!.overall.mean, 0);
+    assert.deepEqual(ranks, [2, 2, 1]);
+  });
+
+  it('profiles how many episodes exceed each score', () => {
+    const [profile] = compareEvaluations([
+      scored('a', [0.1, 0.5], [0.5, 0.9]),
+      scored('b', [0, 0], [0, 0]),
+    ]).profiles;
+    const shareAt = (threshold: number) => profile!.find((point) => point.threshold === threshold)!.share;
+    assert.equal(shareAt(0), 1);
+    assert.equal(shareAt(0.1), 0.75);
+    assert.equal(shareAt(0.5), 0.25);
+    assert.equal(shareAt(1), 0);
+  });
+
+  it('refuses policies that played different traffic, or only one', () => {
+    assert.throws(
+      () => compareEvaluations([scored('a', [0.1]), scored('b', [0.1, 0.2])]),
+      /Expected a and b to have played the same tasks and seeds/,
+    );
+    assert.throws(() => compareEvaluations([scored('a', [0.1])]), /Expected at least two policies, got 1/);
+  });
+});

@@ -1,0 +1,60 @@
+import { compareEvaluations, type Evaluation, evaluatePolicy } from '@servegym/agents';
+import { llmserve, SEED_SPLITS, type SeedSplit, TASK_IDS, type TaskId } from '@servegym/environments';
+import { Command, Option } from 'commander';
+import { findPolicy, tasksFor } from '../find-policy.ts';
+import { InputError } from '../input-error.ts';
+import { wholeNumber } from '../options.ts';
+import { comparisonJson, comparisonTable } from '../reports/comparison-report.ts';
+
+interface CompareOptions {
+  readonly task: TaskId | 'all';
+  readonly episodes: number;
+  readonly split: SeedSplit;
+  readonly json: boolean;
+}
+
+/** `servegym compare`: plays several policies on the same traffic and says which are better, where that can be said. */
+export function compareCommand(): Command {
+  return new Command('compare')
+    .description('play policies on the same traffic and say which are better, where that can be said')
+    .argument('<policies...>', 'names, or files that `servegym train` wrote; two or more')
+    .addOption(
+      new Option('--task <id>', 'the task, or all that every policy can play')
+        .choices(['all', ...TASK_IDS])
+        .default('all'),
+    )
+    .addOption(
+      new Option('--episodes <n>', 'episodes for each task, each with a seed of its own')
+        .default(20)
+        .argParser(wholeNumber(2, 10_000)),
+    )
+    .addOption(
+      new Option('--split <name>', 'where the seeds come from')
+        .choices(Object.keys(SEED_SPLITS))
+        .default('test'),
+    )
+    .option('--json', 'print one JSON object', false)
+    .action(compare);
+}
+
+async function compare(
+  names: readonly string[],
+  { task, episodes, split, json }: CompareOptions,
+): Promise<void> {
+  if (names.length < 2) throw new InputError(`expected two policies or more to compare, got ${names.length}`);
+  const found = await Promise.all(names.map(findPolicy));
+  const taskIds = tasksFor(task, found);
+  const seeds = Array.from({ length: episodes }, (_, i) => SEED_SPLITS[split].first + i);
+  const evaluations: Evaluation[] = [];
+  for (const [i, { policy }] of found.entries()) {
+    if (process.stderr.isTTY)
+      process.stderr.write(`\r\u001b[K${names[i]}: policy ${i + 1} of ${names.length}`);
+    evaluations.push(await evaluatePolicy(llmserve, policy, { taskIds, seeds }));
+  }
+  if (process.stderr.isTTY) process.stderr.write('\r\u001b[K');
+  const results = { names, evaluations, standings: compareEvaluations(evaluations) };
+  const context = { environment: llmserve, split, episodes };
+  console.log(
+    json ? JSON.stringify(comparisonJson(results, context), null, 2) : comparisonTable(results, context),
+  );
+}

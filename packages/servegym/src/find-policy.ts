@@ -1,0 +1,35 @@
+import { createPolicy, listPolicies, type ServePolicy } from '@servegym/agents';
+import { TASK_IDS, type TaskId } from '@servegym/environments';
+import { InputError } from './input-error.ts';
+import { readTrainedPolicy } from './read-trained-policy.ts';
+
+/** A policy as somebody named it on the command line, and the tasks that it can play. */
+export interface FoundPolicy {
+  readonly policy: ServePolicy;
+  readonly taskIds: readonly TaskId[];
+}
+
+/** The policy of that name, or in that file. @throws InputError when there is neither. */
+export async function findPolicy(nameOrFile: string): Promise<FoundPolicy> {
+  const names = listPolicies().map((policy) => policy.name);
+  if (names.includes(nameOrFile)) return { policy: createPolicy(nameOrFile), taskIds: TASK_IDS };
+  if (!/[./\\]/.test(nameOrFile)) {
+    throw new InputError(
+      `expected a policy named one of ${names.join(', ')}, or a file that \`servegym train\` wrote, got ${nameOrFile}`,
+    );
+  }
+  const { policy, taskId } = await readTrainedPolicy(nameOrFile);
+  return { policy, taskIds: [taskId] };
+}
+
+/** The tasks to play: the one asked for, or all that every policy can play. @throws InputError when one cannot. */
+export function tasksFor(asked: TaskId | 'all', policies: readonly FoundPolicy[]): readonly TaskId[] {
+  const common = TASK_IDS.filter((taskId) => policies.every(({ taskIds }) => taskIds.includes(taskId)));
+  const tasks = asked === 'all' ? common : common.filter((taskId) => taskId === asked);
+  if (tasks.length > 0) return tasks;
+  const trained = policies.flatMap(({ policy, taskIds }) =>
+    taskIds.length === 1 ? [`${policy.name} for ${taskIds[0]}`] : [],
+  );
+  const wanted = asked === 'all' ? 'the same task' : asked;
+  throw new InputError(`expected policies that can play ${wanted}, got ${trained.join(' and ')}`);
+}
