@@ -44,7 +44,7 @@ describe('the file that sessions are kept in', () => {
     const holder = new DatabaseSync(file);
     t.after(() => holder.close());
     holder.exec('BEGIN EXCLUSIVE');
-    assert.throws(() => openSessionFile(file), {
+    assert.throws(() => openSessionFile(file, { lockTimeoutMs: 1 }), {
       name: 'InputError',
       message: /database is locked\. End the program that holds it, or choose another file/,
     });

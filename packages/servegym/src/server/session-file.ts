@@ -1,7 +1,12 @@
 import { existsSync, mkdirSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { openSqliteStore, type SessionStore, SessionStoreError } from '@servegym/openenv';
+import {
+  openSqliteStore,
+  type SessionStore,
+  SessionStoreError,
+  type SqliteSessionStoreOptions,
+} from '@servegym/openenv';
 import { InputError } from '../input-error.ts';
 
 const SQLITE_BUSY = 5;
@@ -22,10 +27,10 @@ export function defaultSessionFile({
 }
 
 /** Opens the file of the sessions, and makes the folder that it lies in. @throws InputError when it cannot be used */
-export function openSessionFile(path: string): SessionStore {
+export function openSessionFile(path: string, options: SqliteSessionStoreOptions = {}): SessionStore {
   try {
     makeFolder(dirname(path));
-    return openSqliteStore(path);
+    return openSqliteStore(path, options);
   } catch (error) {
     const reason = (error instanceof SessionStoreError ? error.cause : error) as Error & { errcode?: number };
     const isLocked = reason.errcode === SQLITE_BUSY;
