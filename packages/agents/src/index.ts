@@ -20,8 +20,24 @@ export {
   type Interval,
   stratifiedBootstrap,
 } from './evaluation/stratified-bootstrap.ts';
-export type { PpoUpdate } from './learning/ppo.ts';
+export type { Kernels } from './learning/kernels.ts';
+export {
+  type EpisodeEnd,
+  type LearningEnvironment,
+  type LearningStep,
+  RUNNING,
+  TERMINATED,
+  TRUNCATED,
+} from './learning/learning-environment.ts';
+export { type LayerSizes, MultilayerPerceptron, parameterCount } from './learning/multilayer-perceptron.ts';
+export { ParallelEnvironments, type ParallelOptions } from './learning/parallel-environments.ts';
+export { plainKernels } from './learning/plain-kernels.ts';
+export { PPO_DEFAULTS, Ppo, type PpoOptions, type PpoUpdate } from './learning/ppo.ts';
 export { TensorFileError } from './learning/safetensors.ts';
+export { simdKernels } from './learning/simd-kernels.ts';
+export { type TraceSchedule, traceSeeds } from './learning/trace-schedule.ts';
+export { type ActorWeights, TrainedActor } from './learning/trained-actor.ts';
+export { SerialEnvironments, type VectorEnvironment } from './learning/vector-environment.ts';
 export { encodeServeActor, type ServeActor } from './llmserve/serve-actor.ts';
 export { encodeServeConstant, type ServeConstant } from './llmserve/serve-constant.ts';
 export { type TrainServePpoOptions, trainServePpo } from './llmserve/train-serve-ppo.ts';
