@@ -19,6 +19,8 @@ const { values } = parseArgs({
 });
 
 const MAX_SESSIONS = 100_000;
+/** Played twice before the clock starts, so that the code of both sides is compiled. */
+const WARM_UP_SESSIONS = 1024;
 const OPENING_AT_ONCE = 64;
 /** After so long the heap has been collected and nothing is under way any more, s. */
 const SETTLING_S = 5;
@@ -38,13 +40,14 @@ interface Batch {
 }
 
 async function measureBatches(url: string): Promise<Batch[]> {
-  const grid = Array.from({ length: Number(values.rounds) }, () => values.sessions).join(',');
+  const measured = Array.from({ length: Number(values.rounds) }, () => values.sessions);
+  const grid = [WARM_UP_SESSIONS, WARM_UP_SESSIONS, ...measured].join(',');
   const load = ['--url', url, '--requests', grid, '--wait', values.wait, '--ramp', values.ramp, '--json'];
   const { stdout } = await run(process.execPath, [main, 'bench', 'server', ...load], {
     maxBuffer: 2 ** 26,
   });
   const { batches } = JSON.parse(stdout) as { batches: Batch[] };
-  return batches.toSorted((a, b) => a.sessions - b.sessions);
+  return batches.slice(2).toSorted((a, b) => a.sessions - b.sessions);
 }
 
 async function measureIdle(url: string, pid: number) {
