@@ -23,6 +23,7 @@ import type { LatencyHistogram } from './latency-histogram.ts';
 import { iterateLockstep, skipDecodes } from './lockstep-iteration.ts';
 import type { PromptPrefix } from './prefix-cache.ts';
 import { DECODING, FUTURE, type RequestTableSnapshot, WAITING } from './request-table.ts';
+import type { SlotListEnds } from './slot-list.ts';
 import { iterateSpeculative } from './speculative-iteration.ts';
 import { skipVerifySteps, VerifyForecast } from './speculative-skip.ts';
 import { NOT_YET, ticksFromMs } from './ticks.ts';
@@ -449,8 +450,8 @@ export interface EngineSnapshot {
   readonly now: number;
   readonly lastVisible: number;
   readonly table: RequestTableSnapshot;
-  readonly running: { readonly head: number; readonly tail: number; readonly count: number };
-  readonly future: { readonly head: number; readonly tail: number; readonly count: number };
+  readonly running: SlotListEnds;
+  readonly future: SlotListEnds;
   readonly waiting: WaitingQueueSnapshot;
   readonly decodes: DecodeBatchSnapshot;
   readonly config: EngineConfig;
