@@ -1,3 +1,4 @@
+export { baseUrl, socketUrl } from './client/base-url.ts';
 export {
   CapacityError,
   ConnectionError,
@@ -51,8 +52,11 @@ export {
 export { SessionRegistry, type SessionRegistryOptions } from './sessions/session-registry.ts';
 export type { SessionJournal, SessionStore, StoredSession } from './sessions/session-store.ts';
 export { openSqliteStore, type SqliteSessionStoreOptions } from './sessions/sqlite-session-store.ts';
-export { type ValidateOptions, validateServer } from './validate/validate-server.ts';
-export type { Criterion, ValidationReport } from './validate/validation-report.ts';
+export type { Criterion } from './validate/check.ts';
+export { type ForeignSchema, sampleValue } from './validate/sample-value.ts';
+export { type SchemaCheck, schemaCheck } from './validate/schema-check.ts';
+export type { ValidateOptions } from './validate/subject.ts';
+export { type ValidationReport, validateServer } from './validate/validate-server.ts';
 export { type ActionReader, actionReader } from './validation/action-reader.ts';
 export { InvalidInputError } from './validation/invalid-input-error.ts';
 export { schemaBody, toJsonSchema } from './validation/json-schemas.ts';

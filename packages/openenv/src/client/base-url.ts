@@ -7,3 +7,10 @@ export function baseUrl(url: string | URL): URL {
   base.hash = '';
   return base;
 }
+
+/** Where a WebSocket of a server stands. `base` is that of `baseUrl`. */
+export function socketUrl(base: URL, path: 'ws' | 'mcp'): URL {
+  const url = new URL(path, base);
+  url.protocol = base.protocol === 'https:' ? 'wss:' : 'ws:';
+  return url;
+}

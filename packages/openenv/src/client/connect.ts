@@ -9,7 +9,7 @@ import type {
   TasksBody,
 } from '../protocol/http-body.ts';
 import type { JsonRpcResponse, ToolCallResult, ToolListing } from '../protocol/json-rpc.ts';
-import { baseUrl } from './base-url.ts';
+import { baseUrl, socketUrl } from './base-url.ts';
 import { ConnectionError } from './client-errors.ts';
 import { Exchange } from './exchange.ts';
 import { VectorClient, type VectorOptions } from './vector-client.ts';
@@ -53,13 +53,12 @@ export async function connect<Definition = AnyDefinition>(
 ): Promise<EnvironmentClient<ActionOf<Definition>, ObservationOf<Definition>, StateOf<Definition>>> {
   const base = baseUrl(url);
   const headers = { ...options.headers, ...(options.token && { authorization: `Bearer ${options.token}` }) };
-  const socketUrl = new URL('ws', base);
-  socketUrl.protocol = base.protocol === 'https:' ? 'wss:' : 'ws:';
+  const address = socketUrl(base, 'ws');
   if (options.sessionId) {
-    socketUrl.searchParams.set('session_id', options.sessionId);
-    socketUrl.searchParams.set('takeover', 'true');
+    address.searchParams.set('session_id', options.sessionId);
+    address.searchParams.set('takeover', 'true');
   }
-  const exchange = await Exchange.open(socketUrl.href, {
+  const exchange = await Exchange.open(address.href, {
     headers,
     connectTimeoutMs: options.connectTimeoutMs ?? 10_000,
     replyTimeoutMs: options.replyTimeoutMs ?? 60_000,

@@ -1,73 +1,87 @@
-import { isJsonObject, type JsonObject } from '../json/json-object.ts';
-import type { SchemaBody } from '../protocol/http-body.ts';
-import { type Checklist, expect, type ValidationReport } from './validation-report.ts';
+import { isJsonObject } from '../json/json-object.ts';
+import type { Check, Finding } from './check.ts';
+import { at } from './foreign-json.ts';
+import type { Subject } from './subject.ts';
 
-export interface HttpFindings {
-  readonly version: string;
-  readonly mode: ValidationReport['mode'];
-  readonly schemas: SchemaBody | undefined;
-}
-
-/** The six criteria of `openenv validate --url`. */
-export async function checkHttp(list: Checklist, base: URL, timeoutMs: number): Promise<HttpFindings> {
-  const ask = async (path: string, init: RequestInit = {}): Promise<JsonObject> => {
-    const response = await fetch(new URL(path, base), { ...init, signal: AbortSignal.timeout(timeoutMs) });
-    const text = await response.text();
-    expect(response.status === 200, `expected status 200, got ${response.status}`);
-    const body: unknown = JSON.parse(text);
-    expect(isJsonObject(body), `expected an object, got ${text.slice(0, 100)}`);
-    return body;
-  };
-
-  const openApi = await list.check(
-    'openapi_version_available',
-    'GET /openapi.json returns OpenAPI info.version',
-    async () => {
-      const document = await ask('openapi.json');
-      const { info, paths } = document;
-      expect(isJsonObject(info) && typeof info.version === 'string', 'info.version is no text');
-      return { version: info.version as string, paths: isJsonObject(paths) ? paths : {} };
+/** The criteria of `openenv validate --url`, with its ids and its judgement. */
+export const HTTP_CRITERIA: readonly Check[] = [
+  {
+    id: 'openapi_version_available',
+    description: 'GET /openapi.json returns OpenAPI info.version',
+    required: true,
+    run: (subject) => judge(subject, 'openapi.json', { 'info.version': 'string' }),
+  },
+  {
+    id: 'health_endpoint',
+    description: 'GET /health returns healthy status',
+    required: true,
+    async run(subject) {
+      const { status, body } = await subject.get('health');
+      return {
+        passed: status === 200 && at(body, 'status') === 'healthy',
+        expected: { status_code: 200, status: 'healthy' },
+        actual: { status_code: status, status: at(body, 'status') ?? null },
+      };
     },
-  );
-  await list.check('health_endpoint', 'GET /health returns healthy status', async () => {
-    const { status } = await ask('health');
-    expect(status === 'healthy', `expected the status 'healthy', got ${JSON.stringify(status)}`);
-  });
-  await list.check('metadata_endpoint', 'GET /metadata returns name and description', async () => {
-    const { name, description } = await ask('metadata');
-    expect(typeof name === 'string' && typeof description === 'string', 'name or description is no text');
-  });
-  const schemas = await list.check(
-    'schema_endpoint',
-    'GET /schema returns action, observation, and state schemas',
-    async () => {
-      const body = await ask('schema');
-      for (const part of ['action', 'observation', 'state']) {
-        expect(isJsonObject(body[part]), `${part} is no object`);
+  },
+  {
+    id: 'metadata_endpoint',
+    description: 'GET /metadata returns name and description',
+    required: true,
+    run: (subject) => judge(subject, 'metadata', { name: 'string', description: 'string' }),
+  },
+  {
+    id: 'schema_endpoint',
+    description: 'GET /schema returns action, observation, and state schemas',
+    required: true,
+    run: (subject) => judge(subject, 'schema', { action: 'object', observation: 'object', state: 'object' }),
+  },
+  {
+    id: 'mcp_endpoint',
+    description: 'POST /mcp is reachable and returns JSON-RPC payload',
+    required: true,
+    async run(subject) {
+      const { status, body } = await subject.post('mcp', {});
+      return {
+        passed: status === 200 && at(body, 'jsonrpc') === '2.0',
+        expected: { status_code: 200, jsonrpc: '2.0' },
+        actual: { status_code: status, jsonrpc: at(body, 'jsonrpc') ?? null },
+      };
+    },
+  },
+  {
+    id: 'mode_endpoint_consistency',
+    description: 'OpenAPI endpoint set matches OpenEnv mode contract',
+    required: true,
+    async run(subject) {
+      const paths = at((await subject.get('openapi.json')).body, 'paths');
+      if (!isJsonObject(paths) || Object.keys(paths).length === 0) {
+        return { passed: false, details: 'Cannot determine mode without OpenAPI paths' };
       }
-      return body as unknown as SchemaBody;
+      const [reset, step, state] = ['/reset', '/step', '/state'].map((path) => path in paths);
+      return {
+        passed: reset === step && reset === state,
+        expected: { '/reset': reset, '/step': reset, '/state': reset },
+        actual: { '/reset': reset, '/step': step, '/state': state },
+      };
     },
-  );
-  await list.check('mcp_endpoint', 'POST /mcp is reachable and returns JSON-RPC payload', async () => {
-    const { jsonrpc } = await ask('mcp', {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: '{}',
-    });
-    expect(jsonrpc === '2.0', `expected jsonrpc '2.0', got ${JSON.stringify(jsonrpc)}`);
-  });
-  const mode = await list.check(
-    'mode_endpoint_consistency',
-    'OpenAPI endpoint set matches OpenEnv mode contract',
-    () => {
-      expect(openApi !== undefined, 'cannot be told without the OpenAPI document');
-      const [reset, ...others] = ['/reset', '/step', '/state'].map((path) => path in openApi.paths);
-      expect(
-        others.every((other) => other === reset),
-        '/reset, /step and /state must be there together or not at all',
-      );
-      return reset ? ('simulation' as const) : ('production' as const);
-    },
-  );
-  return { version: openApi?.version ?? 'unknown', mode: mode ?? 'unknown', schemas };
+  },
+];
+
+/** Whether a path answers 200 with fields of these types. */
+async function judge(
+  subject: Subject,
+  path: string,
+  fields: Readonly<Record<string, 'string' | 'object'>>,
+): Promise<Finding> {
+  const { status, body } = await subject.get(path);
+  const actual: Record<string, unknown> = { status_code: status };
+  let passed = status === 200;
+  for (const [field, type] of Object.entries(fields)) {
+    const value = at(body, ...field.split('.'));
+    const fits = type === 'object' ? isJsonObject(value) : typeof value === type;
+    passed &&= fits;
+    actual[field] = fits ? type : value === undefined ? 'missing' : typeof value;
+  }
+  return { passed, expected: { status_code: 200, ...fields }, actual };
 }

@@ -1,3 +1,4 @@
+import { socketUrl } from '@servegym/openenv';
 import { Command, Option } from 'commander';
 import { jsonObject } from '../json-argument.ts';
 import { chooseAction } from '../load/choose-action.ts';
@@ -7,7 +8,7 @@ import { type BatchResult, runBatch } from '../load/session-batch.ts';
 import { numberAbove, numberFrom, wholeNumber } from '../options.ts';
 import { concurrencyPlotSvg } from '../reports/concurrency-plot.ts';
 import { concurrencyJson, concurrencyTable } from '../reports/concurrency-report.ts';
-import { serverAddress, socketAddress } from '../server-address.ts';
+import { serverAddress } from '../server-address.ts';
 import { writeOutputFile } from '../write-output-file.ts';
 
 interface BenchServerOptions {
@@ -79,7 +80,7 @@ async function benchServer(options: BenchServerOptions): Promise<void> {
   const timeoutMs = 1000 * options.timeout;
   const action =
     options.action ?? (await chooseAction(urls[0]!, { waitS: options.wait, timeoutMs, headers }));
-  const socketUrls = urls.map((url) => socketAddress(url, 'ws'));
+  const socketUrls = urls.map((url) => socketUrl(url, 'ws').href);
   const plan = { socketUrls, action, steps, timeoutMs, rampS, headers };
 
   const batches: BatchResult[] = [];

@@ -1,9 +1,9 @@
+import { validateServer } from '@servegym/openenv';
 import { Command, Option } from 'commander';
 import { jsonObject } from '../json-argument.ts';
 import { numberAbove, wholeNumber } from '../options.ts';
 import { criterionLines, validationSummary } from '../reports/validation-lines.ts';
 import { serverAddress } from '../server-address.ts';
-import { validateServer } from '../validate/validate-server.ts';
 
 interface ValidateOptions {
   readonly url: URL;
@@ -58,12 +58,12 @@ It resets sessions and plays a few steps, so do not point it at an environment w
 async function validate(options: ValidateOptions): Promise<void> {
   const { url: base, action, reset: resetOptions, steps, json, strict, token } = options;
   const subject = {
-    ...{ base, action, resetOptions, steps },
+    ...{ action, resetOptions, steps },
     timeoutMs: 1000 * options.timeout,
     mostSessions: options.sessions,
     headers: token ? { authorization: `Bearer ${token}` } : ({} as Record<string, string>),
   };
-  const report = await validateServer(subject, (criterion) => {
+  const report = await validateServer(base, subject, (criterion) => {
     if (!json) console.log(criterionLines(criterion));
   });
   console.log(json ? JSON.stringify(report, null, 2) : `\n${report.target}: ${validationSummary(report)}`);

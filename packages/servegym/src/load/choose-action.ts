@@ -1,6 +1,5 @@
+import { type ForeignSchema, sampleValue, schemaCheck } from '@servegym/openenv';
 import { InputError } from '../input-error.ts';
-import { type ForeignSchema, sampleValue } from '../schema/sample-value.ts';
-import { schemaCheck } from '../schema/schema-check.ts';
 
 const DEFAULT_WAIT_S = 1;
 

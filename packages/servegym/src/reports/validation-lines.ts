@@ -1,5 +1,4 @@
-import type { Criterion } from '../validate/check.ts';
-import type { ValidationReport } from '../validate/validate-server.ts';
+import type { Criterion, ValidationReport } from '@servegym/openenv';
 
 /** A line for a criterion, and below it what was wrong. */
 export function criterionLines({

@@ -1,11 +1,17 @@
-import { schemaCheck } from '../schema/schema-check.ts';
-import { type Check, failed, notApplicable, PASSED, unless } from './check.ts';
-import { at, firstDifference, isObject, type JsonObject, shown } from './foreign-json.ts';
-import { dataOf, EPISODE_ID, type Play } from './play.ts';
+import { isJsonObject, type JsonObject } from '../json/json-object.ts';
+import { type Check, failed, NoReplyFailure, notApplicable, PASSED, unless } from './check.ts';
+import { at, firstDifference, shown } from './foreign-json.ts';
+import { dataOf, EPISODE_ID, type Play, SEED } from './play.ts';
+import { sampleValue } from './sample-value.ts';
+import { schemaCheck } from './schema-check.ts';
 import type { Subject } from './subject.ts';
 
 /** Longest message that clients before OpenEnv 0.2.2 take, bytes. */
 const OLD_CLIENTS_LIMIT = 1024 * 1024;
+/** Of which one at least gives another episode than `SEED`, where seeds matter: small environments repeat themselves. */
+const OTHER_SEEDS = [8, 9, 10];
+/** Enough for each choice of an action to be met. */
+const DRAWN_ACTIONS = 16;
 /** Keys by which `MCPToolClient` takes an observation for the reply to a tool. */
 const RESERVED_KEYS = ['tools', 'tool_name'];
 
@@ -109,6 +115,47 @@ export const SESSION_CHECKS: readonly Check[] = [
       const [first, second] = [await subject.play(), await subject.playAgain()];
       const difference = firstDifference(withoutMetadata(first), withoutMetadata(second), 'reply');
       return unless(difference && `two episodes with one seed differ: ${difference}`);
+    },
+  },
+  {
+    id: 'seed_control',
+    description: 'Another seed gives another episode',
+    required: false,
+    async run(subject) {
+      const first = withoutMetadata(await subject.play());
+      for (const seed of OTHER_SEEDS) {
+        const other = withoutMetadata(await subject.playAgain(seed));
+        if (firstDifference(first, other, 'reply') !== null) return PASSED;
+      }
+      return failed(`the seeds ${[SEED, ...OTHER_SEEDS].join(', ')} gave the same episode`);
+    },
+  },
+  {
+    id: 'action_schema',
+    description: 'Actions drawn from the schema that GET /schema publishes are taken',
+    required: false,
+    async run(subject) {
+      if (subject.options.action) return notApplicable('an action was given');
+      const schema = await subject.schema('action');
+      const fits = schemaCheck(schema);
+      const random = seededRandom(SEED);
+      return subject.withSession(async (socket) => {
+        const reset = { type: 'reset', data: { seed: SEED, ...subject.options.resetOptions } };
+        let { done } = await dataOf(socket, reset, 'observation');
+        for (let drawn = 0; drawn < DRAWN_ACTIONS; drawn++) {
+          const data = sampleValue(schema, random);
+          if (!isJsonObject(data) || fits(data) !== null)
+            return notApplicable('no action can be drawn from the schema');
+          if (done === true) await dataOf(socket, reset, 'observation');
+          try {
+            ({ done } = await dataOf(socket, { type: 'step', data }, 'observation'));
+          } catch (error) {
+            if (!(error instanceof NoReplyFailure)) throw error;
+            return notApplicable(`${shown(data)} takes longer than ${subject.options.timeoutMs / 1000} s`);
+          }
+        }
+        return PASSED;
+      });
     },
   },
   {
@@ -236,10 +283,10 @@ function firstFlaw(
 }
 
 function messageFlaw({ observation, reward, done, metadata, ...unknown }: JsonObject): string | null {
-  if (!isObject(observation)) return `expected an observation object, got ${shown(observation)}`;
+  if (!isJsonObject(observation)) return `expected an observation object, got ${shown(observation)}`;
   if (reward === undefined) return 'the reward is missing';
   if (typeof done !== 'boolean') return `expected done to be a boolean, got ${shown(done)}`;
-  if (metadata !== undefined && metadata !== null && !isObject(metadata)) {
+  if (metadata !== undefined && metadata !== null && !isJsonObject(metadata)) {
     return `expected metadata to be an object, got ${shown(metadata)}`;
   }
   const [key] = Object.keys(unknown);
@@ -248,4 +295,15 @@ function messageFlaw({ observation, reward, done, metadata, ...unknown }: JsonOb
 
 function withoutMetadata({ observations }: Play): JsonObject[] {
   return observations.map(({ observation, reward, done }) => ({ observation, reward, done }));
+}
+
+/** Numbers in [0, 1), the same for the same seed (mulberry32). */
+function seededRandom(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
 }

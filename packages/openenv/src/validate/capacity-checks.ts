@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { JsonObject } from '../json/json-object.ts';
 import { type Check, CheckFailure, failed, notApplicable, PASSED } from './check.ts';
-import { at, type JsonObject, shown } from './foreign-json.ts';
+import { at, shown } from './foreign-json.ts';
 import type { InspectionSocket } from './inspection-socket.ts';
 import type { Subject } from './subject.ts';
 

@@ -29,7 +29,12 @@ export interface Criterion extends Finding {
 
 /** The server did not do what a check needs. */
 export class CheckFailure extends Error {
-  override readonly name = 'CheckFailure';
+  override readonly name: string = 'CheckFailure';
+}
+
+/** The server did not answer in time. */
+export class NoReplyFailure extends CheckFailure {
+  override readonly name = 'NoReplyFailure';
 }
 
 export const PASSED: Finding = { passed: true };

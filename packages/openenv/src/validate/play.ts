@@ -1,13 +1,16 @@
+import type { JsonObject } from '../json/json-object.ts';
 import { CheckFailure } from './check.ts';
-import { at, type JsonObject, shown } from './foreign-json.ts';
+import { at, shown } from './foreign-json.ts';
 import type { InspectionSocket } from './inspection-socket.ts';
 
-/** The seed of every episode that is played. */
+/** The seed of episodes that are played, but where another is needed. */
 export const SEED = 7;
 /** Its label. */
 export const EPISODE_ID = 'servegym-validate';
 
 export interface PlayPlan {
+  /** Default `SEED`. */
+  readonly seed?: number;
   readonly action: JsonObject;
   readonly resetOptions: JsonObject;
   /** Most steps. */
@@ -25,9 +28,9 @@ export interface Play {
 /** Resets and steps until the episode ends or the plan does, and asks for the state each time. @throws CheckFailure */
 export async function playEpisode(
   socket: InspectionSocket,
-  { action, resetOptions, steps }: PlayPlan,
+  { seed = SEED, action, resetOptions, steps }: PlayPlan,
 ): Promise<Play> {
-  const reset = { type: 'reset', data: { seed: SEED, episode_id: EPISODE_ID, ...resetOptions } };
+  const reset = { type: 'reset', data: { seed, episode_id: EPISODE_ID, ...resetOptions } };
   const observations = [await dataOf(socket, reset, 'observation')];
   const states = [await dataOf(socket, { type: 'state' }, 'state')];
   for (let step = 0; step < steps && observations.at(-1)?.done !== true; step++) {

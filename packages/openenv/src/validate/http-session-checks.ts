@@ -1,5 +1,6 @@
+import { isJsonObject, type JsonObject } from '../json/json-object.ts';
 import { type Check, type Finding, failed, notApplicable, PASSED, unless } from './check.ts';
-import { at, isObject, type JsonObject, shown } from './foreign-json.ts';
+import { at, shown } from './foreign-json.ts';
 import { EPISODE_ID } from './play.ts';
 import type { Answer, Subject } from './subject.ts';
 
@@ -36,7 +37,7 @@ export const HTTP_SESSION_CHECKS: readonly Check[] = [
     run: (subject) =>
       inSimulation(subject, async () => {
         const { status, body } = await subject.fetch('state', { method: 'GET' });
-        const fits = status === 200 && isObject(body) && 'episode_id' in body && 'step_count' in body;
+        const fits = status === 200 && isJsonObject(body) && 'episode_id' in body && 'step_count' in body;
         return unless(fits ? null : `got ${status} ${shown(body)}`);
       }),
   },
@@ -107,7 +108,8 @@ function stepBody({ body }: Answer, action: JsonObject): JsonObject {
 }
 
 function observationFlaw({ status, body }: Answer): string | null {
-  const fits = status === 200 && isObject(at(body, 'observation')) && typeof at(body, 'done') === 'boolean';
+  const fits =
+    status === 200 && isJsonObject(at(body, 'observation')) && typeof at(body, 'done') === 'boolean';
   return fits ? null : `got ${status} ${shown(body)}`;
 }
 

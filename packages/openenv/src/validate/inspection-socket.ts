@@ -1,6 +1,7 @@
 import { WebSocket } from 'ws';
-import { CheckFailure } from './check.ts';
-import { isObject, type JsonObject, shown } from './foreign-json.ts';
+import { isJsonObject, type JsonObject } from '../json/json-object.ts';
+import { CheckFailure, NoReplyFailure } from './check.ts';
+import { shown } from './foreign-json.ts';
 
 export interface InspectionSocketOptions {
   /** How long a handshake, a reply or a close may take, ms. */
@@ -87,7 +88,7 @@ export class InspectionSocket {
     } catch {
       throw new CheckFailure(`the server sent what is not JSON: ${text.slice(0, 200)}`);
     }
-    if (isObject(message)) return message;
+    if (isJsonObject(message)) return message;
     throw new CheckFailure(`the server sent what is no JSON object: ${shown(message)}`);
   }
 
@@ -140,7 +141,7 @@ export class InspectionSocket {
     const { promise: late, reject } = Promise.withResolvers<never>();
     const timer = setTimeout(() => {
       abandon();
-      reject(new CheckFailure(`${failure} within ${this.#timeoutMs / 1000} s`));
+      reject(new NoReplyFailure(`${failure} within ${this.#timeoutMs / 1000} s`));
     }, this.#timeoutMs);
     try {
       return await Promise.race([promise, late]);

@@ -1,8 +1,9 @@
-import { schemaCheck } from '../schema/schema-check.ts';
+import { isJsonObject, type JsonObject } from '../json/json-object.ts';
 import { type Check, CheckFailure, type Finding, failed, notApplicable, PASSED, unless } from './check.ts';
-import { at, isObject, type JsonObject, shown } from './foreign-json.ts';
+import { at, shown } from './foreign-json.ts';
 import type { InspectionSocket } from './inspection-socket.ts';
 import { dataOf } from './play.ts';
+import { schemaCheck } from './schema-check.ts';
 import type { Subject } from './subject.ts';
 
 /** No action has such a key. */
@@ -131,7 +132,7 @@ async function wrongAction(subject: Subject): Promise<JsonObject | null> {
   const schema = await subject.schema('action');
   const check = schemaCheck(schema);
   const action = await subject.action();
-  const properties = isObject(schema.properties) ? Object.keys(schema.properties) : [];
+  const properties = isJsonObject(schema.properties) ? Object.keys(schema.properties) : [];
   for (const property of properties.filter((name) => name !== 'metadata')) {
     for (const value of ODD_VALUES) {
       const wrong = { ...action, [property]: value };

@@ -1,25 +1,33 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type ForeignSchema, sampleValue } from '../schema/sample-value.ts';
-import { schemaCheck } from '../schema/schema-check.ts';
-import { socketAddress } from '../server-address.ts';
+import { baseUrl, socketUrl } from '../client/base-url.ts';
+import { isJsonObject, type JsonObject } from '../json/json-object.ts';
 import { CheckFailure } from './check.ts';
-import { at, isObject, type JsonObject, shown } from './foreign-json.ts';
+import { at, shown } from './foreign-json.ts';
 import { InspectionSocket } from './inspection-socket.ts';
 import { type Play, playEpisode } from './play.ts';
+import { type ForeignSchema, sampleValue } from './sample-value.ts';
+import { schemaCheck } from './schema-check.ts';
 
-export interface SubjectOptions {
-  readonly base: URL;
-  /** How long each reply may take, ms. */
-  readonly timeoutMs: number;
-  readonly headers: Readonly<Record<string, string>>;
-  /** A valid action; without one it is made from the schema. */
+/** How a server is validated. */
+export interface ValidateOptions {
+  /** How long each reply may take, ms. Default 10,000. */
+  readonly timeoutMs?: number;
+  /** Sent with every request, as `authorization`. Default none. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** A valid action. By default it is made from the schema. */
   readonly action?: JsonObject | undefined;
-  /** Options of every reset, beside seed and episode. */
-  readonly resetOptions: JsonObject;
-  /** Steps of an episode that is played. */
-  readonly steps: number;
-  /** Most sessions that are opened to find out what a full server says. */
-  readonly mostSessions: number;
+  /** Options of every reset, beside seed and episode. Default none. */
+  readonly resetOptions?: JsonObject;
+  /** Most steps of an episode that is played. Default 3. */
+  readonly steps?: number;
+  /** Most sessions that are opened to find out what a full server says. Default 16. */
+  readonly mostSessions?: number;
+}
+
+/** The options with their defaults, and the base of `baseUrl`. */
+export interface SubjectOptions extends Required<Omit<ValidateOptions, 'action'>> {
+  readonly base: URL;
+  readonly action: JsonObject | undefined;
 }
 
 /** An HTTP answer. */
@@ -37,8 +45,16 @@ export class Subject {
   readonly #answers = new Map<string, Promise<Answer>>();
   #play: Promise<Play> | undefined;
 
-  constructor(options: SubjectOptions) {
-    this.options = options;
+  constructor(url: string | URL, options: ValidateOptions) {
+    const {
+      timeoutMs = 10_000,
+      headers = {},
+      action,
+      resetOptions = {},
+      steps = 3,
+      mostSessions = 16,
+    } = options;
+    this.options = { base: baseUrl(url), timeoutMs, headers, action, resetOptions, steps, mostSessions };
   }
 
   /** The answer to a GET, asked once. @throws CheckFailure when there is none. */
@@ -84,14 +100,14 @@ export class Subject {
   /** A schema of `GET /schema`. @throws CheckFailure when it is not there. */
   async schema(name: 'action' | 'observation' | 'state'): Promise<ForeignSchema> {
     const schema = at((await this.get('schema')).body, name);
-    if (isObject(schema)) return schema;
+    if (isJsonObject(schema)) return schema;
     throw new CheckFailure(`GET /schema has no schema of the ${name}`);
   }
 
   /** A schema of the observation after a reset, where the server publishes one of its own. */
   async resetObservationSchema(): Promise<ForeignSchema> {
     const schema = at((await this.get('schema')).body, 'reset_observation');
-    return isObject(schema) ? schema : this.schema('observation');
+    return isJsonObject(schema) ? schema : this.schema('observation');
   }
 
   /** A valid action. @throws CheckFailure when none was given and none can be made. */
@@ -99,7 +115,7 @@ export class Subject {
     if (this.options.action) return this.options.action;
     const schema = await this.schema('action');
     const action = sampleValue(schema);
-    if (!isObject(action)) {
+    if (!isJsonObject(action)) {
       throw new CheckFailure('no action can be made from the schema; give one with --action');
     }
     const flaw = schemaCheck(schema)(action);
@@ -109,7 +125,7 @@ export class Subject {
 
   /** A socket at `/ws` or `/mcp`. @throws CheckFailure when there is none to be had. */
   connect(path: 'ws' | 'mcp' = 'ws'): Promise<InspectionSocket> {
-    return InspectionSocket.open(socketAddress(this.options.base, path), this.options);
+    return InspectionSocket.open(socketUrl(this.options.base, path).href, this.options);
   }
 
   /**
@@ -132,10 +148,12 @@ export class Subject {
     return this.#play;
   }
 
-  /** The same episode once more. @throws CheckFailure */
-  async playAgain(): Promise<Play> {
+  /** The same episode once more, or that of another seed. @throws CheckFailure */
+  async playAgain(seed?: number): Promise<Play> {
     const action = await this.action();
-    return this.withSession((socket) => playEpisode(socket, { ...this.options, action }));
+    return this.withSession((socket) =>
+      playEpisode(socket, { ...this.options, action, ...(seed !== undefined && { seed }) }),
+    );
   }
 
   async #openSession(): Promise<InspectionSocket> {

@@ -54,6 +54,34 @@ describe('sampleValue', () => {
     );
   });
 
+  it('draws values that the schema takes, and all of its choices', () => {
+    const schema = jsonSchema(
+      z.strictObject({
+        cap: z.int().min(4).max(6),
+        share: z.number().gt(0).max(1),
+        low: z.number().max(-2),
+        tier: z.enum(['FP16', 'INT8']).default('FP16'),
+        note: z.string().optional(),
+        either: z.union([z.boolean(), z.int().min(3)]),
+        metadata: z.record(z.string(), z.unknown()).optional(),
+      }),
+    );
+    const check = schemaCheck(schema);
+    const drawn = Array.from({ length: 200 }, (_, index) => {
+      // Numbers spread over [0, 1): multiples of the golden ratio.
+      let call = 0;
+      return sampleValue(schema, () => (0.37 + 0.6180339887498949 * (17 * index + call++)) % 1);
+    }) as Record<string, unknown>[];
+    for (const value of drawn) assert.equal(check(value), null);
+    const seen = (key: string) => new Set(drawn.map((value) => value[key]));
+    assert.deepEqual([...seen('cap')].sort(), [4, 5, 6]);
+    assert.deepEqual(
+      [seen('tier').has('INT8'), seen('note').has('a'), seen('note').has(undefined)],
+      [true, true, true],
+    );
+    assert.deepEqual([...seen('metadata')], [undefined]);
+  });
+
   it('stays inside the range of any number', () => {
     const bound = fc.integer({ min: -1e6, max: 1e6 });
     fc.assert(

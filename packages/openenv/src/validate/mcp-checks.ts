@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isJsonObject, type JsonObject } from '../json/json-object.ts';
 import { type Check, CheckFailure, failed, notApplicable, unless } from './check.ts';
-import { at, isObject, type JsonObject, shown } from './foreign-json.ts';
+import { at, shown } from './foreign-json.ts';
 import { dataOf } from './play.ts';
 import type { Answer, Subject } from './subject.ts';
 
@@ -120,7 +121,7 @@ function call(subject: Subject, method: string, params: JsonObject): Promise<Ans
 
 function isTool(tool: unknown): boolean {
   const schema = at(tool, 'input_schema') ?? at(tool, 'inputSchema');
-  return typeof at(tool, 'name') === 'string' && isObject(schema);
+  return typeof at(tool, 'name') === 'string' && isJsonObject(schema);
 }
 
 /** The first message on a WebSocket `/mcp`; a server may need a moment to free the place of a session before it. */

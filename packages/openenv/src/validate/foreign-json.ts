@@ -1,14 +1,10 @@
-/** JSON of a server, of which nothing is known yet. */
-export type JsonObject = Readonly<Record<string, unknown>>;
-
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
+import { isJsonObject } from '../json/json-object.ts';
 
 /** The value at a path of keys; `undefined` where there is none. */
 export function at(value: unknown, ...path: readonly string[]): unknown {
   let target = value;
-  for (const key of path) target = isObject(target) && Object.hasOwn(target, key) ? target[key] : undefined;
+  for (const key of path)
+    target = isJsonObject(target) && Object.hasOwn(target, key) ? target[key] : undefined;
   return target;
 }
 
@@ -24,7 +20,7 @@ export function firstDifference(a: unknown, b: unknown, path = '$'): string | nu
     if (a.length !== b.length) return `${path} has ${a.length} and ${b.length} entries`;
     return first(a.map((each, index) => firstDifference(each, b[index], `${path}[${index}]`)));
   }
-  if (isObject(a) && isObject(b)) {
+  if (isJsonObject(a) && isJsonObject(b)) {
     const keys = [...new Set([...Object.keys(a), ...Object.keys(b)])];
     return first(keys.map((key) => firstDifference(at(a, key), at(b, key), `${path}.${key}`)));
   }
