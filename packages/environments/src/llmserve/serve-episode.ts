@@ -92,7 +92,9 @@ export class ServeEpisode {
     const { task, workload, cluster, metrics, window } = this;
     this.action = action;
     cluster.clearLogs();
-    cluster.configure(servingConfig(action), workload.tenantGiB[window]);
+    const phase = task.phases[workload.phases[window]];
+    const acceptance = phase.acceptance ?? task.acceptance;
+    cluster.configure(servingConfig(action), workload.tenantGiB[window], acceptance);
     for (let id = workload.windowStarts[window]; id < workload.windowStarts[window + 1]; id++) {
       cluster.submit({
         id,
@@ -106,7 +108,7 @@ export class ServeEpisode {
     cluster.runUntil(end);
     metrics.collect(cluster, workload, task, window, end);
     this.window++;
-    return this.settle(action, task.phases[workload.phases[window]].qualityValue);
+    return this.settle(action, phase.qualityValue);
   }
 
   observation(): ServeObservation {

@@ -18,6 +18,8 @@ export interface ClusterOptions {
   readonly seed?: number;
 }
 
+const NO_ACCEPTANCE: readonly number[] = [];
+
 const PREFILL = 0;
 const DECODE = 1;
 
@@ -31,7 +33,7 @@ export class Cluster {
   /** What happened since `clearLogs`. */
   readonly events: ClusterEvent[] = [];
   private readonly profile: EngineProfile;
-  private readonly acceptance: string;
+  private acceptance: string;
   private readonly link: TransferLink;
   private readonly reloadTicks: number;
   private config: ServingConfig;
@@ -54,7 +56,7 @@ export class Cluster {
       requestOverheadMs: options.profile.requestOverheadMs,
     };
     const seed = options.seed ?? 0;
-    const engineConfig = this.engineConfig(config, this.blocksFor(config));
+    const engineConfig = this.engineConfig(config, this.blocksFor(config), this.acceptance);
     this.engines = [
       new Engine(engineConfig, { ...engineOptions, seed, role: config.split ? 'prefill' : 'mixed' }),
       new Engine(engineConfig, { ...engineOptions, seed, role: 'mixed' }),
@@ -77,6 +79,11 @@ export class Cluster {
   }
   get kvBlocksTotal(): number {
     return this.engines[0].kvBlocksTotal + this.engines[1].kvBlocksTotal;
+  }
+  /** Tick at which the next iteration begins; `Infinity` while there is nothing that could be served. */
+  get nextIteration(): number {
+    const next = Math.min(this.engines[0].nextIteration, this.engines[1].nextIteration);
+    return this.draining && next === Number.POSITIVE_INFINITY ? this.now : next;
   }
   /** Whether the GPUs finish what runs before they change roles. */
   get draining(): boolean {
@@ -106,18 +113,34 @@ export class Cluster {
   }
 
   /**
+   * Forgets a request that its client gave up; its KV blocks are free at once.
+   * @returns whether there was a request of that id
+   */
+  abort(id: number): boolean {
+    return this.engines[0].abort(id) || this.engines[1].abort(id);
+  }
+
+  /** Moves the origin of the clock: every tick is smaller by `ticks` from now on. The logs keep the old origin. */
+  shiftClock(ticks: number): void {
+    for (const engine of this.engines) engine.shiftClock(ticks);
+    this.link.idleFrom -= ticks;
+  }
+
+  /**
    * Changes settings from now on. Caps, pool, speculation and policy act at the next iteration; new weights reload the
    * GPUs; a change of `split` drains them first. `tenantGiB` is the memory that tenants take on each GPU from now on;
-   * a GPU whose memory no longer suffices goes out of memory.
+   * a GPU whose memory no longer suffices goes out of memory. `acceptance` names the acceptance table of the profile
+   * that holds from now on, for all that runs.
    * @throws EngineError and the like, and changes nothing, when the configuration does not fit the profile.
    */
-  configure(config: ServingConfig, tenantGiB = this.tenantGiB): void {
+  configure(config: ServingConfig, tenantGiB = this.tenantGiB, acceptance = this.acceptance): void {
     const blocks = this.blocksFor(config);
-    const engineConfig = this.engineConfig(config, blocks);
+    const engineConfig = this.engineConfig(config, blocks, acceptance);
     const reload = config.weights !== this.config.weights;
     const wasDraining = this.draining;
     this.config = config;
     this.tenantGiB = tenantGiB;
+    this.acceptance = acceptance;
     for (const [gpu, engine] of this.engines.entries()) {
       if (reload) {
         this.log('reload', gpu);
@@ -156,6 +179,7 @@ export class Cluster {
       engines: [this.engines[0].snapshot(), this.engines[1].snapshot()],
       config: this.config,
       tenantGiB: this.tenantGiB,
+      acceptance: this.acceptance,
       arrangedAsSplit: this.arrangedAsSplit,
       submitted: this.submitted,
       linkIdleFrom: this.link.idleFrom,
@@ -168,6 +192,7 @@ export class Cluster {
     this.engines[1].restore(snapshot.engines[1]);
     this.config = snapshot.config;
     this.tenantGiB = snapshot.tenantGiB;
+    this.acceptance = snapshot.acceptance;
     this.arrangedAsSplit = snapshot.arrangedAsSplit;
     this.submitted = snapshot.submitted;
     this.link.idleFrom = snapshot.linkIdleFrom;
@@ -233,7 +258,7 @@ export class Cluster {
     return Math.max(1, kvPoolBlocks(this.profile, weights, speculationDepth > 0, kvBudgetFraction));
   }
 
-  private engineConfig(config: ServingConfig, kvBlocks: number): EngineConfig {
+  private engineConfig(config: ServingConfig, kvBlocks: number, acceptance: string): EngineConfig {
     return {
       law: weightVariant(this.profile, config.weights).law,
       maxNumSeqs: config.maxNumSeqs,
@@ -241,7 +266,7 @@ export class Cluster {
       schedulingPolicy: config.schedulingPolicy,
       speculationDepth: config.speculationDepth,
       speculation: this.profile.speculation,
-      survival: config.speculationDepth > 0 ? acceptanceTable(this.profile, this.acceptance) : [],
+      survival: config.speculationDepth > 0 ? acceptanceTable(this.profile, acceptance) : NO_ACCEPTANCE,
     };
   }
 
@@ -254,6 +279,7 @@ export interface ClusterSnapshot {
   readonly engines: readonly [EngineSnapshot, EngineSnapshot];
   readonly config: ServingConfig;
   readonly tenantGiB: number;
+  readonly acceptance: string;
   readonly arrangedAsSplit: boolean;
   readonly submitted: number;
   readonly linkIdleFrom: number;

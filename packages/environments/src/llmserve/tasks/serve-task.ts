@@ -35,6 +35,8 @@ export interface Phase {
   readonly traffic: Partial<Record<RequestClass, ClassTraffic>>;
   /** Memory that co-located tenants take on each GPU, GiB. */
   readonly tenantGiB: readonly [number, number];
+  /** Acceptance table of the profile that fits the text of this phase. Default: the task's. */
+  readonly acceptance?: string;
   /** Reward that a unit of output quality is worth: the cost of a tier is this times (1 - its quality). */
   readonly qualityValue: number;
 }
