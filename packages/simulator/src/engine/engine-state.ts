@@ -11,7 +11,7 @@ import {
 } from './engine-log.ts';
 import { DraftTimer, IterationTimer } from './iteration-timer.ts';
 import { LatencyHistogram } from './latency-histogram.ts';
-import { DECODING, RequestTable, WAITING } from './request-table.ts';
+import { DECODING, FUTURE, RequestTable, WAITING } from './request-table.ts';
 import { SlotList } from './slot-list.ts';
 import { NOT_YET } from './ticks.ts';
 import { WaitingQueue } from './waiting-queue.ts';
@@ -97,6 +97,12 @@ export class EngineState {
       : this.table.blocks[slot];
   }
 
+  /** Tokens that a running request has emitted. */
+  emittedBy(slot: number): number {
+    const offset = this.table.generatedOffset[slot];
+    return this.table.status[slot] === DECODING && !this.speculative ? offset + this.decodes.clock : offset;
+  }
+
   /** Whether a waiting request outgrows the whole pool before its last token, look-ahead slots included. */
   neverFits(slot: number): boolean {
     const most = this.table.input[slot] + this.table.output[slot] - 1 + this.config.speculationDepth;
@@ -171,6 +177,19 @@ export class EngineState {
     this.rejections.push(this.table.id[slot]);
     this.counters.rejected++;
     this.pool.forget(slot);
+    this.table.free(slot);
+  }
+
+  /** Forgets a request wherever it is, and takes back what it holds. */
+  drop(slot: number): void {
+    const status = this.table.status[slot];
+    if (status === FUTURE || status === WAITING) {
+      if (status === FUTURE) this.future.remove(slot);
+      else this.waiting.remove(slot);
+      this.pool.forget(slot);
+    } else {
+      this.release(slot, false);
+    }
     this.table.free(slot);
   }
 

@@ -121,6 +121,14 @@ export class Engine {
   get runningCount(): number {
     return this.state.running.count;
   }
+  /** Tick at which the next iteration begins; `Infinity` while there is nothing that could be served. */
+  get nextIteration(): number {
+    const { running, waiting, future, table, admitting, now } = this.state;
+    if (running.count > 0) return now;
+    if (!admitting) return Number.POSITIVE_INFINITY;
+    if (waiting.count > 0) return now;
+    return future.count > 0 ? Math.max(now, table.visible[future.head]) : Number.POSITIVE_INFINITY;
+  }
   /** Requests submitted that have not arrived yet. */
   get futureCount(): number {
     return this.state.future.count;
@@ -181,6 +189,22 @@ export class Engine {
     const taken = this.state.handovers;
     this.state.handovers = [];
     return taken;
+  }
+
+  /**
+   * Forgets a request that its client gave up; its KV blocks are free at once. It appears in no log.
+   * @returns whether there was a request of that id
+   */
+  abort(id: number): boolean {
+    const { table, running, waiting, future } = this.state;
+    for (const list of [running, ...waiting.classes, future]) {
+      for (let slot = list.head; slot >= 0; slot = table.next[slot]) {
+        if (table.id[slot] !== id) continue;
+        this.state.drop(slot);
+        return true;
+      }
+    }
+    return false;
   }
 
   /** Takes out all requests that do not run, in order of visibility, to be given to another engine. */
@@ -316,11 +340,15 @@ export class Engine {
     }
   }
 
-  /** Calls `visit` for every running request with the KV blocks it holds. */
-  forEachRunning(visit: (id: number, arrival: number, firstToken: number, kvBlocks: number) => void): void {
-    const { table, running } = this.state;
+  /** Calls `visit` for every running request with the KV blocks it holds and the tokens it has emitted. */
+  forEachRunning(
+    visit: (id: number, arrival: number, firstToken: number, kvBlocks: number, emitted: number) => void,
+  ): void {
+    const { state } = this;
+    const { table, running } = state;
     for (let slot = running.head; slot >= 0; slot = table.next[slot]) {
-      visit(table.id[slot], table.arrival[slot], table.firstToken[slot], this.state.blocksHeld(slot));
+      const { id, arrival, firstToken } = table;
+      visit(id[slot], arrival[slot], firstToken[slot], state.blocksHeld(slot), state.emittedBy(slot));
     }
   }
 
