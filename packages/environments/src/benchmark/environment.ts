@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { setTimeout as wait } from 'node:timers/promises';
 import {
@@ -26,10 +26,13 @@ export interface BenchmarkOptions {
   readonly hostUrl?: () => string;
 }
 
+/** One for all: an error of its own for each of thousands of sessions would cost a stack trace each. */
+const CLOSED = new Error('The session was closed');
+
 /** One session of `benchmark`. */
 class Benchmark implements Environment<BenchmarkAction, BenchmarkObservation, BenchmarkState> {
   readonly #hostUrl: () => string;
-  readonly #sessionHash = randomBytes(8).toString('hex');
+  readonly #sessionHash = randomUUID().replaceAll('-', '').slice(16);
   readonly #closed = new AbortController();
   #resets = 0;
   #totalWaitedSeconds = 0;
@@ -63,7 +66,7 @@ class Benchmark implements Environment<BenchmarkAction, BenchmarkObservation, Be
 
   /** Ends the wait under way: nobody is there for its answer. */
   close(): void {
-    this.#closed.abort();
+    this.#closed.abort(CLOSED);
   }
 
   async #answerLate(seconds: number): Promise<StepResult<BenchmarkObservation>> {
