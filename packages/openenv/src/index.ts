@@ -24,8 +24,15 @@ export {
   type TaskDescription,
   type TaskSplit,
 } from './definition.ts';
+export {
+  EPISODE_FORMAT,
+  type EpisodeFile,
+} from './episodes/episode-file.ts';
+export { mountEpisodeRoutes } from './episodes/episode-routes.ts';
 export type { GuardOptions } from './guard/guard.ts';
 export { HUNDRED_A_MINUTE, type RateLimitOptions } from './guard/rate-limiter.ts';
+export { Leaderboard, type LeaderboardEntry } from './leaderboard/leaderboard.ts';
+export { mountLeaderboardRoutes } from './leaderboard/leaderboard-routes.ts';
 export { drainOnSignal } from './operations/drain-on-signal.ts';
 export type { Logger } from './operations/logger.ts';
 export {

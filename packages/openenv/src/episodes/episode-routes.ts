@@ -1,0 +1,134 @@
+import { z } from 'zod';
+import { EnvironmentError, type EpisodeRecord } from '../definition.ts';
+import type { OpenEnvServer } from '../server/create-server.ts';
+import { HttpProblem } from '../server/http-problem.ts';
+import { requestBody } from '../server/request-body.ts';
+import { actionReader } from '../validation/action-reader.ts';
+import { InvalidInputError } from '../validation/invalid-input-error.ts';
+import { toJsonSchema } from '../validation/json-schemas.ts';
+import { resetOptionsReader } from '../validation/reset-options-reader.ts';
+import { EPISODE_FORMAT, episodeFileSchema, LONGEST_EPISODE } from './episode-file.ts';
+import { episodeFile, replayEpisode, replayRecord } from './replay-episode.ts';
+
+const openRequest = episodeFileSchema
+  .extend({
+    windows_from: z
+      .int()
+      .min(0)
+      .nullish()
+      .meta({ description: 'Answer the results from this one on; 0, the default, is that of the reset' }),
+  })
+  .meta({ title: 'OpenEpisodeRequest' });
+
+/**
+ * Episodes as files: `GET /episodes/{session_id}` gives the file of a session's episode, `POST /episodes` plays a file
+ * into a new session, which can then be played on, and says whether it came out as the file's digest has it. Mounted by
+ * whoever wants them; only for environments that can be replayed.
+ */
+export function mountEpisodeRoutes<Action, Observation extends object, State extends object>(
+  server: OpenEnvServer<Action, Observation, State>,
+): void {
+  const { definition, app, sessions } = server;
+  const readAction = actionReader(definition.action);
+  const readResetOptions = resetOptionsReader(definition);
+
+  app.get('/episodes/:session_id', async (context) => {
+    const record = (await server.sessionOf(context, context.req.param('session_id')))?.record;
+    if (!record) {
+      throw new EnvironmentError('NOT_RESET', 'The session has no episode yet. Reset it first.');
+    }
+    const kept: EpisodeRecord = { reset: record.reset, actions: [...record.actions] };
+    const { digest } = await replayRecord(definition as never, kept);
+    return context.json(episodeFile(definition, kept, digest));
+  });
+
+  app.post('/episodes', async (context) => {
+    const file = await requestBody(context, openRequest);
+    if (file.environment.id !== definition.id) {
+      throw new HttpProblem(
+        409,
+        `The episode was played on \`${file.environment.id}\`; this server has \`${definition.id}\`. Open it on a server of its environment.`,
+        'FOREIGN_EPISODE',
+      );
+    }
+    const reset = located(() => readResetOptions(file.reset), 'reset');
+    const actions = file.actions.map((action, i) => located(() => readAction(action), 'actions', i));
+    const from = file.windows_from ?? 0;
+    const windows: object[] = [];
+    const session = sessions.open();
+    try {
+      const { digest, done } = await replayEpisode(session, { reset, actions }, (result, index) => {
+        if (index < from) return;
+        windows.push(index === 0 ? result : { action: actions[index - 1], ...result });
+      });
+      server.rememberSession(context, session);
+      return context.json({
+        session_id: session.id,
+        environment: { id: definition.id, version: definition.version },
+        digest,
+        verified: file.digest ? file.digest === digest : null,
+        done,
+        windows,
+      });
+    } catch (error) {
+      await sessions.close(session.id);
+      throw error;
+    }
+  });
+
+  describe(server);
+}
+
+function located<T>(read: () => T, ...place: readonly (string | number)[]): T {
+  try {
+    return read();
+  } catch (error) {
+    throw error instanceof InvalidInputError ? error.at('body', ...place) : error;
+  }
+}
+
+function describe(server: Pick<OpenEnvServer, 'describeRoute'>): void {
+  const file = toJsonSchema(episodeFileSchema, 'output');
+  server.describeRoute({
+    method: 'get',
+    path: '/episodes/{session_id}',
+    operationId: 'get_episode',
+    tag: 'Episodes',
+    summary: 'The episode of a session as a file',
+    description: `Its environment, version, reset options and actions, with a digest of all that they answered. The format is \`${EPISODE_FORMAT}\`.`,
+    response: file,
+    errors: { 404: 'Unknown session', 409: 'No episode was started (`NOT_RESET`)' },
+  });
+  server.describeRoute({
+    method: 'post',
+    path: '/episodes',
+    operationId: 'open_episode_post',
+    tag: 'Episodes',
+    summary: 'Play an episode file into a new session',
+    description: `At most ${LONGEST_EPISODE} actions. \`verified\` tells whether the episode came out as its digest has it, bit for bit; \`null\` without a digest. The session can be played on.`,
+    request: openRequest,
+    response: {
+      type: 'object',
+      properties: {
+        session_id: { type: 'string' },
+        environment: {
+          type: 'object',
+          properties: { id: { type: 'string' }, version: { type: 'string' } },
+          required: ['id', 'version'],
+        },
+        digest: { type: 'string' },
+        verified: { anyOf: [{ type: 'boolean' }, { type: 'null' }] },
+        done: { type: 'boolean' },
+        windows: { type: 'array', items: { type: 'object' } },
+      },
+      required: ['session_id', 'environment', 'digest', 'verified', 'done', 'windows'],
+    },
+    errors: {
+      400: 'The episode cannot be replayed (`UNPLAYABLE_EPISODE`)',
+      404: 'Unknown task',
+      409: 'It belongs to another environment (`FOREIGN_EPISODE`)',
+      422: 'Invalid file',
+      503: 'No session is free',
+    },
+  });
+}

@@ -1,0 +1,81 @@
+import { setImmediate } from 'node:timers/promises';
+import {
+  type EnvironmentDefinition,
+  EnvironmentError,
+  type EpisodeRecord,
+  type StepResult,
+} from '../definition.ts';
+import { EpisodeDigest } from './episode-digest.ts';
+import { EPISODE_FORMAT, type EpisodeFile } from './episode-file.ts';
+
+/** A long replay lets other sessions be served this often, steps. */
+const STEPS_AT_A_TIME = 64;
+
+/** How an episode came out when it was played again. */
+export interface ReplayedEpisode {
+  readonly digest: string;
+  /** Sum of the rewards. */
+  readonly return: number;
+  readonly done: boolean;
+}
+
+/** What an episode is played on: a session, or a fresh environment. */
+export interface EpisodePlayer<Action> {
+  reset(options: EpisodeRecord['reset']): StepResult<object> | Promise<StepResult<object>>;
+  step(action: Action): StepResult<object> | Promise<StepResult<object>>;
+}
+
+/**
+ * Plays a record. `onResult` sees the answer to the reset as result 0, that to the first action as result 1.
+ * @throws EnvironmentError `UNPLAYABLE_EPISODE` naming the action at which it ends, and what the reset throws
+ */
+export async function replayEpisode<Action>(
+  player: EpisodePlayer<Action>,
+  { reset, actions }: EpisodeRecord<Action>,
+  onResult?: (result: StepResult<object>, index: number) => void,
+): Promise<ReplayedEpisode> {
+  const digest = new EpisodeDigest();
+  let result = await player.reset(reset);
+  digest.add(result);
+  onResult?.(result, 0);
+  let total = 0;
+  for (const [index, action] of actions.entries()) {
+    try {
+      const next = player.step(action);
+      result = next instanceof Promise ? await next : next;
+    } catch (error) {
+      if (!(error instanceof EnvironmentError)) throw error;
+      throw new EnvironmentError(
+        'UNPLAYABLE_EPISODE',
+        `Action ${index} of ${actions.length} cannot be played: ${error.message}`,
+      );
+    }
+    digest.add(result);
+    onResult?.(result, index + 1);
+    total += result.reward ?? 0;
+    if (index % STEPS_AT_A_TIME === STEPS_AT_A_TIME - 1) await setImmediate();
+  }
+  return { digest: digest.text(), return: total, done: result.done };
+}
+
+/** Replays a record on an environment of its own. @throws what `replayEpisode` throws */
+export async function replayRecord(
+  definition: EnvironmentDefinition,
+  record: EpisodeRecord,
+): Promise<ReplayedEpisode> {
+  const environment = definition.create();
+  try {
+    return await replayEpisode(environment, record);
+  } finally {
+    await environment.close?.();
+  }
+}
+
+/** The file of a record that has been replayed. */
+export function episodeFile(
+  { id, version }: Pick<EnvironmentDefinition, 'id' | 'version'>,
+  { reset, actions }: EpisodeRecord,
+  digest: string,
+): EpisodeFile {
+  return { format: EPISODE_FORMAT, environment: { id, version }, reset, actions, digest };
+}
