@@ -9,6 +9,7 @@ import { ensureChromium } from './setup/chromium.mjs';
 import { ensureConsole } from './setup/console.mjs';
 import { ensurePackages } from './setup/packages.mjs';
 import { ensurePython } from './setup/python.mjs';
+import { ensureRedis } from './setup/redis.mjs';
 
 const startedAt = performance.now();
 const paths = process.argv.slice(2);
@@ -60,10 +61,11 @@ function runTests(node, environment) {
   });
 }
 
-const [node, python, chromium] = await Promise.all([
+const [node, python, chromium, redis] = await Promise.all([
   attempt('set-up of the packages', setUpPackages),
   attempt('set-up of Python', ensurePython),
   attempt('set-up of Chromium', ensureChromium),
+  attempt('set-up of Redis', ensureRedis),
 ]);
 if (node) {
   if (paths.length === 0) {
@@ -76,6 +78,7 @@ if (node) {
   const environment = { SERVEGYM_STORE: 'memory' };
   if (python) environment.SERVEGYM_PYTHON = python;
   if (chromium) environment.SERVEGYM_CHROMIUM = chromium;
+  if (redis) environment.SERVEGYM_REDIS = redis;
   const tests = await attempt('test runner', () => runTests(node, environment));
   if (tests) {
     counts.passed += tests.passed;

@@ -1,0 +1,41 @@
+/** What a job said when it failed. */
+export interface JobFailure {
+  readonly name: string;
+  readonly message: string;
+  /** The stable code of the error, where it had one. */
+  readonly code?: string;
+}
+
+/** A job has failed, on every attempt where it was tried again. */
+export class JobFailedError extends Error {
+  override readonly name = 'JobFailedError';
+  readonly code = 'JOB_FAILED';
+  readonly kind: string;
+  readonly failure: JobFailure;
+  constructor(kind: string, failure: JobFailure) {
+    super(`A \`${kind}\` job failed: ${failure.message}`);
+    this.kind = kind;
+    this.failure = failure;
+  }
+}
+
+/** What can be wrong with a queue. */
+export type JobQueueErrorCode =
+  /** An address that is neither Redis nor PostgreSQL. */
+  | 'QUEUE_ADDRESS'
+  /** Nobody answers there. */
+  | 'QUEUE_UNREACHABLE'
+  /** The jobs in the queue are for other code than the worker's. */
+  | 'QUEUE_VERSION'
+  /** A job that the worker has no module for, or bytes that are no longer there. */
+  | 'QUEUE_JOB';
+
+/** A queue that cannot be used as it is. */
+export class JobQueueError extends Error {
+  override readonly name = 'JobQueueError';
+  readonly code: JobQueueErrorCode;
+  constructor(code: JobQueueErrorCode, message: string) {
+    super(message);
+    this.code = code;
+  }
+}

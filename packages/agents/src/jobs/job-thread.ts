@@ -1,0 +1,44 @@
+import type { MessagePort } from 'node:worker_threads';
+import type { JobModule, Json } from './job.ts';
+import type { JobFailure } from './job-errors.ts';
+
+/** What a thread is told to do. */
+export interface ThreadTask {
+  readonly module: string;
+  readonly input: Json;
+  readonly shared: ReadonlyMap<string, Uint8Array>;
+  /** Where to say how far it is. */
+  readonly progress: MessagePort;
+}
+
+export type ThreadAnswer =
+  | { readonly ok: true; readonly result: Json }
+  | { readonly ok: false; readonly failure: JobFailure };
+
+/** Does one job on a worker thread. */
+export default async function runOnThread(task: ThreadTask): Promise<ThreadAnswer> {
+  const { module, input, shared, progress } = task;
+  try {
+    const { runJob } = (await import(module)) as JobModule;
+    const result = await runJob(input, {
+      shared(name) {
+        const bytes = shared.get(name);
+        if (bytes === undefined) throw new RangeError(`The job was not given the shared bytes \`${name}\``);
+        return bytes;
+      },
+      report: (share) => progress.postMessage(share),
+    });
+    // Through JSON here too, so that a result is the same whether or not it has crossed a queue.
+    return { ok: true, result: JSON.parse(JSON.stringify(result)) };
+  } catch (error) {
+    return { ok: false, failure: failureOf(error) };
+  } finally {
+    progress.close();
+  }
+}
+
+function failureOf(error: unknown): JobFailure {
+  if (!(error instanceof Error)) return { name: 'Error', message: String(error) };
+  const { code } = error as { code?: unknown };
+  return { name: error.name, message: error.message, ...(typeof code === 'string' && { code }) };
+}

@@ -1,0 +1,171 @@
+import { createPostgresBackend, type Processor, Queue, QueueEvents, runMigrations, Worker } from 'bullmq';
+import { Redis } from 'ioredis';
+import pg from 'pg';
+import type { Json } from './job.ts';
+import { JobQueueError } from './job-errors.ts';
+import { PostgresStore } from './postgres-store.ts';
+import type { QueueStore } from './queue-store.ts';
+import { RedisStore } from './redis-store.ts';
+
+/** What a job carries through the queue. */
+export interface QueuedJob {
+  readonly kind: string;
+  readonly input: Json;
+  readonly shared: readonly string[];
+}
+
+export interface QueueWorkerOptions {
+  /** Jobs at once. */
+  readonly concurrency: number;
+  /** A job of a worker that has not been heard of for this long goes to another one, ms. */
+  readonly lockMs: number;
+}
+
+/** How often a job may lose its worker before it counts as the job's own fault. */
+const MOST_LOST_WORKERS = 10;
+
+const CONNECT_MS = 5000;
+
+/** The queue of one version of the code, on Redis or PostgreSQL. */
+export interface QueueConnection {
+  /** The address, without its password. */
+  readonly address: string;
+  readonly store: QueueStore;
+  queue(): Queue<QueuedJob, Json>;
+  events(): QueueEvents;
+  worker(processor: Processor<QueuedJob, Json>, options: QueueWorkerOptions): Worker<QueuedJob, Json>;
+  close(): Promise<void>;
+}
+
+/**
+ * Connects to `redis://`, `rediss://`, `postgres://` or `postgresql://`.
+ *
+ * @param version Jobs are seen only by those of the same version.
+ * @throws {JobQueueError} `QUEUE_ADDRESS` or `QUEUE_UNREACHABLE`.
+ */
+export async function connectQueue(url: string, version: string): Promise<QueueConnection> {
+  const { protocol, address } = readAddress(url);
+  const name = `servegym-jobs-${version}`;
+  if (protocol === 'redis:' || protocol === 'rediss:') return connectRedis(url, address, name);
+  return connectPostgres(url, address, name);
+}
+
+function readAddress(url: string): { protocol: string; address: string } {
+  const parsed = URL.parse(url);
+  if (parsed === null || !['redis:', 'rediss:', 'postgres:', 'postgresql:'].includes(parsed.protocol)) {
+    throw new JobQueueError(
+      'QUEUE_ADDRESS',
+      `Expected the address of a queue, such as redis://localhost:6379 or postgres://user@localhost/database, got \`${url}\``,
+    );
+  }
+  const { protocol } = parsed;
+  if (parsed.password !== '') parsed.password = '***';
+  return { protocol, address: parsed.href };
+}
+
+function unreachable(address: string, error: Error): JobQueueError {
+  const { code } = error as { code?: string };
+  const reason = error.message === '' ? (code ?? 'no answer') : error.message;
+  return new JobQueueError(
+    'QUEUE_UNREACHABLE',
+    `Cannot use the queue at ${address}: ${reason}. Start the server there, or correct the address`,
+  );
+}
+
+async function connectRedis(url: string, address: string, name: string): Promise<QueueConnection> {
+  const attempt = new Redis(url, {
+    lazyConnect: true,
+    connectTimeout: CONNECT_MS,
+    maxRetriesPerRequest: 0,
+    retryStrategy: () => null,
+  });
+  let reason: Error | undefined;
+  attempt.on('error', (error) => {
+    reason = error;
+  });
+  try {
+    await attempt.connect();
+    await attempt.ping();
+  } catch (error) {
+    throw unreachable(address, reason ?? (error as Error));
+  } finally {
+    attempt.disconnect();
+  }
+  // From here on it waits for a server that comes back.
+  const redis = new Redis(url, {
+    maxRetriesPerRequest: null,
+    retryStrategy: (times) => Math.min(100 * times, 2000),
+  });
+  redis.on('error', () => undefined);
+  const connection = redis;
+  return {
+    address,
+    store: new RedisStore(redis),
+    queue: () => quiet(new Queue<QueuedJob, Json>(name, { connection })),
+    events: () => quiet(new QueueEvents(name, { connection })),
+    worker: (processor, options) =>
+      quiet(new Worker<QueuedJob, Json>(name, processor, { connection, ...workerOptions(options) })),
+    async close() {
+      redis.disconnect();
+    },
+  };
+}
+
+async function connectPostgres(url: string, address: string, name: string): Promise<QueueConnection> {
+  // The queue names its tables without their schema.
+  const pool = new pg.Pool({
+    connectionString: url,
+    connectionTimeoutMillis: CONNECT_MS,
+    keepAlive: true,
+    options: '-c search_path=bullmq',
+    max: 10,
+  });
+  pool.on('error', () => undefined);
+  let store: QueueStore;
+  try {
+    const client = await pool.connect();
+    try {
+      await runMigrations(client);
+    } finally {
+      client.release();
+    }
+    store = await PostgresStore.open(pool);
+  } catch (error) {
+    await pool.end();
+    throw unreachable(address, error as Error);
+  }
+  const connection = pool;
+  // The classes differ from those on Redis in the type of their backend only.
+  return {
+    address,
+    store,
+    queue: () =>
+      quiet(new Queue(name, { connection }, createPostgresBackend)) as unknown as Queue<QueuedJob, Json>,
+    events: () =>
+      quiet(new QueueEvents(name, { connection }, createPostgresBackend)) as unknown as QueueEvents,
+    worker: (processor, options) =>
+      quiet(
+        new Worker(name, processor, { connection, ...workerOptions(options) }, createPostgresBackend),
+      ) as unknown as Worker<QueuedJob, Json>,
+    async close() {
+      await pool.end();
+    },
+  };
+}
+
+function workerOptions({ concurrency, lockMs }: QueueWorkerOptions) {
+  return {
+    concurrency,
+    lockDuration: lockMs,
+    stalledInterval: Math.max(500, lockMs / 2),
+    maxStalledCount: MOST_LOST_WORKERS,
+    // A worker is back at work this long after the server is; by default it waits for 15 s.
+    runRetryDelay: 1000,
+  };
+}
+
+/** Losses of the connection are told where they matter; an unheard `error` would end the process. */
+function quiet<T extends { on(event: 'error', listener: (error: Error) => void): unknown }>(emitter: T): T {
+  emitter.on('error', () => undefined);
+  return emitter;
+}

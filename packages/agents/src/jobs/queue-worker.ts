@@ -1,0 +1,154 @@
+import { randomUUID } from 'node:crypto';
+import { type Job as BullJob, UnrecoverableError, type Worker } from 'bullmq';
+import type { JobKinds, Json } from './job.ts';
+import { JobFailedError, JobQueueError } from './job-errors.ts';
+import { connectQueue, type QueueConnection, type QueuedJob } from './queue-connection.ts';
+import { CANCELLED, encodeFailure } from './queued-failure.ts';
+import { ThreadPool } from './thread-pool.ts';
+
+export interface QueueWorkerSettings {
+  /** `redis://...` or `postgres://...`. */
+  readonly url: string;
+  /** Version of the code. Jobs of another one are left alone. */
+  readonly version: string;
+  readonly kinds: JobKinds;
+  readonly threads: number;
+  /** The jobs of a worker that has not been heard of for this long go to another one, ms. Default 30,000. */
+  readonly lockMs?: number;
+  readonly onFinished?: (job: {
+    readonly kind: string;
+    readonly wallMs: number;
+    readonly failed: boolean;
+  }) => void;
+  readonly onNotice?: (notice: string) => void;
+}
+
+const CANCELLATION_CHECK_MS = 1000;
+const ANNOUNCE_MS = 10_000;
+
+/** Does the jobs of a queue, on threads, so that what the queue must hear of does not wait for them. */
+export class QueueWorker {
+  readonly #id = randomUUID();
+  readonly #settings: QueueWorkerSettings;
+  readonly #connection: QueueConnection;
+  readonly #pool: ThreadPool;
+  readonly #worker: Worker<QueuedJob, Json>;
+  readonly #active = new Set<string>();
+  readonly #timers: NodeJS.Timeout[];
+  readonly #fetching = new Map<string, Promise<void>>();
+  #saidOther = false;
+
+  private constructor(settings: QueueWorkerSettings, connection: QueueConnection) {
+    this.#settings = settings;
+    this.#connection = connection;
+    this.#pool = new ThreadPool(settings.kinds, settings.threads);
+    this.#worker = connection.worker((job, _token, signal) => this.#do(job, signal!), {
+      concurrency: settings.threads,
+      lockMs: settings.lockMs ?? 30_000,
+    });
+    this.#timers = [
+      setInterval(() => void this.#stopCancelled().catch(() => undefined), CANCELLATION_CHECK_MS),
+      setInterval(() => void this.#announce().catch(() => undefined), ANNOUNCE_MS),
+    ];
+  }
+
+  /**
+   * Connects and begins.
+   * @throws {JobQueueError} `QUEUE_UNREACHABLE`, or `QUEUE_VERSION` when all who submit jobs there have other code.
+   */
+  static async start(settings: QueueWorkerSettings): Promise<QueueWorker> {
+    const connection = await connectQueue(settings.url, settings.version);
+    try {
+      const others = otherVersions(await connection.store.versions('submitter'), settings.version);
+      if (others !== null) {
+        throw new JobQueueError(
+          'QUEUE_VERSION',
+          `The jobs at ${connection.address} are for version ${others}, and this worker is ${settings.version}: its ` +
+            'results could differ. Install the version of those who submit the jobs',
+        );
+      }
+      const worker = new QueueWorker(settings, connection);
+      await worker.#worker.waitUntilReady();
+      await connection.store.announce('worker', worker.#id, settings.version);
+      return worker;
+    } catch (error) {
+      await connection.close();
+      throw error;
+    }
+  }
+
+  get address(): string {
+    return this.#connection.address;
+  }
+
+  /** Finishes what it does and leaves the rest to others; with `force` it leaves that too. */
+  async close(force = false): Promise<void> {
+    for (const timer of this.#timers) clearInterval(timer);
+    await this.#worker.close(force);
+    await this.#connection.store.leave('worker', this.#id).catch(() => undefined);
+    await this.#pool.close();
+    await this.#connection.close();
+  }
+
+  async #do(queued: BullJob<QueuedJob, Json>, signal: AbortSignal): Promise<Json> {
+    const { kind, input, shared } = queued.data;
+    const started = performance.now();
+    let failed = true;
+    this.#active.add(queued.id!);
+    try {
+      for (const name of shared) await this.#fetch(name);
+      const onShare = (share: number) => void queued.updateProgress(share).catch(() => undefined);
+      const result = await this.#pool.run({ job: { kind, input, shared }, signal, onShare });
+      failed = false;
+      return result;
+    } catch (error) {
+      if (signal.aborted) {
+        throw new UnrecoverableError(encodeFailure({ name: 'Error', message: 'cancelled', code: CANCELLED }));
+      }
+      if (error instanceof JobFailedError) throw new Error(encodeFailure(error.failure));
+      throw error;
+    } finally {
+      this.#active.delete(queued.id!);
+      this.#settings.onFinished?.({ kind, wallMs: performance.now() - started, failed });
+    }
+  }
+
+  async #fetch(name: string): Promise<void> {
+    if (this.#pool.hasShared(name)) return;
+    let fetching = this.#fetching.get(name);
+    if (fetching === undefined) {
+      fetching = this.#download(name).finally(() => this.#fetching.delete(name));
+      this.#fetching.set(name, fetching);
+    }
+    await fetching;
+  }
+
+  async #download(name: string): Promise<void> {
+    const bytes = await this.#connection.store.getBytes(name);
+    if (bytes === null) {
+      throw new JobQueueError('QUEUE_JOB', `The bytes \`${name}\` of the job are gone. Submit it again`);
+    }
+    this.#pool.setShared(name, bytes);
+  }
+
+  async #stopCancelled(): Promise<void> {
+    for (const id of await this.#connection.store.cancelledOf([...this.#active])) this.#worker.cancelJob(id);
+  }
+
+  async #announce(): Promise<void> {
+    const { store } = this.#connection;
+    await store.announce('worker', this.#id, this.#settings.version);
+    const others = otherVersions(await store.versions('submitter'), this.#settings.version);
+    if (others !== null && !this.#saidOther) {
+      this.#settings.onNotice?.(
+        `the jobs at ${this.address} are for version ${others}; this worker is ${this.#settings.version} and leaves them alone`,
+      );
+    }
+    this.#saidOther = others !== null;
+  }
+}
+
+/** The versions of those who are there, when none is this one; `null` when one is, or nobody is there. */
+function otherVersions(present: readonly string[], version: string): string | null {
+  return present.length === 0 || present.includes(version) ? null : [...new Set(present)].join(', ');
+}

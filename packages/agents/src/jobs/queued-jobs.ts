@@ -1,0 +1,254 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Queue, QueueEvents } from 'bullmq';
+import type { Job, JobEngine, Json, RunOptions } from './job.ts';
+import { JobFailedError, type JobFailure } from './job-errors.ts';
+import { bytesName } from './job-id.ts';
+import { connectQueue, type QueueConnection, type QueuedJob } from './queue-connection.ts';
+import { CANCELLED, decodeFailure } from './queued-failure.ts';
+import { attemptDelayMs, MOST_ATTEMPTS } from './retries.ts';
+import { RunState } from './run-state.ts';
+
+export interface QueuedJobsOptions {
+  /** `redis://...` or `postgres://...`. */
+  readonly url: string;
+  /** Version of the code. Workers of another one leave the jobs alone. */
+  readonly version: string;
+  /** Told what a person who waits wants to know: that there is no worker, that the connection is lost. */
+  readonly onNotice?: (notice: string) => void;
+  /** After this long without news the jobs are looked up, ms. Default 5,000. */
+  readonly patienceMs?: number;
+}
+
+/** Results are kept this long, for whoever asks for the same jobs again, s. */
+const RESULTS_KEPT_S = 7 * 24 * 3600;
+const CHUNK = 500;
+const ANNOUNCE_MS = 10_000;
+/** Jobs at once on workers that are not known yet. */
+const ASSUMED_WIDTH = 32;
+
+/** A run that is under way. */
+interface Run {
+  readonly state: RunState;
+  readonly fail: (error: unknown) => void;
+  readonly done: () => void;
+  lastNewsAt: number;
+}
+
+/**
+ * Has jobs done by the workers of a queue. Jobs are named by what they are: who submits them again, in another process
+ * or after a crash, gets the results that are there, and those that are under way.
+ */
+export class QueuedJobs implements JobEngine {
+  readonly width = ASSUMED_WIDTH;
+  readonly #id = randomUUID();
+  readonly #connection: QueueConnection;
+  readonly #queue: Queue<QueuedJob, Json>;
+  readonly #events: QueueEvents;
+  readonly #options: QueuedJobsOptions;
+  readonly #runs = new Set<Run>();
+  readonly #timer: NodeJS.Timeout;
+  readonly #patienceMs: number;
+  #announcedAt = Number.NEGATIVE_INFINITY;
+  #looking = false;
+  #saidAbsent = false;
+
+  private constructor(connection: QueueConnection, options: QueuedJobsOptions) {
+    this.#connection = connection;
+    this.#options = options;
+    this.#patienceMs = options.patienceMs ?? 5000;
+    this.#queue = connection.queue();
+    this.#events = connection.events();
+    this.#events.on('completed', ({ jobId, returnvalue }) => {
+      this.#hear(jobId, (run) => run.state.finish(jobId, returnvalue as Json));
+    });
+    this.#events.on('progress', ({ jobId, data }) => {
+      this.#hear(jobId, (run) => run.state.progress(jobId, Number(data)));
+    });
+    this.#events.on('failed', ({ jobId, failedReason }) => {
+      this.#hear(jobId, (run) => this.#failed(run, jobId, decodeFailure(failedReason)));
+    });
+    this.#timer = setInterval(() => this.#look(), Math.min(1000, this.#patienceMs));
+  }
+
+  /** @throws {JobQueueError} when nobody answers at the address. */
+  static async connect(options: QueuedJobsOptions): Promise<QueuedJobs> {
+    const connection = await connectQueue(options.url, options.version);
+    const jobs = new QueuedJobs(connection, options);
+    await Promise.all([jobs.#queue.waitUntilReady(), jobs.#events.waitUntilReady()]);
+    return jobs;
+  }
+
+  async share(bytes: Uint8Array): Promise<string> {
+    const name = bytesName(bytes);
+    const { store } = this.#connection;
+    if (!(await store.hasBytes(name))) await store.putBytes(name, bytes);
+    return name;
+  }
+
+  async run(jobs: readonly Job[], options: RunOptions = {}): Promise<Json[]> {
+    options.signal?.throwIfAborted();
+    const state = new RunState(jobs, this.#options.version, options);
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const run: Run = { state, fail: reject, done: resolve, lastNewsAt: performance.now() };
+    const cancel = () => reject(options.signal?.reason);
+    options.signal?.addEventListener('abort', cancel, { once: true });
+    this.#runs.add(run);
+    try {
+      if (state.isDone) return state.results;
+      // A failure while they are being submitted is answered below.
+      promise.catch(() => undefined);
+      await this.#whileDown(() =>
+        this.#connection.store.announce('submitter', this.#id, this.#options.version),
+      );
+      for (const ids of chunksOf([...state.open])) await this.#whileDown(() => this.#submit(run, ids, true));
+      await promise;
+      return state.results;
+    } finally {
+      this.#runs.delete(run);
+      options.signal?.removeEventListener('abort', cancel);
+      if (!state.isDone) await this.#cancel([...state.open]);
+    }
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.#connection.store.leave('submitter', this.#id).catch(() => undefined);
+    await Promise.all([this.#queue.close(), this.#events.close()]);
+    await this.#connection.close();
+  }
+
+  #hear(id: string, tell: (run: Run) => void): void {
+    for (const run of this.#runs) {
+      if (!run.state.open.has(id)) continue;
+      run.lastNewsAt = performance.now();
+      tell(run);
+      if (run.state.isDone) run.done();
+    }
+  }
+
+  #failed(run: Run, id: string, failure: JobFailure): void {
+    if (failure.code === CANCELLED) {
+      // Somebody else who wanted it does no longer; this run still does.
+      this.#whileDown(() => this.#submit(run, [id], true)).catch(run.fail);
+      return;
+    }
+    run.fail(new JobFailedError(run.state.jobs.get(id)!.kind, failure));
+  }
+
+  /** Adds those that are not in the queue, and takes the results of those that are done. */
+  async #submit(run: Run, ids: readonly string[], retryFailed: boolean): Promise<void> {
+    const { state } = run;
+    const known = await Promise.all(ids.map((id) => this.#queue.getJob(id)));
+    const missing: string[] = [];
+    const kept: string[] = [];
+    for (const [i, job] of known.entries()) {
+      const id = ids[i]!;
+      if (job === undefined || job === null) missing.push(id);
+      else if (job.finishedOn === undefined || job.finishedOn === null) {
+        if (retryFailed) kept.push(id);
+      } else if (!job.failedReason) state.finish(id, job.returnvalue);
+      else if (retryFailed) {
+        kept.push(id);
+        await job.remove();
+        missing.push(id);
+      } else this.#failed(run, id, decodeFailure(job.failedReason));
+    }
+    await this.#connection.store.setCancelled([...kept, ...missing], false);
+    await this.#queue.addBulk(
+      missing.map((jobId) => {
+        const { kind, input, shared = [] } = state.jobs.get(jobId)!;
+        return { name: kind, data: { kind, input, shared }, opts: { jobId, ...JOB_OPTIONS } };
+      }),
+    );
+    if (state.isDone) run.done();
+  }
+
+  /** Now and then: who is there, and whether news have been missed. */
+  #look(): void {
+    if (this.#runs.size === 0 || this.#looking) return;
+    this.#looking = true;
+    this.#lookAround()
+      .catch(() => undefined)
+      .finally(() => {
+        this.#looking = false;
+      });
+  }
+
+  async #lookAround(): Promise<void> {
+    const now = performance.now();
+    if (now - this.#announcedAt > ANNOUNCE_MS) {
+      this.#announcedAt = now;
+      await this.#connection.store.announce('submitter', this.#id, this.#options.version);
+      await this.#tellOfWorkers();
+    }
+    for (const run of this.#runs) {
+      if (now - run.lastNewsAt < this.#patienceMs) continue;
+      run.lastNewsAt = now;
+      for (const ids of chunksOf([...run.state.open])) await this.#submit(run, ids, false);
+    }
+  }
+
+  async #tellOfWorkers(): Promise<void> {
+    const versions = await this.#connection.store.versions('worker');
+    const own = versions.includes(this.#options.version);
+    if (own || this.#saidAbsent) {
+      this.#saidAbsent = !own;
+      return;
+    }
+    this.#saidAbsent = true;
+    const others = [...new Set(versions)].join(', ');
+    this.#options.onNotice?.(
+      others === ''
+        ? `no worker is at ${this.#connection.address} yet; start one with: servegym worker --queue ${this.#connection.address}`
+        : `the workers at ${this.#connection.address} are of version ${others}, these jobs of ${this.#options.version}; start workers of that version`,
+    );
+  }
+
+  /** The waiting ones go; the workers are asked to stop the others. */
+  async #cancel(ids: readonly string[]): Promise<void> {
+    await Promise.race([
+      this.#removeAll(ids).catch(() => undefined),
+      pause(CANCEL_MS, undefined, { ref: false }),
+    ]);
+  }
+
+  async #removeAll(ids: readonly string[]): Promise<void> {
+    for (const chunk of chunksOf(ids)) {
+      await this.#connection.store.setCancelled(chunk, true);
+      // One that runs is locked, and is not removed.
+      await Promise.all(chunk.map((id) => this.#queue.remove(id).catch(() => 0)));
+    }
+  }
+
+  /** Does it again when the server has gone away in the middle of it. */
+  async #whileDown<T>(work: () => Promise<T>): Promise<T> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await work();
+      } catch (error) {
+        if (attempt === MOST_CONNECT_ATTEMPTS || error instanceof JobFailedError) throw error;
+        if (attempt === 1) {
+          this.#options.onNotice?.(`lost the queue at ${this.#connection.address}; trying again`);
+        }
+        await pause(Math.min(attemptDelayMs(attempt), 5000));
+      }
+    }
+  }
+}
+
+const CANCEL_MS = 5000;
+const MOST_CONNECT_ATTEMPTS = 20;
+
+const JOB_OPTIONS = {
+  attempts: MOST_ATTEMPTS,
+  backoff: { type: 'exponential', delay: attemptDelayMs(1) },
+  removeOnComplete: { age: RESULTS_KEPT_S },
+  removeOnFail: { age: RESULTS_KEPT_S },
+} as const;
+
+function chunksOf<T>(items: readonly T[]): T[][] {
+  return Array.from({ length: Math.ceil(items.length / CHUNK) }, (_, i) =>
+    items.slice(i * CHUNK, (i + 1) * CHUNK),
+  );
+}
