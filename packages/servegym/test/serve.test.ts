@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
+import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { DEFAULT_ACTION, type llmserve } from '@servegym/environments';
 import { connect } from '@servegym/openenv';
@@ -77,11 +78,23 @@ describe('servegym serve --env benchmark', () => {
     await Promise.all(sessions.map((session) => session.close()));
   });
 
-  it('leads to its documentation where the console would be', async () => {
-    for (const path of ['/', '/web', '/web/', '/demo']) {
-      const answer = await fetch(server.url + path);
-      assert.deepEqual([answer.status, answer.url], [200, `${server.url}/docs`], path);
-    }
+  it('has the console, but no files of episodes that cannot be replayed', async () => {
+    assert.equal((await fetch(`${server.url}/`)).url, `${server.url}/web/`);
+    for (const path of ['/episodes/x', '/leaderboard'])
+      assert.equal((await fetch(server.url + path)).status, 404, path);
+  });
+});
+
+describe('servegym serve --env with a module', () => {
+  it('serves the environment that the module exports, with its console, a policy and a leaderboard', async (t) => {
+    const module = join(import.meta.dirname, '../../openenv/examples/guess/environment.ts');
+    const server = await startServe('--env', module);
+    t.after(() => server.stop());
+    assert.equal((await (await fetch(`${server.url}/metadata`)).json()).name, 'Guess');
+    assert.equal((await fetch(`${server.url}/web/`)).status, 200);
+    assert.deepEqual((await (await fetch(`${server.url}/leaderboard`)).json()).entries, []);
+    const [policy] = await (await fetch(`${server.url}/policies`)).json();
+    assert.equal(policy.name, 'random');
   });
 });
 

@@ -76,6 +76,8 @@ export interface OpenEnvServer<Action = unknown, Observation = object, State = o
   /** Adds a mounted route to `/openapi.json` and `/docs`. */
   describeRoute(route: RouteDescription): void;
   listen(options?: ListenOptions): Promise<ListeningServer>;
+  /** Calls a listener when the server has closed, however it was. */
+  onClose(listener: () => void): void;
   /** Closes the sessions of a server that never listened. */
   close(): Promise<void>;
 }
@@ -112,6 +114,7 @@ export function createServer<Action, Observation extends object, State extends o
     { ...resolved, guard },
   );
   const metrics = resolved.metrics ? new ServerMetrics(sessions, sockets) : null;
+  const closeListeners: (() => void)[] = [];
   let draining = false;
 
   const app = new Hono();
@@ -156,6 +159,7 @@ export function createServer<Action, Observation extends object, State extends o
     await sockets.close();
     await mcp.close();
     await sessions.shutDown();
+    for (const listener of closeListeners.splice(0)) listener();
   };
 
   const server: OpenEnvServer<unknown, object, object> = {
@@ -165,6 +169,7 @@ export function createServer<Action, Observation extends object, State extends o
     sessionOf: (context, sessionId) => requestSessions.of(context, sessionId),
     rememberSession: (context, session) => requestSessions.remember(context, session),
     describeRoute: (route) => void routes.push(route),
+    onClose: (listener) => void closeListeners.push(listener),
     close: closeAll,
     async listen({ port = 8000, host = '0.0.0.0' } = {}) {
       const http = createAdaptorServer({ fetch: app.fetch }) as Server;

@@ -5,11 +5,11 @@ import { numberAbove, wholeNumber } from '../options.ts';
 import { consoleIsBuilt } from '../server/console-files.ts';
 import { LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel, serverLog } from '../server/server-log.ts';
 import { defaultSessionFile } from '../server/session-file.ts';
-import { ENVIRONMENT_IDS, type EnvironmentId, startServer } from '../server/start-server.ts';
+import { ENVIRONMENT_IDS, startServer } from '../server/start-server.ts';
 import { stopOnSignals } from '../server/stop-on-signals.ts';
 
 interface ServeOptions {
-  readonly env: EnvironmentId;
+  readonly env: string;
   readonly port: number;
   readonly host: string;
   readonly mode: 'simulation' | 'production';
@@ -32,7 +32,12 @@ const IN_MEMORY = 'memory';
 export function serveCommand(): Command {
   return new Command('serve')
     .description('Serve an environment over OpenEnv, with the web console.')
-    .addOption(new Option('--env <id>', 'the environment').choices(ENVIRONMENT_IDS).default('llmserve'))
+    .addOption(
+      new Option(
+        '--env <name>',
+        `the environment: ${ENVIRONMENT_IDS.join(', ')}, or a module that exports one`,
+      ).default('llmserve'),
+    )
     .addOption(
       new Option('--port <number>', 'port to listen on; 0 takes any free one')
         .env('PORT')

@@ -8,6 +8,9 @@ import { etag } from 'hono/etag';
 
 const built = dirname(fileURLToPath(import.meta.resolve('@servegym/console/dist/index.html')));
 
+/** Paths of the page, which needs no token: it asks the person for one. */
+export const CONSOLE_PATHS = ['/', '/web', '/demo'] as const;
+
 /** Whether the console has been built. */
 export function consoleIsBuilt(folder = built): boolean {
   return existsSync(join(folder, 'index.html'));
@@ -18,7 +21,7 @@ export function consoleIsBuilt(folder = built): boolean {
  * hold behind a proxy that adds a prefix to the path.
  */
 export function mountConsole(app: Hono, folder = built): void {
-  for (const path of ['/', '/web', '/demo']) app.get(path, (context) => context.redirect('web/', 307));
+  for (const path of CONSOLE_PATHS) app.get(path, (context) => context.redirect('web/', 307));
 
   app.use('/web/*', compress(), etag());
   app.get(
@@ -38,8 +41,8 @@ export function mountConsole(app: Hono, folder = built): void {
   );
 }
 
-/** Leads to `/docs` from where the console would be, for an environment that has none. */
+/** Leads to `/docs` from where the console would be, for a server that has none. */
 export function mountDocsAsPage(app: Hono): void {
-  for (const path of ['/', '/web', '/demo']) app.get(path, (context) => context.redirect('docs', 307));
+  for (const path of CONSOLE_PATHS) app.get(path, (context) => context.redirect('docs', 307));
   app.get('/web/', (context) => context.redirect('../docs', 307));
 }

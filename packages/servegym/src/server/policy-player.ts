@@ -1,41 +1,60 @@
-import { createPolicy, listPolicies, type ServePolicy } from '@servegym/agents';
+import type { Policy } from '@servegym/agents';
 import {
-  SERVE_TASKS,
-  type ServeAction,
-  type ServeObservation,
-  type ServeState,
-  type TaskId,
-} from '@servegym/environments';
-import { EnvironmentError, HttpProblem, type ResetOptions, type Session } from '@servegym/openenv';
-
-export type ServeSession = Session<ServeAction, ServeObservation, ServeState>;
+  type EnvironmentDefinition,
+  EnvironmentError,
+  HttpProblem,
+  type ResetOptions,
+  type Session,
+} from '@servegym/openenv';
+import type { PolicyCatalogue } from './policy-catalogue.ts';
 
 /** A window that a policy has played. */
-export interface PlayedWindow {
-  readonly action: ServeAction;
-  readonly observation: ServeObservation;
+export interface PlayedWindow<Action, Observation> {
+  readonly action: Action;
+  readonly observation: Observation;
   readonly reward: number | null;
   readonly done: boolean;
   readonly metadata?: Record<string, unknown>;
+  /** Why the policy chose the action, where it can tell. */
+  readonly explanation?: unknown;
 }
 
 /** The policies at work in the current episode of a session. */
-interface Engagement {
+interface Engagement<Action, Observation> {
   readonly episode: ResetOptions;
-  readonly policies: Map<string, ServePolicy>;
+  readonly policies: Map<string, Policy<Action, Observation>>;
+}
+
+/** A policy that tells why it chose its last action. */
+interface Explaining {
+  explain(): unknown;
 }
 
 /** Plays sessions with the policies that live in this process, and keeps the memory of each to its own session. */
-export class PolicyPlayer {
-  readonly #engagements = new WeakMap<ServeSession, Engagement>();
+export class PolicyPlayer<Action, Observation extends object, State extends object> {
+  readonly #definition: EnvironmentDefinition<Action, Observation, State>;
+  readonly #catalogue: PolicyCatalogue<Action, Observation>;
+  readonly #engagements = new WeakMap<Session<Action, Observation, State>, Engagement<Action, Observation>>();
+
+  constructor(
+    definition: EnvironmentDefinition<Action, Observation, State>,
+    catalogue: PolicyCatalogue<Action, Observation>,
+  ) {
+    this.#definition = definition;
+    this.#catalogue = catalogue;
+  }
 
   /**
    * Lets a policy play the next windows of a session; fewer when the episode ends before.
    * @throws HttpProblem 404 for an unknown policy.
    * @throws EnvironmentError `NOT_RESET` without an episode, `EPISODE_OVER` after its end.
    */
-  async play(session: ServeSession, policyName: string, windows: number): Promise<PlayedWindow[]> {
-    requireKnown(policyName);
+  async play(
+    session: Session<Action, Observation, State>,
+    policyName: string,
+    windows: number,
+  ): Promise<PlayedWindow<Action, Observation>[]> {
+    this.#requireKnown(policyName);
     const { record, lastResult } = session;
     if (!record || !lastResult) {
       throw new EnvironmentError(
@@ -46,15 +65,15 @@ export class PolicyPlayer {
     if (lastResult.done) {
       throw new EnvironmentError('EPISODE_OVER', 'The episode is over. Reset the session to start another.');
     }
-    let { observation } = lastResult;
-    const taskId = observation.task_id;
-    const policy = this.#policyOf(session, record.reset, policyName, taskId);
-    const played: PlayedWindow[] = [];
-    let previousAction = record.actions.at(-1) ?? SERVE_TASKS[taskId].defaultAction;
+    const policy = await this.#policyOf(session, record.reset, policyName);
+    const played: PlayedWindow<Action, Observation>[] = [];
+    let { observation } = session.lastResult!;
+    let previousAction = record.actions.at(-1) ?? this.#catalogue.initialAction(record.reset);
     while (played.length < windows) {
       const action = policy.act({ observation, previousAction, stepIndex: session.stepCount });
+      const explanation = explains(policy) ? policy.explain() : undefined;
       const result = await session.step(action);
-      played.push({ action, ...result });
+      played.push({ action, ...result, ...(explanation !== undefined && { explanation }) });
       if (result.done) break;
       observation = result.observation;
       previousAction = action;
@@ -63,7 +82,11 @@ export class PolicyPlayer {
   }
 
   /** The same policy for as long as the episode lasts, so that it remembers what it saw. */
-  #policyOf(session: ServeSession, episode: ResetOptions, name: string, taskId: TaskId): ServePolicy {
+  async #policyOf(
+    session: Session<Action, Observation, State>,
+    episode: ResetOptions,
+    name: string,
+  ): Promise<Policy<Action, Observation>> {
     let engagement = this.#engagements.get(session);
     if (engagement?.episode !== episode) {
       engagement = { episode, policies: new Map() };
@@ -71,19 +94,52 @@ export class PolicyPlayer {
     }
     const engaged = engagement.policies.get(name);
     if (engaged) return engaged;
-    const policy = createPolicy(name);
-    policy.reset({ taskId, seed: episode.seed ?? 0 });
+    const policy = this.#catalogue.create(name);
+    const { task_id } = episode;
+    policy.reset({
+      taskId: typeof task_id === 'number' ? task_id : String(task_id ?? ''),
+      seed: episode.seed ?? 0,
+    });
+    await this.#showWhatWasPlayed(session, policy);
     engagement.policies.set(name, policy);
     return policy;
   }
+
+  /**
+   * A policy that comes in late, or again after a restart of the server, sees the windows so far, so that it knows what
+   * it would know had it watched from the start.
+   */
+  async #showWhatWasPlayed(
+    session: Session<Action, Observation, State>,
+    policy: Policy<Action, Observation>,
+  ): Promise<void> {
+    const { record } = session;
+    if (!record || record.actions.length === 0) return;
+    const environment = this.#definition.create();
+    try {
+      let { observation } = await environment.reset(record.reset);
+      let previousAction = this.#catalogue.initialAction(record.reset);
+      for (const [stepIndex, action] of record.actions.entries()) {
+        policy.act({ observation, previousAction, stepIndex });
+        ({ observation } = await environment.step(action));
+        previousAction = action;
+      }
+    } finally {
+      await environment.close?.();
+    }
+  }
+
+  #requireKnown(name: string): void {
+    const known = this.#catalogue.list().map((policy) => policy.name);
+    if (known.includes(name)) return;
+    throw new HttpProblem(
+      404,
+      `Unknown policy: ${name.slice(0, 100)}. There are ${known.join(', ')}.`,
+      'UNKNOWN_POLICY',
+    );
+  }
 }
 
-function requireKnown(name: string): void {
-  const known = listPolicies().map((policy) => policy.name);
-  if (known.includes(name)) return;
-  throw new HttpProblem(
-    404,
-    `Unknown policy: ${name.slice(0, 100)}. There are ${known.join(', ')}.`,
-    'UNKNOWN_POLICY',
-  );
+function explains(policy: object): policy is Explaining {
+  return 'explain' in policy && typeof policy.explain === 'function';
 }

@@ -1,12 +1,19 @@
 import assert from 'node:assert/strict';
 import { after, beforeEach, describe, it } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { createPolicy, listPolicies } from '@servegym/agents';
 import { llmserve, SERVE_TASKS, type ServeAction } from '@servegym/environments';
 import { createServer } from '@servegym/openenv';
+import { loadEnvironment } from './load-environment.ts';
+import { SERVE_POLICIES, schemaPolicies } from './policy-catalogue.ts';
 import { mountPolicyRoutes } from './policy-routes.ts';
 
+const guessEnvironment = await loadEnvironment(
+  fileURLToPath(new URL('../../../openenv/examples/guess/environment.ts', import.meta.url)),
+  [],
+);
 const server = createServer(llmserve);
-mountPolicyRoutes(server);
+mountPolicyRoutes(server, SERVE_POLICIES);
 after(() => server.close());
 
 async function get(path: string) {
@@ -153,5 +160,48 @@ describe('POST /policies/{name}/step', () => {
     const { body } = await get('/openapi.json');
     assert.ok(body.paths['/policies'].get);
     assert.ok(body.paths['/policies/{name}/step'].post);
+  });
+});
+
+describe('a policy that comes back after its server was replaced', () => {
+  it('goes on as if it had never been away', async () => {
+    const { body: whole } = await post('/policies/random/step', {
+      session_id: (await reset()).session_id,
+      steps: 8,
+    });
+    const heir = createServer(llmserve);
+    mountPolicyRoutes(heir, SERVE_POLICIES);
+    const session = heir.sessions.open();
+    await session.reset({ task_id: 'bursty_workload', seed: 3 });
+    for (const { action } of whole.steps.slice(0, 5)) await session.step(action);
+    const answer = await heir.app.request('/policies/random/step', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ session_id: session.id, steps: 3 }),
+    });
+    assert.deepEqual((await answer.json()).steps, whole.steps.slice(5));
+    await heir.close();
+  });
+});
+
+describe('the policies of an environment of which only the schema is known', () => {
+  it('draw valid actions, the same for the same seed', async () => {
+    const guess = createServer(guessEnvironment);
+    mountPolicyRoutes(guess, schemaPolicies(guessEnvironment));
+    const play = async () => {
+      const session = guess.sessions.open();
+      await session.reset({ seed: 7 });
+      const answer = await guess.app.request('/policies/random/step', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ session_id: session.id, steps: 5 }),
+      });
+      return (await answer.json()).steps;
+    };
+    const steps = await play();
+    assert.equal(steps.length, 5);
+    assert.deepEqual(await play(), steps);
+    assert.ok(new Set(steps.map((step: { action: { number: number } }) => step.action.number)).size > 1);
+    await guess.close();
   });
 });

@@ -1,7 +1,6 @@
-import { listPolicies } from '@servegym/agents';
-import type { ServeAction, ServeObservation, ServeState } from '@servegym/environments';
 import { EnvironmentError, type OpenEnvServer, requestBody } from '@servegym/openenv';
 import { z } from 'zod';
+import type { PolicyCatalogue } from './policy-catalogue.ts';
 import { PolicyPlayer } from './policy-player.ts';
 
 const policyStepRequest = z
@@ -19,10 +18,13 @@ const policyStepRequest = z
  * `GET /policies` lists the policies of this server; `POST /policies/{name}/step` lets one of them play a session of
  * HTTP or WebSocket for some windows.
  */
-export function mountPolicyRoutes(server: OpenEnvServer<ServeAction, ServeObservation, ServeState>): void {
-  const player = new PolicyPlayer();
+export function mountPolicyRoutes<Action, Observation extends object, State extends object>(
+  server: OpenEnvServer<Action, Observation, State>,
+  catalogue: PolicyCatalogue<Action, Observation>,
+): void {
+  const player = new PolicyPlayer(server.definition, catalogue);
 
-  server.app.get('/policies', (context) => context.json(listPolicies()));
+  server.app.get('/policies', (context) => context.json(catalogue.list()));
   server.describeRoute({
     method: 'get',
     path: '/policies',
@@ -68,6 +70,10 @@ export function mountPolicyRoutes(server: OpenEnvServer<ServeAction, ServeObserv
               reward: { type: 'number' },
               done: { type: 'boolean' },
               metadata: { type: 'object' },
+              explanation: {
+                type: 'object',
+                description: 'Why the policy chose the action, where it can tell',
+              },
             },
             required: ['action', 'observation', 'reward', 'done'],
           },

@@ -2,21 +2,28 @@ import { hostname } from 'node:os';
 import { benchmarkEnvironment, llmserve } from '@servegym/environments';
 import {
   createServer,
+  type EnvironmentDefinition,
+  Leaderboard,
   type ListeningServer,
+  mountEpisodeRoutes,
+  mountLeaderboardRoutes,
   type OpenEnvServer,
   type ServerOptions,
 } from '@servegym/openenv';
 import { InputError } from '../input-error.ts';
-import { mountConsole, mountDocsAsPage } from './console-files.ts';
+import { CONSOLE_PATHS, mountConsole, mountDocsAsPage } from './console-files.ts';
+import { loadEnvironment } from './load-environment.ts';
+import { type PolicyCatalogue, SERVE_POLICIES, schemaPolicies } from './policy-catalogue.ts';
 import { mountPolicyRoutes } from './policy-routes.ts';
 import { openSessionFile } from './session-file.ts';
 
-/** The environments that can be served. */
+/** The environments that are served by their name. */
 export const ENVIRONMENT_IDS = ['llmserve', 'benchmark'] as const;
-export type EnvironmentId = (typeof ENVIRONMENT_IDS)[number];
+/** One of `ENVIRONMENT_IDS`, or the path of a module that exports an environment. */
+export type EnvironmentName = string;
 
 export interface StartOptions extends Omit<ServerOptions, 'store'> {
-  readonly environment: EnvironmentId;
+  readonly environment: EnvironmentName;
   /** 0 takes any free port. */
   readonly port: number;
   readonly host: string;
@@ -42,20 +49,21 @@ interface MountedServer extends Pick<OpenEnvServer, 'listen' | 'close'> {
 }
 
 /**
- * Serves an environment over OpenEnv: `llmserve` with its policies and the console.
- * @throws InputError when the address is taken, forbidden or not of this machine, or the file cannot be used.
+ * Serves an environment over OpenEnv with its policies, the console, episode files and the leaderboard; in production
+ * with none of them.
+ * @throws InputError when the address is taken, forbidden or not of this machine, or a file cannot be used.
  */
 export async function startServer(options: StartOptions): Promise<RunningServer> {
-  const { environment, port, host, mode } = options;
+  const { port, host, mode } = options;
   let url = '';
-  const server = mountServer(options, () => url);
+  const server = await mountServer(options, () => url);
   try {
     const listening = await server.listen({ port, host });
     url = isEverywhere(host) ? `http://${hostname()}:${listening.port}` : listening.url;
     return {
       ...listening,
       keepsSessions: server.sessions.durable,
-      hasConsole: environment === 'llmserve' && mode !== 'production',
+      hasConsole: mode !== 'production',
       get heldSessions() {
         return [...server.sessions].filter(({ id }) => server.sessions.isAttached(id)).length;
       },
@@ -66,28 +74,43 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
   }
 }
 
-function mountServer(
-  { environment, sessionFile, ...options }: StartOptions,
-  hostUrl: () => string,
-): MountedServer {
-  switch (environment) {
-    case 'llmserve': {
-      const store = sessionFile === undefined ? undefined : openSessionFile(sessionFile);
-      const server = createServer(llmserve, { ...options, store });
-      if (options.mode === 'production') {
-        mountDocsAsPage(server.app);
-      } else {
-        mountPolicyRoutes(server);
-        mountConsole(server.app);
-      }
-      return server;
-    }
+async function mountServer(options: StartOptions, hostUrl: () => string): Promise<MountedServer> {
+  switch (options.environment) {
+    case 'llmserve':
+      return mount(llmserve, SERVE_POLICIES, options);
     case 'benchmark': {
-      const server = createServer(benchmarkEnvironment({ hostUrl }), options);
-      mountDocsAsPage(server.app);
-      return server;
+      const benchmark = benchmarkEnvironment({ hostUrl });
+      return mount(benchmark, schemaPolicies(benchmark), options);
+    }
+    default: {
+      const own = await loadEnvironment(options.environment, ENVIRONMENT_IDS);
+      return mount(own, schemaPolicies(own), options);
     }
   }
+}
+
+function mount<Action, Observation extends object, State extends object>(
+  definition: EnvironmentDefinition<Action, Observation, State>,
+  policies: PolicyCatalogue<Action, Observation>,
+  { environment, sessionFile, ...options }: StartOptions,
+): MountedServer {
+  const isReplayable = definition.replayable !== false;
+  const file = isReplayable ? sessionFile : undefined;
+  const store = file === undefined ? undefined : openSessionFile(file);
+  const openPaths = [...(options.guard?.openPaths ?? []), ...CONSOLE_PATHS];
+  const server = createServer(definition, { ...options, guard: { ...options.guard, openPaths }, store });
+  if (options.mode === 'production') {
+    mountDocsAsPage(server.app);
+    return server;
+  }
+  mountPolicyRoutes(server, policies);
+  mountConsole(server.app);
+  if (!isReplayable) return server;
+  mountEpisodeRoutes(server);
+  const leaderboard = new Leaderboard(file ?? ':memory:');
+  server.onClose(() => leaderboard.close());
+  mountLeaderboardRoutes(server, leaderboard);
+  return server;
 }
 
 /** Such a server is told from others by the machine's name. */

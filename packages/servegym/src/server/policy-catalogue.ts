@@ -1,0 +1,46 @@
+import { createPolicy, listPolicies, type Policy, type PolicyDescription } from '@servegym/agents';
+import { SERVE_TASKS, type ServeAction, type ServeObservation, type TaskId } from '@servegym/environments';
+import { type EnvironmentDefinition, type ResetOptions, sampleValue, toJsonSchema } from '@servegym/openenv';
+import { RandomStream } from '@servegym/simulator';
+
+/** The policies that can play the sessions of an environment. */
+export interface PolicyCatalogue<Action, Observation> {
+  list(): readonly PolicyDescription[];
+  /** A fresh policy of one of the listed names. */
+  create(name: string): Policy<Action, Observation>;
+  /** The action in force right after a reset. */
+  initialAction(reset: ResetOptions): Action;
+}
+
+/** The policies of `llmserve`. */
+export const SERVE_POLICIES: PolicyCatalogue<ServeAction, ServeObservation> = {
+  list: listPolicies,
+  create: createPolicy,
+  initialAction: ({ task_id }) => SERVE_TASKS[(task_id ?? 'static_workload') as TaskId].defaultAction,
+};
+
+/** Policies for an environment of which only the schemas are known: actions drawn from its schema. */
+export function schemaPolicies<Action>(
+  definition: Pick<EnvironmentDefinition<Action>, 'action'>,
+): PolicyCatalogue<Action, unknown> {
+  const schema = toJsonSchema(definition.action, 'input');
+  const random: PolicyDescription = {
+    name: 'random',
+    title: 'Random',
+    description: 'Draws every field of the action from its range, anew for every step.',
+  };
+  return {
+    list: () => [random],
+    create() {
+      let stream = new RandomStream(0, 'random policy');
+      return {
+        name: random.name,
+        reset({ seed }) {
+          stream = new RandomStream(seed, 'random policy');
+        },
+        act: () => definition.action.parse(sampleValue(schema as never, () => stream.uniform())),
+      };
+    },
+    initialAction: () => definition.action.parse(sampleValue(schema as never)),
+  };
+}
