@@ -5,7 +5,8 @@ export {
   type BenchmarkState,
   LONGEST_WAIT_S,
 } from './benchmark/schema.ts';
-export { llmserve } from './llmserve/environment.ts';
+export { llmserve, serveEnvironment } from './llmserve/environment.ts';
+export { chooseTask, type ServeScenario } from './llmserve/reset-options.ts';
 export type { RewardComponents } from './llmserve/reward.ts';
 export {
   DEFAULT_ACTION,
@@ -21,7 +22,9 @@ export {
   type TaskId,
 } from './llmserve/schema.ts';
 export { ServeEpisode, type ServeEpisodeSnapshot, servingConfig } from './llmserve/serve-episode.ts';
-export { SEED_SPLITS, type SeedSplit } from './llmserve/splits.ts';
+export { SHIFTS, type Shift } from './llmserve/shifts.ts';
+export { SEED_SPLITS, type SeedSplit, splitOfSeed } from './llmserve/splits.ts';
+export { addServeTask, findServeTask, serveTaskIds } from './llmserve/task-registry.ts';
 export {
   REQUEST_CLASSES,
   type RequestClass,
@@ -29,5 +32,10 @@ export {
   type ServiceObjective,
 } from './llmserve/tasks/serve-task.ts';
 export { SERVE_TASKS } from './llmserve/tasks/serve-tasks.ts';
+export { type InlineTrace, inlineTraceSchema, MOST_INLINE_REQUESTS } from './llmserve/traces/inline-trace.ts';
+export { addServeTrace, findServeTrace, serveTraceNames } from './llmserve/traces/named-traces.ts';
+export { fitTraffic, TrafficFitError, type TrafficIdentity } from './llmserve/traffic/fit-traffic.ts';
+export type { TrafficModel } from './llmserve/traffic/traffic-model.ts';
+export { findTraffic, TRAFFIC_IDS, type TrafficId } from './llmserve/traffic/traffic-models.ts';
 export type { ClassReport, GpuReport, WindowReport } from './llmserve/window-report.ts';
 export { generateWorkload, type Workload } from './llmserve/workload/workload.ts';

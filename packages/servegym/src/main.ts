@@ -23,6 +23,11 @@ const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./commands/simulate.ts')).simulateCommand(),
   },
   {
+    name: 'traffic',
+    summary: 'list and fit models of traffic',
+    load: async () => (await import('./commands/traffic.ts')).trafficCommand(),
+  },
+  {
     name: 'profiles',
     summary: 'list the engine profiles with their fit errors',
     load: async () => (await import('./commands/profiles.ts')).profilesCommand(),
@@ -51,6 +56,11 @@ const COMMANDS: readonly CommandEntry[] = [
     name: 'train',
     summary: 'learn a policy with PPO on the training traffic of a task',
     load: async () => (await import('./commands/train.ts')).trainCommand(),
+  },
+  {
+    name: 'worker',
+    summary: 'do the jobs of commands that were started with --queue',
+    load: async () => (await import('./commands/worker.ts')).workerCommand(),
   },
   {
     name: 'bench',

@@ -1,13 +1,14 @@
 import {
   defineEnvironment,
   type Environment,
+  type EnvironmentDefinition,
   EnvironmentError,
   type ResetOptions,
   type StepResult,
+  type TaskDescription,
 } from '@servegym/openenv/definition';
-import { z } from 'zod';
 import { gradeEpisode } from './grader.ts';
-import { chooseTask, readSeed } from './reset-options.ts';
+import { chooseTask, readSeed, type ServeScenario, serveResetOptions } from './reset-options.ts';
 import {
   type ServeAction,
   type ServeObservation,
@@ -15,20 +16,22 @@ import {
   serveActionSchema,
   serveObservationSchema,
   serveStateSchema,
-  TASK_IDS,
 } from './schema.ts';
 import { ServeEpisode } from './serve-episode.ts';
-import { SERVE_TASKS } from './tasks/serve-tasks.ts';
+import { findServeTask, serveTaskIds } from './task-registry.ts';
+import type { ServeTask } from './tasks/serve-task.ts';
 import { windowReport } from './window-report.ts';
 
 /** One session of `llmserve`. */
 class LlmServe implements Environment<ServeAction, ServeObservation, ServeState> {
   private episode: ServeEpisode | null = null;
+  private scenario: ServeScenario = {};
 
   reset(options: ResetOptions): StepResult<ServeObservation> {
     const task = chooseTask(options);
     const episode = new ServeEpisode(task, readSeed(options));
     this.episode = episode;
+    this.scenario = options as ServeScenario;
     return {
       observation: episode.observation(),
       reward: null,
@@ -60,6 +63,7 @@ class LlmServe implements Environment<ServeAction, ServeObservation, ServeState>
     const { task, seed, totals, window } = episode;
     return {
       task_id: task.id,
+      ...scenarioState(this.scenario, task),
       seed,
       total_requests_served: totals.requestsServed,
       total_slo_violations: totals.sloViolations,
@@ -77,9 +81,25 @@ class LlmServe implements Environment<ServeAction, ServeObservation, ServeState>
   }
 }
 
+/** What is played beyond a task and a seed. */
+function scenarioState({ traffic, shift, rate_scale, trace }: ServeScenario, task: ServeTask) {
+  const requests = task.source?.requests;
+  const name = typeof trace === 'string' ? trace.split('@')[0] : 'columns';
+  return {
+    traffic: traffic ?? null,
+    trace: requests?.kind === 'trace' ? `${name}@sha256:${requests.trace.digest}` : null,
+    shift: shift ?? null,
+    rate_scale: rate_scale ?? 1,
+  };
+}
+
 /** The state before the first reset. */
 const NO_EPISODE: ServeState = {
   task_id: 'static_workload',
+  traffic: null,
+  trace: null,
+  shift: null,
+  rate_scale: 1,
   seed: 0,
   total_requests_served: 0,
   total_slo_violations: 0,
@@ -89,29 +109,39 @@ const NO_EPISODE: ServeState = {
   done: false,
 };
 
+/**
+ * The environment with the tasks and traces that this process knows now: those of `addServeTask` and `addServeTrace`
+ * beside the three.
+ */
+export function serveEnvironment(): EnvironmentDefinition<ServeAction, ServeObservation, ServeState> {
+  return defineEnvironment<ServeAction, ServeObservation, ServeState>({
+    id: 'llmserve',
+    version: '0.1.0',
+    name: 'llmserve',
+    description:
+      'Run an LLM inference server: each window shows queue, latency, KV memory and cost; the action sets batch cap, KV budget, speculation depth, quantization, prefill/decode split and priority routing for the next.',
+    action: serveActionSchema,
+    observation: serveObservationSchema,
+    state: serveStateSchema,
+    resetOptions: serveResetOptions(),
+    tasks: serveTaskIds().map((id) => describeTask(findServeTask(id) as ServeTask)),
+    create: () => new LlmServe(),
+    grade: gradeEpisode,
+  });
+}
+
+function describeTask(task: ServeTask): TaskDescription {
+  const { id, name, difficulty, description, windows, windowSeconds, defaultAction } = task;
+  return {
+    id,
+    name,
+    difficulty,
+    description,
+    windows,
+    window_seconds: windowSeconds,
+    default_action: defaultAction,
+  };
+}
+
 /** Run a simulated LLM server on two GPUs: see queue, latency, memory and cost each window, set six knobs for the next. */
-export const llmserve = defineEnvironment<ServeAction, ServeObservation, ServeState>({
-  id: 'llmserve',
-  version: '0.1.0',
-  name: 'llmserve',
-  description:
-    'Run an LLM inference server: each window shows queue, latency, KV memory and cost; the action sets batch cap, KV budget, speculation depth, quantization, prefill/decode split and priority routing for the next.',
-  action: serveActionSchema,
-  observation: serveObservationSchema,
-  state: serveStateSchema,
-  resetOptions: z.object({ task_id: z.enum(TASK_IDS).default('static_workload') }),
-  tasks: TASK_IDS.map((id) => {
-    const { name, difficulty, description, windows, windowSeconds, defaultAction } = SERVE_TASKS[id];
-    return {
-      id,
-      name,
-      difficulty,
-      description,
-      windows,
-      window_seconds: windowSeconds,
-      default_action: defaultAction,
-    };
-  }),
-  create: () => new LlmServe(),
-  grade: gradeEpisode,
-});
+export const llmserve = serveEnvironment();

@@ -1,19 +1,74 @@
 import { EnvironmentError, type ResetOptions } from '@servegym/openenv/definition';
-import { TASK_IDS, type TaskId } from './schema.ts';
+import { z } from 'zod';
+import { SHIFTS, type Shift, scaleArrivals, shiftTask } from './shifts.ts';
+import { findServeTask, serveTaskIds } from './task-registry.ts';
 import type { ServeTask } from './tasks/serve-task.ts';
-import { SERVE_TASKS } from './tasks/serve-tasks.ts';
+import { type InlineTrace, inlineTrace, inlineTraceSchema } from './traces/inline-trace.ts';
+import { findServeTrace, serveTraceNames } from './traces/named-traces.ts';
+import { findTraffic, TRAFFIC_IDS } from './traffic/traffic-models.ts';
+import { taskUnderSource } from './under-source.ts';
+import type { RequestSource, ServeTrace } from './workload/request-source.ts';
 
-/** The task of `task_id`; `static_workload` when it is absent. @throws EnvironmentError `UNKNOWN_TASK` */
+const EASIEST = 'static_workload';
+/** Arrivals may be this many times slower or faster. */
+const RATE_SCALE = { least: 0.01, most: 20 };
+/** Most requests of an episode. */
+const MOST_REQUESTS = 250_000;
+/** Between the name of a trace and its digest. */
+const DIGEST_MARK = '@sha256:';
+
+/** What `reset` of `llmserve` takes beside `seed` and `episode_id`. The tasks are those known when this is called. */
+export function serveResetOptions() {
+  return z.object({
+    task_id: z.enum(serveTaskIds()).default(EASIEST).meta({ description: 'The task to play' }),
+    traffic: z
+      .enum(TRAFFIC_IDS)
+      .optional()
+      .meta({ description: "Requests as a public trace has them, instead of the task's own" }),
+    trace: z
+      .union([z.string().max(200).transform(pinned), inlineTraceSchema])
+      .optional()
+      .meta({ description: 'Your own requests: the name of a trace of this server, or columns' }),
+    rate_scale: z
+      .number()
+      .min(RATE_SCALE.least)
+      .max(RATE_SCALE.most)
+      .optional()
+      .meta({ description: 'Arrivals come this many times as fast' }),
+    shift: z
+      .enum(SHIFTS)
+      .optional()
+      .meta({ description: 'The task made another than the one that was learned' }),
+  });
+}
+
+/** Reset options that say what is played, as `chooseTask` takes them. */
+export type ServeScenario = Partial<z.infer<ReturnType<typeof serveResetOptions>>>;
+
+/**
+ * The task that is played: that of `task_id` (`static_workload` when absent), under `traffic` or `trace`, with arrivals
+ * `rate_scale` times as fast, shifted by `shift`.
+ * @throws EnvironmentError `UNKNOWN_TASK`, `UNKNOWN_TRAFFIC`, `UNKNOWN_TRACE`, `TRACE_CHANGED`, `INVALID_TRACE`,
+ *   `INVALID_RATE_SCALE`, `UNKNOWN_SHIFT`, `SHIFT_IMPOSSIBLE` or `CONFLICTING_OPTIONS`
+ */
 export function chooseTask(options: ResetOptions): ServeTask {
-  const id = options.task_id ?? 'static_workload';
-  const task = (TASK_IDS as readonly unknown[]).includes(id) ? SERVE_TASKS[id as TaskId] : undefined;
-  if (task === undefined) {
+  const { task_id = EASIEST, traffic, trace, rate_scale = 1, shift } = options;
+  const task = findServeTask(String(task_id));
+  if (task === undefined) throw unknown('task_id', task_id, serveTaskIds(), 'UNKNOWN_TASK');
+  if (traffic !== undefined && trace !== undefined) {
     throw new EnvironmentError(
-      'UNKNOWN_TASK',
-      `Expected \`task_id\` to be one of ${TASK_IDS.join(', ')}, got \`${String(id)}\``,
+      'CONFLICTING_OPTIONS',
+      'Expected `traffic` or `trace`, got both: leave one out',
     );
   }
-  return task;
+  let played = task;
+  if (traffic !== undefined) played = taskUnderSource(task, trafficSource(traffic));
+  if (trace !== undefined) played = taskUnderSource(task, traceSource(trace));
+  const rateScale = readRateScale(rate_scale);
+  if (rateScale !== 1) played = scaleArrivals(played, rateScale);
+  if (shift !== undefined) played = shifted(played, shift);
+  requirePlayable(played);
+  return played;
 }
 
 /**
@@ -29,4 +84,95 @@ export function readSeed(options: ResetOptions): number {
     );
   }
   return seed;
+}
+
+/** The name of a trace with the digest of the requests that it stands for now, so that a record tells which they were. */
+function pinned(name: string): string {
+  const trace = findServeTrace(name);
+  return trace === undefined ? name : `${name}${DIGEST_MARK}${trace.digest}`;
+}
+
+function trafficSource(id: unknown): RequestSource {
+  const model = findTraffic(String(id));
+  if (model === undefined) throw unknown('traffic', id, TRAFFIC_IDS, 'UNKNOWN_TRAFFIC');
+  return { name: model.id, requests: { kind: 'traffic', model }, rateScale: 1, promptScale: 1 };
+}
+
+function traceSource(option: unknown): RequestSource {
+  const [name, trace] =
+    typeof option === 'string' ? namedTrace(option) : (['trace', columnsTrace(option)] as const);
+  return { name, requests: { kind: 'trace', trace }, rateScale: 1, promptScale: 1 };
+}
+
+function namedTrace(option: string): readonly [string, ServeTrace] {
+  const [name, digest] = option.split(DIGEST_MARK);
+  const trace = findServeTrace(name);
+  if (trace === undefined) {
+    throw new EnvironmentError(
+      'UNKNOWN_TRACE',
+      `Expected \`trace\` to be ${known(serveTraceNames(), 'the name of a trace that the server was started with (`--trace FILE`)')}, or columns; got \`${name.slice(0, 100)}\``,
+    );
+  }
+  if (digest !== undefined && digest !== trace.digest) {
+    throw new EnvironmentError(
+      'TRACE_CHANGED',
+      `Expected the trace \`${name}\` with the digest ${digest.slice(0, 100)}, but it has ${trace.digest} now: the file has changed since the episode began. Reset to play what it holds now`,
+    );
+  }
+  return [name, trace];
+}
+
+function columnsTrace(option: unknown): ServeTrace {
+  const reading = inlineTraceSchema.safeParse(option);
+  if (reading.success) return inlineTrace(reading.data as InlineTrace);
+  const [issue] = reading.error.issues;
+  throw new EnvironmentError(
+    'INVALID_TRACE',
+    `Expected \`trace\` to be columns arrival_s, input_tokens and output_tokens; ${['trace', ...issue.path].join('.')}: ${issue.message}`,
+  );
+}
+
+function readRateScale(value: unknown): number {
+  const { least, most } = RATE_SCALE;
+  if (typeof value === 'number' && value >= least && value <= most) return value;
+  throw new EnvironmentError(
+    'INVALID_RATE_SCALE',
+    `Expected \`rate_scale\` to be a number from ${least} to ${most}, got \`${String(value)}\``,
+  );
+}
+
+function shifted(task: ServeTask, shift: unknown): ServeTask {
+  if (!(SHIFTS as readonly unknown[]).includes(shift)) {
+    throw unknown('shift', shift, SHIFTS, 'UNKNOWN_SHIFT');
+  }
+  try {
+    return shiftTask(task, shift as Shift);
+  } catch (error) {
+    if (error instanceof RangeError) throw new EnvironmentError('SHIFT_IMPOSSIBLE', error.message);
+    throw error;
+  }
+}
+
+/** A short trace with everything at once would come over and over for as long as the episode lasts. */
+function requirePlayable({ source, windows, windowSeconds }: ServeTask): void {
+  if (source?.requests.kind !== 'trace') return;
+  const { arrivalMs } = source.requests.trace;
+  const last = arrivalMs[arrivalMs.length - 1];
+  const rounds = last === 0 ? 1 : Math.max(1, (windows * windowSeconds * 1000 * source.rateScale) / last);
+  if (arrivalMs.length * rounds <= MOST_REQUESTS || rounds === 1) return;
+  throw new EnvironmentError(
+    'INVALID_TRACE',
+    `Expected a trace that makes at most ${MOST_REQUESTS} requests an episode, got ${arrivalMs.length} requests in ${last / 1000} s, played over and over for ${windows * windowSeconds} s`,
+  );
+}
+
+function unknown(option: string, got: unknown, names: readonly string[], code: string): EnvironmentError {
+  return new EnvironmentError(
+    code,
+    `Expected \`${option}\` to be ${known(names, 'nothing')}, got \`${String(got).slice(0, 100)}\``,
+  );
+}
+
+function known(names: readonly string[], otherwise: string): string {
+  return names.length === 0 ? otherwise : `one of ${names.join(', ')}`;
 }

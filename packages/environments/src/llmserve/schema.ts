@@ -75,7 +75,7 @@ export const serveObservationSchema = z
     }),
     eviction_events: count.meta({ description: 'Preemptions in the window' }),
     step_index: count.meta({ description: 'Windows played so far' }),
-    task_id: z.enum(TASK_IDS),
+    task_id: z.string(),
   })
   .meta({ title: 'ServeObservation', description: 'The server as seen over the last window' });
 
@@ -84,7 +84,11 @@ export type ServeObservation = z.infer<typeof serveObservationSchema>;
 /** Totals of the episode so far. */
 export const serveStateSchema = z
   .object({
-    task_id: z.enum(TASK_IDS),
+    task_id: z.string(),
+    traffic: z.string().nullable().meta({ description: 'Traffic model that the requests come from' }),
+    trace: z.string().nullable().meta({ description: 'Trace that they come from, with its digest' }),
+    shift: z.string().nullable(),
+    rate_scale: z.number(),
     seed: count,
     total_requests_served: count,
     total_slo_violations: count,

@@ -6,3 +6,10 @@ export const SEED_SPLITS = {
 } as const;
 
 export type SeedSplit = keyof typeof SEED_SPLITS;
+
+/** The split that a seed belongs to; `undefined` when it belongs to none. */
+export function splitOfSeed(seed: number): SeedSplit | undefined {
+  return (Object.keys(SEED_SPLITS) as SeedSplit[]).find(
+    (split) => seed >= SEED_SPLITS[split].first && seed <= SEED_SPLITS[split].last,
+  );
+}

@@ -1,4 +1,5 @@
-import type { ServeAction, TaskId } from '../schema.ts';
+import type { ServeAction } from '../schema.ts';
+import type { RequestSource } from '../workload/request-source.ts';
 
 /** Priority classes of requests, most urgent first. The index is the engine's priority. */
 export const REQUEST_CLASSES = ['interactive', 'batch', 'best_effort'] as const;
@@ -62,7 +63,7 @@ export interface RewardWeights {
 
 /** One task of `llmserve`. All that makes it what it is stands in its file. */
 export interface ServeTask {
-  readonly id: TaskId;
+  readonly id: string;
   readonly name: string;
   readonly difficulty: 'easy' | 'medium' | 'hard';
   readonly description: string;
@@ -82,4 +83,6 @@ export interface ServeTask {
   readonly defaultAction: ServeAction;
   /** The first of these opens every episode; the others follow in random order, never twice in a row. */
   readonly phases: readonly Phase[];
+  /** Where the requests come from instead of the phases, which then say only whose they are. */
+  readonly source?: RequestSource;
 }

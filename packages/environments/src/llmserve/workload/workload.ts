@@ -1,5 +1,9 @@
-import { RandomStream, TICKS_PER_S } from '@servegym/simulator';
-import { type LengthDistribution, type Phase, REQUEST_CLASSES, type ServeTask } from '../tasks/serve-task.ts';
+import { TICKS_PER_S } from '@servegym/simulator';
+import { REQUEST_CLASSES, type ServeTask } from '../tasks/serve-task.ts';
+import { phaseRequests } from './phase-requests.ts';
+import { drawPhases } from './phase-schedule.ts';
+import type { PromptPrefixes } from './prompt-prefixes.ts';
+import { sourceRequests } from './source-requests.ts';
 
 /** All that comes from outside in an episode. Request i is (`arrivalTicks[i]`, `inputTokens[i]`, ...). */
 export interface Workload {
@@ -15,94 +19,53 @@ export interface Workload {
   readonly phases: Uint8Array;
   /** Memory of co-located tenants on each GPU, GiB, for each window. */
   readonly tenantGiB: Float64Array;
+  /** What prompts share, where the traffic tells: the server then caches prefixes. */
+  readonly prefixes?: PromptPrefixes;
+}
+
+/** Requests in order of arrival, before they are sorted into windows. */
+export interface RequestList {
+  /** s from the start of the episode. */
+  readonly arrivalSeconds: readonly number[];
+  readonly inputTokens: readonly number[];
+  readonly outputTokens: readonly number[];
+  /** Index into `REQUEST_CLASSES`. */
+  readonly classes: readonly number[];
+  readonly prefixes?: PromptPrefixes;
 }
 
 /**
  * Draws the traffic of an episode. Phases, arrivals, lengths, classes and tenants have a random stream each, so that
- * one draw more in one does not shift another.
+ * one draw more in one does not shift another. A task with a `source` takes its requests from there.
  */
 export function generateWorkload(task: ServeTask, seed: number): Workload {
-  const { windows, windowSeconds } = task;
   const schedule = drawPhases(task, seed);
-  const arrivals = new RandomStream(seed, 'arrivals');
-  const lengths = new RandomStream(seed, 'lengths');
-  const classDraws = new RandomStream(seed, 'classes');
-  const arrivalTicks: number[] = [];
-  const inputTokens: number[] = [];
-  const outputTokens: number[] = [];
-  const classes: number[] = [];
-  const windowStarts = new Int32Array(windows + 1);
-
-  for (let w = 0; w < windows; w++) {
-    windowStarts[w] = arrivalTicks.length;
-    const phase = task.phases[schedule.phases[w]];
-    const rate = schedule.rates[w];
-    const shares = REQUEST_CLASSES.map((name) => phase.traffic[name]?.share ?? 0);
-    // A Poisson process is memoryless: it may start anew in each window.
-    for (let at = arrivals.exponential(1 / rate); at < windowSeconds; at += arrivals.exponential(1 / rate)) {
-      const kind = classDraws.choose(shares);
-      const traffic = phase.traffic[REQUEST_CLASSES[kind]];
-      if (traffic === undefined) continue;
-      arrivalTicks.push(Math.round((w * windowSeconds + at) * TICKS_PER_S));
-      inputTokens.push(drawLength(lengths, traffic.prompt));
-      outputTokens.push(drawLength(lengths, traffic.output));
-      classes.push(kind);
-    }
-  }
-  windowStarts[windows] = arrivalTicks.length;
+  const requests =
+    task.source === undefined ? phaseRequests(task, seed, schedule) : sourceRequests(task, seed, task.source);
   return {
-    arrivalTicks: Float64Array.from(arrivalTicks),
-    inputTokens: Int32Array.from(inputTokens),
-    outputTokens: Int32Array.from(outputTokens),
-    classes: Uint8Array.from(classes),
-    windowStarts,
+    arrivalTicks: Float64Array.from(requests.arrivalSeconds, (at) => Math.round(at * TICKS_PER_S)),
+    inputTokens: Int32Array.from(requests.inputTokens),
+    outputTokens: Int32Array.from(requests.outputTokens),
+    classes: Uint8Array.from(requests.classes),
+    windowStarts: windowStarts(task, requests.arrivalSeconds),
     phases: schedule.phases,
     tenantGiB: schedule.tenantGiB,
+    ...(requests.prefixes && { prefixes: requests.prefixes }),
   };
 }
 
-interface PhaseSchedule {
-  readonly phases: Uint8Array;
-  /** Arrivals a second, for each window. */
-  readonly rates: Float64Array;
-  readonly tenantGiB: Float64Array;
-}
-
-function drawPhases(task: ServeTask, seed: number): PhaseSchedule {
-  const order = new RandomStream(seed, 'phases');
-  const bursts = new RandomStream(seed, 'bursts');
-  const tenants = new RandomStream(seed, 'tenants');
-  const phases = new Uint8Array(task.windows);
-  const rates = new Float64Array(task.windows);
-  const tenantGiB = new Float64Array(task.windows);
-  let current = 0;
-  for (let w = 0; w < task.windows; ) {
-    const phase = task.phases[current];
-    const length = order.integer(phase.windows[0], phase.windows[1]);
-    const rate = within(order.uniform(), phase.arrivalsPerSecond);
-    const tenant = within(tenants.uniform(), phase.tenantGiB);
-    for (const end = Math.min(w + length, task.windows); w < end; w++) {
-      phases[w] = current;
-      // The mean of a log-normal factor is 1 when mu is -sigma^2 / 2.
-      const sigma = phase.burstiness;
-      rates[w] = rate * bursts.lognormal((-sigma * sigma) / 2, sigma);
-      tenantGiB[w] = tenant;
-    }
-    current = nextPhase(order, task.phases, current);
+function windowStarts({ windows, windowSeconds }: ServeTask, arrivalSeconds: readonly number[]): Int32Array {
+  const starts = new Int32Array(windows + 1);
+  let next = 0;
+  for (let w = 0; w < windows; w++) {
+    starts[w] = next;
+    while (next < arrivalSeconds.length && arrivalSeconds[next] < (w + 1) * windowSeconds) next++;
   }
-  return { phases, rates, tenantGiB };
+  starts[windows] = arrivalSeconds.length;
+  return starts;
 }
 
-function nextPhase(order: RandomStream, phases: readonly Phase[], current: number): number {
-  if (phases.length === 1) return current;
-  return order.choose(phases.map((phase, i) => (i === current ? 0 : phase.weight)));
-}
-
-function within(share: number, [low, high]: readonly [number, number]): number {
-  return low + share * (high - low);
-}
-
-function drawLength(lengths: RandomStream, { median, sigma, min, max }: LengthDistribution): number {
-  const drawn = Math.round(lengths.lognormal(Math.log(median), sigma));
-  return Math.min(max, Math.max(min, drawn));
+/** Shares of the classes in a phase, in the order of `REQUEST_CLASSES`. */
+export function classShares(traffic: ServeTask['phases'][number]['traffic']): number[] {
+  return REQUEST_CLASSES.map((name) => traffic[name]?.share ?? 0);
 }

@@ -1,0 +1,101 @@
+import { type EngineProfile, findProfile, listProfiles, weightVariant } from '@servegym/simulator';
+import { QUANTIZATION_TIERS } from './schema.ts';
+import type { Phase, ServeTask } from './tasks/serve-task.ts';
+
+/** Names of the ways in which a task can be made another than the one that was learned. */
+export const SHIFTS = ['rate_1.5', 'long_prompts', 'other_gpu', 'other_model'] as const;
+export type Shift = (typeof SHIFTS)[number];
+
+/** Prompts of `long_prompts` are this many times as long. */
+const LONGER = 2;
+/** Arrivals of `rate_1.5` come this many times as fast. */
+const FASTER = 1.5;
+
+/** The same task, shifted: knobs, objectives, prices and default configuration stay. @throws RangeError when no profile fits */
+export function shiftTask(task: ServeTask, shift: Shift): ServeTask {
+  switch (shift) {
+    case 'rate_1.5':
+      return scaleArrivals(task, FASTER);
+    case 'long_prompts':
+      return lengthenPrompts(task, LONGER);
+    case 'other_gpu':
+      return { ...task, profile: relatedProfile(task, 'gpu').name };
+    case 'other_model':
+      return { ...task, profile: relatedProfile(task, 'model').name };
+  }
+}
+
+/** The same task with arrivals `factor` times as fast. */
+export function scaleArrivals(task: ServeTask, factor: number): ServeTask {
+  const phases = task.phases.map((phase) => ({
+    ...phase,
+    arrivalsPerSecond: [phase.arrivalsPerSecond[0] * factor, phase.arrivalsPerSecond[1] * factor] as const,
+  }));
+  const { source } = task;
+  return { ...task, phases, ...(source && { source: { ...source, rateScale: source.rateScale * factor } }) };
+}
+
+function lengthenPrompts(task: ServeTask, factor: number): ServeTask {
+  const phases = task.phases.map((phase) => ({ ...phase, traffic: longerPrompts(phase.traffic, factor) }));
+  const { source } = task;
+  return {
+    ...task,
+    phases,
+    ...(source && { source: { ...source, promptScale: source.promptScale * factor } }),
+  };
+}
+
+function longerPrompts(traffic: Phase['traffic'], factor: number): Phase['traffic'] {
+  return Object.fromEntries(
+    Object.entries(traffic).map(([kind, { prompt, ...rest }]) => [
+      kind,
+      {
+        ...rest,
+        prompt: {
+          ...prompt,
+          median: prompt.median * factor,
+          min: prompt.min * factor,
+          max: prompt.max * factor,
+        },
+      },
+    ]),
+  );
+}
+
+/**
+ * The profile that is most like the task's, but for its GPU or its model: among those of as many GPUs, with all
+ * precisions and the acceptance tables that the task needs, the one whose memory, or weights, are nearest in size; the first by
+ * name where two are.
+ */
+function relatedProfile(task: ServeTask, other: 'gpu' | 'model'): EngineProfile {
+  const own = findProfile(task.profile);
+  const same = other === 'gpu' ? 'model' : 'gpu';
+  const size = (profile: EngineProfile) =>
+    Math.log(other === 'gpu' ? profile.gpu.memoryGiB : weightVariant(profile, 'FP16').weightGiB);
+  const related = listProfiles()
+    .filter(
+      (profile) =>
+        profile[same].name === own[same].name &&
+        profile[other].name !== own[other].name &&
+        profile.gpu.count === own.gpu.count &&
+        canPlay(profile, task),
+    )
+    .sort((a, b) => Math.abs(size(a) - size(own)) - Math.abs(size(b) - size(own)));
+  const nearest = related[0];
+  if (nearest === undefined) {
+    throw new RangeError(
+      `Expected a profile with the ${same} ${own[same].name} and another ${other} that can play \`${task.id}\`; there is none among the simulator's profiles`,
+    );
+  }
+  return nearest;
+}
+
+function canPlay(profile: EngineProfile, task: ServeTask): boolean {
+  const tables = profile.speculation?.survival;
+  return (
+    QUANTIZATION_TIERS.every((tier) => profile.weights[tier] !== undefined) &&
+    [task.acceptance, ...task.phases.map((phase) => phase.acceptance ?? task.acceptance)].every(
+      (table) => tables?.[table] !== undefined,
+    )
+  );
+}

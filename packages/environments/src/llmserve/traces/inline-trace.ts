@@ -1,0 +1,66 @@
+import { MAX_REQUEST_TOKENS } from '@servegym/simulator';
+import { z } from 'zod';
+import { REQUEST_CLASSES } from '../tasks/serve-task.ts';
+import type { ServeTrace } from '../workload/request-source.ts';
+import { traceDigest } from './trace-digest.ts';
+
+/** Most requests of a trace that comes with a reset. Longer ones are given to the server as a file. */
+export const MOST_INLINE_REQUESTS = 20_000;
+/** Arrivals after this are refused, s: thirty days. */
+const LATEST_ARRIVAL_S = 30 * 86_400;
+
+const tokens = z.int().min(1).max(MAX_REQUEST_TOKENS);
+const column = <Item extends z.ZodType>(item: Item) => z.array(item).min(1).max(MOST_INLINE_REQUESTS);
+
+/** A trace as columns of equal length, one entry a request. */
+export const inlineTraceSchema = z
+  .strictObject({
+    arrival_s: column(z.number().min(0).max(LATEST_ARRIVAL_S)).meta({
+      description: 'Arrivals, s; the first need not be 0; never decreasing',
+    }),
+    input_tokens: column(tokens).meta({ description: 'Prompt tokens' }),
+    output_tokens: column(tokens).meta({ description: 'Generated tokens' }),
+    class: column(z.enum(REQUEST_CLASSES))
+      .optional()
+      .meta({ description: "Classes; without them the task's shares decide" }),
+  })
+  .check(({ value, issues }) => {
+    const requests = value.arrival_s.length;
+    for (const name of ['input_tokens', 'output_tokens', 'class'] as const) {
+      const entries = value[name]?.length ?? requests;
+      if (entries === requests) continue;
+      issues.push({
+        code: 'custom',
+        path: [name],
+        input: entries,
+        message: `Expected as many entries as arrival_s has, ${requests}, got ${entries}`,
+      });
+    }
+    const back = value.arrival_s.findIndex((at, i) => i > 0 && at < value.arrival_s[i - 1]);
+    if (back >= 0) {
+      issues.push({
+        code: 'custom',
+        path: ['arrival_s', back],
+        input: value.arrival_s[back],
+        message: `Expected an arrival at or after the one before it, ${value.arrival_s[back - 1]}, got ${value.arrival_s[back]}`,
+      });
+    }
+  })
+  .meta({ title: 'InlineTrace', description: 'Requests of your own, as columns of equal length' });
+
+export type InlineTrace = z.infer<typeof inlineTraceSchema>;
+
+/** The trace that these columns are. They have passed the schema. */
+export function inlineTrace(columns: InlineTrace): ServeTrace {
+  const first = columns.arrival_s[0];
+  const trace = {
+    source: 'trace',
+    arrivalMs: Float64Array.from(columns.arrival_s, (at) => (at - first) * 1000),
+    inputTokens: Int32Array.from(columns.input_tokens),
+    outputTokens: Int32Array.from(columns.output_tokens),
+    ...(columns.class && {
+      classes: Uint8Array.from(columns.class, (name) => REQUEST_CLASSES.indexOf(name)),
+    }),
+  };
+  return { ...trace, digest: traceDigest(trace) };
+}

@@ -1,0 +1,135 @@
+import type { Trace } from '@servegym/simulator';
+import { normalScores } from './fit-lengths.ts';
+import { evenQuantile } from './quantile-table.ts';
+import { countsOf, dispersion, meanOf } from './request-counts.ts';
+import { round } from './round.ts';
+import type { TrafficModel } from './traffic-model.ts';
+
+/** A level lasts this long where the clock of the trace allows, s. */
+const LEVEL_SECONDS = 10;
+/** A trace whose times come in steps of more than this does not tell what happens within a level, ms. */
+const FINE_CLOCK_MS = 250;
+/** Quantiles of the levels, less 1. */
+const LEVELS = 40;
+/** Autocorrelation is compared up to this many levels apart. */
+const LAGS = 30;
+const FAST_S = [5, 10, 20, 40];
+const SLOW_S = [60, 120, 300, 600, 1200];
+
+/** The rate of a trace: how its levels are distributed, how long they last, and what happens from second to second. */
+export function fitArrivals(trace: Trace): TrafficModel['arrivals'] {
+  const arrivalSeconds = Array.from(trace.arrivalMs, (ms) => ms / 1000);
+  const seconds = arrivalSeconds[arrivalSeconds.length - 1];
+  const stepMs = clockStepMs(trace.arrivalMs);
+  const isFine = stepMs <= FINE_CLOCK_MS;
+  const levelSeconds = isFine ? LEVEL_SECONDS : Math.ceil((10 * stepMs) / 1000 / 10) * 10;
+  const counts = countsOf(arrivalSeconds, seconds, levelSeconds);
+  const secondShape = isFine ? shapeOfSeconds(arrivalSeconds, seconds, levelSeconds) : null;
+  return {
+    perSecond: round(arrivalSeconds.length / seconds),
+    levelSeconds,
+    levels: levelQuantiles(counts, levelSeconds, secondShape),
+    memory: memoryOf(counts, levelSeconds, signalShare(counts, levelSeconds, secondShape)),
+    secondShape,
+  };
+}
+
+/** The smallest step of time that at least a hundredth of the gaps that are not zero have, ms. */
+function clockStepMs(arrivalMs: Float64Array): number {
+  const gaps: number[] = [];
+  for (let i = 1; i < arrivalMs.length; i++) {
+    const gap = arrivalMs[i] - arrivalMs[i - 1];
+    if (gap > 0) gaps.push(gap);
+  }
+  gaps.sort((a, b) => a - b);
+  return gaps[Math.floor(gaps.length / 100)] ?? 0;
+}
+
+/**
+ * The gamma factor of each second that explains how much more the seconds within a level vary than Poisson arrivals of
+ * the level's rate would: for mean counts m, their variance exceeds m by m^2 / shape.
+ */
+function shapeOfSeconds(
+  arrivalSeconds: readonly number[],
+  seconds: number,
+  levelSeconds: number,
+): number | null {
+  const perSecond = countsOf(arrivalSeconds, seconds, 1);
+  let excess = 0;
+  let squaredRate = 0;
+  for (let start = 0; start + levelSeconds <= perSecond.length; start += levelSeconds) {
+    const level = perSecond.subarray(start, start + levelSeconds);
+    const mean = meanOf(level);
+    if (mean === 0) continue;
+    const variance = dispersion(level) * mean;
+    excess += variance - mean;
+    // The mean of so few seconds is itself uncertain: its square overstates the square of the rate.
+    squaredRate += Math.max(0, mean ** 2 - variance / levelSeconds);
+  }
+  return excess <= 0 ? null : round(Math.max(0.02, squaredRate / excess));
+}
+
+/** Share of the variance of the counts that is the levels', not that of arrivals within a level. */
+function signalShare(counts: Float64Array, levelSeconds: number, secondShape: number | null): number {
+  const mean = meanOf(counts);
+  const within = mean + (secondShape === null ? 0 : mean ** 2 / (levelSeconds * secondShape));
+  const variance = dispersion(counts) * mean;
+  return Math.min(1, Math.max(0.05, 1 - within / variance));
+}
+
+/**
+ * Quantiles of the levels: those of the counts, raised to the power that takes away what arrivals within a level add to
+ * their spread, so that a level without arrivals stays one.
+ */
+function levelQuantiles(counts: Float64Array, levelSeconds: number, secondShape: number | null): number[] {
+  const mean = meanOf(counts);
+  const power = Math.sqrt(signalShare(counts, levelSeconds, secondShape));
+  const sorted = Array.from(counts).sort((a, b) => a - b);
+  const levels = Array.from(
+    { length: LEVELS + 1 },
+    (_, i) => (evenQuantile(sorted, i / LEVELS) / mean) ** power,
+  );
+  // What is drawn is linear between the quantiles: its mean is that of the trapezes.
+  const drawn = levels.slice(1).reduce((sum, level, i) => sum + (level + levels[i]) / 2, 0) / LEVELS;
+  return levels.map((level) => round(level / drawn));
+}
+
+/** Two parts, a fast and a slow one, whose autocorrelation comes nearest to that of the counts. */
+function memoryOf(
+  counts: Float64Array,
+  levelSeconds: number,
+  signal: number,
+): TrafficModel['arrivals']['memory'] {
+  const lags = Math.min(LAGS, counts.length >> 2);
+  const observed = autocorrelation(normalScores(counts), lags).map((value) => value / signal);
+  let best = { error: Number.POSITIVE_INFINITY, share: 0, fast: FAST_S[0], slow: SLOW_S[0] };
+  for (const fast of FAST_S) {
+    for (const slow of SLOW_S) {
+      for (let share = 0; share <= 1; share += 0.05) {
+        let error = 0;
+        for (let lag = 1; lag <= lags; lag++) {
+          const at = -lag * levelSeconds;
+          const expected = share * Math.exp(at / fast) + (1 - share) * Math.exp(at / slow);
+          error += (expected - observed[lag - 1]) ** 2;
+        }
+        if (error < best.error) best = { error, share, fast, slow };
+      }
+    }
+  }
+  return [
+    { share: round(best.share), seconds: best.fast },
+    { share: round(1 - best.share), seconds: best.slow },
+  ].filter(({ share }) => share > 0);
+}
+
+/** At lags from 1. */
+function autocorrelation(scores: Float64Array, lags: number): number[] {
+  let own = 0;
+  for (const score of scores) own += score ** 2;
+  return Array.from({ length: lags }, (_, i) => {
+    const lag = i + 1;
+    let sum = 0;
+    for (let at = lag; at < scores.length; at++) sum += scores[at] * scores[at - lag];
+    return own === 0 ? 0 : sum / own;
+  });
+}

@@ -1,0 +1,64 @@
+import { normalScore } from './normal-distribution.ts';
+import { round } from './round.ts';
+import type { TrafficModel } from './traffic-model.ts';
+
+/** Where quantiles are tabled: each fortieth, and closer towards the ends. */
+const PROBABILITIES = [
+  0,
+  0.002,
+  0.005,
+  0.01,
+  ...Array.from({ length: 39 }, (_, i) => (i + 1) / 40),
+  0.99,
+  0.995,
+  0.998,
+  1,
+];
+
+/** Quantiles of both lengths, and how they go together. */
+export function fitLengths(input: Int32Array, output: Int32Array): TrafficModel['lengths'] {
+  return {
+    probabilities: PROBABILITIES,
+    input: quantilesOf(input),
+    output: quantilesOf(output),
+    correlation: round(scoreCorrelation(input, output)),
+  };
+}
+
+function quantilesOf(lengths: Int32Array): number[] {
+  const sorted = lengths.slice().sort();
+  return PROBABILITIES.map((p) => {
+    const at = p * (sorted.length - 1);
+    const below = Math.floor(at);
+    const above = Math.min(sorted.length - 1, below + 1);
+    return round(sorted[below] + (at - below) * (sorted[above] - sorted[below]));
+  });
+}
+
+/** Correlation of normal scores: those of the ranks, with the mean rank for equal values. */
+function scoreCorrelation(a: Int32Array, b: Int32Array): number {
+  const left = normalScores(a);
+  const right = normalScores(b);
+  let both = 0;
+  let own = 0;
+  let other = 0;
+  for (let i = 0; i < left.length; i++) {
+    both += left[i] * right[i];
+    own += left[i] ** 2;
+    other += right[i] ** 2;
+  }
+  return own * other === 0 ? 0 : both / Math.sqrt(own * other);
+}
+
+/** For each value the normal score of its rank. */
+export function normalScores(values: ArrayLike<number>): Float64Array {
+  const order = Array.from(values, (_, i) => i).sort((a, b) => values[a] - values[b]);
+  const scores = new Float64Array(values.length);
+  for (let first = 0; first < order.length; ) {
+    let next = first;
+    while (next < order.length && values[order[next]] === values[order[first]]) next++;
+    const score = normalScore((first + next) / 2 / order.length);
+    for (; first < next; first++) scores[order[first]] = score;
+  }
+  return scores;
+}

@@ -1,0 +1,71 @@
+import type { Trace } from '@servegym/simulator';
+import { round } from './round.ts';
+import type { PrefixSharing } from './traffic-model.ts';
+
+/** Quantiles of what is shared and after how long, less 1. */
+const QUANTILES = 20;
+/** What this share of the prompts begins with, all of them are said to. */
+const COMMON = 0.9;
+
+/** How prompts begin as earlier ones did; `null` when the trace has no block hashes. */
+export function fitPrefixes(trace: Trace): PrefixSharing | null {
+  if (trace.prefixBlocks === undefined) return null;
+  const { blockTokens, ids, offsets } = trace.prefixBlocks;
+  const requests = trace.arrivalMs.length;
+  const commonBlocks = commonPrefix(trace.prefixBlocks, requests);
+  const lastSeen = new Map<number, number>();
+  const shares: number[] = [];
+  const gaps: number[] = [];
+  let cacheable = 0;
+  let total = 0;
+  for (let i = 0; i < requests; i++) {
+    const start = offsets[i];
+    let shared = 0;
+    let previous = 0;
+    while (start + shared < offsets[i + 1]) {
+      const seen = lastSeen.get(ids[start + shared]);
+      if (seen === undefined) break;
+      previous = seen;
+      shared++;
+    }
+    total += trace.inputTokens[i];
+    cacheable += Math.min(trace.inputTokens[i], shared * blockTokens);
+    if (shared > commonBlocks) {
+      shares.push(Math.min(1, (shared * blockTokens) / trace.inputTokens[i]));
+      gaps.push((trace.arrivalMs[i] - previous) / 1000);
+    }
+    for (let at = start; at < offsets[i + 1]; at++) lastSeen.set(ids[at], trace.arrivalMs[i]);
+  }
+  return {
+    blockTokens,
+    continued: round(shares.length / requests),
+    commonTokens: commonBlocks * blockTokens,
+    sharedShare: quantilesOf(shares),
+    gapSeconds: quantilesOf(gaps),
+    cacheableShare: round(cacheable / total),
+  };
+}
+
+/** Blocks that nearly every prompt begins with. */
+function commonPrefix({ ids, offsets }: NonNullable<Trace['prefixBlocks']>, requests: number): number {
+  for (let block = 0; ; block++) {
+    const counts = new Map<number, number>();
+    let most = 0;
+    for (let i = 0; i < requests; i++) {
+      if (offsets[i] + block >= offsets[i + 1]) continue;
+      const id = ids[offsets[i] + block];
+      const count = (counts.get(id) ?? 0) + 1;
+      counts.set(id, count);
+      most = Math.max(most, count);
+    }
+    if (most < COMMON * requests) return block;
+  }
+}
+
+function quantilesOf(values: number[]): number[] {
+  if (values.length === 0) return [0, 0];
+  const sorted = values.sort((a, b) => a - b);
+  return Array.from({ length: QUANTILES + 1 }, (_, i) =>
+    round(sorted[Math.round((i / QUANTILES) * (sorted.length - 1))]),
+  );
+}

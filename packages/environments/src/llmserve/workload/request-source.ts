@@ -1,0 +1,23 @@
+import type { Trace } from '@servegym/simulator';
+import type { TrafficModel } from '../traffic/traffic-model.ts';
+
+/** Requests that come from elsewhere than a task's phases. */
+export interface RequestSource {
+  /** What the phase is called in reports. */
+  readonly name: string;
+  readonly requests:
+    | { readonly kind: 'traffic'; readonly model: TrafficModel }
+    | { readonly kind: 'trace'; readonly trace: ServeTrace };
+  /** Arrivals come this many times as fast as at the source. */
+  readonly rateScale: number;
+  /** Prompts are this many times as long as at the source. */
+  readonly promptScale: number;
+}
+
+/** A trace that can be played as traffic of a task. */
+export interface ServeTrace extends Trace {
+  /** SHA-256 of its requests, in hexadecimal: episodes on another trace of the same name are told apart by it. */
+  readonly digest: string;
+  /** Index into `REQUEST_CLASSES`, for each request. Without it, the task's shares decide. */
+  readonly classes?: Uint8Array;
+}
