@@ -10,6 +10,7 @@ const INPUT_ERRORS = new Set([
   'SimulationError',
   'EngineError',
   'CalibrationError',
+  'JobQueueError',
 ]);
 
 /** 2 for bad input, 1 for an internal failure, 0 for `--help` and `--version`. */
@@ -27,5 +28,8 @@ export function failureMessage(error: unknown): string {
 }
 
 function isInputError(error: unknown): boolean {
-  return error instanceof Error && INPUT_ERRORS.has(error.name);
+  if (!(error instanceof Error)) return false;
+  // What a job was given may be wrong just as well.
+  const { failure } = error as { failure?: { name?: unknown } };
+  return INPUT_ERRORS.has(error.name === 'JobFailedError' ? String(failure?.name) : error.name);
 }

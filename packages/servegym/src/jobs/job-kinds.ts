@@ -1,0 +1,4 @@
+import type { JobKinds } from '@servegym/agents/jobs';
+
+/** The kinds of jobs that commands submit, and the module that does each. */
+export const JOB_KINDS: JobKinds = {};

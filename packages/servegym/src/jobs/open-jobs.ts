@@ -1,0 +1,43 @@
+import { availableParallelism } from 'node:os';
+import { type JobEngine, LocalJobs, QueuedJobs } from '@servegym/agents/jobs';
+import { type Command, Option } from 'commander';
+import { wholeNumber } from '../options.ts';
+import { codeVersion } from './code-version.ts';
+import { JOB_KINDS } from './job-kinds.ts';
+
+/** Where a command has its jobs done. */
+export interface JobOptions {
+  readonly threads: number;
+  /** `redis://...` or `postgres://...`; on threads of this process when it is left out. */
+  readonly queue?: string;
+}
+
+const MOST_THREADS = 256;
+
+/** Adds `--threads` and `--queue` to a command. */
+export function addJobOptions(command: Command): Command {
+  return command
+    .addOption(threadsOption())
+    .addOption(
+      new Option(
+        '--queue <url>',
+        'have the jobs done by `servegym worker`s at redis://... or postgres://...; the results are the same',
+      ),
+    );
+}
+
+export function threadsOption(): Option {
+  return new Option('--threads <n>', 'jobs at once on this machine; the results do not depend on it')
+    .default(Math.min(MOST_THREADS, availableParallelism()))
+    .argParser(wholeNumber(1, MOST_THREADS));
+}
+
+/** The engine that the options ask for. `close` it. @throws {JobQueueError} when nobody answers at the queue. */
+export async function openJobs({ threads, queue }: JobOptions): Promise<JobEngine> {
+  if (queue === undefined) return new LocalJobs({ kinds: JOB_KINDS, threads });
+  return QueuedJobs.connect({
+    url: queue,
+    version: codeVersion(),
+    onNotice: (notice) => console.error(`note: ${notice}`),
+  });
+}
