@@ -5,6 +5,18 @@ export {
   type BenchmarkState,
   LONGEST_WAIT_S,
 } from './benchmark/schema.ts';
+export { inspectTable, type TableFinding } from './inferencegym/table/inspect-table.ts';
+export { readTableRows } from './inferencegym/table/read-table.ts';
+export {
+  KEY_COLUMNS,
+  PROMPT_LENGTHS,
+  TABLE_COLUMNS,
+  TABLE_GRID,
+  type TableColumn,
+  type TableRows,
+} from './inferencegym/table/table-columns.ts';
+export { TraceTableError } from './inferencegym/table/table-error.ts';
+export { TraceTable } from './inferencegym/table/trace-table.ts';
 export { llmserve, serveEnvironment } from './llmserve/environment.ts';
 export { chooseTask, type ServeScenario } from './llmserve/reset-options.ts';
 export type { RewardComponents } from './llmserve/reward.ts';
@@ -24,6 +36,12 @@ export {
 export { ServeEpisode, type ServeEpisodeSnapshot, servingConfig } from './llmserve/serve-episode.ts';
 export { SHIFTS, type Shift } from './llmserve/shifts.ts';
 export { SEED_SPLITS, type SeedSplit, splitOfSeed } from './llmserve/splits.ts';
+export {
+  defineServeTask,
+  parseServeTask,
+  ServeTaskError,
+  type ServeTaskFile,
+} from './llmserve/task-files/serve-task-schema.ts';
 export { addServeTask, findServeTask, serveTaskIds } from './llmserve/task-registry.ts';
 export {
   REQUEST_CLASSES,

@@ -1,0 +1,288 @@
+import {
+  KEY_COLUMNS,
+  PROMPT_LENGTHS,
+  TABLE_COLUMNS,
+  type KeyColumn,
+  type TableColumn,
+  type TableRows,
+  type ValueColumn,
+} from './table-columns.ts';
+
+/** What is wrong with a table. With an `error` it cannot be played; a `warning` asks for a look. */
+export interface TableFinding {
+  readonly code: string;
+  readonly severity: 'error' | 'warning';
+  /** What was expected, what came and what to do. */
+  readonly message: string;
+}
+
+type Columns = Readonly<Record<TableColumn, Float64Array>>;
+
+/** Values that a key may have. */
+const KEY_RANGES: Readonly<Record<KeyColumn, { readonly from: number; readonly to: number; readonly whole: boolean }>> = {
+  batch_size: { from: 1, to: 512, whole: true },
+  kv_budget: { from: 0.1, to: 1, whole: false },
+  spec_length: { from: 0, to: 8, whole: true },
+  quant_tier: { from: 0, to: 2, whole: true },
+  prompt_len_bucket: { from: 0, to: PROMPT_LENGTHS.length - 1, whole: true },
+};
+
+/** Beyond these no server is. */
+const ABSURD: Readonly<Record<ValueColumn, number>> = {
+  ttft_p50_ms: 3.6e6,
+  ttft_p99_ms: 3.6e6,
+  tpot_ms: 1e5,
+  tps: 1e7,
+  gpu_mem_gb: 2000,
+  cost_per_1k: 1000,
+};
+
+/** A fall against what physics says counts from here on, as a share: less is noise. */
+const NOISE = 0.1;
+const EXAMPLES = 3;
+
+/** Looks at a table before it is played. The errors come first. */
+export function inspectTable(rows: TableRows): readonly TableFinding[] {
+  const findings: TableFinding[] = [];
+  const error = (code: string, message: string) => findings.push({ code, severity: 'error', message });
+  const missing = TABLE_COLUMNS.filter((name) => rows.columns[name] === undefined);
+  for (const name of missing) {
+    error('MISSING_COLUMN', `Expected a column \`${name}\` of numbers, there is none. Columns are ${TABLE_COLUMNS.join(', ')}`);
+  }
+  if (rows.count === 0) error('NO_ROWS', 'Expected a row for each measured configuration, the table has none');
+  if (findings.length > 0) return findings;
+  const columns = rows.columns as Columns;
+  inspectCells(columns, rows.count, error);
+  if (findings.length > 0) return findings;
+  inspectGrid(columns, rows.count, error);
+  if (findings.length > 0) return findings;
+  const warn = (code: string, message: string) => findings.push({ code, severity: 'warning', message });
+  inspectCoverage(columns, warn);
+  inspectUnits(columns, warn);
+  inspectPhysics(columns, rows.count, warn);
+  if (rows.conditions.specAcceptRates === null && new Set(columns.spec_length).size > 1) {
+    warn(
+      'UNKNOWN_ACCEPTANCE',
+      'The file does not say which share of the draft tokens was accepted while it was measured (key-value metadata `spec_accept_rates`, for instance {"1":0.69,"4":0.43}): it is taken to be what each task says',
+    );
+  }
+  return findings;
+}
+
+type Report = (code: string, message: string) => void;
+
+function inspectCells(columns: Columns, count: number, error: Report): void {
+  for (const name of TABLE_COLUMNS) {
+    const isKey = (KEY_COLUMNS as readonly string[]).includes(name);
+    const range = isKey ? KEY_RANGES[name as KeyColumn] : undefined;
+    const empty = rowsWhere(count, (row) => !Number.isFinite(columns[name][row]));
+    if (empty.length === count) {
+      error('WRONG_TYPE', `Expected \`${name}\` to hold numbers, none of its ${count} cells does. Write it as INT or DOUBLE`);
+      continue;
+    }
+    if (empty.length > 0) {
+      error('NOT_A_NUMBER', `Expected a finite number in every cell of \`${name}\`, row ${list(empty)} has none`);
+      continue;
+    }
+    if (range !== undefined) {
+      const outside = rowsWhere(count, (row) => {
+        const value = columns[name][row];
+        return value < range.from || value > range.to || (range.whole && !Number.isInteger(value));
+      });
+      if (outside.length > 0) {
+        error(
+          'KEY_OUT_OF_RANGE',
+          `Expected \`${name}\` to be ${range.whole ? 'a whole number' : 'a number'} from ${range.from} to ${range.to}, got ${columns[name][outside[0]]} in row ${list(outside)}`,
+        );
+      }
+      continue;
+    }
+    const notPositive = rowsWhere(count, (row) => !(columns[name][row] > 0));
+    if (notPositive.length > 0) {
+      error(
+        'NOT_POSITIVE',
+        `Expected every \`${name}\` to be above 0, got ${columns[name][notPositive[0]]} in row ${list(notPositive)}. Leave out what could not be measured`,
+      );
+      continue;
+    }
+    const absurd = rowsWhere(count, (row) => columns[name][row] > ABSURD[name as ValueColumn]);
+    if (absurd.length > 0) {
+      error(
+        'ABSURD_VALUE',
+        `Expected \`${name}\` to be at most ${ABSURD[name as ValueColumn]}, got ${columns[name][absurd[0]]} in row ${list(absurd)}. Is it in the right unit?`,
+      );
+    }
+  }
+}
+
+function inspectGrid(columns: Columns, count: number, error: Report): void {
+  const seen = new Map<string, number>();
+  for (let row = 0; row < count; row++) {
+    const key = keyOf(columns, row);
+    const before = seen.get(key);
+    if (before !== undefined) {
+      error('DUPLICATE_ROW', `Expected one row for each configuration, rows ${before + 1} and ${row + 1} both have ${key}`);
+      return;
+    }
+    seen.set(key, row);
+  }
+  const tiers = [...new Set(columns.quant_tier)];
+  if (!tiers.includes(0)) {
+    error('MISSING_FP16', 'Expected rows with `quant_tier` 0 (FP16), there are none. The other tiers can be left out, FP16 cannot');
+    return;
+  }
+  const absent: string[] = [];
+  const axes = KEY_COLUMNS.map((name) => [...new Set(columns[name])].sort((a, b) => a - b));
+  const planned = axes.reduce((product, values) => product * values.length, 1);
+  if (planned > 10 * count) {
+    error('MISSING_ROW', `Expected a row for every combination of the values that the table has: ${planned}, there are ${count}. Measure on a grid`);
+    return;
+  }
+  for (let at = 0; at < planned; at++) {
+    let rest = at;
+    const values = axes.map((axis) => {
+      const value = axis[rest % axis.length];
+      rest = Math.floor(rest / axis.length);
+      return value;
+    });
+    const key = describeKey(values);
+    if (!seen.has(key)) absent.push(key);
+  }
+  if (absent.length > 0) {
+    error(
+      'MISSING_ROW',
+      `Expected a row for every combination of the values that the table has, ${absent.length} of ${planned} are missing: ${absent.slice(0, EXAMPLES).join('; ')}${absent.length > EXAMPLES ? '; ...' : ''}. Measure them, or leave out the values that were not measured everywhere`,
+    );
+  }
+}
+
+function inspectCoverage(columns: Columns, warn: Report): void {
+  for (const name of KEY_COLUMNS) {
+    if (name === 'quant_tier') continue;
+    const { from, to } = KEY_RANGES[name];
+    const [least, most] = extent(columns[name]);
+    const ends = [
+      ...(least > from ? [`from ${from} to ${least} it is ${least}`] : []),
+      ...(most < to ? [`from ${most} to ${to} it is ${most}`] : []),
+    ];
+    if (ends.length > 0) {
+      warn('MISSING_CORNER', `\`${name}\` is measured from ${least} to ${most}, actions and traffic go from ${from} to ${to}: ${ends.join(', ')} that is played`);
+    }
+  }
+  const tiers = new Set(columns.quant_tier);
+  const lacking = ['FP16', 'INT8', 'INT4'].filter((_, tier) => !tiers.has(tier));
+  if (lacking.length > 0) {
+    warn('MISSING_TIER', `${lacking.join(' and ')} is not measured: the latencies of FP16 are taken times 0.82 (INT8) and 0.68 (INT4), which makes INT4 the best tier always`);
+  }
+}
+
+function inspectUnits(columns: Columns, warn: Report): void {
+  const median = (name: ValueColumn) => columns[name].slice().sort()[columns[name].length >> 1];
+  for (const name of ['ttft_p50_ms', 'ttft_p99_ms'] as const) {
+    if (median(name) < 2) {
+      warn('SECONDS_NOT_MS', `Half of \`${name}\` is below 2 ms (median ${median(name)}): it seems to be in seconds. Multiply by 1,000`);
+    }
+  }
+  if (median('tpot_ms') < 0.3) {
+    warn('SECONDS_NOT_MS', `Half of \`tpot_ms\` is below 0.3 ms (median ${median('tpot_ms')}): it seems to be in seconds. Multiply by 1,000`);
+  }
+  if (median('tpot_ms') > 2000) {
+    warn('MICROSECONDS_NOT_MS', `Half of \`tpot_ms\` is above 2,000 ms (median ${median('tpot_ms')}): it seems to be in microseconds. Divide by 1,000`);
+  }
+  const [, mostMemory] = extent(columns.gpu_mem_gb);
+  if (mostMemory <= 1) {
+    warn('MEMORY_NOT_GB', `No \`gpu_mem_gb\` is above 1 (most ${mostMemory}): it seems to be a share of the GPU. Give GB, 10^9 bytes`);
+  } else if (mostMemory > 400) {
+    warn('MEMORY_NOT_GB', `\`gpu_mem_gb\` goes up to ${mostMemory}: it seems to be in MB. Give GB, 10^9 bytes`);
+  }
+  if (median('cost_per_1k') < 2e-4) {
+    warn('USD_NOT_CENTS', `Half of \`cost_per_1k\` is below 0.0002 (median ${median('cost_per_1k')}): it seems to be in dollars. It is US cents for 1,000 output tokens`);
+  }
+}
+
+function inspectPhysics(columns: Columns, count: number, warn: Report): void {
+  const inverted = rowsWhere(count, (row) => columns.ttft_p99_ms[row] < columns.ttft_p50_ms[row]);
+  if (inverted.length > 0) {
+    warn('P99_BELOW_P50', `Expected \`ttft_p99_ms\` to be at least \`ttft_p50_ms\`, row ${list(inverted)} has it the other way round`);
+  }
+  // With no more than `batch_size` sequences a tpot apart each, no more tokens can come out.
+  const tooMany = rowsWhere(
+    count,
+    (row) => columns.tps[row] > (1000 / columns.tpot_ms[row]) * columns.batch_size[row] * (1 + 2 * NOISE),
+  );
+  if (tooMany.length > 0) {
+    warn('TPS_ABOVE_BATCH', `Expected \`tps\` to be at most \`batch_size\` x 1000 / \`tpot_ms\`, row ${list(tooMany)} has more. \`tps\` counts output tokens only`);
+  }
+  const rules = [
+    ['tpot_ms', 'batch_size', 'rise'],
+    ['ttft_p50_ms', 'prompt_len_bucket', 'rise'],
+    ['gpu_mem_gb', 'kv_budget', 'rise'],
+    ['tps', 'kv_budget', 'rise'],
+    ['tps', 'prompt_len_bucket', 'fall'],
+  ] as const;
+  for (const [value, key, direction] of rules) {
+    const against = falls(columns, count, value, key, direction === 'rise' ? 1 : -1);
+    if (against.length === 0) continue;
+    const [[from, to]] = against;
+    warn(
+      'NOT_MONOTONE',
+      `Expected \`${value}\` to ${direction} with \`${key}\`, other things equal; in ${against.length} places it does not, for instance ${columns[value][from]} at ${keyOf(columns, from)} and ${columns[value][to]} at \`${key}\` ${columns[key][to]}. Measure longer, or smooth`,
+    );
+  }
+}
+
+/** Pairs of neighbours along a key where a value goes the wrong way by more than noise. */
+function falls(
+  columns: Columns,
+  count: number,
+  value: ValueColumn,
+  key: KeyColumn,
+  sign: 1 | -1,
+): [number, number][] {
+  const lines = new Map<string, number[]>();
+  for (let row = 0; row < count; row++) {
+    const others = KEY_COLUMNS.filter((name) => name !== key).map((name) => columns[name][row]);
+    const line = lines.get(others.join());
+    if (line) line.push(row);
+    else lines.set(others.join(), [row]);
+  }
+  const found: [number, number][] = [];
+  for (const line of lines.values()) {
+    line.sort((a, b) => columns[key][a] - columns[key][b]);
+    for (let i = 1; i < line.length; i++) {
+      const change = (columns[value][line[i]] - columns[value][line[i - 1]]) * sign;
+      if (change < -NOISE * columns[value][line[i - 1]]) found.push([line[i - 1], line[i]]);
+    }
+  }
+  return found;
+}
+
+function rowsWhere(count: number, holds: (row: number) => boolean): number[] {
+  const rows: number[] = [];
+  for (let row = 0; row < count; row++) if (holds(row)) rows.push(row);
+  return rows;
+}
+
+/** Rows counted from 1, the first few of them. */
+function list(rows: readonly number[]): string {
+  const shown = rows.slice(0, EXAMPLES).map((row) => row + 1);
+  const more = rows.length - shown.length;
+  return more > 0 ? `${shown.join(', ')} and ${more} more` : shown.join(', ');
+}
+
+function extent(column: Float64Array): [number, number] {
+  let [least, most] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+  for (const value of column) {
+    least = Math.min(least, value);
+    most = Math.max(most, value);
+  }
+  return [least, most];
+}
+
+function keyOf(columns: Columns, row: number): string {
+  return describeKey(KEY_COLUMNS.map((name) => columns[name][row]));
+}
+
+function describeKey(values: readonly number[]): string {
+  return KEY_COLUMNS.map((name, i) => `${name} ${values[i]}`).join(', ');
+}

@@ -1,0 +1,162 @@
+import { inspectTable } from './inspect-table.ts';
+import { readTableRows } from './read-table.ts';
+import {
+  PROMPT_LENGTHS,
+  type TableConditions,
+  type TableRows,
+  VALUE_COLUMNS,
+  type ValueColumn,
+} from './table-columns.ts';
+import { TraceTableError } from './table-error.ts';
+
+/** Tiers of `quant_tier`. */
+export const TIER_COUNT = 3;
+
+/** How a tier that a table lacks changes the latencies of FP16, as in InferenceGym. */
+const TIER_LATENCY = [1, 0.82, 0.68];
+
+/** Where a value lies between two points of an axis: `low` and `low + 1` weigh `1 - share` and `share`. */
+export interface AxisPosition {
+  low: number;
+  share: number;
+}
+
+/** A configuration and the prompts it serves, as a table is asked for it. */
+export interface TablePoint {
+  readonly batchSize: number;
+  readonly kvBudget: number;
+  readonly specLength: number;
+  /** 0 FP16, 1 INT8, 2 INT4. */
+  readonly quantTier: number;
+  readonly promptTokens: number;
+}
+
+/**
+ * Measurements of a server on a grid of configurations, in memory once for all who play it. Axes ascend; a column has the
+ * cell (tier, speculation, KV, prompt, batch) at `(((tier * S + s) * K + k) * L + l) * B + b`.
+ */
+export class TraceTable {
+  readonly batchSizes: Float64Array;
+  readonly kvBudgets: Float64Array;
+  readonly specLengths: Float64Array;
+  /** Prompt lengths of the buckets that the table has, tokens. */
+  readonly promptLengths: Float64Array;
+  readonly conditions: TableConditions;
+  readonly columns: Readonly<Record<ValueColumn, Float64Array>>;
+
+  /** @throws TraceTableError with the code of the first finding of `inspectTable` that is an error */
+  constructor(rows: TableRows) {
+    const [error] = inspectTable(rows).filter(({ severity }) => severity === 'error');
+    if (error !== undefined) throw new TraceTableError(error.code, error.message);
+    const columns = rows.columns as Required<TableRows['columns']>;
+    this.conditions = rows.conditions;
+    this.batchSizes = axis(columns.batch_size);
+    this.kvBudgets = axis(columns.kv_budget);
+    this.specLengths = axis(columns.spec_length);
+    const buckets = axis(columns.prompt_len_bucket);
+    this.promptLengths = buckets.map((bucket) => PROMPT_LENGTHS[bucket]);
+
+    const size = TIER_COUNT * this.cellsOfTier;
+    const filled = Object.fromEntries(VALUE_COLUMNS.map((name) => [name, new Float64Array(size)]));
+    const hasTier = new Uint8Array(TIER_COUNT);
+    for (let row = 0; row < rows.count; row++) {
+      const tier = columns.quant_tier[row];
+      hasTier[tier] = 1;
+      const cell = this.cell(
+        tier,
+        this.specLengths.indexOf(columns.spec_length[row]),
+        this.kvBudgets.indexOf(columns.kv_budget[row]),
+        buckets.indexOf(columns.prompt_len_bucket[row]),
+        this.batchSizes.indexOf(columns.batch_size[row]),
+      );
+      for (const name of VALUE_COLUMNS) filled[name][cell] = columns[name][row];
+    }
+    this.columns = filled as Record<ValueColumn, Float64Array>;
+    for (let tier = 1; tier < TIER_COUNT; tier++) if (hasTier[tier] === 0) this.deriveTier(tier);
+  }
+
+  /** Reads a Parquet file. @throws TraceTableError */
+  static async read(file: Uint8Array): Promise<TraceTable> {
+    return new TraceTable(await readTableRows(file));
+  }
+
+  /** Index of a cell in a column. */
+  cell(tier: number, spec: number, kv: number, prompt: number, batch: number): number {
+    const { specLengths, kvBudgets, promptLengths, batchSizes } = this;
+    return (
+      (((tier * specLengths.length + spec) * kvBudgets.length + kv) * promptLengths.length + prompt) *
+        batchSizes.length +
+      batch
+    );
+  }
+
+  /**
+   * A cell of a column between those of the grid: linear in batch, KV, speculation and prompt length, the nearest tier;
+   * outside of the grid the value at its edge.
+   */
+  interpolate(column: ValueColumn, point: TablePoint): number {
+    const values = this.columns[column];
+    const spec = positionOn(this.specLengths, point.specLength);
+    const kv = positionOn(this.kvBudgets, point.kvBudget);
+    const prompt = positionOn(this.promptLengths, point.promptTokens);
+    const batch = positionOn(this.batchSizes, point.batchSize);
+    const tier = Math.min(TIER_COUNT - 1, Math.max(0, Math.round(point.quantTier)));
+    let sum = 0;
+    for (let corner = 0; corner < 16; corner++) {
+      const [s, k, l, b] = [corner & 1, (corner >> 1) & 1, (corner >> 2) & 1, (corner >> 3) & 1];
+      const weight = weightOf(spec, s) * weightOf(kv, k) * weightOf(prompt, l) * weightOf(batch, b);
+      if (weight === 0) continue;
+      sum += weight * values[this.cell(tier, spec.low + s, kv.low + k, prompt.low + l, batch.low + b)];
+    }
+    return sum;
+  }
+
+  private get cellsOfTier(): number {
+    return (
+      this.specLengths.length * this.kvBudgets.length * this.promptLengths.length * this.batchSizes.length
+    );
+  }
+
+  /** Fills a tier that was not measured from FP16. */
+  private deriveTier(tier: number): void {
+    const factor = TIER_LATENCY[tier];
+    const { cellsOfTier, columns } = this;
+    for (let cell = 0; cell < cellsOfTier; cell++) {
+      const to = tier * cellsOfTier + cell;
+      columns.ttft_p50_ms[to] = columns.ttft_p50_ms[cell] * factor;
+      columns.ttft_p99_ms[to] = columns.ttft_p99_ms[cell] * factor;
+      columns.tpot_ms[to] = columns.tpot_ms[cell] * factor;
+      columns.tps[to] = columns.tps[cell] / factor;
+      columns.gpu_mem_gb[to] = columns.gpu_mem_gb[cell];
+      columns.cost_per_1k[to] = columns.cost_per_1k[cell] * factor;
+    }
+  }
+}
+
+/** Writes where a value lies on an ascending axis; at the nearest end when it is outside. */
+export function locate(points: Float64Array, value: number, position: AxisPosition): void {
+  const last = points.length - 1;
+  if (!(value > points[0])) {
+    position.low = 0;
+    position.share = 0;
+    return;
+  }
+  let low = 0;
+  while (low < last && points[low + 1] <= value) low++;
+  position.low = low;
+  position.share = low === last ? 0 : (value - points[low]) / (points[low + 1] - points[low]);
+}
+
+function positionOn(points: Float64Array, value: number): AxisPosition {
+  const position = { low: 0, share: 0 };
+  locate(points, value, position);
+  return position;
+}
+
+function weightOf({ share }: AxisPosition, corner: number): number {
+  return corner === 1 ? share : 1 - share;
+}
+
+function axis(column: Float64Array): Float64Array {
+  return Float64Array.from(new Set(column)).sort();
+}

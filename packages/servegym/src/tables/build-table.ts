@@ -1,0 +1,149 @@
+import { KEY_COLUMNS, PROMPT_LENGTHS, TABLE_GRID, type TableColumn } from '@servegym/environments';
+import { type EngineProfile, kvMemoryGiB, type WeightPrecision } from '@servegym/simulator';
+import { InputError } from '../input-error.ts';
+import { measurePoint } from './measure-point.ts';
+import { tableMemory } from './table-memory.ts';
+
+/** `quant_tier` as precisions of the weights. */
+const TIERS: readonly WeightPrecision[] = ['FP16', 'INT8', 'INT4'];
+/** Cells are kept to this many significant digits: more would be the simulator's, not a measurement's. */
+const DIGITS = 5;
+const GB_PER_GIB = 2 ** 30 / 1e9;
+
+export interface TableBuildOptions {
+  /** Memory of each GPU that the server may use, GB. Default 40, or the whole GPU where that is less. */
+  readonly memoryGb?: number;
+  /** Price of a GPU, USD an hour. Default the profile's. */
+  readonly usdPerHour?: number;
+  /** Mean output of the load, tokens. Default 256. */
+  readonly outputTokens?: number;
+  /** Called after each row. */
+  readonly onRow?: (done: number, planned: number) => void;
+}
+
+/** A row of a trace table. */
+export type TableRow = Readonly<Record<TableColumn, number>>;
+
+/** A configuration of the grid: one value for each key column. */
+export type GridPoint = Readonly<Record<(typeof KEY_COLUMNS)[number], number>>;
+
+/** Measures a profile's trace table on the simulator, row by row. */
+export class TableBuilder {
+  readonly profile: EngineProfile;
+  readonly memoryGb: number;
+  readonly usdPerHour: number;
+  readonly outputTokens: number;
+
+  /** @throws InputError when the profile lacks what the table needs, or its weights do not fit. */
+  constructor(profile: EngineProfile, options: TableBuildOptions = {}) {
+    this.profile = profile;
+    this.memoryGb = options.memoryGb ?? Math.min(40, profile.gpu.memoryGiB * GB_PER_GIB);
+    this.usdPerHour = options.usdPerHour ?? profile.gpu.usdPerHour;
+    this.outputTokens = options.outputTokens ?? 256;
+    if (this.memoryGb > profile.gpu.memoryGiB * GB_PER_GIB) {
+      throw new InputError(
+        `expected at most ${(profile.gpu.memoryGiB * GB_PER_GIB).toFixed(1)} GB of memory, which is what ${profile.gpu.name} has, got ${this.memoryGb}`,
+      );
+    }
+    this.requireFit();
+  }
+
+  /** All rows of the grid, in its order. */
+  build(onRow?: TableBuildOptions['onRow']): TableRow[] {
+    const points = gridPoints();
+    return points.map((point, done) => {
+      const row = this.measure(point);
+      onRow?.(done + 1, points.length);
+      return row;
+    });
+  }
+
+  measure(point: GridPoint): TableRow {
+    const { profile } = this;
+    const weights = TIERS[point.quant_tier];
+    const memory = tableMemory(profile, this.memoryGb, {
+      weights,
+      batchSize: point.batch_size,
+      kvBudget: point.kv_budget,
+      speculationDepth: point.spec_length,
+    });
+    const measured = measurePoint(profile, {
+      weights,
+      maxNumSeqs: point.batch_size,
+      kvBlocks: memory.kvBlocks,
+      speculationDepth: point.spec_length,
+      promptTokens: PROMPT_LENGTHS[point.prompt_len_bucket],
+      outputTokens: this.outputTokens,
+    });
+    // Whoever shares the GPU pays for the part of its memory that this server does not hold.
+    const share = memory.usedGb / (profile.gpu.memoryGiB * GB_PER_GIB);
+    const centsPerSecond = (this.usdPerHour * profile.gpu.count * share * 100) / 3600;
+    return {
+      ...point,
+      ttft_p50_ms: rounded(measured.ttftP50Ms),
+      ttft_p99_ms: rounded(measured.ttftP99Ms),
+      tpot_ms: rounded(measured.tpotMs),
+      tps: rounded(measured.tps),
+      gpu_mem_gb: rounded(memory.usedGb),
+      cost_per_1k: rounded((centsPerSecond / measured.tps) * 1000),
+    };
+  }
+
+  /** The key-value metadata of the file. */
+  metadata(): Readonly<Record<string, string>> {
+    const { profile } = this;
+    const survival = profile.speculation?.survival.sharegpt ?? [];
+    const rates = TABLE_GRID.spec_length
+      .filter((depth) => depth > 0 && depth <= survival.length)
+      .map((depth) => {
+        const accepted = survival.slice(0, depth).reduce((sum, share) => sum + share, 0);
+        return [depth, rounded(accepted / depth)];
+      });
+    return {
+      profile: profile.name,
+      source: profile.source,
+      engine: `${profile.engine.name} ${profile.engine.version}, simulated`,
+      command: `servegym table build --profile ${profile.name}`,
+      memory_limit_gb: String(rounded(this.memoryGb)),
+      usd_per_gpu_hour: String(this.usdPerHour),
+      output_tokens: String(this.outputTokens),
+      kv_bytes_per_token: String(profile.model.kvBytesPerToken / profile.gpu.count),
+      reload_seconds: String(profile.reloadSeconds),
+      spec_accept_rates: JSON.stringify(Object.fromEntries(rates)),
+    };
+  }
+
+  private requireFit(): void {
+    const { profile, memoryGb } = this;
+    const deepest = Math.max(...TABLE_GRID.spec_length);
+    if (profile.speculation === null || (profile.speculation.survival.sharegpt?.length ?? 0) < deepest) {
+      throw new InputError(
+        `expected a profile with a draft model and its acceptance up to depth ${deepest}; ${profile.name} has none. Others are listed by \`servegym profiles\``,
+      );
+    }
+    const missing = TIERS.filter((tier) => profile.weights[tier] === undefined);
+    if (missing.length > 0) {
+      throw new InputError(`expected a profile with ${TIERS.join(', ')}; ${profile.name} lacks ${missing.join(', ')}`);
+    }
+    const longest = PROMPT_LENGTHS[PROMPT_LENGTHS.length - 1] + 2 * this.outputTokens;
+    const smallest = { weights: 'FP16', batchSize: 1, kvBudget: 0.1, speculationDepth: 0 } as const;
+    const { kvBlocks } = tableMemory(profile, memoryGb, smallest);
+    if (kvBlocks * profile.memory.blockTokens >= longest) return;
+    throw new InputError(
+      `expected room for one request of ${longest} tokens in a tenth of the KV memory; within ${memoryGb.toFixed(1)} GB of ${profile.gpu.name}, ${profile.name} leaves ${Math.max(0, kvBlocks * profile.memory.blockTokens)} (all of its KV memory is ${kvMemoryGiB(profile, 'FP16', false).toFixed(1)} GiB)`,
+    );
+  }
+}
+
+/** Every combination of the grid. */
+export function gridPoints(): GridPoint[] {
+  let points: Partial<Record<keyof GridPoint, number>>[] = [{}];
+  for (const column of ['quant_tier', 'spec_length', 'kv_budget', 'prompt_len_bucket', 'batch_size'] as const) {
+    points = points.flatMap((point) => TABLE_GRID[column].map((value) => ({ ...point, [column]: value })));
+  }
+  return points as GridPoint[];
+}
+
+function rounded(value: number): number {
+  return Number(value.toPrecision(DIGITS));
+}
