@@ -10,6 +10,8 @@ const INPUT_ERRORS = new Set([
   'SimulationError',
   'EngineError',
   'CalibrationError',
+  'ServeTaskError',
+  'TrafficFitError',
   'JobQueueError',
 ]);
 

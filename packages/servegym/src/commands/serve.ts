@@ -7,6 +7,8 @@ import { LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel, serverLog } fro
 import { defaultSessionFile } from '../server/session-file.ts';
 import { ENVIRONMENT_IDS, startServer } from '../server/start-server.ts';
 import { stopOnSignals } from '../server/stop-on-signals.ts';
+import { loadTask } from '../task-files/load-task.ts';
+import { loadTrace } from '../traffic/load-trace.ts';
 
 interface ServeOptions {
   readonly env: string;
@@ -23,6 +25,8 @@ interface ServeOptions {
   readonly trustProxy: boolean;
   readonly log: LogFormat;
   readonly logLevel: LogLevel;
+  readonly trace: readonly string[];
+  readonly taskFile: readonly string[];
 }
 
 /** In the place of a file: sessions live no longer than the server. */
@@ -54,6 +58,14 @@ export function serveCommand(): Command {
         .choices(['simulation', 'production'])
         .default('simulation'),
     )
+    .optionsGroup('What llmserve plays:')
+    .option(
+      '--trace <file>',
+      'requests of your own, as `reset({trace: NAME})` with the name of the file without its ending; may be repeated',
+      repeated,
+      [],
+    )
+    .option('--task-file <file>', 'a task of your own, JSON or a module; may be repeated', repeated, [])
     .optionsGroup('Sessions:')
     .addOption(
       new Option(
@@ -133,6 +145,14 @@ export function serveCommand(): Command {
 async function serve(options: ServeOptions): Promise<void> {
   const { host, store, sessionTimeout } = options;
   requireTokens(options.token);
+  for (const file of options.taskFile) {
+    const task = await loadTask(file);
+    console.log(`Task ${task.id}: ${file}`);
+  }
+  for (const file of options.trace) {
+    const { name, requests } = await loadTrace(file);
+    console.log(`Trace ${name}: ${requests} requests of ${file}`);
+  }
   const server = await startServer({
     environment: options.env,
     port: options.port,
@@ -156,6 +176,10 @@ async function serve(options: ServeOptions): Promise<void> {
 function storeName(text: string): string {
   if (text === '') throw new InvalidArgumentError('Expected a file or `memory`.');
   return text;
+}
+
+function repeated(text: string, before: readonly string[]): readonly string[] {
+  return [...before, text];
 }
 
 /** Adds the parts of a text with commas to what other options of the name gave. */

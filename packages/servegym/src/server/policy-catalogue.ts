@@ -1,5 +1,5 @@
 import { createPolicy, listPolicies, type Policy, type PolicyDescription } from '@servegym/agents';
-import { SERVE_TASKS, type ServeAction, type ServeObservation, type TaskId } from '@servegym/environments';
+import { chooseTask, type ServeAction, type ServeObservation } from '@servegym/environments';
 import { type EnvironmentDefinition, type ResetOptions, sampleValue, toJsonSchema } from '@servegym/openenv';
 import { RandomStream } from '@servegym/simulator';
 
@@ -16,7 +16,7 @@ export interface PolicyCatalogue<Action, Observation> {
 export const SERVE_POLICIES: PolicyCatalogue<ServeAction, ServeObservation> = {
   list: listPolicies,
   create: createPolicy,
-  initialAction: ({ task_id }) => SERVE_TASKS[(task_id ?? 'static_workload') as TaskId].defaultAction,
+  initialAction: (reset) => chooseTask(reset).defaultAction,
 };
 
 /** Policies for an environment of which only the schemas are known: actions drawn from its schema. */

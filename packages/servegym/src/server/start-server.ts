@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import { benchmarkEnvironment, llmserve } from '@servegym/environments';
+import { benchmarkEnvironment, serveEnvironment } from '@servegym/environments';
 import {
   createServer,
   type EnvironmentDefinition,
@@ -10,8 +10,8 @@ import {
   type OpenEnvServer,
   type ServerOptions,
 } from '@servegym/openenv';
-import { InputError } from '../input-error.ts';
 import { CONSOLE_PATHS, mountConsole, mountDocsAsPage } from './console-files.ts';
+import { listenError } from './listen-error.ts';
 import { loadEnvironment } from './load-environment.ts';
 import { type PolicyCatalogue, SERVE_POLICIES, schemaPolicies } from './policy-catalogue.ts';
 import { mountPolicyRoutes } from './policy-routes.ts';
@@ -77,7 +77,7 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
 async function mountServer(options: StartOptions, hostUrl: () => string): Promise<MountedServer> {
   switch (options.environment) {
     case 'llmserve':
-      return mount(llmserve, SERVE_POLICIES, options);
+      return mount(serveEnvironment(), SERVE_POLICIES, options);
     case 'benchmark': {
       const benchmark = benchmarkEnvironment({ hostUrl });
       return mount(benchmark, schemaPolicies(benchmark), options);
@@ -116,23 +116,4 @@ function mount<Action, Observation extends object, State extends object>(
 /** Such a server is told from others by the machine's name. */
 function isEverywhere(host: string): boolean {
   return host === '0.0.0.0' || host === '::';
-}
-
-function listenError(error: NodeJS.ErrnoException, port: number, host: string): Error {
-  switch (error.code) {
-    case 'EADDRINUSE':
-      return new InputError(
-        `Port ${port} is taken by another program. Stop it, or choose another port with --port or PORT, for instance --port ${port === 65535 ? 7860 : port + 1}.`,
-      );
-    case 'EACCES':
-      return new InputError(`Port ${port} needs privileges. Choose one above 1023 with --port or PORT.`);
-    case 'EADDRNOTAVAIL':
-    case 'ENOTFOUND':
-    case 'EAI_AGAIN':
-      return new InputError(
-        `\`${host}\` is no address of this machine. Choose one with --host or HOST; 0.0.0.0 is all of them.`,
-      );
-    default:
-      return error;
-  }
 }
