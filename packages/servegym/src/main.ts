@@ -68,6 +68,11 @@ const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./commands/bench.ts')).benchCommand(),
   },
   {
+    name: 'endpoint',
+    summary: 'serve a simulated engine over the OpenAI API, in real time',
+    load: async () => (await import('./commands/endpoint.ts')).endpointCommand(),
+  },
+  {
     name: 'validate',
     summary: 'check a running OpenEnv server, whoever made it',
     load: async () => (await import('./commands/validate.ts')).validateCommand(),

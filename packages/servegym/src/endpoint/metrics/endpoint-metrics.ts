@@ -1,0 +1,293 @@
+import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import type { FinishedRequest, LiveIteration, LiveObserver, LiveRequest } from '../live/live-server.ts';
+import type { SimulatedServer } from '../live/simulated-server.ts';
+import { BucketHistogram } from './bucket-histogram.ts';
+
+/*
+ * Names, labels and buckets are those of vLLM V1 (vllm/v1/metrics/loggers.py and vllm/v1/spec_decode/metrics.py), so
+ * that dashboards, autoscalers and load generators made for vLLM read them as they are.
+ */
+
+const TTFT_BUCKETS_S = [
+  0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160, 640,
+  2560,
+];
+const ITL_BUCKETS_S = [
+  0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80,
+];
+const LATENCY_BUCKETS_S = [
+  0.3, 0.5, 0.8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960, 1920, 7680,
+];
+const ITERATION_BUCKETS = [1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384];
+const LATENESS_BUCKETS_S = [0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1];
+
+export interface EndpointMetricsOptions {
+  readonly modelName: string;
+  readonly maxModelLen: number;
+  readonly blockTokens: number;
+  readonly prefixCaching: boolean;
+}
+
+/** The endpoint for Prometheus, in simulated time, as vLLM tells its own. */
+export class EndpointMetrics implements LiveObserver {
+  readonly #registry = new Registry();
+  readonly #promptTokens: Counter<string>;
+  readonly #generationTokens: Counter<string>;
+  readonly #preemptions: Counter<string>;
+  readonly #cacheQueries: Counter<string>;
+  readonly #cacheHits: Counter<string>;
+  readonly #drafts: Counter<string>;
+  readonly #acceptedDrafts: Counter<string>;
+  readonly #success: Counter<string>;
+  readonly #labels: readonly Readonly<Record<string, string>>[];
+  readonly #ttft: BucketHistogram;
+  readonly #interToken: BucketHistogram;
+  readonly #timePerOutputToken: BucketHistogram;
+  readonly #e2e: BucketHistogram;
+  readonly #queue: BucketHistogram;
+  readonly #inference: BucketHistogram;
+  readonly #prefill: BucketHistogram;
+  readonly #decode: BucketHistogram;
+  readonly #requestPrompt: BucketHistogram;
+  readonly #requestGeneration: BucketHistogram;
+  readonly #maxTokens: BucketHistogram;
+  readonly #iterationTokens: BucketHistogram;
+  readonly #lateness: BucketHistogram;
+  readonly #prefixCaching: boolean;
+
+  constructor(server: SimulatedServer, options: EndpointMetricsOptions) {
+    const registry = this.#registry;
+    const { modelName, maxModelLen, blockTokens } = options;
+    const labels = server.engines.map((_, engine) => ({ model_name: modelName, engine: String(engine) }));
+    this.#labels = labels;
+    this.#prefixCaching = options.prefixCaching;
+    collectDefaultMetrics({ register: registry });
+
+    const gauge = (name: string, help: string, read: (engine: number) => number) =>
+      new Gauge({
+        name,
+        help,
+        labelNames: ['model_name', 'engine'],
+        registers: [registry],
+        collect() {
+          for (const [engine, of] of labels.entries()) this.set(of, read(engine));
+        },
+      });
+    gauge(
+      'vllm:num_requests_running',
+      'Number of requests in model execution batches.',
+      (engine) => server.engines[engine]!.runningCount,
+    );
+    gauge(
+      'vllm:num_requests_waiting',
+      'Number of requests waiting to be processed.',
+      (engine) => server.engines[engine]!.waitingCount,
+    );
+    gauge('vllm:kv_cache_usage_perc', 'KV-cache usage. 1 means 100 percent usage.', (engine) => {
+      const { kvBlocksUsed, kvBlocksTotal } = server.engines[engine]!;
+      return kvBlocksUsed / kvBlocksTotal;
+    });
+    new Gauge({
+      name: 'vllm:cache_config_info',
+      help: 'Information of the LLMEngine CacheConfig',
+      labelNames: ['block_size', 'num_gpu_blocks', 'enable_prefix_caching', 'engine'],
+      registers: [registry],
+      collect() {
+        this.reset();
+        for (const [engine, { kvBlocksTotal }] of server.engines.entries()) {
+          this.set(
+            {
+              block_size: String(blockTokens),
+              num_gpu_blocks: String(kvBlocksTotal),
+              enable_prefix_caching: options.prefixCaching ? 'True' : 'False',
+              engine: String(engine),
+            },
+            1,
+          );
+        }
+      },
+    });
+
+    const counterOf = (name: string, help: string): Counter<string> => {
+      const counter = new Counter({
+        name,
+        help,
+        labelNames: ['model_name', 'engine'],
+        registers: [registry],
+      });
+      for (const of of labels) counter.inc(of, 0);
+      return counter;
+    };
+    this.#promptTokens = counterOf('vllm:prompt_tokens_total', 'Number of prefill tokens processed.');
+    this.#generationTokens = counterOf(
+      'vllm:generation_tokens_total',
+      'Number of generation tokens processed.',
+    );
+    this.#preemptions = counterOf(
+      'vllm:num_preemptions_total',
+      'Cumulative number of preemption from the engine.',
+    );
+    this.#cacheQueries = counterOf(
+      'vllm:prefix_cache_queries_total',
+      'Prefix cache queries, in terms of number of queried tokens.',
+    );
+    this.#cacheHits = counterOf(
+      'vllm:prefix_cache_hits_total',
+      'Prefix cache hits, in terms of number of cached tokens.',
+    );
+    this.#drafts = counterOf('vllm:spec_decode_num_draft_tokens_total', 'Number of draft tokens.');
+    this.#acceptedDrafts = counterOf(
+      'vllm:spec_decode_num_accepted_tokens_total',
+      'Number of accepted tokens.',
+    );
+    this.#success = new Counter({
+      name: 'vllm:request_success_total',
+      help: 'Count of successfully processed requests.',
+      labelNames: ['model_name', 'engine', 'finished_reason'],
+      registers: [registry],
+    });
+    for (const of of labels) {
+      for (const finished_reason of ['stop', 'length', 'abort']) {
+        this.#success.inc({ ...of, finished_reason }, 0);
+      }
+    }
+
+    const histogram = (name: string, help: string, bounds: readonly number[]) =>
+      new BucketHistogram(registry, name, help, bounds, labels);
+    const tokenBounds = oneTwoFive(maxModelLen);
+    this.#ttft = histogram(
+      'vllm:time_to_first_token_seconds',
+      'Histogram of time to first token in seconds.',
+      TTFT_BUCKETS_S,
+    );
+    this.#interToken = histogram(
+      'vllm:inter_token_latency_seconds',
+      'Histogram of inter-token latency in seconds.',
+      ITL_BUCKETS_S,
+    );
+    this.#timePerOutputToken = histogram(
+      'vllm:request_time_per_output_token_seconds',
+      'Histogram of time_per_output_token_seconds per request.',
+      ITL_BUCKETS_S,
+    );
+    this.#e2e = histogram(
+      'vllm:e2e_request_latency_seconds',
+      'Histogram of e2e request latency in seconds.',
+      LATENCY_BUCKETS_S,
+    );
+    this.#queue = histogram(
+      'vllm:request_queue_time_seconds',
+      'Histogram of time spent in WAITING phase for request.',
+      LATENCY_BUCKETS_S,
+    );
+    this.#inference = histogram(
+      'vllm:request_inference_time_seconds',
+      'Histogram of time spent in RUNNING phase for request.',
+      LATENCY_BUCKETS_S,
+    );
+    this.#prefill = histogram(
+      'vllm:request_prefill_time_seconds',
+      'Histogram of time spent in PREFILL phase for request.',
+      LATENCY_BUCKETS_S,
+    );
+    this.#decode = histogram(
+      'vllm:request_decode_time_seconds',
+      'Histogram of time spent in DECODE phase for request.',
+      LATENCY_BUCKETS_S,
+    );
+    this.#requestPrompt = histogram(
+      'vllm:request_prompt_tokens',
+      'Number of prefill tokens processed.',
+      tokenBounds,
+    );
+    this.#requestGeneration = histogram(
+      'vllm:request_generation_tokens',
+      'Number of generation tokens processed.',
+      tokenBounds,
+    );
+    this.#maxTokens = histogram(
+      'vllm:request_max_num_generation_tokens',
+      'Histogram of maximum number of requested generation tokens.',
+      tokenBounds,
+    );
+    this.#iterationTokens = histogram(
+      'vllm:iteration_tokens_total',
+      'Histogram of number of tokens per engine_step.',
+      ITERATION_BUCKETS,
+    );
+    this.#lateness = new BucketHistogram(
+      registry,
+      'servegym_endpoint_lateness_seconds',
+      'How long after they were due tokens were handed out, wall time: the own overhead of the endpoint.',
+      LATENESS_BUCKETS_S,
+      [{}],
+    );
+  }
+
+  get contentType(): string {
+    return this.#registry.contentType;
+  }
+
+  /** The text for `GET /metrics`. */
+  render(): Promise<string> {
+    return this.#registry.metrics();
+  }
+
+  onSubmitted({ promptTokens, outputTokens }: LiveRequest): void {
+    if (this.#prefixCaching) this.#cacheQueries.inc(this.#labels[0]!, promptTokens);
+    this.#maxTokens.observe(outputTokens);
+  }
+
+  onIteration(iteration: LiveIteration): void {
+    const { engine, prefillTokens, outputTokens } = iteration;
+    const of = this.#labels[engine]!;
+    this.#promptTokens.inc(of, prefillTokens);
+    this.#generationTokens.inc(of, outputTokens);
+    if (iteration.preemptions > 0) this.#preemptions.inc(of, iteration.preemptions);
+    if (iteration.cachedTokens > 0) this.#cacheHits.inc(of, iteration.cachedTokens);
+    if (iteration.draftTokens > 0) {
+      this.#drafts.inc(of, iteration.draftTokens);
+      this.#acceptedDrafts.inc(of, iteration.acceptedTokens);
+    }
+    this.#iterationTokens.observe(prefillTokens + outputTokens, 1, engine);
+  }
+
+  onFirstToken(ttftMs: number, engine: number): void {
+    this.#ttft.observe(ttftMs / 1000, 1, engine);
+  }
+
+  onInterToken(gapMs: number, tokens: number, engine: number): void {
+    this.#interToken.observe(gapMs / 1000, tokens, engine);
+  }
+
+  onFinished({ request, queueMs, ttftMs, tpotMs, e2eMs }: FinishedRequest, engine: number): void {
+    this.#e2e.observe(e2eMs / 1000, 1, engine);
+    this.#queue.observe(queueMs / 1000, 1, engine);
+    this.#inference.observe((e2eMs - queueMs) / 1000, 1, engine);
+    this.#prefill.observe((ttftMs - queueMs) / 1000, 1, engine);
+    this.#decode.observe((e2eMs - ttftMs) / 1000, 1, engine);
+    if (!Number.isNaN(tpotMs)) this.#timePerOutputToken.observe(tpotMs / 1000, 1, engine);
+    this.#requestPrompt.observe(request.promptTokens, 1, engine);
+    this.#requestGeneration.observe(request.outputTokens, 1, engine);
+    this.#success.inc({ ...this.#labels[engine]!, finished_reason: request.finishReason });
+  }
+
+  onAborted(): void {
+    this.#success.inc({ ...this.#labels[0]!, finished_reason: 'abort' });
+  }
+
+  onLateness(wallMs: number): void {
+    this.#lateness.observe(wallMs / 1000);
+  }
+}
+
+/** 1, 2, 5, 10, 20 ... up to `most`. */
+function oneTwoFive(most: number): number[] {
+  const bounds: number[] = [];
+  for (let power = 1; ; power *= 10) {
+    for (const mantissa of [1, 2, 5]) {
+      if (mantissa * power > most) return bounds;
+      bounds.push(mantissa * power);
+    }
+  }
+}

@@ -1,0 +1,119 @@
+import type { ServerResponse } from 'node:http';
+import type { HttpBindings } from '@hono/node-server';
+import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
+import type { Context } from 'hono';
+import type { LiveRequest, LiveServer } from '../live/live-server.ts';
+import { type AnswerHead, type AnswerShape, type Usage, usageOf, type WholeChoice } from './answer-shape.ts';
+import { ApiError } from './api-error.ts';
+import { EventStream } from './event-stream.ts';
+import type { ReplyPlan } from './reply.ts';
+
+/** One of the sequences that a request asks for. */
+export interface PlannedChoice {
+  readonly request: LiveRequest;
+  readonly reply: ReplyPlan;
+}
+
+export interface GenerationPlan {
+  readonly head: AnswerHead;
+  readonly shape: AnswerShape;
+  readonly choices: readonly PlannedChoice[];
+  /** Tokens of the prompts, each counted once. */
+  readonly promptTokens: number;
+  readonly stream: boolean;
+  /** Whether a stream ends with its usage. */
+  readonly includeUsage: boolean;
+  /** Whether every chunk carries the usage so far. */
+  readonly continuousUsage: boolean;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** Serves the choices on the live server and answers with what they generate. A client that leaves frees what it held. */
+export function generate(
+  context: Context<{ Bindings: HttpBindings }>,
+  live: LiveServer,
+  plan: GenerationPlan,
+): Response | Promise<Response> {
+  const { outgoing } = context.env;
+  if (!plan.stream) return answerWhole(context, live, plan);
+  answerStream(outgoing, live, plan);
+  return RESPONSE_ALREADY_SENT;
+}
+
+function answerStream(outgoing: ServerResponse, live: LiveServer, plan: GenerationPlan): void {
+  const { head, shape, choices, promptTokens } = plan;
+  const stream = new EventStream(outgoing, plan.headers);
+  let unfinished = choices.length;
+  let completionTokens = 0;
+  const usage = (): Usage => usageOf(promptTokens, completionTokens);
+  const finish = () => {
+    unfinished--;
+    if (unfinished > 0) return;
+    if (plan.includeUsage) stream.send(shape.usage(head, usage()));
+    stream.end();
+  };
+  const giveUps = choices.map(({ request, reply }, index) => {
+    let sent = 0;
+    return live.submit(request, {
+      onTokens(emitted, isLast) {
+        completionTokens += emitted - sent;
+        const soFar = plan.continuousUsage ? usage() : undefined;
+        const opening = sent === 0 ? shape.opening(head, index, soFar) : null;
+        const text = reply.text(sent, emitted);
+        const delta = shape.delta(head, index, text, isLast ? reply.finishReason : null, soFar);
+        if (opening === null) stream.send(delta);
+        else stream.send(opening, delta);
+        sent = emitted;
+        if (isLast) finish();
+      },
+      onRefused() {
+        stream.send(JSON.stringify(poolTooSmall().body));
+        finish();
+      },
+    });
+  });
+  outgoing.on('close', () => {
+    for (const giveUp of giveUps) giveUp();
+  });
+}
+
+function answerWhole(
+  context: Context<{ Bindings: HttpBindings }>,
+  live: LiveServer,
+  { head, shape, choices, promptTokens, headers }: GenerationPlan,
+): Promise<Response> {
+  return new Promise((resolve, reject) => {
+    const whole: WholeChoice[] = [];
+    let completionTokens = 0;
+    const giveUps = choices.map(({ request, reply }, index) =>
+      live.submit(request, {
+        onTokens(emitted, isLast) {
+          if (!isLast) return;
+          completionTokens += emitted;
+          whole.push({ index, text: reply.text(0, emitted), finishReason: reply.finishReason });
+          if (whole.length < choices.length) return;
+          whole.sort((a, b) => a.index - b.index);
+          const usage = usageOf(promptTokens, completionTokens);
+          resolve(context.json(shape.whole(head, whole, usage), 200, headers));
+        },
+        onRefused() {
+          for (const giveUp of giveUps) giveUp();
+          reject(poolTooSmall());
+        },
+      }),
+    );
+    context.env.outgoing.on('close', () => {
+      for (const giveUp of giveUps) giveUp();
+      resolve(RESPONSE_ALREADY_SENT);
+    });
+  });
+}
+
+/** The pool has shrunk under a request that had been taken in. */
+function poolTooSmall(): ApiError {
+  return new ApiError(
+    503,
+    'kv_pool_exceeded',
+    'The KV pool has become too small for this request to ever finish. Ask for fewer tokens, or raise `kv_budget_fraction` at /admin/knobs.',
+  );
+}

@@ -1,0 +1,67 @@
+import { z } from 'zod';
+
+const MOST_CHOICES = 128;
+const MOST_PROMPTS = 1024;
+
+const streamOptions = z.object({
+  include_usage: z.boolean().nullish(),
+  continuous_usage_stats: z.boolean().nullish(),
+});
+
+/** Fields that the two APIs share. Those that steer sampling are taken and have no effect: there is no model. */
+const common = {
+  model: z.string().nullish(),
+  stream: z.boolean().nullish(),
+  stream_options: streamOptions.nullish(),
+  max_tokens: z.int().min(1).nullish(),
+  min_tokens: z.int().min(0).nullish(),
+  ignore_eos: z.boolean().nullish(),
+  n: z.int().min(1).max(MOST_CHOICES).nullish(),
+  stop: z.union([z.string().min(1), z.array(z.string().min(1)).max(16)]).nullish(),
+  seed: z.int().nullish(),
+  priority: z.int().nullish(),
+  response_format: z.looseObject({ type: z.string() }).nullish(),
+};
+
+const tokenIds = z.array(z.int().min(0)).min(1);
+
+export const completionRequest = z.looseObject({
+  ...common,
+  prompt: z.union(
+    [
+      z.string(),
+      tokenIds,
+      z.array(z.string()).min(1).max(MOST_PROMPTS),
+      z.array(tokenIds).min(1).max(MOST_PROMPTS),
+    ],
+    `Expected a text, an array of token ids, or an array of up to ${MOST_PROMPTS} of either`,
+  ),
+  logprobs: z.union([z.boolean(), z.int()]).nullish(),
+  echo: z.boolean().nullish(),
+  suffix: z.string().nullish(),
+  best_of: z.int().min(1).nullish(),
+});
+export type CompletionRequest = z.infer<typeof completionRequest>;
+
+const contentPart = z.looseObject({ type: z.string(), text: z.string().optional() });
+
+const message = z.looseObject({
+  role: z.string(),
+  content: z.union([z.string(), z.array(contentPart)]).nullish(),
+});
+export type Message = z.infer<typeof message>;
+
+export const chatRequest = z.looseObject({
+  ...common,
+  messages: z.array(message).min(1),
+  max_completion_tokens: z.int().min(1).nullish(),
+  logprobs: z.union([z.boolean(), z.int()]).nullish(),
+  tools: z.array(z.unknown()).nullish(),
+  tool_choice: z.unknown().optional(),
+});
+export type ChatRequest = z.infer<typeof chatRequest>;
+
+export const tokenizeRequest = z.union([
+  z.looseObject({ model: z.string().nullish(), prompt: z.string() }),
+  z.looseObject({ model: z.string().nullish(), messages: z.array(message).min(1) }),
+]);
