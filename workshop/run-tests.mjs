@@ -9,6 +9,8 @@ import { inspect } from 'node:util';
 
 /** A file that takes longer than this hangs. */
 const FILE_TIMEOUT_MS = 240_000;
+/** The folders that have tests. */
+const ROOTS = ['packages', 'clients', 'deploy', 'notebooks', 'workshop', 'benchmarks'];
 
 class FileResult {
   name;
@@ -85,8 +87,7 @@ process.exitCode = failed === 0 ? 0 : 1;
 process.send?.({ passed, failed });
 
 function testFiles(paths) {
-  const wanted =
-    paths.length > 0 ? paths : ['packages', 'workshop', 'benchmarks'].filter((path) => existsSync(path));
+  const wanted = paths.length > 0 ? paths : ROOTS.filter((path) => existsSync(path));
   const patterns = wanted.map((path) => {
     if (!existsSync(path)) throw new Error(`There is no \`${path}\` to test`);
     return statSync(path).isDirectory() ? `${path}/**/*.test.ts` : path;

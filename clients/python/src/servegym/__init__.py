@@ -1,0 +1,40 @@
+"""Python client of ServeGym: environments in which an agent learns to run an LLM inference server.
+
+- :class:`LLMServeEnv` and :class:`InferenceGymEnv`: sessions with named fields.
+- ``gymnasium.make("ServeGym/LLMServe-v1")`` and :class:`ServeGymEnv`: Gymnasium.
+- ``gymnasium.make_vec("ServeGym/LLMServe-v1", num_envs=64)`` and :class:`ServeGymVectorEnv`: many at once.
+- :class:`servegym.trl.ServeOperator`: tools for TRL's ``environment_factory``.
+"""
+
+from .action_encoding import ActionEncoding
+from .errors import CapacityError, ConnectionLost, ServeGymError, ServerError, ServerNotStarted
+from .gymnasium_env import ServeGymEnv
+from .inferencegym import InferenceAction, InferenceGymEnv, InferenceObservation
+from .llmserve import LLMServeEnv, ServeAction, ServeObservation
+from .local_server import LocalServer
+from .observation_encoding import ObservationEncoding
+from .registration import register_environments
+from .vector_env import ServeGymVectorEnv
+
+__all__ = [
+    "ActionEncoding",
+    "CapacityError",
+    "ConnectionLost",
+    "InferenceAction",
+    "InferenceGymEnv",
+    "InferenceObservation",
+    "LLMServeEnv",
+    "LocalServer",
+    "ObservationEncoding",
+    "ServeAction",
+    "ServeGymEnv",
+    "ServeGymError",
+    "ServeGymVectorEnv",
+    "ServeObservation",
+    "ServerError",
+    "ServerNotStarted",
+    "register_environments",
+]
+__version__ = "0.1.0"
+
+register_environments()

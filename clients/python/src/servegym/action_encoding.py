@@ -1,0 +1,123 @@
+"""How an agent's numbers become an action of the server."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+from gymnasium import spaces
+
+from .fields import Field, read_object
+
+Encoding = Literal["box", "multi_discrete", "dict"]
+
+#: Values that a wide number is cut into by ``multi_discrete``.
+BINS = 16
+#: A positive integer range at least so wide, as a ratio, is laid out logarithmically.
+LOGARITHMIC_RATIO = 64
+
+
+class ActionEncoding:
+    """An action space over the fields of an action schema.
+
+    - ``box``: a ``Box(-1, 1)`` with a number for each field, as Stable-Baselines3 and CleanRL like it. Numbers span their
+      range, wide positive integers (1 to 512) on a logarithmic scale; booleans are true above 0; choices are equal parts.
+    - ``multi_discrete``: a ``MultiDiscrete`` with an index for each field; numbers with more than 16 values are cut into 16.
+    - ``dict``: a ``Dict`` with the field's own values: ``Discrete`` for integers, booleans and choices, ``Box`` for numbers.
+
+    Args:
+        fields: those of the action.
+        encoding: one of the three.
+
+    Attributes:
+        space: of one environment.
+
+    Raises:
+        ValueError: when a number has no range, or the encoding is none of the three.
+    """
+
+    space: spaces.Space[Any]
+
+    def __init__(self, fields: Sequence[Field], encoding: Encoding = "box") -> None:
+        self.fields = tuple(fields)
+        self.encoding = encoding
+        for field in self.fields:
+            if not np.isfinite([field.low, field.high]).all():
+                raise ValueError(f"The action field {field.name!r} has no range, from {field.low} to {field.high}")
+        width = len(self.fields)
+        if encoding == "box":
+            self.space = spaces.Box(-1.0, 1.0, (width,), np.float32)
+        elif encoding == "multi_discrete":
+            self._levels = [_levels(field) for field in self.fields]
+            self.space = spaces.MultiDiscrete([len(levels) for levels in self._levels])
+        elif encoding == "dict":
+            self.space = spaces.Dict({field.name: _space(field) for field in self.fields})
+        else:
+            raise ValueError(f"Expected the encoding 'box', 'multi_discrete' or 'dict', got {encoding!r}")
+        self._low = np.array([field.low for field in self.fields])
+        self._high = np.array([field.high for field in self.fields])
+        self._is_whole = np.array([field.kind != "number" for field in self.fields])
+        self._is_logarithmic = np.array([_is_logarithmic(field) for field in self.fields])
+
+    def rows(self, actions: Any) -> np.ndarray:
+        """The numbers of the server for the actions of n environments, shape ``(n, fields)``.
+
+        Args:
+            actions: of shape ``(n, fields)``, or for ``dict`` a mapping of arrays of length n.
+
+        Raises:
+            ValueError: when an action is outside its space; nothing is clipped.
+        """
+        if self.encoding == "dict":
+            return np.stack([np.asarray(actions[field.name], dtype=np.float64).reshape(-1) for field in self.fields], 1)
+        table = np.asarray(actions)
+        if table.ndim != 2 or table.shape[1] != len(self.fields):
+            raise ValueError(f"Expected actions of shape (n, {len(self.fields)}), got {table.shape}")
+        if self.encoding == "multi_discrete":
+            return self._rows_of_indexes(table)
+        if not (np.abs(table) <= 1).all():
+            raise ValueError(f"Expected actions from -1 to 1, got {table[~(np.abs(table) <= 1)][:4].tolist()}; clip them")
+        share = (table.astype(np.float64) + 1) / 2
+        linear = self._low + share * (self._high - self._low)
+        low, high = (np.where(self._is_logarithmic, bound, 1.0) for bound in (self._low, self._high))
+        values = np.where(self._is_logarithmic, low * (high / low) ** share, linear)
+        # Equal parts for the whole ones: rounding would halve those at the ends.
+        parts = np.minimum(np.floor(self._low + share * (self._high - self._low + 1)), self._high)
+        return np.where(self._is_whole, np.where(self._is_logarithmic, np.rint(values), parts), values)
+
+    def action(self, action: Any) -> dict[str, Any]:
+        """The action of one environment, as the server takes it."""
+        if self.encoding == "dict":
+            one = {name: np.asarray([value]) for name, value in action.items()}
+            return read_object(self.fields, self.rows(one)[0].tolist())
+        return read_object(self.fields, self.rows(np.asarray(action)[None])[0].tolist())
+
+    def _rows_of_indexes(self, table: np.ndarray) -> np.ndarray:
+        rows = np.empty(table.shape)
+        for column, levels in enumerate(self._levels):
+            indexes = table[:, column].astype(np.int64)
+            if not ((indexes >= 0) & (indexes < len(levels))).all():
+                name = self.fields[column].name
+                raise ValueError(f"Expected an index from 0 to {len(levels) - 1} of {name!r}, got {indexes.tolist()[:4]}")
+            rows[:, column] = levels[indexes]
+        return rows
+
+
+def _is_logarithmic(field: Field) -> bool:
+    return field.kind == "integer" and field.low > 0 and field.high / field.low >= LOGARITHMIC_RATIO
+
+
+def _levels(field: Field) -> np.ndarray:
+    if field.kind != "number" and field.high - field.low < BINS:
+        return np.arange(field.low, field.high + 1)
+    if _is_logarithmic(field):
+        return np.unique(np.rint(np.geomspace(field.low, field.high, BINS)))
+    levels = np.linspace(field.low, field.high, BINS)
+    return levels if field.kind == "number" else np.unique(np.rint(levels))
+
+
+def _space(field: Field) -> spaces.Space[Any]:
+    if field.kind == "number":
+        return spaces.Box(field.low, field.high, (), np.float64)
+    return spaces.Discrete(int(field.high - field.low) + 1, start=int(field.low))

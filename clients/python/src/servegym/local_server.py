@@ -1,0 +1,122 @@
+"""A server on this machine, for those who give no URL."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import re
+import shutil
+import subprocess
+import threading
+from pathlib import Path
+
+from .errors import ServerNotStarted
+
+#: A server that is not ready by then is not coming, s.
+START_TIMEOUT_S = 60.0
+_READY = re.compile(r"(http://\S+?)/web/")
+_running: dict[tuple[str, ...], LocalServer] = {}
+_lock = threading.Lock()
+
+
+class LocalServer:
+    """``servegym serve`` as a child process, on a free port of the loopback interface.
+
+    Args:
+        environment: ``llmserve``, ``inferencegym`` or ``benchmark``.
+        arguments: further arguments of ``servegym serve``.
+
+    Attributes:
+        url: address of the server.
+
+    Raises:
+        ServerNotStarted: when there is no ``servegym`` to run, or it does not start.
+    """
+
+    def __init__(self, environment: str, *arguments: str) -> None:
+        serve = ["serve", "--env", environment, "--port", "0", "--host", "127.0.0.1", *arguments]
+        command = [*servegym_command(), *serve]
+        self._log: list[str] = []
+        try:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                env={"SERVEGYM_STORE": "memory", **os.environ},
+            )
+        except OSError as error:
+            raise ServerNotStarted(f"Cannot run {command[0]}: {error}") from error
+        self._ready = threading.Event()
+        self.url = ""
+        threading.Thread(target=self._read, daemon=True).start()
+        atexit.register(self.stop)
+        if not self._ready.wait(START_TIMEOUT_S) or not self.url:
+            self.stop()
+            raise ServerNotStarted(f"`{' '.join(command)}` did not start:\n{''.join(self._log)[-2000:]}")
+
+    @property
+    def running(self) -> bool:
+        """Whether the process is alive."""
+        return self._process.poll() is None
+
+    def stop(self) -> None:
+        """Ends the server, and all its sessions."""
+        atexit.unregister(self.stop)
+        if self.running:
+            self._process.terminate()
+            try:
+                self._process.wait(10)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            match = None if self.url else _READY.search(line)
+            if match:
+                self.url = match[1]
+                self._ready.set()
+            elif not self.url:
+                self._log.append(line)
+        self._ready.set()
+
+
+def shared_server(environment: str, *arguments: str) -> LocalServer:
+    """The server of this process for an environment, started when it is first asked for and stopped at exit.
+
+    Raises:
+        ServerNotStarted
+    """
+    key = (environment, *arguments)
+    with _lock:
+        server = _running.get(key)
+        if server is None or not server.running:
+            server = LocalServer(environment, *arguments)
+            _running[key] = server
+        return server
+
+
+def servegym_command() -> list[str]:
+    """How ``servegym`` is run here: ``SERVEGYM_COMMAND``, the program on the path, or the checkout that this file is in.
+
+    Raises:
+        ServerNotStarted: when it is none of these.
+    """
+    given = os.environ.get("SERVEGYM_COMMAND")
+    if given:
+        return given.split()
+    on_path = shutil.which("servegym")
+    if on_path:
+        return [on_path]
+    for folder in Path(__file__).resolve().parents:
+        main = folder / "packages" / "servegym" / "src" / "main.ts"
+        node = folder / "node_modules" / ".bin" / "node"
+        if main.exists() and node.exists():
+            return [str(node), str(main)]
+    raise ServerNotStarted(
+        "No URL was given, and there is no `servegym` to start a server with. Give the address of a running server "
+        "(url='http://localhost:7860'), put `servegym` on the PATH, or set SERVEGYM_COMMAND to the command that runs it."
+    )

@@ -1,0 +1,155 @@
+"""Gymnasium's interfaces."""
+
+import warnings
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.error import ResetNeeded
+from gymnasium.utils.env_checker import check_env
+from gymnasium.vector import AutoresetMode
+
+from servegym import ServeGymEnv, ServeGymVectorEnv, ServerError
+
+#: The checker is told nothing about bounds that physics does not give.
+UNBOUNDED = "A Box observation space maximum value is infinity"
+
+
+def complaints(found):
+    """What the checker has to say; sockets that earlier tests have left to the garbage collector are not its business."""
+    told = [str(each.message) for each in found if not issubclass(each.category, ResourceWarning)]
+    return [message for message in told if UNBOUNDED not in message]
+
+
+@pytest.mark.parametrize("encoding", ["box", "multi_discrete", "dict"])
+def test_check_env_finds_nothing(llmserve_url, encoding):
+    env = gymnasium.make("ServeGym/LLMServe-v1", url=llmserve_url, encoding=encoding)
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        check_env(env.unwrapped)
+    assert complaints(found) == []
+    env.close()
+
+
+def test_check_env_finds_nothing_in_inferencegym(inferencegym_url):
+    env = gymnasium.make("ServeGym/InferenceGym-v1", url=inferencegym_url, task_id=3)
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        check_env(env.unwrapped)
+    assert complaints(found) == []
+    assert env.observation_space.shape == (14,)
+    env.close()
+
+
+def test_an_episode_ends_by_its_time_limit(llmserve_url):
+    env = ServeGymEnv(url=llmserve_url, task_id="static_workload")
+    observation, info = env.reset(seed=2)
+    assert info["seed"] == 2
+    assert dict(zip(env.observation_names, observation, strict=True))["queue_depth"] == 0
+    truncated = False
+    steps = 0
+    while not truncated:
+        _, _, terminated, truncated, info = env.step(np.array([0, 1, -1, -1, -1, -1], dtype=np.float32))
+        assert not terminated
+        steps += 1
+    assert steps == 60
+    assert info["observation"]["task_id"] == "static_workload"
+    with pytest.raises(ServerError):
+        env.step(env.action_space.sample())
+    env.close()
+
+
+def test_seeds_that_are_drawn_follow_from_the_given_one(llmserve_url):
+    env = ServeGymEnv(url=llmserve_url)
+
+    def seeds():
+        return [env.reset(seed=7)[1]["seed"], env.reset()[1]["seed"], env.reset()[1]["seed"]]
+
+    first = seeds()
+    assert first == seeds()
+    assert len(set(first)) == 3
+    assert max(first) < 1_000_000
+    env.close()
+
+
+def test_box_actions_reach_every_value_and_none_outside(llmserve_url):
+    env = ServeGymEnv(url=llmserve_url)
+    encoding = env._actions
+    low, high = (encoding.action(np.full(6, end, dtype=np.float32)) for end in (-1, 1))
+    assert low == {
+        "batch_cap": 1,
+        "kv_budget_fraction": pytest.approx(0.1),
+        "speculation_depth": 0,
+        "quantization_tier": "FP16",
+        "prefill_decode_split": False,
+        "priority_routing": False,
+    }
+    assert high == {
+        "batch_cap": 512,
+        "kv_budget_fraction": pytest.approx(1.0),
+        "speculation_depth": 8,
+        "quantization_tier": "INT4",
+        "prefill_decode_split": True,
+        "priority_routing": True,
+    }
+    grid = np.linspace(-1, 1, 9001, dtype=np.float32)
+    rows = encoding.rows(np.repeat(grid[:, None], 6, axis=1))
+    assert [len(np.unique(rows[:, column])) for column in (0, 2, 3, 4, 5)] == [512, 9, 3, 2, 2]
+    counts = np.unique(rows[:, 3], return_counts=True)[1]
+    assert counts.min() / counts.max() > 0.99
+    for wrong in (1.01, np.nan, np.inf):
+        with pytest.raises(ValueError, match="from -1 to 1"):
+            encoding.action(np.full(6, wrong))
+    env.close()
+
+
+def test_a_vector_of_environments_plays_what_single_ones_play(llmserve_url):
+    count, steps, seed = 4, 65, 11
+    vector = gymnasium.make_vec(
+        "ServeGym/LLMServe-v1", num_envs=count, url=llmserve_url, task_id="static_workload"
+    )
+    assert vector.metadata["autoreset_mode"] == AutoresetMode.NEXT_STEP
+    rng = np.random.default_rng(0)
+    table = rng.uniform(-1, 1, (steps, count, 6)).astype(np.float32)
+    # One change of precision costs seconds of simulated time; the rest is about the wire.
+    table[:, :, 3] = -1
+    first, info = vector.reset(seed=seed)
+    assert vector.observation_space.contains(first)
+    assert info["seed"].tolist() == [11, 12, 13, 14]
+    played = [vector.step(actions) for actions in table]
+    for index in range(count):
+        env = ServeGymEnv(url=llmserve_url, task_id="static_workload")
+        observation, _ = env.reset(seed=seed + index)
+        np.testing.assert_array_equal(observation, first[index])
+        restarts = False
+        for step, (observations, rewards, terminated, truncated, _) in enumerate(played):
+            if restarts:
+                observation, _ = env.reset(seed=seed + count + index)
+                reward, done = 0.0, False
+            else:
+                observation, reward, _, done, _ = env.step(table[step, index])
+            np.testing.assert_allclose(observations[index], observation, rtol=1e-6)
+            assert rewards[index] == pytest.approx(reward, abs=1e-6)
+            assert (truncated[index], terminated[index]) == (done, False)
+            restarts = done
+        env.close()
+    vector.close()
+
+
+def test_vectors_take_all_encodings_and_refuse_what_is_outside(llmserve_url):
+    for encoding in ("multi_discrete", "dict"):
+        vector = ServeGymVectorEnv(3, url=llmserve_url, encoding=encoding)
+        vector.reset(seed=0)
+        observations, rewards, _, _, _ = vector.step(vector.action_space.sample())
+        assert observations.shape == (3, vector.single_observation_space.shape[0])
+        assert rewards.shape == (3,)
+        vector.close()
+    vector = ServeGymVectorEnv(2, url=llmserve_url)
+    with pytest.raises(ResetNeeded):
+        vector.step(np.zeros((2, 6)))
+    with pytest.raises(ValueError, match="follow each other"):
+        vector.reset(seed=[1, 5])
+    vector.reset(seed=[3, 4])
+    with pytest.raises(ValueError, match="from -1 to 1"):
+        vector.step(np.full((2, 6), 2.0))
+    vector.close()
