@@ -17,6 +17,14 @@ const law = fc.record<IterationLaw>({
   perContextTokenNs: fc.double({ min: 1, max: 600, noNaN: true }),
   perPrefillAttentionNs: fc.double({ min: 0, max: 5, noNaN: true }),
   perContextTokenBesidePrefillNs: fc.option(fc.double({ min: 1, max: 600, noNaN: true }), { nil: undefined }),
+  experts: fc.option(
+    fc.record({
+      count: fc.constant(16),
+      perToken: fc.integer({ min: 1, max: 16 }),
+      readUs: fc.integer({ min: 0, max: 9000 }),
+    }),
+    { nil: undefined },
+  ),
   manySequences: fc.option(
     fc.record({
       above: fc.integer({ min: 1, max: 20 }),
@@ -77,6 +85,8 @@ const options = fc.record({
   seed: fc.nat(),
   role: fc.constantFrom('mixed' as const, 'mixed' as const, 'prefill' as const),
   prefixCaching: fc.boolean(),
+  requestOverheadMs: fc.constantFrom(0, 20, 300),
+  requestOverheadJitter: fc.constantFrom(0, 0, 0.4, 1),
 });
 
 /** Prompts of one conversation share all chunks but for those that one has and the other has not. */

@@ -4,6 +4,7 @@ import type { RequestProgress } from '../src/engine/engine-log.ts';
 import { DraftTimer, IterationTimer } from '../src/engine/iteration-timer.ts';
 import { LatencyHistogram } from '../src/engine/latency-histogram.ts';
 import type { PromptPrefix } from '../src/engine/prefix-cache.ts';
+import { RequestOverhead } from '../src/engine/request-overhead.ts';
 import { NOT_YET } from '../src/engine/ticks.ts';
 import { ReferenceBlockPool } from './reference-block-pool.ts';
 
@@ -54,7 +55,8 @@ export class ReferenceEngine {
   config: EngineConfig;
   pool: ReferenceBlockPool;
   cachedTokens = 0;
-  private submitted = 0;
+  private received = 0;
+  private readonly overhead: RequestOverhead;
   private readonly seed: number;
   private readonly blockTokens: number;
   private readonly budget: number;
@@ -68,6 +70,8 @@ export class ReferenceEngine {
       seed: number;
       role: 'mixed' | 'prefill';
       prefixCaching: boolean;
+      requestOverheadMs: number;
+      requestOverheadJitter: number;
     },
   ) {
     this.config = config;
@@ -76,6 +80,11 @@ export class ReferenceEngine {
     this.budget = options.maxNumBatchedTokens;
     this.seed = options.seed;
     this.role = options.role;
+    this.overhead = new RequestOverhead(
+      options.requestOverheadMs,
+      options.requestOverheadJitter,
+      options.seed,
+    );
   }
 
   submit(request: {
@@ -86,10 +95,10 @@ export class ReferenceEngine {
     priority: number;
     prefix: PromptPrefix | null;
   }): void {
-    this.future.push({
+    this.addFuture({
       ...request,
-      visible: request.arrival,
-      order: this.submitted++,
+      visible: request.arrival + this.overhead.ticks(request.id),
+      order: NOT_YET,
       emitted: 0,
       computed: 0,
       blocks: 0,
@@ -104,10 +113,10 @@ export class ReferenceEngine {
   }
 
   submitTransferred(request: RequestProgress, ready: number): void {
-    this.future.push({
+    this.addFuture({
       ...request,
       visible: ready,
-      order: this.submitted++,
+      order: NOT_YET,
       computed: 0,
       blocks: 0,
       transferred: true,
@@ -115,6 +124,11 @@ export class ReferenceEngine {
       chunks: [],
       verifySteps: 0,
     });
+  }
+
+  private addFuture(request: ReferenceRequest): void {
+    this.future.push(request);
+    this.future.sort((a, b) => a.visible - b.visible);
   }
 
   configure(config: EngineConfig): void {
@@ -158,7 +172,9 @@ export class ReferenceEngine {
 
   private receiveArrivals(): void {
     while (this.future.length > 0 && this.future[0].visible <= this.now) {
-      this.waiting.push(this.future.shift() as ReferenceRequest);
+      const request = this.future.shift() as ReferenceRequest;
+      request.order = this.received++;
+      this.waiting.push(request);
     }
   }
 

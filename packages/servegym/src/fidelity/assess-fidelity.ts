@@ -2,15 +2,19 @@ import { closedBatch, type EngineProfile, listProfiles, simulateTrace, summarize
 import {
   calibrateKernels,
   calibrateStaticBatches,
+  type EngineConstants,
   estimatedProfile,
   findGpu,
   findModel,
+  leftOutConstants,
   parseKernelTables,
   parseMeasuredRun,
   parseServedLoads,
   parseStaticBatches,
   replayRun,
+  type ServedLoad,
   simulateServedLoad,
+  VLLM_V1,
 } from '@servegym/simulator/calibration';
 
 const STATIC_BATCHES = 'measured/static-batch-latency.csv';
@@ -63,10 +67,15 @@ export interface ReplayFidelity {
   readonly preemptions: number;
 }
 
-export interface ServedLoadFidelity {
+export interface ServedLoadFidelity extends ServedLoadErrors {
   readonly run: string;
   readonly model: string;
   readonly gpus: number;
+  /** The same three, under constants that have not seen this load. */
+  readonly leftOut: ServedLoadErrors;
+}
+
+export interface ServedLoadErrors {
   readonly ttftMean: number;
   readonly ttftP99: number;
   readonly e2eMean: number;
@@ -115,19 +124,29 @@ export async function assessFidelity(read: (path: string) => Promise<string>): P
       })),
     ),
     replay: await replay(read),
-    servedLoads: parseServedLoads(await read(SERVED_LOADS), SERVED_LOADS).map((load) => {
-      const run = simulateServedLoad(load);
-      const ttft = summarize(run.ttftMs);
-      return {
-        run: load.run,
-        model: findModel(load.model).name,
-        gpus: load.tp,
-        ttftMean: error(ttft.mean, load.ttft_mean_ms),
-        ttftP99: error(ttft.p99, load.ttft_p99_ms),
-        e2eMean: error(summarize(run.e2eMs).mean, load.e2e_mean_ms),
-      };
-    }),
+    servedLoads: servedLoads(parseServedLoads(await read(SERVED_LOADS), SERVED_LOADS)),
     speculation: speculation(estimatedProfile(findGpu('H100'), findModel('llama-3-8b'), 1)),
+  };
+}
+
+function servedLoads(loads: readonly ServedLoad[]): ServedLoadFidelity[] {
+  const leftOut = leftOutConstants(loads);
+  return loads.map((load, i) => ({
+    run: load.run,
+    model: findModel(load.model).name,
+    gpus: load.tp,
+    ...servedLoadErrors(load, VLLM_V1),
+    leftOut: servedLoadErrors(load, leftOut[i]!),
+  }));
+}
+
+function servedLoadErrors(load: ServedLoad, constants: EngineConstants): ServedLoadErrors {
+  const run = simulateServedLoad(load, constants);
+  const ttft = summarize(run.ttftMs);
+  return {
+    ttftMean: error(ttft.mean, load.ttft_mean_ms),
+    ttftP99: error(ttft.p99, load.ttft_p99_ms),
+    e2eMean: error(summarize(run.e2eMs).mean, load.e2e_mean_ms),
   };
 }
 

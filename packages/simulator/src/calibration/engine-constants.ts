@@ -9,7 +9,7 @@ export interface EngineConstants {
   readonly parallelBaseUs: number;
   /** Work of each layer that neither weights nor compute explain: small kernels, gaps, us. */
   readonly perLayerUs: number;
-  /** Added to it with tensor parallelism: the all-reduces, us. */
+  /** Added to it for each doubling of the tensor parallelism: the all-reduces, us. */
   readonly parallelPerLayerUs: number;
   /** Sampling and output of one decoding sequence, us. */
   readonly perDecodeSequenceUs: number;
@@ -29,6 +29,8 @@ export interface EngineConstants {
   readonly requestOverheadMs: number;
   /** The rest of it, in iterations without load: one where iterations are scheduled a step ahead. */
   readonly requestOverheadIterations: number;
+  /** Share of it that varies from request to request, exponentially distributed. */
+  readonly requestOverheadJitter: number;
 }
 
 /** vLLM before V1, from the static batches on A100, H100 and GH200. */
@@ -48,6 +50,7 @@ export const VLLM_V0: EngineConstants = {
   allReduceEfficiency: Number.POSITIVE_INFINITY,
   requestOverheadMs: 5,
   requestOverheadIterations: 0,
+  requestOverheadJitter: 0,
 };
 
 /**
@@ -57,17 +60,18 @@ export const VLLM_V0: EngineConstants = {
 export const VLLM_V1: EngineConstants = {
   engine: 'vLLM',
   version: '0.15',
-  baseUs: 1110,
+  baseUs: 1050,
   parallelBaseUs: 0,
-  perLayerUs: 21.1,
-  parallelPerLayerUs: 13.6,
-  perDecodeSequenceUs: 10.8,
-  weightReadEfficiency: 0.906,
-  mixtureReadEfficiency: 0.8,
-  kvReadEfficiency: 0.878,
-  computeEfficiency: 0.8,
+  perLayerUs: 22.3,
+  parallelPerLayerUs: 11,
+  perDecodeSequenceUs: 9.8,
+  weightReadEfficiency: 0.935,
+  mixtureReadEfficiency: 0.733,
+  kvReadEfficiency: 0.858,
+  computeEfficiency: 0.731,
   prefillAttentionEfficiency: 0.4,
-  allReduceEfficiency: 0.708,
-  requestOverheadMs: 4.13,
-  requestOverheadIterations: 1.02,
+  allReduceEfficiency: 0.717,
+  requestOverheadMs: 3.08,
+  requestOverheadIterations: 0.978,
+  requestOverheadJitter: 0.4,
 };

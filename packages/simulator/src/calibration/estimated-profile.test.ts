@@ -38,6 +38,15 @@ describe('an estimated profile', () => {
     assert.deepEqual(checkEngineProfile(profile, 'test'), profile);
   });
 
+  it('reads fewer experts of a mixture for a small batch', () => {
+    const profile = estimatedProfile(findGpu('h100-80gb'), findModel('llama-4-scout'), 2);
+    const [one, four, many] = [1, 4, 64].map((batch) =>
+      simulateBatch(profile, 'FP8', { batch, inputTokens: 64, outputTokens: 256 }),
+    ) as [number, number, number];
+    assert.ok(four > 1.3 * one, `${one} ${four}`);
+    assert.ok(many > 1.6 * one && many < 4 * one, `${one} ${many}`);
+  });
+
   it('is refused when no weights fit', () => {
     assert.throws(() => estimatedProfile(findGpu('rtx4090-24gb'), findModel('llama-3-70b'), 1), {
       name: 'CalibrationError',
@@ -61,7 +70,8 @@ describe('every profile', () => {
       const { memoryGBps } = findGpu(gpu.name);
       for (const [precision, { law, weightGiB }] of Object.entries(weights)) {
         // The table of the token embedding is stored, but not read: up to 20 % of a quantized model.
-        const gigabytesPerSecond = (0.8 * weightGiB * 2 ** 30) / (law.weightReadUs * 1e3);
+        const readUs = law.weightReadUs + (law.experts?.readUs ?? 0);
+        const gigabytesPerSecond = (0.8 * weightGiB * 2 ** 30) / (readUs * 1e3);
         assert.ok(gigabytesPerSecond < 1.1 * memoryGBps, `${name} ${precision}: ${gigabytesPerSecond} GB/s`);
       }
     }

@@ -49,6 +49,7 @@ export function estimatedProfile(
     ...plain,
     weights,
     requestOverheadMs: Number(requestOverheadMs(published, constants).toPrecision(3)),
+    ...(constants.requestOverheadJitter > 0 && { requestOverheadJitter: constants.requestOverheadJitter }),
   };
   const fitting = (Object.keys(weights) as WeightPrecision[]).filter(
     (precision) => kvMemoryGiB(all, precision, false) >= LEAST_KV_GIB,

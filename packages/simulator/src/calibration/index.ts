@@ -1,6 +1,7 @@
 export { CalibrationError, type CalibrationErrorCode } from './calibration-error.ts';
 export { type EngineConstants, VLLM_V0, VLLM_V1 } from './engine-constants.ts';
 export { estimatedProfile } from './estimated-profile.ts';
+export { FITTED_CONSTANTS, fitEngineConstants, leftOutConstants } from './fit-engine-constants.ts';
 export { findGpu, GPUS, type Gpu } from './gpu.ts';
 export { calibrateKernels, type KernelCalibration, type KernelProfileOptions } from './kernel-profile.ts';
 export { type KernelTables, parseKernelTables } from './kernel-tables.ts';

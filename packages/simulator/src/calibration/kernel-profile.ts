@@ -24,6 +24,7 @@ import { requestOverheadMs, rooflineLaw } from './roofline.ts';
 const KERNEL_SPREAD: LawPrior['spread'] = {
   baseUs: 1,
   weightReadUs: 0.01,
+  experts: 0.01,
   perTokenUs: 0.5,
   perDecodeSequenceUs: 1,
   perContextTokenNs: 0.5,

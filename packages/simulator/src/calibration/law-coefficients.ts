@@ -1,9 +1,10 @@
 import type { IterationLaw } from '../profiles/engine-profile.ts';
 
-/** The coefficients of a law, in the order in which fits keep them. `manySequences` stands for its `perContextTokenNs`. */
+/** The coefficients of a law, in the order in which fits keep them. `experts` and `manySequences` stand for what they take. */
 export const LAW_COEFFICIENTS = [
   'baseUs',
   'weightReadUs',
+  'experts',
   'perTokenUs',
   'perDecodeSequenceUs',
   'perContextTokenNs',
@@ -16,6 +17,7 @@ export type LawCoefficient = (typeof LAW_COEFFICIENTS)[number];
 
 /** The value of a coefficient; `undefined` for one that the law does without. */
 export function coefficientOf(law: IterationLaw, name: LawCoefficient): number | undefined {
+  if (name === 'experts') return law.experts?.readUs;
   return name === 'manySequences' ? law.manySequences?.perContextTokenNs : law[name];
 }
 
@@ -29,10 +31,11 @@ export function mapLaw(
   law: IterationLaw,
   change: (value: number, coefficient: LawCoefficient) => number,
 ): IterationLaw {
-  const { manySequences, perContextTokenBesidePrefillNs } = law;
+  const { experts, manySequences, perContextTokenBesidePrefillNs } = law;
   return {
     baseUs: change(law.baseUs, 'baseUs'),
     weightReadUs: change(law.weightReadUs, 'weightReadUs'),
+    ...(experts && { experts: { ...experts, readUs: change(experts.readUs, 'experts') } }),
     perTokenUs: change(law.perTokenUs, 'perTokenUs'),
     perDecodeSequenceUs: change(law.perDecodeSequenceUs, 'perDecodeSequenceUs'),
     perContextTokenNs: change(law.perContextTokenNs, 'perContextTokenNs'),

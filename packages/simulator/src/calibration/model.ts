@@ -8,6 +8,8 @@ export interface ServedModel extends Named {
   readonly parameters: number;
   /** Those that one token passes through; fewer than all in a mixture of experts. */
   readonly activeParameters: number;
+  /** The routed experts of each layer of a mixture; `null` for a dense model. */
+  readonly experts: { readonly count: number; readonly perToken: number } | null;
   /** Precision of the published weights. */
   readonly checkpoint: 'FP16' | 'FP8';
   /** Parameters of the token embedding. A separate output layer has as many. */
@@ -29,6 +31,8 @@ interface ModelConfig {
   readonly parameters: number;
   /** 10^9. Default: all. */
   readonly activeParameters?: number;
+  /** Default: none. */
+  readonly experts?: ServedModel['experts'];
   /** Default `FP16`. */
   readonly checkpoint?: 'FP16' | 'FP8';
   readonly vocabulary: number;
@@ -126,6 +130,7 @@ export const MODELS: readonly ServedModel[] = [
     aliases: ['RedHatAI/Llama-4-Scout-17B-16E-Instruct-FP8-dynamic'],
     parameters: 109,
     activeParameters: 17,
+    experts: { count: 16, perToken: 1 },
     checkpoint: 'FP8',
     vocabulary: 202_048,
     hidden: 5120,
@@ -143,6 +148,7 @@ function model(config: ModelConfig): ServedModel {
     aliases,
     parameters: config.parameters * 1e9,
     activeParameters: (config.activeParameters ?? config.parameters) * 1e9,
+    experts: config.experts ?? null,
     checkpoint: config.checkpoint ?? 'FP16',
     embeddingParameters: config.vocabulary * hidden,
     layers,
@@ -158,9 +164,14 @@ export function findModel(name: string): ServedModel {
   return findNamed(MODELS, name, 'model');
 }
 
-/** Parameters that every iteration streams through the memory system: all but the token embedding's table. */
+/** Parameters that a full batch streams through the memory system: all but the token embedding's table. */
 export function streamedParameters({ parameters, embeddingParameters }: ServedModel): number {
   return parameters - embeddingParameters;
+}
+
+/** Parameters of all routed experts; 0 for a dense model. */
+export function expertParameters({ parameters, activeParameters, experts }: ServedModel): number {
+  return experts === null ? 0 : (parameters - activeParameters) / (1 - experts.perToken / experts.count);
 }
 
 /** Parameters that every token is multiplied with; the output layer only sees the last token of a sequence. */

@@ -50,6 +50,7 @@ const QUANTIZATIONS: Readonly<Record<QuantizedPrecision, Quantization>> = {
 const WEIGHTS_ONLY_SPREAD: LawPrior['spread'] = {
   baseUs: 0.05,
   weightReadUs: 0.2,
+  experts: 0.2,
   perTokenUs: 0.2,
   perDecodeSequenceUs: 0.5,
   perContextTokenNs: 0.05,
@@ -177,6 +178,7 @@ function expectedLaw(
   const { bytes, compute } = QUANTIZATIONS[precision];
   return mapLaw(profile.weights.FP16!.law, (value, name) => {
     if (name === 'weightReadUs') return value * byteShare(model, bytes);
+    if (name === 'experts') return value * bytes;
     if (name === 'perTokenUs') return value * compute;
     return value;
   });

@@ -1,7 +1,7 @@
 import type { IterationLaw } from '../profiles/engine-profile.ts';
 import type { EngineConstants } from './engine-constants.ts';
 import type { Gpu } from './gpu.ts';
-import { parametersPerToken, type ServedModel, streamedParameters } from './model.ts';
+import { expertParameters, parametersPerToken, type ServedModel, streamedParameters } from './model.ts';
 
 /** Bytes of a 16-bit number. */
 const BYTES = 2;
@@ -17,14 +17,15 @@ export function rooflineLaw(
   const flopsPerUs = gpu.bf16Tflops * 1e6 * count;
   const attentionFlops = 4 * model.attentionWidth * model.layers;
   const isParallel = count > 1;
-  const perLayerUs = constants.perLayerUs + (isParallel ? constants.parallelPerLayerUs : 0);
+  const perLayerUs = constants.perLayerUs + constants.parallelPerLayerUs * Math.log2(count);
   const readEfficiency =
-    model.activeParameters === model.parameters
-      ? constants.weightReadEfficiency
-      : constants.mixtureReadEfficiency;
+    model.experts === null ? constants.weightReadEfficiency : constants.mixtureReadEfficiency;
+  const readUs = (parameters: number) => (BYTES * parameters) / (bytesPerUs * readEfficiency);
+  const ofExperts = expertParameters(model);
   return {
     baseUs: constants.baseUs + (isParallel ? constants.parallelBaseUs : 0) + perLayerUs * model.layers,
-    weightReadUs: (BYTES * streamedParameters(model)) / (bytesPerUs * readEfficiency),
+    weightReadUs: readUs(streamedParameters(model) - ofExperts),
+    ...(model.experts && { experts: { ...model.experts, readUs: readUs(ofExperts) } }),
     perTokenUs:
       (2 * parametersPerToken(model)) / (flopsPerUs * constants.computeEfficiency) +
       allReduceUs(gpu, model, count) / constants.allReduceEfficiency,
@@ -36,7 +37,7 @@ export function rooflineLaw(
 
 /** Time before a request is scheduled, ms. */
 export function requestOverheadMs(law: IterationLaw, constants: EngineConstants): number {
-  const idleIterationMs = (law.baseUs + law.weightReadUs) / 1000;
+  const idleIterationMs = (law.baseUs + law.weightReadUs + (law.experts?.readUs ?? 0)) / 1000;
   return constants.requestOverheadMs + constants.requestOverheadIterations * idleIterationMs;
 }
 

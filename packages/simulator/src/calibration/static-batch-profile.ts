@@ -24,6 +24,7 @@ import type { StaticBatchRow } from './static-batch.ts';
 const ROOFLINE_SPREAD: LawPrior['spread'] = {
   baseUs: 0.7,
   weightReadUs: 0.15,
+  experts: 0.3,
   perTokenUs: 0.2,
   perDecodeSequenceUs: 1,
   perContextTokenNs: 0.4,

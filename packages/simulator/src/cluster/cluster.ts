@@ -54,6 +54,7 @@ export class Cluster {
       blockTokens: options.profile.memory.blockTokens,
       maxNumBatchedTokens: options.maxNumBatchedTokens ?? 2048,
       requestOverheadMs: options.profile.requestOverheadMs,
+      requestOverheadJitter: options.profile.requestOverheadJitter,
     };
     const seed = options.seed ?? 0;
     const engineConfig = this.engineConfig(config, this.blocksFor(config), this.acceptance);

@@ -13,10 +13,15 @@ export interface EngineOptions {
   readonly blockTokens?: number;
   /** Token budget of an iteration (vLLM max_num_batched_tokens). Default 2048. */
   readonly maxNumBatchedTokens?: number;
-  /** Seed of the acceptance draws. Default 0. */
+  /** Seed of the acceptance and overhead draws. Default 0. */
   readonly seed?: number;
   /** Delay between arrival and the scheduler (HTTP, tokenization), ms. Default 0. */
   readonly requestOverheadMs?: number;
+  /**
+   * Share of `requestOverheadMs` that differs from request to request: exponentially distributed, about the same mean.
+   * A request may overtake another. Default 0.
+   */
+  readonly requestOverheadJitter?: number;
   /**
    * `mixed` serves whole requests. `prefill` emits the first token and hands the request over (`takeHandovers`).
    * Default `mixed`. An engine that decodes for another is `mixed` and gets its work by `submitTransferred`.
@@ -69,6 +74,18 @@ export class EngineError extends Error {
     super(`Expected \`${field}\` to be ${expected}, got \`${String(got)}\` (${typeof got})`);
     this.code = code;
     this.field = field;
+  }
+}
+
+export function expectNumber(
+  code: EngineError['code'],
+  field: string,
+  value: number,
+  low: number,
+  high: number,
+): void {
+  if (typeof value !== 'number' || !(value >= low && value <= high)) {
+    throw new EngineError(code, field, `a number from ${low} to ${high}`, value);
   }
 }
 

@@ -43,7 +43,7 @@ export class EngineState {
   /** The one request whose prefill is incomplete, always the last of the running list; -1 if none. */
   partial = -1;
   admitting = true;
-  submitted = 0;
+  received = 0;
   admissions = 0;
   handovers: RequestProgress[] = [];
 
@@ -248,7 +248,7 @@ export class EngineState {
     table.scheduled[slot] = request.scheduled;
     table.firstToken[slot] = request.firstToken;
     table.lastToken[slot] = request.lastToken;
-    table.order[slot] = this.submitted++;
+    table.order[slot] = NOT_YET;
     table.input[slot] = request.input;
     table.output[slot] = request.output;
     table.generatedOffset[slot] = request.emitted;

@@ -6,6 +6,7 @@ import {
   type EngineOptions,
   type EngineRole,
   expectInteger,
+  expectNumber,
   type IterationSpan,
   MAX_REQUEST_TOKENS,
   MAX_SPECULATION_DEPTH,
@@ -22,15 +23,18 @@ import { IterationPlan } from './iteration-plan.ts';
 import type { LatencyHistogram } from './latency-histogram.ts';
 import { iterateLockstep, skipDecodes } from './lockstep-iteration.ts';
 import type { PromptPrefix } from './prefix-cache.ts';
+import { RequestOverhead } from './request-overhead.ts';
 import { DECODING, FUTURE, type RequestTableSnapshot, WAITING } from './request-table.ts';
 import type { SlotListEnds } from './slot-list.ts';
 import { iterateSpeculative } from './speculative-iteration.ts';
 import { skipVerifySteps, VerifyForecast } from './speculative-skip.ts';
-import { NOT_YET, ticksFromMs } from './ticks.ts';
+import { NOT_YET } from './ticks.ts';
 import { PRIORITY_CLASSES, type WaitingQueueSnapshot } from './waiting-queue.ts';
 
 /** Tokens that a KV block may hold. */
 const BLOCK_SIZES: readonly number[] = [1, 2, 4, 8, 16, 32, 64, 128, 256];
+
+const HOUR_MS = 3600e3;
 
 /** A request as it is handed to an engine. */
 export interface EngineRequest {
@@ -64,9 +68,9 @@ export class Engine {
   private readonly state: EngineState;
   private readonly plan = new IterationPlan();
   private readonly forecast = new VerifyForecast();
-  private readonly overheadTicks: number;
+  private readonly overhead: RequestOverhead;
   private readonly onIterations: ((span: IterationSpan) => void) | undefined;
-  private lastVisible = Number.NEGATIVE_INFINITY;
+  private lastArrival = Number.NEGATIVE_INFINITY;
 
   /** @throws EngineError when an option or the configuration is out of range. */
   constructor(config: EngineConfig, options: EngineOptions = {}) {
@@ -76,14 +80,18 @@ export class Engine {
       throw new EngineError('ENGINE_OPTION', 'blockTokens', `one of ${BLOCK_SIZES.join(', ')}`, blockTokens);
     }
     expectInteger('ENGINE_OPTION', 'maxNumBatchedTokens', maxNumBatchedTokens, 1, 1_000_000);
-    this.overheadTicks = ticksFromMs(options.requestOverheadMs ?? 0);
+    const { requestOverheadMs = 0, requestOverheadJitter = 0, seed = 0 } = options;
+    expectNumber('ENGINE_OPTION', 'requestOverheadMs', requestOverheadMs, 0, HOUR_MS);
+    expectNumber('ENGINE_OPTION', 'requestOverheadJitter', requestOverheadJitter, 0, 1);
+    expectNumber('ENGINE_OPTION', 'seed', seed, 0, Number.MAX_SAFE_INTEGER);
+    this.overhead = new RequestOverhead(requestOverheadMs, requestOverheadJitter, seed);
     this.onIterations = options.onIterations;
     checkConfig(config, maxNumBatchedTokens);
     this.state = new EngineState(
       config,
       blockTokens,
       maxNumBatchedTokens,
-      options.seed ?? 0,
+      seed,
       options.role ?? 'mixed',
       options.prefixCaching ?? false,
     );
@@ -155,10 +163,15 @@ export class Engine {
     expectInteger('ENGINE_REQUEST', 'input', request.input, 1, MAX_REQUEST_TOKENS);
     expectInteger('ENGINE_REQUEST', 'output', request.output, 1, MAX_REQUEST_TOKENS);
     expectInteger('ENGINE_REQUEST', 'priority', priority, 0, PRIORITY_CLASSES - 1);
+    if (!(request.arrival >= this.lastArrival)) {
+      const expected = `no earlier than tick ${this.lastArrival}`;
+      throw new EngineError('ENGINE_REQUEST', 'arrival', expected, request.arrival);
+    }
+    this.lastArrival = request.arrival;
     const progress: RequestProgress = {
       id: request.id,
       arrival: request.arrival,
-      visible: request.arrival + this.overheadTicks,
+      visible: request.arrival + this.overhead.ticks(request.id),
       input: request.input,
       output: request.output,
       priority,
@@ -172,14 +185,14 @@ export class Engine {
   }
 
   /**
-   * Adds a request that another engine has prefilled and whose KV is here at tick `ready`. Submitted in order of
-   * `ready`. It is recomputed only if it is preempted here.
+   * Adds a request that another engine has prefilled and whose KV is here at tick `ready`. It is recomputed only if it
+   * is preempted here.
    */
   submitTransferred(request: RequestProgress, ready: number): void {
     this.enqueue({ ...request, visible: ready }, 1);
   }
 
-  /** Adds a request that another engine gave up, to be (re)computed here. Submitted in order of `visible`. */
+  /** Adds a request that another engine gave up, to be (re)computed here. */
   resubmit(request: RequestProgress): void {
     this.enqueue(request, 0);
   }
@@ -220,7 +233,6 @@ export class Engine {
       this.state.pool.forget(slot);
       table.free(slot);
     }
-    this.lastVisible = Number.NEGATIVE_INFINITY;
     return taken.sort((a, b) => a.visible - b.visible || a.id - b.id);
   }
 
@@ -316,7 +328,7 @@ export class Engine {
   /** Moves the origin of the clock: every tick is smaller by `ticks` from now on. The logs keep the old origin. */
   shiftClock(ticks: number): void {
     this.state.now -= ticks;
-    this.lastVisible -= ticks;
+    this.lastArrival -= ticks;
     this.state.table.shiftClock(ticks);
   }
 
@@ -357,7 +369,7 @@ export class Engine {
     const state = this.state;
     return {
       now: state.now,
-      lastVisible: this.lastVisible,
+      lastArrival: this.lastArrival,
       table: state.table.snapshot(),
       running: state.running.ends(),
       future: state.future.ends(),
@@ -367,7 +379,7 @@ export class Engine {
       pool: state.pool.snapshot(),
       partial: state.partial,
       admitting: state.admitting,
-      submitted: state.submitted,
+      received: state.received,
       admissions: state.admissions,
       role: state.role,
       handovers: state.handovers.slice(),
@@ -378,7 +390,7 @@ export class Engine {
   restore(snapshot: EngineSnapshot): void {
     const state = this.state;
     state.now = snapshot.now;
-    this.lastVisible = snapshot.lastVisible;
+    this.lastArrival = snapshot.lastArrival;
     state.table.restore(snapshot.table);
     state.running.setEnds(snapshot.running);
     state.future.setEnds(snapshot.future);
@@ -388,7 +400,7 @@ export class Engine {
     state.pool.restore(snapshot.pool);
     state.partial = snapshot.partial;
     state.admitting = snapshot.admitting;
-    state.submitted = snapshot.submitted;
+    state.received = snapshot.received;
     state.admissions = snapshot.admissions;
     state.role = snapshot.role;
     state.handovers = snapshot.handovers.slice();
@@ -437,23 +449,18 @@ export class Engine {
     for (let slot = future.head; slot >= 0 && table.visible[slot] <= now; slot = future.head) {
       future.remove(slot);
       table.status[slot] = WAITING;
+      table.order[slot] = this.state.received++;
       waiting.pushBack(slot);
     }
   }
 
   private enqueue(request: RequestProgress, transferred: 0 | 1): void {
-    if (!(request.visible >= this.lastVisible)) {
-      throw new EngineError(
-        'ENGINE_REQUEST',
-        'arrival',
-        `no earlier than tick ${this.lastVisible}`,
-        request.visible,
-      );
-    }
-    this.lastVisible = request.visible;
+    const { table, future } = this.state;
     const slot = this.state.place(request, transferred);
-    this.state.table.status[slot] = FUTURE;
-    this.state.future.pushBack(slot);
+    table.status[slot] = FUTURE;
+    let before = future.tail;
+    while (before >= 0 && table.visible[before] > request.visible) before = table.prev[before];
+    future.insertAfter(before, slot);
   }
 
   /** In lockstep the state of the decodes is implied by a shared clock; with speculation each request holds its own. */
@@ -476,7 +483,7 @@ export class Engine {
 
 export interface EngineSnapshot {
   readonly now: number;
-  readonly lastVisible: number;
+  readonly lastArrival: number;
   readonly table: RequestTableSnapshot;
   readonly running: SlotListEnds;
   readonly future: SlotListEnds;
@@ -486,7 +493,7 @@ export interface EngineSnapshot {
   readonly pool: BlockPoolSnapshot;
   readonly partial: number;
   readonly admitting: boolean;
-  readonly submitted: number;
+  readonly received: number;
   readonly admissions: number;
   readonly role: EngineRole;
   readonly handovers: readonly RequestProgress[];

@@ -1,4 +1,4 @@
-import type { IterationLaw, SpeculationProfile } from '../profiles/engine-profile.ts';
+import type { ExpertWeights, IterationLaw, SpeculationProfile } from '../profiles/engine-profile.ts';
 import { TICKS_PER_NS, TICKS_PER_US } from './ticks.ts';
 
 /**
@@ -7,8 +7,10 @@ import { TICKS_PER_NS, TICKS_PER_US } from './ticks.ts';
  */
 export class IterationTimer {
   private readonly base: number;
-  private readonly weightRead: number;
+  /** The fourth power of the ticks that reading the weights takes, without the experts of a mixture. */
   private readonly weightRead4: number;
+  private readonly weightRead: number;
+  private readonly experts: ExpertWeights | null;
   private readonly perToken: number;
   private readonly perSequence: number;
   private readonly perAttention: number;
@@ -23,6 +25,7 @@ export class IterationTimer {
     this.base = law.baseUs * TICKS_PER_US;
     this.weightRead = law.weightReadUs * TICKS_PER_US;
     this.weightRead4 = this.weightRead ** 4;
+    this.experts = law.experts ?? null;
     this.perToken = law.perTokenUs * TICKS_PER_US;
     this.perSequence = law.perDecodeSequenceUs * TICKS_PER_US;
     this.perAttention = law.perPrefillAttentionNs * TICKS_PER_NS;
@@ -43,11 +46,23 @@ export class IterationTimer {
    */
   fixedTicks(tokens: number, sequences: number, attention: number): number {
     const compute = this.perToken * tokens;
+    const read4 = this.experts === null ? this.weightRead4 : this.readOfMixture(this.experts, tokens) ** 4;
     // Only sqrt: it rounds the same everywhere, which Math.pow does not promise.
-    const weightsAndCompute = Math.sqrt(Math.sqrt(this.weightRead4 + (compute * compute) ** 2));
+    const weightsAndCompute = Math.sqrt(Math.sqrt(read4 + (compute * compute) ** 2));
     return Math.round(
       this.base + weightsAndCompute + this.perSequence * sequences + this.perAttention * attention,
     );
+  }
+
+  /** Ticks of reading the weights that `tokens` tokens need. */
+  private readOfMixture({ count, perToken, readUs }: ExpertWeights, tokens: number): number {
+    let missed = 1;
+    // Squaring, for the same reason.
+    for (let power = 1 - perToken / count, rest = tokens; rest > 0; rest = Math.floor(rest / 2)) {
+      if (rest % 2 === 1) missed *= power;
+      power *= power;
+    }
+    return this.weightRead + readUs * TICKS_PER_US * (1 - missed);
   }
 
   /** Ticks for each context token that `sequences` decoding sequences read, beside so many tokens of prefill. */

@@ -57,7 +57,7 @@ export class RequestTable {
   firstToken!: Float64Array;
   /** Tick of the last token before the request was preempted or transferred. */
   lastToken!: Float64Array;
-  /** Position in the order of submission, which is the order of the queue. */
+  /** Position in the order in which the scheduler saw them, which is the order of the queue; `NOT_YET` before. */
   order!: Float64Array;
   /** Position in the order of admission, which is the order of the running list. */
   admitted!: Float64Array;

@@ -29,6 +29,22 @@ export class SlotList {
     this.count++;
   }
 
+  /** Inserts `slot` behind `before`, which is in the list, or at the front when it is -1. */
+  insertAfter(before: number, slot: number): void {
+    if (before === this.tail) {
+      this.pushBack(slot);
+    } else if (before < 0) {
+      this.pushFront(slot);
+    } else {
+      const after = this.table.next[before];
+      this.table.prev[slot] = before;
+      this.table.next[slot] = after;
+      this.table.next[before] = slot;
+      this.table.prev[after] = slot;
+      this.count++;
+    }
+  }
+
   remove(slot: number): void {
     const before = this.table.prev[slot];
     const after = this.table.next[slot];

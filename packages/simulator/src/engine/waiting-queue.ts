@@ -8,7 +8,7 @@ export type SchedulingPolicy = 'fcfs' | 'priority';
 
 /**
  * The waiting requests: one queue for each priority class. Under `priority` the head is the first of the most urgent
- * class, under `fcfs` the first submitted of all. Within a class requests are admitted in order of submission, so a
+ * class, under `fcfs` the first received of all. Within a class requests are admitted in the order received, so a
  * preempted request always belongs in front of the others of its class, and the policy can change at any time.
  */
 export class WaitingQueue {

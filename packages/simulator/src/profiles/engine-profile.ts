@@ -10,13 +10,16 @@ export type WeightPrecision = 'FP16' | 'FP8' | 'INT8' | 'INT4';
  * D: decoding sequences. C: context tokens read by them. A: sum over prefill chunks of chunk * (start + chunk / 2).
  * softmax(a, b) = (a^4 + b^4)^(1/4): reading the weights hides compute until compute is the larger.
  *
- * With `manySequences` and `perContextTokenBesidePrefillNs`, the coefficient of C depends on what else runs.
+ * With `experts`, weightRead grows with T. With `manySequences` and `perContextTokenBesidePrefillNs`, the coefficient of
+ * C depends on what else runs.
  */
 export interface IterationLaw {
   /** Launch and CPU scheduling, us. */
   readonly baseUs: number;
-  /** Streaming the weights through the memory system once, us. */
+  /** Streaming the weights through the memory system once, us. With `experts`: those that every token needs. */
   readonly weightReadUs: number;
+  /** The experts of a mixture, of which an iteration reads only those that one of its tokens is routed to. */
+  readonly experts?: ExpertWeights;
   /** Compute of one token, us. */
   readonly perTokenUs: number;
   /** Sampling, output processing and attention launch of one decoding sequence, us. */
@@ -36,6 +39,19 @@ export interface IterationLaw {
   readonly perContextTokenBesidePrefillNs?: number;
   /** Attention of prefill, ns for each (query token x key token) pair. */
   readonly perPrefillAttentionNs: number;
+}
+
+/**
+ * The routed experts of a mixture. T tokens need the share 1 - (1 - perToken / count)^T of them: what independent,
+ * even routing gives.
+ */
+export interface ExpertWeights {
+  /** Experts of a layer. */
+  readonly count: number;
+  /** Experts that one token is routed to. */
+  readonly perToken: number;
+  /** Streaming all experts through the memory system once, us. */
+  readonly readUs: number;
 }
 
 /** One precision of the weights. */
@@ -111,6 +127,8 @@ export interface EngineProfile {
   };
   /** Time between a request's arrival and its first visit to the scheduler (HTTP, tokenization, IPC), ms. */
   readonly requestOverheadMs: number;
+  /** Share of it that varies from request to request, exponentially distributed. Default 0. */
+  readonly requestOverheadJitter?: number;
   /** Engine restart or change of weights: all KV lost, nothing served, s. */
   readonly reloadSeconds: number;
   readonly weights: Partial<Record<WeightPrecision, WeightVariant>>;

@@ -36,6 +36,7 @@ export function parseEngineProfile(text: string, source: string): EngineProfile 
 /** As `parseEngineProfile`, from parsed JSON. */
 export function checkEngineProfile(value: unknown, source: string): EngineProfile {
   const profile = new FieldReader(source, '', value);
+  const requestOverheadJitter = profile.optionalNumber('requestOverheadJitter', 0, 1);
   const result: EngineProfile = {
     name: profile.text('name', NAME, 'a name such as a100-40gb-llama-3-8b'),
     gpu: readGpu(profile.object('gpu')),
@@ -47,6 +48,7 @@ export function checkEngineProfile(value: unknown, source: string): EngineProfil
     validity: readValidity(profile.object('validity')),
     memory: readMemory(profile.object('memory')),
     requestOverheadMs: profile.number('requestOverheadMs', 0, 10_000),
+    ...(requestOverheadJitter !== undefined && { requestOverheadJitter }),
     reloadSeconds: profile.number('reloadSeconds', 0, 3600),
     weights: readWeights(profile.object('weights'), source),
     speculation: profile.nullable('speculation', readSpeculation),
@@ -147,10 +149,21 @@ function readLaw(law: FieldReader): IterationLaw {
     reader.end();
     return read;
   });
+  const experts = law.optional('experts', (reader) => {
+    const count = reader.integer('count', 1, 100_000);
+    const read = {
+      count,
+      perToken: reader.integer('perToken', 1, count),
+      readUs: reader.number('readUs', 0, MINUTE_US),
+    };
+    reader.end();
+    return read;
+  });
   const besidePrefill = law.optionalNumber('perContextTokenBesidePrefillNs', 0, MINUTE_US);
   const result = {
     baseUs: law.number('baseUs', 0, MINUTE_US),
     weightReadUs: law.number('weightReadUs', 0.001, MINUTE_US),
+    ...(experts && { experts }),
     perTokenUs: law.number('perTokenUs', 0.000_001, MINUTE_US),
     perDecodeSequenceUs: law.number('perDecodeSequenceUs', 0, MINUTE_US),
     perContextTokenNs: law.number('perContextTokenNs', 0, MINUTE_US),

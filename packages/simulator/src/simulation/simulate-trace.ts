@@ -131,6 +131,7 @@ export function simulateTrace(trace: Trace, options: SimulationOptions): Simulat
         blockTokens: profile.memory.blockTokens,
         maxNumBatchedTokens: options.maxNumBatchedTokens ?? 2048,
         requestOverheadMs: profile.requestOverheadMs,
+        requestOverheadJitter: profile.requestOverheadJitter,
         seed: options.seed ?? 0,
         prefixCaching: options.prefixCaching ?? true,
         ...(onIterations && {

@@ -1,0 +1,26 @@
+import { randomUniform, streamKey } from '../random/counter-random.ts';
+import { ticksFromMs } from './ticks.ts';
+
+/**
+ * The time between a request's arrival and the scheduler: a constant part, and a part that is exponentially
+ * distributed, as of work that waits its turn in the event loop of an API server. A draw belongs to a request.
+ */
+export class RequestOverhead {
+  private readonly constantMs: number;
+  private readonly varyingMs: number;
+  private readonly key: number;
+
+  /** @param jitter share of the mean that varies, 0 to 1 */
+  constructor(meanMs: number, jitter: number, seed: number) {
+    this.constantMs = meanMs * (1 - jitter);
+    this.varyingMs = meanMs * jitter;
+    this.key = streamKey(seed, 'request overhead');
+  }
+
+  /** Overhead of a request, ticks. */
+  ticks(id: number): number {
+    if (this.varyingMs === 0) return ticksFromMs(this.constantMs);
+    const exponential = -Math.log(1 - randomUniform(this.key, id, 0));
+    return ticksFromMs(this.constantMs + this.varyingMs * exponential);
+  }
+}
