@@ -40,7 +40,9 @@ export function serveCommand(): Command {
       new Option(
         '--env <name>',
         `the environment: ${ENVIRONMENT_IDS.join(', ')}, or a module that exports one`,
-      ).default('llmserve'),
+      )
+        .env('SERVEGYM_ENV')
+        .default('llmserve'),
     )
     .addOption(
       new Option('--port <number>', 'port to listen on; 0 takes any free one')
