@@ -45,9 +45,25 @@ export {
   type SimulationRun,
   simulateTrace,
 } from './simulation/simulate-trace.ts';
+export {
+  type BenchmarkLoad,
+  type BenchmarkRequest,
+  type BenchmarkResult,
+  benchmarkTrace,
+  readBenchmarkResult,
+} from './traces/benchmark-result.ts';
 export { parseCsvTrace } from './traces/csv-trace.ts';
+export {
+  describeTrace,
+  type LengthSummary,
+  type TraceDescription,
+  type WindowCounts,
+} from './traces/describe-trace.ts';
 export { parseJsonlTrace } from './traces/jsonl-trace.ts';
 export { closedBatch, repeatTrace, scaleRate, takeRequests } from './traces/operations.ts';
-export { parseTrace } from './traces/parse-trace.ts';
+export { parseTrace, type TraceText, traceParser, traceTextOf } from './traces/parse-trace.ts';
+export { type ReadTrace, RequestReader } from './traces/request-reader.ts';
 export type { Trace } from './traces/trace.ts';
 export { TraceError, type TraceErrorCode } from './traces/trace-error.ts';
+export type { TimeUnit, TraceColumn, TraceOptions, TraceReading } from './traces/trace-options.ts';
+export type { TraceParser } from './traces/trace-parser.ts';

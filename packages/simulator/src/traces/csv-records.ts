@@ -3,22 +3,27 @@ import { TraceError } from './trace-error.ts';
 
 /**
  * Calls `visit` with the fields of every record that is not empty and the line it ends on. Follows RFC 4180, with
- * either line ending and an optional byte order mark. The array is reused between calls.
+ * either line ending. The array is reused between calls. `firstLine` is the place of the text in its file.
  */
 export function forEachCsvRecord(
   text: string,
   source: string,
+  firstLine: number,
   visit: (fields: readonly string[], line: number) => void,
 ): void {
   // Without quotes a record is a line, which a plain scan reads ten times faster than a general parser.
-  if (text.includes('"')) visitQuoted(text, source, visit);
-  else visitPlain(text, visit);
+  if (text.includes('"')) visitQuoted(text, source, firstLine, visit);
+  else visitPlain(text, firstLine, visit);
 }
 
-function visitPlain(text: string, visit: (fields: readonly string[], line: number) => void): void {
+function visitPlain(
+  text: string,
+  firstLine: number,
+  visit: (fields: readonly string[], line: number) => void,
+): void {
   const fields: string[] = [];
-  let start = text.charCodeAt(0) === 0xfeff ? 1 : 0;
-  for (let line = 1; start < text.length; line += 1) {
+  let start = 0;
+  for (let line = firstLine; start < text.length; line += 1) {
     const newline = text.indexOf('\n', start);
     const next = newline === -1 ? text.length : newline;
     const end = text.charCodeAt(next - 1) === 13 && next > start ? next - 1 : next;
@@ -44,22 +49,22 @@ function visitPlain(text: string, visit: (fields: readonly string[], line: numbe
 function visitQuoted(
   text: string,
   source: string,
+  firstLine: number,
   visit: (fields: readonly string[], line: number) => void,
 ): void {
   try {
     parse(text, {
-      bom: true,
       relax_column_count: true,
       skip_empty_lines: true,
       record_delimiter: ['\r\n', '\n'],
       on_record: (fields: string[], { lines }) => {
-        visit(fields, lines);
+        visit(fields, firstLine + lines - 1);
         return null;
       },
     });
   } catch (error) {
     if (!(error instanceof CsvError)) throw error;
-    const line = typeof error.lines === 'number' ? error.lines : null;
+    const line = typeof error.lines === 'number' ? firstLine + error.lines - 1 : null;
     throw new TraceError('TRACE_MALFORMED_LINE', source, line, 'comma-separated values', error.message);
   }
 }

@@ -34,8 +34,10 @@ describe('a trace in CSV', () => {
   });
 
   it('takes a time without a zone as UTC', () => {
-    const lines = ['2024-05-10 02:00:00+02:00,1,1', '2024-05-10 00:00:01,1,1', '2024-05-10T00:00:02Z,1,1'];
-    assert.deepEqual([...parseCsvTrace([HEADER, ...lines].join('\n'), 'x.csv').arrivalMs], [0, 1000, 2000]);
+    const zoned = ['2024-05-10 02:00:00+02:00,1,1', '2024-05-10T00:00:02Z,1,1'];
+    assert.deepEqual([...parseCsvTrace([HEADER, ...zoned].join('\n'), 'x.csv').arrivalMs], [0, 2000]);
+    const bare = ['2024-05-10 23:59:59,1,1', '2024-05-11 00:00:01,1,1'];
+    assert.deepEqual([...parseCsvTrace([HEADER, ...bare].join('\n'), 'x.csv').arrivalMs], [0, 2000]);
   });
 
   it('finds the columns by name, in any order, in s or in ms', () => {
@@ -107,6 +109,8 @@ describe('a trace in CSV', () => {
     ['an infinite time', withLine('Infinity,396,109'), 'TRACE_TIMESTAMP', 3],
     ['a day that does not exist', withLine('2023-02-30 18:15:50,396,109'), 'TRACE_TIMESTAMP', 3],
     ['an hour that does not exist', withLine('2023-11-16 24:15:50,396,109'), 'TRACE_TIMESTAMP', 3],
+    ['a time zone where there was none', withLine('2023-11-16 18:15:50Z,396,109'), 'TRACE_TIME_ZONES', 3],
+    ['a number where there was a date', withLine('1700158550,396,109'), 'TRACE_TIMESTAMP', 3],
     [
       'a time that goes backwards',
       withLine('2023-11-16 18:15:46.6805899,396,109'),

@@ -1,57 +1,98 @@
-import { COLUMN_EXAMPLES, type ColumnMeaning, columnMeaning } from './columns.ts';
-import { parseDateTime, type Timestamp } from './timestamp.ts';
+import { RecordSplitter } from './record-splitter.ts';
+import { JSON_LINES, type ReadTrace, RequestReader } from './request-reader.ts';
 import type { Trace } from './trace.ts';
-import { TraceBuilder } from './trace-builder.ts';
 import { quoteField, TraceError } from './trace-error.ts';
-
-/** Tokens that one of Mooncake's `hash_ids` stands for. */
-const MOONCAKE_BLOCK_TOKENS = 512;
+import type { TraceOptions } from './trace-options.ts';
+import type { TraceParser } from './trace-parser.ts';
 
 /**
  * Reads a trace with a JSON object a line, in order of arrival: Mooncake's form (`timestamp` in ms, `input_length`,
- * `output_length`, and optionally `hash_ids`, the prefix block hashes) or any keys that `parseCsvTrace` takes as
+ * `output_length`, and optionally `hash_ids`, the prefix block hashes) or any keys that `CsvTraceParser` takes as
  * columns. Further keys are ignored.
- *
- * @param source File name for the messages.
- * @param options.prefixBlockTokens Tokens that one hash stands for. Default: 512, as in Mooncake's traces.
- * @throws {TraceError} with the line that is wrong.
  */
-export function parseJsonlTrace(
-  text: string,
-  source: string,
-  { prefixBlockTokens = MOONCAKE_BLOCK_TOKENS }: { readonly prefixBlockTokens?: number } = {},
-): Trace {
-  if (text.trim() === '')
-    throw new TraceError('TRACE_EMPTY', source, null, 'a JSON object a line', 'an empty file');
-  const lines = text.split('\n');
-  const builder = new TraceBuilder(source, lines.length, prefixBlockTokens);
-  const meanings = new Map<string, ColumnMeaning | undefined>();
-  for (const [index, content] of lines.entries()) {
-    if (content.trim() === '') continue;
-    const line = index + 1;
-    const entry = parseLine(content, source, line);
-    let arrival: Timestamp | undefined;
-    let input: number | undefined;
-    let output: number | undefined;
-    let hashIds: unknown;
-    for (const key in entry) {
-      let meaning = meanings.get(key);
-      if (meaning === undefined && !meanings.has(key)) {
-        meaning = columnMeaning(key, 1);
-        meanings.set(key, meaning);
-      }
-      if (meaning?.field === 'arrival')
-        arrival ??= readArrival(entry[key], key, meaning.unitMs ?? 1, source, line);
-      else if (meaning?.field === 'input') input ??= builder.length(line, key, entry[key]);
-      else if (meaning?.field === 'output') output ??= builder.length(line, key, entry[key]);
-      else if (meaning?.field === 'prefix') hashIds = entry[key];
-    }
-    if (arrival === undefined) throw missing('arrival', entry, source, line);
-    if (input === undefined) throw missing('input', entry, source, line);
-    if (output === undefined) throw missing('output', entry, source, line);
-    builder.add(line, arrival, input, output, hashIds);
+export class JsonlTraceParser implements TraceParser {
+  readonly #source: string;
+  readonly #options: TraceOptions;
+  readonly #splitter: RecordSplitter;
+  #reader: RequestReader | undefined;
+  #keys: Record<'arrival' | 'input' | 'output', string> | undefined;
+  #prefixKey: string | undefined;
+
+  /** @param source File name for the messages. */
+  constructor(source: string, options: TraceOptions = {}) {
+    this.#source = source;
+    this.#options = options;
+    this.#splitter = new RecordSplitter(source, { quoted: false }, (text, firstLine) =>
+      this.#take(text, firstLine),
+    );
   }
-  return builder.build();
+
+  push(text: string): void {
+    this.#splitter.push(text);
+  }
+
+  end(): ReadTrace {
+    this.#splitter.end();
+    if (this.#reader === undefined) {
+      throw new TraceError('TRACE_EMPTY', this.#source, null, 'a JSON object a line', 'nothing');
+    }
+    return this.#reader.end();
+  }
+
+  #take(text: string, firstLine: number): void {
+    let line = firstLine;
+    for (let start = 0; start < text.length; line += 1) {
+      const newline = text.indexOf('\n', start);
+      const end = newline === -1 ? text.length : newline;
+      const content = text.slice(start, end);
+      start = end + 1;
+      if (content.trim() !== '') this.#add(content, line);
+    }
+  }
+
+  #add(content: string, line: number): void {
+    const entry = parseLine(content, this.#source, line);
+    const reader = this.#readerFor(entry, line);
+    const keys = this.#keys!;
+    for (const column of ['arrival', 'input', 'output'] as const) {
+      if (entry[keys[column]] === undefined) {
+        throw new TraceError(
+          'TRACE_MISSING_COLUMN',
+          this.#source,
+          line,
+          `the key ${keys[column]}, as the objects above have`,
+          quoteField(Object.keys(entry).join(', ')),
+        );
+      }
+    }
+    const prefix = this.#prefixKey === undefined ? undefined : entry[this.#prefixKey];
+    reader.add(line, entry[keys.arrival], entry[keys.input], entry[keys.output], prefix);
+  }
+
+  #readerFor(entry: Record<string, unknown>, line: number): RequestReader {
+    if (this.#reader === undefined) {
+      const names = Object.keys(entry);
+      const reader = new RequestReader(names, {
+        kind: JSON_LINES,
+        source: this.#source,
+        line,
+        options: this.#options,
+      });
+      const { arrival, input, output, prefix } = reader.columns;
+      this.#keys = { arrival: names[arrival]!, input: names[input]!, output: names[output]! };
+      // A first request without hashes does not speak for the others.
+      this.#prefixKey = prefix === -1 ? (this.#options.map?.prefix ?? 'hash_ids') : names[prefix];
+      this.#reader = reader;
+    }
+    return this.#reader;
+  }
+}
+
+/** The trace in a text, as `JsonlTraceParser` reads it. @throws {TraceError} with the line that is wrong. */
+export function parseJsonlTrace(text: string, source: string, options: TraceOptions = {}): Trace {
+  const parser = new JsonlTraceParser(source, options);
+  parser.push(text);
+  return parser.end().trace;
 }
 
 function parseLine(content: string, source: string, line: number): Record<string, unknown> {
@@ -65,28 +106,4 @@ function parseLine(content: string, source: string, line: number): Record<string
     throw new TraceError('TRACE_MALFORMED_LINE', source, line, 'a JSON object', quoteField(value));
   }
   return value as Record<string, unknown>;
-}
-
-function readArrival(value: unknown, key: string, unitMs: number, source: string, line: number): Timestamp {
-  if (typeof value === 'number' && Number.isFinite(value)) return { dayMs: 0, ms: value * unitMs };
-  const timestamp = typeof value === 'string' ? parseDateTime(value.trim()) : null;
-  if (timestamp !== null) return timestamp;
-  const expected = `${key} to be a number or a time such as "2023-11-16T18:15:46.680Z"`;
-  throw new TraceError('TRACE_TIMESTAMP', source, line, expected, quoteField(value));
-}
-
-function missing(
-  field: 'arrival' | 'input' | 'output',
-  entry: Record<string, unknown>,
-  source: string,
-  line: number,
-): TraceError {
-  const expected = `a key for the ${field} (${COLUMN_EXAMPLES[field].replace('TIMESTAMP', 'timestamp')})`;
-  return new TraceError(
-    'TRACE_MISSING_COLUMN',
-    source,
-    line,
-    expected,
-    quoteField(Object.keys(entry).join(', ')),
-  );
 }

@@ -1,15 +1,82 @@
-import { parseCsvTrace } from './csv-trace.ts';
-import { parseJsonlTrace } from './jsonl-trace.ts';
+import { benchmarkTrace, isBenchmarkResult, readBenchmarkResult } from './benchmark-result.ts';
+import { CsvTraceParser } from './csv-trace.ts';
+import { JsonlTraceParser } from './jsonl-trace.ts';
+import type { ReadTrace } from './request-reader.ts';
 import type { Trace } from './trace.ts';
+import { TraceError } from './trace-error.ts';
+import type { TraceOptions } from './trace-options.ts';
+import type { TraceParser } from './trace-parser.ts';
+
+/** What a text may hold. */
+export type TraceText = 'csv' | 'jsonl' | 'json';
 
 /**
- * Reads a trace in CSV (see `parseCsvTrace`) or JSONL (see `parseJsonlTrace`), told apart by the end of the file name,
- * else by whether the text starts with `{`.
+ * What a text holds, by the end of the file name, else by how it starts. One JSON document over several lines, or one
+ * that is a benchmark's result, is `json`.
+ *
+ * @param start The first thousands of characters of the text, or all of it.
+ */
+export function traceTextOf(source: string, start: string): TraceText {
+  if (/\.(jsonl|ndjson)$/i.test(source)) return 'jsonl';
+  if (/\.csv$/i.test(source)) return 'csv';
+  const text = start.replace(/^\ufeff/, '').trimStart();
+  if (/\.json$/i.test(source)) return /^\{[^\n]*\}\s*\n\s*\{/.test(text) ? 'jsonl' : 'json';
+  if (!/^[{[]/.test(text)) return 'csv';
+  if (/^\{[^\n]*"(input_lens|benchmarks)":/.test(text)) return 'json';
+  return /^\{[^\n]*\}\s*(\n|$)/.test(text) ? 'jsonl' : 'json';
+}
+
+/** A parser of the whole document, which benchmarks write. */
+class ResultParser implements TraceParser {
+  readonly #source: string;
+  readonly #options: TraceOptions & { readonly load?: number };
+  readonly #pieces: string[] = [];
+
+  constructor(source: string, options: TraceOptions & { readonly load?: number }) {
+    this.#source = source;
+    this.#options = options;
+  }
+
+  push(text: string): void {
+    this.#pieces.push(text);
+  }
+
+  end(): ReadTrace {
+    let value: unknown;
+    try {
+      value = JSON.parse(this.#pieces.join(''));
+    } catch (error) {
+      throw new TraceError('TRACE_MALFORMED_LINE', this.#source, null, 'JSON', (error as Error).message);
+    }
+    if (Array.isArray(value) && !isBenchmarkResult(value)) {
+      const parser = new JsonlTraceParser(this.#source, this.#options);
+      for (const entry of value) parser.push(`${JSON.stringify(entry)}\n`);
+      return parser.end();
+    }
+    const { load, ...options } = this.#options;
+    return benchmarkTrace(readBenchmarkResult(value, this.#source), this.#source, { load, options });
+  }
+}
+
+/** A parser of a text that comes in pieces. `load` chooses among the loads of a benchmark's result. */
+export function traceParser(
+  kind: TraceText,
+  source: string,
+  options: TraceOptions & { readonly load?: number } = {},
+): TraceParser {
+  if (kind === 'csv') return new CsvTraceParser(source, options);
+  return kind === 'jsonl' ? new JsonlTraceParser(source, options) : new ResultParser(source, options);
+}
+
+/**
+ * Reads a trace in CSV (see `CsvTraceParser`), JSONL (see `JsonlTraceParser`) or the result of a benchmark (see
+ * `readBenchmarkResult`), told apart by `traceTextOf`.
  *
  * @param source File name, for the format and the messages.
  * @throws {TraceError} with the line that is wrong.
  */
-export function parseTrace(text: string, source: string): Trace {
-  const isJsonl = /\.(jsonl|ndjson)$/i.test(source) || (!/\.csv$/i.test(source) && /^\s*\{/.test(text));
-  return isJsonl ? parseJsonlTrace(text, source) : parseCsvTrace(text, source);
+export function parseTrace(text: string, source: string, options: TraceOptions = {}): Trace {
+  const parser = traceParser(traceTextOf(source, text), source, options);
+  parser.push(text);
+  return parser.end().trace;
 }

@@ -7,6 +7,8 @@ export interface Timestamp {
   readonly dayMs: number;
   /** ms since `dayMs`. */
   readonly ms: number;
+  /** Whether a date and time said in which time zone it is; absent for a plain number. */
+  readonly isZoned?: boolean;
 }
 
 const DATE_TIME =
@@ -19,7 +21,7 @@ const DATE_TIME =
 export function parseDateTime(text: string): Timestamp | null {
   const match = DATE_TIME.exec(text);
   if (match === null) return null;
-  const [, year, month, day, hours, minutes, seconds, , sign, offsetHours, offsetMinutes] = match;
+  const [, year, month, day, hours, minutes, seconds, utc, sign, offsetHours, offsetMinutes] = match;
   const dayMs = Date.UTC(Number(year), Number(month) - 1, Number(day));
   const date = new Date(dayMs);
   if (date.getUTCMonth() !== Number(month) - 1 || date.getUTCDate() !== Number(day)) return null;
@@ -30,5 +32,6 @@ export function parseDateTime(text: string): Timestamp | null {
     const offset = Number(offsetHours) * 60 + Number(offsetMinutes);
     minuteOfDay += sign === '+' ? -offset : offset;
   }
-  return { dayMs, ms: minuteOfDay * 60_000 + Number(seconds) * 1000 };
+  const isZoned = utc !== undefined || sign !== undefined;
+  return { dayMs, ms: minuteOfDay * 60_000 + Number(seconds) * 1000, isZoned };
 }

@@ -4,56 +4,64 @@ import type { Trace } from './trace.ts';
 import { quoteField, TraceError } from './trace-error.ts';
 
 const WHOLE_NUMBER = /^[+-]?\d+(\.0*)?$/;
+const FIRST_CAPACITY = 1024;
 
 /** Collects the requests of one file, in order, and refuses what cannot be a request. */
 export class TraceBuilder {
   readonly #source: string;
   readonly #prefixBlockTokens: number;
-  readonly #arrivalMs: Float64Array;
-  readonly #inputTokens: Int32Array;
-  readonly #outputTokens: Int32Array;
-  readonly #prefixOffsets: Int32Array;
-  readonly #prefixIds: number[] = [];
+  readonly #sort: boolean;
+  #arrivalMs = new Float64Array(FIRST_CAPACITY);
+  #inputTokens = new Int32Array(FIRST_CAPACITY);
+  #outputTokens = new Int32Array(FIRST_CAPACITY);
+  /** End of each request's hashes in `#prefixIds`; grows only when there are any. */
+  #prefixEnds = new Int32Array(FIRST_CAPACITY);
+  #prefixIds = new Float64Array(FIRST_CAPACITY);
+  #prefixCount = 0;
   #count = 0;
+  #outOfOrder = 0;
   #first: Timestamp | undefined;
   #previousMs = 0;
 
-  /** `capacity`: most requests that can come, for instance the number of lines. */
-  constructor(source: string, capacity: number, prefixBlockTokens: number) {
+  /** `sort` puts requests in order that are not, instead of refusing them. */
+  constructor(
+    source: string,
+    { prefixBlockTokens, sort }: { readonly prefixBlockTokens: number; readonly sort: boolean },
+  ) {
     this.#source = source;
     this.#prefixBlockTokens = prefixBlockTokens;
-    this.#arrivalMs = new Float64Array(capacity);
-    this.#inputTokens = new Int32Array(capacity);
-    this.#outputTokens = new Int32Array(capacity);
-    this.#prefixOffsets = new Int32Array(capacity + 1);
+    this.#sort = sort;
   }
 
   add(line: number, arrival: Timestamp, inputTokens: number, outputTokens: number, hashIds?: unknown): void {
     this.#first ??= arrival;
     const ms = arrival.dayMs - this.#first.dayMs + (arrival.ms - this.#first.ms);
     if (ms < this.#previousMs) {
-      throw new TraceError(
-        'TRACE_TIME_BACKWARDS',
-        this.#source,
-        line,
-        'an arrival at or after the one before it',
-        `one ${round(this.#previousMs - ms)} ms earlier`,
-      );
+      this.#outOfOrder += 1;
+      if (!this.#sort) {
+        throw new TraceError(
+          'TRACE_TIME_BACKWARDS',
+          this.#source,
+          line,
+          'an arrival at or after the one before it, or to be told to sort',
+          `one ${round(this.#previousMs - ms)} ms earlier`,
+        );
+      }
     }
     this.#previousMs = ms;
+    if (this.#count === this.#arrivalMs.length) this.#grow();
     this.#arrivalMs[this.#count] = ms;
     this.#inputTokens[this.#count] = inputTokens;
     this.#outputTokens[this.#count] = outputTokens;
     if (hashIds !== undefined) this.#addPrefix(line, inputTokens, hashIds);
+    this.#prefixEnds[this.#count] = this.#prefixCount;
     this.#count += 1;
-    this.#prefixOffsets[this.#count] = this.#prefixIds.length;
   }
 
   /** Reads a length; `column` is its name in the file. */
   length(line: number, column: string, field: unknown): number {
-    const text = typeof field === 'string' ? field.trim() : field;
-    const value = typeof text === 'string' && WHOLE_NUMBER.test(text) ? Number(text) : text;
-    if (typeof value !== 'number' || !Number.isInteger(value)) {
+    const value = lengthIn(field);
+    if (value === null) {
       const expected = `${column} to be a whole number of tokens`;
       throw new TraceError('TRACE_NOT_AN_INTEGER', this.#source, line, expected, quoteField(field));
     }
@@ -64,7 +72,7 @@ export class TraceBuilder {
     return value;
   }
 
-  build(): Trace {
+  build(): { readonly trace: Trace; readonly outOfOrder: number } {
     const count = this.#count;
     if (count === 0) {
       throw new TraceError('TRACE_NO_REQUESTS', this.#source, null, 'at least one request', 'none');
@@ -74,15 +82,18 @@ export class TraceBuilder {
       arrivalMs: this.#arrivalMs.slice(0, count),
       inputTokens: this.#inputTokens.slice(0, count),
       outputTokens: this.#outputTokens.slice(0, count),
+      ...(this.#prefixCount > 0 && { prefixBlocks: this.#prefixBlocks() }),
     };
-    if (this.#prefixIds.length === 0) return trace;
+    return { trace: this.#outOfOrder > 0 ? inOrder(trace) : trace, outOfOrder: this.#outOfOrder };
+  }
+
+  #prefixBlocks(): Trace['prefixBlocks'] {
+    const offsets = new Int32Array(this.#count + 1);
+    offsets.set(this.#prefixEnds.subarray(0, this.#count), 1);
     return {
-      ...trace,
-      prefixBlocks: {
-        blockTokens: this.#prefixBlockTokens,
-        ids: Float64Array.from(this.#prefixIds),
-        offsets: this.#prefixOffsets.slice(0, count + 1),
-      },
+      blockTokens: this.#prefixBlockTokens,
+      ids: this.#prefixIds.slice(0, this.#prefixCount),
+      offsets,
     };
   }
 
@@ -97,19 +108,67 @@ export class TraceBuilder {
         Array.isArray(hashIds) ? `${hashIds.length}` : quoteField(hashIds),
       );
     }
-    for (const id of hashIds) {
+    for (const given of hashIds) {
+      const id = typeof given === 'bigint' ? Number(given) : given;
       if (!Number.isSafeInteger(id)) {
         throw new TraceError(
           'TRACE_HASH_IDS',
           this.#source,
           line,
           'whole numbers as block hashes',
-          quoteField(id),
+          quoteField(given),
         );
       }
-      this.#prefixIds.push(id);
+      if (this.#prefixCount === this.#prefixIds.length)
+        this.#prefixIds = grown(this.#prefixIds, Float64Array);
+      this.#prefixIds[this.#prefixCount] = id;
+      this.#prefixCount += 1;
     }
   }
+
+  #grow(): void {
+    this.#arrivalMs = grown(this.#arrivalMs, Float64Array);
+    this.#inputTokens = grown(this.#inputTokens, Int32Array);
+    this.#outputTokens = grown(this.#outputTokens, Int32Array);
+    this.#prefixEnds = grown(this.#prefixEnds, Int32Array);
+  }
+}
+
+function grown<T extends Float64Array | Int32Array>(column: T, kind: new (length: number) => T): T {
+  const larger = new kind(2 * column.length);
+  larger.set(column);
+  return larger;
+}
+
+function lengthIn(field: unknown): number | null {
+  if (typeof field === 'bigint') return Number(field);
+  const text = typeof field === 'string' ? field.trim() : field;
+  const value = typeof text === 'string' && WHOLE_NUMBER.test(text) ? Number(text) : text;
+  return typeof value === 'number' && Number.isInteger(value) ? value : null;
+}
+
+/** The same requests by arrival; those that arrive together stay as they were. */
+function inOrder(trace: Trace): Trace {
+  const { arrivalMs, prefixBlocks } = trace;
+  const order = Int32Array.from(arrivalMs.keys()).sort((a, b) => arrivalMs[a]! - arrivalMs[b]! || a - b);
+  const first = arrivalMs[order[0]!]!;
+  const sorted: Trace = {
+    source: trace.source,
+    arrivalMs: Float64Array.from(order, (i) => arrivalMs[i]! - first),
+    inputTokens: Int32Array.from(order, (i) => trace.inputTokens[i]!),
+    outputTokens: Int32Array.from(order, (i) => trace.outputTokens[i]!),
+  };
+  if (prefixBlocks === undefined) return sorted;
+  const offsets = new Int32Array(order.length + 1);
+  const ids = new Float64Array(prefixBlocks.ids.length);
+  let at = 0;
+  for (const [position, i] of order.entries()) {
+    const own = prefixBlocks.ids.subarray(prefixBlocks.offsets[i], prefixBlocks.offsets[i + 1]);
+    ids.set(own, at);
+    at += own.length;
+    offsets[position + 1] = at;
+  }
+  return { ...sorted, prefixBlocks: { blockTokens: prefixBlocks.blockTokens, ids, offsets } };
 }
 
 function round(ms: number): number {

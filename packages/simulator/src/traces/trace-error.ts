@@ -6,6 +6,8 @@ export type TraceErrorCode =
   | 'TRACE_NO_REQUESTS'
   /** No column for the arrival, the prompt or the output. */
   | 'TRACE_MISSING_COLUMN'
+  /** A column that was asked for by name and is not there. */
+  | 'TRACE_UNKNOWN_COLUMN'
   /** A line that is not CSV, not JSON, or not an object. */
   | 'TRACE_MALFORMED_LINE'
   /** More or fewer fields than the header has. */
@@ -14,11 +16,16 @@ export type TraceErrorCode =
   | 'TRACE_NOT_AN_INTEGER'
   /** A length that is negative, zero, or above `MAX_REQUEST_TOKENS`. */
   | 'TRACE_LENGTH_RANGE'
+  /** An arrival that is neither a number nor a time, or not what those before it are. */
   | 'TRACE_TIMESTAMP'
+  /** Some times name their zone and some do not. */
+  | 'TRACE_TIME_ZONES'
   /** An arrival before the one on the line above. */
   | 'TRACE_TIME_BACKWARDS'
   /** Prefix block hashes that are not a list of whole numbers, or more of them than the prompt has blocks. */
   | 'TRACE_HASH_IDS'
+  /** A benchmark's result that lacks what a trace needs, or has several loads in it. */
+  | 'TRACE_BENCHMARK'
   /** Asked for something that the trace cannot give, for instance none of its requests. */
   | 'TRACE_OPTION';
 

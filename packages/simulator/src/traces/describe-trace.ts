@@ -1,0 +1,247 @@
+import { percentileOfSorted } from '../metrics/summary.ts';
+import type { Trace } from './trace.ts';
+
+/** How the lengths of prompts or outputs are spread, tokens. */
+export interface LengthSummary {
+  readonly mean: number;
+  readonly p10: number;
+  readonly p50: number;
+  readonly p90: number;
+  readonly p99: number;
+  readonly max: number;
+  readonly total: number;
+}
+
+/** Arrivals counted in windows of one length. */
+export interface WindowCounts {
+  readonly windowS: number;
+  /** Requests/s in the busiest window. */
+  readonly peakRate: number;
+  /** Variance of the counts over their mean; 1 for a Poisson process. NaN with fewer than 2 windows. */
+  readonly dispersion: number;
+}
+
+/** What a trace is like. */
+export interface TraceDescription {
+  readonly requests: number;
+  /** From the first arrival to the last, s. */
+  readonly durationS: number;
+  /** Mean requests/s. NaN when all arrive at once. */
+  readonly rate: number;
+  readonly inputTokensPerS: number;
+  readonly outputTokensPerS: number;
+  /** Standard deviation of the gaps between arrivals over their mean; 1 for a Poisson process. */
+  readonly gapVariation: number;
+  readonly longestGapS: number;
+  readonly windows: readonly WindowCounts[];
+  readonly input: LengthSummary;
+  readonly output: LengthSummary;
+  /** Correlation of prompt and output lengths. NaN when either never changes. */
+  readonly lengthCorrelation: number;
+  /** Share of the prompt tokens that stand in a prefix block seen before; `null` without prefix hashes. */
+  readonly sharedPrefix: number | null;
+  /** Requests/s over equal parts of the trace. */
+  readonly rateOverTime: readonly number[];
+  /** What a person should know before trusting the trace, in sentences. */
+  readonly odd: readonly string[];
+}
+
+const WINDOWS_S = [1, 10, 60, 600];
+const PARTS = 60;
+
+/** Looks at the rates, the bursts and the lengths of a trace. */
+export function describeTrace(trace: Trace): TraceDescription {
+  const { arrivalMs, inputTokens, outputTokens } = trace;
+  const requests = arrivalMs.length;
+  const durationS = arrivalMs[requests - 1]! / 1000;
+  const input = summarizeLengths(inputTokens);
+  const output = summarizeLengths(outputTokens);
+  const gaps = gapStatistics(arrivalMs);
+  const description = {
+    requests,
+    durationS,
+    rate: durationS === 0 ? Number.NaN : (requests - 1) / durationS,
+    inputTokensPerS: input.total / durationS,
+    outputTokensPerS: output.total / durationS,
+    gapVariation: gaps.variation,
+    longestGapS: gaps.longestS,
+    windows: WINDOWS_S.filter((windowS) => durationS >= 2 * windowS).map((windowS) =>
+      countWindows(arrivalMs, windowS),
+    ),
+    input,
+    output,
+    lengthCorrelation: correlation(inputTokens, outputTokens),
+    sharedPrefix: sharedPrefix(trace),
+    rateOverTime: rateOverTime(arrivalMs, durationS),
+  };
+  return { ...description, odd: oddities(trace, description, gaps.together) };
+}
+
+function summarizeLengths(tokens: Int32Array): LengthSummary {
+  const sorted = Float64Array.from(tokens).sort();
+  let total = 0;
+  for (const length of sorted) total += length;
+  const at = (q: number) => percentileOfSorted(sorted, q);
+  return {
+    mean: total / sorted.length,
+    p10: at(10),
+    p50: at(50),
+    p90: at(90),
+    p99: at(99),
+    max: sorted[sorted.length - 1]!,
+    total,
+  };
+}
+
+function gapStatistics(arrivalMs: Float64Array): { variation: number; longestS: number; together: number } {
+  const gaps = arrivalMs.length - 1;
+  const mean = arrivalMs[gaps]! / gaps;
+  let squares = 0;
+  let longest = 0;
+  let together = 0;
+  for (let i = 1; i <= gaps; i += 1) {
+    const gap = arrivalMs[i]! - arrivalMs[i - 1]!;
+    squares += (gap - mean) ** 2;
+    longest = Math.max(longest, gap);
+    if (gap === 0) together += 1;
+  }
+  return { variation: Math.sqrt(squares / gaps) / mean, longestS: longest / 1000, together: together / gaps };
+}
+
+function countWindows(arrivalMs: Float64Array, windowS: number): WindowCounts {
+  const windows = Math.floor(arrivalMs[arrivalMs.length - 1]! / (1000 * windowS));
+  const counts = new Float64Array(windows);
+  for (const ms of arrivalMs) {
+    const window = Math.floor(ms / (1000 * windowS));
+    if (window < windows) counts[window]! += 1;
+  }
+  let sum = 0;
+  let peak = 0;
+  for (const count of counts) {
+    sum += count;
+    peak = Math.max(peak, count);
+  }
+  const mean = sum / windows;
+  let squares = 0;
+  for (const count of counts) squares += (count - mean) ** 2;
+  return { windowS, peakRate: peak / windowS, dispersion: squares / windows / mean };
+}
+
+function correlation(a: Int32Array, b: Int32Array): number {
+  const n = a.length;
+  let sumA = 0;
+  let sumB = 0;
+  for (let i = 0; i < n; i += 1) {
+    sumA += a[i]!;
+    sumB += b[i]!;
+  }
+  let ab = 0;
+  let aa = 0;
+  let bb = 0;
+  for (let i = 0; i < n; i += 1) {
+    const da = a[i]! - sumA / n;
+    const db = b[i]! - sumB / n;
+    ab += da * db;
+    aa += da * da;
+    bb += db * db;
+  }
+  return ab / Math.sqrt(aa * bb);
+}
+
+function sharedPrefix({ prefixBlocks, inputTokens }: Trace): number | null {
+  if (prefixBlocks === undefined) return null;
+  const { ids, offsets, blockTokens } = prefixBlocks;
+  const seen = new Set<number>();
+  let shared = 0;
+  let total = 0;
+  for (let i = 0; i < inputTokens.length; i += 1) {
+    total += inputTokens[i]!;
+    let isPrefix = true;
+    for (let at = offsets[i]!; at < offsets[i + 1]!; at += 1) {
+      const id = ids[at]!;
+      if (!seen.has(id)) isPrefix = false;
+      // The last block of a prompt may be half full.
+      if (isPrefix) shared += Math.min(blockTokens, inputTokens[i]! - (at - offsets[i]!) * blockTokens);
+      seen.add(id);
+    }
+  }
+  return shared / total;
+}
+
+function rateOverTime(arrivalMs: Float64Array, durationS: number): number[] {
+  if (durationS === 0) return [];
+  const counts = new Array<number>(PARTS).fill(0);
+  for (const ms of arrivalMs)
+    counts[Math.min(PARTS - 1, Math.floor((PARTS * ms) / (1000 * durationS)))]! += 1;
+  return counts.map((count) => (count * PARTS) / durationS);
+}
+
+function oddities(
+  { inputTokens, outputTokens }: Trace,
+  description: Omit<TraceDescription, 'odd'>,
+  together: number,
+): string[] {
+  const { requests, durationS, gapVariation, longestGapS, rate, rateOverTime: rates } = description;
+  const odd: string[] = [];
+  if (requests < 1000)
+    odd.push(`only ${requests} requests: the 99th percentiles rest on ${Math.ceil(requests / 100)}`);
+  if (durationS === 0) odd.push('all requests arrive at the same moment');
+  else if (gapVariation < 0.05)
+    odd.push('the arrivals are evenly spaced, as a load generator sends them, not people');
+  if (durationS > 0 && together > 0.2) {
+    odd.push(
+      `${percent(together)} of the requests arrive together with the one before: the times are rounded, or they come in batches`,
+    );
+  }
+  if (longestGapS * rate > 50 && longestGapS > 10) {
+    odd.push(
+      `nothing arrives for ${longestGapS.toFixed(0)} s at one point, where ${(longestGapS * rate).toFixed(0)} requests would be usual`,
+    );
+  }
+  const half = rates.length / 2;
+  const first = sum(rates.slice(0, half));
+  const second = sum(rates.slice(half));
+  if (first > 0 && second > 0 && Math.max(first / second, second / first) > 2) {
+    const how = second > first ? 'second half has' : 'first half has';
+    odd.push(
+      `the ${how} ${Math.max(first / second, second / first).toFixed(1)} times the requests of the other`,
+    );
+  }
+  for (const [name, tokens] of [
+    ['prompts', inputTokens],
+    ['outputs', outputTokens],
+  ] as const) {
+    const { length, share } = mostCommon(tokens);
+    if (share === 1) odd.push(`all ${name} have ${length} tokens`);
+    else if (share > 0.1) {
+      const isMost = length === (name === 'prompts' ? description.input : description.output).max;
+      odd.push(
+        `${percent(share)} of the ${name} have exactly ${length} tokens${isMost ? ', the most there are: they were cut off there' : ''}`,
+      );
+    }
+  }
+  return odd;
+}
+
+function mostCommon(tokens: Int32Array): { length: number; share: number } {
+  const counts = new Map<number, number>();
+  let length = 0;
+  let most = 0;
+  for (const each of tokens) {
+    const count = (counts.get(each) ?? 0) + 1;
+    counts.set(each, count);
+    if (count > most) {
+      most = count;
+      length = each;
+    }
+  }
+  return { length, share: most / tokens.length };
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}
+
+function percent(share: number): string {
+  return `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`;
+}

@@ -1,0 +1,171 @@
+import { findColumns, plainName, type TraceColumns, unitOfName } from './columns.ts';
+import { parseDateTime, type Timestamp } from './timestamp.ts';
+import type { Trace } from './trace.ts';
+import { TraceBuilder } from './trace-builder.ts';
+import { quoteField, TraceError } from './trace-error.ts';
+import { MS_PER_UNIT, type TimeUnit, type TraceOptions, type TraceReading } from './trace-options.ts';
+
+/** A trace and how it was read. */
+export interface ReadTrace {
+  readonly trace: Trace;
+  readonly reading: TraceReading;
+}
+
+/** Tokens that one of Mooncake's `hash_ids` stands for. */
+const MOONCAKE_BLOCK_TOKENS = 512;
+
+/** Reads requests from rows of named columns, whatever kind of file they come from. */
+export class RequestReader {
+  readonly columns: TraceColumns;
+  readonly #names: readonly string[];
+  readonly #source: string;
+  readonly #options: TraceOptions;
+  readonly #kind: string;
+  readonly #builder: TraceBuilder;
+  readonly #skipsUnanswered: boolean;
+  #unit: TimeUnit | 'date' | undefined;
+  /** Whether dates name their zone. */
+  #zoned: boolean | undefined;
+  #unanswered = 0;
+
+  /**
+   * @param kind What sort of file it is, for people: `CSV`, `JSON lines`, `Parquet`.
+   * @param line Where the names are; `null` where there are no lines.
+   * @throws {TraceError} when the columns cannot be found.
+   */
+  constructor(
+    names: readonly string[],
+    {
+      kind,
+      source,
+      line,
+      options,
+    }: { kind: string; source: string; line: number | null; options: TraceOptions },
+  ) {
+    this.#names = names.map((name) => name.trim());
+    this.#source = source;
+    this.#options = options;
+    this.#kind = kind;
+    this.columns = findColumns(this.#names, options.map, source, line);
+    this.#builder = new TraceBuilder(source, {
+      prefixBlockTokens: options.prefixBlockTokens ?? MOONCAKE_BLOCK_TOKENS,
+      sort: options.sort ?? false,
+    });
+    const plain = new Set(this.#names.map(plainName));
+    this.#skipsUnanswered =
+      (options.unanswered ?? (plain.has('responsetokens') && plain.has('logtype') ? 'skip' : 'refuse')) ===
+      'skip';
+  }
+
+  /** Takes a request. `line` is its place in the file. @throws {TraceError} with that place. */
+  add(line: number, arrival: unknown, input: unknown, output: unknown, prefix?: unknown): void {
+    const { columns } = this;
+    const at = this.#arrival(arrival, line);
+    const builder = this.#builder;
+    if (this.#skipsUnanswered && (output === '' || output === null || Number(output) === 0)) {
+      this.#unanswered += 1;
+      return;
+    }
+    builder.add(
+      line,
+      at,
+      builder.length(line, this.#names[columns.input]!, input),
+      builder.length(line, this.#names[columns.output]!, output),
+      prefix,
+    );
+  }
+
+  /** @throws {TraceError} `TRACE_NO_REQUESTS` when there are none. */
+  end(): ReadTrace {
+    const { columns } = this;
+    const built = this.#builder.build();
+    return {
+      trace: built.trace,
+      reading: {
+        format: `${this.#kind}${this.#origin()}`,
+        columns: {
+          arrival: this.#names[columns.arrival]!,
+          input: this.#names[columns.input]!,
+          output: this.#names[columns.output]!,
+          ...(columns.prefix !== -1 && { prefix: this.#names[columns.prefix]! }),
+        },
+        arrivalUnit: this.#unit!,
+        unanswered: this.#unanswered,
+        outOfOrder: built.outOfOrder,
+      },
+    };
+  }
+
+  #arrival(field: unknown, line: number): Timestamp {
+    const number = numberIn(field);
+    if (number !== null) {
+      this.#unit ??= this.#options.timeUnit ?? this.#guessUnit(number);
+      if (this.#unit !== 'date') return { dayMs: 0, ms: number * MS_PER_UNIT[this.#unit] };
+    } else {
+      const timestamp = dateIn(field);
+      if (timestamp !== null) {
+        this.#unit ??= 'date';
+        this.#zoned ??= timestamp.isZoned;
+        if (this.#zoned !== timestamp.isZoned) {
+          throw new TraceError(
+            'TRACE_TIME_ZONES',
+            this.#source,
+            line,
+            this.#zoned
+              ? 'a time with its zone, as those above have'
+              : 'a time without a zone, as those above',
+            quoteField(field),
+          );
+        }
+        if (this.#unit === 'date') return timestamp;
+      }
+    }
+    const name = this.#names[this.columns.arrival];
+    const expected =
+      this.#unit === undefined
+        ? `${name} to be a number or a time such as 2023-11-16 18:15:46.6805900`
+        : `${name} to be ${this.#unit === 'date' ? 'a date and time' : 'a number'}, as those above`;
+    throw new TraceError('TRACE_TIMESTAMP', this.#source, line, expected, quoteField(field));
+  }
+
+  /** Times since 1970 tell their unit by their size. */
+  #guessUnit(first: number): TimeUnit {
+    const named = unitOfName(this.#names[this.columns.arrival]!);
+    if (named !== undefined && named !== 's') return named;
+    if (first >= 1e17) return 'ns';
+    if (first >= 1e14) return 'us';
+    if (first >= 1e11) return 'ms';
+    if (first >= 1e9 || named === 's') return 's';
+    return this.#kind === JSON_LINES ? 'ms' : 's';
+  }
+
+  #origin(): string {
+    const plain = new Set(this.#names.map(plainName));
+    const has = (...wanted: string[]) => wanted.every((name) => plain.has(name));
+    if (has('timestamp', 'contexttokens', 'generatedtokens')) return ', as Azure publishes it';
+    if (has('timestamp', 'requesttokens', 'responsetokens')) return ', as BurstGPT publishes it';
+    if (has('timestamp', 'inputlength', 'outputlength', 'hashids')) return ', as Mooncake publishes it';
+    if (has('arrivedat', 'numprefilltokens', 'numdecodetokens')) return ', as Vidur takes it';
+    if (has('requestid', 'timestamp', 'inputtokens', 'outputtokens')) return ', as ServeGen writes it';
+    return '';
+  }
+}
+
+export const JSON_LINES = 'JSON lines';
+
+function numberIn(field: unknown): number | null {
+  if (typeof field === 'number') return Number.isFinite(field) ? field : null;
+  if (typeof field === 'bigint') return Number(field);
+  if (typeof field !== 'string') return null;
+  const text = field.trim();
+  const value = text === '' ? Number.NaN : Number(text);
+  return Number.isFinite(value) ? value : null;
+}
+
+function dateIn(field: unknown): Timestamp | null {
+  if (field instanceof Date) {
+    const ms = field.getTime();
+    return Number.isNaN(ms) ? null : { dayMs: 0, ms, isZoned: true };
+  }
+  return typeof field === 'string' ? parseDateTime(field.trim()) : null;
+}

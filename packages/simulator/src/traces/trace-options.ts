@@ -1,0 +1,37 @@
+/** What a column means to a trace. */
+export type TraceColumn = 'arrival' | 'input' | 'output' | 'prefix';
+
+/** Unit of an arrival that is a plain number. */
+export type TimeUnit = 's' | 'ms' | 'us' | 'ns';
+
+/** How to read a trace whose columns do not say it all. */
+export interface TraceOptions {
+  /** Names of columns that are not found by their names, or of others than those that are. */
+  readonly map?: Readonly<Partial<Record<TraceColumn, string>>>;
+  /** Default: what the column's name or the size of the numbers says, else s (in Mooncake's JSONL ms). */
+  readonly timeUnit?: TimeUnit;
+  /** Tokens that one prefix hash stands for. Default 512, as in Mooncake's traces. */
+  readonly prefixBlockTokens?: number;
+  /** Puts requests that are out of order in order. Default: they are refused. */
+  readonly sort?: boolean;
+  /**
+   * What to do with a request whose output has no tokens: one that failed. Default `refuse`, and `skip` in BurstGPT's
+   * traces, which are known to list the failures.
+   */
+  readonly unanswered?: 'refuse' | 'skip';
+}
+
+/** What was read as what, and what was left out. */
+export interface TraceReading {
+  /** Whose form it is, for instance `CSV, as Azure publishes it`. */
+  readonly format: string;
+  readonly columns: Readonly<Partial<Record<TraceColumn, string>>>;
+  /** Unit of the arrivals; `date` for dates and times. */
+  readonly arrivalUnit: TimeUnit | 'date';
+  /** Requests left out because they have no output. */
+  readonly unanswered: number;
+  /** Requests that were not in order of arrival. */
+  readonly outOfOrder: number;
+}
+
+export const MS_PER_UNIT: Readonly<Record<TimeUnit, number>> = { s: 1000, ms: 1, us: 1e-3, ns: 1e-6 };
