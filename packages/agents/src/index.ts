@@ -30,14 +30,20 @@ export {
   TRUNCATED,
 } from './learning/learning-environment.ts';
 export { type LayerSizes, MultilayerPerceptron, parameterCount } from './learning/multilayer-perceptron.ts';
-export { ParallelEnvironments, type ParallelOptions } from './learning/parallel-environments.ts';
 export { plainKernels } from './learning/plain-kernels.ts';
 export { PPO_DEFAULTS, Ppo, type PpoOptions, type PpoUpdate } from './learning/ppo.ts';
+export {
+  decodeCheckpoint,
+  encodeCheckpoint,
+  type PpoCheckpoint,
+} from './learning/ppo-checkpoint.ts';
+export { type RolloutSource, SerialRollouts } from './learning/rollout-source.ts';
+export { RolloutThreads, type ThreadedRollouts } from './learning/rollout-threads.ts';
 export { TensorFileError } from './learning/safetensors.ts';
 export { simdKernels } from './learning/simd-kernels.ts';
-export { type TraceSchedule, traceSeeds } from './learning/trace-schedule.ts';
+export { type TraceSchedule, traceSeed } from './learning/trace-schedule.ts';
+export { type PpoRecipe, type PpoTrained, type PpoTraining, trainPpo } from './learning/train-ppo.ts';
 export { type ActorWeights, TrainedActor } from './learning/trained-actor.ts';
-export { SerialEnvironments, type VectorEnvironment } from './learning/vector-environment.ts';
 export { encodeServeActor, type ServeActor } from './llmserve/serve-actor.ts';
 export { encodeServeConstant, type ServeConstant } from './llmserve/serve-constant.ts';
 export { type TrainServePpoOptions, trainServePpo } from './llmserve/train-serve-ppo.ts';

@@ -5,22 +5,28 @@ import { identityEnvironment } from '../../test/identity-environment.ts';
 import { type LearningEnvironment, RUNNING, TERMINATED, TRUNCATED } from './learning-environment.ts';
 import { plainKernels } from './plain-kernels.ts';
 import { PPO_DEFAULTS, Ppo, type PpoOptions } from './ppo.ts';
+import { decodeCheckpoint, encodeCheckpoint, type PpoCheckpoint, resumePoint } from './ppo-checkpoint.ts';
+import { SerialRollouts } from './rollout-source.ts';
 import { simdKernels } from './simd-kernels.ts';
-import { SerialEnvironments } from './vector-environment.ts';
 
-function learner(options: Partial<PpoOptions> = {}, make = identityEnvironment, kernels = plainKernels()) {
-  let episodes = 0;
-  const environments = new SerialEnvironments(Array.from({ length: 8 }, make), () => episodes++);
-  return new Ppo(environments, kernels, {
+function learner(
+  changes: Partial<PpoOptions> = {},
+  make = identityEnvironment,
+  kernels = plainKernels(),
+  checkpoint?: PpoCheckpoint,
+) {
+  const options = {
     ...PPO_DEFAULTS,
-    seed: 0,
-    totalSteps: 20_000,
-    rolloutSteps: 32,
-    groupSize: 1,
-    minibatchSize: 64,
-    hidden: [16],
-    ...options,
-  });
+    ...{ seed: 0, totalSteps: 20_000, groupSize: 1, minibatchSize: 64 },
+    ...changes,
+  };
+  const { seed, groupSize } = options;
+  const plan = {
+    ...{ seed, hidden: [16], schedule: { seed, groupSize, traces: { first: 0, last: 1e6 } } },
+    ...(checkpoint && { resume: resumePoint(checkpoint) }),
+  };
+  const source = new SerialRollouts(Array.from({ length: 8 }, make), 32, plan, kernels);
+  return new Ppo(source, kernels, options, checkpoint && { checkpoint });
 }
 
 function train(ppo: Ppo) {
@@ -57,6 +63,21 @@ for (const makeKernels of [plainKernels, simdKernels]) {
 }
 
 describe('Ppo', () => {
+  it('goes on from a checkpoint in the middle of an episode as if it had not stopped, bit for bit', () => {
+    const options = { seed: 4, totalSteps: 2_560 };
+    const whole = learner(options, identityEnvironment, simdKernels());
+    const expected = train(whole);
+
+    const stopped = learner(options, identityEnvironment, simdKernels());
+    const before = [stopped.update(), stopped.update(), stopped.update()];
+    const { checkpoint } = decodeCheckpoint(encodeCheckpoint(stopped.checkpoint(), {}));
+    assert.ok(checkpoint.episodes.every(({ actions }) => actions.length > 0));
+    const resumed = learner(options, identityEnvironment, simdKernels(), checkpoint);
+    assert.deepEqual([...before, ...train(resumed)], expected);
+    assert.deepEqual(resumed.checkpoint(), whole.checkpoint());
+    assert.deepEqual(resumed.actorWeights(), whole.actorWeights());
+  });
+
   it('lets learning rate, entropy weight and keep bonus fall along the way', () => {
     const updates = train(
       learner({ totalSteps: 2_560, learningRate: 0.01, entropyCoef: [0.1, 0], keepBonus: [4, 2] }),
@@ -132,20 +153,8 @@ describe('Ppo', () => {
       };
     };
     const betterShare = (groupSize: number) => {
-      let asked = 0;
-      const environments = new SerialEnvironments(Array.from({ length: 8 }, noisy), () =>
-        Math.floor(asked++ / groupSize),
-      );
-      const ppo = new Ppo(environments, plainKernels(), {
-        ...PPO_DEFAULTS,
-        seed: 0,
-        totalSteps: 4_000,
-        rolloutSteps: 32,
-        groupSize,
-        hidden: [8],
-        learningRate: 1e-2,
-        gaeLambda: 0,
-      });
+      const changes = { totalSteps: 4_000, groupSize, learningRate: 1e-2, gaeLambda: 0, minibatchSize: 256 };
+      const ppo = learner(changes, noisy);
       train(ppo);
       const logits = ppo.network.actor.forward(new Float32Array([0]), 1);
       ppo.network.heads.normalize(logits, 1);
@@ -161,7 +170,7 @@ describe('Ppo', () => {
       ...identityEnvironment(),
       step: () => ({ reward: Number.NaN, end: RUNNING }),
     });
-    assert.throws(() => learner({}, broken).update(), /Expected finite rewards, got NaN on trace 0/);
+    assert.throws(() => learner({}, broken).update(), /Expected finite rewards, got NaN on trace \d+/);
   });
 
   it('refuses groups that do not come out even', () => {

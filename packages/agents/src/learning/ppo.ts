@@ -1,30 +1,29 @@
 import { RandomStream } from '@servegym/simulator';
+import { publishPolicy } from './acting-policy.ts';
 import { ActorCritic } from './actor-critic.ts';
+import { EpisodeLog } from './episode-log.ts';
 import { generalizedAdvantages } from './generalized-advantage.ts';
 import type { FloatArray, Kernels } from './kernels.ts';
 import { RUNNING, TRUNCATED } from './learning-environment.ts';
+import type { PpoCheckpoint } from './ppo-checkpoint.ts';
 import { ppoLossGradient } from './ppo-loss.ts';
-import { Minibatch, Rollout } from './rollout.ts';
-import { RunningNormalizer } from './running-normalizer.ts';
+import { Minibatch, rolloutSize } from './rollout.ts';
+import type { RolloutSource } from './rollout-source.ts';
+import { normalizeRow, RunningNormalizer } from './running-normalizer.ts';
 import { subtractTraceBaseline } from './trace-baseline.ts';
 import type { ActorWeights } from './trained-actor.ts';
-import type { VectorEnvironment } from './vector-environment.ts';
 
 /** Names are those of Schulman et al., "Proximal Policy Optimization Algorithms", 2017, and of CleanRL. */
 export interface PpoOptions {
-  /** Seed of the weights, of the actions drawn and of the minibatches. */
+  /** Seed of the weights and of the minibatches. */
   readonly seed: number;
   /** Actions to learn from, over all environments; rounded up to whole rollouts. */
   readonly totalSteps: number;
-  /** Actions that each environment plays between two updates. */
-  readonly rolloutSteps: number;
   /** Neighbouring environments that play the same traces, for the advantage baseline; 1 is none. */
   readonly groupSize: number;
   /** Passes over a rollout. */
   readonly epochs: number;
   readonly minibatchSize: number;
-  /** Units of the hidden layers of actor and critic. */
-  readonly hidden: readonly number[];
   /**
    * Added to the logit of the bin in force of each head, at the start and at the end; linear between. Where a change has
    * a price that is paid at once and a worth that shows later, it lets the first policies hold a configuration for long
@@ -45,11 +44,9 @@ export interface PpoOptions {
 }
 
 export const PPO_DEFAULTS = {
-  rolloutSteps: 64,
   groupSize: 4,
   epochs: 8,
   minibatchSize: 256,
-  hidden: [64, 64],
   keepBonus: [0, 0],
   learningRate: 1e-3,
   gamma: 0.97,
@@ -86,6 +83,14 @@ export interface PpoUpdate {
   readonly firstRatioError: number;
 }
 
+/** Where learning starts from. */
+export interface PpoStart {
+  /** Where another run was; the weights then come out as if it had not stopped. */
+  readonly checkpoint?: PpoCheckpoint;
+  /** An actor that knows something already, and the moments of what it saw. */
+  readonly actor?: ActorWeights;
+}
+
 /** Proximal policy optimization. Deterministic: the same options and environments give the same weights, bit for bit. */
 export class Ppo {
   readonly options: PpoOptions;
@@ -93,38 +98,62 @@ export class Ppo {
   /** Of the observations that the network sees. */
   readonly observations: RunningNormalizer;
   /** Of the discounted returns; rewards are divided by their deviation. */
-  readonly returns = new RunningNormalizer(1);
-  #steps = 0;
-  readonly #environments: VectorEnvironment;
-  readonly #rollout: Rollout;
+  readonly returns: RunningNormalizer;
+  #steps: number;
+  readonly #source: RolloutSource;
+  readonly #log: EpisodeLog;
+  readonly #size: number;
   readonly #minibatch: Minibatch;
-  readonly #actionRandom: RandomStream;
-  readonly #shuffleRandom: RandomStream;
+  /** Of the rollout: normalized observations, and all that is made of them entry by entry. */
+  readonly #normalized: FloatArray;
+  readonly #nextNormalized: FloatArray;
+  readonly #rewards: Float64Array;
+  readonly #values: Float64Array;
+  readonly #nextValues: Float64Array;
+  readonly #advantages: Float64Array;
+  readonly #targets: Float64Array;
   /** Of each environment's running episode. */
   readonly #discountedReturns: Float64Array;
   readonly #episodeReturns: Float64Array;
 
-  constructor(environments: VectorEnvironment, kernels: Kernels, options: PpoOptions) {
-    const { count, observationSize, headSizes } = environments;
-    if (count % options.groupSize !== 0) {
+  /** With a checkpoint, `source` must go on from where it was: `resumePoint` tells. */
+  constructor(source: RolloutSource, kernels: Kernels, options: PpoOptions, start: PpoStart = {}) {
+    const { rollout, plan } = source;
+    const { environments, observationSize, headSizes } = rollout;
+    const { checkpoint, actor } = start;
+    if (environments % options.groupSize !== 0) {
       throw new RangeError(
-        `Expected \`groupSize\` to divide the ${count} environments, got ${options.groupSize}`,
+        `Expected \`groupSize\` to divide the ${environments} environments, got ${options.groupSize}`,
       );
     }
     this.options = options;
-    this.#environments = environments;
-    const shape = { observationSize, headSizes, hidden: options.hidden };
-    this.network = new ActorCritic(kernels, shape, Math.max(count, options.minibatchSize));
+    this.#source = source;
+    this.#size = rolloutSize(rollout);
+    const shape = { observationSize, headSizes, hidden: plan.hidden };
+    this.network = new ActorCritic(kernels, shape, options.minibatchSize);
     this.network.initialize(new RandomStream(options.seed, 'weights'));
-    this.observations = new RunningNormalizer(observationSize);
-    this.#rollout = new Rollout(kernels, environments, options.rolloutSteps);
+    if (actor) this.network.adam.parameters.set(actor.parameters);
+    if (checkpoint) this.network.restore(checkpoint);
+    const moments = checkpoint?.observations ?? actor?.moments;
+    this.observations = moments ? RunningNormalizer.from(moments) : new RunningNormalizer(observationSize);
+    this.returns = checkpoint ? RunningNormalizer.from(checkpoint.returns) : new RunningNormalizer(1);
+    this.#steps = checkpoint?.steps ?? 0;
+    this.#log = new EpisodeLog(environments, headSizes.length, checkpoint?.episodes);
     this.#minibatch = new Minibatch(kernels, options.minibatchSize, observationSize, headSizes.length);
-    this.#actionRandom = new RandomStream(options.seed, 'actions');
-    this.#shuffleRandom = new RandomStream(options.seed, 'minibatches');
-    this.#discountedReturns = new Float64Array(count);
-    this.#episodeReturns = new Float64Array(count);
+    this.#normalized = kernels.allocate(this.#size * observationSize);
+    this.#nextNormalized = kernels.allocate(this.#size * observationSize);
+    this.#rewards = new Float64Array(this.#size);
+    this.#values = new Float64Array(this.#size);
+    this.#nextValues = new Float64Array(this.#size);
+    this.#advantages = new Float64Array(this.#size);
+    this.#targets = new Float64Array(this.#size);
+    this.#discountedReturns = Float64Array.from(
+      checkpoint?.discountedReturns ?? new Float64Array(environments),
+    );
+    this.#episodeReturns = Float64Array.from(checkpoint?.episodeReturns ?? new Float64Array(environments));
   }
 
+  /** Actions learned from so far. */
   get steps(): number {
     return this.#steps;
   }
@@ -144,6 +173,19 @@ export class Ppo {
     };
   }
 
+  /** A copy of all that the next updates depend on. */
+  checkpoint(): PpoCheckpoint {
+    return {
+      steps: this.#steps,
+      ...this.network.snapshot(),
+      observations: this.observations.moments,
+      returns: this.returns.moments,
+      discountedReturns: [...this.#discountedReturns],
+      episodeReturns: [...this.#episodeReturns],
+      episodes: this.#log.episodes(),
+    };
+  }
+
   /** Plays one rollout and learns from it. */
   update(): PpoUpdate {
     const progress = Math.min(1, this.#steps / this.options.totalSteps);
@@ -157,93 +199,81 @@ export class Ppo {
     const finishedReturns = this.#collect();
     this.#computeAdvantages();
     const learned = this.#learn(schedule);
-    this.#steps += this.#rollout.size;
+    this.#steps += this.#size;
     return {
       steps: this.#steps,
       episodes: finishedReturns.length,
       meanReturn: finishedReturns.length > 0 ? mean(finishedReturns) : null,
       ...learned,
-      explainedVariance: explainedVariance(this.#rollout.values, this.#rollout.targets),
+      explainedVariance: explainedVariance(this.#values, this.#targets),
       ...schedule,
     };
   }
 
-  /** Plays `rolloutSteps` actions in every environment. Returns the returns of the episodes that ended. */
+  /** Has a rollout played. Returns the returns of the episodes that ended. */
   #collect(): number[] {
-    const environments = this.#environments;
-    const rollout = this.#rollout;
-    const { network } = this;
-    const { heads } = network;
-    const { gamma, rolloutSteps } = this.options;
-    const { count } = environments;
-    const actions = new Int32Array(count * heads.sizes.length);
-    const finishedReturns: number[] = [];
-    rollout.boundaries.length = 0;
-
-    for (let t = 0; t < rolloutSteps; t++) {
-      const first = t * count;
-      for (let e = 0; e < count; e++) {
-        this.observations.observe(environments.observations, e);
-      }
-      const seen = rollout.observationRows(first, count);
-      for (let e = 0; e < count; e++) this.observations.normalize(environments.observations, e, seen, e);
-      rollout.seeds.set(environments.seeds, first);
-      rollout.stepIndices.set(environments.stepIndices, first);
-
-      rollout.binsInForce.set(environments.binsInForce, first * heads.sizes.length);
-      const logProbabilities = network.logProbabilities(seen, environments.binsInForce, count);
-      for (let e = 0; e < count; e++) {
-        heads.sample(logProbabilities, e, actions, this.#actionRandom);
-        rollout.logProbabilities[first + e] = heads.logProbability(logProbabilities, e, actions);
-      }
-      rollout.actions.set(actions, first * heads.sizes.length);
-
-      environments.step(actions);
-      rollout.ends.set(environments.ends, first);
-      for (let e = 0; e < count; e++) {
-        const reward = environments.rewards[e]!;
-        if (!Number.isFinite(reward)) {
-          throw new RangeError(`Expected finite rewards, got ${reward} on trace ${rollout.seeds[first + e]}`);
-        }
-        const end = environments.ends[e]!;
-        this.#episodeReturns[e]! += reward;
-        this.#discountedReturns[e] = gamma * this.#discountedReturns[e]! + reward;
-        this.returns.observe(this.#discountedReturns, e);
-        rollout.rewards[first + e] = reward / this.returns.deviation(0);
-        if (end === TRUNCATED) this.#markBoundary(first + e, environments.lastObservations, e);
-        if (end === RUNNING && t === rolloutSteps - 1)
-          this.#markBoundary(first + e, environments.observations, e);
-        if (end === RUNNING) continue;
-        finishedReturns.push(this.#episodeReturns[e]!);
-        this.#episodeReturns[e] = 0;
-        this.#discountedReturns[e] = 0;
-      }
+    const { rollout, policy } = this.#source;
+    const { observations, network } = this;
+    const { adam, actorParameterCount, keepBonus } = network;
+    const parameters = adam.parameters.subarray(0, actorParameterCount);
+    publishPolicy(policy, { parameters, observations, keepBonus });
+    this.#source.play();
+    this.#log.append(rollout);
+    for (let at = 0; at < this.#size; at++) {
+      normalizeRow(rollout.observations, at, policy, this.#normalized, at);
+      observations.observe(rollout.observations, at);
     }
+    return this.#scaleRewards();
+  }
+
+  /** Divides the rewards by the deviation of the discounted returns so far. */
+  #scaleRewards(): number[] {
+    const { environments, rewards, ends } = this.#source.rollout;
+    const finishedReturns: number[] = [];
+    for (let at = 0; at < this.#size; at++) {
+      const e = at % environments;
+      this.#episodeReturns[e]! += rewards[at]!;
+      this.#discountedReturns[e] = this.options.gamma * this.#discountedReturns[e]! + rewards[at]!;
+      this.returns.observe(this.#discountedReturns, e);
+      if (ends[at] === RUNNING) continue;
+      finishedReturns.push(this.#episodeReturns[e]!);
+      this.#episodeReturns[e] = 0;
+      this.#discountedReturns[e] = 0;
+    }
+    const deviation = this.returns.deviation(0);
+    for (let at = 0; at < this.#size; at++) this.#rewards[at] = rewards[at]! / deviation;
     return finishedReturns;
   }
 
-  /** Keeps the observation that an action led to, where the rollout does not go on from it. */
-  #markBoundary(at: number, observations: Float32Array, e: number): void {
-    const { boundaries, boundaryObservations } = this.#rollout;
-    this.observations.normalize(observations, e, boundaryObservations, boundaries.length);
-    boundaries.push(at);
-  }
-
   #computeAdvantages(): void {
-    const rollout = this.#rollout;
+    const { rollout, policy } = this.#source;
     const { gamma, gaeLambda, groupSize } = this.options;
-    this.#foresee(rollout.observations, rollout.size, (row, value) => {
-      rollout.values[row] = value;
+    const { environments, steps, ends, seeds, stepIndices } = rollout;
+    this.#foresee(this.#normalized, this.#size, (at, value) => {
+      this.#values[at] = value;
     });
-    this.#foresee(rollout.boundaryObservations, rollout.boundaries.length, (row, value) => {
-      rollout.nextValues[rollout.boundaries[row]!] = value;
-    });
-    generalizedAdvantages(rollout, gamma, gaeLambda, rollout.advantages);
-    for (let at = 0; at < rollout.size; at++) {
-      rollout.targets[at] = rollout.advantages[at]! + rollout.values[at]!;
+    // Where the rollout does not go on though the episode might have: at its end, and at time limits.
+    const boundaries: number[] = [];
+    for (let at = 0; at < this.#size; at++) {
+      const isLast = at >= this.#size - environments;
+      if (ends[at] !== TRUNCATED && !(isLast && ends[at] === RUNNING)) continue;
+      normalizeRow(rollout.nextObservations, at, policy, this.#nextNormalized, boundaries.length);
+      boundaries.push(at);
     }
-    subtractTraceBaseline(rollout, groupSize, rollout.advantages);
-    standardize(rollout.advantages);
+    this.#foresee(this.#nextNormalized, boundaries.length, (row, value) => {
+      this.#nextValues[boundaries[row]!] = value;
+    });
+    const values = {
+      ...{ environments, steps, ends },
+      rewards: this.#rewards,
+      values: this.#values,
+      nextValues: this.#nextValues,
+    };
+    const advantages = this.#advantages;
+    generalizedAdvantages(values, gamma, gaeLambda, advantages);
+    for (let at = 0; at < this.#size; at++) this.#targets[at] = advantages[at]! + this.#values[at]!;
+    subtractTraceBaseline({ environments, steps, seeds, stepIndices }, groupSize, advantages);
+    standardize(advantages);
   }
 
   /** Asks the critic for the value of each row. */
@@ -263,15 +293,21 @@ export class Ppo {
   /** Goes over the rollout in shuffled minibatches, until done or too far from the policy that played it. */
   #learn({ learningRate, entropyCoef }: { learningRate: number; entropyCoef: number }) {
     const { epochs, minibatchSize, clipCoef, valueCoef, maxGradNorm, targetKl } = this.options;
-    const rollout = this.#rollout;
-    const order = Int32Array.from({ length: rollout.size }, (_, at) => at);
+    const { rollout } = this.#source;
+    const judgement = {
+      observations: this.#normalized,
+      advantages: this.#advantages,
+      targets: this.#targets,
+    };
+    const random = new RandomStream(this.options.seed, `minibatches after ${this.#steps} steps`);
+    const order = Int32Array.from({ length: this.#size }, (_, at) => at);
     const sums = { policyLoss: 0, valueLoss: 0, entropy: 0, approxKl: 0, clipFraction: 0 };
     let firstRatioError = 0;
     let minibatches = 0;
     passes: for (let epoch = 0; epoch < epochs; epoch++) {
-      shuffle(order, this.#shuffleRandom);
-      for (let start = 0; start < rollout.size; start += minibatchSize) {
-        this.#minibatch.gather(rollout, order.subarray(start, start + minibatchSize));
+      shuffle(order, random);
+      for (let start = 0; start < this.#size; start += minibatchSize) {
+        this.#minibatch.gather(rollout, judgement, order.subarray(start, start + minibatchSize));
         const loss = ppoLossGradient(this.network, this.#minibatch, { clipCoef, entropyCoef, valueCoef });
         if (minibatches === 0) firstRatioError = loss.ratioError;
         sums.policyLoss += loss.policyLoss;

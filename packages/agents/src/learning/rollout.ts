@@ -1,64 +1,64 @@
 import type { FloatArray, Kernels } from './kernels.ts';
-import type { VectorEnvironment } from './vector-environment.ts';
 
-/** What several environments played and earned; entry (t, e) is at `t * environments + e`. */
-export class Rollout {
+/** What decides how large a rollout is. */
+export interface RolloutShape {
   readonly environments: number;
+  /** Actions that each environment plays. */
   readonly steps: number;
-  /** Actions in it. */
-  readonly size: number;
+  /** Numbers in an observation. */
   readonly observationSize: number;
-  readonly headCount: number;
-  /** Normalized, as the policy saw them. */
-  readonly observations: FloatArray;
+  /** Bins of each head of an action. */
+  readonly headSizes: readonly number[];
+}
+
+/**
+ * What several environments were shown, did and earned; entry (t, e) is at `t * environments + e`. On memory that threads
+ * can share.
+ */
+export interface Rollout extends RolloutShape {
+  /** As the environments showed them. */
+  readonly observations: Float32Array;
+  /** Bins in force before the actions: the last actions, or the initial ones after a reset. */
   readonly binsInForce: Int32Array;
   readonly actions: Int32Array;
+  /** Of the actions, under the policy that played them. */
   readonly logProbabilities: Float64Array;
   readonly rewards: Float64Array;
+  /** `RUNNING`, `TERMINATED` or `TRUNCATED`, for each action. */
   readonly ends: Uint8Array;
   /** Trace that the action was played on, and windows played before it. */
   readonly seeds: Float64Array;
   readonly stepIndices: Int32Array;
-  readonly values: Float64Array;
-  readonly nextValues: Float64Array;
-  readonly advantages: Float64Array;
-  /** What the critic should have said: discounted returns, as far as the advantages know them. */
-  readonly targets: Float64Array;
-  /** Entries after which the rollout does not go on, though the episode might have: its end, and time limits. */
-  readonly boundaries: number[] = [];
-  /** The normalized observations that they led to, in the same order. */
-  readonly boundaryObservations: FloatArray;
-
-  constructor(kernels: Kernels, environments: VectorEnvironment, steps: number) {
-    this.environments = environments.count;
-    this.steps = steps;
-    this.size = steps * environments.count;
-    this.observationSize = environments.observationSize;
-    this.headCount = environments.headSizes.length;
-    this.observations = kernels.allocate(this.size * this.observationSize);
-    this.boundaryObservations = kernels.allocate(this.size * this.observationSize);
-    this.binsInForce = new Int32Array(this.size * this.headCount);
-    this.actions = new Int32Array(this.size * this.headCount);
-    this.ends = new Uint8Array(this.size);
-    this.stepIndices = new Int32Array(this.size);
-    this.seeds = new Float64Array(this.size);
-    this.logProbabilities = new Float64Array(this.size);
-    this.rewards = new Float64Array(this.size);
-    this.values = new Float64Array(this.size);
-    this.nextValues = new Float64Array(this.size);
-    this.advantages = new Float64Array(this.size);
-    this.targets = new Float64Array(this.size);
-  }
-
-  /** The observations of `count` entries from `first`. */
-  observationRows(first: number, count: number): FloatArray {
-    return this.observations.subarray(first * this.observationSize, (first + count) * this.observationSize);
-  }
+  /** What an action led to where the rollout does not go on from it: at its last step, and where an episode ended. */
+  readonly nextObservations: Float32Array;
 }
 
-/** Entries of a rollout, side by side. */
+/** Actions in a rollout of this shape. */
+export function rolloutSize({ environments, steps }: RolloutShape): number {
+  return environments * steps;
+}
+
+export function allocateRollout(shape: RolloutShape): Rollout {
+  const size = rolloutSize(shape);
+  const shared = (bytes: number) => new SharedArrayBuffer(bytes);
+  return {
+    ...shape,
+    observations: new Float32Array(shared(4 * size * shape.observationSize)),
+    binsInForce: new Int32Array(shared(4 * size * shape.headSizes.length)),
+    actions: new Int32Array(shared(4 * size * shape.headSizes.length)),
+    logProbabilities: new Float64Array(shared(8 * size)),
+    rewards: new Float64Array(shared(8 * size)),
+    ends: new Uint8Array(shared(size)),
+    seeds: new Float64Array(shared(8 * size)),
+    stepIndices: new Int32Array(shared(4 * size)),
+    nextObservations: new Float32Array(shared(4 * size * shape.observationSize)),
+  };
+}
+
+/** Entries of a rollout, side by side, with what has been made of them. */
 export class Minibatch {
   rows = 0;
+  /** Normalized. */
   readonly observations: FloatArray;
   readonly binsInForce: Int32Array;
   readonly actions: Int32Array;
@@ -76,21 +76,31 @@ export class Minibatch {
   }
 
   /** Takes the given entries of `rollout`. */
-  gather(rollout: Rollout, entries: Int32Array): void {
-    const { observationSize, headCount } = rollout;
+  gather(rollout: Rollout, { observations, advantages, targets }: RolloutJudgement, entries: Int32Array) {
+    const { observationSize } = rollout;
+    const headCount = rollout.headSizes.length;
     this.rows = entries.length;
     for (let row = 0; row < entries.length; row++) {
       const at = entries[row]!;
       for (let i = 0; i < observationSize; i++) {
-        this.observations[row * observationSize + i] = rollout.observations[at * observationSize + i]!;
+        this.observations[row * observationSize + i] = observations[at * observationSize + i]!;
       }
       for (let head = 0; head < headCount; head++) {
         this.binsInForce[row * headCount + head] = rollout.binsInForce[at * headCount + head]!;
         this.actions[row * headCount + head] = rollout.actions[at * headCount + head]!;
       }
       this.logProbabilities[row] = rollout.logProbabilities[at]!;
-      this.advantages[row] = rollout.advantages[at]!;
-      this.targets[row] = rollout.targets[at]!;
+      this.advantages[row] = advantages[at]!;
+      this.targets[row] = targets[at]!;
     }
   }
+}
+
+/** What the learner has made of a rollout, entry by entry. */
+export interface RolloutJudgement {
+  /** Normalized, as the policy saw them. */
+  readonly observations: FloatArray;
+  readonly advantages: Float64Array;
+  /** What the critic should have said: discounted returns, as far as the advantages know them. */
+  readonly targets: Float64Array;
 }

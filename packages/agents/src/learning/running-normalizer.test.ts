@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { RandomStream } from '@servegym/simulator';
-import { RunningNormalizer } from './running-normalizer.ts';
+import { normalizeRow, RunningNormalizer } from './running-normalizer.ts';
 
 describe('RunningNormalizer', () => {
   it('brings what it has seen to mean 0 and deviation 1', () => {
@@ -12,7 +12,7 @@ describe('RunningNormalizer', () => {
     const normalizer = new RunningNormalizer(2);
     for (let row = 0; row < 1000; row++) normalizer.observe(rows, row);
     const normalized = new Float64Array(2000);
-    for (let row = 0; row < 1000; row++) normalizer.normalize(rows, row, normalized, row);
+    for (let row = 0; row < 1000; row++) normalizeRow(rows, row, normalizer.scale(), normalized, row);
     for (const feature of [0, 1]) {
       const values = normalized.filter((_, i) => i % 2 === feature);
       const mean = values.reduce((sum, value) => sum + value, 0) / 1000;
@@ -28,9 +28,9 @@ describe('RunningNormalizer', () => {
     const normalizer = new RunningNormalizer(1);
     for (let i = 0; i < 10; i++) normalizer.observe([3], 0);
     const result = new Float64Array(2);
-    normalizer.normalize([3.001], 0, result, 0);
+    normalizeRow([3.001], 0, normalizer.scale(), result, 0);
     assert.ok(Math.abs(result[0]!) < 0.2);
-    normalizer.normalize([-3], 0, result, 1);
+    normalizeRow([-3], 0, normalizer.scale(), result, 1);
     assert.equal(result[1], -10);
   });
 

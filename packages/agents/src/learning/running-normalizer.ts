@@ -6,12 +6,33 @@ export interface Moments {
   readonly spread: readonly number[];
 }
 
+/** What rows are normalized by, feature by feature. */
+export interface FeatureScale {
+  readonly mean: Float64Array;
+  readonly deviation: Float64Array;
+}
+
 /** Rows further than this many standard deviations off the mean are clipped. */
-const CLIP = 10;
+export const NORMALIZED_CLIP = 10;
 /** Added to the variance, so that a feature that has never moved does not explode when it first does. */
 const EPSILON = 1e-4;
 
-/** Brings features to mean 0 and variance 1, going by all rows seen so far (Welford's update). */
+/** Writes row `fromRow` of `from`, at mean 0 and variance 1, as row `toRow` of `to`. */
+export function normalizeRow(
+  from: ArrayLike<number>,
+  fromRow: number,
+  { mean, deviation }: FeatureScale,
+  to: Float32Array | Float64Array,
+  toRow: number,
+): void {
+  const size = mean.length;
+  for (let i = 0; i < size; i++) {
+    const value = (from[fromRow * size + i]! - mean[i]!) / deviation[i]!;
+    to[toRow * size + i] = Math.max(-NORMALIZED_CLIP, Math.min(NORMALIZED_CLIP, value));
+  }
+}
+
+/** Moments of features over all rows seen so far (Welford's update), to bring them to mean 0 and variance 1. */
 export class RunningNormalizer {
   readonly size: number;
   #rows = 0;
@@ -51,11 +72,16 @@ export class RunningNormalizer {
     return this.#rows < 2 ? 1 : Math.sqrt(this.#spread[feature]! / this.#rows + EPSILON);
   }
 
-  /** Writes row `fromRow` of `from`, normalized, as row `toRow` of `to`. */
-  normalize(from: ArrayLike<number>, fromRow: number, to: Float32Array | Float64Array, toRow: number): void {
-    for (let i = 0; i < this.size; i++) {
-      const value = (from[fromRow * this.size + i]! - this.#mean[i]!) / this.deviation(i);
-      to[toRow * this.size + i] = Math.max(-CLIP, Math.min(CLIP, value));
-    }
+  /** Writes what rows are to be normalized by. */
+  writeScale(mean: Float64Array, deviation: Float64Array): void {
+    mean.set(this.#mean);
+    for (let i = 0; i < this.size; i++) deviation[i] = this.deviation(i);
+  }
+
+  /** What rows are to be normalized by, as of now. */
+  scale(): FeatureScale {
+    const scale = { mean: new Float64Array(this.size), deviation: new Float64Array(this.size) };
+    this.writeScale(scale.mean, scale.deviation);
+    return scale;
   }
 }

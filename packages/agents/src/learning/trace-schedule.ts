@@ -9,15 +9,8 @@ export interface TraceSchedule {
   readonly traces: { readonly first: number; readonly last: number };
 }
 
-/** Answers, each time it is asked, the trace of the next episode of an environment. */
-export function traceSeeds({ seed, groupSize, traces }: TraceSchedule): (environment: number) => number {
-  const streams = new Map<number, RandomStream>();
-  return (environment) => {
-    let stream = streams.get(environment);
-    if (stream === undefined) {
-      stream = new RandomStream(seed, `traces of group ${Math.floor(environment / groupSize)}`);
-      streams.set(environment, stream);
-    }
-    return stream.integer(traces.first, traces.last);
-  };
+/** The trace that an environment plays in an episode; both are counted from 0. */
+export function traceSeed({ seed, groupSize, traces }: TraceSchedule, environment: number, episode: number) {
+  const group = Math.floor(environment / groupSize);
+  return new RandomStream(seed, `traces of group ${group}`, episode).integer(traces.first, traces.last);
 }

@@ -2,7 +2,7 @@ import { type ActorCriticShape, actorLayerSizes } from './actor-critic.ts';
 import { CategoricalHeads } from './categorical-heads.ts';
 import type { FloatArray, Kernels } from './kernels.ts';
 import { MultilayerPerceptron, parameterCount } from './multilayer-perceptron.ts';
-import { type Moments, RunningNormalizer } from './running-normalizer.ts';
+import { type FeatureScale, type Moments, normalizeRow, RunningNormalizer } from './running-normalizer.ts';
 import { decodeSafetensors, encodeSafetensors, type Tensor, TensorFileError } from './safetensors.ts';
 
 /** All that a trained policy needs to act. */
@@ -22,14 +22,14 @@ export class TrainedActor {
   readonly #keepBonus: number;
   readonly #heads: CategoricalHeads;
   readonly #network: MultilayerPerceptron;
-  readonly #normalizer: RunningNormalizer;
+  readonly #scale: FeatureScale;
   readonly #normalized: FloatArray;
 
   constructor({ shape, keepBonus, moments, parameters }: ActorWeights, kernels: Kernels) {
     this.shape = shape;
     this.#keepBonus = keepBonus;
     this.#heads = new CategoricalHeads(shape.headSizes);
-    this.#normalizer = RunningNormalizer.from(moments);
+    this.#scale = RunningNormalizer.from(moments).scale();
     this.#normalized = kernels.allocate(shape.observationSize);
     const sizes = actorLayerSizes(shape);
     const own = kernels.allocate(parameters.length);
@@ -39,7 +39,7 @@ export class TrainedActor {
 
   /** Replaces the bins in force by those to set. */
   act(observation: ArrayLike<number>, bins: Int32Array): void {
-    this.#normalizer.normalize(observation, 0, this.#normalized, 0);
+    normalizeRow(observation, 0, this.#scale, this.#normalized, 0);
     const logits = this.#network.forward(this.#normalized, 1);
     this.#heads.favor(logits, bins, this.#keepBonus, 1);
     this.#heads.mode(logits, 0, bins);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { SEED_SPLITS, SERVE_TASKS, type ServeAction, ServeEpisode } from '@servegym/environments';
-import { traceSeeds } from '../learning/trace-schedule.ts';
+import { traceSeed } from '../learning/trace-schedule.ts';
 import { decodeServeAction, encodeServeAction, SERVE_HEAD_SIZES } from './serve-action-codec.ts';
 import { type TunedConstant, tuneConstant } from './tune-constant.ts';
 
@@ -9,7 +9,7 @@ const task = SERVE_TASKS.static_workload;
 
 /** Return of a constant on the one trace that is played below. */
 function returnOf(action: ServeAction): number {
-  const trace = traceSeeds({ seed: 5, groupSize: 1, traces: SEED_SPLITS.train })(0);
+  const trace = traceSeed({ seed: 5, groupSize: 1, traces: SEED_SPLITS.train }, 0, 0);
   const episode = new ServeEpisode(task, trace);
   while (!episode.done) episode.step(action);
   return episode.totals.reward;

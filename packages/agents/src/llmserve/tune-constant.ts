@@ -7,7 +7,7 @@ import {
   type TaskId,
   type Workload,
 } from '@servegym/environments';
-import { traceSeeds } from '../learning/trace-schedule.ts';
+import { traceSeed } from '../learning/trace-schedule.ts';
 import { decodeServeAction, encodeServeAction, SERVE_HEAD_SIZES } from './serve-action-codec.ts';
 
 /** Traces that every value of a knob is tried on, and those that the best of them are told apart on. */
@@ -99,9 +99,9 @@ class ConstantReturns {
 
   constructor(taskId: TaskId, seed: number, traces: number) {
     this.#taskId = taskId;
-    const next = traceSeeds({ seed, groupSize: 1, traces: SEED_SPLITS.train });
-    this.#traces = Array.from({ length: traces }, () => {
-      const trace = next(0);
+    const schedule = { seed, groupSize: 1, traces: SEED_SPLITS.train };
+    this.#traces = Array.from({ length: traces }, (_, episode) => {
+      const trace = traceSeed(schedule, 0, episode);
       return { seed: trace, workload: generateWorkload(SERVE_TASKS[taskId], trace) };
     });
   }

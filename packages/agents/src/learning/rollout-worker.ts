@@ -1,25 +1,17 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import {
-  type EnvironmentModule,
-  type EnvironmentShare,
-  environmentsOf,
-  PENDING,
-  ROUND,
-} from './parallel-environments.ts';
+import { type EnvironmentModule, PENDING, playerOf, ROUND, type ThreadShare } from './rollout-threads.ts';
 
-/** Steps a share of the environments, a round each time the main thread asks, until it is terminated. */
-const share = workerData as EnvironmentShare;
+/** Plays a share of each rollout, whenever the main thread asks, until it is terminated. */
+const share = workerData as ThreadShare;
 const { control, failure } = share;
 const { createEnvironment } = (await import(share.module)) as EnvironmentModule;
-const environments = environmentsOf(share, createEnvironment);
-const heads = environments.headSizes.length;
-const actions = share.actions.subarray(share.first * heads, share.end * heads);
+const player = playerOf(share, createEnvironment);
 parentPort!.postMessage('ready');
 
 for (let round = 0; ; round++) {
   Atomics.wait(control, ROUND, round);
   try {
-    environments.step(actions);
+    player.play();
   } catch (error) {
     // `encodeInto` does not take shared memory.
     const message = new TextEncoder().encode(String(error));

@@ -1,0 +1,148 @@
+import { RandomStream } from '@servegym/simulator';
+import { ActingPolicy, type PublishedPolicy } from './acting-policy.ts';
+import type { Kernels } from './kernels.ts';
+import { type LearningEnvironment, RUNNING } from './learning-environment.ts';
+import type { Rollout } from './rollout.ts';
+import { type TraceSchedule, traceSeed } from './trace-schedule.ts';
+
+/** How the rollouts of a training run are played, the same for all environments. */
+export interface PlayPlan {
+  /** Seed of the actions that are drawn. */
+  readonly seed: number;
+  readonly schedule: TraceSchedule;
+  /** Units of the hidden layers of the actor. */
+  readonly hidden: readonly number[];
+  /** Where the environments are to go on; at the start of their first episodes by default. */
+  readonly resume?: ResumePoint;
+}
+
+/** Where an environment is: enough to get there again. */
+export interface RunningEpisode {
+  /** Episodes that it has finished. */
+  readonly episode: number;
+  /** Bins that it has played in the running one, window by window, one a head. */
+  readonly actions: readonly number[];
+}
+
+/** Where a training run is to go on. */
+export interface ResumePoint {
+  /** Actions that each environment has played. */
+  readonly steps: number;
+  /** One for each environment. */
+  readonly episodes: readonly RunningEpisode[];
+}
+
+/** What a player is given to play. */
+export interface PlayerShare {
+  readonly plan: PlayPlan;
+  readonly rollout: Rollout;
+  readonly policy: PublishedPolicy;
+  /** The first of the player's environments: they are neighbours. */
+  readonly first: number;
+}
+
+/**
+ * Plays its share of each rollout: acts in its environments as the published policy does, by draws of their own, and
+ * writes their columns. An episode that ends is followed by the next one at once.
+ */
+export class RolloutPlayer {
+  readonly #share: PlayerShare;
+  readonly #environments: readonly LearningEnvironment[];
+  readonly #acting: ActingPolicy;
+  readonly #draws: readonly RandomStream[];
+  readonly #episodes: Int32Array;
+  readonly #seeds: Float64Array;
+  readonly #stepIndices: Int32Array;
+  /** What the next actions are chosen on, row by row. */
+  readonly #observations: Float32Array;
+  readonly #bins: Int32Array;
+
+  constructor(environments: readonly LearningEnvironment[], share: PlayerShare, kernels: Kernels) {
+    const { plan, rollout, policy, first } = share;
+    const { seed, hidden, resume } = plan;
+    const count = environments.length;
+    const heads = rollout.headSizes.length;
+    this.#share = share;
+    this.#environments = environments;
+    this.#acting = new ActingPolicy(policy, { ...rollout, hidden }, kernels, count);
+    const drawn = (resume?.steps ?? 0) * heads;
+    this.#draws = environments.map(
+      (_, e) => new RandomStream(seed, `actions of environment ${first + e}`, drawn),
+    );
+    this.#episodes = new Int32Array(count);
+    this.#seeds = new Float64Array(count);
+    this.#stepIndices = new Int32Array(count);
+    this.#observations = new Float32Array(count * rollout.observationSize);
+    this.#bins = new Int32Array(count * heads);
+    for (let e = 0; e < count; e++) this.#resume(e, resume?.episodes[first + e]);
+  }
+
+  /** Plays its columns of one rollout. Throws a `RangeError` when a reward is not finite. */
+  play(): void {
+    this.#acting.refresh();
+    for (let t = 0; t < this.#share.rollout.steps; t++) this.#playStep(t);
+  }
+
+  #playStep(t: number): void {
+    const { rollout, first } = this.#share;
+    const { steps, headSizes } = rollout;
+    const heads = headSizes.length;
+    const count = this.#environments.length;
+    const start = t * rollout.environments + first;
+    rollout.observations.set(this.#observations, start * rollout.observationSize);
+    rollout.binsInForce.set(this.#bins, start * heads);
+    rollout.seeds.set(this.#seeds, start);
+    rollout.stepIndices.set(this.#stepIndices, start);
+
+    const acting = this.#acting;
+    const logProbabilities = acting.logProbabilities(this.#observations, this.#bins, count);
+    for (let e = 0; e < count; e++) {
+      acting.heads.sample(logProbabilities, e, this.#bins, this.#draws[e]!);
+      rollout.logProbabilities[start + e] = acting.heads.logProbability(logProbabilities, e, this.#bins);
+    }
+    rollout.actions.set(this.#bins, start * heads);
+
+    for (let e = 0; e < count; e++) {
+      const observation = this.#row(e);
+      const action = this.#bins.subarray(e * heads, (e + 1) * heads);
+      const { reward, end } = this.#environments[e]!.step(action, observation);
+      if (!Number.isFinite(reward)) {
+        throw new RangeError(`Expected finite rewards, got ${reward} on trace ${this.#seeds[e]}`);
+      }
+      rollout.rewards[start + e] = reward;
+      rollout.ends[start + e] = end;
+      this.#stepIndices[e]!++;
+      if (end !== RUNNING || t === steps - 1) {
+        rollout.nextObservations.set(observation, (start + e) * rollout.observationSize);
+      }
+      if (end !== RUNNING) this.#startEpisode(e, this.#episodes[e]! + 1);
+    }
+  }
+
+  #startEpisode(e: number, episode: number): void {
+    const { plan, first } = this.#share;
+    const environment = this.#environments[e]!;
+    this.#episodes[e] = episode;
+    this.#seeds[e] = traceSeed(plan.schedule, first + e, episode);
+    this.#stepIndices[e] = 0;
+    this.#bins.set(environment.initialBins, e * environment.headSizes.length);
+    environment.reset(this.#seeds[e]!, this.#row(e));
+  }
+
+  /** Starts an environment where it was, by playing its episode again. */
+  #resume(e: number, { episode, actions }: RunningEpisode = { episode: 0, actions: [] }): void {
+    this.#startEpisode(e, episode);
+    const heads = this.#share.rollout.headSizes.length;
+    const bins = this.#bins.subarray(e * heads, (e + 1) * heads);
+    for (let at = 0; at < actions.length; at += heads) {
+      bins.set(actions.slice(at, at + heads));
+      this.#environments[e]!.step(bins, this.#row(e));
+      this.#stepIndices[e]!++;
+    }
+  }
+
+  #row(e: number): Float32Array {
+    const size = this.#share.rollout.observationSize;
+    return this.#observations.subarray(e * size, (e + 1) * size);
+  }
+}
