@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { crc32c, eventFileHeader, scalarRecord } from './tensorboard-events.ts';
+
+describe('crc32c', () => {
+  it('gives the checksums of RFC 3720', () => {
+    assert.equal(crc32c(new Uint8Array(32)), 0x8a9136aa);
+    assert.equal(crc32c(new Uint8Array(32).fill(0xff)), 0x62a8ab43);
+    assert.equal(crc32c(Uint8Array.from({ length: 32 }, (_, i) => i)), 0x46dd794e);
+  });
+});
+
+describe('an event file', () => {
+  it('opens with its version, in a record whose checksums hold', () => {
+    const bytes = eventFileHeader(1.5);
+    const view = new DataView(bytes.buffer);
+    const length = Number(view.getBigUint64(0, true));
+    assert.equal(bytes.length, length + 16);
+    assert.match(Buffer.from(bytes).toString('latin1'), /brain\.Event:2/);
+    for (const [at, data] of [
+      [8, bytes.subarray(0, 8)],
+      [12 + length, bytes.subarray(12, 12 + length)],
+    ] as const) {
+      const unmasked = (view.getUint32(at, true) - 0xa282ead8) >>> 0;
+      assert.equal(((unmasked >>> 17) | (unmasked << 15)) >>> 0, crc32c(data));
+    }
+  });
+
+  it('has the scalars of a step by their tags', () => {
+    const bytes = scalarRecord({ wallTime: 2, step: 300, scalars: { 'a/b': 0.5 } });
+    const event = Buffer.from(bytes.subarray(12, -4));
+    // wall_time = 2.0, step = 300, summary { value { tag: "a/b" simple_value: 0.5 } }
+    assert.equal(event.toString('hex'), '09000000000000004010ac022a0c0a0a0a03612f62150000003f');
+  });
+});
