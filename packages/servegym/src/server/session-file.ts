@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync } from 'node:fs';
-import { homedir } from 'node:os';
+import { homedir, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import {
   openSqliteStore,
@@ -20,7 +20,7 @@ interface Machine {
 /** Where a person's programs keep what should outlast them, by the custom of the system. */
 export function defaultSessionFile({
   platform = process.platform,
-  home = homedir(),
+  home = homeFolder(),
   environment = process.env,
 }: Partial<Machine> = {}): string {
   return join(stateFolder({ platform, home, environment }), 'servegym', 'sessions.db');
@@ -39,6 +39,15 @@ export function openSessionFile(path: string, options: SqliteSessionStoreOptions
       `Sessions cannot be kept in \`${path}\`: ${reason.message}. ${remedy} another file with --store or SERVEGYM_STORE; \`--store memory\` keeps them only while the server runs.`,
       { cause: error },
     );
+  }
+}
+
+/** Users of containers have no entry in the list of users, and so no home: what is temporary there is all they have. */
+function homeFolder(): string {
+  try {
+    return homedir();
+  } catch {
+    return tmpdir();
   }
 }
 
