@@ -23,6 +23,11 @@ const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./commands/simulate.ts')).simulateCommand(),
   },
   {
+    name: 'check',
+    summary: 'check whether a task is sound and worth learning, ours or yours',
+    load: async () => (await import('./commands/check.ts')).checkCommand(),
+  },
+  {
     name: 'traffic',
     summary: 'list and fit models of traffic',
     load: async () => (await import('./commands/traffic.ts')).trafficCommand(),
@@ -56,6 +61,11 @@ const COMMANDS: readonly CommandEntry[] = [
     name: 'train',
     summary: 'learn a policy with PPO on the training traffic of a task',
     load: async () => (await import('./commands/train.ts')).trainCommand(),
+  },
+  {
+    name: 'trace',
+    summary: 'look at a trace of requests',
+    load: async () => (await import('./commands/trace.ts')).traceCommand(),
   },
   {
     name: 'worker',

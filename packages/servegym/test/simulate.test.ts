@@ -146,11 +146,7 @@ describe('servegym simulate', () => {
     ],
     ['a malformed line', `${header}\n${line}\nnonsense\n`, /bad\.csv:3: expected 3 fields/],
     ['an empty file', '', /bad\.csv: expected .*, got an empty file/],
-    [
-      'a missing column',
-      'TIMESTAMP,ContextTokens\n',
-      /bad\.csv:1: expected a header with a column for the output/,
-    ],
+    ['a missing column', 'TIMESTAMP,ContextTokens\n', /bad\.csv:1: expected a column for the output/],
     [
       'a time that goes backwards',
       `${header}\n${line}\n2023-12-31 23:59:59,1,1\n`,

@@ -1,7 +1,6 @@
 import {
   chromeTrace,
   closedBatch,
-  parseTrace,
   ROUTER_POLICIES,
   type RouterPolicy,
   repeatTrace,
@@ -17,13 +16,18 @@ import {
 import { Command, Option } from 'commander';
 import { InputError } from '../input-error.ts';
 import { numberAbove, wholeNumber } from '../options.ts';
-import { readInputFile } from '../read-input-file.ts';
 import { readProfile } from '../read-profile.ts';
 import { requestLines } from '../reports/request-lines.ts';
 import { simulationJson, simulationTable } from '../reports/simulation-report.ts';
+import {
+  addTraceOptions,
+  readingLine,
+  readTraceArgument,
+  type TraceArguments,
+} from '../traces/trace-arguments.ts';
 import { writeOutputFile } from '../write-output-file.ts';
 
-interface SimulateOptions {
+interface SimulateOptions extends TraceArguments {
   readonly profile: string;
   readonly trace?: string;
   readonly rateScale: number;
@@ -52,97 +56,107 @@ const MOST_TOKENS = 10_000_000;
 
 /** `servegym simulate`: a trace, or a batch that is all there at the start, on one simulated engine. */
 export function simulateCommand(): Command {
-  return new Command('simulate')
-    .description('serve a trace on a simulated engine and report its latencies')
-    .requiredOption('--profile <name|file.json>', 'engine profile (see `servegym profiles`)')
-    .option('--trace <file>', 'requests to serve: CSV (Azure) or JSONL (Mooncake)')
-    .addOption(
-      new Option('--rate-scale <factor>', 'let the requests arrive this many times as fast')
-        .default(1)
-        .argParser(numberAbove(0)),
-    )
-    .addOption(
-      new Option('--limit <n>', 'serve only the first n requests').argParser(wholeNumber(1, MOST_REQUESTS)),
-    )
-    .addOption(
-      new Option('--repeat-to <n>', 'play the trace over and over, until n requests')
-        .argParser(wholeNumber(1, MOST_REQUESTS))
-        .conflicts('limit'),
-    )
-    .addOption(
-      new Option('--closed-batch <n>', 'instead of a trace: n requests that are all there at the start')
-        .argParser(wholeNumber(1, MOST_REQUESTS))
-        .conflicts(['trace', 'limit', 'repeatTo']),
-    )
-    .addOption(
-      new Option('--input-tokens <n>', 'prompt of each in a closed batch').argParser(
-        wholeNumber(1, MOST_TOKENS),
-      ),
-    )
-    .addOption(
-      new Option('--output-tokens <n>', 'output of each in a closed batch').argParser(
-        wholeNumber(1, MOST_TOKENS),
-      ),
-    )
-    .addOption(
-      new Option('--weights <precision>', 'precision of the weights')
-        .choices(['FP16', 'FP8', 'INT8', 'INT4'])
-        .default('FP16'),
-    )
-    .addOption(
-      new Option('--max-num-seqs <n>', 'sequences at once').default(256).argParser(wholeNumber(1, 1_000_000)),
-    )
-    .addOption(
-      new Option('--max-num-batched-tokens <n>', 'token budget of an iteration')
-        .default(2048)
-        .argParser(wholeNumber(1, 1_000_000)),
-    )
-    .addOption(
-      new Option('--kv-budget-fraction <share>', 'share of the free memory that the KV pool takes')
-        .default(1)
-        .argParser(numberAbove(0, 1)),
-    )
-    .addOption(
-      new Option('--speculation-depth <n>', 'draft tokens a decode step; 0 is off')
-        .default(0)
-        .argParser(wholeNumber(0, 8)),
-    )
-    .addOption(
-      new Option('--policy <name>', 'scheduling policy').choices(['fcfs', 'priority']).default('fcfs'),
-    )
-    .addOption(
-      new Option('--replicas <n>', 'engines that serve the trace together')
-        .default(1)
-        .argParser(wholeNumber(1, 1024)),
-    )
-    .addOption(
-      new Option('--router <policy>', 'how requests are spread over the replicas')
-        .choices(ROUTER_POLICIES)
-        .default('round_robin'),
-    )
-    .option('--no-prefix-caching', 'do not look for cached prefixes of prompts')
-    .option('--chrome-trace <file.json>', 'write the run for Perfetto (ui.perfetto.dev) or chrome://tracing')
-    .option(
-      '--requests-file <file>',
-      'write a row for each request: CSV, or JSON lines when it ends in .jsonl',
-    )
-    .addOption(
-      new Option('--seed <n>', 'seed of the acceptance of draft tokens')
-        .default(0)
-        .argParser(wholeNumber(0, Number.MAX_SAFE_INTEGER)),
-    )
-    .option('--json', 'print one JSON object', false)
-    .addHelpText(
-      'after',
-      `
+  return addTraceOptions(
+    new Command('simulate')
+      .description('serve a trace on a simulated engine and report its latencies')
+      .requiredOption('--profile <name|file.json>', 'engine profile (see `servegym profiles`)')
+      .option(
+        '--trace <file>',
+        'requests to serve: CSV, JSON lines, Parquet or a result of vllm bench serve or GuideLLM',
+      )
+      .addOption(
+        new Option('--rate-scale <factor>', 'let the requests arrive this many times as fast')
+          .default(1)
+          .argParser(numberAbove(0)),
+      )
+      .addOption(
+        new Option('--limit <n>', 'serve only the first n requests').argParser(wholeNumber(1, MOST_REQUESTS)),
+      )
+      .addOption(
+        new Option('--repeat-to <n>', 'play the trace over and over, until n requests')
+          .argParser(wholeNumber(1, MOST_REQUESTS))
+          .conflicts('limit'),
+      )
+      .addOption(
+        new Option('--closed-batch <n>', 'instead of a trace: n requests that are all there at the start')
+          .argParser(wholeNumber(1, MOST_REQUESTS))
+          .conflicts(['trace', 'limit', 'repeatTo']),
+      )
+      .addOption(
+        new Option('--input-tokens <n>', 'prompt of each in a closed batch').argParser(
+          wholeNumber(1, MOST_TOKENS),
+        ),
+      )
+      .addOption(
+        new Option('--output-tokens <n>', 'output of each in a closed batch').argParser(
+          wholeNumber(1, MOST_TOKENS),
+        ),
+      )
+      .addOption(
+        new Option('--weights <precision>', 'precision of the weights')
+          .choices(['FP16', 'FP8', 'INT8', 'INT4'])
+          .default('FP16'),
+      )
+      .addOption(
+        new Option('--max-num-seqs <n>', 'sequences at once')
+          .default(256)
+          .argParser(wholeNumber(1, 1_000_000)),
+      )
+      .addOption(
+        new Option('--max-num-batched-tokens <n>', 'token budget of an iteration')
+          .default(2048)
+          .argParser(wholeNumber(1, 1_000_000)),
+      )
+      .addOption(
+        new Option('--kv-budget-fraction <share>', 'share of the free memory that the KV pool takes')
+          .default(1)
+          .argParser(numberAbove(0, 1)),
+      )
+      .addOption(
+        new Option('--speculation-depth <n>', 'draft tokens a decode step; 0 is off')
+          .default(0)
+          .argParser(wholeNumber(0, 8)),
+      )
+      .addOption(
+        new Option('--policy <name>', 'scheduling policy').choices(['fcfs', 'priority']).default('fcfs'),
+      )
+      .addOption(
+        new Option('--replicas <n>', 'engines that serve the trace together')
+          .default(1)
+          .argParser(wholeNumber(1, 1024)),
+      )
+      .addOption(
+        new Option('--router <policy>', 'how requests are spread over the replicas')
+          .choices(ROUTER_POLICIES)
+          .default('round_robin'),
+      )
+      .option('--no-prefix-caching', 'do not look for cached prefixes of prompts')
+      .option(
+        '--chrome-trace <file.json>',
+        'write the run for Perfetto (ui.perfetto.dev) or chrome://tracing',
+      )
+      .option(
+        '--requests-file <file>',
+        'write a row for each request: CSV, or JSON lines when it ends in .jsonl',
+      )
+      .addOption(
+        new Option('--seed <n>', 'seed of the acceptance of draft tokens')
+          .default(0)
+          .argParser(wholeNumber(0, Number.MAX_SAFE_INTEGER)),
+      )
+      .option('--json', 'print one JSON object', false)
+      .addHelpText(
+        'after',
+        `
 Examples:
   servegym simulate --profile a100-40gb-llama-3-8b --trace azure-llm-2023-conv.csv --rate-scale 2
   servegym simulate --profile mine.json --closed-batch 64 --input-tokens 1024 --output-tokens 1024 --weights INT8
 
 Latencies: TTFT from arrival to first token, TPOT over the tokens after it, end to end to the last.
 Wall time is that of the simulation, without reading the trace.`,
-    )
-    .action(simulate);
+      )
+      .action(simulate),
+  );
 }
 
 async function simulate(options: SimulateOptions): Promise<void> {
@@ -197,7 +211,9 @@ async function requestedTrace(options: SimulateOptions): Promise<Trace> {
     throw new InputError('--input-tokens and --output-tokens need --closed-batch');
   }
   if (file === undefined) throw new InputError('nothing to serve: name a --trace, or a --closed-batch');
-  const trace = scaleRate(parseTrace(await readInputFile(file), file), options.rateScale);
+  const read = await readTraceArgument(file, options);
+  if (!options.json) console.error(readingLine(file, read));
+  const trace = scaleRate(read.trace, options.rateScale);
   if (options.repeatTo !== undefined) return repeatTrace(trace, options.repeatTo);
   return options.limit === undefined ? trace : takeRequests(trace, options.limit);
 }

@@ -37,7 +37,7 @@ export class CsvTraceParser implements TraceParser {
   end(): ReadTrace {
     this.#splitter.end();
     if (this.#reader === undefined || this.#isBlank) {
-      throw new TraceError('TRACE_EMPTY', this.#source, null, 'a header and requests', 'nothing');
+      throw new TraceError('TRACE_EMPTY', this.#source, null, 'a header and requests', 'an empty file');
     }
     return this.#reader.end();
   }

@@ -34,7 +34,7 @@ export class JsonlTraceParser implements TraceParser {
   end(): ReadTrace {
     this.#splitter.end();
     if (this.#reader === undefined) {
-      throw new TraceError('TRACE_EMPTY', this.#source, null, 'a JSON object a line', 'nothing');
+      throw new TraceError('TRACE_EMPTY', this.#source, null, 'a JSON object a line', 'an empty file');
     }
     return this.#reader.end();
   }

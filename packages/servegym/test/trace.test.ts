@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, describe, it } from 'node:test';
+import { gzipSync, zstdCompressSync } from 'node:zlib';
+import { parquetWriteBuffer } from 'hyparquet-writer';
+import { readTrace } from '../src/traces/read-trace.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'servegym-trace-'));
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+function fileWith(name: string, content: string | Uint8Array): string {
+  const path = join(folder, name);
+  writeFileSync(path, content);
+  return path;
+}
+
+const CSV = `arrival,input,output\n${Array.from({ length: 5000 }, (_, i) => `${i / 10},${1 + (i % 700)},${1 + (i % 90)}`).join('\n')}\n`;
+
+describe('a trace file', () => {
+  it('is read the same from CSV, gzip, Zstandard and Parquet', async () => {
+    const rows = Array.from({ length: 5000 }, (_, i) => i);
+    const parquet = parquetWriteBuffer({
+      columnData: [
+        { name: 'note', data: rows.map(String) },
+        { name: 'arrival', data: rows.map((i) => i / 10), type: 'DOUBLE' },
+        { name: 'input', data: rows.map((i) => 1 + (i % 700)), type: 'INT32' },
+        { name: 'output', data: rows.map((i) => BigInt(1 + (i % 90))), type: 'INT64' },
+      ],
+      rowGroupSize: 1500,
+    });
+    const files = [
+      fileWith('t.csv', CSV),
+      fileWith('t.csv.gz', gzipSync(CSV)),
+      fileWith('t.csv.zst', zstdCompressSync(CSV)),
+      fileWith('t.parquet', new Uint8Array(parquet)),
+    ];
+    const [plain, ...others] = await Promise.all(files.map((file) => readTrace(file)));
+    assert.equal(plain!.trace.arrivalMs.length, 5000);
+    for (const [i, other] of others.entries()) {
+      assert.deepEqual({ ...other.trace, source: '' }, { ...plain!.trace, source: '' }, files[i + 1]);
+    }
+  });
+
+  it('takes dates from Parquet, and row numbers into its messages', async () => {
+    const parquet = (output: number[]) =>
+      new Uint8Array(
+        parquetWriteBuffer({
+          columnData: [
+            { name: 'TIMESTAMP', data: [new Date(1e12), new Date(1e12 + 1500)], type: 'TIMESTAMP' },
+            { name: 'ContextTokens', data: [5, 6], type: 'INT32' },
+            { name: 'GeneratedTokens', data: output, type: 'INT32' },
+          ],
+        }),
+      );
+    const { trace, reading } = await readTrace(fileWith('d.parquet', parquet([7, 8])));
+    assert.deepEqual([...trace.arrivalMs], [0, 1500]);
+    assert.match(reading.format, /Parquet, as Azure/);
+    await assert.rejects(readTrace(fileWith('e.parquet', parquet([7, -8]))), {
+      code: 'TRACE_LENGTH_RANGE',
+      line: 2,
+    });
+  });
+
+  const broken: readonly [what: string, name: string, content: string | Uint8Array, message: RegExp][] = [
+    ['half a gzip', 'half.csv.gz', gzipSync(CSV).subarray(0, 200), /end too early/],
+    [
+      'a broken gzip',
+      'broken.csv.gz',
+      Buffer.concat([gzipSync(CSV).subarray(0, 200), Buffer.alloc(300, 7)]),
+      /compression is broken|end too early/,
+    ],
+    ['Parquet that ends early', 'cut.parquet', Buffer.from('PAR1 and no more'), /a Parquet file/],
+    ['text that is not UTF-8', 'latin.csv', Buffer.from([0x61, 0xff, 0xfe, 0x0a]), /not UTF-8/],
+    ['nothing', 'empty.csv', '', /an empty file/],
+  ];
+  for (const [what, name, content, message] of broken) {
+    it(`is refused when it is ${what}`, async () => {
+      await assert.rejects(readTrace(fileWith(name, content)), (error: Error) => {
+        assert.ok(['InputError', 'TraceError'].includes(error.name), `${error.name}: ${error.message}`);
+        assert.match(error.message, message);
+        return true;
+      });
+    });
+  }
+});
