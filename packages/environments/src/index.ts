@@ -34,7 +34,7 @@ export {
   type TaskId,
 } from './llmserve/schema.ts';
 export { ServeEpisode, type ServeEpisodeSnapshot, servingConfig } from './llmserve/serve-episode.ts';
-export { SHIFTS, type Shift } from './llmserve/shifts.ts';
+export { SHIFTS, type Shift, scaleArrivals, shiftTask } from './llmserve/shifts.ts';
 export { SEED_SPLITS, type SeedSplit, splitOfSeed } from './llmserve/splits.ts';
 export {
   defineServeTask,

@@ -1,0 +1,127 @@
+import { generateWorkload, type ServeAction, type ServeTask } from '@servegym/environments';
+import { RandomStream } from '@servegym/simulator';
+import type { CheckEffort, CheckResult } from './check-result.ts';
+import { hindsightSchedule } from './hindsight-schedule.ts';
+import { checkKnobDominance, type GoodEpisode } from './knob-dominance.ts';
+import { KNOBS } from './knob-values.ts';
+import { meanOver, playTask } from './play-task.ts';
+import { type FoundConstant, searchConstant } from './search-constant.ts';
+
+/** Least gain of a window, in reward, that makes looking for a configuration worth while. */
+const WORTH_TUNING = 0.01;
+/** Room to adapt that a task of each difficulty must have. */
+const LEAST_ROOM = { easy: 0, medium: 0.08, hard: 0.12 } as const;
+
+export interface GameChecks {
+  readonly results: readonly CheckResult[];
+  readonly constant: FoundConstant;
+}
+
+/** Whether there is something to find, and something to adapt to. */
+export function checkGame(task: ServeTask, effort: CheckEffort): GameChecks {
+  const { seeds, searchSeeds, rounds, states } = effort;
+  const ideas = phaseConstants(task, effort);
+  const constant = searchConstant(task, searchSeeds, rounds, ideas);
+  const returnsOf = (action: ServeAction) =>
+    meanOver(seeds, (seed) => playTask(task, seed, () => action), 'return');
+  const defaultReturn = returnsOf(task.defaultAction);
+  const constantReturn = returnsOf(constant.action);
+  const episodes: (GoodEpisode & { readonly return: number })[] = seeds.map((seed) => {
+    const workload = generateWorkload(task, seed);
+    return { seed, workload, ...hindsightSchedule(task, seed, workload, constant.action, ideas) };
+  });
+  const scheduleReturn = episodes.reduce((sum, episode) => sum + episode.return, 0) / episodes.length;
+  const results = [
+    tuningPays(task, defaultReturn, constantReturn, constant.action),
+    chanceLoses(task, effort, defaultReturn),
+    roomToAdapt(task, defaultReturn, constantReturn, scheduleReturn),
+    checkKnobDominance(task, episodes, states),
+  ];
+  return { results, constant };
+}
+
+/** The best constants of the phases, each played alone: what an adaptive policy might change between. */
+function phaseConstants(task: ServeTask, { searchSeeds }: CheckEffort): ServeAction[] {
+  if (task.phases.length === 1) return [];
+  return task.phases.map((phase) => {
+    const alone = { ...task, windows: Math.min(task.windows, 16), phases: [phase] };
+    return searchConstant(alone, searchSeeds.slice(0, 1), 1).action;
+  });
+}
+
+function tuningPays(
+  task: ServeTask,
+  defaultReturn: number,
+  constantReturn: number,
+  action: ServeAction,
+): CheckResult {
+  const gain = (constantReturn - defaultReturn) / task.windows;
+  return {
+    id: 'tuning_pays',
+    group: 'game',
+    title: 'a tuned configuration beats the default',
+    outcome: gain >= WORTH_TUNING ? 'pass' : 'fail',
+    figures: {
+      default_return: defaultReturn,
+      best_constant_return: constantReturn,
+      gain_per_window: gain,
+      best_constant: JSON.stringify(action),
+    },
+    ...(gain < WORTH_TUNING && {
+      advice:
+        'The task is trivial: whatever is set earns the same. Raise the load until something has to give, and price what is given.',
+    }),
+  };
+}
+
+function chanceLoses(task: ServeTask, { seeds }: CheckEffort, defaultReturn: number): CheckResult {
+  const random = meanOver(seeds, (seed) => playTask(task, seed, randomActions(task, seed)), 'return');
+  return {
+    id: 'chance_loses',
+    group: 'game',
+    title: 'random actions earn less than the default',
+    outcome: random < defaultReturn - WORTH_TUNING * task.windows ? 'pass' : 'fail',
+    figures: { random_return: random, default_return: defaultReturn },
+    ...(random >= defaultReturn - WORTH_TUNING * task.windows && {
+      advice: 'Chance does as well as an operator: the default is no sane choice, or nothing matters.',
+    }),
+  };
+}
+
+function randomActions(task: ServeTask, seed: number): () => ServeAction {
+  const draws = new RandomStream(seed, 'random actions');
+  return () => {
+    const action: Record<string, unknown> = { ...task.defaultAction };
+    for (const { knob, bins } of KNOBS) {
+      const values = bins.flatMap((bin) => bin.values);
+      action[knob] = values[draws.integer(0, values.length - 1)];
+    }
+    return action as ServeAction;
+  };
+}
+
+function roomToAdapt(
+  task: ServeTask,
+  defaultReturn: number,
+  constantReturn: number,
+  scheduleReturn: number,
+): CheckResult {
+  const reach = scheduleReturn - defaultReturn;
+  const room = reach <= 1e-9 ? 0 : Math.max(0, scheduleReturn - constantReturn) / reach;
+  const least = LEAST_ROOM[task.difficulty];
+  return {
+    id: 'room_to_adapt',
+    group: 'game',
+    title: `a policy that adapts beats the best constant: room of at least ${least} for ${task.difficulty}`,
+    outcome: room >= least ? 'pass' : 'fail',
+    figures: {
+      default_return: defaultReturn,
+      best_constant_return: constantReturn,
+      hindsight_return: scheduleReturn,
+      room_at_least: room,
+    },
+    ...(room < least && {
+      advice: `One configuration does nearly all there is to do. Let phases want opposite things for long enough to repay a change, or call the task easy.`,
+    }),
+  };
+}

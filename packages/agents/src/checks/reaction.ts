@@ -1,0 +1,138 @@
+import { type ServeTask, scaleArrivals } from '@servegym/environments';
+import type { CheckEffort, CheckResult } from './check-result.ts';
+import { KNOBS, withKnob } from './knob-values.ts';
+import { meanOver, type PlayedTask, playTask } from './play-task.ts';
+
+/** A mean that moves by less than this share has not answered. */
+const ANSWERS = 0.1;
+/** A knob acts when it moves any figure by this share. */
+const ACTS = 0.01;
+/** Load under which a starved server must be seen to fail. */
+const OVERLOAD = 4;
+
+/** Figures that a knob may move. */
+const FIGURES = [
+  'queueDepth',
+  'activeRequests',
+  'p99TtftMs',
+  'p50ItlMs',
+  'kvOccupancy',
+  'throughputTps',
+  'sloCompliance',
+  'gpuMemoryGb',
+  'costPer1k',
+  'interactiveTtftMs',
+] as const satisfies readonly (keyof PlayedTask)[];
+
+/** Whether queue, latency and memory answer to what is done. */
+export function checkReaction(task: ServeTask, effort: CheckEffort): CheckResult[] {
+  const swings = knobSwings(task, effort);
+  return [
+    answers(task, swings, 'queueDepth', 'queue_reacts', 'the queue reacts to the action'),
+    answers(task, swings, 'p99TtftMs', 'ttft_reacts', 'the time to first token reacts to the action'),
+    answers(task, swings, 'kvOccupancy', 'kv_reacts', 'the KV occupancy reacts to the action'),
+    everyKnobActs(task, swings),
+    starvationShows(task, effort),
+    saneDefault(task, effort),
+  ];
+}
+
+interface Swing {
+  readonly knob: string;
+  /** Largest over smallest mean of each figure over the knob's values, less 1. */
+  readonly of: Readonly<Record<(typeof FIGURES)[number], number>>;
+}
+
+/** Each knob moved through its range, the others at the default. */
+function knobSwings(task: ServeTask, { seeds }: CheckEffort): Swing[] {
+  const [seed] = seeds as readonly [number];
+  return KNOBS.map(({ knob, bins }) => {
+    const played = bins
+      .flatMap(({ values }) => [values[0]!, values.at(-1)!])
+      .map((value) => playTask(task, seed, () => withKnob(task.defaultAction, knob, value)));
+    const swing = (figure: (typeof FIGURES)[number]) => {
+      const values = played.map((each) => each[figure]);
+      const low = Math.min(...values);
+      const high = Math.max(...values);
+      return high - low < 1e-9 ? 0 : (high - low) / Math.max(Math.abs(low), 1e-6);
+    };
+    return {
+      knob,
+      of: Object.fromEntries(FIGURES.map((figure) => [figure, swing(figure)])) as Swing['of'],
+    };
+  });
+}
+
+function answers(
+  task: ServeTask,
+  swings: readonly Swing[],
+  figure: (typeof FIGURES)[number],
+  id: string,
+  title: string,
+): CheckResult {
+  const largest = swings.reduce((best, swing) => (swing.of[figure] > best.of[figure] ? swing : best));
+  const reacts = largest.of[figure] >= ANSWERS;
+  return {
+    id,
+    group: 'reaction',
+    title,
+    outcome: reacts ? 'pass' : 'fail',
+    figures: { swing: largest.of[figure], by: reacts ? largest.knob : 'none' },
+    ...(!reacts && {
+      advice: `No knob moves it by ${100 * ANSWERS} %: raise the arrivals of \`${task.id}\`, or lengthen its requests, until the server has work.`,
+    }),
+  };
+}
+
+function everyKnobActs(task: ServeTask, swings: readonly Swing[]): CheckResult {
+  const inert = swings
+    .filter(({ of }) => Object.values(of).every((swing) => swing < ACTS))
+    .map(({ knob }) => knob);
+  const isEasy = task.difficulty === 'easy';
+  return {
+    id: 'knobs_act',
+    group: 'reaction',
+    title: 'every knob changes something that can be seen',
+    outcome: inert.length === 0 ? 'pass' : isEasy ? 'note' : 'fail',
+    figures: { inert: inert.join(', ') || 'none' },
+    ...(inert.length > 0 && {
+      advice: 'A knob that does nothing only adds noise: priorities need several classes, a pool needs load.',
+    }),
+  };
+}
+
+/** A server that serves next to nobody must not look compliant. */
+function starvationShows(task: ServeTask, { seeds }: CheckEffort): CheckResult {
+  const crowded = scaleArrivals(task, OVERLOAD);
+  const starved = { ...task.defaultAction, batch_cap: 1, speculation_depth: 0, kv_budget_fraction: 1 };
+  const compliance = meanOver(seeds, (seed) => playTask(crowded, seed, () => starved), 'sloCompliance');
+  return {
+    id: 'starvation_shows',
+    group: 'reaction',
+    title: `one sequence at a time under ${OVERLOAD} times the load is not compliant`,
+    outcome: compliance < 0.5 ? 'pass' : 'fail',
+    figures: { slo_compliance: compliance },
+    ...(compliance >= 0.5 && {
+      advice:
+        'The objectives are so loose, or the load so light, that nobody can fail: tighten the objectives or raise the arrivals.',
+    }),
+  };
+}
+
+function saneDefault(task: ServeTask, { seeds }: CheckEffort): CheckResult {
+  const outOfMemory = meanOver(
+    seeds,
+    (seed) => playTask(task, seed, () => task.defaultAction),
+    'outOfMemory',
+  );
+  return {
+    id: 'sane_default',
+    group: 'reaction',
+    title: 'the default configuration does not run out of memory',
+    outcome: outOfMemory === 0 ? 'pass' : 'fail',
+    figures: { out_of_memory: outOfMemory },
+    ...(outOfMemory > 0 && {
+      advice: 'Every comparison with such a default is flattered: give it a smaller kv_budget_fraction.',
+    }),
+  };
+}
