@@ -18,6 +18,13 @@ export {
 export { TraceTableError } from './inferencegym/table/table-error.ts';
 export { TraceTable } from './inferencegym/table/trace-table.ts';
 export { llmserve, serveEnvironment } from './llmserve/environment.ts';
+export {
+  normalizeObservation,
+  OBSERVATION_SCALES,
+  OBSERVED_FIGURES,
+  type ObservationScale,
+  type ObservedFigure,
+} from './llmserve/observation-scales.ts';
 export { chooseTask, type ServeScenario } from './llmserve/reset-options.ts';
 export type { RewardComponents } from './llmserve/reward.ts';
 export {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { OBSERVATION_SCALES } from './observation-scales.ts';
 
 /** Ids of the three tasks, easiest first. */
 export const TASK_IDS = ['static_workload', 'bursty_workload', 'adversarial_multitenant'] as const;
@@ -54,26 +55,62 @@ const fraction = z.number().min(0).max(1);
 /** What the agent sees after each window. Latencies in ms, memory in GB (10^9 bytes), cost in USD. */
 export const serveObservationSchema = z
   .object({
-    queue_depth: count.meta({ description: 'Requests waiting at the end of the window' }),
-    active_requests: count.meta({ description: 'Requests running at the end of the window' }),
+    queue_depth: count.meta({
+      description: 'Requests waiting at the end of the window',
+      normalization: OBSERVATION_SCALES.queue_depth,
+    }),
+    active_requests: count.meta({
+      description: 'Requests running at the end of the window',
+      normalization: OBSERVATION_SCALES.active_requests,
+    }),
     kv_cache_occupancy: fraction.meta({
       description: 'Allocated share of the KV blocks at the end of the window',
+      normalization: OBSERVATION_SCALES.kv_cache_occupancy,
     }),
-    mean_prompt_length: amount.meta({ description: 'Mean prompt of the requests that arrived, tokens' }),
-    p50_ttft_ms: amount.meta({ description: 'Median time to first token of the window, ms' }),
-    p99_ttft_ms: amount.meta({ description: '99th percentile of the time to first token, ms' }),
-    p50_itl_ms: amount.meta({ description: 'Median inter-token latency, ms' }),
-    throughput_tps: amount.meta({ description: 'Output tokens a second' }),
-    slo_compliance_rate: fraction.meta({ description: 'Share of the window’s requests inside their SLO' }),
+    mean_prompt_length: amount.meta({
+      description: 'Mean prompt of the requests that arrived, tokens',
+      normalization: OBSERVATION_SCALES.mean_prompt_length,
+    }),
+    p50_ttft_ms: amount.meta({
+      description: 'Median time to first token of the window, ms',
+      normalization: OBSERVATION_SCALES.p50_ttft_ms,
+    }),
+    p99_ttft_ms: amount.meta({
+      description: '99th percentile of the time to first token, ms',
+      normalization: OBSERVATION_SCALES.p99_ttft_ms,
+    }),
+    p50_itl_ms: amount.meta({
+      description: 'Median inter-token latency, ms',
+      normalization: OBSERVATION_SCALES.p50_itl_ms,
+    }),
+    throughput_tps: amount.meta({
+      description: 'Output tokens a second',
+      normalization: OBSERVATION_SCALES.throughput_tps,
+    }),
+    slo_compliance_rate: fraction.meta({
+      description: 'Share of the window’s requests inside their SLO',
+      normalization: OBSERVATION_SCALES.slo_compliance_rate,
+    }),
     gpu_memory_used_gb: amount.meta({
       description: 'Weights, draft, activations, KV pool and co-tenants, GB a GPU',
+      normalization: OBSERVATION_SCALES.gpu_memory_used_gb,
     }),
-    estimated_cost_per_1k: amount.meta({ description: 'Cost of 1,000 output tokens, USD' }),
-    request_arrival_rate: amount.meta({ description: 'Arrivals a second over the window' }),
+    estimated_cost_per_1k: amount.meta({
+      description: 'Cost of 1,000 output tokens, USD',
+      normalization: OBSERVATION_SCALES.estimated_cost_per_1k,
+    }),
+    request_arrival_rate: amount.meta({
+      description: 'Arrivals a second over the window',
+      normalization: OBSERVATION_SCALES.request_arrival_rate,
+    }),
     spec_acceptance_rate: fraction.meta({
       description: 'Accepted share of the draft tokens; 0 with speculation off',
+      normalization: OBSERVATION_SCALES.spec_acceptance_rate,
     }),
-    eviction_events: count.meta({ description: 'Preemptions in the window' }),
+    eviction_events: count.meta({
+      description: 'Preemptions in the window',
+      normalization: OBSERVATION_SCALES.eviction_events,
+    }),
     step_index: count.meta({ description: 'Windows played so far' }),
     task_id: z.string(),
   })

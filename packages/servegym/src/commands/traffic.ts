@@ -8,11 +8,10 @@ import {
   type TrafficIdentity,
   type TrafficModel,
 } from '@servegym/environments';
-import { parseTrace } from '@servegym/simulator';
 import { Command } from 'commander';
 import { InputError } from '../input-error.ts';
-import { readInputFile } from '../read-input-file.ts';
 import { trafficTable } from '../reports/traffic-report.ts';
+import { readTrace } from '../traces/read-trace.ts';
 import { PUBLIC_TRACES } from '../traffic/public-traces.ts';
 
 interface FitOptions {
@@ -56,7 +55,7 @@ async function fit(files: readonly string[], { data, id, out, json }: FitOptions
   if (id !== undefined && traces.length > 1) throw new InputError('expected one file with --id');
   const models: TrafficModel[] = [];
   for (const { file, identity } of traces) {
-    const trace = parseTrace(await readInputFile(file), file);
+    const { trace } = await readTrace(file);
     const model = fitTraffic(trace, identity);
     models.push(model);
     if (out !== undefined) {

@@ -1,12 +1,11 @@
 import { basename } from 'node:path';
 import { addServeTrace } from '@servegym/environments';
-import { parseTrace } from '@servegym/simulator';
 import { InputError } from '../input-error.ts';
-import { readInputFile } from '../read-input-file.ts';
+import { readTrace } from '../traces/read-trace.ts';
 
 /** A trace that can be played by its name. */
 export interface LoadedTrace {
-  /** The file's name without its last ending. */
+  /** The file's name without its ending. */
   readonly name: string;
   readonly file: string;
   readonly requests: number;
@@ -17,8 +16,10 @@ export interface LoadedTrace {
  * @throws InputError or TraceError when it cannot be read
  */
 export async function loadTrace(file: string): Promise<LoadedTrace> {
-  const trace = parseTrace(await readInputFile(file), file);
-  const name = basename(file).replace(/\.[^.]+$/, '');
+  const { trace } = await readTrace(file);
+  const name = basename(file)
+    .replace(/\.(gz|gzip|zst|zstd)$/i, '')
+    .replace(/\.[^.]+$/, '');
   try {
     addServeTrace(name, trace);
   } catch (error) {
