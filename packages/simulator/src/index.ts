@@ -12,6 +12,7 @@ export {
 } from './engine/engine-config.ts';
 export type { EngineCounters, RequestProgress } from './engine/engine-log.ts';
 export { LatencyHistogram } from './engine/latency-histogram.ts';
+export type { PromptPrefix } from './engine/prefix-cache.ts';
 export { msFromTicks, NOT_YET, TICKS_PER_MS, TICKS_PER_S, ticksFromMs } from './engine/ticks.ts';
 export type { SchedulingPolicy } from './engine/waiting-queue.ts';
 export { percentileOfSorted, type Summary, summarize } from './metrics/summary.ts';

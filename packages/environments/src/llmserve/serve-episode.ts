@@ -13,6 +13,7 @@ import { type RewardComponents, rewardComponents, totalReward } from './reward.t
 import type { ServeAction, ServeObservation } from './schema.ts';
 import type { ServeTask } from './tasks/serve-task.ts';
 import { WindowMetrics } from './window-metrics.ts';
+import { promptPrefix } from './workload/prompt-prefixes.ts';
 import { generateWorkload, type Workload } from './workload/workload.ts';
 
 const GPUS = 2;
@@ -75,6 +76,7 @@ export class ServeEpisode {
       profile: this.profile,
       acceptance: task.acceptance,
       seed,
+      prefixCaching: this.workload.prefixes !== undefined,
     });
   }
 
@@ -102,6 +104,7 @@ export class ServeEpisode {
         input: workload.inputTokens[id],
         output: workload.outputTokens[id],
         priority: workload.classes[id],
+        prefix: promptPrefix(workload, id),
       });
     }
     const end = (window + 1) * task.windowSeconds * TICKS_PER_S;

@@ -16,6 +16,8 @@ export interface ClusterOptions {
   readonly maxNumBatchedTokens?: number;
   /** Seed of the acceptance draws. Default 0. */
   readonly seed?: number;
+  /** Whether prompts find what is cached of their prefix on their GPU (vLLM enable_prefix_caching). Default false. */
+  readonly prefixCaching?: boolean;
 }
 
 const NO_ACCEPTANCE: readonly number[] = [];
@@ -55,6 +57,7 @@ export class Cluster {
       maxNumBatchedTokens: options.maxNumBatchedTokens ?? 2048,
       requestOverheadMs: options.profile.requestOverheadMs,
       requestOverheadJitter: options.profile.requestOverheadJitter,
+      prefixCaching: options.prefixCaching ?? false,
     };
     const seed = options.seed ?? 0;
     const engineConfig = this.engineConfig(config, this.blocksFor(config), this.acceptance);

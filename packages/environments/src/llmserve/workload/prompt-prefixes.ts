@@ -1,6 +1,7 @@
-import { RandomStream } from '@servegym/simulator';
+import { type PromptPrefix, RandomStream } from '@servegym/simulator';
 import { evenQuantile } from '../traffic/quantile-table.ts';
 import type { PrefixSharing } from '../traffic/traffic-model.ts';
+import type { Workload } from './workload.ts';
 
 /** What prompts share with earlier ones: the chunks of request i are `ids[offsets[i]] .. ids[offsets[i + 1] - 1]`. */
 export interface PromptPrefixes {
@@ -8,6 +9,13 @@ export interface PromptPrefixes {
   /** Equal ids stand for equal text, behind an equal chain. */
   readonly ids: Float64Array;
   readonly offsets: Int32Array;
+}
+
+/** What the prompt of a request shares, in the engine's words; `null` where the traffic does not tell. */
+export function promptPrefix({ prefixes }: Pick<Workload, 'prefixes'>, id: number): PromptPrefix | null {
+  if (prefixes === undefined) return null;
+  const { chunkTokens, ids, offsets } = prefixes;
+  return { chunkTokens, ids: ids.subarray(offsets[id], offsets[id + 1]) };
 }
 
 /**
