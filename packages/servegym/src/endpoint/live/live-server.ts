@@ -1,10 +1,12 @@
-import { type Engine, type EngineRequest, msFromTicks, TICKS_PER_S } from '@servegym/simulator';
+import { type Engine, type EngineRequest, msFromTicks, TICKS_PER_MS, TICKS_PER_S } from '@servegym/simulator';
 import type { Alarm } from './alarm.ts';
 import type { SimulatedClock } from './simulated-clock.ts';
 import type { SimulatedServer } from './simulated-server.ts';
 
 /** The ticks' origin moves when the clock is past this, well before doubles lose whole ticks (39 hours). */
 const SHIFT_AT = 10 * 3600 * TICKS_PER_S;
+/** What is due within a microsecond is due: wall time in ms cannot tell all ticks apart. */
+const DUE_SLACK = TICKS_PER_MS / 1000;
 /** The event loop turns at least this often while the simulation catches up, ms. */
 const LONGEST_TURN_MS = 8;
 const MOST_IDS = 2 ** 31;
@@ -190,7 +192,7 @@ export class LiveServer {
     const startedMs = clock.wallMs();
     for (;;) {
       const wallMs = clock.wallMs();
-      const now = clock.tickAt(wallMs);
+      const now = clock.tickAt(wallMs) + DUE_SLACK;
       const due = this.#batches[0]?.due ?? Number.POSITIVE_INFINITY;
       const begin = server.nextIteration;
       const next = Math.min(due, begin);
