@@ -5,8 +5,32 @@ export {
   type BenchmarkState,
   LONGEST_WAIT_S,
 } from './benchmark/schema.ts';
+export {
+  calibrateTask,
+  type TaskCalibration,
+} from './inferencegym/calibrate-task.ts';
+export { type InferenceGymOptions, inferenceGym, inferencegym } from './inferencegym/environment.ts';
+export { GymEpisode, OOM_LIMIT_GB } from './inferencegym/gym-episode.ts';
+export { REFERENCE_COST_PER_1K } from './inferencegym/gym-reward.ts';
+export { GymWorld, shippedWorld } from './inferencegym/gym-world.ts';
+export { chooseGymTask } from './inferencegym/reset-options.ts';
+export {
+  EPISODE_STEPS,
+  GYM_DEFAULT_ACTION,
+  type GymAction,
+  type GymObservation,
+  type GymState,
+  gymActionSchema,
+  gymObservationSchema,
+  gymStateSchema,
+  KNOBS,
+  type Knob,
+  QUEUE_CAPACITY,
+  SPEC_LENGTHS,
+} from './inferencegym/schema.ts';
 export { inspectTable, type TableFinding } from './inferencegym/table/inspect-table.ts';
 export { readTableRows } from './inferencegym/table/read-table.ts';
+export { SHIPPED_TABLE_URL, shippedTable } from './inferencegym/table/shipped-table.ts';
 export {
   KEY_COLUMNS,
   PROMPT_LENGTHS,
@@ -17,6 +41,8 @@ export {
 } from './inferencegym/table/table-columns.ts';
 export { TraceTableError } from './inferencegym/table/table-error.ts';
 export { TraceTable } from './inferencegym/table/trace-table.ts';
+export { GYM_TASK_IDS, type GymTask, type GymTaskId } from './inferencegym/tasks/gym-task.ts';
+export { GYM_TASKS } from './inferencegym/tasks/gym-tasks.ts';
 export { llmserve, serveEnvironment } from './llmserve/environment.ts';
 export {
   normalizeObservation,

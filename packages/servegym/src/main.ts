@@ -73,6 +73,11 @@ const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./commands/worker.ts')).workerCommand(),
   },
   {
+    name: 'table',
+    summary: 'make and check the tables of measurements that inferencegym plays',
+    load: async () => (await import('./commands/table.ts')).tableCommand(),
+  },
+  {
     name: 'bench',
     summary: 'measure servers',
     load: async () => (await import('./commands/bench.ts')).benchCommand(),

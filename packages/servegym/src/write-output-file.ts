@@ -10,8 +10,8 @@ const REASONS: Record<string, string> = {
   ENOSPC: 'the disk is full',
 };
 
-/** Writes pieces of text to a file that somebody named on the command line. @throws InputError when it cannot. */
-export async function writeOutputFile(path: string, pieces: Iterable<string>): Promise<void> {
+/** Writes pieces of text, or of bytes, to a file that somebody named on the command line. @throws InputError when it cannot. */
+export async function writeOutputFile(path: string, pieces: Iterable<string | Uint8Array>): Promise<void> {
   try {
     await pipeline(Readable.from(pieces), createWriteStream(path));
   } catch (error) {

@@ -1,4 +1,4 @@
-import { KEY_COLUMNS, PROMPT_LENGTHS, TABLE_GRID, type TableColumn } from '@servegym/environments';
+import { type KEY_COLUMNS, PROMPT_LENGTHS, TABLE_GRID, type TableColumn } from '@servegym/environments';
 import { type EngineProfile, kvMemoryGiB, type WeightPrecision } from '@servegym/simulator';
 import { InputError } from '../input-error.ts';
 import { measurePoint } from './measure-point.ts';
@@ -123,7 +123,9 @@ export class TableBuilder {
     }
     const missing = TIERS.filter((tier) => profile.weights[tier] === undefined);
     if (missing.length > 0) {
-      throw new InputError(`expected a profile with ${TIERS.join(', ')}; ${profile.name} lacks ${missing.join(', ')}`);
+      throw new InputError(
+        `expected a profile with ${TIERS.join(', ')}; ${profile.name} lacks ${missing.join(', ')}`,
+      );
     }
     const longest = PROMPT_LENGTHS[PROMPT_LENGTHS.length - 1] + 2 * this.outputTokens;
     const smallest = { weights: 'FP16', batchSize: 1, kvBudget: 0.1, speculationDepth: 0 } as const;
@@ -138,7 +140,13 @@ export class TableBuilder {
 /** Every combination of the grid. */
 export function gridPoints(): GridPoint[] {
   let points: Partial<Record<keyof GridPoint, number>>[] = [{}];
-  for (const column of ['quant_tier', 'spec_length', 'kv_budget', 'prompt_len_bucket', 'batch_size'] as const) {
+  for (const column of [
+    'quant_tier',
+    'spec_length',
+    'kv_budget',
+    'prompt_len_bucket',
+    'batch_size',
+  ] as const) {
     points = points.flatMap((point) => TABLE_GRID[column].map((value) => ({ ...point, [column]: value })));
   }
   return points as GridPoint[];

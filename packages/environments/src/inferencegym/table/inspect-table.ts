@@ -1,8 +1,8 @@
 import {
   KEY_COLUMNS,
+  type KeyColumn,
   PROMPT_LENGTHS,
   TABLE_COLUMNS,
-  type KeyColumn,
   type TableColumn,
   type TableRows,
   type ValueColumn,
@@ -19,7 +19,9 @@ export interface TableFinding {
 type Columns = Readonly<Record<TableColumn, Float64Array>>;
 
 /** Values that a key may have. */
-const KEY_RANGES: Readonly<Record<KeyColumn, { readonly from: number; readonly to: number; readonly whole: boolean }>> = {
+const KEY_RANGES: Readonly<
+  Record<KeyColumn, { readonly from: number; readonly to: number; readonly whole: boolean }>
+> = {
   batch_size: { from: 1, to: 512, whole: true },
   kv_budget: { from: 0.1, to: 1, whole: false },
   spec_length: { from: 0, to: 8, whole: true },
@@ -47,9 +49,13 @@ export function inspectTable(rows: TableRows): readonly TableFinding[] {
   const error = (code: string, message: string) => findings.push({ code, severity: 'error', message });
   const missing = TABLE_COLUMNS.filter((name) => rows.columns[name] === undefined);
   for (const name of missing) {
-    error('MISSING_COLUMN', `Expected a column \`${name}\` of numbers, there is none. Columns are ${TABLE_COLUMNS.join(', ')}`);
+    error(
+      'MISSING_COLUMN',
+      `Expected a column \`${name}\` of numbers, there is none. Columns are ${TABLE_COLUMNS.join(', ')}`,
+    );
   }
-  if (rows.count === 0) error('NO_ROWS', 'Expected a row for each measured configuration, the table has none');
+  if (rows.count === 0)
+    error('NO_ROWS', 'Expected a row for each measured configuration, the table has none');
   if (findings.length > 0) return findings;
   const columns = rows.columns as Columns;
   inspectCells(columns, rows.count, error);
@@ -77,11 +83,17 @@ function inspectCells(columns: Columns, count: number, error: Report): void {
     const range = isKey ? KEY_RANGES[name as KeyColumn] : undefined;
     const empty = rowsWhere(count, (row) => !Number.isFinite(columns[name][row]));
     if (empty.length === count) {
-      error('WRONG_TYPE', `Expected \`${name}\` to hold numbers, none of its ${count} cells does. Write it as INT or DOUBLE`);
+      error(
+        'WRONG_TYPE',
+        `Expected \`${name}\` to hold numbers, none of its ${count} cells does. Write it as INT or DOUBLE`,
+      );
       continue;
     }
     if (empty.length > 0) {
-      error('NOT_A_NUMBER', `Expected a finite number in every cell of \`${name}\`, row ${list(empty)} has none`);
+      error(
+        'NOT_A_NUMBER',
+        `Expected a finite number in every cell of \`${name}\`, row ${list(empty)} has none`,
+      );
       continue;
     }
     if (range !== undefined) {
@@ -121,21 +133,30 @@ function inspectGrid(columns: Columns, count: number, error: Report): void {
     const key = keyOf(columns, row);
     const before = seen.get(key);
     if (before !== undefined) {
-      error('DUPLICATE_ROW', `Expected one row for each configuration, rows ${before + 1} and ${row + 1} both have ${key}`);
+      error(
+        'DUPLICATE_ROW',
+        `Expected one row for each configuration, rows ${before + 1} and ${row + 1} both have ${key}`,
+      );
       return;
     }
     seen.set(key, row);
   }
   const tiers = [...new Set(columns.quant_tier)];
   if (!tiers.includes(0)) {
-    error('MISSING_FP16', 'Expected rows with `quant_tier` 0 (FP16), there are none. The other tiers can be left out, FP16 cannot');
+    error(
+      'MISSING_FP16',
+      'Expected rows with `quant_tier` 0 (FP16), there are none. The other tiers can be left out, FP16 cannot',
+    );
     return;
   }
   const absent: string[] = [];
   const axes = KEY_COLUMNS.map((name) => [...new Set(columns[name])].sort((a, b) => a - b));
   const planned = axes.reduce((product, values) => product * values.length, 1);
   if (planned > 10 * count) {
-    error('MISSING_ROW', `Expected a row for every combination of the values that the table has: ${planned}, there are ${count}. Measure on a grid`);
+    error(
+      'MISSING_ROW',
+      `Expected a row for every combination of the values that the table has: ${planned}, there are ${count}. Measure on a grid`,
+    );
     return;
   }
   for (let at = 0; at < planned; at++) {
@@ -166,13 +187,19 @@ function inspectCoverage(columns: Columns, warn: Report): void {
       ...(most < to ? [`from ${most} to ${to} it is ${most}`] : []),
     ];
     if (ends.length > 0) {
-      warn('MISSING_CORNER', `\`${name}\` is measured from ${least} to ${most}, actions and traffic go from ${from} to ${to}: ${ends.join(', ')} that is played`);
+      warn(
+        'MISSING_CORNER',
+        `\`${name}\` is measured from ${least} to ${most}, actions and traffic go from ${from} to ${to}: ${ends.join(', ')} that is played`,
+      );
     }
   }
   const tiers = new Set(columns.quant_tier);
   const lacking = ['FP16', 'INT8', 'INT4'].filter((_, tier) => !tiers.has(tier));
   if (lacking.length > 0) {
-    warn('MISSING_TIER', `${lacking.join(' and ')} is not measured: the latencies of FP16 are taken times 0.82 (INT8) and 0.68 (INT4), which makes INT4 the best tier always`);
+    warn(
+      'MISSING_TIER',
+      `${lacking.join(' and ')} is not measured: the latencies of FP16 are taken times 0.82 (INT8) and 0.68 (INT4), which makes INT4 the best tier always`,
+    );
   }
 }
 
@@ -180,30 +207,51 @@ function inspectUnits(columns: Columns, warn: Report): void {
   const median = (name: ValueColumn) => columns[name].slice().sort()[columns[name].length >> 1];
   for (const name of ['ttft_p50_ms', 'ttft_p99_ms'] as const) {
     if (median(name) < 2) {
-      warn('SECONDS_NOT_MS', `Half of \`${name}\` is below 2 ms (median ${median(name)}): it seems to be in seconds. Multiply by 1,000`);
+      warn(
+        'SECONDS_NOT_MS',
+        `Half of \`${name}\` is below 2 ms (median ${median(name)}): it seems to be in seconds. Multiply by 1,000`,
+      );
     }
   }
   if (median('tpot_ms') < 0.3) {
-    warn('SECONDS_NOT_MS', `Half of \`tpot_ms\` is below 0.3 ms (median ${median('tpot_ms')}): it seems to be in seconds. Multiply by 1,000`);
+    warn(
+      'SECONDS_NOT_MS',
+      `Half of \`tpot_ms\` is below 0.3 ms (median ${median('tpot_ms')}): it seems to be in seconds. Multiply by 1,000`,
+    );
   }
   if (median('tpot_ms') > 2000) {
-    warn('MICROSECONDS_NOT_MS', `Half of \`tpot_ms\` is above 2,000 ms (median ${median('tpot_ms')}): it seems to be in microseconds. Divide by 1,000`);
+    warn(
+      'MICROSECONDS_NOT_MS',
+      `Half of \`tpot_ms\` is above 2,000 ms (median ${median('tpot_ms')}): it seems to be in microseconds. Divide by 1,000`,
+    );
   }
   const [, mostMemory] = extent(columns.gpu_mem_gb);
   if (mostMemory <= 1) {
-    warn('MEMORY_NOT_GB', `No \`gpu_mem_gb\` is above 1 (most ${mostMemory}): it seems to be a share of the GPU. Give GB, 10^9 bytes`);
+    warn(
+      'MEMORY_NOT_GB',
+      `No \`gpu_mem_gb\` is above 1 (most ${mostMemory}): it seems to be a share of the GPU. Give GB, 10^9 bytes`,
+    );
   } else if (mostMemory > 400) {
-    warn('MEMORY_NOT_GB', `\`gpu_mem_gb\` goes up to ${mostMemory}: it seems to be in MB. Give GB, 10^9 bytes`);
+    warn(
+      'MEMORY_NOT_GB',
+      `\`gpu_mem_gb\` goes up to ${mostMemory}: it seems to be in MB. Give GB, 10^9 bytes`,
+    );
   }
   if (median('cost_per_1k') < 2e-4) {
-    warn('USD_NOT_CENTS', `Half of \`cost_per_1k\` is below 0.0002 (median ${median('cost_per_1k')}): it seems to be in dollars. It is US cents for 1,000 output tokens`);
+    warn(
+      'USD_NOT_CENTS',
+      `Half of \`cost_per_1k\` is below 0.0002 (median ${median('cost_per_1k')}): it seems to be in dollars. It is US cents for 1,000 output tokens`,
+    );
   }
 }
 
 function inspectPhysics(columns: Columns, count: number, warn: Report): void {
   const inverted = rowsWhere(count, (row) => columns.ttft_p99_ms[row] < columns.ttft_p50_ms[row]);
   if (inverted.length > 0) {
-    warn('P99_BELOW_P50', `Expected \`ttft_p99_ms\` to be at least \`ttft_p50_ms\`, row ${list(inverted)} has it the other way round`);
+    warn(
+      'P99_BELOW_P50',
+      `Expected \`ttft_p99_ms\` to be at least \`ttft_p50_ms\`, row ${list(inverted)} has it the other way round`,
+    );
   }
   // With no more than `batch_size` sequences a tpot apart each, no more tokens can come out.
   const tooMany = rowsWhere(
@@ -211,7 +259,10 @@ function inspectPhysics(columns: Columns, count: number, warn: Report): void {
     (row) => columns.tps[row] > (1000 / columns.tpot_ms[row]) * columns.batch_size[row] * (1 + 2 * NOISE),
   );
   if (tooMany.length > 0) {
-    warn('TPS_ABOVE_BATCH', `Expected \`tps\` to be at most \`batch_size\` x 1000 / \`tpot_ms\`, row ${list(tooMany)} has more. \`tps\` counts output tokens only`);
+    warn(
+      'TPS_ABOVE_BATCH',
+      `Expected \`tps\` to be at most \`batch_size\` x 1000 / \`tpot_ms\`, row ${list(tooMany)} has more. \`tps\` counts output tokens only`,
+    );
   }
   const rules = [
     ['tpot_ms', 'batch_size', 'rise'],

@@ -1,6 +1,12 @@
 import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from 'node:zlib';
 import { parquetMetadata, parquetReadObjects } from 'hyparquet';
-import { DEFAULT_CONDITIONS, TABLE_COLUMNS, type TableColumn, type TableConditions, type TableRows } from './table-columns.ts';
+import {
+  DEFAULT_CONDITIONS,
+  TABLE_COLUMNS,
+  type TableColumn,
+  type TableConditions,
+  type TableRows,
+} from './table-columns.ts';
 import { TraceTableError } from './table-error.ts';
 
 /** Snappy, the usual one, is hyparquet's own. */

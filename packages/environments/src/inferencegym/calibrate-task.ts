@@ -1,0 +1,72 @@
+import { SEED_SPLITS } from '../llmserve/splits.ts';
+import { type EpisodeGround, GymEpisode } from './gym-episode.ts';
+import { EPISODE_STEPS, GYM_DEFAULT_ACTION, type GymAction, type Knob, SPEC_LENGTHS } from './schema.ts';
+import type { ServiceTimes } from './service-times.ts';
+import type { GymTask, GymTaskId } from './tasks/gym-task.ts';
+
+/** What a task's rewards and grades are measured against on one table. */
+export interface TaskCalibration {
+  /** Most that a configuration that never changes reaches on training traffic, output tokens a second. */
+  readonly bestTokensPerSecond: number;
+  /** What a server reaches that runs eight sequences at most, output tokens a second: where the score of task 1 begins. */
+  readonly referenceTokensPerSecond: number;
+  /** The configuration that reached the most. */
+  readonly best: GymAction;
+}
+
+export type Calibration = Record<GymTaskId, TaskCalibration>;
+
+/** Sequences of the server at whose throughput the score of task 1 begins. */
+const REFERENCE_BATCH = 8;
+/** Training seeds that a configuration is judged on. */
+const SEEDS = 2;
+
+/** What each knob is tried at. */
+const TRIED: { readonly [K in Knob]: readonly GymAction[K][] } = {
+  batch_size: [16, 32, 64, 96, 128, 192, 256, 512],
+  kv_budget: [0.25, 0.5, 0.75, 0.9],
+  spec_length: SPEC_LENGTHS,
+  prefill_disagg: [false, true],
+  quant_tier: [0, 1, 2],
+};
+
+/**
+ * Measures a task on a table: the most tokens a second that a configuration which never changes reaches, and what eight
+ * sequences reach.
+ */
+export function calibrateTask(times: ServiceTimes, task: GymTask): TaskCalibration {
+  // Throughput does not depend on what rewards are measured against.
+  const ground: EpisodeGround = { times, calibration: () => ({ bestTokensPerSecond: 1 }) };
+  let best = GYM_DEFAULT_ACTION;
+  let most = tokensPerSecond(ground, task, best);
+  for (const action of configurations(task)) {
+    const tps = tokensPerSecond(ground, task, action);
+    if (tps <= most) continue;
+    most = tps;
+    best = action;
+  }
+  const reference = { ...GYM_DEFAULT_ACTION, batch_size: REFERENCE_BATCH };
+  return {
+    bestTokensPerSecond: Math.round(most),
+    referenceTokensPerSecond: Math.round(tokensPerSecond(ground, task, reference)),
+    best,
+  };
+}
+
+function configurations(task: GymTask): GymAction[] {
+  let actions: GymAction[] = [GYM_DEFAULT_ACTION];
+  for (const knob of task.activeKnobs) {
+    actions = actions.flatMap((action) => TRIED[knob].map((value) => ({ ...action, [knob]: value })));
+  }
+  return actions;
+}
+
+function tokensPerSecond(ground: EpisodeGround, task: GymTask, action: GymAction): number {
+  let tokens = 0;
+  for (let i = 0; i < SEEDS; i++) {
+    const episode = new GymEpisode(task, SEED_SPLITS.train.first + i, ground);
+    while (!episode.done) episode.step(action);
+    tokens += episode.totals.outputTokens;
+  }
+  return tokens / SEEDS / EPISODE_STEPS;
+}

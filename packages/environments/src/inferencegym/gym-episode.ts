@@ -1,0 +1,399 @@
+import {
+  gymReward,
+  MOST_EXCESS,
+  OOM_VIOLATION_WEIGHT,
+  REFERENCE_COST_PER_1K,
+  type RewardTerms,
+} from './gym-reward.ts';
+import { REMEMBERED_LATENCIES, RecentLatencies } from './recent-latencies.ts';
+import {
+  EPISODE_STEPS,
+  GYM_DEFAULT_ACTION,
+  type GymAction,
+  type GymObservation,
+  KNOBS,
+  type Phase,
+  QUEUE_CAPACITY,
+} from './schema.ts';
+import { Service } from './service.ts';
+import type { ServiceTimes } from './service-times.ts';
+import type { GymTask, RewardWeights } from './tasks/gym-task.ts';
+import { WaitingRequests } from './waiting-requests.ts';
+import { GymTraffic, TPOT_JITTER, TTFT_JITTER } from './workload/gym-traffic.ts';
+
+/** More memory than this the server may not take, GB. */
+export const OOM_LIMIT_GB = 40;
+/** Ends of the observation's ranges. */
+const MOST_TTFT_MS = 5000;
+const MOST_TPOT_MS = 500;
+const MOST_MEMORY_GB = 80;
+const MOST_ARRIVAL_RATE = 200;
+const LONGEST_PROMPT = 8192;
+const SHORTEST_PROMPT = 32;
+/** Weight of a step in the average of the arrival rate, which spans 10 steps. */
+const ARRIVAL_WEIGHT = 2 / 11;
+/** Time to first token from which on a rank counts towards the 99th percentile. */
+const MEDIAN_RANK = 0.5;
+const P99_RANK = 0.99;
+const SLOWEST_RANK = (1 - MEDIAN_RANK) / (P99_RANK - MEDIAN_RANK);
+
+/** What an episode is played on: a `GymWorld`. */
+export interface EpisodeGround {
+  readonly times: ServiceTimes;
+  /** Most tokens a second that a fixed configuration reaches in the task. */
+  calibration(task: GymTask): { readonly bestTokensPerSecond: number };
+}
+
+/** Measurements of a step (`MetricsSnapshot` of InferenceGym). */
+export interface StepMetrics {
+  ttft_p50_ms: number;
+  ttft_p99_ms: number;
+  tpot_ms: number;
+  tokens_per_sec: number;
+  gpu_memory_gb: number;
+  /** US cents. */
+  cost_per_1k: number;
+  spec_accept_rate: number;
+  eviction_events: number;
+  slo_violations: number;
+}
+
+/** Sums over the episode, which its grade is made of. */
+export interface GymTotals {
+  reward: number;
+  arrived: number;
+  served: number;
+  outputTokens: number;
+  /** Sum over the steps of the median time to first token, each at most 5,000 ms. */
+  ttftMs: number;
+  /** Sum over the steps of the violated share. */
+  violationRate: number;
+  peakMemoryGb: number;
+  /** US cents. */
+  cost: number;
+  /** Steps without full service: out of memory, or starting. */
+  outageSteps: number;
+  oomEvents: number;
+  batchChange: ChangeMoments;
+  kvChange: ChangeMoments;
+}
+
+/** Of the differences between neighbouring actions. */
+export interface ChangeMoments {
+  count: number;
+  sum: number;
+  squares: number;
+}
+
+/**
+ * One episode of `inferencegym`, without the wire: the traffic of (task, seed) on a server that a trace table describes,
+ * second by second. Takes valid actions only. The same table, task, seed and actions give the same bits.
+ */
+export class GymEpisode {
+  readonly task: GymTask;
+  readonly seed: number;
+  readonly ground: EpisodeGround;
+  readonly weights: RewardWeights;
+  readonly traffic: GymTraffic;
+  /** Steps played. */
+  timestep = 0;
+  readonly metrics: StepMetrics = {
+    ttft_p50_ms: 0,
+    ttft_p99_ms: 0,
+    tpot_ms: 0,
+    tokens_per_sec: 0,
+    gpu_memory_gb: 0,
+    cost_per_1k: 0,
+    spec_accept_rate: 0,
+    eviction_events: 0,
+    slo_violations: 0,
+  };
+  readonly terms: RewardTerms = { throughput: 0, latency: 0, violations: 0, cost: 0 };
+  readonly totals: GymTotals = {
+    reward: 0,
+    arrived: 0,
+    served: 0,
+    outputTokens: 0,
+    ttftMs: 0,
+    violationRate: 0,
+    peakMemoryGb: 0,
+    cost: 0,
+    outageSteps: 0,
+    oomEvents: 0,
+    batchChange: { count: 0, sum: 0, squares: 0 },
+    kvChange: { count: 0, sum: 0, squares: 0 },
+  };
+  /** Whether the memory ran out in the last step. */
+  outOfMemory = false;
+  /** Requests that the last step turned away because the queue was full. */
+  rejected = 0;
+
+  /** The configuration in force: that of the last action as far as its knobs are active. */
+  kvBudget = GYM_DEFAULT_ACTION.kv_budget;
+  specLength: GymAction['spec_length'] = GYM_DEFAULT_ACTION.spec_length;
+  batchSize = GYM_DEFAULT_ACTION.batch_size;
+  prefillDisagg = GYM_DEFAULT_ACTION.prefill_disagg;
+  quantTier: GymAction['quant_tier'] = GYM_DEFAULT_ACTION.quant_tier;
+
+  private readonly bestTokensPerSecond: number;
+  private readonly isActive: readonly boolean[];
+  private readonly service: Service;
+  private readonly waiting = new WaitingRequests();
+  private readonly recent = new RecentLatencies();
+  /** Waits of the requests served in a step, s, and their classes. */
+  private readonly waits = new Float64Array(QUEUE_CAPACITY);
+  private readonly kinds = new Uint8Array(QUEUE_CAPACITY);
+  /** When the server can admit the next request, s. */
+  private nextAdmission = 0;
+  /** Seconds for which the server is still starting. */
+  private outage = 0;
+  private meanPrompt: number;
+  private lastPrompt: number;
+  private arrivalRate: number;
+  private readonly classShares: [number, number, number];
+  private occupancy = 0;
+  private violationRate = 0;
+
+  constructor(task: GymTask, seed: number, ground: EpisodeGround, weights: RewardWeights = task.reward) {
+    this.task = task;
+    this.seed = seed;
+    this.ground = ground;
+    this.bestTokensPerSecond = ground.calibration(task).bestTokensPerSecond;
+    this.weights = weights;
+    this.traffic = new GymTraffic(task, seed);
+    this.service = new Service(ground.times, task.outputTokens, task.acceptanceBase);
+    this.isActive = KNOBS.map((knob) => task.activeKnobs.includes(knob));
+    this.meanPrompt = this.lastPrompt = this.traffic.promptTokens(0, 0);
+    this.arrivalRate = task.arrivalRate;
+    this.classShares = [...task.classShares];
+    this.configure();
+    this.metrics.gpu_memory_gb = Math.min(OOM_LIMIT_GB, this.service.memoryGb());
+  }
+
+  get done(): boolean {
+    return this.timestep >= EPISODE_STEPS;
+  }
+  get queueDepth(): number {
+    return this.waiting.count;
+  }
+  /** Of the last step, or of the first one that is to come. */
+  get phase(): Phase {
+    return this.traffic.phase(Math.max(0, this.timestep - 1));
+  }
+
+  /** Plays one step. Answers its reward. Only before the end. */
+  step(action: GymAction): number {
+    const { service, metrics, traffic, task, totals, waiting } = this;
+    const step = this.timestep++;
+    const end = step + 1;
+    this.apply(action, step);
+    this.arrive(step);
+    this.configure();
+
+    const memoryGb = service.memoryGb();
+    const centsPerSecond = service.centsPerSecond();
+    const capacity = service.capacity();
+    this.outOfMemory = this.outage <= 0 && memoryGb > OOM_LIMIT_GB;
+    let failed = 0;
+    if (this.outOfMemory) {
+      failed = this.failBatch();
+      this.outage = this.ground.times.table.conditions.reloadSeconds + 1;
+      totals.oomEvents++;
+    }
+    const start = step + Math.min(1, this.outage);
+    if (this.outage > 0) totals.outageSteps++;
+    this.outage = Math.max(0, this.outage - 1);
+    const served = this.admit(start, end, capacity);
+
+    const batch = service.batchFor(served);
+    service.runAt(batch);
+    const ttftJitter = traffic.jitter(step, TTFT_JITTER);
+    const ttftP50 = service.ttftP50() * ttftJitter;
+    const ttftP99 = Math.max(ttftP50, service.ttftP99() * ttftJitter);
+    if (served > 0) metrics.tpot_ms = service.tpot() * traffic.jitter(step, TPOT_JITTER);
+    const late = this.judge(step, served, ttftP50, ttftP99);
+    const overdue = waiting.overdue(end, task.sloMs);
+    const violated = late + overdue + failed + this.rejected;
+    const judged = served + overdue + failed + this.rejected;
+    this.violationRate = judged === 0 ? 0 : violated / judged;
+    this.measureTtft(served, failed, end, ttftP50, ttftP99);
+
+    const tokens = served * task.outputTokens;
+    metrics.tokens_per_sec = tokens;
+    metrics.gpu_memory_gb = memoryGb > OOM_LIMIT_GB ? OOM_LIMIT_GB : memoryGb;
+    metrics.cost_per_1k = tokens > 0 ? (centsPerSecond / tokens) * 1000 : centsPerSecond;
+    metrics.spec_accept_rate = service.acceptance;
+    metrics.slo_violations = violated;
+    const held = service.sequencesHeld;
+    this.occupancy = Math.min(1, batch / held);
+    // When more may run than the pool holds, those beyond it are admitted, preempted and computed again.
+    const running = waiting.count > 0 ? this.batchSize : batch;
+    metrics.eviction_events = running > held ? Math.round(served * (1 - held / running)) : 0;
+
+    totals.served += served;
+    totals.outputTokens += tokens;
+    totals.ttftMs += Math.min(MOST_TTFT_MS, metrics.ttft_p50_ms);
+    totals.violationRate += this.violationRate;
+    if (metrics.gpu_memory_gb > totals.peakMemoryGb) totals.peakMemoryGb = metrics.gpu_memory_gb;
+    totals.cost += centsPerSecond;
+    return this.settle(tokens);
+  }
+
+  /** What the agent sees. */
+  observation(): GymObservation {
+    const { metrics, totals } = this;
+    return {
+      queue_depth: this.waiting.count,
+      mean_prompt_len: Math.max(SHORTEST_PROMPT, Math.min(LONGEST_PROMPT, this.lastPrompt)),
+      arrival_rate: Math.min(MOST_ARRIVAL_RATE, this.arrivalRate),
+      kv_cache_occupancy: this.occupancy,
+      ttft_p50: Math.min(MOST_TTFT_MS, this.recent.median()),
+      tpot_p50: Math.min(MOST_TPOT_MS, metrics.tpot_ms),
+      slo_violation_rate: this.violationRate,
+      gpu_memory_used_gb: Math.min(MOST_MEMORY_GB, metrics.gpu_memory_gb),
+      spec_accept_rate: metrics.spec_accept_rate,
+      priority_distribution: [this.classShares[0], this.classShares[1], this.classShares[2]],
+      timestep: this.timestep,
+      cost_so_far: totals.cost,
+    };
+  }
+
+  private apply(action: GymAction, step: number): void {
+    const [kv, spec, batch, disagg, quant] = this.isActive;
+    const kvBudget = kv ? action.kv_budget : GYM_DEFAULT_ACTION.kv_budget;
+    const batchSize = batch ? action.batch_size : GYM_DEFAULT_ACTION.batch_size;
+    const split = disagg ? action.prefill_disagg : GYM_DEFAULT_ACTION.prefill_disagg;
+    const tier = quant ? action.quant_tier : GYM_DEFAULT_ACTION.quant_tier;
+    if (step > 0) {
+      note(this.totals.batchChange, batchSize - this.batchSize);
+      note(this.totals.kvChange, kvBudget - this.kvBudget);
+    }
+    // Other weights or another division of the GPUs need another server.
+    if (split !== this.prefillDisagg || tier !== this.quantTier) {
+      this.outage = Math.max(this.outage, this.ground.times.table.conditions.reloadSeconds);
+    }
+    this.kvBudget = kvBudget;
+    this.batchSize = batchSize;
+    this.specLength = spec ? action.spec_length : GYM_DEFAULT_ACTION.spec_length;
+    this.prefillDisagg = split;
+    this.quantTier = tier;
+  }
+
+  private configure(): void {
+    this.service.configure(
+      this.batchSize,
+      this.kvBudget,
+      this.specLength,
+      this.quantTier,
+      this.prefillDisagg,
+      this.meanPrompt,
+    );
+  }
+
+  private arrive(step: number): void {
+    const { traffic, waiting, classShares } = this;
+    const arrivals = traffic.arrivals(step);
+    let accepted = 0;
+    let prompts = 0;
+    let interactive = 0;
+    let batch = 0;
+    for (; accepted < arrivals; accepted++) {
+      const prompt = traffic.promptTokens(step, accepted);
+      const kind = traffic.classOf(step, accepted);
+      if (!waiting.push(step + (accepted + 0.5) / arrivals, prompt, kind)) break;
+      prompts += prompt;
+      if (kind === 0) interactive++;
+      else if (kind === 1) batch++;
+    }
+    this.rejected = arrivals - accepted;
+    this.totals.arrived += arrivals;
+    this.arrivalRate += ARRIVAL_WEIGHT * (arrivals - this.arrivalRate);
+    if (accepted > 0) {
+      this.lastPrompt = prompts / accepted;
+      classShares[0] = interactive / accepted;
+      classShares[1] = batch / accepted;
+      classShares[2] = (accepted - interactive - batch) / accepted;
+    }
+    if (waiting.count > 0) this.meanPrompt = waiting.promptTokens / waiting.count;
+  }
+
+  /** The batch that was to run is lost with the server. */
+  private failBatch(): number {
+    const failed = Math.min(this.waiting.count, this.batchSize);
+    for (let i = 0; i < failed; i++) this.waiting.shift();
+    return failed;
+  }
+
+  /** Admits who waits, as far as the server gets before the step ends. Answers how many. */
+  private admit(start: number, end: number, capacity: number): number {
+    const { waiting, waits, kinds } = this;
+    const interval = 1 / capacity;
+    let at = Math.max(this.nextAdmission, start);
+    let served = 0;
+    while (waiting.count > 0) {
+      const arrival = waiting.arrivalOf(0);
+      const admission = arrival > at ? arrival : at;
+      if (admission >= end) break;
+      waits[served] = admission - arrival;
+      kinds[served++] = waiting.frontClass;
+      waiting.shift();
+      at = admission + interval;
+    }
+    this.nextAdmission = at;
+    return served;
+  }
+
+  /** Counts who of the served got the first token too late, and remembers the last times. */
+  private judge(step: number, served: number, ttftP50: number, ttftP99: number): number {
+    const { waits, kinds, recent } = this;
+    const { sloMs } = this.task;
+    const slowest = ttftP50 + (ttftP99 - ttftP50) * SLOWEST_RANK;
+    const firstRemembered = served - REMEMBERED_LATENCIES;
+    let late = 0;
+    for (let i = 0; i < served; i++) {
+      const waited = waits[i] * 1000;
+      const slo = sloMs[kinds[i]];
+      // A rank is drawn only where it can make a difference.
+      if (i < firstRemembered && waited + ttftP50 > slo) {
+        late++;
+      } else if (i >= firstRemembered || waited + slowest > slo) {
+        const beyond = (this.traffic.rank(step, i) - MEDIAN_RANK) / (P99_RANK - MEDIAN_RANK);
+        const ttft = waited + (beyond > 0 ? ttftP50 + (ttftP99 - ttftP50) * beyond : ttftP50);
+        if (ttft > slo) late++;
+        if (i >= firstRemembered) recent.push(ttft);
+      }
+    }
+    return late;
+  }
+
+  private measureTtft(served: number, failed: number, end: number, ttftP50: number, ttftP99: number): void {
+    const { metrics, waiting, waits, recent } = this;
+    if (served > 0) {
+      metrics.ttft_p50_ms = waits[served >> 1] * 1000 + ttftP50;
+      metrics.ttft_p99_ms = Math.max(waits[0], waits[served - 1]) * 1000 + ttftP99;
+    } else if (waiting.count > 0 || failed > 0) {
+      // Nobody was served: those who wait have waited for so long already, those who failed wait for ever.
+      const oldest = failed > 0 ? MOST_TTFT_MS : (end - waiting.arrivalOf(0)) * 1000;
+      metrics.ttft_p50_ms = failed > 0 ? MOST_TTFT_MS : (end - waiting.arrivalOf(waiting.count >> 1)) * 1000;
+      metrics.ttft_p99_ms = oldest;
+      recent.push(oldest);
+    }
+  }
+
+  private settle(tokens: number): number {
+    const { terms, metrics, task, totals } = this;
+    terms.throughput = tokens / this.bestTokensPerSecond;
+    terms.latency = Math.min(MOST_EXCESS, metrics.ttft_p50_ms / task.sloMs[0]);
+    terms.violations = this.violationRate * (this.outOfMemory ? OOM_VIOLATION_WEIGHT : 1);
+    terms.cost = Math.min(MOST_EXCESS, metrics.cost_per_1k / REFERENCE_COST_PER_1K);
+    const reward = gymReward(terms, this.weights);
+    totals.reward += reward;
+    return reward;
+  }
+}
+
+function note(moments: ChangeMoments, change: number): void {
+  moments.count++;
+  moments.sum += change;
+  moments.squares += change * change;
+}

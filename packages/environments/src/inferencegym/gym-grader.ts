@@ -1,0 +1,192 @@
+import { EnvironmentError, type EpisodeRecord, type Grade } from '@servegym/openenv/definition';
+import type { TaskCalibration } from './calibrate-task.ts';
+import { type ChangeMoments, GymEpisode, type GymTotals } from './gym-episode.ts';
+import type { GymWorld } from './gym-world.ts';
+import { chooseGymTask, readGymSeed } from './reset-options.ts';
+import { EPISODE_STEPS, type GymAction } from './schema.ts';
+import type { GymTask } from './tasks/gym-task.ts';
+
+/** Memory beyond the limit at which nothing is left of the memory part, GB. */
+const MEMORY_SLOPE_GB = 10;
+/** Mean time to first token of a step that was not played, ms. */
+const UNPLAYED_TTFT_MS = 5000;
+/** Variance of the actions at which nothing is left of the stability part. */
+const MOST_VARIANCE = 0.5;
+const LARGEST_BATCH = 512;
+/** Scores within this of 0 and 1 are bent so that they never get there. */
+const MARGIN = 0.05;
+
+/** A part of a score: its weight, its value in [0, 1] and what to do when it is low. */
+interface Part {
+  readonly name: string;
+  readonly weight: number;
+  readonly value: number;
+  readonly advice: string;
+}
+
+/**
+ * Grades an episode by replaying its actions on the traffic of its task and seed. Steps that were not played served
+ * nobody, and each takes back two that were.
+ * @throws EnvironmentError `EPISODE_TOO_LONG`, and what a reset throws
+ */
+export function gradeGymEpisode(world: GymWorld, record: EpisodeRecord<GymAction>): Grade {
+  const task = chooseGymTask(record.reset);
+  const seed = readGymSeed(record.reset);
+  const { actions } = record;
+  if (actions.length > EPISODE_STEPS) {
+    throw new EnvironmentError(
+      'EPISODE_TOO_LONG',
+      `Expected at most ${EPISODE_STEPS} actions, got ${actions.length}`,
+    );
+  }
+  const episode = new GymEpisode(task, seed, world);
+  for (const action of actions) episode.step(action);
+  return gradeTotals(task, episode.totals, actions.length, world.calibration(task));
+}
+
+/** The grade of an episode with these sums. */
+export function gradeTotals(
+  task: GymTask,
+  totals: Readonly<GymTotals>,
+  played: number,
+  calibration: TaskCalibration,
+): Grade {
+  const unplayed = EPISODE_STEPS - played;
+  const means = {
+    tokens_per_sec: totals.outputTokens / EPISODE_STEPS,
+    ttft_p50_ms: (totals.ttftMs + unplayed * UNPLAYED_TTFT_MS) / EPISODE_STEPS,
+    slo_violation_rate: (totals.violationRate + unplayed) / EPISODE_STEPS,
+    served_share: totals.arrived === 0 ? 0 : (totals.served / totals.arrived) * (played / EPISODE_STEPS),
+  };
+  const parts = partsOf(task, totals, means, calibration);
+  const raw = parts.reduce((sum, { weight, value }) => sum + weight * value, 0);
+  // Each step that was not played also takes back two that were: stopping early never pays.
+  const completeness = Math.max(0, 1 - (3 * unplayed) / EPISODE_STEPS);
+  return {
+    score: insideUnitInterval(Math.min(raw, raw * completeness)),
+    breakdown: {
+      ...Object.fromEntries(parts.map(({ name, value }) => [name, value])),
+      weights: Object.fromEntries(parts.map(({ name, weight }) => [name, weight])),
+      return: totals.reward,
+      mean_tokens_per_sec: means.tokens_per_sec,
+      baseline_tokens_per_sec: calibration.referenceTokensPerSecond,
+      optimal_tokens_per_sec: calibration.bestTokensPerSecond,
+      mean_ttft_p50_ms: means.ttft_p50_ms,
+      mean_slo_violation_rate: means.slo_violation_rate,
+      served_share: means.served_share,
+      peak_memory_gb: totals.peakMemoryGb,
+      out_of_memory_events: totals.oomEvents,
+      cost_cents: totals.cost,
+      action_variance: actionVariance(totals),
+      steps_played: played,
+      steps: EPISODE_STEPS,
+    },
+    feedback: feedback(parts, totals, unplayed),
+  };
+}
+
+function partsOf(
+  task: GymTask,
+  totals: Readonly<GymTotals>,
+  means: { tokens_per_sec: number; ttft_p50_ms: number; slo_violation_rate: number; served_share: number },
+  { bestTokensPerSecond: best, referenceTokensPerSecond: reference }: TaskCalibration,
+): Part[] {
+  const memory = memoryPart(task, totals.peakMemoryGb);
+  switch (task.id) {
+    case 1:
+      return [
+        {
+          name: 'throughput',
+          weight: 1,
+          // Not held at 0 and 1 here: the score still tells worse from bad, and better from good.
+          value: (means.tokens_per_sec - reference) / (best - reference),
+          advice: 'let more requests run at once, with as much KV memory as they need',
+        },
+      ];
+    case 2:
+      return [
+        {
+          name: 'ttft',
+          weight: 0.5,
+          value: Math.max(0, 1 - means.ttft_p50_ms / task.sloMs[0]),
+          advice: 'requests wait: a larger batch, or speculation while few run',
+        },
+        {
+          name: 'memory',
+          weight: 0.5,
+          value: memory * means.served_share,
+          advice: `stay below ${task.memoryLimitGb} GB while everybody is served`,
+        },
+      ];
+    case 3:
+      return [
+        {
+          name: 'throughput',
+          weight: 0.4,
+          value: held(means.tokens_per_sec / best),
+          advice: 'long prompts take the time: INT8, or prefill on a GPU of its own',
+        },
+        {
+          name: 'slo',
+          weight: 0.3,
+          value: held(1 - means.slo_violation_rate),
+          advice: 'requests wait longer than their class allows',
+        },
+        {
+          name: 'cost',
+          weight: 0.2,
+          value: Math.max(0, 1 - totals.cost / task.costBudget!) * memory * means.served_share,
+          advice: `give KV memory back: the budget is ${task.costBudget} cents and ${task.memoryLimitGb} GB`,
+        },
+        {
+          name: 'stability',
+          weight: 0.1,
+          value: (1 - actionVariance(totals)) * means.served_share,
+          advice: 'change batch and KV budget less from step to step',
+        },
+      ];
+  }
+}
+
+/** 1 up to the task's limit, 0 from 10 GB above it. */
+function memoryPart({ memoryLimitGb }: GymTask, peakGb: number): number {
+  return memoryLimitGb === null ? 1 : held(1 - (peakGb - memoryLimitGb) / MEMORY_SLOPE_GB);
+}
+
+/** How much neighbouring actions differ, 0 to 1. */
+function actionVariance({ batchChange, kvChange }: Readonly<GymTotals>): number {
+  return Math.min(1, (deviation(batchChange) / LARGEST_BATCH + deviation(kvChange)) / MOST_VARIANCE);
+}
+
+function deviation({ count, sum, squares }: ChangeMoments): number {
+  if (count === 0) return 0;
+  const mean = sum / count;
+  return Math.sqrt(Math.max(0, squares / count - mean * mean));
+}
+
+function held(value: number): number {
+  return Math.min(1, Math.max(0, value));
+}
+
+/** Increasing; the value itself except near 0 and 1, which are approached and never reached. */
+function insideUnitInterval(value: number): number {
+  if (value > 1 - MARGIN) return 1 - insideUnitInterval(1 - value);
+  if (value >= MARGIN) return value;
+  return Math.max(Number.MIN_VALUE, MARGIN * Math.exp(value / MARGIN - 1));
+}
+
+function feedback(parts: readonly Part[], totals: Readonly<GymTotals>, unplayed: number): string {
+  if (unplayed === EPISODE_STEPS) return 'The log has no actions: nobody was served. Play the episode.';
+  if (unplayed > 0) {
+    return `${unplayed} of ${EPISODE_STEPS} steps were not played and count as steps that serve nobody. Play to the end.`;
+  }
+  if (totals.oomEvents > 0) {
+    const times = totals.oomEvents === 1 ? 'once' : `${totals.oomEvents} times`;
+    return `The server ran out of memory ${times} and lost its batch and ${totals.outageSteps} steps of service. Take a smaller KV budget beside a large batch or speculation.`;
+  }
+  const [worst] = [...parts].sort((a, b) => b.weight * (1 - b.value) - a.weight * (1 - a.value));
+  const lost = worst.weight * (1 - worst.value);
+  const told = parts.map(({ name, value }) => `${name} ${held(value).toFixed(2)}`).join(', ');
+  if (lost < MARGIN) return `Close to the best: ${told}.`;
+  return `${told[0].toUpperCase()}${told.slice(1)}. Most is lost in ${worst.name}: ${worst.advice}.`;
+}

@@ -1,0 +1,206 @@
+import type { ServiceTimes } from './service-times.ts';
+import { type AxisPosition, locate } from './table/trace-table.ts';
+
+/** Draft tokens are accepted less the deeper the draft: this much of what is left, for each token. */
+const DEPTH_PENALTY = 0.15;
+/** Prompt at which the text is as complex as can be, tokens. */
+const MOST_COMPLEX_PROMPT = 8192;
+
+/** Accepted share of the draft tokens, 0 to 1; 0 without speculation. `base` belongs to the task. */
+export function acceptanceRate(base: number, promptTokens: number, depth: number): number {
+  if (depth === 0) return 0;
+  const complexity = Math.min(1, promptTokens / MOST_COMPLEX_PROMPT);
+  return Math.min(1, Math.max(0, (base * (1 - complexity)) / (1 + DEPTH_PENALTY * depth)));
+}
+
+/**
+ * How fast a server answers in one configuration, by a trace table: interpolated for the prompts at hand, with the answers
+ * and the acceptance of the task. `configure` it, then ask. Nothing is allocated.
+ */
+export class Service {
+  readonly times: ServiceTimes;
+  readonly outputTokens: number;
+  readonly acceptanceBase: number;
+  /** Accepted share of the draft tokens. */
+  acceptance = 0;
+  /** Requests whose KV fits the pool, on average half answered. */
+  sequencesHeld = 0;
+  private batchSize = 1;
+  private split = false;
+  /** Tokens of a verify step over those that the table's acceptance gives. */
+  private speedUp = 1;
+  /** Requests a second at each batch size of the table. */
+  private readonly rates: Float64Array;
+  private readonly kv: AxisPosition = { low: 0, share: 0 };
+  private readonly spec: AxisPosition = { low: 0, share: 0 };
+  private readonly prompt: AxisPosition = { low: 0, share: 0 };
+  private readonly batch: AxisPosition = { low: 0, share: 0 };
+  /** Cells at the first batch size that weigh in, for the prompts and for the contexts that they grow to. */
+  private readonly promptCorners = new Corners();
+  private readonly contextCorners = new Corners();
+
+  constructor(times: ServiceTimes, outputTokens: number, acceptanceBase: number) {
+    this.times = times;
+    this.outputTokens = outputTokens;
+    this.acceptanceBase = acceptanceBase;
+    this.rates = new Float64Array(times.table.batchSizes.length);
+  }
+
+  configure(
+    batchSize: number,
+    kvBudget: number,
+    specLength: number,
+    quantTier: number,
+    split: boolean,
+    promptTokens: number,
+  ): void {
+    const { times, outputTokens, kv, spec, prompt } = this;
+    const { table } = times;
+    const { conditions, promptLengths, batchSizes } = table;
+    this.batchSize = batchSize;
+    this.split = split;
+    this.acceptance = acceptanceRate(this.acceptanceBase, promptTokens, specLength);
+    const measured = specLength === 0 ? 0 : (conditions.specAcceptRates?.[specLength] ?? this.acceptance);
+    this.speedUp = (1 + this.acceptance * specLength) / (1 + measured * specLength);
+    locate(table.kvBudgets, kvBudget, kv);
+    locate(table.specLengths, specLength, spec);
+
+    // Longer answers than the table's make for longer contexts, as longer prompts do.
+    const contextPrompt = promptTokens + (outputTokens - conditions.outputTokens) / 2;
+    locate(promptLengths, contextPrompt, prompt);
+    this.contextCorners.set(times, quantTier, spec, kv, prompt);
+    locate(promptLengths, promptTokens, prompt);
+    this.promptCorners.set(times, quantTier, spec, kv, prompt);
+
+    const prefillAt = quantTier * promptLengths.length + prompt.low;
+    let prefill = times.prefillSeconds[prefillAt] * (1 - prompt.share);
+    if (prompt.share > 0) prefill += times.prefillSeconds[prefillAt + 1] * prompt.share;
+    const perOutput = outputTokens / this.speedUp;
+    for (let batch = 0; batch < batchSizes.length; batch++) {
+      const decoding = this.contextCorners.sum(times.decodeSeconds, batch) * perOutput;
+      this.rates[batch] = split
+        ? Math.min(batchSizes[batch] / decoding, prefill > 0 ? 1 / prefill : Number.POSITIVE_INFINITY)
+        : batchSizes[batch] / (batchSizes[batch] * prefill + decoding);
+    }
+    const poolGb = times.fullPoolGb[quantTier * table.specLengths.length + spec.low] * kvBudget;
+    const requestBytes = conditions.kvBytesPerToken * (promptTokens + outputTokens / 2);
+    this.sequencesHeld = (poolGb * 1e9) / requestBytes;
+  }
+
+  /** Requests a second when there are always enough. A batch that the pool cannot hold does not help. */
+  capacity(): number {
+    const { batchSize, sequencesHeld } = this;
+    const rate = this.rateAt(batchSize);
+    return sequencesHeld < batchSize ? Math.min(rate, this.rateAt(Math.max(1, sequencesHeld))) : rate;
+  }
+
+  /** The batch that answers `rate` requests a second; at most what may run and what the pool holds. */
+  batchFor(rate: number): number {
+    const { rates } = this;
+    const { batchSizes } = this.times.table;
+    const most = Math.max(1, Math.min(this.batchSize, this.sequencesHeld));
+    let batch = most;
+    if (rate <= rates[0]) {
+      batch = batchSizes[0] * (rate / rates[0]);
+    } else {
+      for (let at = 1; at < rates.length && batchSizes[at - 1] < most; at++) {
+        if (rates[at] < rate) continue;
+        const share = (rate - rates[at - 1]) / (rates[at] - rates[at - 1]);
+        batch = batchSizes[at - 1] + share * (batchSizes[at] - batchSizes[at - 1]);
+        break;
+      }
+    }
+    return Math.min(most, batch);
+  }
+
+  /** Chooses the batch that the latencies below are of. */
+  runAt(batch: number): void {
+    locate(this.times.table.batchSizes, batch, this.batch);
+  }
+
+  /** ms */
+  ttftP50(): number {
+    return this.ttft(this.times.table.columns.ttft_p50_ms);
+  }
+
+  /** ms */
+  ttftP99(): number {
+    return this.ttft(this.times.table.columns.ttft_p99_ms);
+  }
+
+  /** ms */
+  tpot(): number {
+    const milliseconds = this.split
+      ? this.at(this.contextCorners, this.times.decodeSeconds) * 1000
+      : this.at(this.promptCorners, this.times.table.columns.tpot_ms);
+    return milliseconds / this.speedUp;
+  }
+
+  /** Memory that the configuration takes, GB a GPU. */
+  memoryGb(): number {
+    this.runAt(this.batchSize);
+    return this.at(this.promptCorners, this.times.table.columns.gpu_mem_gb);
+  }
+
+  /** US cents a second for the configuration, whether it serves or not. */
+  centsPerSecond(): number {
+    this.runAt(this.batchSize);
+    return this.at(this.promptCorners, this.times.centsPerSecond) * (this.split ? 2 : 1);
+  }
+
+  private ttft(column: Float64Array): number {
+    // On a GPU of its own a prompt is disturbed by nobody.
+    return this.split ? this.promptCorners.sum(column, 0) : this.at(this.promptCorners, column);
+  }
+
+  private at(corners: Corners, column: Float64Array): number {
+    const { low, share } = this.batch;
+    const value = corners.sum(column, low);
+    return share === 0 ? value : value + share * (corners.sum(column, low + 1) - value);
+  }
+
+  private rateAt(batch: number): number {
+    const { batchSizes } = this.times.table;
+    if (batch <= batchSizes[0]) return this.rates[0] * (batch / batchSizes[0]);
+    this.runAt(batch);
+    const { low, share } = this.batch;
+    const rate = this.rates[low];
+    return share === 0 ? rate : rate + share * (this.rates[low + 1] - rate);
+  }
+}
+
+/** The cells around a point in speculation, KV and prompt length, at the first batch size, and their weights. */
+class Corners {
+  private count = 0;
+  private readonly cells = new Int32Array(8);
+  private readonly weights = new Float64Array(8);
+
+  set(
+    { table }: ServiceTimes,
+    tier: number,
+    spec: AxisPosition,
+    kv: AxisPosition,
+    prompt: AxisPosition,
+  ): void {
+    this.count = 0;
+    for (let s = 0; s <= (spec.share > 0 ? 1 : 0); s++) {
+      const specWeight = s === 1 ? spec.share : 1 - spec.share;
+      for (let k = 0; k <= (kv.share > 0 ? 1 : 0); k++) {
+        const kvWeight = specWeight * (k === 1 ? kv.share : 1 - kv.share);
+        for (let l = 0; l <= (prompt.share > 0 ? 1 : 0); l++) {
+          this.cells[this.count] = table.cell(tier, spec.low + s, kv.low + k, prompt.low + l, 0);
+          this.weights[this.count++] = kvWeight * (l === 1 ? prompt.share : 1 - prompt.share);
+        }
+      }
+    }
+  }
+
+  /** The weighted sum at a batch size of the table. */
+  sum(column: Float64Array, batch: number): number {
+    let sum = 0;
+    for (let corner = 0; corner < this.count; corner++) {
+      sum += this.weights[corner] * column[this.cells[corner] + batch];
+    }
+    return sum;
+  }
+}

@@ -1,0 +1,110 @@
+import { randomBits, randomUniform, streamKey } from '@servegym/simulator';
+import { EPISODE_STEPS, type Phase } from '../schema.ts';
+import type { GymTask } from '../tasks/gym-task.ts';
+import { normalQuantiles, poissonQuantiles, promptQuantiles, type QuantileTable } from './quantile-table.ts';
+
+const WARMUP_STEPS = 10;
+const COOLDOWN_STEPS = 10;
+/** Standard deviation of the jitter on latencies. */
+const JITTER = 0.05;
+/** Sources of jitter: streams of their own. */
+export const TTFT_JITTER = 0;
+export const TPOT_JITTER = 1;
+
+/** What a task draws from, made once. */
+interface Draws {
+  readonly prompts: QuantileTable;
+  readonly calm: QuantileTable;
+  readonly burst: QuantileTable;
+}
+
+const drawsOf = new WeakMap<GymTask, Draws>();
+
+/**
+ * Who arrives when, with which prompt and class, and the jitter of the latencies: all by (task, seed, step, request), so
+ * that nothing has to be kept and no draw shifts another.
+ */
+export class GymTraffic {
+  readonly task: GymTask;
+  private readonly draws: Draws;
+  private readonly arrivalsKey: number;
+  private readonly promptsKey: number;
+  private readonly classesKey: number;
+  private readonly ranksKey: number;
+  private readonly jitterKey: number;
+  /** Step at which the first burst begins. */
+  private readonly firstBurst: number;
+
+  constructor(task: GymTask, seed: number) {
+    this.task = task;
+    let draws = drawsOf.get(task);
+    if (draws === undefined) {
+      draws = {
+        prompts: promptQuantiles(task),
+        calm: poissonQuantiles(task.arrivalRate),
+        burst: poissonQuantiles(task.bursts?.rate ?? task.arrivalRate),
+      };
+      drawsOf.set(task, draws);
+    }
+    this.draws = draws;
+    this.arrivalsKey = streamKey(seed, 'arrivals');
+    this.promptsKey = streamKey(seed, 'prompts');
+    this.classesKey = streamKey(seed, 'classes');
+    this.ranksKey = streamKey(seed, 'ranks');
+    this.jitterKey = streamKey(seed, 'jitter');
+    const { bursts } = task;
+    const latest = bursts === null ? 0 : Math.min(bursts.period, EPISODE_STEPS - bursts.steps);
+    const drawn = randomUniform(streamKey(seed, 'bursts'), 0, 0);
+    this.firstBurst = WARMUP_STEPS + Math.floor(drawn * (latest - WARMUP_STEPS));
+  }
+
+  isBurst(step: number): boolean {
+    const { bursts } = this.task;
+    return (
+      bursts !== null && step >= this.firstBurst && (step - this.firstBurst) % bursts.period < bursts.steps
+    );
+  }
+
+  /** Mean arrivals of a step. */
+  rate(step: number): number {
+    return this.isBurst(step) ? this.task.bursts!.rate : this.task.arrivalRate;
+  }
+
+  phase(step: number): Phase {
+    if (this.isBurst(step)) return 'burst';
+    const { bursts } = this.task;
+    if (bursts !== null && step > this.firstBurst) {
+      if (((step - this.firstBurst) % bursts.period) - bursts.steps < COOLDOWN_STEPS) return 'cooldown';
+    }
+    return step < WARMUP_STEPS ? 'warmup' : 'steady';
+  }
+
+  arrivals(step: number): number {
+    const counts = this.isBurst(step) ? this.draws.burst : this.draws.calm;
+    return counts.draw(randomBits(this.arrivalsKey, step, 0));
+  }
+
+  /** Prompt of the i-th arrival of a step, tokens. */
+  promptTokens(step: number, i: number): number {
+    return this.draws.prompts.draw(randomBits(this.promptsKey, step, i));
+  }
+
+  /** Class of the i-th arrival of a step: 0 interactive, 1 batch, 2 best effort. */
+  classOf(step: number, i: number): number {
+    const { classShares } = this.task;
+    if (classShares[0] === 1) return 0;
+    const drawn = randomUniform(this.classesKey, step, i);
+    if (drawn < classShares[0]) return 0;
+    return drawn < classShares[0] + classShares[1] ? 1 : 2;
+  }
+
+  /** Where the i-th request served in a step lies among its like, 0 (quickest) to 1. */
+  rank(step: number, i: number): number {
+    return randomUniform(this.ranksKey, step, i);
+  }
+
+  /** Factor on the latencies of a step. */
+  jitter(step: number, source: number): number {
+    return 1 + JITTER * normalQuantiles.draw(randomBits(this.jitterKey, step, source));
+  }
+}
