@@ -23,6 +23,8 @@ export {
   type Interval,
   stratifiedBootstrap,
 } from './evaluation/stratified-bootstrap.ts';
+export { encodeOnnxActor } from './formats/onnx-actor.ts';
+export { eventFileHeader, type ScalarEvent, scalarRecord } from './formats/tensorboard-events.ts';
 export type { Kernels } from './learning/kernels.ts';
 export {
   type EpisodeEnd,
@@ -32,6 +34,7 @@ export {
   TERMINATED,
   TRUNCATED,
 } from './learning/learning-environment.ts';
+export type { LearningTask, TrainingNote } from './learning/learning-task.ts';
 export { type LayerSizes, MultilayerPerceptron, parameterCount } from './learning/multilayer-perceptron.ts';
 export { plainKernels } from './learning/plain-kernels.ts';
 export { PPO_DEFAULTS, Ppo, type PpoOptions, type PpoUpdate } from './learning/ppo.ts';
@@ -49,7 +52,7 @@ export { type PpoRecipe, type PpoTrained, type PpoTraining, trainPpo } from './l
 export { type ActorWeights, TrainedActor } from './learning/trained-actor.ts';
 export { encodeServeActor, type ServeActor } from './llmserve/serve-actor.ts';
 export { encodeServeConstant, type ServeConstant } from './llmserve/serve-constant.ts';
-export { type TrainServePpoOptions, trainServePpo } from './llmserve/train-serve-ppo.ts';
+export { serveLearningTask } from './llmserve/serve-learning-task.ts';
 export { TrainedPolicyError } from './llmserve/trained-policy-error.ts';
 export { type TuneConstantOptions, type TunedConstant, tuneConstant } from './llmserve/tune-constant.ts';
 export {

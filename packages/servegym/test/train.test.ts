@@ -28,16 +28,20 @@ describe('servegym train', () => {
     assert.ok(report.steps_per_s > 0);
     assert.match(trained.stderr, /100 % {2}4,096 steps/);
 
-    const metrics = readFileSync(report.files.metrics, 'utf8')
-      .trimEnd()
-      .split('\n')
-      .map((line) => JSON.parse(line));
+    const metrics = metricsOf(out);
     assert.deepEqual(
       metrics.map((update) => update.steps),
       [2048, 4096],
     );
     assert.equal(metrics[1].mean_return, report.final_return);
     assert.match(readFileSync(report.files.curve, 'utf8'), /^<svg .*PPO on static_workload, seed 1/s);
+    assert.match(readFileSync(report.files.page, 'utf8'), /<title>PPO on static_workload, seed 1<\/title>/);
+    const png = readFileSync(report.files.picture);
+    assert.deepEqual(
+      [png.toString('latin1', 1, 4), png.readUInt32BE(16), png.readUInt32BE(20)],
+      ['PNG', 1440, 800],
+    );
+    assert.match(readFileSync(report.files.events, 'latin1'), /brain\.Event:2.*train\/mean_return/s);
 
     const evaluated = await runServegym(
       'evaluate',
@@ -66,6 +70,28 @@ describe('servegym train', () => {
     );
   });
 
+  it('goes on after Ctrl-C as if it had not stopped', async () => {
+    const plan = ['--task', 'static_workload', '--steps', '6000', '--seed', '2', '--threads', '1', '--json'];
+    const [whole, parts] = [join(folder, 'whole'), join(folder, 'parts')];
+    assert.equal((await runServegym('train', ...plan, '--out', whole)).code, 0);
+
+    const stopped = spawn(process.execPath, [main, 'train', ...plan, '--out', parts], {
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    stopped.stderr.once('data', () => stopped.kill('SIGINT'));
+    await once(stopped, 'exit');
+    const before = metricsOf(parts);
+    assert.ok(before.length < 3, `stopped after ${before.length} updates`);
+
+    const resumed = await runServegym('train', '--resume', join(parts, 'checkpoint.safetensors'), '--json');
+    assert.equal(resumed.code, 0, resumed.stderr);
+    for (const name of ['policy.safetensors', 'policy.onnx', 'checkpoint.safetensors']) {
+      assert.ok(readFileSync(join(parts, name)).equals(readFileSync(join(whole, name))), name);
+    }
+    const learned = (out: string) => metricsOf(out).map(({ wall_s: _, steps_per_s: __, ...line }) => line);
+    assert.deepEqual(learned(parts), learned(whole));
+  });
+
   it('keeps the best configuration found so far when Ctrl-C stops the search', async () => {
     const out = join(folder, 'static');
     const args = ['train', '--algo', 'static', '--task', 'static_workload', '--out', out, '--json'];
@@ -82,11 +108,19 @@ describe('servegym train', () => {
     assert.equal(JSON.parse(evaluated.stdout).agent, 'static-tuned');
   });
 
+  function metricsOf(out: string): Record<string, number>[] {
+    const lines = readFileSync(join(out, 'metrics.jsonl'), 'utf8').trimEnd().split('\n');
+    return lines.map((line) => JSON.parse(line));
+  }
+
   it('ends with exit code 2 without a task, or where it cannot write', async () => {
     const file = join(folder, 'a-file');
     writeFileSync(file, '');
     for (const [args, message] of [
-      [[], /required option '--task <id>' not specified/],
+      [[], /expected --task, one of static_workload, bursty_workload, adversarial_multitenant/],
+      [['--task', 'holiday'], /expected a task of llmserve, one of static_workload, .*, got holiday/],
+      [['--resume', file, '--steps', '9'], /'--resume <file>' cannot be used with option '--steps <n>'/],
+      [['--resume', file], /a-file: Expected at least 8 bytes, got 0/],
       [['--task', 'static_workload', '--steps', 'many'], /Expected a whole number from 1 to/],
       [['--task', 'static_workload', '--out', join(file, 'run')], /cannot write to .*a-file/],
     ] as const) {

@@ -18,6 +18,7 @@ export interface PpoRecipe extends Omit<PpoOptions, 'seed' | 'totalSteps'> {
 
 /** What to learn, and on what. */
 export interface PpoTraining {
+  /** `SERVE_PPO`, say. */
   readonly recipe: PpoRecipe;
   /** Module that exports `createEnvironment(settings): LearningEnvironment`; imported by every thread. */
   readonly module: URL;
@@ -42,6 +43,8 @@ export interface PpoTrained {
   readonly weights: ActorWeights;
   /** Actions learned from. */
   readonly steps: number;
+  /** Where the run ended. */
+  readonly checkpoint: PpoCheckpoint;
 }
 
 /** Trains a network with PPO on several threads. */
@@ -64,7 +67,7 @@ export async function trainPpo(training: PpoTraining, kernels: Kernels = simdKer
       // Rollouts block the thread: let progress be shown and signals be heard between them.
       await new Promise((resolve) => setImmediate(resolve));
     }
-    return { weights: ppo.actorWeights(), steps: ppo.steps };
+    return { weights: ppo.actorWeights(), steps: ppo.steps, checkpoint: ppo.checkpoint() };
   } finally {
     await source.close();
   }

@@ -14,13 +14,17 @@ export interface ServeActor {
 
 /** A safetensors file that says which environment, version and task the weights are for. */
 export function encodeServeActor({ taskId, weights, training }: ServeActor): Uint8Array {
-  return encodeActor(weights, {
+  return encodeActor(weights, { ...serveActorMetadata(taskId), training: JSON.stringify(training) });
+}
+
+/** What a network must have been trained on to be of use here. */
+export function serveActorMetadata(taskId: TaskId): Record<string, string> {
+  return {
     environment: llmserve.id,
     version: llmserve.version,
     task: taskId,
     action_bins: JSON.stringify(SERVE_ACTION_BINS),
-    training: JSON.stringify(training),
-  });
+  };
 }
 
 /**

@@ -55,7 +55,7 @@ describe('ServeObservationEncoder', () => {
   it('lets every field of the observation and every knob in force show', () => {
     const reference = encode(new ServeObservationEncoder());
     const { task_id: _, ...numbers } = quiet;
-    for (const [field, value] of Object.entries(numbers)) {
+    for (const [field, value] of Object.entries(numbers as Record<string, number>)) {
       const changed = encode(new ServeObservationEncoder(), { [field]: value === 1 ? 0.5 : value + 0.5 });
       assert.notDeepEqual(changed, reference, field);
     }

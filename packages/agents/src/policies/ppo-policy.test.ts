@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { llmserve, SERVE_TASKS, serveActionSchema } from '@servegym/environments';
-import { trainServePpo } from '../llmserve/train-serve-ppo.ts';
+import { trainPpo } from '../learning/train-ppo.ts';
+import { serveLearningTask } from '../llmserve/serve-learning-task.ts';
 import { type PlayedEpisode, playEpisode } from '../play-episode.ts';
 import type { ServePolicy } from './catalogue.ts';
 import { DefaultPolicy } from './default-policy.ts';
@@ -18,7 +19,9 @@ async function play(policy: ServePolicy, seed: number): Promise<PlayedEpisode<un
 }
 
 describe('ppo', async () => {
-  const actor = await trainServePpo({ taskId: 'static_workload', steps: 16_000, seed: 0, threads: 1 });
+  const task = serveLearningTask('static_workload');
+  const { weights } = await trainPpo({ ...task, steps: 16_000, seed: 0, threads: 1 });
+  const actor = { taskId: 'static_workload', weights, training: {} } as const;
 
   it('beats the default configuration on traffic that it has not seen, after seconds of training', async () => {
     for (const seed of [2_000_000, 2_000_001, 2_000_002]) {

@@ -1,28 +1,30 @@
 import { mkdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { join } from 'node:path';
-import { TASK_IDS, type TaskId } from '@servegym/environments';
+import { dirname, join } from 'node:path';
+import type { TaskId } from '@servegym/environments';
 import { Command, Option } from 'commander';
 import { InputError } from '../input-error.ts';
 import { wholeNumber } from '../options.ts';
+import { readCheckpoint } from '../training/checkpoint-file.ts';
+import { LEARNING_TASKS } from '../training/learning-tasks.ts';
 import { searchStatic } from '../training/search-static.ts';
 import { trainPpo } from '../training/train-ppo.ts';
-import type { TrainingPlan, TrainingReport } from '../training/training-plan.ts';
+import type { TrainingPlan } from '../training/training-plan.ts';
 
 interface TrainOptions {
-  readonly algo: keyof typeof ALGORITHMS;
-  readonly task: TaskId;
+  readonly env: keyof typeof LEARNING_TASKS;
+  readonly algo: Algorithm;
+  readonly task?: string;
   readonly steps: number;
   readonly seed: number;
   readonly threads: number;
+  readonly resume?: string;
   readonly out?: string;
   readonly json: boolean;
 }
 
-const ALGORITHMS = {
-  ppo: trainPpo,
-  static: searchStatic,
-} as const satisfies Record<string, (plan: TrainingPlan) => Promise<TrainingReport>>;
+const ALGORITHMS = ['ppo', 'static'] as const;
+type Algorithm = (typeof ALGORITHMS)[number];
 
 const MOST_THREADS = 32;
 
@@ -30,10 +32,13 @@ const MOST_THREADS = 32;
 export function trainCommand(): Command {
   return new Command('train')
     .description('learn a policy on the training traffic of a task')
-    .addOption(new Option('--task <id>', 'the task').choices(TASK_IDS).makeOptionMandatory())
+    .addOption(new Option('--task <id>', 'the task'))
+    .addOption(
+      new Option('--env <id>', 'the environment').choices(Object.keys(LEARNING_TASKS)).default('llmserve'),
+    )
     .addOption(
       new Option('--algo <name>', 'ppo: a network; static: the best configuration that never changes')
-        .choices(Object.keys(ALGORITHMS))
+        .choices(ALGORITHMS)
         .default('ppo'),
     )
     .addOption(
@@ -51,25 +56,32 @@ export function trainCommand(): Command {
         .default(Math.min(MOST_THREADS, availableParallelism()))
         .argParser(wholeNumber(1, MOST_THREADS)),
     )
-    .option('--out <folder>', 'where to write (default: runs/<task>-<algo>-seed<n>)')
+    .addOption(
+      new Option(
+        '--resume <file>',
+        'go on from a checkpoint.safetensors, as if the run had not stopped',
+      ).conflicts(['task', 'env', 'algo', 'steps', 'seed']),
+    )
+    .option('--out <folder>', 'where to write (default: runs/<task>-<algo>-seed<n>, or where the run was)')
     .option('--json', 'print one JSON object', false)
     .addHelpText(
       'after',
-      '\nppo writes policy.safetensors, metrics.jsonl and learning-curve.svg; static writes policy.json.\nCtrl-C stops early and keeps what was learned.',
+      `
+ppo writes policy.safetensors, policy.onnx, checkpoint.safetensors, metrics.jsonl, an event file for TensorBoard and
+learning-curve.svg, .png and .html; static writes policy.json. Ctrl-C stops early and keeps what was learned.`,
     )
     .action(train);
 }
 
-async function train({ algo, out, json, ...options }: TrainOptions): Promise<void> {
-  const folder = out ?? join('runs', `${options.task}-${algo}-seed${options.seed}`);
-  makeFolder(folder);
+async function train(options: TrainOptions): Promise<void> {
   const interrupt = new AbortController();
   process.once('SIGINT', () => interrupt.abort());
   const started = performance.now();
-  const report = await ALGORITHMS[algo]({ ...options, folder, signal: interrupt.signal });
+  const { run, report } = await (options.resume === undefined
+    ? begin(options, interrupt.signal)
+    : goOn(options.resume, options, interrupt.signal));
   const wall_s = (performance.now() - started) / 1000;
-  if (json) {
-    const run = { task: options.task, algorithm: algo, seed: options.seed };
+  if (options.json) {
     console.log(JSON.stringify({ ...run, wall_s, steps_per_s: report.steps / wall_s, ...report }, null, 2));
   } else {
     console.log(`Played ${report.steps.toLocaleString('en-US')} windows in ${wall_s.toFixed(1)} s.`);
@@ -77,10 +89,48 @@ async function train({ algo, out, json, ...options }: TrainOptions): Promise<voi
   }
 }
 
-function makeFolder(folder: string): void {
+async function begin(options: TrainOptions, signal: AbortSignal) {
+  const { env, algo, steps, seed, threads, out } = options;
+  const task = requireTask(options);
+  const folder = makeFolder(
+    out ?? join('runs', `${env === 'llmserve' ? '' : `${env}-`}${task}-${algo}-seed${seed}`),
+  );
+  const plan = { steps, seed, threads, folder, signal };
+  const report =
+    algo === 'ppo'
+      ? await trainPpo({ ...plan, learningTask: LEARNING_TASKS[env]!.find(task) })
+      : await searchStatic(servePlan(env, task, plan));
+  return { run: { environment: env, task, algorithm: algo, seed }, report };
+}
+
+/** Goes on with a run that stopped. */
+async function goOn(file: string, { threads, out }: TrainOptions, signal: AbortSignal) {
+  const { learningTask, steps, seed, checkpoint } = await readCheckpoint(file);
+  const folder = makeFolder(out ?? dirname(file));
+  const report = await trainPpo({ learningTask, steps, seed, threads, folder, signal }, checkpoint);
+  const { environment, taskId: task } = learningTask;
+  return { run: { environment: environment.id, task, algorithm: 'ppo', seed }, report };
+}
+
+function requireTask({ env, task }: TrainOptions): string {
+  const { taskIds } = LEARNING_TASKS[env]!;
+  if (task === undefined) throw new InputError(`expected --task, one of ${taskIds.join(', ')}`);
+  if (!taskIds.includes(task)) {
+    throw new InputError(`expected a task of ${env}, one of ${taskIds.join(', ')}, got ${task}`);
+  }
+  return task;
+}
+
+function servePlan(env: string, task: string, plan: Omit<TrainingPlan, 'task'>): TrainingPlan {
+  if (env === 'llmserve') return { ...plan, task: task as TaskId };
+  throw new InputError(`expected --algo ppo, the one that learns ${env}`);
+}
+
+function makeFolder(folder: string): string {
   try {
     mkdirSync(folder, { recursive: true });
   } catch (error) {
     throw new InputError(`cannot write to ${folder}: ${(error as Error).message}`);
   }
+  return folder;
 }

@@ -1,63 +1,47 @@
-/** One update of a training run. */
-export interface CurvePoint {
+import { escapeText, lineChartSvg } from './line-chart.ts';
+
+/** One line of `metrics.jsonl`. */
+export interface MetricsLine {
+  /** Windows learned from so far. */
   readonly steps: number;
-  readonly value: number;
+  /** Mean return of the episodes that ended since the last line; `null` when none did. */
+  readonly mean_return: number | null;
+  readonly [metric: string]: number | null;
 }
 
-const WIDTH = 720;
-const HEIGHT = 400;
-const MARGIN = { top: 44, right: 20, bottom: 48, left: 60 };
-/** Weight of a new point in the smoothed line. */
-const SMOOTHING = 0.2;
+/** The learning curve of a run as SVG. */
+export function learningCurveSvg(title: string, lines: readonly MetricsLine[]): string {
+  return chart(title, 'mean return of an episode', 'mean_return', lines);
+}
 
-/** The learning curve of a run as SVG: every update, and a smoothed line. Readable on light and dark pages. */
-export function learningCurveSvg(title: string, points: readonly CurvePoint[]): string {
-  const values = points.length === 0 ? [0] : points.map((point) => point.value);
-  const x = axis([0, points.at(-1)?.steps ?? 1], [MARGIN.left, WIDTH - MARGIN.right]);
-  const y = axis([Math.min(...values), Math.max(...values)], [HEIGHT - MARGIN.bottom, MARGIN.top]);
-  const path = (line: readonly CurvePoint[]) =>
-    line.map(({ steps, value }, i) => `${i === 0 ? 'M' : 'L'}${px(x.at(steps))} ${px(y.at(value))}`).join('');
-  const bottom = HEIGHT - MARGIN.bottom;
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${HEIGHT}" font-family="sans-serif" font-size="12">
-<rect width="${WIDTH}" height="${HEIGHT}" fill="#fff"/>
-<text x="${MARGIN.left}" y="24" font-size="15" fill="#111">${escapeText(title)}</text>
-${y.ticks.map((tick) => `<path d="M${MARGIN.left} ${px(y.at(tick))}H${WIDTH - MARGIN.right}" stroke="#ddd"/><text x="${MARGIN.left - 8}" y="${px(y.at(tick) + 4)}" text-anchor="end" fill="#444">${tick}</text>`).join('\n')}
-${x.ticks.map((tick) => `<text x="${px(x.at(tick))}" y="${bottom + 18}" text-anchor="middle" fill="#444">${tick.toLocaleString('en-US')}</text>`).join('\n')}
-<text x="${(MARGIN.left + WIDTH - MARGIN.right) / 2}" y="${HEIGHT - 10}" text-anchor="middle" fill="#444">windows played</text>
-<text transform="translate(14 ${(MARGIN.top + bottom) / 2}) rotate(-90)" text-anchor="middle" fill="#444">mean return of an episode</text>
-<path d="${path(points)}" fill="none" stroke="#9bbcf2"/>
-<path d="${path(smoothed(points))}" fill="none" stroke="#1a5fd0" stroke-width="2"/>
-</svg>
+/** Charts of all that was measured during a run, the learning curve first, as a page that needs nothing else. */
+export function learningCurvePage(title: string, lines: readonly MetricsLine[]): string {
+  const metrics = Object.keys(lines.at(-1) ?? { mean_return: null }).filter((name) => name !== 'steps');
+  const charts = ['mean_return', ...metrics.filter((name) => name !== 'mean_return')].map((name) =>
+    chart(name.replaceAll('_', ' '), name.replaceAll('_', ' '), name, lines),
+  );
+  return `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>${escapeText(title)}</title>
+<style>
+:root { color-scheme: light dark; font-family: sans-serif }
+body { margin: 1.5rem }
+main { display: grid; gap: 1rem; grid-template-columns: repeat(auto-fill, minmax(min(100%, 26rem), 1fr)) }
+svg { width: 100%; height: auto; border-radius: 6px }
+</style>
+<h1>${escapeText(title)}</h1>
+<main>
+${charts.join('')}</main>
+</html>
 `;
 }
 
-function smoothed(points: readonly CurvePoint[]): CurvePoint[] {
-  let mean = points[0]?.value ?? 0;
-  return points.map(({ steps, value }) => {
-    mean += SMOOTHING * (value - mean);
-    return { steps, value: mean };
+function chart(title: string, yLabel: string, metric: string, lines: readonly MetricsLine[]): string {
+  const points = lines.flatMap((line) => {
+    const y = line[metric];
+    return typeof y === 'number' && Number.isFinite(y) ? [{ x: line.steps, y }] : [];
   });
-}
-
-/** A linear scale from `domain` to pixels, with round ticks inside the domain. */
-function axis([low, high]: readonly [number, number], [start, end]: readonly [number, number]) {
-  const span = high - low || 1;
-  const step = roundStep(span / 5);
-  const ticks: number[] = [];
-  for (let k = Math.ceil(low / step); k * step <= high; k++) ticks.push(Number((k * step).toPrecision(12)));
-  return { ticks, at: (value: number) => start + ((value - low) / span) * (end - start) };
-}
-
-/** The least of 1, 2, 5, 10, 20, ... (and their tenths, hundredths, ...) that is not below `least`. */
-function roundStep(least: number): number {
-  const power = 10 ** Math.floor(Math.log10(least));
-  return [1, 2, 5, 10].find((factor) => factor * power >= least)! * power;
-}
-
-function px(value: number): string {
-  return value.toFixed(1);
-}
-
-function escapeText(text: string): string {
-  return text.replace(/&/g, '&amp;').replace(/</g, '&lt;');
+  return lineChartSvg({ title, xLabel: 'windows played', yLabel, points });
 }

@@ -19,7 +19,7 @@ const update: PpoUpdate = {
   minibatches: 64,
   firstRatioError: 0,
 };
-const progress = { plannedSteps: 120_000, wallSeconds: 10 };
+const progress = { plannedSteps: 120_000, firstStep: 0, wallSeconds: 10 };
 
 describe('progressLine', () => {
   it('says how far, how fast, how well and how long still', () => {

@@ -3,14 +3,19 @@ import type { PpoUpdate } from '@servegym/agents';
 /** How far a training run is. */
 export interface TrainingProgress {
   readonly plannedSteps: number;
-  /** Since the run began. */
+  /** Where this part of the run began. */
+  readonly firstStep: number;
+  /** Since then. */
   readonly wallSeconds: number;
 }
 
 /** One line of progress: share done, speed, how the policy does and how it changes, time left. */
-export function progressLine(update: PpoUpdate, { plannedSteps, wallSeconds }: TrainingProgress): string {
+export function progressLine(
+  update: PpoUpdate,
+  { plannedSteps, firstStep, wallSeconds }: TrainingProgress,
+): string {
   const { steps, meanReturn, approxKl, explainedVariance, entropy } = update;
-  const speed = steps / wallSeconds;
+  const speed = (steps - firstStep) / wallSeconds;
   const left = Math.max(0, plannedSteps - steps) / speed;
   return [
     `${Math.min(100, Math.floor((100 * steps) / plannedSteps))} %`.padStart(5),
@@ -25,11 +30,11 @@ export function progressLine(update: PpoUpdate, { plannedSteps, wallSeconds }: T
 }
 
 /** A line of `metrics.jsonl`. */
-export function updateJson(update: PpoUpdate, { wallSeconds }: TrainingProgress) {
+export function updateJson(update: PpoUpdate, { firstStep, wallSeconds }: TrainingProgress) {
   return {
     steps: update.steps,
     wall_s: wallSeconds,
-    steps_per_s: update.steps / wallSeconds,
+    steps_per_s: (update.steps - firstStep) / wallSeconds,
     episodes: update.episodes,
     mean_return: update.meanReturn,
     policy_loss: update.policyLoss,

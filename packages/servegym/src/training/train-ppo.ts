@@ -1,38 +1,55 @@
-import { appendFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { encodeServeActor, type PpoUpdate, trainServePpo } from '@servegym/agents';
-import { learningCurveSvg } from '../reports/learning-curve.ts';
+import { encodeOnnxActor, type PpoCheckpoint, trainPpo as train } from '@servegym/agents';
 import { progressLine, updateJson } from '../reports/training-report.ts';
+import { writeCheckpoint } from './checkpoint-file.ts';
 import { ProgressDisplay } from './progress-display.ts';
-import type { TrainingPlan, TrainingReport } from './training-plan.ts';
+import { TrainingLog } from './training-log.ts';
+import type { NetworkTrainingPlan, TrainingReport } from './training-plan.ts';
 
-/** Trains a network, and writes its weights, a line of metrics for each update and the learning curve. */
-export async function trainPpo({ task, folder, ...plan }: TrainingPlan): Promise<TrainingReport> {
+/** Time between two checkpoints, s. */
+const CHECKPOINT_EVERY_S = 20;
+
+/** Trains a network, and writes its weights, where it stopped, a line of metrics for each update and the curve. */
+export async function trainPpo(
+  { learningTask, folder, ...plan }: NetworkTrainingPlan,
+  from?: PpoCheckpoint,
+): Promise<TrainingReport> {
   const files = {
     policy: join(folder, 'policy.safetensors'),
-    metrics: join(folder, 'metrics.jsonl'),
-    curve: join(folder, 'learning-curve.svg'),
+    onnx: join(folder, 'policy.onnx'),
+    checkpoint: join(folder, 'checkpoint.safetensors'),
   };
-  writeFileSync(files.metrics, '');
+  const keep = (checkpoint: PpoCheckpoint) =>
+    writeCheckpoint(files.checkpoint, { learningTask, steps: plan.steps, seed: plan.seed, checkpoint });
+  const log = new TrainingLog(folder, from?.steps);
   const display = new ProgressDisplay();
   const started = performance.now();
-  const updates: PpoUpdate[] = [];
-  const actor = await trainServePpo({
-    ...plan,
-    taskId: task,
-    onUpdate(update) {
-      updates.push(update);
-      const progress = { plannedSteps: plan.steps, wallSeconds: (performance.now() - started) / 1000 };
-      appendFileSync(files.metrics, `${JSON.stringify(updateJson(update, progress))}\n`);
+  let written = started;
+  const { weights, steps, checkpoint } = await train({
+    ...{ ...learningTask, ...plan },
+    ...(from && { start: { checkpoint: from } }),
+    onUpdate(update, checkpoint) {
+      const now = performance.now();
+      const progress = {
+        plannedSteps: plan.steps,
+        firstStep: from?.steps ?? 0,
+        wallSeconds: (now - started) / 1000,
+      };
+      log.append(updateJson(update, progress));
       display.show(progressLine(update, progress), Math.min(1, update.steps / plan.steps));
+      if (now - written < 1000 * CHECKPOINT_EVERY_S) return;
+      written = now;
+      keep(checkpoint());
     },
   });
   display.end();
-
-  const curve = updates.flatMap(({ steps, meanReturn }) =>
-    meanReturn === null ? [] : [{ steps, value: meanReturn }],
+  keep(checkpoint);
+  writeFileSync(
+    files.policy,
+    learningTask.encodeActor(weights, { algorithm: 'ppo', steps, seed: plan.seed }),
   );
-  writeFileSync(files.policy, encodeServeActor(actor));
-  writeFileSync(files.curve, learningCurveSvg(`PPO on ${task}, seed ${plan.seed}`, curve));
-  return { steps: updates.at(-1)!.steps, final_return: curve.at(-1)?.value ?? null, files };
+  writeFileSync(files.onnx, encodeOnnxActor(weights, learningTask.metadata));
+  const drawn = log.finish(`PPO on ${learningTask.taskId}, seed ${plan.seed}`);
+  return { steps, final_return: log.finalReturn, files: { ...files, ...drawn } };
 }

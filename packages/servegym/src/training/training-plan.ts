@@ -1,3 +1,4 @@
+import type { LearningTask } from '@servegym/agents';
 import type { TaskId } from '@servegym/environments';
 
 /** What to learn, and where to write it. */
@@ -10,6 +11,11 @@ export interface TrainingPlan {
   /** It exists. */
   readonly folder: string;
   readonly signal: AbortSignal;
+}
+
+/** What a network is to learn. */
+export interface NetworkTrainingPlan extends Omit<TrainingPlan, 'task'> {
+  readonly learningTask: LearningTask;
 }
 
 /** What came of it. */

@@ -1,0 +1,31 @@
+import { llmserve, SEED_SPLITS, type TaskId } from '@servegym/environments';
+import type { LearningTask } from '../learning/learning-task.ts';
+import { PPO_DEFAULTS } from '../learning/ppo.ts';
+import type { PpoRecipe } from '../learning/train-ppo.ts';
+import { encodeServeActor, serveActorMetadata } from './serve-actor.ts';
+
+/** How PPO learns `llmserve`, where it differs from `PPO_DEFAULTS`. */
+export const SERVE_PPO = {
+  ...PPO_DEFAULTS,
+  environments: 32,
+  rolloutSteps: 64,
+  hidden: [64, 64],
+  // A change of weights costs a reload: policies that change at random serve nobody, and learn nothing but that.
+  keepBonus: [4, 1],
+  gamma: 0.95,
+  entropyCoef: [0.003, 0],
+} as const satisfies PpoRecipe;
+
+/** A task of `llmserve`, on its training split. */
+export function serveLearningTask(taskId: TaskId): LearningTask {
+  return {
+    environment: llmserve,
+    taskId,
+    recipe: SERVE_PPO,
+    module: new URL('serve-learning-environment.ts', import.meta.url),
+    settings: taskId,
+    traces: SEED_SPLITS.train,
+    metadata: serveActorMetadata(taskId),
+    encodeActor: (weights, training) => encodeServeActor({ taskId, weights, training }),
+  };
+}
