@@ -1,0 +1,27 @@
+"""Client of the environment, with its own types."""
+
+from typing import Any
+
+from openenv.core import EnvClient
+from openenv.core.client_types import StepResult
+
+from .models import BenchmarkAction, BenchmarkObservation, BenchmarkState
+
+
+class BenchmarkEnv(EnvClient[BenchmarkAction, BenchmarkObservation, BenchmarkState]):
+    """A session of the server at ``base_url``.
+
+    >>> with BenchmarkEnv(base_url="http://localhost:8000").sync() as env:
+    ...     result = env.reset(seed=0)
+    """
+
+    def _step_payload(self, action: BenchmarkAction) -> dict[str, Any]:
+        return action.model_dump(exclude={"metadata"})
+
+    def _parse_result(self, payload: dict[str, Any]) -> StepResult[BenchmarkObservation]:
+        reward, done, metadata = payload.get("reward"), payload.get("done", False), payload.get("metadata")
+        observation = BenchmarkObservation(**payload["observation"], reward=reward, done=done, metadata=metadata or {})
+        return StepResult(observation=observation, reward=reward, done=done, metadata=metadata)
+
+    def _parse_state(self, payload: dict[str, Any]) -> BenchmarkState:
+        return BenchmarkState(**payload)

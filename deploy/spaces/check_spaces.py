@@ -1,0 +1,70 @@
+"""What the tests ask of the Spaces, with OpenEnv's own program and client. Prints a JSON object.
+
+python check_spaces.py SPACE=URL ...
+"""
+
+import importlib
+import json
+import re
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+from openenv.cli._cli_utils import validate_env_structure
+
+FOLDER = Path(__file__).resolve().parent
+CLIENTS = {"llmserve": "LLMServeEnv", "inferencegym": "InferenceGymEnv", "benchmark": "BenchmarkEnv"}
+
+
+def front_matter(text: str) -> dict[str, str]:
+    head = text.split("---\n")[1]
+    return dict(re.findall(r"^(\w+): (.+)$", head, re.MULTILINE))
+
+
+def openenv_validate(space: str) -> dict:
+    """The report of ``openenv validate`` on the folder, without building its image."""
+    command = [sys.executable, "-m", "openenv.cli", "validate", str(FOLDER / space)]
+    options = ["--level", "static", "--skip-build", "--json"]
+    return json.loads(subprocess.run([*command, *options], capture_output=True, text=True, check=False).stdout)
+
+
+def check(space: str, url: str) -> dict:
+    package = importlib.import_module(space)
+    models = importlib.import_module(f"{space}.models")
+    with urllib.request.urlopen(f"{url}/schema") as answer:
+        published = json.load(answer)
+    names = {
+        part: next(each for each in vars(models).values() if getattr(each, "__name__", "") == published[part]["title"])
+        for part in ("action", "observation", "state")
+    }
+    own = {part: model.model_json_schema()["properties"] for part, model in names.items()}
+    probe = json.loads((FOLDER / space / "validation" / "runtime.json").read_text())
+    action = names["action"](**probe["actions"][0])
+    with getattr(package, CLIENTS[space])(base_url=url).sync() as env:
+        first = env.reset(seed=probe["reset"]["seed"], **probe["reset"]["options"])
+        result = env.step(action)
+        state = env.state()
+    report = openenv_validate(space)
+    readme = front_matter((FOLDER / space / "README.md").read_text())
+    return {
+        "warnings": validate_env_structure(FOLDER / space),
+        "verdict": report.get("verdict") or report.get("passed"),
+        "report": report,
+        "sdk": readme["sdk"],
+        "app_port": int(readme["app_port"]),
+        "differences": {
+            part: sorted(set(own[part]) ^ set(published[part]["properties"])) for part in ("action", "observation")
+        },
+        "unpublished_state": sorted(set(own["state"]) - set(published["state"]["properties"])),
+        "observation": type(result.observation).__name__,
+        "first_reward": first.reward,
+        "reward": result.reward,
+        "step_count": state.step_count,
+    }
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(FOLDER))
+    pairs = [argument.split("=", 1) for argument in sys.argv[1:]]
+    print(json.dumps({space: check(space, url) for space, url in pairs}))
