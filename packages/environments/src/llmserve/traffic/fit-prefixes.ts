@@ -6,6 +6,8 @@ import type { PrefixSharing } from './traffic-model.ts';
 const QUANTILES = 20;
 /** What this share of the prompts begins with, all of them are said to. */
 const COMMON = 0.9;
+/** Groups of equally many prompts, by their length. */
+const LENGTH_GROUPS = 8;
 
 /** How prompts begin as earlier ones did; `null` when the trace has no block hashes. */
 export function fitPrefixes(trace: Trace): PrefixSharing | null {
@@ -16,6 +18,7 @@ export function fitPrefixes(trace: Trace): PrefixSharing | null {
   const lastSeen = new Map<number, number>();
   const shares: number[] = [];
   const gaps: number[] = [];
+  const continues = new Uint8Array(requests);
   let cacheable = 0;
   let total = 0;
   for (let i = 0; i < requests; i++) {
@@ -31,6 +34,7 @@ export function fitPrefixes(trace: Trace): PrefixSharing | null {
     total += trace.inputTokens[i];
     cacheable += Math.min(trace.inputTokens[i], shared * blockTokens);
     if (shared > commonBlocks) {
+      continues[i] = 1;
       shares.push(Math.min(1, (shared * blockTokens) / trace.inputTokens[i]));
       gaps.push((trace.arrivalMs[i] - previous) / 1000);
     }
@@ -38,12 +42,24 @@ export function fitPrefixes(trace: Trace): PrefixSharing | null {
   }
   return {
     blockTokens,
-    continued: round(shares.length / requests),
+    continued: byLength(trace.inputTokens, continues),
     commonTokens: commonBlocks * blockTokens,
     sharedShare: quantilesOf(shares),
     gapSeconds: quantilesOf(gaps),
     cacheableShare: round(cacheable / total),
   };
+}
+
+function byLength(inputTokens: Int32Array, continues: Uint8Array): PrefixSharing['continued'] {
+  const order = Array.from(inputTokens, (_, i) => i).sort((a, b) => inputTokens[a] - inputTokens[b]);
+  return Array.from({ length: LENGTH_GROUPS }, (_, g) => {
+    const group = order.slice(
+      Math.round((g * order.length) / LENGTH_GROUPS),
+      Math.round(((g + 1) * order.length) / LENGTH_GROUPS),
+    );
+    const share = group.reduce((sum, i) => sum + continues[i], 0) / group.length;
+    return { upToTokens: inputTokens[group[group.length - 1]], share: round(share) };
+  });
 }
 
 /** Blocks that nearly every prompt begins with. */

@@ -43,8 +43,11 @@ export interface TrafficModel {
 export interface PrefixSharing {
   /** Tokens in a block of the trace. */
   readonly blockTokens: number;
-  /** Share of the requests that continue an earlier prompt beyond what all have in common. */
-  readonly continued: number;
+  /**
+   * Share of the requests that continue an earlier prompt beyond what all have in common, by the length of their own:
+   * each entry holds for prompts longer than the one before it says, up to `upToTokens`.
+   */
+  readonly continued: readonly { readonly upToTokens: number; readonly share: number }[];
   /** Tokens that every prompt begins with. */
   readonly commonTokens: number;
   /** Of those that continue: shared tokens over the prompt's, at evenly spaced probabilities from 0 to 1. */

@@ -3,6 +3,9 @@ import { evenQuantile } from '../traffic/quantile-table.ts';
 import type { PrefixSharing } from '../traffic/traffic-model.ts';
 import type { Workload } from './workload.ts';
 
+/** A prompt continues one of so many before and after the drawn moment: one that is as long as what is shared. */
+const NEIGHBOURS = 16;
+
 /** What prompts share with earlier ones: the chunks of request i are `ids[offsets[i]] .. ids[offsets[i + 1] - 1]`. */
 export interface PromptPrefixes {
   readonly chunkTokens: number;
@@ -36,14 +39,17 @@ export function drawPrefixes(
   let fresh = common;
   for (let i = 0; i < arrivalSeconds.length; i++) {
     const blocks = Math.ceil(inputTokens[i] / blockTokens);
-    const continues = draws.uniform() < continued;
+    const group =
+      continued.find(({ upToTokens }) => inputTokens[i] <= upToTokens) ?? continued[continued.length - 1];
+    const continues = draws.uniform() < group.share;
     const gap = evenQuantile(gapSeconds, draws.uniform());
     const share = evenQuantile(sharedShare, draws.uniform());
-    const earlier = continues ? lastBefore(arrivalSeconds, arrivalSeconds[i] - gap, i) : -1;
-    if (earlier >= 0) {
-      const theirs = offsets[earlier + 1] - offsets[earlier];
-      const shared = Math.min(blocks, theirs, Math.floor((share * inputTokens[i]) / blockTokens));
-      for (let block = 0; block < shared; block++) ids.push(ids[offsets[earlier] + block]);
+    const shared = Math.min(blocks, Math.floor((share * inputTokens[i]) / blockTokens));
+    const near = continues ? lastBefore(arrivalSeconds, arrivalSeconds[i] - gap, i) : -1;
+    if (near >= 0) {
+      const earlier = continuedPrompt(offsets, near, i, shared);
+      const held = Math.min(shared, offsets[earlier + 1] - offsets[earlier]);
+      for (let block = 0; block < held; block++) ids.push(ids[offsets[earlier] + block]);
     }
     for (let block = ids.length - offsets[i]; block < blocks; block++) {
       ids.push(block < common ? block : fresh++);
@@ -51,6 +57,19 @@ export function drawPrefixes(
     offsets[i + 1] = ids.length;
   }
   return { chunkTokens: blockTokens, ids: Float64Array.from(ids), offsets };
+}
+
+/** Of the prompts around `near`, the shortest that has what is shared, else the longest: conversations grow. */
+function continuedPrompt(offsets: Int32Array, near: number, count: number, shared: number): number {
+  const blocksOf = (request: number) => offsets[request + 1] - offsets[request];
+  let best = near;
+  for (let j = Math.max(0, near - NEIGHBOURS); j < Math.min(count, near + NEIGHBOURS); j++) {
+    const has = blocksOf(j) >= shared;
+    const bestHas = blocksOf(best) >= shared;
+    const isNearer = has && bestHas ? blocksOf(j) < blocksOf(best) : !bestHas && blocksOf(j) > blocksOf(best);
+    if (isNearer) best = j;
+  }
+  return best;
 }
 
 /** The last of the first `count` times that is not after `at`, or -1. */

@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { findProfile } from '@servegym/simulator';
+import { chooseTask } from './reset-options.ts';
+import { TASK_IDS } from './schema.ts';
+import { ServeEpisode } from './serve-episode.ts';
+import { SHIFTS } from './shifts.ts';
+import { SERVE_TASKS } from './tasks/serve-tasks.ts';
+import { generateWorkload } from './workload/workload.ts';
+
+const mean = (values: ArrayLike<number>) => Array.from(values).reduce((a, b) => a + b, 0) / values.length;
+
+describe('shifted tasks', () => {
+  for (const task_id of TASK_IDS) {
+    it(`keep what an agent is told, and can be played (${task_id})`, () => {
+      const own = SERVE_TASKS[task_id];
+      for (const shift of SHIFTS) {
+        const task = chooseTask({ task_id, shift });
+        assert.equal(task.id, own.id);
+        assert.deepEqual(task.defaultAction, own.defaultAction);
+        assert.deepEqual(task.objectives, own.objectives);
+        assert.equal(task.windows, own.windows);
+        const episode = new ServeEpisode(task, 2_000_000);
+        for (let w = 0; w < 5; w++) episode.step(task.defaultAction);
+        assert.ok(Number.isFinite(episode.totals.reward));
+      }
+    });
+
+    it(`differ from the task in what their name says (${task_id})`, () => {
+      const own = SERVE_TASKS[task_id];
+      const workloads = (shift?: string) =>
+        generateWorkload(chooseTask({ task_id, ...(shift && { shift }) }), 2_000_000);
+      const plain = workloads();
+      const faster = workloads('rate_1.5');
+      const longer = workloads('long_prompts');
+      const more = faster.arrivalTicks.length / plain.arrivalTicks.length;
+      assert.ok(Math.abs(more - 1.5) < 0.1, `${more} times the arrivals`);
+      assert.deepEqual(longer.arrivalTicks, plain.arrivalTicks);
+      assert.deepEqual(longer.outputTokens, plain.outputTokens);
+      const length = mean(longer.inputTokens) / mean(plain.inputTokens);
+      assert.ok(Math.abs(length - 2) < 0.02, `prompts ${length} times as long`);
+
+      const profile = findProfile(own.profile);
+      const otherGpu = findProfile(chooseTask({ task_id, shift: 'other_gpu' }).profile);
+      const otherModel = findProfile(chooseTask({ task_id, shift: 'other_model' }).profile);
+      assert.notEqual(otherGpu.gpu.name, profile.gpu.name);
+      assert.equal(otherGpu.model.name, profile.model.name);
+      assert.equal(otherModel.gpu.name, profile.gpu.name);
+      assert.notEqual(otherModel.model.name, profile.model.name);
+    });
+  }
+
+  it('go together with the traffic of a trace', () => {
+    const task = chooseTask({ traffic: 'azure-code-2023', shift: 'long_prompts', rate_scale: 2 });
+    assert.equal(task.source?.promptScale, 2);
+    assert.equal(task.source?.rateScale, 2);
+  });
+});

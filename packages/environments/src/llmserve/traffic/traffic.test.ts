@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { Trace } from '@servegym/simulator';
+import { distributionDistance } from './distribution-distance.ts';
+import { drawTraffic } from './draw-traffic.ts';
+import { fitTraffic, TrafficFitError } from './fit-traffic.ts';
+import { normalProbability, normalScore } from './normal-distribution.ts';
+import { evenQuantile, logQuantile } from './quantile-table.ts';
+import { countsOf, dispersion } from './request-counts.ts';
+import type { TrafficModel } from './traffic-model.ts';
+import { findTraffic, TRAFFIC_IDS } from './traffic-models.ts';
+
+const models = TRAFFIC_IDS.map((id) => findTraffic(id) as TrafficModel);
+
+function traceOf({ arrivalSeconds, inputTokens, outputTokens }: ReturnType<typeof drawTraffic>): Trace {
+  return {
+    source: 'drawn',
+    arrivalMs: Float64Array.from(arrivalSeconds, (at) => (at - arrivalSeconds[0]) * 1000),
+    inputTokens: Int32Array.from(inputTokens),
+    outputTokens: Int32Array.from(outputTokens),
+  };
+}
+
+describe('traffic models', () => {
+  for (const model of models) {
+    it(`draw the same for the same seed, and another for another (${model.id})`, () => {
+      assert.deepEqual(drawTraffic(model, 7, 300), drawTraffic(model, 7, 300));
+      assert.notDeepEqual(drawTraffic(model, 7, 300), drawTraffic(model, 8, 300));
+    });
+
+    it(`come at the rate of their trace, with its lengths (${model.id})`, () => {
+      const seconds = 200_000;
+      const { arrivalSeconds, inputTokens, outputTokens } = drawTraffic(model, 3, seconds);
+      const { perSecond } = model.arrivals;
+      const rate = arrivalSeconds.length / seconds;
+      assert.ok(Math.abs(rate / perSecond - 1) < 0.1, `${rate} a second`);
+      assert.ok(arrivalSeconds.every((at, i) => i === 0 || at >= arrivalSeconds[i - 1]));
+      for (const [drawn, tabled] of [
+        [inputTokens, model.lengths.input],
+        [outputTokens, model.lengths.output],
+      ] as const) {
+        const sorted = [...drawn].sort((a, b) => a - b);
+        for (const p of [0.1, 0.5, 0.9]) {
+          const expected = logQuantile(model.lengths.probabilities, tabled, p);
+          const ratio = sorted[Math.floor(p * sorted.length)] / expected;
+          assert.ok(Math.abs(ratio - 1) < 0.1, `quantile ${p}: ${ratio} of the table's`);
+        }
+      }
+    });
+
+    it(`scale with the rate and the prompts that are asked for (${model.id})`, () => {
+      const plain = drawTraffic(model, 3, 20_000);
+      const fast = drawTraffic(model, 3, 20_000, { rateScale: 3 });
+      const long = drawTraffic(model, 3, 20_000, { promptScale: 2 });
+      const ratio = fast.arrivalSeconds.length / plain.arrivalSeconds.length;
+      assert.ok(Math.abs(ratio - 3) < 0.3, `${ratio} times the arrivals`);
+      assert.deepEqual(long.arrivalSeconds, plain.arrivalSeconds);
+      assert.deepEqual(long.outputTokens, plain.outputTokens);
+      assert.ok(long.inputTokens.every((tokens, i) => Math.abs(tokens - 2 * plain.inputTokens[i]) <= 1));
+    });
+
+    it(`say that they come near (${model.id})`, () => {
+      const { ks, heldOut } = model.fit;
+      assert.ok(ks.input < 0.03 && ks.output < 0.03 && ks.counts < 0.06, JSON.stringify(ks));
+      // Half a trace does not tell more of the other half than the halves are alike.
+      assert.ok(heldOut.input < heldOut.halvesInput + 0.02 && heldOut.output < heldOut.halvesOutput + 0.02);
+    });
+  }
+});
+
+describe('fitting traffic', () => {
+  it('finds again what a trace was drawn from', () => {
+    const model = findTraffic('azure-conversation-2023') as TrafficModel;
+    const correlated = { ...model, lengths: { ...model.lengths, correlation: 0.6 } };
+    const trace = traceOf(drawTraffic(correlated, 1, 12_000));
+    const fitted = fitTraffic(trace, { id: 'again', title: 'Again', source: 'drawn' });
+    assert.ok(Math.abs(fitted.lengths.correlation - 0.6) < 0.03, `${fitted.lengths.correlation}`);
+    const [a, b] = [model, fitted].map((each) => drawTraffic(each, 2, 60_000));
+    assert.ok(distributionDistance(a.inputTokens, b.inputTokens) < 0.02);
+    assert.ok(distributionDistance(a.outputTokens, b.outputTokens) < 0.02);
+    for (const scale of [1, 10, 60]) {
+      const [was, is] = [a, b].map((each) => dispersion(countsOf(each.arrivalSeconds, 60_000, scale)));
+      assert.ok(is / was > 0.6 && is / was < 1.6, `${scale} s: ${was} was, ${is} is`);
+    }
+  });
+
+  it('refuses what tells too little, and says what to do', () => {
+    const trace = traceOf(drawTraffic(models[0], 1, 30));
+    assert.throws(
+      () => fitTraffic(trace, { id: 'short', title: '', source: '' }),
+      (error) => error instanceof TrafficFitError && /play it itself/.test(error.message),
+    );
+  });
+
+  it('measures distances between distributions as Kolmogorov and Smirnov did', () => {
+    assert.equal(distributionDistance([1, 2, 3, 4], [1, 2, 3, 4]), 0);
+    assert.equal(distributionDistance([1, 2], [3, 4]), 1);
+    assert.equal(distributionDistance([1, 2, 3, 4], [1, 2, 5, 6]), 0.5);
+  });
+
+  it('knows the normal distribution', () => {
+    for (const [z, p] of [
+      [0, 0.5],
+      [1, 0.8413447],
+      [-1.959964, 0.025],
+      [3, 0.9986501],
+    ]) {
+      assert.ok(Math.abs(normalProbability(z) - p) < 1e-6);
+      assert.ok(Math.abs(normalScore(p) - z) < 1e-4);
+    }
+  });
+
+  it('reads between the quantiles', () => {
+    assert.equal(evenQuantile([0, 10, 40], 0.75), 25);
+    assert.equal(evenQuantile([0, 10, 40], 1), 40);
+    assert.ok(Math.abs(logQuantile([0, 0.5, 1], [1, 10, 1000], 0.75) - 100) < 1e-9);
+  });
+});
