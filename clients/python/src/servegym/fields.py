@@ -50,14 +50,19 @@ class Field:
         return float(self.values.index(value)) if value in self.values else math.nan
 
 
-def fields_of(schema: dict[str, Any]) -> tuple[Field, ...]:
+def fields_of(schema: dict[str, Any], *, leave_texts: bool = False) -> tuple[Field, ...]:
     """The fields of an action or observation schema, in its order.
+
+    Args:
+        leave_texts: leave out free text, such as the name of a task, which is nothing to learn from.
 
     Raises:
         ValueError: naming a property that is no number, boolean, choice or fixed list of them.
     """
     properties = schema.get("properties", {})
     names = [name for name in properties if name not in BESIDE]
+    if leave_texts:
+        names = [name for name in names if properties[name].get("type") != "string" or "enum" in properties[name]]
     return tuple(field for name in names for field in _fields(name, properties[name]))
 
 

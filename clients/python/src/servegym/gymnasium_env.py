@@ -56,7 +56,7 @@ class ServeGymEnv(gymnasium.Env[np.ndarray, Any]):
         address = url or shared_server(environment).url
         schema = HttpApi(address, token=token, timeout_s=timeout_s).get("schema")
         self._actions = ActionEncoding(fields_of(schema["action"]), encoding)
-        self._observations = ObservationEncoding(fields_of(schema["observation"]))
+        self._observations = ObservationEncoding(fields_of(schema["observation"], leave_texts=True))
         self.action_space = self._actions.space
         self.observation_space = self._observations.space
         self.render_mode = render_mode

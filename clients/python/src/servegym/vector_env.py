@@ -52,7 +52,7 @@ class ServeGymVectorEnv(VectorEnv[np.ndarray, Any, np.ndarray]):
         address = url or shared_server(environment, "--max-sessions", str(max(1024, 2 * num_envs))).url
         schema = HttpApi(address, token=token, timeout_s=timeout_s).get("schema")
         self._actions = ActionEncoding(fields_of(schema["action"]), encoding)
-        self._observations = ObservationEncoding(fields_of(schema["observation"]))
+        self._observations = ObservationEncoding(fields_of(schema["observation"], leave_texts=True))
         self.num_envs = num_envs
         self.single_action_space = self._actions.space
         self.single_observation_space = self._observations.space

@@ -12,14 +12,23 @@ interface FloatField {
 /**
  * How an object of numbers, booleans and enumerations lies in a row of float32: its properties in the order of the
  * schema, nested ones as `outer.inner`, fixed-length lists as `list.0`, booleans as 0 or 1, enumerations as the index of
- * their value.
+ * their value. Free text has no place in a row.
  */
 export class FloatLayout {
   readonly #fields: readonly FloatField[];
 
-  /** @throws TypeError naming a field that no number can hold. */
-  constructor(schema: JsonSchema) {
-    this.#fields = fieldsOf(schema, []);
+  private constructor(fields: readonly FloatField[]) {
+    this.#fields = fields;
+  }
+
+  /** The row of what is read in full, as actions are. @throws TypeError naming a field that no number can hold. */
+  static whole(schema: JsonSchema): FloatLayout {
+    return new FloatLayout(fieldsOf(schema, [], false));
+  }
+
+  /** The row of what can be told without its texts, as observations can. @throws TypeError as above, but for texts */
+  static withoutTexts(schema: JsonSchema): FloatLayout {
+    return new FloatLayout(fieldsOf(schema, [], true));
   }
 
   /** Names of the numbers of a row. */
@@ -55,7 +64,7 @@ export class FloatLayout {
   }
 }
 
-function fieldsOf(schema: JsonSchema, path: readonly string[]): FloatField[] {
+function fieldsOf(schema: JsonSchema, path: readonly string[], leavesTexts: boolean): FloatField[] {
   const name = path.join('.');
   if (schema.enum) return [{ name, path, values: schema.enum, isBoolean: false }];
   if (schema.const !== undefined) return [{ name, path, values: [schema.const], isBoolean: false }];
@@ -65,9 +74,12 @@ function fieldsOf(schema: JsonSchema, path: readonly string[]): FloatField[] {
       return [{ name, path, values: null, isBoolean: false }];
     case 'boolean':
       return [{ name, path, values: null, isBoolean: true }];
+    case 'string':
+      if (leavesTexts) return [];
+      break;
     case 'object':
       return Object.entries(schema.properties ?? {}).flatMap(([key, property]) =>
-        fieldsOf(property, [...path, key]),
+        fieldsOf(property, [...path, key], leavesTexts),
       );
     case 'array': {
       const { items, minItems, maxItems } = schema as {
@@ -77,7 +89,7 @@ function fieldsOf(schema: JsonSchema, path: readonly string[]): FloatField[] {
       };
       if (items && minItems !== undefined && minItems === maxItems) {
         return Array.from({ length: minItems }, (_, index) =>
-          fieldsOf(items, [...path, String(index)]),
+          fieldsOf(items, [...path, String(index)], leavesTexts),
         ).flat();
       }
     }

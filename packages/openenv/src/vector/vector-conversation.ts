@@ -144,8 +144,8 @@ export class VectorConversation {
     const { action, observation } = this.#parts.definition;
     try {
       return {
-        action: new FloatLayout(toJsonSchema(action, 'input')),
-        observation: new FloatLayout(toJsonSchema(observation, 'output')),
+        action: FloatLayout.whole(toJsonSchema(action, 'input')),
+        observation: FloatLayout.withoutTexts(toJsonSchema(observation, 'output')),
       };
     } catch (error) {
       throw wrong('value_error', ['format'], (error as Error).message);

@@ -25,6 +25,7 @@ const numbersEnvironment = defineEnvironment({
     .meta({ title: 'NumbersAction' }),
   observation: z.object({
     seed: z.int(),
+    phase: z.string(),
     heard: z.object({ level: z.int(), share: z.number(), on: z.boolean(), tier: z.enum(['low', 'high']) }),
     pair: z.array(z.number()).length(2),
   }),
@@ -35,10 +36,18 @@ const numbersEnvironment = defineEnvironment({
     return {
       reset(options) {
         seed = options.seed ?? 0;
-        return { observation: { seed, heard: nothing, pair: [0, 0] }, reward: null, done: false };
+        return {
+          observation: { seed, phase: 'start', heard: nothing, pair: [0, 0] },
+          reward: null,
+          done: false,
+        };
       },
       step({ pair, ...heard }) {
-        return { observation: { seed, heard, pair }, reward: heard.level, done: heard.level === 9 };
+        return {
+          observation: { seed, phase: 'on', heard, pair },
+          reward: heard.level,
+          done: heard.level === 9,
+        };
       },
       state: () => ({}),
     };
@@ -102,7 +111,7 @@ test('an ended episode is followed by the next on the next step, on a seed that 
   await socket.close();
 });
 
-test('rows of float32 carry numbers, booleans, enumerations, nested fields and fixed lists', async (t) => {
+test('rows of float32 carry numbers, booleans, enumerations, nested fields and fixed lists, and no text', async (t) => {
   const { url } = await startServer(t, numbersEnvironment);
   const socket = await openRawSocket(url);
   const { data } = await socket.ask({ type: 'vector_reset', data: { count: 2, seed: 7, format: 'float32' } });
