@@ -92,6 +92,11 @@ const COMMANDS: readonly CommandEntry[] = [
     summary: 'check a running OpenEnv server, whoever made it',
     load: async () => (await import('./commands/validate.ts')).validateCommand(),
   },
+  {
+    name: 'check-release',
+    summary: 'make all checks that should pass before a release',
+    load: async () => (await import('./commands/check-release.ts')).checkReleaseCommand(),
+  },
 ];
 
 async function buildProgram(asked: string | undefined): Promise<Command> {

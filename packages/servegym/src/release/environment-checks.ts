@@ -1,0 +1,102 @@
+import { isDeepStrictEqual } from 'node:util';
+import { connect, validateServer } from '@servegym/openenv';
+import { passed, type ReleaseCheck } from './release-check.ts';
+import { type ServedEnvironment, serveEnvironment } from './served-environment.ts';
+
+/** A release must be up within this, ms. */
+const HEALTHY_WITHIN_MS = 5000;
+const SEED = 0;
+
+interface Task {
+  readonly id: string | number;
+  readonly default_action?: Record<string, unknown>;
+}
+
+interface Graded {
+  readonly score: number;
+}
+
+/** That an environment starts, conforms, and grades its tasks fairly, over the wire. */
+export function environmentChecks(id: string, graded: boolean): ReleaseCheck[] {
+  let server: ServedEnvironment | undefined;
+  const served = () => server ?? Promise.reject(new Error('the server did not start'));
+  const checks: ReleaseCheck[] = [
+    {
+      id: `${id}.starts`,
+      description: `${id} is healthy within ${HEALTHY_WITHIN_MS / 1000} s of its start`,
+      async run() {
+        server = await serveEnvironment(id);
+        const milliseconds = Math.round(server.healthyMs);
+        if (milliseconds > HEALTHY_WITHIN_MS) throw new Error(`it took ${milliseconds} ms`);
+        return passed(`${milliseconds} ms`);
+      },
+    },
+    {
+      id: `${id}.conforms`,
+      description: `${id} meets every criterion of \`servegym validate\``,
+      async run() {
+        const { url } = await served();
+        // `benchmark` tells times, which are never the same twice.
+        const { summary } = await validateServer(url, { steps: 3, mostSessions: 4 });
+        const failed = summary.failed_criteria.filter((criterion) => graded || !/^seed_/.test(criterion));
+        if (failed.length > 0) throw new Error(`not met: ${failed.join(', ')}`);
+        return passed(`${summary.passed_count} criteria`);
+      },
+    },
+  ];
+  if (graded) {
+    checks.push(
+      {
+        id: `${id}.grades`,
+        description: `${id} grades an episode of each task strictly between 0 and 1, and the same way twice`,
+        run: async () => passed(await gradeTasks(await served())),
+      },
+      {
+        id: `${id}.baseline`,
+        description: `${id} answers GET /baseline with the same scores twice`,
+        async run() {
+          const { ask } = await served();
+          const [first, second] = [await ask('baseline'), await ask('baseline')];
+          if (!isDeepStrictEqual(first, second)) throw new Error('two answers differ');
+          return passed('reproducible');
+        },
+      },
+    );
+  }
+  checks.push({
+    id: `${id}.stops`,
+    description: `${id} ends with exit code 0 on SIGTERM`,
+    async run() {
+      const code = await (await served()).stop();
+      if (code !== 0) throw new Error(`it ended with ${code}`);
+      return passed('drained');
+    },
+  });
+  return checks;
+}
+
+async function gradeTasks({ url, ask }: ServedEnvironment): Promise<string> {
+  const { tasks } = (await ask('tasks')) as { tasks: readonly Task[] };
+  if (tasks.length < 3) throw new Error(`expected three tasks or more, got ${tasks.length}`);
+  const scores: string[] = [];
+  for (const task of tasks) {
+    const [first, second] = [await gradeDefault(url, ask, task), await gradeDefault(url, ask, task)];
+    if (!(first.score > 0 && first.score < 1)) throw new Error(`the score of ${task.id} is ${first.score}`);
+    if (!isDeepStrictEqual(first, second)) throw new Error(`two grades of ${task.id} differ`);
+    scores.push(`${task.id} ${first.score.toFixed(3)}`);
+  }
+  return scores.join(', ');
+}
+
+/** The grade of an episode of a task's default action. */
+async function gradeDefault(url: string, ask: ServedEnvironment['ask'], task: Task): Promise<Graded> {
+  const env = await connect(url);
+  try {
+    let { done } = await env.reset({ task_id: task.id, seed: SEED });
+    const action = task.default_action ?? {};
+    while (!done) ({ done } = await env.step(action));
+    return (await ask('grader', { session_id: env.sessionId })) as Graded;
+  } finally {
+    await env.close();
+  }
+}
