@@ -54,6 +54,7 @@ export { encodeServeActor, type ServeActor } from './llmserve/serve-actor.ts';
 export { encodeServeConstant, type ServeConstant } from './llmserve/serve-constant.ts';
 export { serveLearningTask } from './llmserve/serve-learning-task.ts';
 export { TrainedPolicyError } from './llmserve/trained-policy-error.ts';
+export { policyUnderScenario, underScenario } from './llmserve/under-scenario.ts';
 export { type TuneConstantOptions, type TunedConstant, tuneConstant } from './llmserve/tune-constant.ts';
 export {
   type EpisodePlan,

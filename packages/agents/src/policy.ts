@@ -3,6 +3,8 @@ export interface PolicyEpisode {
   readonly taskId: string | number;
   /** Seed of the episode. A policy that draws random numbers derives its own stream from it. */
   readonly seed: number;
+  /** What else the episode was reset with: traffic, a trace, a shift. Only a policy that plans on the true traffic needs it. */
+  readonly resetOptions?: Readonly<Record<string, unknown>>;
 }
 
 /** What a policy knows when it chooses. */

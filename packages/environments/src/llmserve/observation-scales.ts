@@ -1,8 +1,3 @@
-import type { ServeObservation } from './schema.ts';
-
-/** Fields of the observation that are numbers about the server. */
-export type ObservedFigure = Exclude<keyof ServeObservation, 'task_id' | 'step_index'>;
-
 /** How a figure becomes a number of about the size 0 to 1: itself or log(1 + itself), over `divisor`. */
 export interface ObservationScale {
   readonly transform: 'linear' | 'log1p';
@@ -21,7 +16,7 @@ const linear = (typicalMost: number): ObservationScale => ({ transform: 'linear'
  * one task fit another. Shares stay as they are; counts, lengths, latencies and rates go by their logarithm. `GET /schema`
  * has them beside each field, as `normalization`.
  */
-export const OBSERVATION_SCALES: Readonly<Record<ObservedFigure, ObservationScale>> = {
+export const OBSERVATION_SCALES = {
   queue_depth: heavy(1000),
   active_requests: heavy(1000),
   kv_cache_occupancy: linear(1),
@@ -36,14 +31,17 @@ export const OBSERVATION_SCALES: Readonly<Record<ObservedFigure, ObservationScal
   request_arrival_rate: heavy(100),
   spec_acceptance_rate: linear(1),
   eviction_events: heavy(1000),
-};
+} as const satisfies Readonly<Record<string, ObservationScale>>;
+
+/** Fields of the observation that are numbers about the server. */
+export type ObservedFigure = keyof typeof OBSERVATION_SCALES;
 
 /** The figures in the order in which `normalizeObservation` writes them. */
 export const OBSERVED_FIGURES = Object.keys(OBSERVATION_SCALES) as readonly ObservedFigure[];
 
 /** An observation as numbers for a learner, in the order of `OBSERVED_FIGURES`. They may exceed 1 and are never negative. */
 export function normalizeObservation(
-  observation: ServeObservation,
+  observation: Readonly<Record<ObservedFigure, number>>,
   into: Float32Array = new Float32Array(OBSERVED_FIGURES.length),
 ): Float32Array {
   for (let i = 0; i < OBSERVED_FIGURES.length; i++) {

@@ -1,4 +1,5 @@
 import type { Estimate, Evaluation } from '@servegym/agents';
+import type { ServeScenario } from '@servegym/environments';
 import { alignedRows } from './aligned-rows.ts';
 
 /** What an evaluation was made on. */
@@ -7,6 +8,8 @@ export interface EvaluationContext {
   readonly split: string;
   /** For each task. */
   readonly episodes: number;
+  /** Traffic, trace and shift that the tasks were played under. */
+  readonly scenario?: ServeScenario;
 }
 
 /** The object that `evaluate --json` prints. Intervals are of the interquartile mean. */
@@ -17,6 +20,7 @@ export function evaluationJson({ policy, tasks, overall }: Evaluation, context: 
     version: context.environment.version,
     split: context.split,
     episodes: context.episodes,
+    ...context.scenario,
     tasks: Object.fromEntries(
       tasks.map((task) => [
         task.taskId,
@@ -67,7 +71,8 @@ export function evaluationTable({ policy, tasks, overall }: Evaluation, context:
     ]);
   }
   const header = ['task', 'score', '95 %', 'mean', 'return', 'SLO met', 'USD/1k', 'preempted', 'windows/s'];
-  const title = `${policy} on ${environment.id} ${environment.version}, ${split} split, ${episodes} ${episodes === 1 ? 'episode' : 'episodes'} a task`;
+  const under = Object.entries(context.scenario ?? {}).map(([name, value]) => `, ${name} ${value}`);
+  const title = `${policy} on ${environment.id} ${environment.version}, ${split} split${under.join('')}, ${episodes} ${episodes === 1 ? 'episode' : 'episodes'} a task`;
   return [
     title,
     '',
@@ -76,6 +81,35 @@ export function evaluationTable({ policy, tasks, overall }: Evaluation, context:
     'score and return: interquartile means; 95 %: interval of the score, by the stratified bootstrap.',
     'SLO met, USD/1k (output tokens) and preempted (requests): means over the episodes.',
   ].join('\n');
+}
+
+/** The object that `evaluate --split shifted --json` prints: an evaluation for each shift. */
+export function shiftedJson(shifted: ReadonlyMap<string, Evaluation>, context: EvaluationContext) {
+  const shifts = [...shifted].map(([shift, evaluation]) => [
+    shift,
+    evaluationJson(evaluation, { ...context, scenario: { ...context.scenario, shift } as ServeScenario }),
+  ]);
+  const [first] = shifted.values();
+  return {
+    agent: first?.policy,
+    environment: context.environment.id,
+    version: context.environment.version,
+    split: context.split,
+    episodes: context.episodes,
+    shifts: Object.fromEntries(shifts),
+  };
+}
+
+/** What `evaluate --split shifted` prints: a table for each shift. */
+export function shiftedTable(shifted: ReadonlyMap<string, Evaluation>, context: EvaluationContext): string {
+  return [...shifted]
+    .map(([shift, evaluation]) =>
+      evaluationTable(evaluation, {
+        ...context,
+        scenario: { ...context.scenario, shift } as ServeScenario,
+      }),
+    )
+    .join('\n\n');
 }
 
 function interval({ ci95: [low, high] }: Estimate, digits: number): string {

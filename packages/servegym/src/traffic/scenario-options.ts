@@ -1,0 +1,47 @@
+import {
+  chooseTask,
+  type ServeScenario,
+  SHIFTS,
+  type Shift,
+  TRAFFIC_IDS,
+  type TrafficId,
+} from '@servegym/environments';
+import { type Command, Option } from 'commander';
+import { numberFrom } from '../options.ts';
+import { loadTrace } from './load-trace.ts';
+
+/** Options that say under which traffic tasks are played. */
+export interface ScenarioArguments {
+  readonly traffic?: TrafficId;
+  readonly trace?: string;
+  readonly rateScale?: number;
+  readonly shift?: Shift;
+}
+
+/** Adds `--traffic`, `--trace`, `--rate-scale` and `--shift` to a command. */
+export function addScenarioOptions(command: Command): Command {
+  return command
+    .addOption(new Option('--traffic <id>', 'requests as a public trace has them').choices(TRAFFIC_IDS))
+    .addOption(new Option('--trace <file>', 'requests of your own').conflicts('traffic'))
+    .addOption(
+      new Option('--rate-scale <x>', 'arrivals come this many times as fast').argParser(numberFrom(0.01, 20)),
+    )
+    .addOption(new Option('--shift <name>', 'the task made another than the one learned').choices(SHIFTS));
+}
+
+/** The reset options that these arguments stand for. @throws InputError, TraceError or EnvironmentError */
+export async function readScenario({
+  traffic,
+  trace,
+  rateScale,
+  shift,
+}: ScenarioArguments): Promise<ServeScenario> {
+  const scenario: ServeScenario = {
+    ...(traffic && { traffic }),
+    ...(trace !== undefined && { trace: (await loadTrace(trace)).name }),
+    ...(rateScale !== undefined && { rate_scale: rateScale }),
+    ...(shift && { shift }),
+  };
+  chooseTask(scenario);
+  return scenario;
+}
