@@ -81,8 +81,8 @@ class LlmServe implements Environment<ServeAction, ServeObservation, ServeState>
   }
 }
 
-/** What is played beyond a task and a seed. */
-function scenarioState({ traffic, shift, rate_scale, trace }: ServeScenario, task: ServeTask) {
+/** What is played beyond a task and a seed, as the state tells it. */
+export function scenarioState({ traffic, shift, rate_scale, trace }: ServeScenario, task: ServeTask) {
   const requests = task.source?.requests;
   const name = typeof trace === 'string' ? trace.split('@')[0] : 'columns';
   return {
@@ -94,7 +94,7 @@ function scenarioState({ traffic, shift, rate_scale, trace }: ServeScenario, tas
 }
 
 /** The state before the first reset. */
-const NO_EPISODE: ServeState = {
+export const NO_EPISODE: ServeState = {
   task_id: 'static_workload',
   traffic: null,
   trace: null,
@@ -116,7 +116,7 @@ const NO_EPISODE: ServeState = {
 export function serveEnvironment(): EnvironmentDefinition<ServeAction, ServeObservation, ServeState> {
   return defineEnvironment<ServeAction, ServeObservation, ServeState>({
     id: 'llmserve',
-    version: '0.1.0',
+    version: '0.2.0',
     name: 'llmserve',
     description:
       'Run an LLM inference server: each window shows queue, latency, KV memory and cost; the action sets batch cap, KV budget, speculation depth, quantization, prefill/decode split and priority routing for the next.',

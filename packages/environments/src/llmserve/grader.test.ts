@@ -23,7 +23,12 @@ describe('the grade of an episode', () => {
 
     it(`is below the default for no step, few steps and an early stop (${taskId})`, () => {
       const { windows } = SERVE_TASKS[taskId];
-      const good = { batch_cap: 96, kv_budget_fraction: 0.3, speculation_depth: 2 };
+      const good: Partial<ServeAction> = {
+        batch_cap: 96,
+        kv_budget_fraction: 0.3,
+        speculation_depth: 3,
+        quantization_tier: taskId === 'static_workload' ? 'FP16' : 'INT8',
+      };
       const scores = [0, 1, 5, windows >> 1].map((played) => gradeEpisode(whole(taskId, good, played)).score);
       for (const score of scores) assert.ok(score > 0 && score < 0.2, `${score}`);
       assert.ok(gradeEpisode(whole(taskId, good)).score > 0.2);

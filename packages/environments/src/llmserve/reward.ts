@@ -6,8 +6,8 @@ export interface WindowOutcome {
   readonly servedShare: number;
   /** Weighted share of the judged requests inside their objectives. */
   readonly sloAttainment: number;
-  /** KV pool over the memory that FP16 weights leave; above 1 when quantized weights leave more. */
-  readonly poolShare: number;
+  /** Share of the GPUs' memory that weights, draft and KV pool hold. */
+  readonly memoryShare: number;
   /** Cost of 1,000 output tokens over the task's reference; at most 1. */
   readonly costShare: number;
   /** 1 - the quality of the weights' tier. */
@@ -29,7 +29,7 @@ export function rewardComponents(outcome: WindowOutcome, weights: RewardWeights)
   return {
     throughput: weights.throughput * outcome.servedShare,
     slo: weights.slo * outcome.sloAttainment,
-    memory: -weights.memory * outcome.poolShare,
+    memory: -weights.memory * outcome.memoryShare,
     cost: -weights.cost * outcome.costShare,
     quality: -outcome.qualityValue * outcome.qualityLoss,
   };

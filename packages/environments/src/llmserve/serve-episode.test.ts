@@ -77,14 +77,15 @@ describe('an llmserve episode', () => {
     });
 
     it(`has a queue, a TTFT and a KV pool that answer to the action (${taskId})`, () => {
-      const wide = play(taskId, 11, () => ({ ...defaultAction, batch_cap: 96 }));
-      const narrow = play(taskId, 11, () => ({ ...defaultAction, batch_cap: 4 }));
-      const tight = play(taskId, 11, () => ({ ...defaultAction, batch_cap: 96, kv_budget_fraction: 0.1 }));
+      const ample = { ...defaultAction, quantization_tier: 'INT8', speculation_depth: 3 } as const;
+      const wide = play(taskId, 11, () => ample);
+      const narrow = play(taskId, 11, () => ({ ...ample, batch_cap: 4 }));
+      const tight = play(taskId, 11, () => ({ ...ample, kv_budget_fraction: 0.1 }));
       const average = (run: typeof wide, field: 'queue_depth' | 'p99_ttft_ms' | 'kv_cache_occupancy') =>
         mean(run.observations.map((observation) => observation[field]));
       assert.ok(average(narrow, 'queue_depth') > 5 * average(wide, 'queue_depth') + 10);
       assert.ok(average(narrow, 'p99_ttft_ms') > 2 * average(wide, 'p99_ttft_ms'));
-      assert.ok(average(tight, 'kv_cache_occupancy') > 1.5 * average(wide, 'kv_cache_occupancy'));
+      assert.ok(average(tight, 'kv_cache_occupancy') > 1.3 * average(wide, 'kv_cache_occupancy'));
       assert.ok(mean(narrow.rewards) < mean(wide.rewards));
     });
   }

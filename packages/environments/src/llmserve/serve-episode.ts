@@ -3,7 +3,7 @@ import {
   type ClusterSnapshot,
   type EngineProfile,
   findProfile,
-  kvMemoryGiB,
+  type GpuMemory,
   type ServingConfig,
   TICKS_PER_S,
   usedGiB,
@@ -162,13 +162,13 @@ export class ServeEpisode {
   private settle(action: ServeAction, qualityValue: number): number {
     const { task, metrics, totals, profile } = this;
     const emitted = metrics.outputTokens;
-    let poolGiB = 0;
-    for (let gpu = 0; gpu < GPUS; gpu++) poolGiB += this.cluster.memoryOf(gpu).kvPool;
+    let memoryShare = 0;
+    for (let gpu = 0; gpu < GPUS; gpu++) memoryShare += heldShare(this.cluster.memoryOf(gpu)) / GPUS;
     this.components = rewardComponents(
       {
         servedShare: emitted === 0 ? 0 : emitted / (emitted + metrics.owedTokens),
         sloAttainment: metrics.weightedSloAttainment(task),
-        poolShare: poolGiB / GPUS / kvMemoryGiB(profile, 'FP16', false),
+        memoryShare,
         costShare: Math.min(1, this.costPer1k(emitted) / task.referenceCostPer1k),
         qualityLoss: 1 - weightVariant(profile, action.quantization_tier).quality,
         qualityValue,
@@ -216,4 +216,9 @@ export function servingConfig(action: ServeAction): ServingConfig {
     split: action.prefill_decode_split,
     schedulingPolicy: action.priority_routing ? 'priority' : 'fcfs',
   };
+}
+
+/** Share of a GPU's memory that weights, draft and KV pool hold: what a setting of the knobs gives up or takes. */
+export function heldShare({ weights, draft, kvPool, limit }: GpuMemory): number {
+  return (weights + draft + kvPool) / limit;
 }

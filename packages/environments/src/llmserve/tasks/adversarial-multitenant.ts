@@ -1,16 +1,12 @@
 import type { ServeTask } from './serve-task.ts';
 
 const chat = {
-  prompt: { median: 200, sigma: 0.8, min: 16, max: 2048 },
+  prompt: { median: 220, sigma: 0.8, min: 16, max: 2048 },
   output: { median: 180, sigma: 0.7, min: 8, max: 800 },
 };
-const documents = {
-  prompt: { median: 4000, sigma: 0.5, min: 1024, max: 8192 },
-  output: { median: 150, sigma: 0.6, min: 8, max: 600 },
-};
 const jobs = {
-  prompt: { median: 400, sigma: 0.9, min: 16, max: 4096 },
-  output: { median: 250, sigma: 0.7, min: 8, max: 1000 },
+  prompt: { median: 550, sigma: 0.8, min: 16, max: 4096 },
+  output: { median: 340, sigma: 0.7, min: 16, max: 1200 },
 };
 
 /** Phases that want opposite things, three classes, and tenants whose memory swings. */
@@ -19,22 +15,22 @@ export const adversarialMultitenant: ServeTask = {
   name: 'Adversarial multi-tenant',
   difficulty: 'hard',
   description:
-    'Quality-critical chat, short-prompt storms and waves of long documents in random order, in three priority classes, on GPUs whose co-located tenants take memory and give it back. A pool that is too greedy runs out of memory.',
+    'Quality-critical chat, storms of mixed requests, waves of long documents and background agents in random order, in three priority classes, on GPUs whose co-located tenants take memory and give it back. A pool that is too greedy runs out of memory.',
   windows: 120,
   windowSeconds: 5,
-  profile: 'a100-40gb-llama-3-8b',
+  profile: 'a100-40gb-mistral-7b',
   acceptance: 'sharegpt',
   objectives: {
-    interactive: { ttftMs: 400, tpotMs: 30, weight: 1 },
-    batch: { ttftMs: 4000, tpotMs: 80, weight: 0.5 },
-    best_effort: { ttftMs: 15000, tpotMs: 150, weight: 0.25 },
+    interactive: { ttftMs: 500, tpotMs: 8, weight: 1 },
+    batch: { ttftMs: 5000, tpotMs: 60, weight: 0.5 },
+    best_effort: { ttftMs: 15000, tpotMs: 120, weight: 0.25 },
   },
-  reward: { throughput: 0.4, slo: 0.6, memory: 0.3, cost: 0.1 },
+  reward: { throughput: 0.4, slo: 0.6, memory: 0.6, cost: 0.05 },
   referenceCostPer1k: 0.002,
   defaultAction: {
-    batch_cap: 96,
-    kv_budget_fraction: 0.5,
-    speculation_depth: 0,
+    batch_cap: 128,
+    kv_budget_fraction: 0.4,
+    speculation_depth: 3,
     quantization_tier: 'FP16',
     prefill_decode_split: false,
     priority_routing: false,
@@ -43,43 +39,69 @@ export const adversarialMultitenant: ServeTask = {
     {
       name: 'chat',
       weight: 1,
-      windows: [12, 18],
+      windows: [14, 22],
       arrivalsPerSecond: [4, 7],
-      burstiness: 0.2,
-      traffic: { interactive: { share: 0.9, ...chat }, best_effort: { share: 0.1, ...jobs } },
-      tenantGiB: [2, 6],
-      qualityValue: 10,
+      burstiness: 0.15,
+      traffic: {
+        interactive: { share: 0.95, ...chat },
+        best_effort: { share: 0.05, ...jobs },
+      },
+      tenantGiB: [0, 4],
+      qualityValue: 14,
     },
     {
       name: 'storm',
       weight: 1,
-      windows: [10, 14],
-      arrivalsPerSecond: [18, 26],
-      burstiness: 0.4,
+      windows: [12, 18],
+      arrivalsPerSecond: [16, 22],
+      burstiness: 0.3,
       traffic: {
         interactive: {
-          share: 0.5,
-          prompt: { median: 90, sigma: 0.6, min: 16, max: 512 },
-          output: { median: 120, sigma: 0.6, min: 8, max: 400 },
+          share: 0.4,
+          prompt: { median: 120, sigma: 0.7, min: 16, max: 1024 },
+          output: { median: 160, sigma: 0.6, min: 8, max: 600 },
         },
-        batch: { share: 0.3, ...jobs },
+        batch: { share: 0.4, ...jobs },
         best_effort: { share: 0.2, ...jobs },
       },
-      tenantGiB: [2, 8],
+      tenantGiB: [0, 4],
       qualityValue: 1,
     },
     {
       name: 'documents',
       weight: 1,
-      windows: [12, 16],
-      arrivalsPerSecond: [2.5, 4],
-      burstiness: 0.3,
+      windows: [14, 22],
+      arrivalsPerSecond: [3.5, 5],
+      burstiness: 0.2,
+      acceptance: 'cnn',
       traffic: {
-        interactive: { share: 0.4, ...chat },
-        batch: { share: 0.6, ...documents },
+        interactive: { share: 0.5, ...chat },
+        batch: {
+          share: 0.5,
+          prompt: { median: 4500, sigma: 0.4, min: 1024, max: 8192 },
+          output: { median: 250, sigma: 0.6, min: 16, max: 600 },
+        },
       },
-      tenantGiB: [4, 12],
+      tenantGiB: [4, 13],
       qualityValue: 2,
+    },
+    {
+      name: 'agents',
+      weight: 1,
+      windows: [14, 22],
+      arrivalsPerSecond: [2, 3.5],
+      burstiness: 0.2,
+      acceptance: 'gsm8k',
+      traffic: {
+        interactive: { share: 0.25, ...chat },
+        best_effort: {
+          share: 0.75,
+          prompt: { median: 500, sigma: 0.6, min: 64, max: 2048 },
+          output: { median: 700, sigma: 0.6, min: 64, max: 2000 },
+        },
+      },
+      tenantGiB: [8, 13],
+      qualityValue: 1,
     },
   ],
 };

@@ -56,7 +56,7 @@ export interface ServiceObjective {
 export interface RewardWeights {
   readonly throughput: number;
   readonly slo: number;
-  /** Price of a KV pool that takes all the memory FP16 weights leave. */
+  /** Price of the whole memory of the GPUs. What weights, draft and KV pool do not hold is worth money to the tenants. */
   readonly memory: number;
   readonly cost: number;
 }
