@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import {
   defineEnvironment,
   type Environment,
@@ -16,6 +17,7 @@ import {
   serveActionSchema,
   serveObservationSchema,
   serveStateSchema,
+  TASK_IDS,
 } from './schema.ts';
 import { ServeEpisode } from './serve-episode.ts';
 import { findServeTask, serveTaskIds } from './task-registry.ts';
@@ -81,6 +83,9 @@ class LlmServe implements Environment<ServeAction, ServeObservation, ServeState>
   }
 }
 
+/** Changes whenever the same task, seed and actions may give another episode. */
+const VERSION = '0.2.0';
+
 /** What is played beyond a task and a seed, as the state tells it. */
 export function scenarioState({ traffic, shift, rate_scale, trace }: ServeScenario, task: ServeTask) {
   const requests = task.source?.requests;
@@ -116,7 +121,7 @@ export const NO_EPISODE: ServeState = {
 export function serveEnvironment(): EnvironmentDefinition<ServeAction, ServeObservation, ServeState> {
   return defineEnvironment<ServeAction, ServeObservation, ServeState>({
     id: 'llmserve',
-    version: '0.2.0',
+    version: `${VERSION}${ownTasksMark()}`,
     name: 'llmserve',
     description:
       'Run an LLM inference server: each window shows queue, latency, KV memory and cost; the action sets batch cap, KV budget, speculation depth, quantization, prefill/decode split and priority routing for the next.',
@@ -128,6 +133,13 @@ export function serveEnvironment(): EnvironmentDefinition<ServeAction, ServeObse
     create: () => new LlmServe(),
     grade: gradeEpisode,
   });
+}
+
+/** Tasks of one's own are part of the version: a session on one is not taken up again on what its file has become. */
+function ownTasksMark(): string {
+  const own = serveTaskIds().slice(TASK_IDS.length).map(findServeTask);
+  if (own.length === 0) return '';
+  return `+${createHash('sha256').update(JSON.stringify(own)).digest('hex').slice(0, 12)}`;
 }
 
 function describeTask(task: ServeTask): TaskDescription {
