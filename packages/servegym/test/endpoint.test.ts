@@ -10,9 +10,8 @@ import { python } from './python-driver.ts';
 
 const MODEL = 'Llama-3-8B';
 
-/** Fields of vLLM that the client's types do not know. */
-// biome-ignore lint/suspicious/noExplicitAny: they are sent as they are
-const vllm = (fields: object): any => fields;
+/** Fields of vLLM, of which the client's types know nothing; they are sent as they are. */
+const vllm = (fields: { readonly ignore_eos: boolean }): object => fields;
 
 describe('servegym endpoint', () => {
   let endpoint: EndpointProcess;
@@ -45,7 +44,7 @@ describe('servegym endpoint', () => {
       ...vllm({ ignore_eos: true }),
     });
     const chunks = [];
-    for await (const chunk of stream as AsyncIterable<OpenAI.ChatCompletionChunk>) chunks.push(chunk);
+    for await (const chunk of stream) chunks.push(chunk);
     assert.equal(chunks[0]!.choices[0]!.delta.role, 'assistant');
     const text = chunks.map((chunk) => chunk.choices[0]?.delta.content ?? '').join('');
     assert.equal(text.length, 12 * 4);
@@ -166,7 +165,7 @@ describe('servegym endpoint', () => {
       stream: true,
       ...vllm({ ignore_eos: true }),
     });
-    for await (const _ of stream as AsyncIterable<unknown>) break;
+    for await (const _ of stream) break;
     await until(/^vllm:num_requests_running\{/, (running) => running === 0);
     assert.equal(await metric(/^vllm:kv_cache_usage_perc\{/), 0);
     assert.equal(await metric(/finished_reason="abort"/), 1);
@@ -218,7 +217,7 @@ describe('servegym endpoint', () => {
     );
     await until(/^vllm:num_requests_waiting\{/, (waiting) => waiting === 1);
     assert.equal(await metric(/^vllm:num_requests_running\{/), 1);
-    for (const stream of streams) (stream as unknown as { controller: AbortController }).controller.abort();
+    for (const stream of streams) stream.controller.abort();
     assert.equal((await knobs({ split: true })).status, 400);
     assert.equal((await knobs({ weights: 'FP64' })).status, 400);
     const unknown = await knobs({ batch_cap: 4 });
@@ -287,7 +286,7 @@ describe('the process of servegym endpoint', () => {
     });
     let tokens = 0;
     let stopped: Promise<number | null> | undefined;
-    for await (const chunk of stream as AsyncIterable<OpenAI.Completion>) {
+    for await (const chunk of stream) {
       stopped ??= endpoint.stop();
       tokens += chunk.choices[0]!.text.length / 4;
     }

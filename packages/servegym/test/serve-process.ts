@@ -54,7 +54,12 @@ export async function startServeWith(variables: Variables, ...args: string[]): P
 
 /** Runs `servegym` with these arguments until it ends. */
 export function runServegym(...args: string[]): Promise<Ending> {
-  return launch(NOTHING_KEPT, ...args).ended;
+  return runServegymWith(NOTHING_KEPT, ...args);
+}
+
+/** Runs `servegym` with these variables in its environment; `undefined` takes one away. */
+export function runServegymWith(variables: Variables, ...args: string[]): Promise<Ending> {
+  return launch(variables, ...args).ended;
 }
 
 function launch(variables: Variables, ...args: string[]) {

@@ -1,5 +1,10 @@
 import { hostname } from 'node:os';
-import { benchmarkEnvironment, serveEnvironment } from '@servegym/environments';
+import {
+  benchmarkEnvironment,
+  readRealSettings,
+  realServeEnvironment,
+  serveEnvironment,
+} from '@servegym/environments';
 import {
   createServer,
   type EnvironmentDefinition,
@@ -76,8 +81,11 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
 
 async function mountServer(options: StartOptions, hostUrl: () => string): Promise<MountedServer> {
   switch (options.environment) {
-    case 'llmserve':
-      return mount(serveEnvironment(), SERVE_POLICIES, options);
+    case 'llmserve': {
+      const real = readRealSettings(process.env);
+      const definition = real === null ? serveEnvironment() : realServeEnvironment(real);
+      return mount(definition, SERVE_POLICIES, options);
+    }
     case 'benchmark': {
       const benchmark = benchmarkEnvironment({ hostUrl });
       return mount(benchmark, schemaPolicies(benchmark), options);

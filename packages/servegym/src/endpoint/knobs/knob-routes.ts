@@ -1,4 +1,4 @@
-import { type EngineProfile, kvMemoryGiB, weightVariant } from '@servegym/simulator';
+import { type EngineProfile, weightVariant } from '@servegym/simulator';
 import type { LiveServer } from '../live/live-server.ts';
 import { ApiError } from '../openai/api-error.ts';
 import type { EndpointApp } from '../openai/openai-routes.ts';
@@ -31,15 +31,14 @@ export function mountKnobRoutes(app: EndpointApp, live: LiveServer, profile: Eng
   function report(): object {
     const { server } = live;
     const { weights } = server.servingConfig;
-    const pool = server.memoryOf(0).kvPool;
     return {
       knobs: knobsOf(server.servingConfig),
       profile: profile.name,
       time_scale: live.clock.timeScale,
       /** Benchmark accuracy that the weights retain, relative to FP16. */
       quality: weightVariant(profile, weights).quality,
-      /** The KV pool over the memory that FP16 weights leave. */
-      kv_pool_share: pool / kvMemoryGiB(profile, 'FP16', false),
+      /** Of all GPUs of all engines. */
+      usd_per_hour: server.engines.length * profile.gpu.count * profile.gpu.usdPerHour,
       draining: server.draining,
       engines: server.engines.map((engine, index) => {
         const { weights: weightGiB, draft, overhead, kvPool, limit } = server.memoryOf(index);

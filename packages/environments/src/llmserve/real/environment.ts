@@ -1,0 +1,129 @@
+import {
+  defineEnvironment,
+  type Environment,
+  type EnvironmentDefinition,
+  EnvironmentError,
+  type ResetOptions,
+  type StepResult,
+} from '@servegym/openenv/definition';
+import { NO_EPISODE, scenarioState, serveEnvironment } from '../environment.ts';
+import { chooseTask, readSeed, type ServeScenario } from '../reset-options.ts';
+import type { ServeAction, ServeObservation, ServeState } from '../schema.ts';
+import { RealClient } from './real-client.ts';
+import { applyAction, RealEpisode, type RealServer } from './real-episode.ts';
+import type { RealSettings } from './real-settings.ts';
+import { ServerControls } from './server-controls.ts';
+
+/** Longest wait for the list of models, ms. */
+const LISTING_MS = 10_000;
+
+/** One session of `llmserve` in real mode. */
+class RealLlmServe implements Environment<ServeAction, ServeObservation, ServeState> {
+  readonly #settings: RealSettings;
+  readonly #closing = new AbortController();
+  #server: RealServer | null = null;
+  #episode: RealEpisode | null = null;
+  #scenario: ServeScenario = {};
+
+  constructor(settings: RealSettings) {
+    this.#settings = settings;
+  }
+
+  async reset(options: ResetOptions): Promise<StepResult<ServeObservation>> {
+    const task = chooseTask(options);
+    const seed = readSeed(options);
+    this.#server ??= await connect(this.#settings, this.#closing.signal);
+    const applied = await applyAction(this.#server.controls, task.defaultAction, this.#closing.signal);
+    const episode = new RealEpisode(task, seed, this.#server);
+    this.#episode = episode;
+    this.#scenario = options as ServeScenario;
+    return {
+      observation: episode.firstObservation(),
+      reward: null,
+      done: false,
+      metadata: {
+        mode: 'real',
+        provider: this.#settings.provider,
+        model: this.#server.model,
+        applied: applied.applied,
+        not_applied: applied.notApplied,
+      },
+    };
+  }
+
+  async step(action: ServeAction): Promise<StepResult<ServeObservation>> {
+    const episode = this.#episode;
+    if (episode === null)
+      throw new EnvironmentError('NOT_RESET', 'No episode has been started: call reset first');
+    if (episode.done) {
+      throw new EnvironmentError(
+        'EPISODE_OVER',
+        `The episode ended after ${episode.window} windows: reset to play another`,
+      );
+    }
+    const { observation, reward, report } = await episode.step(action, this.#closing.signal);
+    return { observation, reward, done: episode.done, metadata: { ...report } };
+  }
+
+  state(): ServeState {
+    const episode = this.#episode;
+    if (episode === null) return NO_EPISODE;
+    const { task, seed, totals, window } = episode;
+    return {
+      task_id: task.id,
+      ...scenarioState(this.#scenario, task),
+      seed,
+      total_requests_served: totals.requestsServed,
+      total_slo_violations: totals.sloViolations,
+      cumulative_reward: totals.reward,
+      elapsed_simulated_time_s: window * task.windowSeconds,
+      workload_phase: episode.phase,
+      done: episode.done,
+    };
+  }
+
+  /** Ends the requests that are under way. */
+  close(): void {
+    this.#closing.abort();
+  }
+}
+
+async function connect(settings: RealSettings, signal: AbortSignal): Promise<RealServer> {
+  const client = new RealClient(settings);
+  const controls = new ServerControls(settings);
+  const model = settings.model ?? (await firstModel(client, settings, signal));
+  return { settings, client, controls, model };
+}
+
+async function firstModel(client: RealClient, settings: RealSettings, signal: AbortSignal): Promise<string> {
+  let models: string[];
+  try {
+    models = await client.models(AbortSignal.any([signal, AbortSignal.timeout(LISTING_MS)]));
+  } catch (error) {
+    throw new EnvironmentError(
+      'REAL_SERVER_UNREACHABLE',
+      `${settings.baseUrl}/models did not answer: ${(error as Error).message}. Start the server, correct LLMSERVE_REAL_BASE_URL, or name the model in LLMSERVE_REAL_MODEL`,
+    );
+  }
+  if (models[0] !== undefined) return models[0];
+  throw new EnvironmentError(
+    'REAL_SETTINGS',
+    `${settings.baseUrl}/models lists no model. Name one in LLMSERVE_REAL_MODEL`,
+  );
+}
+
+/**
+ * `llmserve` whose steps send the task's requests to a real server and measure it. The same schemas as in simulation;
+ * what is measured is not repeatable, so that sessions are not kept and episodes are not graded.
+ */
+export function realServeEnvironment(
+  settings: RealSettings,
+): EnvironmentDefinition<ServeAction, ServeObservation, ServeState> {
+  const { grade: _, splits: __, ...simulated } = serveEnvironment();
+  return defineEnvironment<ServeAction, ServeObservation, ServeState>({
+    ...simulated,
+    description: `${simulated.description} Each step sends real requests to ${settings.baseUrl}.`,
+    replayable: false,
+    create: () => new RealLlmServe(settings),
+  });
+}

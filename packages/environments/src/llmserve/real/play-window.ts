@@ -1,0 +1,155 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { msFromTicks, TICKS_PER_S } from '@servegym/simulator';
+import type { ServeTask } from '../tasks/serve-task.ts';
+import type { Workload } from '../workload/workload.ts';
+import { promptText } from './prompt-text.ts';
+import type { RealAnswer, RealClient } from './real-client.ts';
+import type { RealSettings } from './real-settings.ts';
+import { RequestGate } from './request-gate.ts';
+import type { AppliedAction } from './server-controls.ts';
+
+/** A request that was sent, or waited in vain for its turn. Times in ms of the task's time. */
+export interface SentRequest {
+  /** Index into `REQUEST_CLASSES`. */
+  readonly kind: number;
+  readonly promptTokensWanted: number;
+  readonly outputTokensWanted: number;
+  /** From arrival to the first token, the wait for its turn included; `null` when none came. */
+  readonly ttftMs: number | null;
+  /** `null` for a request of one token. */
+  readonly tpotMs: number | null;
+  /** Between tokens. */
+  readonly itlMs: readonly number[];
+  readonly answer: RealAnswer;
+}
+
+/** A window that was played at a real server. */
+export interface PlayedWindow {
+  /** Requests that the task has in this window. */
+  readonly arrivals: number;
+  readonly requests: readonly SentRequest[];
+  /** At the end of the window: held back by the client, and in flight. */
+  readonly heldBack: number;
+  readonly inFlight: number;
+  /** Until the last request had ended; at least the length of the window, s of the task's time. */
+  readonly elapsedSeconds: number;
+}
+
+export interface WindowPlan {
+  readonly task: ServeTask;
+  readonly workload: Workload;
+  readonly seed: number;
+  readonly window: number;
+  readonly applied: AppliedAction;
+  readonly model: string;
+  /** Called at the end of the window, before the last requests have ended. */
+  readonly onWindowEnd: () => Promise<void>;
+}
+
+/**
+ * Sends the requests of a window when they arrive and waits until all have ended. Each ends within the time that a
+ * request may take after the window, so that none is left running.
+ */
+export async function playWindow(
+  client: RealClient,
+  settings: RealSettings,
+  plan: WindowPlan,
+  signal: AbortSignal,
+): Promise<PlayedWindow> {
+  const { task, workload, window, applied } = plan;
+  const { timeScale } = settings;
+  const ids = selectEvenly(
+    workload.windowStarts[window],
+    workload.windowStarts[window + 1],
+    settings.maxRequestsPerStep,
+  );
+  const gate = new RequestGate(applied.concurrency ?? Number.POSITIVE_INFINITY);
+  const windowMs = (task.windowSeconds * 1000) / timeScale;
+  const deadline = AbortSignal.timeout(Math.ceil(windowMs + settings.timeoutSeconds * 1000));
+  const stop = AbortSignal.any([signal, deadline]);
+  const startMs = performance.now();
+  let endedMs = startMs;
+
+  const play = async (id: number): Promise<SentRequest> => {
+    const offsetMs = msFromTicks(workload.arrivalTicks[id] - window * task.windowSeconds * TICKS_PER_S);
+    const dueMs = startMs + offsetMs / timeScale;
+    const kind = workload.classes[id];
+    const promptTokensWanted = Math.min(workload.inputTokens[id], settings.maxPromptTokens);
+    const outputTokensWanted = Math.min(workload.outputTokens[id], settings.maxCompletionTokens);
+    await pause(dueMs - performance.now(), signal);
+    await gate.enter(applied.sendsPriority ? kind : 0);
+    const waitedMs = performance.now() - dueMs;
+    try {
+      const answer = stop.aborted
+        ? notSent(signal.aborted ? 'aborted' : 'timeout')
+        : await client.complete(
+            {
+              prompt: promptText(plan.seed, id, promptTokensWanted),
+              outputTokens: outputTokensWanted,
+              priority: applied.sendsPriority ? kind : null,
+            },
+            plan.model,
+            stop,
+          );
+      // The deadline of the window is a timeout to the request.
+      const outcome = answer.outcome === 'aborted' && !signal.aborted ? 'timeout' : answer.outcome;
+      const gaps = answer.completionTokens - 1;
+      // A piece of a stream may hold several tokens.
+      const piecesPerToken = gaps > 0 ? answer.gapsMs.length / gaps : 1;
+      return {
+        kind,
+        promptTokensWanted,
+        outputTokensWanted,
+        ttftMs: answer.ttftMs === null ? null : (waitedMs + answer.ttftMs) * timeScale,
+        tpotMs: gaps > 0 ? (answer.decodeMs / gaps) * timeScale : null,
+        itlMs: answer.gapsMs.map((gapMs) => gapMs * piecesPerToken * timeScale),
+        answer: { ...answer, outcome },
+      };
+    } finally {
+      endedMs = performance.now();
+      gate.leave();
+    }
+  };
+
+  const requests = Promise.all(ids.map(play));
+  let heldBack = 0;
+  let inFlight = 0;
+  const end = pause(startMs + windowMs - performance.now(), signal).then(async () => {
+    heldBack = gate.waitingCount;
+    inFlight = gate.insideCount;
+    await plan.onWindowEnd();
+  });
+  const [played] = await Promise.all([requests, end]);
+  const elapsedMs = Math.max(windowMs, endedMs - startMs);
+  return {
+    arrivals: workload.windowStarts[window + 1] - workload.windowStarts[window],
+    requests: played,
+    heldBack,
+    inFlight,
+    elapsedSeconds: (elapsedMs * timeScale) / 1000,
+  };
+}
+
+/** At most `most` of the whole numbers from `start` to `end` - 1, evenly spread. */
+function selectEvenly(start: number, end: number, most: number): number[] {
+  const count = Math.min(most, end - start);
+  return Array.from({ length: count }, (_, i) => start + Math.floor((i * (end - start)) / count));
+}
+
+/** Waits, but not beyond an abort. */
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  if (ms <= 0 || signal.aborted) return;
+  await sleep(ms, undefined, { signal }).catch(() => {});
+}
+
+function notSent(outcome: string): RealAnswer {
+  return {
+    outcome,
+    ttftMs: null,
+    decodeMs: 0,
+    gapsMs: [],
+    promptTokens: 0,
+    completionTokens: 0,
+    retries: 0,
+  };
+}

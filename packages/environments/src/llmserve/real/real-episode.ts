@@ -1,0 +1,242 @@
+import { EnvironmentError } from '@servegym/openenv/definition';
+import { type RewardComponents, rewardComponents, totalReward } from '../reward.ts';
+import type { ServeAction, ServeObservation } from '../schema.ts';
+import type { ServeTask } from '../tasks/serve-task.ts';
+import { generateWorkload, type Workload } from '../workload/workload.ts';
+import { type PlayedWindow, playWindow } from './play-window.ts';
+import type { RealClient } from './real-client.ts';
+import { type RealReport, realReport, type UnobservedFigure } from './real-report.ts';
+import type { RealSettings } from './real-settings.ts';
+import { percentile, type RealWindowFigures, windowFigures } from './real-window.ts';
+import type { AppliedAction, ServerControls } from './server-controls.ts';
+import type { VllmReading } from './vllm-metrics.ts';
+
+const BYTES_PER_GIB = 2 ** 30;
+
+/** What was asked of the real server and with what. */
+export interface RealServer {
+  readonly settings: RealSettings;
+  readonly client: RealClient;
+  readonly controls: ServerControls;
+  readonly model: string;
+}
+
+export interface RealStep {
+  readonly observation: ServeObservation;
+  readonly reward: number;
+  readonly report: RealReport;
+}
+
+/** An episode of `llmserve` whose windows are played at a real server, in wall time. */
+export class RealEpisode {
+  readonly task: ServeTask;
+  readonly seed: number;
+  readonly workload: Workload;
+  /** Windows played. */
+  window = 0;
+  readonly totals = { requestsServed: 0, sloViolations: 0, reward: 0 };
+  readonly #server: RealServer;
+
+  constructor(task: ServeTask, seed: number, server: RealServer) {
+    this.task = task;
+    this.seed = seed;
+    this.#server = server;
+    this.workload = generateWorkload(task, seed);
+  }
+
+  get done(): boolean {
+    return this.window >= this.task.windows;
+  }
+
+  /** Name of the phase of the last window, or of the first before it. */
+  get phase(): string {
+    return this.task.phases[this.workload.phases[Math.max(0, this.window - 1)]].name;
+  }
+
+  /** What is seen before the first window: nothing has been measured. */
+  firstObservation(): ServeObservation {
+    return {
+      queue_depth: 0,
+      active_requests: 0,
+      kv_cache_occupancy: 0,
+      mean_prompt_length: 0,
+      p50_ttft_ms: 0,
+      p99_ttft_ms: 0,
+      p50_itl_ms: 0,
+      throughput_tps: 0,
+      slo_compliance_rate: 1,
+      gpu_memory_used_gb: 0,
+      estimated_cost_per_1k: 0,
+      request_arrival_rate: 0,
+      spec_acceptance_rate: 0,
+      eviction_events: 0,
+      step_index: 0,
+      task_id: this.task.id,
+    };
+  }
+
+  /**
+   * Plays a window; when it throws, the window counts as not played.
+   * @throws EnvironmentError `REAL_SERVER_UNREACHABLE` when no request got through, `REAL_SERVER_REFUSED` when the
+   *   server refused all of them or its knobs, `REAL_CLOSED` when the session ended meanwhile
+   */
+  async step(action: ServeAction, signal: AbortSignal): Promise<RealStep> {
+    const { settings, client, controls, model } = this.#server;
+    const applied = await applyAction(controls, action, signal);
+    const before = await controls.read(signal);
+    let after: VllmReading | null = null;
+    const played = await playWindow(
+      client,
+      settings,
+      {
+        task: this.task,
+        workload: this.workload,
+        seed: this.seed,
+        window: this.window,
+        applied,
+        model,
+        async onWindowEnd() {
+          after = await controls.read(signal);
+        },
+      },
+      signal,
+    );
+    if (signal.aborted) {
+      throw new EnvironmentError('REAL_CLOSED', 'The session was closed while the window was played.');
+    }
+    requireAnswers(played, settings);
+    const figures = windowFigures(played, this.task, settings, applied, { before, after });
+    return this.#settle(played, figures, applied, after);
+  }
+
+  #settle(
+    played: PlayedWindow,
+    figures: RealWindowFigures,
+    applied: AppliedAction,
+    reading: VllmReading | null,
+  ): RealStep {
+    const { task } = this;
+    const { settings, model } = this.#server;
+    const phase = task.phases[this.workload.phases[this.window]];
+    const { completionTokens, owedTokens, cost } = figures;
+    const costPer1k = cost === null ? null : completionTokens === 0 ? cost : (cost / completionTokens) * 1000;
+    const components: RewardComponents = rewardComponents(
+      {
+        servedShare: completionTokens === 0 ? 0 : completionTokens / (completionTokens + owedTokens),
+        sloAttainment: figures.weightedSloAttainment,
+        // Memory and quality that the server tells nothing of are neither charged for nor rewarded.
+        memoryShare: memoryShare(applied),
+        costShare: costPer1k === null ? 0 : Math.min(1, costPer1k / task.referenceCostPer1k),
+        qualityLoss: 1 - (applied.endpoint?.quality ?? 1),
+        qualityValue: phase.qualityValue,
+      },
+      task.reward,
+    );
+    const reward = totalReward(components);
+    this.window++;
+    this.totals.requestsServed += figures.completed;
+    this.totals.sloViolations += figures.classes.reduce(
+      (sum, { sent, attained }) => sum + sent - attained,
+      0,
+    );
+    this.totals.reward += reward;
+
+    const notObserved: UnobservedFigure[] = [];
+    const observed = (name: UnobservedFigure, value: number | null): number => {
+      if (value === null) notObserved.push(name);
+      return value ?? 0;
+    };
+    const observation: ServeObservation = {
+      queue_depth: played.heldBack + (reading?.waiting ?? 0),
+      active_requests: reading?.running ?? played.inFlight,
+      kv_cache_occupancy: observed(
+        'kv_cache_occupancy',
+        reading === null ? null : Math.min(1, reading.kvUsage),
+      ),
+      mean_prompt_length: figures.meanPromptTokens,
+      p50_ttft_ms: percentile(figures.ttftMs, 50),
+      p99_ttft_ms: percentile(figures.ttftMs, 99),
+      p50_itl_ms: percentile(figures.itlMs, 50),
+      throughput_tps: figures.throughputTps,
+      slo_compliance_rate: figures.sloCompliance,
+      gpu_memory_used_gb: observed('gpu_memory_used_gb', gpuMemoryGb(applied)),
+      estimated_cost_per_1k: observed('estimated_cost_per_1k', costPer1k),
+      request_arrival_rate: played.requests.length / task.windowSeconds,
+      spec_acceptance_rate: observed('spec_acceptance_rate', figures.draftAcceptance),
+      eviction_events: observed('eviction_events', figures.preemptions),
+      step_index: this.window,
+      task_id: task.id,
+    };
+    const report = realReport({
+      task,
+      settings,
+      model,
+      window: this.window,
+      phase: phase.name,
+      applied,
+      notObserved,
+      components,
+      played,
+      figures,
+    });
+    return { observation, reward, report };
+  }
+}
+
+/** @throws EnvironmentError `REAL_SERVER_UNREACHABLE` or `REAL_SERVER_REFUSED` */
+export async function applyAction(
+  controls: ServerControls,
+  action: ServeAction,
+  signal: AbortSignal,
+): Promise<AppliedAction> {
+  try {
+    return await controls.apply(action, signal);
+  } catch (error) {
+    const { name, message } = error as Error;
+    if (name === 'EndpointRefusal') {
+      throw new EnvironmentError(
+        'REAL_SERVER_REFUSED',
+        `The server did not let its knobs be set: ${message}`,
+      );
+    }
+    throw new EnvironmentError(
+      'REAL_SERVER_UNREACHABLE',
+      `The server's knobs could not be reached: ${message}. Start it, or correct LLMSERVE_REAL_BASE_URL`,
+    );
+  }
+}
+
+function requireAnswers({ requests }: PlayedWindow, { baseUrl }: RealSettings): void {
+  if (requests.length === 0) return;
+  const outcomes = new Set(requests.map(({ answer }) => answer.outcome));
+  if (outcomes.size === 1 && outcomes.has('connection')) {
+    throw new EnvironmentError(
+      'REAL_SERVER_UNREACHABLE',
+      `None of ${requests.length} requests reached ${baseUrl}. The window counts as not played: start the server and step again`,
+    );
+  }
+  // What a retry or another action cannot mend: the key, the model, the form of the request.
+  if ([...outcomes].every((outcome) => /^http_4(?!08|09|29)\d\d$/.test(outcome))) {
+    throw new EnvironmentError(
+      'REAL_SERVER_REFUSED',
+      `${baseUrl} refused all ${requests.length} requests (${[...outcomes].join(', ')}). Look at OPENAI_API_KEY and LLMSERVE_REAL_MODEL`,
+    );
+  }
+}
+
+/** Share of the GPUs' memory that weights, draft and KV pool hold; 0 when the server does not tell. */
+function memoryShare({ endpoint }: AppliedAction): number {
+  const shares = (endpoint?.engines ?? []).map(
+    ({ memory_gib: { weights, draft, kv_pool, limit } }) => (weights + draft + kv_pool) / limit,
+  );
+  return shares.length === 0 ? 0 : shares.reduce((sum, share) => sum + share, 0) / shares.length;
+}
+
+/** Mean over the engines; `null` when the server does not tell. */
+function gpuMemoryGb({ endpoint }: AppliedAction): number | null {
+  if (endpoint === null || endpoint.engines.length === 0) return null;
+  const used = endpoint.engines.reduce((sum, { memory_gib: { weights, draft, overhead, kv_pool } }) => {
+    return sum + weights + draft + overhead + kv_pool;
+  }, 0);
+  return ((used / endpoint.engines.length) * BYTES_PER_GIB) / 1e9;
+}

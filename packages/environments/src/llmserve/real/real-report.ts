@@ -1,0 +1,107 @@
+import type { RewardComponents } from '../reward.ts';
+import { REQUEST_CLASSES, type RequestClass, type ServeTask } from '../tasks/serve-task.ts';
+import type { ClassReport, WindowReport } from '../window-report.ts';
+import type { PlayedWindow } from './play-window.ts';
+import type { RealSettings } from './real-settings.ts';
+import { percentile, type RealWindowFigures } from './real-window.ts';
+import type { AppliedAction, KnobName } from './server-controls.ts';
+
+/** Figures of the observation that not every server tells. */
+export type UnobservedFigure =
+  | 'kv_cache_occupancy'
+  | 'gpu_memory_used_gb'
+  | 'estimated_cost_per_1k'
+  | 'spec_acceptance_rate'
+  | 'eviction_events';
+
+/** What real mode tells of a window beyond the observation; goes into `metadata`. */
+export interface RealReport extends Omit<WindowReport, 'quality'> {
+  readonly mode: 'real';
+  readonly provider: string;
+  readonly model: string;
+  /** Benchmark accuracy that the weights retain; `null` when the server does not tell. */
+  readonly quality: number | null;
+  /** Where each knob acts. */
+  readonly applied: AppliedAction['applied'];
+  /** Knobs without effect, and why. */
+  readonly not_applied: Partial<Record<KnobName, string>>;
+  /** Figures of the observation that are 0 because nobody measures them. */
+  readonly not_observed: readonly UnobservedFigure[];
+  readonly requests: {
+    /** That the task has in this window. */
+    readonly in_task: number;
+    readonly sent: number;
+    readonly completed: number;
+    /** By outcome. */
+    readonly failed: Readonly<Record<string, number>>;
+    readonly retries: number;
+  };
+  readonly tokens: { readonly prompt: number; readonly completion: number };
+  readonly cost_usd: number | null;
+}
+
+export interface ReportedWindow {
+  readonly task: ServeTask;
+  readonly settings: RealSettings;
+  readonly model: string;
+  readonly window: number;
+  readonly phase: string;
+  readonly applied: AppliedAction;
+  readonly notObserved: readonly UnobservedFigure[];
+  readonly components: RewardComponents;
+  readonly played: PlayedWindow;
+  readonly figures: RealWindowFigures;
+}
+
+export function realReport(reported: ReportedWindow): RealReport {
+  const { task, settings, applied, played, figures } = reported;
+  const objective = (kind: RequestClass) => {
+    const { ttftMs, tpotMs } = task.objectives[kind];
+    return { ttft_ms: ttftMs, tpot_ms: tpotMs };
+  };
+  return {
+    mode: 'real',
+    provider: settings.provider,
+    model: reported.model,
+    window_s: task.windowSeconds,
+    window_end_s: reported.window * task.windowSeconds,
+    phase: reported.phase,
+    slo: {
+      interactive: objective('interactive'),
+      batch: objective('batch'),
+      best_effort: objective('best_effort'),
+    },
+    reward_components: reported.components,
+    quality: applied.endpoint?.quality ?? null,
+    slo_cost: 1 - figures.sloCompliance,
+    classes: REQUEST_CLASSES.map((name, kind): ClassReport => {
+      const own = figures.classes[kind];
+      return {
+        name,
+        arrived: own.sent,
+        completed: own.completed,
+        waiting: 0,
+        running: 0,
+        ttft_p50_ms: percentile(own.ttftMs, 50),
+        ttft_p99_ms: percentile(own.ttftMs, 99),
+        tpot_p50_ms: percentile(own.tpotMs, 50),
+        slo_compliance: own.sent === 0 ? null : own.attained / own.sent,
+        kv_blocks: 0,
+      };
+    }),
+    gpus: [],
+    events: [],
+    applied: applied.applied,
+    not_applied: applied.notApplied,
+    not_observed: reported.notObserved,
+    requests: {
+      in_task: played.arrivals,
+      sent: played.requests.length,
+      completed: figures.completed,
+      failed: figures.failures,
+      retries: figures.retries,
+    },
+    tokens: { prompt: figures.promptTokens, completion: figures.completionTokens },
+    cost_usd: figures.cost,
+  };
+}

@@ -1,0 +1,140 @@
+import { percentileOfSorted } from '@servegym/simulator';
+import { REQUEST_CLASSES, type ServeTask } from '../tasks/serve-task.ts';
+import type { PlayedWindow, SentRequest } from './play-window.ts';
+import type { RealSettings } from './real-settings.ts';
+import type { AppliedAction } from './server-controls.ts';
+import type { VllmReading } from './vllm-metrics.ts';
+
+/** One class over a window at a real server. */
+export interface RealClassFigures {
+  readonly sent: number;
+  readonly completed: number;
+  readonly attained: number;
+  readonly ttftMs: readonly number[];
+  readonly tpotMs: readonly number[];
+}
+
+/** What a window at a real server came to. */
+export interface RealWindowFigures {
+  readonly classes: readonly RealClassFigures[];
+  readonly completed: number;
+  /** Requests that did not complete, by outcome. */
+  readonly failures: Readonly<Record<string, number>>;
+  readonly retries: number;
+  readonly promptTokens: number;
+  readonly completionTokens: number;
+  /** Tokens that the requests that failed still owed. */
+  readonly owedTokens: number;
+  /** Ascending, ms. */
+  readonly ttftMs: readonly number[];
+  readonly itlMs: readonly number[];
+  readonly meanPromptTokens: number;
+  readonly throughputTps: number;
+  /** Share of the requests inside their objectives, those that failed included; 1 when none was sent. */
+  readonly sloCompliance: number;
+  readonly weightedSloAttainment: number;
+  /** USD; `null` when no price is known. */
+  readonly cost: number | null;
+  /** Since the window began; `null` when the server does not tell. */
+  readonly preemptions: number | null;
+  readonly draftAcceptance: number | null;
+}
+
+export interface WindowReadings {
+  readonly before: VllmReading | null;
+  readonly after: VllmReading | null;
+}
+
+export function windowFigures(
+  played: PlayedWindow,
+  task: ServeTask,
+  settings: RealSettings,
+  applied: AppliedAction,
+  { before, after }: WindowReadings,
+): RealWindowFigures {
+  const { requests } = played;
+  const failures: Record<string, number> = {};
+  for (const { answer } of requests) {
+    if (answer.outcome !== 'completed') failures[answer.outcome] = (failures[answer.outcome] ?? 0) + 1;
+  }
+  const sum = (value: (request: SentRequest) => number) =>
+    requests.reduce((total, request) => total + value(request), 0);
+  const promptTokens = sum(({ answer }) => answer.promptTokens);
+  const completionTokens = sum(({ answer }) => answer.completionTokens);
+  const attained = (request: SentRequest) => meetsObjectives(request, task);
+  const weight = ({ kind }: SentRequest) => task.objectives[REQUEST_CLASSES[kind]].weight;
+  const weights = sum(weight);
+  const drafts = before && after ? after.draftTokens - before.draftTokens : 0;
+  return {
+    classes: REQUEST_CLASSES.map((_, kind) => {
+      const own = requests.filter((request) => request.kind === kind);
+      return {
+        sent: own.length,
+        completed: own.filter(({ answer }) => answer.outcome === 'completed').length,
+        attained: own.filter(attained).length,
+        ttftMs: ascending(own.map(({ ttftMs }) => ttftMs)),
+        tpotMs: ascending(own.map(({ tpotMs }) => tpotMs)),
+      };
+    }),
+    completed: requests.filter(({ answer }) => answer.outcome === 'completed').length,
+    failures,
+    retries: sum(({ answer }) => answer.retries),
+    promptTokens,
+    completionTokens,
+    owedTokens: sum(({ answer, outputTokensWanted }) =>
+      answer.outcome === 'completed' ? 0 : Math.max(0, outputTokensWanted - answer.completionTokens),
+    ),
+    ttftMs: ascending(requests.map(({ ttftMs }) => ttftMs)),
+    itlMs: ascending(requests.flatMap(({ itlMs }) => itlMs)),
+    meanPromptTokens:
+      requests.length === 0
+        ? 0
+        : sum(({ answer, promptTokensWanted }) => answer.promptTokens || promptTokensWanted) /
+          requests.length,
+    throughputTps: completionTokens / played.elapsedSeconds,
+    sloCompliance: requests.length === 0 ? 1 : requests.filter(attained).length / requests.length,
+    weightedSloAttainment:
+      weights === 0 ? 1 : sum((request) => (attained(request) ? weight(request) : 0)) / weights,
+    cost: costOf(promptTokens, completionTokens, task, settings, applied),
+    preemptions: before && after ? after.preemptions - before.preemptions : null,
+    draftAcceptance:
+      before && after
+        ? drafts === 0
+          ? 0
+          : Math.min(1, (after.acceptedTokens - before.acceptedTokens) / drafts)
+        : null,
+  };
+}
+
+/** 0 when there are none. */
+export function percentile(sorted: readonly number[], q: number): number {
+  return sorted.length === 0 ? 0 : percentileOfSorted(Float64Array.from(sorted), q);
+}
+
+function meetsObjectives({ kind, answer, ttftMs, tpotMs }: SentRequest, task: ServeTask): boolean {
+  const objective = task.objectives[REQUEST_CLASSES[kind]];
+  return (
+    answer.outcome === 'completed' &&
+    ttftMs !== null &&
+    ttftMs <= objective.ttftMs &&
+    (tpotMs ?? 0) <= objective.tpotMs
+  );
+}
+
+/** By the prices of tokens, else by those of the GPUs where the server tells them. */
+function costOf(
+  promptTokens: number,
+  completionTokens: number,
+  task: ServeTask,
+  { inputUsdPerMillion, outputUsdPerMillion }: RealSettings,
+  { endpoint }: AppliedAction,
+): number | null {
+  if (inputUsdPerMillion !== null && outputUsdPerMillion !== null) {
+    return (promptTokens * inputUsdPerMillion + completionTokens * outputUsdPerMillion) / 1e6;
+  }
+  return endpoint === null ? null : (endpoint.usd_per_hour * task.windowSeconds) / 3600;
+}
+
+function ascending(values: readonly (number | null)[]): number[] {
+  return values.filter((value) => value !== null).sort((a, b) => a - b);
+}

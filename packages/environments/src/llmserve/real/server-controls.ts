@@ -1,0 +1,99 @@
+import type { ServeAction } from '../schema.ts';
+import { servingConfig } from '../serve-episode.ts';
+import { type EndpointKnobs, EndpointRefusal, readKnobs, writeKnobs } from './endpoint-knobs.ts';
+import type { RealProvider, RealSettings } from './real-settings.ts';
+import { readVllmMetrics, type VllmReading } from './vllm-metrics.ts';
+
+export type KnobName = keyof ServeAction;
+
+/** What became of an action at a real server. */
+export interface AppliedAction {
+  /** Where each knob acts: `client` holds requests back, `request` is a field of each, `server` was told. */
+  readonly applied: Partial<Record<KnobName, 'client' | 'request' | 'server'>>;
+  /** The other knobs, and why they have no effect. */
+  readonly notApplied: Partial<Record<KnobName, string>>;
+  /** Requests in flight at most; `null` when the server limits them itself. */
+  readonly concurrency: number | null;
+  /** Whether requests carry their class as their priority. */
+  readonly sendsPriority: boolean;
+  /** What a `servegym endpoint` tells of itself. */
+  readonly endpoint: EndpointKnobs | null;
+}
+
+const NO_ROUTE = 'the server has no run-time route for it';
+
+/** Applies actions to a real server as far as it lets itself be told, and reads what it tells of itself. */
+export class ServerControls {
+  readonly #provider: RealProvider;
+  readonly #settings: RealSettings;
+  /** Where `/metrics` and `/admin` are: the API's address without `/v1`. */
+  readonly #root: string;
+
+  constructor(settings: RealSettings) {
+    this.#provider = settings.provider;
+    this.#settings = settings;
+    this.#root = settings.baseUrl.replace(/\/v1$/, '');
+  }
+
+  /** @throws TypeError or EndpointRefusal when a `servegym endpoint` cannot be reached or does not let itself be told */
+  async apply(action: ServeAction, signal: AbortSignal): Promise<AppliedAction> {
+    if (this.#provider === 'servegym') return this.#applyToEndpoint(action, signal);
+    const isVllm = this.#provider === 'vllm';
+    return {
+      applied: { batch_cap: 'client', ...(isVllm && { priority_routing: 'request' }) },
+      notApplied: {
+        kv_budget_fraction: NO_ROUTE,
+        speculation_depth: NO_ROUTE,
+        quantization_tier: NO_ROUTE,
+        prefill_decode_split: NO_ROUTE,
+        ...(!isVllm && { priority_routing: 'the API has no priorities that act at once' }),
+      },
+      concurrency: action.batch_cap,
+      sendsPriority: isVllm && action.priority_routing,
+      endpoint: null,
+    };
+  }
+
+  /** What the server tells at `/metrics`; `null` where there is nothing or it is not understood. */
+  async read(signal: AbortSignal): Promise<VllmReading | null> {
+    if (this.#provider === 'openai') return null;
+    return readVllmMetrics(this.#root, signal);
+  }
+
+  async #applyToEndpoint(action: ServeAction, signal: AbortSignal): Promise<AppliedAction> {
+    const { apiKey } = this.#settings;
+    const config = servingConfig(action);
+    const wanted: readonly (readonly [KnobName, object])[] = [
+      ['batch_cap', { max_num_seqs: config.maxNumSeqs }],
+      ['kv_budget_fraction', { kv_budget_fraction: config.kvBudgetFraction }],
+      ['speculation_depth', { speculation_depth: config.speculationDepth }],
+      ['quantization_tier', { weights: config.weights }],
+      ['prefill_decode_split', { split: config.split }],
+      ['priority_routing', { scheduling_policy: config.schedulingPolicy }],
+    ];
+    const notApplied: Partial<Record<KnobName, string>> = {};
+    const write = (changes: object) => writeKnobs(this.#root, apiKey, changes, signal);
+    try {
+      await write(Object.assign({}, ...wanted.map(([, change]) => change)));
+    } catch (error) {
+      if (!(error instanceof EndpointRefusal) || error.status !== 400) throw error;
+      // One of them does not fit the server: the others still do.
+      for (const [knob, change] of wanted) {
+        try {
+          await write(change);
+        } catch (refusal) {
+          if (!(refusal instanceof EndpointRefusal) || refusal.status !== 400) throw refusal;
+          notApplied[knob] = refusal.message;
+        }
+      }
+    }
+    const applied = wanted.flatMap(([knob]) => (knob in notApplied ? [] : [[knob, 'server']]));
+    return {
+      applied: Object.fromEntries(applied),
+      notApplied,
+      concurrency: null,
+      sendsPriority: action.priority_routing,
+      endpoint: await readKnobs(this.#root, apiKey, signal),
+    };
+  }
+}

@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import type { ServeAction, serveEnvironment } from '@servegym/environments';
+import { connect } from '@servegym/openenv';
+import { type EndpointProcess, startEndpointProcess } from './endpoint-process.ts';
+import { runServegymWith, type ServeProcess, startServeWith } from './serve-process.ts';
+
+/** The server and the endpoint run this many times as fast as the wall clock: a window of 5 s takes a quarter of one. */
+const TIME_SCALE = '20';
+
+const action: ServeAction = {
+  batch_cap: 24,
+  kv_budget_fraction: 0.5,
+  speculation_depth: 2,
+  quantization_tier: 'FP16',
+  prefill_decode_split: false,
+  priority_routing: true,
+};
+
+describe('llmserve in real mode', () => {
+  let endpoint: EndpointProcess;
+  let server: ServeProcess;
+  before(async () => {
+    endpoint = await startEndpointProcess('--time-scale', TIME_SCALE, '--engines', '2');
+    server = await startServeWith({
+      SERVEGYM_STORE: 'memory',
+      LLMSERVE_MODE: 'real',
+      LLMSERVE_REAL_PROVIDER: 'servegym',
+      LLMSERVE_REAL_BASE_URL: `${endpoint.url}/v1`,
+      LLMSERVE_REAL_MAX_REQUESTS_PER_STEP: '20',
+      LLMSERVE_REAL_TIME_SCALE: TIME_SCALE,
+    });
+  });
+  after(async () => {
+    await server.stop();
+    await endpoint.stop();
+  });
+
+  it('plays over the wire: knobs are set at the endpoint, and what it serves is measured', async () => {
+    await using session = await connect<ReturnType<typeof serveEnvironment>>(server.url);
+    await session.reset({ task_id: 'static_workload', seed: 3 });
+    const { observation, reward, metadata } = await session.step(action);
+    const report = metadata as Record<string, never>;
+    assert.deepEqual(report.not_observed, []);
+    assert.deepEqual(report.not_applied, {});
+    assert.deepEqual(report.requests, {
+      in_task: report.requests['in_task'],
+      sent: 20,
+      completed: 20,
+      failed: {},
+      retries: 0,
+    });
+    assert.ok(observation.gpu_memory_used_gb > 20 && observation.estimated_cost_per_1k > 0);
+    assert.ok(observation.spec_acceptance_rate > 0.1 && observation.spec_acceptance_rate < 1);
+    assert.ok(observation.throughput_tps > 0 && observation.p50_itl_ms > 0 && observation.p50_ttft_ms > 5);
+    assert.ok(reward !== null && reward > -1 && reward <= 1);
+    const { knobs } = await (await fetch(`${endpoint.url}/admin/knobs`)).json();
+    assert.deepEqual(knobs, {
+      max_num_seqs: 24,
+      kv_budget_fraction: 0.5,
+      speculation_depth: 2,
+      weights: 'FP16',
+      split: false,
+      scheduling_policy: 'priority',
+    });
+    const graded = await fetch(`${server.url}/grader`, { method: 'POST', body: '{}' });
+    assert.equal(graded.status, 501);
+  });
+
+  it('goes on with what an endpoint can do, and tells what it cannot', async () => {
+    const single = await startEndpointProcess('--time-scale', TIME_SCALE);
+    const other = await startServeWith({
+      SERVEGYM_STORE: 'memory',
+      LLMSERVE_MODE: 'real',
+      LLMSERVE_REAL_PROVIDER: 'servegym',
+      LLMSERVE_REAL_BASE_URL: `${single.url}/v1`,
+      LLMSERVE_REAL_MAX_REQUESTS_PER_STEP: '3',
+      LLMSERVE_REAL_TIME_SCALE: TIME_SCALE,
+    });
+    const session = await connect<ReturnType<typeof serveEnvironment>>(other.url);
+    await session.reset({ task_id: 'bursty_workload', seed: 1 });
+    const { metadata } = await session.step({ ...action, prefill_decode_split: true });
+    const { applied, not_applied } = metadata as { applied: object; not_applied: Record<string, string> };
+    assert.deepEqual(Object.keys(not_applied), ['prefill_decode_split']);
+    assert.match(not_applied.prefill_decode_split!, /split/);
+    assert.equal(Object.keys(applied).length, 5);
+    await single.stop();
+    await assert.rejects(session.step(action), /REAL_SERVER_UNREACHABLE|could not be reached/);
+    await session.close();
+    await other.stop();
+  });
+
+  it('does not start with settings that make no sense', async () => {
+    const { code, stderr } = await runServegymWith(
+      { LLMSERVE_MODE: 'real', OPENAI_API_KEY: '' },
+      'serve',
+      '--port',
+      '0',
+    );
+    assert.equal(code, 2);
+    assert.match(stderr, /OPENAI_API_KEY/);
+  });
+});
