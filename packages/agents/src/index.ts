@@ -15,6 +15,8 @@ export {
   type Evaluation,
   type EvaluationPlan,
   evaluatePolicy,
+  type ServiceFigures,
+  type ServiceMeter,
   type TaskEvaluation,
 } from './evaluation/evaluate-policy.ts';
 export { interquartileMean } from './evaluation/interquartile-mean.ts';
@@ -25,6 +27,15 @@ export {
 } from './evaluation/stratified-bootstrap.ts';
 export { encodeOnnxActor } from './formats/onnx-actor.ts';
 export { eventFileHeader, type ScalarEvent, scalarRecord } from './formats/tensorboard-events.ts';
+export { evaluatedGym } from './inferencegym/evaluated-gym.ts';
+export { isGymActor } from './inferencegym/gym-actor.ts';
+export { gymLearningTask, type OwnTable } from './inferencegym/gym-learning-task.ts';
+export {
+  createGymPolicy,
+  type GymPolicy,
+  listGymPolicies,
+  loadGymPolicy,
+} from './inferencegym/gym-policies.ts';
 export type { Kernels } from './learning/kernels.ts';
 export {
   type EpisodeEnd,
@@ -50,12 +61,13 @@ export { simdKernels } from './learning/simd-kernels.ts';
 export { type TraceSchedule, traceSeed } from './learning/trace-schedule.ts';
 export { type PpoRecipe, type PpoTrained, type PpoTraining, trainPpo } from './learning/train-ppo.ts';
 export { type ActorWeights, TrainedActor } from './learning/trained-actor.ts';
+export { evaluatedServe } from './llmserve/evaluated-serve.ts';
 export { encodeServeActor, type ServeActor } from './llmserve/serve-actor.ts';
 export { encodeServeConstant, type ServeConstant } from './llmserve/serve-constant.ts';
 export { serveLearningTask } from './llmserve/serve-learning-task.ts';
 export { TrainedPolicyError } from './llmserve/trained-policy-error.ts';
-export { policyUnderScenario, underScenario } from './llmserve/under-scenario.ts';
 export { type TuneConstantOptions, type TunedConstant, tuneConstant } from './llmserve/tune-constant.ts';
+export { policyUnderScenario, underScenario } from './llmserve/under-scenario.ts';
 export {
   type EpisodePlan,
   type PlayableEnvironment,

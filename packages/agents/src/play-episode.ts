@@ -16,6 +16,8 @@ export interface PlayedStep<Observation> {
   /** `null` right after a reset. */
   readonly reward: number | null;
   readonly done: boolean;
+  /** What the environment tells beside the observation. No policy sees it. */
+  readonly metadata?: Readonly<Record<string, unknown>>;
 }
 
 type Playable<Answer> = Answer | Promise<Answer>;
@@ -27,6 +29,13 @@ export interface EpisodePlan<Action> {
   readonly seed: number;
   /** The configuration that `reset` applies: what the policy finds in force before its first action. */
   readonly initialAction: Action;
+}
+
+/** The answer to an action. */
+export interface PlayedWindow<Observation> {
+  readonly observation: Observation;
+  readonly reward: number;
+  readonly metadata?: PlayedStep<Observation>['metadata'];
 }
 
 /** An episode that has been played to its end. */
@@ -43,23 +52,23 @@ export async function playEpisode<Action, Observation>(
   environment: PlayableEnvironment<Action, Observation>,
   policy: Policy<Action, Observation>,
   { taskId, seed, initialAction }: EpisodePlan<Action>,
-  onWindow?: (window: { observation: Observation; reward: number }) => void,
+  onWindow?: (window: PlayedWindow<Observation>) => void,
 ): Promise<PlayedEpisode<Action>> {
   const actions: Action[] = [];
   let previousAction = initialAction;
   let total = 0;
   const started = performance.now();
   policy.reset({ taskId, seed });
-  let { observation, done } = await environment.reset({ task_id: taskId, seed });
+  let { observation, reward, done } = await environment.reset({ task_id: taskId, seed });
   while (!done) {
-    const action = policy.act({ observation, previousAction, stepIndex: actions.length });
+    const action = policy.act({ observation, reward, previousAction, stepIndex: actions.length });
     const answer = await environment.step(action);
-    const reward = answer.reward ?? 0;
-    ({ observation, done } = answer);
+    const earned = answer.reward ?? 0;
+    ({ observation, reward, done } = answer);
     actions.push(action);
     previousAction = action;
-    total += reward;
-    onWindow?.({ observation, reward });
+    total += earned;
+    onWindow?.({ observation, reward: earned, ...(answer.metadata && { metadata: answer.metadata }) });
   }
   return { actions, return: total, wallSeconds: (performance.now() - started) / 1000 };
 }

@@ -10,6 +10,8 @@ export interface PolicyEpisode {
 /** What a policy knows when it chooses. */
 export interface PolicyStep<Action, Observation> {
   readonly observation: Observation;
+  /** What the last window earned; `null` right after a reset. */
+  readonly reward: number | null;
   /** The configuration in force: the last action played, or the environment's default right after a reset. */
   readonly previousAction: Action;
   /** Windows played so far; 0 right after a reset. */

@@ -28,6 +28,7 @@ export {
   QUEUE_CAPACITY,
   SPEC_LENGTHS,
 } from './inferencegym/schema.ts';
+export type { StepInfo } from './inferencegym/step-info.ts';
 export { inspectTable, type TableFinding } from './inferencegym/table/inspect-table.ts';
 export { readTableRows } from './inferencegym/table/read-table.ts';
 export { SHIPPED_TABLE_URL, shippedTable } from './inferencegym/table/shipped-table.ts';

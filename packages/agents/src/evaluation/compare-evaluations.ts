@@ -18,7 +18,7 @@ export interface PairedDifference {
 export interface Comparison {
   readonly first: number;
   readonly second: number;
-  readonly tasks: readonly { readonly taskId: string; readonly difference: PairedDifference }[];
+  readonly tasks: readonly { readonly taskId: string | number; readonly difference: PairedDifference }[];
   readonly overall: PairedDifference;
 }
 

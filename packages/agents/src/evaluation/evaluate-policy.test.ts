@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { SERVE_TASKS, type ServeAction, type ServeObservation } from '@servegym/environments';
+import { evaluatedServe } from '../llmserve/evaluated-serve.ts';
 import { createPolicy, type ServePolicy } from '../policies/catalogue.ts';
 import {
   type EpisodeResult,
@@ -12,7 +13,7 @@ import {
 const WINDOWS = 2;
 
 /** Two windows an episode; the reward is the seed, twice as much on the bursty task; a tenth of it is the score. */
-function fixture({ onClose = () => {} } = {}): EvaluatedEnvironment {
+function fixture({ onClose = () => {} } = {}): EvaluatedEnvironment<ServeAction, ServeObservation> {
   const worth = (taskId: string | number, seed: number) => seed * (taskId === 'bursty_workload' ? 2 : 1);
   const window = (played: number): ServeObservation => ({
     queue_depth: 0,
@@ -34,6 +35,7 @@ function fixture({ onClose = () => {} } = {}): EvaluatedEnvironment {
     task_id: 'static_workload',
   });
   return {
+    ...evaluatedServe,
     create() {
       let reward = 0;
       let played = 0;
@@ -139,7 +141,7 @@ describe('evaluatePolicy', () => {
     const policy = createPolicy('default');
     await assert.rejects(evaluatePolicy(fixture(), policy, { ...plan, taskIds: [] }), /at least one task/);
     await assert.rejects(evaluatePolicy(fixture(), policy, { ...plan, seeds: [] }), /at least one seed/);
-    const ungraded = { create: fixture().create };
+    const ungraded = { ...fixture(), grade: undefined };
     await assert.rejects(evaluatePolicy(ungraded, policy, plan), /an environment that grades its episodes/);
   });
 });

@@ -1,22 +1,39 @@
-import { SERVE_TASKS, type ServeAction, type ServeObservation, type TaskId } from '@servegym/environments';
-import { type PlayableEnvironment, playEpisode } from '../play-episode.ts';
-import type { ServePolicy } from '../policies/catalogue.ts';
+import { type PlayableEnvironment, type PlayedWindow, playEpisode } from '../play-episode.ts';
+import type { Policy } from '../policy.ts';
 import { interquartileMean } from './interquartile-mean.ts';
 import { type Interval, stratifiedBootstrap } from './stratified-bootstrap.ts';
 
-/** What an evaluation needs of an environment: the `llmserve` definition has it. */
-export interface EvaluatedEnvironment {
-  create(): PlayableEnvironment<ServeAction, ServeObservation>;
+/** What an evaluation needs of an environment: `evaluatedServe` and `evaluatedGym` make it of a definition. */
+export interface EvaluatedEnvironment<Action, Observation> {
+  create(): PlayableEnvironment<Action, Observation>;
   /** Grades an episode from its seed and actions; `score` lies strictly inside (0, 1). */
   grade?(record: {
-    readonly reset: { readonly task_id: string; readonly seed: number };
-    readonly actions: readonly ServeAction[];
+    readonly reset: { readonly task_id: string | number; readonly seed: number };
+    readonly actions: readonly Action[];
   }): { readonly score: number } | Promise<{ readonly score: number }>;
+  /** The configuration that `reset` applies in a task. */
+  initialAction(taskId: string | number): Action;
+  /** Reads how the server did off the windows of an episode. */
+  meter(taskId: string | number): ServiceMeter<Observation>;
+}
+
+/** How the server did over an episode. */
+export interface ServiceFigures {
+  /** Mean over the windows of the share of requests inside their SLO. */
+  readonly sloCompliance: number;
+  /** USD for 1,000 output tokens over the whole episode; when there were none, USD for the episode. */
+  readonly costPer1k: number;
+  readonly preemptions: number;
+}
+
+export interface ServiceMeter<Observation> {
+  see(window: PlayedWindow<Observation>): void;
+  figures(): ServiceFigures;
 }
 
 /** What to evaluate on. */
 export interface EvaluationPlan {
-  readonly taskIds: readonly TaskId[];
+  readonly taskIds: readonly (string | number)[];
   /** Seeds of the traffic, the same for every task: policies given the same seeds are compared in pairs. */
   readonly seeds: readonly number[];
   /** Called after each episode. */
@@ -24,18 +41,13 @@ export interface EvaluationPlan {
 }
 
 /** One graded episode. */
-export interface EpisodeResult {
-  readonly taskId: TaskId;
+export interface EpisodeResult extends ServiceFigures {
+  readonly taskId: string | number;
   readonly seed: number;
   /** The environment's grade, strictly inside (0, 1). */
   readonly score: number;
   /** Sum of the rewards. */
   readonly return: number;
-  /** Mean over the windows of the share of requests inside their SLO. */
-  readonly sloCompliance: number;
-  /** USD for 1,000 output tokens over the whole episode; when there were none, USD for the episode. */
-  readonly costPer1k: number;
-  readonly preemptions: number;
   readonly windows: number;
 }
 
@@ -50,7 +62,7 @@ export interface Estimate {
 
 /** How a policy did on one task. */
 export interface TaskEvaluation {
-  readonly taskId: TaskId;
+  readonly taskId: string | number;
   readonly score: Estimate;
   readonly return: Estimate;
   /** Means over the episodes. */
@@ -71,9 +83,9 @@ export interface Evaluation {
 }
 
 /** Plays and grades one episode for each task and seed. */
-export async function evaluatePolicy(
-  environment: EvaluatedEnvironment,
-  policy: ServePolicy,
+export async function evaluatePolicy<Action, Observation>(
+  environment: EvaluatedEnvironment<Action, Observation>,
+  policy: Policy<Action, Observation>,
   { taskIds, seeds, onEpisode }: EvaluationPlan,
 ): Promise<Evaluation> {
   if (taskIds.length === 0) throw new RangeError('Expected at least one task to evaluate on');
@@ -89,7 +101,7 @@ export async function evaluatePolicy(
       const episodes: EpisodeResult[] = [];
       let wallSeconds = 0;
       for (const seed of seeds) {
-        const played = await playAndGrade(instance, grade, policy, taskId, seed);
+        const played = await playAndGrade(environment, instance, grade, policy, taskId, seed);
         episodes.push(played.result);
         wallSeconds += played.wallSeconds;
         finished++;
@@ -104,43 +116,34 @@ export async function evaluatePolicy(
   return { policy: policy.name, tasks, overall: estimate(scores) };
 }
 
-async function playAndGrade(
-  instance: PlayableEnvironment<ServeAction, ServeObservation>,
-  grade: NonNullable<EvaluatedEnvironment['grade']>,
-  policy: ServePolicy,
-  taskId: TaskId,
+async function playAndGrade<Action, Observation>(
+  environment: EvaluatedEnvironment<Action, Observation>,
+  instance: PlayableEnvironment<Action, Observation>,
+  grade: NonNullable<EvaluatedEnvironment<Action, Observation>['grade']>,
+  policy: Policy<Action, Observation>,
+  taskId: string | number,
   seed: number,
 ): Promise<{ result: EpisodeResult; wallSeconds: number }> {
-  let slo = 0;
-  let tokens = 0;
-  let cost = 0;
-  let preemptions = 0;
-  const { defaultAction, windowSeconds } = SERVE_TASKS[taskId];
-  const plan = { taskId, seed, initialAction: defaultAction };
-  const played = await playEpisode(instance, policy, plan, ({ observation }) => {
-    slo += observation.slo_compliance_rate;
-    const emitted = observation.throughput_tps * windowSeconds;
-    tokens += emitted;
-    // A window that emits nothing reports what the window itself costs.
-    cost += observation.estimated_cost_per_1k * (emitted > 0 ? emitted / 1000 : 1);
-    preemptions += observation.eviction_events;
-  });
+  const meter = environment.meter(taskId);
+  const plan = { taskId, seed, initialAction: environment.initialAction(taskId) };
+  const played = await playEpisode(instance, policy, plan, (window) => meter.see(window));
   const { score } = await grade({ reset: { task_id: taskId, seed }, actions: played.actions });
-  const windows = played.actions.length;
   const result = {
     taskId,
     seed,
     score,
     return: played.return,
-    sloCompliance: slo / windows,
-    costPer1k: tokens > 0 ? (cost / tokens) * 1000 : cost,
-    preemptions,
-    windows,
+    ...meter.figures(),
+    windows: played.actions.length,
   };
   return { result, wallSeconds: played.wallSeconds };
 }
 
-function summarize(taskId: TaskId, episodes: readonly EpisodeResult[], wallSeconds: number): TaskEvaluation {
+function summarize(
+  taskId: string | number,
+  episodes: readonly EpisodeResult[],
+  wallSeconds: number,
+): TaskEvaluation {
   return {
     taskId,
     score: estimate([episodes.map((episode) => episode.score)]),

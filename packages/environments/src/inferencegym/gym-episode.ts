@@ -147,6 +147,10 @@ export class GymEpisode {
   private nextAdmission = 0;
   /** Seconds for which the server is still starting. */
   private outage = 0;
+  /** Seconds for which it computes again what a smaller pool has dropped. */
+  private recomputing = 0;
+  /** Requests that ran at the end of the last step. */
+  private running = 0;
   private meanPrompt: number;
   private lastPrompt: number;
   private arrivalRate: number;
@@ -198,11 +202,14 @@ export class GymEpisode {
     if (this.outOfMemory) {
       failed = this.failBatch();
       this.outage = this.ground.times.table.conditions.reloadSeconds + 1;
+      this.running = 0;
       totals.oomEvents++;
     }
-    const start = step + Math.min(1, this.outage);
+    const evicted = this.evict();
+    const start = step + Math.min(1, this.outage + this.recomputing);
     if (this.outage > 0) totals.outageSteps++;
     this.outage = Math.max(0, this.outage - 1);
+    this.recomputing = Math.max(0, this.recomputing - 1);
     const served = this.admit(start, end, capacity);
 
     const batch = service.batchFor(served);
@@ -226,9 +233,10 @@ export class GymEpisode {
     metrics.slo_violations = violated;
     const held = service.sequencesHeld;
     this.occupancy = Math.min(1, batch / held);
+    this.running = waiting.count > 0 ? Math.min(this.batchSize, held) : batch;
     // When more may run than the pool holds, those beyond it are admitted, preempted and computed again.
-    const running = waiting.count > 0 ? this.batchSize : batch;
-    metrics.eviction_events = running > held ? Math.round(served * (1 - held / running)) : 0;
+    const tried = waiting.count > 0 ? this.batchSize : batch;
+    metrics.eviction_events = evicted + (tried > held ? Math.round(served * (1 - held / tried)) : 0);
 
     totals.served += served;
     totals.outputTokens += tokens;
@@ -315,6 +323,15 @@ export class GymEpisode {
       classShares[2] = (accepted - interactive - batch) / accepted;
     }
     if (waiting.count > 0) this.meanPrompt = waiting.promptTokens / waiting.count;
+  }
+
+  /** A pool that has become smaller than what runs in it preempts, and what it drops is computed again. */
+  private evict(): number {
+    const { sequencesHeld, recomputeSeconds } = this.service;
+    const evicted = Math.ceil(this.running - sequencesHeld);
+    if (evicted <= 0) return 0;
+    this.recomputing += evicted * recomputeSeconds;
+    return evicted;
   }
 
   /** The batch that was to run is lost with the server. */

@@ -44,11 +44,9 @@ export const gymActionSchema = z
     prefill_disagg: flag
       .default(false)
       .meta({ description: 'Prefill on a GPU of its own, which is paid for as well' }),
-    quant_tier: tier
-      .default(0)
-      .meta({
-        description: 'Precision of the weights: 0 FP16, 1 INT8, 2 INT4. A change restarts the server',
-      }),
+    quant_tier: tier.default(0).meta({
+      description: 'Precision of the weights: 0 FP16, 1 INT8, 2 INT4. A change restarts the server',
+    }),
   })
   .meta({ title: 'InferenceAction', description: 'The serving configuration for the next step' });
 

@@ -25,6 +25,8 @@ export class Service {
   acceptance = 0;
   /** Requests whose KV fits the pool, on average half answered. */
   sequencesHeld = 0;
+  /** Prefill of a request with the half of its answer, s: what a preemption costs. */
+  recomputeSeconds = 0;
   private batchSize = 1;
   private split = false;
   /** Tokens of a verify step over those that the table's acceptance gives. */
@@ -69,12 +71,12 @@ export class Service {
     const contextPrompt = promptTokens + (outputTokens - conditions.outputTokens) / 2;
     locate(promptLengths, contextPrompt, prompt);
     this.contextCorners.set(times, quantTier, spec, kv, prompt);
+    locate(promptLengths, promptTokens + outputTokens / 2, prompt);
+    this.recomputeSeconds = this.prefillAt(quantTier);
     locate(promptLengths, promptTokens, prompt);
     this.promptCorners.set(times, quantTier, spec, kv, prompt);
 
-    const prefillAt = quantTier * promptLengths.length + prompt.low;
-    let prefill = times.prefillSeconds[prefillAt] * (1 - prompt.share);
-    if (prompt.share > 0) prefill += times.prefillSeconds[prefillAt + 1] * prompt.share;
+    const prefill = this.prefillAt(quantTier);
     const perOutput = outputTokens / this.speedUp;
     for (let batch = 0; batch < batchSizes.length; batch++) {
       const decoding = this.contextCorners.sum(times.decodeSeconds, batch) * perOutput;
@@ -146,6 +148,15 @@ export class Service {
   centsPerSecond(): number {
     this.runAt(this.batchSize);
     return this.at(this.promptCorners, this.times.centsPerSecond) * (this.split ? 2 : 1);
+  }
+
+  /** Seconds of the prefill of a prompt as long as `prompt` says. */
+  private prefillAt(quantTier: number): number {
+    const { prefillSeconds, table } = this.times;
+    const { low, share } = this.prompt;
+    const at = quantTier * table.promptLengths.length + low;
+    const seconds = prefillSeconds[at];
+    return share === 0 ? seconds : seconds + share * (prefillSeconds[at + 1] - seconds);
   }
 
   private ttft(column: Float64Array): number {

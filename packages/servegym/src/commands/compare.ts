@@ -1,4 +1,4 @@
-import { compareEvaluations, type Evaluation, evaluatePolicy } from '@servegym/agents';
+import { compareEvaluations, type Evaluation, evaluatedServe, evaluatePolicy } from '@servegym/agents';
 import { llmserve, SEED_SPLITS, type SeedSplit, TASK_IDS, type TaskId } from '@servegym/environments';
 import { Command, Option } from 'commander';
 import { findPolicy, tasksFor } from '../find-policy.ts';
@@ -49,7 +49,7 @@ async function compare(
   for (const [i, { policy }] of found.entries()) {
     if (process.stderr.isTTY)
       process.stderr.write(`\r\u001b[K${names[i]}: policy ${i + 1} of ${names.length}`);
-    evaluations.push(await evaluatePolicy(llmserve, policy, { taskIds, seeds }));
+    evaluations.push(await evaluatePolicy(evaluatedServe, policy, { taskIds, seeds }));
   }
   if (process.stderr.isTTY) process.stderr.write('\r\u001b[K');
   const results = { names, evaluations, standings: compareEvaluations(evaluations) };

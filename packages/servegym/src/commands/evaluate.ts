@@ -1,7 +1,7 @@
 import {
   type Evaluation,
+  evaluatedServe,
   evaluatePolicy,
-  listPolicies,
   policyUnderScenario,
   underScenario,
 } from '@servegym/agents';
@@ -15,13 +15,18 @@ import {
   type TaskId,
 } from '@servegym/environments';
 import { Command, Option } from 'commander';
+import { evaluateGym } from '../evaluation/evaluate-gym.ts';
+import { progressOnTerminal } from '../evaluation/progress-on-terminal.ts';
 import { type FoundPolicy, findPolicy, tasksFor } from '../find-policy.ts';
+import { InputError } from '../input-error.ts';
 import { wholeNumber } from '../options.ts';
 import { evaluationJson, evaluationTable, shiftedJson, shiftedTable } from '../reports/evaluation-report.ts';
 import { loadTask } from '../task-files/load-task.ts';
 import { addScenarioOptions, readScenario, type ScenarioArguments } from '../traffic/scenario-options.ts';
 
 interface EvaluateOptions extends ScenarioArguments {
+  readonly env: 'llmserve' | 'inferencegym';
+  readonly table?: string;
   readonly agent: string;
   readonly task: string;
   readonly taskFile?: string;
@@ -41,7 +46,9 @@ export function evaluateCommand(): Command {
       '--agent <name|file>',
       'random, default, heuristic (llmserve) or baseline (inferencegym), or a file that `servegym train` wrote',
     )
-    .addOption(new Option('--env <id>', 'the environment').choices(ARENA_IDS).default('llmserve'))
+    .addOption(
+      new Option('--env <id>', 'the environment').choices(['llmserve', 'inferencegym']).default('llmserve'),
+    )
     .addOption(new Option('--table <file.parquet>', 'inferencegym: a table of your own'))
     .option('--task <id>', 'the task, or all that the policy can play', 'all')
     .option('--task-file <file>', 'a task of your own, JSON or a module, in the place of --task')
@@ -61,29 +68,47 @@ export function evaluateCommand(): Command {
     .action(evaluate);
 }
 
-async function evaluate({
-  env,
-  table,
-  agent,
-  task,
-  split,
-  episodes,
-  json,
-}: EvaluateOptions): Promise<void> {
-  const arena = await openArena(env, table);
-  const found = await arena.find(agent);
-  const showProgress = process.stderr.isTTY;
-  const evaluation = await arena.evaluate(found, {
-    taskIds: arena.tasksFor(task, [found]),
-    seeds: Array.from({ length: episodes }, (_, i) => SEED_SPLITS[split].first + i),
-    onEpisode: ({ taskId }, finished, planned) => {
-      if (showProgress) process.stderr.write(`\r\u001b[K${taskId}: episode ${finished} of ${planned}`);
-    },
+async function evaluate(options: EvaluateOptions): Promise<void> {
+  if (options.env === 'inferencegym') return evaluateGym(options);
+  const { agent, task, taskFile, split, json } = options;
+  const scenario = await readScenario(options);
+  const found = await findPolicy(agent);
+  const taskIds =
+    taskFile === undefined ? tasksFor(knownTask(task), [found]) : [(await loadTask(taskFile)).id];
+  const context = { environment: llmserve, split, episodes: options.episodes, scenario };
+  if (split === SHIFTED) {
+    const shifted = new Map<string, Evaluation>();
+    for (const shift of SHIFTS) {
+      shifted.set(shift, await play(found, { ...scenario, shift }, taskIds, options));
+    }
+    console.log(
+      json ? JSON.stringify(shiftedJson(shifted, context), null, 2) : shiftedTable(shifted, context),
+    );
+    return;
+  }
+  const evaluation = await play(found, scenario, taskIds, options);
+  console.log(
+    json
+      ? JSON.stringify(evaluationJson(evaluation, context), null, 2)
+      : evaluationTable(evaluation, context),
+  );
+}
+
+async function play(
+  { policy }: FoundPolicy,
+  scenario: ServeScenario,
+  taskIds: readonly string[],
+  { split, episodes }: EvaluateOptions,
+): Promise<Evaluation> {
+  const { first } = SEED_SPLITS[split === SHIFTED ? 'test' : split];
+  return evaluatePolicy(underScenario(evaluatedServe, scenario), policyUnderScenario(policy, scenario), {
+    taskIds,
+    seeds: Array.from({ length: episodes }, (_, i) => first + i),
+    ...progressOnTerminal(),
   });
-  if (showProgress) process.stderr.write('\r\u001b[K');
-  const context = { environment: arena.environment, split, episodes };
-  const report = json
-    ? JSON.stringify(evaluationJson(evaluation, context), null, 2)
-    : evaluationTable(evaluation, context);
-  console.log(report);
+}
+
+function knownTask(task: string): TaskId | 'all' {
+  if (task === 'all' || (TASK_IDS as readonly string[]).includes(task)) return task as TaskId | 'all';
+  throw new InputError(`expected --task to be all or one of ${TASK_IDS.join(', ')}, got ${task}`);
 }

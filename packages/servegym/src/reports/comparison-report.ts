@@ -62,7 +62,7 @@ export function comparisonTable(results: ComparisonResults, context: EvaluationC
   });
   const pairs = standings.comparisons.flatMap(({ first, second, tasks, overall }) => [
     ...tasks.map(({ taskId, difference }) =>
-      pairRow(`${names[first]} - ${names[second]}`, taskId, difference),
+      pairRow(`${names[first]} - ${names[second]}`, String(taskId), difference),
     ),
     ...(tasks.length > 1 ? [pairRow(`${names[first]} - ${names[second]}`, 'all', overall)] : []),
   ]);

@@ -47,7 +47,7 @@ export function evaluationJson({ policy, tasks, overall }: Evaluation, context: 
 export function evaluationTable({ policy, tasks, overall }: Evaluation, context: EvaluationContext): string {
   const { environment, split, episodes } = context;
   const rows = tasks.map((task) => [
-    task.taskId,
+    String(task.taskId),
     task.score.iqm.toFixed(3),
     interval(task.score, 3),
     task.score.mean.toFixed(3),

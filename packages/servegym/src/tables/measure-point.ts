@@ -35,15 +35,13 @@ export interface MeasuredPoint {
 
 /** Clients wait this long before they send the next request: as often as the load generator looks, ticks. */
 const LOOK_TICKS = 10 * TICKS_PER_MS;
-/** More clients than the KV pool can hold only wait for one another: this much of what it holds is tried. */
-const OVERCOMMIT = 1.25;
 /** Generations of requests that are measured after the first, which only fills the server. */
 const GENERATIONS = 2;
 const FEWEST_REQUESTS = 48;
 
 /**
  * Measures a configuration as a load generator does: `maxNumSeqs` clients, each of which sends its next request when the
- * last is answered.
+ * last is answered; fewer where the KV pool holds fewer, since the others would only wait for one another.
  */
 export function measurePoint(profile: EngineProfile, point: PointToMeasure): MeasuredPoint {
   const { promptTokens, outputTokens, speculationDepth } = point;
@@ -61,7 +59,7 @@ export function measurePoint(profile: EngineProfile, point: PointToMeasure): Mea
   );
   const random = new RandomStream(0, 'output lengths');
   const held = (point.kvBlocks * profile.memory.blockTokens) / (promptTokens + outputTokens / 2);
-  const clients = Math.max(1, Math.min(point.maxNumSeqs, Math.ceil(OVERCOMMIT * held)));
+  const clients = Math.max(1, Math.min(point.maxNumSeqs, Math.floor(held)));
   let sent = 0;
   const send = (output: number) => {
     engine.submit({ id: sent, arrival: Math.max(0, engine.now), input: promptTokens, output });

@@ -271,8 +271,11 @@ function inspectPhysics(columns: Columns, count: number, warn: Report): void {
     ['tps', 'kv_budget', 'rise'],
     ['tps', 'prompt_len_bucket', 'fall'],
   ] as const;
+  const [smallest] = extent(columns.batch_size);
   for (const [value, key, direction] of rules) {
-    const against = falls(columns, count, value, key, direction === 'rise' ? 1 : -1);
+    // A pool that holds fewer long prompts runs a smaller batch: only a lone request has to wait longer for a longer one.
+    const counts = (row: number) => value !== 'ttft_p50_ms' || columns.batch_size[row] === smallest;
+    const against = falls(columns, rowsWhere(count, counts), value, key, direction === 'rise' ? 1 : -1);
     if (against.length === 0) continue;
     const [[from, to]] = against;
     warn(
@@ -285,13 +288,13 @@ function inspectPhysics(columns: Columns, count: number, warn: Report): void {
 /** Pairs of neighbours along a key where a value goes the wrong way by more than noise. */
 function falls(
   columns: Columns,
-  count: number,
+  rows: readonly number[],
   value: ValueColumn,
   key: KeyColumn,
   sign: 1 | -1,
 ): [number, number][] {
   const lines = new Map<string, number[]>();
-  for (let row = 0; row < count; row++) {
+  for (const row of rows) {
     const others = KEY_COLUMNS.filter((name) => name !== key).map((name) => columns[name][row]);
     const line = lines.get(others.join());
     if (line) line.push(row);
