@@ -281,7 +281,7 @@ export class ReferenceEngine {
     let accepted = 0;
     if (given > 1) {
       const sampler = new AcceptanceSampler(this.seed, this.config.survival);
-      accepted = sampler.accepted(request.id, request.verifySteps++, given - 1);
+      accepted = sampler.accepted(sampler.requestKey(request.id), request.verifySteps++, given - 1);
     }
     const tokens = Math.min(1 + accepted, request.output - request.emitted);
     this.draftTokens += given - 1;

@@ -10,7 +10,7 @@ test('at least k drafts are accepted as often as measured', () => {
   const atLeast = [0, 0, 0, 0];
   for (let id = 0; id < requests; id++) {
     for (let step = 0; step < steps; step++) {
-      const accepted = sampler.accepted(id, step, 4);
+      const accepted = sampler.accepted(sampler.requestKey(id), step, 4);
       for (let k = 0; k < accepted; k++) atLeast[k]++;
     }
   }
@@ -26,11 +26,14 @@ test('at least k drafts are accepted as often as measured', () => {
 test('fewer drafts accept a prefix of what more would', () => {
   const sampler = new AcceptanceSampler(5, [0.9, 0.8, 0.7, 0.6]);
   for (let step = 0; step < 200; step++) {
-    assert.equal(sampler.accepted(1, step, 2), Math.min(2, sampler.accepted(1, step, 4)));
+    assert.equal(
+      sampler.accepted(sampler.requestKey(1), step, 2),
+      Math.min(2, sampler.accepted(sampler.requestKey(1), step, 4)),
+    );
   }
 });
 
 test('certain and impossible acceptance are just that', () => {
   const sampler = new AcceptanceSampler(1, [1, 0]);
-  for (let step = 0; step < 200; step++) assert.equal(sampler.accepted(3, step, 2), 1);
+  for (let step = 0; step < 200; step++) assert.equal(sampler.accepted(sampler.requestKey(3), step, 2), 1);
 });

@@ -1,4 +1,4 @@
-import { randomBits, streamKey } from '../random/counter-random.ts';
+import { streamKey, subKey, subKeyBits } from '../random/counter-random.ts';
 
 /**
  * How many draft tokens a verify step accepts, drawn from measured P(at least k accepted). A draw belongs to (request,
@@ -16,9 +16,14 @@ export class AcceptanceSampler {
     );
   }
 
+  /** What `accepted` wants to know of a request, the same for all its steps. */
+  requestKey(id: number): number {
+    return subKey(this.key, id);
+  }
+
   /** Accepted tokens of `drafts` (at most as many as probabilities are known). */
-  accepted(id: number, verifyStep: number, drafts: number): number {
-    const draw = randomBits(this.key, id, verifyStep) >>> 1;
+  accepted(requestKey: number, verifyStep: number, drafts: number): number {
+    const draw = subKeyBits(requestKey, verifyStep) >>> 1;
     let accepted = 0;
     // The sign bit is the comparison: a branch here would be mispredicted as often as not.
     for (let k = 0; k < drafts; k++) accepted += (draw - this.thresholds[k]) >>> 31;

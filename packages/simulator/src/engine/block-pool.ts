@@ -75,7 +75,7 @@ export class BlockPool {
     cost.needed = this.blocksFor(total);
     cost.revived = 0;
     cost.cachedTokens = 0;
-    if (this.cache === null || this.table.transferred[slot] === 1) return cost;
+    if (this.cache === null || !this.mayFindCached(slot)) return cost;
 
     let cached = 0;
     let prefixBlocks = 0;
@@ -115,7 +115,7 @@ export class BlockPool {
     if (needed + revived > this.free) return -1;
     this.table.blocks[slot] = this.blocksFor(this.table.input[slot] + this.table.generatedOffset[slot]);
     this.table.sharedBlocks[slot] = 0;
-    if (this.cache !== null && this.table.transferred[slot] === 0) this.holdPrefix(slot, this.cache);
+    if (this.cache !== null && this.mayFindCached(slot)) this.holdPrefix(slot, this.cache);
     this.take(needed);
     return cachedTokens;
   }
@@ -131,6 +131,10 @@ export class BlockPool {
     if (this.cache === null) return;
     const shared = this.table.sharedBlocks[slot];
     const own = held - shared;
+    if (!returns && shared === 0) {
+      this.cache.freeEmpty(own);
+      return;
+    }
     // Transferred KV is not cached by chunk, so what it leaves behind does not continue a chain.
     const reusable = returns && shared === this.chainBlocks(slot);
     const kept = reusable ? Math.min(own, Math.max(0, Math.floor(computed / this.blockTokens) - shared)) : 0;
@@ -156,6 +160,12 @@ export class BlockPool {
     this.prefixes.length = 0;
     this.prefixes.push(...snapshot.prefixes);
     if (this.cache !== null && snapshot.cache !== null) this.cache.restore(snapshot.cache);
+  }
+
+  /** Whether a waiting request has KV to look for: a prompt that others may share, or what a preemption left. */
+  private mayFindCached(slot: number): boolean {
+    const { transferred, preemptions } = this.table;
+    return transferred[slot] === 0 && (preemptions[slot] > 0 || this.prefixOf(slot) !== null);
   }
 
   /** Holds what is cached of the prompt, and caches the rest of its chunks, which are computed from now on. */

@@ -14,6 +14,7 @@ import { LatencyHistogram } from './latency-histogram.ts';
 import { DECODING, FUTURE, RequestTable, WAITING } from './request-table.ts';
 import { SlotList } from './slot-list.ts';
 import { NOT_YET } from './ticks.ts';
+import { VerifyBatch } from './verify-batch.ts';
 import { WaitingQueue } from './waiting-queue.ts';
 
 /** All that an engine knows, with the few moves a request can make. The iterations are built from these. */
@@ -23,7 +24,9 @@ export class EngineState {
   readonly running = new SlotList(this.table);
   readonly future = new SlotList(this.table);
   readonly waiting = new WaitingQueue(this.table);
+  /** The decoding sequences, without and with speculation. */
   readonly decodes: DecodeBatch;
+  readonly verifications: VerifyBatch;
   readonly completions = new CompletionLog();
   readonly firstTokens = new FirstTokenLog();
   readonly interTokenLatency = new LatencyHistogram();
@@ -61,6 +64,7 @@ export class EngineState {
     this.acceptance = new AcceptanceSampler(seed, config.survival);
     this.role = role;
     this.decodes = new DecodeBatch(this.table, blockTokens);
+    this.verifications = new VerifyBatch(this.table, blockTokens);
     this.config = config;
     this.timer = new IterationTimer(config.law);
     this.draftTimer = config.speculation === null ? null : new DraftTimer(config.speculation);
@@ -92,15 +96,17 @@ export class EngineState {
 
   /** Blocks a running request holds. */
   blocksHeld(slot: number): number {
-    return this.table.status[slot] === DECODING && !this.speculative
-      ? this.blocksFor(this.decodes.contextLength(slot))
-      : this.table.blocks[slot];
+    if (this.table.status[slot] !== DECODING) return this.table.blocks[slot];
+    if (!this.speculative) return this.blocksFor(this.decodes.contextLength(slot));
+    return this.verifications.has(slot) ? this.verifications.blocksHeld(slot) : this.table.blocks[slot];
   }
 
   /** Tokens that a running request has emitted. */
   emittedBy(slot: number): number {
     const offset = this.table.generatedOffset[slot];
-    return this.table.status[slot] === DECODING && !this.speculative ? offset + this.decodes.clock : offset;
+    if (this.table.status[slot] !== DECODING) return offset;
+    if (!this.speculative) return offset + this.decodes.clock;
+    return this.verifications.has(slot) ? this.verifications.emittedBy(slot) : offset;
   }
 
   /** Whether a waiting request outgrows the whole pool before its last token, look-ahead slots included. */
@@ -217,6 +223,7 @@ export class EngineState {
     } else {
       table.status[slot] = DECODING;
       if (!this.speculative) this.decodes.add(slot);
+      else if (this.verifications.active) this.verifications.add(slot);
     }
   }
 
@@ -266,10 +273,11 @@ export class EngineState {
 
   /** Takes a request out of the running list and its blocks back. `returns`: it will be admitted again. */
   private release(slot: number, returns: boolean): void {
-    const { table, decodes } = this;
+    const { table, decodes, verifications } = this;
     const held = this.blocksHeld(slot);
     const decoding = table.status[slot] === DECODING;
     if (decoding && !this.speculative) decodes.remove(slot);
+    if (verifications.has(slot)) verifications.remove(slot);
     const computed = decoding ? table.input[slot] + table.generatedOffset[slot] - 1 : table.computed[slot];
     if (slot === this.partial) this.partial = -1;
     this.running.remove(slot);

@@ -27,8 +27,8 @@ import { RequestOverhead } from './request-overhead.ts';
 import { DECODING, FUTURE, type RequestTableSnapshot, WAITING } from './request-table.ts';
 import type { SlotListEnds } from './slot-list.ts';
 import { iterateSpeculative } from './speculative-iteration.ts';
-import { skipVerifySteps, VerifyForecast } from './speculative-skip.ts';
 import { NOT_YET } from './ticks.ts';
+import { iterateVerifyBatch, skipVerifySteps } from './verify-iteration.ts';
 import { PRIORITY_CLASSES, type WaitingQueueSnapshot } from './waiting-queue.ts';
 
 /** Tokens that a KV block may hold. */
@@ -67,7 +67,6 @@ export interface EngineRequest {
 export class Engine {
   private readonly state: EngineState;
   private readonly plan = new IterationPlan();
-  private readonly forecast = new VerifyForecast();
   private readonly overhead: RequestOverhead;
   private readonly onIterations: ((span: IterationSpan) => void) | undefined;
   private lastArrival = Number.NEGATIVE_INFINITY;
@@ -245,6 +244,7 @@ export class Engine {
     const state = this.state;
     checkConfig(config, state.maxNumBatchedTokens);
     const speculative = config.speculationDepth > 0;
+    state.verifications.deactivate();
     if (state.speculative !== speculative) this.changeDecodeMode(speculative);
     const grown = config.kvBlocks - state.config.kvBlocks;
     state.adopt(config);
@@ -367,6 +367,7 @@ export class Engine {
   /** All that decides the future: not the logs, histogram and counters, which tell of the past. */
   snapshot(): EngineSnapshot {
     const state = this.state;
+    state.verifications.deactivate();
     return {
       now: state.now,
       lastArrival: this.lastArrival,
@@ -389,6 +390,7 @@ export class Engine {
   /** Goes back to where `snapshot` was taken, with empty logs. */
   restore(snapshot: EngineSnapshot): void {
     const state = this.state;
+    state.verifications.deactivate();
     state.now = snapshot.now;
     this.lastArrival = snapshot.lastArrival;
     state.table.restore(snapshot.table);
@@ -417,7 +419,10 @@ export class Engine {
     const { state, plan } = this;
     const onlyDecodes = state.partial < 0 && state.running.count > 0 && !state.headAdmissible();
     if (state.speculative) {
-      if (onlyDecodes && skipVerifySteps(state, this.forecast, limit)) return;
+      if (onlyDecodes && skipVerifySteps(state, limit)) return;
+      if (iterateVerifyBatch(state, plan)) return;
+      // Short of blocks or of token budget: sequence by sequence.
+      state.verifications.deactivate();
       iterateSpeculative(state, plan);
     } else {
       if (onlyDecodes && skipDecodes(state, limit)) return;

@@ -4,8 +4,8 @@ import type { IterationPlan } from './iteration-plan.ts';
 import { DECODING } from './request-table.ts';
 
 /**
- * One iteration with speculative decoding: every decoding sequence verifies up to `speculationDepth` draft tokens and
- * emits those accepted plus one. Sequences advance by different amounts, so each is visited.
+ * One iteration with speculative decoding that may run short of KV blocks or token budget: every decoding sequence
+ * verifies up to `speculationDepth` draft tokens and emits those accepted plus one. Each is visited.
  *
  * Look-ahead slots are allocated before the draft and kept, as vLLM does.
  */
@@ -104,7 +104,8 @@ function emitVerified(state: EngineState, emittedCounts: Int32Array, ticks: numb
     if (drafts >= 0) {
       given[slot] = 0;
       const emitted = generatedOffset[slot];
-      const accepted = drafts === 0 ? 0 : acceptance.accepted(id[slot], verifySteps[slot]++, drafts);
+      const key = acceptance.requestKey(id[slot]);
+      const accepted = drafts === 0 ? 0 : acceptance.accepted(key, verifySteps[slot]++, drafts);
       const tokens = Math.min(1 + accepted, output[slot] - emitted);
       drafted += drafts;
       acceptedDrafts += accepted;

@@ -21,9 +21,19 @@ export function streamKey(seed: number, stream: string): number {
   return key;
 }
 
+/** The part of (key, a, b) that is the same for all b. */
+export function subKey(key: number, a: number): number {
+  return mix(key + Math.imul(a, 0x9e3779b9));
+}
+
+/** 32 random bits, as a signed integer, for (key, a, b), given the `subKey` of key and a. */
+export function subKeyBits(subKey: number, b: number): number {
+  return mix(subKey ^ (Math.imul(b, 0x7feb352d) + 0x165667b1));
+}
+
 /** 32 random bits, as a signed integer, for (key, a, b). */
 export function randomBits(key: number, a: number, b: number): number {
-  return mix(mix(key + Math.imul(a, 0x9e3779b9)) ^ (Math.imul(b, 0x7feb352d) + 0x165667b1));
+  return subKeyBits(subKey(key, a), b);
 }
 
 /** Uniform in [0, 1) with 32 bits for (key, a, b). */
