@@ -58,10 +58,10 @@ export function gradeEpisode(record: EpisodeRecord<ServeAction>): Grade {
   };
 }
 
-/** Strictly inside (0, 1), increasing, and smooth at the default. */
+/** Strictly inside (0, 1) however large a loss, increasing, and smooth at the default. */
 function scoreOf(gain: number): number {
   const slope = BOUND_SCORE - DEFAULT_SCORE;
-  return gain >= 0 ? DEFAULT_SCORE + slope * gain : DEFAULT_SCORE * Math.exp((slope / DEFAULT_SCORE) * gain);
+  return gain >= 0 ? DEFAULT_SCORE + slope * gain : DEFAULT_SCORE / (1 - (slope / DEFAULT_SCORE) * gain);
 }
 
 /** No window can be worth more: everything served inside its objectives, at no cost, on the smallest pool. */
