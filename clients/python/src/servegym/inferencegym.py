@@ -61,7 +61,8 @@ class InferenceGymEnv(SessionClient[InferenceObservation]):
 
     def info(self) -> dict[str, Any]:
         """Schemas, tasks and the weights of the reward."""
-        return self._http.get("info")
+        info: dict[str, Any] = self._http.get("info")
+        return info
 
     def _observation(self, reply: dict[str, Any]) -> InferenceObservation:
         known = {name: value for name, value in reply["observation"].items() if name in _NAMES}

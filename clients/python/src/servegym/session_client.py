@@ -108,16 +108,18 @@ class SessionClient(Generic[ObservationT]):
         """
         if self.session_id is None:
             raise ServeGymError("The server does not name its sessions, so it cannot be asked for the grade of this one")
-        return self._http.post("grader", {"session_id": self.session_id})
+        grade: dict[str, Any] = self._http.post("grader", {"session_id": self.session_id})
+        return grade
 
     def tasks(self) -> list[dict[str, Any]]:
         """The tasks of the server: ``id``, ``name``, ``difficulty``, ``description`` and more."""
-        answer = self._http.get("tasks")
-        return answer["tasks"] if isinstance(answer, dict) else answer
+        tasks: list[dict[str, Any]] = self._http.get("tasks")["tasks"]
+        return tasks
 
     def baseline(self, **query: Any) -> dict[str, Any]:
         """What the server's baseline agents score. Takes a while."""
-        return self._http.get("baseline", **query)
+        scores: dict[str, Any] = self._http.get("baseline", **query)
+        return scores
 
     def close(self) -> None:
         """Ends the session."""

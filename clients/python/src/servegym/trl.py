@@ -75,7 +75,7 @@ class ServeOperator:
             "prefill_decode_split": prefill_decode_split,
             "priority_routing": priority_routing,
         }
-        rewards = []
+        rewards: list[float] = []
         while len(rewards) < windows and self._observation is not None and not self._observation.done:
             self._observation, reward, _, _ = self._env.step(action)
             rewards.append(reward)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from gymnasium.error import ResetNeeded
@@ -33,7 +33,7 @@ class ServeGymVectorEnv(VectorEnv[np.ndarray, Any, np.ndarray]):
         ServeGymError: when the server cannot be had, refuses, or has too few sessions.
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": [], "autoreset_mode": AutoresetMode.NEXT_STEP}
+    metadata: dict[str, Any] = {"render_modes": [], "autoreset_mode": AutoresetMode.NEXT_STEP}
 
     def __init__(
         self,

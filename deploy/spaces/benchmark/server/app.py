@@ -20,7 +20,7 @@ def main() -> None:
         os.execv(node, [node, str(program), "serve", *sys.argv[1:]])
     if servegym:
         os.execv(servegym, [servegym, "serve", *sys.argv[1:]])
-    sys.exit("Expected `node` (22.18 or newer) and the source in `servegym/`, or a program `servegym` on the PATH; neither is here.")
+    sys.exit("Expected `node` and the source in `servegym/`, or a program `servegym` on the PATH; neither is here.")
 
 
 if __name__ == "__main__":
