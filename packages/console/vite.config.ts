@@ -1,7 +1,33 @@
 import { fileURLToPath } from 'node:url';
-import { defineConfig } from 'vite';
+import { defineConfig, type Plugin } from 'vite';
 
 const server = process.env.SERVEGYM_URL ?? 'http://127.0.0.1:7860';
+
+/** What is fetched when it is first shown. All else is needed at once and comes in one piece. */
+const LATER =
+  /[\\/](src[\\/](later|panels|tour|any-environment)|node_modules[\\/]marked)[\\/]|styles[\\/](drawer|tour)\.css/;
+
+/** Parts of uPlot that the page does not use. As its own exports hold them, no bundler sees that. */
+const UNUSED_IN_UPLOT = [
+  '(paths.bars    = bars);',
+  '(paths.spline  = monotoneCubic);',
+  'uPlot.join = join;',
+  'uPlot.tzDate  = tzDate;',
+];
+
+function withoutUnused(): Plugin {
+  return {
+    name: 'without-unused-parts-of-uplot',
+    transform(code, id) {
+      if (!/[\\/]uplot[\\/]dist[\\/]uPlot\.esm\.js/.test(id)) return undefined;
+      return UNUSED_IN_UPLOT.reduce((rest, part) => {
+        if (!rest.includes(part))
+          this.error(`uPlot has no \`${part}\` any more: look how it exports that now`);
+        return rest.replace(part, '');
+      }, code);
+    },
+  };
+}
 
 /** The page stands at `<server>/web/` and asks everything relative to itself, so the build has no absolute URL. */
 export default defineConfig(({ command }) => ({
@@ -10,9 +36,15 @@ export default defineConfig(({ command }) => ({
   logLevel: command === 'serve' ? 'info' : 'warn',
   build: {
     target: 'es2022',
+    // The first that know `light-dark()`, by which each colour is written once for both schemes.
+    cssTarget: ['chrome123', 'firefox120', 'safari17.5'],
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
+    rolldownOptions: {
+      output: { codeSplitting: { groups: [{ name: 'page', test: (id) => !LATER.test(id) }] } },
+    },
   },
+  plugins: [withoutUnused()],
   server: { proxy: { '^/(?!web/)': server } },
 }));

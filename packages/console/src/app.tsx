@@ -1,36 +1,49 @@
+import { useComputed } from '@preact/signals';
 import type { JSX } from 'preact';
-import { ChartPanel } from './components/chart-panel.tsx';
-import { Glossary } from './components/glossary.tsx';
-import { KnobPanel } from './components/knob-panel.tsx';
-import { NarrationLine } from './components/narration-line.tsx';
+import { ChartsView, MoreCharts } from './components/charts-view.tsx';
+import { useConsole } from './components/console-context.ts';
+import {
+  LaterDrawer,
+  LaterFigures,
+  LaterOpenedNote,
+  LaterScoreCard,
+  LaterTokenDialog,
+  LaterTour,
+} from './components/later.ts';
 import { ProblemBanner } from './components/problem-banner.tsx';
-import { ScoreCard } from './components/score-card.tsx';
+import { RunStrip } from './components/run-strip.tsx';
+import { Scrubber } from './components/scrubber.tsx';
 import { Stage } from './components/stage.tsx';
-import { Timeline } from './components/timeline.tsx';
 import { Tooltip } from './components/tooltip.tsx';
 import { TopBar } from './components/top-bar.tsx';
-import { LLMSERVE_CHARTS } from './llmserve/charts.ts';
+import { KnobPanel } from './knobs/knob-panel.tsx';
+import { isServer } from './state/is-server.ts';
+import { openPanel } from './state/open-panel.ts';
+import { tourStep } from './state/tour-state.ts';
 
 export function App(): JSX.Element {
+  const state = useConsole();
+  const { value: server } = useComputed(() => state.latest.value === undefined || isServer(state));
+  const { value: isOver } = useComputed(() => state.latest.value?.done === true);
   return (
     <>
       <TopBar />
       <main>
         <ProblemBanner />
-        <NarrationLine />
-        <Stage />
-        <ScoreCard />
+        {state.opened.value && <LaterOpenedNote />}
+        <RunStrip />
+        <Scrubber />
+        {server ? <Stage /> : <LaterFigures />}
+        {isOver && <LaterScoreCard />}
         <div class="workbench">
           <KnobPanel />
-          <div class="charts">
-            {LLMSERVE_CHARTS.map((spec) => (
-              <ChartPanel key={spec.id} spec={spec} />
-            ))}
-            <Timeline />
-          </div>
+          <ChartsView />
         </div>
+        <MoreCharts />
       </main>
-      <Glossary />
+      {openPanel.value && <LaterDrawer />}
+      {state.needsToken.value && <LaterTokenDialog />}
+      {tourStep.value !== undefined && <LaterTour />}
       <Tooltip />
     </>
   );

@@ -4,12 +4,19 @@ import { createClient } from './api/client.ts';
 import { App } from './app.tsx';
 import { startTheme } from './charts/palette.ts';
 import { ConsoleContext } from './components/console-context.ts';
-import { readChoices, writeChoices } from './state/choices.ts';
+import { EPISODE_FRAGMENT, readChoices, writeChoices } from './state/choices.ts';
 import { createConsoleState } from './state/console-state.ts';
-import { playInFrames, playWithKeys } from './state/playback.ts';
+import { noteExchange } from './state/exchange-log.ts';
+import { listenToKeys } from './state/keys.ts';
+import { openPanel } from './state/open-panel.ts';
+import { playInFrames } from './state/playback.ts';
+import { keptToken } from './state/token.ts';
 
 startTheme();
-const state = createConsoleState(createClient(new URL('../', document.baseURI)));
+const client = createClient(new URL('../', document.baseURI), noteExchange);
+const token = keptToken();
+if (token !== undefined) client.authorize(token);
+const state = createConsoleState(client);
 render(
   <ConsoleContext.Provider value={state}>
     <App />
@@ -17,13 +24,40 @@ render(
   document.getElementById('console')!,
 );
 playInFrames(state);
-playWithKeys(state);
-await state.connect(readChoices(location.search), !matchMedia('(prefers-reduced-motion: reduce)').matches);
+listenToKeys(state, () => {
+  openPanel.value = 'help';
+});
+
+const mayMove = !matchMedia('(prefers-reduced-motion: reduce)').matches;
+const fragment = location.hash;
+await state.connect(readChoices(location.search), mayMove && !isEpisode(fragment));
+if (isEpisode(fragment)) await openLink();
+addEventListener('hashchange', () => {
+  if (isEpisode(location.hash)) void openLink();
+});
+
 effect(() => {
   if (!state.environment.value) return;
-  history.replaceState(
-    null,
-    '',
-    writeChoices({ task: state.task.value, seed: state.seed.value, policy: state.driver.value }),
-  );
+  const query = writeChoices({
+    task: state.task.value,
+    seed: state.seed.value,
+    policies: state.runs.value.map(({ driver }) => driver.value),
+    options: state.options.value,
+  });
+  // The link of an episode stands in the address for as long as that episode is shown.
+  const kept = state.opened.value && isEpisode(location.hash) ? location.hash : '';
+  history.replaceState(null, '', query + kept);
 });
+
+function isEpisode(text: string): boolean {
+  return text.startsWith(EPISODE_FRAGMENT);
+}
+
+async function openLink(): Promise<void> {
+  const { readEpisodeLink } = await import('./later/episode-link.ts');
+  try {
+    await state.openFile(await readEpisodeLink(location.hash), mayMove);
+  } catch (error) {
+    state.tell((error as Error).message);
+  }
+}

@@ -3,25 +3,40 @@ import { describe, it } from 'node:test';
 import { descriptionsOf, knobsOf } from './action-schema.ts';
 
 const schema = {
+  required: ['cap'],
   properties: {
     cap: { type: 'integer', minimum: 1, maximum: 512, description: 'Most at once', default: 32 },
     share: { type: 'number', minimum: 0.1, maximum: 1 },
     tier: { type: 'string', enum: ['FP16', 'INT8'] },
+    depth: { anyOf: [{ const: 0 }, { const: 1 }, { const: 2 }] },
     split: { type: 'boolean' },
+    unbounded: { type: 'integer', minimum: -9007199254740991, maximum: 9007199254740991 },
+    far: { type: 'integer', minimum: 0, maximum: 1e9 },
+    note: { anyOf: [{ type: 'string', maxLength: 9 }, { type: 'null' }] },
+    shared: { $ref: '#/$defs/tier' },
+    trace: { anyOf: [{ type: 'string' }, { type: 'object' }] },
+    list: { type: 'array', items: { type: 'integer' } },
     metadata: { type: 'object' },
-    unbounded: { type: 'number' },
   },
+  $defs: { tier: { enum: [0, 1], description: 'Shared' } },
 };
 
 describe('the knobs of an action schema', () => {
-  it('are its bounded numbers, choices and booleans, in order', () => {
+  it('are its fields in order, each as what a person can set', () => {
     assert.deepEqual(
       knobsOf(schema).map(({ name, kind }) => [name, kind]),
       [
         ['cap', 'range'],
         ['share', 'range'],
         ['tier', 'choice'],
+        ['depth', 'choice'],
         ['split', 'switch'],
+        ['unbounded', 'number'],
+        ['far', 'number'],
+        ['note', 'text'],
+        ['shared', 'choice'],
+        ['trace', 'text'],
+        ['list', 'json'],
       ],
     );
   });
@@ -35,7 +50,16 @@ describe('the knobs of an action schema', () => {
       integer: true,
       description: 'Most at once',
       initial: 32,
+      optional: false,
     });
+  });
+
+  it('keep the values of a choice as they are on the wire', () => {
+    const [depth, shared] = ['depth', 'shared'].map((wanted) =>
+      knobsOf(schema).find(({ name }) => name === wanted),
+    );
+    assert.deepEqual(depth?.kind === 'choice' && depth.values, [0, 1, 2]);
+    assert.deepEqual(shared?.kind === 'choice' && [shared.values, shared.description], [[0, 1], 'Shared']);
   });
 
   it('are none for a schema without properties', () => {

@@ -1,40 +1,115 @@
 import type { Fields } from './wire.ts';
 
-/** One field of an action, as a person can set it. */
-export type Knob = RangeKnob | ChoiceKnob | SwitchKnob;
+/** One field of an action or of the reset's options, as a person can set it. */
+export type Knob = RangeKnob | NumberKnob | ChoiceKnob | SwitchKnob | TextKnob | JsonKnob;
 
 interface KnobBase {
   readonly name: string;
   readonly description: string;
   readonly initial?: unknown;
+  /** Whether it may be left out. */
+  readonly optional: boolean;
 }
+/** A number between two bounds. */
 export interface RangeKnob extends KnobBase {
   readonly kind: 'range';
   readonly minimum: number;
   readonly maximum: number;
   readonly integer: boolean;
 }
+/** A number without bounds, or with bounds too far apart for a slider. */
+export interface NumberKnob extends KnobBase {
+  readonly kind: 'number';
+  readonly integer: boolean;
+  readonly minimum?: number;
+  readonly maximum?: number;
+}
 export interface ChoiceKnob extends KnobBase {
   readonly kind: 'choice';
-  readonly values: readonly string[];
+  readonly values: readonly unknown[];
 }
 export interface SwitchKnob extends KnobBase {
   readonly kind: 'switch';
 }
-
-/** The knobs that an action schema offers, in its order. Fields that are no bounded number, choice or boolean are left out. */
-export function knobsOf(schema: Fields): Knob[] {
-  const properties = (schema.properties ?? {}) as Record<string, Fields>;
-  return Object.entries(properties).flatMap(([name, property]) => knobOf(name, property) ?? []);
+export interface TextKnob extends KnobBase {
+  readonly kind: 'text';
+}
+/** Anything else; a person types its JSON. */
+export interface JsonKnob extends KnobBase {
+  readonly kind: 'json';
 }
 
-function knobOf(name: string, property: Fields): Knob | undefined {
-  const base = { name, description: String(property.description ?? ''), initial: property.default };
-  if (property.type === 'boolean') return { ...base, kind: 'switch' };
-  if (Array.isArray(property.enum)) return { ...base, kind: 'choice', values: property.enum.map(String) };
-  const { minimum, maximum } = property;
-  if (typeof minimum !== 'number' || typeof maximum !== 'number') return undefined;
-  return { ...base, kind: 'range', minimum, maximum, integer: property.type === 'integer' };
+/** A slider across more than this many integers would skip most of them. */
+const WIDEST_RANGE = 1e6;
+
+/** The knobs that an object schema offers, in its order. `metadata` is left out: clients add it, nobody sets it. */
+export function knobsOf(schema: Fields): Knob[] {
+  const properties = (schema.properties ?? {}) as Record<string, Fields>;
+  return Object.entries(properties)
+    .filter(([name]) => name !== 'metadata')
+    .map(([name, property]) => knobOf(name, property, schema));
+}
+
+function knobOf(name: string, property: Fields, root: Fields): Knob {
+  const schema = plainSchema(property, root);
+  const base = {
+    name,
+    description: String(property.description ?? schema.description ?? ''),
+    initial: property.default ?? schema.default,
+    optional: !((root.required ?? []) as string[]).includes(name),
+  };
+  const values = choicesOf(schema);
+  if (values) return { ...base, kind: 'choice', values };
+  switch (schema.type) {
+    case 'boolean':
+      return { ...base, kind: 'switch' };
+    case 'string':
+      return { ...base, kind: 'text' };
+    case 'integer':
+    case 'number':
+      return numberKnob(base, schema);
+    default:
+      return { ...base, kind: alternatives(schema).some(({ type }) => type === 'string') ? 'text' : 'json' };
+  }
+}
+
+function numberKnob(base: KnobBase, schema: Fields): RangeKnob | NumberKnob {
+  const integer = schema.type === 'integer';
+  const minimum = number(schema.minimum ?? schema.exclusiveMinimum);
+  const maximum = number(schema.maximum ?? schema.exclusiveMaximum);
+  if (minimum === undefined || maximum === undefined || maximum - minimum > WIDEST_RANGE)
+    return { ...base, kind: 'number', integer, minimum, maximum };
+  return { ...base, kind: 'range', minimum, maximum, integer };
+}
+
+/** Follows a reference, and takes the one alternative that is not null. */
+function plainSchema(schema: Fields, root: Fields): Fields {
+  if (typeof schema.$ref === 'string') {
+    const target = schema.$ref
+      .split('/')
+      .slice(1)
+      .reduce<unknown>((place, key) => (place as Fields | undefined)?.[key], root);
+    return plainSchema((target ?? {}) as Fields, root);
+  }
+  const parts = alternatives(schema).filter(({ type }) => type !== 'null');
+  return parts.length === 1 ? plainSchema(parts[0], root) : schema;
+}
+
+function choicesOf(schema: Fields): readonly unknown[] | undefined {
+  if (Array.isArray(schema.enum)) return schema.enum;
+  const parts = alternatives(schema).filter(({ type }) => type !== 'null');
+  return parts.length > 0 && parts.every((part) => 'const' in part)
+    ? parts.map((part) => part.const)
+    : undefined;
+}
+
+function alternatives(schema: Fields): Fields[] {
+  return ((schema.anyOf ?? schema.oneOf ?? []) as Fields[]).filter(Boolean);
+}
+
+/** Bounds at the ends of what JSON keeps exact say only that the number is an integer. */
+function number(value: unknown): number | undefined {
+  return typeof value === 'number' && Math.abs(value) < Number.MAX_SAFE_INTEGER ? value : undefined;
 }
 
 /** The `description` of each property of a schema. */

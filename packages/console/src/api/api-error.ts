@@ -15,6 +15,11 @@ export class ApiError extends Error {
     this.status = status;
   }
 
+  /** Whether the server wants a token that it has not got. */
+  get isUnauthorized(): boolean {
+    return this.status === 401;
+  }
+
   /** Whether the same request may work out later: the connection, a gateway, a rate limit or the capacity stood in its way. */
   get isTemporary(): boolean {
     return this.kind === 'unreachable' || [429, 502, 503, 504].includes(this.status);

@@ -4,13 +4,19 @@ import type { AddressInfo } from 'node:net';
 import { afterEach, describe, it } from 'node:test';
 import type { ApiError } from './api-error.ts';
 import { createClient } from './client.ts';
+import type { Exchange } from './wire.ts';
 
 let stop: (() => void) | undefined;
 afterEach(() => stop?.());
 
 /** A server that answers each request with what `answer` says, and a client that finds it under a prefix. */
-async function clientOf(answer: (path: string, body: unknown) => [status: number, body: unknown]) {
+async function clientOf(
+  answer: (path: string, body: unknown) => [status: number, body: unknown],
+  note?: (exchange: Exchange) => void,
+  see: (request: IncomingMessage) => void = () => {},
+) {
   const server = createServer(async (request: IncomingMessage, response: ServerResponse) => {
+    see(request);
     let text = '';
     for await (const chunk of request) text += chunk;
     const [status, body] = answer(
@@ -24,7 +30,8 @@ async function clientOf(answer: (path: string, body: unknown) => [status: number
     server.closeAllConnections();
     server.close();
   };
-  return createClient(new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/under/here/`));
+  const { port } = server.address() as AddressInfo;
+  return createClient(new URL(`http://127.0.0.1:${port}/under/here/`), note);
 }
 
 const observation = { queue_depth: 3 };
@@ -36,7 +43,7 @@ describe('the client', () => {
       asked.push([path, body]);
       return [200, { session_id: 's1', observation, reward: 0.5, done: false, metadata: { phase: 'quiet' } }];
     });
-    const { sessionId } = await client.reset('bursty_workload', 7);
+    const { sessionId } = await client.reset({ task_id: 'bursty_workload', seed: 7 });
     const step = await client.step(sessionId, { batch_cap: 8 });
     assert.deepEqual(asked, [
       ['POST /under/here/reset', { task_id: 'bursty_workload', seed: 7 }],
@@ -51,13 +58,60 @@ describe('the client', () => {
     });
   });
 
+  it('carries the token that was entered, and tells of every exchange', async () => {
+    const noted: Exchange[] = [];
+    const headers: (string | undefined)[] = [];
+    const client = await clientOf(
+      () => [200, { status: 'healthy' }],
+      (exchange) => noted.push(exchange),
+      (request) => headers.push(request.headers.authorization),
+    );
+    await client.health();
+    client.authorize('open-sesame');
+    await client.send('POST', 'reset', { seed: 1 });
+    assert.deepEqual(headers, [undefined, 'Bearer open-sesame']);
+    assert.deepEqual(
+      noted.map(({ method, path, request, status, answer }) => [method, path, request, status, answer]),
+      [
+        ['GET', '/health', undefined, 200, '{"status":"healthy"}'],
+        ['POST', '/reset', '{"seed":1}', 200, '{"status":"healthy"}'],
+      ],
+    );
+  });
+
+  it('opens an episode with its reset, or from a later window on without', async () => {
+    const window = (action: number) => ({ action: { action }, observation, reward: 1, done: false });
+    const client = await clientOf((_, body) => [
+      200,
+      {
+        session_id: 's2',
+        verified: true,
+        environment: { id: 'a', version: '2' },
+        windows: [{ observation, reward: null, done: false }, window(1), window(2)].slice(
+          (body as { windows_from: number }).windows_from,
+        ),
+      },
+    ]);
+    const file = { format: 'openenv-episode/1', reset: { seed: 1 }, actions: [] };
+    const whole = await client.openEpisode(file, 0);
+    assert.deepEqual([whole.start?.observation, whole.steps.length, whole.version], [observation, 2, '2']);
+    const rest = await client.openEpisode(file, 2);
+    assert.deepEqual([rest.start, rest.steps.map(({ action }) => action)], [undefined, [{ action: 2 }]]);
+  });
+
+  it('tells a session that the server does not know from one at its start', async () => {
+    assert.equal(await (await clientOf(() => [404, { detail: 'Unknown' }])).stepCount('s'), undefined);
+    stop?.();
+    assert.equal(await (await clientOf(() => [200, { step_count: 0 }])).stepCount('s'), 0);
+  });
+
   it('starts an episode in a new session when the server has dropped the old one', async () => {
     const client = await clientOf((_, body) =>
       (body as { session_id?: string }).session_id === undefined
         ? [200, { session_id: 'new', observation, reward: null, done: false }]
         : [404, { detail: 'Unknown session' }],
     );
-    assert.equal((await client.reset(undefined, 0, 'old')).sessionId, 'new');
+    assert.equal((await client.reset({ seed: 0 }, 'old')).sessionId, 'new');
   });
 
   it('plays a policy under its own name, however it is spelled', async () => {
@@ -112,7 +166,7 @@ describe('the client', () => {
 
   it('does not take just any JSON for an observation', async () => {
     const client = await clientOf(() => [200, { hello: 'world' }]);
-    await assert.rejects(client.reset('x', 0), (error: ApiError) => error.kind === 'unreadable');
+    await assert.rejects(client.reset({ seed: 0 }), (error: ApiError) => error.kind === 'unreadable');
     await assert.rejects(client.step('s', {}), (error: ApiError) => error.kind === 'unreadable');
     await assert.rejects(client.policySteps('p', 's', 1), (error: ApiError) => error.kind === 'unreadable');
     await assert.rejects(client.grade('s'), (error: ApiError) => error.kind === 'unreadable');

@@ -1,9 +1,13 @@
 import { ApiError, errorText } from './api-error.ts';
+import { outcome, playedStep, unreadable } from './read-answer.ts';
 import type {
   EnvironmentInfo,
+  EpisodeFile,
+  Exchange,
   Fields,
   Grade,
-  Outcome,
+  LeaderboardEntry,
+  OpenedEpisode,
   PlayedStep,
   PolicyInfo,
   SchemaBody,
@@ -15,82 +19,109 @@ const ANSWER_WITHIN_MS = 20_000;
 
 /** What the console asks of a server. Every method throws `ApiError`. */
 export interface Client {
+  /** The token that requests carry from now on. */
+  authorize(token: string): void;
+  /** Resolves when the server answers. */
+  health(): Promise<void>;
   metadata(): Promise<EnvironmentInfo>;
   schema(): Promise<SchemaBody>;
+  /** The server's OpenAPI document. */
+  description(): Promise<Fields>;
   /** Empty when the environment has no tasks. */
   tasks(): Promise<Task[]>;
   /** Empty when the server plays no policies. */
   policies(): Promise<PolicyInfo[]>;
   /** Starts an episode, in the session `again` where the server still has it, else in a new one. */
-  reset(task: Task['id'] | undefined, seed: number, again?: string): Promise<StartedSession>;
+  reset(options: Fields, again?: string): Promise<StartedSession>;
   step(sessionId: string, action: Fields): Promise<PlayedStep>;
   /** Plays up to `steps` windows with a policy; fewer come back when the episode ends. */
   policySteps(policy: string, sessionId: string, steps: number): Promise<PlayedStep[]>;
   grade(sessionId: string): Promise<Grade>;
+  /** Steps that the server has played in a session; `undefined` when it does not know the session. */
+  stepCount(sessionId: string): Promise<number | undefined>;
+  episode(sessionId: string): Promise<EpisodeFile>;
+  /** Plays an episode into a new session and answers its results from `from` on; 0 is the reset. */
+  openEpisode(file: EpisodeFile, from: number): Promise<OpenedEpisode>;
+  leaderboard(task: string | undefined): Promise<LeaderboardEntry[]>;
+  /** `undefined` when the run does not reach the board. */
+  saveRun(sessionId: string, name: string): Promise<LeaderboardEntry | undefined>;
+  run(id: number): Promise<EpisodeFile>;
+  /** Sends any request and answers with what came back, whatever it is. */
+  send(method: string, path: string, body?: Fields): Promise<Exchange>;
 }
 
-/** A client for the server whose API stands under `root`, which ends in a slash. */
-export function createClient(root: URL): Client {
-  async function ask(path: string, body?: Fields): Promise<unknown> {
-    const request: RequestInit = { signal: AbortSignal.timeout(ANSWER_WITHIN_MS) };
-    if (body) {
-      request.method = 'POST';
-      request.headers = { 'content-type': 'application/json' };
-      request.body = JSON.stringify(body);
-    }
-    let response: Response;
-    let text: string;
+/** A client for the server whose API stands under `root`, which ends in a slash. It tells `note` of each exchange. */
+export function createClient(root: URL, note: (exchange: Exchange) => void = () => {}): Client {
+  let token: string | undefined;
+
+  async function send(method: string, path: string, body?: Fields): Promise<Exchange> {
+    const request = body && JSON.stringify(body);
+    const headers: Record<string, string> = {};
+    if (request !== undefined) headers['content-type'] = 'application/json';
+    if (token !== undefined) headers.authorization = `Bearer ${token}`;
+    const startedAt = performance.now();
+    const noted = (status: number, answer: string): Exchange => {
+      const milliseconds = performance.now() - startedAt;
+      const exchange = { method, path: `/${path}`, request, status, answer, milliseconds };
+      note(exchange);
+      return exchange;
+    };
     try {
-      response = await fetch(new URL(path, root), request);
-      text = await response.text();
+      const signal = AbortSignal.timeout(ANSWER_WITHIN_MS);
+      const response = await fetch(new URL(path, root), { method, headers, body: request, signal });
+      return noted(response.status, await response.text());
     } catch (cause) {
       const late = cause instanceof DOMException && cause.name === 'TimeoutError';
-      throw new ApiError(
-        'unreachable',
-        0,
-        late ? 'The server took too long to answer.' : 'The server does not answer.',
-      );
+      const message = late ? 'The server took too long to answer.' : 'The server does not answer.';
+      noted(0, message);
+      throw new ApiError('unreachable', 0, message);
     }
+  }
+
+  async function ask(path: string, body?: Fields): Promise<Fields> {
+    const { status, answer: text } = await send(body ? 'POST' : 'GET', path, body);
     const answer = parse(text);
-    if (!response.ok) {
-      const reason =
-        errorText(answer) ?? `The server answered ${response.status} ${response.statusText}`.trimEnd();
-      throw new ApiError('refused', response.status, reason);
+    if (status < 200 || status > 299)
+      throw new ApiError('refused', status, errorText(answer) ?? `The server answered ${status}.`);
+    if (typeof answer !== 'object' || answer === null) throw unreadable(path);
+    return answer as Fields;
+  }
+
+  /** Answers `otherwise` where the server has no such thing. */
+  async function orMissing<T, U>(answer: Promise<T>, otherwise: U): Promise<T | U> {
+    try {
+      return await answer;
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 404) return otherwise;
+      throw error;
     }
-    if (answer === undefined) throw unreadable(path);
-    return answer;
   }
 
   async function listOf<T>(path: string, key: string): Promise<T[]> {
-    try {
-      const answer = await ask(path);
-      const list = Array.isArray(answer) ? answer : (answer as Fields)[key];
-      if (!Array.isArray(list)) throw unreadable(path);
-      return list as T[];
-    } catch (error) {
-      if (error instanceof ApiError && error.status === 404) return [];
-      throw error;
-    }
-  }
-
-  async function resetAgain(body: Fields, sessionId: string): Promise<unknown> {
-    try {
-      return await ask('reset', { ...body, session_id: sessionId });
-    } catch (error) {
-      if (error instanceof ApiError && error.status === 404) return ask('reset', body);
-      throw error;
-    }
+    const answer = await orMissing(ask(path), []);
+    const list = Array.isArray(answer) ? answer : (answer as Fields)[key];
+    if (!Array.isArray(list)) throw unreadable(path);
+    return list as T[];
   }
 
   return {
-    metadata: async () => (await ask('metadata')) as EnvironmentInfo,
-    schema: async () => (await ask('schema')) as SchemaBody,
+    authorize(text) {
+      token = text;
+    },
+    send,
+    async health() {
+      await ask('health');
+    },
+    metadata: async () => (await ask('metadata')) as unknown as EnvironmentInfo,
+    schema: async () => (await ask('schema')) as unknown as SchemaBody,
+    description: () => ask('openapi.json'),
     tasks: () => listOf<Task>('tasks', 'tasks'),
     policies: () => listOf<PolicyInfo>('policies', 'policies'),
-    async reset(task, seed, again) {
-      const body = task === undefined ? { seed } : { task_id: task, seed };
-      const answer = again === undefined ? await ask('reset', body) : await resetAgain(body, again);
-      const sessionId = (answer as Fields).session_id;
+    async reset(options, again) {
+      const answer =
+        (again && (await orMissing(ask('reset', { ...options, session_id: again }), undefined))) ||
+        (await ask('reset', options));
+      const sessionId = answer.session_id;
       if (typeof sessionId !== 'string') throw unreadable('reset');
       return { sessionId, ...outcome(answer, 'reset') };
     },
@@ -99,15 +130,12 @@ export function createClient(root: URL): Client {
     },
     async policySteps(policy, sessionId, steps) {
       const path = `policies/${encodeURIComponent(policy)}/step`;
-      const answer = (await ask(path, { session_id: sessionId, steps })) as Fields;
+      const answer = await ask(path, { session_id: sessionId, steps });
       if (!Array.isArray(answer.steps)) throw unreadable(path);
-      return answer.steps.map((step: Fields) => ({
-        action: (step.action ?? {}) as Fields,
-        ...outcome(step, path),
-      }));
+      return answer.steps.map((step: Fields) => playedStep(step, path));
     },
     async grade(sessionId) {
-      const answer = (await ask('grader', { session_id: sessionId })) as Fields;
+      const answer = await ask('grader', { session_id: sessionId });
       if (typeof answer.score !== 'number') throw unreadable('grader');
       return {
         score: answer.score,
@@ -115,6 +143,34 @@ export function createClient(root: URL): Client {
         feedback: typeof answer.feedback === 'string' ? answer.feedback : '',
       };
     },
+    async stepCount(sessionId) {
+      const state = await orMissing(ask(`state?session_id=${encodeURIComponent(sessionId)}`), undefined);
+      return state && Number(state.step_count);
+    },
+    episode: async (sessionId) =>
+      (await ask(`episodes/${encodeURIComponent(sessionId)}`)) as unknown as EpisodeFile,
+    async openEpisode(file, from) {
+      const answer = await ask('episodes', { ...file, windows_from: from });
+      const { session_id: sessionId, verified, windows, environment } = answer;
+      if (typeof sessionId !== 'string' || !Array.isArray(windows)) throw unreadable('episodes');
+      return {
+        sessionId,
+        verified: typeof verified === 'boolean' ? verified : null,
+        version: String((environment as Fields | undefined)?.version ?? ''),
+        ...(from === 0 && { start: outcome(windows[0], 'episodes') }),
+        steps: windows.slice(from === 0 ? 1 : 0).map((step: Fields) => playedStep(step, 'episodes')),
+      };
+    },
+    leaderboard: (task) =>
+      listOf<LeaderboardEntry>(
+        task === undefined ? 'leaderboard' : `leaderboard?task_id=${encodeURIComponent(task)}`,
+        'entries',
+      ),
+    async saveRun(sessionId, name) {
+      const { entry } = await ask('leaderboard', { session_id: sessionId, name });
+      return (entry ?? undefined) as LeaderboardEntry | undefined;
+    },
+    run: async (id) => (await ask(`leaderboard/${id}`)) as unknown as EpisodeFile,
   };
 }
 
@@ -124,23 +180,4 @@ function parse(text: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-function outcome(answer: unknown, path: string): Outcome {
-  const { observation, reward, done, metadata } = answer as Fields;
-  if (typeof observation !== 'object' || observation === null) throw unreadable(path);
-  return {
-    observation: observation as Fields,
-    reward: typeof reward === 'number' ? reward : null,
-    done: done === true,
-    metadata: (metadata ?? (observation as Fields).metadata ?? {}) as Fields,
-  };
-}
-
-function unreadable(path: string): ApiError {
-  return new ApiError(
-    'unreadable',
-    200,
-    `The answer to /${path} is not what this page expects. Is it a ServeGym server of this version?`,
-  );
 }

@@ -8,13 +8,15 @@ export interface SeriesSpec {
   /** `null`: nothing to draw in this window. `undefined`: the server does not tell, and the series is left out. */
   readonly value: (frame: Frame) => number | null | undefined;
   readonly format: (value: number) => string;
-  /** `layer` stacks on the layers before it. Default `line`. */
-  readonly draw?: 'line' | 'area' | 'dashed' | 'layer';
+  /** `layer` stacks on the layers before it; `step` keeps a value through its window. Default `line`. */
+  readonly draw?: 'line' | 'area' | 'dashed' | 'layer' | 'step';
   /** Which vertical axis it is read on. Default `left`. */
   readonly axis?: 'left' | 'right';
   /** The observation field whose definition explains it. */
   readonly field?: string;
   readonly definition?: string;
+  /** Dash pattern in CSS pixels, for runs side by side. */
+  readonly dash?: readonly number[];
 }
 
 /** A line that the quantities should not cross. */
@@ -33,12 +35,18 @@ export interface ChartSpec {
   readonly question: string;
   /** Series as the given frame, the latest, suggests them. */
   readonly series: (frame: Frame) => readonly SeriesSpec[];
+  /** The one quantity by which runs are compared side by side. */
+  readonly compared: Pick<SeriesSpec, 'label' | 'value' | 'format' | 'field' | 'definition' | 'draw'>;
+  /** What the left axis measures then. Default `unit`. */
+  readonly comparedUnit?: string;
   readonly limits?: (frame: Frame) => readonly Limit[];
   readonly tick: (value: number) => string;
   readonly rightTick?: (value: number) => string;
   readonly logarithmic?: boolean;
   /** Layers may be negative and then stack downward. */
   readonly signed?: boolean;
+  /** Names the values of a quantity that has few: 0 is the first. */
+  readonly levels?: readonly string[];
 }
 
 /** The series that the server gives values for. */

@@ -3,14 +3,25 @@ import { describe, it } from 'node:test';
 import { laneScale, laneValue } from './lanes.ts';
 
 const cap = {
-  knob: { kind: 'range', name: 'cap', description: '', minimum: 1, maximum: 512, integer: true },
+  knob: {
+    kind: 'range',
+    name: 'cap',
+    description: '',
+    minimum: 1,
+    maximum: 512,
+    integer: true,
+    optional: false,
+  },
   doubling: true,
 } as const;
 const tier = {
-  knob: { kind: 'choice', name: 'tier', description: '', values: ['a', 'b', 'c'] },
+  knob: { kind: 'choice', name: 'tier', description: '', values: ['a', 'b', 'c'], optional: false },
   doubling: false,
 } as const;
-const split = { knob: { kind: 'switch', name: 'split', description: '' }, doubling: false } as const;
+const split = {
+  knob: { kind: 'switch', name: 'split', description: '', optional: false },
+  doubling: false,
+} as const;
 
 describe('a lane of the timeline', () => {
   it('keeps every value of its knob inside its own strip', () => {

@@ -1,7 +1,8 @@
 import uPlot from 'uplot';
 import type { Knob } from '../api/action-schema.ts';
-import type { ServerEvent } from '../llmserve/telemetry.ts';
-import { type Frame, observed } from '../state/frame.ts';
+import type { ServerEvent } from '../llm-server/telemetry.ts';
+import type { Frame } from '../state/frame.ts';
+import { observed } from '../state/observed.ts';
 import { palette, type Tone } from './palette.ts';
 import { axisLook, baseOptions, type PlotContext, timeAxis, tone } from './plot-options.ts';
 import { timeOf } from './traces.ts';
@@ -22,13 +23,22 @@ export function laneValue({ knob, doubling }: Lane, value: unknown): number | nu
     case 'switch':
       return typeof value === 'boolean' ? Number(value) : null;
     case 'choice': {
-      const index = knob.values.indexOf(String(value));
+      const index = knob.values.indexOf(value);
       return index < 0 ? null : index;
     }
     case 'range':
+    case 'number':
       if (typeof value !== 'number') return null;
       return doubling ? Math.log2(value) : value;
+    case 'text':
+    case 'json':
+      return null;
   }
+}
+
+/** Whether the values of a knob can be drawn as heights. */
+export function hasLane({ kind }: Knob): boolean {
+  return kind !== 'text' && kind !== 'json' && kind !== 'number';
 }
 
 function laneBounds(lane: Lane): [low: number, high: number] {
@@ -40,6 +50,10 @@ function laneBounds(lane: Lane): [low: number, high: number] {
       return [0, Math.max(1, knob.values.length - 1)];
     case 'range':
       return [laneValue(lane, knob.minimum)!, laneValue(lane, knob.maximum)!];
+    case 'number':
+    case 'text':
+    case 'json':
+      return [0, 1];
   }
 }
 
@@ -88,7 +102,7 @@ export function laneOptions(
         }),
       ),
     ],
-    plugins: [stripLines(strips), eventMarks(frames, strips)],
+    plugins: [stripLines(strips), eventMarks(frames, strips), ...base.plugins!],
   };
 }
 
@@ -114,7 +128,7 @@ function stripLines(strips: number): uPlot.Plugin {
 
 const EVENT_TONES: Readonly<Record<string, Tone | undefined>> = {
   oom: 'limit',
-  reload: 'draft',
+  reload: 'batch',
   drain_started: 'arrivals',
   preemption: 'waiting',
 };

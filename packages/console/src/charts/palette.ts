@@ -22,6 +22,10 @@ export const TONES = [
   'interactive',
   'batch',
   'besteffort',
+  'run0',
+  'run1',
+  'run2',
+  'run3',
 ] as const;
 export type Tone = (typeof TONES)[number];
 export type Palette = Readonly<Record<Tone, string>>;
@@ -37,10 +41,15 @@ const systemChanges = signal(0);
 export const palette = computed<Palette>(() => {
   void theme.value;
   void systemChanges.value;
-  const style = getComputedStyle(document.documentElement);
-  return Object.fromEntries(
-    TONES.map((tone) => [tone, style.getPropertyValue(`--tone-${tone}`).trim()]),
-  ) as Palette;
+  // Only a used colour is one that canvases understand: the variables may hold functions of the colour scheme.
+  const probe = document.body.appendChild(document.createElement('i'));
+  const style = getComputedStyle(probe);
+  const colors = TONES.map((tone) => {
+    probe.style.color = `var(--tone-${tone})`;
+    return [tone, style.color];
+  });
+  probe.remove();
+  return Object.fromEntries(colors) as Palette;
 });
 
 export function chooseTheme(next: Theme): void {
@@ -79,6 +88,14 @@ function applyTheme(next: Theme): void {
   else document.documentElement.dataset.theme = next;
   theme.value = next;
 }
+
+/** How the runs side by side are drawn, by their places: told apart by colour and by dash pattern (CSS pixels). */
+export const RUN_LOOKS: readonly { readonly tone: Tone; readonly dash: readonly number[] }[] = [
+  { tone: 'run0', dash: [] },
+  { tone: 'run1', dash: [7, 4] },
+  { tone: 'run2', dash: [2, 3] },
+  { tone: 'run3', dash: [9, 3, 2, 3] },
+];
 
 /** The tone of a request class. */
 export function toneOfClass(name: string, index: number): Tone {

@@ -16,6 +16,10 @@ export interface PlotContext {
   readonly end: () => number;
   readonly timeText: (value: number) => string;
   readonly onPoint: (index: number | null) => void;
+  /** The person clicks on a window. */
+  readonly onPick: (index: number) => void;
+  /** The time that the page has been wound back to; `null`: it shows the newest. */
+  readonly position: () => number | null;
 }
 
 export const tone = (name: Tone) => () => palette.peek()[name];
@@ -33,7 +37,28 @@ export function baseOptions(context: PlotContext): Omit<uPlot.Options, 'series' 
     },
     scales: { x: { time: false, range: () => [0, context.end()] } },
     hooks: {
+      init: [
+        (plot) =>
+          plot.over.addEventListener('click', () => {
+            if (typeof plot.cursor.idx === 'number') context.onPick(plot.cursor.idx);
+          }),
+      ],
       setCursor: [(plot) => context.onPoint(plot.cursor.idx ?? null)],
+    },
+    plugins: [positionLine(context)],
+  };
+}
+
+/** Marks the window that the page has been wound back to. */
+function positionLine(context: PlotContext): uPlot.Plugin {
+  return {
+    hooks: {
+      draw({ ctx, bbox, valToPos }) {
+        const time = context.position();
+        if (time === null) return;
+        ctx.fillStyle = palette.peek().text;
+        ctx.fillRect(Math.round(valToPos(time, 'x', true)) - 1, bbox.top, 2, bbox.height);
+      },
     },
   };
 }
@@ -77,6 +102,7 @@ export function chartOptions(
       size: (_, labels) => Math.max(context.textSize * 3.2, widest(labels) * context.textSize * 0.58 + 10),
       space: context.textSize * 2.8,
       values: (_, splits) => splits.map((value) => (value === null ? '' : spec.tick(value))),
+      ...(spec.levels && { splits: () => spec.levels!.map((_, level) => level) }),
       ...(spec.logarithmic && {
         splits: (_: uPlot, __: number, low: number, high: number) => decades(low, high),
       }),
@@ -100,12 +126,17 @@ export function chartOptions(
       ...base.scales,
       left: spec.logarithmic
         ? { distr: 3, log: 10, range: (_, low, high) => logRange(low, high, bounds()) }
-        : { range: (_, low, high) => linearRange(low, high, bounds(), spec.signed === true) },
-      right: { range: (_, low, high) => linearRange(low, high, [], false) },
+        : {
+            range: (_, low, high) =>
+              spec.levels
+                ? [-0.15, spec.levels.length - 0.85]
+                : linearRange(low, high, bounds(), spec.signed === true),
+          },
+      right: { range: (_, low, high) => linearRange(low, high, [], spec.signed === true) },
     },
     axes,
     series: [{}, ...traces.map((trace) => seriesOptions(trace, context.textSize))],
-    plugins: [limitLines(limits, context.textSize)],
+    plugins: [limitLines(limits, context.textSize), ...base.plugins!],
   };
 }
 
@@ -115,6 +146,7 @@ function seriesOptions({ series }: Trace, textSize: number): uPlot.Series {
     scale: series.axis ?? 'left',
     stroke: color,
     width: textSize * 0.17,
+    dash: series.dash ? [...series.dash] : undefined,
     points: { show: true, size: textSize * 0.28, width: 0, fill: color, filter: isolated },
   };
   switch (series.draw ?? 'line') {
@@ -124,6 +156,8 @@ function seriesOptions({ series }: Trace, textSize: number): uPlot.Series {
       return { ...look, dash: [textSize * 0.5, textSize * 0.4], width: textSize * 0.15 };
     case 'area':
       return { ...look, fill: () => `color-mix(in srgb, ${color()} 22%, transparent)` };
+    case 'step':
+      return { ...look, paths: stepBack, points: { show: false } };
     case 'layer':
       return { ...look, fill: color, fillTo: 0, width: 0, paths: stepBack, points: { show: false } };
   }

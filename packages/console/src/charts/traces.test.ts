@@ -28,27 +28,47 @@ function framesOf(...observations: Record<string, number | null>[]) {
 }
 
 function columnsOf(specs: SeriesSpec[], signed: boolean, frames: ReturnType<typeof framesOf>) {
-  const traces = tracesOf(specs, signed);
+  const traces = tracesOf(specs, signed, () => frames);
   const columns = createColumns(traces);
-  columns.extend(frames);
+  columns.extend();
   return Object.fromEntries(traces.map((trace, i) => [`${trace.series.label} ${i}`, columns.data[i + 1]]));
 }
 
 describe('the columns of a chart', () => {
   it('stand at the ends of their windows in simulated time', () => {
-    const columns = createColumns([]);
-    columns.extend(framesOf({}, {}, {}));
-    assert.deepEqual(columns.data, [[0, 5, 10]]);
+    const columns = createColumns([{ at: () => null, frames: () => framesOf({}, {}, {}) }]);
+    columns.extend();
+    assert.deepEqual(columns.data[0], [0, 5, 10]);
   });
 
   it('grow with the episode and keep what they have', () => {
-    const columns = createColumns(tracesOf([series('q', 'line')], false));
-    const frames = framesOf({ q: 1 }, { q: 2 }, { q: null });
-    columns.extend(frames.slice(0, 2));
-    columns.extend(frames);
+    const all = framesOf({ q: 1 }, { q: 2 }, { q: null });
+    let frames = all.slice(0, 2);
+    const columns = createColumns(tracesOf([series('q', 'line')], false, () => frames));
+    columns.extend();
+    frames = all;
+    columns.extend();
     assert.deepEqual(columns.data, [
       [0, 5, 10],
       [1, 2, null],
+    ]);
+  });
+
+  it('leave a run that is behind the others empty until it has caught up', () => {
+    const ahead = framesOf({ q: 1 }, { q: 2 }, { q: 3 });
+    const all = framesOf({ q: 4 }, { q: 5 }, { q: 6 });
+    let behind = all.slice(0, 1);
+    const [first] = tracesOf([series('q', 'line')], false, () => ahead);
+    const [second] = tracesOf([series('q', 'line')], false, () => behind);
+    const columns = createColumns([first, second]);
+    columns.extend();
+    assert.deepEqual(columns.data[2], [4, null, null]);
+    behind = all;
+    columns.extend();
+    assert.deepEqual(columns.data, [
+      [0, 5, 10],
+      [1, 2, 3],
+      [4, 5, 6],
     ]);
   });
 

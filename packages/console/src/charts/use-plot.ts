@@ -17,7 +17,11 @@ export interface PlotSource {
 /**
  * Keeps a plot in the returned element: as large as it, and drawn only while it is on the screen. A new `source` makes a new plot.
  */
-export function usePlot(source: PlotSource | undefined): RefObject<HTMLDivElement | null> {
+export function usePlot(source: PlotSource | undefined): {
+  readonly box: RefObject<HTMLDivElement | null>;
+  /** What is drawn now. */
+  readonly canvas: () => HTMLCanvasElement | undefined;
+} {
   const box = useRef<HTMLDivElement>(null);
   useEffect(() => {
     const element = box.current;
@@ -48,7 +52,7 @@ export function usePlot(source: PlotSource | undefined): RefObject<HTMLDivElemen
       plot.destroy();
     };
   }, [source]);
-  return box;
+  return { box, canvas: () => box.current?.querySelector('canvas') ?? undefined };
 }
 
 function sizeOf(element: HTMLElement): { width: number; height: number } {

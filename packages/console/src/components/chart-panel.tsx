@@ -2,25 +2,40 @@ import { useComputed } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { type ChartSpec, presentSeries, type SeriesSpec } from '../charts/chart-spec.ts';
+import { RUN_LOOKS } from '../charts/palette.ts';
 import { chartOptions } from '../charts/plot-options.ts';
-import { createColumns, tracesOf } from '../charts/traces.ts';
+import { createColumns, type Trace, tracesOf } from '../charts/traces.ts';
 import { type PlotSource, usePlot } from '../charts/use-plot.ts';
+import type { ConsoleState } from '../state/console-state.ts';
+import { fieldNamed } from '../state/observed.ts';
+import type { Run } from '../state/run.ts';
 import { useConsole } from './console-context.ts';
+import { SaveIcon } from './icons.tsx';
+import { runName } from './run-name.ts';
 import { tip } from './tooltip.tsx';
 import { usePlotContext } from './use-plot-context.ts';
+
+/** A series of a chart, and the run that it is of. */
+interface ShownSeries {
+  readonly series: SeriesSpec;
+  readonly run: Run;
+}
 
 /** A chart with its question, and a legend that reads the window under the pointer. */
 export function ChartPanel({ spec }: { spec: ChartSpec }): JSX.Element | null {
   const state = useConsole();
-  const series = useComputed(() => (state.latest.value ? presentSeries(spec, state.latest.value) : []));
-  const kinds = useComputed(() => series.value.map(({ label, draw }) => `${label} ${draw}`).join());
+  const shown = useComputed(() => shownSeries(state, spec));
+  const kinds = useComputed(() =>
+    shown.value.map(({ series: { label, draw }, run }) => `${label} ${draw} ${run.place}`).join(),
+  );
   const isEmpty = useComputed(() => kinds.value === '' && state.latest.value !== undefined);
   const context = usePlotContext();
-  const episode = state.episode.value;
+  const epoch = state.epoch.value;
   const source = useMemo<PlotSource | undefined>(() => {
-    void episode;
+    void epoch;
     if (kinds.value === '') return undefined;
-    const traces = tracesOf(series.peek(), spec.signed === true);
+    const isCompared = state.runs.peek().length > 1;
+    const traces = isCompared ? comparedTraces(shown.peek()) : tracesOfOne(spec, shown.peek());
     const columns = createColumns(traces);
     const limits = () => {
       const latest = state.latest.peek();
@@ -29,24 +44,39 @@ export function ChartPanel({ spec }: { spec: ChartSpec }): JSX.Element | null {
     return {
       options: chartOptions(spec, traces, limits, context),
       data() {
-        void state.played.value;
-        columns.extend(state.frames.value);
+        for (const { played } of state.runs.value) void played.value;
+        void state.position.value;
+        columns.extend();
         return columns.data;
       },
     };
-  }, [kinds.value, episode, context]);
-  const box = usePlot(source);
+  }, [kinds.value, epoch, context]);
+  const { box, canvas } = usePlot(source);
   if (isEmpty.value) return null;
   return (
     <figure class="panel chart" aria-label={spec.title}>
       <figcaption class="chart-head">
         <h2>{spec.title}</h2>
-        <p class="question">{spec.question}</p>
-        <p class="axis-unit">{spec.unit}</p>
+        <p class="question" {...tip(spec.question)}>
+          {spec.question}
+        </p>
+        <p class="axis-unit">{(state.runs.value.length > 1 && spec.comparedUnit) || spec.unit}</p>
+        <button
+          type="button"
+          class="bare"
+          aria-label={`Save ${spec.title} as PNG`}
+          title="Save as PNG"
+          onClick={async () => {
+            const { savePng } = await import('../later/save-png.ts');
+            savePng(spec, legendOf(state, shown.peek()), canvas());
+          }}
+        >
+          <SaveIcon />
+        </button>
       </figcaption>
       <dl class="legend">
-        {series.peek().map((one) => (
-          <LegendEntry key={one.label} series={one} />
+        {shown.value.map((one) => (
+          <LegendEntry key={`${one.series.label} ${one.run.place}`} {...one} />
         ))}
       </dl>
       <div class="plot" ref={box} aria-hidden="true" />
@@ -54,21 +84,90 @@ export function ChartPanel({ spec }: { spec: ChartSpec }): JSX.Element | null {
   );
 }
 
-function LegendEntry({ series }: { series: SeriesSpec }): JSX.Element {
+/** With one run its series, else the compared quantity of each run. */
+function shownSeries(state: ConsoleState, spec: ChartSpec): ShownSeries[] {
+  const runs = state.runs.value;
+  const [run] = runs;
+  if (runs.length === 1) {
+    const frame = run.latest.value;
+    return frame ? presentSeries(spec, frame).map((series) => ({ series, run })) : [];
+  }
+  return runs
+    .filter(({ latest }) => latest.value && spec.compared.value(latest.value) !== undefined)
+    .map((one) => ({ series: comparedSeries(state, spec, one), run: one }));
+}
+
+function comparedSeries(state: ConsoleState, spec: ChartSpec, run: Run): SeriesSpec {
+  return { ...spec.compared, ...RUN_LOOKS[run.place], label: runName(state, run) };
+}
+
+function tracesOfOne(spec: ChartSpec, shown: readonly ShownSeries[]): Trace[] {
+  const [first] = shown;
+  return tracesOf(
+    shown.map(({ series }) => series),
+    spec.signed === true,
+    () => first.run.frames.value,
+  );
+}
+
+function comparedTraces(shown: readonly ShownSeries[]): Trace[] {
+  return shown.map(({ series, run }) => ({
+    series,
+    at: (frame) => series.value(frame) ?? null,
+    frames: () => run.frames.value,
+  }));
+}
+
+function reading(state: ConsoleState, { series, run }: ShownSeries): string {
+  const index = Math.min(state.shownIndex.value, run.played.value - 1);
+  const frame = run.frames.value[index];
+  const value = frame && series.value(frame);
+  return typeof value === 'number' ? series.format(value) : '–';
+}
+
+function legendOf(state: ConsoleState, shown: readonly ShownSeries[]) {
+  return shown.map((one) => ({
+    label: one.series.label,
+    tone: one.series.tone,
+    value: reading(state, one),
+  }));
+}
+
+function LegendEntry({ series, run }: ShownSeries): JSX.Element {
   const state = useConsole();
-  const reading = useComputed(() => {
-    const frame = state.shown.value;
-    const value = frame && series.value(frame);
-    return typeof value === 'number' ? series.format(value) : '–';
-  });
-  const definition = series.definition ?? (series.field && state.definitions.value[series.field]);
+  const text = useComputed(() => reading(state, { series, run }));
+  const latest = state.latest.peek();
+  const field = series.field && latest && fieldNamed(latest.observation, series.field);
+  const definition = series.definition ?? (field && state.definitions.value[field]);
+  const look = series.dash ? 'line' : (series.draw ?? 'line');
   return (
     <div {...tip(definition)}>
       <dt>
-        <span class={`key ${series.draw ?? 'line'}`} style={{ color: `var(--tone-${series.tone})` }} />
+        <LineKey look={look} tone={series.tone} dash={series.dash} />
         {series.label}
       </dt>
-      <dd>{reading}</dd>
+      <dd>{text}</dd>
     </div>
+  );
+}
+
+interface LineKeyProps {
+  readonly look: string;
+  readonly tone: string;
+  readonly dash?: readonly number[];
+}
+
+/** How a series is drawn, in small. */
+export function LineKey({ look, tone, dash }: LineKeyProps): JSX.Element {
+  if (!dash) return <span class={`key ${look}`} style={{ color: `var(--tone-${tone})` }} />;
+  return (
+    <svg class="key-dash" viewBox="0 0 22 4" aria-hidden="true">
+      <path
+        d="M0 2h22"
+        stroke={`var(--tone-${tone})`}
+        stroke-width="3"
+        stroke-dasharray={dash.join(' ') || undefined}
+      />
+    </svg>
   );
 }

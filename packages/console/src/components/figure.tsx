@@ -1,5 +1,6 @@
 import type { ReadonlySignal } from '@preact/signals';
 import type { JSX } from 'preact';
+import { fieldNamed } from '../state/observed.ts';
 import { useConsole } from './console-context.ts';
 import { tip } from './tooltip.tsx';
 
@@ -19,7 +20,9 @@ interface FigureProps {
 /** A number with its name, unit and definition. */
 export function Figure({ label, figure, unit, field, definition, large }: FigureProps): JSX.Element {
   const state = useConsole();
-  const text = definition ?? (field ? state.definitions.value[field] : undefined);
+  const frame = state.latest.peek();
+  const name = field && ((frame && fieldNamed(frame.observation, field)) ?? field);
+  const text = definition ?? (name ? state.definitions.value[name] : undefined);
   return (
     <div class={large ? 'figure large' : 'figure'} {...tip(text)}>
       <dt>{label}</dt>

@@ -1,6 +1,8 @@
 import { useComputed } from '@preact/signals';
 import type { JSX } from 'preact';
-import type { GpuTelemetry } from '../llmserve/telemetry.ts';
+import { toneOfClass } from '../charts/palette.ts';
+import { kvShare } from '../llm-server/charts.ts';
+import type { GpuTelemetry } from '../llm-server/telemetry.ts';
 import { useConsole } from './console-context.ts';
 import { amount, count, words } from './format.ts';
 import { MemoryMap } from './memory-map.tsx';
@@ -34,13 +36,18 @@ function GpuView({ index }: { index: number }): JSX.Element {
   const { value: role } = useComputed(() => gpu.value?.role ?? '');
   const load = useComputed(() => loadText(gpu.value, state.shown.value?.action?.batch_cap));
   const { value: contents } = useComputed(() => contentsText(gpu.value));
+  const holders = useComputed(() => {
+    const frame = state.shown.value;
+    const classes = frame?.telemetry.classes ?? [];
+    return classes.map(({ name }, i) => ({ tone: toneOfClass(name, i), share: kvShare(frame!, i) }));
+  });
   return (
     <div class={isReloading ? 'gpu reloading' : 'gpu'}>
       <p class="gpu-title" {...tip(contents)}>
         <b>GPU {index + 1}</b> {isReloading ? 'reloads' : (ROLES[role] ?? words(role))}
         <span class="load">{load}</span>
       </p>
-      <MemoryMap gpu={gpu} label={contents ?? 'KV blocks in use'} />
+      <MemoryMap gpu={gpu} holders={holders} label={contents ?? 'KV blocks in use'} />
     </div>
   );
 }
@@ -56,5 +63,5 @@ function contentsText(gpu: GpuTelemetry | undefined): string | undefined {
   const { weights, overhead, draft, kvPool, tenant, limit } = gpu.memory;
   const parts = Object.entries({ weights, overhead, draft, 'KV pool': kvPool, neighbours: tenant });
   const text = parts.map(([name, size]) => `${name} ${amount(size)}`).join(', ');
-  return `GiB of ${amount(limit)}: ${text}`;
+  return `GiB of ${amount(limit)}: ${text}. Blue, yellow and pink cells are KV blocks in use, by request class over both GPUs`;
 }

@@ -1,23 +1,31 @@
 import type { ReadonlySignal } from '@preact/signals';
 import type { JSX } from 'preact';
-import { palette } from '../charts/palette.ts';
-import type { GpuTelemetry } from '../llmserve/telemetry.ts';
+import { palette, type Tone } from '../charts/palette.ts';
+import type { GpuTelemetry } from '../llm-server/telemetry.ts';
 import { type CellGroup, gridFor, shareCells } from './cell-grid.ts';
 import { useCanvas } from './use-canvas.ts';
 
 interface MemoryMapProps {
   readonly gpu: ReadonlySignal<GpuTelemetry | undefined>;
+  /** Whose requests hold the used KV blocks: shares of 1. */
+  readonly holders: ReadonlySignal<readonly KvHolder[]>;
   readonly label: string;
 }
 
+/** A request class and the share of the used KV blocks that it holds. */
+export interface KvHolder {
+  readonly tone: Tone;
+  readonly share: number;
+}
+
 /** The memory of a GPU as cells: what each part of it holds. */
-export function MemoryMap({ gpu, label }: MemoryMapProps): JSX.Element {
+export function MemoryMap({ gpu, holders, label }: MemoryMapProps): JSX.Element {
   const canvas = useCanvas(
-    () => ({ gpu: gpu.value, colors: palette.value }),
+    () => ({ gpu: gpu.value, holders: holders.value, colors: palette.value }),
     (context, size, scene) => {
       const grid = gridFor(size);
       const cells = grid.columns * grid.rows;
-      const groups = scene.gpu ? memoryGroups(scene.gpu) : [];
+      const groups = scene.gpu ? memoryGroups(scene.gpu, scene.holders) : [];
       const capacity = scene.gpu?.memory?.limit ?? scene.gpu?.kvBlocksTotal ?? 1;
       const shares = shareCells(groups, capacity, cells);
       const left = (size.width - (grid.columns * (grid.side + grid.gap) - grid.gap)) / 2;
@@ -44,19 +52,22 @@ export function MemoryMap({ gpu, label }: MemoryMapProps): JSX.Element {
   return <canvas ref={canvas} class="memory-map" role="img" aria-label={label} />;
 }
 
-function memoryGroups({ memory, kvBlocksUsed, kvBlocksTotal }: GpuTelemetry): CellGroup[] {
-  if (!memory) {
-    return [
-      { tone: 'kv', amount: kvBlocksUsed },
-      { tone: 'pool', amount: kvBlocksTotal - kvBlocksUsed, hollow: true },
-    ];
-  }
+function memoryGroups(
+  { memory, kvBlocksUsed, kvBlocksTotal }: GpuTelemetry,
+  holders: readonly KvHolder[],
+): CellGroup[] {
+  const held = (amount: number): CellGroup[] =>
+    holders.length === 0
+      ? [{ tone: 'kv', amount }]
+      : holders.map(({ tone, share }) => ({ tone, amount: amount * share }));
+  if (!memory)
+    return [...held(kvBlocksUsed), { tone: 'pool', amount: kvBlocksTotal - kvBlocksUsed, hollow: true }];
   const used = kvBlocksTotal > 0 ? (memory.kvPool * kvBlocksUsed) / kvBlocksTotal : 0;
   return [
     { tone: 'weights', amount: memory.weights },
     { tone: 'overhead', amount: memory.overhead },
     { tone: 'draft', amount: memory.draft },
-    { tone: 'kv', amount: used },
+    ...held(used),
     { tone: 'pool', amount: memory.kvPool - used, hollow: true },
     { tone: 'tenant', amount: memory.tenant },
   ];

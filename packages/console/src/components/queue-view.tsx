@@ -1,7 +1,7 @@
 import { useComputed, useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { palette, toneOfClass } from '../charts/palette.ts';
-import { observed } from '../state/frame.ts';
+import { observed } from '../state/observed.ts';
 import { type CellGroup, gridFor, thingsPerCell } from './cell-grid.ts';
 import { useConsole } from './console-context.ts';
 import { count } from './format.ts';

@@ -1,8 +1,8 @@
 import { useComputed } from '@preact/signals';
 import type { JSX } from 'preact';
 import { toneOfClass } from '../charts/palette.ts';
-import type { ClassTelemetry } from '../llmserve/telemetry.ts';
-import { observed } from '../state/frame.ts';
+import type { ClassTelemetry } from '../llm-server/telemetry.ts';
+import { observed } from '../state/observed.ts';
 import { useConsole } from './console-context.ts';
 import { Figure } from './figure.tsx';
 import { count, latencyText, percent, words } from './format.ts';

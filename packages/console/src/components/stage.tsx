@@ -1,6 +1,7 @@
 import { useComputed } from '@preact/signals';
 import type { ComponentChildren, JSX } from 'preact';
-import { observed } from '../state/frame.ts';
+import { observed } from '../state/observed.ts';
+import { ArrivalsView } from './arrivals-view.tsx';
 import { useConsole } from './console-context.ts';
 import { Figure } from './figure.tsx';
 import { amount, count, dollars, finePercent, percent } from './format.ts';
@@ -12,28 +13,37 @@ const UNKNOWN = '–';
 
 /** The way of a request through the server: it arrives, waits, runs, is answered, in time or not. */
 export function Stage(): JSX.Element {
+  const state = useConsole();
+  const { value: hasGpus } = useComputed(() => (state.shown.value?.telemetry.gpus.length ?? 1) > 0);
   return (
     <section class="stage" aria-label="The server now">
-      <Station title="Arrive">
-        <Observed large label="Requests" field="request_arrival_rate" format={amount} unit="/s" />
-        <Observed label="Mean prompt" field="mean_prompt_length" format={count} unit="tokens" />
+      <Station title="Arrive" size="wide">
+        <div class="side-figures">
+          <Observed large label="Requests" field="request_arrival_rate" format={amount} unit="/s" />
+          <Observed label="Mean prompt" field="mean_prompt_length" format={count} unit="tokens" />
+        </div>
+        <ArrivalsView />
       </Station>
       <Station title="Wait" size="wide">
         <Observed large label="In the queue" field="queue_depth" format={count} />
         <QueueView />
       </Station>
       <Station title="Run" size="widest">
-        <Observed large label="Running" field="active_requests" format={count} />
+        <Observed large optional label="Running" field="active_requests" format={count} />
         <div class="side-figures">
           <Observed label="KV in use" field="kv_cache_occupancy" format={percent} />
-          <Observed label="Preempted" field="eviction_events" format={count} />
+          <Observed optional label="Preempted" field="eviction_events" format={count} />
         </div>
         <GpuViews />
+        {!hasGpus && (
+          <Observed optional label="GPU memory" field="gpu_memory_used_gb" format={amount} unit="GB" />
+        )}
       </Station>
       <Station title="Answer">
-        <Observed large label="Tokens" field="throughput_tps" format={count} unit="/s" />
+        <Observed large optional label="Tokens" field="throughput_tps" format={count} unit="/s" />
         <div class="side-figures level">
-          <Observed label="For 1,000" field="estimated_cost_per_1k" format={dollars} />
+          <Observed optional label="For 1,000" field="estimated_cost_per_1k" format={dollars} />
+          <Observed optional label="Cost so far" field="cost_so_far" format={dollars} />
           <Quality />
         </div>
       </Station>
@@ -66,15 +76,21 @@ interface ObservedProps {
   readonly format: (value: number) => string;
   readonly unit?: string;
   readonly large?: boolean;
+  /** Left out where the server does not tell. */
+  readonly optional?: boolean;
 }
 
 /** A number of the observation. */
-function Observed({ field, format, ...rest }: ObservedProps): JSX.Element {
+function Observed({ field, format, optional, ...rest }: ObservedProps): JSX.Element | null {
   const state = useConsole();
   const figure = useComputed(() => {
     const value = state.shown.value && observed(state.shown.value, field);
     return value === undefined ? UNKNOWN : format(value);
   });
+  const { value: isUnknown } = useComputed(
+    () => state.latest.value !== undefined && observed(state.latest.value, field) === undefined,
+  );
+  if (optional && isUnknown) return null;
   return <Figure {...rest} field={field} figure={figure} />;
 }
 

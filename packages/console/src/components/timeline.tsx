@@ -2,10 +2,11 @@ import { useComputed } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
 import type { Knob } from '../api/action-schema.ts';
-import { laneOptions, laneValue } from '../charts/lanes.ts';
+import { hasLane, laneOptions, laneValue } from '../charts/lanes.ts';
 import { createColumns } from '../charts/traces.ts';
 import { type PlotSource, usePlot } from '../charts/use-plot.ts';
-import { KNOB_GUIDE } from '../llmserve/knob-guide.ts';
+import { KNOB_GUIDE } from '../knobs/knob-guide.ts';
+import { isServer } from '../state/is-server.ts';
 import { useConsole } from './console-context.ts';
 import { amount, count, percent, words } from './format.ts';
 import { usePlotContext } from './use-plot-context.ts';
@@ -13,38 +14,46 @@ import { usePlotContext } from './use-plot-context.ts';
 /** What was decided in each window, one lane a knob, with the server's events above. */
 export function Timeline(): JSX.Element | null {
   const state = useConsole();
-  const knobs = state.knobs.value;
-  const episode = state.episode.value;
+  const knobs = state.knobs.value.filter(hasLane);
+  const names = knobs.map(({ name }) => name).join();
+  const { run } = state;
+  const epoch = `${run.value.place} ${state.epoch.value}`;
   const context = usePlotContext();
   const source = useMemo<PlotSource | undefined>(() => {
-    void episode;
+    void epoch;
     if (knobs.length === 0) return undefined;
     const lanes = knobs.map((knob) => ({ knob, doubling: KNOB_GUIDE[knob.name]?.doubling === true }));
     const columns = createColumns(
-      lanes.map((lane) => ({ at: (frame) => laneValue(lane, frame.action?.[lane.knob.name]) })),
+      lanes.map((lane) => ({
+        at: (frame) => laneValue(lane, frame.action?.[lane.knob.name]),
+        frames: () => run.peek().frames.value,
+      })),
     );
     return {
       options: laneOptions(lanes, () => state.frames.peek(), context),
       data() {
-        void state.played.value;
-        columns.extend(state.frames.value);
+        void run.value.played.value;
+        void state.position.value;
+        columns.extend();
         return columns.data;
       },
     };
-  }, [knobs, episode, context]);
-  const box = usePlot(source);
+  }, [names, epoch, context]);
+  const { box } = usePlot(source);
   if (knobs.length === 0) return null;
   return (
     <figure class="panel timeline" aria-label="Decisions">
       <figcaption class="chart-head">
         <h2>Decisions</h2>
         <p class="question">What was turned, and when?</p>
-        <ul class="event-key">
-          <li class="oom">out of memory</li>
-          <li class="reload">reload</li>
-          <li class="drain">drain</li>
-          <li class="preemption">preempted</li>
-        </ul>
+        {isServer(state) && (
+          <ul class="event-key">
+            <li class="oom">out of memory</li>
+            <li class="reload">reload</li>
+            <li class="drain">drain</li>
+            <li class="preemption">preempted</li>
+          </ul>
+        )}
       </figcaption>
       <div class="lanes" style={{ '--lanes': knobs.length + 1 }}>
         <dl class="lane-labels">

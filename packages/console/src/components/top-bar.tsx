@@ -1,17 +1,18 @@
 import type { JSX } from 'preact';
 import { chooseTheme, isDark } from '../charts/palette.ts';
 import { LARGEST_SEED } from '../state/choices.ts';
-import { BY_HAND } from '../state/console-state.ts';
+import { openPanel, PANELS, type PanelName } from '../state/open-panel.ts';
+import { tourStep } from '../state/tour-state.ts';
 import { useConsole } from './console-context.ts';
-import { MoonIcon, SunIcon } from './icons.tsx';
+import { BookIcon, CodeIcon, CupIcon, MoonIcon, ShareIcon, SunIcon, TourIcon } from './icons.tsx';
+import { LaterOptionsMenu } from './later.ts';
 import { Transport } from './transport.tsx';
 
 /** What is played, who plays it, and how fast. */
 export function TopBar(): JSX.Element {
   const state = useConsole();
   const environment = state.environment.value;
-  const policies = state.policies.value;
-  const task = state.tasks.value.find(({ id }) => String(id) === state.task.value);
+  const task = state.chosenTask.value;
   const dark = isDark();
   return (
     <header class="top-bar">
@@ -64,25 +65,25 @@ export function TopBar(): JSX.Element {
             }}
           />
         </div>
-        <div class="field">
-          <label for="driver">Played by</label>
-          <select
-            id="driver"
-            value={state.driver.value}
-            onChange={(event) => state.chooseDriver(event.currentTarget.value)}
-          >
-            {policies.map(({ name, title, description }) => (
-              <option key={name} value={name} title={description}>
-                {title}
-              </option>
-            ))}
-            <option value={BY_HAND}>By hand</option>
-          </select>
-        </div>
+        {state.abilities.value.resetOptions.length > 0 && <LaterOptionsMenu />}
       </div>
       <Transport />
       <nav class="links" aria-label="More">
-        <a href="../docs">API</a>
+        <PanelButton panel="share" icon={<ShareIcon />} />
+        {state.abilities.value.leaderboard && <PanelButton panel="leaderboard" icon={<CupIcon />} />}
+        <PanelButton panel="developers" icon={<CodeIcon />} />
+        <PanelButton panel="readme" icon={<BookIcon />} />
+        <button
+          type="button"
+          class="button quiet square"
+          title="Take the tour"
+          aria-label="Take the tour"
+          onClick={() => {
+            tourStep.value = 0;
+          }}
+        >
+          <TourIcon />
+        </button>
         <button
           type="button"
           class="button quiet square"
@@ -94,6 +95,23 @@ export function TopBar(): JSX.Element {
         </button>
       </nav>
     </header>
+  );
+}
+
+function PanelButton({ panel, icon }: { panel: PanelName; icon: JSX.Element }): JSX.Element {
+  return (
+    <button
+      type="button"
+      class="button quiet square"
+      title={PANELS[panel]}
+      aria-label={PANELS[panel]}
+      aria-haspopup="dialog"
+      onClick={() => {
+        openPanel.value = panel;
+      }}
+    >
+      {icon}
+    </button>
   );
 }
 

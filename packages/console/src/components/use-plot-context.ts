@@ -1,7 +1,6 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 import type { PlotContext } from '../charts/plot-options.ts';
-import { timeOf } from '../charts/traces.ts';
 import { episodeWindows } from '../state/episode-length.ts';
 import { useConsole } from './console-context.ts';
 import { clock, count } from './format.ts';
@@ -28,13 +27,18 @@ export function usePlotContext(): PlotContext {
       end() {
         const latest = state.latest.peek();
         const windowSeconds = latest?.telemetry.windowSeconds ?? 1;
-        const windows = episodeWindows(state) ?? FEWEST_WINDOWS;
-        return Math.max(windows * windowSeconds, latest ? timeOf(latest) : 0);
+        const windows = Math.max(episodeWindows(state) ?? FEWEST_WINDOWS, state.newest.peek());
+        return windows * windowSeconds;
       },
       timeText: (value) =>
         state.latest.peek()?.telemetry.windowSeconds === undefined ? count(value) : clock(value),
       onPoint(index) {
         state.pointedAt.value = index;
+      },
+      onPick: state.seek,
+      position() {
+        const at = state.position.peek();
+        return at === null ? null : at * (state.latest.peek()?.telemetry.windowSeconds ?? 1);
       },
     }),
     [size, state],

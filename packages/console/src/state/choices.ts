@@ -1,12 +1,23 @@
+import type { Fields } from '../api/wire.ts';
+import { RUN_PLACES } from './run.ts';
+
 /** What the address bar remembers: which episode to play, and who plays it. */
 export interface Choices {
   readonly task?: string;
   readonly seed?: number;
-  readonly policy?: string;
+  /** Who plays, a run each; at most `RUN_PLACES`. */
+  readonly policies: readonly string[];
+  /** Further options of the reset. */
+  readonly options: Fields;
 }
 
 /** The largest seed that every JSON reader keeps exact. */
 export const LARGEST_SEED = Number.MAX_SAFE_INTEGER;
+
+/** What the fragment of an address starts with when it carries an episode. */
+export const EPISODE_FRAGMENT = '#episode=';
+
+const OPTION = 'option.';
 
 /** Reads the query of an address; what is missing or malformed is absent. */
 export function readChoices(query: string): Choices {
@@ -15,14 +26,31 @@ export function readChoices(query: string): Choices {
   return {
     task: parameters.get('task') ?? undefined,
     seed: /^\d{1,16}$/.test(seed) && Number(seed) <= LARGEST_SEED ? Number(seed) : undefined,
-    policy: parameters.get('policy') ?? undefined,
+    policies: parameters.getAll('policy').slice(0, RUN_PLACES),
+    options: Object.fromEntries(
+      [...parameters].flatMap(([name, text]) =>
+        name.startsWith(OPTION) ? [[name.slice(OPTION.length), optionValue(text)]] : [],
+      ),
+    ),
   };
 }
 
 /** The query that `readChoices` reads back. */
-export function writeChoices(choices: Choices): string {
+export function writeChoices({ task, seed, policies, options }: Choices): string {
   const parameters = new URLSearchParams();
-  for (const [name, value] of Object.entries(choices))
-    if (value !== undefined) parameters.set(name, String(value));
+  if (task !== undefined) parameters.set('task', task);
+  if (seed !== undefined) parameters.set('seed', String(seed));
+  for (const policy of policies) parameters.append('policy', policy);
+  for (const [name, value] of Object.entries(options))
+    parameters.set(OPTION + name, typeof value === 'string' ? value : JSON.stringify(value));
   return `?${parameters}`;
+}
+
+/** Numbers, booleans and objects are written as JSON, texts as they are. */
+function optionValue(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
 }

@@ -1,12 +1,15 @@
 import type { Fields, Outcome, PlayedStep } from '../api/wire.ts';
-import { readTelemetry, type Telemetry } from '../llmserve/telemetry.ts';
+import { readTelemetry, type Telemetry } from '../llm-server/telemetry.ts';
 
 /** One window of an episode as the page shows it. Frame 0 is the reset. */
 export interface Frame {
   readonly index: number;
   /** `undefined` for the reset. */
   readonly action?: Fields;
+  /** Why the policy chose the action, where it tells. */
+  readonly explanation?: Fields;
   readonly observation: Fields;
+  readonly metadata: Fields;
   readonly reward: number | null;
   readonly done: boolean;
   readonly telemetry: Telemetry;
@@ -18,6 +21,7 @@ export function firstFrame(outcome: Outcome): Frame {
   return {
     index: 0,
     observation: outcome.observation,
+    metadata: outcome.metadata,
     reward: null,
     done: outcome.done,
     telemetry: readTelemetry(outcome.metadata),
@@ -29,16 +33,12 @@ export function nextFrame(previous: Frame, step: PlayedStep): Frame {
   return {
     index: previous.index + 1,
     action: step.action,
+    explanation: step.explanation,
     observation: step.observation,
+    metadata: step.metadata,
     reward: step.reward,
     done: step.done,
     telemetry: readTelemetry(step.metadata),
     totalReward: previous.totalReward + (step.reward ?? 0),
   };
-}
-
-/** A numeric field of the observation; `undefined` when the server does not give it. */
-export function observed(frame: Frame, field: string): number | undefined {
-  const value = frame.observation[field];
-  return typeof value === 'number' && Number.isFinite(value) ? value : undefined;
 }

@@ -56,8 +56,8 @@ describe('an episode file', () => {
     assert.notEqual(body.digest, file.digest);
   });
 
-  it('without a digest is played, neither verified nor refused', async () => {
-    const { digest, ...file } = (await played(1)).file;
+  it('without a digest or an environment is played, neither verified nor refused', async () => {
+    const { digest, environment, ...file } = (await played(1)).file;
     const { body } = await ask('/episodes', file);
     assert.equal(body.verified, null);
     assert.equal(body.digest, digest);

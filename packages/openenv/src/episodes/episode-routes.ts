@@ -12,6 +12,9 @@ import { episodeFile, replayEpisode, replayRecord } from './replay-episode.ts';
 
 const openRequest = episodeFileSchema
   .extend({
+    environment: episodeFileSchema.shape.environment
+      .nullish()
+      .meta({ description: 'Where it was played; without, it is taken for an episode of this server' }),
     windows_from: z
       .int()
       .min(0)
@@ -44,7 +47,7 @@ export function mountEpisodeRoutes<Action, Observation extends object, State ext
 
   app.post('/episodes', async (context) => {
     const file = await requestBody(context, openRequest);
-    if (file.environment.id !== definition.id) {
+    if (file.environment && file.environment.id !== definition.id) {
       throw new HttpProblem(
         409,
         `The episode was played on \`${file.environment.id}\`; this server has \`${definition.id}\`. Open it on a server of its environment.`,

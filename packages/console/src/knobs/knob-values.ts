@@ -14,6 +14,12 @@ function startValue(knob: Knob): unknown {
   switch (knob.kind) {
     case 'range':
       return knob.minimum;
+    case 'number':
+      return knob.minimum ?? (knob.optional ? undefined : 0);
+    case 'text':
+      return knob.optional ? undefined : '';
+    case 'json':
+      return undefined;
     case 'choice':
       return knob.values[0];
     case 'switch':

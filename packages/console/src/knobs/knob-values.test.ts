@@ -10,6 +10,7 @@ const range = (minimum: number, maximum: number, integer: boolean): RangeKnob =>
   minimum,
   maximum,
   integer,
+  optional: false,
 });
 
 describe('a slider', () => {
@@ -51,8 +52,10 @@ describe('the start values', () => {
       { ...range(1, 512, true), name: 'batch_cap', initial: 1 },
       { ...range(0, 9, true), name: 'with_default', initial: 4 },
       { ...range(3, 9, true), name: 'unknown' },
-      { kind: 'choice', name: 'tier', description: '', values: ['a', 'b'] },
-      { kind: 'switch', name: 'on', description: '' },
+      { kind: 'choice', name: 'tier', description: '', optional: false, values: ['a', 'b'] },
+      { kind: 'switch', name: 'on', description: '', optional: false },
+      { kind: 'number', name: 'count', description: '', optional: false, integer: true },
+      { kind: 'text', name: 'note', description: '', optional: true },
     ];
     assert.deepEqual(startValues(knobs, { batch_cap: 32, other: 1 }), {
       batch_cap: 32,
@@ -60,6 +63,8 @@ describe('the start values', () => {
       unknown: 3,
       tier: 'a',
       on: false,
+      count: 0,
+      note: undefined,
     });
     assert.equal(startValues(knobs, undefined).batch_cap, 1);
   });

@@ -1,0 +1,53 @@
+import type { JSX } from 'preact';
+import { useConsole } from './console-context.ts';
+import { DriverSelect } from './driver-select.tsx';
+import { PlusIcon } from './icons.tsx';
+import { LaterRunCards } from './later.ts';
+import { NarrationLine } from './narration-line.tsx';
+
+/** Who plays, and how it goes: one run as a line, several as cards side by side. */
+export function RunStrip(): JSX.Element {
+  const state = useConsole();
+  const runs = state.runs.value;
+  if (runs.length === 1) {
+    return (
+      <section class="run-line" aria-label="Run">
+        <div class="field">
+          <span class="label">Played by</span>
+          <DriverSelect run={runs[0]} label="Played by" />
+        </div>
+        <AddRun />
+        <NarrationLine run={runs[0]} />
+      </section>
+    );
+  }
+  return <LaterRunCards />;
+}
+
+/** Chooses a policy to put beside the runs. */
+export function AddRun(): JSX.Element | null {
+  const state = useConsole();
+  if (state.policies.value.length === 0 || state.latest.value === undefined) return null;
+  return (
+    <label class="add-run">
+      <PlusIcon />
+      <span>Compare</span>
+      <select
+        aria-label="Compare with"
+        value=""
+        onChange={(event) => {
+          const policy = event.currentTarget.value;
+          event.currentTarget.value = '';
+          if (policy) void state.addRun(policy);
+        }}
+      >
+        <option value="">Compare with …</option>
+        {state.policies.value.map(({ name, title, description }) => (
+          <option key={name} value={name} title={description}>
+            {title}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}

@@ -1,0 +1,77 @@
+import { useComputed } from '@preact/signals';
+import type { JSX } from 'preact';
+import { timeOf } from '../charts/traces.ts';
+import { episodeWindows } from '../state/episode-length.ts';
+import { useConsole } from './console-context.ts';
+import { clock, count, words } from './format.ts';
+import { tip } from './tooltip.tsx';
+
+/** Where in the episode the page is: winds back through what was played, and branches off from there. */
+export function Scrubber(): JSX.Element | null {
+  const state = useConsole();
+  const index = useComputed(() => state.position.value ?? state.newest.value);
+  const newest = state.newest.value;
+  const isPast = state.position.value !== null;
+  const windows = episodeWindows(state);
+  const all = Math.max(windows ?? newest, newest, 1);
+  const frame = state.shown.value;
+  if (!frame) return null;
+  const done = (index.value / all) * 100;
+  const reach = (newest / all) * 100;
+  return (
+    <section class="scrubber" aria-label="Timeline">
+      <input
+        type="range"
+        aria-label="Window shown"
+        aria-valuetext={`Window ${index.value} of ${newest} played`}
+        min={0}
+        max={all}
+        step={1}
+        value={index.value}
+        style={{ '--filled': `${done}%`, '--reach': `${reach}%` }}
+        onInput={(event) => {
+          state.seek(event.currentTarget.valueAsNumber);
+          event.currentTarget.value = String(state.position.value ?? state.newest.value);
+        }}
+      />
+      {isPast && (
+        <div class="scrub-actions">
+          <button type="button" class="button small" onClick={() => state.seek(Infinity)}>
+            Back to now
+          </button>
+          {state.abilities.value.episodes && index.value < newest && (
+            <button
+              type="button"
+              class="button small"
+              data-tip="Drops what came after this window and plays on from it: what if?"
+              onClick={() => void state.branch()}
+            >
+              Play on from here
+            </button>
+          )}
+        </div>
+      )}
+      <dl class="position">
+        {frame.telemetry.phase && (
+          <div {...tip('What the arriving requests are like now; the policy is not told')}>
+            <dt>Traffic</dt>
+            <dd>{words(frame.telemetry.phase)}</dd>
+          </div>
+        )}
+        <div {...tip('The policy decides once a window')}>
+          <dt>Window</dt>
+          <dd>
+            {count(state.shownIndex.value)}
+            {windows !== undefined && <span class="of"> of {count(windows)}</span>}
+          </dd>
+        </div>
+        {frame.telemetry.windowSeconds !== undefined && (
+          <div {...tip('Simulated time since the start of the episode')}>
+            <dt>Time</dt>
+            <dd>{clock(timeOf(frame))}</dd>
+          </div>
+        )}
+      </dl>
+    </section>
+  );
+}

@@ -1,0 +1,163 @@
+import { useSignal } from '@preact/signals';
+import type { JSX } from 'preact';
+import type { Knob } from '../api/action-schema.ts';
+import { KNOB_GUIDE } from './knob-guide.ts';
+import { knobText, valueText } from './knob-text.ts';
+import { nearestStop, sliderStops } from './knob-values.ts';
+
+export interface KnobControlProps {
+  readonly knob: Knob;
+  readonly label: string;
+  readonly value: unknown;
+  readonly locked: boolean;
+  /** Values of a choice that cannot be taken now. */
+  readonly masked?: readonly unknown[];
+  readonly onTurn: (value: unknown) => void;
+}
+
+/** The control by which a person sets one field. */
+export function KnobControl(props: KnobControlProps): JSX.Element {
+  const { knob, label, value, locked, onTurn } = props;
+  switch (knob.kind) {
+    case 'range': {
+      const stops = sliderStops(knob, KNOB_GUIDE[knob.name]?.doubling === true);
+      const index = nearestStop(stops, Number(value ?? knob.minimum));
+      return (
+        <input
+          type="range"
+          name={knob.name}
+          aria-label={label}
+          aria-valuetext={knobText(knob, value)}
+          min={0}
+          max={stops.length - 1}
+          step={1}
+          value={index}
+          disabled={locked}
+          style={{ '--filled': `${(index / (stops.length - 1)) * 100}%` }}
+          onInput={(event) => onTurn(stops[event.currentTarget.valueAsNumber])}
+        />
+      );
+    }
+    case 'choice':
+      return <ChoiceControl {...props} values={knob.values} />;
+    case 'switch':
+      return (
+        <label class="switch">
+          <input
+            type="checkbox"
+            role="switch"
+            aria-checked={value === true}
+            name={knob.name}
+            aria-label={label}
+            checked={value === true}
+            disabled={locked}
+            onChange={(event) => onTurn(event.currentTarget.checked)}
+          />
+          <span aria-hidden="true">{value === true ? 'On' : 'Off'}</span>
+        </label>
+      );
+    case 'number':
+      return (
+        <input
+          type="number"
+          name={knob.name}
+          aria-label={label}
+          min={knob.minimum}
+          max={knob.maximum}
+          step={knob.integer ? 1 : 'any'}
+          value={typeof value === 'number' ? value : ''}
+          disabled={locked}
+          onChange={({ currentTarget: { validity, value: text, valueAsNumber } }) => {
+            if (validity.valid) onTurn(text === '' ? undefined : valueAsNumber);
+          }}
+        />
+      );
+    case 'text':
+      return (
+        <input
+          type="text"
+          name={knob.name}
+          aria-label={label}
+          value={typeof value === 'string' ? value : ''}
+          disabled={locked}
+          onChange={({ currentTarget: { value: text } }) =>
+            onTurn(text === '' && knob.optional ? undefined : text)
+          }
+        />
+      );
+    case 'json':
+      return <JsonControl {...props} />;
+  }
+}
+
+/** A few short values as segments, more of them as a list. */
+function ChoiceControl({
+  knob,
+  label,
+  value,
+  locked,
+  masked = [],
+  onTurn,
+  values,
+}: KnobControlProps & { values: readonly unknown[] }): JSX.Element {
+  const canBeAbsent = knob.optional && knob.initial === undefined;
+  const texts = values.map((option) => valueText(knob, option));
+  if (canBeAbsent || values.length > 6 || texts.join('').length > 24) {
+    return (
+      <select
+        name={knob.name}
+        aria-label={label}
+        disabled={locked}
+        value={values.indexOf(value)}
+        onChange={(event) => onTurn(values[Number(event.currentTarget.value)])}
+      >
+        {canBeAbsent && <option value={-1}>–</option>}
+        {texts.map((text, i) => (
+          <option key={text} value={i} disabled={masked.includes(values[i])}>
+            {text}
+          </option>
+        ))}
+      </select>
+    );
+  }
+  return (
+    <div class="segments" role="radiogroup" aria-label={label}>
+      {texts.map((text, i) => (
+        <label key={text} class={masked.includes(values[i]) ? 'masked' : ''}>
+          <input
+            type="radio"
+            name={knob.name}
+            value={text}
+            checked={values[i] === value}
+            disabled={locked || masked.includes(values[i])}
+            onChange={() => onTurn(values[i])}
+          />
+          <span>{text}</span>
+        </label>
+      ))}
+    </div>
+  );
+}
+
+function JsonControl({ knob, label, value, locked, onTurn }: KnobControlProps): JSX.Element {
+  const isWrong = useSignal(false);
+  return (
+    <textarea
+      name={knob.name}
+      aria-label={`${label}, as JSON`}
+      aria-invalid={isWrong.value}
+      rows={2}
+      placeholder="JSON"
+      value={value === undefined ? '' : JSON.stringify(value)}
+      disabled={locked}
+      onChange={({ currentTarget: { value: text } }) => {
+        try {
+          onTurn(text.trim() === '' ? undefined : JSON.parse(text));
+          isWrong.value = false;
+        } catch {
+          isWrong.value = true;
+        }
+      }}
+    />
+  );
+}

@@ -1,0 +1,63 @@
+/** How a knob of an LLM server is called on the page, and what it buys and costs. */
+export interface KnobGuide {
+  readonly label: string;
+  readonly buys: string;
+  readonly costs: string;
+  /** Spreads the slider by doubling instead of evenly. */
+  readonly doubling?: boolean;
+  readonly format?: 'percent';
+  readonly unit?: string;
+  /** Names of values that are numbers on the wire. */
+  readonly names?: Readonly<Record<string, string>>;
+}
+
+const BATCH: KnobGuide = {
+  label: 'Batch cap',
+  buys: 'More answers at once, so a shorter queue',
+  costs: 'Each answer is written more slowly',
+  doubling: true,
+  unit: 'requests a GPU',
+};
+const KV_MEMORY: KnobGuide = {
+  label: 'KV memory',
+  buys: 'Room for more and longer answers',
+  costs: 'It costs rent, and a crash if a neighbour grows',
+  format: 'percent',
+  unit: 'of free memory',
+};
+const SPECULATION: KnobGuide = {
+  label: 'Speculation',
+  buys: 'Guessed tokens make small batches fast',
+  costs: 'Checking the guesses slows big batches',
+  unit: 'draft tokens',
+};
+const PRECISION: KnobGuide = {
+  label: 'Precision',
+  buys: 'Fewer bits: faster, and more room for KV',
+  costs: 'Worse answers; a switch reloads for seconds',
+  names: { 0: 'FP16', 1: 'INT8', 2: 'INT4' },
+};
+const SPLIT: KnobGuide = {
+  label: 'Split the GPUs',
+  buys: 'One reads, one writes: steady tokens',
+  costs: 'Neither helps the other; a switch drains both',
+};
+
+/** By the field of the action, in `llmserve` and in `inferencegym`. */
+export const KNOB_GUIDE: Readonly<Record<string, KnobGuide | undefined>> = {
+  batch_cap: BATCH,
+  kv_budget_fraction: KV_MEMORY,
+  speculation_depth: SPECULATION,
+  quantization_tier: PRECISION,
+  prefill_decode_split: SPLIT,
+  priority_routing: {
+    label: 'Interactive first',
+    buys: 'People at a keyboard do not wait in line',
+    costs: 'Batch jobs wait, and are preempted first',
+  },
+  batch_size: { ...BATCH, label: 'Batch size', unit: 'requests' },
+  kv_budget: { ...KV_MEMORY, costs: 'Memory over the limit is a crash', unit: undefined },
+  spec_length: SPECULATION,
+  quant_tier: { ...PRECISION, costs: 'Worse answers' },
+  prefill_disagg: { ...SPLIT, costs: 'Neither helps the other' },
+};

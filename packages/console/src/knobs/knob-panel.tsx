@@ -1,0 +1,92 @@
+import { useComputed } from '@preact/signals';
+import type { JSX } from 'preact';
+import type { Knob } from '../api/action-schema.ts';
+import { useConsole } from '../components/console-context.ts';
+import { words } from '../components/format.ts';
+import { LaterWhyPanel } from '../components/later.ts';
+import { runName } from '../components/run-name.ts';
+import { tip } from '../components/tooltip.tsx';
+import { BY_HAND } from '../state/run.ts';
+import { KnobControl } from './knob-control.tsx';
+import { KNOB_GUIDE } from './knob-guide.ts';
+import { knobText } from './knob-text.ts';
+import { isMasked, maskedValues } from './masks.ts';
+
+/** The knobs of the server: turned here by hand, or shown as the policy turns them. */
+export function KnobPanel(): JSX.Element {
+  const state = useConsole();
+  const run = state.run.value;
+  const byHand = state.driver.value === BY_HAND;
+  const isPast = state.position.value !== null;
+  const { value: isExplained } = useComputed(() => state.shown.value?.explanation !== undefined);
+  const policy = state.policies.value.find(({ name }) => name === state.driver.value);
+  return (
+    <section class="panel knobs" aria-label="Knobs">
+      <header class="panel-head">
+        <h2>Knobs</h2>
+        {isPast ? (
+          <p class="fine">As they stood in window {state.position}</p>
+        ) : byHand ? (
+          <p class="fine">You turn them: they hold for the next window.</p>
+        ) : (
+          <p class="fine" {...tip(policy?.description)}>
+            Turned by {runName(state, run)}
+          </p>
+        )}
+        {!byHand && (
+          <button type="button" class="button small" onClick={() => state.chooseDriver(BY_HAND)}>
+            Take over
+          </button>
+        )}
+      </header>
+      <div class="knob-list">
+        {state.knobs.value.map((knob) => (
+          <KnobRow key={knob.name} knob={knob} locked={!byHand || isPast} />
+        ))}
+      </div>
+      {isExplained && <LaterWhyPanel />}
+    </section>
+  );
+}
+
+function KnobRow({ knob, locked }: { knob: Knob; locked: boolean }): JSX.Element {
+  const guide = KNOB_GUIDE[knob.name];
+  const state = useConsole();
+  const { value } = useComputed(() => state.knobValues.value[knob.name]);
+  const { value: masked } = useComputed(() => isMasked(knob, state.chosenTask.value, state.shown.value));
+  const { value: shut } = useComputed(() =>
+    knob.kind === 'choice' ? maskedValues(knob, knob.values, state.shown.value) : [],
+  );
+  const label = guide?.label ?? words(knob.name);
+  return (
+    <div class={masked ? 'knob masked' : 'knob'}>
+      <div class="knob-head">
+        <span class="knob-label" {...tip(knob.description)}>
+          {label}
+        </span>
+        {knob.kind === 'range' && <output class="knob-value">{knobText(knob, value)}</output>}
+      </div>
+      <KnobControl
+        knob={knob}
+        label={label}
+        value={value}
+        locked={locked || masked}
+        masked={shut}
+        onTurn={(next) => state.turn(knob.name, next)}
+      />
+      {masked ? (
+        <p class="trade">Masked: this task holds it at its default.</p>
+      ) : guide ? (
+        <ul class="trade" aria-label={`What ${label} buys and costs`}>
+          <li class="buys">{guide.buys}</li>
+          <li class="costs">{guide.costs}</li>
+        </ul>
+      ) : (
+        <p class="trade">{knob.description}</p>
+      )}
+      {shut.length > 0 && !masked && (
+        <p class="trade">Masked now: {shut.map((one) => String(one)).join(', ')}</p>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,24 @@
+import type { JSX } from 'preact';
+import { useConsole } from '../components/console-context.ts';
+import { count } from '../components/format.ts';
+import { CalmIcon, StrainedIcon } from '../components/icons.tsx';
+
+/** Tells of an episode that came from a link, a file or the leaderboard whether it is the one that was recorded. */
+export function OpenedNote(): JSX.Element | null {
+  const opened = useConsole().opened.value;
+  if (!opened) return null;
+  const { verified, recorded, played, windows } = opened;
+  const isOther = recorded !== undefined && recorded !== played;
+  return (
+    <p class={verified === false ? 'opened strained' : 'opened calm'} role="status">
+      {verified === false ? <StrainedIcon /> : <CalmIcon />}
+      <span>
+        <b>Recorded episode, {count(windows)} windows.</b>{' '}
+        {verified === true && 'Replayed bit for bit: its digest is the recorded one.'}
+        {verified === false &&
+          `It did not come out as recorded: ${isOther ? `it was played on version ${recorded}, this is ${played}.` : 'its actions or its digest were changed.'}`}
+        {verified === null && 'It carries no digest to check it against.'}
+      </span>
+    </p>
+  );
+}

@@ -1,0 +1,80 @@
+import { useComputed } from '@preact/signals';
+import type { JSX } from 'preact';
+import { RUN_LOOKS } from '../charts/palette.ts';
+import { LineKey } from '../components/chart-panel.tsx';
+import { useConsole } from '../components/console-context.ts';
+import { DriverSelect } from '../components/driver-select.tsx';
+import { Figure } from '../components/figure.tsx';
+import { count, percent, signed } from '../components/format.ts';
+import { CloseIcon } from '../components/icons.tsx';
+import { NarrationLine } from '../components/narration-line.tsx';
+import { runName } from '../components/run-name.ts';
+import { AddRun } from '../components/run-strip.tsx';
+import { isServer } from '../state/is-server.ts';
+import { observed } from '../state/observed.ts';
+import { RUN_PLACES, type Run } from '../state/run.ts';
+
+/** The runs side by side, a card each. */
+export function RunCards(): JSX.Element {
+  const runs = useConsole().runs.value;
+  return (
+    <section class="run-cards" aria-label="Runs side by side">
+      {runs.map((run) => (
+        <RunCard key={run.place} run={run} />
+      ))}
+      {runs.length < RUN_PLACES && <AddRun />}
+    </section>
+  );
+}
+
+function RunCard({ run }: { run: Run }): JSX.Element {
+  const state = useConsole();
+  const { tone, dash } = RUN_LOOKS[run.place];
+  const isFocused = state.run.value === run;
+  const name = runName(state, run);
+  const frame = useComputed(() => run.frames.value[Math.min(state.shownIndex.value, run.played.value - 1)]);
+  const total = useComputed(() => signed(frame.value?.totalReward ?? 0));
+  const inTime = useComputed(() => {
+    const share = frame.value && observed(frame.value, 'slo_compliance_rate');
+    return share === undefined ? '–' : percent(share);
+  });
+  const waiting = useComputed(() => count((frame.value && observed(frame.value, 'queue_depth')) ?? 0));
+  const server = isServer(state);
+  return (
+    <article
+      class={isFocused ? 'panel run-card focused' : 'panel run-card'}
+      style={{ '--run': `var(--tone-${tone})` }}
+      aria-label={name}
+    >
+      <header>
+        <LineKey look="line" tone={tone} dash={dash} />
+        <DriverSelect run={run} label={`Run ${run.place + 1} played by`} />
+        <button
+          type="button"
+          class="button small"
+          aria-pressed={isFocused}
+          title={`Show the server of this run (${run.place + 1})`}
+          onClick={() => state.focus(run)}
+        >
+          {isFocused ? 'Shown' : 'Show'}
+        </button>
+        <button type="button" class="bare" aria-label={`Remove ${name}`} onClick={() => state.removeRun(run)}>
+          <CloseIcon />
+        </button>
+      </header>
+      <dl class="run-figures">
+        <Figure large label="Return" definition="The sum of the rewards so far" figure={total} />
+        {server && <Figure label="In time" field="slo_compliance_rate" figure={inTime} />}
+        {server && <Figure label="Waiting" field="queue_depth" figure={waiting} />}
+        {run.grade.value && (
+          <Figure
+            label="Score"
+            definition="From 0 to 1; the server replays the episode to grade it"
+            figure={run.grade.value.score.toFixed(3)}
+          />
+        )}
+      </dl>
+      <NarrationLine run={run} />
+    </article>
+  );
+}

@@ -1,0 +1,128 @@
+import type { JSX } from 'preact';
+import type { Fields, Grade } from '../api/wire.ts';
+import { RUN_LOOKS } from '../charts/palette.ts';
+import { useConsole } from '../components/console-context.ts';
+import { amount, signed, words } from '../components/format.ts';
+import { runName } from '../components/run-name.ts';
+import { tip } from '../components/tooltip.tsx';
+import type { Run } from '../state/run.ts';
+
+/** The grades of the finished episodes, against the anchors of their traffic. */
+export function ScoreCard(): JSX.Element | null {
+  const state = useConsole();
+  const run = state.run.value;
+  const latest = state.latest.value;
+  if (!latest?.done) return null;
+  const grade = state.grade.value;
+  const graded = state.runs.value.filter((one) => one.grade.value);
+  const anchors = grade ? anchorsOf(grade) : {};
+  const rows = grade ? numbersIn(grade.breakdown) : [];
+  return (
+    <section class="panel score" aria-label="Score" aria-live="polite">
+      <div class="score-figure" {...tip('From 0 to 1; the server replays the episode to grade it')}>
+        <h2>{grade ? 'Score' : 'Return'}</h2>
+        <p>
+          <strong>{grade ? grade.score.toFixed(3) : signed(latest.totalReward)}</strong>
+          {grade && <span class="unit">of 1</span>}
+        </p>
+      </div>
+      <div class="score-words">
+        {grade && <p>{grade.feedback}</p>}
+        {Object.keys(anchors).length > 1 && <AnchorScale anchors={anchors} runs={graded} />}
+        {rows.length > 0 && (
+          <dl class="breakdown">
+            {rows.map(([name, value]) => (
+              <div key={name} {...tip(BREAKDOWN_DEFINITIONS[name])}>
+                <dt>{words(name)}</dt>
+                <dd>{value < 0 ? signed(value) : amount(value)}</dd>
+              </div>
+            ))}
+          </dl>
+        )}
+      </div>
+      <div class="score-next">
+        <button
+          type="button"
+          class="button primary"
+          onClick={() => state.chooseSeed(state.seed.value + 1, true)}
+        >
+          Next seed
+        </button>
+        <button type="button" class="button" onClick={() => void state.restart().then(state.togglePlay)}>
+          Same again
+        </button>
+      </div>
+      {state.runs.value.length > 1 && <span class="sr-only">Shown: {runName(state, run)}</span>}
+    </section>
+  );
+}
+
+const BREAKDOWN_DEFINITIONS: Readonly<Record<string, string | undefined>> = {
+  return: 'The sum of the rewards',
+  regret: 'How much more the best known plan for this traffic collects',
+};
+
+/** Returns that the grader measured on the same traffic, by their names. */
+function anchorsOf({ breakdown }: Grade): Record<string, number> {
+  const anchors = breakdown.anchors;
+  if (typeof anchors !== 'object' || anchors === null) return {};
+  return Object.fromEntries(
+    Object.entries(anchors).filter(([, value]) => typeof value === 'number'),
+  ) as Record<string, number>;
+}
+
+/** The returns of the runs on a line with the anchors. */
+function AnchorScale({
+  anchors,
+  runs,
+}: {
+  anchors: Record<string, number>;
+  runs: readonly Run[];
+}): JSX.Element {
+  const state = useConsole();
+  const returns = runs.map((run) => run.latest.value!.totalReward);
+  const values = [...Object.values(anchors), ...returns];
+  const low = Math.min(...values);
+  const high = Math.max(...values);
+  const at = (value: number) => `${high === low ? 50 : ((value - low) / (high - low)) * 100}%`;
+  return (
+    <div class="anchor-scale" role="img" aria-label={scaleText(anchors)}>
+      {Object.entries(anchors).map(([name, value]) => (
+        <span
+          key={name}
+          class="anchor"
+          style={{ left: at(value) }}
+          {...tip(`${words(name)}: ${signed(value)}`)}
+        >
+          <i />
+          {words(name)}
+        </span>
+      ))}
+      {runs.map((run, i) => (
+        <span
+          key={run.place}
+          class="mark"
+          style={{ left: at(returns[i]), color: `var(--tone-${RUN_LOOKS[run.place].tone})` }}
+          {...tip(`${runName(state, run)}: ${signed(returns[i])}`)}
+        />
+      ))}
+    </div>
+  );
+}
+
+function scaleText(anchors: Record<string, number>): string {
+  const texts = Object.entries(anchors).map(([name, value]) => `${words(name)} ${signed(value)}`);
+  return `Returns on the same traffic: ${texts.join(', ')}`;
+}
+
+/** The numbers of a breakdown beside the anchors, however deep, each under its path. */
+function numbersIn(fields: Fields, path: readonly string[] = []): [string, number][] {
+  return Object.entries(fields).flatMap(([name, value]): [string, number][] => {
+    if (name === 'anchors') return [];
+    const here = [...path, name];
+    if (typeof value === 'number') return [[here.join(' '), value]];
+    if (typeof value === 'object' && value !== null && !Array.isArray(value))
+      return numbersIn(value as Fields, here);
+    return [];
+  });
+}

@@ -1,0 +1,320 @@
+import type { ChartSpec, Limit, SeriesSpec } from '../charts/chart-spec.ts';
+import { type Tone, toneOfClass } from '../charts/palette.ts';
+import { amount, count, latencyText, latencyTick, signed, words } from '../components/format.ts';
+import type { Frame } from '../state/frame.ts';
+import { observed } from '../state/observed.ts';
+import type { ClassSlo, ClassTelemetry, GpuMemory, GpuTelemetry } from './telemetry.ts';
+
+const field = (name: string) => (frame: Frame) => observed(frame, name);
+
+/** Zero in a latency means that nothing was measured in the window. */
+const measured = (name: string) => (frame: Frame) => {
+  const value = observed(frame, name);
+  return value === 0 ? null : value;
+};
+
+/** A line for each request class. */
+function byClass(
+  frame: Frame,
+  definition: string,
+  of: (entry: ClassTelemetry) => number | undefined,
+): SeriesSpec[] {
+  return frame.telemetry.classes.map(({ name }, index) => ({
+    label: words(name),
+    tone: toneOfClass(name, index),
+    definition: `${words(name)} requests: ${definition}`,
+    value: (of_) => {
+      const entry = of_.telemetry.classes[index];
+      return entry && (of(entry) || null);
+    },
+    format: latencyText,
+  }));
+}
+
+const waiting = {
+  label: 'Waiting',
+  field: 'queue_depth',
+  value: field('queue_depth'),
+  format: count,
+} as const;
+
+const requests: ChartSpec = {
+  id: 'requests',
+  title: 'Requests in the server',
+  unit: 'requests',
+  question: 'Does the queue grow?',
+  tick: count,
+  compared: waiting,
+  series: () => [
+    { ...waiting, tone: 'waiting', draw: 'area' },
+    {
+      label: 'Running',
+      tone: 'running',
+      field: 'active_requests',
+      value: field('active_requests'),
+      format: count,
+    },
+  ],
+};
+
+const firstToken: ChartSpec = {
+  id: 'ttft',
+  title: 'Time to first token',
+  unit: 'TTFT, log scale',
+  question: 'How long until it starts?',
+  logarithmic: true,
+  tick: latencyTick,
+  limits: ({ telemetry }) => limits(telemetry.slo, ({ ttftMs }) => ttftMs),
+  comparedUnit: 'slowest 1\u202f%, log scale',
+  compared: {
+    label: 'Slowest 1\u202f%',
+    field: 'p99_ttft_ms',
+    value: (frame) => measured('p99_ttft_ms')(frame) ?? measured('p50_ttft_ms')(frame),
+    format: latencyText,
+  },
+  series: (frame) => [
+    {
+      label: 'Median',
+      tone: frame.telemetry.classes.length > 0 ? 'text' : 'median',
+      draw: frame.telemetry.classes.length > 0 ? 'dashed' : 'line',
+      field: 'p50_ttft_ms',
+      value: measured('p50_ttft_ms'),
+      format: latencyText,
+    },
+    ...(frame.telemetry.classes.length > 0
+      ? byClass(frame, '99th percentile of the time to first token', ({ ttftP99Ms }) => ttftP99Ms)
+      : [
+          {
+            label: 'Slowest 1\u202f%',
+            tone: 'tail' as const,
+            field: 'p99_ttft_ms',
+            value: measured('p99_ttft_ms'),
+            format: latencyText,
+          },
+        ]),
+  ],
+};
+
+const betweenTokens: ChartSpec = {
+  id: 'itl',
+  title: 'Time between tokens',
+  unit: 'ITL, ms',
+  question: 'How fast is it written?',
+  tick: count,
+  limits: ({ telemetry }) => limits(telemetry.slo, ({ tpotMs }) => tpotMs),
+  compared: {
+    label: 'Median',
+    field: 'p50_itl_ms',
+    value: measured('p50_itl_ms'),
+    format: latencyText,
+  },
+  series: (frame) => [
+    {
+      label: 'Median',
+      tone: frame.telemetry.classes.length > 0 ? 'text' : 'median',
+      draw: frame.telemetry.classes.length > 0 ? 'dashed' : 'line',
+      field: 'p50_itl_ms',
+      value: measured('p50_itl_ms'),
+      format: latencyText,
+    },
+    ...byClass(frame, 'median time per output token', ({ tpotP50Ms }) => tpotP50Ms),
+  ],
+};
+
+const tokensOut = {
+  label: 'Tokens out',
+  field: 'throughput_tps',
+  value: field('throughput_tps'),
+  format: (value: number) => `${count(value)}/s`,
+} as const;
+
+const throughput: ChartSpec = {
+  id: 'throughput',
+  title: 'Work in, work out',
+  unit: 'tokens/s',
+  question: 'Does it follow demand?',
+  tick: count,
+  rightTick: count,
+  compared: tokensOut,
+  series: () => [
+    { ...tokensOut, tone: 'tokens', draw: 'area' },
+    {
+      label: 'Requests in',
+      tone: 'arrivals',
+      axis: 'right',
+      draw: 'dashed',
+      field: 'request_arrival_rate',
+      value: field('request_arrival_rate'),
+      format: (value) => `${amount(value)}/s`,
+    },
+  ],
+};
+
+/** A part of the fullest GPU's memory. */
+const layer = (
+  label: string,
+  tone: Tone,
+  definition: string,
+  size: (gpu: GpuTelemetry, parts: GpuMemory, frame: Frame) => number,
+): SeriesSpec => ({
+  label,
+  tone,
+  draw: 'layer',
+  definition: `${definition}, GiB`,
+  format: amount,
+  value(frame) {
+    const gpu = fullestGpu(frame);
+    return gpu?.memory && size(gpu, gpu.memory, frame);
+  },
+});
+
+const memory: ChartSpec = {
+  id: 'memory',
+  title: 'GPU memory',
+  unit: 'GiB, fullest GPU',
+  question: 'What fills the GPU?',
+  tick: count,
+  limits(frame) {
+    const limit = fullestGpu(frame)?.memory?.limit;
+    return limit === undefined ? [] : [{ value: limit, label: `${amount(limit)} GiB limit` }];
+  },
+  compared: {
+    label: 'Used',
+    definition: 'Weights, KV pool, neighbours and the rest of the GPU with the least memory to spare, GiB',
+    draw: 'step',
+    value(frame) {
+      const parts = fullestGpu(frame)?.memory;
+      return parts ? parts.limit - spare(parts) : observed(frame, 'gpu_memory_used_gb');
+    },
+    format: (value) => `${amount(value)} GiB`,
+  },
+  series: (frame) => {
+    if (!fullestGpu(frame)) {
+      return [
+        {
+          label: 'Used',
+          tone: 'kv',
+          draw: 'area',
+          field: 'gpu_memory_used_gb',
+          value: field('gpu_memory_used_gb'),
+          format: (value) => `${amount(value)} GB`,
+        },
+      ];
+    }
+    return [
+      layer('Weights', 'weights', 'The model itself', (_, { weights }) => weights),
+      layer('Overhead', 'overhead', 'Activations and the runtime', (_, { overhead }) => overhead),
+      layer('Draft', 'draft', 'The model that guesses tokens for speculation', (_, { draft }) => draft),
+      ...kvByClass(frame),
+      layer(
+        'KV free',
+        'pool',
+        'KV blocks reserved and paid for, but empty',
+        (gpu, parts) => parts.kvPool - usedPool(gpu, parts),
+      ),
+      layer('Neighbours', 'tenant', 'Other tenants of the same GPU', (_, { tenant }) => tenant),
+    ];
+  },
+};
+
+/** The used part of the pool, shared among the classes as their KV blocks are on both GPUs together. */
+function kvByClass(frame: Frame): SeriesSpec[] {
+  const { classes } = frame.telemetry;
+  if (classes.length === 0)
+    return [layer('KV in use', 'kv', 'KV blocks that hold the context of running requests', usedPool)];
+  return classes.map(({ name }, index) =>
+    layer(
+      `KV ${words(name).toLowerCase()}`,
+      toneOfClass(name, index),
+      `KV blocks of ${words(name).toLowerCase()} requests`,
+      (gpu, parts, at) => usedPool(gpu, parts) * kvShare(at, index),
+    ),
+  );
+}
+
+/** The share of the used KV blocks that a class holds, 0 to 1. */
+export function kvShare({ telemetry: { classes } }: Frame, index: number): number {
+  const all = classes.reduce((sum, { kvBlocks }) => sum + kvBlocks, 0);
+  return all === 0 ? 0 : (classes[index]?.kvBlocks ?? 0) / all;
+}
+
+const PART_TONES: readonly Tone[] = ['tokens', 'interactive', 'tenant', 'waiting', 'batch', 'weights'];
+
+const reward: ChartSpec = {
+  id: 'reward',
+  title: 'Reward',
+  unit: 'a window',
+  question: 'What is it worth, and why?',
+  signed: true,
+  tick: (value) => signedTick(value),
+  comparedUnit: 'sum so far',
+  compared: {
+    label: 'So far',
+    definition: 'The sum of the rewards so far: the return',
+    value: (frame) => frame.totalReward,
+    format: signed,
+  },
+  series: ({ telemetry }) => [
+    ...Object.keys(telemetry.rewardParts).map(
+      (part, i): SeriesSpec => ({
+        label: words(part),
+        tone: PART_TONES[i % PART_TONES.length],
+        draw: 'layer',
+        definition: `What ${words(part).toLowerCase()} adds to the reward`,
+        value: (frame) => frame.telemetry.rewardParts[part] ?? null,
+        format: signed,
+      }),
+    ),
+    {
+      label: 'Reward',
+      tone: 'text',
+      definition: 'The sum of its parts: what the policy is trained to collect',
+      value: (frame) => frame.reward,
+      format: signed,
+    },
+  ],
+};
+
+function signedTick(value: number): string {
+  return (Math.abs(value) < 10 ? value.toFixed(1) : count(value)).replace('-', '−');
+}
+
+/** The charts of an LLM server, in reading order. */
+export const SERVER_CHARTS: readonly ChartSpec[] = [
+  requests,
+  firstToken,
+  betweenTokens,
+  throughput,
+  memory,
+  reward,
+];
+
+/** The GPU with the least memory to spare; of equals, the one with more KV blocks in use. */
+export function fullestGpu(frame: Frame): GpuTelemetry | undefined {
+  const [fullest] = frame.telemetry.gpus
+    .filter(({ memory }) => memory !== undefined)
+    .sort((a, b) => spare(a.memory!) - spare(b.memory!) || b.kvBlocksUsed - a.kvBlocksUsed);
+  return fullest;
+}
+
+function spare({ weights, overhead, draft, kvPool, tenant, limit }: GpuMemory): number {
+  return limit - weights - overhead - draft - kvPool - tenant;
+}
+
+function usedPool({ kvBlocksUsed, kvBlocksTotal }: GpuTelemetry, { kvPool }: GpuMemory): number {
+  return kvBlocksTotal === 0 ? 0 : (kvPool * kvBlocksUsed) / kvBlocksTotal;
+}
+
+/** One limit a distinct value, named by its classes where there are several. */
+function limits(slo: readonly ClassSlo[], of: (limits: ClassSlo) => number | undefined): Limit[] {
+  const byValue = new Map<number, string[]>();
+  for (const entry of slo) {
+    const value = of(entry);
+    if (value !== undefined)
+      byValue.set(value, [...(byValue.get(value) ?? []), words(entry.name).toLowerCase()]);
+  }
+  return [...byValue].map(([value, names]) => ({
+    value,
+    label: slo.length > 1 && byValue.size > 1 ? `${names.join(', ')} limit` : 'limit',
+  }));
+}

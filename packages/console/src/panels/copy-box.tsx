@@ -1,0 +1,34 @@
+import { useSignal } from '@preact/signals';
+import type { JSX } from 'preact';
+import { useRef } from 'preact/hooks';
+
+/** A text to take away. */
+export function CopyBox({ label, text }: { label: string; text: string }): JSX.Element {
+  const box = useRef<HTMLInputElement>(null);
+  const isCopied = useSignal(false);
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(text);
+    } catch {
+      // Pages in frames and pages without TLS may not use the clipboard; the old way works there.
+      box.current?.select();
+      document.execCommand('copy');
+    }
+    isCopied.value = true;
+  };
+  return (
+    <div class="copy-box">
+      <input
+        ref={box}
+        type="text"
+        readOnly
+        aria-label={label}
+        value={text}
+        onFocus={(event) => event.currentTarget.select()}
+      />
+      <button type="button" class="button" disabled={text === ''} onClick={() => void copy()}>
+        {isCopied.value ? 'Copied' : 'Copy'}
+      </button>
+    </div>
+  );
+}

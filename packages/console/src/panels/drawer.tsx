@@ -1,0 +1,48 @@
+import type { JSX } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+import { CloseIcon } from '../components/icons.tsx';
+import '../styles/drawer.css';
+import { lazy } from '../components/lazy.tsx';
+import { openPanel, PANELS, type PanelName } from '../state/open-panel.ts';
+
+const CONTENTS: Readonly<Record<PanelName, (props: object) => JSX.Element | null>> = {
+  share: lazy(async () => (await import('./share-panel.tsx')).SharePanel),
+  leaderboard: lazy(async () => (await import('./leaderboard-panel.tsx')).LeaderboardPanel),
+  developers: lazy(async () => (await import('./developers-panel.tsx')).DevelopersPanel),
+  readme: lazy(async () => (await import('./readme-panel.tsx')).ReadmePanel),
+  help: lazy(async () => (await import('./help-panel.tsx')).HelpPanel),
+};
+
+/** What opens beside the page: sharing, the leaderboard, what developers need. */
+export function Drawer(): JSX.Element | null {
+  const name = openPanel.value;
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    if (name && !dialog.current?.open) dialog.current?.showModal();
+  }, [name]);
+  if (!name) return null;
+  const Contents = CONTENTS[name];
+  const close = () => {
+    openPanel.value = undefined;
+  };
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the escape key closes a dialog by itself
+    <dialog
+      ref={dialog}
+      class="drawer"
+      aria-label={PANELS[name]}
+      onClose={close}
+      onClick={(event) => event.target === event.currentTarget && event.currentTarget.close()}
+    >
+      <div class="drawer-body">
+        <header>
+          <h2>{PANELS[name]}</h2>
+          <button type="button" class="bare" aria-label="Close" onClick={close}>
+            <CloseIcon />
+          </button>
+        </header>
+        <Contents key={name} />
+      </div>
+    </dialog>
+  );
+}

@@ -1,0 +1,41 @@
+import type { JSX } from 'preact';
+import { useConsole } from '../components/console-context.ts';
+import { words } from '../components/format.ts';
+import { KEYS } from '../state/keys.ts';
+
+/** The keys of the page, and every number of the observation with its definition. */
+export function HelpPanel(): JSX.Element {
+  const definitions = Object.entries(useConsole().definitions.value);
+  return (
+    <>
+      <section>
+        <h3>Keys</h3>
+        <dl class="keys">
+          {KEYS.map(({ key, does }) => (
+            <div key={key}>
+              <dt>
+                <kbd>{key}</kbd>
+              </dt>
+              <dd>{does}</dd>
+            </div>
+          ))}
+        </dl>
+      </section>
+      {definitions.length > 0 && (
+        <section>
+          <h3>What the numbers mean</h3>
+          <dl class="glossary">
+            {definitions.map(([name, definition]) => (
+              <div key={name}>
+                <dt>
+                  {words(name)} <code>{name}</code>
+                </dt>
+                <dd>{definition}</dd>
+              </div>
+            ))}
+          </dl>
+        </section>
+      )}
+    </>
+  );
+}

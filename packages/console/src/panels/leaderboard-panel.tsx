@@ -1,0 +1,87 @@
+import { useSignal } from '@preact/signals';
+import type { JSX } from 'preact';
+import { useCallback, useEffect } from 'preact/hooks';
+import { ApiError } from '../api/api-error.ts';
+import type { LeaderboardEntry } from '../api/wire.ts';
+import { useConsole } from '../components/console-context.ts';
+import { signed } from '../components/format.ts';
+import { openPanel } from '../state/open-panel.ts';
+import { SaveRun } from './save-run.tsx';
+
+/** The best runs of the task, each replayed by the server when it was saved and again when it is watched. */
+export function LeaderboardPanel(): JSX.Element {
+  const state = useConsole();
+  const entries = useSignal<readonly LeaderboardEntry[] | undefined>(undefined);
+  const fault = useSignal('');
+  const task = state.chosenTask.value;
+  const isThere = state.abilities.value.leaderboard;
+  const taskId = task === undefined ? undefined : String(task.id);
+  const fetchEntries = useCallback(() => {
+    if (!isThere) return;
+    state.client.leaderboard(taskId).then(
+      (list) => {
+        entries.value = list;
+      },
+      (error: unknown) => {
+        fault.value = error instanceof ApiError ? error.message : String(error);
+      },
+    );
+  }, [isThere, taskId, state, entries, fault]);
+  useEffect(fetchEntries, [fetchEntries]);
+  if (!isThere) return <p class="fine">Episodes of this environment cannot be replayed, so none are kept.</p>;
+  const watch = async (id: number) => {
+    try {
+      const file = await state.client.run(id);
+      openPanel.value = undefined;
+      await state.openFile(file, true);
+    } catch (error) {
+      fault.value = (error as Error).message;
+    }
+  };
+  return (
+    <>
+      <p class="fine">
+        {task ? `${task.name}. ` : ''}Every run was replayed and graded by the server when it was saved.
+      </p>
+      {entries.value?.length === 0 && <p>No runs yet. Play one to its end and save it.</p>}
+      {entries.value && entries.value.length > 0 && (
+        <table class="runs">
+          <thead>
+            <tr>
+              <th scope="col">Rank</th>
+              <th scope="col">Name</th>
+              <th scope="col">Score</th>
+              <th scope="col">Return</th>
+              <th scope="col">Seed</th>
+              <th scope="col">
+                <span class="sr-only">Watch</span>
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {entries.value.map((entry) => (
+              <tr key={entry.id}>
+                <td>{entry.rank}</td>
+                <td>{entry.name}</td>
+                <td>{entry.score === null ? '–' : entry.score.toFixed(3)}</td>
+                <td>{signed(entry.return)}</td>
+                <td>{entry.seed}</td>
+                <td>
+                  <button type="button" class="button small" onClick={() => void watch(entry.id)}>
+                    Watch
+                  </button>
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+      {fault.value && (
+        <p class="fault" role="alert">
+          {fault.value}
+        </p>
+      )}
+      <SaveRun onSaved={fetchEntries} />
+    </>
+  );
+}

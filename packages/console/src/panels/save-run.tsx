@@ -1,0 +1,57 @@
+import { useSignal } from '@preact/signals';
+import type { JSX } from 'preact';
+import { ApiError } from '../api/api-error.ts';
+import { useConsole } from '../components/console-context.ts';
+import { runName } from '../components/run-name.ts';
+
+/** Puts the finished episode in focus on the leaderboard. */
+export function SaveRun({ onSaved }: { onSaved?: () => void }): JSX.Element | null {
+  const state = useConsole();
+  const run = state.run.value;
+  const name = useSignal(runName(state, run));
+  const said = useSignal('');
+  if (!state.abilities.value.leaderboard) return null;
+  const isOver = state.latest.value?.done === true;
+  const save = async () => {
+    if (run.sessionId === undefined) return;
+    try {
+      const entry = await state.client.saveRun(run.sessionId, name.value);
+      said.value = entry
+        ? `Saved: rank ${entry.rank}, replayed and checked by the server.`
+        : 'Replayed and checked, but the runs on the board are better.';
+      onSaved?.();
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      said.value = error.message;
+    }
+  };
+  return (
+    <section>
+      <h3>Put it on the leaderboard</h3>
+      <form
+        class="copy-box"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void save();
+        }}
+      >
+        <input
+          type="text"
+          aria-label="Name on the leaderboard"
+          maxLength={60}
+          required
+          value={name.value}
+          onInput={(event) => {
+            name.value = event.currentTarget.value;
+          }}
+        />
+        <button type="submit" class="button primary" disabled={!isOver}>
+          Save run
+        </button>
+      </form>
+      <p class="fine" role="status">
+        {said.value || (isOver ? 'The server replays it and grades it itself.' : 'Once the episode is over.')}
+      </p>
+    </section>
+  );
+}

@@ -1,0 +1,106 @@
+import { useSignal } from '@preact/signals';
+import type { JSX } from 'preact';
+import { useEffect } from 'preact/hooks';
+import { ApiError } from '../api/api-error.ts';
+import type { EpisodeFile } from '../api/wire.ts';
+import { useConsole } from '../components/console-context.ts';
+import { count } from '../components/format.ts';
+import { runName } from '../components/run-name.ts';
+import { readEpisodeFile, writeEpisodeLink } from '../later/episode-link.ts';
+import { openPanel } from '../state/open-panel.ts';
+import { CopyBox } from './copy-box.tsx';
+import { SaveRun } from './save-run.tsx';
+
+/** Links and files of the episode in focus, and the way back from a file. */
+export function SharePanel(): JSX.Element {
+  const state = useConsole();
+  const run = state.run.value;
+  const file = useSignal<EpisodeFile | undefined>(undefined);
+  const link = useSignal('');
+  const fault = useSignal('');
+  const { sessionId } = run;
+  const canKeep = state.abilities.value.episodes && sessionId !== undefined;
+  useEffect(() => {
+    if (!canKeep) return;
+    state.client.episode(sessionId).then(
+      async (episode) => {
+        file.value = episode;
+        const fragment = await writeEpisodeLink(episode);
+        link.value = `${location.origin}${location.pathname}${fragment}`;
+      },
+      (error: unknown) => {
+        fault.value = error instanceof ApiError ? error.message : String(error);
+      },
+    );
+  }, [canKeep, sessionId, file, link, fault, state]);
+  const open = async (chosen: File | undefined) => {
+    if (!chosen) return;
+    try {
+      const episode = readEpisodeFile(await chosen.text());
+      openPanel.value = undefined;
+      await state.openFile(episode, true);
+    } catch (error) {
+      fault.value = (error as Error).message;
+    }
+  };
+  const scenario = `${location.origin}${location.pathname}${location.search}`;
+  return (
+    <>
+      <section>
+        <h3>The scenario</h3>
+        <p class="fine">Task, seed and who plays. Whoever opens it sees it played anew.</p>
+        <CopyBox label="Link to the scenario" text={scenario} />
+      </section>
+      {canKeep && (
+        <section>
+          <h3>This episode, move by move</h3>
+          <p class="fine">
+            {runName(state, run)}, {count(file.value?.actions.length ?? 0)} windows. Environment, version,
+            seed and actions are in the link itself; whoever opens it sees the same episode, checked bit for
+            bit.
+          </p>
+          <CopyBox label="Link to the episode" text={link.value} />
+          {file.value && (
+            <>
+              <p class="fine digest">
+                <span>Digest</span> <code>{file.value.digest}</code>
+              </p>
+              <a
+                class="button"
+                href={`data:application/json,${encodeURIComponent(JSON.stringify(file.value))}`}
+                download={fileName(file.value)}
+              >
+                Save as file
+              </a>
+            </>
+          )}
+        </section>
+      )}
+      <SaveRun />
+      {state.abilities.value.episodes && (
+        <section>
+          <h3>Open an episode</h3>
+          <label class="file">
+            <span class="fine">A file that was saved here</span>
+            <input
+              type="file"
+              accept="application/json,.json"
+              aria-label="Episode file"
+              onChange={(event) => void open(event.currentTarget.files?.[0])}
+            />
+          </label>
+        </section>
+      )}
+      {fault.value && (
+        <p class="fault" role="alert">
+          {fault.value}
+        </p>
+      )}
+    </>
+  );
+}
+
+function fileName({ environment, reset }: EpisodeFile): string {
+  const parts = [environment?.id, reset.task_id, reset.seed].filter((part) => part !== undefined);
+  return `${parts.join('-').replace(/[^\w.-]+/g, '-')}.episode.json`;
+}

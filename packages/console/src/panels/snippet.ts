@@ -1,0 +1,76 @@
+import type { Fields } from '../api/wire.ts';
+
+export const LANGUAGES = ['Python', 'TypeScript', 'curl', 'MCP'] as const;
+export type Language = (typeof LANGUAGES)[number];
+
+/** What a snippet plays. */
+export interface SnippetEpisode {
+  /** Where the API stands, without a slash at the end. */
+  readonly url: string;
+  readonly reset: Fields;
+  readonly action: Fields;
+}
+
+/** A program that plays an episode with one action throughout. */
+export function snippet(language: Language, { url, reset, action }: SnippetEpisode): string {
+  switch (language) {
+    case 'Python':
+      return `# pip install openenv
+from openenv.core import GenericEnvClient
+
+with GenericEnvClient(base_url=${JSON.stringify(url)}) as env:
+    result = env.reset(${Object.entries(reset)
+      .map(([name, value]) => `${name}=${python(value)}`)
+      .join(', ')})
+    total = 0.0
+    while not result.done:
+        action = ${python(action, '        ')}
+        result = env.step(action)
+        total += result.reward
+    print(total)
+`;
+    case 'TypeScript':
+      return `import { connect } from '@servegym/openenv/client';
+
+await using env = await connect(${JSON.stringify(url)});
+let { done } = await env.reset(${JSON.stringify(reset)});
+let total = 0;
+while (!done) {
+  const action = ${JSON.stringify(action, null, 2).replaceAll('\n', '\n  ')};
+  const result = await env.step(action);
+  total += result.reward ?? 0;
+  done = result.done;
+}
+console.log(total, await env.grade());
+`;
+    case 'curl':
+      return `# The answer to the reset names the session.
+SESSION=$(curl -s ${url}/reset -H 'content-type: application/json' \\
+  -d ${shell(reset)} | sed 's/.*"session_id":"\\([^"]*\\)".*/\\1/')
+curl -s ${url}/step -H 'content-type: application/json' \\
+  -d '{"session_id":"'$SESSION'","action":${JSON.stringify(action).replaceAll("'", "'\\''")}}'
+curl -s ${url}/grader -H 'content-type: application/json' -d '{"session_id":"'$SESSION'"}'
+`;
+    case 'MCP':
+      return `{
+  "mcpServers": {
+    "servegym": { "type": "http", "url": ${JSON.stringify(`${url}/mcp`)} }
+  }
+}
+`;
+  }
+}
+
+function python(value: unknown, indent = ''): string {
+  if (value === null || value === undefined) return 'None';
+  if (typeof value === 'boolean') return value ? 'True' : 'False';
+  if (Array.isArray(value)) return `[${value.map((item) => python(item)).join(', ')}]`;
+  if (typeof value !== 'object') return JSON.stringify(value);
+  const entries = Object.entries(value).map(([key, item]) => `${JSON.stringify(key)}: ${python(item)}`);
+  if (indent === '') return `{${entries.join(', ')}}`;
+  return `{\n${entries.map((entry) => `${indent}    ${entry},\n`).join('')}${indent}}`;
+}
+
+function shell(value: unknown): string {
+  return `'${JSON.stringify(value).replaceAll("'", "'\\''")}'`;
+}

@@ -1,0 +1,42 @@
+import type { ConsoleState } from './console-state.ts';
+import { RUN_PLACES } from './run.ts';
+
+/** A key of the page and what it does, in words. */
+export interface KeyHint {
+  readonly key: string;
+  readonly does: string;
+}
+
+export const KEYS: readonly KeyHint[] = [
+  { key: 'Space', does: 'Play and pause' },
+  { key: '→', does: 'One window on' },
+  { key: '←', does: 'One window back' },
+  { key: 'Home', does: 'To the start of the episode' },
+  { key: 'End', does: 'Back to now' },
+  { key: `1 … ${RUN_PLACES}`, does: 'Show the server of this run' },
+  { key: '?', does: 'This list' },
+];
+
+/** What plays and winds by keys, where the key means nothing to the focused control. */
+export function listenToKeys(state: ConsoleState, showHelp: () => void): void {
+  addEventListener('keydown', (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const isOn = (controls: string) =>
+      event.target instanceof Element && event.target.closest(controls) !== null;
+    if (isOn('dialog') || isOn('input:not([type=range]), select, textarea')) return;
+    if (event.key === ' ') {
+      if (event.repeat || isOn('button, summary, a')) return;
+      state.togglePlay();
+    } else if (isOn('input')) return;
+    else if (event.key === 'ArrowRight') void state.step();
+    else if (event.key === 'ArrowLeft') state.seek((state.position.value ?? state.newest.value) - 1);
+    else if (event.key === 'Home') state.seek(0);
+    else if (event.key === 'End') state.seek(Infinity);
+    else if (event.key === '?') showHelp();
+    else if (Number(event.key) >= 1 && Number(event.key) <= RUN_PLACES) {
+      const run = state.runs.value[Number(event.key) - 1];
+      if (run) state.focus(run);
+    } else return;
+    event.preventDefault();
+  });
+}

@@ -1,0 +1,14 @@
+import { signal } from '@preact/signals';
+
+/** The panels that open beside the page. */
+export const PANELS = {
+  share: 'Share',
+  leaderboard: 'Leaderboard',
+  developers: 'Developers',
+  readme: 'Readme',
+  help: 'Keys and terms',
+} as const;
+export type PanelName = keyof typeof PANELS;
+
+/** The panel that is open. */
+export const openPanel = signal<PanelName | undefined>(undefined);

@@ -1,0 +1,101 @@
+import type { JSX } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+import '../styles/tour.css';
+import { endTour, tourStep } from '../state/tour-state.ts';
+
+interface TourStop {
+  /** What it is about. The first of these that is on the page is lit. */
+  readonly at: string;
+  readonly title: string;
+  readonly text: string;
+}
+
+/** What a newcomer needs to want to beat the policy. */
+const STOPS: readonly TourStop[] = [
+  {
+    at: '.stage, .figures',
+    title: 'A server, from left to right',
+    text: 'Requests arrive, wait, run in a batch on the GPUs and are answered: in time for their SLO, or late. Each coloured square is a request, or a piece of GPU memory.',
+  },
+  {
+    at: '.knobs',
+    title: 'Knobs, each with a price',
+    text: 'Every few seconds someone sets them anew. What one buys and what it costs stands below it. The right setting changes with the traffic.',
+  },
+  {
+    at: '.run-line, .run-cards',
+    title: 'Who turns them',
+    text: 'A policy does, until you choose “By hand” or press “Take over”. Compare puts up to four of them on the very same requests.',
+  },
+  {
+    at: '.charts',
+    title: 'What came of it',
+    text: 'Dashed red lines are limits. The reward adds up what the window was worth: work done and deadlines met, less memory, cost and lost quality. Point at any number to see what it means.',
+  },
+  {
+    at: '.scrubber',
+    title: 'Wind back, try again',
+    text: 'Drag to any window and play on from there. At the end the server grades the episode. Can you beat the policy?',
+  },
+];
+
+/** A short walk over the page, one stop at a time. */
+export function Tour(): JSX.Element | null {
+  const step = tourStep.value;
+  const dialog = useRef<HTMLDialogElement>(null);
+  const stop = step === undefined ? undefined : STOPS[step];
+  useEffect(() => {
+    const element = dialog.current;
+    if (!stop || !element) return;
+    if (!element.open) element.show();
+    const target = document.querySelector<HTMLElement>(stop.at);
+    target?.classList.add('lit');
+    target?.scrollIntoView({ block: 'nearest' });
+    place(element, target);
+    element.querySelector<HTMLElement>('.primary')?.focus({ preventScroll: true });
+    return () => target?.classList.remove('lit');
+  }, [stop]);
+  if (step === undefined || !stop) return null;
+  const isLast = step === STOPS.length - 1;
+  return (
+    <dialog
+      ref={dialog}
+      class="tour"
+      aria-label={`Tour, ${step + 1} of ${STOPS.length}: ${stop.title}`}
+      onKeyDown={(event) => event.key === 'Escape' && endTour()}
+    >
+      <h2>{stop.title}</h2>
+      <p>{stop.text}</p>
+      <footer>
+        <span class="fine">
+          {step + 1} of {STOPS.length}
+        </span>
+        <button type="button" class="button small" onClick={endTour}>
+          {isLast ? 'Close' : 'Skip'}
+        </button>
+        <button
+          type="button"
+          class="button small primary"
+          onClick={() => {
+            if (isLast) endTour();
+            else tourStep.value = step + 1;
+          }}
+        >
+          {isLast ? 'Play' : 'Next'}
+        </button>
+      </footer>
+    </dialog>
+  );
+}
+
+/** Puts the bubble beside what it is about, inside the window. */
+function place(bubble: HTMLElement, target: HTMLElement | null): void {
+  const { width, height } = bubble.getBoundingClientRect();
+  const box = target?.getBoundingClientRect();
+  if (!box) return;
+  const below = box.bottom + 10;
+  const top = below + height < innerHeight ? below : Math.max(10, box.top - height - 10);
+  const isBeside = box.width < innerWidth / 2 && box.right + width + 20 < innerWidth;
+  bubble.style.left = `${isBeside ? box.right + 12 : Math.max(10, Math.min(innerWidth - width - 10, box.left))}px`;
+  bubble.style.top = `${isBeside ? Math.max(10, box.top) : top}px`;
+}
