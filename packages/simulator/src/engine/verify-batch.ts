@@ -190,7 +190,8 @@ export class VerifyBatch {
     let held = table.blocks[slot];
     let room = held << this.blockShift;
     this.since[slot] = from;
-    for (let j = from; j < HORIZON; j++) {
+    let j = from;
+    for (; j < HORIZON; j++) {
       if (reach + tokensSoFar > room) {
         const needed = this.blocksFor(reach + tokensSoFar);
         blocks[j] += needed - held;
@@ -198,21 +199,20 @@ export class VerifyBatch {
         room = held << this.blockShift;
       }
       const tokens = 1 + acceptance.accepted(key, firstStep + j, drafts);
-      if (tokensSoFar + tokens >= output) {
-        const surplus = tokensSoFar + tokens - output;
-        emitting[j * WIDTH + tokens - surplus]++;
-        emitted[row + j] = output;
-        this.until[slot] = j;
-        this.surplusAtEnd[slot] = surplus;
-        this.surplus[j] += surplus;
-        this.linkCompletion(slot, j);
-        return;
-      }
-      tokensSoFar += tokens;
+      tokensSoFar = (tokensSoFar + tokens) | 0;
+      if (tokensSoFar >= output) break;
       emitting[j * WIDTH + tokens]++;
       emitted[row + j] = tokensSoFar;
     }
-    this.until[slot] = HORIZON - 1;
+    this.until[slot] = Math.min(j, HORIZON - 1);
+    if (j === HORIZON) return;
+    const surplus = tokensSoFar - output;
+    const before = j > from ? emitted[row + j - 1] : table.generatedOffset[slot];
+    emitting[j * WIDTH + output - before]++;
+    emitted[row + j] = output;
+    this.surplusAtEnd[slot] = surplus;
+    this.surplus[j] += surplus;
+    this.linkCompletion(slot, j);
   }
 
   /** Draws the iterations behind the horizon. */

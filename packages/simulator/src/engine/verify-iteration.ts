@@ -12,7 +12,7 @@ import type { VerifyBatch } from './verify-batch.ts';
 export function skipVerifySteps(state: EngineState, limit: number): boolean {
   const batch = verifyBatch(state);
   if (batch === null) return false;
-  const { timer, draftTimer, config, counters, pool, interTokenLatency } = state;
+  const { timer, draftTimer, config, counters, pool } = state;
   const sequences = batch.count;
   const tokens = sequences * batch.given;
   const fixed = timer.fixedTicks(tokens, sequences, 0);
