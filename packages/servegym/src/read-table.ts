@@ -1,18 +1,24 @@
-import { GymWorld, shippedWorld, TraceTable, TraceTableError } from '@servegym/environments';
+import { createHash } from 'node:crypto';
+import type { OwnTable } from '@servegym/agents';
+import { GymWorld, readTableRows, shippedWorld, TraceTable, TraceTableError } from '@servegym/environments';
 import { InputError } from './input-error.ts';
 import { readInputBytes } from './read-input-file.ts';
 
-/** The trace table in a file, or the one that comes with the package. @throws InputError when it cannot be played */
+/** The world of the trace table in a file, or of the one that comes with the package. @throws InputError */
 export async function readWorld(path: string | undefined): Promise<GymWorld> {
   if (path === undefined) return shippedWorld();
-  return new GymWorld(await readTable(path));
+  const { rows } = await readOwnTable(path);
+  return new GymWorld(new TraceTable(rows));
 }
 
-/** @throws InputError */
-export async function readTable(path: string): Promise<TraceTable> {
+/** The trace table in a file. @throws InputError when it cannot be played */
+export async function readOwnTable(path: string): Promise<OwnTable> {
   const bytes = await readInputBytes(path);
   try {
-    return await TraceTable.read(bytes);
+    const rows = await readTableRows(bytes);
+    // Says what is wrong with the rows, if anything is.
+    new TraceTable(rows);
+    return { rows, hash: createHash('sha256').update(bytes).digest('hex') };
   } catch (error) {
     if (!(error instanceof TraceTableError)) throw error;
     throw new InputError(

@@ -17,11 +17,11 @@ import type { GymLearningSettings } from './gym-learning-environment.ts';
 /** How PPO learns `inferencegym`, where it differs from `PPO_DEFAULTS`. */
 export const GYM_PPO = {
   ...PPO_DEFAULTS,
-  environments: 32,
-  rolloutSteps: 64,
+  environments: 16,
+  rolloutSteps: 32,
   hidden: [64, 64],
   // A configuration that runs out of memory, or changes the weights, costs five steps: hold one for long enough to see.
-  keepBonus: [2, 0],
+  keepBonus: [4, 1],
   gamma: 0.95,
   entropyCoef: [0.01, 0],
 } as const satisfies PpoRecipe;

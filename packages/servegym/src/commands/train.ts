@@ -1,10 +1,12 @@
 import { mkdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
+import type { LearningTask } from '@servegym/agents';
 import type { TaskId } from '@servegym/environments';
 import { Command, Option } from 'commander';
 import { InputError } from '../input-error.ts';
 import { wholeNumber } from '../options.ts';
+import { readOwnTable } from '../read-table.ts';
 import { readCheckpoint } from '../training/checkpoint-file.ts';
 import { LEARNING_TASKS } from '../training/learning-tasks.ts';
 import { searchStatic } from '../training/search-static.ts';
@@ -18,6 +20,7 @@ interface TrainOptions {
   readonly steps: number;
   readonly seed: number;
   readonly threads: number;
+  readonly table?: string;
   readonly resume?: string;
   readonly out?: string;
   readonly json: boolean;
@@ -36,6 +39,7 @@ export function trainCommand(): Command {
     .addOption(
       new Option('--env <id>', 'the environment').choices(Object.keys(LEARNING_TASKS)).default('llmserve'),
     )
+    .addOption(new Option('--table <file.parquet>', 'inferencegym: a table of your own'))
     .addOption(
       new Option('--algo <name>', 'ppo: a network; static: the best configuration that never changes')
         .choices(ALGORITHMS)
@@ -60,7 +64,7 @@ export function trainCommand(): Command {
       new Option(
         '--resume <file>',
         'go on from a checkpoint.safetensors, as if the run had not stopped',
-      ).conflicts(['task', 'env', 'algo', 'steps', 'seed']),
+      ).conflicts(['task', 'env', 'table', 'algo', 'steps', 'seed']),
     )
     .option('--out <folder>', 'where to write (default: runs/<task>-<algo>-seed<n>, or where the run was)')
     .option('--json', 'print one JSON object', false)
@@ -98,7 +102,7 @@ async function begin(options: TrainOptions, signal: AbortSignal) {
   const plan = { steps, seed, threads, folder, signal };
   const report =
     algo === 'ppo'
-      ? await trainPpo({ ...plan, learningTask: LEARNING_TASKS[env]!.find(task) })
+      ? await trainPpo({ ...plan, learningTask: await findLearningTask(options, task) })
       : await searchStatic(servePlan(env, task, plan));
   return { run: { environment: env, task, algorithm: algo, seed }, report };
 }
@@ -110,6 +114,12 @@ async function goOn(file: string, { threads, out }: TrainOptions, signal: AbortS
   const report = await trainPpo({ learningTask, steps, seed, threads, folder, signal }, checkpoint);
   const { environment, taskId: task } = learningTask;
   return { run: { environment: environment.id, task, algorithm: 'ppo', seed }, report };
+}
+
+async function findLearningTask({ env, table }: TrainOptions, task: string): Promise<LearningTask> {
+  if (table === undefined) return LEARNING_TASKS[env]!.find(task);
+  if (env !== 'inferencegym') throw new InputError(`expected --env inferencegym beside --table, got ${env}`);
+  return LEARNING_TASKS[env]!.find(task, await readOwnTable(table));
 }
 
 function requireTask({ env, task }: TrainOptions): string {

@@ -1,9 +1,18 @@
-import { type LearningTask, serveLearningTask } from '@servegym/agents';
-import { TASK_IDS, type TaskId } from '@servegym/environments';
+import { gymLearningTask, type LearningTask, type OwnTable, serveLearningTask } from '@servegym/agents';
+import { GYM_TASK_IDS, type GymTaskId, TASK_IDS, type TaskId } from '@servegym/environments';
+
+/** What of an environment networks can be trained on. */
+export interface LearnableEnvironment {
+  readonly taskIds: readonly string[];
+  /** @param table of one's own, for `inferencegym` */
+  find(taskId: string, table?: OwnTable): LearningTask;
+}
 
 /** The environments that networks can be trained on. */
-export const LEARNING_TASKS: Readonly<
-  Record<string, { readonly taskIds: readonly string[]; readonly find: (taskId: string) => LearningTask }>
-> = {
+export const LEARNING_TASKS: Readonly<Record<string, LearnableEnvironment>> = {
   llmserve: { taskIds: TASK_IDS, find: (taskId) => serveLearningTask(taskId as TaskId) },
+  inferencegym: {
+    taskIds: GYM_TASK_IDS.map(String),
+    find: (taskId, table) => gymLearningTask(Number(taskId) as GymTaskId, table),
+  },
 };
