@@ -53,9 +53,9 @@ describe('playEpisode', () => {
     await playEpisode(summing(3), policy, { taskId: 't', seed: 5, initialAction: 10 });
     assert.deepEqual(resets, [{ taskId: 't', seed: 5 }]);
     assert.deepEqual(steps, [
-      { observation: 5, previousAction: 10, stepIndex: 0 },
-      { observation: 16, previousAction: 11, stepIndex: 1 },
-      { observation: 28, previousAction: 12, stepIndex: 2 },
+      { observation: 5, reward: null, previousAction: 10, stepIndex: 0 },
+      { observation: 16, reward: 11, previousAction: 11, stepIndex: 1 },
+      { observation: 28, reward: 12, previousAction: 12, stepIndex: 2 },
     ]);
   });
 

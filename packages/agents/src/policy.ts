@@ -28,3 +28,16 @@ export interface Policy<Action, Observation> {
   reset(episode: PolicyEpisode): void;
   act(step: PolicyStep<Action, Observation>): Action;
 }
+
+/** A controller whose decisions may take time, because it asks somebody; every `Policy` is one. */
+export interface AsyncPolicy<Action, Observation> {
+  readonly name: string;
+  /** Forgets the last episode. Called before the first `act` of each episode. */
+  reset(episode: PolicyEpisode): void;
+  act(step: PolicyStep<Action, Observation>): Action | Promise<Action>;
+  /**
+   * Sees a window that somebody else has played, so as to know what `act` would have made it know. Without it, `act`
+   * is called for that.
+   */
+  watch?(step: PolicyStep<Action, Observation>, action: Action): void;
+}

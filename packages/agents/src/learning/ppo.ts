@@ -10,6 +10,7 @@ import { ppoLossGradient } from './ppo-loss.ts';
 import { Minibatch, rolloutSize } from './rollout.ts';
 import type { RolloutSource } from './rollout-source.ts';
 import { normalizeRow, RunningNormalizer } from './running-normalizer.ts';
+import { shuffle } from './shuffle.ts';
 import { subtractTraceBaseline } from './trace-baseline.ts';
 import type { ActorWeights } from './trained-actor.ts';
 
@@ -41,6 +42,8 @@ export interface PpoOptions {
   readonly maxGradNorm: number;
   /** An update ends early once the new policy is this far from the old one, nats. */
   readonly targetKl: number;
+  /** Actions at the start from which only the critic learns: advantages mean nothing before it knows the policy. */
+  readonly criticOnlySteps: number;
 }
 
 export const PPO_DEFAULTS = {
@@ -56,6 +59,7 @@ export const PPO_DEFAULTS = {
   valueCoef: 0.5,
   maxGradNorm: 0.5,
   targetKl: 0.03,
+  criticOnlySteps: 0,
 } as const satisfies Omit<PpoOptions, 'seed' | 'totalSteps'>;
 
 /** What one update did. */
@@ -83,12 +87,14 @@ export interface PpoUpdate {
   readonly firstRatioError: number;
 }
 
-/** Where learning starts from. */
+/** Where learning starts from. At random weights and a nearly uniform policy where nothing is said. */
 export interface PpoStart {
   /** Where another run was; the weights then come out as if it had not stopped. */
   readonly checkpoint?: PpoCheckpoint;
   /** An actor that knows something already, and the moments of what it saw. */
   readonly actor?: ActorWeights;
+  /** What a policy that has learned nothing leans to: `strength` is added to the logit of one bin of each head. */
+  readonly prior?: { readonly bins: readonly number[]; readonly strength: number };
 }
 
 /** Proximal policy optimization. Deterministic: the same options and environments give the same weights, bit for bit. */
@@ -120,7 +126,7 @@ export class Ppo {
   constructor(source: RolloutSource, kernels: Kernels, options: PpoOptions, start: PpoStart = {}) {
     const { rollout, plan } = source;
     const { environments, observationSize, headSizes } = rollout;
-    const { checkpoint, actor } = start;
+    const { checkpoint, actor, prior } = start;
     if (environments % options.groupSize !== 0) {
       throw new RangeError(
         `Expected \`groupSize\` to divide the ${environments} environments, got ${options.groupSize}`,
@@ -132,6 +138,7 @@ export class Ppo {
     const shape = { observationSize, headSizes, hidden: plan.hidden };
     this.network = new ActorCritic(kernels, shape, options.minibatchSize);
     this.network.initialize(new RandomStream(options.seed, 'weights'));
+    if (prior) this.network.lean(prior.bins, prior.strength);
     if (actor) this.network.adam.parameters.set(actor.parameters);
     if (checkpoint) this.network.restore(checkpoint);
     const moments = checkpoint?.observations ?? actor?.moments;
@@ -293,6 +300,8 @@ export class Ppo {
   /** Goes over the rollout in shuffled minibatches, until done or too far from the policy that played it. */
   #learn({ learningRate, entropyCoef }: { learningRate: number; entropyCoef: number }) {
     const { epochs, minibatchSize, clipCoef, valueCoef, maxGradNorm, targetKl } = this.options;
+    const { gradients } = this.network.adam;
+    const isActorFixed = this.#steps < this.options.criticOnlySteps;
     const { rollout } = this.#source;
     const judgement = {
       observations: this.#normalized,
@@ -317,9 +326,10 @@ export class Ppo {
         sums.clipFraction += loss.clipFraction;
         minibatches++;
         if (loss.approxKl > targetKl) {
-          this.network.adam.gradients.fill(0);
+          gradients.fill(0);
           break passes;
         }
+        if (isActorFixed) gradients.fill(0, 0, this.network.actorParameterCount);
         this.network.descend(learningRate, maxGradNorm);
       }
     }
@@ -359,14 +369,4 @@ function mean(values: ArrayLike<number>): number {
   let sum = 0;
   for (let i = 0; i < values.length; i++) sum += values[i]!;
   return sum / values.length;
-}
-
-/** Fisher and Yates. */
-function shuffle(order: Int32Array, random: RandomStream): void {
-  for (let i = order.length - 1; i > 0; i--) {
-    const j = random.integer(0, i);
-    const swapped = order[i]!;
-    order[i] = order[j]!;
-    order[j] = swapped;
-  }
 }

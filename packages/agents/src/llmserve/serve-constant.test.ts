@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { DEFAULT_ACTION } from '@servegym/environments';
-import { decodeServeConstant, encodeServeConstant, type ServeConstant } from './serve-constant.ts';
+import { encodeServeConstant, readServeConstant, type ServeConstant } from './serve-constant.ts';
 
 const constant: ServeConstant = {
   taskId: 'static_workload',
@@ -11,7 +11,7 @@ const constant: ServeConstant = {
 
 describe('a tuned constant', () => {
   it('comes back from its file', () => {
-    assert.deepEqual(decodeServeConstant(encodeServeConstant(constant)), constant);
+    assert.deepEqual(readServeConstant(JSON.parse(encodeServeConstant(constant))), constant);
   });
 
   it('is refused where it does not belong, or when it is none', () => {
@@ -24,10 +24,8 @@ describe('a tuned constant', () => {
       ],
       [text.replace('static_workload', 'holiday'), /Expected a task of llmserve and an action/],
       [text.replace('48', '4800'), /Expected a task of llmserve and an action/],
-      ['{', /Expected a policy in JSON/],
-      ['3', /Expected a policy in JSON/],
     ] as const) {
-      assert.throws(() => decodeServeConstant(file), { name: 'TrainedPolicyError', message });
+      assert.throws(() => readServeConstant(JSON.parse(file)), { name: 'TrainedPolicyError', message });
     }
   });
 });

@@ -15,24 +15,16 @@ export function encodeServeConstant({ taskId, action, training }: ServeConstant)
   return `${JSON.stringify({ environment, version, task: taskId, action, training }, null, 2)}\n`;
 }
 
-/** Reads what `encodeServeConstant` wrote. @throws TrainedPolicyError */
-export function decodeServeConstant(text: string): ServeConstant {
-  const { environment, version, task, action, training } = parse(text);
+/** What `encodeServeConstant` wrote, parsed as JSON. @throws TrainedPolicyError */
+export function readServeConstant(json: Readonly<Record<string, unknown>>): ServeConstant {
+  const { environment, version, task, action, training } = json;
   requireThisEnvironment(environment, version);
   const taskId = TASK_IDS.find((id) => id === task);
   const checked = serveActionSchema.safeParse(action);
   if (taskId === undefined || !checked.success) {
-    throw new TrainedPolicyError(`Expected a task of llmserve and an action, got ${text.slice(0, 200)}`);
+    throw new TrainedPolicyError(
+      `Expected a task of llmserve and an action, got ${JSON.stringify({ task, action }).slice(0, 200)}`,
+    );
   }
   return { taskId, action: checked.data, training: training as ServeConstant['training'] };
-}
-
-function parse(text: string): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(text);
-    if (typeof value === 'object' && value !== null) return { ...value };
-  } catch {
-    // Falls through to the error.
-  }
-  throw new TrainedPolicyError('Expected a policy in JSON');
 }

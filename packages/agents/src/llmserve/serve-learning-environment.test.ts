@@ -19,8 +19,8 @@ describe('ServeLearningEnvironment', () => {
     const encoder = new ServeObservationEncoder();
     const expected = new Float32Array(environment.observationSize);
     const assertShown = () => {
-      const { window: stepIndex, action: previousAction } = episode;
-      encoder.encode({ observation: episode.observation(), previousAction, stepIndex }, expected);
+      const { action: previousAction } = episode;
+      encoder.encode({ observation: episode.observation(), previousAction }, expected);
       assert.deepEqual(features, expected);
     };
     for (let round = 0; round < 2; round++) {

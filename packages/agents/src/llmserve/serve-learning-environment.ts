@@ -39,9 +39,9 @@ export class ServeLearningEnvironment implements LearningEnvironment {
   }
 
   #observe(observation: Float32Array): void {
-    const { window, action } = this.#episode;
+    const { action } = this.#episode;
     const seen = this.#episode.observation();
-    this.#encoder.encode({ observation: seen, previousAction: action, stepIndex: window }, observation);
+    this.#encoder.encode({ observation: seen, previousAction: action }, observation);
   }
 }
 

@@ -29,7 +29,7 @@ function encode(
 ): number[] {
   const features = new Float32Array(ServeObservationEncoder.size).fill(Number.NaN);
   const observation = { ...quiet, ...seen };
-  encoder.encode({ observation, previousAction, stepIndex: observation.step_index }, features);
+  encoder.encode({ observation, previousAction }, features);
   return [...features];
 }
 

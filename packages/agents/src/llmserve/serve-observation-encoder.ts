@@ -22,7 +22,10 @@ export class ServeObservationEncoder {
 
   /** Writes the features of a step. Call it once for each window, in order. */
   encode(
-    { observation, previousAction }: PolicyStep<ServeAction, ServeObservation>,
+    {
+      observation,
+      previousAction,
+    }: Pick<PolicyStep<ServeAction, ServeObservation>, 'observation' | 'previousAction'>,
     features: Float32Array,
   ): void {
     const arrivals = Math.log1p(observation.request_arrival_rate);

@@ -34,7 +34,14 @@ function play(
   policy.reset({ taskId, seed });
   const actions: ServeAction[] = [];
   for (const [stepIndex, window] of seen.entries()) {
-    actions.push(policy.act({ observation: window, previousAction: actions.at(-1) ?? start, stepIndex }));
+    actions.push(
+      policy.act({
+        observation: window,
+        reward: stepIndex === 0 ? null : window.slo_compliance_rate,
+        previousAction: actions.at(-1) ?? start,
+        stepIndex,
+      }),
+    );
   }
   return actions;
 }
@@ -72,7 +79,12 @@ describe('every policy of the catalogue', () => {
       const playWith = (seed: number) => {
         policy.reset({ taskId: 'bursty_workload', seed });
         return seen.map((window, stepIndex) =>
-          policy.act({ observation: window, previousAction: start, stepIndex }),
+          policy.act({
+            observation: window,
+            reward: stepIndex === 0 ? null : 0.5,
+            previousAction: start,
+            stepIndex,
+          }),
         );
       };
       const first = playWith(3);
@@ -103,7 +115,7 @@ describe('createPolicy', () => {
   it('names the policies it knows when asked for another', () => {
     assert.throws(() => createPolicy('ppo2'), {
       name: 'RangeError',
-      message: 'Expected a policy named one of random, default, heuristic, got "ppo2"',
+      message: 'Expected a policy named one of random, default, heuristic, bandit, got "ppo2"',
     });
   });
 });

@@ -1,5 +1,6 @@
 import type { ServeAction, ServeObservation } from '@servegym/environments';
 import type { Policy } from '../policy.ts';
+import { BanditPolicy } from './bandit-policy.ts';
 import { DefaultPolicy } from './default-policy.ts';
 import { HeuristicPolicy } from './heuristic-policy.ts';
 import { RandomPolicy } from './random-policy.ts';
@@ -34,6 +35,13 @@ const CATALOGUE: readonly (PolicyDescription & { readonly create: () => ServePol
     description:
       'Hand-written rules for batching, memory and adaptation to the workload, after three papers.',
     create: () => new HeuristicPolicy(),
+  },
+  {
+    name: 'bandit',
+    title: 'Bandit over presets',
+    description:
+      'Tries a handful of configurations while it serves, and returns to what paid under such a load.',
+    create: () => new BanditPolicy(),
   },
 ];
 

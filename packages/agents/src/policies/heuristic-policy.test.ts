@@ -30,14 +30,19 @@ function react(
 ): ServeAction {
   const policy = new HeuristicPolicy();
   policy.reset({ taskId, seed: 0 });
-  return policy.act({ observation: { ...calm, ...seen }, previousAction: previous, stepIndex: 1 });
+  return policy.act({
+    observation: { ...calm, ...seen },
+    reward: 0.5,
+    previousAction: previous,
+    stepIndex: 1,
+  });
 }
 
 describe('heuristic', () => {
   it('starts with cap 32, KV 0.70, no speculation, FP16', () => {
     const policy = new HeuristicPolicy();
     policy.reset({ taskId: 'static_workload', seed: 0 });
-    const first = policy.act({ observation: calm, previousAction: inForce, stepIndex: 0 });
+    const first = policy.act({ observation: calm, reward: null, previousAction: inForce, stepIndex: 0 });
     assert.deepEqual(first, {
       batch_cap: 32,
       kv_budget_fraction: 0.7,

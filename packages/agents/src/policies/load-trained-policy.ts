@@ -1,8 +1,11 @@
 import type { TaskId } from '@servegym/environments';
+import { readRegimeTable } from '../llmserve/regime-table.ts';
 import { decodeServeActor } from '../llmserve/serve-actor.ts';
-import { decodeServeConstant } from '../llmserve/serve-constant.ts';
+import { readServeConstant } from '../llmserve/serve-constant.ts';
+import { TrainedPolicyError } from '../llmserve/trained-policy-error.ts';
 import type { ServePolicy } from './catalogue.ts';
 import { PpoPolicy } from './ppo-policy.ts';
+import { RegimePolicy } from './regime-policy.ts';
 import { StaticPolicy } from './static-policy.ts';
 
 /** A policy that was trained, and the task it was trained for. */
@@ -12,15 +15,28 @@ export interface TrainedPolicy {
 }
 
 /**
- * The policy of a file that training wrote: a network in safetensors or a configuration in JSON.
+ * The policy of a file that training wrote: a network in safetensors; in JSON one configuration, or one for each regime.
  * @throws TensorFileError when a network cannot be read
  * @throws TrainedPolicyError when the policy was trained on something else than this version of `llmserve`
  */
 export function loadTrainedPolicy(file: Uint8Array): TrainedPolicy {
-  if (file[0] === '{'.charCodeAt(0)) {
-    const constant = decodeServeConstant(new TextDecoder().decode(file));
-    return { taskId: constant.taskId, policy: new StaticPolicy(constant) };
+  if (file[0] !== '{'.charCodeAt(0)) {
+    const actor = decodeServeActor(file);
+    return { taskId: actor.taskId, policy: new PpoPolicy(actor) };
   }
-  const actor = decodeServeActor(file);
-  return { taskId: actor.taskId, policy: new PpoPolicy(actor) };
+  const json = parse(file);
+  if ('regimes' in json) {
+    const table = readRegimeTable(json);
+    return { taskId: table.taskId, policy: new RegimePolicy(table) };
+  }
+  const constant = readServeConstant(json);
+  return { taskId: constant.taskId, policy: new StaticPolicy(constant) };
+}
+
+function parse(file: Uint8Array): Record<string, unknown> {
+  try {
+    return { ...(JSON.parse(new TextDecoder().decode(file)) as object) };
+  } catch {
+    throw new TrainedPolicyError('Expected a policy in JSON');
+  }
 }

@@ -20,7 +20,7 @@ async function play(policy: ServePolicy, seed: number): Promise<PlayedEpisode<un
 
 describe('ppo', async () => {
   const task = serveLearningTask('static_workload');
-  const { weights } = await trainPpo({ ...task, steps: 16_000, seed: 0, threads: 1 });
+  const { weights } = await trainPpo({ ...task, steps: 24_000, seed: 0, threads: 1 });
   const actor = { taskId: 'static_workload', weights, training: {} } as const;
 
   it('beats the default configuration on traffic that it has not seen, after seconds of training', async () => {

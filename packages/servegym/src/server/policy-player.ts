@@ -67,15 +67,15 @@ export class PolicyPlayer<Action, Observation extends object, State extends obje
     }
     const policy = await this.#policyOf(session, record.reset, policyName);
     const played: PlayedWindow<Action, Observation>[] = [];
-    let { observation } = session.lastResult!;
+    let { observation, reward } = session.lastResult!;
     let previousAction = record.actions.at(-1) ?? this.#catalogue.initialAction(record.reset);
     while (played.length < windows) {
-      const action = policy.act({ observation, previousAction, stepIndex: session.stepCount });
+      const action = policy.act({ observation, reward, previousAction, stepIndex: session.stepCount });
       const explanation = explains(policy) ? policy.explain() : undefined;
       const result = await session.step(action);
       played.push({ action, ...result, ...(explanation !== undefined && { explanation }) });
       if (result.done) break;
-      observation = result.observation;
+      ({ observation, reward } = result);
       previousAction = action;
     }
     return played;
@@ -117,11 +117,11 @@ export class PolicyPlayer<Action, Observation extends object, State extends obje
     if (!record || record.actions.length === 0) return;
     const environment = this.#definition.create();
     try {
-      let { observation } = await environment.reset(record.reset);
+      let { observation, reward } = await environment.reset(record.reset);
       let previousAction = this.#catalogue.initialAction(record.reset);
       for (const [stepIndex, action] of record.actions.entries()) {
-        policy.act({ observation, previousAction, stepIndex });
-        ({ observation } = await environment.step(action));
+        policy.act({ observation, reward, previousAction, stepIndex });
+        ({ observation, reward } = await environment.step(action));
         previousAction = action;
       }
     } finally {

@@ -65,16 +65,16 @@ describe('POST /policies/{name}/step', () => {
 
     const environment = llmserve.create();
     const policy = createPolicy('heuristic');
-    let { observation } = await environment.reset({ task_id: 'bursty_workload', seed: 3 });
+    let { observation, reward } = await environment.reset({ task_id: 'bursty_workload', seed: 3 });
     policy.reset({ taskId: 'bursty_workload', seed: 3 });
     let previousAction: ServeAction = SERVE_TASKS.bursty_workload.defaultAction;
     for (const [stepIndex, step] of body.steps.entries()) {
-      const action = policy.act({ observation, previousAction, stepIndex });
+      const action = policy.act({ observation, reward, previousAction, stepIndex });
       const result = await environment.step(action);
       assert.deepEqual(step.action, action);
       assert.deepEqual(step.observation, JSON.parse(JSON.stringify(result.observation)));
       assert.equal(step.reward, result.reward);
-      observation = result.observation;
+      ({ observation, reward } = result);
       previousAction = action;
     }
   });

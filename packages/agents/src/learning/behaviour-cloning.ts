@@ -1,0 +1,107 @@
+import { RandomStream } from '@servegym/simulator';
+import { ActorCritic } from './actor-critic.ts';
+import type { Kernels } from './kernels.ts';
+import { normalizeRow, RunningNormalizer } from './running-normalizer.ts';
+import { shuffle } from './shuffle.ts';
+import type { ActorWeights } from './trained-actor.ts';
+
+/** What a teacher did, row by row. */
+export interface Demonstrations {
+  /** As the environment showed them, [rows x observationSize]. */
+  readonly observations: Float32Array;
+  /** Bins in force when the teacher chose, and those that it chose, [rows x heads]. */
+  readonly binsInForce: Int32Array;
+  readonly actions: Int32Array;
+}
+
+export interface CloningOptions {
+  /** Bins of each head. */
+  readonly headSizes: readonly number[];
+  /** Units of the hidden layers. */
+  readonly hidden: readonly number[];
+  /** Seed of the weights and of the minibatches. */
+  readonly seed: number;
+  readonly epochs: number;
+  readonly minibatchSize: number;
+  /** Falls linearly to 0. */
+  readonly learningRate: number;
+  /** Share of its initial size that each weight loses in a step, times the learning rate. */
+  readonly weightDecay: number;
+  readonly keepBonus: number;
+}
+
+export const CLONING_DEFAULTS = {
+  epochs: 30,
+  minibatchSize: 256,
+  learningRate: 1e-3,
+  weightDecay: 1e-2,
+  keepBonus: 1,
+} as const;
+
+const MAX_GRAD_NORM = 1;
+
+/** What came of it. */
+export interface Clone {
+  readonly weights: ActorWeights;
+  /** Mean negative log-likelihood of the teacher's actions in the last pass, nats. */
+  readonly loss: number;
+}
+
+/** Trains an actor to do what a teacher did, by the likelihood of its actions. */
+export function cloneBehaviour(
+  { observations, binsInForce, actions }: Demonstrations,
+  options: CloningOptions,
+  kernels: Kernels,
+): Clone {
+  const { headSizes, hidden, seed, epochs, minibatchSize, learningRate, weightDecay, keepBonus } = options;
+  const heads = headSizes.length;
+  const rows = actions.length / heads;
+  if (rows === 0) throw new RangeError('Expected at least one demonstration');
+  const observationSize = observations.length / rows;
+  const network = new ActorCritic(kernels, { observationSize, headSizes, hidden }, minibatchSize);
+  network.initialize(new RandomStream(seed, 'weights'));
+  network.keepBonus = keepBonus;
+  const moments = new RunningNormalizer(observationSize);
+  for (let row = 0; row < rows; row++) moments.observe(observations, row);
+  const scale = moments.scale();
+
+  const batch = kernels.allocate(minibatchSize * observationSize);
+  const batchInForce = new Int32Array(minibatchSize * heads);
+  const batchActions = new Int32Array(minibatchSize * heads);
+  const random = new RandomStream(seed, 'minibatches');
+  const order = Int32Array.from({ length: rows }, (_, row) => row);
+  const actorParameters = network.adam.parameters.subarray(0, network.actorParameterCount);
+  let loss = 0;
+  for (let epoch = 0; epoch < epochs; epoch++) {
+    const rate = learningRate * (1 - epoch / epochs);
+    shuffle(order, random);
+    loss = 0;
+    for (let start = 0; start < rows; start += minibatchSize) {
+      const size = Math.min(minibatchSize, rows - start);
+      for (let i = 0; i < size; i++) {
+        const row = order[start + i]!;
+        normalizeRow(observations, row, scale, batch, i);
+        for (let head = 0; head < heads; head++) {
+          batchInForce[i * heads + head] = binsInForce[row * heads + head]!;
+          batchActions[i * heads + head] = actions[row * heads + head]!;
+        }
+      }
+      const logProbabilities = network.logProbabilities(batch, batchInForce, size);
+      for (let i = 0; i < size; i++) {
+        loss -= network.heads.logProbability(logProbabilities, i, batchActions) / rows;
+        const { outputGradients } = network.actor;
+        network.heads.gradient(logProbabilities, i, batchActions, -1 / size, 0, outputGradients);
+      }
+      network.actor.backward(size);
+      network.descend(rate, MAX_GRAD_NORM);
+      for (let i = 0; i < actorParameters.length; i++) actorParameters[i]! *= 1 - rate * weightDecay;
+    }
+  }
+  const weights = {
+    shape: network.shape,
+    keepBonus,
+    moments: moments.moments,
+    parameters: Float32Array.from(actorParameters),
+  };
+  return { weights, loss };
+}

@@ -1,0 +1,88 @@
+import { RandomStream } from '@servegym/simulator';
+
+/** A point of the search: a bin for each categorical coordinate, a number for each continuous one. */
+export interface SearchPoint {
+  readonly bins: readonly number[];
+  readonly numbers: readonly number[];
+}
+
+/** Where to look, and how. */
+export interface CrossEntropyOptions {
+  readonly seed: number;
+  /** Probability of each bin of each categorical coordinate, to begin with. */
+  readonly bins: readonly (readonly number[])[];
+  /** Mean and standard deviation of each continuous coordinate, to begin with. */
+  readonly numbers: readonly { readonly mean: number; readonly deviation: number }[];
+  /** Points of a generation, and how many of its best the next one is drawn after. */
+  readonly population: number;
+  readonly elite: number;
+  /** Share of the old distribution that stays: keeps the search from settling too soon. */
+  readonly smoothing: number;
+}
+
+/** No bin becomes less likely than this, so that none is lost for good. */
+const LEAST_PROBABILITY = 0.01;
+
+/**
+ * The cross-entropy method: draws points, and moves the distribution towards the best of them, coordinate by coordinate.
+ * De Boer et al., "A Tutorial on the Cross-Entropy Method", Annals of Operations Research, 2005.
+ */
+export class CrossEntropySearch {
+  readonly #options: CrossEntropyOptions;
+  readonly #random: RandomStream;
+  #bins: number[][];
+  #numbers: { mean: number; deviation: number }[];
+
+  constructor(options: CrossEntropyOptions) {
+    this.#options = options;
+    this.#random = new RandomStream(options.seed, 'cross-entropy search');
+    this.#bins = options.bins.map((probabilities) => [...probabilities]);
+    this.#numbers = options.numbers.map((number) => ({ ...number }));
+  }
+
+  /** The points of the next generation: the likeliest one, and others drawn. */
+  draw(): SearchPoint[] {
+    return [
+      this.likeliest(),
+      ...Array.from({ length: this.#options.population - 1 }, () => ({
+        bins: this.#bins.map((probabilities) => this.#random.choose(probabilities)),
+        numbers: this.#numbers.map(({ mean, deviation }) => mean + deviation * this.#random.normal()),
+      })),
+    ];
+  }
+
+  /** The middle of the distribution. */
+  likeliest(): SearchPoint {
+    return {
+      bins: this.#bins.map((probabilities) => probabilities.indexOf(Math.max(...probabilities))),
+      numbers: this.#numbers.map(({ mean }) => mean),
+    };
+  }
+
+  /** Moves towards the points with the highest scores. */
+  learn(points: readonly SearchPoint[], scores: readonly number[]): void {
+    const { elite, smoothing } = this.#options;
+    const best = points
+      .map((point, i) => ({ point, score: scores[i]! }))
+      .sort((a, b) => b.score - a.score)
+      .slice(0, elite)
+      .map(({ point }) => point);
+    this.#bins = this.#bins.map((old, coordinate) => {
+      const moved = old.map((probability, bin) => {
+        const share = best.filter(({ bins }) => bins[coordinate] === bin).length / best.length;
+        return Math.max(LEAST_PROBABILITY, smoothing * probability + (1 - smoothing) * share);
+      });
+      const total = moved.reduce((sum, probability) => sum + probability, 0);
+      return moved.map((probability) => probability / total);
+    });
+    this.#numbers = this.#numbers.map((old, coordinate) => {
+      const values = best.map(({ numbers }) => numbers[coordinate]!);
+      const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
+      const variance = values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / values.length;
+      return {
+        mean: smoothing * old.mean + (1 - smoothing) * mean,
+        deviation: smoothing * old.deviation + (1 - smoothing) * Math.sqrt(variance),
+      };
+    });
+  }
+}

@@ -1,0 +1,27 @@
+import type { ServeAction, ServeObservation } from '@servegym/environments';
+import type { RegimeTable } from '../llmserve/regime-table.ts';
+import { RegimeTracker } from '../llmserve/regime-tracker.ts';
+import type { Policy, PolicyEpisode, PolicyStep } from '../policy.ts';
+import { requireTask } from './trained-task.ts';
+
+/** Tells regimes of traffic apart, and keeps a configuration for each. */
+export class RegimePolicy implements Policy<ServeAction, ServeObservation> {
+  readonly name = 'cem';
+  readonly #table: RegimeTable;
+  readonly #tracker: RegimeTracker;
+
+  constructor(table: RegimeTable) {
+    this.#table = table;
+    this.#tracker = new RegimeTracker(table.regimes.map(({ center }) => center));
+  }
+
+  /** Throws a `RangeError` for another task than the regimes were searched for. */
+  reset({ taskId }: PolicyEpisode): void {
+    requireTask(this.#table.taskId, taskId);
+    this.#tracker.reset();
+  }
+
+  act({ observation }: PolicyStep<ServeAction, ServeObservation>): ServeAction {
+    return this.#table.regimes[this.#tracker.see(observation)]!.action;
+  }
+}
