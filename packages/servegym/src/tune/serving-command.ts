@@ -1,0 +1,144 @@
+import { type EngineProfile, kvMemoryGiB, weightVariant } from '@servegym/simulator';
+import type { Candidate } from './candidate.ts';
+
+/** How to start a server with a candidate's settings, and what the line cannot say. */
+export interface ServingCommand {
+  readonly engine: 'vLLM' | 'SGLang';
+  readonly line: string;
+  readonly notExpressed: readonly string[];
+}
+
+/** The public checkpoints of the models that the profiles are of. */
+const CHECKPOINTS: Readonly<Record<string, string>> = {
+  'llama-2-7b': 'meta-llama/Llama-2-7b-chat-hf',
+  'llama-3-8b': 'meta-llama/Meta-Llama-3-8B-Instruct',
+  'llama-3-70b': 'meta-llama/Meta-Llama-3-70B-Instruct',
+  'llama-4-scout': 'meta-llama/Llama-4-Scout-17B-16E-Instruct',
+  'mistral-7b': 'mistralai/Mistral-7B-Instruct-v0.3',
+  'mistral-nemo-12b': 'mistralai/Mistral-Nemo-Instruct-2407',
+  'qwen2.5-7b': 'Qwen/Qwen2.5-7B-Instruct',
+  'yi-34b': '01-ai/Yi-34B-Chat',
+};
+
+/** The command lines for vLLM and SGLang. `replicas` engines are started with the same line, behind a balancer. */
+export function servingCommands(
+  profile: EngineProfile,
+  candidate: Candidate,
+  replicas: number,
+): ServingCommand[] {
+  return [vllmCommand(profile, candidate, replicas), sglangCommand(profile, candidate, replicas)];
+}
+
+function vllmCommand(profile: EngineProfile, candidate: Candidate, replicas: number): ServingCommand {
+  const { weights, speculationDepth } = candidate;
+  const { model, notes } = checkpoint(profile, candidate);
+  const speculative = JSON.stringify({
+    method: 'eagle',
+    model: draftName(profile),
+    num_speculative_tokens: speculationDepth,
+  });
+  return {
+    engine: 'vLLM',
+    line: [
+      `vllm serve ${model}`,
+      ...tensorParallel('--tensor-parallel-size', profile),
+      `--max-num-seqs ${candidate.maxNumSeqs}`,
+      `--max-num-batched-tokens ${candidate.maxNumBatchedTokens}`,
+      `--gpu-memory-utilization ${vllmMemoryShare(profile, candidate)}`,
+      candidate.prefixCaching ? '--enable-prefix-caching' : '--no-enable-prefix-caching',
+      ...(weights === 'FP8' ? ['--quantization fp8'] : []),
+      ...(speculationDepth > 0 ? [`--speculative-config '${speculative}'`] : []),
+    ].join(' '),
+    notExpressed: [...notes, ...replicaNote(replicas)],
+  };
+}
+
+function sglangCommand(profile: EngineProfile, candidate: Candidate, replicas: number): ServingCommand {
+  const { weights, speculationDepth } = candidate;
+  const { model, notes } = checkpoint(profile, candidate);
+  return {
+    engine: 'SGLang',
+    line: [
+      `python -m sglang.launch_server --model-path ${model}`,
+      ...tensorParallel('--tp-size', profile),
+      `--max-running-requests ${candidate.maxNumSeqs}`,
+      `--chunked-prefill-size ${candidate.maxNumBatchedTokens}`,
+      '--enable-mixed-chunk',
+      '--schedule-policy fcfs',
+      `--mem-fraction-static ${staticMemoryShare(profile, candidate)}`,
+      ...(candidate.prefixCaching ? [] : ['--disable-radix-cache']),
+      ...(weights === 'FP8' ? ['--quantization fp8'] : []),
+      ...(speculationDepth > 0
+        ? [
+            '--speculative-algorithm EAGLE',
+            `--speculative-draft-model-path ${draftName(profile)}`,
+            `--speculative-num-steps ${speculationDepth}`,
+            '--speculative-eagle-topk 1',
+            `--speculative-num-draft-tokens ${speculationDepth + 1}`,
+          ]
+        : []),
+    ].join(' '),
+    notExpressed: [
+      'the token budget of an iteration: SGLang bounds the prompt tokens of a chunk, not prompts and decodes together',
+      'preemption: SGLang retracts by its own rule, so a full KV pool behaves differently',
+      ...notes,
+      ...replicaNote(replicas),
+    ],
+  };
+}
+
+/** The model to name on the line, and what has to be found by hand. */
+function checkpoint(profile: EngineProfile, { weights, speculationDepth }: Candidate) {
+  const base = CHECKPOINTS[profile.model.name.toLowerCase()];
+  const notes: string[] = [];
+  let model = base ?? `<checkpoint of ${profile.model.name}>`;
+  if (base === undefined) notes.push(`which checkpoint of ${profile.model.name} is yours`);
+  if (weights === 'INT8' || weights === 'INT4') {
+    const scheme = weights === 'INT8' ? 'W8A8 INT8' : 'W4A16 INT4';
+    model = `<${scheme} checkpoint of ${profile.model.name}>`;
+    notes.push(
+      `the ${weights} weights: they come with a checkpoint quantized to ${scheme}, no option makes them`,
+    );
+  }
+  if (speculationDepth > 0) notes.push(`the draft: name an EAGLE head trained for ${profile.model.name}`);
+  return { model, notes };
+}
+
+function draftName(profile: EngineProfile): string {
+  return `<EAGLE draft of ${profile.model.name}>`;
+}
+
+function replicaNote(replicas: number): string[] {
+  return replicas === 1
+    ? []
+    : [
+        `the ${replicas} replicas: start the line ${replicas} times, behind a balancer that picks the least loaded`,
+      ];
+}
+
+function tensorParallel(option: string, { gpu }: EngineProfile): string[] {
+  return gpu.count === 1 ? [] : [`${option} ${gpu.count}`];
+}
+
+/** Share of the GPU that vLLM fills with weights, draft, activations and KV together. */
+export function vllmMemoryShare(
+  profile: EngineProfile,
+  { weights, speculationDepth, kvBudgetFraction }: Candidate,
+) {
+  const unused = (1 - kvBudgetFraction) * kvMemoryGiB(profile, weights, speculationDepth > 0);
+  return roundDown(profile.memory.utilization - unused / profile.gpu.memoryGiB);
+}
+
+/** Share of the GPU that SGLang gives to weights and KV, without activations. */
+function staticMemoryShare(
+  profile: EngineProfile,
+  { weights, speculationDepth, kvBudgetFraction }: Candidate,
+) {
+  const draft = speculationDepth > 0 ? (profile.speculation?.draftGiB ?? 0) : 0;
+  const kv = kvBudgetFraction * kvMemoryGiB(profile, weights, speculationDepth > 0);
+  return roundDown((weightVariant(profile, weights).weightGiB + draft + kv) / profile.gpu.memoryGiB);
+}
+
+function roundDown(share: number): number {
+  return Math.floor(share * 1000 + 1e-6) / 1000;
+}

@@ -1,0 +1,51 @@
+import { InputError } from '../input-error.ts';
+
+/** A latency of a request that an SLO may bound. */
+export type SloMetric = 'ttft' | 'tpot' | 'e2e';
+
+/** One bound of an SLO: the quantile (or the mean) of a latency stays at or below the limit. */
+export interface SloTerm {
+  readonly metric: SloMetric;
+  /** 0..1, for instance 0.99; `null` for the mean. */
+  readonly quantile: number | null;
+  readonly limitMs: number;
+}
+
+const TERM = /^(ttft|tpot|e2e)_(p\d{1,2}(?:\.\d+)?|p100|mean)\s*=\s*(\d+(?:\.\d+)?)\s*(ms|s)$/;
+const FORM = 'a list such as ttft_p99=300ms,tpot_p99=40ms (ttft, tpot or e2e; p50, p99 ... or mean; ms or s)';
+
+/** Reads `ttft_p99=300ms,tpot_p99=40ms`. @throws InputError that says what is wrong with which part. */
+export function parseSlo(text: string): SloTerm[] {
+  const terms = text.split(',').map((part): SloTerm => {
+    const match = TERM.exec(part.trim().toLowerCase());
+    if (match === null) throw new InputError(`--slo: expected ${FORM}, got \`${part.trim()}\``);
+    const [, metric, statistic, limit, unit] = match;
+    const limitMs = Number(limit) * (unit === 's' ? 1000 : 1);
+    const quantile = statistic === 'mean' ? null : Number(statistic!.slice(1)) / 100;
+    if (limitMs === 0 || quantile === 0) {
+      throw new InputError(`--slo: expected a limit and a percentile above 0, got \`${part.trim()}\``);
+    }
+    return { metric: metric as SloMetric, quantile, limitMs };
+  });
+  const names = terms.map(sloTermName);
+  const twice = names.find((name, i) => names.indexOf(name) !== i);
+  if (twice !== undefined) throw new InputError(`--slo: expected each bound once, got ${twice} twice`);
+  return terms;
+}
+
+/** `ttft_p99`. */
+export function sloTermName({ metric, quantile }: SloTerm): string {
+  return `${metric}_${quantile === null ? 'mean' : `p${Number((100 * quantile).toFixed(6))}`}`;
+}
+
+/** `TTFT p99 <= 300 ms`. */
+export function sloTermText(term: SloTerm): string {
+  const { metric, quantile, limitMs } = term;
+  const statistic = quantile === null ? 'mean' : `p${Number((100 * quantile).toFixed(6))}`;
+  return `${metric === 'e2e' ? 'end-to-end' : metric.toUpperCase()} ${statistic} at most ${milliseconds(limitMs)}`;
+}
+
+export function milliseconds(ms: number): string {
+  if (ms >= 10_000) return `${Number((ms / 1000).toPrecision(3))} s`;
+  return `${Number(ms.toPrecision(3))} ms`;
+}

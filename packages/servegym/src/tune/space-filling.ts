@@ -1,0 +1,70 @@
+import type { EngineProfile } from '@servegym/simulator';
+import { type Candidate, type CandidateSpace, candidateKey, isPossible, type Knob } from './candidate.ts';
+
+/** One prime for each setting. */
+const BASES: Readonly<Record<Knob, number>> = {
+  maxNumSeqs: 2,
+  maxNumBatchedTokens: 3,
+  speculationDepth: 5,
+  kvBudgetFraction: 7,
+  weights: 11,
+  prefixCaching: 13,
+};
+
+/** Points of a sequence that are looked at for each candidate wanted, before the space counts as exhausted. */
+const MOST_POINTS_EACH = 20;
+
+/** Different candidates that cover the space evenly: a Halton sequence, without what cannot be. */
+export function spaceFillingCandidates(
+  profile: EngineProfile,
+  space: CandidateSpace,
+  count: number,
+): Candidate[] {
+  const found = new Map<string, Candidate>();
+  for (let point = 1; found.size < count && point <= MOST_POINTS_EACH * count; point += 1) {
+    const candidate = candidateAt(space, (knob) => radicalInverse(point, BASES[knob]));
+    if (isPossible(profile, candidate)) found.set(candidateKey(candidate), candidate);
+  }
+  return [...found.values()];
+}
+
+/** Those that differ in one setting, by one step up or down; weights and switches by any. */
+export function neighbours(profile: EngineProfile, space: CandidateSpace, candidate: Candidate): Candidate[] {
+  return (Object.keys(space) as Knob[])
+    .flatMap((knob) => {
+      const values: readonly Candidate[Knob][] = space[knob];
+      const at = values.indexOf(candidate[knob]);
+      const isScale = typeof candidate[knob] === 'number';
+      const others = isScale
+        ? [at - 1, at + 1].filter((i) => i >= 0 && i < values.length)
+        : [...values.keys()].filter((i) => i !== at);
+      return others.map((i): Candidate => ({ ...candidate, [knob]: values[i] }));
+    })
+    .filter((near) => isPossible(profile, near));
+}
+
+function candidateAt(space: CandidateSpace, share: (knob: Knob) => number): Candidate {
+  const at = <K extends Knob>(knob: K): Candidate[K] => {
+    const values = space[knob];
+    return values[Math.floor(share(knob) * values.length)]!;
+  };
+  return {
+    maxNumSeqs: at('maxNumSeqs'),
+    maxNumBatchedTokens: at('maxNumBatchedTokens'),
+    kvBudgetFraction: at('kvBudgetFraction'),
+    speculationDepth: at('speculationDepth'),
+    weights: at('weights'),
+    prefixCaching: at('prefixCaching'),
+  };
+}
+
+/** The digits of `point` in a base, mirrored at the point: a number in [0, 1). */
+function radicalInverse(point: number, base: number): number {
+  let inverse = 0;
+  let weight = 1 / base;
+  for (let rest = point; rest > 0; rest = Math.floor(rest / base)) {
+    inverse += (rest % base) * weight;
+    weight /= base;
+  }
+  return inverse;
+}
