@@ -44,6 +44,16 @@ export { TraceTableError } from './inferencegym/table/table-error.ts';
 export { TraceTable } from './inferencegym/table/trace-table.ts';
 export { GYM_TASK_IDS, type GymTask, type GymTaskId } from './inferencegym/tasks/gym-task.ts';
 export { GYM_TASKS } from './inferencegym/tasks/gym-tasks.ts';
+export { type EpisodeAnchors, episodeAnchors, roomToAdapt } from './llmserve/anchors/episode-anchors.ts';
+export {
+  recordedReference,
+  referenceConfigurations,
+  type SeedReturns,
+  type TaskReference,
+} from './llmserve/anchors/reference-returns.ts';
+export { regretScore } from './llmserve/anchors/regret-score.ts';
+export { returnBound } from './llmserve/anchors/return-bound.ts';
+export { taskFingerprint } from './llmserve/anchors/task-fingerprint.ts';
 export { llmserve, serveEnvironment } from './llmserve/environment.ts';
 export {
   normalizeObservation,
@@ -85,6 +95,8 @@ export {
 } from './llmserve/task-files/serve-task-schema.ts';
 export { addServeTask, findServeTask, serveTaskIds } from './llmserve/task-registry.ts';
 export {
+  type LengthDistribution,
+  type Phase,
   REQUEST_CLASSES,
   type RequestClass,
   type ServeTask,
@@ -97,4 +109,10 @@ export { fitTraffic, TrafficFitError, type TrafficIdentity } from './llmserve/tr
 export type { TrafficModel } from './llmserve/traffic/traffic-model.ts';
 export { findTraffic, TRAFFIC_IDS, type TrafficId } from './llmserve/traffic/traffic-models.ts';
 export type { ClassReport, GpuReport, WindowReport } from './llmserve/window-report.ts';
-export { generateWorkload, type Workload } from './llmserve/workload/workload.ts';
+export { phaseRequests } from './llmserve/workload/phase-requests.ts';
+export {
+  generateWorkload,
+  type RequestList,
+  type Workload,
+  workloadOf,
+} from './llmserve/workload/workload.ts';

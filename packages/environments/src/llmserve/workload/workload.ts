@@ -1,7 +1,7 @@
 import { TICKS_PER_S } from '@servegym/simulator';
 import { REQUEST_CLASSES, type ServeTask } from '../tasks/serve-task.ts';
 import { phaseRequests } from './phase-requests.ts';
-import { drawPhases } from './phase-schedule.ts';
+import { drawPhases, type PhaseSchedule } from './phase-schedule.ts';
 import type { PromptPrefixes } from './prompt-prefixes.ts';
 import { sourceRequests } from './source-requests.ts';
 
@@ -42,6 +42,15 @@ export function generateWorkload(task: ServeTask, seed: number): Workload {
   const schedule = drawPhases(task, seed);
   const requests =
     task.source === undefined ? phaseRequests(task, seed, schedule) : sourceRequests(task, seed, task.source);
+  return workloadOf(task, requests, schedule);
+}
+
+/** The requests sorted into windows, with what the schedule says of each. */
+export function workloadOf(
+  task: ServeTask,
+  requests: RequestList,
+  schedule: Pick<PhaseSchedule, 'phases' | 'tenantGiB'>,
+): Workload {
   return {
     arrivalTicks: Float64Array.from(requests.arrivalSeconds, (at) => Math.round(at * TICKS_PER_S)),
     inputTokens: Int32Array.from(requests.inputTokens),

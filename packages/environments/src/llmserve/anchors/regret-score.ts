@@ -1,0 +1,46 @@
+import type { EpisodeAnchors } from './episode-anchors.ts';
+
+const DEFAULT_SCORE = 0.2;
+const CONSTANT_SCORE = 0.5;
+const CLAIRVOYANT_SCORE = 0.95;
+
+/** Room to adapt of a task below which the constant has no score of its own: its segment would be noise. */
+const LEAST_ROOM = 0.05;
+/** Least share of the way from default to clairvoyant that either side of the constant must be. */
+const LEAST_SEGMENT = 0.02;
+
+/**
+ * Where a return stands among its anchors: the default scores 0.20, the best constant 0.50, the clairvoyant 0.95, linear
+ * between, falling smoothly towards 0 below and rising smoothly towards 1 above. Strictly inside (0, 1) and increasing.
+ * The constant is left out where the task leaves no room to adapt, and on traffic where it does no better than the default
+ * or no worse than the clairvoyant.
+ * @param room room to adapt of the task, 0..1
+ */
+export function regretScore(total: number, anchors: EpisodeAnchors, room: number): number {
+  const { default: low, constant: middle, clairvoyant } = anchors;
+  const high = Math.max(clairvoyant, low + 1e-6);
+  const apart = LEAST_SEGMENT * (high - low);
+  const kept = middle !== null && room >= LEAST_ROOM && middle - low >= apart && high - middle >= apart;
+  const knots: [number, number][] = kept
+    ? [
+        [low, DEFAULT_SCORE],
+        [middle, CONSTANT_SCORE],
+        [high, CLAIRVOYANT_SCORE],
+      ]
+    : [
+        [low, DEFAULT_SCORE],
+        [high, CLAIRVOYANT_SCORE],
+      ];
+  const slopes = knots.slice(1).map(([x, y], i) => (y - knots[i][1]) / (x - knots[i][0]));
+  if (total < low) return inside(DEFAULT_SCORE * Math.exp((slopes[0] / DEFAULT_SCORE) * (total - low)));
+  for (let i = 1; i < knots.length; i++) {
+    if (total <= knots[i][0]) return knots[i - 1][1] + slopes[i - 1] * (total - knots[i - 1][0]);
+  }
+  const rest = 1 - CLAIRVOYANT_SCORE;
+  return inside(1 - rest * Math.exp((-slopes[slopes.length - 1] / rest) * (total - high)));
+}
+
+/** Far outside, the exponential rounds to the limit that it never reaches. */
+function inside(score: number): number {
+  return Math.min(1 - Number.EPSILON, Math.max(Number.MIN_VALUE, score));
+}
