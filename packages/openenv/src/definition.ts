@@ -74,6 +74,13 @@ export interface Grade {
   readonly feedback: string;
 }
 
+/** Fields that stand beside `observation` in an HTTP answer. */
+export interface AnswerFields<Observation = Record<string, unknown>> {
+  /** What they look like, for the OpenAPI document. */
+  readonly schema: z.ZodObject;
+  of(result: StepResult<Observation>): Readonly<Record<string, unknown>>;
+}
+
 /**
  * Everything the server needs to know to serve an environment. Pass it through `defineEnvironment` so that the
  * types of the schemas flow into `create`.
@@ -109,6 +116,11 @@ export interface EnvironmentDefinition<
    * measures real time or acts on the outside says false: its sessions are not kept, and its records have no actions.
    */
   readonly replayable?: boolean;
+  /** Further fields of the HTTP answers to `/reset` and `/step`, for clients that look for them there. */
+  readonly httpFields?: {
+    readonly reset?: AnswerFields<Observation>;
+    readonly step?: AnswerFields<Observation>;
+  };
   /** Makes a fresh instance for one session. */
   create(): Environment<Action, Observation, State>;
   /** Grades an episode from its record alone, by replaying it. */

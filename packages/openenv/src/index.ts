@@ -13,6 +13,7 @@ export {
   type VectorStep,
 } from './client/index.ts';
 export {
+  type AnswerFields,
   defineEnvironment,
   type Environment,
   type EnvironmentDefinition,

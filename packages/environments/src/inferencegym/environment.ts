@@ -6,6 +6,7 @@ import {
   type ResetOptions,
   type StepResult,
 } from '@servegym/openenv/definition';
+import { z } from 'zod';
 import { SEED_SPLITS } from '../llmserve/splits.ts';
 import { GymEpisode, OOM_LIMIT_GB } from './gym-episode.ts';
 import { gradeGymEpisode } from './gym-grader.ts';
@@ -26,6 +27,9 @@ import {
 import { stepInfo } from './step-info.ts';
 import { GYM_TASK_IDS } from './tasks/gym-task.ts';
 import { GYM_TASKS } from './tasks/gym-tasks.ts';
+
+/** Changes with everything that changes episodes: dynamics, tasks, the table that comes with the package. */
+const VERSION = '1.0.0';
 
 /** One session of `inferencegym`. */
 class InferenceGym implements Environment<GymAction, GymObservation, GymState> {
@@ -88,6 +92,8 @@ class InferenceGym implements Environment<GymAction, GymObservation, GymState> {
 export interface InferenceGymOptions {
   /** What the server can do. Asked for by the first episode. Default: the table that comes with the package. */
   readonly world?: () => Promise<GymWorld>;
+  /** Tells a table of one's own from others: episodes on it are not those of the table that comes with the package. */
+  readonly tableHash?: string;
 }
 
 /** Run an LLM server that a table of measurements describes: see it each second, and set up to five knobs for the next. */
@@ -96,7 +102,7 @@ export function inferenceGym({
 }: InferenceGymOptions = {}): EnvironmentDefinition<GymAction, GymObservation, GymState> {
   return defineEnvironment<GymAction, GymObservation, GymState>({
     id: 'inferencegym',
-    version: '1.0.0',
+    version: tableHash === undefined ? VERSION : `${VERSION}+table.${tableHash.slice(0, 12)}`,
     name: 'inferencegym',
     description:
       'Run an LLM inference server that a table of measurements describes: each second shows queue, latency, memory and cost; the action sets KV budget, speculation, batch size, prefill disaggregation and quantization for the next.',
@@ -135,6 +141,16 @@ export function inferenceGym({
         }),
       };
     }),
+    httpFields: {
+      reset: {
+        schema: z.object({ episode_length: z.int() }),
+        of: () => ({ episode_length: EPISODE_STEPS }),
+      },
+      step: {
+        schema: z.object({ info: z.record(z.string(), z.unknown()) }),
+        of: ({ metadata = {} }) => ({ info: metadata }),
+      },
+    },
     create: () => new InferenceGym(world),
     grade: async (record) => gradeGymEpisode(await world(), record),
   });

@@ -139,7 +139,13 @@ export function createServer<Action, Observation extends object, State extends o
     }),
   );
   if (resolved.mode === 'simulation') {
-    mountEnvironmentRoutes(app, { sessions, requestSessions, readAction, readResetOptions });
+    mountEnvironmentRoutes(app, {
+      sessions,
+      requestSessions,
+      readAction,
+      readResetOptions,
+      httpFields: served.httpFields,
+    });
   }
   mountInformationRoutes(app, served, schemas, sessions, () => draining);
   mountGraderRoute(app, served, requestSessions, readAction);

@@ -1,5 +1,10 @@
 import type { Context, Hono } from 'hono';
-import { EnvironmentError, type StepResult } from '../definition.ts';
+import {
+  type AnswerFields,
+  type EnvironmentDefinition,
+  EnvironmentError,
+  type StepResult,
+} from '../definition.ts';
 import type { Session } from '../sessions/session.ts';
 import type { SessionRegistry } from '../sessions/session-registry.ts';
 import type { ActionReader } from '../validation/action-reader.ts';
@@ -17,9 +22,10 @@ export function mountEnvironmentRoutes(
     readonly requestSessions: RequestSessions;
     readonly readAction: ActionReader<unknown>;
     readonly readResetOptions: ResetOptionsReader;
+    readonly httpFields?: EnvironmentDefinition<unknown, object, object>['httpFields'];
   },
 ): void {
-  const { sessions, requestSessions, readAction, readResetOptions } = parts;
+  const { sessions, requestSessions, readAction, readResetOptions, httpFields } = parts;
 
   app.post('/reset', async (context) => {
     const json = await requestJson(context);
@@ -29,7 +35,7 @@ export function mountEnvironmentRoutes(
     try {
       const result = await session.reset(options);
       requestSessions.remember(context, session);
-      return answer(context, session, result);
+      return answer(context, session, result, httpFields?.reset);
     } catch (error) {
       // A session that was opened for this request and never got an episode is of no use to anybody.
       if (!body.session_id) await sessions.release(session.id);
@@ -44,7 +50,7 @@ export function mountEnvironmentRoutes(
     if (!session) {
       throw new EnvironmentError('NOT_RESET', 'You have no session yet. POST /reset first.');
     }
-    return answer(context, session, await session.step(action));
+    return answer(context, session, await session.step(action), httpFields?.step);
   });
 
   app.get('/state', async (context) => {
@@ -53,9 +59,15 @@ export function mountEnvironmentRoutes(
   });
 }
 
-function answer(context: Context, session: Session, result: StepResult<object>): Response {
+function answer(
+  context: Context,
+  session: Session,
+  result: StepResult<object>,
+  fields: AnswerFields<object> | undefined,
+): Response {
   const { observation, reward, done, metadata } = result;
   return context.json({
+    ...fields?.of(result),
     observation,
     reward,
     done,

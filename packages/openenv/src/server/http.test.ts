@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { z } from 'zod';
 import { counterEnvironment } from '../fixtures/counter-environment.ts';
 import { getJson, postJson, startServer } from '../fixtures/start-server.ts';
 
@@ -21,6 +22,26 @@ test('a session is played by its id, and two sessions do not mix', async (t) => 
   const other = await getJson(`${url}/state?session_id=${second.body.session_id}`);
   assert.equal(other.body.total, 5);
   assert.equal(other.body.step_count, 0);
+});
+
+test('fields that a definition adds stand in the HTTP answers and in the OpenAPI document', async (t) => {
+  const { url } = await startServer(t, {
+    ...counterEnvironment,
+    httpFields: {
+      reset: { schema: z.object({ episode_length: z.int() }), of: () => ({ episode_length: 7 }) },
+      step: { schema: z.object({ info: z.object({}) }), of: ({ metadata = {} }) => ({ info: metadata }) },
+    },
+  });
+  const reset = await postJson(`${url}/reset`, { seed: 1 });
+  assert.equal(reset.body.episode_length, 7);
+  assert.equal('info' in reset.body, false);
+  const step = await postJson(`${url}/step`, { action: { amount: 4 } });
+  assert.deepEqual(step.body.info, { added: 4 });
+  assert.deepEqual(step.body.observation, { total: 5, note: '' });
+  const { body } = await getJson(`${url}/openapi.json`);
+  const schemaOf = (path: string) => body.paths[path].post.responses[200].content['application/json'].schema;
+  assert.ok(schemaOf('/reset').required.includes('episode_length'));
+  assert.equal(schemaOf('/step').properties.info.type, 'object');
 });
 
 test('a client that sends no session_id plays the session that it reset last', async (t) => {

@@ -1,4 +1,4 @@
-import type { EnvironmentDefinition } from '../definition.ts';
+import type { AnswerFields, EnvironmentDefinition } from '../definition.ts';
 import type { SchemaBody } from '../protocol/http-body.ts';
 import type { JsonSchema } from '../protocol/json-schema.ts';
 import { toJsonSchema } from '../validation/json-schemas.ts';
@@ -53,7 +53,7 @@ export function describeRoutes(
         'Opens a session, or starts the named one again, and returns the first observation. The answer carries the `session_id`.',
       request: resetRequestSchema(definition),
       requestRequired: false,
-      response: observationBody(schemas.reset_observation),
+      response: observationBody(schemas.reset_observation, definition.httpFields?.reset),
       errors: { 404: 'Unknown session', 422: 'Invalid options', 503: 'No session is free' },
     },
     {
@@ -63,7 +63,7 @@ export function describeRoutes(
       tag: 'Environment Control',
       summary: 'Execute an action in the environment',
       request: withAction(toJsonSchema(stepRequest, 'input'), schemas.action),
-      response: observationBody(schemas.observation),
+      response: observationBody(schemas.observation, definition.httpFields?.step),
       errors: {
         404: 'Unknown session',
         409: 'No episode was started (`NOT_RESET`), or it is over (`EPISODE_OVER`)',
@@ -245,18 +245,20 @@ function withAction(schema: JsonSchema, action: JsonSchema): JsonSchema {
 }
 
 /** The wire has `reward`, `done` and `metadata` beside the observation, where the schema has them inside. */
-function observationBody(schema: JsonSchema): JsonSchema {
+function observationBody(schema: JsonSchema, fields?: AnswerFields<object>): JsonSchema {
   const { reward, done, metadata, ...own } = schema.properties ?? {};
   const observation = schema.properties ? { ...schema, properties: own } : schema;
+  const further = fields ? toJsonSchema(fields.schema, 'output') : {};
   return {
     type: 'object',
     properties: {
+      ...further.properties,
       observation,
       reward: reward ?? { type: 'number' },
       done: done ?? { type: 'boolean' },
       session_id: { type: 'string' },
       metadata: { anyOf: [metadata ?? { type: 'object' }, { type: 'null' }] },
     },
-    required: ['observation', 'reward', 'done', 'session_id', 'metadata'],
+    required: [...(further.required ?? []), 'observation', 'reward', 'done', 'session_id', 'metadata'],
   };
 }
