@@ -1,14 +1,21 @@
 import { createHash } from 'node:crypto';
 import type { OwnTable } from '@servegym/agents';
-import { GymWorld, readTableRows, shippedWorld, TraceTable, TraceTableError } from '@servegym/environments';
+import {
+  GymWorld,
+  type InferenceGymOptions,
+  readTableRows,
+  TraceTable,
+  TraceTableError,
+} from '@servegym/environments';
 import { InputError } from './input-error.ts';
 import { readInputBytes } from './read-input-file.ts';
 
-/** The world of the trace table in a file, or of the one that comes with the package. @throws InputError */
-export async function readWorld(path: string | undefined): Promise<GymWorld> {
-  if (path === undefined) return shippedWorld();
-  const { rows } = await readOwnTable(path);
-  return new GymWorld(new TraceTable(rows));
+/** What `inferencegym` is made of: the table in a file, or the one that comes with the package. @throws InputError */
+export async function readGymOptions(path: string | undefined): Promise<InferenceGymOptions> {
+  if (path === undefined) return {};
+  const { rows, hash } = await readOwnTable(path);
+  const world = new GymWorld(new TraceTable(rows));
+  return { world: async () => world, tableHash: hash };
 }
 
 /** The trace table in a file. @throws InputError when it cannot be played */

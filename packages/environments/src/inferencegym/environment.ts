@@ -99,6 +99,7 @@ export interface InferenceGymOptions {
 /** Run an LLM server that a table of measurements describes: see it each second, and set up to five knobs for the next. */
 export function inferenceGym({
   world = shippedWorld,
+  tableHash,
 }: InferenceGymOptions = {}): EnvironmentDefinition<GymAction, GymObservation, GymState> {
   return defineEnvironment<GymAction, GymObservation, GymState>({
     id: 'inferencegym',

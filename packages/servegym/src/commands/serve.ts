@@ -27,6 +27,7 @@ interface ServeOptions {
   readonly logLevel: LogLevel;
   readonly trace: readonly string[];
   readonly taskFile: readonly string[];
+  readonly table?: string;
 }
 
 /** In the place of a file: sessions live no longer than the server. */
@@ -68,6 +69,11 @@ export function serveCommand(): Command {
       [],
     )
     .option('--task-file <file>', 'a task of your own, JSON or a module; may be repeated', repeated, [])
+    .addOption(
+      new Option('--table <file.parquet>', 'inferencegym: a table of your own measurements').env(
+        'SERVEGYM_TABLE',
+      ),
+    )
     .optionsGroup('Sessions:')
     .addOption(
       new Option(
@@ -161,6 +167,7 @@ async function serve(options: ServeOptions): Promise<void> {
     host,
     mode: options.mode,
     sessionFile: store === IN_MEMORY ? undefined : store,
+    tableFile: options.table,
     maxSessions: options.maxSessions,
     idleTimeoutMs: sessionTimeout === 'never' ? null : sessionTimeout * 1000,
     guard: { tokens: options.token, origins: options.cors, rateLimit: options.rateLimit },

@@ -6,10 +6,11 @@ import {
   GYM_TASKS,
   GymWorld,
   inferenceGym,
+  shippedWorld,
   type TaskCalibration,
 } from '@servegym/environments';
 import { Command } from 'commander';
-import { readWorld } from '../read-table.ts';
+import { readGymOptions } from '../read-table.ts';
 import { writeOutputFile } from '../write-output-file.ts';
 
 /** Seed of the fixed baseline agent. */
@@ -33,7 +34,7 @@ export function tableCalibrateCommand(): Command {
 }
 
 async function calibrate(file: string | undefined, { out, json }: CalibrateOptions): Promise<void> {
-  const { times } = await readWorld(file);
+  const { times } = await ((await readGymOptions(file)).world ?? shippedWorld)();
   // Measured anew, also where the package knows it.
   const calibration = Object.fromEntries(
     GYM_TASK_IDS.map((id) => [id, calibrateTask(times, GYM_TASKS[id])]),

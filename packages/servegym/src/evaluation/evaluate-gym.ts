@@ -17,7 +17,7 @@ import {
 } from '@servegym/environments';
 import { InputError } from '../input-error.ts';
 import { readInputBytes } from '../read-input-file.ts';
-import { readWorld } from '../read-table.ts';
+import { readGymOptions } from '../read-table.ts';
 import { evaluationJson, evaluationTable } from '../reports/evaluation-report.ts';
 import { progressOnTerminal } from './progress-on-terminal.ts';
 
@@ -38,8 +38,7 @@ export async function evaluateGym(options: EvaluateGymOptions): Promise<void> {
       `expected a split of inferencegym, one of ${Object.keys(SEED_SPLITS).join(', ')}, got ${split}`,
     );
   }
-  const world = await readWorld(table);
-  const environment = inferenceGym({ world: async () => world });
+  const environment = inferenceGym(await readGymOptions(table));
   const { policy, taskIds } = await findGymPolicy(agent);
   const { first } = SEED_SPLITS[split as SeedSplit];
   const evaluation = await evaluatePolicy(evaluatedGym(environment), policy, {

@@ -1,5 +1,19 @@
-import { createPolicy, listPolicies, type Policy, type PolicyDescription } from '@servegym/agents';
-import { chooseTask, type ServeAction, type ServeObservation } from '@servegym/environments';
+import {
+  createGymPolicy,
+  createPolicy,
+  listGymPolicies,
+  listPolicies,
+  type Policy,
+  type PolicyDescription,
+} from '@servegym/agents';
+import {
+  chooseTask,
+  GYM_DEFAULT_ACTION,
+  type GymAction,
+  type GymObservation,
+  type ServeAction,
+  type ServeObservation,
+} from '@servegym/environments';
 import { type EnvironmentDefinition, type ResetOptions, sampleValue, toJsonSchema } from '@servegym/openenv';
 import { RandomStream } from '@servegym/simulator';
 
@@ -17,6 +31,13 @@ export const SERVE_POLICIES: PolicyCatalogue<ServeAction, ServeObservation> = {
   list: listPolicies,
   create: createPolicy,
   initialAction: (reset) => chooseTask(reset).defaultAction,
+};
+
+/** The policies of `inferencegym`. */
+export const GYM_POLICIES: PolicyCatalogue<GymAction, GymObservation> = {
+  list: listGymPolicies,
+  create: createGymPolicy,
+  initialAction: () => GYM_DEFAULT_ACTION,
 };
 
 /** Policies for an environment of which only the schemas are known: actions drawn from its schema. */

@@ -1,6 +1,7 @@
 import { hostname } from 'node:os';
 import {
   benchmarkEnvironment,
+  inferenceGym,
   readRealSettings,
   realServeEnvironment,
   serveEnvironment,
@@ -15,15 +16,17 @@ import {
   type OpenEnvServer,
   type ServerOptions,
 } from '@servegym/openenv';
+import { readGymOptions } from '../read-table.ts';
 import { CONSOLE_PATHS, mountConsole, mountDocsAsPage } from './console-files.ts';
 import { listenError } from './listen-error.ts';
 import { loadEnvironment } from './load-environment.ts';
-import { type PolicyCatalogue, SERVE_POLICIES, schemaPolicies } from './policy-catalogue.ts';
+import { GYM_POLICIES, type PolicyCatalogue, SERVE_POLICIES, schemaPolicies } from './policy-catalogue.ts';
 import { mountPolicyRoutes } from './policy-routes.ts';
+import { mountGymSeedRoutes, mountServeSeedRoutes } from './seed-routes.ts';
 import { openSessionFile } from './session-file.ts';
 
 /** The environments that are served by their name. */
-export const ENVIRONMENT_IDS = ['llmserve', 'benchmark'] as const;
+export const ENVIRONMENT_IDS = ['llmserve', 'inferencegym', 'benchmark'] as const;
 /** One of `ENVIRONMENT_IDS`, or the path of a module that exports an environment. */
 export type EnvironmentName = string;
 
@@ -34,6 +37,8 @@ export interface StartOptions extends Omit<ServerOptions, 'store'> {
   readonly host: string;
   /** Keeps the sessions of a replayable environment beyond the end of the process. Default: they are not kept. */
   readonly sessionFile?: string;
+  /** A trace table of one's own for `inferencegym`. */
+  readonly tableFile?: string;
 }
 
 export interface RunningServer extends ListeningServer {
@@ -84,7 +89,11 @@ async function mountServer(options: StartOptions, hostUrl: () => string): Promis
     case 'llmserve': {
       const real = readRealSettings(process.env);
       const definition = real === null ? serveEnvironment() : realServeEnvironment(real);
-      return mount(definition, SERVE_POLICIES, options);
+      return mount(definition, SERVE_POLICIES, options, mountServeSeedRoutes);
+    }
+    case 'inferencegym': {
+      const definition = inferenceGym(await readGymOptions(options.tableFile));
+      return mount(definition, GYM_POLICIES, options, mountGymSeedRoutes);
     }
     case 'benchmark': {
       const benchmark = benchmarkEnvironment({ hostUrl });
@@ -100,7 +109,8 @@ async function mountServer(options: StartOptions, hostUrl: () => string): Promis
 function mount<Action, Observation extends object, State extends object>(
   definition: EnvironmentDefinition<Action, Observation, State>,
   policies: PolicyCatalogue<Action, Observation>,
-  { environment, sessionFile, ...options }: StartOptions,
+  { environment, sessionFile, tableFile, ...options }: StartOptions,
+  mountFurther: (server: OpenEnvServer<Action, Observation, State>) => void = () => {},
 ): MountedServer {
   const isReplayable = definition.replayable !== false;
   const file = isReplayable ? sessionFile : undefined;
@@ -114,6 +124,7 @@ function mount<Action, Observation extends object, State extends object>(
   mountPolicyRoutes(server, policies);
   mountConsole(server.app);
   if (!isReplayable) return server;
+  mountFurther(server);
   mountEpisodeRoutes(server);
   const leaderboard = new Leaderboard(file ?? ':memory:');
   server.onClose(() => leaderboard.close());

@@ -1,0 +1,54 @@
+import { type OpenEnvServer, schemaBody } from '@servegym/openenv';
+
+/** What `/info` tells of an environment beside its schemas. */
+export interface EnvironmentInfo {
+  /** Weights of the reward, for each task. */
+  readonly rewardWeights: Readonly<Record<string | number, object>>;
+  /** Steps of an episode, for each task. */
+  readonly episodeLengths: Readonly<Record<string | number, number>>;
+}
+
+/** `GET /info`: what an agent has to know before it plays, in one answer. */
+export function mountInfoRoute<Action, Observation extends object, State extends object>(
+  server: OpenEnvServer<Action, Observation, State>,
+  { rewardWeights, episodeLengths }: EnvironmentInfo,
+): void {
+  const { definition } = server;
+  const schemas = schemaBody(definition);
+  server.app.get('/info', (context) =>
+    context.json({
+      name: definition.name,
+      version: definition.version,
+      description: definition.description,
+      action_schema: schemas.action,
+      observation_schema: schemas.observation,
+      state_schema: schemas.state,
+      reward_weights: rewardWeights,
+      episode_lengths: episodeLengths,
+      tasks: definition.tasks ?? [],
+    }),
+  );
+  const object = { type: 'object' } as const;
+  server.describeRoute({
+    method: 'get',
+    path: '/info',
+    operationId: 'info_get',
+    tag: 'Environment Info',
+    summary: 'Schemas, tasks and reward weights in one answer',
+    response: {
+      type: 'object',
+      properties: {
+        name: { type: 'string' },
+        version: { type: 'string' },
+        description: { type: 'string' },
+        action_schema: object,
+        observation_schema: object,
+        state_schema: object,
+        reward_weights: object,
+        episode_lengths: object,
+        tasks: { type: 'array', items: object },
+      },
+      required: ['name', 'version', 'action_schema', 'observation_schema', 'reward_weights', 'tasks'],
+    },
+  });
+}

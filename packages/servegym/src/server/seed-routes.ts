@@ -1,0 +1,62 @@
+import { createGymPolicy, createPolicy, listPolicies } from '@servegym/agents';
+import {
+  EPISODE_STEPS,
+  findServeTask,
+  GYM_TASK_IDS,
+  GYM_TASKS,
+  type GymAction,
+  type GymObservation,
+  type GymState,
+  type ServeAction,
+  type ServeObservation,
+  type ServeState,
+  serveTaskIds,
+} from '@servegym/environments';
+import type { OpenEnvServer } from '@servegym/openenv';
+import { mountBaselineRoutes } from './baseline-routes.ts';
+import { baselineSuite } from './baseline-suite.ts';
+import { mountInfoRoute } from './info-route.ts';
+import { GYM_POLICIES, SERVE_POLICIES } from './policy-catalogue.ts';
+
+/** Seed of the baselines' episodes. */
+const BASELINE_SEED = 0;
+/** Where InferenceGym expects the baseline agent on the table that comes with the package. */
+const EXPECTED_SCORES = { 1: [0.3, 0.4], 2: [0.22, 0.32], 3: [0.18, 0.28] } as const;
+
+/** `/baseline` and `/info` of `llmserve`. */
+export function mountServeSeedRoutes(server: OpenEnvServer<ServeAction, ServeObservation, ServeState>): void {
+  const names = listPolicies().map(({ name }) => name);
+  const agents = ['heuristic', ...names.filter((name) => ['default', 'random'].includes(name))];
+  const { initialAction } = SERVE_POLICIES;
+  mountBaselineRoutes(server, {
+    suite: baselineSuite(server.definition, {
+      agents,
+      seed: BASELINE_SEED,
+      create: createPolicy,
+      initialAction,
+    }),
+  });
+  const tasks = serveTaskIds().map((id) => findServeTask(id)!);
+  mountInfoRoute(server, {
+    rewardWeights: Object.fromEntries(tasks.map(({ id, reward }) => [id, reward])),
+    episodeLengths: Object.fromEntries(tasks.map(({ id, windows }) => [id, windows])),
+  });
+}
+
+/** `/baseline` and `/info` of `inferencegym`. */
+export function mountGymSeedRoutes(server: OpenEnvServer<GymAction, GymObservation, GymState>): void {
+  const ownTable = server.definition.version.includes('+table.');
+  mountBaselineRoutes(server, {
+    suite: baselineSuite(server.definition, {
+      agents: ['baseline', 'default', 'random'],
+      seed: BASELINE_SEED,
+      create: createGymPolicy,
+      initialAction: GYM_POLICIES.initialAction,
+      ...(!ownTable && { expectedScores: EXPECTED_SCORES }),
+    }),
+  });
+  mountInfoRoute(server, {
+    rewardWeights: Object.fromEntries(GYM_TASK_IDS.map((id) => [id, GYM_TASKS[id].reward])),
+    episodeLengths: Object.fromEntries(GYM_TASK_IDS.map((id) => [id, EPISODE_STEPS])),
+  });
+}
