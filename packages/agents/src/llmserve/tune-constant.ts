@@ -1,23 +1,30 @@
 import {
+  findServeTask,
   generateWorkload,
   SEED_SPLITS,
-  SERVE_TASKS,
   type ServeAction,
   ServeEpisode,
-  type TaskId,
+  type ServeTask,
   type Workload,
 } from '@servegym/environments';
+import { RandomStream } from '@servegym/simulator';
 import { traceSeed } from '../learning/trace-schedule.ts';
-import { decodeServeAction, encodeServeAction, SERVE_HEAD_SIZES } from './serve-action-codec.ts';
+import { actionKey, distinctActions, KNOB_GRID, KNOBS, withKnob } from '../planning/knob-grid.ts';
 
 /** Traces that every value of a knob is tried on, and those that the best of them are told apart on. */
 const TRACES = { few: 4, many: 24 };
 /** Values of a knob that are told apart on many traces. */
 const FINALISTS = 3;
+/** Configurations drawn to begin with. */
+const DRAWN = 48;
+/** Of them, so many are left after each round, which has four times the traces of the one before. */
+const LEFT = [12, 2];
+/** Windows of an episode whose traffic is all of one phase. */
+const PHASE_WINDOWS = 24;
 
 export interface TuneConstantOptions {
-  readonly taskId: TaskId;
-  /** Decides which traces of the training split are played. */
+  readonly taskId: string;
+  /** Decides which traces of the training split are played, and where the search begins. */
   readonly seed: number;
   /** Default 4 and 24. */
   readonly traces?: typeof TRACES;
@@ -36,82 +43,129 @@ export interface TunedConstant {
 }
 
 /**
- * Looks for the configuration that earns most when it is kept for whole episodes of the training split: one knob at a
- * time, all of its bins on a few traces and the best of them on many, until no knob changes any more. Starts from the
- * default and from a server set for throughput, and answers the better end.
+ * Looks for the configuration that earns most when it is kept for whole episodes of the training split. Configurations
+ * drawn over all knobs are halved on more and more traces; from the best two and from the default, one knob at a time is set
+ * to the value that earns most, until none changes any more. All are played on the same traces.
  */
 export async function tuneConstant(options: TuneConstantOptions): Promise<TunedConstant> {
-  const { taskId, seed, traces = TRACES, signal } = options;
-  const { defaultAction } = SERVE_TASKS[taskId];
-  const throughputAction = { ...defaultAction, batch_cap: 256, quantization_tier: 'INT8' } as const;
-  const returns = new ConstantReturns(taskId, seed, traces.many);
-  const ends: TunedConstant[] = [];
-  for (const start of [defaultAction, throughputAction]) {
-    if (!signal?.aborted) ends.push(await climb(encodeServeAction(start), returns, options));
+  const task = findServeTask(options.taskId);
+  if (task === undefined) throw new RangeError(`Expected the id of a task, got \`${options.taskId}\``);
+  return search(new ConstantReturns(task, options), task.defaultAction, options);
+}
+
+/** `tuneConstant` for traffic that is all of one phase, with the configuration in force from the start. */
+export async function tunePhase(
+  phase: ServeTask['phases'][number],
+  options: TuneConstantOptions,
+): Promise<TunedConstant> {
+  const task = findServeTask(options.taskId);
+  if (task === undefined) throw new RangeError(`Expected the id of a task, got \`${options.taskId}\``);
+  const alone = {
+    ...task,
+    windows: PHASE_WINDOWS,
+    phases: [{ ...phase, windows: [PHASE_WINDOWS, PHASE_WINDOWS] as const }],
+  };
+  return search(new ConstantReturns(alone, options, true), task.defaultAction, options);
+}
+
+async function search(
+  returns: ConstantReturns,
+  standard: ServeAction,
+  options: TuneConstantOptions,
+): Promise<TunedConstant> {
+  const starts = [standard, ...promising(returns, options)];
+  let best: TunedConstant | undefined;
+  for (const start of starts) {
+    if (best !== undefined && options.signal?.aborted) break;
+    const end = await climb(start, returns, options);
+    if (best === undefined || end.meanReturn > best.meanReturn) best = end;
   }
-  return { ...ends.sort((a, b) => b.meanReturn - a.meanReturn)[0]!, episodes: returns.episodes };
+  return { ...best!, episodes: returns.episodes };
+}
+
+/** The best of configurations drawn over all knobs, by successive halving. */
+function promising(returns: ConstantReturns, { seed, traces = TRACES }: TuneConstantOptions): ServeAction[] {
+  const draws = new RandomStream(seed, 'constants');
+  let left = distinctActions(Array.from({ length: DRAWN }, () => drawnAction(draws)));
+  for (const [round, count] of LEFT.entries()) {
+    const played = Math.min(traces.many, 2 * 4 ** round);
+    left = left.sort((a, b) => returns.mean(b, played) - returns.mean(a, played)).slice(0, count);
+  }
+  return left;
+}
+
+function drawnAction(draws: RandomStream): ServeAction {
+  const drawn = KNOBS.map((knob) => [knob, KNOB_GRID[knob][draws.integer(0, KNOB_GRID[knob].length - 1)]]);
+  return Object.fromEntries(drawn) as ServeAction;
 }
 
 async function climb(
-  start: readonly number[],
+  start: ServeAction,
   returns: ConstantReturns,
   { traces = TRACES, signal, onProgress }: TuneConstantOptions,
 ): Promise<TunedConstant> {
-  const knobs = SERVE_HEAD_SIZES.length;
-  let bins = start;
+  let action = start;
   let reached: TunedConstant;
   let settled = 0;
-  let knob = 0;
+  let turn = 0;
   do {
-    const better = tuneKnob(returns, bins, knob, traces);
-    settled = better[knob] === bins[knob] ? settled + 1 : 1;
-    bins = better;
-    knob = (knob + 1) % knobs;
-    const meanReturn = returns.mean(bins, traces.many);
-    reached = { action: decodeServeAction(bins), meanReturn, episodes: returns.episodes };
+    const better = tuneKnob(returns, action, KNOBS[turn]!, traces);
+    settled = actionKey(better) === actionKey(action) ? settled + 1 : 1;
+    action = better;
+    turn = (turn + 1) % KNOBS.length;
+    reached = { action, meanReturn: returns.mean(action, traces.many), episodes: returns.episodes };
     onProgress?.(reached);
     // Let progress be shown and signals be heard.
     await new Promise((resolve) => setImmediate(resolve));
-  } while (settled < knobs && !signal?.aborted);
+  } while (settled < KNOBS.length && !signal?.aborted);
   return reached;
 }
 
-/** The bins with one knob at its best value and the others as they are. */
+/** The action with one knob at its best value and the others as they are. */
 function tuneKnob(
   returns: ConstantReturns,
-  bins: readonly number[],
-  knob: number,
+  action: ServeAction,
+  knob: keyof ServeAction,
   { few, many }: typeof TRACES,
-): readonly number[] {
-  const byMeanOver = (traces: number) => (a: readonly number[], b: readonly number[]) =>
+): ServeAction {
+  const byMeanOver = (traces: number) => (a: ServeAction, b: ServeAction) =>
     returns.mean(b, traces) - returns.mean(a, traces);
-  const candidates = Array.from({ length: SERVE_HEAD_SIZES[knob]! }, (_, bin) => bins.with(knob, bin));
-  const finalists = candidates.sort(byMeanOver(few)).slice(0, FINALISTS);
-  return [bins, ...finalists].sort(byMeanOver(many))[0]!;
+  const finalists = KNOB_GRID[knob]
+    .map((value) => withKnob(action, knob, value))
+    .sort(byMeanOver(few))
+    .slice(0, FINALISTS);
+  return [action, ...finalists].sort(byMeanOver(many))[0]!;
 }
 
 /** Returns of constant configurations, each played once on each trace. */
 class ConstantReturns {
   episodes = 0;
-  readonly #taskId: TaskId;
+  readonly #task: ServeTask;
+  /** Whether a configuration is in force from the start, in the place of the task's default. */
+  readonly #fromTheStart: boolean;
   readonly #traces: readonly { readonly seed: number; readonly workload: Workload }[];
   readonly #known = new Map<string, number[]>();
 
-  constructor(taskId: TaskId, seed: number, traces: number) {
-    this.#taskId = taskId;
+  constructor(
+    task: ServeTask,
+    { seed, traces = TRACES }: Pick<TuneConstantOptions, 'seed' | 'traces'>,
+    fromTheStart = false,
+  ) {
+    this.#task = task;
+    this.#fromTheStart = fromTheStart;
     const schedule = { seed, groupSize: 1, traces: SEED_SPLITS.train };
-    this.#traces = Array.from({ length: traces }, (_, episode) => {
+    this.#traces = Array.from({ length: traces.many }, (_, episode) => {
       const trace = traceSeed(schedule, 0, episode);
-      return { seed: trace, workload: generateWorkload(SERVE_TASKS[taskId], trace) };
+      return { seed: trace, workload: generateWorkload(task, trace) };
     });
   }
 
   /** Mean over the first `count` traces. */
-  mean(bins: readonly number[], count: number): number {
-    const key = bins.join();
+  mean(action: ServeAction, count: number): number {
+    const key = actionKey(action);
     const known = this.#known.get(key) ?? [];
     this.#known.set(key, known);
-    while (known.length < count) known.push(this.#play(decodeServeAction(bins), known.length));
+    while (known.length < count) known.push(this.#play(action, known.length));
     let sum = 0;
     for (let trace = 0; trace < count; trace++) sum += known[trace]!;
     return sum / count;
@@ -119,7 +173,8 @@ class ConstantReturns {
 
   #play(action: ServeAction, trace: number): number {
     const { seed, workload } = this.#traces[trace]!;
-    const episode = new ServeEpisode(SERVE_TASKS[this.#taskId], seed, { workload });
+    const task = this.#fromTheStart ? { ...this.#task, defaultAction: action } : this.#task;
+    const episode = new ServeEpisode(task, seed, { workload });
     while (!episode.done) episode.step(action);
     this.episodes++;
     return episode.totals.reward;

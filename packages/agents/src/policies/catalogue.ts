@@ -1,8 +1,11 @@
 import type { ServeAction, ServeObservation } from '@servegym/environments';
 import type { Policy } from '../policy.ts';
 import { BanditPolicy } from './bandit-policy.ts';
+import { BestConstantPolicy } from './best-constant-policy.ts';
 import { DefaultPolicy } from './default-policy.ts';
 import { HeuristicPolicy } from './heuristic-policy.ts';
+import { MpcPolicy } from './mpc-policy.ts';
+import { OraclePolicy } from './oracle-policy.ts';
 import { RandomPolicy } from './random-policy.ts';
 
 /** A policy for the `llmserve` environment. */
@@ -37,11 +40,30 @@ const CATALOGUE: readonly (PolicyDescription & { readonly create: () => ServePol
     create: () => new HeuristicPolicy(),
   },
   {
+    name: 'static-tuned',
+    title: 'Best constant configuration',
+    description: 'Keeps the configuration that earned most on the training traffic.',
+    create: () => new BestConstantPolicy(),
+  },
+  {
     name: 'bandit',
     title: 'Bandit over presets',
     description:
       'Tries a handful of configurations while it serves, and returns to what paid under such a load.',
     create: () => new BanditPolicy(),
+  },
+  {
+    name: 'mpc',
+    title: 'Receding-horizon planner',
+    description:
+      'Tries configurations on a simulated twin before each window, on futures like the traffic seen so far.',
+    create: () => new MpcPolicy(),
+  },
+  {
+    name: 'oracle',
+    title: 'Clairvoyant planner',
+    description: 'Plans the whole episode knowing all traffic to come: what others are held against.',
+    create: () => new OraclePolicy(),
   },
 ];
 

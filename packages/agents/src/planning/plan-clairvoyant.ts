@@ -1,0 +1,114 @@
+import {
+  type ServeAction,
+  ServeEpisode,
+  type ServeEpisodeSnapshot,
+  type ServeTask,
+  type Workload,
+} from '@servegym/environments';
+import { backlogCost, meanWindowTokens } from './backlog.ts';
+import { distinctActions, modeOf, neighboursOf } from './knob-grid.ts';
+
+/** States kept for each mode (precision and split), so that one that pays for a change survives until it is repaid. */
+const WIDTH = 2;
+/** States this much behind the best are given up, in reward. */
+const HOPELESS = 4;
+
+export interface ClairvoyantPlan {
+  readonly actions: readonly ServeAction[];
+  readonly return: number;
+}
+
+export interface ClairvoyantOptions {
+  readonly workload: Workload;
+  /** Configurations worth changing to. The plan is never worse than keeping any of them. */
+  readonly configurations: readonly ServeAction[];
+}
+
+interface Node {
+  readonly snapshot: ServeEpisodeSnapshot;
+  readonly return: number;
+  /** The return, less what the backlog will cost. */
+  readonly value: number;
+  readonly action: ServeAction;
+  readonly parent: Node | null;
+}
+
+/**
+ * A good sequence of configurations for traffic that is known in advance: beam search over the windows, with the states
+ * of each mode kept apart. From every state the knobs that are free to turn are moved by a place or two; from the best
+ * of each mode all `configurations` are tried too.
+ */
+export function planClairvoyant(
+  task: ServeTask,
+  seed: number,
+  { workload, configurations }: ClairvoyantOptions,
+): ClairvoyantPlan {
+  const episode = new ServeEpisode(task, seed, { workload });
+  const meanTokens = meanWindowTokens(episode);
+  let beam: Node[] = [
+    { snapshot: episode.snapshot(), return: 0, value: 0, action: episode.action, parent: null },
+  ];
+  for (let window = 0; window < task.windows; window++) {
+    const kept = new Map<string, Node[]>();
+    const opened = new Set<string>();
+    for (const node of beam) {
+      const mode = modeOf(node.action);
+      const first = !opened.has(mode);
+      opened.add(mode);
+      const others = first ? configurations : configurations.filter((action) => modeOf(action) === mode);
+      for (const action of distinctActions([node.action, ...neighboursOf(node.action), ...others])) {
+        episode.restore(node.snapshot);
+        const total = node.return + episode.step(action);
+        keep(kept, node, action, total, total - backlogCost(episode, meanTokens), episode);
+      }
+    }
+    const most = Math.max(...[...kept.values()].map(([best]) => best!.value));
+    beam = [...kept.values()]
+      .flat()
+      .filter(({ value }) => value > most - HOPELESS)
+      .sort((a, b) => b.value - a.value);
+  }
+  const best = beam.reduce((a, b) => (b.return > a.return ? b : a));
+  return bestOf([
+    { actions: actionsTo(best), return: best.return },
+    ...configurations.map((action) => keepThroughout(task, seed, workload, action)),
+  ]);
+}
+
+function keep(
+  kept: Map<string, Node[]>,
+  parent: Node,
+  action: ServeAction,
+  total: number,
+  value: number,
+  episode: ServeEpisode,
+): void {
+  const mode = modeOf(action);
+  const nodes = kept.get(mode) ?? [];
+  kept.set(mode, nodes);
+  if (nodes.length === WIDTH && value <= nodes[WIDTH - 1]!.value) return;
+  nodes.push({ snapshot: episode.snapshot(), return: total, value, action, parent });
+  nodes.sort((a, b) => b.value - a.value);
+  nodes.length = Math.min(nodes.length, WIDTH);
+}
+
+function actionsTo(end: Node): ServeAction[] {
+  const actions: ServeAction[] = [];
+  for (let node = end; node.parent !== null; node = node.parent) actions.push(node.action);
+  return actions.reverse();
+}
+
+function keepThroughout(
+  task: ServeTask,
+  seed: number,
+  workload: Workload,
+  action: ServeAction,
+): ClairvoyantPlan {
+  const episode = new ServeEpisode(task, seed, { workload });
+  while (!episode.done) episode.step(action);
+  return { actions: Array(task.windows).fill(action), return: episode.totals.reward };
+}
+
+function bestOf(plans: readonly ClairvoyantPlan[]): ClairvoyantPlan {
+  return plans.reduce((a, b) => (b.return > a.return ? b : a));
+}

@@ -1,0 +1,85 @@
+import { type ServeAction, ServeEpisode, type ServeEpisodeSnapshot } from '@servegym/environments';
+import { backlogCost, meanWindowTokens } from './backlog.ts';
+import { distinctActions, neighboursOf } from './knob-grid.ts';
+import type { TrafficBelief } from './traffic-belief.ts';
+
+export interface RecedingHorizonOptions {
+  /** Configurations that are always considered. */
+  readonly configurations: readonly ServeAction[];
+  /** Windows that a configuration is tried for. Default 8: enough to repay a reload. */
+  readonly horizon?: number;
+  /** Futures that the best configurations are tried on; all are tried on the first. Default 3. */
+  readonly futures?: number;
+  /** Configurations that are tried on all futures. Default 4. */
+  readonly finalists?: number;
+}
+
+/** A configuration that was considered, and what keeping it over the horizon was found to earn. */
+export interface Alternative {
+  readonly action: ServeAction;
+  /** Mean reward a window over the sampled futures, less what the backlog at their end will cost. */
+  readonly value: number;
+}
+
+const DEFAULTS = { horizon: 8, futures: 3, finalists: 4 };
+/** Seeds the acceptance of drafts in sampled futures, which is not that of the episode. */
+const OTHER_DRAFTS = 0x5eed;
+
+/**
+ * What to do next in an episode whose future is not known: every alternative is kept over the horizon on futures drawn
+ * from what has been seen, from the state that the server is in, so that a change is charged with what it costs. Answers
+ * the alternatives, best first.
+ * @param episode played up to now; left as it is
+ */
+export function planRecedingHorizon(
+  episode: ServeEpisode,
+  belief: TrafficBelief,
+  options: RecedingHorizonOptions,
+): Alternative[] {
+  const { horizon, futures, finalists } = { ...DEFAULTS, ...options };
+  const { task, window, action: inForce, seed } = episode;
+  const start = episode.snapshot();
+  const meanTokens = meanWindowTokens(episode);
+  const moves = window === 0 ? [] : neighboursOf(inForce);
+  const tries = distinctActions([inForce, ...options.configurations, ...moves]).map(
+    (action) => new Trial(action),
+  );
+  let candidates = tries;
+  for (let future = 0; future < futures; future++) {
+    const workload = belief.sampleFuture(horizon, mixed(seed, window, future));
+    const imagined = new ServeEpisode(task, seed + OTHER_DRAFTS, { workload });
+    for (const trial of candidates) trial.play(imagined, start, horizon, meanTokens);
+    candidates = candidates.toSorted((a, b) => b.mean - a.mean).slice(0, finalists);
+  }
+  const rest = tries.filter((trial) => !candidates.includes(trial)).sort((a, b) => b.mean - a.mean);
+  return [...candidates, ...rest].map(({ action, mean }) => ({ action, value: mean }));
+}
+
+class Trial {
+  readonly action: ServeAction;
+  #sum = 0;
+  #futures = 0;
+
+  constructor(action: ServeAction) {
+    this.action = action;
+  }
+
+  get mean(): number {
+    return this.#sum / this.#futures;
+  }
+
+  play(imagined: ServeEpisode, start: ServeEpisodeSnapshot, horizon: number, meanTokens: number): void {
+    imagined.restore(start);
+    const end = Math.min(start.window + horizon, imagined.task.windows);
+    let sum = 0;
+    while (imagined.window < end) sum += imagined.step(this.action);
+    sum -= backlogCost(imagined, meanTokens);
+    this.#sum += sum / (end - start.window);
+    this.#futures++;
+  }
+}
+
+/** A seed for each (episode, window, future). */
+function mixed(seed: number, window: number, future: number): number {
+  return ((seed % 0x3fffffff) * 1024 + window) * 16 + future;
+}
