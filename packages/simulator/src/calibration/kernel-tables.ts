@@ -128,7 +128,7 @@ function readTable(
   };
   let order: number[] | undefined;
   try {
-    forEachCsvRecord(text, source, (fields, line) => {
+    forEachCsvRecord(text, source, 1, (fields, line) => {
       if (order === undefined) {
         const header = fields.map((name) => name.trim().toLowerCase());
         order = columns.map((name) => header.indexOf(name));

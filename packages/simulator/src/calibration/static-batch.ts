@@ -41,7 +41,7 @@ export function parseStaticBatches(text: string, source: string): StaticBatchRow
   const rows: StaticBatchRow[] = [];
   let header: readonly string[] | undefined;
   try {
-    forEachCsvRecord(text, source, (fields, line) => {
+    forEachCsvRecord(text, source, 1, (fields, line) => {
       if (header === undefined) {
         header = fields.map((name) => name.trim().toLowerCase());
         const missing = COLUMNS.filter((name) => !header!.includes(name));
