@@ -48,7 +48,7 @@ export {
 export type { LearningTask, TrainingNote } from './learning/learning-task.ts';
 export { type LayerSizes, MultilayerPerceptron, parameterCount } from './learning/multilayer-perceptron.ts';
 export { plainKernels } from './learning/plain-kernels.ts';
-export { PPO_DEFAULTS, Ppo, type PpoOptions, type PpoUpdate } from './learning/ppo.ts';
+export { PPO_DEFAULTS, Ppo, type PpoOptions, type PpoStart, type PpoUpdate } from './learning/ppo.ts';
 export {
   decodeCheckpoint,
   encodeCheckpoint,
@@ -60,11 +60,25 @@ export { TensorFileError } from './learning/safetensors.ts';
 export { simdKernels } from './learning/simd-kernels.ts';
 export { type TraceSchedule, traceSeed } from './learning/trace-schedule.ts';
 export { type PpoRecipe, type PpoTrained, type PpoTraining, trainPpo } from './learning/train-ppo.ts';
-export { type ActorWeights, TrainedActor } from './learning/trained-actor.ts';
+export { type ActorWeights, decodeActor, encodeActor, TrainedActor } from './learning/trained-actor.ts';
 export { evaluatedServe } from './llmserve/evaluated-serve.ts';
 export { encodeServeActor, type ServeActor } from './llmserve/serve-actor.ts';
 export { encodeServeConstant, type ServeConstant } from './llmserve/serve-constant.ts';
-export { serveLearningTask } from './llmserve/serve-learning-task.ts';
+export { type DemonstratedEpisode, demonstrate, joinDemonstrations } from './llmserve/demonstrate.ts';
+export {
+  type DemonstrationRequest,
+  DISTILLATION_ROUNDS,
+  type DistillationRound,
+  distill,
+} from './llmserve/distill.ts';
+export { encodeRegimeTable, type RegimeTable } from './llmserve/regime-table.ts';
+export {
+  playRegimes,
+  type RegimeGeneration,
+  type RegimeTrial,
+  searchRegimes,
+} from './llmserve/search-regimes.ts';
+export { SERVE_FINE_TUNING, SERVE_PPO, serveLearningTask } from './llmserve/serve-learning-task.ts';
 export { TrainedPolicyError } from './llmserve/trained-policy-error.ts';
 export { type TuneConstantOptions, type TunedConstant, tuneConstant } from './llmserve/tune-constant.ts';
 export { policyUnderScenario, underScenario } from './llmserve/under-scenario.ts';
@@ -82,4 +96,12 @@ export {
   type ServePolicy,
 } from './policies/catalogue.ts';
 export { loadTrainedPolicy, type TrainedPolicy } from './policies/load-trained-policy.ts';
+export {
+  isShipped,
+  readManifest,
+  SHIPPED_FORMATS,
+  type ShippedName,
+  shippedFile,
+} from './policies/shipped-policy.ts';
+export { PpoPolicy } from './policies/ppo-policy.ts';
 export type { Policy, PolicyEpisode, PolicyStep } from './policy.ts';

@@ -16,12 +16,22 @@ export const SERVE_PPO = {
   entropyCoef: [0.003, 0],
 } as const satisfies PpoRecipe;
 
+/** How PPO goes on from a network that was cloned from a teacher: gently, and not before the critic knows the policy. */
+export const SERVE_FINE_TUNING = {
+  ...SERVE_PPO,
+  keepBonus: [1, 1],
+  learningRate: 3e-4,
+  entropyCoef: [0.001, 0],
+  targetKl: 0.015,
+  criticOnlySteps: 8192,
+} as const satisfies PpoRecipe;
+
 /** A task of `llmserve`, on its training split. */
-export function serveLearningTask(taskId: TaskId): LearningTask {
+export function serveLearningTask(taskId: TaskId, recipe: PpoRecipe = SERVE_PPO): LearningTask {
   return {
     environment: llmserve,
     taskId,
-    recipe: SERVE_PPO,
+    recipe,
     module: new URL('serve-learning-environment.ts', import.meta.url),
     settings: taskId,
     traces: SEED_SPLITS.train,

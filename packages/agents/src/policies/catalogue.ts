@@ -7,6 +7,7 @@ import { HeuristicPolicy } from './heuristic-policy.ts';
 import { MpcPolicy } from './mpc-policy.ts';
 import { OraclePolicy } from './oracle-policy.ts';
 import { RandomPolicy } from './random-policy.ts';
+import { isShipped, type ShippedName, ShippedPolicy } from './shipped-policy.ts';
 
 /** A policy for the `llmserve` environment. */
 export type ServePolicy = Policy<ServeAction, ServeObservation>;
@@ -65,7 +66,19 @@ const CATALOGUE: readonly (PolicyDescription & { readonly create: () => ServePol
     description: 'Plans the whole episode knowing all traffic to come: what others are held against.',
     create: () => new OraclePolicy(),
   },
+  ...shipped(
+    'cem',
+    'Configurations by regime',
+    'Keeps a configuration for each regime of traffic; found by search.',
+  ),
+  ...shipped('ppo', 'PPO', 'A network trained with proximal policy optimization.'),
+  ...shipped('distilled', 'Distilled planner', 'A network that learned from the planner, and then with PPO.'),
 ];
+
+/** Policies that were trained beforehand; none when they were trained on another version of the environment. */
+function shipped(name: ShippedName, title: string, description: string) {
+  return isShipped(name) ? [{ name, title, description, create: () => new ShippedPolicy(name) }] : [];
+}
 
 /** The policies that `createPolicy` knows. */
 export function listPolicies(): PolicyDescription[] {

@@ -9,13 +9,14 @@ import { requireTask } from './trained-task.ts';
 
 /** Sets each knob to what a trained network finds likeliest to be best. */
 export class PpoPolicy implements Policy<ServeAction, ServeObservation> {
-  readonly name = 'ppo';
+  readonly name: string;
   readonly #taskId: TaskId;
   readonly #actor: TrainedActor;
   readonly #encoder = new ServeObservationEncoder();
   readonly #features = new Float32Array(ServeObservationEncoder.size);
 
-  constructor({ taskId, weights }: ServeActor) {
+  constructor({ taskId, weights, training }: ServeActor) {
+    this.name = training.algorithm === 'distill' ? 'distilled' : 'ppo';
     this.#taskId = taskId;
     this.#actor = new TrainedActor(weights, plainKernels());
   }

@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
-import type { LearningTask } from '@servegym/agents';
+import { type LearningTask, listPolicies } from '@servegym/agents';
 import type { TaskId } from '@servegym/environments';
 import { Command, Option } from 'commander';
 import { InputError } from '../input-error.ts';
@@ -9,9 +9,11 @@ import { wholeNumber } from '../options.ts';
 import { readOwnTable } from '../read-table.ts';
 import { readCheckpoint } from '../training/checkpoint-file.ts';
 import { LEARNING_TASKS } from '../training/learning-tasks.ts';
+import { searchRegimes } from '../training/search-regimes.ts';
 import { searchStatic } from '../training/search-static.ts';
-import { trainPpo } from '../training/train-ppo.ts';
-import type { TrainingPlan } from '../training/training-plan.ts';
+import { trainDistilled } from '../training/train-distilled.ts';
+import { trainNetwork } from '../training/train-network.ts';
+import type { TrainingPlan, TrainingReport } from '../training/training-plan.ts';
 
 interface TrainOptions {
   readonly env: keyof typeof LEARNING_TASKS;
@@ -20,16 +22,27 @@ interface TrainOptions {
   readonly steps: number;
   readonly seed: number;
   readonly threads: number;
+  readonly teacher: string;
+  readonly lessons: number;
   readonly table?: string;
   readonly resume?: string;
   readonly out?: string;
   readonly json: boolean;
 }
 
-const ALGORITHMS = ['ppo', 'static'] as const;
-type Algorithm = (typeof ALGORITHMS)[number];
+/** What each learns, for `--help`. */
+const ALGORITHMS = {
+  ppo: 'a network',
+  distill: 'a network that first does what a teacher does',
+  cem: 'a configuration for each regime of traffic',
+  static: 'the best configuration that never changes',
+} as const;
+type Algorithm = keyof typeof ALGORITHMS;
 
 const MOST_THREADS = 32;
+
+/** The planner, where there is one. */
+const DEFAULT_TEACHER = listPolicies().some(({ name }) => name === 'mpc') ? 'mpc' : 'heuristic';
 
 /** `servegym train`: learns a policy on the training split and keeps it in a folder. */
 export function trainCommand(): Command {
@@ -41,12 +54,17 @@ export function trainCommand(): Command {
     )
     .addOption(new Option('--table <file.parquet>', 'inferencegym: a table of your own'))
     .addOption(
-      new Option('--algo <name>', 'ppo: a network; static: the best configuration that never changes')
-        .choices(ALGORITHMS)
+      new Option(
+        '--algo <name>',
+        Object.entries(ALGORITHMS)
+          .map(([name, what]) => `${name}: ${what}`)
+          .join('; '),
+      )
+        .choices(Object.keys(ALGORITHMS))
         .default('ppo'),
     )
     .addOption(
-      new Option('--steps <n>', 'windows to learn from (ppo)')
+      new Option('--steps <n>', 'windows to learn from (static: as many as it takes)')
         .default(120_000)
         .argParser(wholeNumber(1, 1e9)),
     )
@@ -56,23 +74,34 @@ export function trainCommand(): Command {
         .argParser(wholeNumber(0, Number.MAX_SAFE_INTEGER)),
     )
     .addOption(
-      new Option('--threads <n>', 'threads that play (ppo); the result does not depend on it')
+      new Option('--threads <n>', 'threads that play; the result does not depend on it')
         .default(Math.min(MOST_THREADS, availableParallelism()))
         .argParser(wholeNumber(1, MOST_THREADS)),
+    )
+    .addOption(
+      new Option('--teacher <name>', 'distill: the policy to learn from')
+        .choices(listPolicies().map(({ name }) => name))
+        .default(DEFAULT_TEACHER),
+    )
+    .addOption(
+      new Option('--lessons <n>', 'distill: episodes that the teacher plays or comments on')
+        .default(48)
+        .argParser(wholeNumber(3, 100_000)),
     )
     .addOption(
       new Option(
         '--resume <file>',
         'go on from a checkpoint.safetensors, as if the run had not stopped',
-      ).conflicts(['task', 'env', 'table', 'algo', 'steps', 'seed']),
+      ).conflicts(['task', 'env', 'table', 'algo', 'steps', 'seed', 'teacher', 'lessons']),
     )
     .option('--out <folder>', 'where to write (default: runs/<task>-<algo>-seed<n>, or where the run was)')
     .option('--json', 'print one JSON object', false)
     .addHelpText(
       'after',
       `
-ppo writes policy.safetensors, policy.onnx, checkpoint.safetensors, metrics.jsonl, an event file for TensorBoard and
-learning-curve.svg, .png and .html; static writes policy.json. Ctrl-C stops early and keeps what was learned.`,
+ppo and distill write policy.safetensors, policy.onnx, checkpoint.safetensors, metrics.jsonl, an event file for
+TensorBoard and learning-curve.svg, .png and .html; cem writes policy.json, metrics and curve, static policy.json.
+Ctrl-C stops early and keeps what was learned.`,
     )
     .action(train);
 }
@@ -100,20 +129,39 @@ async function begin(options: TrainOptions, signal: AbortSignal) {
     out ?? join('runs', `${env === 'llmserve' ? '' : `${env}-`}${task}-${algo}-seed${seed}`),
   );
   const plan = { steps, seed, threads, folder, signal };
-  const report =
-    algo === 'ppo'
-      ? await trainPpo({ ...plan, learningTask: await findLearningTask(options, task) })
-      : await searchStatic(servePlan(env, task, plan));
-  return { run: { environment: env, task, algorithm: algo, seed }, report };
+  return { run: { environment: env, task, algorithm: algo, seed }, report: await learn(options, task, plan) };
+}
+
+async function learn(
+  options: TrainOptions,
+  task: string,
+  plan: Omit<TrainingPlan, 'task'>,
+): Promise<TrainingReport> {
+  const { env, algo, teacher, lessons: episodes } = options;
+  switch (algo) {
+    case 'ppo':
+      return trainNetwork({
+        ...plan,
+        algorithm: 'ppo',
+        learningTask: await findLearningTask(options, task),
+      });
+    case 'distill':
+      return trainDistilled(servePlan(env, task, plan), { teacher, episodes });
+    case 'cem':
+      return searchRegimes(servePlan(env, task, plan));
+    case 'static':
+      return searchStatic(servePlan(env, task, plan));
+  }
 }
 
 /** Goes on with a run that stopped. */
 async function goOn(file: string, { threads, out }: TrainOptions, signal: AbortSignal) {
-  const { learningTask, steps, seed, checkpoint } = await readCheckpoint(file);
+  const { learningTask, algorithm, steps, seed, checkpoint } = await readCheckpoint(file);
   const folder = makeFolder(out ?? dirname(file));
-  const report = await trainPpo({ learningTask, steps, seed, threads, folder, signal }, checkpoint);
+  const plan = { learningTask, algorithm, steps, seed, threads, folder, signal };
+  const report = await trainNetwork(plan, { checkpoint });
   const { environment, taskId: task } = learningTask;
-  return { run: { environment: environment.id, task, algorithm: 'ppo', seed }, report };
+  return { run: { environment: environment.id, task, algorithm, seed }, report };
 }
 
 async function findLearningTask({ env, table }: TrainOptions, task: string): Promise<LearningTask> {

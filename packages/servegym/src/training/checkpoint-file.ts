@@ -4,23 +4,31 @@ import {
   encodeCheckpoint,
   type LearningTask,
   type PpoCheckpoint,
+  SERVE_FINE_TUNING,
+  serveLearningTask,
   TensorFileError,
 } from '@servegym/agents';
+import type { TaskId } from '@servegym/environments';
 import { InputError } from '../input-error.ts';
 import { readInputBytes } from '../read-input-file.ts';
 import { LEARNING_TASKS } from './learning-tasks.ts';
+import type { NetworkAlgorithm } from './training-plan.ts';
 
 /** A run that stopped. */
 export interface StoppedRun {
   readonly learningTask: LearningTask;
+  readonly algorithm: NetworkAlgorithm;
   readonly steps: number;
   readonly seed: number;
   readonly checkpoint: PpoCheckpoint;
 }
 
 /** Writes where a run is; a crash leaves the file that was there. */
-export function writeCheckpoint(path: string, { learningTask, steps, seed, checkpoint }: StoppedRun): void {
-  const run = { steps, seed, task: learningTask.taskId, recipe: learningTask.recipe };
+export function writeCheckpoint(
+  path: string,
+  { learningTask, algorithm, steps, seed, checkpoint }: StoppedRun,
+): void {
+  const run = { algorithm, steps, seed, task: learningTask.taskId, recipe: learningTask.recipe };
   writeFileSync(
     `${path}.part`,
     encodeCheckpoint(checkpoint, { ...learningTask.metadata, run: JSON.stringify(run) }),
@@ -32,8 +40,8 @@ export function writeCheckpoint(path: string, { learningTask, steps, seed, check
 export async function readCheckpoint(path: string): Promise<StoppedRun> {
   const { checkpoint, metadata } = decode(path, await readInputBytes(path));
   const { run, ...belongs } = metadata;
-  const { steps, seed, task, recipe } = JSON.parse(run ?? '{}');
-  const learningTask = LEARNING_TASKS[belongs.environment ?? '']?.find(String(task));
+  const { algorithm, steps, seed, task, recipe } = JSON.parse(run ?? '{}');
+  const learningTask = findRun(belongs.environment, algorithm, task);
   if (learningTask === undefined) {
     throw new InputError(
       `${path}: expected a run on one of ${Object.keys(LEARNING_TASKS).join(', ')}, got ${belongs.environment}`,
@@ -49,7 +57,12 @@ export async function readCheckpoint(path: string): Promise<StoppedRun> {
       );
     }
   }
-  return { learningTask, steps, seed, checkpoint };
+  return { learningTask, algorithm, steps, seed, checkpoint };
+}
+
+function findRun(environment: string | undefined, algorithm: NetworkAlgorithm, task: unknown) {
+  if (algorithm === 'distill') return serveLearningTask(task as TaskId, SERVE_FINE_TUNING);
+  return LEARNING_TASKS[environment ?? '']?.find(String(task));
 }
 
 function decode(path: string, bytes: Uint8Array): ReturnType<typeof decodeCheckpoint> {

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { encodeOnnxActor, type PpoCheckpoint, trainPpo as train } from '@servegym/agents';
+import { encodeOnnxActor, type PpoCheckpoint, type PpoStart, trainPpo } from '@servegym/agents';
 import { progressLine, updateJson } from '../reports/training-report.ts';
 import { writeCheckpoint } from './checkpoint-file.ts';
 import { ProgressDisplay } from './progress-display.ts';
@@ -10,30 +10,35 @@ import type { NetworkTrainingPlan, TrainingReport } from './training-plan.ts';
 /** Time between two checkpoints, s. */
 const CHECKPOINT_EVERY_S = 20;
 
-/** Trains a network, and writes its weights, where it stopped, a line of metrics for each update and the curve. */
-export async function trainPpo(
-  { learningTask, folder, ...plan }: NetworkTrainingPlan,
-  from?: PpoCheckpoint,
+/** What the learning curve is called. */
+const TITLES = { ppo: 'PPO', distill: 'PPO after distillation' };
+
+/** Trains a network with PPO, and writes its weights, where it stopped, a line of metrics for each update and the curve. */
+export async function trainNetwork(
+  { learningTask, algorithm, folder, ...plan }: NetworkTrainingPlan,
+  start: PpoStart = {},
 ): Promise<TrainingReport> {
+  const firstStep = start.checkpoint?.steps ?? 0;
   const files = {
     policy: join(folder, 'policy.safetensors'),
     onnx: join(folder, 'policy.onnx'),
     checkpoint: join(folder, 'checkpoint.safetensors'),
   };
   const keep = (checkpoint: PpoCheckpoint) =>
-    writeCheckpoint(files.checkpoint, { learningTask, steps: plan.steps, seed: plan.seed, checkpoint });
-  const log = new TrainingLog(folder, from?.steps);
+    writeCheckpoint(files.checkpoint, {
+      ...{ learningTask, algorithm, checkpoint, steps: plan.steps, seed: plan.seed },
+    });
+  const log = new TrainingLog(folder, firstStep);
   const display = new ProgressDisplay();
   const started = performance.now();
   let written = started;
-  const { weights, steps, checkpoint } = await train({
-    ...{ ...learningTask, ...plan },
-    ...(from && { start: { checkpoint: from } }),
+  const { weights, steps, checkpoint } = await trainPpo({
+    ...{ ...learningTask, ...plan, start },
     onUpdate(update, checkpoint) {
       const now = performance.now();
       const progress = {
         plannedSteps: plan.steps,
-        firstStep: from?.steps ?? 0,
+        firstStep,
         wallSeconds: (now - started) / 1000,
       };
       log.append(updateJson(update, progress));
@@ -45,11 +50,8 @@ export async function trainPpo(
   });
   display.end();
   keep(checkpoint);
-  writeFileSync(
-    files.policy,
-    learningTask.encodeActor(weights, { algorithm: 'ppo', steps, seed: plan.seed }),
-  );
+  writeFileSync(files.policy, learningTask.encodeActor(weights, { algorithm, steps, seed: plan.seed }));
   writeFileSync(files.onnx, encodeOnnxActor(weights, learningTask.metadata));
-  const drawn = log.finish(`PPO on ${learningTask.taskId}, seed ${plan.seed}`);
+  const drawn = log.finish(`${TITLES[algorithm]} on ${learningTask.taskId}, seed ${plan.seed}`);
   return { steps, final_return: log.finalReturn, files: { ...files, ...drawn } };
 }

@@ -13,9 +13,13 @@ export interface TrainingPlan {
   readonly signal: AbortSignal;
 }
 
+/** PPO from scratch, or from a clone of a teacher. */
+export type NetworkAlgorithm = 'ppo' | 'distill';
+
 /** What a network is to learn. */
 export interface NetworkTrainingPlan extends Omit<TrainingPlan, 'task'> {
   readonly learningTask: LearningTask;
+  readonly algorithm: NetworkAlgorithm;
 }
 
 /** What came of it. */

@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { SERVE_TASKS, ServeEpisode } from '@servegym/environments';
+import { HeuristicPolicy } from '../policies/heuristic-policy.ts';
+import { PpoPolicy } from '../policies/ppo-policy.ts';
+import { demonstrate, joinDemonstrations } from './demonstrate.ts';
+import { type DistillationRound, distill } from './distill.ts';
+import { encodeServeAction } from './serve-action-codec.ts';
+
+const taskId = 'static_workload';
+const { windows } = SERVE_TASKS[taskId];
+
+describe('demonstrate', () => {
+  it('puts down what the teacher does, and on what', () => {
+    const shown = demonstrate(taskId, 7, new HeuristicPolicy());
+    const heads = shown.actions.length / windows;
+    assert.equal(shown.observations.length % windows, 0);
+    // Each window finds in force what was played in the last one.
+    assert.deepEqual(shown.binsInForce.slice(heads), shown.actions.slice(0, -heads));
+    assert.ok(Number.isFinite(shown.return));
+  });
+
+  it('asks the teacher where the student has gone', () => {
+    const { defaultAction } = SERVE_TASKS[taskId];
+    const student = { name: 'student', reset() {}, act: () => defaultAction };
+    const shown = demonstrate(taskId, 7, new HeuristicPolicy(), student);
+    const episode = new ServeEpisode(SERVE_TASKS[taskId], 7);
+    while (!episode.done) episode.step(defaultAction);
+    assert.equal(shown.return, episode.totals.reward);
+    const inForce = encodeServeAction(defaultAction);
+    assert.deepEqual([...shown.binsInForce.slice(-inForce.length)], inForce);
+    assert.notDeepEqual([...shown.actions.slice(0, inForce.length)], inForce);
+  });
+});
+
+describe('distill', () => {
+  it('makes a network that earns what its teacher earns', async () => {
+    const rounds: DistillationRound[] = [];
+    const weights = await distill({
+      ...{ taskId, seed: 1, episodes: 9 },
+      demonstrate: async ({ traces, student }) => {
+        const player = student && new PpoPolicy({ taskId, weights: student, training: {} });
+        return traces.map((trace) => demonstrate(taskId, trace, new HeuristicPolicy(), player));
+      },
+      onRound: (round) => rounds.push(round),
+    });
+    assert.deepEqual(
+      rounds.map(({ round }) => round),
+      [1, 2, 3],
+    );
+    const player = new PpoPolicy({ taskId, weights, training: {} });
+    const earned = demonstrate(taskId, 8, player).return;
+    const expected = demonstrate(taskId, 8, new HeuristicPolicy()).return;
+    assert.ok(Math.abs(earned - expected) < 0.15 * Math.abs(expected), `${earned} against ${expected}`);
+  });
+});
+
+describe('joinDemonstrations', () => {
+  it('puts episodes one after the other', () => {
+    const [a, b] = [7, 8].map((trace) => demonstrate(taskId, trace, new HeuristicPolicy()));
+    const joined = joinDemonstrations([a!, b!]);
+    assert.deepEqual(joined.actions.subarray(a!.actions.length), b!.actions);
+    assert.equal(joined.observations.length, a!.observations.length + b!.observations.length);
+  });
+});

@@ -1,0 +1,65 @@
+import { SEED_SPLITS, type TaskId } from '@servegym/environments';
+import { CLONING_DEFAULTS, type Clone, cloneBehaviour } from '../learning/behaviour-cloning.ts';
+import { simdKernels } from '../learning/simd-kernels.ts';
+import { traceSeed } from '../learning/trace-schedule.ts';
+import type { ActorWeights } from '../learning/trained-actor.ts';
+import { type DemonstratedEpisode, joinDemonstrations } from './demonstrate.ts';
+import { SERVE_HEAD_SIZES } from './serve-action-codec.ts';
+import { SERVE_PPO } from './serve-learning-task.ts';
+
+/** Rounds of demonstrations: the teacher plays the first, the student of the rounds before it the others. */
+export const DISTILLATION_ROUNDS = 3;
+
+/** Episodes to be demonstrated. */
+export interface DemonstrationRequest {
+  readonly taskId: TaskId;
+  readonly traces: readonly number[];
+  /** Who plays; the teacher itself when it is left out. */
+  readonly student?: ActorWeights;
+}
+
+export interface DistillOptions {
+  readonly taskId: TaskId;
+  readonly seed: number;
+  /** Episodes in all. */
+  readonly episodes: number;
+  /** Has a teacher demonstrate episodes, in the order of the traces. */
+  readonly demonstrate: (request: DemonstrationRequest) => Promise<readonly DemonstratedEpisode[]>;
+  /** Ends after the round at hand. */
+  readonly signal?: AbortSignal;
+  readonly onRound?: (round: DistillationRound) => void;
+}
+
+/** How a round went. */
+export interface DistillationRound {
+  /** 1 for the first. */
+  readonly round: number;
+  /** Mean return of what was played: by the teacher in the first round, by the student in the others. */
+  readonly meanReturn: number;
+  /** Of the clone, on all that has been demonstrated so far: mean negative log-likelihood, nats. */
+  readonly loss: number;
+}
+
+/** Trains a network to do what a teacher does, on the training split. */
+export async function distill(options: DistillOptions): Promise<ActorWeights> {
+  const { taskId, seed, episodes, signal, onRound } = options;
+  const schedule = { seed, groupSize: 1, traces: SEED_SPLITS.train };
+  const seen: DemonstratedEpisode[] = [];
+  let clone: Clone | undefined;
+  for (let round = 0; round < DISTILLATION_ROUNDS && !(clone && signal?.aborted); round++) {
+    const from = Math.round((round * episodes) / DISTILLATION_ROUNDS);
+    const to = Math.round(((round + 1) * episodes) / DISTILLATION_ROUNDS);
+    const traces = Array.from({ length: to - from }, (_, i) => traceSeed(schedule, 0, from + i));
+    const student = clone && { student: clone.weights };
+    const shown = await options.demonstrate({ taskId, traces, ...student });
+    seen.push(...shown);
+    clone = cloneBehaviour(
+      joinDemonstrations(seen),
+      { ...CLONING_DEFAULTS, headSizes: SERVE_HEAD_SIZES, hidden: SERVE_PPO.hidden, seed },
+      simdKernels(),
+    );
+    const total = shown.reduce((sum, episode) => sum + episode.return, 0);
+    onRound?.({ round: round + 1, meanReturn: total / shown.length, loss: clone.loss });
+  }
+  return clone!.weights;
+}

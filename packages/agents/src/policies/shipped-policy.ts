@@ -1,0 +1,75 @@
+import { readFileSync } from 'node:fs';
+import {
+  llmserve,
+  type ServeAction,
+  type ServeObservation,
+  TASK_IDS,
+  type TaskId,
+} from '@servegym/environments';
+import type { Policy, PolicyEpisode, PolicyStep } from '../policy.ts';
+import type { ServePolicy } from './catalogue.ts';
+import { loadTrainedPolicy } from './load-trained-policy.ts';
+
+/** Algorithms whose policies come with the package, and the form of their files. */
+export const SHIPPED_FORMATS = { ppo: 'safetensors', distilled: 'safetensors', cem: 'json' } as const;
+export type ShippedName = keyof typeof SHIPPED_FORMATS;
+
+/** What `weights/manifest.json` says: the version they were trained on, and the tasks of each algorithm. */
+interface Manifest {
+  readonly environment: string;
+  readonly version: string;
+  readonly policies: Readonly<Partial<Record<ShippedName, readonly TaskId[]>>>;
+}
+
+const FOLDER = new URL('../../weights/', import.meta.url);
+
+/** Where the trained policy of a task comes with the package. */
+export function shippedFile(name: ShippedName, taskId: TaskId): URL {
+  return new URL(`${name}-${taskId}.${SHIPPED_FORMATS[name]}`, FOLDER);
+}
+
+/** Whether policies of that name come with the package for every task, trained on this version of `llmserve`. */
+export function isShipped(name: ShippedName): boolean {
+  const { environment, version, policies } = readManifest();
+  const trained = policies[name] ?? [];
+  return (
+    environment === llmserve.id &&
+    version === llmserve.version &&
+    TASK_IDS.every((taskId) => trained.includes(taskId))
+  );
+}
+
+export function readManifest(): Manifest {
+  return JSON.parse(readFileSync(new URL('manifest.json', FOLDER), 'utf8')) as Manifest;
+}
+
+/** Plays every task with what was trained for it. */
+export class ShippedPolicy implements Policy<ServeAction, ServeObservation> {
+  readonly name: ShippedName;
+  readonly #loaded = new Map<TaskId, ServePolicy>();
+  #policy: ServePolicy | undefined;
+
+  constructor(name: ShippedName) {
+    this.name = name;
+  }
+
+  /** Throws a `RangeError` for a task that nothing was trained for. */
+  reset(episode: PolicyEpisode): void {
+    const taskId = TASK_IDS.find((id) => id === episode.taskId);
+    if (taskId === undefined) {
+      throw new RangeError(`Expected a task that ${this.name} was trained for, got ${episode.taskId}`);
+    }
+    let policy = this.#loaded.get(taskId);
+    if (policy === undefined) {
+      ({ policy } = loadTrainedPolicy(readFileSync(shippedFile(this.name, taskId))));
+      this.#loaded.set(taskId, policy);
+    }
+    policy.reset(episode);
+    this.#policy = policy;
+  }
+
+  act(step: PolicyStep<ServeAction, ServeObservation>): ServeAction {
+    if (this.#policy === undefined) throw new TypeError('Expected a reset before the first act');
+    return this.#policy.act(step);
+  }
+}

@@ -1,0 +1,38 @@
+import { createPolicy, decodeActor, demonstrate, PpoPolicy, type ServePolicy } from '@servegym/agents';
+import type { JobContext, Json } from '@servegym/agents/jobs';
+import type { TaskId } from '@servegym/environments';
+
+/** An episode to be demonstrated. */
+export interface DemonstrationInput {
+  readonly taskId: TaskId;
+  readonly trace: number;
+  /** A policy of the catalogue. */
+  readonly teacher: string;
+  /** Shared bytes of the actor that plays; `null` where the teacher does. */
+  readonly student: string | null;
+}
+
+/** What `DemonstratedEpisode` has, as JSON. */
+export interface DemonstrationOutput {
+  readonly observations: readonly number[];
+  readonly binsInForce: readonly number[];
+  readonly actions: readonly number[];
+  readonly return: number;
+}
+
+/** Plays an episode, and puts down what a teacher would do. */
+export function runJob(input: Json, context: JobContext): Json {
+  const { taskId, trace, teacher, student } = input as unknown as DemonstrationInput;
+  const player: ServePolicy | undefined =
+    student === null
+      ? undefined
+      : new PpoPolicy({ taskId, weights: decodeActor(context.shared(student)).weights, training: {} });
+  const shown = demonstrate(taskId, trace, createPolicy(teacher), player);
+  const output: DemonstrationOutput = {
+    observations: [...shown.observations],
+    binsInForce: [...shown.binsInForce],
+    actions: [...shown.actions],
+    return: shown.return,
+  };
+  return output as unknown as Json;
+}
