@@ -63,6 +63,10 @@ export interface StepMetrics {
 export interface GymTotals {
   reward: number;
   arrived: number;
+  /** Turned away by a full queue. */
+  rejected: number;
+  /** Lost with a server that ran out of memory. */
+  failed: number;
   served: number;
   outputTokens: number;
   /** Sum over the steps of the median time to first token, each at most 5,000 ms. */
@@ -113,6 +117,8 @@ export class GymEpisode {
   readonly totals: GymTotals = {
     reward: 0,
     arrived: 0,
+    rejected: 0,
+    failed: 0,
     served: 0,
     outputTokens: 0,
     ttftMs: 0,
@@ -240,6 +246,7 @@ export class GymEpisode {
     metrics.eviction_events = evicted + (tried > held ? Math.round(served * (1 - held / tried)) : 0);
 
     totals.served += served;
+    totals.failed += failed;
     totals.outputTokens += tokens;
     totals.ttftMs += Math.min(MOST_TTFT_MS, metrics.ttft_p50_ms);
     totals.violationRate += this.violationRate;
@@ -316,6 +323,7 @@ export class GymEpisode {
     }
     this.rejected = arrivals - accepted;
     this.totals.arrived += arrivals;
+    this.totals.rejected += this.rejected;
     this.arrivalRate += ARRIVAL_WEIGHT * (arrivals - this.arrivalRate);
     if (accepted > 0) {
       this.lastPrompt = prompts / accepted;

@@ -1,0 +1,154 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { EnvironmentError } from '@servegym/openenv/definition';
+import fc from 'fast-check';
+import { calibrateTask } from './calibrate-task.ts';
+import { anyGymAction } from './gym-actions.fixture.ts';
+import { gradeGymEpisode } from './gym-grader.ts';
+import { shippedWorld } from './gym-world.ts';
+import { EPISODE_STEPS, GYM_DEFAULT_ACTION, type GymAction } from './schema.ts';
+import { GYM_TASK_IDS, type GymTaskId } from './tasks/gym-task.ts';
+import { GYM_TASKS } from './tasks/gym-tasks.ts';
+
+const world = await shippedWorld();
+
+function record(id: GymTaskId, change: Partial<GymAction> = {}, { steps = EPISODE_STEPS, seed = 0 } = {}) {
+  return {
+    reset: { task_id: id, seed },
+    actions: Array.from({ length: steps }, () => ({ ...GYM_DEFAULT_ACTION, ...change })),
+  };
+}
+
+const grade = (...args: Parameters<typeof record>) => gradeGymEpisode(world, record(...args));
+const score = (...args: Parameters<typeof record>) => grade(...args).score;
+
+/** What InferenceGym expects of its fixed baseline agent. */
+const EXPECTED = { 1: [0.3, 0.4], 2: [0.22, 0.32], 3: [0.18, 0.28] } as const;
+/** Good configurations, found by `servegym table calibrate` or by hand. */
+const GOOD: Record<GymTaskId, Partial<GymAction>> = {
+  1: { batch_size: 256, kv_budget: 0.75 },
+  2: { batch_size: 128, kv_budget: 0.5, spec_length: 1 },
+  3: { batch_size: 64, kv_budget: 0.25, prefill_disagg: true, quant_tier: 1 },
+};
+
+describe('the grade of inferencegym', () => {
+  for (const id of GYM_TASK_IDS) {
+    it(`of the baseline agent is where InferenceGym expects it (task ${id})`, () => {
+      for (const seed of [0, 42, 2_000_000, 2_000_001]) {
+        const [low, high] = EXPECTED[id];
+        const got = score(id, {}, { seed });
+        assert.ok(got >= low && got <= high, `${got} on seed ${seed}, expected ${low} to ${high}`);
+      }
+    });
+
+    it(`rises by 0.25 and more from the baseline to a good configuration (task ${id})`, () => {
+      assert.ok(score(id, GOOD[id]) > score(id) + 0.25);
+    });
+
+    it(`is below the baseline for nobody served, an early stop and memory that runs out (task ${id})`, () => {
+      const baseline = score(id);
+      const exploits = {
+        'no step': score(id, GOOD[id], { steps: 0 }),
+        'one step': score(id, GOOD[id], { steps: 1 }),
+        'a quarter': score(id, GOOD[id], { steps: 50 }),
+        half: score(id, GOOD[id], { steps: 100 }),
+        'three quarters': score(id, GOOD[id], { steps: 150 }),
+        'smallest batch and pool': score(id, { batch_size: 1, kv_budget: 0.1, quant_tier: 2 }),
+        'smallest batch, largest pool': score(id, { batch_size: 1 }),
+        'largest batch and pool': score(id, { batch_size: 512, kv_budget: 1 }),
+        'largest of all': score(id, { batch_size: 512, spec_length: 8, prefill_disagg: true, quant_tier: 2 }),
+      };
+      for (const [name, got] of Object.entries(exploits)) {
+        assert.ok(got > 0 && got < baseline, `${name}: ${got}, baseline ${baseline}`);
+      }
+    });
+
+    it(`is best for no corner of the action space (task ${id})`, () => {
+      const best = score(id, GOOD[id]);
+      for (const batch_size of [1, 512]) {
+        for (const kv_budget of [0.1, 1]) {
+          for (const spec_length of [0, 8] as const) {
+            for (const prefill_disagg of [false, true]) {
+              for (const quant_tier of [0, 2] as const) {
+                const corner = { batch_size, kv_budget, spec_length, prefill_disagg, quant_tier };
+                assert.ok(score(id, corner) < best, JSON.stringify(corner));
+              }
+            }
+          }
+        }
+      }
+    });
+
+    it(`lies strictly inside (0, 1) and is the same every time (task ${id})`, () => {
+      fc.assert(
+        fc.property(fc.nat(), fc.array(anyGymAction, { maxLength: EPISODE_STEPS }), (seed, actions) => {
+          const played = { reset: { task_id: id, seed }, actions };
+          const first = gradeGymEpisode(world, played);
+          assert.ok(first.score > 0 && first.score < 1);
+          assert.deepEqual(gradeGymEpisode(world, played), first);
+        }),
+        { numRuns: 15 },
+      );
+    });
+
+    it(`is measured against what the table allows, which the calibration finds again (task ${id})`, () => {
+      assert.deepEqual(calibrateTask(world.times, GYM_TASKS[id]), world.calibration(GYM_TASKS[id]));
+    });
+  }
+
+  it('is lower with INT4 always than with FP16', () => {
+    assert.ok(score(3, { quant_tier: 2 }) < score(3));
+    assert.ok(score(3, { quant_tier: 1 }) > score(3), 'INT8 prefills faster');
+    assert.ok(score(3, { ...GOOD[3], quant_tier: 2 }) < score(3, GOOD[3]));
+  });
+
+  it('is lower for turning the weights to and fro', () => {
+    const flapping = record(3);
+    for (const [i, action] of flapping.actions.entries()) action.quant_tier = i % 2 === 0 ? 1 : 0;
+    assert.ok(gradeGymEpisode(world, flapping).score < score(3));
+  });
+
+  it('takes stability away from who changes batch and pool from step to step', () => {
+    const wavering = record(3, GOOD[3]);
+    for (const [i, action] of wavering.actions.entries()) action.batch_size = i % 2 === 0 ? 64 : 320;
+    const { breakdown } = gradeGymEpisode(world, wavering);
+    const steady = grade(3, GOOD[3]).breakdown;
+    assert.equal(steady.action_variance, 0);
+    assert.ok(Number(breakdown.action_variance) > 0.9);
+    assert.ok(Number(breakdown.stability) < Number(steady.stability));
+  });
+
+  it('is the weighted sum of its parts', () => {
+    for (const id of GYM_TASK_IDS) {
+      const { score: whole, breakdown } = grade(id, GOOD[id], { seed: 7 });
+      const weights = breakdown.weights as Record<string, number>;
+      const sum = Object.entries(weights).reduce(
+        (total, [part, w]) => total + w * Number(breakdown[part]),
+        0,
+      );
+      if (sum < 0.95) assert.ok(Math.abs(sum - whole) < 1e-12);
+      assert.ok(Math.abs(Object.values(weights).reduce((a, b) => a + b, 0) - 1) < 1e-12);
+    }
+  });
+
+  it('does not depend on the weights of the reward', () => {
+    const played = record(1, GOOD[1]);
+    const weighted = { ...played, reset: { ...played.reset, config: { alpha: 0, beta: 1 } } };
+    assert.equal(gradeGymEpisode(world, weighted).score, gradeGymEpisode(world, played).score);
+  });
+
+  it('says in words what was lost', () => {
+    assert.match(grade(1, {}, { steps: 0 }).feedback, /no actions: nobody was served/);
+    assert.match(grade(1, {}, { steps: 150 }).feedback, /50 of 200 steps were not played/);
+    assert.match(grade(1, { batch_size: 512 }).feedback, /ran out of memory \d+ times/);
+    assert.match(grade(2).feedback, /Most is lost in ttft/);
+    assert.match(grade(1, GOOD[1]).feedback, /Close to the best/);
+  });
+
+  it('refuses more actions than the episode has steps', () => {
+    assert.throws(
+      () => grade(1, {}, { steps: EPISODE_STEPS + 1 }),
+      (error) => error instanceof EnvironmentError && error.code === 'EPISODE_TOO_LONG',
+    );
+  });
+});

@@ -1,0 +1,120 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { EPISODE_STEPS } from '../schema.ts';
+import { GYM_TASK_IDS } from '../tasks/gym-task.ts';
+import { GYM_TASKS } from '../tasks/gym-tasks.ts';
+import { GymTraffic, TPOT_JITTER, TTFT_JITTER } from './gym-traffic.ts';
+import { inverseNormal } from './inverse-normal.ts';
+
+const SEEDS = Array.from({ length: 40 }, (_, seed) => seed);
+const STEPS = Array.from({ length: EPISODE_STEPS }, (_, step) => step);
+
+const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
+
+describe('the traffic of inferencegym', () => {
+  for (const id of GYM_TASK_IDS) {
+    const task = GYM_TASKS[id];
+    it(`has Poisson arrivals at the task's rates (${id})`, () => {
+      for (const burst of task.bursts === null ? [false] : [false, true]) {
+        const counts = SEEDS.flatMap((seed) => {
+          const traffic = new GymTraffic(task, seed);
+          return STEPS.filter((step) => traffic.isBurst(step) === burst).map((step) =>
+            traffic.arrivals(step),
+          );
+        });
+        const rate = burst ? task.bursts!.rate : task.arrivalRate;
+        const average = mean(counts);
+        const variance = mean(counts.map((count) => (count - average) ** 2));
+        assert.ok(Math.abs(average / rate - 1) < 0.03, `${average} arrivals where ${rate} were due`);
+        assert.ok(Math.abs(variance / rate - 1) < 0.15, `variance ${variance} where ${rate} was due`);
+      }
+    });
+
+    it(`keeps prompts and classes to the task's distributions (${id})`, () => {
+      const traffic = new GymTraffic(task, 1);
+      const prompts = STEPS.flatMap((step) =>
+        Array.from({ length: 30 }, (_, i) => traffic.promptTokens(step, i)),
+      );
+      const bounds = task.prompts.map(({ lengths }) => [lengths.from, lengths.to] as const);
+      for (const prompt of prompts) {
+        assert.ok(
+          bounds.some(([from, to]) => prompt >= from && prompt <= to),
+          `${prompt}`,
+        );
+        assert.equal(prompt, Math.round(prompt));
+      }
+      const classes = [0, 0, 0];
+      for (const step of STEPS) for (let i = 0; i < 30; i++) classes[traffic.classOf(step, i)]++;
+      for (const [kind, share] of task.classShares.entries()) {
+        assert.ok(Math.abs(classes[kind] / prompts.length - share) < 0.03);
+      }
+    });
+  }
+
+  it('bursts as often and as long as the task says, from a step that the seed draws', () => {
+    for (const id of [2, 3] as const) {
+      const { bursts } = GYM_TASKS[id];
+      const firsts = new Set<number>();
+      for (const seed of SEEDS) {
+        const traffic = new GymTraffic(GYM_TASKS[id], seed);
+        const begins = STEPS.filter((step) => traffic.isBurst(step) && !traffic.isBurst(step - 1));
+        firsts.add(begins[0]);
+        for (const [i, begin] of begins.entries()) {
+          assert.equal(begin, begins[0] + i * bursts!.period);
+          assert.equal(traffic.phase(begin), 'burst');
+          assert.equal(traffic.isBurst(begin + bursts!.steps), false);
+          if (begin + bursts!.steps < EPISODE_STEPS) {
+            assert.equal(traffic.phase(begin + bursts!.steps), 'cooldown');
+          }
+        }
+      }
+      assert.ok(firsts.size > 10);
+    }
+    const steady = new GymTraffic(GYM_TASKS[1], 1);
+    assert.deepEqual(
+      [0, 9, 10, 199].map((step) => steady.phase(step)),
+      ['warmup', 'warmup', 'steady', 'steady'],
+    );
+  });
+
+  it('jitters latencies by 5 %, each source by itself', () => {
+    const draws = SEEDS.flatMap((seed) => {
+      const traffic = new GymTraffic(GYM_TASKS[1], seed);
+      return STEPS.map((step) => [traffic.jitter(step, TTFT_JITTER), traffic.jitter(step, TPOT_JITTER)]);
+    });
+    for (const source of [0, 1]) {
+      const values = draws.map((pair) => pair[source]);
+      assert.ok(Math.abs(mean(values) - 1) < 0.002);
+      assert.ok(Math.abs(Math.sqrt(mean(values.map((value) => (value - 1) ** 2))) - 0.05) < 0.002);
+    }
+    const correlation = mean(draws.map(([a, b]) => (a - 1) * (b - 1))) / 0.05 ** 2;
+    assert.ok(Math.abs(correlation) < 0.05);
+  });
+
+  it('is the same for a seed and another for another', () => {
+    const tell = (seed: number) => {
+      const traffic = new GymTraffic(GYM_TASKS[3], seed);
+      return STEPS.map((step) => [
+        traffic.arrivals(step),
+        traffic.promptTokens(step, 3),
+        traffic.classOf(step, 3),
+      ]);
+    };
+    assert.deepEqual(tell(5), tell(5));
+    assert.notDeepEqual(tell(5), tell(6));
+  });
+});
+
+describe('the normal quantile', () => {
+  it('is where tables of the normal distribution have it', () => {
+    for (const [probability, quantile] of [
+      [0.5, 0],
+      [0.841344746, 1],
+      [0.975, 1.959963985],
+      [0.01, -2.326347874],
+      [0.999, 3.090232306],
+    ]) {
+      assert.ok(Math.abs(inverseNormal(probability) - quantile) < 1e-7);
+    }
+  });
+});
