@@ -9,6 +9,13 @@ export type TaskId = (typeof TASK_IDS)[number];
 export const QUANTIZATION_TIERS = ['FP16', 'INT8', 'INT4'] as const;
 export type QuantizationTier = (typeof QUANTIZATION_TIERS)[number];
 
+/** Clients that number the tiers send their index. */
+function tierOfIndex(value: unknown): unknown {
+  return typeof value === 'number' && Object.hasOwn(QUANTIZATION_TIERS, value)
+    ? QUANTIZATION_TIERS[value]
+    : value;
+}
+
 /** The serving configuration for the next window. */
 export const serveActionSchema = z
   .strictObject({
@@ -26,7 +33,9 @@ export const serveActionSchema = z
       .min(0)
       .max(8)
       .meta({ description: 'Draft tokens proposed a decode step; 0 is off' }),
-    quantization_tier: z.enum(QUANTIZATION_TIERS).meta({ description: 'Precision of the weights' }),
+    quantization_tier: z
+      .preprocess(tierOfIndex, z.enum(QUANTIZATION_TIERS))
+      .meta({ description: 'Precision of the weights; 0, 1 and 2 stand for them in this order' }),
     prefill_decode_split: z
       .boolean()
       .meta({ description: 'One GPU prefills and the other decodes, instead of both doing both' }),

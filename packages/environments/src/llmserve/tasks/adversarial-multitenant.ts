@@ -31,7 +31,7 @@ export const adversarialMultitenant: ServeTask = {
     batch_cap: 128,
     kv_budget_fraction: 0.4,
     speculation_depth: 3,
-    quantization_tier: 'FP16',
+    quantization_tier: 'INT8',
     prefill_decode_split: false,
     priority_routing: false,
   },

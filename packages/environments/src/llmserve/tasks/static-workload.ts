@@ -19,8 +19,8 @@ export const staticWorkload: ServeTask = {
   reward: { throughput: 0.4, slo: 0.6, memory: 0.45, cost: 0.05 },
   referenceCostPer1k: 0.002,
   defaultAction: {
-    batch_cap: 64,
-    kv_budget_fraction: 1,
+    batch_cap: 96,
+    kv_budget_fraction: 0.5,
     speculation_depth: 0,
     quantization_tier: 'FP16',
     prefill_decode_split: false,
