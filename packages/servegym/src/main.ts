@@ -53,6 +53,11 @@ const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./commands/evaluate.ts')).evaluateCommand(),
   },
   {
+    name: 'oracle',
+    summary: 'show what traffic is worth to the best constant and to planners',
+    load: async () => (await import('./commands/oracle.ts')).oracleCommand(),
+  },
+  {
     name: 'compare',
     summary: 'play policies on the same traffic and say which are better',
     load: async () => (await import('./commands/compare.ts')).compareCommand(),
@@ -61,6 +66,11 @@ const COMMANDS: readonly CommandEntry[] = [
     name: 'train',
     summary: 'learn a policy with PPO on the training traffic of a task',
     load: async () => (await import('./commands/train.ts')).trainCommand(),
+  },
+  {
+    name: 'tune',
+    summary: 'find the engine settings that serve your traffic best',
+    load: async () => (await import('./commands/tune.ts')).tuneCommand(),
   },
   {
     name: 'trace',
@@ -81,6 +91,11 @@ const COMMANDS: readonly CommandEntry[] = [
     name: 'bench',
     summary: 'measure servers',
     load: async () => (await import('./commands/bench.ts')).benchCommand(),
+  },
+  {
+    name: 'baseline',
+    summary: 'play and grade each task by rules or by a language model',
+    load: async () => (await import('./commands/baseline.ts')).baselineCommand(),
   },
   {
     name: 'endpoint',

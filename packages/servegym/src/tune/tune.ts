@@ -46,9 +46,13 @@ const GRID = [0.65, 0.8, 0.9, 0.95, 1.05, 1.12, 1.25, 1.5];
 /** The load at which a controller is asked for: a bit more than fixed settings sustain. */
 const CONTROLLER_LOAD = 1.2;
 /** Candidates a controller may choose among. */
-const MOST_CHOICES = 40;
+const MOST_CHOICES = 24;
 /** Candidates that are tried when the SLO may be impossible. */
 const LAST_RESORT = 60;
+/** A ratio that nobody would choose for. */
+const ALIKE = 1.01;
+/** Candidates of each precision, with and without speculation, that the Pareto front looks at. */
+const OF_EACH_KIND = 4;
 const HELD_OUT_SEED = 7919;
 
 /** Finds the settings that serve a traffic best on a profile. */
@@ -117,7 +121,7 @@ export async function tuneProfile(
   say('the Pareto front');
   const referenceLoad = planned.replicas === null ? 0.8 * winner.searchedLoad : rateScale / planned.replicas;
   const controllerLoad = CONTROLLER_LOAD * winner.searchedLoad;
-  const choices = search.ranked.slice(0, MOST_CHOICES);
+  const choices = choicesOf(search.ranked);
   const atLoads = await measurer.measure(
     split.search,
     choices.map(({ candidate }) => ({ candidate, loads: [referenceLoad, controllerLoad] })),
@@ -191,7 +195,8 @@ async function measureFinalists(
   const choose = (found: SearchedCandidate | undefined) => {
     if (found !== undefined) chosen.set(candidateKey(found.candidate), found);
   };
-  for (const found of ranked.slice(0, FINALISTS)) choose(found);
+  // Settings that never bind make no difference: one of those that come to the same is enough.
+  for (const found of differentOf(ranked).slice(0, FINALISTS)) choose(found);
   for (const precision of new Set(ranked.map(({ candidate }) => candidate.weights))) {
     choose(ranked.find(({ candidate }) => candidate.weights === precision));
   }
@@ -230,7 +235,7 @@ async function measureFinalists(
     ({ candidate }) => candidateKey(candidate) === candidateKey(defaults),
   );
 
-  return finalists.map(({ candidate }, i): Finalist => {
+  const results = finalists.map(({ candidate }, i): Finalist => {
     const [searched, heldOut] = [rateAt(0, i), rateAt(1, i)];
     const [searchedDraws, heldOutDraws] = [resampled[0]![i]!, resampled[1]![i]!];
     const mean = heldOutDraws.reduce((sum, value) => sum + value, 0) / heldOutDraws.length;
@@ -254,6 +259,30 @@ async function measureFinalists(
       prediction: percentileInterval(searchedDraws.map((value, draw) => value + heldOutDraws[draw]! - mean)),
       heldOutPoints: points[1]![i]!,
     };
+  });
+  const [winner, ...others] = results;
+  return [winner!, ...others.sort((a, b) => b.heldOut.value - a.heldOut.value)];
+}
+
+/** Without those that differ from a better one in settings that never bind. */
+function differentOf(ranked: readonly SearchedCandidate[]): SearchedCandidate[] {
+  const first = new Map<string, SearchedCandidate>();
+  for (const found of ranked) {
+    const { weights, speculationDepth } = found.candidate;
+    const key = `${weights} ${speculationDepth} ${found.score.toPrecision(3)}`;
+    if (!first.has(key)) first.set(key, found);
+  }
+  return [...first.values()];
+}
+
+/** The best, and the best of each kind. */
+function choicesOf(ranked: readonly SearchedCandidate[]): SearchedCandidate[] {
+  const ofKind = new Map<string, number>();
+  return ranked.filter(({ candidate: { weights, speculationDepth } }, rank) => {
+    const kind = `${weights} ${speculationDepth > 0}`;
+    const before = ofKind.get(kind) ?? 0;
+    ofKind.set(kind, before + 1);
+    return rank < MOST_CHOICES || before < OF_EACH_KIND;
   });
 }
 
@@ -322,15 +351,16 @@ function frontPoints(
       usdPerMillionTokens: usdPerMillionTokens(profile, traffic, sustained),
     };
   });
-  const isBetter = (a: (typeof points)[number], b: (typeof points)[number]) =>
-    a.sustained >= b.sustained &&
-    a.ttftP99Ms <= b.ttftP99Ms &&
-    a.tpotP99Ms <= b.tpotP99Ms &&
-    a.quality >= b.quality &&
-    (a.sustained > b.sustained ||
-      a.ttftP99Ms < b.ttftP99Ms ||
-      a.tpotP99Ms < b.tpotP99Ms ||
-      a.quality > b.quality);
+  // Ratios by which a is better than b; what is within `ALIKE` is no difference.
+  const isBetter = (a: (typeof points)[number], b: (typeof points)[number]) => {
+    const ratios = [
+      a.sustained / Math.max(1e-9, b.sustained),
+      b.ttftP99Ms / a.ttftP99Ms,
+      b.tpotP99Ms / a.tpotP99Ms,
+      a.quality / b.quality,
+    ];
+    return ratios.every((ratio) => ratio >= 1) && ratios.some((ratio) => ratio > ALIKE);
+  };
   return points.map((point) => ({ ...point, onFront: !points.some((other) => isBetter(other, point)) }));
 }
 

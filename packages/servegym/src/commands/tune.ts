@@ -1,0 +1,207 @@
+import type { TaskId } from '@servegym/environments';
+import type { EngineProfile } from '@servegym/simulator';
+import { Command, InvalidArgumentError, Option } from 'commander';
+import { InputError } from '../input-error.ts';
+import { addJobOptions, type JobOptions, openJobs } from '../jobs/open-jobs.ts';
+import { numberAbove, numberFrom, wholeNumber } from '../options.ts';
+import { readProfile } from '../read-profile.ts';
+import { tunePage } from '../reports/tune-page.ts';
+import { frontSvg } from '../reports/tune-plots.ts';
+import { tuneJson, tuneReport } from '../reports/tune-report.ts';
+import {
+  addTraceOptions,
+  readingLine,
+  readTraceArgument,
+  type TraceArguments,
+} from '../traces/trace-arguments.ts';
+import { ProgressDisplay } from '../training/progress-display.ts';
+import { renderPng } from '../training/render-png.ts';
+import { KNOB_NAMES, type KnobName } from '../tune/candidate.ts';
+import type { Objective } from '../tune/search.ts';
+import { parseSlo, type SloTerm } from '../tune/slo.ts';
+import { TUNABLE_TASKS, taskTraffic } from '../tune/task-traffic.ts';
+import { type SplitTraffic, splitTrace } from '../tune/traffic.ts';
+import { tuneProfile } from '../tune/tune.ts';
+import type { TuneResult } from '../tune/tune-result.ts';
+import { writeOutputFile } from '../write-output-file.ts';
+
+interface TuneCommandOptions extends TraceArguments, JobOptions {
+  readonly profile: readonly string[];
+  readonly trace?: string;
+  readonly workload?: TaskId;
+  readonly slo: SloTerm[];
+  readonly objective: Objective;
+  readonly knobs: KnobName[];
+  readonly minQuality: number;
+  readonly replicas: readonly [number, number];
+  readonly rateScale: number;
+  readonly requests: number;
+  readonly configurations: number;
+  readonly seed: number;
+  readonly report?: string;
+  readonly plot?: string;
+  readonly json: boolean;
+}
+
+const OBJECTIVES: readonly Objective[] = ['goodput', 'cost', 'latency'];
+const KNOBS = Object.keys(KNOB_NAMES) as KnobName[];
+const MOST_REPLICAS = 64;
+
+/** `servegym tune`: which settings serve a traffic best. */
+export function tuneCommand(): Command {
+  const command = new Command('tune')
+    .description('find the engine settings that serve your traffic best under your SLO')
+    .requiredOption(
+      '--profile <name|file.json...>',
+      'engine profiles (see `servegym profiles`); several are tuned one after the other and compared',
+    )
+    .option(
+      '--trace <file>',
+      'your traffic: CSV, JSON lines, Parquet or a result of vllm bench serve or GuideLLM',
+    )
+    .addOption(
+      new Option('--workload <task>', 'instead of a trace: the traffic of a task of llmserve')
+        .choices(TUNABLE_TASKS)
+        .conflicts('trace'),
+    )
+    .addOption(
+      new Option('--slo <bounds>', 'ttft, tpot or e2e, each with a percentile or the mean')
+        .default(parseSlo('ttft_p99=2s,tpot_p99=100ms'), 'ttft_p99=2s,tpot_p99=100ms')
+        .argParser(parseSlo),
+    )
+    .addOption(
+      new Option(
+        '--objective <name>',
+        'goodput: the load that is sustained; cost: USD; latency: the least share of the limits',
+      )
+        .choices(OBJECTIVES)
+        .default('goodput'),
+    )
+    .addOption(
+      new Option('--knobs <names>', `settings to choose: ${KNOBS.join(', ')}`)
+        .default(KNOBS, 'all')
+        .argParser(parseKnobs),
+    )
+    .addOption(
+      new Option('--min-quality <share>', 'least accuracy of quantized weights, relative to FP16')
+        .default(0)
+        .argParser(numberFrom(0, 1)),
+    )
+    .addOption(
+      new Option('--replicas <n|from..to>', 'engines that may share the traffic')
+        .default([1, 8], '1..8')
+        .argParser(parseReplicas),
+    )
+    .addOption(
+      new Option('--rate-scale <factor>', 'plan for this many times the traffic')
+        .default(1)
+        .argParser(numberAbove(0)),
+    )
+    .addOption(
+      new Option('--requests <n>', 'requests of the trace that are used, evenly over it')
+        .default(20_000)
+        .argParser(wholeNumber(400, 1_000_000)),
+    )
+    .addOption(
+      new Option('--configurations <n>', 'configurations to start from')
+        .default(1024)
+        .argParser(wholeNumber(16, 100_000)),
+    )
+    .addOption(
+      new Option('--seed <n>', 'seed of the acceptance of draft tokens and of the bootstrap')
+        .default(0)
+        .argParser(wholeNumber(0, Number.MAX_SAFE_INTEGER)),
+    )
+    .option('--report <file.html>', 'write the report as a page')
+    .option('--plot <file.svg|file.png>', 'write the Pareto plot of the first profile')
+    .option('--json', 'print one JSON object', false)
+    .addHelpText(
+      'after',
+      `
+Examples:
+  servegym tune --profile a100-40gb-llama-3-8b --trace azure-llm-2023-conv.csv --slo ttft_p99=1s,tpot_p99=50ms
+  servegym tune --profile a100-40gb-llama-3-8b h100-80gb-llama-3-8b --trace log.parquet --replicas 1..16 --report tune.html`,
+    )
+    .action(tune);
+  return addJobOptions(addTraceOptions(command));
+}
+
+async function tune(options: TuneCommandOptions): Promise<void> {
+  const profiles = await Promise.all(options.profile.map(readProfile));
+  const split = await requestedTraffic(options);
+  const jobs = await openJobs(options);
+  const interrupt = new AbortController();
+  process.once('SIGINT', () => interrupt.abort(new InputError('interrupted')));
+  const results: TuneResult[] = [];
+  try {
+    for (const profile of profiles)
+      results.push(await tuneOne(jobs, profile, split, options, interrupt.signal));
+  } finally {
+    await jobs.close();
+  }
+  if (options.report !== undefined) await writeOutputFile(options.report, [tunePage(results)]);
+  if (options.plot !== undefined) await writePlot(options.plot, results[0]!);
+  if (options.json)
+    console.log(
+      JSON.stringify(results.length === 1 ? tuneJson(results[0]!) : results.map(tuneJson), null, 2),
+    );
+  else console.log(results.map(tuneReport).join('\n\n'));
+}
+
+async function tuneOne(
+  jobs: Parameters<typeof tuneProfile>[0],
+  profile: EngineProfile,
+  split: SplitTraffic,
+  options: TuneCommandOptions,
+  signal: AbortSignal,
+): Promise<TuneResult> {
+  const display = process.stderr.isTTY ? new ProgressDisplay() : undefined;
+  const result = await tuneProfile(jobs, profile, split, {
+    ...{ slo: options.slo, objective: options.objective, minQuality: options.minQuality, signal },
+    knobs: options.knobs.map((name) => KNOB_NAMES[name]),
+    ...{
+      replicas: options.replicas,
+      rateScale: options.rateScale,
+      start: options.configurations,
+      seed: options.seed,
+    },
+    onProgress: (stage, share) =>
+      display?.show(`${profile.name}: ${stage} ${Math.round(100 * share)} %`, share),
+  });
+  display?.end();
+  return result;
+}
+
+async function requestedTraffic(options: TuneCommandOptions): Promise<SplitTraffic> {
+  if (options.workload !== undefined) return taskTraffic(options.workload, options.requests);
+  if (options.trace === undefined)
+    throw new InputError('nothing to tune for: name a --trace, or a --workload');
+  const read = await readTraceArgument(options.trace, options);
+  if (!options.json) console.error(readingLine(options.trace, read));
+  return splitTrace(read.trace, options.requests);
+}
+
+async function writePlot(path: string, result: TuneResult): Promise<void> {
+  if (result.impossible !== null)
+    throw new InputError(`nothing to plot in ${path}: no settings meet the SLO`);
+  const drawing = frontSvg(result);
+  await writeOutputFile(path, [path.endsWith('.png') ? renderPng(drawing) : drawing]);
+}
+
+function parseKnobs(text: string): KnobName[] {
+  return text.split(',').map((part) => {
+    const name = part.trim();
+    if ((KNOBS as readonly string[]).includes(name)) return name as KnobName;
+    throw new InvalidArgumentError(`Expected some of ${KNOBS.join(', ')}, got \`${name}\`.`);
+  });
+}
+
+function parseReplicas(text: string): [number, number] {
+  const match = /^(\d+)(?:\.\.(\d+))?$/.exec(text.trim());
+  const from = Number(match?.[1]);
+  const to = Number(match?.[2] ?? match?.[1]);
+  if (match !== null && from >= 1 && to >= from && to <= MOST_REPLICAS) return [from, to];
+  throw new InvalidArgumentError(
+    `Expected a number from 1 to ${MOST_REPLICAS}, or a range such as 1..8, got \`${text}\`.`,
+  );
+}

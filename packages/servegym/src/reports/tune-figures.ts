@@ -1,0 +1,120 @@
+import type { Interval } from '../tune/block-bootstrap.ts';
+import type { ControllerGain } from '../tune/controller-gain.ts';
+import { milliseconds, type SloTerm, sloTermText } from '../tune/slo.ts';
+import type { Estimate, Impossible, TunedCandidate, TuneResult } from '../tune/tune-result.ts';
+
+/** The sentences that a result of `tune` comes down to, for the terminal and for the page alike. */
+export interface TuneVerdict {
+  readonly headline: string;
+  readonly confirmation: string;
+  readonly deployment: string;
+  readonly surge: string;
+  readonly controller: string;
+}
+
+/** A gain below this share of the requests is not worth a controller. */
+const WORTHWHILE = 0.02;
+
+export function tuneVerdict(result: TuneResult): TuneVerdict {
+  const [winner] = result.candidates as [TunedCandidate];
+  return {
+    headline: headline(winner),
+    confirmation: confirmation(result, winner),
+    deployment: deployment(result),
+    surge: surge(result),
+    controller: controllerSentence(result.controller, winner),
+  };
+}
+
+function headline({ heldOut, overDefaults, isDefault }: TunedCandidate): string {
+  const sustained = `One engine sustains ${estimateText(heldOut)} requests/s under the SLO`;
+  if (isDefault) return `${sustained} with vLLM’s defaults: nothing that was searched is better.`;
+  if (overDefaults === null) return `${sustained}. vLLM’s defaults sustain none.`;
+  const { value, interval } = overDefaults;
+  const times = `${figure(value)} times (${intervalText(interval)}) what vLLM’s defaults do`;
+  if (interval.low > 1) return `${sustained}, ${times}.`;
+  return `${sustained}, ${times}: no difference that this traffic could show.`;
+}
+
+function confirmation(
+  { isConfirmed, prediction }: TuneResult,
+  { searched, heldOut }: TunedCandidate,
+): string {
+  const figures = `${figure(searched.value)} on the traffic it was chosen on, ${figure(heldOut.value)} on traffic it had not seen`;
+  return isConfirmed
+    ? `Confirmed: ${figures}, within the ${intervalText(prediction)} that the search predicts.`
+    : `Not confirmed: ${figures}, outside the ${intervalText(prediction)} that the search predicts; tune on a longer trace.`;
+}
+
+function deployment({ deployment: { replicas, good, usdPerHour, load }, traffic }: TuneResult): string {
+  const whole = `The whole traffic, ${figure(traffic.rate)} requests/s`;
+  if (replicas === null) {
+    return `${whole}, is more than the replicas allowed can serve: ${percent(good)} of the requests meet every limit. Allow more with --replicas.`;
+  }
+  const engines = replicas === 1 ? 'one engine' : `${replicas} engines`;
+  const times = load === 1 ? '' : ` (${figure(load)} times the trace)`;
+  return `${whole}${times}, takes ${engines}, ${figure(usdPerHour!)} USD an hour; ${percent(good)} of the requests meet every limit.`;
+}
+
+function surge({ surge: more, surgeWithoutMore, deployment: planned }: TuneResult): string {
+  const same = `At 1.5 times the traffic, ${percent(surgeWithoutMore)} of the requests meet every limit on the same engines`;
+  if (more.replicas === null) return `${same}, and the replicas allowed are too few.`;
+  if (more.replicas === planned.replicas) return `${same}: they are enough.`;
+  return `${same}; ${more.replicas} are needed, ${figure(more.usdPerHour!)} USD an hour.`;
+}
+
+function controllerSentence(
+  { fixed, gain, interval, blocks }: ControllerGain,
+  winner: TunedCandidate,
+): string {
+  const rate = figure(1.2 * winner.searched.value);
+  const measured =
+    `At ${rate} requests/s, a fifth above what it sustains, the best fixed settings serve ${percent(fixed)} of the ` +
+    `requests within every limit. Choosing the best settings for each of ${blocks} stretches of the traffic, known ` +
+    `beforehand and switched at no cost, adds ${points(gain)} percentage points (${points(interval.low)} to ${points(interval.high)})`;
+  if (interval.high < WORTHWHILE || interval.low <= 0) {
+    return `A fixed configuration is as good as any controller of these settings, as far as this traffic can show. ${measured}.`;
+  }
+  return `A controller could add up to ${points(gain)} percentage points. ${measured}; a real one gets a part of that.`;
+}
+
+/** What to say when nothing meets the SLO. */
+export function impossibleText(slo: readonly SloTerm[], { values, load }: Impossible): string[] {
+  return [
+    `Nothing that was tried meets this SLO, not even at ${figure(load)} of the traffic’s rate, where requests hardly meet.`,
+    'The settings that come nearest have there:',
+    ...slo.map((term, t) => {
+      const value = values[t]!;
+      const verdict =
+        value <= term.limitMs
+          ? 'met'
+          : `not met: needs a limit of at least ${milliseconds(Math.ceil(value))}`;
+      return `- ${sloTermText(term)}: ${milliseconds(value)}, ${verdict}`;
+    }),
+    'Raise the limit, take a faster GPU or more tensor parallelism, or shorten the prompts.',
+  ];
+}
+
+export function estimateText({ value, interval }: Estimate): string {
+  return `${figure(value)} (${intervalText(interval)})`;
+}
+
+export function intervalText({ low, high }: Interval): string {
+  return `${figure(low)} to ${figure(high)}`;
+}
+
+/** Three digits. */
+export function figure(value: number): string {
+  if (!Number.isFinite(value)) return '-';
+  if (Math.abs(value) >= 1000) return Math.round(value).toLocaleString('en-US');
+  return Number(value.toPrecision(3)).toString();
+}
+
+export function percent(share: number): string {
+  return `${(100 * share).toFixed(1)} %`;
+}
+
+function points(share: number): string {
+  // Adding zero makes a negative zero positive.
+  return (Number((100 * share).toFixed(1)) + 0).toFixed(1);
+}

@@ -1,0 +1,163 @@
+import { candidateText, vllmDefaults } from '../tune/candidate.ts';
+import { sloTermName, sloTermText } from '../tune/slo.ts';
+import type { FrontPoint, TunedCandidate, TuneResult } from '../tune/tune-result.ts';
+import { alignedRows } from './aligned-rows.ts';
+import { terminalScatter } from './terminal-scatter.ts';
+import { estimateText, figure, impossibleText, intervalText, percent, tuneVerdict } from './tune-figures.ts';
+
+/** What `tune` prints without `--json`. */
+export function tuneReport(result: TuneResult): string {
+  const { profile, slo, traffic, considered, simulatedRequests, wallS } = result;
+  const head = [
+    `${profile.name}, ${traffic.source}`,
+    `SLO: ${slo.map(sloTermText).join(', ')}`,
+    `${considered.toLocaleString('en-US')} configurations considered, ${simulatedRequests.toLocaleString('en-US')} requests simulated, ${figure(wallS)} s`,
+    '',
+  ];
+  if (result.impossible !== null) return [...head, ...impossibleText(slo, result.impossible)].join('\n');
+  const verdict = tuneVerdict(result);
+  const defaults = vllmDefaults(profile);
+  return [
+    ...head,
+    ...alignedRows([
+      ['', 'sustained/s', '95 % interval', 'vs defaults', 'TTFT p99', 'TPOT p99', 'USD/M tokens', 'quality'],
+      ...result.candidates.map((candidate, i) => row(candidate, i)),
+    ]),
+    `Sustained: requests/s of one engine under the SLO, on traffic the search has not seen. Latencies at ${figure(result.referenceRate)} requests/s, ms.`,
+    '',
+    ...result.candidates.map(
+      (candidate, i) =>
+        `${label(candidate, i).padEnd(3)} ${candidate.isDefault ? 'vLLM’s defaults: ' : ''}${candidateText(candidate.candidate, candidate.isDefault ? undefined : defaults)}`,
+    ),
+    '',
+    'TTFT p99 (ms) against sustained requests/s; o on the Pareto front, W the first, D the defaults',
+    ...frontPlot(result.front, result.candidates),
+    '',
+    verdict.headline,
+    verdict.confirmation,
+    verdict.deployment,
+    verdict.surge,
+    verdict.controller,
+    ...result.commands.flatMap(({ engine, line, notExpressed }) => [
+      '',
+      `${engine}:`,
+      `  ${line}`,
+      ...notExpressed.map((note) => `  not in the line: ${note}`),
+    ]),
+  ].join('\n');
+}
+
+/** The object that `tune --json` prints. Times in ms unless the name says otherwise. */
+export function tuneJson(result: TuneResult) {
+  const { profile, objective, slo, traffic, candidates, commands, controller } = result;
+  const common = {
+    profile: profile.name,
+    objective,
+    slo: Object.fromEntries(slo.map((term) => [`${sloTermName(term)}_ms`, term.limitMs])),
+    trace: traffic.source,
+    requests_searched: traffic.searched,
+    requests_held_out: traffic.heldOut,
+    requests_per_s: traffic.rate,
+    considered: result.considered,
+    simulations: result.simulations,
+    simulated_requests: result.simulatedRequests,
+    wall_s: result.wallS,
+    possible: result.impossible === null,
+  };
+  if (result.impossible !== null) {
+    const { candidate, load, values } = result.impossible;
+    return {
+      ...common,
+      nearest: {
+        settings: candidate,
+        load,
+        values_ms: Object.fromEntries(slo.map((term, t) => [sloTermName(term), values[t]])),
+      },
+    };
+  }
+  const verdict = tuneVerdict(result);
+  return {
+    ...common,
+    candidates: candidates.map((each) => ({
+      settings: each.candidate,
+      is_default: each.isDefault,
+      on_front: each.onFront,
+      sustained_rps: each.heldOut,
+      sustained_rps_searched: each.searched,
+      over_defaults: each.overDefaults,
+      ttft_p99_ms: each.ttftP99Ms,
+      tpot_p99_ms: each.tpotP99Ms,
+      usd_per_million_output_tokens: each.usdPerMillionTokens,
+      quality: each.quality,
+    })),
+    confirmed: result.isConfirmed,
+    predicted_rps: result.prediction,
+    reference_rps: result.referenceRate,
+    front: result.front
+      .filter(({ onFront }) => onFront)
+      .map(({ candidate, sustained, ttftP99Ms, tpotP99Ms, usdPerMillionTokens, quality }) => ({
+        settings: candidate,
+        sustained_rps: sustained,
+        ttft_p99_ms: ttftP99Ms,
+        tpot_p99_ms: tpotP99Ms,
+        usd_per_million_output_tokens: usdPerMillionTokens,
+        quality,
+      })),
+    deployment: deploymentJson(result.deployment),
+    at_1_5_times: { ...deploymentJson(result.surge), good_on_same_replicas: result.surgeWithoutMore },
+    controller: {
+      load: controller.load,
+      fixed: controller.fixed,
+      clairvoyant: controller.clairvoyant,
+      gain: controller.gain,
+      interval: controller.interval,
+    },
+    commands: commands.map(({ engine, line, notExpressed }) => ({
+      engine,
+      line,
+      not_expressed: notExpressed,
+    })),
+    verdict,
+  };
+}
+
+function deploymentJson({ load, replicas, good, usdPerHour }: TuneResult['deployment']) {
+  return { load, replicas, good, usd_per_hour: usdPerHour };
+}
+
+function row(candidate: TunedCandidate, index: number): string[] {
+  const { heldOut, overDefaults, ttftP99Ms, tpotP99Ms, usdPerMillionTokens, quality } = candidate;
+  return [
+    label(candidate, index),
+    figure(heldOut.value),
+    intervalText(heldOut.interval),
+    overDefaults === null ? '-' : `${estimateText(overDefaults)}`,
+    figure(ttftP99Ms),
+    figure(tpotP99Ms),
+    usdPerMillionTokens === null ? '-' : figure(usdPerMillionTokens),
+    percent(quality),
+  ];
+}
+
+function label({ isDefault, onFront }: TunedCandidate, index: number): string {
+  return isDefault ? 'D' : `${index + 1}${onFront ? '*' : ''}`;
+}
+
+function frontPlot(front: readonly FrontPoint[], candidates: readonly TunedCandidate[]): string[] {
+  const finalists = candidates.flatMap(({ ttftP99Ms, heldOut, isDefault }, i) =>
+    isDefault || i === 0 ? [{ x: ttftP99Ms, y: heldOut.value, mark: isDefault ? 'D' : 'W' }] : [],
+  );
+  const points = front.map(({ ttftP99Ms, sustained, onFront }) => ({
+    x: ttftP99Ms,
+    y: sustained,
+    mark: onFront ? 'o' : '·',
+  }));
+  return terminalScatter(
+    [...points.sort((a, b) => (a.mark === 'o' ? 1 : 0) - (b.mark === 'o' ? 1 : 0)), ...finalists],
+    {
+      columns: 64,
+      rows: 12,
+      label: figure,
+    },
+  );
+}

@@ -1,0 +1,32 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { parseSlo, sloTermName, sloTermText } from './slo.ts';
+
+describe('an SLO', () => {
+  it('is read with its percentiles, the mean, ms and s', () => {
+    const slo = parseSlo('ttft_p99=1.5s, TPOT_p99.9=40ms,e2e_mean=20s');
+    assert.deepEqual(slo, [
+      { metric: 'ttft', quantile: 0.99, limitMs: 1500 },
+      { metric: 'tpot', quantile: 0.9990000000000001, limitMs: 40 },
+      { metric: 'e2e', quantile: null, limitMs: 20_000 },
+    ]);
+    assert.deepEqual(slo.map(sloTermName), ['ttft_p99', 'tpot_p99.9', 'e2e_mean']);
+    assert.equal(sloTermText(slo[0]!), 'TTFT p99 at most 1500 ms');
+  });
+
+  it('is refused where it is unclear', () => {
+    for (const text of [
+      '',
+      'ttft',
+      'ttft_p99',
+      'ttft_p99=300',
+      'itl_p99=3ms',
+      'ttft_p0=1s',
+      'ttft_p99=0ms',
+      'ttft_p99=-1s',
+    ]) {
+      assert.throws(() => parseSlo(text), { name: 'InputError', message: /--slo/ }, text);
+    }
+    assert.throws(() => parseSlo('ttft_p99=1s,ttft_p99=2s'), /twice/);
+  });
+});

@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { findProfile } from '@servegym/simulator';
+import { candidateKey, candidateSpace, isPossible, KNOB_NAMES, type Knob } from './candidate.ts';
+import { neighbours, spaceFillingCandidates } from './space-filling.ts';
+
+const profile = findProfile('h100-80gb-llama-3-8b');
+const knobs: readonly Knob[] = Object.values(KNOB_NAMES);
+const space = candidateSpace(profile, { knobs, minQuality: 0, hasPrefixes: true });
+
+describe('the candidates to start from', () => {
+  const candidates = spaceFillingCandidates(profile, space, 1024);
+
+  it('are different, possible, and take every value of every setting about as often', () => {
+    assert.equal(candidates.length, 1024);
+    assert.equal(new Set(candidates.map(candidateKey)).size, 1024);
+    for (const candidate of candidates) assert.ok(isPossible(profile, candidate));
+    for (const knob of ['speculationDepth', 'kvBudgetFraction', 'weights', 'prefixCaching'] as const) {
+      const values: readonly unknown[] = space[knob];
+      for (const value of values) {
+        const times = candidates.filter((candidate) => candidate[knob] === value).length;
+        const fair = 1024 / values.length;
+        assert.ok(Math.abs(times - fair) < 0.2 * fair, `${knob} ${value}: ${times} of ${fair}`);
+      }
+    }
+  });
+
+  it('are all there are where the space is small', () => {
+    const narrow = candidateSpace(profile, {
+      knobs: ['speculationDepth'],
+      minQuality: 0,
+      hasPrefixes: false,
+    });
+    assert.equal(spaceFillingCandidates(profile, narrow, 1024).length, 9);
+  });
+
+  it('leave out weights that cost too much quality, and prefix caching where there are no prefixes', () => {
+    const picky = candidateSpace(profile, { knobs, minQuality: 0.999, hasPrefixes: false });
+    assert.deepEqual(picky.weights, ['FP16', 'FP8']);
+    assert.deepEqual(picky.prefixCaching, [true]);
+  });
+});
+
+describe('the neighbours of a candidate', () => {
+  it('differ from it in one setting', () => {
+    const [candidate] = spaceFillingCandidates(profile, space, 1);
+    const near = neighbours(profile, space, candidate!);
+    assert.ok(near.length >= 8);
+    for (const other of near) {
+      const changed = knobs.filter((knob) => other[knob] !== candidate![knob]);
+      assert.equal(changed.length, 1);
+    }
+  });
+});

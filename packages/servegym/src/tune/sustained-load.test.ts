@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import type { LoadPoint } from './load-point.ts';
+import type { SloTerm } from './slo.ts';
+import { findSustainedLoad, LEAST_LOAD, sustainedLoad } from './sustained-load.ts';
+
+const SLO: readonly SloTerm[] = [{ metric: 'ttft', quantile: 0.99, limitMs: 100 }];
+const NONE = { ttftP50Ms: 1, ttftP99Ms: 1, tpotP50Ms: 1, tpotP99Ms: 1, e2eP99Ms: 1, values: [1] };
+
+/** A server that sustains `capacity`: violations grow with the fourth power of the load. */
+function pointAt(capacity: number, load: number): LoadPoint {
+  const violating = Math.min(1000, 10 * (load / capacity) ** 4);
+  return {
+    load,
+    requests: [500, 500],
+    excess: [[violating / 2, violating / 2]],
+    goodEven: [0, 0],
+    goodOdd: [0, 0],
+    ...NONE,
+  };
+}
+
+describe('the sustained load', () => {
+  it('is found from any guess', () => {
+    const number = (min: number, max: number) => fc.double({ min, max, noNaN: true });
+    fc.assert(
+      fc.property(number(0.05, 100), number(0.05, 100), number(1.1, 2), (capacity, guess, step) => {
+        const measure = (load: number) => pointAt(capacity, load);
+        const points = findSustainedLoad(measure, SLO, { guess, step, tolerance: 1.05 });
+        const found = sustainedLoad(points, SLO);
+        assert.ok(Math.abs(found / capacity - 1) < 0.03, `${found} for ${capacity}`);
+      }),
+    );
+  });
+
+  it('is none where even the least load is too much', () => {
+    const measure = (load: number) => pointAt(1e-6, load);
+    const points = findSustainedLoad(measure, SLO, { guess: 1, step: 2, tolerance: 1.1 });
+    assert.equal(points[0]!.load, LEAST_LOAD);
+    assert.equal(sustainedLoad(points, SLO), 0);
+  });
+
+  it('is not looked for below the floor', () => {
+    const measure = (load: number) => pointAt(0.5, load);
+    const points = findSustainedLoad(measure, SLO, { guess: 2, step: 2, tolerance: 1.1, floor: 2 });
+    assert.equal(points.length, 1);
+    assert.ok(sustainedLoad(points, SLO) < 2);
+  });
+
+  it('follows the weights of the blocks', () => {
+    const uneven = (load: number): LoadPoint => ({
+      ...pointAt(1, load),
+      excess: [[Math.min(500, 10 * load ** 4), Math.min(500, 1.25 * load ** 4)]],
+    });
+    const points = [0.5, 0.75, 1, 1.25, 1.5].map(uneven);
+    assert.ok(sustainedLoad(points, SLO, [2, 0]) < sustainedLoad(points, SLO));
+    assert.ok(sustainedLoad(points, SLO, [0, 2]) > sustainedLoad(points, SLO));
+  });
+});

@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { RandomStream } from '@servegym/simulator';
+import { runServegym } from './serve-process.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'servegym-tune-'));
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+/** A Poisson process of 4 requests/s, long enough for percentiles. */
+function poissonTrace(): string {
+  const random = new RandomStream(3, 'trace');
+  let at = 0;
+  const lines = Array.from({ length: 1600 }, () => {
+    at += random.exponential(0.25);
+    return `${at.toFixed(4)},${random.integer(50, 1500)},${random.integer(20, 300)}`;
+  });
+  return `arrival,input,output\n${lines.join('\n')}\n`;
+}
+
+const trace = join(folder, 'poisson.csv');
+const small = ['--trace', trace, '--configurations', '48', '--threads', '2'];
+
+describe('servegym tune', () => {
+  before(() => writeFileSync(trace, poissonTrace()));
+
+  it('finds better settings than the defaults, writes a report, and gives the same on one thread', async () => {
+    const page = join(folder, 'tune.html');
+    const plot = join(folder, 'front.svg');
+    const asked = [
+      'tune',
+      '--profile',
+      'a100-40gb-llama-3-8b',
+      '--slo',
+      'ttft_p99=800ms,tpot_p99=40ms',
+      ...small,
+    ];
+    const { code, stdout, stderr } = await runServegym(...asked, '--json', '--report', page, '--plot', plot);
+    assert.equal(code, 0, stderr);
+    const found = JSON.parse(stdout);
+    assert.equal(found.possible, true);
+    const [winner] = found.candidates;
+    const defaults = found.candidates.find((each: { is_default: boolean }) => each.is_default);
+    assert.ok(winner.over_defaults.interval.low > 1, JSON.stringify(winner.over_defaults));
+    assert.ok(winner.sustained_rps.value > defaults.sustained_rps.value);
+    assert.match(found.commands[0].line, /^vllm serve .*--max-num-seqs \d+ --max-num-batched-tokens \d+/);
+    assert.match(found.commands[1].line, /sglang\.launch_server .*--max-running-requests/);
+    assert.match(readFileSync(page, 'utf8'), /<svg .*vLLM/s);
+    assert.match(readFileSync(plot, 'utf8'), /^<svg /);
+
+    const single = await runServegym(...asked, '--json', '--threads', '1');
+    const { wall_s: _, ...figures } = found;
+    const { wall_s: __, ...others } = JSON.parse(single.stdout);
+    assert.deepEqual(others, figures);
+  });
+
+  it('says plainly when nothing meets the SLO, and what comes nearest', async () => {
+    const asked = ['tune', '--profile', 'a100-40gb-llama-3-8b', '--slo', 'tpot_p99=1ms', ...small];
+    const { code, stdout } = await runServegym(...asked, '--configurations', '16');
+    assert.equal(code, 0);
+    assert.match(stdout, /Nothing that was tried meets this SLO/);
+    assert.match(stdout, /TPOT p99 at most 1 ms: [\d.]+ ms, not met: needs a limit of at least/);
+  });
+
+  const refused: readonly [what: string, args: string[], message: RegExp][] = [
+    ['an SLO that is none', ['--slo', 'ttft<300'], /ttft_p99=300ms/],
+    ['the same bound twice', ['--slo', 'ttft_p99=1s,ttft_p99=2s'], /twice/],
+    ['a setting that is none', ['--knobs', 'temperature'], /max_num_seqs/],
+    ['replicas that are none', ['--replicas', '8..1'], /1\.\.8/],
+    ['a queue that does not answer', ['--queue', 'redis://127.0.0.1:1'], /Cannot use the queue/],
+    ['a column that is not there', ['--map', 'input=prompts'], /"prompts".*arrival, input, output/],
+  ];
+  for (const [what, args, message] of refused) {
+    it(`refuses ${what}`, async () => {
+      const { code, stdout, stderr } = await runServegym(
+        'tune',
+        '--profile',
+        'a100-40gb-llama-3-8b',
+        ...small,
+        ...args,
+      );
+      assert.equal(code, 2, stderr);
+      assert.equal(stdout, '');
+      assert.match(stderr, message);
+    });
+  }
+
+  it('refuses a trace of a few requests', async () => {
+    const few = join(folder, 'few.csv');
+    writeFileSync(few, 'arrival,input,output\n0,1,1\n1,1,1\n');
+    const { code, stderr } = await runServegym('tune', '--profile', 'a100-40gb-llama-3-8b', '--trace', few);
+    assert.equal(code, 2);
+    assert.match(stderr, /at least 200 requests/);
+  });
+});
