@@ -16,7 +16,7 @@ notebook = nbformat.read(sys.argv[1], as_version=4)
 nbformat.validate(notebook)
 NotebookClient(notebook, timeout=200, kernel_name="python3", resources={"metadata": {"path": sys.argv[2]}}).execute()
 print(json.dumps([
-    ["".join(output.get("text", "") or list(output.get("data", {"": ""}))[0] for output in cell.get("outputs", []))]
+    ["".join(output.get("text", "") or " ".join(output.get("data", {})) for output in cell.get("outputs", []))]
     for cell in notebook.cells
 ]))
 `;

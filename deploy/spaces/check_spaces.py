@@ -6,12 +6,13 @@ python check_spaces.py SPACE=URL ...
 import importlib
 import json
 import re
-import subprocess
 import sys
 import urllib.request
 from pathlib import Path
 
+from openenv.cli.__main__ import app
 from openenv.cli._cli_utils import validate_env_structure
+from typer.testing import CliRunner
 
 FOLDER = Path(__file__).resolve().parent
 CLIENTS = {"llmserve": "LLMServeEnv", "inferencegym": "InferenceGymEnv", "benchmark": "BenchmarkEnv"}
@@ -23,10 +24,9 @@ def front_matter(text: str) -> dict[str, str]:
 
 
 def openenv_validate(space: str) -> dict:
-    """The report of ``openenv validate`` on the folder, without building its image."""
-    command = [sys.executable, "-m", "openenv.cli", "validate", str(FOLDER / space)]
+    """The report of ``openenv validate`` on the folder, without building its image. In this process: it takes seconds to import."""
     options = ["--level", "static", "--skip-build", "--json"]
-    return json.loads(subprocess.run([*command, *options], capture_output=True, text=True, check=False).stdout)
+    return json.loads(CliRunner().invoke(app, ["validate", str(FOLDER / space), *options]).stdout)
 
 
 def check(space: str, url: str) -> dict:
