@@ -55,6 +55,66 @@ describe('servegym calibrate', () => {
     assert.match(stdout, /●/);
   });
 
+  it('fits a profile to loads that a load generator measured', async () => {
+    const files = await Promise.all(
+      [1, 6].map(async (rate) => {
+        const file = join(folder, `rate-${rate}.jsonl`);
+        const trace = join(folder, `trace-${rate}.jsonl`);
+        const lines = Array.from({ length: 150 }, (_, i) =>
+          JSON.stringify({
+            timestamp: Math.round((1000 * i + 300 * (i % 3)) / rate),
+            input_length: 50 + 211 * (i % 11),
+            output_length: 20 + 37 * (i % 7),
+          }),
+        );
+        writeFileSync(trace, lines.join('\n'));
+        const served = await runServegym(
+          ...['simulate', '--profile', 'a100-40gb-llama-3-8b', '--trace', trace, '--requests-file', file],
+        );
+        assert.equal(served.code, 0, served.stderr);
+        return file;
+      }),
+    );
+    const output = join(folder, 'bench.json');
+    const hardware = ['--gpu', 'a100-40gb', '--model', 'llama-3-8b'];
+    const { code, stdout, stderr } = await runServegym(
+      ...['calibrate', '--bench', ...files, ...hardware, '--output', output],
+    );
+    assert.equal(code, 0, stderr);
+    assert.match(stdout, /300 requests fitted/);
+    assert.match(stdout, /requestOverheadMs +\d/);
+    assert.match(stdout, /rate-6\.jsonl +150 /);
+    assert.match(stdout, /●/);
+    const profile = JSON.parse(readFileSync(output, 'utf8'));
+    assert.ok(profile.fit.heldOutMeanErrorPercent < 8, stdout);
+    assert.match(
+      profile.fit.command,
+      /--bench rate-1\.jsonl rate-6\.jsonl --gpu a100-40gb --model llama-3-8b$/,
+    );
+
+    const again = await runServegym('calibrate', '--bench', files[0]!, '--start', output, '--json');
+    assert.equal(again.code, 0, again.stderr);
+    const { gaps, folds } = JSON.parse(again.stdout);
+    assert.equal(folds.length, 4);
+    assert.match(gaps.join(), /requests at once hardly varies/);
+  });
+
+  it('says what --bench lacks', async () => {
+    const file = join(folder, 'summary.json');
+    writeFileSync(file, JSON.stringify({ mean_ttft_ms: 4, completed: 3 }));
+    const cases: readonly [args: string[], message: RegExp][] = [
+      [['--bench', file, '--gpu', 'A100', '--model', 'llama-3-8b'], /--save-detailed/],
+      [['--bench', file], /--gpu is missing/],
+      [['--bench', file, '--start', 'a100-40gb-llama-3-8b', '--gpu', 'A100'], /leave out --gpu and --model/],
+      [['--bench', join(folder, 'none.json'), '--gpu', 'A100', '--model', 'llama-3-8b'], /no such file/],
+    ];
+    for (const [args, message] of cases) {
+      const { code, stderr } = await runServegym('calibrate', ...args);
+      assert.equal(code, 2, stderr);
+      assert.match(stderr, message);
+    }
+  });
+
   it('estimates a profile from data sheets', async () => {
     const output = join(folder, 'estimate.json');
     const args = ['--estimate', '--gpu', 'h200-141gb', '--model', 'llama-3-70b', '--gpus', '2'];
@@ -65,7 +125,7 @@ describe('servegym calibrate', () => {
   });
 
   const misuse: readonly [what: string, args: readonly string[], message: RegExp][] = [
-    ['nothing to calibrate from', ['--gpu', 'A100', '--model', 'llama-3-8b'], /--static-batch or --kernels/],
+    ['nothing to calibrate from', ['--gpu', 'A100', '--model', 'llama-3-8b'], /--static-batch, --kernels or --bench/],
     ['an unknown GPU', ['--estimate', '--gpu', 'a10', '--model', 'llama-3-8b'], /a known GPU \(a100-40gb, /],
     ['an unknown model', ['--estimate', '--gpu', 'A100', '--model', 'gpt'], /a known model \(llama-3-8b, /],
     [

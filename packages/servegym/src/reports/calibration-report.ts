@@ -1,5 +1,6 @@
-import type { EngineProfile } from '@servegym/simulator';
+import type { EngineProfile, WeightPrecision } from '@servegym/simulator';
 import {
+  type BenchCalibration,
   type CalibratedRow,
   coefficientOf,
   coefficientsOf,
@@ -13,6 +14,8 @@ import { alignedRows } from './aligned-rows.ts';
 const LEAST_DETERMINED = 0.3;
 const PLOT_COLUMNS = 56;
 const PLOT_LINES = 16;
+/** Points of a plot; more only fill it. */
+const MOST_POINTS = 400;
 
 /** The object that `calibrate --json` prints. */
 export function calibrationJson({ profile, rows, overflowing, determined }: StaticBatchCalibration) {
@@ -62,7 +65,69 @@ export function calibrationTable({ profile, rows, overflowing, determined }: Sta
         `KV pool   ${label(row)} does not fit at once: measured ${row.latencyS.toFixed(2)} s, predicted ${row.predictedS.toFixed(2)} s, ${percent(row.predictedS, row.latencyS)} (not fitted)`,
     ),
     '',
-    ...plot(rows),
+    ...plot(
+      rows.map(({ latencyS, predictedS }) => ({ measured: latencyS, predicted: predictedS })),
+      's',
+    ),
+  ].join('\n');
+}
+
+/** The object that `calibrate --bench --json` prints. */
+export function benchCalibrationJson({ profile, folds, failed, determined, gaps }: BenchCalibration) {
+  return {
+    profile,
+    determined,
+    gaps,
+    failed_requests: failed,
+    folds: folds.map(({ name, requests, measuredMs, errors, leftOut }) => ({
+      name,
+      requests,
+      measured_ms: measuredMs,
+      error_percent: errors,
+      left_out_error_percent: leftOut,
+    })),
+  };
+}
+
+/** What `calibrate --bench` prints without `--json`. */
+export function benchCalibrationTable(calibration: BenchCalibration): string {
+  const { profile, weights, folds, failed, determined, gaps, e2eMs } = calibration;
+  const fit = profile.fit!;
+  const jitter = profile.requestOverheadJitter;
+  return [
+    `${profile.name}: ${fit.rows} requests fitted${failed === 0 ? '' : `, ${failed} without an answer left out`}`,
+    '',
+    ...coefficientRows(profile, determined, weights, [
+      [
+        'requestOverheadMs',
+        profile.requestOverheadMs.toPrecision(4),
+        `${Math.round(100 * determined.requestOverheadMs!)} %`,
+      ],
+    ]),
+    ...(jitter === undefined
+      ? []
+      : [`${Math.round(100 * jitter)} % of the overhead vary from request to request.`]),
+    ...gaps,
+    '',
+    ...alignedRows([
+      ['mean of', 'requests', 'TTFT, ms', 'TPOT, ms', 'latency, ms', 'errors', '', '', 'left out', '', ''],
+      ...folds.map(({ name, requests, measuredMs, errors, leftOut }) => [
+        name,
+        String(requests),
+        measuredMs.ttft.toFixed(1),
+        measuredMs.tpot.toFixed(2),
+        measuredMs.e2e.toFixed(0),
+        ...[errors, leftOut].flatMap(({ ttft, tpot, e2e }) => [ttft, tpot, e2e].map(signedPercent)),
+      ]),
+    ]),
+    '',
+    `error     ${fit.meanErrorPercent.toFixed(2)} % mean, ${fit.worstErrorPercent.toFixed(2)} % worst, of the mean latency`,
+    `left out  ${fit.heldOutMeanErrorPercent.toFixed(2)} % mean, ${fit.heldOutWorstErrorPercent.toFixed(2)} % worst (each line by a fit without it)`,
+    '',
+    ...plot(
+      e2eMs.filter((_, i) => i % Math.ceil(e2eMs.length / MOST_POINTS) === 0),
+      'ms',
+    ),
   ].join('\n');
 }
 
@@ -88,39 +153,48 @@ export function kernelCalibrationTable({ profile, determined, kinds }: KernelCal
   ].join('\n');
 }
 
-function coefficientRows(profile: EngineProfile, determined: StaticBatchCalibration['determined']): string[] {
-  const law = profile.weights.FP16!.law;
-  const open = coefficientsOf(law).filter((name) => determined[name]! < LEAST_DETERMINED);
+function coefficientRows(
+  profile: EngineProfile,
+  determined: StaticBatchCalibration['determined'],
+  weights: WeightPrecision = 'FP16',
+  more: readonly (readonly string[])[] = [],
+): string[] {
+  const { law } = profile.weights[weights]!;
+  const open = coefficientsOf(law).filter((name) => (determined[name] ?? 0) < LEAST_DETERMINED);
   return [
     ...alignedRows([
       ['coefficient', 'value', 'determined'],
       ...coefficientsOf(law).map((name) => [
         name,
         coefficientOf(law, name)!.toPrecision(5),
-        `${Math.round(100 * determined[name]!)} %`,
+        `${Math.round(100 * (determined[name] ?? 0))} %`,
       ]),
+      ...more.map((row) => [...row]),
     ]),
     ...(open.length === 0
       ? []
-      : [
-          `These measurements hardly determine ${open.join(', ')}: near what the data sheet of the GPU promises.`,
-        ]),
+      : [`These measurements hardly determine ${open.join(', ')}: near what the fit started from.`]),
   ];
 }
 
 /** Predicted against measured, both logarithmic; a perfect fit lies on the diagonal. */
-function plot(rows: readonly CalibratedRow[]): string[] {
-  const seconds = rows.flatMap((row) => [row.latencyS, row.predictedS]);
-  const low = Math.log(Math.min(...seconds));
-  const span = Math.log(Math.max(...seconds)) - low || 1;
+function plot(
+  points: readonly { readonly measured: number; readonly predicted: number }[],
+  unit: string,
+): string[] {
+  const values = points.flatMap(({ measured, predicted }) => [measured, predicted]);
+  const low = Math.log(Math.min(...values));
+  const span = Math.log(Math.max(...values)) - low || 1;
   const canvas = Array.from({ length: PLOT_LINES }, () => new Array<string>(PLOT_COLUMNS).fill(' '));
   const column = (s: number) => Math.round(((Math.log(s) - low) / span) * (PLOT_COLUMNS - 1));
   const line = (s: number) => PLOT_LINES - 1 - Math.round(((Math.log(s) - low) / span) * (PLOT_LINES - 1));
   for (let i = 0; i < PLOT_COLUMNS; i += 1) {
     canvas[PLOT_LINES - 1 - Math.round((i * (PLOT_LINES - 1)) / (PLOT_COLUMNS - 1))]![i] = '·';
   }
-  for (const row of rows) canvas[line(row.predictedS)]![column(row.latencyS)] = '●';
-  const [least, most] = [Math.exp(low), Math.exp(low + span)].map((s) => `${s.toPrecision(3)} s`);
+  for (const { measured, predicted } of points) canvas[line(predicted)]![column(measured)] = '●';
+  const [least, most] = [Math.exp(low), Math.exp(low + span)].map(
+    (value) => `${value.toPrecision(3)} ${unit}`,
+  );
   return [
     'predicted',
     ...canvas.map((cells, i) => {
@@ -153,6 +227,9 @@ function signedError(predicted: number, measured: number): number {
 }
 
 function percent(predicted: number, measured: number): string {
-  const error = signedError(predicted, measured);
+  return signedPercent(signedError(predicted, measured));
+}
+
+function signedPercent(error: number): string {
   return `${error < 0 ? '-' : '+'}${Math.abs(error).toFixed(1)} %`;
 }

@@ -1,4 +1,4 @@
-import { inverse } from 'ml-matrix';
+import { inverse, type Matrix } from 'ml-matrix';
 import type { IterationLaw } from '../profiles/engine-profile.ts';
 import { coefficientOf, coefficientsOf, type LawCoefficient, mapLaw } from './law-coefficients.ts';
 import { leastSquares } from './least-squares.ts';
@@ -64,10 +64,23 @@ export function fitLaw(
     residualsAt,
     names.map((name) => Math.log(coefficientOf(start, name)!)),
   );
+  return { law: lawAt(parameters), determined: determinedShares(names, spread, curvature) };
+}
+
+/**
+ * How much measurements say about each parameter of a fit: 1 - (spread after / spread before).
+ * @param spread Of each parameter before any measurement.
+ * @param curvature Of the fit, prior included.
+ */
+export function determinedShares<Name extends string>(
+  names: readonly Name[],
+  spread: readonly number[],
+  curvature: Matrix,
+): Partial<Record<Name, number>> {
   const covariance = inverse(curvature);
-  const determined = names.map((name, i) => {
+  const shares = names.map((name, i) => {
     const remaining = Math.sqrt(covariance.get(i, i)) / spread[i]!;
     return [name, Math.max(0, 1 - remaining)] as const;
   });
-  return { law: lawAt(parameters), determined: Object.fromEntries(determined) };
+  return Object.fromEntries(shares) as Partial<Record<Name, number>>;
 }

@@ -1,3 +1,11 @@
+export {
+  type BenchCalibration,
+  type BenchFold,
+  type BenchOptions,
+  type BenchParameter,
+  calibrateBench,
+} from './bench-profile.ts';
+export { parseBenchResult } from './bench-result.ts';
 export { CalibrationError, type CalibrationErrorCode } from './calibration-error.ts';
 export { type EngineConstants, VLLM_V0, VLLM_V1 } from './engine-constants.ts';
 export { estimatedProfile } from './estimated-profile.ts';
@@ -12,6 +20,7 @@ export {
   type LawCoefficient,
 } from './law-coefficients.ts';
 export { leastSquares } from './least-squares.ts';
+export type { MeasuredLoad, MeasuredRequest } from './measured-load.ts';
 export { type MeasuredRun, parseMeasuredRun, replayRun } from './measured-run.ts';
 export { findModel, MODELS, type ServedModel } from './model.ts';
 export { parseServedLoads, type ServedLoad, simulateServedLoad } from './served-load.ts';

@@ -1,6 +1,14 @@
 import { Matrix, solve } from 'ml-matrix';
 
 const MAX_STEPS = 60;
+/** With more no step is long enough to matter. */
+const MOST_DAMPING = 1e12;
+
+export interface LeastSquaresOptions {
+  readonly difference?: number;
+  readonly tolerance?: number;
+  readonly damping?: number;
+}
 
 export interface LeastSquares {
   readonly parameters: readonly number[];
@@ -13,28 +21,33 @@ export interface LeastSquares {
  *
  * @param options.difference Step of the finite differences. Default 1e-3.
  * @param options.tolerance Relative gain of a step at which the search ends. Default 1e-9.
+ * @param options.damping Where the damping begins: the larger, the shorter the first steps. Default 0.01.
  */
 export function leastSquares(
   residualsAt: (parameters: readonly number[]) => readonly number[],
   start: readonly number[],
-  { difference = 1e-3, tolerance = 1e-9 }: { readonly difference?: number; readonly tolerance?: number } = {},
+  { difference = 1e-3, tolerance = 1e-9, damping: firstDamping = 1e-2 }: LeastSquaresOptions = {},
 ): LeastSquares {
   let parameters = start;
   let residuals = residualsAt(parameters);
   let cost = sumOfSquares(residuals);
-  let damping = 1e-2;
+  let damping = firstDamping;
+  let equations: ReturnType<typeof normalEquations> | undefined;
   for (let step = 0; step < MAX_STEPS; step += 1) {
-    const { curvature, gradient } = normalEquations(residualsAt, parameters, residuals, difference);
+    equations ??= normalEquations(residualsAt, parameters, residuals, difference);
+    const { curvature, gradient } = equations;
     const damped = curvature.clone();
     for (let i = 0; i < damped.rows; i += 1) damped.set(i, i, curvature.get(i, i) * (1 + damping));
     const change = solve(damped, gradient);
     const candidate = parameters.map((value, i) => value - change.get(i, 0));
     const candidateResiduals = residualsAt(candidate);
     const candidateCost = sumOfSquares(candidateResiduals);
-    if (candidateCost >= cost) {
+    if (!(candidateCost < cost)) {
       damping *= 10;
+      if (damping > MOST_DAMPING) break;
       continue;
     }
+    equations = undefined;
     const isSettled = cost - candidateCost < tolerance * cost;
     parameters = candidate;
     residuals = candidateResiduals;
@@ -42,7 +55,7 @@ export function leastSquares(
     damping /= 5;
     if (isSettled) break;
   }
-  const { curvature } = normalEquations(residualsAt, parameters, residuals, difference);
+  const { curvature } = equations ?? normalEquations(residualsAt, parameters, residuals, difference);
   return { parameters, curvature };
 }
 

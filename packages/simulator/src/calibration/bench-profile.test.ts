@@ -1,0 +1,141 @@
+import assert from 'node:assert/strict';
+import { before, describe, it } from 'node:test';
+import { summarize } from '../metrics/summary.ts';
+import { findProfile } from '../profiles/catalog.ts';
+import { checkEngineProfile } from '../profiles/parse-engine-profile.ts';
+import { RandomStream } from '../random/counter-random.ts';
+import { simulateTrace } from '../simulation/simulate-trace.ts';
+import type { Trace } from '../traces/trace.ts';
+import { type BenchCalibration, calibrateBench } from './bench-profile.ts';
+import { estimatedProfile } from './estimated-profile.ts';
+import { findGpu } from './gpu.ts';
+import { type MeasuredLoad, measuredLoad } from './measured-load.ts';
+import { findModel } from './model.ts';
+
+/** A server that the fit does not know: its loads are what is measured. */
+const server = findProfile('a100-40gb-llama-3-8b');
+const start = estimatedProfile(findGpu('a100-40gb'), findModel('llama-3-8b'), 1);
+const options = { start, source: 'test', command: 'test' };
+
+function poisson(rate: number, count: number, seed: number, isVaried = true): Trace {
+  const random = new RandomStream(seed, 'load');
+  let at = 0;
+  const arrivalMs = new Float64Array(count);
+  const inputTokens = new Int32Array(count);
+  const outputTokens = new Int32Array(count);
+  for (let i = 0; i < count; i += 1) {
+    at += random.exponential(1000 / rate);
+    arrivalMs[i] = at;
+    inputTokens[i] = isVaried ? Math.min(4000, 16 + Math.floor(random.lognormal(5.8, 1))) : 400;
+    outputTokens[i] = isVaried ? Math.min(800, 2 + Math.floor(random.lognormal(4.8, 0.8))) : 100;
+  }
+  return { source: 'poisson', arrivalMs, inputTokens, outputTokens };
+}
+
+function served(trace: Trace, source: string): MeasuredLoad {
+  const run = simulateTrace(trace, { profile: server });
+  const requests = Array.from(run.ids, (id, i) => ({
+    arrivalMs: trace.arrivalMs[id]!,
+    inputTokens: trace.inputTokens[id]!,
+    outputTokens: trace.outputTokens[id]!,
+    ttftMs: run.ttftMs[i]!,
+    e2eMs: run.e2eMs[i]!,
+  }));
+  return measuredLoad(source, requests, 0);
+}
+
+describe('a profile fitted to loads on a server', () => {
+  let calibration: BenchCalibration;
+  before(() => {
+    calibration = calibrateBench(
+      [1, 4, 8].map((rate) => served(poisson(rate, 100 + 60 * rate, rate), `rate ${rate}`)),
+      options,
+    );
+  });
+
+  it('has the coefficients of the server, where the loads tell them apart', () => {
+    const { law } = calibration.profile.weights.FP16!;
+    const truth = server.weights.FP16!.law;
+    const near = (fitted: number, real: number, share: number) =>
+      assert.ok(Math.abs(fitted / real - 1) < share, `${fitted} for ${real}`);
+    near(law.baseUs + law.weightReadUs, truth.baseUs + truth.weightReadUs, 0.03);
+    near(law.perTokenUs, truth.perTokenUs, 0.1);
+    // Ten sequences of 500 tokens.
+    const decodeUs = ({ perDecodeSequenceUs, perContextTokenNs }: typeof law) =>
+      10 * perDecodeSequenceUs + 5 * perContextTokenNs;
+    near(decodeUs(law), decodeUs(truth), 0.15);
+  });
+
+  it('predicts a load that it has not seen', () => {
+    const unseen = poisson(6, 500, 99);
+    const [real, predicted] = [server, calibration.profile].map((profile) =>
+      simulateTrace(unseen, { profile }),
+    );
+    for (const what of ['e2eMs', 'ttftMs'] as const) {
+      const error = summarize(predicted![what]).mean / summarize(real![what]).mean - 1;
+      assert.ok(Math.abs(error) < (what === 'e2eMs' ? 0.02 : 0.06), `${what}: ${error}`);
+    }
+  });
+
+  it('tells its errors, on loads left out too', () => {
+    const { folds, profile } = calibration;
+    assert.deepEqual(
+      folds.map(({ name, requests }) => [name, requests]),
+      [
+        ['rate 1', 160],
+        ['rate 4', 340],
+        ['rate 8', 580],
+      ],
+    );
+    for (const { errors, leftOut } of folds) {
+      assert.ok(Math.abs(errors.e2e) < 1.5, String(errors.e2e));
+      assert.ok(Math.abs(leftOut.e2e) < 4, String(leftOut.e2e));
+    }
+    assert.ok(profile.fit!.heldOutWorstErrorPercent < 4);
+    assert.equal(profile.fit!.rows, 1080);
+    assert.equal(profile.status, 'measured');
+  });
+
+  it('is a profile like any other', () => {
+    const { profile } = calibration;
+    assert.deepEqual(checkEngineProfile(JSON.parse(JSON.stringify(profile)), 'test'), profile);
+  });
+
+  it('finds nothing that the loads lack', () => {
+    assert.deepEqual(calibration.gaps, []);
+    assert.ok(calibration.determined.perTokenUs! > 0.7);
+  });
+});
+
+describe('loads that say little', () => {
+  it('are told, and leave the profile near its start', () => {
+    const lonely = calibrateBench([served(poisson(0.2, 40, 5, false), 'lonely')], options);
+    assert.equal(lonely.gaps.length, 3);
+    assert.match(
+      lonely.gaps.join('\n'),
+      /requests at once hardly varies[\s\S]*Prompts are of about one length/,
+    );
+    assert.ok(lonely.determined.perDecodeSequenceUs! < 0.5);
+    const { law } = lonely.profile.weights.FP16!;
+    assert.ok(Math.abs(law.perDecodeSequenceUs / start.weights.FP16!.law.perDecodeSequenceUs - 1) < 1);
+    assert.deepEqual(
+      lonely.folds.map(({ requests }) => requests),
+      [10, 10, 10, 10],
+    );
+  });
+
+  it('are refused when they are too few', () => {
+    assert.throws(() => calibrateBench([served(poisson(1, 10, 5), 'few')], options), {
+      code: 'CALIBRATION_ROWS',
+      message: /at least 20 requests/,
+    });
+  });
+
+  it('are refused when the pool is said to be too small for what was served', () => {
+    const load = served(poisson(1, 40, 5), 'load');
+    assert.throws(() => calibrateBench([load], { ...options, kvBlocks: 10 }), {
+      code: 'CALIBRATION_ROWS',
+      message: /load: expected every request to fit the KV pool/,
+    });
+  });
+});
