@@ -44,8 +44,10 @@ export { TraceTableError } from './inferencegym/table/table-error.ts';
 export { TraceTable } from './inferencegym/table/trace-table.ts';
 export { GYM_TASK_IDS, type GymTask, type GymTaskId } from './inferencegym/tasks/gym-task.ts';
 export { GYM_TASKS } from './inferencegym/tasks/gym-tasks.ts';
+export { constantReturn } from './llmserve/anchors/constant-return.ts';
 export { type EpisodeAnchors, episodeAnchors, roomToAdapt } from './llmserve/anchors/episode-anchors.ts';
 export {
+  REFERENCE_RETURNS_URL,
   recordedReference,
   referenceConfigurations,
   type SeedReturns,

@@ -1,4 +1,5 @@
 import {
+  constantReturn,
   type ServeAction,
   ServeEpisode,
   type ServeEpisodeSnapshot,
@@ -71,7 +72,10 @@ export function planClairvoyant(
   const best = beam.reduce((a, b) => (b.return > a.return ? b : a));
   return bestOf([
     { actions: actionsTo(best), return: best.return },
-    ...configurations.map((action) => keepThroughout(task, seed, workload, action)),
+    ...configurations.map((action) => ({
+      actions: Array<ServeAction>(task.windows).fill(action),
+      return: constantReturn(task, seed, workload, action),
+    })),
   ]);
 }
 
@@ -96,17 +100,6 @@ function actionsTo(end: Node): ServeAction[] {
   const actions: ServeAction[] = [];
   for (let node = end; node.parent !== null; node = node.parent) actions.push(node.action);
   return actions.reverse();
-}
-
-function keepThroughout(
-  task: ServeTask,
-  seed: number,
-  workload: Workload,
-  action: ServeAction,
-): ClairvoyantPlan {
-  const episode = new ServeEpisode(task, seed, { workload });
-  while (!episode.done) episode.step(action);
-  return { actions: Array(task.windows).fill(action), return: episode.totals.reward };
 }
 
 function bestOf(plans: readonly ClairvoyantPlan[]): ClairvoyantPlan {

@@ -18,14 +18,20 @@ export class MpcPolicy implements Policy<ServeAction, ServeObservation> {
   readonly name = 'mpc';
   #twin: ServeEpisode | null = null;
   #belief: TrafficBelief | null = null;
+  readonly #given: readonly ServeAction[] | undefined;
   #configurations: readonly ServeAction[] = [];
   #alternatives: readonly Alternative[] = [];
+
+  /** @param configurations those that are always considered; by default the ones recorded for the task */
+  constructor(configurations?: readonly ServeAction[]) {
+    this.#given = configurations;
+  }
 
   reset({ taskId, seed, resetOptions }: PolicyEpisode): void {
     const task = chooseTask({ ...resetOptions, task_id: taskId });
     this.#twin = new ServeEpisode(task, seed);
     this.#belief = new TrafficBelief(task, this.#twin.workload);
-    this.#configurations = referenceConfigurations(task);
+    this.#configurations = this.#given ?? referenceConfigurations(task);
     this.#alternatives = [];
   }
 

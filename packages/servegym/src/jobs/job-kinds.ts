@@ -2,6 +2,7 @@ import type { JobKinds } from '@servegym/agents/jobs';
 
 /** The kinds of jobs that commands submit, and the module that does each. */
 export const JOB_KINDS: JobKinds = {
+  'reference-returns': new URL('../oracle/reference-job.ts', import.meta.url).href,
   'play-regimes': new URL('../training/play-regimes-job.ts', import.meta.url).href,
   demonstrate: new URL('../training/demonstrate-job.ts', import.meta.url).href,
   'tune-measure': new URL('../tune/measure-candidates.ts', import.meta.url).href,

@@ -1,7 +1,7 @@
 import type { ServeAction } from '../schema.ts';
-import { ServeEpisode } from '../serve-episode.ts';
 import type { ServeTask } from '../tasks/serve-task.ts';
 import type { Workload } from '../workload/workload.ts';
+import { constantReturn } from './constant-return.ts';
 import { recordedReference, recordedReturns, type TaskReference } from './reference-returns.ts';
 import { returnBound } from './return-bound.ts';
 
@@ -28,7 +28,7 @@ export function episodeAnchors(task: ServeTask, seed: number, workload: Workload
   const bound = returnBound(task, workload);
   const recorded = recordedReturns(task, seed);
   if (recorded !== undefined) return { planner: null, ...recorded, bound, estimated: false };
-  const played = (action: ServeAction) => keepThroughout(task, seed, workload, action);
+  const played = (action: ServeAction) => constantReturn(task, seed, workload, action);
   const standard = played(task.defaultAction);
   const reference = recordedReference(task.id);
   if (reference === undefined) {
@@ -51,12 +51,6 @@ export function episodeAnchors(task: ServeTask, seed: number, workload: Workload
     bound,
     estimated: true,
   };
-}
-
-function keepThroughout(task: ServeTask, seed: number, workload: Workload, action: ServeAction): number {
-  const episode = new ServeEpisode(task, seed, { workload });
-  while (!episode.done) episode.step(action);
-  return episode.totals.reward;
 }
 
 /** How far the clairvoyant is above the better of default and constant, on average. */

@@ -25,6 +25,9 @@ export interface SeedReturns {
   readonly clairvoyant: number;
 }
 
+/** Where the records are: `servegym oracle --rebuild` writes them there. */
+export const REFERENCE_RETURNS_URL = new URL('./reference-returns.json', import.meta.url);
+
 const RECORDED = recorded as unknown as Readonly<Record<string, TaskReference>>;
 
 /** What is recorded of the task with this id, whether or not it still holds; `undefined` for a task of one's own. */
