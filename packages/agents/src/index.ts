@@ -15,6 +15,7 @@ export {
   type Evaluation,
   type EvaluationPlan,
   evaluatePolicy,
+  joinEvaluations,
   type ServiceFigures,
   type ServiceMeter,
   type TaskEvaluation,

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { SHIFTS } from '@servegym/environments';
 import { runServegym } from './serve-process.ts';
 
 describe('servegym compare', () => {
@@ -23,6 +24,20 @@ describe('servegym compare', () => {
     assert.equal(overall.probability_of_improvement, 0);
     assert.ok(overall.ci95[0] <= overall.mean && overall.mean <= overall.ci95[1] && overall.ci95[1] < 0);
     assert.deepEqual(tasks.static_workload, overall);
+  });
+
+  it('compares under every shift', async () => {
+    const { code, stdout, stderr } = await runServegym(
+      ...['compare', 'default', 'heuristic', '--task', 'static_workload', '--split', 'shifted'],
+      ...['--episodes', '2', '--json'],
+    );
+    assert.equal(stderr, '');
+    assert.equal(code, 0);
+    const [{ tasks }] = JSON.parse(stdout).comparisons;
+    assert.deepEqual(
+      Object.keys(tasks),
+      SHIFTS.map((shift) => `static_workload ${shift}`),
+    );
   });
 
   it('does not rank a policy against itself', async () => {

@@ -9,8 +9,10 @@ function scored(policy: string, ...scores: number[][]): Evaluation {
   const taskIds = ['static_workload', 'bursty_workload'] as const;
   const figures = { return: 0, sloCompliance: 1, costPer1k: 0, preemptions: 0 };
   const tasks = scores.map((ofTask, t) => ({
-    ...{ ...figures, taskId: taskIds[t]!, score: unused, return: unused, windowsPerSecond: 1 },
-    episodes: ofTask.map((score, seed) => ({ ...figures, taskId: taskIds[t]!, seed, score, windows: 1 })),
+    ...{ ...figures, taskId: taskIds[t]!, score: unused, return: unused, regret: null, windowsPerSecond: 1 },
+    episodes: ofTask.map((score, seed) => ({
+      ...{ ...figures, taskId: taskIds[t]!, seed, score, regret: null, windows: 1 },
+    })),
   }));
   return { policy, tasks, overall: unused };
 }

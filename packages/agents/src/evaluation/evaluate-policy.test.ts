@@ -8,6 +8,7 @@ import {
   type EvaluatedEnvironment,
   type EvaluationPlan,
   evaluatePolicy,
+  joinEvaluations,
 } from './evaluate-policy.ts';
 
 const WINDOWS = 2;
@@ -135,6 +136,21 @@ describe('evaluatePolicy', () => {
     };
     await assert.rejects(evaluatePolicy(environment, broken, plan), /no idea/);
     assert.equal(closed, 2);
+  });
+
+  it('counts evaluations under several conditions as one', async () => {
+    const evaluation = await evaluatePolicy(fixture(), createPolicy('default'), plan);
+    const joined = joinEvaluations(
+      new Map([
+        ['calm', evaluation],
+        ['rough', evaluation],
+      ]),
+    );
+    assert.deepEqual(
+      joined.tasks.map(({ taskId }) => taskId),
+      ['calm', 'rough'].flatMap((condition) => plan.taskIds.map((taskId) => `${taskId} ${condition}`)),
+    );
+    assert.ok(Math.abs(joined.overall.mean - evaluation.overall.mean) < 1e-12);
   });
 
   it('refuses nothing to evaluate on', async () => {

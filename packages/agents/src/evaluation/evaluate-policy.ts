@@ -10,11 +10,18 @@ export interface EvaluatedEnvironment<Action, Observation> {
   grade?(record: {
     readonly reset: { readonly task_id: string | number; readonly seed: number };
     readonly actions: readonly Action[];
-  }): { readonly score: number } | Promise<{ readonly score: number }>;
+  }): EpisodeGrade | Promise<EpisodeGrade>;
   /** The configuration that `reset` applies in a task. */
   initialAction(taskId: string | number): Action;
   /** Reads how the server did off the windows of an episode. */
   meter(taskId: string | number): ServiceMeter<Observation>;
+}
+
+/** What an evaluation reads of a grade. */
+export interface EpisodeGrade {
+  readonly score: number;
+  /** `regret`, where the environment tells: the return that a planner who knows the traffic would have had more. */
+  readonly breakdown?: Readonly<Record<string, unknown>>;
 }
 
 /** How the server did over an episode. */
@@ -48,6 +55,8 @@ export interface EpisodeResult extends ServiceFigures {
   readonly score: number;
   /** Sum of the rewards. */
   readonly return: number;
+  /** Return that a planner who knows the traffic would have had more; `null` where the environment does not tell. */
+  readonly regret: number | null;
   readonly windows: number;
 }
 
@@ -65,6 +74,8 @@ export interface TaskEvaluation {
   readonly taskId: string | number;
   readonly score: Estimate;
   readonly return: Estimate;
+  /** `null` where the environment does not tell. */
+  readonly regret: Estimate | null;
   /** Means over the episodes. */
   readonly sloCompliance: number;
   readonly costPer1k: number;
@@ -116,6 +127,17 @@ export async function evaluatePolicy<Action, Observation>(
   return { policy: policy.name, tasks, overall: estimate(scores) };
 }
 
+/** The evaluations of a policy under several conditions as one, whose task names say the condition too. */
+export function joinEvaluations(evaluations: ReadonlyMap<string, Evaluation>): Evaluation {
+  const tasks = [...evaluations].flatMap(([condition, evaluation]) =>
+    evaluation.tasks.map((task) => ({ ...task, taskId: `${task.taskId} ${condition}` })),
+  );
+  const [first] = evaluations.values();
+  if (first === undefined) throw new RangeError('Expected at least one evaluation');
+  const scores = tasks.map((task) => task.episodes.map((episode) => episode.score));
+  return { policy: first.policy, tasks, overall: estimate(scores) };
+}
+
 async function playAndGrade<Action, Observation>(
   environment: EvaluatedEnvironment<Action, Observation>,
   instance: PlayableEnvironment<Action, Observation>,
@@ -127,12 +149,13 @@ async function playAndGrade<Action, Observation>(
   const meter = environment.meter(taskId);
   const plan = { taskId, seed, initialAction: environment.initialAction(taskId) };
   const played = await playEpisode(instance, policy, plan, (window) => meter.see(window));
-  const { score } = await grade({ reset: { task_id: taskId, seed }, actions: played.actions });
+  const { score, breakdown } = await grade({ reset: { task_id: taskId, seed }, actions: played.actions });
   const result = {
     taskId,
     seed,
     score,
     return: played.return,
+    regret: typeof breakdown?.regret === 'number' ? breakdown.regret : null,
     ...meter.figures(),
     windows: played.actions.length,
   };
@@ -144,10 +167,12 @@ function summarize(
   episodes: readonly EpisodeResult[],
   wallSeconds: number,
 ): TaskEvaluation {
+  const regrets = episodes.flatMap(({ regret }) => (regret === null ? [] : [regret]));
   return {
     taskId,
     score: estimate([episodes.map((episode) => episode.score)]),
     return: estimate([episodes.map((episode) => episode.return)]),
+    regret: regrets.length === episodes.length ? estimate([regrets]) : null,
     sloCompliance: mean(episodes.map((episode) => episode.sloCompliance)),
     costPer1k: mean(episodes.map((episode) => episode.costPer1k)),
     preemptions: mean(episodes.map((episode) => episode.preemptions)),

@@ -1,6 +1,13 @@
-import { compareEvaluations, type Evaluation, evaluatedServe, evaluatePolicy } from '@servegym/agents';
-import { llmserve, SEED_SPLITS, type SeedSplit, TASK_IDS, type TaskId } from '@servegym/environments';
+import { compareEvaluations, type Evaluation, joinEvaluations } from '@servegym/agents';
+import { llmserve, TASK_IDS, type TaskId } from '@servegym/environments';
 import { Command, Option } from 'commander';
+import {
+  EVALUATION_SPLITS,
+  type EvaluationSplit,
+  evaluateServe,
+  evaluateShifted,
+  SHIFTED,
+} from '../evaluation/evaluate-serve.ts';
 import { findPolicy, tasksFor } from '../find-policy.ts';
 import { InputError } from '../input-error.ts';
 import { wholeNumber } from '../options.ts';
@@ -9,7 +16,7 @@ import { comparisonJson, comparisonTable } from '../reports/comparison-report.ts
 interface CompareOptions {
   readonly task: TaskId | 'all';
   readonly episodes: number;
-  readonly split: SeedSplit;
+  readonly split: EvaluationSplit;
   readonly json: boolean;
 }
 
@@ -29,8 +36,8 @@ export function compareCommand(): Command {
         .argParser(wholeNumber(2, 10_000)),
     )
     .addOption(
-      new Option('--split <name>', 'where the seeds come from')
-        .choices(Object.keys(SEED_SPLITS))
+      new Option('--split <name>', 'where the seeds come from; shifted: those of test, under each shift')
+        .choices(EVALUATION_SPLITS)
         .default('test'),
     )
     .option('--json', 'print one JSON object', false)
@@ -44,14 +51,15 @@ async function compare(
   if (names.length < 2) throw new InputError(`expected two policies or more to compare, got ${names.length}`);
   const found = await Promise.all(names.map(findPolicy));
   const taskIds = tasksFor(task, found);
-  const seeds = Array.from({ length: episodes }, (_, i) => SEED_SPLITS[split].first + i);
   const evaluations: Evaluation[] = [];
-  for (const [i, { policy }] of found.entries()) {
-    if (process.stderr.isTTY)
-      process.stderr.write(`\r\u001b[K${names[i]}: policy ${i + 1} of ${names.length}`);
-    evaluations.push(await evaluatePolicy(evaluatedServe, policy, { taskIds, seeds }));
+  for (const { policy } of found) {
+    const plan = { taskIds, split, episodes, scenario: {} };
+    evaluations.push(
+      split === SHIFTED
+        ? joinEvaluations(await evaluateShifted(policy, plan))
+        : await evaluateServe(policy, plan),
+    );
   }
-  if (process.stderr.isTTY) process.stderr.write('\r\u001b[K');
   const results = { names, evaluations, standings: compareEvaluations(evaluations) };
   const context = { environment: llmserve, split, episodes };
   console.log(

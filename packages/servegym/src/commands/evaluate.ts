@@ -1,23 +1,14 @@
-import {
-  type Evaluation,
-  evaluatedServe,
-  evaluatePolicy,
-  policyUnderScenario,
-  underScenario,
-} from '@servegym/agents';
-import {
-  llmserve,
-  SEED_SPLITS,
-  type SeedSplit,
-  type ServeScenario,
-  SHIFTS,
-  TASK_IDS,
-  type TaskId,
-} from '@servegym/environments';
+import { llmserve, TASK_IDS, type TaskId } from '@servegym/environments';
 import { Command, Option } from 'commander';
 import { evaluateGym } from '../evaluation/evaluate-gym.ts';
-import { progressOnTerminal } from '../evaluation/progress-on-terminal.ts';
-import { type FoundPolicy, findPolicy, tasksFor } from '../find-policy.ts';
+import {
+  EVALUATION_SPLITS,
+  type EvaluationSplit,
+  evaluateServe,
+  evaluateShifted,
+  SHIFTED,
+} from '../evaluation/evaluate-serve.ts';
+import { findPolicy, tasksFor } from '../find-policy.ts';
 import { InputError } from '../input-error.ts';
 import { wholeNumber } from '../options.ts';
 import { evaluationJson, evaluationTable, shiftedJson, shiftedTable } from '../reports/evaluation-report.ts';
@@ -31,12 +22,9 @@ interface EvaluateOptions extends ScenarioArguments {
   readonly task: string;
   readonly taskFile?: string;
   readonly episodes: number;
-  readonly split: SeedSplit | typeof SHIFTED;
+  readonly split: EvaluationSplit;
   readonly json: boolean;
 }
-
-/** In the place of a split: the test seeds under each shift. */
-const SHIFTED = 'shifted';
 
 /** `servegym evaluate`: plays and grades a policy on traffic that nothing was tuned on. */
 export function evaluateCommand(): Command {
@@ -59,7 +47,7 @@ export function evaluateCommand(): Command {
     )
     .addOption(
       new Option('--split <name>', 'where the seeds come from; shifted: those of test, under each shift')
-        .choices([...Object.keys(SEED_SPLITS), SHIFTED])
+        .choices(EVALUATION_SPLITS)
         .default('test'),
     );
   return addScenarioOptions(command)
@@ -75,37 +63,22 @@ async function evaluate(options: EvaluateOptions): Promise<void> {
   const found = await findPolicy(agent);
   const taskIds =
     taskFile === undefined ? tasksFor(knownTask(task), [found]) : [(await loadTask(taskFile)).id];
+  const { policy } = found;
+  const plan = { taskIds, split, episodes: options.episodes, scenario };
   const context = { environment: llmserve, split, episodes: options.episodes, scenario };
   if (split === SHIFTED) {
-    const shifted = new Map<string, Evaluation>();
-    for (const shift of SHIFTS) {
-      shifted.set(shift, await play(found, { ...scenario, shift }, taskIds, options));
-    }
+    const shifted = await evaluateShifted(policy, plan);
     console.log(
       json ? JSON.stringify(shiftedJson(shifted, context), null, 2) : shiftedTable(shifted, context),
     );
     return;
   }
-  const evaluation = await play(found, scenario, taskIds, options);
+  const evaluation = await evaluateServe(policy, plan);
   console.log(
     json
       ? JSON.stringify(evaluationJson(evaluation, context), null, 2)
       : evaluationTable(evaluation, context),
   );
-}
-
-async function play(
-  { policy }: FoundPolicy,
-  scenario: ServeScenario,
-  taskIds: readonly string[],
-  { split, episodes }: EvaluateOptions,
-): Promise<Evaluation> {
-  const { first } = SEED_SPLITS[split === SHIFTED ? 'test' : split];
-  return evaluatePolicy(underScenario(evaluatedServe, scenario), policyUnderScenario(policy, scenario), {
-    taskIds,
-    seeds: Array.from({ length: episodes }, (_, i) => first + i),
-    ...progressOnTerminal(),
-  });
 }
 
 function knownTask(task: string): TaskId | 'all' {

@@ -8,6 +8,7 @@ const bursty: TaskEvaluation = {
   taskId: 'bursty_workload',
   score,
   return: { mean: 41, iqm: 42, ci95: [39, 45] },
+  regret: { mean: 6, iqm: 5, ci95: [4, 7] },
   sloCompliance: 0.875,
   costPer1k: 0.00123,
   preemptions: 4.5,
@@ -18,6 +19,7 @@ const bursty: TaskEvaluation = {
       seed: 7,
       score: 0.31,
       return: 41,
+      regret: 6,
       sloCompliance: 0.875,
       costPer1k: 0.00123,
       preemptions: 4.5,
@@ -36,11 +38,12 @@ describe('evaluationJson', () => {
     assert.deepEqual(JSON.parse(JSON.stringify(json.tasks.bursty_workload)), {
       score: { mean: 0.31, iqm: 0.3, ci95: [0.25, 0.36] },
       return: { mean: 41, iqm: 42, ci95: [39, 45] },
+      regret: { mean: 6, iqm: 5, ci95: [4, 7] },
       slo_compliance: 0.875,
       cost_per_1k_usd: 0.00123,
       preemptions: 4.5,
       windows_per_s: 1234.5,
-      runs: [{ seed: 7, score: 0.31, return: 41 }],
+      runs: [{ seed: 7, score: 0.31, return: 41, regret: 6 }],
     });
   });
 
@@ -61,8 +64,30 @@ describe('evaluationTable', () => {
     assert.deepEqual(
       rows.map((row) => row.split(/\s{2,}/)),
       [
-        ['bursty_workload', '0.300', '0.250 .. 0.360', '0.310', '42.00', '87.5 %', '0.00123', '4.5', '1235'],
-        ['static_workload', '0.300', '0.250 .. 0.360', '0.310', '42.00', '87.5 %', '0.00123', '4.5', '1235'],
+        [
+          'bursty_workload',
+          '0.300',
+          '0.250 .. 0.360',
+          '0.310',
+          '42.00',
+          '5.00',
+          '87.5 %',
+          '0.00123',
+          '4.5',
+          '1235',
+        ],
+        [
+          'static_workload',
+          '0.300',
+          '0.250 .. 0.360',
+          '0.310',
+          '42.00',
+          '5.00',
+          '87.5 %',
+          '0.00123',
+          '4.5',
+          '1235',
+        ],
         ['all', '0.300', '0.250 .. 0.360', '0.310'],
       ],
     );

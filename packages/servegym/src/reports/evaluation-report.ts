@@ -27,6 +27,7 @@ export function evaluationJson({ policy, tasks, overall }: Evaluation, context: 
         {
           score: task.score,
           return: task.return,
+          regret: task.regret,
           slo_compliance: task.sloCompliance,
           cost_per_1k_usd: task.costPer1k,
           preemptions: task.preemptions,
@@ -35,6 +36,7 @@ export function evaluationJson({ policy, tasks, overall }: Evaluation, context: 
             seed: episode.seed,
             score: episode.score,
             return: episode.return,
+            regret: episode.regret,
           })),
         },
       ]),
@@ -52,6 +54,7 @@ export function evaluationTable({ policy, tasks, overall }: Evaluation, context:
     interval(task.score, 3),
     task.score.mean.toFixed(3),
     task.return.iqm.toFixed(2),
+    task.regret?.iqm.toFixed(2) ?? '-',
     `${(100 * task.sloCompliance).toFixed(1)} %`,
     task.costPer1k.toFixed(5),
     task.preemptions.toFixed(1),
@@ -68,9 +71,21 @@ export function evaluationTable({ policy, tasks, overall }: Evaluation, context:
       '',
       '',
       '',
+      '',
     ]);
   }
-  const header = ['task', 'score', '95 %', 'mean', 'return', 'SLO met', 'USD/1k', 'preempted', 'windows/s'];
+  const header = [
+    'task',
+    'score',
+    '95 %',
+    'mean',
+    'return',
+    'regret',
+    'SLO met',
+    'USD/1k',
+    'preempted',
+    'windows/s',
+  ];
   const under = Object.entries(context.scenario ?? {}).map(([name, value]) => `, ${name} ${value}`);
   const title = `${policy} on ${environment.id} ${environment.version}, ${split} split${under.join('')}, ${episodes} ${episodes === 1 ? 'episode' : 'episodes'} a task`;
   return [
@@ -78,7 +93,8 @@ export function evaluationTable({ policy, tasks, overall }: Evaluation, context:
     '',
     ...alignedRows([header, ...rows]),
     '',
-    'score and return: interquartile means; 95 %: interval of the score, by the stratified bootstrap.',
+    'score, return and regret (behind a planner that knows the traffic): interquartile means; 95 %: interval of the',
+    'score, by the stratified bootstrap.',
     'SLO met, USD/1k (output tokens) and preempted (requests): means over the episodes.',
   ].join('\n');
 }
