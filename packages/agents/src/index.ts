@@ -62,6 +62,10 @@ export { simdKernels } from './learning/simd-kernels.ts';
 export { type TraceSchedule, traceSeed } from './learning/trace-schedule.ts';
 export { type PpoRecipe, type PpoTrained, type PpoTraining, trainPpo } from './learning/train-ppo.ts';
 export { type ActorWeights, decodeActor, encodeActor, TrainedActor } from './learning/trained-actor.ts';
+export { ANSWER_FORMATS, type AnswerFormat } from './llm/answer-format.ts';
+export { LlmClient, type LlmUsage } from './llm/llm-client.ts';
+export { type LlmAnswers, type LlmEnvironment, LlmPolicy, type LlmPolicyOptions } from './llm/llm-policy.ts';
+export { hasLlmSettings, LlmError, type LlmSettings, llmSettings } from './llm/llm-settings.ts';
 export { evaluatedServe } from './llmserve/evaluated-serve.ts';
 export { encodeServeActor, type ServeActor } from './llmserve/serve-actor.ts';
 export { encodeServeConstant, type ServeConstant } from './llmserve/serve-constant.ts';
@@ -105,4 +109,4 @@ export {
   shippedFile,
 } from './policies/shipped-policy.ts';
 export { PpoPolicy } from './policies/ppo-policy.ts';
-export type { Policy, PolicyEpisode, PolicyStep } from './policy.ts';
+export type { AsyncPolicy, Policy, PolicyEpisode, PolicyStep } from './policy.ts';

@@ -1,4 +1,4 @@
-import type { Policy } from './policy.ts';
+import type { AsyncPolicy } from './policy.ts';
 
 /** What a rollout needs of an environment: `Environment` of `@servegym/openenv` has it. */
 export interface PlayableEnvironment<Action, Observation> {
@@ -50,7 +50,7 @@ export interface PlayedEpisode<Action> {
 /** Plays one episode from `reset` to `done`. `onWindow` sees the answer to every action. */
 export async function playEpisode<Action, Observation>(
   environment: PlayableEnvironment<Action, Observation>,
-  policy: Policy<Action, Observation>,
+  policy: AsyncPolicy<Action, Observation>,
   { taskId, seed, initialAction }: EpisodePlan<Action>,
   onWindow?: (window: PlayedWindow<Observation>) => void,
 ): Promise<PlayedEpisode<Action>> {
@@ -61,7 +61,7 @@ export async function playEpisode<Action, Observation>(
   policy.reset({ taskId, seed });
   let { observation, reward, done } = await environment.reset({ task_id: taskId, seed });
   while (!done) {
-    const action = policy.act({ observation, reward, previousAction, stepIndex: actions.length });
+    const action = await policy.act({ observation, reward, previousAction, stepIndex: actions.length });
     const answer = await environment.step(action);
     const earned = answer.reward ?? 0;
     ({ observation, reward, done } = answer);

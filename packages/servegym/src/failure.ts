@@ -13,6 +13,7 @@ const INPUT_ERRORS = new Set([
   'ServeTaskError',
   'TrafficFitError',
   'JobQueueError',
+  'LlmError',
 ]);
 
 /** 2 for bad input, 1 for an internal failure, 0 for `--help` and `--version`. */

@@ -89,7 +89,7 @@ class RealLlmServe implements Environment<ServeAction, ServeObservation, ServeSt
 }
 
 async function connect(settings: RealSettings, signal: AbortSignal): Promise<RealServer> {
-  const client = new RealClient(settings);
+  const client = await RealClient.create(settings);
   const controls = new ServerControls(settings);
   const model = settings.model ?? (await firstModel(client, settings, signal));
   return { settings, client, controls, model };

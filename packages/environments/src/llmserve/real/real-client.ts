@@ -1,4 +1,4 @@
-import OpenAI, { APIConnectionError, APIError } from 'openai';
+import type OpenAI from 'openai';
 import type { RealSettings } from './real-settings.ts';
 
 /** A request to the real server. */
@@ -34,9 +34,15 @@ export class RealClient {
   readonly #settings: RealSettings;
   readonly #client: OpenAI;
 
-  constructor(settings: RealSettings) {
+  private constructor(settings: RealSettings, client: OpenAI) {
     this.#settings = settings;
-    this.#client = new OpenAI({
+    this.#client = client;
+  }
+
+  /** The official client takes longer to load than all the rest of the environment: only real mode does. */
+  static async create(settings: RealSettings): Promise<RealClient> {
+    const { default: Client } = await import('openai');
+    const client = new Client({
       baseURL: settings.baseUrl,
       apiKey: settings.apiKey,
       maxRetries: settings.retries,
@@ -44,6 +50,7 @@ export class RealClient {
       // What goes wrong is an outcome; the client would also write it to the console.
       logLevel: 'off',
     });
+    return new RealClient(settings, client);
   }
 
   /** Ids of the models that the server lists. @throws APIError */
@@ -123,7 +130,8 @@ function vllmFields({ outputTokens, priority }: RealRequest): object {
 function outcomeOf(error: unknown, signal: AbortSignal, timeout: AbortSignal): string {
   if (signal.aborted) return 'aborted';
   if (timeout.aborted) return 'timeout';
-  if (error instanceof APIConnectionError) return 'connection';
-  if (error instanceof APIError && error.status !== undefined) return `http_${error.status}`;
+  const failure = error as Error & { readonly status?: number };
+  if (failure.status !== undefined) return `http_${failure.status}`;
+  if (failure.constructor.name === 'APIConnectionError') return 'connection';
   return 'broken_stream';
 }

@@ -1,0 +1,130 @@
+import type OpenAI from 'openai';
+import {
+  ANSWER_FORMATS,
+  type AnswerFormat,
+  answerText,
+  formatFields,
+  type JsonSchema,
+} from './answer-format.ts';
+import { LlmError, type LlmSettings } from './llm-settings.ts';
+
+/** What asking has come to. */
+export interface LlmUsage {
+  /** Requests that were answered, those for a repair included. */
+  calls: number;
+  /** Requests that got no answer after all attempts. */
+  failedCalls: number;
+  promptTokens: number;
+  completionTokens: number;
+  /** Wall time spent waiting, s. */
+  seconds: number;
+  /** How the model answers; `null` before its first answer. */
+  format: AnswerFormat | null;
+}
+
+/** Statuses by which servers refuse a format that they do not know. */
+const UNKNOWN_FORMAT = new Set([400, 404, 415, 422, 500, 501]);
+/** What neither another attempt nor another format can mend. */
+const REFUSED = new Set([401, 403]);
+
+/** Asks a model over the Chat Completions API, with the official client. */
+export class LlmClient {
+  readonly settings: LlmSettings;
+  readonly usage: LlmUsage = {
+    calls: 0,
+    failedCalls: 0,
+    promptTokens: 0,
+    completionTokens: 0,
+    seconds: 0,
+    format: null,
+  };
+  #client: Promise<OpenAI> | undefined;
+  /** Index of the format in use. */
+  #format = 0;
+
+  constructor(settings: LlmSettings) {
+    this.settings = settings;
+  }
+
+  /** USD so far; `null` when no prices are known. */
+  get costUsd(): number | null {
+    const { inputUsdPerMillion: input, outputUsdPerMillion: output } = this.settings;
+    if (input === undefined || output === undefined) return null;
+    return (this.usage.promptTokens * input + this.usage.completionTokens * output) / 1e6;
+  }
+
+  /**
+   * The model's answer; `null` when the server fails or is silent, after all attempts, though it has answered before.
+   * @throws LlmError `LLM_REFUSED` when the key, the model or the address is wrong; `LLM_UNREACHABLE` when the very
+   *   first request gets no answer
+   */
+  async ask(
+    messages: readonly OpenAI.ChatCompletionMessageParam[],
+    schema: JsonSchema,
+  ): Promise<string | null> {
+    this.#client ??= this.#connect();
+    const client = await this.#client;
+    const startMs = performance.now();
+    try {
+      for (;;) {
+        const format = ANSWER_FORMATS[this.#format]!;
+        try {
+          const answer = await client.chat.completions.create({
+            model: this.settings.model,
+            messages: [...messages],
+            ...formatFields(format, schema),
+          });
+          this.usage.calls++;
+          this.usage.format = format;
+          this.usage.promptTokens += answer.usage?.prompt_tokens ?? 0;
+          this.usage.completionTokens += answer.usage?.completion_tokens ?? 0;
+          return answerText(answer.choices?.[0]?.message);
+        } catch (error) {
+          if (!this.#stepDown(error)) return null;
+        }
+      }
+    } finally {
+      this.usage.seconds += (performance.now() - startMs) / 1000;
+    }
+  }
+
+  /** Takes the next format when the server has never answered in this one. Answers whether to ask again. */
+  #stepDown(error: unknown): boolean {
+    const { status, message } = error as { readonly status?: number; readonly message: string };
+    if (status !== undefined && REFUSED.has(status)) throw this.#refused(message);
+    const isFirst = this.usage.format === null;
+    if (isFirst && status !== undefined && UNKNOWN_FORMAT.has(status)) {
+      if (this.#format + 1 < ANSWER_FORMATS.length) {
+        this.#format++;
+        return true;
+      }
+      if (status < 500) throw this.#refused(message);
+    }
+    this.usage.failedCalls++;
+    if (isFirst) {
+      const { baseUrl, model } = this.settings;
+      throw new LlmError('LLM_UNREACHABLE', `${baseUrl} gave no answer of \`${model}\`: ${message}`);
+    }
+    return false;
+  }
+
+  #refused(message: string): LlmError {
+    const { baseUrl, model } = this.settings;
+    return new LlmError(
+      'LLM_REFUSED',
+      `${baseUrl} does not let \`${model}\` be asked: ${message}. Look at the key, the model and the address`,
+    );
+  }
+
+  async #connect(): Promise<OpenAI> {
+    const { default: Client } = await import('openai');
+    const { baseUrl, apiKey, retries = 3, timeoutSeconds = 60 } = this.settings;
+    return new Client({
+      baseURL: baseUrl,
+      apiKey,
+      maxRetries: retries,
+      timeout: timeoutSeconds * 1000,
+      logLevel: 'off',
+    });
+  }
+}

@@ -1,0 +1,143 @@
+import { toJSONSchema, type ZodType } from 'zod';
+import type { AsyncPolicy, PolicyEpisode, PolicyStep } from '../policy.ts';
+import { type JsonSchema, jsonIn } from './answer-format.ts';
+import { type PromptedEnvironment, type RememberedWindow, systemPrompt, windowPrompt } from './llm-prompt.ts';
+
+/** An environment whose knobs a model can set: the definitions of `@servegym/environments` are. */
+export interface LlmEnvironment<Action, Observation> extends PromptedEnvironment {
+  readonly action: ZodType<Action>;
+  readonly observation: ZodType<Observation>;
+}
+
+/** Whoever answers: `LlmClient`, or a test. */
+export interface LlmAnswerer {
+  /** The answer to a conversation, JSON of the schema if all goes well; `null` when there is none. */
+  ask(
+    messages: readonly { readonly role: 'system' | 'user' | 'assistant'; readonly content: string }[],
+    schema: JsonSchema,
+  ): Promise<string | null>;
+}
+
+export interface LlmPolicyOptions {
+  /** Windows that the model is shown beside the current one. Default 6. */
+  readonly history?: number;
+  /** Ask before every n-th window and keep the action between. Default 1. */
+  readonly decideEvery?: number;
+}
+
+/** What became of the model's answers. */
+export interface LlmAnswers {
+  /** Windows before which the model was asked. */
+  asked: number;
+  /** Answers that were no valid action. */
+  invalid: number;
+  /** Invalid answers that the model mended when it was told what was wrong. */
+  repaired: number;
+  /** Windows that kept the last valid action because no valid answer came. */
+  keptLast: number;
+}
+
+/** An answer's mistake, as the model is told it. */
+const LONGEST_COMPLAINT = 600;
+
+/**
+ * Lets a language model set the knobs. An invalid answer is counted and goes back once, with what is wrong with it;
+ * when no valid action comes of that, or the model does not answer, the last valid action stays in force.
+ */
+export class LlmPolicy<Action, Observation> implements AsyncPolicy<Action, Observation> {
+  readonly name = 'llm';
+  readonly answers: LlmAnswers = { asked: 0, invalid: 0, repaired: 0, keptLast: 0 };
+  readonly #answerer: LlmAnswerer;
+  readonly #environment: LlmEnvironment<Action, Observation>;
+  readonly #history: number;
+  readonly #decideEvery: number;
+  readonly #schema: JsonSchema;
+  #system = '';
+  #windows: RememberedWindow[] = [];
+
+  constructor(
+    environment: LlmEnvironment<Action, Observation>,
+    answerer: LlmAnswerer,
+    { history = 6, decideEvery = 1 }: LlmPolicyOptions = {},
+  ) {
+    this.#answerer = answerer;
+    this.#environment = environment;
+    this.#history = history;
+    this.#decideEvery = decideEvery;
+    this.#schema = strictSchema(environment.action);
+  }
+
+  reset({ taskId }: PolicyEpisode): void {
+    this.#windows = [];
+    this.#system = systemPrompt(
+      this.#environment,
+      taskId,
+      fieldsOf(this.#schema),
+      fieldsOf(toJSONSchema(this.#environment.observation) as JsonSchema),
+    );
+  }
+
+  async act(step: PolicyStep<Action, Observation>): Promise<Action> {
+    const isAsked = step.stepIndex % this.#decideEvery === 0;
+    const action = isAsked ? await this.#decide(step) : step.previousAction;
+    this.watch(step, action);
+    return action;
+  }
+
+  watch({ observation, reward, stepIndex }: PolicyStep<Action, Observation>, action: Action): void {
+    const last = this.#windows.at(-1);
+    // What a window earned is known with the next observation.
+    if (last !== undefined) this.#windows[this.#windows.length - 1] = { ...last, reward };
+    this.#windows.push({ stepIndex, observation, action, reward: null });
+    if (this.#windows.length > this.#history) this.#windows.shift();
+  }
+
+  async #decide({
+    observation,
+    reward,
+    previousAction,
+    stepIndex,
+  }: PolicyStep<Action, Observation>): Promise<Action> {
+    this.answers.asked++;
+    const history = this.#windows.map((window, i) =>
+      i === this.#windows.length - 1 ? { ...window, reward } : window,
+    );
+    const messages: { role: 'system' | 'user' | 'assistant'; content: string }[] = [
+      { role: 'system', content: this.#system },
+      {
+        role: 'user',
+        content: windowPrompt(history, { stepIndex, observation, action: previousAction, reward }),
+      },
+    ];
+    for (let attempt = 0; attempt < 2; attempt++) {
+      const answer = await this.#answerer.ask(messages, this.#schema);
+      if (answer === null) break;
+      const read = this.#environment.action.safeParse(jsonIn(answer));
+      if (read.success) {
+        if (attempt > 0) this.answers.repaired++;
+        return read.data;
+      }
+      this.answers.invalid++;
+      const complaints = read.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`);
+      messages.push(
+        { role: 'assistant', content: answer },
+        {
+          role: 'user',
+          content: `That is no valid action: ${complaints.join('; ').slice(0, LONGEST_COMPLAINT)}. Answer with the action as one JSON object and nothing else.`,
+        },
+      );
+    }
+    this.answers.keptLast++;
+    return previousAction;
+  }
+}
+
+/** A JSON schema that the strict mode of structured output takes. */
+function strictSchema(action: ZodType): JsonSchema {
+  const { $schema: _, ...schema } = toJSONSchema(action, { io: 'input' }) as JsonSchema;
+  return { ...schema, required: Object.keys(fieldsOf(schema)), additionalProperties: false };
+}
+
+function fieldsOf(schema: JsonSchema): Readonly<Record<string, { readonly description?: string }>> {
+  return (schema.properties ?? {}) as Record<string, { description?: string }>;
+}

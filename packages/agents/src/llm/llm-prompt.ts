@@ -1,0 +1,80 @@
+/** What a model is told of an environment; the definitions of `@servegym/environments` have it. */
+export interface PromptedEnvironment {
+  readonly name: string;
+  readonly description: string;
+  readonly tasks?: readonly { readonly id: string | number; readonly [field: string]: unknown }[];
+}
+
+/** A window as the model is shown it. */
+export interface RememberedWindow {
+  readonly stepIndex: number;
+  readonly action: unknown;
+  readonly observation: unknown;
+  readonly reward: number | null;
+}
+
+type Fields = Readonly<Record<string, { readonly description?: string } & Record<string, unknown>>>;
+
+/** Who the model is, what it sees and what it sets, with units, ranges and the knobs that have no effect. */
+export function systemPrompt(
+  environment: PromptedEnvironment,
+  taskId: string | number,
+  actionFields: Fields,
+  observationFields: Fields,
+): string {
+  const task = environment.tasks?.find(({ id }) => String(id) === String(taskId));
+  const masked = (task?.masked_actions ?? []) as readonly string[];
+  const lines = [
+    'You operate an LLM inference server. After each time window you see its state and set its knobs for the next window.',
+    environment.description,
+    '',
+    `Task: ${JSON.stringify(task ?? { id: taskId })}`,
+    'Your goal is the largest sum of rewards over the episode. A change of weights or of the arrangement of the GPUs interrupts the service, so change those only when it pays.',
+    '',
+    'Observation:',
+    ...fieldLines(observationFields),
+    '',
+    'Action, all fields required:',
+    ...fieldLines(actionFields),
+    ...(masked.length === 0 ? [] : ['', `In this task these knobs have no effect: ${masked.join(', ')}.`]),
+    '',
+    'Answer with the action as one JSON object and nothing else.',
+  ];
+  return lines.join('\n');
+}
+
+/** The windows so far, oldest first, and the question. */
+export function windowPrompt(history: readonly RememberedWindow[], current: RememberedWindow): string {
+  const lines = [];
+  if (history.length > 0) lines.push('The last windows, oldest first:');
+  for (const { stepIndex, observation, action, reward } of history) {
+    lines.push(
+      `step ${stepIndex}: observed ${compact(observation)}, set ${compact(action)}, which earned ${reward === null ? 'nothing yet' : rounded(reward)}`,
+    );
+  }
+  lines.push(
+    `Now, step ${current.stepIndex}: observed ${compact(current.observation)}. In force: ${compact(current.action)}. Set the knobs for the next window.`,
+  );
+  return lines.join('\n');
+}
+
+function fieldLines(fields: Fields): string[] {
+  return Object.entries(fields).map(([name, { description, ...schema }]) => {
+    const { type, enum: values, minimum, maximum } = schema;
+    const range = values
+      ? `one of ${JSON.stringify(values)}`
+      : minimum !== undefined && maximum !== undefined && Math.abs(Number(maximum)) < 2 ** 53 - 1
+        ? `${String(type)}, ${String(minimum)} to ${String(maximum)}`
+        : String(type ?? 'value');
+    return `- ${name} (${range})${description === undefined ? '' : `: ${description}`}`;
+  });
+}
+
+/** JSON with numbers of four significant digits: models pay for every digit. */
+function compact(value: unknown): string {
+  return JSON.stringify(value, (_, each) => (typeof each === 'number' ? rounded(each) : each));
+}
+
+function rounded(value: number): number {
+  return Number(value.toPrecision(4));
+}

@@ -1,0 +1,169 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { LlmClient } from '@servegym/agents';
+import {
+  COMPLETION_TOKENS,
+  type ModelAnswer,
+  type ModelRequest,
+  PROMPT_TOKENS,
+  type ScriptedModel,
+  startScriptedModel,
+} from './scripted-model.ts';
+import { runServegymWith, type ServeProcess, startServe } from './serve-process.ts';
+
+const ACTION = {
+  batch_cap: 48,
+  kv_budget_fraction: 0.5,
+  speculation_depth: 1,
+  quantization_tier: 'FP16',
+  prefill_decode_split: false,
+  priority_routing: false,
+};
+
+/** No model that a person's own variables name is asked. */
+const NOBODY = {
+  OPENAI_API_KEY: undefined,
+  OPENAI_BASE_URL: undefined,
+  API_BASE_URL: undefined,
+  MODEL_NAME: undefined,
+  HF_TOKEN: undefined,
+};
+
+async function baseline(...args: string[]) {
+  const { code, stdout, stderr } = await runServegymWith(NOBODY, 'baseline', ...args);
+  assert.equal(code, 0, stderr);
+  return stdout;
+}
+
+async function assertRefused(message: RegExp, ...args: string[]) {
+  const { code, stderr } = await runServegymWith(NOBODY, 'baseline', ...args);
+  assert.equal(code, 2, stderr);
+  assert.match(stderr, message);
+}
+
+describe('servegym baseline', () => {
+  let folder: string;
+  let model: ScriptedModel;
+  let answer: (request: ModelRequest) => ModelAnswer;
+  before(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'servegym-baseline-'));
+    model = await startScriptedModel((request) => answer(request));
+  });
+  after(async () => {
+    rmSync(folder, { recursive: true });
+    await model.close();
+  });
+
+  it('plays each task by rules, in process and at a server with the same result', async () => {
+    const server: ServeProcess = await startServe();
+    const local = JSON.parse(await baseline('--json'));
+    const remote = JSON.parse(await baseline('--json', '--runtime', 'http', '--base-url', server.url));
+    await server.stop();
+    assert.deepEqual(
+      local.tasks.map((task: { task_id: string }) => task.task_id),
+      ['static_workload', 'bursty_workload', 'adversarial_multitenant'],
+    );
+    assert.deepEqual([local.mode, local.agent, local.usage], ['deterministic', 'heuristic', null]);
+    assert.deepEqual([local.runtime, remote.runtime], ['in-process', 'http']);
+    for (const [i, task] of local.tasks.entries()) {
+      assert.ok(task.score > 0 && task.score < 1);
+      assert.deepEqual({ ...remote.tasks[i], wall_s: 0 }, { ...task, wall_s: 0 });
+    }
+  });
+
+  it('plays the fixed agent of inferencegym', async () => {
+    const result = JSON.parse(await baseline('--env', 'inferencegym', '--json', '--task', '2'));
+    assert.equal(result.agent, 'baseline');
+    assert.equal(result.tasks.length, 1);
+    assert.equal(result.tasks[0].steps, 200);
+    assert.match(await baseline('--env', 'inferencegym', '--task', '2'), /^mean score 0\.\d{3}$/m);
+  });
+
+  it('lets a model play, and counts its tokens, its cost and its answers', async () => {
+    answer = () => ({ content: JSON.stringify(ACTION) });
+    const file = join(folder, 'baseline.json');
+    const asked = model.requests.length;
+    const table = await baseline(
+      ...[
+        '--mode',
+        'openai',
+        '--model',
+        'scripted',
+        '--api-base-url',
+        model.baseUrl,
+        '--task',
+        'static_workload',
+      ],
+      ...['--decide-every', '20', '--input-price', '1', '--output-price', '10', '--output', file],
+    );
+    const result = JSON.parse(readFileSync(file, 'utf8'));
+    const [task] = result.tasks;
+    const calls = Math.ceil(task.steps / 20);
+    assert.equal(model.requests.length - asked, calls);
+    for (const action of task.actions) assert.deepEqual(action, ACTION);
+    assert.deepEqual(task.answers, { asked: calls, invalid: 0, repaired: 0, keptLast: 0 });
+    const { seconds, ...usage } = result.usage;
+    assert.ok(seconds > 0);
+    const cost = calls * (PROMPT_TOKENS + 10 * COMPLETION_TOKENS) * 1e-6;
+    assert.ok(Math.abs(usage.cost_usd - cost) < 1e-12);
+    assert.deepEqual(usage, {
+      calls,
+      failedCalls: 0,
+      promptTokens: calls * PROMPT_TOKENS,
+      completionTokens: calls * COMPLETION_TOKENS,
+      format: 'json_schema',
+      cost_usd: usage.cost_usd,
+    });
+    assert.match(table, /scripted at http[\s\S]*invalid[\s\S]*answers as json_schema/);
+    assert.equal(model.requests.at(-1)!.response_format!.type, 'json_schema');
+  });
+
+  it('takes the form of answer that the server knows, and gives up where none helps', async () => {
+    const ask = async () => {
+      const client = new LlmClient({ baseUrl: model.baseUrl, apiKey: 'k', model: 'm', retries: 0 });
+      const text = await client.ask([{ role: 'user', content: 'go' }], { type: 'object' });
+      return { text, usage: client.usage };
+    };
+    answer = ({ response_format }) => (response_format ? { status: 400 } : { toolArguments: '{"a": 1}' });
+    let asked = await ask();
+    assert.deepEqual([asked.text, asked.usage.format], ['{"a": 1}', 'tool']);
+    answer = ({ tools, response_format }) =>
+      tools || response_format?.type === 'json_schema' ? { status: 422 } : { content: '{"b": 2}' };
+    asked = await ask();
+    assert.deepEqual([asked.text, asked.usage.format], ['{"b": 2}', 'json_object']);
+    answer = ({ tools, response_format }) =>
+      tools || response_format ? { status: 400 } : { content: 'words' };
+    asked = await ask();
+    assert.deepEqual([asked.text, asked.usage.format], ['words', 'plain']);
+    answer = () => ({ status: 400, message: 'no such model' });
+    await assert.rejects(ask, { name: 'LlmError', code: 'LLM_REFUSED', message: /no such model/ });
+    answer = () => ({ status: 401 });
+    await assert.rejects(ask, { code: 'LLM_REFUSED' });
+    answer = () => ({ status: 503 });
+    await assert.rejects(ask, { code: 'LLM_UNREACHABLE' });
+  });
+
+  it('tries again when the model is busy, and counts what is never answered', async () => {
+    let requests = 0;
+    answer = () => (++requests % 2 === 1 ? { status: 429 } : { content: '{}' });
+    const client = new LlmClient({ baseUrl: model.baseUrl, apiKey: 'k', model: 'm', retries: 1 });
+    assert.equal(await client.ask([{ role: 'user', content: 'go' }], {}), '{}');
+    answer = () => ({ status: 503 });
+    assert.equal(await client.ask([{ role: 'user', content: 'go' }], {}), null);
+    assert.deepEqual([client.usage.calls, client.usage.failedCalls], [1, 1]);
+  });
+
+  it('says what is wrong with its options', async () => {
+    await Promise.all([
+      assertRefused(/OPENAI_API_KEY/, '--mode', 'openai'),
+      assertRefused(/--api-base-url/, '--base-url', 'http://localhost:1'),
+      assertRefused(/--mode openai/, '--model', 'x'),
+      assertRefused(/one of static_workload/, '--task', 'easy'),
+      assertRefused(/--agent to be one of/, '--agent', 'clever'),
+      assertRefused(/no OpenEnv server/, '--runtime', 'http', '--base-url', 'http://127.0.0.1:9'),
+    ]);
+  });
+});
