@@ -31,6 +31,32 @@ export class ConsolePage {
     return this.view.getByRole('alert');
   }
 
+  /** The panel with this name, once it is open. */
+  panel(name: string): Locator {
+    return this.view.getByRole('dialog', { name, exact: true });
+  }
+
+  /** Opens a panel from the top bar and waits for it. */
+  async open(name: string): Promise<Locator> {
+    await this.button(name).click();
+    const panel = this.panel(name);
+    await panel.waitFor();
+    return panel;
+  }
+
+  /** Plays at full speed until the score is there. */
+  async untilOver(): Promise<void> {
+    await this.untilWindow(0);
+    await this.choice('Speed').selectOption('60');
+    if (await this.button('Play').count()) await this.button('Play').click();
+    await this.score.waitFor();
+  }
+
+  /** What stands for all windows that were played: equal texts mean equal episodes. */
+  async totals(): Promise<string> {
+    return (await this.score.locator('.breakdown').textContent()) ?? '';
+  }
+
   /** The window that the page shows; 0 is the reset. */
   async window(): Promise<number> {
     const text = await this.windowCounter.textContent();

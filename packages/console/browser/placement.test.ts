@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { Browser } from 'playwright-core';
-import { launchChromium } from './chromium.ts';
 import { ConsolePage, openConsole } from './console-page.ts';
 import { startReverseProxy } from './reverse-proxy.ts';
-import { type ServeProcess, startServe } from './serve-process.ts';
+import type { ServeProcess } from './serve-process.ts';
+import { startBoth } from './start-both.ts';
 
 let browser: Browser;
 let server: ServeProcess;
 
 before(async () => {
-  [browser, server] = await Promise.all([launchChromium(), startServe()]);
+  [browser, server] = await startBoth();
 });
 after(async () => {
   await browser?.close();

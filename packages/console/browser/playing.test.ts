@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { after, afterEach, before, describe, it } from 'node:test';
 import type { Browser } from 'playwright-core';
-import { launchChromium } from './chromium.ts';
 import { type ConsolePage, openConsole } from './console-page.ts';
 import { type ReverseProxy, startReverseProxy } from './reverse-proxy.ts';
-import { type ServeProcess, startServe } from './serve-process.ts';
+import type { ServeProcess } from './serve-process.ts';
+import { startBoth } from './start-both.ts';
 
 let browser: Browser;
 let server: ServeProcess;
@@ -12,7 +13,7 @@ let proxy: ReverseProxy;
 let shownPage: ConsolePage;
 
 before(async () => {
-  [browser, server] = await Promise.all([launchChromium(), startServe()]);
+  [browser, server] = await startBoth();
   proxy = await startReverseProxy(server.origin);
 });
 after(async () => {
@@ -159,6 +160,159 @@ describe('by hand', () => {
   });
 });
 
+describe('winding back', () => {
+  it('shows earlier windows by slider, keys and charts, and plays on from there', async () => {
+    const page = await open('?task=static_workload&seed=2&policy=heuristic');
+    await page.untilOver();
+    const { keyboard, mouse } = page.page;
+    await mouse.move(0, 0);
+    const windows = await page.window();
+    await page.page.locator('h1').click();
+    await keyboard.press('ArrowLeft');
+    assert.equal(await page.window(), windows - 1);
+    await keyboard.press('Home');
+    assert.equal(await page.window(), 0);
+    await keyboard.press('ArrowRight');
+    assert.equal(await page.window(), 1);
+    await keyboard.press('End');
+    assert.equal(await page.window(), windows);
+
+    await page.choice('Window shown').fill('20');
+    assert.equal(await page.window(), 20);
+    const plot = page.view.getByRole('figure', { name: 'Reward' }).locator('.u-over');
+    await plot.click({ position: { x: 10, y: 30 } });
+    await mouse.move(0, 0);
+    const clicked = await page.window();
+    assert.ok(clicked > 0 && clicked < 10, `window ${clicked}`);
+
+    const played = stepsReceived().length;
+    await page.button('Play').click();
+    await page.untilWindow(windows);
+    assert.equal(stepsReceived().length, played, 'what was played is shown, not played again');
+  });
+
+  it('and playing on from an earlier window starts another course of events there', async () => {
+    const page = await open('?task=static_workload&seed=2&policy=hand');
+    await page.untilWindow(0);
+    for (let window = 1; window <= 5; window++) {
+      await page.button('Step').click();
+      await page.untilWindow(window);
+    }
+    await page.choice('Window shown').fill('2');
+    await page.button('Play on from here').click();
+    await page.button('Back to now').waitFor({ state: 'detached' });
+    assert.equal(await page.window(), 2);
+    await page.choice('INT4').check();
+    await page.button('Step').click();
+    await page.untilWindow(3);
+    assert.equal(stepsReceived().at(-1)?.action.quantization_tier, 'INT4');
+    assert.equal(await stepsPlayedOnServer(), 3);
+  });
+});
+
+describe('runs side by side', () => {
+  it('play the same episode in step, each with its score, up to four', async () => {
+    const page = await open('?task=static_workload&seed=4&policy=heuristic&policy=default');
+    const cards = page.view.getByRole('article');
+    await page.choice('Compare with').selectOption('random');
+    await page.choice('Compare with').selectOption('default');
+    await page.view.getByRole('article').nth(3).waitFor();
+    assert.equal(await page.choice('Compare with').count(), 0, 'four are all');
+    await page.untilOver();
+    await cards.nth(3).getByText('Score').waitFor();
+    const returns = await cards.locator('.figure', { hasText: 'Return' }).locator('dd').allTextContents();
+    assert.equal(returns.length, 4);
+    assert.equal(returns[1], returns[3], 'the same policy on the same traffic');
+    assert.notEqual(returns[0], returns[2]);
+    assert.match(page.page.url(), /policy=heuristic&policy=default&policy=random&policy=default/);
+    const resets = proxy.passed.filter(({ path }) => path === '/reset').slice(-4);
+    assert.equal(new Set(resets.map(({ body }) => JSON.parse(body).seed)).size, 1);
+
+    await page.page.keyboard.press('2');
+    await cards.nth(1).getByRole('button', { name: 'Shown' }).waitFor();
+    const legend = page.view.getByRole('figure', { name: 'Reward' }).locator('dt');
+    assert.equal(await legend.count(), 4);
+    await cards
+      .nth(0)
+      .getByRole('button', { name: /^Remove/ })
+      .click();
+    assert.equal(await cards.count(), 3);
+  });
+
+  it('let a person play against a policy', async () => {
+    const page = await open('?task=static_workload&seed=4&policy=hand&policy=heuristic');
+    await page.untilWindow(0);
+    await page.button('Step').click();
+    await page.untilWindow(1);
+    await page.button('Step').click();
+    await page.untilWindow(2);
+    assert.equal(await stepsPlayedOnServer(), 2);
+    const policySteps = proxy.passed.filter(({ path }) => path === '/policies/heuristic/step').slice(-2);
+    assert.deepEqual(
+      policySteps.map(({ body }) => JSON.parse(body).steps),
+      [1, 1],
+    );
+  });
+});
+
+describe('the scenario', () => {
+  it('is chosen from what the environment offers, sent with the reset and kept in the address', async () => {
+    const page = await open('?task=static_workload&seed=1&policy=heuristic');
+    const { paths } = (await (await fetch(`${server.origin}/openapi.json`)).json()) as {
+      paths: Record<string, { post: { requestBody: { content: Record<string, { schema: unknown }> } } }>;
+    };
+    assert.match(JSON.stringify(paths['/reset'].post.requestBody), /"shift"/);
+    await page.untilWindow(1);
+    await page.view.getByText('Scenario', { exact: false }).first().click();
+    const shift = page.choice('Shift');
+    const wanted = await shift.locator('option').nth(1).textContent();
+    const reset = page.page.waitForRequest((request) => request.url().endsWith('/reset'));
+    await shift.selectOption({ index: 1 });
+    assert.equal((await reset).postDataJSON().shift, wanted);
+    assert.match(page.page.url(), /option\.shift=/);
+  });
+});
+
+describe('the tour', () => {
+  it('walks a newcomer over the page, by keyboard alone', async () => {
+    const page = await open('?task=static_workload&policy=hand');
+    await page.untilWindow(0);
+    await page.button('Take the tour').focus();
+    const { keyboard } = page.page;
+    await keyboard.press('Enter');
+    const seen = new Set<string>();
+    for (let stop = 1; ; stop++) {
+      const bubble = page.view.getByRole('dialog', { name: new RegExp(`^Tour, ${stop} of `) });
+      await bubble.waitFor();
+      seen.add((await bubble.getAttribute('aria-label'))!);
+      assert.equal(await page.view.locator('.lit').count(), 1, 'what it is about is lit');
+      const isLast = await bubble.getByRole('button', { name: 'Play', exact: true }).count();
+      await keyboard.press('Enter');
+      if (isLast) break;
+    }
+    assert.ok(seen.size >= 4);
+    await page.view.locator('.tour').waitFor({ state: 'detached' });
+    await page.view.locator('.lit').waitFor({ state: 'detached' });
+  });
+});
+
+describe('explanations', () => {
+  it('tell the meaning and unit of a number that is pointed at or listed', async () => {
+    const page = await open('?task=static_workload&policy=hand');
+    await page.untilWindow(0);
+    const { observation } = (await (await fetch(`${server.origin}/schema`)).json()) as {
+      observation: { properties: Record<string, { description: string }> };
+    };
+    const meaning = observation.properties.estimated_cost_per_1k.description;
+    await page.view.locator('dt', { hasText: 'For 1,000' }).hover();
+    await page.view.locator('.tooltip', { hasText: meaning }).waitFor();
+    await page.page.keyboard.press('?');
+    await page.panel('Keys and terms').getByText(meaning).waitFor();
+    await page.page.keyboard.press('Escape');
+    await page.panel('Keys and terms').waitFor({ state: 'detached' });
+  });
+});
+
 describe('the charts', () => {
   it('draw the episode, and the pointed window is read out', async () => {
     const page = await open('?task=bursty_workload&seed=5&policy=heuristic');
@@ -180,5 +334,20 @@ describe('the charts', () => {
       return colors.size;
     });
     assert.ok(painted > 3, `${painted} colours`);
+  });
+
+  it('are saved as PNG files', async () => {
+    const page = await open('?task=static_workload&seed=5&policy=heuristic');
+    await page.untilWindow(3);
+    const chart = page.view.getByRole('figure', { name: 'Requests in the server' });
+    await chart.hover();
+    const download = page.page.waitForEvent('download');
+    await page.button('Save Requests in the server as PNG').click();
+    const file = await download;
+    assert.equal(file.suggestedFilename(), 'servegym-requests.png');
+    const bytes = readFileSync((await file.path())!);
+    assert.equal(bytes.subarray(1, 4).toString(), 'PNG');
+    const { width, height } = (await chart.locator('canvas').boundingBox())!;
+    assert.ok(bytes.readUInt32BE(16) > width && bytes.readUInt32BE(20) > height, 'with a title and a legend');
   });
 });

@@ -14,12 +14,35 @@ export interface ServeProcess {
   kill(): Promise<void>;
 }
 
-/** Starts `servegym serve` and waits until it listens. @param port 0 takes a free one */
-export async function startServe(port = 0): Promise<ServeProcess> {
-  const child = spawn(process.execPath, [CLI, 'serve', '--host', '127.0.0.1', '--port', String(port)], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, SERVEGYM_STORE: 'memory' },
-  });
+export interface ServeSetup {
+  /** Default 0: a free one. */
+  readonly port?: number;
+  /** Further arguments. */
+  readonly args?: readonly string[];
+  /** Where sessions are kept. Default: nowhere. */
+  readonly store?: string;
+  readonly token?: string;
+}
+
+/** Starts `servegym serve` and waits until it listens. */
+export async function startServe({
+  port = 0,
+  args = [],
+  store,
+  token,
+}: ServeSetup = {}): Promise<ServeProcess> {
+  const child = spawn(
+    process.execPath,
+    [CLI, 'serve', '--host', '127.0.0.1', '--port', String(port), ...args],
+    {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: {
+        ...process.env,
+        SERVEGYM_STORE: store ?? 'memory',
+        ...(token !== undefined && { SERVEGYM_TOKEN: token }),
+      },
+    },
+  );
   let output = '';
   const ready = new Promise<number>((resolve, reject) => {
     const timer = setTimeout(

@@ -1,17 +1,20 @@
 import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
 import type { Browser } from 'playwright-core';
-import { launchChromium } from './chromium.ts';
-import { type ConsolePage, openConsole } from './console-page.ts';
+import { ConsolePage, openConsole } from './console-page.ts';
 import { type ReverseProxy, startReverseProxy } from './reverse-proxy.ts';
 import { type ServeProcess, startServe } from './serve-process.ts';
+import { startBoth } from './start-both.ts';
 
 let browser: Browser;
 let server: ServeProcess;
 let proxy: ReverseProxy;
 
 before(async () => {
-  [browser, server] = await Promise.all([launchChromium(), startServe()]);
+  [browser, server] = await startBoth();
 });
 after(async () => {
   await browser?.close();
@@ -35,7 +38,7 @@ function assertOnlyFailedRequests({ faults }: ConsolePage): void {
 }
 
 describe('when the connection breaks in mid-episode', () => {
-  it('the page says so, and goes on where it was once it is back', async () => {
+  it('the page says so, and goes on by itself where it was once it is back', async () => {
     const page = await open('?policy=heuristic&seed=4');
     await page.untilWindow(3);
     proxy.mode = 'cut';
@@ -44,7 +47,6 @@ describe('when the connection breaks in mid-episode', () => {
     const reached = await page.window();
     proxy.mode = 'pass';
     const resets = proxy.passed.filter(({ path }) => path === '/reset').length;
-    await page.button('Try again').click();
     await page.untilWindow(reached + 2);
     assert.equal(await page.problem.count(), 0);
     assert.equal(
@@ -61,10 +63,10 @@ describe('when the server refuses', () => {
   it('the page gives its reason and offers a fresh start', async () => {
     const page = await open('?policy=hand');
     await page.untilWindow(0);
-    proxy.mode = { refuse: 404, detail: 'There is no such session.' };
+    proxy.mode = { refuse: 400, detail: 'Something else is wrong.' };
     await page.button('Step').click();
     await page.problem.waitFor();
-    assert.match((await page.problem.textContent()) ?? '', /There is no such session\./);
+    assert.match((await page.problem.textContent()) ?? '', /Something else is wrong\./);
     proxy.mode = 'pass';
     await page.button('Start the episode again').click();
     await page.problem.waitFor({ state: 'detached' });
@@ -82,8 +84,12 @@ describe('when the server refuses', () => {
     proxy.mode = { refuse: 429, detail: 'Too many requests.' };
     await page.button('Step').click();
     await page.problem.waitFor();
+    assert.match((await page.problem.textContent()) ?? '', /Too many requests.*tries again by itself/);
     proxy.mode = 'pass';
-    await page.button('Try again').click();
+    await page.button('Try now').click();
+    await page.untilWindow(1);
+    await page.problem.waitFor({ state: 'detached' });
+    await page.button('Step').click();
     await page.untilWindow(2);
     assert.equal(await page.problem.count(), 0);
     assertOnlyFailedRequests(page);
@@ -122,25 +128,84 @@ describe('when the server is down at first', () => {
   });
 });
 
-describe('when the server process dies and another takes its place', () => {
-  it('the page leads back to a playing episode', async () => {
-    const mortal = await startServe();
-    const page = await openConsole(browser, `${mortal.origin}/web/?policy=heuristic`);
-    let heir: ServeProcess | undefined;
+describe('when the server process is killed in mid-episode and another takes its place', () => {
+  for (const [what, keeps] of [
+    ['the page goes on in its session, which the server has kept', true],
+    ['the page rebuilds its session, which the server has forgotten', false],
+  ] as const) {
+    it(`${what}, bit for bit`, async (t) => {
+      const folder = mkdtempSync(join(tmpdir(), 'servegym-'));
+      t.after(() => rmSync(folder, { recursive: true }));
+      const setup = keeps ? { store: join(folder, 'sessions.db') } : {};
+      const episode = '?policy=random&seed=5&task=static_workload';
+      const mortal = await startServe(setup);
+      const page = await openConsole(browser, `${mortal.origin}/web/${episode}`);
+      let heir: ServeProcess | undefined;
+      try {
+        await page.untilWindow(4);
+        await mortal.kill();
+        await page.problem.waitFor();
+        const reached = await page.window();
+        heir = await startServe({ ...setup, port: mortal.port });
+        await page.problem.waitFor({ state: 'detached' });
+        await page.untilWindow(reached + 1);
+        await page.untilOver();
+        const interrupted = await page.totals();
+        assertOnlyFailedRequests(page);
+
+        const whole = await openConsole(browser, `${heir.origin}/web/${episode}`);
+        await whole.untilOver();
+        assert.equal(interrupted, await whole.totals());
+        await whole.close();
+      } finally {
+        await page.close();
+        await mortal.kill();
+        await heir?.kill();
+      }
+    });
+  }
+});
+
+describe('when the server wants a token', () => {
+  it('the page asks for it, keeps it for its tab, and says when it is wrong', async () => {
+    const guarded = await startServe({ token: 'open-sesame' });
+    const page = await openConsole(browser, `${guarded.origin}/web/?policy=heuristic`);
     try {
-      await page.untilWindow(2);
-      await mortal.kill();
-      await page.problem.waitFor();
-      heir = await startServe(mortal.port);
-      await page.button('Try again').click();
-      await page.button('Start the episode again').click();
-      await page.problem.waitFor({ state: 'detached' });
-      await page.untilWindow(2);
+      const field = page.view.getByLabel('Token', { exact: true }).locator('input, :scope').last();
+      await field.fill('wrong');
+      await page.button('Enter').click();
+      await page.page.waitForResponse((response) => response.status() === 401);
+      await field.fill('open-sesame');
+      await page.button('Enter').click();
+      await page.untilWindow(1);
+      await page.page.reload();
+      await page.untilWindow(1);
+      assert.equal(await page.panel('Token').count(), 0);
       assertOnlyFailedRequests(page);
     } finally {
       await page.close();
-      await mortal.kill();
-      await heir?.kill();
+      await guarded.kill();
     }
+  });
+});
+
+describe('several tabs at once', () => {
+  it('play each their own episode', async () => {
+    const context = await browser.newContext();
+    const tabs = await Promise.all([context.newPage(), context.newPage()]);
+    const [first, second] = tabs.map((tab) => new ConsolePage(tab, tab, []));
+    await Promise.all(
+      tabs.map((tab, i) => tab.goto(`${server.origin}/web/?policy=hand&task=static_workload&seed=${i + 1}`)),
+    );
+    await Promise.all([first.untilWindow(0), second.untilWindow(0)]);
+    for (let i = 0; i < 3; i++)
+      await first
+        .button('Step')
+        .click()
+        .then(() => first.untilWindow(i + 1));
+    await second.button('Step').click();
+    await second.untilWindow(1);
+    assert.deepEqual([await first.window(), await second.window()], [3, 1]);
+    await context.close();
   });
 });

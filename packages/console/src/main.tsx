@@ -29,14 +29,20 @@ listenToKeys(state, () => {
 });
 
 const mayMove = !matchMedia('(prefers-reduced-motion: reduce)').matches;
-const fragment = location.hash;
-await state.connect(readChoices(location.search), mayMove && !isEpisode(fragment));
-if (isEpisode(fragment)) await openLink();
-addEventListener('hashchange', () => {
-  if (isEpisode(location.hash)) void openLink();
-});
+void start();
 
-effect(() => {
+/** A function, because parts that are fetched later wait for this module, which must not wait for them. */
+async function start(): Promise<void> {
+  const fragment = location.hash;
+  await state.connect(readChoices(location.search), mayMove && !isEpisode(fragment));
+  if (isEpisode(fragment)) await openLink();
+  addEventListener('hashchange', () => {
+    if (isEpisode(location.hash)) void openLink();
+  });
+  effect(rememberInAddress);
+}
+
+function rememberInAddress(): void {
   if (!state.environment.value) return;
   const query = writeChoices({
     task: state.task.value,
@@ -47,7 +53,7 @@ effect(() => {
   // The link of an episode stands in the address for as long as that episode is shown.
   const kept = state.opened.value && isEpisode(location.hash) ? location.hash : '';
   history.replaceState(null, '', query + kept);
-});
+}
 
 function isEpisode(text: string): boolean {
   return text.startsWith(EPISODE_FRAGMENT);

@@ -94,29 +94,7 @@ export function describeRoutes(
         action_schema: { type: 'object' },
       }),
     },
-    {
-      method: 'post',
-      path: '/grader',
-      operationId: 'grade_post',
-      tag: 'Grading',
-      summary: 'Grade an episode',
-      description:
-        "Grades the session's own episode, or replays the actions of an `episode_log`. The score is strictly inside (0, 1).",
-      request: graderRequestSchema(definition, schemas.action),
-      requestRequired: false,
-      response: object({
-        score: { type: 'number', exclusiveMinimum: 0, exclusiveMaximum: 1 },
-        breakdown: { type: 'object' },
-        feedback: { type: 'string' },
-      }),
-      errors: {
-        400: 'The episode cannot be replayed',
-        404: 'Unknown session',
-        409: 'There is no episode to grade (`NOT_RESET`)',
-        422: 'Invalid log',
-        501: 'The environment has no grader',
-      },
-    },
+    ...(definition.grade ? [graderRoute(definition, schemas)] : []),
     {
       method: 'get',
       path: '/metadata',
@@ -195,6 +173,34 @@ function object(properties: Readonly<Record<string, JsonSchema>>): JsonSchema {
 function resetRequestSchema(definition: EnvironmentDefinition<unknown, object, object>): JsonSchema {
   const schema = toJsonSchema(resetRequest, 'input');
   return { ...schema, properties: { ...optionProperties(definition), ...schema.properties } };
+}
+
+function graderRoute(
+  definition: EnvironmentDefinition<unknown, object, object>,
+  schemas: SchemaBody,
+): RouteDescription {
+  return {
+    method: 'post',
+    path: '/grader',
+    operationId: 'grade_post',
+    tag: 'Grading',
+    summary: 'Grade an episode',
+    description:
+      "Grades the session's own episode, or replays the actions of an `episode_log`. The score is strictly inside (0, 1).",
+    request: graderRequestSchema(definition, schemas.action),
+    requestRequired: false,
+    response: object({
+      score: { type: 'number', exclusiveMinimum: 0, exclusiveMaximum: 1 },
+      breakdown: { type: 'object' },
+      feedback: { type: 'string' },
+    }),
+    errors: {
+      400: 'The episode cannot be replayed',
+      404: 'Unknown session',
+      409: 'There is no episode to grade (`NOT_RESET`)',
+      422: 'Invalid log',
+    },
+  };
 }
 
 /** The options of a reset. One that is null counts as absent. */

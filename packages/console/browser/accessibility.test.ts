@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { after, before, describe, it } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import type { Browser } from 'playwright-core';
+import { type ConsolePage, openConsole } from './console-page.ts';
+import type { ServeProcess } from './serve-process.ts';
+import { startBoth } from './start-both.ts';
+
+const AXE = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8');
+
+interface AxeWindow {
+  readonly axe: {
+    run(): Promise<{
+      violations: { id: string; impact: string; nodes: { html: string; failureSummary: string }[] }[];
+    }>;
+  };
+}
+
+let browser: Browser;
+let server: ServeProcess;
+
+before(async () => {
+  [browser, server] = await startBoth();
+});
+after(async () => {
+  await browser?.close();
+  await server?.kill();
+});
+
+/** Fails with what axe-core calls serious or critical on the page as it stands. */
+async function assertAccessible({ page }: ConsolePage, what: string): Promise<void> {
+  await page.evaluate(AXE);
+  const { violations } = await page.evaluate(() => (globalThis as unknown as AxeWindow).axe.run());
+  const serious = violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .map(
+      ({ id, nodes }) =>
+        `${id}: ${nodes.map(({ html, failureSummary }) => `${html}\n${failureSummary}`).join('\n')}`,
+    );
+  assert.deepEqual(serious, [], what);
+}
+
+describe('axe-core finds no serious fault', () => {
+  for (const colorScheme of ['dark', 'light'] as const) {
+    it(`with ${colorScheme} colours: playing, side by side, at the end, and in every panel`, async () => {
+      const page = await openConsole(
+        browser,
+        `${server.origin}/web/?task=static_workload&seed=1&policy=hand`,
+        {
+          colorScheme,
+          bypassCSP: true,
+        },
+      );
+      await page.untilWindow(0);
+      await assertAccessible(page, 'by hand');
+      for (const name of ['Share', 'Leaderboard', 'Developers', 'Readme']) {
+        const panel = await page.open(name);
+        await panel.locator('p, section').first().waitFor();
+        await assertAccessible(page, name);
+        await page.page.keyboard.press('Escape');
+        await panel.waitFor({ state: 'detached' });
+      }
+      await page.choice('Played by').selectOption('heuristic');
+      await page.choice('Compare with').selectOption('default');
+      await page.view.getByRole('article').nth(1).waitFor();
+      await page.untilOver();
+      await assertAccessible(page, 'two runs at their end');
+      await page.close();
+    });
+  }
+});
+
+describe('without a mouse', () => {
+  it('every control of the page is reached by Tab, with a visible mark', async () => {
+    const page = await openConsole(browser, `${server.origin}/web/?task=static_workload&seed=1&policy=hand`);
+    await page.untilWindow(0);
+    const wanted = await page.page
+      .locator(
+        'main button:visible, main select:visible, main input:visible, header button:visible, header select:visible',
+      )
+      .evaluateAll(
+        (controls) => controls.filter((control) => !(control as HTMLButtonElement).disabled).length,
+      );
+    const reached = new Set<string>();
+    for (let i = 0; i < wanted + 20; i++) {
+      await page.page.keyboard.press('Tab');
+      reached.add(
+        await page.page.evaluate(() => {
+          const element = document.activeElement as HTMLElement;
+          const { outlineStyle } = getComputedStyle(element);
+          const holder = element.parentElement && getComputedStyle(element.parentElement).outlineStyle;
+          const mark = outlineStyle !== 'none' || holder !== 'none' ? '' : ' without a mark';
+          return `${element.tagName} ${element.getAttribute('aria-label') ?? element.id}${element.textContent?.slice(0, 20)}${mark}`;
+        }),
+      );
+    }
+    const names = [...reached];
+    assert.deepEqual(
+      names.filter((name) => name.endsWith('without a mark')),
+      [],
+    );
+    for (const name of ['Share', 'Step', 'Window shown', 'Batch cap', 'Compare with', 'Take the tour'])
+      assert.ok(
+        names.some((text) => text.includes(name)),
+        `${name} among ${names.join('; ')}`,
+      );
+    await page.close();
+  });
+
+  it('a knob is turned by its arrow keys, and the number is told', async () => {
+    const page = await openConsole(browser, `${server.origin}/web/?task=static_workload&seed=1&policy=hand`);
+    await page.untilWindow(0);
+    const cap = page.choice('Batch cap');
+    const before = await cap.getAttribute('aria-valuetext');
+    await cap.focus();
+    await page.page.keyboard.press('ArrowRight');
+    assert.notEqual(await cap.getAttribute('aria-valuetext'), before);
+    assert.equal(await page.window(), 0, 'and no window is played');
+    await page.close();
+  });
+});

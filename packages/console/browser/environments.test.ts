@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import type { Browser } from 'playwright-core';
+import { launchChromium } from './chromium.ts';
+import { type ConsolePage, openConsole } from './console-page.ts';
+import { startServe } from './serve-process.ts';
+
+const GUESS = fileURLToPath(new URL('../../openenv/examples/guess/environment.ts', import.meta.url));
+const COUNTER = fileURLToPath(new URL('../../openenv/src/fixtures/counter-environment.ts', import.meta.url));
+
+let browser: Browser;
+before(async () => {
+  browser = await launchChromium();
+});
+after(() => browser?.close());
+
+/** Serves an environment and opens its console for as long as `use` takes. */
+async function withConsole(
+  environment: string,
+  query: string,
+  use: (page: ConsolePage, origin: string) => Promise<void>,
+): Promise<void> {
+  const server = await startServe({ args: ['--env', environment] });
+  const page = await openConsole(browser, `${server.origin}/web/${query}`);
+  try {
+    await page.untilWindow(0);
+    await use(page, server.origin);
+    page.assertNoFaults();
+  } finally {
+    await page.close();
+    await server.kill();
+  }
+}
+
+const field = (page: ConsolePage, name: string) =>
+  page.view.getByRole('region', { name: 'The environment now' }).locator('.figure', { hasText: name });
+
+describe('an environment of which nothing is known', () => {
+  it('guess: is played through the form of its action, with charts of what it observes', async () => {
+    await withConsole(GUESS, '?policy=hand&seed=41', async (page) => {
+      assert.match((await field(page, 'Hint').textContent()) ?? '', /start/);
+      await page.choice('Number').fill('41');
+      await page.button('Step').click();
+      await page.untilWindow(1);
+      assert.match((await field(page, 'Hint').textContent()) ?? '', /found/);
+      await page.score.getByText('+1.00').waitFor();
+      await page.view.getByRole('figure', { name: 'Hint' }).waitFor();
+      await page.view.getByRole('figure', { name: 'Reward' }).waitFor();
+    });
+  });
+
+  it('guess: is played by a policy, saved and opened again', async () => {
+    await withConsole(GUESS, '?policy=random&seed=3', async (page) => {
+      await page.untilOver();
+      const board = await page.open('Leaderboard');
+      await board.getByRole('button', { name: 'Save run' }).click();
+      await board.getByText('Saved: rank 1').waitFor();
+      await board.getByRole('button', { name: 'Watch' }).click();
+      await page.view.getByText('Replayed bit for bit').waitFor();
+    });
+  });
+
+  it('counter: 10,000 windows are opened, wound through and played on', async () => {
+    await withConsole(COUNTER, '?policy=hand&seed=0&option.target=1000000', async (page) => {
+      const episode = {
+        format: 'openenv-episode/1',
+        reset: { seed: 0, target: 1_000_000 },
+        actions: Array.from({ length: 10_000 }, (_, i) => ({ amount: i % 10 })),
+      };
+      const panel = await page.open('Share');
+      await panel.getByLabel('Episode file').setInputFiles({
+        name: 'long.json',
+        mimeType: 'application/json',
+        buffer: Buffer.from(JSON.stringify(episode)),
+      });
+      await page.view.getByText('Recorded episode, 10,000 windows').waitFor();
+      const total = async () => (await field(page, 'Total').locator('dd').textContent())?.trim();
+      for (const [window, sum] of [
+        ['10000', '45,000'],
+        ['10', '45'],
+        ['5000', '22,500'],
+      ]) {
+        await page.choice('Window shown').fill(window);
+        assert.equal(await total(), sum);
+      }
+      await page.page.locator('h1').click();
+      await page.page.keyboard.press('End');
+      await page.button('Step').click();
+      await page.view.locator('.figure', { hasText: 'Total' }).getByText('45,009').waitFor();
+    });
+  });
+});
+
+describe('benchmark', () => {
+  it('is played by hand, and offers nothing that it cannot keep', async () => {
+    await withConsole('benchmark', '?policy=hand', async (page, origin) => {
+      assert.match((await field(page, 'Host url').textContent()) ?? '', new RegExp(origin));
+      await page.button('Step').click();
+      await page.untilWindow(1);
+      assert.equal(await page.button('Leaderboard').count(), 0);
+      const panel = await page.open('Share');
+      assert.equal(await panel.getByLabel('Link to the scenario').count(), 1);
+      assert.equal(await panel.getByLabel('Link to the episode').count(), 0);
+    });
+  });
+});

@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { after, afterEach, before, describe, it } from 'node:test';
+import type { Browser } from 'playwright-core';
+import { type ConsolePage, openConsole } from './console-page.ts';
+import type { ServeProcess } from './serve-process.ts';
+import { startBoth } from './start-both.ts';
+
+let browser: Browser;
+let server: ServeProcess;
+let page: ConsolePage;
+
+before(async () => {
+  [browser, server] = await startBoth();
+});
+after(async () => {
+  await browser?.close();
+  await server?.kill();
+});
+afterEach(async () => {
+  page.assertNoFaults();
+  await page.close();
+});
+
+async function open(address: string): Promise<ConsolePage> {
+  page = await openConsole(browser, `${server.origin}/web/${address}`);
+  return page;
+}
+
+/** Plays an episode with a decision by hand in it, and opens the panel that shares it. */
+async function playedAndShared() {
+  await open('?task=static_workload&seed=6&policy=random');
+  await page.untilWindow(3);
+  await page.untilOver();
+  const total = await page.totals();
+  const panel = await page.open('Share');
+  await panel.getByText('sha256:').waitFor();
+  return { total, panel };
+}
+
+describe('an episode as a link', () => {
+  it('opens to the same episode, checked bit for bit', async () => {
+    const { total, panel } = await playedAndShared();
+    const link = await panel.getByLabel('Link to the episode').inputValue();
+    await page.close();
+    assert.ok(link.startsWith(`${server.origin}/web/#episode=`), link.slice(0, 80));
+    page = await openConsole(browser, link);
+    await page.view.getByText('Replayed bit for bit').waitFor();
+    await page.choice('Speed').selectOption('60');
+    await page.score.waitFor();
+    assert.equal(await page.totals(), total);
+  });
+
+  it('that is damaged is told, and the page plays on', async () => {
+    await open('?task=static_workload&policy=hand');
+    await page.untilWindow(0);
+    await page.page.evaluate(() => {
+      location.hash = '#episode=abc';
+    });
+    await page.problem.waitFor();
+    assert.match((await page.problem.textContent()) ?? '', /The link is damaged/);
+    await page.button('Close').click();
+    await page.button('Step').click();
+    await page.untilWindow(1);
+  });
+});
+
+describe('an episode as a file', () => {
+  it('is saved, opened again and verified; a changed one is not', async () => {
+    const { total, panel } = await playedAndShared();
+    const download = page.page.waitForEvent('download');
+    await panel.getByRole('link', { name: 'Save as file' }).click();
+    const file = await download;
+    assert.equal(file.suggestedFilename(), 'llmserve-static_workload-6.episode.json');
+    const text = readFileSync((await file.path())!, 'utf8');
+    const give = (content: string) =>
+      panel
+        .getByLabel('Episode file')
+        .setInputFiles({ name: 'x.json', mimeType: 'application/json', buffer: Buffer.from(content) });
+
+    await give(text);
+    await page.view.getByText('Replayed bit for bit').waitFor();
+    await page.untilWindow(2);
+    await page.button('Pause').click();
+    await page.page.keyboard.press('End');
+    await page.score.waitFor();
+    assert.equal(await page.totals(), total);
+
+    const episode = JSON.parse(text);
+    episode.actions.forEach((action: { batch_cap: number }) => {
+      action.batch_cap = 1;
+    });
+    await page.open('Share');
+    await give(JSON.stringify(episode));
+    await page.view.getByText('It did not come out as recorded').waitFor();
+
+    await page.open('Share');
+    await give('not an episode');
+    await panel.getByText('Expected an episode file').waitFor();
+    await page.page.keyboard.press('Escape');
+  });
+});
+
+describe('the leaderboard', () => {
+  it('takes a finished run, ranks it and shows it again', async () => {
+    await open('?task=static_workload&seed=8&policy=default');
+    await page.untilOver();
+    const total = await page.totals();
+    const board = await page.open('Leaderboard');
+    await board.getByText('No runs yet').waitFor();
+    await board.getByLabel('Name on the leaderboard').fill('Ada Lovelace');
+    await board.getByRole('button', { name: 'Save run' }).click();
+    await board.getByText('Saved: rank 1').waitFor();
+    const row = board.getByRole('row', { name: /Ada Lovelace/ });
+    await row.waitFor();
+    assert.ok(((await page.score.locator('strong').textContent()) ?? '').length > 0);
+    await row.getByRole('button', { name: 'Watch' }).click();
+    await page.view.getByText('Replayed bit for bit').waitFor();
+    await page.choice('Speed').selectOption('60');
+    await page.score.waitFor();
+    assert.equal(await page.totals(), total);
+  });
+
+  it('takes no run that is not over', async () => {
+    await open('?task=static_workload&seed=8&policy=hand');
+    await page.untilWindow(0);
+    const board = await page.open('Leaderboard');
+    assert.equal(await board.getByRole('button', { name: 'Save run' }).isDisabled(), true);
+  });
+});
