@@ -88,6 +88,11 @@ const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./commands/table.ts')).tableCommand(),
   },
   {
+    name: 'datasets',
+    summary: 'write episodes of a policy as Parquet',
+    load: async () => (await import('./commands/datasets.ts')).datasetsCommand(),
+  },
+  {
     name: 'bench',
     summary: 'measure servers',
     load: async () => (await import('./commands/bench.ts')).benchCommand(),

@@ -54,7 +54,8 @@ export async function evaluateGym(options: EvaluateGymOptions): Promise<void> {
   );
 }
 
-async function findGymPolicy(
+/** The policy of that name, or in that file. @throws InputError when there is neither. */
+export async function findGymPolicy(
   nameOrFile: string,
 ): Promise<{ readonly policy: GymPolicy; readonly taskIds: readonly number[] }> {
   const names = listGymPolicies().map((policy) => policy.name);

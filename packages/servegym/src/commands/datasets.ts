@@ -1,0 +1,127 @@
+import { evaluatedGym, evaluatedServe } from '@servegym/agents';
+import {
+  type GymAction,
+  type GymObservation,
+  inferenceGym,
+  llmserve,
+  SEED_SPLITS,
+  type SeedSplit,
+  type ServeAction,
+  type ServeObservation,
+  TASK_IDS,
+} from '@servegym/environments';
+import { Command, Option } from 'commander';
+import { encodeDataset } from '../datasets/encode-dataset.ts';
+import { type DatasetRow, recordEpisodes } from '../datasets/record-episodes.ts';
+import { findGymPolicy } from '../evaluation/evaluate-gym.ts';
+import { findPolicy, tasksFor } from '../find-policy.ts';
+import { InputError } from '../input-error.ts';
+import { wholeNumber } from '../options.ts';
+import { sourceFolder, sourceHash } from '../source-hash.ts';
+import { writeOutputFile } from '../write-output-file.ts';
+
+interface ExportOptions {
+  readonly env: 'llmserve' | 'inferencegym';
+  readonly agent: string;
+  readonly task: string;
+  readonly episodes: number;
+  readonly split: SeedSplit;
+  readonly out: string;
+  readonly json: boolean;
+}
+
+/** What was recorded, and what the file says of it. */
+interface Recording {
+  readonly environment: { readonly id: string; readonly version: string };
+  readonly taskId: string;
+  readonly policy: string;
+  readonly rows: readonly DatasetRow[];
+}
+
+/** `servegym datasets`: episodes for offline learning. */
+export function datasetsCommand(): Command {
+  const exporting = new Command('export')
+    .description('play episodes and write them as Parquet, a row for each window')
+    .requiredOption('--agent <name|file>', 'the policy that plays: a name, or a file of `servegym train`')
+    .requiredOption('--task <id>', 'the task')
+    .addOption(
+      new Option('--env <id>', 'the environment').choices(['llmserve', 'inferencegym']).default('llmserve'),
+    )
+    .addOption(
+      new Option('--episodes <n>', 'episodes, each with a seed of its own')
+        .default(20)
+        .argParser(wholeNumber(1, 100_000)),
+    )
+    .addOption(
+      new Option('--split <name>', 'where the seeds come from')
+        .choices(Object.keys(SEED_SPLITS))
+        .default('train'),
+    )
+    .requiredOption('--out <file.parquet>', 'the file to write')
+    .option('--json', 'print one JSON object', false)
+    .addHelpText(
+      'after',
+      `
+Columns: episode_id, step, seed, observation.*, action.*, reward, terminated, truncated, next_observation.* and info.*.
+The key-value metadata of the file says which environment, version, simulator, policy and seeds it comes from.`,
+    )
+    .action(exportDataset);
+  return new Command('datasets').description('episodes for offline learning').addCommand(exporting);
+}
+
+async function exportDataset(options: ExportOptions): Promise<void> {
+  const { episodes, split, out, json } = options;
+  const { first } = SEED_SPLITS[split];
+  const seeds = Array.from({ length: episodes }, (_, i) => first + i);
+  const recording = await (options.env === 'llmserve' ? recordServe : recordGym)(options, seeds);
+  const { environment, taskId, policy, rows } = recording;
+  const metadata = {
+    environment: environment.id,
+    version: environment.version,
+    simulator_hash: sourceHash([sourceFolder('@servegym/simulator')]),
+    task: taskId,
+    policy,
+    split,
+    seeds: JSON.stringify([seeds[0], seeds.at(-1)]),
+  };
+  await writeOutputFile(out, [encodeDataset(rows, metadata)]);
+  if (json) console.log(JSON.stringify({ ...metadata, episodes, rows: rows.length, file: out }, null, 2));
+  else console.log(`wrote ${rows.length.toLocaleString('en-US')} windows of ${episodes} episodes to ${out}`);
+}
+
+async function recordServe({ agent, task }: ExportOptions, seeds: readonly number[]): Promise<Recording> {
+  const taskId = TASK_IDS.find((id) => id === task);
+  if (taskId === undefined)
+    throw new InputError(`expected --task, one of ${TASK_IDS.join(', ')}, got ${task}`);
+  const found = await findPolicy(agent);
+  tasksFor(taskId, [found]);
+  const rows = await recordEpisodes<ServeAction, ServeObservation>(evaluatedServe.create(), found.policy, {
+    ...{ taskId, seeds, initialAction: evaluatedServe.initialAction(taskId) },
+    ...progress(seeds.length),
+  });
+  return { environment: llmserve, taskId, policy: found.policy.name, rows };
+}
+
+async function recordGym({ agent, task }: ExportOptions, seeds: readonly number[]): Promise<Recording> {
+  const { policy, taskIds } = await findGymPolicy(agent);
+  const taskId = taskIds.find((id) => String(id) === task);
+  if (taskId === undefined) {
+    throw new InputError(`expected --task, one of ${taskIds.join(', ')}, got ${task}`);
+  }
+  const environment = inferenceGym();
+  const evaluated = evaluatedGym(environment);
+  const rows = await recordEpisodes<GymAction, GymObservation>(evaluated.create(), policy, {
+    ...{ taskId, seeds, initialAction: evaluated.initialAction(taskId) },
+    ...progress(seeds.length),
+  });
+  return { environment, taskId: String(taskId), policy: policy.name, rows };
+}
+
+function progress(planned: number) {
+  if (!process.stderr.isTTY) return {};
+  return {
+    onEpisode(finished: number) {
+      process.stderr.write(`\r\u001b[K${finished < planned ? `episode ${finished} of ${planned}` : ''}`);
+    },
+  };
+}
