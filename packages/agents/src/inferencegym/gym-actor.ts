@@ -30,11 +30,6 @@ export function encodeGymActor(
   return encodeActor(weights, { ...metadata, training: JSON.stringify(training) });
 }
 
-/** Whether a file of training is for `inferencegym`. @throws TensorFileError when it is no actor's */
-export function isGymActor(file: Uint8Array): boolean {
-  return decodeActor(file).metadata.environment === inferencegym.id;
-}
-
 /**
  * Reads what `encodeGymActor` wrote.
  * @throws TensorFileError when the file is not an actor's

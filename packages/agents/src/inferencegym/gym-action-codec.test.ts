@@ -1,0 +1,41 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { GYM_DEFAULT_ACTION, GYM_TASK_IDS, gymActionSchema } from '@servegym/environments';
+import fc from 'fast-check';
+import { GymActionCodec } from './gym-action-codec.ts';
+
+describe('the bins of an action of inferencegym', () => {
+  for (const taskId of GYM_TASK_IDS) {
+    const codec = new GymActionCodec(taskId);
+    const bins = fc.tuple(...codec.headSizes.map((size) => fc.nat(size - 1)));
+
+    it(`decode to valid actions, and those encode to the same bins (task ${taskId})`, () => {
+      fc.assert(
+        fc.property(bins, (row) => {
+          const action = codec.decode(row);
+          assert.deepEqual(gymActionSchema.parse(action), action);
+          assert.deepEqual(codec.encode(action), row);
+        }),
+      );
+    });
+
+    it(`have the default action exactly (task ${taskId})`, () => {
+      assert.deepEqual(codec.decode(codec.encode(GYM_DEFAULT_ACTION)), GYM_DEFAULT_ACTION);
+    });
+  }
+
+  it('have a head for each knob that is active, and leave the others at their defaults', () => {
+    assert.deepEqual(
+      GYM_TASK_IDS.map((id) => new GymActionCodec(id).headSizes.length),
+      [2, 3, 5],
+    );
+    const { spec_length, prefill_disagg, quant_tier } = new GymActionCodec(1).decode([0, 0]);
+    assert.deepEqual([spec_length, prefill_disagg, quant_tier], [0, false, 0]);
+  });
+
+  it('take the nearest of an action between them', () => {
+    const codec = new GymActionCodec(1);
+    const decoded = codec.decode(codec.encode({ ...GYM_DEFAULT_ACTION, batch_size: 440, kv_budget: 0.44 }));
+    assert.deepEqual([decoded.batch_size, decoded.kv_budget], [384, 0.4]);
+  });
+});
