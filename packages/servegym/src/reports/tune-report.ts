@@ -1,4 +1,4 @@
-import { candidateText, vllmDefaults } from '../tune/candidate.ts';
+import { type Candidate, candidateText, KNOB_NAMES, vllmDefaults } from '../tune/candidate.ts';
 import { sloTermName, sloTermText } from '../tune/slo.ts';
 import type { FrontPoint, TunedCandidate, TuneResult } from '../tune/tune-result.ts';
 import { alignedRows } from './aligned-rows.ts';
@@ -69,7 +69,7 @@ export function tuneJson(result: TuneResult) {
     return {
       ...common,
       nearest: {
-        settings: candidate,
+        settings: settingsJson(candidate),
         load,
         values_ms: Object.fromEntries(slo.map((term, t) => [sloTermName(term), values[t]])),
       },
@@ -79,7 +79,7 @@ export function tuneJson(result: TuneResult) {
   return {
     ...common,
     candidates: candidates.map((each) => ({
-      settings: each.candidate,
+      settings: settingsJson(each.candidate),
       is_default: each.isDefault,
       on_front: each.onFront,
       sustained_rps: each.heldOut,
@@ -96,7 +96,7 @@ export function tuneJson(result: TuneResult) {
     front: result.front
       .filter(({ onFront }) => onFront)
       .map(({ candidate, sustained, ttftP99Ms, tpotP99Ms, usdPerMillionTokens, quality }) => ({
-        settings: candidate,
+        settings: settingsJson(candidate),
         sustained_rps: sustained,
         ttft_p99_ms: ttftP99Ms,
         tpot_p99_ms: tpotP99Ms,
@@ -119,6 +119,10 @@ export function tuneJson(result: TuneResult) {
     })),
     verdict,
   };
+}
+
+function settingsJson(candidate: Candidate) {
+  return Object.fromEntries(Object.entries(KNOB_NAMES).map(([name, knob]) => [name, candidate[knob]]));
 }
 
 function deploymentJson({ load, replicas, good, usdPerHour }: TuneResult['deployment']) {

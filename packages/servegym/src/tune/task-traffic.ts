@@ -1,32 +1,31 @@
 import { generateWorkload, SEED_SPLITS, SERVE_TASKS, TASK_IDS, type TaskId } from '@servegym/environments';
 import { msFromTicks, type Trace } from '@servegym/simulator';
-import { joinBlocks, type SplitTraffic } from './traffic.ts';
+import { joinBlocks, type SplitTraffic, sliceTrace } from './traffic.ts';
 
 /** The tasks whose traffic can be tuned for. */
 export const TUNABLE_TASKS: readonly TaskId[] = TASK_IDS;
 
-const MOST_EPISODES = 20;
-const FEWEST_EPISODES = 4;
+const EPISODES = 20;
 
 /**
- * The traffic of episodes of a task, an episode a block: those of training to search on, those of the test split held
- * out. Priority classes are left out, and so is what tenants take of the memory.
+ * The traffic of episodes of a task, a block from each: those of training to search on, those of the test split held
+ * out. Of long episodes a block is a stretch, early in the first and late in the last. Priority classes are left out,
+ * and so is what tenants take of the memory.
  *
- * @param most Requests in all, as far as a few episodes stay below it.
+ * @param most Requests in all.
  */
 export function taskTraffic(id: TaskId, most: number): SplitTraffic {
-  const task = SERVE_TASKS[id];
-  const durationMs = 1000 * task.windows * task.windowSeconds;
-  const blocksFrom = (first: number) => {
-    const blocks = [];
-    for (let seed = first, requests = 0; blocks.length < MOST_EPISODES; seed += 1) {
-      const block = { trace: episodeTrace(id, seed), durationMs };
-      requests += block.trace.arrivalMs.length;
-      if (blocks.length >= FEWEST_EPISODES && 2 * requests > most) break;
-      blocks.push(block);
-    }
-    return joinBlocks(blocks);
-  };
+  const size = Math.floor(most / (2 * EPISODES));
+  const blocksFrom = (first: number) =>
+    joinBlocks(
+      Array.from({ length: EPISODES }, (_, i) => {
+        const trace = episodeTrace(id, first + i);
+        const requests = trace.arrivalMs.length;
+        const length = Math.min(size, requests - 1);
+        const start = Math.floor(((i + 0.5) / EPISODES) * (requests - length));
+        return sliceTrace(trace, start, start + length);
+      }),
+    );
   return { search: blocksFrom(SEED_SPLITS.train.first), heldOut: blocksFrom(SEED_SPLITS.test.first) };
 }
 

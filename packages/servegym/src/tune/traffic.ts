@@ -40,13 +40,14 @@ export function splitTrace(trace: Trace, most: number): SplitTraffic {
   };
 }
 
-/** The requests `start` .. `end - 1`, and the time until the one after them. */
+/** A stretch of a trace. */
 interface Block {
   readonly trace: Trace;
   readonly durationMs: number;
 }
 
-function sliceTrace(trace: Trace, start: number, end: number): Block {
+/** The requests `start` .. `end - 1`, and the time until the one after them. */
+export function sliceTrace(trace: Trace, start: number, end: number): Block {
   const { arrivalMs, prefixBlocks } = trace;
   const from = arrivalMs[start]!;
   const gap = (arrivalMs[end - 1]! - from) / Math.max(1, end - 1 - start);
