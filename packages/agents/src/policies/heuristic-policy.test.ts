@@ -6,7 +6,7 @@ import { HEURISTIC_START, HeuristicPolicy } from './heuristic-policy.ts';
 /** A window in which no rule applies to the configuration `inForce`. */
 const calm: ServeObservation = {
   queue_depth: 10,
-  active_requests: 20,
+  active_requests: 40,
   kv_cache_occupancy: 0.7,
   mean_prompt_length: 500,
   p50_ttft_ms: 100,
@@ -16,13 +16,13 @@ const calm: ServeObservation = {
   slo_compliance_rate: 0.95,
   gpu_memory_used_gb: 30,
   estimated_cost_per_1k: 0.001,
-  request_arrival_rate: 15,
+  request_arrival_rate: 6,
   spec_acceptance_rate: 0,
   eviction_events: 0,
   step_index: 1,
   task_id: 'static_workload',
 };
-const inForce: ServeAction = { ...HEURISTIC_START, batch_cap: 32, kv_budget_fraction: 0.7 };
+const inForce: ServeAction = { ...HEURISTIC_START, speculation_depth: 4, priority_routing: true };
 
 function react(
   seen: Partial<ServeObservation>,
@@ -58,41 +58,36 @@ describe('heuristic', () => {
   });
 
   it('builds on the configuration in force, whoever chose it', () => {
-    const previous: ServeAction = {
-      ...inForce,
-      batch_cap: 100,
-      speculation_depth: 7,
-      quantization_tier: 'INT4',
-    };
-    const next = react({ queue_depth: 80 }, { previous });
-    assert.equal(next.batch_cap, 116);
-    assert.equal(next.speculation_depth, 7);
+    const previous: ServeAction = { ...inForce, batch_cap: 50, quantization_tier: 'INT4' };
+    const next = react({ queue_depth: 36 }, { previous });
+    assert.equal(next.batch_cap, 66);
     assert.equal(next.quantization_tier, 'INT4');
+  });
+
+  it('changes nothing after a window that served nobody', () => {
+    const loading = { throughput_tps: 0, queue_depth: 500, eviction_events: 40, slo_compliance_rate: 0 };
+    assert.deepEqual(react(loading), inForce);
   });
 
   describe('batching (Orca)', () => {
     const cap = (seen: Partial<ServeObservation>, batch_cap: number) =>
       react(seen, { previous: { ...inForce, batch_cap } }).batch_cap;
 
-    it('takes 32 off when SLO compliance falls below 0.85', () => {
-      assert.equal(cap({ slo_compliance_rate: 0.84 }, 128), 96);
-      assert.equal(cap({ slo_compliance_rate: 0.85, queue_depth: 64 }, 128), 128);
-    });
-    it('heeds the queue before latency', () => {
-      assert.equal(cap({ slo_compliance_rate: 0.5, queue_depth: 500 }, 128), 144);
-    });
     it('adds 16 when the queue exceeds 0.7 of the cap', () => {
       assert.equal(cap({ queue_depth: 71 }, 100), 116);
       assert.equal(cap({ queue_depth: 70 }, 100), 100);
     });
-    it('takes 16 off when the queue is under 0.2 of the cap, down to 16', () => {
-      assert.equal(cap({ queue_depth: 19 }, 100), 84);
-      assert.equal(cap({ queue_depth: 20 }, 100), 100);
-      assert.equal(cap({ queue_depth: 0 }, 16), 16);
+    it('heeds the queue before latency', () => {
+      assert.equal(cap({ slo_compliance_rate: 0.5, p50_itl_ms: 90, queue_depth: 500 }, 128), 144);
+    });
+    it('takes a quarter off when requests miss their objectives because tokens come too slowly', () => {
+      // The interactive objective of the task is 26 ms a token.
+      assert.equal(cap({ slo_compliance_rate: 0.84, p50_itl_ms: 27 }, 128), 96);
+      assert.equal(cap({ slo_compliance_rate: 0.84, p50_itl_ms: 26 }, 128), 128);
+      assert.equal(cap({ slo_compliance_rate: 0.85, p50_itl_ms: 27 }, 128), 128);
     });
     it('stays between 16 and 512', () => {
-      assert.equal(cap({ slo_compliance_rate: 0 }, 20), 16);
-      assert.equal(cap({ queue_depth: 0 }, 20), 16);
+      assert.equal(cap({ slo_compliance_rate: 0, p50_itl_ms: 90, queue_depth: 0 }, 18), 16);
       assert.equal(cap({ queue_depth: 900 }, 505), 512);
     });
   });
@@ -101,51 +96,60 @@ describe('heuristic', () => {
     const budget = (seen: Partial<ServeObservation>, kv_budget_fraction: number) =>
       react(seen, { previous: { ...inForce, kv_budget_fraction } }).kv_budget_fraction;
 
-    // A GPU of the tasks' server has 39.4 GiB, which is 42.3 GB.
-    it('goes to 0.60 after evictions, however full the GPU is', () => {
-      assert.equal(budget({ eviction_events: 1, gpu_memory_used_gb: 10 }, 0.9), 0.6);
+    // A GPU of the task's server has 39.4 GiB, which is 42.3 GB; 92 % are 38.9.
+    it('gives way when the GPU is full, whatever the pool would need', () => {
+      assert.equal(budget({ gpu_memory_used_gb: 39, eviction_events: 3 }, 0.7), 0.6);
+      assert.equal(budget({ gpu_memory_used_gb: 38.9 }, 0.7), 0.7);
     });
-    it('takes 0.10 off when the GPU is over 85 % full and adds 0.10 when it is under half', () => {
-      assert.equal(budget({ gpu_memory_used_gb: 36.1 }, 0.7), 0.6);
-      assert.equal(budget({ gpu_memory_used_gb: 35.9 }, 0.7), 0.7);
-      assert.equal(budget({ gpu_memory_used_gb: 21.2 }, 0.7), 0.7);
-      assert.equal(budget({ gpu_memory_used_gb: 21.1 }, 0.7), 0.8);
+    it('grows a pool that preempts or is nearly full', () => {
+      assert.equal(budget({ eviction_events: 1 }, 0.3), 0.45);
+      assert.equal(budget({ kv_cache_occupancy: 0.86 }, 0.3), 0.45);
+    });
+    it('gives back what lies idle', () => {
+      assert.equal(budget({ kv_cache_occupancy: 0.39 }, 0.5), 0.4);
+      assert.equal(budget({ kv_cache_occupancy: 0.4 }, 0.5), 0.5);
     });
     it('stays between 0.1 and 1', () => {
-      assert.equal(budget({ gpu_memory_used_gb: 40 }, 0.15), 0.1);
-      assert.equal(budget({ gpu_memory_used_gb: 10 }, 0.95), 1);
+      assert.equal(budget({ kv_cache_occupancy: 0 }, 0.1), 0.1);
+      assert.equal(budget({ kv_cache_occupancy: 1 }, 0.95), 1);
     });
   });
 
   describe('adaptation (Decima)', () => {
-    it('quantizes above 25 arrivals a second, goes back below 8', () => {
+    it('quantizes under a heavy load, and goes back only when it is light', () => {
       const int8: ServeAction = { ...inForce, quantization_tier: 'INT8' };
-      assert.equal(react({ request_arrival_rate: 26 }).quantization_tier, 'INT8');
-      assert.equal(react({ request_arrival_rate: 15 }, { previous: int8 }).quantization_tier, 'INT8');
-      assert.equal(react({ request_arrival_rate: 7 }, { previous: int8 }).quantization_tier, 'FP16');
+      const tier = (seen: Partial<ServeObservation>, previous = inForce) =>
+        react(seen, { previous }).quantization_tier;
+      assert.equal(tier({ request_arrival_rate: 13, mean_prompt_length: 500 }), 'INT8');
+      assert.equal(tier({ queue_depth: 41 }), 'INT8');
+      assert.equal(tier({ request_arrival_rate: 7, mean_prompt_length: 600 }, int8), 'INT8');
+      const light = { request_arrival_rate: 5, queue_depth: 0, active_requests: 11 };
+      assert.equal(tier(light, int8), 'FP16');
+      assert.equal(tier({ ...light, queue_depth: 1 }, int8), 'INT8');
+      assert.equal(tier({ ...light, active_requests: 12 }, int8), 'INT8');
+      assert.equal(tier({ ...light, request_arrival_rate: 9, mean_prompt_length: 100 }, int8), 'INT8');
     });
-    it('speculates on short prompts only', () => {
-      const deep: ServeAction = { ...inForce, speculation_depth: 4 };
-      assert.equal(react({ mean_prompt_length: 199 }).speculation_depth, 4);
-      assert.equal(react({ mean_prompt_length: 500 }, { previous: deep }).speculation_depth, 4);
-      assert.equal(react({ mean_prompt_length: 801 }, { previous: deep }).speculation_depth, 0);
+    it('drafts deeper the fewer run', () => {
+      const depths = [4, 16, 17, 48, 100, 200, 900].map(
+        (active_requests) => react({ active_requests }).speculation_depth,
+      );
+      assert.deepEqual(depths, [6, 6, 4, 4, 3, 2, 1]);
+    });
+    it('splits for long prompts, and mixes again for short ones', () => {
+      const split: ServeAction = { ...inForce, prefill_decode_split: true };
+      assert.equal(react({ mean_prompt_length: 1501 }).prefill_decode_split, true);
+      assert.equal(react({ mean_prompt_length: 1200 }).prefill_decode_split, false);
+      assert.equal(react({ mean_prompt_length: 1200 }, { previous: split }).prefill_decode_split, true);
+      assert.equal(react({ mean_prompt_length: 999 }, { previous: split }).prefill_decode_split, false);
     });
     it('does not read a window without arrivals as short prompts', () => {
-      assert.equal(react({ request_arrival_rate: 0, mean_prompt_length: 0 }).speculation_depth, 0);
-    });
-    it('splits while the queue exceeds half the cap', () => {
-      assert.equal(react({ queue_depth: 17 }).prefill_decode_split, true);
       const split: ServeAction = { ...inForce, prefill_decode_split: true };
-      assert.equal(react({ queue_depth: 16 }, { previous: split }).prefill_decode_split, false);
+      const idle = { request_arrival_rate: 0, mean_prompt_length: 0 };
+      assert.equal(react(idle, { previous: split }).prefill_decode_split, true);
     });
-    it('routes by priority on the adversarial task when prompts exceed 2,000 tokens', () => {
-      const long = { mean_prompt_length: 2001 };
-      assert.equal(react(long, { taskId: 'adversarial_multitenant' }).priority_routing, true);
-      assert.equal(
-        react({ mean_prompt_length: 2000 }, { taskId: 'adversarial_multitenant' }).priority_routing,
-        false,
-      );
-      assert.equal(react(long, { taskId: 'bursty_workload' }).priority_routing, false);
+    it('routes by priority while anybody waits', () => {
+      assert.equal(react({ queue_depth: 1 }).priority_routing, true);
+      assert.equal(react({ queue_depth: 0 }).priority_routing, false);
     });
   });
 });

@@ -1,9 +1,8 @@
 import {
+  chooseTask,
   type QuantizationTier,
-  SERVE_TASKS,
   type ServeAction,
   type ServeObservation,
-  type TaskId,
 } from '@servegym/environments';
 import { findProfile } from '@servegym/simulator';
 import type { Policy, PolicyEpisode, PolicyStep } from '../policy.ts';
@@ -18,9 +17,16 @@ export const HEURISTIC_START: ServeAction = {
   priority_routing: false,
 };
 
-/** The batch cap never leaves this range: the last batching rule stops at 16, the action at 512. */
 const BATCH_CAP_RANGE = [16, 512] as const;
 const KV_BUDGET_RANGE = [0.1, 1] as const;
+/** Draft tokens for up to so many requests that run on both GPUs together. */
+const DEPTHS = [
+  { running: 16, depth: 6 },
+  { running: 48, depth: 4 },
+  { running: 128, depth: 3 },
+  { running: 256, depth: 2 },
+  { running: Number.POSITIVE_INFINITY, depth: 1 },
+] as const;
 
 /**
  * Hand-written rules after three papers, a group of rules each: batching after Orca, memory after vLLM, adaptation to
@@ -28,50 +34,51 @@ const KV_BUDGET_RANGE = [0.1, 1] as const;
  */
 export class HeuristicPolicy implements Policy<ServeAction, ServeObservation> {
   readonly name = 'heuristic';
-  #adversarial = false;
   #gpuMemoryGb = Number.POSITIVE_INFINITY;
+  #tpotMs = Number.POSITIVE_INFINITY;
 
-  reset({ taskId }: PolicyEpisode): void {
-    this.#adversarial = taskId === 'adversarial_multitenant';
-    this.#gpuMemoryGb = gpuMemoryGb(taskId as TaskId);
+  reset({ taskId, resetOptions }: PolicyEpisode): void {
+    const task = chooseTask({ ...resetOptions, task_id: taskId });
+    this.#gpuMemoryGb = (findProfile(task.profile).gpu.memoryGiB * 2 ** 30) / 1e9;
+    this.#tpotMs = task.objectives.interactive.tpotMs;
   }
 
   act({ observation, previousAction, stepIndex }: PolicyStep<ServeAction, ServeObservation>): ServeAction {
     if (stepIndex === 0) return HEURISTIC_START;
+    // While weights are loaded the queue and the latencies tell nothing of the configuration.
+    if (observation.throughput_tps === 0) return previousAction;
     return {
-      batch_cap: orcaBatchCap(observation, previousAction.batch_cap),
+      batch_cap: orcaBatchCap(observation, previousAction.batch_cap, this.#tpotMs),
       kv_budget_fraction: vllmKvBudget(observation, previousAction.kv_budget_fraction, this.#gpuMemoryGb),
-      speculation_depth: decimaSpeculation(observation, previousAction.speculation_depth),
+      speculation_depth: decimaSpeculation(observation),
       quantization_tier: decimaQuantization(observation, previousAction.quantization_tier),
-      prefill_decode_split: decimaSplit(observation, previousAction.batch_cap),
-      priority_routing: this.#adversarial && decimaPriority(observation),
+      prefill_decode_split: decimaSplit(observation, previousAction.prefill_decode_split),
+      priority_routing: observation.queue_depth > 0,
     };
   }
 }
 
 /**
- * Iteration-level batching: grow the batch when requests queue, shrink it when latency suffers all the same, shrink it
- * when idle. The queue comes first: requests that miss their objective because they queue are not helped by a smaller
- * batch, and the other order never recovers from a burst.
+ * Iteration-level batching: grow the batch when requests queue, shrink it when none does and tokens come too slowly.
+ * The queue comes first: requests that miss their objective because they queue are not helped by a smaller batch.
  * Yu et al., "Orca: A Distributed Serving System for Transformer-Based Generative Models", OSDI 2022.
  */
-function orcaBatchCap(seen: ServeObservation, cap: number): number {
+function orcaBatchCap(seen: ServeObservation, cap: number, tpotMs: number): number {
   if (seen.queue_depth > 0.7 * cap) return clamp(cap + 16, BATCH_CAP_RANGE);
-  if (seen.slo_compliance_rate < 0.85) return clamp(cap - 32, BATCH_CAP_RANGE);
-  if (seen.queue_depth < 0.2 * cap && cap > 16) return clamp(cap - 16, BATCH_CAP_RANGE);
+  if (seen.slo_compliance_rate < 0.85 && seen.p50_itl_ms > tpotMs)
+    return clamp(Math.round(0.75 * cap), BATCH_CAP_RANGE);
   return cap;
 }
 
 /**
- * KV memory: a safe pool after preemptions, otherwise keep the GPU's memory between half and 85 % full. Occupancy is
- * that of the GPU: a pool that shrank because it is full, or grew because it is empty, would run away.
+ * KV memory: give way where the tenants of the GPU need room, grow a pool that preempts or is nearly full, give back
+ * what lies idle.
  * Kwon et al., "Efficient Memory Management for Large Language Model Serving with PagedAttention", SOSP 2023.
  */
-function vllmKvBudget(seen: ServeObservation, budget: number, gpuMemory: number): number {
-  if (seen.eviction_events > 0) return 0.6;
-  const occupancy = seen.gpu_memory_used_gb / gpuMemory;
-  if (occupancy > 0.85) return clamp(toHundredths(budget - 0.1), KV_BUDGET_RANGE);
-  if (occupancy < 0.5) return clamp(toHundredths(budget + 0.1), KV_BUDGET_RANGE);
+function vllmKvBudget(seen: ServeObservation, budget: number, gpuMemoryGb: number): number {
+  if (seen.gpu_memory_used_gb > 0.92 * gpuMemoryGb) return within(budget - 0.1);
+  if (seen.eviction_events > 0 || seen.kv_cache_occupancy > 0.85) return within(budget + 0.15);
+  if (seen.kv_cache_occupancy < 0.4) return within(0.8 * budget);
   return budget;
 }
 
@@ -80,38 +87,35 @@ function vllmKvBudget(seen: ServeObservation, budget: number, gpuMemory: number)
  * Mao et al., "Learning Scheduling Algorithms for Data Processing Clusters" (Decima), SIGCOMM 2019.
  */
 
+/**
+ * Quantizes under a heavy load of prompts or behind a queue, and goes back when the load is light.
+ */
 function decimaQuantization(seen: ServeObservation, tier: QuantizationTier): QuantizationTier {
-  if (seen.request_arrival_rate > 25) return 'INT8';
-  if (seen.request_arrival_rate < 8) return 'FP16';
+  const promptTokensPerSecond = seen.request_arrival_rate * seen.mean_prompt_length;
+  if (promptTokensPerSecond > 6000 || seen.queue_depth > 40) return 'INT8';
+  const light = seen.request_arrival_rate < 8 && promptTokensPerSecond < 3000;
+  if (light && seen.queue_depth === 0 && seen.active_requests < 12) return 'FP16';
   return tier;
 }
 
-function decimaSpeculation(seen: ServeObservation, depth: number): number {
-  // A window without arrivals says nothing about the prompts.
-  if (seen.request_arrival_rate === 0) return depth;
-  if (seen.mean_prompt_length > 800) return 0;
-  if (seen.mean_prompt_length < 200) return 4;
-  return depth;
+/** The fewer run, the more drafts a verify step has room for. */
+function decimaSpeculation(seen: ServeObservation): number {
+  return DEPTHS.find(({ running }) => seen.active_requests <= running)!.depth;
 }
 
-function decimaSplit(seen: ServeObservation, cap: number): boolean {
-  return seen.queue_depth > 0.5 * cap;
-}
-
-function decimaPriority(seen: ServeObservation): boolean {
-  return seen.mean_prompt_length > 2000;
-}
-
-/** Memory of a GPU of the task's server, GB. */
-function gpuMemoryGb(taskId: TaskId): number {
-  return (findProfile(SERVE_TASKS[taskId].profile).gpu.memoryGiB * 2 ** 30) / 1e9;
+/** Keeps long prompts away from decodes. A window without arrivals says nothing about the prompts. */
+function decimaSplit(seen: ServeObservation, split: boolean): boolean {
+  if (seen.request_arrival_rate === 0) return split;
+  if (seen.mean_prompt_length > 1500) return true;
+  if (seen.mean_prompt_length < 1000) return false;
+  return split;
 }
 
 function clamp(value: number, [low, high]: readonly [number, number]): number {
   return Math.min(high, Math.max(low, value));
 }
 
-/** Keeps ten steps of 0.1 from drifting. */
-function toHundredths(value: number): number {
-  return Math.round(value * 100) / 100;
+/** Within the range of the KV budget, in whole hundredths: steps do not drift. */
+function within(budget: number): number {
+  return clamp(Math.round(budget * 100) / 100, KV_BUDGET_RANGE);
 }
