@@ -17,20 +17,17 @@ export type CheckGroup = 'physics' | 'reaction' | 'game' | 'exploits';
 
 /** How much is played. */
 export interface CheckEffort {
-  /** Seeds of the training split that constants are searched on. */
-  readonly searchSeeds: readonly number[];
+  /** Traces of the training split on which every configuration is tried, and those on which the best are told apart. */
+  readonly traces: { readonly few: number; readonly many: number };
   /** Seeds of the test split that everything else is played on. */
   readonly seeds: readonly number[];
   /** States in which the values of each knob are compared. */
   readonly states: number;
-  /** Rounds over all knobs in the search of the best constant. */
-  readonly rounds: number;
 }
 
-export const QUICK: CheckEffort = { searchSeeds: [0], seeds: [2_000_000], states: 8, rounds: 1 };
+export const QUICK: CheckEffort = { traces: { few: 1, many: 1 }, seeds: [2_000_000], states: 6 };
 export const THOROUGH: CheckEffort = {
-  searchSeeds: [0, 1, 2, 3],
+  traces: { few: 2, many: 8 },
   seeds: [2_000_000, 2_000_001, 2_000_002],
   states: 36,
-  rounds: 3,
 };

@@ -34,13 +34,13 @@ export async function checkTask(
   };
   await add(checkPhysics(task, effort));
   await add(checkReaction(task, effort));
-  const game = checkGame(task, effort);
+  const game = await checkGame(task, effort);
   await add(game.results);
-  await add(await checkExploits(task, effort, game.constant.action));
+  await add(await checkExploits(task, game.bestConstant));
   return {
     task,
     passed: results.every(({ outcome }) => outcome !== 'fail'),
     results,
-    bestConstant: game.constant.action,
+    bestConstant: game.bestConstant,
   };
 }

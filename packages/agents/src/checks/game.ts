@@ -1,11 +1,17 @@
-import { generateWorkload, type ServeAction, type ServeTask } from '@servegym/environments';
+import {
+  generateWorkload,
+  recordedReference,
+  type ServeAction,
+  type ServeTask,
+  taskFingerprint,
+} from '@servegym/environments';
 import { RandomStream } from '@servegym/simulator';
+import { tuneConstant, tunePhase } from '../llmserve/tune-constant.ts';
+import { planClairvoyant } from '../planning/plan-clairvoyant.ts';
 import type { CheckEffort, CheckResult } from './check-result.ts';
-import { hindsightSchedule } from './hindsight-schedule.ts';
 import { checkKnobDominance, type GoodEpisode } from './knob-dominance.ts';
 import { KNOBS } from './knob-values.ts';
 import { meanOver, playTask } from './play-task.ts';
-import { type FoundConstant, searchConstant } from './search-constant.ts';
 
 /** Least gain of a window, in reward, that makes looking for a configuration worth while. */
 const WORTH_TUNING = 0.01;
@@ -14,39 +20,50 @@ const LEAST_ROOM = { easy: 0, medium: 0.08, hard: 0.12 } as const;
 
 export interface GameChecks {
   readonly results: readonly CheckResult[];
-  readonly constant: FoundConstant;
+  readonly bestConstant: ServeAction;
 }
 
 /** Whether there is something to find, and something to adapt to. */
-export function checkGame(task: ServeTask, effort: CheckEffort): GameChecks {
-  const { seeds, searchSeeds, rounds, states } = effort;
-  const ideas = phaseConstants(task, effort);
-  const constant = searchConstant(task, searchSeeds, rounds, ideas);
+export async function checkGame(task: ServeTask, effort: CheckEffort): Promise<GameChecks> {
+  const { seeds, states } = effort;
+  const { constant, phases } = await configurations(task, effort);
   const returnsOf = (action: ServeAction) =>
     meanOver(seeds, (seed) => playTask(task, seed, () => action), 'return');
   const defaultReturn = returnsOf(task.defaultAction);
-  const constantReturn = returnsOf(constant.action);
+  const constantReturn = returnsOf(constant);
   const episodes: (GoodEpisode & { readonly return: number })[] = seeds.map((seed) => {
     const workload = generateWorkload(task, seed);
-    return { seed, workload, ...hindsightSchedule(task, seed, workload, constant.action, ideas) };
+    const options = { workload, configurations: [constant, ...phases, task.defaultAction] };
+    return { seed, workload, ...planClairvoyant(task, seed, options) };
   });
-  const scheduleReturn = episodes.reduce((sum, episode) => sum + episode.return, 0) / episodes.length;
+  const clairvoyantReturn = episodes.reduce((sum, episode) => sum + episode.return, 0) / episodes.length;
   const results = [
-    tuningPays(task, defaultReturn, constantReturn, constant.action),
+    tuningPays(task, defaultReturn, constantReturn, constant),
     chanceLoses(task, effort, defaultReturn),
-    roomToAdapt(task, defaultReturn, constantReturn, scheduleReturn),
+    roomToAdapt(task, defaultReturn, constantReturn, clairvoyantReturn),
     checkKnobDominance(task, episodes, states),
   ];
-  return { results, constant };
+  return { results, bestConstant: constant };
 }
 
-/** The best constants of the phases, each played alone: what an adaptive policy might change between. */
-function phaseConstants(task: ServeTask, { searchSeeds }: CheckEffort): ServeAction[] {
-  if (task.phases.length === 1) return [];
-  return task.phases.map((phase) => {
-    const alone = { ...task, windows: Math.min(task.windows, 16), phases: [phase] };
-    return searchConstant(alone, searchSeeds.slice(0, 1), 1).action;
-  });
+interface Configurations {
+  readonly constant: ServeAction;
+  /** The best constants of the phases, each played alone: what an adaptive policy might change between. */
+  readonly phases: readonly ServeAction[];
+}
+
+/** Those that `servegym oracle` recorded, where they still hold and little is to be played; else those of a search. */
+async function configurations(task: ServeTask, { traces }: CheckEffort): Promise<Configurations> {
+  const recorded = recordedReference(task.id);
+  if (traces.many === 1 && recorded?.fingerprint === taskFingerprint(task)) {
+    return { constant: recorded.constant, phases: Object.values(recorded.phases) };
+  }
+  const options = { taskId: task.id, seed: 0, traces };
+  const { action: constant } = await tuneConstant(options);
+  if (task.phases.length === 1) return { constant, phases: [] };
+  const phases: ServeAction[] = [];
+  for (const phase of task.phases) phases.push((await tunePhase(phase, options)).action);
+  return { constant, phases };
 }
 
 function tuningPays(
@@ -104,10 +121,10 @@ function roomToAdapt(
   task: ServeTask,
   defaultReturn: number,
   constantReturn: number,
-  scheduleReturn: number,
+  clairvoyantReturn: number,
 ): CheckResult {
-  const reach = scheduleReturn - defaultReturn;
-  const room = reach <= 1e-9 ? 0 : Math.max(0, scheduleReturn - constantReturn) / reach;
+  const reach = clairvoyantReturn - defaultReturn;
+  const room = reach <= 1e-9 ? 0 : Math.max(0, clairvoyantReturn - constantReturn) / reach;
   const least = LEAST_ROOM[task.difficulty];
   return {
     id: 'room_to_adapt',
@@ -117,8 +134,8 @@ function roomToAdapt(
     figures: {
       default_return: defaultReturn,
       best_constant_return: constantReturn,
-      hindsight_return: scheduleReturn,
-      room_at_least: room,
+      clairvoyant_return: clairvoyantReturn,
+      room,
     },
     ...(room < least && {
       advice: `One configuration does nearly all there is to do. Let phases want opposite things for long enough to repay a change, or call the task easy.`,

@@ -1,6 +1,7 @@
 import { type ServeAction, ServeEpisode, type ServeTask, type Workload } from '@servegym/environments';
+import { withKnob } from '../planning/knob-grid.ts';
 import type { CheckResult } from './check-result.ts';
-import { KNOBS, type Knob, withKnob } from './knob-values.ts';
+import { KNOBS, type Knob } from './knob-values.ts';
 
 /** A value is held for this many windows, then the good policy goes on for as many as `TAIL`. */
 const HOLD = 8;

@@ -57,8 +57,3 @@ export const KNOBS: readonly KnobValues[] = [
     ],
   },
 ];
-
-/** The action with one knob at another value. */
-export function withKnob(action: ServeAction, knob: Knob, value: ServeAction[Knob]): ServeAction {
-  return { ...action, [knob]: value };
-}

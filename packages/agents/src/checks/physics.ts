@@ -7,8 +7,9 @@ import {
   servingConfig,
 } from '@servegym/environments';
 import { Cluster, RandomStream, TICKS_PER_S } from '@servegym/simulator';
+import { withKnob } from '../planning/knob-grid.ts';
 import type { CheckEffort, CheckResult } from './check-result.ts';
-import { KNOBS, withKnob } from './knob-values.ts';
+import { KNOBS } from './knob-values.ts';
 import { meanOver, playTask } from './play-task.ts';
 
 /** Queue and batch are sampled this often, s. */

@@ -1,6 +1,7 @@
 import { type ServeTask, scaleArrivals } from '@servegym/environments';
+import { withKnob } from '../planning/knob-grid.ts';
 import type { CheckEffort, CheckResult } from './check-result.ts';
-import { KNOBS, withKnob } from './knob-values.ts';
+import { KNOBS } from './knob-values.ts';
 import { meanOver, type PlayedTask, playTask } from './play-task.ts';
 
 /** A mean that moves by less than this share has not answered. */
