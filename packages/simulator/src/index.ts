@@ -35,7 +35,14 @@ export {
 } from './profiles/kv-pool.ts';
 export { parseEngineProfile } from './profiles/parse-engine-profile.ts';
 export { ProfileError, type ProfileErrorCode } from './profiles/profile-error.ts';
-export { RandomStream, randomBits, randomUniform, streamKey } from './random/counter-random.ts';
+export {
+  RandomStream,
+  randomBits,
+  randomUniform,
+  streamKey,
+  subKey,
+  subKeyBits,
+} from './random/counter-random.ts';
 export { chromeTrace } from './reporting/chrome-trace.ts';
 export { REQUEST_COLUMNS, type RequestRow, requestRows } from './reporting/request-rows.ts';
 export { ROUTER_POLICIES, type RouterPolicy } from './simulation/router.ts';
