@@ -174,7 +174,8 @@ export class GymEpisode {
     this.traffic = new GymTraffic(task, seed);
     this.service = new Service(ground.times, task.outputTokens, task.acceptanceBase);
     this.isActive = KNOBS.map((knob) => task.activeKnobs.includes(knob));
-    this.meanPrompt = this.lastPrompt = this.traffic.promptTokens(0, 0);
+    this.traffic.turnTo(0);
+    this.meanPrompt = this.lastPrompt = this.traffic.promptTokens(0);
     this.arrivalRate = task.arrivalRate;
     this.classShares = [...task.classShares];
     this.configure();
@@ -225,7 +226,7 @@ export class GymEpisode {
     const ttftP50 = service.ttftP50() * ttftJitter;
     const ttftP99 = Math.max(ttftP50, service.ttftP99() * ttftJitter);
     if (served > 0) metrics.tpot_ms = service.tpot() * traffic.jitter(step, TPOT_JITTER);
-    const late = this.judge(step, served, ttftP50, ttftP99);
+    const late = this.judge(served, ttftP50, ttftP99);
     const overdue = waiting.overdue(end, task.sloMs);
     const violated = late + overdue + failed + this.rejected;
     const judged = served + overdue + failed + this.rejected;
@@ -309,13 +310,14 @@ export class GymEpisode {
   private arrive(step: number): void {
     const { traffic, waiting, classShares } = this;
     const arrivals = traffic.arrivals(step);
+    traffic.turnTo(step);
     let accepted = 0;
     let prompts = 0;
     let interactive = 0;
     let batch = 0;
     for (; accepted < arrivals; accepted++) {
-      const prompt = traffic.promptTokens(step, accepted);
-      const kind = traffic.classOf(step, accepted);
+      const prompt = traffic.promptTokens(accepted);
+      const kind = traffic.classOf(accepted);
       if (!waiting.push(step + (accepted + 0.5) / arrivals, prompt, kind)) break;
       prompts += prompt;
       if (kind === 0) interactive++;
@@ -370,7 +372,7 @@ export class GymEpisode {
   }
 
   /** Counts who of the served got the first token too late, and remembers the last times. */
-  private judge(step: number, served: number, ttftP50: number, ttftP99: number): number {
+  private judge(served: number, ttftP50: number, ttftP99: number): number {
     const { waits, kinds, recent } = this;
     const { sloMs } = this.task;
     const slowest = ttftP50 + (ttftP99 - ttftP50) * SLOWEST_RANK;
@@ -383,7 +385,7 @@ export class GymEpisode {
       if (i < firstRemembered && waited + ttftP50 > slo) {
         late++;
       } else if (i >= firstRemembered || waited + slowest > slo) {
-        const beyond = (this.traffic.rank(step, i) - MEDIAN_RANK) / (P99_RANK - MEDIAN_RANK);
+        const beyond = (this.traffic.rank(i) - MEDIAN_RANK) / (P99_RANK - MEDIAN_RANK);
         const ttft = waited + (beyond > 0 ? ttftP50 + (ttftP99 - ttftP50) * beyond : ttftP50);
         if (ttft > slo) late++;
         if (i >= firstRemembered) recent.push(ttft);

@@ -32,9 +32,15 @@ describe('the traffic of inferencegym', () => {
 
     it(`keeps prompts and classes to the task's distributions (${id})`, () => {
       const traffic = new GymTraffic(task, 1);
-      const prompts = STEPS.flatMap((step) =>
-        Array.from({ length: 30 }, (_, i) => traffic.promptTokens(step, i)),
-      );
+      const prompts: number[] = [];
+      const classes = [0, 0, 0];
+      for (const step of STEPS) {
+        traffic.turnTo(step);
+        for (let i = 0; i < 30; i++) {
+          prompts.push(traffic.promptTokens(i));
+          classes[traffic.classOf(i)]++;
+        }
+      }
       const bounds = task.prompts.map(({ lengths }) => [lengths.from, lengths.to] as const);
       for (const prompt of prompts) {
         assert.ok(
@@ -43,8 +49,6 @@ describe('the traffic of inferencegym', () => {
         );
         assert.equal(prompt, Math.round(prompt));
       }
-      const classes = [0, 0, 0];
-      for (const step of STEPS) for (let i = 0; i < 30; i++) classes[traffic.classOf(step, i)]++;
       for (const [kind, share] of task.classShares.entries()) {
         assert.ok(Math.abs(classes[kind] / prompts.length - share) < 0.03);
       }
@@ -94,11 +98,10 @@ describe('the traffic of inferencegym', () => {
   it('is the same for a seed and another for another', () => {
     const tell = (seed: number) => {
       const traffic = new GymTraffic(GYM_TASKS[3], seed);
-      return STEPS.map((step) => [
-        traffic.arrivals(step),
-        traffic.promptTokens(step, 3),
-        traffic.classOf(step, 3),
-      ]);
+      return STEPS.map((step) => {
+        traffic.turnTo(step);
+        return [traffic.arrivals(step), traffic.promptTokens(3), traffic.classOf(3)];
+      });
     };
     assert.deepEqual(tell(5), tell(5));
     assert.notDeepEqual(tell(5), tell(6));

@@ -1,4 +1,4 @@
-import { randomBits, randomUniform, streamKey } from '@servegym/simulator';
+import { randomBits, randomUniform, streamKey, subKey, subKeyBits } from '@servegym/simulator';
 import { EPISODE_STEPS, type Phase } from '../schema.ts';
 import type { GymTask } from '../tasks/gym-task.ts';
 import { normalQuantiles, poissonQuantiles, promptQuantiles, type QuantileTable } from './quantile-table.ts';
@@ -7,6 +7,8 @@ const WARMUP_STEPS = 10;
 const COOLDOWN_STEPS = 10;
 /** Standard deviation of the jitter on latencies. */
 const JITTER = 0.05;
+/** Bits of a request's number that draw its class. */
+const CLASS_BITS = 0xfffff;
 /** Sources of jitter: streams of their own. */
 export const TTFT_JITTER = 0;
 export const TPOT_JITTER = 1;
@@ -28,10 +30,12 @@ export class GymTraffic {
   readonly task: GymTask;
   private readonly draws: Draws;
   private readonly arrivalsKey: number;
-  private readonly promptsKey: number;
-  private readonly classesKey: number;
+  private readonly requestsKey: number;
   private readonly ranksKey: number;
   private readonly jitterKey: number;
+  /** Of the step that was turned to. */
+  private requests = 0;
+  private ranks = 0;
   /** Step at which the first burst begins. */
   private readonly firstBurst: number;
 
@@ -48,8 +52,7 @@ export class GymTraffic {
     }
     this.draws = draws;
     this.arrivalsKey = streamKey(seed, 'arrivals');
-    this.promptsKey = streamKey(seed, 'prompts');
-    this.classesKey = streamKey(seed, 'classes');
+    this.requestsKey = streamKey(seed, 'requests');
     this.ranksKey = streamKey(seed, 'ranks');
     this.jitterKey = streamKey(seed, 'jitter');
     const { bursts } = task;
@@ -84,23 +87,30 @@ export class GymTraffic {
     return counts.draw(randomBits(this.arrivalsKey, step, 0));
   }
 
-  /** Prompt of the i-th arrival of a step, tokens. */
-  promptTokens(step: number, i: number): number {
-    return this.draws.prompts.draw(randomBits(this.promptsKey, step, i));
+  /** Turns to the requests of a step. */
+  turnTo(step: number): void {
+    this.requests = subKey(this.requestsKey, step);
+    this.ranks = subKey(this.ranksKey, step);
   }
 
-  /** Class of the i-th arrival of a step: 0 interactive, 1 batch, 2 best effort. */
-  classOf(step: number, i: number): number {
-    const { classShares } = this.task;
-    if (classShares[0] === 1) return 0;
-    const drawn = randomUniform(this.classesKey, step, i);
-    if (drawn < classShares[0]) return 0;
-    return drawn < classShares[0] + classShares[1] ? 1 : 2;
+  /** Prompt of the i-th arrival of the step, tokens. */
+  promptTokens(i: number): number {
+    return this.draws.prompts.draw(subKeyBits(this.requests, i));
   }
 
-  /** Where the i-th request served in a step lies among its like, 0 (quickest) to 1. */
-  rank(step: number, i: number): number {
-    return randomUniform(this.ranksKey, step, i);
+  /** Class of the i-th arrival of the step: 0 interactive, 1 batch, 2 best effort. */
+  classOf(i: number): number {
+    const [interactive, batch] = this.task.classShares;
+    if (interactive === 1) return 0;
+    // The prompt is drawn by the upper bits of the same number.
+    const drawn = (subKeyBits(this.requests, i) & CLASS_BITS) / (CLASS_BITS + 1);
+    if (drawn < interactive) return 0;
+    return drawn < interactive + batch ? 1 : 2;
+  }
+
+  /** Where the i-th request served in the step lies among its like, 0 (quickest) to 1. */
+  rank(i: number): number {
+    return (subKeyBits(this.ranks, i) >>> 0) * 2 ** -32;
   }
 
   /** Factor on the latencies of a step. */
