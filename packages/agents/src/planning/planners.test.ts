@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import {
+  constantReturn,
+  generateWorkload,
+  referenceConfigurations,
+  returnBound,
+  SERVE_TASKS,
+  ServeEpisode,
+} from '@servegym/environments';
+import { MpcPolicy } from '../policies/mpc-policy.ts';
+import { OraclePolicy } from '../policies/oracle-policy.ts';
+import { actionKey } from './knob-grid.ts';
+import { planClairvoyant } from './plan-clairvoyant.ts';
+
+/** A third of an episode: enough for a change of phase. */
+const task = { ...SERVE_TASKS.bursty_workload, windows: 40 };
+const seed = 2_000_000;
+const workload = generateWorkload(task, seed);
+const configurations = referenceConfigurations(task);
+
+describe('the clairvoyant planner', () => {
+  const plan = planClairvoyant(task, seed, { workload, configurations });
+
+  it('earns what it says when its actions are played', () => {
+    const episode = new ServeEpisode(task, seed, { workload });
+    for (const action of plan.actions) episode.step(action);
+    assert.equal(episode.done, true);
+    assert.ok(Math.abs(episode.totals.reward - plan.return) < 1e-9);
+  });
+
+  it('is above every configuration kept, and below the bound', () => {
+    for (const action of configurations) {
+      assert.ok(plan.return > constantReturn(task, seed, workload, action));
+    }
+    assert.ok(plan.return < returnBound(task, workload));
+  });
+
+  it('changes its configuration with the traffic', () => {
+    const tiers = new Set(plan.actions.map((action) => action.quantization_tier));
+    assert.ok(tiers.size > 1);
+  });
+});
+
+describe('the receding-horizon planner', () => {
+  function played(windows: number) {
+    const policy = new MpcPolicy();
+    policy.reset({ taskId: 'bursty_workload', seed });
+    const episode = new ServeEpisode(SERVE_TASKS.bursty_workload, seed);
+    const actions = [];
+    while (episode.window < windows) {
+      const { action: previousAction, window: stepIndex } = episode;
+      const observation = episode.observation();
+      const action = policy.act({ observation, reward: null, previousAction, stepIndex });
+      actions.push(action);
+      episode.step(action);
+    }
+    return { actions, policy };
+  }
+
+  it('plays the same again, and tells what else it considered', () => {
+    const first = played(6);
+    assert.deepEqual(played(6).actions, first.actions);
+    const { alternatives } = first.policy.explain();
+    assert.deepEqual(alternatives[0]?.action, first.actions.at(-1));
+    assert.ok(alternatives.length > 5);
+    assert.equal(new Set(alternatives.map(({ action }) => actionKey(action))).size, alternatives.length);
+    assert.ok(alternatives.every(({ value }) => value > -2 && value < 1));
+  });
+});
+
+describe('the oracle policy', () => {
+  it('plays the plan of its episode', () => {
+    const policy = new OraclePolicy();
+    policy.reset({ taskId: 'static_workload', seed: 7 });
+    const { static_workload } = SERVE_TASKS;
+    const plan = planClairvoyant(static_workload, 7, {
+      workload: generateWorkload(static_workload, 7),
+      configurations: referenceConfigurations(static_workload),
+    });
+    const step = { observation: new ServeEpisode(static_workload, 7).observation(), reward: null };
+    const actions = plan.actions.map((previousAction, stepIndex) =>
+      policy.act({ ...step, previousAction, stepIndex }),
+    );
+    assert.deepEqual(actions, plan.actions);
+  });
+});
