@@ -8,6 +8,7 @@ const INPUT_ERRORS = new Set([
   'ProfileError',
   'ProfileVariantError',
   'SimulationError',
+  'AcceptanceTableError',
   'EngineError',
   'CalibrationError',
   'ServeTaskError',

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { findProfile } from '@servegym/simulator';
+import { asyncBufferFromFile, parquetReadObjects } from 'hyparquet';
 import { runServegym } from './serve-process.ts';
 
 const fixtures = join(import.meta.dirname, 'fixtures');
@@ -148,6 +149,17 @@ describe('servegym simulate', () => {
     ['an empty file', '', /bad\.csv: expected .*, got an empty file/],
     ['a missing column', 'TIMESTAMP,ContextTokens\n', /bad\.csv:1: expected a column for the output/],
     [
+      'a length of zero',
+      `${header}\n2024-01-01 00:00:00,0,10\n`,
+      /bad\.csv:2: expected ContextTokens .*, got "0"/,
+    ],
+    [
+      'a length beyond all',
+      `${header}\n2024-01-01 00:00:00,10,1e12\n`,
+      /bad\.csv:2: expected GeneratedTokens/,
+    ],
+    ['a time that is none', `arrival,input,output\nNaN,1,1\n`, /bad\.csv:2: expected /],
+    [
       'a time that goes backwards',
       `${header}\n${line}\n2023-12-31 23:59:59,1,1\n`,
       /bad\.csv:3: expected an arrival at or after/,
@@ -184,6 +196,31 @@ describe('servegym simulate', () => {
       'a pool without room',
       [...ask, '--trace', csv, '--kv-budget-fraction', '0.00001'],
       /Nothing is left for the KV pool/,
+    ],
+    [
+      'more sequences than tokens',
+      [...ask, '--trace', csv, '--max-num-batched-tokens', '64'],
+      /`maxNumSeqs` to be a whole number from 1 to 64, got `256`/,
+    ],
+    ['drafts that no profile has', [...ask, '--trace', csv, '--speculation-depth', '9'], /from 0 to 8/],
+    ['a change of nothing', [...ask, '--trace', csv, '--change', '5:'], /Expected `<seconds>:<setting>=/],
+    [
+      'a setting that is none',
+      [...ask, '--trace', csv, '--change', '5:gpu=H100'],
+      /Expected one of max-num-seqs/,
+    ],
+    ['a tenant of no size', [...ask, '--trace', csv, '--tenant', '5:x'], /Expected `<seconds>:<GiB>`/],
+    [
+      'a tenant larger than the GPU',
+      [...ask, '--trace', csv, '--tenant', '5:99'],
+      /Expected a tenant to take 0 to 39/,
+    ],
+    ['a split of replicas', [...ask, '--trace', csv, '--split', '--replicas', '2'], /cannot be used with/],
+    ['shares of nothing', [...ask, '--trace', csv, '--priority-shares', '0,0'], /one of them above 0/],
+    [
+      'an unknown kind of text',
+      [...ask, '--trace', csv, '--speculation-depth', '2', '--acceptance', 'poem'],
+      /poem/,
     ],
     ['an unknown command', ['simulat'], /unknown command/],
     ['no command', [], /Usage: servegym/],
@@ -225,7 +262,10 @@ describe('servegym simulate', () => {
     await simulate('--trace', csv, '--requests-file', lines);
     assert.ok(JSON.parse(readFileSync(perfetto, 'utf8')).traceEvents.length > report.completed);
     const [header, ...requests] = readFileSync(rows, 'utf8').trim().split('\n');
-    assert.equal(header, 'request,arrival_ms,input_tokens,output_tokens,queue_ms,ttft_ms,tpot_ms,e2e_ms');
+    assert.equal(
+      header,
+      'request,arrival_ms,input_tokens,output_tokens,priority,queue_ms,ttft_ms,tpot_ms,e2e_ms',
+    );
     assert.equal(requests.length, report.completed);
     const parsed = readFileSync(lines, 'utf8')
       .trim()
@@ -239,6 +279,45 @@ describe('servegym simulate', () => {
       ),
       requests,
     );
+  });
+
+  it('writes requests as Parquet, and classes them by priority', async () => {
+    const file = join(folder, 'requests.parquet');
+    const report = await simulate(
+      ...['--closed-batch', '60', '--input-tokens', '500', '--output-tokens', '30', '--max-num-seqs', '4'],
+      ...['--policy', 'priority', '--priority-shares', '1,1', '--requests-file', file],
+    );
+    const rows = await parquetReadObjects({ file: await asyncBufferFromFile(file) });
+    assert.equal(rows.length, 60);
+    assert.deepEqual(new Set(rows.map(({ priority }) => priority)), new Set([0, 1]));
+    const [urgent, other] = report.classes;
+    assert.equal(urgent.completed + other.completed, 60);
+    assert.ok(urgent.ttft_ms.mean < 0.7 * other.ttft_ms.mean, JSON.stringify(report.classes));
+  });
+
+  it('serves on two GPUs while settings and tenants change', async () => {
+    const steady = fileWith(
+      'steady.jsonl',
+      Array.from({ length: 400 }, (_, i) =>
+        JSON.stringify({ timestamp: 100 * i, input_length: 300, output_length: 60 }),
+      ).join('\n'),
+    );
+    const [plain, split, changing] = await Promise.all([
+      simulate('--trace', steady, '--replicas', '2'),
+      simulate('--trace', steady, '--split'),
+      simulate(
+        ...['--trace', steady, '--change', '10:weights=INT8,max-num-seqs=32', '--tenant', '20:25'],
+        ...['--tenant', '30:0'],
+      ),
+    ]);
+    for (const report of [plain, split, changing]) assert.equal(report.completed, 400);
+    assert.deepEqual(plain.events, []);
+    assert.ok(split.tpot_ms.mean !== plain.tpot_ms.mean);
+    assert.deepEqual(
+      changing.events.map(({ kind }: { kind: string }) => kind),
+      ['reload', 'reload', 'oom', 'oom'],
+    );
+    assert.ok(changing.ttft_ms.p99 > 1000 && plain.ttft_ms.p99 < 1000);
   });
 
   it('serves the whole Azure conversation trace', async () => {

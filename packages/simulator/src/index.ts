@@ -45,14 +45,16 @@ export {
 } from './random/counter-random.ts';
 export { chromeTrace } from './reporting/chrome-trace.ts';
 export { REQUEST_COLUMNS, type RequestRow, requestRows } from './reporting/request-rows.ts';
+export { drawPriorities } from './simulation/priorities.ts';
 export { ROUTER_POLICIES, type RouterPolicy } from './simulation/router.ts';
 export {
-  type SimulatedSpan,
-  SimulationError,
-  type SimulationOptions,
-  type SimulationRun,
-  simulateTrace,
-} from './simulation/simulate-trace.ts';
+  type ClusterSimulationOptions,
+  type ServingChange,
+  simulateCluster,
+} from './simulation/simulate-cluster.ts';
+export { type SimulationOptions, simulateTrace } from './simulation/simulate-trace.ts';
+export { SimulationError } from './simulation/simulation-error.ts';
+export type { SimulatedEvent, SimulatedSpan, SimulationRun } from './simulation/simulation-run.ts';
 export {
   type BenchmarkLoad,
   type BenchmarkRequest,

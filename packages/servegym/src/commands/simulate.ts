@@ -1,13 +1,18 @@
 import {
   chromeTrace,
   closedBatch,
+  drawPriorities,
+  type EngineProfile,
   ROUTER_POLICIES,
   type RouterPolicy,
   repeatTrace,
   requestRows,
   type SchedulingPolicy,
+  type ServingChange,
   type SimulatedSpan,
+  type SimulationRun,
   scaleRate,
+  simulateCluster,
   simulateTrace,
   type Trace,
   takeRequests,
@@ -17,8 +22,9 @@ import { Command, Option } from 'commander';
 import { InputError } from '../input-error.ts';
 import { numberAbove, wholeNumber } from '../options.ts';
 import { readProfile } from '../read-profile.ts';
-import { requestLines } from '../reports/request-lines.ts';
+import { requestFile } from '../reports/request-file.ts';
 import { simulationJson, simulationTable } from '../reports/simulation-report.ts';
+import { parseChange, parseShares, parseTenant } from '../simulate/serving-changes.ts';
 import {
   addTraceOptions,
   readingLine,
@@ -45,6 +51,12 @@ interface SimulateOptions extends TraceArguments {
   readonly replicas: number;
   readonly router: RouterPolicy;
   readonly prefixCaching: boolean;
+  readonly acceptance?: string;
+  readonly kvBlocks?: number;
+  readonly priorityShares?: readonly number[];
+  readonly split: boolean;
+  readonly change?: readonly ServingChange[];
+  readonly tenant?: readonly ServingChange[];
   readonly chromeTrace?: string;
   readonly requestsFile?: string;
   readonly seed: number;
@@ -130,6 +142,39 @@ export function simulateCommand(): Command {
           .choices(ROUTER_POLICIES)
           .default('round_robin'),
       )
+      .addOption(
+        new Option('--kv-blocks <n>', 'KV blocks of each pool, instead of a share of the memory')
+          .argParser(wholeNumber(1, 2 ** 30))
+          .conflicts('kvBudgetFraction'),
+      )
+      .option('--acceptance <text>', 'kind of text that draft tokens are accepted as in (default: sharegpt)')
+      .addOption(
+        new Option(
+          '--priority-shares <shares>',
+          'priority classes drawn for the requests, the most urgent first, for instance 0.2,0.8',
+        ).argParser(parseShares),
+      )
+      .addOption(
+        new Option('--split', 'two GPUs: one prefills, sends the KV over, and the other decodes')
+          .default(false)
+          .conflicts(['replicas', 'router', 'kvBlocks']),
+      )
+      .addOption(
+        new Option(
+          '--change <s:setting=value,...>',
+          'two GPUs, on which settings change at second s: max-num-seqs, kv-budget-fraction, speculation-depth, weights, policy, split; may be repeated',
+        )
+          .argParser(parseChange)
+          .conflicts(['replicas', 'router', 'kvBlocks']),
+      )
+      .addOption(
+        new Option(
+          '--tenant <s:GiB>',
+          'two GPUs, of each of which co-located tenants take so much memory from second s on; may be repeated',
+        )
+          .argParser(parseTenant)
+          .conflicts(['replicas', 'router', 'kvBlocks']),
+      )
       .option('--no-prefix-caching', 'do not look for cached prefixes of prompts')
       .option(
         '--chrome-trace <file.json>',
@@ -137,7 +182,7 @@ export function simulateCommand(): Command {
       )
       .option(
         '--requests-file <file>',
-        'write a row for each request: CSV, or JSON lines when it ends in .jsonl',
+        'write a row for each request: JSON lines when it ends in .jsonl, Parquet when in .parquet, else CSV',
       )
       .addOption(
         new Option('--seed <n>', 'seed of the acceptance of draft tokens')
@@ -151,6 +196,8 @@ export function simulateCommand(): Command {
 Examples:
   servegym simulate --profile a100-40gb-llama-3-8b --trace azure-llm-2023-conv.csv --rate-scale 2
   servegym simulate --profile mine.json --closed-batch 64 --input-tokens 1024 --output-tokens 1024 --weights INT8
+  servegym simulate --profile h100-80gb-llama-3-8b --trace trace.csv --split --chrome-trace run.json
+  servegym simulate --profile a100-40gb-llama-3-8b --trace trace.csv --change 60:weights=INT8 --tenant 120:12 --tenant 180:0
 
 Latencies: TTFT from arrival to first token, TPOT over the tokens after it, end to end to the last.
 Wall time is that of the simulation, without reading the trace.`,
@@ -162,41 +209,67 @@ Wall time is that of the simulation, without reading the trace.`,
 async function simulate(options: SimulateOptions): Promise<void> {
   const profile = await readProfile(options.profile);
   const trace = await requestedTrace(options);
-  const { weights } = options;
+  const { weights, priorityShares } = options;
+  const priorities =
+    priorityShares === undefined
+      ? undefined
+      : drawPriorities(trace.arrivalMs.length, priorityShares, options.seed);
   const spans: SimulatedSpan[] = [];
   const start = performance.now();
-  const run = simulateTrace(trace, {
-    profile,
-    weights,
-    maxNumSeqs: options.maxNumSeqs,
-    maxNumBatchedTokens: options.maxNumBatchedTokens,
-    kvBudgetFraction: options.kvBudgetFraction,
-    speculationDepth: options.speculationDepth,
-    schedulingPolicy: options.policy,
-    seed: options.seed,
-    replicas: options.replicas,
-    router: options.router,
-    prefixCaching: options.prefixCaching,
-    ...(options.chromeTrace !== undefined && { onIterations: (span: SimulatedSpan) => spans.push(span) }),
-  });
+  const run = served(trace, profile, priorities, options, spans);
   const wallS = (performance.now() - start) / 1000;
   if (options.chromeTrace !== undefined) {
     await writeOutputFile(options.chromeTrace, chromeTrace(trace, run, spans));
   }
   if (options.requestsFile !== undefined) {
-    await writeOutputFile(options.requestsFile, requestLines(options.requestsFile, requestRows(trace, run)));
+    const rows = requestRows(trace, run, priorities);
+    await writeOutputFile(options.requestsFile, requestFile(options.requestsFile, rows));
   }
   const simulation = {
     profile,
     weights,
     trace,
     run,
+    priorities,
     wallS,
     isClosedBatch: options.closedBatch !== undefined,
   };
   console.log(
     options.json ? JSON.stringify(simulationJson(simulation), null, 2) : simulationTable(simulation),
   );
+}
+
+/** Serves the trace on replicas, or on a cluster of two GPUs when something of it asks for that. */
+function served(
+  trace: Trace,
+  profile: EngineProfile,
+  priorities: Uint8Array | undefined,
+  options: SimulateOptions,
+  spans: SimulatedSpan[],
+): SimulationRun {
+  const { weights, maxNumSeqs, maxNumBatchedTokens, kvBudgetFraction, speculationDepth, split } = options;
+  const common = {
+    profile,
+    maxNumBatchedTokens,
+    seed: options.seed,
+    acceptance: options.acceptance,
+    prefixCaching: options.prefixCaching,
+    priorities,
+    ...(options.chromeTrace !== undefined && { onIterations: (span: SimulatedSpan) => spans.push(span) }),
+  };
+  const config = {
+    weights,
+    maxNumSeqs,
+    kvBudgetFraction,
+    speculationDepth,
+    schedulingPolicy: options.policy,
+  };
+  const changes = [...(options.change ?? []), ...(options.tenant ?? [])];
+  if (split || changes.length > 0) {
+    return simulateCluster(trace, { ...common, config: { ...config, split }, changes });
+  }
+  const { replicas, router, kvBlocks } = options;
+  return simulateTrace(trace, { ...common, ...config, replicas, router, kvBlocks });
 }
 
 async function requestedTrace(options: SimulateOptions): Promise<Trace> {

@@ -13,6 +13,8 @@ export interface Simulation {
   readonly weights: string;
   readonly trace: Trace;
   readonly run: SimulationRun;
+  /** Priority class of each request, if they have any. */
+  readonly priorities?: Uint8Array;
   /** Time the simulation took, without reading the trace, s. */
   readonly wallS: number;
   /** Whether all requests were there at time zero. */
@@ -20,7 +22,15 @@ export interface Simulation {
 }
 
 /** The object that `simulate --json` prints. Latencies in ms; `null` where nothing was measured. */
-export function simulationJson({ profile, weights, trace, run, wallS, isClosedBatch }: Simulation) {
+export function simulationJson({
+  profile,
+  weights,
+  trace,
+  run,
+  priorities,
+  wallS,
+  isClosedBatch,
+}: Simulation) {
   const simulatedS = run.simulatedMs / 1000;
   return {
     profile: profile.name,
@@ -45,12 +55,34 @@ export function simulationJson({ profile, weights, trace, run, wallS, isClosedBa
     spec_acceptance_rate: acceptance(run),
     kv_blocks: run.kvBlocks,
     requests_beyond_validity: beyondValidity(profile, trace),
+    ...(priorities !== undefined && {
+      classes: classes(run, priorities).map(({ priority, ttft, e2e }) => ({
+        priority,
+        completed: ttft.length,
+        ttft_ms: summarize(ttft),
+        e2e_ms: summarize(e2e),
+      })),
+    }),
+    events: run.events.map(({ kind, atMs, replica }) => ({ kind, at_s: atMs / 1000, gpu: replica })),
   };
+}
+
+/** Latencies of each priority class that has completed requests. */
+function classes(
+  run: SimulationRun,
+  priorities: Uint8Array,
+): { priority: number; ttft: Float64Array; e2e: Float64Array }[] {
+  const of = (priority: number, values: Float64Array) =>
+    values.filter((_, i) => priorities[run.ids[i]!] === priority);
+  return [...new Set(priorities)]
+    .sort((a, b) => a - b)
+    .map((priority) => ({ priority, ttft: of(priority, run.ttftMs), e2e: of(priority, run.e2eMs) }))
+    .filter(({ ttft }) => ttft.length > 0);
 }
 
 /** What `simulate` prints without `--json`. */
 export function simulationTable(simulation: Simulation): string {
-  const { profile, weights, trace, run, wallS, isClosedBatch } = simulation;
+  const { profile, weights, trace, run, priorities, wallS, isClosedBatch } = simulation;
   const { counters } = run;
   const simulatedS = run.simulatedMs / 1000;
   const poolTokens = run.kvBlocks * profile.memory.blockTokens;
@@ -79,7 +111,15 @@ export function simulationTable(simulation: Simulation): string {
       latencyRow('TTFT, ms', summarize(run.ttftMs)),
       latencyRow('TPOT, ms', summarize(withoutNaN(run.tpotMs))),
       latencyRow('end to end, ms', summarize(run.e2eMs)),
+      ...(priorities === undefined ? [] : classes(run, priorities)).map(({ priority, ttft }) =>
+        latencyRow(`TTFT of class ${priority}, ms`, summarize(ttft)),
+      ),
     ]),
+    ...(run.events.length === 0 ? [] : ['']),
+    ...run.events.map(
+      ({ kind, atMs, replica }) =>
+        `${seconds(atMs / 1000).padEnd(13)} GPU ${replica}: ${kind.replace('oom', 'out of memory, restarted').replaceAll('_', ' ')}`,
+    ),
     ...notes(simulation),
   ].join('\n');
 }

@@ -1,5 +1,6 @@
 import type { EngineProfile } from '../profiles/engine-profile.ts';
-import { type SimulationRun, simulateTrace } from '../simulation/simulate-trace.ts';
+import { simulateTrace } from '../simulation/simulate-trace.ts';
+import type { SimulationRun } from '../simulation/simulation-run.ts';
 import type { Trace } from '../traces/trace.ts';
 import { CalibrationError } from './calibration-error.ts';
 import { type EngineConstants, VLLM_V1 } from './engine-constants.ts';

@@ -1,5 +1,5 @@
 import { Engine, type EngineRequest, type EngineSnapshot } from '../engine/engine.ts';
-import type { EngineConfig } from '../engine/engine-config.ts';
+import type { EngineConfig, IterationSpan } from '../engine/engine-config.ts';
 import { TICKS_PER_S } from '../engine/ticks.ts';
 import { acceptanceTable } from '../profiles/acceptance-table.ts';
 import type { EngineProfile } from '../profiles/engine-profile.ts';
@@ -18,6 +18,8 @@ export interface ClusterOptions {
   readonly seed?: number;
   /** Whether prompts find what is cached of their prefix on their GPU (vLLM enable_prefix_caching). Default false. */
   readonly prefixCaching?: boolean;
+  /** Told of every stretch of iterations of each GPU. Costs time: for looking, not for running many. */
+  readonly onIterations?: (gpu: number, span: IterationSpan) => void;
 }
 
 const NO_ACCEPTANCE: readonly number[] = [];
@@ -59,11 +61,18 @@ export class Cluster {
       requestOverheadJitter: options.profile.requestOverheadJitter,
       prefixCaching: options.prefixCaching ?? false,
     };
-    const seed = options.seed ?? 0;
+    const { seed = 0, onIterations } = options;
+    const observing = (gpu: number) =>
+      onIterations === undefined ? {} : { onIterations: (span: IterationSpan) => onIterations(gpu, span) };
     const engineConfig = this.engineConfig(config, this.blocksFor(config), this.acceptance);
     this.engines = [
-      new Engine(engineConfig, { ...engineOptions, seed, role: config.split ? 'prefill' : 'mixed' }),
-      new Engine(engineConfig, { ...engineOptions, seed, role: 'mixed' }),
+      new Engine(engineConfig, {
+        ...engineOptions,
+        ...observing(0),
+        seed,
+        role: config.split ? 'prefill' : 'mixed',
+      }),
+      new Engine(engineConfig, { ...engineOptions, ...observing(1), seed, role: 'mixed' }),
     ];
   }
 

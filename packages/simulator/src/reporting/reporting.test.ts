@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { fixtureProfile as profile } from '../../test/profile-fixture.ts';
-import { type SimulatedSpan, simulateTrace } from '../simulation/simulate-trace.ts';
+import { simulateTrace } from '../simulation/simulate-trace.ts';
+import type { SimulatedSpan } from '../simulation/simulation-run.ts';
 import type { Trace } from '../traces/trace.ts';
 import { chromeTrace } from './chrome-trace.ts';
 import { REQUEST_COLUMNS, requestRows } from './request-rows.ts';

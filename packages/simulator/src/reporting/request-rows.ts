@@ -1,4 +1,4 @@
-import type { SimulationRun } from '../simulation/simulate-trace.ts';
+import type { SimulationRun } from '../simulation/simulation-run.ts';
 import type { Trace } from '../traces/trace.ts';
 
 /** Columns of a request export, in order. */
@@ -7,6 +7,7 @@ export const REQUEST_COLUMNS = [
   'arrival_ms',
   'input_tokens',
   'output_tokens',
+  'priority',
   'queue_ms',
   'ttft_ms',
   'tpot_ms',
@@ -16,8 +17,12 @@ export const REQUEST_COLUMNS = [
 /** One completed request. `tpot_ms` is `null` for a request of one token. */
 export type RequestRow = Readonly<Record<(typeof REQUEST_COLUMNS)[number], number | null>>;
 
-/** The completed requests of a run, in order of completion. */
-export function* requestRows(trace: Trace, run: SimulationRun): Generator<RequestRow, void, void> {
+/** The completed requests of a run, in order of completion. `priorities`: their classes, if they have any. */
+export function* requestRows(
+  trace: Trace,
+  run: SimulationRun,
+  priorities?: Uint8Array,
+): Generator<RequestRow, void, void> {
   for (let i = 0; i < run.ids.length; i++) {
     const id = run.ids[i];
     yield {
@@ -25,6 +30,7 @@ export function* requestRows(trace: Trace, run: SimulationRun): Generator<Reques
       arrival_ms: trace.arrivalMs[id],
       input_tokens: trace.inputTokens[id],
       output_tokens: trace.outputTokens[id],
+      priority: priorities === undefined ? 0 : priorities[id],
       queue_ms: run.queueMs[i],
       ttft_ms: run.ttftMs[i],
       tpot_ms: Number.isNaN(run.tpotMs[i]) ? null : run.tpotMs[i],

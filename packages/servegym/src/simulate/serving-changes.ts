@@ -1,0 +1,79 @@
+import type { ServingChange, ServingConfig } from '@servegym/simulator';
+import { InvalidArgumentError } from 'commander';
+
+const PRECISIONS = ['FP16', 'FP8', 'INT8', 'INT4'] as const;
+const POLICIES = ['fcfs', 'priority'] as const;
+
+/** How each setting of a `--change` is read. */
+const SETTINGS: Readonly<Record<string, (text: string) => Partial<ServingConfig> | undefined>> = {
+  'max-num-seqs': (text) => number(text, (maxNumSeqs) => ({ maxNumSeqs })),
+  'kv-budget-fraction': (text) => number(text, (kvBudgetFraction) => ({ kvBudgetFraction })),
+  'speculation-depth': (text) => number(text, (speculationDepth) => ({ speculationDepth })),
+  weights: (text) => choice(PRECISIONS, text, (weights) => ({ weights })),
+  policy: (text) => choice(POLICIES, text, (schedulingPolicy) => ({ schedulingPolicy })),
+  split: (text) => choice(['true', 'false'] as const, text, (split) => ({ split: split === 'true' })),
+};
+
+/** Parses `60:weights=INT8,split=true`: settings that change 60 s after the first arrival. Adds to those before. */
+export function parseChange(text: string, before: readonly ServingChange[] = []): ServingChange[] {
+  const [at, settings, ...rest] = text.split(':');
+  const seconds = amountOf(at);
+  if (seconds === undefined || settings === undefined || settings === '' || rest.length > 0) {
+    throw new InvalidArgumentError(`Expected \`<seconds>:<setting>=<value>,...\`, got \`${text}\`.`);
+  }
+  const config = settings.split(',').reduce<Partial<ServingConfig>>((sum, setting) => {
+    const [name = '', value = ''] = setting.split('=');
+    const read = SETTINGS[name];
+    const change = read?.(value);
+    if (read === undefined) {
+      throw new InvalidArgumentError(`Expected one of ${Object.keys(SETTINGS).join(', ')}, got \`${name}\`.`);
+    }
+    if (change === undefined) {
+      throw new InvalidArgumentError(`Expected a value that \`${name}\` can have, got \`${value}\`.`);
+    }
+    return Object.assign(sum, change);
+  }, {});
+  return [...before, { atMs: 1000 * seconds, config }];
+}
+
+/** Parses `60:12.5`: GiB that tenants take on each GPU from 60 s after the first arrival. Adds to those before. */
+export function parseTenant(text: string, before: readonly ServingChange[] = []): ServingChange[] {
+  const [at, size, ...rest] = text.split(':');
+  const seconds = amountOf(at);
+  const tenantGiB = amountOf(size);
+  if (seconds === undefined || tenantGiB === undefined || rest.length > 0) {
+    throw new InvalidArgumentError(`Expected \`<seconds>:<GiB>\`, got \`${text}\`.`);
+  }
+  return [...before, { atMs: 1000 * seconds, tenantGiB }];
+}
+
+/** Parses `0.2,0.5,0.3`, the shares of priority classes, the most urgent first. */
+export function parseShares(text: string): number[] {
+  return text.split(',').map((share) => {
+    const value = amountOf(share);
+    if (value === undefined) {
+      throw new InvalidArgumentError(`Expected shares such as \`0.2,0.8\`, got \`${text}\`.`);
+    }
+    return value;
+  });
+}
+
+/** A number from 0. */
+function amountOf(text: string | undefined): number | undefined {
+  const value = text === undefined || text.trim() === '' ? Number.NaN : Number(text);
+  return value >= 0 && value < Number.POSITIVE_INFINITY ? value : undefined;
+}
+
+function number<T>(text: string, change: (value: number) => T): T | undefined {
+  const value = text.trim() === '' ? Number.NaN : Number(text);
+  return Number.isFinite(value) ? change(value) : undefined;
+}
+
+function choice<C extends string, T>(
+  choices: readonly C[],
+  text: string,
+  change: (value: C) => T,
+): T | undefined {
+  const found = choices.find((each) => each === text);
+  return found === undefined ? undefined : change(found);
+}

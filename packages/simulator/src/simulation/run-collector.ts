@@ -1,0 +1,68 @@
+import type { Engine } from '../engine/engine.ts';
+import { type EngineCounters, zeroCounters } from '../engine/engine-log.ts';
+import { LatencyHistogram } from '../engine/latency-histogram.ts';
+import { msFromTicks } from '../engine/ticks.ts';
+import type { SimulationRun } from './simulation-run.ts';
+
+/** Gathers completions chunk by chunk, so that the engine's logs stay small. */
+export class RunCollector {
+  private lastTokenMs = 0;
+  private count = 0;
+  private readonly ids: Int32Array;
+  private readonly queueMs: Float64Array;
+  private readonly ttftMs: Float64Array;
+  private readonly tpotMs: Float64Array;
+  private readonly e2eMs: Float64Array;
+
+  constructor(capacity: number) {
+    this.ids = new Int32Array(capacity);
+    this.queueMs = new Float64Array(capacity);
+    this.ttftMs = new Float64Array(capacity);
+    this.tpotMs = new Float64Array(capacity);
+    this.e2eMs = new Float64Array(capacity);
+  }
+
+  take(engine: Engine, origin: number): void {
+    const { count, ids, arrivals, scheduled, firstTokens, lastTokens, outputs } = engine.completions;
+    for (let i = 0; i < count; i++) {
+      const at = this.count++;
+      this.ids[at] = ids[i];
+      this.queueMs[at] = msFromTicks(scheduled[i] - arrivals[i]);
+      this.ttftMs[at] = msFromTicks(firstTokens[i] - arrivals[i]);
+      this.tpotMs[at] = msFromTicks(lastTokens[i] - firstTokens[i]) / (outputs[i] - 1);
+      this.e2eMs[at] = msFromTicks(lastTokens[i] - arrivals[i]);
+    }
+    if (count > 0) this.lastTokenMs = Math.max(this.lastTokenMs, msFromTicks(lastTokens[count - 1] + origin));
+    engine.completions.clear();
+    engine.firstTokens.clear();
+  }
+
+  /** All that was taken, and what the engines that served it counted. */
+  run(engines: readonly Engine[]): Omit<SimulationRun, 'requests' | 'kvBlocks' | 'events'> {
+    const end = this.count;
+    const counters = sumOfCounters(engines);
+    const interTokenLatency = new LatencyHistogram();
+    for (const engine of engines) interTokenLatency.merge(engine.interTokenLatency);
+    return {
+      completed: counters.completed,
+      rejected: counters.rejected,
+      simulatedMs: this.lastTokenMs,
+      itlP50Ms: interTokenLatency.quantileMs(0.5),
+      itlP99Ms: interTokenLatency.quantileMs(0.99),
+      counters,
+      ids: this.ids.subarray(0, end),
+      queueMs: this.queueMs.subarray(0, end),
+      ttftMs: this.ttftMs.subarray(0, end),
+      tpotMs: this.tpotMs.subarray(0, end),
+      e2eMs: this.e2eMs.subarray(0, end),
+    };
+  }
+}
+
+function sumOfCounters(engines: readonly Engine[]): EngineCounters {
+  const sum = zeroCounters();
+  for (const engine of engines) {
+    for (const name of Object.keys(sum) as (keyof EngineCounters)[]) sum[name] += engine.counters[name];
+  }
+  return sum;
+}

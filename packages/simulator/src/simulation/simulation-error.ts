@@ -1,0 +1,5 @@
+/** A configuration that cannot be simulated: the profile lacks something, or nothing is left for KV. */
+export class SimulationError extends Error {
+  override readonly name = 'SimulationError';
+  readonly code = 'SIMULATION_OPTION';
+}

@@ -1,0 +1,45 @@
+import type { ClusterEvent } from '../cluster/serving-config.ts';
+import type { IterationSpan } from '../engine/engine-config.ts';
+import type { EngineCounters } from '../engine/engine-log.ts';
+
+/** A stretch of iterations of one replica, ms after the first arrival. */
+export interface SimulatedSpan extends Omit<IterationSpan, 'start' | 'end'> {
+  readonly replica: number;
+  readonly startMs: number;
+  readonly durationMs: number;
+}
+
+/** What came of a simulated trace. The five arrays are parallel, in order of completion. */
+export interface SimulationRun {
+  readonly requests: number;
+  readonly completed: number;
+  /** Requests refused because they can never fit the KV pool. */
+  readonly rejected: number;
+  /** From the first arrival to the last token, ms. */
+  readonly simulatedMs: number;
+  /** Index of the request in the trace. */
+  readonly ids: Int32Array;
+  /** Arrival to the first iteration that had the request, ms. */
+  readonly queueMs: Float64Array;
+  /** Arrival to first token, ms. */
+  readonly ttftMs: Float64Array;
+  /** (last token - first token) / (output tokens - 1), ms; NaN for a request of one token. */
+  readonly tpotMs: Float64Array;
+  /** Arrival to last token, ms. */
+  readonly e2eMs: Float64Array;
+  /** Median inter-token latency, ms. */
+  readonly itlP50Ms: number;
+  readonly itlP99Ms: number;
+  readonly counters: EngineCounters;
+  /** KV blocks of each replica when it began. */
+  readonly kvBlocks: number;
+  /** Reloads, drains and restarts for want of memory, in order of time. */
+  readonly events: readonly SimulatedEvent[];
+}
+
+/** Something that happened to a replica or GPU, ms after the first arrival. */
+export interface SimulatedEvent {
+  readonly kind: ClusterEvent['kind'];
+  readonly atMs: number;
+  readonly replica: number;
+}
