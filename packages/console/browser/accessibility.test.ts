@@ -97,7 +97,7 @@ describe('without a mouse', () => {
     }
     const names = [...reached];
     assert.deepEqual(
-      names.filter((name) => name.endsWith('without a mark')),
+      names.filter((name) => name.endsWith('without a mark') && !name.startsWith('BODY')),
       [],
     );
     for (const name of ['Share', 'Step', 'Window shown', 'Batch cap', 'Compare with', 'Take the tour'])

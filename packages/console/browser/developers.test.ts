@@ -37,21 +37,28 @@ afterEach(async () => {
 });
 
 const tab = (name: string) => panel.getByRole('radio', { name, exact: true }).check({ force: true });
-const answer = () => panel.getByLabel('Answer', { exact: true }).first().inputValue();
+
+/** The raw answer, once it has this text in it. */
+async function answerWith(text: string): Promise<string> {
+  await page.page.waitForFunction(
+    (wanted) => document.querySelector<HTMLTextAreaElement>('[aria-label=Answer]')?.value.includes(wanted),
+    text,
+  );
+  return panel.getByLabel('Answer', { exact: true }).inputValue();
+}
 
 describe('the form of the action', () => {
   it('sends what it shows, in a session of its own, with the raw request and answer', async () => {
     await panel.getByRole('button', { name: 'Reset' }).click();
-    await panel.getByLabel('Answer', { exact: true }).waitFor();
-    assert.match(await answer(), /^200 .*\n\n\{[\s\S]*"session_id"/);
+    assert.match(await answerWith('"session_id"'), /^200 .*\n\n\{/);
     await panel.getByLabel('INT8', { exact: true }).check({ force: true });
     await panel.getByRole('button', { name: 'Step', exact: true }).click();
-    await panel.getByText('"quantization_tier": "INT8"').first().waitFor();
+    await answerWith('"step_index": 1');
     const request = await panel.getByLabel('Request', { exact: true }).inputValue();
     assert.match(request, /^POST \/step\n\n/);
     assert.equal(JSON.parse(request.split('\n\n')[1]).action.quantization_tier, 'INT8');
     await panel.getByRole('button', { name: 'State' }).click();
-    await panel.getByText('"step_count": 1').waitFor();
+    await answerWith('"step_count": 1');
     await page.page.keyboard.press('Escape');
     assert.equal(await page.window(), 0, 'the page’s own episode is untouched');
   });

@@ -171,10 +171,11 @@ describe('when the server wants a token', () => {
     const guarded = await startServe({ token: 'open-sesame' });
     const page = await openConsole(browser, `${guarded.origin}/web/?policy=heuristic`);
     try {
-      const field = page.view.getByLabel('Token', { exact: true }).locator('input, :scope').last();
+      const field = page.panel('Token').getByLabel('Token', { exact: true });
       await field.fill('wrong');
+      const refused = page.page.waitForResponse((response) => response.status() === 401);
       await page.button('Enter').click();
-      await page.page.waitForResponse((response) => response.status() === 401);
+      await refused;
       await field.fill('open-sesame');
       await page.button('Enter').click();
       await page.untilWindow(1);

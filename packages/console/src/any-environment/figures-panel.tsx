@@ -17,11 +17,11 @@ export function FiguresPanel(): JSX.Element {
   );
   return (
     <section class="panel figures" aria-label="The environment now">
-      <dl>
+      <div>
         {names.split('\n').map((name) => (
           <ObservedField key={name} name={name} />
         ))}
-      </dl>
+      </div>
     </section>
   );
 }

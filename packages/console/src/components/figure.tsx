@@ -24,12 +24,12 @@ export function Figure({ label, figure, unit, field, definition, large }: Figure
   const name = field && ((frame && fieldNamed(frame.observation, field)) ?? field);
   const text = definition ?? (name ? state.definitions.value[name] : undefined);
   return (
-    <div class={large ? 'figure large' : 'figure'} {...tip(text)}>
+    <dl class={large ? 'figure large' : 'figure'} {...tip(text)}>
       <dt>{label}</dt>
       <dd>
         <span class="value">{figure}</span>
         {unit && <span class="unit">{unit}</span>}
       </dd>
-    </div>
+    </dl>
   );
 }

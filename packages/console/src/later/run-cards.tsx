@@ -62,7 +62,7 @@ function RunCard({ run }: { run: Run }): JSX.Element {
           <CloseIcon />
         </button>
       </header>
-      <dl class="run-figures">
+      <div class="run-figures">
         <Figure large label="Return" definition="The sum of the rewards so far" figure={total} />
         {server && <Figure label="In time" field="slo_compliance_rate" figure={inTime} />}
         {server && <Figure label="Waiting" field="queue_depth" figure={waiting} />}
@@ -73,7 +73,7 @@ function RunCard({ run }: { run: Run }): JSX.Element {
             figure={run.grade.value.score.toFixed(3)}
           />
         )}
-      </dl>
+      </div>
       <NarrationLine run={run} />
     </article>
   );
