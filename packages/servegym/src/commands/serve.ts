@@ -77,8 +77,8 @@ export function serveCommand(): Command {
     .optionsGroup('Sessions:')
     .addOption(
       new Option(
-        '--store <file>',
-        'SQLite file from which sessions go on after a restart, or `memory` for none',
+        '--store <file|url>',
+        'SQLite file from which sessions go on after a restart, redis://... for servers on several machines, or `memory` for none',
       )
         .env('SERVEGYM_STORE')
         .argParser(storeName)
@@ -183,7 +183,7 @@ async function serve(options: ServeOptions): Promise<void> {
 }
 
 function storeName(text: string): string {
-  if (text === '') throw new InvalidArgumentError('Expected a file or `memory`.');
+  if (text === '') throw new InvalidArgumentError('Expected a file, redis://... or `memory`.');
   return text;
 }
 

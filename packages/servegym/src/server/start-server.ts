@@ -23,7 +23,7 @@ import { loadEnvironment } from './load-environment.ts';
 import { GYM_POLICIES, type PolicyCatalogue, SERVE_POLICIES, schemaPolicies } from './policy-catalogue.ts';
 import { mountPolicyRoutes } from './policy-routes.ts';
 import { mountGymSeedRoutes, mountServeSeedRoutes } from './seed-routes.ts';
-import { openSessionFile } from './session-file.ts';
+import { isRedisAddress, openSessionStorage } from './session-storage.ts';
 
 /** The environments that are served by their name. */
 export const ENVIRONMENT_IDS = ['llmserve', 'inferencegym', 'benchmark'] as const;
@@ -35,7 +35,10 @@ export interface StartOptions extends Omit<ServerOptions, 'store'> {
   /** 0 takes any free port. */
   readonly port: number;
   readonly host: string;
-  /** Keeps the sessions of a replayable environment beyond the end of the process. Default: they are not kept. */
+  /**
+   * SQLite file or `redis://...` that keeps the sessions of a replayable environment beyond the end of the process.
+   * Default: they are not kept.
+   */
   readonly sessionFile?: string;
   /** A trace table of one's own for `inferencegym`. */
   readonly tableFile?: string;
@@ -106,15 +109,15 @@ async function mountServer(options: StartOptions, hostUrl: () => string): Promis
   }
 }
 
-function mount<Action, Observation extends object, State extends object>(
+async function mount<Action, Observation extends object, State extends object>(
   definition: EnvironmentDefinition<Action, Observation, State>,
   policies: PolicyCatalogue<Action, Observation>,
   { environment, sessionFile, tableFile, ...options }: StartOptions,
   mountFurther: (server: OpenEnvServer<Action, Observation, State>) => void = () => {},
-): MountedServer {
+): Promise<MountedServer> {
   const isReplayable = definition.replayable !== false;
   const file = isReplayable ? sessionFile : undefined;
-  const store = file === undefined ? undefined : openSessionFile(file);
+  const store = file === undefined ? undefined : await openSessionStorage(file);
   const openPaths = [...(options.guard?.openPaths ?? []), ...CONSOLE_PATHS];
   const server = createServer(definition, { ...options, guard: { ...options.guard, openPaths }, store });
   if (options.mode === 'production') {
@@ -126,7 +129,7 @@ function mount<Action, Observation extends object, State extends object>(
   if (!isReplayable) return server;
   mountFurther(server);
   mountEpisodeRoutes(server);
-  const leaderboard = new Leaderboard(file ?? ':memory:');
+  const leaderboard = new Leaderboard(file === undefined || isRedisAddress(file) ? ':memory:' : file);
   server.onClose(() => leaderboard.close());
   mountLeaderboardRoutes(server, leaderboard);
   return server;

@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { after, before, describe, it } from 'node:test';
+import { runServegym, type ServeProcess, startServeWith } from './serve-process.ts';
+
+/** A port that nothing listens on. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as { port: number };
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+describe('two servers that share their sessions in Redis', () => {
+  let redis: ReturnType<typeof spawn>;
+  let store: string;
+  let servers: ServeProcess[];
+  before(async () => {
+    const port = await freePort();
+    store = `redis://127.0.0.1:${port}`;
+    const args = ['--port', String(port), '--bind', '127.0.0.1', '--save', ''];
+    redis = spawn(process.env.SERVEGYM_REDIS ?? 'redis-server', args, {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    let said = '';
+    await new Promise<void>((resolve) => {
+      redis.stdout!.on('data', (chunk) => {
+        said += chunk;
+        if (said.includes('Ready to accept connections')) resolve();
+      });
+    });
+    servers = await Promise.all([1, 2].map(() => startServeWith({ SERVEGYM_STORE: store })));
+  });
+  after(async () => {
+    await Promise.all(servers.map((server) => server.stop()));
+    redis.kill();
+  });
+
+  async function post(server: ServeProcess, path: string, body: unknown) {
+    const answer = await fetch(`${server.url}${path}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+    assert.equal(answer.status, 200, await answer.clone().text());
+    return (await answer.json()) as {
+      session_id: string;
+      observation: Record<string, unknown>;
+      reward: number;
+    };
+  }
+
+  it('play one episode in turns, the same as one server alone', async () => {
+    const action = {
+      ...{ batch_cap: 64, kv_budget_fraction: 0.5, speculation_depth: 2, quantization_tier: 'INT8' },
+      ...{ prefill_decode_split: false, priority_routing: false },
+    };
+    const play = async (serverOf: (step: number) => ServeProcess) => {
+      const { session_id } = await post(serverOf(0), '/reset', { task_id: 'bursty_workload', seed: 5 });
+      const seen = [];
+      for (let step = 0; step < 6; step += 1) {
+        const { observation, reward } = await post(serverOf(step), '/step', { session_id, action });
+        seen.push([reward, observation]);
+      }
+      return seen;
+    };
+    const inTurns = await play((step) => servers[step % 2]!);
+    assert.deepEqual(inTurns, await play(() => servers[0]!));
+  });
+
+  it('refuse to start where there is no Redis', async () => {
+    const { code, stderr } = await runServegym('serve', '--port', '0', '--store', 'redis://127.0.0.1:1');
+    assert.equal(code, 2);
+    assert.match(stderr, /Sessions cannot be kept in Redis: .*ECONNREFUSED/);
+  });
+});
