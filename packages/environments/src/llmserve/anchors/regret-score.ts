@@ -34,7 +34,9 @@ export function regretScore(total: number, anchors: EpisodeAnchors, room: number
   const slopes = knots.slice(1).map(([x, y], i) => (y - knots[i][1]) / (x - knots[i][0]));
   if (total < low) return inside(DEFAULT_SCORE * Math.exp((slopes[0] / DEFAULT_SCORE) * (total - low)));
   for (let i = 1; i < knots.length; i++) {
-    if (total <= knots[i][0]) return knots[i - 1][1] + slopes[i - 1] * (total - knots[i - 1][0]);
+    if (total > knots[i][0]) continue;
+    // Rounding must not lift the end of a segment above the beginning of the next.
+    return Math.min(knots[i][1], knots[i - 1][1] + slopes[i - 1] * (total - knots[i - 1][0]));
   }
   const rest = 1 - CLAIRVOYANT_SCORE;
   return inside(1 - rest * Math.exp((-slopes[slopes.length - 1] / rest) * (total - high)));
