@@ -104,6 +104,7 @@ export { loadTrainedPolicy, type TrainedPolicy } from './policies/load-trained-p
 export {
   isShipped,
   readManifest,
+  SHIPPED_FOLDER,
   SHIPPED_FORMATS,
   type ShippedName,
   shippedFile,

@@ -94,7 +94,7 @@ const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'bench',
-    summary: 'measure servers',
+    summary: 'measure servers and agents',
     load: async () => (await import('./commands/bench.ts')).benchCommand(),
   },
   {

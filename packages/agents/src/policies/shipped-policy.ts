@@ -21,11 +21,12 @@ interface Manifest {
   readonly policies: Readonly<Partial<Record<ShippedName, readonly TaskId[]>>>;
 }
 
-const FOLDER = new URL('../../weights/', import.meta.url);
+/** Where they are. */
+export const SHIPPED_FOLDER = new URL('../../weights/', import.meta.url);
 
 /** Where the trained policy of a task comes with the package. */
 export function shippedFile(name: ShippedName, taskId: TaskId): URL {
-  return new URL(`${name}-${taskId}.${SHIPPED_FORMATS[name]}`, FOLDER);
+  return new URL(`${name}-${taskId}.${SHIPPED_FORMATS[name]}`, SHIPPED_FOLDER);
 }
 
 /** Whether policies of that name come with the package for every task, trained on this version of `llmserve`. */
@@ -40,7 +41,7 @@ export function isShipped(name: ShippedName): boolean {
 }
 
 export function readManifest(): Manifest {
-  return JSON.parse(readFileSync(new URL('manifest.json', FOLDER), 'utf8')) as Manifest;
+  return JSON.parse(readFileSync(new URL('manifest.json', SHIPPED_FOLDER), 'utf8')) as Manifest;
 }
 
 /** Plays every task with what was trained for it. */

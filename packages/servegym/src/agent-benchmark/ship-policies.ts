@@ -1,0 +1,24 @@
+import { writeFileSync } from 'node:fs';
+import { readManifest, SHIPPED_FOLDER, type ShippedName, shippedFile } from '@servegym/agents';
+import { llmserve, type TaskId } from '@servegym/environments';
+import type { BenchmarkPlan } from './benchmark-agents.ts';
+
+/** Puts policies where the catalogue finds them, and notes in the manifest what they were trained on. */
+export async function shipPolicies(
+  { taskIds }: BenchmarkPlan,
+  agents: readonly ShippedName[],
+  policyOf: (agent: ShippedName, taskId: TaskId) => Promise<Uint8Array>,
+): Promise<void> {
+  const manifest = readManifest();
+  const isCurrent = manifest.environment === llmserve.id && manifest.version === llmserve.version;
+  const policies: Partial<Record<ShippedName, readonly TaskId[]>> = isCurrent ? { ...manifest.policies } : {};
+  for (const agent of agents) {
+    for (const taskId of taskIds) {
+      writeFileSync(shippedFile(agent, taskId), await policyOf(agent, taskId));
+      policies[agent] = [...(policies[agent] ?? []).filter((id) => id !== taskId), taskId];
+      const { id: environment, version } = llmserve;
+      const text = JSON.stringify({ environment, version, policies }, null, 2);
+      writeFileSync(new URL('manifest.json', SHIPPED_FOLDER), `${text}\n`);
+    }
+  }
+}

@@ -1,0 +1,134 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createPolicy, listPolicies, SHIPPED_FORMATS, type ShippedName } from '@servegym/agents';
+import { llmserve, TASK_IDS, type TaskId } from '@servegym/environments';
+import { Command, InvalidArgumentError, Option } from 'commander';
+import {
+  type BenchmarkPlan,
+  benchmarkAgents,
+  bestOnValidation,
+  isLearned,
+} from '../agent-benchmark/benchmark-agents.ts';
+import { PolicyStore } from '../agent-benchmark/policy-store.ts';
+import { shipPolicies } from '../agent-benchmark/ship-policies.ts';
+import { InputError } from '../input-error.ts';
+import { addJobOptions, type JobOptions, openJobs } from '../jobs/open-jobs.ts';
+import { wholeNumber } from '../options.ts';
+import { agentBenchmarkPage } from '../reports/agent-benchmark-report.ts';
+import { writeOutputFile } from '../write-output-file.ts';
+
+interface BenchAgentsOptions extends JobOptions {
+  readonly agents: readonly string[];
+  readonly task: TaskId | 'all';
+  readonly episodes: number;
+  readonly planningEpisodes: number;
+  readonly trainingSeeds: number;
+  readonly steps: number;
+  readonly teacher: string;
+  readonly lessons: number;
+  readonly shifted: boolean;
+  readonly cache: string;
+  readonly ship: boolean;
+  readonly out?: string;
+  readonly json: boolean;
+}
+
+const LEARNED = Object.keys(SHIPPED_FORMATS) as ShippedName[];
+const AGENTS = [
+  ...['random', 'default', 'heuristic', 'bandit', 'static-tuned', 'cem', 'ppo', 'distilled', 'mpc'],
+] as const;
+
+/** `servegym bench agents`: all agents on all tasks, on traffic that nothing was tuned on. */
+export function benchAgentsCommand(): Command {
+  const command = new Command('agents')
+    .description('train what is learned, and play all agents on the same held-out traffic')
+    .addOption(
+      new Option('--agents <names>', 'agents to play, separated by commas')
+        .argParser(agentNames)
+        .default(AGENTS, AGENTS.join(',')),
+    )
+    .addOption(new Option('--task <id>', 'a task').choices([...TASK_IDS, 'all']).default('all'))
+    .addOption(count('--episodes <n>', 'held-out traces for each task and split', 100))
+    .addOption(count('--planning-episodes <n>', 'and for the agents that plan, which are slow', 20))
+    .addOption(count('--training-seeds <n>', 'times that a learned agent is trained', 10))
+    .addOption(count('--steps <n>', 'windows that each of them learns from', 120_000))
+    .addOption(
+      new Option('--teacher <name>', 'whom `distilled` learns from')
+        .choices(listPolicies().map(({ name }) => name))
+        .default('mpc'),
+    )
+    .addOption(count('--lessons <n>', 'episodes that the teacher plays or comments on', 48))
+    .option('--no-shifted', 'leave out the shifted suites')
+    .option(
+      '--cache <folder>',
+      'where trained policies are kept, for a run that goes on',
+      'runs/bench-agents',
+    )
+    .option(
+      '--ship',
+      'put the best on the validation split where `--agent ppo` finds it; play nothing',
+      false,
+    )
+    .option('--out <file.md>', 'write the page, and the figures beside it as .json');
+  return addJobOptions(command)
+    .option('--json', 'print the figures as one JSON object', false)
+    .addHelpText(
+      'after',
+      '\nWith the defaults this takes hours. A run that was stopped goes on with the policies that it has trained.',
+    )
+    .action(benchAgents);
+}
+
+async function benchAgents(options: BenchAgentsOptions): Promise<void> {
+  const { agents, task, ship, out, json, cache, ...budget } = options;
+  const plan: BenchmarkPlan = {
+    agents,
+    taskIds: task === 'all' ? TASK_IDS : [task],
+    episodes: budget.episodes,
+    planningEpisodes: Math.min(budget.planningEpisodes, budget.episodes),
+    trainingSeeds: budget.trainingSeeds,
+    steps: budget.steps,
+    teacher: budget.teacher,
+    lessons: budget.lessons,
+    isShifted: budget.shifted,
+  };
+  const store = new PolicyStore(join(cache, `${llmserve.id}-${llmserve.version}`));
+  const jobs = await openJobs(options);
+  const say = (line: string) => console.error(line);
+  try {
+    if (ship) {
+      const learned = agents.filter(isLearned);
+      if (learned.length === 0) throw new InputError(`expected agents that learn: ${LEARNED.join(', ')}`);
+      await shipPolicies(plan, learned, (agent, taskId) =>
+        bestOnValidation(plan, agent, taskId, jobs, store, say),
+      );
+      return;
+    }
+    const benchmark = await benchmarkAgents(plan, jobs, store, say);
+    const figures = `${JSON.stringify(benchmark, null, 1)}\n`;
+    if (out !== undefined) {
+      await writeOutputFile(out, [agentBenchmarkPage(benchmark)]);
+      writeFileSync(out.replace(/\.md$/, '.json'), figures);
+    }
+    console.log(json ? figures : agentBenchmarkPage(benchmark));
+  } finally {
+    await jobs.close();
+  }
+}
+
+function agentNames(text: string): string[] {
+  const names = text.split(',');
+  for (const name of names) {
+    if (isLearned(name)) continue;
+    try {
+      createPolicy(name);
+    } catch (error) {
+      throw new InvalidArgumentError((error as Error).message);
+    }
+  }
+  return names;
+}
+
+function count(flags: string, description: string, standard: number): Option {
+  return new Option(flags, description).default(standard).argParser(wholeNumber(1, 1e9));
+}

@@ -1,0 +1,88 @@
+import type { AgentBenchmark, BenchmarkCell } from '../agent-benchmark/benchmark-agents.ts';
+
+/** The page of the benchmark in Markdown: all that it says is in `benchmark`. */
+export function agentBenchmarkPage(benchmark: AgentBenchmark): string {
+  const { plan, cells, environment, version } = benchmark;
+  const splits = [...new Set(cells.map((cell) => cell.split))];
+  const sections = splits.map((split) =>
+    [
+      split === 'test' ? '## Test traces' : `## Shifted: \`${split}\``,
+      '',
+      ...scoreTable(
+        benchmark,
+        cells.filter((cell) => cell.split === split),
+      ),
+    ].join('\n'),
+  );
+  const learned = cells.filter((cell) => cell.split === 'test' && cell.runs.length > 1);
+  return `${[
+    '# Benchmarks of the agents',
+    [
+      `Scores on ${environment} ${version}: 0.20 is the task's default configuration, 0.50 the best that never changes (where`,
+      'adapting has room), 0.95 a planner that knows the traffic to come. Interquartile means with 95 % intervals (bootstrap',
+      `over traces and training runs), on ${plan.episodes} held-out traces a task that nothing was tuned on. Learned agents are`,
+      `trained ${plan.trainingSeeds} times on ${plan.steps.toLocaleString('en-US')} windows of the training traffic; \`distilled\` first learns from ${plan.lessons} episodes of \`${plan.teacher}\`.`,
+      `Agents that plan play ${plan.planningEpisodes} of the traces.`,
+    ].join('\n'),
+    'Everything here comes from one command, which also writes [benchmarks.json](benchmarks.json):',
+    '```sh\nnpx servegym bench agents --out docs/benchmarks.md\n```',
+    ...sections,
+    ...(splits.length > 1 ? [gapSection(benchmark)] : []),
+    ...(learned.length > 0 ? [runsSection(learned)] : []),
+  ].join('\n\n')}\n`;
+}
+
+function scoreTable({ plan }: AgentBenchmark, cells: readonly BenchmarkCell[]): string[] {
+  return [
+    `| agent | ${plan.taskIds.join(' | ')} |`,
+    `|---|${'---|'.repeat(plan.taskIds.length)}`,
+    ...plan.agents.map((agent) => {
+      const scores = plan.taskIds.map((taskId) => {
+        const cell = cells.find((each) => each.agent === agent && each.taskId === taskId);
+        if (cell === undefined) return '';
+        const { iqm, ci95 } = cell.score;
+        return `${iqm.toFixed(3)} (${ci95[0].toFixed(3)} .. ${ci95[1].toFixed(3)})`;
+      });
+      return `| \`${agent}\` | ${scores.join(' | ')} |`;
+    }),
+  ];
+}
+
+/** How much of each agent's score is lost under shifts. */
+function gapSection({ plan, cells }: AgentBenchmark): string {
+  const shifts = [...new Set(cells.map((cell) => cell.split))].filter((split) => split !== 'test');
+  const rows = plan.agents.map((agent) => {
+    const meanOf = (split: string) => {
+      const of = cells.filter((cell) => cell.agent === agent && cell.split === split);
+      return of.reduce((sum, cell) => sum + cell.score.mean, 0) / of.length;
+    };
+    const gaps = shifts.map((shift) => (meanOf(shift) - meanOf('test')).toFixed(3));
+    return `| \`${agent}\` | ${meanOf('test').toFixed(3)} | ${gaps.join(' | ')} |`;
+  });
+  return [
+    '## What is lost under shifts',
+    '',
+    'Mean score over the tasks on the test traces, and how far it is above or below it under each shift.',
+    '',
+    `| agent | test | ${shifts.join(' | ')} |`,
+    `|---|---|${'---|'.repeat(shifts.length)}`,
+    ...rows,
+  ].join('\n');
+}
+
+/** How much the training runs of an agent differ. */
+function runsSection(cells: readonly BenchmarkCell[]): string {
+  return [
+    '## Training runs',
+    '',
+    'Mean score of each training run on the test traces.',
+    '',
+    '| agent | task | runs | mean | worst | best |',
+    '|---|---|---|---|---|---|',
+    ...cells.map(({ agent, taskId, runs }) => {
+      const mean = runs.reduce((sum, run) => sum + run, 0) / runs.length;
+      const figures = [mean, Math.min(...runs), Math.max(...runs)].map((figure) => figure.toFixed(3));
+      return `| \`${agent}\` | ${taskId} | ${runs.length} | ${figures.join(' | ')} |`;
+    }),
+  ].join('\n');
+}
