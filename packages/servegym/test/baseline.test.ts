@@ -12,7 +12,7 @@ import {
   type ScriptedModel,
   startScriptedModel,
 } from './scripted-model.ts';
-import { runServegymWith, type ServeProcess, startServe } from './serve-process.ts';
+import { runServegymWith, type ServeProcess, startServe, startServeWith } from './serve-process.ts';
 
 const ACTION = {
   batch_cap: 48,
@@ -47,6 +47,7 @@ async function assertRefused(message: RegExp, ...args: string[]) {
 describe('servegym baseline', () => {
   let folder: string;
   let model: ScriptedModel;
+  const servers: ServeProcess[] = [];
   let answer: (request: ModelRequest) => ModelAnswer;
   before(async () => {
     folder = mkdtempSync(join(tmpdir(), 'servegym-baseline-'));
@@ -54,14 +55,14 @@ describe('servegym baseline', () => {
   });
   after(async () => {
     rmSync(folder, { recursive: true });
-    await model.close();
+    await Promise.all([model.close(), ...servers.map((server) => server.stop())]);
   });
 
   it('plays each task by rules, in process and at a server with the same result', async () => {
-    const server: ServeProcess = await startServe();
+    const server = await startServe();
+    servers.push(server);
     const local = JSON.parse(await baseline('--json'));
     const remote = JSON.parse(await baseline('--json', '--runtime', 'http', '--base-url', server.url));
-    await server.stop();
     assert.deepEqual(
       local.tasks.map((task: { task_id: string }) => task.task_id),
       ['static_workload', 'bursty_workload', 'adversarial_multitenant'],
@@ -119,6 +120,44 @@ describe('servegym baseline', () => {
     });
     assert.match(table, /scripted at http[\s\S]*invalid[\s\S]*answers as json_schema/);
     assert.equal(model.requests.at(-1)!.response_format!.type, 'json_schema');
+  });
+
+  it('is played by the model of a server too, which can also play a session', async () => {
+    answer = () => ({ content: JSON.stringify(ACTION) });
+    const server = await startServeWith({
+      ...NOBODY,
+      SERVEGYM_STORE: 'memory',
+      OPENAI_BASE_URL: model.baseUrl,
+      MODEL_NAME: 'scripted',
+    });
+    servers.push(server);
+    const asked = model.requests.length;
+    const played = await fetch(`${server.url}/baseline?use_openai=true&task_id=static_workload`);
+    const result = await played.json();
+    assert.deepEqual([played.status, result.mode, result.agent], [200, 'openai', 'llm']);
+    assert.deepEqual(result.tasks[0].configuration, { ...ACTION });
+    assert.equal(model.requests.length - asked, Math.ceil(result.tasks[0].steps / 6));
+
+    const policies = await (await fetch(`${server.url}/policies`)).json();
+    assert.equal(policies.at(-1).title, 'Language model (scripted)');
+    const post = async (path: string, body: object) =>
+      fetch(`${server.url}/${path}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      });
+    const { session_id } = await (await post('reset', { seed: 1 })).json();
+    const { steps } = await (await post('policies/llm/step', { session_id, steps: 2 })).json();
+    assert.deepEqual(
+      steps.map((step: { action: object }) => step.action),
+      [ACTION, ACTION],
+    );
+    assert.match(model.requests.at(-1)!.messages[1]!.content, /^step 0: /m);
+
+    answer = () => ({ status: 401 });
+    const refused = await fetch(`${server.url}/baseline?use_openai=true&task_id=static_workload`);
+    assert.deepEqual([refused.status, (await refused.json()).code], [502, 'LLM_REFUSED']);
+    assert.equal((await post('policies/llm/step', { session_id })).status, 502);
   });
 
   it('takes the form of answer that the server knows, and gives up where none helps', async () => {

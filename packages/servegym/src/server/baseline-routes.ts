@@ -102,8 +102,10 @@ export function mountBaselineRoutes<Action, Observation extends object, State ex
     response: RESPONSE,
     errors: {
       404: 'Unknown task (`UNKNOWN_TASK`) or agent (`UNKNOWN_AGENT`)',
+      409: 'The model is playing a baseline already (`MODEL_BUSY`)',
       422: 'Invalid parameters',
-      501: 'The server plays no language model (`NO_MODEL`)',
+      501: 'The server plays no language model (`NO_MODEL`), or knows no key (`LLM_SETTINGS`)',
+      502: 'The model refuses (`LLM_REFUSED`) or does not answer (`LLM_UNREACHABLE`)',
     },
   } as const;
   server.describeRoute({

@@ -1,4 +1,4 @@
-import { type Policy, playEpisode } from '@servegym/agents';
+import { type AsyncPolicy, playEpisode } from '@servegym/agents';
 import { type EnvironmentDefinition, HttpProblem, type ResetOptions } from '@servegym/openenv';
 
 /** What to play. */
@@ -36,7 +36,7 @@ export interface BaselineSuite {
 export interface BaselineParts<Action, Observation> {
   readonly agents: readonly string[];
   readonly seed: number;
-  create(agent: string): Policy<Action, Observation>;
+  create(agent: string): AsyncPolicy<Action, Observation>;
   /** The action in force right after a reset. */
   initialAction(reset: ResetOptions): Action;
   readonly expectedScores?: Readonly<Record<string | number, readonly [number, number]>>;

@@ -1,9 +1,9 @@
 import {
+  type AsyncPolicy,
   createGymPolicy,
   createPolicy,
   listGymPolicies,
   listPolicies,
-  type Policy,
   type PolicyDescription,
 } from '@servegym/agents';
 import {
@@ -11,34 +11,43 @@ import {
   GYM_DEFAULT_ACTION,
   type GymAction,
   type GymObservation,
+  inferenceGym,
   type ServeAction,
   type ServeObservation,
+  serveEnvironment,
 } from '@servegym/environments';
 import { type EnvironmentDefinition, type ResetOptions, sampleValue, toJsonSchema } from '@servegym/openenv';
 import { RandomStream } from '@servegym/simulator';
+import { withLlm } from './llm-player.ts';
 
 /** The policies that can play the sessions of an environment. */
 export interface PolicyCatalogue<Action, Observation> {
   list(): readonly PolicyDescription[];
   /** A fresh policy of one of the listed names. */
-  create(name: string): Policy<Action, Observation>;
+  create(name: string): AsyncPolicy<Action, Observation>;
   /** The action in force right after a reset. */
   initialAction(reset: ResetOptions): Action;
 }
 
 /** The policies of `llmserve`. */
-export const SERVE_POLICIES: PolicyCatalogue<ServeAction, ServeObservation> = {
-  list: listPolicies,
-  create: createPolicy,
-  initialAction: (reset) => chooseTask(reset).defaultAction,
-};
+export const SERVE_POLICIES: PolicyCatalogue<ServeAction, ServeObservation> = withLlm(
+  {
+    list: listPolicies,
+    create: createPolicy,
+    initialAction: (reset) => chooseTask(reset).defaultAction,
+  },
+  serveEnvironment,
+);
 
 /** The policies of `inferencegym`. */
-export const GYM_POLICIES: PolicyCatalogue<GymAction, GymObservation> = {
-  list: listGymPolicies,
-  create: createGymPolicy,
-  initialAction: () => GYM_DEFAULT_ACTION,
-};
+export const GYM_POLICIES: PolicyCatalogue<GymAction, GymObservation> = withLlm(
+  {
+    list: listGymPolicies,
+    create: createGymPolicy,
+    initialAction: () => GYM_DEFAULT_ACTION,
+  },
+  inferenceGym,
+);
 
 /** Policies for an environment of which only the schemas are known: actions drawn from its schema. */
 export function schemaPolicies<Action>(

@@ -1,4 +1,4 @@
-import type { Policy } from '@servegym/agents';
+import type { AsyncPolicy } from '@servegym/agents';
 import {
   type EnvironmentDefinition,
   EnvironmentError,
@@ -6,6 +6,7 @@ import {
   type ResetOptions,
   type Session,
 } from '@servegym/openenv';
+import { chooseAction } from './llm-player.ts';
 import type { PolicyCatalogue } from './policy-catalogue.ts';
 
 /** A window that a policy has played. */
@@ -22,7 +23,7 @@ export interface PlayedWindow<Action, Observation> {
 /** The policies at work in the current episode of a session. */
 interface Engagement<Action, Observation> {
   readonly episode: ResetOptions;
-  readonly policies: Map<string, Policy<Action, Observation>>;
+  readonly policies: Map<string, AsyncPolicy<Action, Observation>>;
 }
 
 /** A policy that tells why it chose its last action. */
@@ -70,7 +71,8 @@ export class PolicyPlayer<Action, Observation extends object, State extends obje
     let { observation, reward } = session.lastResult!;
     let previousAction = record.actions.at(-1) ?? this.#catalogue.initialAction(record.reset);
     while (played.length < windows) {
-      const action = policy.act({ observation, reward, previousAction, stepIndex: session.stepCount });
+      const step = { observation, reward, previousAction, stepIndex: session.stepCount };
+      const action = await chooseAction(policy, step);
       const explanation = explains(policy) ? policy.explain() : undefined;
       const result = await session.step(action);
       played.push({ action, ...result, ...(explanation !== undefined && { explanation }) });
@@ -86,7 +88,7 @@ export class PolicyPlayer<Action, Observation extends object, State extends obje
     session: Session<Action, Observation, State>,
     episode: ResetOptions,
     name: string,
-  ): Promise<Policy<Action, Observation>> {
+  ): Promise<AsyncPolicy<Action, Observation>> {
     let engagement = this.#engagements.get(session);
     if (engagement?.episode !== episode) {
       engagement = { episode, policies: new Map() };
@@ -111,7 +113,7 @@ export class PolicyPlayer<Action, Observation extends object, State extends obje
    */
   async #showWhatWasPlayed(
     session: Session<Action, Observation, State>,
-    policy: Policy<Action, Observation>,
+    policy: AsyncPolicy<Action, Observation>,
   ): Promise<void> {
     const { record } = session;
     if (!record || record.actions.length === 0) return;
@@ -120,7 +122,9 @@ export class PolicyPlayer<Action, Observation extends object, State extends obje
       let { observation, reward } = await environment.reset(record.reset);
       let previousAction = this.#catalogue.initialAction(record.reset);
       for (const [stepIndex, action] of record.actions.entries()) {
-        policy.act({ observation, reward, previousAction, stepIndex });
+        const step = { observation, reward, previousAction, stepIndex };
+        if (policy.watch) policy.watch(step, action);
+        else await policy.act(step);
         ({ observation, reward } = await environment.step(action));
         previousAction = action;
       }

@@ -16,6 +16,7 @@ import type { OpenEnvServer } from '@servegym/openenv';
 import { mountBaselineRoutes } from './baseline-routes.ts';
 import { baselineSuite } from './baseline-suite.ts';
 import { mountInfoRoute } from './info-route.ts';
+import { modelBaseline } from './llm-player.ts';
 import { GYM_POLICIES, SERVE_POLICIES } from './policy-catalogue.ts';
 
 /** Seed of the baselines' episodes. */
@@ -35,6 +36,7 @@ export function mountServeSeedRoutes(server: OpenEnvServer<ServeAction, ServeObs
       create: createPolicy,
       initialAction,
     }),
+    model: modelBaseline(server.definition, initialAction),
   });
   const tasks = serveTaskIds().map((id) => findServeTask(id)!);
   mountInfoRoute(server, {
@@ -54,6 +56,7 @@ export function mountGymSeedRoutes(server: OpenEnvServer<GymAction, GymObservati
       initialAction: GYM_POLICIES.initialAction,
       ...(!ownTable && { expectedScores: EXPECTED_SCORES }),
     }),
+    model: modelBaseline(server.definition, GYM_POLICIES.initialAction),
   });
   mountInfoRoute(server, {
     rewardWeights: Object.fromEntries(GYM_TASK_IDS.map((id) => [id, GYM_TASKS[id].reward])),

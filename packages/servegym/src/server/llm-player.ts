@@ -1,0 +1,90 @@
+import {
+  type AsyncPolicy,
+  hasLlmSettings,
+  LlmClient,
+  type LlmEnvironment,
+  LlmError,
+  LlmPolicy,
+  llmSettings,
+} from '@servegym/agents';
+import { type EnvironmentDefinition, HttpProblem, type ResetOptions } from '@servegym/openenv';
+import type { ModelBaseline } from './baseline-routes.ts';
+import { baselineSuite } from './baseline-suite.ts';
+import type { PolicyCatalogue } from './policy-catalogue.ts';
+
+/** In a baseline over HTTP the model is asked before every so many windows: whoever asks for it waits for all answers. */
+const BASELINE_DECIDE_EVERY = 6;
+const NAME = 'llm';
+
+type Variables = Readonly<Record<string, string | undefined>>;
+
+/** A catalogue with the policy `llm`, for as long as the variables name a model to ask. */
+export function withLlm<Action, Observation>(
+  catalogue: PolicyCatalogue<Action, Observation>,
+  environment: () => LlmEnvironment<Action, Observation>,
+  variables: Variables = process.env,
+): PolicyCatalogue<Action, Observation> {
+  return {
+    ...catalogue,
+    list() {
+      const others = catalogue.list();
+      if (!hasLlmSettings(variables)) return others;
+      const { model } = llmSettings(variables);
+      const description = 'Asks a language model before every window; what it answers is what is set.';
+      return [...others, { name: NAME, title: `Language model (${model})`, description }];
+    },
+    create(name) {
+      if (name !== NAME || !hasLlmSettings(variables)) return catalogue.create(name);
+      return new LlmPolicy(environment(), new LlmClient(llmSettings(variables)));
+    },
+  };
+}
+
+/** Lets a policy choose; what is wrong with its model becomes an answer of the server. */
+export async function chooseAction<Action, Observation>(
+  policy: AsyncPolicy<Action, Observation>,
+  step: Parameters<AsyncPolicy<Action, Observation>['act']>[0],
+): Promise<Action> {
+  try {
+    return await policy.act(step);
+  } catch (error) {
+    throw asProblem(error);
+  }
+}
+
+/** What `GET /baseline?use_openai=true` plays: the model that the server's variables name. One run at a time. */
+export function modelBaseline<Action, Observation extends object, State extends object>(
+  definition: EnvironmentDefinition<Action, Observation, State>,
+  initialAction: (reset: ResetOptions) => Action,
+  variables: Variables = process.env,
+): ModelBaseline {
+  let isPlaying = false;
+  return {
+    agent: NAME,
+    async play(request) {
+      if (isPlaying) {
+        throw new HttpProblem(409, 'The model is playing a baseline already. Ask again later.', 'MODEL_BUSY');
+      }
+      isPlaying = true;
+      try {
+        const client = new LlmClient(llmSettings(variables));
+        const suite = baselineSuite(definition, {
+          agents: [NAME],
+          seed: request.seed,
+          create: () => new LlmPolicy(definition, client, { decideEvery: BASELINE_DECIDE_EVERY }),
+          initialAction,
+        });
+        return await suite.play(NAME, request);
+      } catch (error) {
+        throw asProblem(error);
+      } finally {
+        isPlaying = false;
+      }
+    },
+  };
+}
+
+function asProblem(error: unknown): unknown {
+  if (!(error instanceof LlmError)) return error;
+  return new HttpProblem(error.code === 'LLM_SETTINGS' ? 501 : 502, `${error.message}.`, error.code);
+}
