@@ -71,7 +71,7 @@ export {
   type RealSettings,
   readRealSettings,
 } from './llmserve/real/real-settings.ts';
-export { chooseTask, type ServeScenario } from './llmserve/reset-options.ts';
+export { chooseTask, type ServeScenario, serveResetOptions } from './llmserve/reset-options.ts';
 export type { RewardComponents } from './llmserve/reward.ts';
 export {
   DEFAULT_ACTION,

@@ -13,7 +13,7 @@ const bins = Int32Array.from(
 
 describe('ServeLearningEnvironment', () => {
   it('plays the episode of its task and seed, and shows what a policy would be shown', () => {
-    const environment = new ServeLearningEnvironment('static_workload');
+    const environment = new ServeLearningEnvironment(task);
     const features = new Float32Array(environment.observationSize);
     const episode = new ServeEpisode(task, 7);
     const encoder = new ServeObservationEncoder();
@@ -35,7 +35,7 @@ describe('ServeLearningEnvironment', () => {
   });
 
   it('is cut off at the end of an episode, for the server would go on', () => {
-    const environment = new ServeLearningEnvironment('static_workload');
+    const environment = new ServeLearningEnvironment(task);
     const features = new Float32Array(environment.observationSize);
     environment.reset(1, features);
     const ends = Array.from({ length: task.windows }, () => environment.step(bins, features).end);
@@ -44,7 +44,7 @@ describe('ServeLearningEnvironment', () => {
   });
 
   it('starts from the default configuration', () => {
-    const { initialBins } = new ServeLearningEnvironment('adversarial_multitenant');
+    const { initialBins } = new ServeLearningEnvironment(SERVE_TASKS.adversarial_multitenant);
     assert.deepEqual(decodeServeAction(initialBins), SERVE_TASKS.adversarial_multitenant.defaultAction);
   });
 });

@@ -1,4 +1,4 @@
-import { SERVE_TASKS, ServeEpisode, type TaskId } from '@servegym/environments';
+import { ServeEpisode, type ServeTask } from '@servegym/environments';
 import {
   type LearningEnvironment,
   type LearningStep,
@@ -16,18 +16,18 @@ export class ServeLearningEnvironment implements LearningEnvironment {
   readonly observationSize = ServeObservationEncoder.size;
   readonly headSizes = SERVE_HEAD_SIZES;
   readonly initialBins: readonly number[];
-  readonly #taskId: TaskId;
+  readonly #task: ServeTask;
   readonly #encoder = new ServeObservationEncoder();
   #episode: ServeEpisode;
 
-  constructor(taskId: TaskId) {
-    this.#taskId = taskId;
-    this.initialBins = encodeServeAction(SERVE_TASKS[taskId].defaultAction);
-    this.#episode = new ServeEpisode(SERVE_TASKS[taskId], 0);
+  constructor(task: ServeTask) {
+    this.#task = task;
+    this.initialBins = encodeServeAction(task.defaultAction);
+    this.#episode = new ServeEpisode(task, 0);
   }
 
   reset(seed: number, observation: Float32Array): void {
-    this.#episode = new ServeEpisode(SERVE_TASKS[this.#taskId], seed);
+    this.#episode = new ServeEpisode(this.#task, seed);
     this.#encoder.reset();
     this.#observe(observation);
   }
@@ -46,6 +46,6 @@ export class ServeLearningEnvironment implements LearningEnvironment {
 }
 
 /** For threads. */
-export function createEnvironment(taskId: TaskId): LearningEnvironment {
-  return new ServeLearningEnvironment(taskId);
+export function createEnvironment(task: ServeTask): LearningEnvironment {
+  return new ServeLearningEnvironment(task);
 }

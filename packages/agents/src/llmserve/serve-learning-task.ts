@@ -1,4 +1,4 @@
-import { llmserve, SEED_SPLITS, type TaskId } from '@servegym/environments';
+import { chooseTask, llmserve, SEED_SPLITS, type ServeScenario, type TaskId } from '@servegym/environments';
 import type { LearningTask } from '../learning/learning-task.ts';
 import { PPO_DEFAULTS } from '../learning/ppo.ts';
 import type { PpoRecipe } from '../learning/train-ppo.ts';
@@ -26,16 +26,23 @@ export const SERVE_FINE_TUNING = {
   criticOnlySteps: 8192,
 } as const satisfies PpoRecipe;
 
-/** A task of `llmserve`, on its training split. */
-export function serveLearningTask(taskId: TaskId, recipe: PpoRecipe = SERVE_PPO): LearningTask {
+/** A task of `llmserve` on its training split, under the traffic, trace and shift of `scenario`. */
+export function serveLearningTask(
+  taskId: TaskId,
+  recipe: PpoRecipe = SERVE_PPO,
+  scenario: ServeScenario = {},
+): LearningTask {
+  const under: Record<string, string> =
+    Object.keys(scenario).length === 0 ? {} : { scenario: JSON.stringify(scenario) };
   return {
     environment: llmserve,
     taskId,
     recipe,
     module: new URL('serve-learning-environment.ts', import.meta.url),
-    settings: taskId,
+    settings: chooseTask({ ...scenario, task_id: taskId }),
     traces: SEED_SPLITS.train,
-    metadata: serveActorMetadata(taskId),
-    encodeActor: (weights, training) => encodeServeActor({ taskId, weights, training }),
+    metadata: { ...serveActorMetadata(taskId), ...under },
+    encodeActor: (weights, training) =>
+      encodeServeActor({ taskId, weights, training: { ...training, ...under } }),
   };
 }

@@ -1,12 +1,13 @@
 import { mkdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
-import { type LearningTask, listPolicies } from '@servegym/agents';
+import { type LearningTask, listPolicies, SERVE_PPO, serveLearningTask } from '@servegym/agents';
 import type { TaskId } from '@servegym/environments';
 import { Command, Option } from 'commander';
 import { InputError } from '../input-error.ts';
 import { wholeNumber } from '../options.ts';
 import { readOwnTable } from '../read-table.ts';
+import { addScenarioOptions, readScenario, type ScenarioArguments } from '../traffic/scenario-options.ts';
 import { readCheckpoint } from '../training/checkpoint-file.ts';
 import { LEARNING_TASKS } from '../training/learning-tasks.ts';
 import { searchRegimes } from '../training/search-regimes.ts';
@@ -15,7 +16,7 @@ import { trainDistilled } from '../training/train-distilled.ts';
 import { trainNetwork } from '../training/train-network.ts';
 import type { TrainingPlan, TrainingReport } from '../training/training-plan.ts';
 
-interface TrainOptions {
+interface TrainOptions extends ScenarioArguments {
   readonly env: keyof typeof LEARNING_TASKS;
   readonly algo: Algorithm;
   readonly task?: string;
@@ -46,13 +47,14 @@ const DEFAULT_TEACHER = listPolicies().some(({ name }) => name === 'mpc') ? 'mpc
 
 /** `servegym train`: learns a policy on the training split and keeps it in a folder. */
 export function trainCommand(): Command {
-  return new Command('train')
+  const command = new Command('train')
     .description('learn a policy on the training traffic of a task')
     .addOption(new Option('--task <id>', 'the task'))
     .addOption(
       new Option('--env <id>', 'the environment').choices(Object.keys(LEARNING_TASKS)).default('llmserve'),
     )
-    .addOption(new Option('--table <file.parquet>', 'inferencegym: a table of your own'))
+    .addOption(new Option('--table <file.parquet>', 'inferencegym: a table of your own'));
+  return addScenarioOptions(command)
     .addOption(
       new Option(
         '--algo <name>',
@@ -138,6 +140,9 @@ async function learn(
   plan: Omit<TrainingPlan, 'task'>,
 ): Promise<TrainingReport> {
   const { env, algo, teacher, lessons: episodes } = options;
+  if (algo !== 'ppo' && Object.keys(await readScenario(options)).length > 0) {
+    throw new InputError(`expected --algo ppo, the one that learns on traffic of your own, got ${algo}`);
+  }
   switch (algo) {
     case 'ppo':
       return trainNetwork({
@@ -164,7 +169,13 @@ async function goOn(file: string, { threads, out }: TrainOptions, signal: AbortS
   return { run: { environment: environment.id, task, algorithm, seed }, report };
 }
 
-async function findLearningTask({ env, table }: TrainOptions, task: string): Promise<LearningTask> {
+async function findLearningTask(options: TrainOptions, task: string): Promise<LearningTask> {
+  const { env, table } = options;
+  const scenario = await readScenario(options);
+  if (Object.keys(scenario).length > 0) {
+    if (env === 'llmserve') return serveLearningTask(task as TaskId, SERVE_PPO, scenario);
+    throw new InputError(`expected --env llmserve beside traffic of your own, got ${env}`);
+  }
   if (table === undefined) return LEARNING_TASKS[env]!.find(task);
   if (env !== 'inferencegym') throw new InputError(`expected --env inferencegym beside --table, got ${env}`);
   return LEARNING_TASKS[env]!.find(task, await readOwnTable(table));

@@ -86,7 +86,9 @@ export function evaluationTable({ policy, tasks, overall }: Evaluation, context:
     'preempted',
     'windows/s',
   ];
-  const under = Object.entries(context.scenario ?? {}).map(([name, value]) => `, ${name} ${value}`);
+  const under = Object.entries(context.scenario ?? {}).map(
+    ([name, value]) => `, ${name} ${String(value).replace(/@sha256:.*/, '')}`,
+  );
   const title = `${policy} on ${environment.id} ${environment.version}, ${split} split${under.join('')}, ${episodes} ${episodes === 1 ? 'episode' : 'episodes'} a task`;
   return [
     title,

@@ -3,6 +3,7 @@ import {
   type ServeScenario,
   SHIFTS,
   type Shift,
+  serveResetOptions,
   TRAFFIC_IDS,
   type TrafficId,
 } from '@servegym/environments';
@@ -42,6 +43,7 @@ export async function readScenario({
     ...(rateScale !== undefined && { rate_scale: rateScale }),
     ...(shift && { shift }),
   };
-  chooseTask(scenario);
-  return scenario;
+  const { task_id, ...pinned } = serveResetOptions().parse(scenario);
+  chooseTask(pinned);
+  return pinned;
 }
