@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { SHIFTS } from '@servegym/environments';
+import { runServegym } from './serve-process.ts';
+
+const trivialTask = join(import.meta.dirname, 'fixtures/trivial-task.ts');
+
+async function json(...args: string[]) {
+  const { code, stdout, stderr } = await runServegym(...args, '--json');
+  assert.equal(code, 0, stderr);
+  return JSON.parse(stdout);
+}
+
+describe("evaluating and training on traffic of one's own", () => {
+  let folder: string;
+  let trace: string;
+  before(() => {
+    folder = mkdtempSync(join(tmpdir(), 'servegym-traffic-'));
+    trace = join(folder, 'monday.jsonl');
+    const lines = Array.from({ length: 300 }, (_, i) =>
+      JSON.stringify({
+        timestamp: i * 400,
+        input_length: 50 + ((i * 37) % 900),
+        output_length: 20 + (i % 200),
+      }),
+    );
+    writeFileSync(trace, lines.join('\n'));
+  });
+  after(() => rmSync(folder, { recursive: true }));
+
+  it('evaluates on a trace, which the report names with its digest', async () => {
+    const args = ['evaluate', '--agent', 'default', '--task', 'static_workload', '--episodes', '1'];
+    const own = await json(...args, '--trace', trace, '--rate-scale', '2');
+    const plain = await json(...args);
+    assert.match(own.trace, /^monday@sha256:[0-9a-f]{64}$/);
+    assert.equal(own.rate_scale, 2);
+    assert.equal(plain.trace, undefined);
+    assert.notEqual(own.tasks.static_workload.return.mean, plain.tasks.static_workload.return.mean);
+  });
+
+  it('evaluates under every shift', async () => {
+    const report = await json(
+      ...[
+        'evaluate',
+        '--agent',
+        'default',
+        '--task',
+        'static_workload',
+        '--episodes',
+        '1',
+        '--split',
+        'shifted',
+      ],
+    );
+    assert.deepEqual(Object.keys(report.shifts), [...SHIFTS]);
+    const returns = SHIFTS.map((shift) => report.shifts[shift].tasks.static_workload.return.mean);
+    assert.equal(new Set(returns).size, SHIFTS.length, `${returns}`);
+  });
+
+  it("evaluates on a task of one's own", async () => {
+    const report = await json(
+      'evaluate',
+      '--agent',
+      'default',
+      '--task-file',
+      trivialTask,
+      '--episodes',
+      '1',
+    );
+    assert.deepEqual(Object.keys(report.tasks), ['trivial_task']);
+    assert.ok(Math.abs(report.tasks.trivial_task.score.mean - 0.2) < 1e-9);
+  });
+
+  it('trains on a trace, and the policy remembers on which', async () => {
+    const out = join(folder, 'run');
+    const plan = ['train', '--task', 'static_workload', '--steps', '2048', '--threads', '1', '--out', out];
+    const { files } = await json(...plan, '--trace', trace);
+    const resumed = await runServegym('train', '--resume', files.checkpoint);
+    assert.equal(resumed.code, 2);
+    assert.match(resumed.stderr, /monday@sha256/);
+    const evaluated = await json('evaluate', '--agent', files.policy, '--trace', trace, '--episodes', '1');
+    assert.equal(evaluated.agent, 'ppo');
+  });
+
+  it('says what it cannot do', async () => {
+    for (const [args, message] of [
+      [['evaluate', '--agent', 'default', '--trace', join(folder, 'none.csv')], /there is no such file/],
+      [
+        ['evaluate', '--agent', 'default', '--trace', trace, '--traffic', 'azure-code-2023'],
+        /cannot be used with/,
+      ],
+      [['evaluate', '--agent', 'default', '--rate-scale', '50'], /from 0\.01 to 20/],
+      [['train', '--task', 'static_workload', '--algo', 'static', '--trace', trace], /--algo ppo/],
+    ] as const) {
+      const { code, stderr } = await runServegym(...args);
+      assert.equal(code, 2, stderr);
+      assert.match(stderr, message);
+    }
+  });
+});
