@@ -1,7 +1,6 @@
 import {
   gymReward,
-  MOST_COST,
-  MOST_LATENCY,
+  MOST_EXCESS,
   OOM_VIOLATION_WEIGHT,
   REFERENCE_COST_PER_1K,
   type RewardTerms,
@@ -411,9 +410,9 @@ export class GymEpisode {
   private settle(tokens: number): number {
     const { terms, metrics, task, totals } = this;
     terms.throughput = tokens / this.bestTokensPerSecond;
-    terms.latency = Math.min(MOST_LATENCY, metrics.ttft_p50_ms / task.sloMs[0]);
+    terms.latency = Math.min(MOST_EXCESS, metrics.ttft_p50_ms / task.sloMs[0]);
     terms.violations = this.violationRate * (this.outOfMemory ? OOM_VIOLATION_WEIGHT : 1);
-    terms.cost = Math.min(MOST_COST, metrics.cost_per_1k / REFERENCE_COST_PER_1K);
+    terms.cost = Math.min(MOST_EXCESS, metrics.cost_per_1k / REFERENCE_COST_PER_1K);
     const reward = gymReward(terms, this.weights);
     totals.reward += reward;
     return reward;

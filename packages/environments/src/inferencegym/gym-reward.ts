@@ -2,10 +2,8 @@ import type { RewardWeights } from './tasks/gym-task.ts';
 
 /** Cost of 1,000 tokens that is fully charged, US cents: what hosts ask for the tokens of a model of 8 billion weights. */
 export const REFERENCE_COST_PER_1K = 0.005;
-/** Beyond twice the objective it makes no difference how far. */
-export const MOST_LATENCY = 2;
-/** Beyond five times the reference it makes no difference how far. */
-export const MOST_COST = 5;
+/** Beyond twice the objective or the reference it makes no difference how far. */
+export const MOST_EXCESS = 2;
 /** An engine that runs out of memory fails its whole batch: its violations weigh this much more. */
 export const OOM_VIOLATION_WEIGHT = 5;
 
@@ -17,7 +15,7 @@ export interface RewardTerms {
   latency: number;
   /** V: violated share of the judged requests, 0 to 1; times 5 out of memory. */
   violations: number;
-  /** C: cost of 1,000 tokens over the reference, at most 5. */
+  /** C: cost of 1,000 tokens over the reference, at most 2. */
   cost: number;
 }
 
