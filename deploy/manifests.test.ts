@@ -33,7 +33,8 @@ describe('what is deployed', () => {
     const path = join(mkdtempSync(join(tmpdir(), 'servegym-manifest-')), 'worker.yaml');
     writeFileSync(path, broken);
     try {
-      await assert.rejects(run(program('kubernetes-validate'), ['--strict', path]), /replicaz/);
+      const asked = run(program('kubernetes-validate'), ['--strict', path]);
+      await assert.rejects(asked, ({ stdout, stderr }) => /replicaz/.test(stdout + stderr));
     } finally {
       rmSync(dirname(path), { recursive: true });
     }
