@@ -17,6 +17,7 @@ const law = fc.record<IterationLaw>({
   perContextTokenNs: fc.double({ min: 1, max: 600, noNaN: true }),
   perPrefillAttentionNs: fc.double({ min: 0, max: 5, noNaN: true }),
   perContextTokenBesidePrefillNs: fc.option(fc.double({ min: 1, max: 600, noNaN: true }), { nil: undefined }),
+  launchBound: fc.option(fc.boolean(), { nil: undefined }),
   experts: fc.option(
     fc.record({
       count: fc.constant(16),

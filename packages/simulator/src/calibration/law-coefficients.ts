@@ -11,7 +11,7 @@ export const LAW_COEFFICIENTS = [
   'perPrefillAttentionNs',
   'manySequences',
   'perContextTokenBesidePrefillNs',
-] as const satisfies readonly (keyof IterationLaw)[];
+] as const satisfies readonly Exclude<keyof IterationLaw, 'launchBound'>[];
 
 export type LawCoefficient = (typeof LAW_COEFFICIENTS)[number];
 
@@ -34,6 +34,7 @@ export function mapLaw(
   const { experts, manySequences, perContextTokenBesidePrefillNs } = law;
   return {
     baseUs: change(law.baseUs, 'baseUs'),
+    ...(law.launchBound !== undefined && { launchBound: law.launchBound }),
     weightReadUs: change(law.weightReadUs, 'weightReadUs'),
     ...(experts && { experts: { ...experts, readUs: change(experts.readUs, 'experts') } }),
     perTokenUs: change(law.perTokenUs, 'perTokenUs'),

@@ -116,7 +116,7 @@ export function calibrateStaticBatches(
     rows: calibrated,
   } = laws(prior, model, count, fitted)
     .map((candidate) => fitRows(simulator, candidate, fitted))
-    .reduce((best, other) => (other.heldOutMean < best.heldOutMean ? other : best));
+    .reduce((best, other) => (other.heldOutRms < best.heldOutRms ? other : best));
   const overflowing = candidates
     .filter((row) => !fits(row))
     .map((row) => ({ ...row, predictedS: simulator.seconds(law, row) }));
@@ -160,7 +160,7 @@ export function calibrateStaticBatches(
   return { profile, rows: calibrated, overflowing, determined, quantized };
 }
 
-/** Laws to try: attention alike for all batches, and its own coefficient for many sequences. */
+/** Laws to try: plain, bound by launches, and with a coefficient of its own for the attention of many sequences. */
 function laws(
   prior: LawPrior,
   model: ServedModel,
@@ -169,16 +169,22 @@ function laws(
 ): LawPrior[] {
   const above = Math.floor((FEW_HEADS * count) / model.queryHeads);
   const batches = rows.map((row) => row.batch);
-  if (Math.max(...batches) <= above || Math.min(...batches) > above) return [prior];
+  const launchBound = { ...prior, law: { ...prior.law, launchBound: true } };
+  if (Math.max(...batches) <= above || Math.min(...batches) > above) return [prior, launchBound];
   const { perContextTokenNs } = prior.law;
-  return [prior, { ...prior, law: { ...prior.law, manySequences: { above, perContextTokenNs } } }];
+  return [
+    prior,
+    launchBound,
+    { ...prior, law: { ...prior.law, manySequences: { above, perContextTokenNs } } },
+  ];
 }
 
 interface FittedRows {
   readonly law: IterationLaw;
   readonly determined: LawFit['determined'];
   readonly rows: readonly CalibratedRow[];
-  readonly heldOutMean: number;
+  /** Root mean square of the errors on rows left out, percent. */
+  readonly heldOutRms: number;
 }
 
 function fitRows(simulator: BatchSimulator, prior: LawPrior, fitted: readonly StaticBatchRow[]): FittedRows {
@@ -193,8 +199,8 @@ function fitRows(simulator: BatchSimulator, prior: LawPrior, fitted: readonly St
     const { law: lawOfOthers } = fitLaw(others.map(observe), prior, law);
     return { ...row, predictedS: simulator.seconds(law, row), heldOutS: simulator.seconds(lawOfOthers, row) };
   });
-  const heldOutMean = mean(rows.map((row) => errorPercent(row.heldOutS, row.latencyS)));
-  return { law, determined, rows, heldOutMean };
+  const heldOutRms = Math.sqrt(mean(rows.map((row) => errorPercent(row.heldOutS, row.latencyS) ** 2)));
+  return { law, determined, rows, heldOutRms };
 }
 
 /** From latencies measured with these weights, else from speedups over FP16; `null` where there are neither. */

@@ -22,6 +22,23 @@ describe('the time of an iteration', () => {
     assert.ok(Math.abs(us(5000) - 100_000) < 100);
   });
 
+  it('hides sequences behind launches that bind, until their work is the larger', () => {
+    const timer = new IterationTimer({ ...law, launchBound: true });
+    const us = (sequences: number) => timer.fixedTicks(sequences, sequences, 0) / TICKS_PER_US;
+    assert.ok(us(10) < 7020, String(us(10)));
+    assert.ok(Math.abs(us(100) - 7000 * 2 ** 0.25) < 1);
+    assert.ok(Math.abs(us(5000) - 5000 * 70) < 100);
+  });
+
+  it('reads the experts that tokens are routed to, more of them for more tokens', () => {
+    const experts = { count: 8, perToken: 2, readUs: 8000 };
+    const timer = new IterationTimer({ ...law, perTokenUs: 1e-6, perDecodeSequenceUs: 0, experts });
+    const us = (tokens: number) => timer.fixedTicks(tokens, 0, 0) / TICKS_PER_US;
+    assert.ok(Math.abs(us(1) - (2000 + 5000 + 2000)) < 1);
+    assert.ok(Math.abs(us(2) - (2000 + 5000 + 8000 * (1 - 0.75 ** 2))) < 1);
+    assert.ok(Math.abs(us(1000) - (2000 + 5000 + 8000)) < 1);
+  });
+
   it('charges a token of context the same for any number of sequences, unless the law says otherwise', () => {
     const timer = new IterationTimer(law);
     for (const sequences of [1, 16, 17, 500]) {

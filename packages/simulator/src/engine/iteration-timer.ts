@@ -7,12 +7,13 @@ import { TICKS_PER_NS, TICKS_PER_US } from './ticks.ts';
  */
 export class IterationTimer {
   private readonly base: number;
-  /** The fourth power of the ticks that reading the weights takes, without the experts of a mixture. */
-  private readonly weightRead4: number;
-  private readonly weightRead: number;
+  /** Ticks that hide compute: of reading the weights, but for the experts of a mixture, and of launches that bind. */
+  private readonly hiding: number;
+  private readonly hiding4: number;
   private readonly experts: ExpertWeights | null;
   private readonly perToken: number;
   private readonly perSequence: number;
+  private readonly hiddenPerSequence: number;
   private readonly perAttention: number;
   private readonly perContext: number;
   private readonly manySequences: number;
@@ -22,12 +23,15 @@ export class IterationTimer {
   private readonly decodeOnly = new Float64Array(1025).fill(-1);
 
   constructor(law: IterationLaw) {
-    this.base = law.baseUs * TICKS_PER_US;
-    this.weightRead = law.weightReadUs * TICKS_PER_US;
-    this.weightRead4 = this.weightRead ** 4;
+    const launchBound = law.launchBound ?? false;
+    this.base = launchBound ? 0 : law.baseUs * TICKS_PER_US;
+    this.hiding = ((launchBound ? law.baseUs : 0) + law.weightReadUs) * TICKS_PER_US;
+    this.hiding4 = this.hiding ** 4;
     this.experts = law.experts ?? null;
     this.perToken = law.perTokenUs * TICKS_PER_US;
-    this.perSequence = law.perDecodeSequenceUs * TICKS_PER_US;
+    const perSequence = law.perDecodeSequenceUs * TICKS_PER_US;
+    this.perSequence = launchBound ? 0 : perSequence;
+    this.hiddenPerSequence = launchBound ? perSequence : 0;
     this.perAttention = law.perPrefillAttentionNs * TICKS_PER_NS;
     this.perContext = Math.round(law.perContextTokenNs * TICKS_PER_NS);
     this.manySequences = law.manySequences?.above ?? Number.POSITIVE_INFINITY;
@@ -45,12 +49,12 @@ export class IterationTimer {
    * @param attention sum over prefill chunks of chunk * (start + chunk / 2)
    */
   fixedTicks(tokens: number, sequences: number, attention: number): number {
-    const compute = this.perToken * tokens;
-    const read4 = this.experts === null ? this.weightRead4 : this.readOfMixture(this.experts, tokens) ** 4;
+    const compute = this.perToken * tokens + this.hiddenPerSequence * sequences;
+    const hiding4 = this.experts === null ? this.hiding4 : this.readOfMixture(this.experts, tokens) ** 4;
     // Only sqrt: it rounds the same everywhere, which Math.pow does not promise.
-    const weightsAndCompute = Math.sqrt(Math.sqrt(read4 + (compute * compute) ** 2));
+    const hidingAndCompute = Math.sqrt(Math.sqrt(hiding4 + (compute * compute) ** 2));
     return Math.round(
-      this.base + weightsAndCompute + this.perSequence * sequences + this.perAttention * attention,
+      this.base + hidingAndCompute + this.perSequence * sequences + this.perAttention * attention,
     );
   }
 
@@ -62,7 +66,7 @@ export class IterationTimer {
       if (rest % 2 === 1) missed *= power;
       power *= power;
     }
-    return this.weightRead + readUs * TICKS_PER_US * (1 - missed);
+    return this.hiding + readUs * TICKS_PER_US * (1 - missed);
   }
 
   /** Ticks for each context token that `sequences` decoding sequences read, beside so many tokens of prefill. */

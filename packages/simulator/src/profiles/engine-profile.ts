@@ -16,6 +16,13 @@ export type WeightPrecision = 'FP16' | 'FP8' | 'INT8' | 'INT4';
 export interface IterationLaw {
   /** Launch and CPU scheduling, us. */
   readonly baseUs: number;
+  /**
+   * Whether launches leave the GPU waiting, as with small models on several GPUs: `base` then hides the compute of
+   * tokens and the work of sequences as reading the weights does,
+   * `t = softmax(base + weightRead, perToken * T + perDecodeSequence * D) + perContextToken * C + perPrefillAttention * A`.
+   * Default false.
+   */
+  readonly launchBound?: boolean;
   /** Streaming the weights through the memory system once, us. With `experts`: those that every token needs. */
   readonly weightReadUs: number;
   /** The experts of a mixture, of which an iteration reads only those that one of its tokens is routed to. */

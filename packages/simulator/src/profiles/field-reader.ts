@@ -64,6 +64,13 @@ export class FieldReader {
     return this.#take(key) === undefined ? undefined : this.number(key, low, high);
   }
 
+  /** `undefined` when the field is absent. */
+  optionalBoolean(key: string): boolean | undefined {
+    const value = this.#take(key);
+    if (value === undefined || typeof value === 'boolean') return value;
+    throw this.#wrong(key, 'true or false', value);
+  }
+
   integer(key: string, low: number, high: number): number {
     const value = this.#take(key);
     if (!Number.isInteger(value) || !((value as number) >= low && (value as number) <= high)) {

@@ -149,6 +149,7 @@ function readLaw(law: FieldReader): IterationLaw {
     reader.end();
     return read;
   });
+  const launchBound = law.optionalBoolean('launchBound');
   const experts = law.optional('experts', (reader) => {
     const count = reader.integer('count', 1, 100_000);
     const read = {
@@ -162,6 +163,7 @@ function readLaw(law: FieldReader): IterationLaw {
   const besidePrefill = law.optionalNumber('perContextTokenBesidePrefillNs', 0, MINUTE_US);
   const result = {
     baseUs: law.number('baseUs', 0, MINUTE_US),
+    ...(launchBound !== undefined && { launchBound }),
     weightReadUs: law.number('weightReadUs', 0.001, MINUTE_US),
     ...(experts && { experts }),
     perTokenUs: law.number('perTokenUs', 0.000_001, MINUTE_US),
