@@ -11,7 +11,7 @@ import {
   summarize,
   type Trace,
 } from '@servegym/simulator';
-import { type LoadRequest, type LoadResult, sendLoad } from './endpoint/bench-serve-load.ts';
+import { type LoadRequest, type LoadResult, sendLoad } from '../packages/servegym/test/bench-serve-load.ts';
 import { median } from './openenv/quantile.ts';
 
 const { values } = parseArgs({

@@ -62,7 +62,6 @@ export { simdKernels } from './learning/simd-kernels.ts';
 export { type TraceSchedule, traceSeed } from './learning/trace-schedule.ts';
 export { type PpoRecipe, type PpoTrained, type PpoTraining, trainPpo } from './learning/train-ppo.ts';
 export { type ActorWeights, decodeActor, encodeActor, TrainedActor } from './learning/trained-actor.ts';
-export { ANSWER_FORMATS, type AnswerFormat } from './llm/answer-format.ts';
 export { LlmClient, type LlmUsage } from './llm/llm-client.ts';
 export { type LlmAnswers, type LlmEnvironment, LlmPolicy, type LlmPolicyOptions } from './llm/llm-policy.ts';
 export { hasLlmSettings, LlmError, type LlmSettings, llmSettings } from './llm/llm-settings.ts';

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import OpenAI, { APIError } from 'openai';
+import { sendLoad } from './bench-serve-load.ts';
 import { type EndpointProcess, startEndpointProcess } from './endpoint-process.ts';
 import { python } from './python-driver.ts';
 
@@ -142,6 +143,7 @@ describe('servegym endpoint', () => {
     await refused({ max_tokens: 0 }, 400, 'invalid_value', 'max_tokens');
     await refused({ max_tokens: 1_000_000 }, 400, 'context_length_exceeded', 'max_tokens');
     await refused({ priority: 9 }, 400, 'invalid_value', 'priority');
+    await refused({ prompt: Array(20).fill('x'), n: 100 }, 400, 'invalid_value', 'n');
     await refused({ logprobs: 1 }, 400, 'unsupported_parameter', 'logprobs');
     await refused(
       { response_format: { type: 'json_object' } },
@@ -155,6 +157,33 @@ describe('servegym endpoint', () => {
     const unknown = await fetch(`${endpoint.url}/v1/embeddings`, { method: 'POST', body: '{}' });
     assert.equal(unknown.status, 404);
     assert.equal((await unknown.json()).error.type, 'not_found_error');
+  });
+
+  it('serves the load of a load generator, every token of it', async () => {
+    const totals = async () => ({
+      prompt: await metric(/^vllm:prompt_tokens_total\{/),
+      generation: await metric(/^vllm:generation_tokens_total\{/),
+      finished: await metric(/finished_reason="length"/),
+    });
+    const before = await totals();
+    const load = Array.from({ length: 120 }, (_, i) => ({
+      atMs: i * 2,
+      inputTokens: 20 + ((i * 37) % 700),
+      outputTokens: 1 + ((i * 13) % 60),
+    }));
+    const results = await sendLoad(endpoint.url, MODEL, load);
+    assert.deepEqual(
+      results.map(({ promptTokens, outputTokens }) => [promptTokens, outputTokens]),
+      load.map(({ inputTokens, outputTokens }) => [inputTokens, outputTokens]),
+    );
+    const after = await totals();
+    const sum = (key: 'inputTokens' | 'outputTokens') => load.reduce((total, one) => total + one[key], 0);
+    assert.deepEqual(after, {
+      prompt: before.prompt + sum('inputTokens'),
+      generation: before.generation + sum('outputTokens'),
+      finished: before.finished + load.length,
+    });
+    for (const { ttftMs } of results) assert.ok(ttftMs > 0);
   });
 
   it('frees the KV blocks of a client that leaves', async () => {

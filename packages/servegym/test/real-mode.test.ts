@@ -37,6 +37,7 @@ describe('llmserve in real mode', () => {
   });
 
   it('plays over the wire: knobs are set at the endpoint, and what it serves is measured', async () => {
+    await server.said(/^Real mode: each step sends up to 20 requests to http/m);
     await using session = await connect<ReturnType<typeof serveEnvironment>>(server.url);
     await session.reset({ task_id: 'static_workload', seed: 3 });
     const { observation, reward, metadata } = await session.step(action);

@@ -176,6 +176,10 @@ async function serve(options: ServeOptions): Promise<void> {
   });
   console.log(`ServeGym is ready: ${pageUrl(host, server.port)} (Ctrl-C stops it)`);
   if (server.keepsSessions) console.log(`Sessions are kept in ${store}`);
+  if (server.realMode) {
+    const { baseUrl, maxRequestsPerStep } = server.realMode;
+    console.log(`Real mode: each step sends up to ${maxRequestsPerStep} requests to ${baseUrl}`);
+  }
   if (server.hasConsole && !consoleIsBuilt()) {
     console.error('warning: the console is not built; build it with `npm run build -w packages/console`');
   }

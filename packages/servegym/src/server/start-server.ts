@@ -2,6 +2,7 @@ import { hostname } from 'node:os';
 import {
   benchmarkEnvironment,
   inferenceGym,
+  type RealSettings,
   readRealSettings,
   realServeEnvironment,
   serveEnvironment,
@@ -51,6 +52,8 @@ export interface RunningServer extends ListeningServer {
   readonly keepsSessions: boolean;
   /** Whether `/web/` is the console. */
   readonly hasConsole: boolean;
+  /** The real server to which steps send requests; `null` in simulation. */
+  readonly realMode: RealSettings | null;
 }
 
 /** What is common to the servers of all environments. */
@@ -77,6 +80,7 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
       ...listening,
       keepsSessions: server.sessions.durable,
       hasConsole: mode !== 'production',
+      realMode: options.environment === 'llmserve' ? readRealSettings(process.env) : null,
       get heldSessions() {
         return [...server.sessions].filter(({ id }) => server.sessions.isAttached(id)).length;
       },

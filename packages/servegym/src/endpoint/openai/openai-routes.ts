@@ -33,6 +33,8 @@ type EndpointContext = Context<{ Bindings: HttpBindings }>;
 
 /** vLLM gives a completion that many tokens when the request says nothing. */
 const DEFAULT_COMPLETION_TOKENS = 16;
+/** Over all prompts of a request. */
+const MOST_CHOICES = 1024;
 const PRIORITIES = { low: 0, high: 7 };
 
 /** The routes that clients of the OpenAI API and of vLLM use. */
@@ -102,6 +104,14 @@ export function mountOpenAiRoutes(app: EndpointApp, live: LiveServer, model: Ser
     }
     const number = requests++;
     const n = request.n ?? 1;
+    if (prompts.length * n > MOST_CHOICES) {
+      throw new ApiError(
+        400,
+        'invalid_value',
+        `Expected at most ${MOST_CHOICES} choices, got ${prompts.length} prompts with \`n\` ${n}.`,
+        'n',
+      );
+    }
     const choices = prompts.flatMap((prompt, p): PlannedChoice[] => {
       const tokens = promptTokens(prompt);
       const limits = {
