@@ -27,7 +27,7 @@ export function OtherCharts(): JSX.Element {
   const state = useConsole();
   const specs = useComputed(() => {
     const frame = state.frames.value[0];
-    const shown = SERVER_CHARTS.flatMap((spec) => (frame ? spec.series(frame) : [])).flatMap(
+    const shown = SERVER_CHARTS.flatMap((spec) => (frame ? spec.series(frame, undefined) : [])).flatMap(
       ({ field }) => (field && fieldNamed(frame.observation, field)) || [],
     );
     return chartsOfSchema(state.schemas.value?.observation ?? {}, new Set(shown));

@@ -92,7 +92,10 @@ function plainSchema(schema: Fields, root: Fields): Fields {
     return plainSchema((target ?? {}) as Fields, root);
   }
   const parts = alternatives(schema).filter(({ type }) => type !== 'null');
-  return parts.length === 1 ? plainSchema(parts[0], root) : schema;
+  if (parts.length !== 1) return schema;
+  // What is said of the whole holds for the one alternative that is left of it.
+  const { anyOf, oneOf, ...said } = schema;
+  return { ...said, ...plainSchema(parts[0], root) };
 }
 
 function choicesOf(schema: Fields): readonly unknown[] | undefined {

@@ -61,6 +61,8 @@ export interface LeaderboardEntry {
   readonly rank: number;
   readonly name: string;
   readonly task_id: string | null;
+  /** The other options of the reset as JSON; empty without any. */
+  readonly scenario: string;
   readonly seed: number;
   readonly score: number | null;
   readonly return: number;

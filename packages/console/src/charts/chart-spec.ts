@@ -1,3 +1,4 @@
+import type { Task } from '../api/wire.ts';
 import type { Frame } from '../state/frame.ts';
 import type { Tone } from './palette.ts';
 
@@ -34,12 +35,12 @@ export interface ChartSpec {
   /** The question that the chart answers. */
   readonly question: string;
   /** Series as the given frame, the latest, suggests them. */
-  readonly series: (frame: Frame) => readonly SeriesSpec[];
+  readonly series: (frame: Frame, task: Task | undefined) => readonly SeriesSpec[];
   /** The one quantity by which runs are compared side by side. */
   readonly compared: Pick<SeriesSpec, 'label' | 'value' | 'format' | 'field' | 'definition' | 'draw'>;
   /** What the left axis measures then. Default `unit`. */
   readonly comparedUnit?: string;
-  readonly limits?: (frame: Frame) => readonly Limit[];
+  readonly limits?: (frame: Frame, task: Task | undefined) => readonly Limit[];
   readonly tick: (value: number) => string;
   readonly rightTick?: (value: number) => string;
   readonly logarithmic?: boolean;
@@ -50,6 +51,6 @@ export interface ChartSpec {
 }
 
 /** The series that the server gives values for. */
-export function presentSeries(spec: ChartSpec, frame: Frame): readonly SeriesSpec[] {
-  return spec.series(frame).filter((series) => series.value(frame) !== undefined);
+export function presentSeries(spec: ChartSpec, frame: Frame, task: Task | undefined): readonly SeriesSpec[] {
+  return spec.series(frame, task).filter((series) => series.value(frame) !== undefined);
 }

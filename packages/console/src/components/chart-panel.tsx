@@ -39,7 +39,7 @@ export function ChartPanel({ spec }: { spec: ChartSpec }): JSX.Element | null {
     const columns = createColumns(traces);
     const limits = () => {
       const latest = state.latest.peek();
-      return latest ? (spec.limits?.(latest) ?? []) : [];
+      return latest ? (spec.limits?.(latest, state.chosenTask.peek()) ?? []) : [];
     };
     return {
       options: chartOptions(spec, traces, limits, context),
@@ -90,7 +90,7 @@ function shownSeries(state: ConsoleState, spec: ChartSpec): ShownSeries[] {
   const [run] = runs;
   if (runs.length === 1) {
     const frame = run.latest.value;
-    return frame ? presentSeries(spec, frame).map((series) => ({ series, run })) : [];
+    return frame ? presentSeries(spec, frame, state.chosenTask.value).map((series) => ({ series, run })) : [];
   }
   return runs
     .filter(({ latest }) => latest.value && spec.compared.value(latest.value) !== undefined)

@@ -43,7 +43,12 @@ export function Stage(): JSX.Element {
         <Observed large optional label="Tokens" field="throughput_tps" format={count} unit="/s" />
         <div class="side-figures level">
           <Observed optional label="For 1,000" field="estimated_cost_per_1k" format={dollars} />
-          <Observed optional label="Cost so far" field="cost_so_far" format={dollars} />
+          <Observed
+            optional
+            label="Cost so far"
+            field="cost_so_far"
+            format={(cents) => dollars(cents / 100)}
+          />
           <Quality />
         </div>
       </Station>

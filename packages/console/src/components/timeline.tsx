@@ -6,9 +6,10 @@ import { hasLane, laneOptions, laneValue } from '../charts/lanes.ts';
 import { createColumns } from '../charts/traces.ts';
 import { type PlotSource, usePlot } from '../charts/use-plot.ts';
 import { KNOB_GUIDE } from '../knobs/knob-guide.ts';
+import { valueText } from '../knobs/knob-text.ts';
 import { isServer } from '../state/is-server.ts';
 import { useConsole } from './console-context.ts';
-import { amount, count, percent, words } from './format.ts';
+import { words } from './format.ts';
 import { usePlotContext } from './use-plot-context.ts';
 
 /** What was decided in each window, one lane a knob, with the server's events above. */
@@ -73,19 +74,11 @@ export function Timeline(): JSX.Element | null {
 function LaneLabel({ knob }: { knob: Knob }): JSX.Element {
   const guide = KNOB_GUIDE[knob.name];
   const state = useConsole();
-  const reading = useComputed(() => laneText(knob, state.shown.value?.action?.[knob.name]));
+  const reading = useComputed(() => valueText(knob, state.shown.value?.action?.[knob.name]));
   return (
     <div>
       <dt>{guide?.label ?? words(knob.name)}</dt>
       <dd>{reading}</dd>
     </div>
   );
-}
-
-function laneText(knob: Knob, value: unknown): string {
-  if (value === undefined) return '–';
-  if (typeof value === 'boolean') return value ? 'on' : 'off';
-  if (typeof value !== 'number') return String(value);
-  if (KNOB_GUIDE[knob.name]?.format === 'percent') return percent(value);
-  return knob.kind === 'range' && knob.integer ? count(value) : amount(value);
 }

@@ -12,6 +12,8 @@ export interface KnobControlProps {
   readonly locked: boolean;
   /** Values of a choice that cannot be taken now. */
   readonly masked?: readonly unknown[];
+  /** Whether an optional field may be taken back, to be left out. */
+  readonly clearable?: boolean;
   readonly onTurn: (value: unknown) => void;
 }
 
@@ -97,10 +99,11 @@ function ChoiceControl({
   value,
   locked,
   masked = [],
+  clearable = false,
   onTurn,
   values,
 }: KnobControlProps & { values: readonly unknown[] }): JSX.Element {
-  const canBeAbsent = knob.optional && knob.initial === undefined;
+  const canBeAbsent = clearable && knob.optional && knob.initial === undefined;
   const texts = values.map((option) => valueText(knob, option));
   if (canBeAbsent || values.length > 6 || texts.join('').length > 24) {
     return (

@@ -24,6 +24,7 @@ export function OptionsMenu(): JSX.Element {
               label={words(option.name)}
               value={state.options.value[option.name] ?? option.initial}
               locked={false}
+              clearable
               onTurn={(value) => state.chooseOption(option.name, value)}
             />
             <p class="trade">{option.description}</p>

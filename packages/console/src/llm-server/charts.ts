@@ -1,8 +1,10 @@
+import type { Task } from '../api/wire.ts';
 import type { ChartSpec, Limit, SeriesSpec } from '../charts/chart-spec.ts';
 import { type Tone, toneOfClass } from '../charts/palette.ts';
 import { amount, count, latencyText, latencyTick, signed, words } from '../components/format.ts';
 import type { Frame } from '../state/frame.ts';
 import { observed } from '../state/observed.ts';
+import { rewardParts } from './reward-parts.ts';
 import type { ClassSlo, ClassTelemetry, GpuMemory, GpuTelemetry } from './telemetry.ts';
 
 const field = (name: string) => (frame: Frame) => observed(frame, name);
@@ -64,7 +66,8 @@ const firstToken: ChartSpec = {
   question: 'How long until it starts?',
   logarithmic: true,
   tick: latencyTick,
-  limits: ({ telemetry }) => limits(telemetry.slo, ({ ttftMs }) => ttftMs),
+  limits: ({ telemetry: { slo } }, task) =>
+    limits(slo.length > 0 ? slo : sloOfTask(task), ({ ttftMs }) => ttftMs),
   comparedUnit: 'slowest 1\u202f%, log scale',
   compared: {
     label: 'Slowest 1\u202f%',
@@ -174,9 +177,10 @@ const memory: ChartSpec = {
   unit: 'GiB, fullest GPU',
   question: 'What fills the GPU?',
   tick: count,
-  limits(frame) {
-    const limit = fullestGpu(frame)?.memory?.limit;
-    return limit === undefined ? [] : [{ value: limit, label: `${amount(limit)} GiB limit` }];
+  limits(frame, task) {
+    const limit = fullestGpu(frame)?.memory?.limit ?? task?.memory_limit_gb;
+    if (typeof limit !== 'number') return [];
+    return [{ value: limit, label: `${amount(limit)} ${fullestGpu(frame) ? 'GiB' : 'GB'} limit` }];
   },
   compared: {
     label: 'Used',
@@ -254,14 +258,14 @@ const reward: ChartSpec = {
     value: (frame) => frame.totalReward,
     format: signed,
   },
-  series: ({ telemetry }) => [
-    ...Object.keys(telemetry.rewardParts).map(
+  series: (latest, task) => [
+    ...Object.keys(rewardParts(latest, task)).map(
       (part, i): SeriesSpec => ({
         label: words(part),
         tone: PART_TONES[i % PART_TONES.length],
         draw: 'layer',
         definition: `What ${words(part).toLowerCase()} adds to the reward`,
-        value: (frame) => frame.telemetry.rewardParts[part] ?? null,
+        value: (frame) => rewardParts(frame, task)[part] ?? null,
         format: signed,
       }),
     ),
@@ -303,6 +307,15 @@ function spare({ weights, overhead, draft, kvPool, tenant, limit }: GpuMemory): 
 
 function usedPool({ kvBlocksUsed, kvBlocksTotal }: GpuTelemetry, { kvPool }: GpuMemory): number {
   return kvBlocksTotal === 0 ? 0 : (kvPool * kvBlocksUsed) / kvBlocksTotal;
+}
+
+/** The limits that a task names once for all its windows, ms by class. */
+function sloOfTask(task: Task | undefined): ClassSlo[] {
+  const slo_ms = task?.slo_ms;
+  if (typeof slo_ms !== 'object' || slo_ms === null) return [];
+  return Object.entries(slo_ms).flatMap(([name, ttftMs]) =>
+    typeof ttftMs === 'number' ? [{ name, ttftMs }] : [],
+  );
 }
 
 /** One limit a distinct value, named by its classes where there are several. */

@@ -33,8 +33,9 @@ export function narrate(frame: Frame, previous: Frame | undefined): Narration | 
     };
   }
   const waiting = observed(frame, 'queue_depth');
-  const running = observed(frame, 'active_requests');
-  if (waiting === undefined || running === undefined) return undefined;
+  // Where the server does not tell how many run, there is nothing to say of the batch.
+  const running = observed(frame, 'active_requests') ?? 0;
+  if (waiting === undefined) return undefined;
   return (
     interruption(frame) ??
     congestion(frame, previous, waiting, running) ??
@@ -100,7 +101,7 @@ function congestion(
     return {
       severity,
       headline: 'No KV memory left.',
-      detail: `${count(running)} requests fill it; ${queue}`,
+      detail: running > 0 ? `${count(running)} requests fill it; ${queue}` : queue,
     };
   }
   if (typeof cap === 'number' && batches(frame, running).some((batch) => batch >= cap * FULL)) {

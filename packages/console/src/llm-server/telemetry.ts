@@ -65,7 +65,7 @@ export interface ServerEvent {
 export function readTelemetry(metadata: Fields): Telemetry {
   return {
     windowSeconds: number(metadata.window_s),
-    phase: text(metadata.phase),
+    phase: text(metadata.phase) ?? text(fields(metadata.workload).phase),
     quality: number(metadata.quality),
     slo: Object.entries(fields(metadata.slo)).map(([name, limits]) => ({
       name,
@@ -75,10 +75,13 @@ export function readTelemetry(metadata: Fields): Telemetry {
     rewardParts: numbers(metadata.reward_components),
     classes: list(metadata.classes).map(classTelemetry),
     gpus: list(metadata.gpus).map(gpuTelemetry),
-    events: list(metadata.events).map((event) => ({
-      kind: text(event.kind) ?? 'event',
-      atSeconds: number(event.at_s),
-    })),
+    events: [
+      ...(metadata.out_of_memory === true ? [{ kind: 'oom' }] : []),
+      ...list(metadata.events).map((event) => ({
+        kind: text(event.kind) ?? 'event',
+        atSeconds: number(event.at_s),
+      })),
+    ],
   };
 }
 

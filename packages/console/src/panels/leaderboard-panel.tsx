@@ -62,7 +62,10 @@ export function LeaderboardPanel(): JSX.Element {
             {entries.value.map((entry) => (
               <tr key={entry.id}>
                 <td>{entry.rank}</td>
-                <td>{entry.name}</td>
+                <td>
+                  {entry.name}
+                  {entry.scenario && <code class="scenario">{entry.scenario}</code>}
+                </td>
                 <td>{entry.score === null ? '–' : entry.score.toFixed(3)}</td>
                 <td>{signed(entry.return)}</td>
                 <td>{entry.seed}</td>

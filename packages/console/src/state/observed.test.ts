@@ -16,6 +16,13 @@ it('the share inside the SLO is told where only the share outside is observed', 
   assert.equal(observed(frame({ slo_violation_rate: 0.25 }), 'slo_compliance_rate'), 0.75);
 });
 
+it('what the observation leaves out is found among the metrics of the window', () => {
+  const metadata = { metrics: { tokens_per_sec: 900 } };
+  const window = firstFrame({ observation: {}, reward: null, done: false, metadata });
+  assert.equal(observed(window, 'throughput_tps'), 900);
+  assert.equal(observed(window, 'p99_ttft_ms'), undefined);
+});
+
 it('what is not a finite number is not told', () => {
   assert.equal(observed(frame({ queue_depth: 'many' }), 'queue_depth'), undefined);
   assert.equal(observed(frame({}), 'queue_depth'), undefined);

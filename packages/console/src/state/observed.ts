@@ -10,6 +10,13 @@ const SYNONYMS: Readonly<Record<string, string>> = {
   spec_acceptance_rate: 'spec_accept_rate',
 };
 
+/** Names under which the metrics of a window, beside its observation, tell what the observation does not. */
+const METRICS: Readonly<Record<string, string>> = {
+  throughput_tps: 'tokens_per_sec',
+  p99_ttft_ms: 'ttft_p99_ms',
+  eviction_events: 'eviction_events',
+};
+
 /** The field of the observation that holds a quantity, by its own name or a synonym. */
 export function fieldNamed(observation: Fields, name: string): string | undefined {
   if (name in observation) return name;
@@ -18,11 +25,12 @@ export function fieldNamed(observation: Fields, name: string): string | undefine
 }
 
 /** A numeric quantity of the observation; `undefined` when the server does not give it. */
-export function observed({ observation }: Frame, name: string): number | undefined {
+export function observed({ observation, metadata }: Frame, name: string): number | undefined {
   const field = fieldNamed(observation, name);
   if (field !== undefined) return finite(observation[field]);
   // The share inside the SLO, where the server tells the share outside.
-  if (name !== 'slo_compliance_rate') return undefined;
+  if (name !== 'slo_compliance_rate')
+    return name in METRICS ? finite((metadata.metrics as Fields | undefined)?.[METRICS[name]]) : undefined;
   const violations = finite(observation.slo_violation_rate);
   return violations === undefined ? undefined : 1 - violations;
 }

@@ -27,8 +27,8 @@ async function ask(path: string, body?: unknown) {
 }
 
 /** Plays `short` to its end with steps of one size. */
-async function finished(amount: number, seed = 0): Promise<string> {
-  const { body } = await ask('/reset', { seed, task_id: 'short' });
+async function finished(amount: number, seed = 0, options = {}): Promise<string> {
+  const { body } = await ask('/reset', { seed, task_id: 'short', ...options });
   let done = false;
   while (!done) {
     ({
@@ -79,6 +79,12 @@ describe('the leaderboard', () => {
     assert.equal((await ask('/leaderboard', { session_id: 'nobody', name: 'Ada' })).status, 404);
     assert.equal((await ask('/leaderboard/999999')).status, 404);
     assert.equal((await ask('/leaderboard?seed=x')).status, 422);
+  });
+
+  it('holds runs only against runs of the same scenario', async () => {
+    const session_id = await finished(1, 60, { target: 11 });
+    const { body } = await ask('/leaderboard', { session_id, name: 'Ada' });
+    assert.deepEqual([body.entry.rank, body.entry.scenario], [1, '{"target":11}']);
   });
 
   it('filters by task and seed, and shows runs of its own version only', async () => {

@@ -37,6 +37,11 @@ const entrySchema = {
     rank: { type: 'integer', minimum: 1 },
     name: { type: 'string' },
     task_id: { anyOf: [{ type: 'string' }, { type: 'null' }] },
+    scenario: {
+      type: 'string',
+      description:
+        'The other options of the reset as JSON, or a digest of it where it is long; empty without any',
+    },
     seed: { type: 'integer' },
     score: { anyOf: [{ type: 'number' }, { type: 'null' }] },
     return: { type: 'number' },
@@ -44,7 +49,19 @@ const entrySchema = {
     digest: { type: 'string' },
     saved_at: { type: 'integer', description: 'Milliseconds since the epoch' },
   },
-  required: ['id', 'rank', 'name', 'task_id', 'seed', 'score', 'return', 'windows', 'digest', 'saved_at'],
+  required: [
+    'id',
+    'rank',
+    'name',
+    'task_id',
+    'scenario',
+    'seed',
+    'score',
+    'return',
+    'windows',
+    'digest',
+    'saved_at',
+  ],
 };
 
 /**
@@ -127,7 +144,7 @@ function describe(server: Pick<OpenEnvServer, 'describeRoute'>): void {
     operationId: 'save_run_post',
     tag: 'Leaderboard',
     summary: 'Save a finished episode',
-    description: `The server replays and grades the episode. A task keeps its ${RUNS_PER_BOARD} best runs; \`entry\` is \`null\` for a run that is not among them.`,
+    description: `The server replays and grades the episode. A scenario keeps its ${RUNS_PER_BOARD} best runs; \`entry\` is \`null\` for a run that is not among them.`,
     request: saveRequest,
     response: {
       type: 'object',

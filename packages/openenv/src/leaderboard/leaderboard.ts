@@ -1,12 +1,15 @@
+import { createHash } from 'node:crypto';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import type { EpisodeFile } from '../episodes/episode-file.ts';
 
 /** Runs that a board keeps; the worst give way to better ones. */
 export const RUNS_PER_BOARD = 100;
-/** Boards (a version of an environment and a task) that are kept; those that were used longest ago give way. */
+/** Boards (a version of an environment, a task and a scenario) that are kept; those that were used longest ago give way. */
 const BOARDS = 100;
 /** In the place of a task, for environments without tasks. */
 const NO_TASK = '';
+/** Longer scenarios, as those with a trace of their own, are told by a digest, characters. */
+const LONGEST_SCENARIO = 300;
 const LOCK_TIMEOUT_MS = 2000;
 
 const SCHEMA = `
@@ -14,6 +17,7 @@ CREATE TABLE IF NOT EXISTS leaderboard (
   id INTEGER PRIMARY KEY,
   environment TEXT NOT NULL,
   task TEXT NOT NULL,
+  scenario TEXT NOT NULL,
   name TEXT NOT NULL,
   seed INTEGER NOT NULL,
   score REAL,
@@ -22,9 +26,9 @@ CREATE TABLE IF NOT EXISTS leaderboard (
   digest TEXT NOT NULL,
   episode TEXT NOT NULL,
   saved_at INTEGER NOT NULL,
-  UNIQUE (environment, task, name, digest)
+  UNIQUE (environment, task, scenario, name, digest)
 ) STRICT;
-CREATE INDEX IF NOT EXISTS leaderboard_rank ON leaderboard (environment, task, score DESC, return DESC);
+CREATE INDEX IF NOT EXISTS leaderboard_rank ON leaderboard (environment, task, scenario, score DESC, return DESC);
 `;
 
 /** A run that is to be saved. It has been replayed: its numbers are the server's own. */
@@ -44,6 +48,8 @@ export interface LeaderboardEntry {
   readonly rank: number;
   readonly name: string;
   readonly task_id: string | null;
+  /** The other options of the reset as JSON, or a digest of it where it is long; empty without any. */
+  readonly scenario: string;
   readonly seed: number;
   /** In (0, 1); `null` where the environment has no grader. */
   readonly score: number | null;
@@ -60,7 +66,7 @@ export interface LeaderboardFilter {
 }
 
 /**
- * The best runs of each environment version and task, in SQLite. Bounded: `RUNS_PER_BOARD` a board. May share the file
+ * The best runs of each environment version, task and scenario, in SQLite. Bounded: `RUNS_PER_BOARD` a board. May share the file
  * of the sessions.
  */
 export class Leaderboard {
@@ -81,11 +87,13 @@ export class Leaderboard {
     const { reset, digest } = run.episode;
     const environment = nameOf(run.episode.environment);
     const task = String(reset.task_id ?? NO_TASK);
+    const scenario = scenarioOf(reset);
     this.#database.exec('BEGIN IMMEDIATE');
     try {
       add.run(
         environment,
         task,
+        scenario,
         run.name,
         Number(reset.seed ?? 0),
         run.score,
@@ -95,7 +103,7 @@ export class Leaderboard {
         JSON.stringify(run.episode),
         Date.now(),
       );
-      prune.run(environment, task, environment, task);
+      prune.run(environment, task, scenario, environment, task, scenario);
       pruneBoards.run();
       this.#database.exec('COMMIT');
     } catch (error) {
@@ -135,25 +143,34 @@ function nameOf({ id, version }: EpisodeFile['environment']): string {
   return `${id} ${version}`;
 }
 
+/** What is played beside the task, apart from the seed: runs are only held against runs of the same. */
+function scenarioOf({ task_id, seed, episode_id, ...options }: EpisodeFile['reset']): string {
+  const entries = Object.entries(options).sort(([a], [b]) => (a < b ? -1 : 1));
+  if (entries.length === 0) return '';
+  const text = JSON.stringify(Object.fromEntries(entries));
+  if (text.length <= LONGEST_SCENARIO) return text;
+  return `sha256:${createHash('sha256').update(text).digest('hex')}`;
+}
+
 function prepareStatements(database: DatabaseSync) {
   const prepare = (sql: string): StatementSync => database.prepare(sql);
   const order = 'score DESC, return DESC, id';
   return {
     add: prepare(
-      'INSERT INTO leaderboard (environment, task, name, seed, score, return, windows, digest, episode, saved_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING',
+      'INSERT INTO leaderboard (environment, task, scenario, name, seed, score, return, windows, digest, episode, saved_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING',
     ),
     prune: prepare(
-      `DELETE FROM leaderboard WHERE environment = ? AND task = ? AND id NOT IN
-         (SELECT id FROM leaderboard WHERE environment = ? AND task = ? ORDER BY ${order} LIMIT ${RUNS_PER_BOARD})`,
+      `DELETE FROM leaderboard WHERE environment = ? AND task = ? AND scenario = ? AND id NOT IN
+         (SELECT id FROM leaderboard WHERE environment = ? AND task = ? AND scenario = ? ORDER BY ${order} LIMIT ${RUNS_PER_BOARD})`,
     ),
     pruneBoards: prepare(
-      `DELETE FROM leaderboard WHERE (environment, task) NOT IN
-         (SELECT environment, task FROM leaderboard GROUP BY environment, task ORDER BY max(id) DESC LIMIT ${BOARDS})`,
+      `DELETE FROM leaderboard WHERE (environment, task, scenario) NOT IN
+         (SELECT environment, task, scenario FROM leaderboard GROUP BY environment, task, scenario ORDER BY max(id) DESC LIMIT ${BOARDS})`,
     ),
     list: prepare(
-      `SELECT id, row_number() OVER (PARTITION BY task ORDER BY ${order}) AS rank, name, nullif(task, '${NO_TASK}') AS task_id,
-         seed, score, return, windows, digest, saved_at
-       FROM leaderboard WHERE environment = ? ORDER BY task, ${order}`,
+      `SELECT id, row_number() OVER (PARTITION BY task, scenario ORDER BY ${order}) AS rank, name, nullif(task, '${NO_TASK}') AS task_id,
+         scenario, seed, score, return, windows, digest, saved_at
+       FROM leaderboard WHERE environment = ? ORDER BY task, scenario, ${order}`,
     ),
     episode: prepare('SELECT episode FROM leaderboard WHERE id = ?'),
   };
