@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { findTraffic, TRAFFIC_IDS } from '@servegym/environments';
 import { runServegym } from './serve-process.ts';
 
 const traces = join(import.meta.dirname, '../../../../shared/data/traces');
+const page = join(import.meta.dirname, '../../../docs/traffic.md');
 const tiny = join(import.meta.dirname, 'fixtures/trace.csv');
 
 describe('servegym traffic', () => {
@@ -17,8 +18,12 @@ describe('servegym traffic', () => {
     assert.deepEqual(JSON.parse(stdout), TRAFFIC_IDS.map(findTraffic));
   });
 
-  it('lists them with their distances', async () => {
+  it('lists them with their distances, as the documents show', async () => {
     const { stdout } = await runServegym('traffic', 'list');
+    assert.ok(
+      readFileSync(page, 'utf8').includes(`\n\`\`\`text\n${stdout}\`\`\`\n`),
+      'docs/traffic.md shows another list',
+    );
     for (const id of TRAFFIC_IDS) assert.match(stdout, new RegExp(`^${id} .*\\d`, 'm'));
     assert.match(stdout, /KS distance/);
   });
