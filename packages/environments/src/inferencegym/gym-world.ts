@@ -4,6 +4,7 @@ import shippedCalibration from './shipped-calibration.json' with { type: 'json' 
 import { shippedTable } from './table/shipped-table.ts';
 import type { TraceTable } from './table/trace-table.ts';
 import type { GymTask } from './tasks/gym-task.ts';
+import { GYM_TASKS } from './tasks/gym-tasks.ts';
 
 /** A trace table with what follows from it. Shared by all episodes on the table. */
 export class GymWorld {
@@ -22,6 +23,11 @@ export class GymWorld {
     const measured = calibrateTask(this.times, task);
     this.calibrations[task.id] = measured;
     return measured;
+  }
+
+  /** Measures all that is not known yet, so that no episode has to wait for it. */
+  prepare(): void {
+    for (const task of Object.values(GYM_TASKS)) this.calibration(task);
   }
 }
 

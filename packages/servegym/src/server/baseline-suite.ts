@@ -56,8 +56,9 @@ export function baselineSuite<Action, Observation extends object, State extends 
       for (const taskId of taskIds) {
         const key = JSON.stringify([agent, taskId, asked]);
         const result = known.get(key) ?? playTask(agent, taskId, asked);
-        // Only what everybody asks for is worth remembering.
+        // Only what everybody asks for is worth remembering, and no failure is.
         if (asked === seed) known.set(key, result);
+        result.catch(() => known.delete(key));
         results.push(await result);
       }
       return results;

@@ -6,6 +6,7 @@ import {
   readRealSettings,
   realServeEnvironment,
   serveEnvironment,
+  shippedWorld,
 } from '@servegym/environments';
 import {
   createServer,
@@ -99,8 +100,9 @@ async function mountServer(options: StartOptions, hostUrl: () => string): Promis
       return mount(definition, SERVE_POLICIES, options, mountServeSeedRoutes);
     }
     case 'inferencegym': {
-      const definition = inferenceGym(await readGymOptions(options.tableFile));
-      return mount(definition, GYM_POLICIES, options, mountGymSeedRoutes);
+      const gym = await readGymOptions(options.tableFile);
+      (await (gym.world ?? shippedWorld)()).prepare();
+      return mount(inferenceGym(gym), GYM_POLICIES, options, mountGymSeedRoutes);
     }
     case 'benchmark': {
       const benchmark = benchmarkEnvironment({ hostUrl });
