@@ -10,10 +10,13 @@ export class CategoricalHeads {
   readonly sizes: readonly number[];
   /** Logits of a row. */
   readonly logitCount: number;
+  /** Of one head, while its gradient is written. */
+  readonly #probabilities: Float64Array;
 
   constructor(sizes: readonly number[]) {
     this.sizes = sizes;
     this.logitCount = sizes.reduce((sum, size) => sum + size, 0);
+    this.#probabilities = new Float64Array(Math.max(...sizes));
   }
 
   /** Adds `bonus` to the logit of one bin in each head of each row, in place. */
@@ -111,11 +114,15 @@ export class CategoricalHeads {
     ) {
       const end = at + this.sizes[head]!;
       let entropy = 0;
-      for (let k = at; k < end; k++) entropy -= Math.exp(logProbabilities[k]!) * logProbabilities[k]!;
+      for (let k = at; k < end; k++) {
+        const probability = Math.exp(logProbabilities[k]!);
+        this.#probabilities[k - at] = probability;
+        entropy -= probability * logProbabilities[k]!;
+      }
       for (let k = at; k < end; k++) {
         const surprise = -logProbabilities[k]!;
         logitGradients[k] =
-          Math.exp(-surprise) * (entropyWeight * (surprise - entropy) - logProbabilityWeight);
+          this.#probabilities[k - at]! * (entropyWeight * (surprise - entropy) - logProbabilityWeight);
       }
       logitGradients[at + actions[firstBin + head]!]! += logProbabilityWeight;
       totalEntropy += entropy;

@@ -12,7 +12,7 @@ export const SERVE_PPO = {
   hidden: [64, 64],
   // A change of weights costs a reload: policies that change at random serve nobody, and learn nothing but that.
   keepBonus: [4, 1],
-  gamma: 0.95,
+  gamma: 0.97,
   entropyCoef: [0.003, 0],
 } as const satisfies PpoRecipe;
 

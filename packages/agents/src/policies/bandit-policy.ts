@@ -1,27 +1,18 @@
-import type { ServeAction, ServeObservation } from '@servegym/environments';
-import { defaultActionOf } from '../llmserve/default-action.ts';
+import {
+  chooseTask,
+  referenceConfigurations,
+  type ServeAction,
+  type ServeObservation,
+} from '@servegym/environments';
+import { distinctActions } from '../planning/knob-grid.ts';
 import type { Policy, PolicyEpisode, PolicyStep } from '../policy.ts';
 
-/** What an operator would try, beside the configuration that the task starts with. */
-const PRESETS: readonly ServeAction[] = [
-  // Tokens as fast as they can be had, for chat: drafts, a small batch, a small pool.
-  preset(48, 0.2, 3, 'INT8', false, true),
-  // Quality first.
-  preset(64, 0.4, 4, 'FP16', false, true),
-  // Every token of capacity, for crowds.
-  preset(256, 0.6, 0, 'INT8', false, true),
-  // Memory for long prompts, and decodes that they do not hold up.
-  preset(128, 0.6, 0, 'INT8', true, true),
-  // In between.
-  preset(128, 0.4, 2, 'INT8', false, false),
-];
-
-/** Windows that a configuration is kept for: a change of weights costs most of one. */
+/** Windows that a configuration is kept for: what it changes shows over some. */
 const HOLD = 4;
 /** What a hold is worth less with each one since: traffic changes, about ten holds are remembered. */
 const DISCOUNT = 0.9;
-/** Width of the confidence bound. Rewards of a good and a bad configuration differ by a few tenths. */
-const EXPLORATION = 0.15;
+/** Width of the confidence bound. Rewards of neighbouring configurations differ by hundredths. */
+const EXPLORATION = 0.05;
 /** Holds that what is known of a configuration at other loads counts as. */
 const OTHER_LOADS_WEIGHT = 0.3;
 /** Weight of a window in the slow average that tells a busy window from a quiet one. */
@@ -34,13 +25,15 @@ interface Tally {
 }
 
 /**
- * Tries a handful of configurations while it serves, and comes back to what paid under such a load: discounted upper
- * confidence bounds, kept apart for busy and quiet windows. Nothing is learned beforehand.
+ * Tries configurations while it serves, around the best one that never changes, and comes back to what paid under such a
+ * load: discounted upper confidence bounds, kept apart for busy and quiet windows. It changes no knob that costs a reload
+ * or a drain: with some thirty trials in an episode, those would never be repaid.
  * Garivier and Moulines, "On Upper-Confidence Bound Policies for Non-Stationary Bandit Problems", ALT 2011.
  */
 export class BanditPolicy implements Policy<ServeAction, ServeObservation> {
   readonly name = 'bandit';
-  #arms: readonly ServeAction[] = PRESETS;
+  readonly #given: readonly ServeAction[] | undefined;
+  #arms: readonly ServeAction[] = [];
   /** For quiet and for busy windows, one for each arm. */
   #tallies: readonly (readonly Tally[])[] = [];
   #arm = 0;
@@ -49,8 +42,14 @@ export class BanditPolicy implements Policy<ServeAction, ServeObservation> {
   #isBusy = false;
   #slowLoad = Number.NaN;
 
-  reset({ taskId }: PolicyEpisode): void {
-    this.#arms = [defaultActionOf(taskId), ...PRESETS];
+  /** @param configurations those to try; by default the best constant of the task, and what is a free step from it */
+  constructor(configurations?: readonly ServeAction[]) {
+    this.#given = configurations;
+  }
+
+  reset({ taskId, resetOptions }: PolicyEpisode): void {
+    const task = chooseTask({ ...resetOptions, task_id: taskId });
+    this.#arms = distinctActions(this.#given ?? freeVariations(referenceConfigurations(task)[0]!));
     this.#tallies = [0, 1].map(() => this.#arms.map(() => ({ holds: 0, rewards: 0 })));
     this.#arm = 0;
     this.#held = 0;
@@ -106,20 +105,17 @@ export class BanditPolicy implements Policy<ServeAction, ServeObservation> {
   }
 }
 
-function preset(
-  batch_cap: number,
-  kv_budget_fraction: number,
-  speculation_depth: number,
-  quantization_tier: ServeAction['quantization_tier'],
-  prefill_decode_split: boolean,
-  priority_routing: boolean,
-): ServeAction {
-  return {
-    batch_cap,
-    kv_budget_fraction,
-    speculation_depth,
-    quantization_tier,
-    prefill_decode_split,
-    priority_routing,
-  };
+/** A configuration, and those a step of one knob away that a running server takes over at once. */
+function freeVariations(action: ServeAction): ServeAction[] {
+  const { batch_cap, kv_budget_fraction, speculation_depth, priority_routing } = action;
+  return [
+    action,
+    { ...action, batch_cap: Math.min(512, 2 * batch_cap) },
+    { ...action, batch_cap: Math.max(1, Math.round(batch_cap / 2)) },
+    { ...action, kv_budget_fraction: Math.min(1, 1.5 * kv_budget_fraction) },
+    { ...action, kv_budget_fraction: Math.max(0.1, kv_budget_fraction / 1.5) },
+    { ...action, speculation_depth: Math.min(8, speculation_depth + 1) },
+    { ...action, speculation_depth: Math.max(0, speculation_depth - 1) },
+    { ...action, priority_routing: !priority_routing },
+  ];
 }

@@ -48,9 +48,9 @@ const CATALOGUE: readonly (PolicyDescription & { readonly create: () => ServePol
   },
   {
     name: 'bandit',
-    title: 'Bandit over presets',
+    title: 'Bandit',
     description:
-      'Tries a handful of configurations while it serves, and returns to what paid under such a load.',
+      'Tries configurations around the best constant one while it serves, and returns to what paid under such a load.',
     create: () => new BanditPolicy(),
   },
   {
