@@ -11,6 +11,7 @@ import {
 } from './engine-log.ts';
 import { DraftTimer, IterationTimer } from './iteration-timer.ts';
 import { LatencyHistogram } from './latency-histogram.ts';
+import type { PromptPrefix } from './prefix-cache.ts';
 import { DECODING, FUTURE, RequestTable, WAITING } from './request-table.ts';
 import { SlotList } from './slot-list.ts';
 import { NOT_YET } from './ticks.ts';
@@ -245,30 +246,49 @@ export class EngineState {
     };
   }
 
-  /** Puts a request into a free slot, in no list yet. */
-  place(request: RequestProgress, transferred: 0 | 1): number {
-    const table = this.table;
+  /** Gives a request a slot, and puts it among those that the scheduler has not seen yet. */
+  enqueue(
+    id: number,
+    arrival: number,
+    visible: number,
+    input: number,
+    output: number,
+    priority: number,
+    prefix: PromptPrefix | null,
+  ): number {
+    const { table, future } = this;
     const slot = table.allocate();
-    table.id[slot] = request.id;
-    table.arrival[slot] = request.arrival;
-    table.visible[slot] = request.visible;
+    table.id[slot] = id;
+    table.arrival[slot] = arrival;
+    table.visible[slot] = visible;
+    table.scheduled[slot] = NOT_YET;
+    table.firstToken[slot] = NOT_YET;
+    table.order[slot] = NOT_YET;
+    table.input[slot] = input;
+    table.output[slot] = output;
+    table.generatedOffset[slot] = 0;
+    table.preemptions[slot] = 0;
+    table.verifySteps[slot] = 0;
+    table.priority[slot] = priority;
+    table.transferred[slot] = 0;
+    table.status[slot] = FUTURE;
+    this.pool.setPrefix(slot, prefix);
+    let before = future.tail;
+    while (before >= 0 && table.visible[before] > visible) before = table.prev[before];
+    future.insertAfter(before, slot);
+    return slot;
+  }
+
+  /** The same for a request that another engine has begun. `transferred`: with its KV. */
+  enqueueProgress(request: RequestProgress, visible: number, transferred: 0 | 1): void {
+    const { id, arrival, input, output, priority, prefix } = request;
+    const { table } = this;
+    const slot = this.enqueue(id, arrival, visible, input, output, priority, prefix);
     table.scheduled[slot] = request.scheduled;
     table.firstToken[slot] = request.firstToken;
     table.lastToken[slot] = request.lastToken;
-    table.order[slot] = NOT_YET;
-    table.input[slot] = request.input;
-    table.output[slot] = request.output;
     table.generatedOffset[slot] = request.emitted;
-    table.computed[slot] = 0;
-    table.blocks[slot] = 0;
-    table.preemptions[slot] = 0;
-    table.given[slot] = 0;
-    table.verifySteps[slot] = 0;
-    table.priority[slot] = request.priority;
     table.transferred[slot] = transferred;
-    table.sharedBlocks[slot] = 0;
-    this.pool.setPrefix(slot, request.prefix);
-    return slot;
   }
 
   /** Takes a request out of the running list and its blocks back. `returns`: it will be admitted again. */

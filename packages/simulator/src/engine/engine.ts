@@ -24,10 +24,9 @@ import type { LatencyHistogram } from './latency-histogram.ts';
 import { iterateLockstep, skipDecodes } from './lockstep-iteration.ts';
 import type { PromptPrefix } from './prefix-cache.ts';
 import { RequestOverhead } from './request-overhead.ts';
-import { DECODING, FUTURE, type RequestTableSnapshot, WAITING } from './request-table.ts';
+import { DECODING, type RequestTableSnapshot, WAITING } from './request-table.ts';
 import type { SlotListEnds } from './slot-list.ts';
 import { iterateSpeculative } from './speculative-iteration.ts';
-import { NOT_YET } from './ticks.ts';
 import { iterateVerifyBatch, skipVerifySteps } from './verify-iteration.ts';
 import { PRIORITY_CLASSES, type WaitingQueueSnapshot } from './waiting-queue.ts';
 
@@ -167,20 +166,9 @@ export class Engine {
       throw new EngineError('ENGINE_REQUEST', 'arrival', expected, request.arrival);
     }
     this.lastArrival = request.arrival;
-    const progress: RequestProgress = {
-      id: request.id,
-      arrival: request.arrival,
-      visible: request.arrival + this.overhead.ticks(request.id),
-      input: request.input,
-      output: request.output,
-      priority,
-      emitted: 0,
-      scheduled: NOT_YET,
-      firstToken: NOT_YET,
-      lastToken: NOT_YET,
-      prefix: request.prefix ?? null,
-    };
-    this.enqueue(progress, 0);
+    const { id, arrival, input, output } = request;
+    const visible = arrival + this.overhead.ticks(id);
+    this.state.enqueue(id, arrival, visible, input, output, priority, request.prefix ?? null);
   }
 
   /**
@@ -188,12 +176,12 @@ export class Engine {
    * is preempted here.
    */
   submitTransferred(request: RequestProgress, ready: number): void {
-    this.enqueue({ ...request, visible: ready }, 1);
+    this.state.enqueueProgress(request, ready, 1);
   }
 
   /** Adds a request that another engine gave up, to be (re)computed here. */
   resubmit(request: RequestProgress): void {
-    this.enqueue(request, 0);
+    this.state.enqueueProgress(request, request.visible, 0);
   }
 
   /** The requests whose prefill finished here since the last call; only a `prefill` engine has any. */
@@ -457,15 +445,6 @@ export class Engine {
       table.order[slot] = this.state.received++;
       waiting.pushBack(slot);
     }
-  }
-
-  private enqueue(request: RequestProgress, transferred: 0 | 1): void {
-    const { table, future } = this.state;
-    const slot = this.state.place(request, transferred);
-    table.status[slot] = FUTURE;
-    let before = future.tail;
-    while (before >= 0 && table.visible[before] > request.visible) before = table.prev[before];
-    future.insertAfter(before, slot);
   }
 
   /** In lockstep the state of the decodes is implied by a shared clock; with speculation each request holds its own. */
