@@ -154,6 +154,12 @@ describe('servegym baseline', () => {
     );
     assert.match(model.requests.at(-1)!.messages[1]!.content, /^step 0: /m);
 
+    const late = await (await post('reset', { seed: 2 })).json();
+    await post('policies/default/step', { session_id: late.session_id, steps: 3 });
+    await post('policies/llm/step', { session_id: late.session_id });
+    const shown = model.requests.at(-1)!.messages[1]!.content.match(/^step \d+: .* which earned \S+$/gm);
+    assert.equal(shown?.length, 3);
+
     answer = () => ({ status: 401 });
     const refused = await fetch(`${server.url}/baseline?use_openai=true&task_id=static_workload`);
     assert.deepEqual([refused.status, (await refused.json()).code], [502, 'LLM_REFUSED']);
