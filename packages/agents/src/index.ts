@@ -29,7 +29,6 @@ export {
 export { encodeOnnxActor } from './formats/onnx-actor.ts';
 export { eventFileHeader, type ScalarEvent, scalarRecord } from './formats/tensorboard-events.ts';
 export { evaluatedGym } from './inferencegym/evaluated-gym.ts';
-export { isGymActor } from './inferencegym/gym-actor.ts';
 export { gymLearningTask, type OwnTable } from './inferencegym/gym-learning-task.ts';
 export {
   createGymPolicy,
