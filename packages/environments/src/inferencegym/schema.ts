@@ -43,9 +43,9 @@ export const gymActionSchema = z
     batch_size: z.int().min(1).max(512).default(32).meta({ description: 'Most sequences that run at once' }),
     prefill_disagg: flag
       .default(false)
-      .meta({ description: 'Prefill on a GPU of its own, which is paid for as well' }),
+      .meta({ description: 'Prefill on a GPU of its own, which is paid for as well; off by default' }),
     quant_tier: tier.default(0).meta({
-      description: 'Precision of the weights: 0 FP16, 1 INT8, 2 INT4. A change restarts the server',
+      description: 'Precision of the weights: 0 FP16 (default), 1 INT8, 2 INT4. A change restarts the server',
     }),
   })
   .meta({ title: 'InferenceAction', description: 'The serving configuration for the next step' });
