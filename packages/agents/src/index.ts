@@ -15,7 +15,10 @@ export {
   type Evaluation,
   type EvaluationPlan,
   evaluatePolicy,
+  evaluationOf,
   joinEvaluations,
+  type PlayedTask,
+  playTask,
   type ServiceFigures,
   type ServiceMeter,
   type TaskEvaluation,
@@ -64,9 +67,6 @@ export { type ActorWeights, decodeActor, encodeActor, TrainedActor } from './lea
 export { LlmClient, type LlmUsage } from './llm/llm-client.ts';
 export { type LlmAnswers, type LlmEnvironment, LlmPolicy, type LlmPolicyOptions } from './llm/llm-policy.ts';
 export { hasLlmSettings, LlmError, type LlmSettings, llmSettings } from './llm/llm-settings.ts';
-export { evaluatedServe } from './llmserve/evaluated-serve.ts';
-export { encodeServeActor, type ServeActor } from './llmserve/serve-actor.ts';
-export { encodeServeConstant, type ServeConstant } from './llmserve/serve-constant.ts';
 export { type DemonstratedEpisode, demonstrate, joinDemonstrations } from './llmserve/demonstrate.ts';
 export {
   type DemonstrationRequest,
@@ -74,6 +74,7 @@ export {
   type DistillationRound,
   distill,
 } from './llmserve/distill.ts';
+export { evaluatedServe } from './llmserve/evaluated-serve.ts';
 export { encodeRegimeTable, type RegimeTable } from './llmserve/regime-table.ts';
 export {
   playRegimes,
@@ -81,10 +82,28 @@ export {
   type RegimeTrial,
   searchRegimes,
 } from './llmserve/search-regimes.ts';
+export { encodeServeActor, type ServeActor } from './llmserve/serve-actor.ts';
+export { encodeServeConstant, type ServeConstant } from './llmserve/serve-constant.ts';
 export { SERVE_FINE_TUNING, SERVE_PPO, serveLearningTask } from './llmserve/serve-learning-task.ts';
 export { TrainedPolicyError } from './llmserve/trained-policy-error.ts';
-export { type TuneConstantOptions, type TunedConstant, tuneConstant } from './llmserve/tune-constant.ts';
+export {
+  type TuneConstantOptions,
+  type TunedConstant,
+  tuneConstant,
+  tunePhase,
+} from './llmserve/tune-constant.ts';
 export { policyUnderScenario, underScenario } from './llmserve/under-scenario.ts';
+export {
+  type ClairvoyantOptions,
+  type ClairvoyantPlan,
+  planClairvoyant,
+} from './planning/plan-clairvoyant.ts';
+export {
+  type Alternative,
+  planRecedingHorizon,
+  type RecedingHorizonOptions,
+} from './planning/plan-receding-horizon.ts';
+export { TrafficBelief } from './planning/traffic-belief.ts';
 export {
   type EpisodePlan,
   type PlayableEnvironment,
@@ -99,6 +118,8 @@ export {
   type ServePolicy,
 } from './policies/catalogue.ts';
 export { loadTrainedPolicy, type TrainedPolicy } from './policies/load-trained-policy.ts';
+export { MpcPolicy } from './policies/mpc-policy.ts';
+export { PpoPolicy } from './policies/ppo-policy.ts';
 export {
   isShipped,
   readManifest,
@@ -107,5 +128,4 @@ export {
   type ShippedName,
   shippedFile,
 } from './policies/shipped-policy.ts';
-export { PpoPolicy } from './policies/ppo-policy.ts';
 export type { AsyncPolicy, Policy, PolicyEpisode, PolicyStep } from './policy.ts';

@@ -93,38 +93,69 @@ export interface Evaluation {
   readonly overall: Estimate;
 }
 
+/** The graded episodes of one task. */
+export interface PlayedTask {
+  readonly taskId: string | number;
+  readonly episodes: readonly EpisodeResult[];
+  /** Wall time of the play, grading not counted, s. */
+  readonly wallSeconds: number;
+}
+
 /** Plays and grades one episode for each task and seed. */
 export async function evaluatePolicy<Action, Observation>(
   environment: EvaluatedEnvironment<Action, Observation>,
   policy: Policy<Action, Observation>,
   { taskIds, seeds, onEpisode }: EvaluationPlan,
 ): Promise<Evaluation> {
-  if (taskIds.length === 0) throw new RangeError('Expected at least one task to evaluate on');
+  const planned = taskIds.length * seeds.length;
+  let finished = 0;
+  const played: PlayedTask[] = [];
+  for (const taskId of taskIds) {
+    const task = await playTask(environment, policy, taskId, seeds, (episode) => {
+      finished++;
+      onEpisode?.(episode, finished, planned);
+    });
+    played.push(task);
+  }
+  return evaluationOf(policy.name, played);
+}
+
+/** Plays and grades an episode of one task for each seed. */
+export async function playTask<Action, Observation>(
+  environment: EvaluatedEnvironment<Action, Observation>,
+  policy: Policy<Action, Observation>,
+  taskId: string | number,
+  seeds: readonly number[],
+  onEpisode?: (episode: EpisodeResult) => void,
+): Promise<PlayedTask> {
   if (seeds.length === 0) throw new RangeError('Expected at least one seed to evaluate on');
   const grade = environment.grade?.bind(environment);
   if (!grade) throw new TypeError('Expected an environment that grades its episodes');
-  const planned = taskIds.length * seeds.length;
-  let finished = 0;
-  const tasks: TaskEvaluation[] = [];
   const instance = environment.create();
+  const episodes: EpisodeResult[] = [];
+  let wallSeconds = 0;
   try {
-    for (const taskId of taskIds) {
-      const episodes: EpisodeResult[] = [];
-      let wallSeconds = 0;
-      for (const seed of seeds) {
-        const played = await playAndGrade(environment, instance, grade, policy, taskId, seed);
-        episodes.push(played.result);
-        wallSeconds += played.wallSeconds;
-        finished++;
-        onEpisode?.(played.result, finished, planned);
-      }
-      tasks.push(summarize(taskId, episodes, wallSeconds));
+    for (const seed of seeds) {
+      const played = await playAndGrade(environment, instance, grade, policy, taskId, seed);
+      episodes.push(played.result);
+      wallSeconds += played.wallSeconds;
+      onEpisode?.(played.result);
     }
   } finally {
     await instance.close?.();
   }
-  const scores = tasks.map((task) => task.episodes.map((episode) => episode.score));
-  return { policy: policy.name, tasks, overall: estimate(scores) };
+  return { taskId, episodes, wallSeconds };
+}
+
+/** What the episodes of a policy come to, wherever they were played. */
+export function evaluationOf(policy: string, played: readonly PlayedTask[]): Evaluation {
+  if (played.length === 0) throw new RangeError('Expected at least one task to evaluate on');
+  const tasks = played.map(({ taskId, episodes, wallSeconds }) => summarize(taskId, episodes, wallSeconds));
+  return {
+    policy,
+    tasks,
+    overall: estimate(tasks.map(({ episodes }) => episodes.map(({ score }) => score))),
+  };
 }
 
 /** The evaluations of a policy under several conditions as one, whose task names say the condition too. */

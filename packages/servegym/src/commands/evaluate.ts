@@ -1,4 +1,4 @@
-import { llmserve, TASK_IDS, type TaskId } from '@servegym/environments';
+import { findServeTrace, llmserve, TASK_IDS, type TaskId } from '@servegym/environments';
 import { Command, Option } from 'commander';
 import { evaluateGym } from '../evaluation/evaluate-gym.ts';
 import {
@@ -8,14 +8,17 @@ import {
   evaluateShifted,
   SHIFTED,
 } from '../evaluation/evaluate-serve.ts';
+import { evaluateShiftedWithJobs, evaluateWithJobs } from '../evaluation/evaluate-with-jobs.ts';
+import { traceName } from '../evaluation/play-episodes-job.ts';
 import { findPolicy, tasksFor } from '../find-policy.ts';
 import { InputError } from '../input-error.ts';
+import { addJobOptions, type JobOptions, openJobs } from '../jobs/open-jobs.ts';
 import { wholeNumber } from '../options.ts';
 import { evaluationJson, evaluationTable, shiftedJson, shiftedTable } from '../reports/evaluation-report.ts';
 import { loadTask } from '../task-files/load-task.ts';
 import { addScenarioOptions, readScenario, type ScenarioArguments } from '../traffic/scenario-options.ts';
 
-interface EvaluateOptions extends ScenarioArguments {
+interface EvaluateOptions extends ScenarioArguments, JobOptions {
   readonly env: 'llmserve' | 'inferencegym';
   readonly table?: string;
   readonly agent: string;
@@ -50,13 +53,14 @@ export function evaluateCommand(): Command {
         .choices(EVALUATION_SPLITS)
         .default('test'),
     );
-  return addScenarioOptions(command)
+  return addJobOptions(addScenarioOptions(command))
     .option('--json', 'print one JSON object', false)
     .addHelpText('after', '\nEvery policy plays the same seeds, so that results can be compared in pairs.')
     .action(evaluate);
 }
 
 async function evaluate(options: EvaluateOptions): Promise<void> {
+  refuseOtherEnvironments(options);
   if (options.env === 'inferencegym') return evaluateGym(options);
   const { agent, task, taskFile, split, json } = options;
   const scenario = await readScenario(options);
@@ -66,19 +70,50 @@ async function evaluate(options: EvaluateOptions): Promise<void> {
   const { policy } = found;
   const plan = { taskIds, split, episodes: options.episodes, scenario };
   const context = { environment: llmserve, split, episodes: options.episodes, scenario };
-  if (split === SHIFTED) {
-    const shifted = await evaluateShifted(policy, plan);
+  const jobPlan = {
+    ...{ ...plan, agent, policyName: policy.name, onProgress: showShare },
+    ...(typeof scenario.trace === 'string' && { trace: findServeTrace(traceName(scenario.trace)) }),
+  };
+  // A task of one's own is known to this process only.
+  const jobs = taskFile === undefined ? await openJobs(options) : undefined;
+  try {
+    if (split === SHIFTED) {
+      const shifted = await (jobs === undefined
+        ? evaluateShifted(policy, plan)
+        : evaluateShiftedWithJobs(jobs, jobPlan));
+      console.log(
+        json ? JSON.stringify(shiftedJson(shifted, context), null, 2) : shiftedTable(shifted, context),
+      );
+      return;
+    }
+    const evaluation = await (jobs === undefined
+      ? evaluateServe(policy, plan)
+      : evaluateWithJobs(jobs, jobPlan));
     console.log(
-      json ? JSON.stringify(shiftedJson(shifted, context), null, 2) : shiftedTable(shifted, context),
+      json
+        ? JSON.stringify(evaluationJson(evaluation, context), null, 2)
+        : evaluationTable(evaluation, context),
     );
-    return;
+  } finally {
+    await jobs?.close();
   }
-  const evaluation = await evaluateServe(policy, plan);
-  console.log(
-    json
-      ? JSON.stringify(evaluationJson(evaluation, context), null, 2)
-      : evaluationTable(evaluation, context),
-  );
+}
+
+function showShare(share: number): void {
+  if (!process.stderr.isTTY) return;
+  process.stderr.write(share < 1 ? `\r\u001b[Kplayed ${Math.round(100 * share)} %` : '\r\u001b[K');
+}
+
+/** Options that would change nothing are mistakes. */
+function refuseOtherEnvironments(options: EvaluateOptions): void {
+  const ofServe = ['taskFile', 'traffic', 'trace', 'rateScale', 'shift'] as const;
+  const misplaced =
+    options.env === 'llmserve'
+      ? options.table !== undefined && 'table'
+      : ofServe.find((name) => options[name] !== undefined);
+  if (!misplaced) return;
+  const flag = misplaced.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+  throw new InputError(`--${flag} means nothing to ${options.env}: leave it out, or choose another --env`);
 }
 
 function knownTask(task: string): TaskId | 'all' {

@@ -2,6 +2,7 @@ import type { JobKinds } from '@servegym/agents/jobs';
 
 /** The kinds of jobs that commands submit, and the module that does each. */
 export const JOB_KINDS: JobKinds = {
+  'play-episodes': new URL('../evaluation/play-episodes-job.ts', import.meta.url).href,
   'reference-returns': new URL('../oracle/reference-job.ts', import.meta.url).href,
   'play-regimes': new URL('../training/play-regimes-job.ts', import.meta.url).href,
   'learn-policy': new URL('../agent-benchmark/learn-job.ts', import.meta.url).href,

@@ -1,5 +1,6 @@
 import type { Trace } from '@servegym/simulator';
 import { InputError } from '../input-error.ts';
+import { decodeTrace, encodeTrace } from '../traces/trace-bytes.ts';
 
 /** Requests to tune on, in blocks that are the units of its statistics. */
 export interface Traffic {
@@ -131,64 +132,22 @@ export function requestRate({ trace }: Traffic): number {
   return (1000 * (arrivalMs.length - 1)) / arrivalMs[arrivalMs.length - 1]!;
 }
 
-/** The traffic as bytes, for jobs. */
+/** The traffic as bytes, for jobs: the places of the blocks, then the trace. */
 export function encodeTraffic({ trace, blockStarts }: Traffic): Uint8Array {
-  const { prefixBlocks } = trace;
-  const header = new TextEncoder().encode(
-    JSON.stringify({
-      source: trace.source,
-      requests: trace.arrivalMs.length,
-      blockStarts,
-      ...(prefixBlocks && { blockTokens: prefixBlocks.blockTokens, ids: prefixBlocks.ids.length }),
-    }),
-  );
-  const columns = [
-    trace.arrivalMs,
-    ...(prefixBlocks ? [prefixBlocks.ids] : []),
-    trace.inputTokens,
-    trace.outputTokens,
-    ...(prefixBlocks ? [prefixBlocks.offsets] : []),
-  ];
-  // Columns of doubles start at a multiple of 8.
-  const start = 8 * Math.ceil((4 + header.length) / 8);
-  const bytes = new Uint8Array(start + columns.reduce((sum, column) => sum + column.byteLength, 0));
-  new DataView(bytes.buffer).setUint32(0, header.length, true);
-  bytes.set(header, 4);
-  let at = start;
-  for (const column of columns) {
-    bytes.set(new Uint8Array(column.buffer, column.byteOffset, column.byteLength), at);
-    at += column.byteLength;
-  }
+  const starts = Int32Array.from([blockStarts.length, ...blockStarts]);
+  const encoded = encodeTrace(trace);
+  const bytes = new Uint8Array(starts.byteLength + encoded.length);
+  bytes.set(new Uint8Array(starts.buffer));
+  bytes.set(encoded, starts.byteLength);
   return bytes;
 }
 
-export function decodeTraffic(shared: Uint8Array): Traffic {
-  const bytes = shared.slice();
-  const headerLength = new DataView(bytes.buffer).getUint32(0, true);
-  const { source, requests, blockStarts, blockTokens, ids } = JSON.parse(
-    new TextDecoder().decode(bytes.subarray(4, 4 + headerLength)),
-  );
-  let at = 8 * Math.ceil((4 + headerLength) / 8);
-  const column = <T>(
-    kind: new (buffer: ArrayBuffer, at: number, length: number) => T,
-    size: number,
-    length: number,
-  ) => {
-    const values = new kind(bytes.buffer, at, length);
-    at += size * length;
-    return values;
-  };
-  const arrivalMs = column(Float64Array, 8, requests);
-  const hashes = ids === undefined ? undefined : column(Float64Array, 8, ids);
-  const inputTokens = column(Int32Array, 4, requests);
-  const outputTokens = column(Int32Array, 4, requests);
+/** The traffic in the bytes of `encodeTraffic`. */
+export function decodeTraffic(encoded: Uint8Array): Traffic {
+  const [count] = new Int32Array(encoded.slice(0, 4).buffer) as unknown as [number];
+  const end = 4 * (count + 1);
   return {
-    blockStarts,
-    trace: {
-      ...{ source, arrivalMs, inputTokens, outputTokens },
-      ...(hashes && {
-        prefixBlocks: { blockTokens, ids: hashes, offsets: column(Int32Array, 4, requests + 1) },
-      }),
-    },
+    blockStarts: [...new Int32Array(encoded.slice(4, end).buffer)],
+    trace: decodeTrace(encoded.subarray(end)),
   };
 }

@@ -1,0 +1,67 @@
+import { type Evaluation, evaluationOf, listPolicies, type PlayedTask } from '@servegym/agents';
+import type { JobEngine, Json } from '@servegym/agents/jobs';
+import { SEED_SPLITS, SHIFTS } from '@servegym/environments';
+import type { Trace } from '@servegym/simulator';
+import { readInputBytes } from '../read-input-file.ts';
+import { encodeTrace } from '../traces/trace-bytes.ts';
+import { type ServeEvaluationPlan, SHIFTED } from './evaluate-serve.ts';
+import type { PlayEpisodesInput } from './play-episodes-job.ts';
+
+/** What to play, and with whom. */
+export interface JobEvaluationPlan extends ServeEvaluationPlan {
+  /** Name of a policy, or a file that `servegym train` wrote. */
+  readonly agent: string;
+  /** What the policy calls itself. */
+  readonly policyName: string;
+  /** The trace that the scenario names, where it is one of the caller's own. */
+  readonly trace?: Trace;
+  readonly onProgress?: (share: number) => void;
+}
+
+/** Plays a policy on `llmserve`, an episode a job. The same as `evaluateServe`, on as many threads or machines as there are. */
+export async function evaluateWithJobs(jobs: JobEngine, plan: JobEvaluationPlan): Promise<Evaluation> {
+  const { taskIds, split, episodes, scenario, onProgress } = plan;
+  const { first } = SEED_SPLITS[split === SHIFTED ? 'test' : split];
+  const isNamed = listPolicies().some(({ name }) => name === plan.agent);
+  const trained = isNamed ? undefined : await jobs.share(await readInputBytes(plan.agent));
+  const trace = plan.trace === undefined ? undefined : await jobs.share(encodeTrace(plan.trace));
+  const agent = trained === undefined ? { name: plan.agent } : { trained };
+  const shared = [trained, trace].filter((name) => name !== undefined);
+  const inputs = taskIds.flatMap((taskId) =>
+    Array.from(
+      { length: episodes },
+      (_, i): PlayEpisodesInput => ({
+        ...{ agent, taskId, scenario, seeds: [first + i] },
+        ...(trace !== undefined && { trace }),
+      }),
+    ),
+  );
+  const results = await jobs.run(
+    inputs.map((input) => ({ kind: 'play-episodes', input: input as unknown as Json, shared })),
+    { onProgress: ({ share }) => onProgress?.(share) },
+  );
+  const played = results as unknown as PlayedTask[];
+  return evaluationOf(
+    plan.policyName,
+    taskIds.map((taskId, t): PlayedTask => {
+      const own = played.slice(t * episodes, (t + 1) * episodes);
+      return {
+        taskId,
+        episodes: own.flatMap((each) => each.episodes),
+        wallSeconds: own.reduce((sum, { wallSeconds }) => sum + wallSeconds, 0),
+      };
+    }),
+  );
+}
+
+/** Plays a policy on `llmserve` under each shift. */
+export async function evaluateShiftedWithJobs(
+  jobs: JobEngine,
+  plan: JobEvaluationPlan,
+): Promise<ReadonlyMap<string, Evaluation>> {
+  const shifted = new Map<string, Evaluation>();
+  for (const shift of SHIFTS) {
+    shifted.set(shift, await evaluateWithJobs(jobs, { ...plan, scenario: { ...plan.scenario, shift } }));
+  }
+  return shifted;
+}

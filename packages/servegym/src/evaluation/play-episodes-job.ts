@@ -1,0 +1,54 @@
+import {
+  createPolicy,
+  evaluatedServe,
+  loadTrainedPolicy,
+  type PlayedTask,
+  playTask,
+  policyUnderScenario,
+  type ServePolicy,
+  underScenario,
+} from '@servegym/agents';
+import type { JobContext, Json } from '@servegym/agents/jobs';
+import { addServeTrace, type ServeScenario } from '@servegym/environments';
+import { decodeTrace } from '../traces/trace-bytes.ts';
+
+/** Episodes of one task for a thread or another machine. */
+export interface PlayEpisodesInput {
+  /** Name of a policy, or of the shared bytes of one that was trained. */
+  readonly agent: { readonly name: string } | { readonly trained: string };
+  readonly taskId: string;
+  readonly seeds: readonly number[];
+  readonly scenario: ServeScenario;
+  /** A trace of one's own that the scenario names: the name of its shared bytes. */
+  readonly trace?: string;
+}
+
+const traces = new Set<string>();
+
+/** The job `play-episodes`: plays and grades a policy on `llmserve`. Answers a `PlayedTask`. */
+export async function runJob(input: Json, context: JobContext): Promise<Json> {
+  const { agent, taskId, seeds, scenario, trace } = input as unknown as PlayEpisodesInput;
+  if (trace !== undefined && typeof scenario.trace === 'string' && !traces.has(trace)) {
+    addServeTrace(traceName(scenario.trace), decodeTrace(context.shared(trace)));
+    traces.add(trace);
+  }
+  const policy: ServePolicy =
+    'name' in agent ? createPolicy(agent.name) : loadTrainedPolicy(context.shared(agent.trained)).policy;
+  let finished = 0;
+  const played: PlayedTask = await playTask(
+    underScenario(evaluatedServe, scenario),
+    policyUnderScenario(policy, scenario),
+    taskId,
+    seeds,
+    () => {
+      finished += 1;
+      context.report(finished / seeds.length);
+    },
+  );
+  return played as unknown as Json;
+}
+
+/** A scenario pins its trace by a digest behind the name. */
+export function traceName(pinned: string): string {
+  return pinned.replace(/@.*$/, '');
+}
