@@ -29,6 +29,16 @@ function withoutUnused(): Plugin {
   };
 }
 
+/** Parts that are fetched later bring their styles with them, so that there is nothing to load ahead of them. */
+function plainImports(): Plugin {
+  return {
+    name: 'plain-imports',
+    enforce: 'pre',
+    load: (id) =>
+      id.includes('vite/preload-helper') ? 'export const __vitePreload = (load) => load();' : undefined,
+  };
+}
+
 /** The page stands at `<server>/web/` and asks everything relative to itself, so the build has no absolute URL. */
 export default defineConfig(({ command }) => ({
   root: fileURLToPath(new URL('.', import.meta.url)),
@@ -39,12 +49,12 @@ export default defineConfig(({ command }) => ({
     // The first that know `light-dark()`, by which each colour is written once for both schemes.
     cssTarget: ['chrome123', 'firefox120', 'safari17.5'],
     assetsInlineLimit: 0,
-    modulePreload: { polyfill: false },
+    modulePreload: false,
     reportCompressedSize: false,
     rolldownOptions: {
       output: { codeSplitting: { groups: [{ name: 'page', test: (id) => !LATER.test(id) }] } },
     },
   },
-  plugins: [withoutUnused()],
+  plugins: [withoutUnused(), plainImports()],
   server: { proxy: { '^/(?!web/)': server } },
 }));

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { gzipSync } from 'node:zlib';
 import type { Browser } from 'playwright-core';
 import { ConsolePage, openConsole } from './console-page.ts';
 import { startReverseProxy } from './reverse-proxy.ts';
@@ -82,6 +83,23 @@ describe('inside a frame of Hugging Face', () => {
     await console_.untilWindow(1);
     await console_.button('Use dark colours').click();
     console_.assertNoFaults();
+    await context.close();
+  });
+});
+
+describe('a first visit', () => {
+  it('loads less than 60 kB, gzipped, before the first window is played', async () => {
+    const context = await browser.newContext();
+    const page = await context.newPage();
+    const sizes: Promise<number>[] = [];
+    page.on('response', (response) => {
+      if (/\/web\/(assets\/.*)?$/.test(new URL(response.url()).pathname) && response.status() === 200)
+        sizes.push(response.body().then((body) => gzipSync(body, { level: 9 }).length));
+    });
+    await page.goto(`${server.origin}/web/`);
+    await new ConsolePage(page, page, []).untilWindow(1);
+    const bytes = (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
+    assert.ok(bytes > 20_000 && bytes < 60_000, `${bytes} bytes`);
     await context.close();
   });
 });

@@ -6,7 +6,6 @@ import type {
   Exchange,
   Fields,
   Grade,
-  LeaderboardEntry,
   OpenedEpisode,
   PlayedStep,
   PolicyInfo,
@@ -42,10 +41,8 @@ export interface Client {
   episode(sessionId: string): Promise<EpisodeFile>;
   /** Plays an episode into a new session and answers its results from `from` on; 0 is the reset. */
   openEpisode(file: EpisodeFile, from: number): Promise<OpenedEpisode>;
-  leaderboard(task: string | undefined): Promise<LeaderboardEntry[]>;
-  /** `undefined` when the run does not reach the board. */
-  saveRun(sessionId: string, name: string): Promise<LeaderboardEntry | undefined>;
-  run(id: number): Promise<EpisodeFile>;
+  /** Asks for JSON and answers with it; a body is posted. */
+  ask(path: string, body?: Fields): Promise<Fields>;
   /** Sends any request and answers with what came back, whatever it is. */
   send(method: string, path: string, body?: Fields): Promise<Exchange>;
 }
@@ -108,6 +105,7 @@ export function createClient(root: URL, note: (exchange: Exchange) => void = () 
     authorize(text) {
       token = text;
     },
+    ask,
     send,
     async health() {
       await ask('health');
@@ -161,16 +159,6 @@ export function createClient(root: URL, note: (exchange: Exchange) => void = () 
         steps: windows.slice(from === 0 ? 1 : 0).map((step: Fields) => playedStep(step, 'episodes')),
       };
     },
-    leaderboard: (task) =>
-      listOf<LeaderboardEntry>(
-        task === undefined ? 'leaderboard' : `leaderboard?task_id=${encodeURIComponent(task)}`,
-        'entries',
-      ),
-    async saveRun(sessionId, name) {
-      const { entry } = await ask('leaderboard', { session_id: sessionId, name });
-      return (entry ?? undefined) as LeaderboardEntry | undefined;
-    },
-    run: async (id) => (await ask(`leaderboard/${id}`)) as unknown as EpisodeFile,
   };
 }
 

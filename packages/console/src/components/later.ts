@@ -16,3 +16,4 @@ export const LaterOtherCharts = lazy(
 );
 export const LaterDrawer = lazy(async () => (await import('../panels/drawer.tsx')).Drawer);
 export const LaterTour = lazy(async () => (await import('../tour/tour.tsx')).Tour);
+export const LaterField = lazy(async () => (await import('../later/plain-field.tsx')).PlainField);

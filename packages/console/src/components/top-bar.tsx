@@ -1,10 +1,20 @@
+import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { chooseTheme, isDark } from '../charts/palette.ts';
 import { LARGEST_SEED } from '../state/choices.ts';
 import { openPanel, PANELS, type PanelName } from '../state/open-panel.ts';
 import { tourStep } from '../state/tour-state.ts';
 import { useConsole } from './console-context.ts';
-import { BookIcon, CodeIcon, CupIcon, MoonIcon, ShareIcon, SunIcon, TourIcon } from './icons.tsx';
+import {
+  BookIcon,
+  CodeIcon,
+  CupIcon,
+  MoonIcon,
+  OptionsIcon,
+  ShareIcon,
+  SunIcon,
+  TourIcon,
+} from './icons.tsx';
 import { LaterOptionsMenu } from './later.ts';
 import { Transport } from './transport.tsx';
 
@@ -65,7 +75,7 @@ export function TopBar(): JSX.Element {
             }}
           />
         </div>
-        {state.abilities.value.resetOptions.length > 0 && <LaterOptionsMenu />}
+        <Scenario />
       </div>
       <Transport />
       <nav class="links" aria-label="More">
@@ -95,6 +105,28 @@ export function TopBar(): JSX.Element {
         </button>
       </nav>
     </header>
+  );
+}
+
+/** Opens the options of the episode, where the environment offers some. */
+function Scenario(): JSX.Element | null {
+  const state = useConsole();
+  const isOpen = useSignal(false);
+  if (state.abilities.value.resetOptions.length === 0) return null;
+  const chosen = Object.keys(state.options.value).length;
+  return (
+    <details
+      class="options-menu"
+      onToggle={(event) => {
+        isOpen.value = event.currentTarget.open;
+      }}
+    >
+      <summary class="button quiet">
+        <OptionsIcon />
+        <span>Scenario{chosen > 0 && ` (${chosen})`}</span>
+      </summary>
+      {isOpen.value && <LaterOptionsMenu />}
+    </details>
   );
 }
 

@@ -1,6 +1,6 @@
-import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import type { Knob } from '../api/action-schema.ts';
+import { LaterField } from '../components/later.ts';
 import { KNOB_GUIDE } from './knob-guide.ts';
 import { knobText, valueText } from './knob-text.ts';
 import { nearestStop, sliderStops } from './knob-values.ts';
@@ -58,37 +58,8 @@ export function KnobControl(props: KnobControlProps): JSX.Element {
           <span aria-hidden="true">{value === true ? 'On' : 'Off'}</span>
         </label>
       );
-    case 'number':
-      return (
-        <input
-          type="number"
-          name={knob.name}
-          aria-label={label}
-          min={knob.minimum}
-          max={knob.maximum}
-          step={knob.integer ? 1 : 'any'}
-          value={typeof value === 'number' ? value : ''}
-          disabled={locked}
-          onChange={({ currentTarget: { validity, value: text, valueAsNumber } }) => {
-            if (validity.valid) onTurn(text === '' ? undefined : valueAsNumber);
-          }}
-        />
-      );
-    case 'text':
-      return (
-        <input
-          type="text"
-          name={knob.name}
-          aria-label={label}
-          value={typeof value === 'string' ? value : ''}
-          disabled={locked}
-          onChange={({ currentTarget: { value: text } }) =>
-            onTurn(text === '' && knob.optional ? undefined : text)
-          }
-        />
-      );
-    case 'json':
-      return <JsonControl {...props} />;
+    default:
+      return <LaterField {...props} />;
   }
 }
 
@@ -139,28 +110,5 @@ function ChoiceControl({
         </label>
       ))}
     </div>
-  );
-}
-
-function JsonControl({ knob, label, value, locked, onTurn }: KnobControlProps): JSX.Element {
-  const isWrong = useSignal(false);
-  return (
-    <textarea
-      name={knob.name}
-      aria-label={`${label}, as JSON`}
-      aria-invalid={isWrong.value}
-      rows={2}
-      placeholder="JSON"
-      value={value === undefined ? '' : JSON.stringify(value)}
-      disabled={locked}
-      onChange={({ currentTarget: { value: text } }) => {
-        try {
-          onTurn(text.trim() === '' ? undefined : JSON.parse(text));
-          isWrong.value = false;
-        } catch {
-          isWrong.value = true;
-        }
-      }}
-    />
   );
 }

@@ -1,47 +1,40 @@
 import type { JSX } from 'preact';
 import { useConsole } from '../components/console-context.ts';
 import { words } from '../components/format.ts';
-import { OptionsIcon } from '../components/icons.tsx';
 import { KnobControl } from '../knobs/knob-control.tsx';
 
-/** Options of the episode that the environment offers: traffic, trace, shift, profile, and what else there may be. */
+/** The options of the episode that the environment offers: traffic, trace, shift, profile, and what else there may be. */
 export function OptionsMenu(): JSX.Element {
   const state = useConsole();
   const options = state.abilities.value.resetOptions;
   const chosen = Object.keys(state.options.value).length;
   return (
-    <details class="options-menu">
-      <summary class="button quiet">
-        <OptionsIcon />
-        <span>Scenario{chosen > 0 && ` (${chosen})`}</span>
-      </summary>
-      <div class="panel menu">
-        {options.map((option) => (
-          <div class="option" key={option.name}>
-            <span class="knob-label">{words(option.name)}</span>
-            <KnobControl
-              knob={option}
-              label={words(option.name)}
-              value={state.options.value[option.name] ?? option.initial}
-              locked={false}
-              clearable
-              onTurn={(value) => state.chooseOption(option.name, value)}
-            />
-            <p class="trade">{option.description}</p>
-          </div>
-        ))}
-        {chosen > 0 && (
-          <button
-            type="button"
-            class="button small"
-            onClick={() => {
-              for (const name of Object.keys(state.options.value)) state.chooseOption(name, undefined);
-            }}
-          >
-            As the task has it
-          </button>
-        )}
-      </div>
-    </details>
+    <div class="panel menu">
+      {options.map((option) => (
+        <div class="option" key={option.name}>
+          <span class="knob-label">{words(option.name)}</span>
+          <KnobControl
+            knob={option}
+            label={words(option.name)}
+            value={state.options.value[option.name] ?? option.initial}
+            locked={false}
+            clearable
+            onTurn={(value) => state.chooseOption(option.name, value)}
+          />
+          <p class="trade">{option.description}</p>
+        </div>
+      ))}
+      {chosen > 0 && (
+        <button
+          type="button"
+          class="button small"
+          onClick={() => {
+            for (const name of Object.keys(state.options.value)) state.chooseOption(name, undefined);
+          }}
+        >
+          As the task has it
+        </button>
+      )}
+    </div>
   );
 }

@@ -1,9 +1,12 @@
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
+import { addStyles } from '../components/add-styles.ts';
 import { CloseIcon } from '../components/icons.tsx';
-import '../styles/drawer.css';
 import { lazy } from '../components/lazy.tsx';
 import { openPanel, PANELS, type PanelName } from '../state/open-panel.ts';
+import styles from '../styles/drawer.css?inline';
+
+addStyles(styles);
 
 const CONTENTS: Readonly<Record<PanelName, (props: object) => JSX.Element | null>> = {
   share: lazy(async () => (await import('./share-panel.tsx')).SharePanel),

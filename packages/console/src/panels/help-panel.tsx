@@ -1,7 +1,7 @@
 import type { JSX } from 'preact';
 import { useConsole } from '../components/console-context.ts';
 import { words } from '../components/format.ts';
-import { KEYS } from '../state/keys.ts';
+import { KEYS } from './key-hints.ts';
 
 /** The keys of the page, and every number of the observation with its definition. */
 export function HelpPanel(): JSX.Element {

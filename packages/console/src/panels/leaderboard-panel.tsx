@@ -6,6 +6,7 @@ import type { LeaderboardEntry } from '../api/wire.ts';
 import { useConsole } from '../components/console-context.ts';
 import { signed } from '../components/format.ts';
 import { openPanel } from '../state/open-panel.ts';
+import { fetchEpisode, fetchRuns } from './leaderboard-requests.ts';
 import { SaveRun } from './save-run.tsx';
 
 /** The best runs of the task, each replayed by the server when it was saved and again when it is watched. */
@@ -18,7 +19,7 @@ export function LeaderboardPanel(): JSX.Element {
   const taskId = task === undefined ? undefined : String(task.id);
   const fetchEntries = useCallback(() => {
     if (!isThere) return;
-    state.client.leaderboard(taskId).then(
+    fetchRuns(state.client, taskId).then(
       (list) => {
         entries.value = list;
       },
@@ -31,7 +32,7 @@ export function LeaderboardPanel(): JSX.Element {
   if (!isThere) return <p class="fine">Episodes of this environment cannot be replayed, so none are kept.</p>;
   const watch = async (id: number) => {
     try {
-      const file = await state.client.run(id);
+      const file = await fetchEpisode(state.client, id);
       openPanel.value = undefined;
       await state.openFile(file, true);
     } catch (error) {

@@ -3,6 +3,7 @@ import type { JSX } from 'preact';
 import { ApiError } from '../api/api-error.ts';
 import { useConsole } from '../components/console-context.ts';
 import { runName } from '../components/run-name.ts';
+import { saveRun } from './leaderboard-requests.ts';
 
 /** Puts the finished episode in focus on the leaderboard. */
 export function SaveRun({ onSaved }: { onSaved?: () => void }): JSX.Element | null {
@@ -15,7 +16,7 @@ export function SaveRun({ onSaved }: { onSaved?: () => void }): JSX.Element | nu
   const save = async () => {
     if (run.sessionId === undefined) return;
     try {
-      const entry = await state.client.saveRun(run.sessionId, name.value);
+      const entry = await saveRun(state.client, run.sessionId, name.value);
       said.value = entry
         ? `Saved: rank ${entry.rank}, replayed and checked by the server.`
         : 'Replayed and checked, but the runs on the board are better.';

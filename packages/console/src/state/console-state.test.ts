@@ -106,9 +106,7 @@ function fakeServer() {
           steps: from === 0 ? steps : steps.slice(from - 1),
         };
       }),
-    leaderboard: () => answer('leaderboard', () => []),
-    saveRun: () => answer('save', () => undefined),
-    run: () => answer('run', () => ({ format: '', reset: {}, actions: [] })),
+    ask: () => Promise.reject(new Error('not used here')),
     send: () => Promise.reject(new Error('not used here')),
   };
   return {

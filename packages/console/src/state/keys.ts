@@ -1,22 +1,6 @@
 import type { ConsoleState } from './console-state.ts';
 import { RUN_PLACES } from './run.ts';
 
-/** A key of the page and what it does, in words. */
-export interface KeyHint {
-  readonly key: string;
-  readonly does: string;
-}
-
-export const KEYS: readonly KeyHint[] = [
-  { key: 'Space', does: 'Play and pause' },
-  { key: '→', does: 'One window on' },
-  { key: '←', does: 'One window back' },
-  { key: 'Home', does: 'To the start of the episode' },
-  { key: 'End', does: 'Back to now' },
-  { key: `1 … ${RUN_PLACES}`, does: 'Show the server of this run' },
-  { key: '?', does: 'This list' },
-];
-
 /** What plays and winds by keys, where the key means nothing to the focused control. */
 export function listenToKeys(state: ConsoleState, showHelp: () => void): void {
   addEventListener('keydown', (event) => {

@@ -1,7 +1,10 @@
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import '../styles/tour.css';
+import { addStyles } from '../components/add-styles.ts';
 import { endTour, tourStep } from '../state/tour-state.ts';
+import styles from '../styles/tour.css?inline';
+
+addStyles(styles);
 
 interface TourStop {
   /** What it is about. The first of these that is on the page is lit. */
