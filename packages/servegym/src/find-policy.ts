@@ -22,8 +22,14 @@ export async function findPolicy(nameOrFile: string): Promise<FoundPolicy> {
   return { policy, taskIds: [taskId] };
 }
 
-/** The tasks to play: the one asked for, or all that every policy can play. @throws InputError when one cannot. */
-export function tasksFor(asked: TaskId | 'all', policies: readonly FoundPolicy[]): readonly TaskId[] {
+/**
+ * The tasks to play: the one asked for, or `all` that every policy can play.
+ * @throws InputError when there is no such task, or a policy cannot play it
+ */
+export function tasksFor(asked: string, policies: readonly FoundPolicy[]): readonly TaskId[] {
+  if (asked !== 'all' && !(TASK_IDS as readonly string[]).includes(asked)) {
+    throw new InputError(`expected --task to be all or one of ${TASK_IDS.join(', ')}, got ${asked}`);
+  }
   const common = TASK_IDS.filter((taskId) => policies.every(({ taskIds }) => taskIds.includes(taskId)));
   const tasks = asked === 'all' ? common : common.filter((taskId) => taskId === asked);
   if (tasks.length > 0) return tasks;

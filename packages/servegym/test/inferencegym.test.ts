@@ -322,6 +322,47 @@ describe('a table of one’s own', () => {
   });
 });
 
+describe('servegym compare --env inferencegym', () => {
+  it('ranks policies on the same traffic', async () => {
+    const { code, stdout, stderr } = await runServegym(
+      ...['compare', 'random', 'baseline', '--env', 'inferencegym', '--task', '3', '--episodes', '4'],
+    );
+    assert.equal(code, 0, stderr);
+    assert.match(stdout, /^inferencegym \S+, test split, 4 episodes a task/m);
+    assert.match(stdout, /^baseline +1 +0\.2/m);
+    assert.match(stdout, /^random +2 +0\.0/m);
+  });
+
+  for (const [what, args, message] of [
+    [
+      'an option of another environment',
+      ['evaluate', '--env', 'inferencegym', '--agent', 'baseline', '--rate-scale', '2'],
+      /--rate-scale means nothing to inferencegym/,
+    ],
+    [
+      'a table beside llmserve',
+      ['evaluate', '--agent', 'default', '--table', 'x'],
+      /--table means nothing to llmserve/,
+    ],
+    [
+      'an unknown policy',
+      ['compare', 'baseline', 'mpc9', '--env', 'inferencegym'],
+      /named one of random, default, baseline, .*, got mpc9/,
+    ],
+    [
+      'an unknown task',
+      ['compare', 'baseline', 'random', '--env', 'inferencegym', '--task', '7'],
+      /`task_id` to be 1, 2, 3 or .*, got `7`/,
+    ],
+  ] as const) {
+    it(`refuses ${what} with exit code 2`, async () => {
+      const { code, stderr } = await runServegym(...args);
+      assert.match(stderr, message);
+      assert.equal(code, 2);
+    });
+  }
+});
+
 async function shippedRows() {
   const { columns, count } = await readTableRows(readFileSync(shippedTable));
   return Array.from({ length: count }, (_, row) =>

@@ -1,6 +1,7 @@
 import { compareEvaluations, type Evaluation, joinEvaluations } from '@servegym/agents';
-import { llmserve, TASK_IDS, type TaskId } from '@servegym/environments';
+import { llmserve } from '@servegym/environments';
 import { Command, Option } from 'commander';
+import { evaluateGymPolicies } from '../evaluation/evaluate-gym.ts';
 import {
   EVALUATION_SPLITS,
   type EvaluationSplit,
@@ -12,9 +13,12 @@ import { findPolicy, tasksFor } from '../find-policy.ts';
 import { InputError } from '../input-error.ts';
 import { wholeNumber } from '../options.ts';
 import { comparisonJson, comparisonTable } from '../reports/comparison-report.ts';
+import type { EvaluationContext } from '../reports/evaluation-report.ts';
 
 interface CompareOptions {
-  readonly task: TaskId | 'all';
+  readonly env: 'llmserve' | 'inferencegym';
+  readonly table?: string;
+  readonly task: string;
   readonly episodes: number;
   readonly split: EvaluationSplit;
   readonly json: boolean;
@@ -26,10 +30,10 @@ export function compareCommand(): Command {
     .description('play policies on the same traffic and say which are better, where that can be said')
     .argument('<policies...>', 'names, or files that `servegym train` wrote; two or more')
     .addOption(
-      new Option('--task <id>', 'the task, or all that every policy can play')
-        .choices(['all', ...TASK_IDS])
-        .default('all'),
+      new Option('--env <id>', 'the environment').choices(['llmserve', 'inferencegym']).default('llmserve'),
     )
+    .addOption(new Option('--table <file.parquet>', 'inferencegym: a table of your own'))
+    .option('--task <id>', 'the task, or all that every policy can play', 'all')
     .addOption(
       new Option('--episodes <n>', 'episodes for each task, each with a seed of its own')
         .default(20)
@@ -44,11 +48,26 @@ export function compareCommand(): Command {
     .action(compare);
 }
 
-async function compare(
-  names: readonly string[],
-  { task, episodes, split, json }: CompareOptions,
-): Promise<void> {
+async function compare(names: readonly string[], options: CompareOptions): Promise<void> {
   if (names.length < 2) throw new InputError(`expected two policies or more to compare, got ${names.length}`);
+  const { evaluations, context } =
+    options.env === 'inferencegym'
+      ? await evaluateGymPolicies(names, options)
+      : await evaluateServePolicies(names, options);
+  const results = { names, evaluations, standings: compareEvaluations(evaluations) };
+  console.log(
+    options.json
+      ? JSON.stringify(comparisonJson(results, context), null, 2)
+      : comparisonTable(results, context),
+  );
+}
+
+async function evaluateServePolicies(
+  names: readonly string[],
+  { table, task, episodes, split }: CompareOptions,
+): Promise<{ readonly evaluations: readonly Evaluation[]; readonly context: EvaluationContext }> {
+  if (table !== undefined)
+    throw new InputError('--table means nothing to llmserve: choose --env inferencegym');
   const found = await Promise.all(names.map(findPolicy));
   const taskIds = tasksFor(task, found);
   const evaluations: Evaluation[] = [];
@@ -60,9 +79,5 @@ async function compare(
         : await evaluateServe(policy, plan),
     );
   }
-  const results = { names, evaluations, standings: compareEvaluations(evaluations) };
-  const context = { environment: llmserve, split, episodes };
-  console.log(
-    json ? JSON.stringify(comparisonJson(results, context), null, 2) : comparisonTable(results, context),
-  );
+  return { evaluations, context: { environment: llmserve, split, episodes } };
 }

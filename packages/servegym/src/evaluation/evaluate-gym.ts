@@ -1,5 +1,6 @@
 import {
   createGymPolicy,
+  type Evaluation,
   evaluatedGym,
   evaluatePolicy,
   type GymPolicy,
@@ -18,43 +19,58 @@ import {
 import { InputError } from '../input-error.ts';
 import { readInputBytes } from '../read-input-file.ts';
 import { readGymOptions } from '../read-table.ts';
-import { evaluationJson, evaluationTable } from '../reports/evaluation-report.ts';
+import { type EvaluationContext, evaluationJson, evaluationTable } from '../reports/evaluation-report.ts';
 import { progressOnTerminal } from './progress-on-terminal.ts';
 
-export interface EvaluateGymOptions {
-  readonly agent: string;
+export interface GymEvaluationOptions {
   readonly task: string;
   readonly table?: string;
   readonly episodes: number;
   readonly split: string;
+}
+
+export interface EvaluateGymOptions extends GymEvaluationOptions {
+  readonly agent: string;
   readonly json: boolean;
 }
 
-/** Plays and grades a policy of `inferencegym`, on the table that comes with the package or on one's own. */
-export async function evaluateGym(options: EvaluateGymOptions): Promise<void> {
-  const { agent, task, table, episodes, split, json } = options;
+/** Plays and grades a policy of `inferencegym`, and prints how it did. */
+export async function evaluateGym({ agent, json, ...options }: EvaluateGymOptions): Promise<void> {
+  const { evaluations, context } = await evaluateGymPolicies([agent], options);
+  console.log(
+    json
+      ? JSON.stringify(evaluationJson(evaluations[0]!, context), null, 2)
+      : evaluationTable(evaluations[0]!, context),
+  );
+}
+
+/** Plays and grades policies on the same traffic, on the table that comes with the package or on one's own. */
+export async function evaluateGymPolicies(
+  names: readonly string[],
+  { task, table, episodes, split }: GymEvaluationOptions,
+): Promise<{ readonly evaluations: readonly Evaluation[]; readonly context: EvaluationContext }> {
   if (!Object.hasOwn(SEED_SPLITS, split)) {
     throw new InputError(
       `expected a split of inferencegym, one of ${Object.keys(SEED_SPLITS).join(', ')}, got ${split}`,
     );
   }
   const environment = inferenceGym(await readGymOptions(table));
-  const { policy, taskIds } = await findGymPolicy(agent);
-  const { first } = SEED_SPLITS[split as SeedSplit];
-  const evaluation = await evaluatePolicy(evaluatedGym(environment), policy, {
-    taskIds: tasksFor(task, taskIds),
-    seeds: Array.from({ length: episodes }, (_, i) => first + i),
-    ...progressOnTerminal(),
-  });
-  const context = { environment, split, episodes };
-  console.log(
-    json
-      ? JSON.stringify(evaluationJson(evaluation, context), null, 2)
-      : evaluationTable(evaluation, context),
+  const found = await Promise.all(names.map(findGymPolicy));
+  const taskIds = tasksFor(
+    task,
+    GYM_TASK_IDS.filter((id) => found.every((policy) => policy.taskIds.includes(id))),
   );
+  const { first } = SEED_SPLITS[split as SeedSplit];
+  const seeds = Array.from({ length: episodes }, (_, i) => first + i);
+  const evaluations: Evaluation[] = [];
+  for (const { policy } of found) {
+    const plan = { taskIds, seeds, ...progressOnTerminal() };
+    evaluations.push(await evaluatePolicy(evaluatedGym(environment), policy, plan));
+  }
+  return { evaluations, context: { environment, split, episodes } };
 }
 
-/** The policy of that name, or in that file. @throws InputError when there is neither. */
+/** The policy of that name, or in that file, and the tasks that it can play. @throws InputError when there is neither */
 export async function findGymPolicy(
   nameOrFile: string,
 ): Promise<{ readonly policy: GymPolicy; readonly taskIds: readonly number[] }> {
@@ -76,8 +92,9 @@ export async function findGymPolicy(
 }
 
 function tasksFor(asked: string, playable: readonly number[]): readonly number[] {
-  if (asked === 'all') return playable;
-  const { id } = chooseGymTask({ task_id: asked });
-  if (playable.includes(id)) return [id];
-  throw new InputError(`expected a policy for task ${id}, got one for task ${playable.join(', ')}`);
+  const tasks =
+    asked === 'all' ? playable : playable.filter((id) => id === chooseGymTask({ task_id: asked }).id);
+  if (tasks.length > 0) return tasks;
+  const common = playable.length > 0 ? `play ${playable.join(', ')}` : 'have no task in common';
+  throw new InputError(`expected policies that can play task ${asked}; these ${common}`);
 }
