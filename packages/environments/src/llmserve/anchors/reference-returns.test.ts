@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { TASK_IDS } from '../schema.ts';
+import { scaleArrivals } from '../shifts.ts';
+import { splitOfSeed } from '../splits.ts';
+import { SERVE_TASKS } from '../tasks/serve-tasks.ts';
+import { generateWorkload } from '../workload/workload.ts';
+import { constantReturn } from './constant-return.ts';
+import { episodeAnchors, roomToAdapt } from './episode-anchors.ts';
+import { recordedReference, recordedReturns, type SeedReturns } from './reference-returns.ts';
+import { taskFingerprint } from './task-fingerprint.ts';
+
+const LEAST_ROOM = { static_workload: 0, bursty_workload: 0.08, adversarial_multitenant: 0.12 };
+
+describe('the recorded returns', () => {
+  for (const taskId of TASK_IDS) {
+    const task = SERVE_TASKS[taskId];
+    const reference = recordedReference(taskId);
+    assert.ok(reference);
+    const seeds = Object.keys(reference.seeds).map(Number);
+
+    it(`are those of this task on this simulator; if not, \`servegym oracle --rebuild\` makes them anew (${taskId})`, () => {
+      assert.equal(reference.fingerprint, taskFingerprint(task));
+    });
+
+    it(`are what the default and the best constant earn, to the last bit (${taskId})`, () => {
+      for (const seed of [seeds[0], seeds[seeds.length >> 1]]) {
+        const workload = generateWorkload(task, seed);
+        const returns: SeedReturns = reference.seeds[seed];
+        assert.equal(returns.default, constantReturn(task, seed, workload, task.defaultAction));
+        assert.equal(returns.constant, constantReturn(task, seed, workload, reference.constant));
+      }
+    });
+
+    it(`cover a hundred seeds of the test split, on which the clairvoyant is never below the constant (${taskId})`, () => {
+      assert.ok(seeds.filter((seed) => splitOfSeed(seed) === 'test').length >= 100);
+      for (const { constant, clairvoyant } of Object.values(reference.seeds)) {
+        assert.ok(clairvoyant >= constant);
+      }
+    });
+
+    it(`leave the room to adapt that the task is made for (${taskId})`, () => {
+      const room = roomToAdapt(taskId);
+      if (taskId === 'static_workload') assert.ok(Math.abs(room) < 0.05, `${room}`);
+      else assert.ok(room >= LEAST_ROOM[taskId], `${room}`);
+    });
+  }
+});
+
+describe('the anchors of an episode', () => {
+  const task = SERVE_TASKS.bursty_workload;
+  const recorded = 2_000_000;
+  const unrecorded = 2_090_000;
+
+  it('are the recorded ones where there are any', () => {
+    const anchors = episodeAnchors(task, recorded, generateWorkload(task, recorded));
+    const { clairvoyant, constant } = recordedReturns(task, recorded)!;
+    assert.equal(anchors.estimated, false);
+    assert.equal(anchors.clairvoyant, clairvoyant);
+    assert.equal(anchors.constant, constant);
+  });
+
+  it('are played and estimated where there are none, and say so', () => {
+    const workload = generateWorkload(task, unrecorded);
+    const anchors = episodeAnchors(task, unrecorded, workload);
+    assert.equal(anchors.estimated, true);
+    assert.equal(anchors.default, constantReturn(task, unrecorded, workload, task.defaultAction));
+    assert.ok(anchors.clairvoyant > Math.max(anchors.default, anchors.constant!));
+    assert.ok(anchors.clairvoyant <= anchors.bound);
+  });
+
+  it('of a shifted task are not those of the task itself', () => {
+    const shifted = scaleArrivals(task, 1.5);
+    assert.equal(recordedReturns(shifted, recorded), undefined);
+    assert.equal(episodeAnchors(shifted, recorded, generateWorkload(shifted, recorded)).estimated, true);
+  });
+
+  it('of a task of one’s own know no constant, and take the bound for what can be reached', () => {
+    const own = { ...task, id: 'own_task' };
+    const anchors = episodeAnchors(own, 1, generateWorkload(own, 1));
+    assert.equal(anchors.constant, null);
+    assert.equal(anchors.clairvoyant, anchors.bound);
+  });
+});

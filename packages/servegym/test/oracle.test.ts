@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { describe, it } from 'node:test';
+import { createPolicy, stratifiedBootstrap } from '@servegym/agents';
+import type { JobContext } from '@servegym/agents/jobs';
+import {
+  generateWorkload,
+  recordedReference,
+  referenceConfigurations,
+  SERVE_TASKS,
+  type SeedReturns,
+  ServeEpisode,
+  splitOfSeed,
+  TASK_IDS,
+} from '@servegym/environments';
+import { runJob } from '../src/oracle/reference-job.ts';
+import { oracleTable } from '../src/reports/oracle-report.ts';
+import { runServegym } from './serve-process.ts';
+
+const ADAPTIVE = ['bursty_workload', 'adversarial_multitenant'] as const;
+const NO_JOB: JobContext = { shared: () => new Uint8Array(), report: () => {} };
+
+/** Test seeds of a task that the planner without foresight has played too. */
+function planned(taskId: (typeof TASK_IDS)[number]): [number, Required<SeedReturns>][] {
+  return Object.entries(recordedReference(taskId)!.seeds).flatMap(([seed, returns]) => {
+    const { planner } = returns;
+    if (planner === undefined || splitOfSeed(Number(seed)) !== 'test') return [];
+    return [[Number(seed), { ...returns, planner }] as [number, Required<SeedReturns>]];
+  });
+}
+
+function mean(values: ArrayLike<number>): number {
+  let sum = 0;
+  for (let i = 0; i < values.length; i++) sum += values[i]!;
+  return sum / values.length;
+}
+
+/** Asserts that the 95 % interval of the mean of the differences lies above 0. */
+function above(higher: readonly number[], lower: readonly number[], what: string): void {
+  const [low] = stratifiedBootstrap([higher.map((value, i) => value - lower[i]!)], mean);
+  assert.ok(low > 0, `${what}: ${low}`);
+}
+
+function randomReturn(taskId: (typeof TASK_IDS)[number], seed: number): number {
+  const policy = createPolicy('random');
+  policy.reset({ taskId, seed });
+  const episode = new ServeEpisode(SERVE_TASKS[taskId], seed);
+  while (!episode.done) {
+    const { action: previousAction, window: stepIndex } = episode;
+    episode.step(policy.act({ observation: episode.observation(), reward: null, previousAction, stepIndex }));
+  }
+  return episode.totals.reward;
+}
+
+describe('what the traffic of the tasks is worth', () => {
+  for (const taskId of ADAPTIVE) {
+    it(`rises from random over default, best constant and planner to the clairvoyant (${taskId})`, () => {
+      const returns = planned(taskId).map(([, each]) => each);
+      assert.ok(returns.length >= 20);
+      const of = (anchor: keyof SeedReturns) => returns.map((each) => each[anchor]);
+      const few = planned(taskId).slice(0, 8);
+      above(
+        few.map(([, each]) => each.default),
+        few.map(([seed]) => randomReturn(taskId, seed)),
+        'default over random',
+      );
+      above(of('constant'), of('default'), 'constant over default');
+      above(of('planner'), of('constant'), 'planner over constant');
+      assert.ok(mean(of('clairvoyant')) >= mean(of('planner')));
+    });
+
+    it(`leaves a planner without foresight a score of 0.60 (${taskId})`, () => {
+      const returns = planned(taskId).map(([, each]) => each);
+      const gain = mean(returns.map((each) => each.planner - each.constant));
+      const whole = mean(returns.map((each) => each.clairvoyant - each.constant));
+      assert.ok(0.5 + 0.45 * (gain / whole) >= 0.6, `${gain} of ${whole}`);
+    });
+
+    it(`is found again, to the last bit (${taskId})`, () => {
+      const [seed, returns] = planned(taskId)[0]!;
+      const task = SERVE_TASKS[taskId];
+      assert.ok(generateWorkload(task, seed).inputTokens.length > 0);
+      const configurations = referenceConfigurations(task);
+      const planner = taskId === 'bursty_workload';
+      const found = runJob({ taskId, seed, configurations, planner }, NO_JOB);
+      const { planner: plannerReturn, ...rest } = returns;
+      assert.deepEqual(found, planner ? { ...rest, planner: plannerReturn } : rest);
+    });
+  }
+});
+
+describe('servegym oracle', () => {
+  it('prints what is recorded, and the docs have it word for word', async () => {
+    const { code, stdout } = await runServegym('oracle');
+    assert.equal(code, 0);
+    const references = Object.fromEntries(TASK_IDS.map((id) => [id, recordedReference(id)]));
+    assert.equal(stdout.trimEnd(), oracleTable(references));
+    const docs = readFileSync(new URL('../../../docs/environments.md', import.meta.url), 'utf8');
+    assert.ok(
+      docs.includes(stdout.trimEnd()),
+      'docs/environments.md: put the output of `servegym oracle` there',
+    );
+  });
+
+  it('prints JSON with the room, the bound and the returns of each seed', async () => {
+    const { stdout } = await runServegym('oracle', '--task', 'bursty_workload', '--json');
+    const { bursty_workload } = JSON.parse(stdout);
+    assert.ok(bursty_workload.test.room_to_adapt >= 0.08);
+    assert.ok(bursty_workload.test.bound > bursty_workload.test.clairvoyant.mean);
+    assert.ok(
+      Math.abs(
+        bursty_workload.test.certificate_gap -
+          (bursty_workload.test.bound - bursty_workload.test.clairvoyant.mean),
+      ) < 1e-9,
+    );
+    assert.equal(typeof bursty_workload.seeds[2_000_000].clairvoyant, 'number');
+  });
+});
