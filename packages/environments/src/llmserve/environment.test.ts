@@ -9,6 +9,7 @@ import {
   serveStateSchema,
   TASK_IDS,
 } from './schema.ts';
+import type { WindowReport } from './window-report.ts';
 
 const codeOf = (code: string) => (error: unknown) => error instanceof EnvironmentError && error.code === code;
 
@@ -82,5 +83,25 @@ describe('the llmserve environment', () => {
     assert.ok(Math.abs(components.reduce((sum, part) => sum + part, 0) - (reward ?? 0)) < 1e-12);
     assert.deepEqual(Object.keys(metadata?.slo as object), ['interactive', 'batch', 'best_effort']);
     assert.doesNotThrow(() => JSON.stringify(metadata));
+  });
+
+  it('has in its metadata what constrained learning and people by class ask for', async () => {
+    const environment = llmserve.create();
+    await environment.reset({ task_id: 'adversarial_multitenant', seed: 1 });
+    const action = { ...DEFAULT_ACTION, quantization_tier: 'INT4' } as const;
+    for (let window = 0; window < 30; window++) {
+      const { metadata, observation } = await environment.step(action);
+      const { classes, quality, slo_cost, slo, events } = metadata as unknown as WindowReport;
+      assert.ok(slo_cost >= 0 && slo_cost <= 1);
+      assert.equal(slo_cost, 1 - observation.slo_compliance_rate);
+      assert.ok(quality > 0.9 && quality < 1, `${quality}`);
+      const arrived = classes.reduce((sum, each) => sum + each.arrived, 0);
+      assert.ok(Math.abs(arrived - 5 * observation.request_arrival_rate) < 1e-9);
+      for (const each of classes) {
+        assert.ok(each.ttft_p99_ms >= each.ttft_p50_ms && slo[each.name].ttft_ms > 0);
+        assert.ok(each.slo_compliance === null || (each.slo_compliance >= 0 && each.slo_compliance <= 1));
+      }
+      if (window === 0) assert.ok(events.some(({ kind }) => kind === 'reload'));
+    }
   });
 });

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { EnvironmentError } from '@servegym/openenv/definition';
 import type { Trace } from '@servegym/simulator';
+import fc from 'fast-check';
 import { llmserve, serveEnvironment } from './environment.ts';
 import { chooseTask, serveResetOptions } from './reset-options.ts';
 import { addServeTask } from './task-registry.ts';
@@ -62,6 +63,41 @@ describe('what reset takes', () => {
         output_tokens: new Array(20_000).fill(1),
       },
       /at most 250000 requests an episode/,
+    );
+  });
+
+  it('answers whatever is sent with a task or an error that has a code', () => {
+    const schema = serveResetOptions();
+    const anything = fc.oneof(
+      fc.jsonValue(),
+      fc.constantFrom<unknown>(
+        'static_workload',
+        'azure-code-2023',
+        'rate_1.5',
+        'x@sha256:',
+        columns,
+        undefined,
+      ),
+      fc.record(
+        {
+          arrival_s: fc.array(fc.oneof(fc.double(), fc.integer({ min: 0, max: 99 })), { maxLength: 4 }),
+          input_tokens: fc.array(fc.integer({ min: -1, max: 2 ** 40 }), { maxLength: 4 }),
+          output_tokens: fc.array(fc.double({ max: 1e6 }), { maxLength: 4 }),
+        },
+        { requiredKeys: [] },
+      ),
+    );
+    const names = ['task_id', 'traffic', 'trace', 'rate_scale', 'shift', 'seed'];
+    fc.assert(
+      fc.property(fc.dictionary(fc.constantFrom(...names), anything), (options) => {
+        schema.safeParse(options);
+        try {
+          assert.equal(typeof chooseTask(options).id, 'string');
+        } catch (error) {
+          assert.ok(error instanceof EnvironmentError, String(error));
+        }
+      }),
+      { numRuns: 300 },
     );
   });
 

@@ -53,7 +53,7 @@ export type ServeScenario = Partial<z.infer<ReturnType<typeof serveResetOptions>
  */
 export function chooseTask(options: ResetOptions): ServeTask {
   const { task_id = EASIEST, traffic, trace, rate_scale = 1, shift } = options;
-  const task = findServeTask(String(task_id));
+  const task = findServeTask(named(task_id));
   if (task === undefined) throw unknown('task_id', task_id, serveTaskIds(), 'UNKNOWN_TASK');
   if (traffic !== undefined && trace !== undefined) {
     throw new EnvironmentError(
@@ -80,7 +80,7 @@ export function readSeed(options: ResetOptions): number {
   if (!Number.isSafeInteger(seed) || seed < 0) {
     throw new EnvironmentError(
       'INVALID_SEED',
-      `Expected \`seed\` to be a whole number from 0 to 2^53 - 1, got \`${String(seed)}\``,
+      `Expected \`seed\` to be a whole number from 0 to 2^53 - 1, got \`${shown(seed)}\``,
     );
   }
   return seed;
@@ -93,7 +93,7 @@ function pinned(name: string): string {
 }
 
 function trafficSource(id: unknown): RequestSource {
-  const model = findTraffic(String(id));
+  const model = findTraffic(named(id));
   if (model === undefined) throw unknown('traffic', id, TRAFFIC_IDS, 'UNKNOWN_TRAFFIC');
   return { name: model.id, requests: { kind: 'traffic', model }, rateScale: 1, promptScale: 1 };
 }
@@ -137,7 +137,7 @@ function readRateScale(value: unknown): number {
   if (typeof value === 'number' && value >= least && value <= most) return value;
   throw new EnvironmentError(
     'INVALID_RATE_SCALE',
-    `Expected \`rate_scale\` to be a number from ${least} to ${most}, got \`${String(value)}\``,
+    `Expected \`rate_scale\` to be a number from ${least} to ${most}, got \`${shown(value)}\``,
   );
 }
 
@@ -169,8 +169,19 @@ function requirePlayable({ source, windows, windowSeconds }: ServeTask): void {
 function unknown(option: string, got: unknown, names: readonly string[], code: string): EnvironmentError {
   return new EnvironmentError(
     code,
-    `Expected \`${option}\` to be ${known(names, 'nothing')}, got \`${String(got).slice(0, 100)}\``,
+    `Expected \`${option}\` to be ${known(names, 'nothing')}, got \`${shown(got)}\``,
   );
+}
+
+/** A name to look up; that of nothing when it is no text. */
+function named(option: unknown): string {
+  return typeof option === 'string' ? option : '';
+}
+
+/** A value of any kind in a message. */
+function shown(value: unknown): string {
+  const text = typeof value === 'object' || typeof value === 'function' ? typeof value : String(value);
+  return text.slice(0, 100);
 }
 
 function known(names: readonly string[], otherwise: string): string {
