@@ -1,3 +1,4 @@
+import a1024gbMistral7b from './catalog/a10-24gb-mistral-7b.json' with { type: 'json' };
 import a10040gbLlama38b from './catalog/a100-40gb-llama-3-8b.json' with { type: 'json' };
 import a10040gbLlama38bTp2 from './catalog/a100-40gb-llama-3-8b-tp2.json' with { type: 'json' };
 import a10040gbMistral7b from './catalog/a100-40gb-mistral-7b.json' with { type: 'json' };
@@ -13,6 +14,7 @@ import gh20096gbLlama38b from './catalog/gh200-96gb-llama-3-8b.json' with { type
 import gh20096gbMistral7b from './catalog/gh200-96gb-mistral-7b.json' with { type: 'json' };
 import gh20096gbQwen257b from './catalog/gh200-96gb-qwen2.5-7b.json' with { type: 'json' };
 import h10080gbLlama27b from './catalog/h100-80gb-llama-2-7b.json' with { type: 'json' };
+import h10080gbLlama270bTp4 from './catalog/h100-80gb-llama-2-70b-tp4.json' with { type: 'json' };
 import h10080gbLlama38b from './catalog/h100-80gb-llama-3-8b.json' with { type: 'json' };
 import h10080gbLlama38bTp2 from './catalog/h100-80gb-llama-3-8b-tp2.json' with { type: 'json' };
 import h10080gbLlama38bTp4 from './catalog/h100-80gb-llama-3-8b-tp4.json' with { type: 'json' };
@@ -24,11 +26,15 @@ import h10080gbMistral7bTp2 from './catalog/h100-80gb-mistral-7b-tp2.json' with 
 import h10080gbMistral7bTp4 from './catalog/h100-80gb-mistral-7b-tp4.json' with { type: 'json' };
 import h10080gbMistralNemo12b from './catalog/h100-80gb-mistral-nemo-12b.json' with { type: 'json' };
 import h10080gbMistralNemo12bTp2 from './catalog/h100-80gb-mistral-nemo-12b-tp2.json' with { type: 'json' };
+import h10080gbMixtral8x7bTp2 from './catalog/h100-80gb-mixtral-8x7b-tp2.json' with { type: 'json' };
 import h10080gbQwen257b from './catalog/h100-80gb-qwen2.5-7b.json' with { type: 'json' };
+import h10080gbQwen2532bTp2 from './catalog/h100-80gb-qwen2.5-32b-tp2.json' with { type: 'json' };
+import h10080gbQwen330bA3b from './catalog/h100-80gb-qwen3-30b-a3b.json' with { type: 'json' };
 import h10080gbYi34bTp2 from './catalog/h100-80gb-yi-34b-tp2.json' with { type: 'json' };
 import h200141gbLlama38b from './catalog/h200-141gb-llama-3-8b.json' with { type: 'json' };
 import h200141gbLlama370bTp2 from './catalog/h200-141gb-llama-3-70b-tp2.json' with { type: 'json' };
 import h200141gbLlama370bTp4 from './catalog/h200-141gb-llama-3-70b-tp4.json' with { type: 'json' };
+import l424gbLlama38b from './catalog/l4-24gb-llama-3-8b.json' with { type: 'json' };
 import l40s48gbLlama38b from './catalog/l40s-48gb-llama-3-8b.json' with { type: 'json' };
 import l40s48gbLlama370bTp4 from './catalog/l40s-48gb-llama-3-70b-tp4.json' with { type: 'json' };
 import l40s48gbMistral7b from './catalog/l40s-48gb-mistral-7b.json' with { type: 'json' };
@@ -80,6 +86,12 @@ const CATALOG: ReadonlyMap<string, unknown> = new Map(
     rtx409024gbLlama38b,
     rtx409024gbMistral7b,
     rtx409024gbQwen257b,
+    h10080gbMixtral8x7bTp2,
+    h10080gbQwen2532bTp2,
+    h10080gbQwen330bA3b,
+    h10080gbLlama270bTp4,
+    l424gbLlama38b,
+    a1024gbMistral7b,
   ].map((profile) => [profile.name, profile]),
 );
 
