@@ -23,8 +23,9 @@ export class ConsolePage {
     return this.view.getByLabel(label, { exact: true });
   }
 
+  /** The score, once the server has graded the episode. */
   get score(): Locator {
-    return this.view.getByRole('region', { name: 'Score' });
+    return this.view.locator('section[aria-label=Score][aria-busy=false]');
   }
 
   get problem(): Locator {

@@ -1,6 +1,7 @@
 import { useComputed } from '@preact/signals';
 import type { JSX } from 'preact';
 import { RUN_LOOKS } from '../charts/palette.ts';
+import { addStyles } from '../components/add-styles.ts';
 import { LineKey } from '../components/chart-panel.tsx';
 import { useConsole } from '../components/console-context.ts';
 import { DriverSelect } from '../components/driver-select.tsx';
@@ -13,6 +14,9 @@ import { AddRun } from '../components/run-strip.tsx';
 import { isServer } from '../state/is-server.ts';
 import { observed } from '../state/observed.ts';
 import { RUN_PLACES, type Run } from '../state/run.ts';
+import styles from '../styles/run-cards.css?inline';
+
+addStyles(styles);
 
 /** The runs side by side, a card each. */
 export function RunCards(): JSX.Element {

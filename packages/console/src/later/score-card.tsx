@@ -1,11 +1,15 @@
 import type { JSX } from 'preact';
 import type { Fields, Grade } from '../api/wire.ts';
 import { RUN_LOOKS } from '../charts/palette.ts';
+import { addStyles } from '../components/add-styles.ts';
 import { useConsole } from '../components/console-context.ts';
 import { amount, signed, words } from '../components/format.ts';
 import { runName } from '../components/run-name.ts';
 import { tip } from '../components/tooltip.tsx';
 import type { Run } from '../state/run.ts';
+import styles from '../styles/score.css?inline';
+
+addStyles(styles);
 
 /** The grades of the finished episodes, against the anchors of their traffic. */
 export function ScoreCard(): JSX.Element | null {
@@ -14,20 +18,21 @@ export function ScoreCard(): JSX.Element | null {
   const latest = state.latest.value;
   if (!latest?.done) return null;
   const grade = state.grade.value;
+  const isGrading = !grade && state.abilities.value.grader;
   const graded = state.runs.value.filter((one) => one.grade.value);
   const anchors = grade ? anchorsOf(grade) : {};
   const rows = grade ? numbersIn(grade.breakdown) : [];
   return (
-    <section class="panel score" aria-label="Score" aria-live="polite">
+    <section class="panel score" aria-label="Score" aria-live="polite" aria-busy={isGrading}>
       <div class="score-figure" {...tip('From 0 to 1; the server replays the episode to grade it')}>
-        <h2>{grade ? 'Score' : 'Return'}</h2>
+        <h2>{grade || isGrading ? 'Score' : 'Return'}</h2>
         <p>
-          <strong>{grade ? grade.score.toFixed(3) : signed(latest.totalReward)}</strong>
+          <strong>{grade ? grade.score.toFixed(3) : isGrading ? '…' : signed(latest.totalReward)}</strong>
           {grade && <span class="unit">of 1</span>}
         </p>
       </div>
       <div class="score-words">
-        {grade && <p>{grade.feedback}</p>}
+        <p>{grade ? grade.feedback : isGrading && 'The server replays the episode and grades it.'}</p>
         {Object.keys(anchors).length > 1 && <AnchorScale anchors={anchors} runs={graded} />}
         {rows.length > 0 && (
           <dl class="breakdown">
