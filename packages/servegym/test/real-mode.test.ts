@@ -41,11 +41,15 @@ describe('llmserve in real mode', () => {
     await using session = await connect<ReturnType<typeof serveEnvironment>>(server.url);
     await session.reset({ task_id: 'static_workload', seed: 3 });
     const { observation, reward, metadata } = await session.step(action);
-    const report = metadata as Record<string, never>;
+    const report = metadata as {
+      not_observed: string[];
+      not_applied: object;
+      requests: { in_task: number };
+    };
     assert.deepEqual(report.not_observed, []);
     assert.deepEqual(report.not_applied, {});
     assert.deepEqual(report.requests, {
-      in_task: report.requests['in_task'],
+      in_task: report.requests.in_task,
       sent: 20,
       completed: 20,
       failed: {},
