@@ -92,6 +92,24 @@ describe('servegym train', () => {
     assert.deepEqual(learned(parts), learned(whole));
   });
 
+  for (const [algorithm, agent, args] of [
+    ['cem', 'cem', ['--steps', '1']],
+    ['distill', 'distilled', ['--steps', '2048', '--teacher', 'heuristic', '--lessons', '3']],
+  ] as const) {
+    it(`learns by ${algorithm} what can be evaluated`, async () => {
+      const out = join(folder, algorithm);
+      const plan = ['--task', 'static_workload', '--algo', algorithm, ...args];
+      const trained = await runServegym('train', ...plan, '--out', out, '--json');
+      assert.equal(trained.code, 0, trained.stderr);
+      const { files, algorithm: told } = JSON.parse(trained.stdout);
+      assert.equal(told, algorithm);
+      assert.equal(metricsOf(out).length, 1);
+      const evaluated = await runServegym('evaluate', '--agent', files.policy, '--episodes', '1', '--json');
+      assert.equal(evaluated.code, 0, evaluated.stderr);
+      assert.equal(JSON.parse(evaluated.stdout).agent, agent);
+    });
+  }
+
   it('keeps the best configuration found so far when Ctrl-C stops the search', async () => {
     const out = join(folder, 'static');
     const args = ['train', '--algo', 'static', '--task', 'static_workload', '--out', out, '--json'];
