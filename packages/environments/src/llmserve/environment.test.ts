@@ -9,6 +9,7 @@ import {
   serveStateSchema,
   TASK_IDS,
 } from './schema.ts';
+import { splitOfSeed } from './splits.ts';
 import type { WindowReport } from './window-report.ts';
 
 const codeOf = (code: string) => (error: unknown) => error instanceof EnvironmentError && error.code === code;
@@ -73,6 +74,26 @@ describe('the llmserve environment', () => {
     ]) {
       assert.equal(serveActionSchema.safeParse(wrong).success, false, JSON.stringify(wrong));
     }
+  });
+
+  it('lists its episodes as splits that share no seed, and plays any of them', async () => {
+    const seen = new Map<number, string>();
+    for (const { name, type, size, task } of llmserve.splits ?? []) {
+      for (const index of [0, 1, 2, Math.floor(size / 2), size - 1]) {
+        const options = task(index);
+        const { observation } = await llmserve.create().reset(options);
+        assert.equal(observation.task_id, options.task_id);
+        const seed = options.seed as number;
+        assert.equal(seen.get(seed) ?? type, type, `${name} ${index}`);
+        assert.equal(splitOfSeed(seed), type);
+        seen.set(seed, type);
+      }
+      assert.equal(new Set([0, 1, 2].map((index) => JSON.stringify(task(index)))).size, 3);
+    }
+    assert.deepEqual(
+      llmserve.splits?.map(({ name }) => name),
+      ['train', 'validation', 'test', 'shifted'],
+    );
   });
 
   it('explains each window in its metadata', async () => {

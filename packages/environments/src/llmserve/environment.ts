@@ -21,6 +21,7 @@ import {
 } from './schema.ts';
 import { ServeEpisode } from './serve-episode.ts';
 import { findServeTask, serveTaskIds } from './task-registry.ts';
+import { taskSplits } from './task-splits.ts';
 import type { ServeTask } from './tasks/serve-task.ts';
 import { windowReport } from './window-report.ts';
 
@@ -129,6 +130,7 @@ export function serveEnvironment(): EnvironmentDefinition<ServeAction, ServeObse
     observation: serveObservationSchema,
     state: serveStateSchema,
     resetOptions: serveResetOptions(),
+    splits: taskSplits(serveTaskIds()),
     tasks: serveTaskIds().map((id) => describeTask(findServeTask(id) as ServeTask)),
     create: () => new LlmServe(),
     grade: gradeEpisode,
