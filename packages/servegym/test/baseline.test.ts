@@ -138,6 +138,10 @@ describe('servegym baseline', () => {
     assert.deepEqual(result.tasks[0].configuration, { ...ACTION });
     assert.equal(model.requests.length - asked, Math.ceil(result.tasks[0].steps / 6));
 
+    const calls = model.requests.length - asked;
+    assert.equal(result.usage.promptTokens, calls * PROMPT_TOKENS);
+    assert.deepEqual(result.usage.answers, [{ asked: calls, invalid: 0, repaired: 0, keptLast: 0 }]);
+
     const policies = await (await fetch(`${server.url}/policies`)).json();
     assert.equal(policies.at(-1).title, 'Language model (scripted)');
     const post = async (path: string, body: object) =>

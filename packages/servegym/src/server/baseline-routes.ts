@@ -8,7 +8,13 @@ export interface ModelBaseline {
   /** Name of the model. */
   readonly agent: string;
   /** @throws HttpProblem when there is no key, or the model does not answer */
-  play(request: BaselineRequest): Promise<BaselineResult[]>;
+  play(request: BaselineRequest): Promise<ModelBaselineRun>;
+}
+
+export interface ModelBaselineRun {
+  readonly results: BaselineResult[];
+  /** Calls, tokens and cost, and what became of the answers. */
+  readonly usage: Readonly<Record<string, unknown>>;
 }
 
 export interface BaselineRoutes {
@@ -57,7 +63,8 @@ export function mountBaselineRoutes<Action, Observation extends object, State ex
       if (model === undefined) {
         throw new HttpProblem(501, 'This server plays no language model.', 'NO_MODEL');
       }
-      return context.json(report(model.agent, 'openai', request.seed, await model.play(request)));
+      const { results, usage } = await model.play(request);
+      return context.json({ ...report(model.agent, 'openai', request.seed, results), usage });
     }
     const name = agent ?? suite.agents[0]!;
     if (!suite.agents.includes(name)) {
@@ -151,6 +158,7 @@ const RESPONSE = {
     },
     scores: { type: 'object' },
     mean_score: { type: 'number' },
+    usage: { type: 'object', description: 'Of a language model: calls, tokens, cost and answers' },
   },
   required: ['environment', 'version', 'agent', 'mode', 'agents', 'seed', 'tasks', 'scores', 'mean_score'],
 } as const;

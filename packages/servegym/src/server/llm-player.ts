@@ -67,14 +67,25 @@ export function modelBaseline<Action, Observation extends object, State extends 
       }
       isPlaying = true;
       try {
-        const client = new LlmClient(llmSettings(variables));
+        const settings = llmSettings(variables);
+        const client = new LlmClient(settings);
+        const policies: LlmPolicy<Action, Observation>[] = [];
         const suite = baselineSuite(definition, {
           agents: [NAME],
           seed: request.seed,
-          create: () => new LlmPolicy(definition, client, { decideEvery: BASELINE_DECIDE_EVERY }),
+          create() {
+            const policy = new LlmPolicy(definition, client, { decideEvery: BASELINE_DECIDE_EVERY });
+            policies.push(policy);
+            return policy;
+          },
           initialAction,
         });
-        return await suite.play(NAME, request);
+        const results = await suite.play(NAME, request);
+        const answers = policies.map((policy) => policy.answers);
+        return {
+          results,
+          usage: { model: settings.model, ...client.usage, cost_usd: client.costUsd, answers },
+        };
       } catch (error) {
         throw asProblem(error);
       } finally {
