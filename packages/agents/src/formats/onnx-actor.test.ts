@@ -1,12 +1,15 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { RandomStream } from '@servegym/simulator';
 import { actorLayerSizes } from '../learning/actor-critic.ts';
 import { parameterCount } from '../learning/multilayer-perceptron.ts';
 import { plainKernels } from '../learning/plain-kernels.ts';
-import { type ActorWeights, TrainedActor } from '../learning/trained-actor.ts';
+import { RunningNormalizer } from '../learning/running-normalizer.ts';
+import { type ActorWeights, decodeActor, TrainedActor } from '../learning/trained-actor.ts';
+import { readManifest, shippedFile } from '../policies/shipped-policy.ts';
 import { encodeOnnxActor } from './onnx-actor.ts';
 
 const ROWS = 2000;
@@ -29,34 +32,52 @@ function randomActor(random: RandomStream): ActorWeights {
   };
 }
 
+/** A network of random weights, and those that come with the package. */
+function actors(): Map<string, ActorWeights> {
+  const known = new Map([['random', randomActor(new RandomStream(1, 'onnx'))]]);
+  const { policies } = readManifest();
+  for (const name of ['ppo', 'distilled'] as const) {
+    for (const taskId of policies[name] ?? []) {
+      const { weights } = decodeActor(readFileSync(shippedFile(name, taskId)));
+      known.set(`${name} on ${taskId}`, weights);
+    }
+  }
+  return known;
+}
+
+/** Observations like those that an actor was trained on, and bins in force. */
+function situations({ shape, moments }: ActorWeights) {
+  const random = new RandomStream(2, 'situations');
+  const { mean, deviation } = RunningNormalizer.from(moments).scale();
+  return Array.from({ length: ROWS }, () => ({
+    observation: Float32Array.from(mean, (center, i) => center + 1.5 * deviation[i]! * random.normal()),
+    inForce: shape.headSizes.map((size) => random.integer(0, size - 1)),
+  }));
+}
+
 describe('encodeOnnxActor', () => {
   it('acts in onnxruntime as here', () => {
-    const random = new RandomStream(1, 'onnx');
-    const weights = randomActor(random);
-    const observations = Array.from({ length: ROWS }, () =>
-      Float32Array.from({ length: shape.observationSize }, () => 5 * random.normal()),
-    );
-    const binsInForce = observations.map(() => shape.headSizes.map((size) => random.integer(0, size - 1)));
-    const actor = new TrainedActor(weights, plainKernels());
-    const expected = observations.map((observation, row) => {
-      const bins = Int32Array.from(binsInForce[row]!);
-      actor.act(observation, bins);
-      return [...bins];
-    });
-
-    const model = Buffer.from(encodeOnnxActor(weights, { task: 'bursty_workload' })).toString('base64');
-    const request = { model, observations: observations.map((row) => [...row]), bins_in_force: binsInForce };
+    const cases = [...actors()].map(([what, weights]) => ({ what, weights, seen: situations(weights) }));
+    const requests = cases.map(({ what, weights, seen }) => ({
+      model: Buffer.from(encodeOnnxActor(weights, { what })).toString('base64'),
+      observations: seen.map(({ observation }) => [...observation]),
+      bins_in_force: seen.map(({ inForce }) => inForce),
+    }));
     const { stdout, stderr } = spawnSync(python, [script], {
-      input: JSON.stringify(request),
-      encoding: 'utf8',
-      maxBuffer: 1e8,
+      ...{ input: JSON.stringify(requests), encoding: 'utf8', maxBuffer: 1e8 },
     });
     assert.notEqual(stdout, '', stderr);
-    const { bins, metadata } = JSON.parse(stdout);
-    assert.deepEqual(metadata, { task: 'bursty_workload', head_sizes: '13,10,8,3,2,2' });
-    assert.deepEqual(bins, expected);
-    for (const head of shape.headSizes.keys()) {
-      assert.ok(new Set(expected.map((row) => row[head])).size > 1, `head ${head} always chooses the same`);
+    for (const [i, { bins, metadata }] of JSON.parse(stdout).entries()) {
+      const { what, weights, seen } = cases[i]!;
+      const actor = new TrainedActor(weights, plainKernels());
+      const expected = seen.map(({ observation, inForce }) => {
+        const chosen = Int32Array.from(inForce);
+        actor.act(observation, chosen);
+        return [...chosen];
+      });
+      assert.deepEqual(metadata, { what, head_sizes: weights.shape.headSizes.join() });
+      assert.deepEqual(bins, expected, what);
+      assert.ok(new Set(expected.map(String)).size > 10, `${what} hardly ever changes its mind`);
     }
   });
 });
