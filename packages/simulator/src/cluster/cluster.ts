@@ -1,5 +1,6 @@
-import { Engine, type EngineRequest, type EngineSnapshot } from '../engine/engine.ts';
+import { Engine, type EngineRequest } from '../engine/engine.ts';
 import type { EngineConfig, IterationSpan } from '../engine/engine-config.ts';
+import type { EngineSnapshot } from '../engine/engine-snapshot.ts';
 import { TICKS_PER_S } from '../engine/ticks.ts';
 import { acceptanceTable } from '../profiles/acceptance-table.ts';
 import type { EngineProfile } from '../profiles/engine-profile.ts';

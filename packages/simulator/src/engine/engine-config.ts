@@ -100,3 +100,23 @@ export function expectInteger(
     throw new EngineError(code, field, `a whole number from ${low} to ${high}`, value);
   }
 }
+
+/** @throws EngineError naming the field of a configuration that is out of range. */
+export function checkEngineConfig(config: EngineConfig, maxNumBatchedTokens: number): void {
+  expectInteger('ENGINE_CONFIG', 'maxNumSeqs', config.maxNumSeqs, 1, maxNumBatchedTokens);
+  expectInteger('ENGINE_CONFIG', 'kvBlocks', config.kvBlocks, 1, 2 ** 30);
+  expectInteger('ENGINE_CONFIG', 'speculationDepth', config.speculationDepth, 0, MAX_SPECULATION_DEPTH);
+  if (config.speculationDepth === 0) return;
+  if (config.speculation === null) {
+    throw new EngineError(
+      'ENGINE_CONFIG',
+      'speculationDepth',
+      '0 without a speculation profile',
+      config.speculationDepth,
+    );
+  }
+  if (config.survival.length < config.speculationDepth) {
+    const expected = `at least ${config.speculationDepth} probabilities, one for each position`;
+    throw new EngineError('ENGINE_CONFIG', 'survival', expected, config.survival.length);
+  }
+}

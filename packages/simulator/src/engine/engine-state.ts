@@ -47,6 +47,8 @@ export class EngineState {
   /** The one request whose prefill is incomplete, always the last of the running list; -1 if none. */
   partial = -1;
   admitting = true;
+  /** Tick of arrival of the request submitted last. */
+  lastArrival = Number.NEGATIVE_INFINITY;
   received = 0;
   admissions = 0;
   handovers: RequestProgress[] = [];

@@ -1,6 +1,5 @@
-import type { BlockPoolSnapshot } from './block-pool.ts';
-import type { DecodeBatchSnapshot } from './decode-batch.ts';
 import {
+  checkEngineConfig,
   type EngineConfig,
   EngineError,
   type EngineOptions,
@@ -9,7 +8,6 @@ import {
   expectNumber,
   type IterationSpan,
   MAX_REQUEST_TOKENS,
-  MAX_SPECULATION_DEPTH,
 } from './engine-config.ts';
 import {
   type CompletionLog,
@@ -18,17 +16,17 @@ import {
   type RequestProgress,
   zeroCounters,
 } from './engine-log.ts';
+import { type EngineSnapshot, restoreSnapshot, takeSnapshot } from './engine-snapshot.ts';
 import { EngineState } from './engine-state.ts';
 import { IterationPlan } from './iteration-plan.ts';
 import type { LatencyHistogram } from './latency-histogram.ts';
 import { iterateLockstep, skipDecodes } from './lockstep-iteration.ts';
 import type { PromptPrefix } from './prefix-cache.ts';
 import { RequestOverhead } from './request-overhead.ts';
-import { DECODING, type RequestTableSnapshot, WAITING } from './request-table.ts';
-import type { SlotListEnds } from './slot-list.ts';
+import { DECODING, WAITING } from './request-table.ts';
 import { iterateSpeculative } from './speculative-iteration.ts';
 import { iterateVerifyBatch, skipVerifySteps } from './verify-iteration.ts';
-import { PRIORITY_CLASSES, type WaitingQueueSnapshot } from './waiting-queue.ts';
+import { PRIORITY_CLASSES } from './waiting-queue.ts';
 
 /** Tokens that a KV block may hold. */
 const BLOCK_SIZES: readonly number[] = [1, 2, 4, 8, 16, 32, 64, 128, 256];
@@ -68,7 +66,6 @@ export class Engine {
   private readonly plan = new IterationPlan();
   private readonly overhead: RequestOverhead;
   private readonly onIterations: ((span: IterationSpan) => void) | undefined;
-  private lastArrival = Number.NEGATIVE_INFINITY;
 
   /** @throws EngineError when an option or the configuration is out of range. */
   constructor(config: EngineConfig, options: EngineOptions = {}) {
@@ -84,7 +81,7 @@ export class Engine {
     expectNumber('ENGINE_OPTION', 'seed', seed, 0, Number.MAX_SAFE_INTEGER);
     this.overhead = new RequestOverhead(requestOverheadMs, requestOverheadJitter, seed);
     this.onIterations = options.onIterations;
-    checkConfig(config, maxNumBatchedTokens);
+    checkEngineConfig(config, maxNumBatchedTokens);
     this.state = new EngineState(
       config,
       blockTokens,
@@ -161,11 +158,11 @@ export class Engine {
     expectInteger('ENGINE_REQUEST', 'input', request.input, 1, MAX_REQUEST_TOKENS);
     expectInteger('ENGINE_REQUEST', 'output', request.output, 1, MAX_REQUEST_TOKENS);
     expectInteger('ENGINE_REQUEST', 'priority', priority, 0, PRIORITY_CLASSES - 1);
-    if (!(request.arrival >= this.lastArrival)) {
-      const expected = `no earlier than tick ${this.lastArrival}`;
+    if (!(request.arrival >= this.state.lastArrival)) {
+      const expected = `no earlier than tick ${this.state.lastArrival}`;
       throw new EngineError('ENGINE_REQUEST', 'arrival', expected, request.arrival);
     }
-    this.lastArrival = request.arrival;
+    this.state.lastArrival = request.arrival;
     const { id, arrival, input, output } = request;
     const visible = arrival + this.overhead.ticks(id);
     this.state.enqueue(id, arrival, visible, input, output, priority, request.prefix ?? null);
@@ -230,7 +227,7 @@ export class Engine {
    */
   configure(config: EngineConfig): void {
     const state = this.state;
-    checkConfig(config, state.maxNumBatchedTokens);
+    checkEngineConfig(config, state.maxNumBatchedTokens);
     const speculative = config.speculationDepth > 0;
     state.verifications.deactivate();
     if (state.speculative !== speculative) this.changeDecodeMode(speculative);
@@ -316,7 +313,7 @@ export class Engine {
   /** Moves the origin of the clock: every tick is smaller by `ticks` from now on. The logs keep the old origin. */
   shiftClock(ticks: number): void {
     this.state.now -= ticks;
-    this.lastArrival -= ticks;
+    this.state.lastArrival -= ticks;
     this.state.table.shiftClock(ticks);
   }
 
@@ -354,46 +351,12 @@ export class Engine {
 
   /** All that decides the future: not the logs, histogram and counters, which tell of the past. */
   snapshot(): EngineSnapshot {
-    const state = this.state;
-    state.verifications.deactivate();
-    return {
-      now: state.now,
-      lastArrival: this.lastArrival,
-      table: state.table.snapshot(),
-      running: state.running.ends(),
-      future: state.future.ends(),
-      waiting: state.waiting.snapshot(),
-      decodes: state.decodes.snapshot(),
-      config: state.config,
-      pool: state.pool.snapshot(),
-      partial: state.partial,
-      admitting: state.admitting,
-      received: state.received,
-      admissions: state.admissions,
-      role: state.role,
-      handovers: state.handovers.slice(),
-    };
+    return takeSnapshot(this.state);
   }
 
   /** Goes back to where `snapshot` was taken, with empty logs. */
   restore(snapshot: EngineSnapshot): void {
-    const state = this.state;
-    state.verifications.deactivate();
-    state.now = snapshot.now;
-    this.lastArrival = snapshot.lastArrival;
-    state.table.restore(snapshot.table);
-    state.running.setEnds(snapshot.running);
-    state.future.setEnds(snapshot.future);
-    state.waiting.restore(snapshot.waiting);
-    state.decodes.restore(snapshot.decodes);
-    state.adopt(snapshot.config);
-    state.pool.restore(snapshot.pool);
-    state.partial = snapshot.partial;
-    state.admitting = snapshot.admitting;
-    state.received = snapshot.received;
-    state.admissions = snapshot.admissions;
-    state.role = snapshot.role;
-    state.handovers = snapshot.handovers.slice();
+    restoreSnapshot(this.state, snapshot);
     this.clearLogs();
   }
 
@@ -462,42 +425,5 @@ export class Engine {
         decodes.add(slot);
       }
     }
-  }
-}
-
-export interface EngineSnapshot {
-  readonly now: number;
-  readonly lastArrival: number;
-  readonly table: RequestTableSnapshot;
-  readonly running: SlotListEnds;
-  readonly future: SlotListEnds;
-  readonly waiting: WaitingQueueSnapshot;
-  readonly decodes: DecodeBatchSnapshot;
-  readonly config: EngineConfig;
-  readonly pool: BlockPoolSnapshot;
-  readonly partial: number;
-  readonly admitting: boolean;
-  readonly received: number;
-  readonly admissions: number;
-  readonly role: EngineRole;
-  readonly handovers: readonly RequestProgress[];
-}
-
-function checkConfig(config: EngineConfig, maxNumBatchedTokens: number): void {
-  expectInteger('ENGINE_CONFIG', 'maxNumSeqs', config.maxNumSeqs, 1, maxNumBatchedTokens);
-  expectInteger('ENGINE_CONFIG', 'kvBlocks', config.kvBlocks, 1, 2 ** 30);
-  expectInteger('ENGINE_CONFIG', 'speculationDepth', config.speculationDepth, 0, MAX_SPECULATION_DEPTH);
-  if (config.speculationDepth === 0) return;
-  if (config.speculation === null) {
-    throw new EngineError(
-      'ENGINE_CONFIG',
-      'speculationDepth',
-      '0 without a speculation profile',
-      config.speculationDepth,
-    );
-  }
-  if (config.survival.length < config.speculationDepth) {
-    const expected = `at least ${config.speculationDepth} probabilities, one for each position`;
-    throw new EngineError('ENGINE_CONFIG', 'survival', expected, config.survival.length);
   }
 }

@@ -1,0 +1,70 @@
+import type { BlockPoolSnapshot } from './block-pool.ts';
+import type { DecodeBatchSnapshot } from './decode-batch.ts';
+import type { EngineConfig, EngineRole } from './engine-config.ts';
+import type { RequestProgress } from './engine-log.ts';
+import type { EngineState } from './engine-state.ts';
+import type { RequestTableSnapshot } from './request-table.ts';
+import type { SlotListEnds } from './slot-list.ts';
+import type { WaitingQueueSnapshot } from './waiting-queue.ts';
+
+/** All of an engine that decides its future. */
+export interface EngineSnapshot {
+  readonly now: number;
+  readonly lastArrival: number;
+  readonly table: RequestTableSnapshot;
+  readonly running: SlotListEnds;
+  readonly future: SlotListEnds;
+  readonly waiting: WaitingQueueSnapshot;
+  readonly decodes: DecodeBatchSnapshot;
+  readonly config: EngineConfig;
+  readonly pool: BlockPoolSnapshot;
+  readonly partial: number;
+  readonly admitting: boolean;
+  readonly received: number;
+  readonly admissions: number;
+  readonly role: EngineRole;
+  readonly handovers: readonly RequestProgress[];
+}
+
+/** A copy of the state, but for its logs. */
+export function takeSnapshot(state: EngineState): EngineSnapshot {
+  // What is drawn ahead can be drawn again: the table is all there is to copy.
+  state.verifications.deactivate();
+  return {
+    now: state.now,
+    lastArrival: state.lastArrival,
+    table: state.table.snapshot(),
+    running: state.running.ends(),
+    future: state.future.ends(),
+    waiting: state.waiting.snapshot(),
+    decodes: state.decodes.snapshot(),
+    config: state.config,
+    pool: state.pool.snapshot(),
+    partial: state.partial,
+    admitting: state.admitting,
+    received: state.received,
+    admissions: state.admissions,
+    role: state.role,
+    handovers: state.handovers.slice(),
+  };
+}
+
+/** Puts the state back to where the snapshot was taken. Its logs stay as they are. */
+export function restoreSnapshot(state: EngineState, snapshot: EngineSnapshot): void {
+  state.verifications.deactivate();
+  state.now = snapshot.now;
+  state.lastArrival = snapshot.lastArrival;
+  state.table.restore(snapshot.table);
+  state.running.setEnds(snapshot.running);
+  state.future.setEnds(snapshot.future);
+  state.waiting.restore(snapshot.waiting);
+  state.decodes.restore(snapshot.decodes);
+  state.adopt(snapshot.config);
+  state.pool.restore(snapshot.pool);
+  state.partial = snapshot.partial;
+  state.admitting = snapshot.admitting;
+  state.received = snapshot.received;
+  state.admissions = snapshot.admissions;
+  state.role = snapshot.role;
+  state.handovers = snapshot.handovers.slice();
+}
