@@ -92,6 +92,26 @@ describe('an environment of which nothing is known', () => {
   });
 });
 
+describe('inferencegym', () => {
+  it('shows the server, locks the knobs that the task masks, and grades', async () => {
+    await withConsole('inferencegym', '?task=1&policy=hand&seed=2', async (page) => {
+      await page.view.getByRole('region', { name: 'The server now' }).waitFor();
+      assert.equal(await page.choice('Batch size').isDisabled(), false);
+      assert.equal(await page.choice('Split the GPUs').isDisabled(), true);
+      assert.equal(await page.view.getByText('Masked: this task holds it at its default.').count(), 3);
+      await page.choice('Batch size').press('End');
+      await page.button('Step').click();
+      await page.untilWindow(1);
+      assert.ok((await page.figure('Requests')) > 0);
+      await page.choice('Played by').selectOption('baseline');
+      await page.untilOver();
+      assert.match((await page.score.locator('strong').textContent()) ?? '', /^0\.\d{3}$/);
+      const parts = await page.view.getByRole('figure', { name: 'Reward' }).locator('dt').allTextContents();
+      assert.ok(parts.includes('Latency') && parts.includes('Reward'), parts.join());
+    });
+  });
+});
+
 describe('benchmark', () => {
   it('is played by hand, and offers nothing that it cannot keep', async () => {
     await withConsole('benchmark', '?policy=hand', async (page, origin) => {

@@ -297,6 +297,17 @@ describe('the tour', () => {
 });
 
 describe('explanations', () => {
+  it('tell why the planner chose what it chose, for the window that is shown', async () => {
+    const page = await open('?task=static_workload&seed=1&policy=mpc');
+    await page.untilWindow(2);
+    const why = page.view.getByRole('region', { name: 'Why this choice' });
+    await why.getByText('Chosen').waitFor();
+    assert.ok((await why.getByRole('listitem').count()) > 1, 'with alternatives');
+    assert.match((await why.getByRole('listitem').first().textContent()) ?? '', /[+−]\d+\.\d\d/);
+    await page.choice('Window shown').fill('0');
+    await why.waitFor({ state: 'detached' });
+  });
+
   it('tell the meaning and unit of a number that is pointed at or listed', async () => {
     const page = await open('?task=static_workload&policy=hand');
     await page.untilWindow(0);
