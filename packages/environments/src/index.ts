@@ -10,7 +10,7 @@ export {
   type TaskCalibration,
 } from './inferencegym/calibrate-task.ts';
 export { type InferenceGymOptions, inferenceGym, inferencegym } from './inferencegym/environment.ts';
-export { GymEpisode, OOM_LIMIT_GB } from './inferencegym/gym-episode.ts';
+export { GymEpisode } from './inferencegym/gym-episode.ts';
 export { REFERENCE_COST_PER_1K } from './inferencegym/gym-reward.ts';
 export { GymWorld, shippedWorld } from './inferencegym/gym-world.ts';
 export { chooseGymTask } from './inferencegym/reset-options.ts';

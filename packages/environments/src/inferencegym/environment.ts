@@ -8,7 +8,7 @@ import {
 } from '@servegym/openenv/definition';
 import { z } from 'zod';
 import { SEED_SPLITS } from '../llmserve/splits.ts';
-import { GymEpisode, OOM_LIMIT_GB } from './gym-episode.ts';
+import { GymEpisode } from './gym-episode.ts';
 import { gradeGymEpisode } from './gym-grader.ts';
 import { type GymWorld, shippedWorld } from './gym-world.ts';
 import { INFERENCEGYM_README } from './readme.ts';
@@ -124,7 +124,7 @@ export function inferenceGym({
         masked_actions: KNOBS.filter((knob) => !task.activeKnobs.includes(knob)),
         episode_length: EPISODE_STEPS,
         slo_ms: { interactive: task.sloMs[0], batch: task.sloMs[1], best_effort: task.sloMs[2] },
-        memory_limit_gb: task.memoryLimitGb ?? OOM_LIMIT_GB,
+        memory_limit_gb: task.memoryLimitGb,
         cost_budget: task.costBudget,
         reward_weights: task.reward,
         default_action: GYM_DEFAULT_ACTION,

@@ -2,9 +2,11 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { anyGymAction } from './gym-actions.fixture.ts';
-import { GymEpisode, OOM_LIMIT_GB } from './gym-episode.ts';
-import { shippedWorld } from './gym-world.ts';
+import { GymEpisode } from './gym-episode.ts';
+import { GymWorld, shippedWorld } from './gym-world.ts';
 import { GYM_DEFAULT_ACTION, type GymAction, gymObservationSchema, QUEUE_CAPACITY } from './schema.ts';
+import { soundRows, tableOf } from './table/table-rows.fixture.ts';
+import { TraceTable } from './table/trace-table.ts';
 import { GYM_TASK_IDS, type GymTaskId } from './tasks/gym-task.ts';
 import { GYM_TASKS } from './tasks/gym-tasks.ts';
 
@@ -121,7 +123,7 @@ describe('an episode of inferencegym', () => {
     const { served } = episode.totals;
     const reward = episode.step({ ...GYM_DEFAULT_ACTION, batch_size: 512, kv_budget: 1 });
     assert.equal(episode.outOfMemory, true);
-    assert.equal(episode.metrics.gpu_memory_gb, OOM_LIMIT_GB);
+    assert.equal(episode.metrics.gpu_memory_gb, 40);
     assert.equal(episode.metrics.tokens_per_sec, 0);
     assert.equal(episode.terms.violations, 5);
     assert.equal(reward, -1);
@@ -133,6 +135,15 @@ describe('an episode of inferencegym', () => {
     assert.equal(episode.totals.served, served);
     episode.step({ ...GYM_DEFAULT_ACTION, batch_size: 64, kv_budget: 0.9 });
     assert.ok(episode.metrics.tokens_per_sec > 0);
+  });
+
+  it('has the memory that the table says', () => {
+    const small = new GymWorld(
+      new TraceTable(tableOf(soundRows(), { memoryLimitGb: 30, specAcceptRates: null })),
+    );
+    const episode = new GymEpisode(GYM_TASKS[1], 1, small);
+    episode.step(GYM_DEFAULT_ACTION);
+    assert.deepEqual([episode.outOfMemory, episode.metrics.gpu_memory_gb], [true, 30]);
   });
 
   it('serves nobody while the weights or the division of the GPUs change', () => {

@@ -21,8 +21,6 @@ import type { GymTask, RewardWeights } from './tasks/gym-task.ts';
 import { WaitingRequests } from './waiting-requests.ts';
 import { GymTraffic, TPOT_JITTER, TTFT_JITTER } from './workload/gym-traffic.ts';
 
-/** More memory than this the server may not take, GB. */
-export const OOM_LIMIT_GB = 40;
 /** Ends of the observation's ranges. */
 const MOST_TTFT_MS = 5000;
 const MOST_TPOT_MS = 500;
@@ -142,6 +140,8 @@ export class GymEpisode {
   quantTier: GymAction['quant_tier'] = GYM_DEFAULT_ACTION.quant_tier;
 
   private readonly bestTokensPerSecond: number;
+  /** More the server may not take, GB. */
+  private readonly memoryLimitGb: number;
   private readonly isActive: readonly boolean[];
   private readonly service: Service;
   private readonly waiting = new WaitingRequests();
@@ -168,6 +168,7 @@ export class GymEpisode {
     this.task = task;
     this.seed = seed;
     this.ground = ground;
+    this.memoryLimitGb = ground.times.table.conditions.memoryLimitGb;
     this.bestTokensPerSecond = ground.calibration(task).bestTokensPerSecond;
     this.weights = weights;
     this.traffic = new GymTraffic(task, seed);
@@ -178,7 +179,7 @@ export class GymEpisode {
     this.arrivalRate = task.arrivalRate;
     this.classShares = [...task.classShares];
     this.configure();
-    this.metrics.gpu_memory_gb = Math.min(OOM_LIMIT_GB, this.service.memoryGb());
+    this.metrics.gpu_memory_gb = Math.min(this.memoryLimitGb, this.service.memoryGb());
   }
 
   get done(): boolean {
@@ -204,7 +205,7 @@ export class GymEpisode {
     const memoryGb = service.memoryGb();
     const centsPerSecond = service.centsPerSecond();
     const capacity = service.capacity();
-    this.outOfMemory = this.outage <= 0 && memoryGb > OOM_LIMIT_GB;
+    this.outOfMemory = this.outage <= 0 && memoryGb > this.memoryLimitGb;
     let failed = 0;
     if (this.outOfMemory) {
       failed = this.failBatch();
@@ -234,7 +235,7 @@ export class GymEpisode {
 
     const tokens = served * task.outputTokens;
     metrics.tokens_per_sec = tokens;
-    metrics.gpu_memory_gb = memoryGb > OOM_LIMIT_GB ? OOM_LIMIT_GB : memoryGb;
+    metrics.gpu_memory_gb = Math.min(this.memoryLimitGb, memoryGb);
     metrics.cost_per_1k = tokens > 0 ? (centsPerSecond / tokens) * 1000 : centsPerSecond;
     metrics.spec_accept_rate = service.acceptance;
     metrics.slo_violations = violated;

@@ -36,7 +36,7 @@ export function tableBuildCommand(): Command {
         .default(256)
         .argParser(wholeNumber(8, 4096)),
     )
-    .addHelpText('after', '\nTakes about a minute. The same profile gives the same file.')
+    .addHelpText('after', '\nTakes less than a minute. The same profile gives the same file.')
     .action(build);
 }
 

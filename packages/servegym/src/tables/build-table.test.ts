@@ -81,7 +81,7 @@ describe('servegym table build', () => {
     });
     assert.throws(() => new TableBuilder(profile, { memoryGb: 17 }), {
       name: 'InputError',
-      message: /room for one request/,
+      message: /memory for one request/,
     });
     const withoutTiers = { ...profile, weights: { FP16: profile.weights.FP16 } };
     assert.throws(() => new TableBuilder(withoutTiers), { name: 'InputError', message: /lacks INT8, INT4/ });

@@ -1,5 +1,5 @@
 import { type KEY_COLUMNS, PROMPT_LENGTHS, TABLE_GRID, type TableColumn } from '@servegym/environments';
-import { type EngineProfile, kvMemoryGiB, type WeightPrecision } from '@servegym/simulator';
+import type { EngineProfile, WeightPrecision } from '@servegym/simulator';
 import { InputError } from '../input-error.ts';
 import { measurePoint } from './measure-point.ts';
 import { tableMemory } from './table-memory.ts';
@@ -66,6 +66,7 @@ export class TableBuilder {
       batchSize: point.batch_size,
       kvBudget: point.kv_budget,
       speculationDepth: point.spec_length,
+      leastTokens: this.longestRequest,
     });
     const measured = measurePoint(profile, {
       weights,
@@ -113,6 +114,11 @@ export class TableBuilder {
     };
   }
 
+  /** Tokens of the longest prompt with the longest answer, and some to spare. */
+  private get longestRequest(): number {
+    return PROMPT_LENGTHS[PROMPT_LENGTHS.length - 1] + 2 * this.outputTokens;
+  }
+
   private requireFit(): void {
     const { profile, memoryGb } = this;
     const deepest = Math.max(...TABLE_GRID.spec_length);
@@ -127,12 +133,12 @@ export class TableBuilder {
         `expected a profile with ${TIERS.join(', ')}; ${profile.name} lacks ${missing.join(', ')}`,
       );
     }
-    const longest = PROMPT_LENGTHS[PROMPT_LENGTHS.length - 1] + 2 * this.outputTokens;
-    const smallest = { weights: 'FP16', batchSize: 1, kvBudget: 0.1, speculationDepth: 0 } as const;
-    const { kvBlocks } = tableMemory(profile, memoryGb, smallest);
-    if (kvBlocks * profile.memory.blockTokens >= longest) return;
+    const whole = { weights: 'FP16', batchSize: 1, kvBudget: 1, speculationDepth: 0 } as const;
+    const { kvBlocks } = tableMemory(profile, memoryGb, { ...whole, leastTokens: 0 });
+    const tokens = kvBlocks * profile.memory.blockTokens;
+    if (tokens >= this.longestRequest) return;
     throw new InputError(
-      `expected room for one request of ${longest} tokens in a tenth of the KV memory; within ${memoryGb.toFixed(1)} GB of ${profile.gpu.name}, ${profile.name} leaves ${Math.max(0, kvBlocks * profile.memory.blockTokens)} (all of its KV memory is ${kvMemoryGiB(profile, 'FP16', false).toFixed(1)} GiB)`,
+      `expected memory for one request of ${this.longestRequest} tokens; within ${memoryGb.toFixed(1)} GB of each ${profile.gpu.name}, ${profile.name} leaves room for ${tokens}. Allow more with --memory, or take another profile`,
     );
   }
 }

@@ -32,13 +32,16 @@ export function tableMemory(
     readonly batchSize: number;
     readonly kvBudget: number;
     readonly speculationDepth: number;
+    /** The pool holds at least this many tokens, whatever its budget. */
+    readonly leastTokens: number;
   },
 ): TableMemory {
-  const { weights, batchSize, kvBudget, speculationDepth } = configuration;
+  const { weights, batchSize, kvBudget, speculationDepth, leastTokens } = configuration;
   const fixedGb = ((weightVariant(profile, weights).weightGiB + profile.memory.overheadGiB) * GIB) / 1e9;
   const poolGb = (limitGb * (1 - SLACK) - fixedGb - samplerGb(SEQUENCES_PROVIDED_FOR, 0)) * kvBudget;
   const blockBytes = (profile.model.kvBytesPerToken * profile.memory.blockTokens) / profile.gpu.count;
-  const kvBlocks = Math.floor((poolGb * 1e9) / blockBytes);
+  const leastBlocks = Math.ceil(leastTokens / profile.memory.blockTokens);
+  const kvBlocks = Math.max(leastBlocks, Math.floor((poolGb * 1e9) / blockBytes));
   const draftGb =
     speculationDepth > 0 && profile.speculation !== null ? (profile.speculation.draftGiB * GIB) / 1e9 : 0;
   return {

@@ -68,6 +68,7 @@ function readConditions(
   return {
     outputTokens: positive('output_tokens', DEFAULT_CONDITIONS.outputTokens),
     kvBytesPerToken: positive('kv_bytes_per_token', DEFAULT_CONDITIONS.kvBytesPerToken),
+    memoryLimitGb: positive('memory_limit_gb', DEFAULT_CONDITIONS.memoryLimitGb),
     reloadSeconds: positive('reload_seconds', DEFAULT_CONDITIONS.reloadSeconds),
     specAcceptRates: readRates(texts.get('spec_accept_rates')),
   };

@@ -54,6 +54,8 @@ export interface TableConditions {
   readonly outputTokens: number;
   /** Bytes of KV for each token of context, key `kv_bytes_per_token`. */
   readonly kvBytesPerToken: number;
+  /** More than this the server may not take, GB a GPU, key `memory_limit_gb`: it runs out of memory. */
+  readonly memoryLimitGb: number;
   /** Seconds without service when the server is started anew, key `reload_seconds`. */
   readonly reloadSeconds: number;
   /**
@@ -63,10 +65,11 @@ export interface TableConditions {
   readonly specAcceptRates: Readonly<Record<string, number>> | null;
 }
 
-/** What holds where a file says nothing. The KV bytes are those of Llama-3-8B in FP16. */
+/** What holds where a file says nothing. The KV bytes are those of Llama-3-8B in FP16, the memory that of InferenceGym. */
 export const DEFAULT_CONDITIONS: TableConditions = {
   outputTokens: 256,
   kvBytesPerToken: 131_072,
+  memoryLimitGb: 40,
   reloadSeconds: 5,
   specAcceptRates: null,
 };
