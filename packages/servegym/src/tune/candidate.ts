@@ -1,9 +1,4 @@
-import {
-  type EngineProfile,
-  kvPoolBlocks,
-  type SimulationOptions,
-  type WeightPrecision,
-} from '@servegym/simulator';
+import { type EngineProfile, kvPoolBlocks, type WeightPrecision } from '@servegym/simulator';
 
 /** Settings of an engine that `tune` chooses. The names are those of vLLM where it has one. */
 export interface Candidate {
@@ -15,6 +10,8 @@ export interface Candidate {
   readonly speculationDepth: number;
   readonly weights: WeightPrecision;
   readonly prefixCaching: boolean;
+  /** Whether engines serve in pairs, of which one prefills and the other decodes. */
+  readonly split: boolean;
 }
 
 export type Knob = keyof Candidate;
@@ -27,6 +24,7 @@ export const KNOB_NAMES = {
   speculation: 'speculationDepth',
   quantization: 'weights',
   prefix_caching: 'prefixCaching',
+  split: 'split',
 } as const satisfies Record<string, Knob>;
 
 export type KnobName = keyof typeof KNOB_NAMES;
@@ -49,6 +47,7 @@ export function vllmDefaults({ gpu }: EngineProfile): Candidate {
     speculationDepth: 0,
     weights: 'FP16',
     prefixCaching: true,
+    split: false,
   };
 }
 
@@ -67,10 +66,16 @@ const PRECISIONS: readonly WeightPrecision[] = ['FP16', 'FP8', 'INT8', 'INT4'];
  * @param knobs Those to search; the others stay at vLLM's defaults.
  * @param minQuality Least accuracy, relative to FP16, that weights may have.
  * @param hasPrefixes Whether the traffic shares prefixes; without them prefix caching changes nothing.
+ * @param mostReplicas Engines that may serve; a split takes two.
  */
 export function candidateSpace(
   profile: EngineProfile,
-  { knobs, minQuality, hasPrefixes }: { knobs: readonly Knob[]; minQuality: number; hasPrefixes: boolean },
+  {
+    knobs,
+    minQuality,
+    hasPrefixes,
+    mostReplicas,
+  }: { knobs: readonly Knob[]; minQuality: number; hasPrefixes: boolean; mostReplicas: number },
 ): CandidateSpace {
   const defaults = vllmDefaults(profile);
   const precisions = PRECISIONS.filter(
@@ -88,6 +93,7 @@ export function candidateSpace(
     ),
     weights: choose('weights', precisions),
     prefixCaching: hasPrefixes ? choose('prefixCaching', [true, false]) : [true],
+    split: mostReplicas > 1 ? choose('split', [false, true]) : [false],
   };
 }
 
@@ -103,11 +109,6 @@ export function isPossible(profile: EngineProfile, candidate: Candidate): boolea
 /** A name for equal settings. */
 export function candidateKey(candidate: Candidate): string {
   return Object.values(candidate).join(' ');
-}
-
-/** The options of the simulation of one engine. */
-export function simulationOptions(profile: EngineProfile, candidate: Candidate): SimulationOptions {
-  return { profile, ...candidate };
 }
 
 /** The settings in a line; with `than`, only those that differ. */

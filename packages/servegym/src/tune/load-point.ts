@@ -3,9 +3,10 @@ import {
   percentileOfSorted,
   type SimulationRun,
   scaleRate,
+  simulateCluster,
   simulateTrace,
 } from '@servegym/simulator';
-import { type Candidate, simulationOptions } from './candidate.ts';
+import type { Candidate } from './candidate.ts';
 import type { SloTerm } from './slo.ts';
 import type { Traffic } from './traffic.ts';
 
@@ -35,7 +36,10 @@ export interface LoadPoint {
 /** What a request that is never served counts for in a mean, times the limit. */
 const UNSERVED = 1000;
 
-/** Serves the traffic at a load on one engine with a candidate's settings. */
+/**
+ * Serves the traffic with a candidate's settings: at `load` on one engine, or on the `replicas` engines together.
+ * Engines that serve in pairs are simulated as one pair with its part of the traffic.
+ */
 export function measureLoad(
   profile: EngineProfile,
   candidate: Candidate,
@@ -43,11 +47,17 @@ export function measureLoad(
   slo: readonly SloTerm[],
   { load, seed, replicas = 1 }: { readonly load: number; readonly seed: number; readonly replicas?: number },
 ): LoadPoint {
-  const run = simulateTrace(scaleRate(trace, load), {
-    ...simulationOptions(profile, candidate),
-    seed,
-    ...(replicas > 1 && { replicas, router: 'least_loaded' }),
-  });
+  const { split, maxNumBatchedTokens, prefixCaching, ...config } = candidate;
+  const common = { profile, seed, maxNumBatchedTokens, prefixCaching };
+  const run = split
+    ? simulateCluster(scaleRate(trace, (2 * load) / replicas), {
+        ...common,
+        config: { ...config, split, schedulingPolicy: 'fcfs' },
+      })
+    : simulateTrace(scaleRate(trace, load), {
+        ...{ ...common, ...config },
+        ...(replicas > 1 && { replicas, router: 'least_loaded' }),
+      });
   const blocks = blockStarts.length - 1;
   const blockOf = new Int32Array(trace.arrivalMs.length);
   const requests: number[] = [];

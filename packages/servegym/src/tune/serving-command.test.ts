@@ -19,7 +19,13 @@ describe('the command line of a server', () => {
   it('names what it cannot say', () => {
     const profile = findProfile('a100-80gb-llama-3-70b-tp4');
     const candidate = {
-      ...{ maxNumSeqs: 64, maxNumBatchedTokens: 1024, kvBudgetFraction: 0.5, prefixCaching: false },
+      ...{
+        maxNumSeqs: 64,
+        maxNumBatchedTokens: 1024,
+        kvBudgetFraction: 0.5,
+        prefixCaching: false,
+        split: true,
+      },
       ...{ speculationDepth: 3, weights: 'INT8' as const },
     };
     const [vllm, sglang] = servingCommands(profile, candidate, 2);
@@ -27,7 +33,10 @@ describe('the command line of a server', () => {
       vllm!.line,
       /--tensor-parallel-size 4 .*--no-enable-prefix-caching .*"num_speculative_tokens":3/,
     );
-    assert.match(sglang!.line, /--tp-size 4 .*--disable-radix-cache .*--speculative-num-steps 3/);
+    assert.match(
+      sglang!.line,
+      /--tp-size 4 .*--disable-radix-cache .*--speculative-num-steps 3.*--disaggregation-mode prefill/,
+    );
     for (const { notExpressed } of [vllm!, sglang!]) {
       assert.match(notExpressed.join('; '), /INT8 weights.*draft.*2 replicas/);
     }

@@ -8,6 +8,9 @@ export interface ServingCommand {
   readonly notExpressed: readonly string[];
 }
 
+/** Either engine of a pair may prefill. */
+const NIXL = '{"kv_connector":"NixlConnector","kv_role":"kv_both"}';
+
 /** The public checkpoints of the models that the profiles are of. */
 const CHECKPOINTS: Readonly<Record<string, string>> = {
   'llama-2-7b': 'meta-llama/Llama-2-7b-chat-hf',
@@ -48,8 +51,15 @@ function vllmCommand(profile: EngineProfile, candidate: Candidate, replicas: num
       candidate.prefixCaching ? '--enable-prefix-caching' : '--no-enable-prefix-caching',
       ...(weights === 'FP8' ? ['--quantization fp8'] : []),
       ...(speculationDepth > 0 ? [`--speculative-config '${speculative}'`] : []),
+      ...(candidate.split ? [`--kv-transfer-config '${NIXL}'`] : []),
     ].join(' '),
-    notExpressed: [...notes, ...replicaNote(replicas)],
+    notExpressed: [
+      ...notes,
+      ...(candidate.split
+        ? ['which engine of a pair prefills: a proxy sends prompts to one, and the rest to the other']
+        : []),
+      ...replicaNote(replicas),
+    ],
   };
 }
 
@@ -77,8 +87,14 @@ function sglangCommand(profile: EngineProfile, candidate: Candidate, replicas: n
             `--speculative-num-draft-tokens ${speculationDepth + 1}`,
           ]
         : []),
+      ...(candidate.split ? ['--disaggregation-mode prefill'] : []),
     ].join(' '),
     notExpressed: [
+      ...(candidate.split
+        ? [
+            'the other engine of a pair: the same line with --disaggregation-mode decode, and a router before both',
+          ]
+        : []),
       'the token budget of an iteration: SGLang bounds the prompt tokens of a chunk, not prompts and decodes together',
       'preemption: SGLang retracts by its own rule, so a full KV pool behaves differently',
       ...notes,

@@ -6,7 +6,7 @@ import { neighbours, spaceFillingCandidates } from './space-filling.ts';
 
 const profile = findProfile('h100-80gb-llama-3-8b');
 const knobs: readonly Knob[] = Object.values(KNOB_NAMES);
-const space = candidateSpace(profile, { knobs, minQuality: 0, hasPrefixes: true });
+const space = candidateSpace(profile, { knobs, minQuality: 0, hasPrefixes: true, mostReplicas: 8 });
 
 describe('the candidates to start from', () => {
   const candidates = spaceFillingCandidates(profile, space, 1024);
@@ -15,7 +15,13 @@ describe('the candidates to start from', () => {
     assert.equal(candidates.length, 1024);
     assert.equal(new Set(candidates.map(candidateKey)).size, 1024);
     for (const candidate of candidates) assert.ok(isPossible(profile, candidate));
-    for (const knob of ['speculationDepth', 'kvBudgetFraction', 'weights', 'prefixCaching'] as const) {
+    for (const knob of [
+      'speculationDepth',
+      'kvBudgetFraction',
+      'weights',
+      'prefixCaching',
+      'split',
+    ] as const) {
       const values: readonly unknown[] = space[knob];
       for (const value of values) {
         const times = candidates.filter((candidate) => candidate[knob] === value).length;
@@ -30,12 +36,13 @@ describe('the candidates to start from', () => {
       knobs: ['speculationDepth'],
       minQuality: 0,
       hasPrefixes: false,
+      mostReplicas: 1,
     });
     assert.equal(spaceFillingCandidates(profile, narrow, 1024).length, 9);
   });
 
   it('leave out weights that cost too much quality, and prefix caching where there are no prefixes', () => {
-    const picky = candidateSpace(profile, { knobs, minQuality: 0.999, hasPrefixes: false });
+    const picky = candidateSpace(profile, { knobs, minQuality: 0.999, hasPrefixes: false, mostReplicas: 1 });
     assert.deepEqual(picky.weights, ['FP16', 'FP8']);
     assert.deepEqual(picky.prefixCaching, [true]);
   });

@@ -9,6 +9,7 @@ const BASES: Readonly<Record<Knob, number>> = {
   kvBudgetFraction: 7,
   weights: 11,
   prefixCaching: 13,
+  split: 17,
 };
 
 /** Points of a sequence that are looked at for each candidate wanted, before the space counts as exhausted. */
@@ -55,6 +56,7 @@ function candidateAt(space: CandidateSpace, share: (knob: Knob) => number): Cand
     speculationDepth: at('speculationDepth'),
     weights: at('weights'),
     prefixCaching: at('prefixCaching'),
+    split: at('split'),
   };
 }
 

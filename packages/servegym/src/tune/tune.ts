@@ -77,6 +77,7 @@ export async function tuneProfile(
     knobs: options.knobs,
     minQuality: options.minQuality,
     hasPrefixes: split.search.trace.prefixBlocks !== undefined,
+    mostReplicas: options.replicas[1],
   });
   const search = await searchCandidates(measurer, profile, space, split.search, slo, {
     ...{ objective, seed, start: options.start, onStage: say },
@@ -111,7 +112,7 @@ export async function tuneProfile(
   const deploy = (load: number) => deployment(measurer, profile, whole, winner, load, options);
   const planned = await deploy(rateScale);
   const surge = await deploy(rateScale * SURGE);
-  const engines = planned.replicas ?? options.replicas[1];
+  const engines = planned.replicas ?? evenFor(winner.candidate, options.replicas[1]);
   const [strained] = await measurer.measure(
     whole,
     [{ candidate: winner.candidate, loads: [rateScale * SURGE] }],
@@ -182,7 +183,7 @@ interface Finalist {
   readonly heldOutPoints: readonly LoadPoint[];
 }
 
-/** The best, the best of each precision, the best without speculation, and vLLM's defaults, on both traffics. */
+/** The best, the best of each precision, without speculation and in pairs, and vLLM's defaults, on both traffics. */
 async function measureFinalists(
   measurer: CandidateMeasurer,
   profile: EngineProfile,
@@ -201,6 +202,7 @@ async function measureFinalists(
     choose(ranked.find(({ candidate }) => candidate.weights === precision));
   }
   choose(ranked.find(({ candidate }) => candidate.speculationDepth === 0));
+  choose(ranked.find(({ candidate }) => candidate.split));
   choose(ranked.find(({ candidate }) => candidateKey(candidate) === candidateKey(defaults)));
   const finalists = [...chosen.values()];
 
@@ -271,8 +273,8 @@ async function measureFinalists(
 function differentOf(ranked: readonly SearchedCandidate[]): SearchedCandidate[] {
   const first = new Map<string, SearchedCandidate>();
   for (const found of ranked) {
-    const { weights, speculationDepth } = found.candidate;
-    const key = `${weights} ${speculationDepth} ${found.score.toPrecision(3)}`;
+    const { weights, speculationDepth, split } = found.candidate;
+    const key = `${weights} ${speculationDepth} ${split} ${found.score.toPrecision(3)}`;
     if (!first.has(key)) first.set(key, found);
   }
   return [...first.values()];
@@ -281,8 +283,8 @@ function differentOf(ranked: readonly SearchedCandidate[]): SearchedCandidate[] 
 /** The best, and the best of each kind. */
 function choicesOf(ranked: readonly SearchedCandidate[]): SearchedCandidate[] {
   const ofKind = new Map<string, number>();
-  return ranked.filter(({ candidate: { weights, speculationDepth } }, rank) => {
-    const kind = `${weights} ${speculationDepth > 0}`;
+  return ranked.filter(({ candidate: { weights, speculationDepth, split } }, rank) => {
+    const kind = `${weights} ${speculationDepth > 0} ${split}`;
     const before = ofKind.get(kind) ?? 0;
     ofKind.set(kind, before + 1);
     return rank < MOST_CHOICES || before < OF_EACH_KIND;
@@ -300,7 +302,10 @@ async function deployment(
 ): Promise<Deployment> {
   const expected = Math.floor((load * requestRate(whole)) / winner.heldOut.value);
   let good = 0;
-  for (let replicas = Math.min(most, Math.max(fewest, expected)); replicas <= most; replicas += 1) {
+  // Pairs take an even number.
+  const step = winner.candidate.split ? 2 : 1;
+  const start = step * Math.ceil(Math.min(most, Math.max(fewest, expected)) / step);
+  for (let replicas = start; replicas <= most; replicas += step) {
     const [points] = await measurer.measure(whole, [{ candidate: winner.candidate, loads: [load] }], {
       seed,
       replicas,
@@ -387,6 +392,11 @@ function usdPerMillionTokens(profile: EngineProfile, { trace }: Traffic, rate: n
   for (const each of trace.outputTokens) tokens += each;
   const perHour = profile.gpu.count * profile.gpu.usdPerHour;
   return (perHour / (rate * 3600 * (tokens / trace.outputTokens.length))) * 1e6;
+}
+
+/** The most engines that pairs can be made of. */
+function evenFor({ split }: Candidate, most: number): number {
+  return split ? 2 * Math.floor(most / 2) : most;
 }
 
 const NOTHING: Deployment = { load: 1, replicas: null, good: 0, usdPerHour: null };

@@ -1,0 +1,207 @@
+// How cost grows: what a job costs beside its work on threads and through a queue, how a sweep gets faster with
+// workers, and what a trace costs in time and memory from 10^4 to 10^7 requests. `--parts jobs,workers,traces`.
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createWriteStream, mkdtempSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { type Job, type JobEngine, LocalJobs, QueuedJobs } from '@servegym/agents/jobs';
+import { KINDS, VERSION } from './scaling/kinds.ts';
+import { startRedis } from './scaling/queue-server.ts';
+
+const { values } = parseArgs({
+  options: {
+    parts: { type: 'string', default: 'jobs,workers,traces' },
+    jobs: { type: 'string', default: '2000' },
+    sweep: { type: 'string', default: '48' },
+    workers: { type: 'string', default: '1,2,4' },
+    requests: { type: 'string', default: '10000,100000,1000000,10000000' },
+    postgres: { type: 'string' },
+    json: { type: 'boolean', default: false },
+  },
+});
+
+type Row = Readonly<Record<string, string | number>>;
+const results: Record<string, Row[]> = {};
+const parts = values.parts.split(',');
+if (parts.includes('jobs')) results.jobs = await measureJobs(Number(values.jobs));
+if (parts.includes('workers'))
+  results.workers = await measureWorkers(Number(values.sweep), numbers(values.workers));
+if (parts.includes('traces')) results.traces = await measureTraces(numbers(values.requests));
+if (values.json) console.log(JSON.stringify(results, null, 2));
+else {
+  for (const [name, rows] of Object.entries(results)) {
+    console.log(name);
+    console.table(rows);
+  }
+}
+
+/** Jobs of one request each: nearly all of their time is that of the engine. */
+async function measureJobs(count: number): Promise<Row[]> {
+  const rows: Row[] = [];
+  const measure = async (name: string, jobs: JobEngine, offset: number) => {
+    const list = (first: number, size: number): Job[] =>
+      Array.from({ length: size }, (_, i) => ({
+        kind: 'simulation',
+        input: { seed: offset + first + i, requests: 1, times: 1 },
+      }));
+    await jobs.run(list(0, 200));
+    const start = performance.now();
+    await jobs.run(list(200, count));
+    const ms = performance.now() - start;
+    rows.push({
+      engine: name,
+      jobs_per_s: Math.round((1000 * count) / ms),
+      ms_per_job: Number((ms / count).toFixed(3)),
+    });
+  };
+  for (const threads of [1, 2]) {
+    const jobs = new LocalJobs({ kinds: KINDS, threads });
+    await measure(`threads: ${threads}`, jobs, 0);
+    await jobs.close();
+  }
+  await withQueues(async (name, url) => {
+    const worker = await startWorker(url);
+    const jobs = await QueuedJobs.connect({ url, version: VERSION });
+    await measure(`${name}, 1 worker`, jobs, 100_000);
+    await jobs.close();
+    worker.kill('SIGKILL');
+  });
+  return rows;
+}
+
+/** A sweep of jobs of about a quarter of a second. */
+async function measureWorkers(count: number, workerCounts: readonly number[]): Promise<Row[]> {
+  const list = (offset: number): Job[] =>
+    Array.from({ length: count }, (_, i) => ({
+      kind: 'simulation',
+      input: { seed: offset + 1000 * i, requests: 2000, times: 60 },
+    }));
+  const rows: Row[] = [];
+  let base = 0;
+  const measure = async (name: string, jobs: JobEngine, offset: number) => {
+    // Threads load their modules before the clock runs.
+    await jobs.run(
+      Array.from({ length: 32 }, (_, i) => ({
+        kind: 'simulation',
+        input: { seed: -1 - i - offset, requests: 10, times: 1 },
+      })),
+    );
+    const start = performance.now();
+    await jobs.run(list(offset));
+    const s = (performance.now() - start) / 1000;
+    base ||= s;
+    rows.push({ engine: name, s: Number(s.toFixed(2)), speed_up: Number((base / s).toFixed(2)) });
+  };
+  for (const [i, threads] of workerCounts.entries()) {
+    const jobs = new LocalJobs({ kinds: KINDS, threads });
+    await measure(`threads: ${threads}`, jobs, i);
+    await jobs.close();
+  }
+  await withQueues(async (name, url) => {
+    for (const [i, count] of workerCounts.entries()) {
+      const workers = await Promise.all(Array.from({ length: count }, () => startWorker(url)));
+      const jobs = await QueuedJobs.connect({ url, version: VERSION });
+      await measure(`${name}, workers: ${count}`, jobs, 10 + i);
+      await jobs.close();
+      for (const worker of workers) worker.kill('SIGKILL');
+    }
+  });
+  return rows;
+}
+
+/** `trace describe` and `simulate` in processes of their own, on CSV as Azure publishes it. */
+async function measureTraces(sizes: readonly number[]): Promise<Row[]> {
+  const folder = mkdtempSync(join(tmpdir(), 'servegym-traces-'));
+  const rows: Row[] = [];
+  try {
+    for (const requests of sizes) {
+      const path = join(folder, 'trace.csv');
+      await writeTrace(path, requests);
+      const describe = run('trace', 'describe', path, '--json');
+      const simulate = run('simulate', '--profile', 'h100-80gb-llama-3-8b', '--trace', path, '--json');
+      rows.push({
+        requests,
+        file_mb: Math.round(statSync(path).size / 1e6),
+        describe_s: describe.s,
+        describe_mb: describe.peakMb,
+        simulate_s: simulate.s,
+        simulate_mb: simulate.peakMb,
+      });
+    }
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+  return rows;
+}
+
+function run(...args: string[]): { s: number; peakMb: number } {
+  const main = new URL('../packages/servegym/src/main.ts', import.meta.url).pathname;
+  // The process says at its end how much memory it had at most.
+  const program =
+    `process.argv.splice(1, 0, ${JSON.stringify(main)}); process.on('exit', () => ` +
+    `process.stderr.write('peak ' + process.resourceUsage().maxRSS + '\\n')); await import(${JSON.stringify(main)});`;
+  const start = performance.now();
+  const stderr = execFileSync(
+    '/bin/sh',
+    [
+      '-c',
+      '"$0" "$@" 2>&1 >/dev/null',
+      process.execPath,
+      '--input-type=module',
+      '-e',
+      program,
+      '--',
+      ...args,
+    ],
+    { encoding: 'utf8', maxBuffer: 2 ** 26 },
+  );
+  const peak = /peak (\d+)/.exec(stderr);
+  if (peak === null) throw new Error(`${args.join(' ')} said no peak: ${stderr}`);
+  return {
+    s: Number(((performance.now() - start) / 1000).toFixed(1)),
+    peakMb: Math.round(Number(peak[1]) / 1000),
+  };
+}
+
+/** Requests of the lengths and the mean rate of a conversation trace, five a second. */
+async function writeTrace(path: string, requests: number): Promise<void> {
+  const out = createWriteStream(path);
+  out.write('TIMESTAMP,ContextTokens,GeneratedTokens\n');
+  let piece = '';
+  for (let i = 0; i < requests; i += 1) {
+    const at = new Date(1.7e12 + i * 200).toISOString().replace('T', ' ').replace('Z', '0000');
+    piece += `${at},${1 + ((i * 7919) % 2300)},${1 + ((i * 104_729) % 420)}\n`;
+    if (piece.length > 1e6) {
+      if (!out.write(piece)) await once(out, 'drain');
+      piece = '';
+    }
+  }
+  out.end(piece);
+  await once(out, 'finish');
+}
+
+async function withQueues(measure: (name: string, url: string) => Promise<void>): Promise<void> {
+  const redis = await startRedis();
+  try {
+    await measure('Redis', redis.url);
+  } finally {
+    await redis.stop();
+  }
+  if (values.postgres !== undefined) await measure('PostgreSQL', values.postgres);
+}
+
+async function startWorker(url: string): Promise<ChildProcess> {
+  const script = new URL('scaling/worker.ts', import.meta.url).pathname;
+  const worker = spawn(process.execPath, [script, url], {
+    env: { ...process.env, SCALING_VERSION: VERSION },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  await once(worker.stdout!, 'data');
+  return worker;
+}
+
+function numbers(text: string): number[] {
+  return text.split(',').map(Number);
+}

@@ -1,0 +1,6 @@
+// A worker of a queue with one thread: `node benchmarks/scaling/worker.ts <url>`. Says `ready` when it is.
+import { QueueWorker } from '@servegym/agents/jobs';
+import { KINDS, VERSION } from './kinds.ts';
+
+await QueueWorker.start({ url: process.argv[2]!, version: VERSION, kinds: KINDS, threads: 1 });
+console.log('ready');
