@@ -97,11 +97,9 @@ export class PolicyPlayer<Action, Observation extends object, State extends obje
     const engaged = engagement.policies.get(name);
     if (engaged) return engaged;
     const policy = this.#catalogue.create(name);
-    const { task_id } = episode;
-    policy.reset({
-      taskId: typeof task_id === 'number' ? task_id : String(task_id ?? ''),
-      seed: episode.seed ?? 0,
-    });
+    const { task_id, seed = 0, episode_id, ...resetOptions } = episode;
+    const taskId = typeof task_id === 'number' ? task_id : String(task_id ?? '');
+    policy.reset({ taskId, seed, resetOptions });
     await this.#showWhatWasPlayed(session, policy);
     engagement.policies.set(name, policy);
     return policy;

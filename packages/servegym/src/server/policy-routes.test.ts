@@ -79,6 +79,34 @@ describe('POST /policies/{name}/step', () => {
     }
   });
 
+  it('tells the policy under which traffic the session is played', async (t) => {
+    const told: unknown[] = [];
+    const listening = createServer(llmserve);
+    t.after(() => listening.close());
+    mountPolicyRoutes(listening, {
+      ...SERVE_POLICIES,
+      create: () => ({
+        name: 'default',
+        reset: (episode) => void told.push(episode),
+        act: ({ previousAction }) => previousAction,
+      }),
+    });
+    const send = async (path: string, body: object) => {
+      const headers = { 'content-type': 'application/json' };
+      const answer = await listening.app.request(path, {
+        method: 'POST',
+        headers,
+        body: JSON.stringify(body),
+      });
+      return answer.json();
+    };
+    const options = { task_id: 'bursty_workload', seed: 3, shift: 'rate_1.5', traffic: 'azure-code-2023' };
+    const { session_id } = await send('/reset', { ...options, episode_id: 'mine' });
+    await send('/policies/default/step', { session_id });
+    const { task_id: taskId, seed, ...resetOptions } = options;
+    assert.deepEqual(told, [{ taskId, seed, resetOptions }]);
+  });
+
   it('plays the same windows one by one as at once', async () => {
     const { body: atOnce } = await post('/policies/random/step', { session_id, steps: 8 });
     const other = await reset();
