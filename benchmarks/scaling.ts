@@ -1,6 +1,6 @@
 // How cost grows: what a job costs beside its work on threads and through a queue, how a sweep gets faster with
 // workers, and what a trace costs in time and memory from 10^4 to 10^7 requests. `--parts jobs,workers,traces`.
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { createWriteStream, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -139,24 +139,15 @@ async function measureTraces(sizes: readonly number[]): Promise<Row[]> {
 function run(...args: string[]): { s: number; peakMb: number } {
   const main = new URL('../packages/servegym/src/main.ts', import.meta.url).pathname;
   // The process says at its end how much memory it had at most.
-  const program =
-    `process.argv.splice(1, 0, ${JSON.stringify(main)}); process.on('exit', () => ` +
-    `process.stderr.write('peak ' + process.resourceUsage().maxRSS + '\\n')); await import(${JSON.stringify(main)});`;
+  const say =
+    "process.on('exit', () => process.stderr.write('peak ' + process.resourceUsage().maxRSS + '\\n'))";
+  const options = ['--import', `data:text/javascript,${encodeURIComponent(say)}`, main];
   const start = performance.now();
-  const stderr = execFileSync(
-    '/bin/sh',
-    [
-      '-c',
-      '"$0" "$@" 2>&1 >/dev/null',
-      process.execPath,
-      '--input-type=module',
-      '-e',
-      program,
-      '--',
-      ...args,
-    ],
-    { encoding: 'utf8', maxBuffer: 2 ** 26 },
-  );
+  const { stderr, status } = spawnSync(process.execPath, [...options, ...args], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+    encoding: 'utf8',
+  });
+  if (status !== 0) throw new Error(`${args.join(' ')} ended with ${status}: ${stderr}`);
   const peak = /peak (\d+)/.exec(stderr);
   if (peak === null) throw new Error(`${args.join(' ')} said no peak: ${stderr}`);
   return {
