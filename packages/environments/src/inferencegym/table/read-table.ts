@@ -17,7 +17,7 @@ const COMPRESSORS = {
 };
 
 /** More rows than any grid needs: a file that has them is something else. */
-const MOST_ROWS = 1_000_000;
+const MOST_ROWS = 200_000;
 
 /**
  * Reads the columns of a trace table from a Parquet file, without judging them. Columns that it does not know are left
