@@ -52,10 +52,10 @@ interface Configurations {
   readonly phases: readonly ServeAction[];
 }
 
-/** Those that `servegym oracle` recorded, where they still hold and little is to be played; else those of a search. */
+/** Those that `servegym oracle` recorded, where they still hold; else those of a shorter search. */
 async function configurations(task: ServeTask, { traces }: CheckEffort): Promise<Configurations> {
   const recorded = recordedReference(task.id);
-  if (traces.many === 1 && recorded?.fingerprint === taskFingerprint(task)) {
+  if (recorded?.fingerprint === taskFingerprint(task)) {
     return { constant: recorded.constant, phases: Object.values(recorded.phases) };
   }
   const options = { taskId: task.id, seed: 0, traces };
