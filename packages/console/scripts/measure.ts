@@ -1,57 +1,137 @@
-// `node packages/console/scripts/measure.ts`: bundle size, first paint, and the frame rate while an episode plays at
-// full speed, in the Chromium that SERVEGYM_CHROMIUM names. Needs the console's build.
+// `node packages/console/scripts/measure.ts`: what a visit loads, first paint, and frames a second while one policy and
+// four play at full speed and while an episode of 10,000 windows is wound through, in the Chromium that
+// SERVEGYM_CHROMIUM names. Needs the console's build.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
+import type { Browser } from 'playwright-core';
 import { launchChromium } from '../browser/chromium.ts';
-import { openConsole } from '../browser/console-page.ts';
+import { type ConsolePage, openConsole } from '../browser/console-page.ts';
 import { startServe } from '../browser/serve-process.ts';
 
-const assets = fileURLToPath(new URL('../dist/assets/', import.meta.url));
-for (const kind of ['js', 'css', 'woff2']) {
-  const bytes = readdirSync(assets)
-    .filter((name) => name.endsWith(`.${kind}`))
-    .reduce((sum, name) => sum + gzipSync(readFileSync(join(assets, name))).length, 0);
-  console.log(`${kind.padEnd(6)} ${(bytes / 1000).toFixed(1)} kB gzip`);
+const DIST = fileURLToPath(new URL('../dist/', import.meta.url));
+const COUNTER = fileURLToPath(new URL('../../openenv/src/fixtures/counter-environment.ts', import.meta.url));
+const VIEW = { viewport: { width: 1440, height: 900 } };
+
+/** Every file of the build: those that the page asks for at once, and those that it fetches when they are needed. */
+function tellSizes(): void {
+  const size = (path: string) => gzipSync(readFileSync(path), { level: 9 }).length;
+  const files = readdirSync(join(DIST, 'assets')).map((name) => ({
+    name,
+    bytes: size(join(DIST, 'assets', name)),
+  }));
+  const page = readFileSync(join(DIST, 'index.html'), 'utf8');
+  const first = files.filter(({ name }) => page.includes(name));
+  const later = files.filter((file) => !first.includes(file)).sort((a, b) => b.bytes - a.bytes);
+  const sum = (list: readonly { bytes: number }[]) => list.reduce((total, { bytes }) => total + bytes, 0);
+  const html = size(join(DIST, 'index.html'));
+  console.log(`a first visit loads ${kilobytes(html + sum(first))} (HTML, JavaScript, CSS, icon; gzip -9)`);
+  for (const { name, bytes } of [{ name: 'index.html', bytes: html }, ...first])
+    console.log(`  ${kilobytes(bytes).padStart(8)}  ${name}`);
+  console.log(`fetched when needed, ${kilobytes(sum(later))} in all`);
+  for (const { name, bytes } of later) console.log(`  ${kilobytes(bytes).padStart(8)}  ${name}`);
 }
 
-const server = await startServe();
-const browser = await launchChromium();
-try {
-  const shown = await openConsole(browser, `${server.origin}/web/?policy=heuristic&seed=1`, {
-    viewport: { width: 1440, height: 900 },
-  });
-  await shown.untilWindow(1);
-  await shown.choice('Speed').selectOption('60');
-  const frames = shown.page.evaluate(
-    () =>
+function kilobytes(bytes: number): string {
+  return `${(bytes / 1000).toFixed(1)} kB`;
+}
+
+/** Times of the displayed frames until `done` says so in the page. */
+async function frameTimes(shown: ConsolePage, done: string): Promise<number[]> {
+  return shown.page.evaluate(
+    (isDone) =>
       new Promise<number[]>((resolve) => {
         const times: number[] = [];
         const note = (now: number) => {
           times.push(now);
-          if (document.querySelector('.score')) resolve(times);
+          if (document.querySelector(isDone)) resolve(times);
           else requestAnimationFrame(note);
         };
         requestAnimationFrame(note);
       }),
+    done,
   );
-  const times = await frames;
+}
+
+function tellFrames(what: string, times: readonly number[]): void {
   const gaps = times
     .slice(1)
     .map((time, i) => time - times[i])
     .sort((a, b) => a - b);
   const seconds = (times[times.length - 1] - times[0]) / 1000;
+  const median = gaps[gaps.length >> 1].toFixed(1);
+  const slow = gaps[Math.floor(gaps.length * 0.99)].toFixed(1);
+  const rate = ((times.length - 1) / seconds).toFixed(1);
   console.log(
-    `frames ${((times.length - 1) / seconds).toFixed(1)}/s over ${seconds.toFixed(1)} s, ${await shown.window()} windows`,
+    `${what}: ${rate} frames/s over ${seconds.toFixed(1)} s, median gap ${median} ms, p99 ${slow} ms`,
   );
-  console.log(
-    `       median gap ${gaps[gaps.length >> 1].toFixed(1)} ms, p99 ${gaps[Math.floor(gaps.length * 0.99)].toFixed(1)} ms`,
+}
+
+/** Plays 200 windows of inferencegym with so many runs at 60 windows a second. */
+async function measurePlay(browser: Browser, origin: string, policies: readonly string[]): Promise<void> {
+  const players = policies.map((policy) => `&policy=${policy}`).join('');
+  const shown = await openConsole(browser, `${origin}/web/?seed=1&task=3${players}`, VIEW);
+  await shown.untilWindow(1);
+  await shown.choice('Speed').selectOption('60');
+  const times = await frameTimes(shown, 'section.score');
+  tellFrames(
+    `${policies.length} ${policies.length === 1 ? 'policy' : 'policies'}, ${await shown.window()} windows`,
+    times,
   );
-  const paint = await shown.page.evaluate(
-    () => performance.getEntriesByName('first-contentful-paint')[0]?.startTime,
-  );
-  console.log(`first contentful paint ${paint?.toFixed(0)} ms`);
+  if (policies.length === 1) {
+    const paint = await shown.page.evaluate(
+      () => performance.getEntriesByName('first-contentful-paint')[0]?.startTime,
+    );
+    console.log(`first contentful paint: ${paint?.toFixed(0)} ms`);
+  }
+  await shown.close();
+}
+
+/** Drags through an episode of 10,000 windows from its end to its start in 200 steps, a displayed frame each. */
+async function measureLongEpisode(browser: Browser): Promise<void> {
+  const server = await startServe({ args: ['--env', COUNTER] });
+  try {
+    const shown = await openConsole(browser, `${server.origin}/web/?policy=hand&option.target=1000000`, VIEW);
+    await shown.untilWindow(0);
+    const panel = await shown.open('Share');
+    const reset = { seed: 0, target: 1_000_000 };
+    const actions = Array.from({ length: 10_000 }, (_, i) => ({ amount: i % 10 }));
+    await panel.getByLabel('Episode file').setInputFiles({
+      name: 'long.json',
+      mimeType: 'application/json',
+      buffer: Buffer.from(JSON.stringify({ format: 'openenv-episode/1', reset, actions })),
+    });
+    await shown.view.getByText('Recorded episode, 10,000 windows').waitFor();
+    const times = await shown.page.evaluate(
+      () =>
+        new Promise<number[]>((resolve) => {
+          const slider = document.querySelector<HTMLInputElement>('.scrubber input')!;
+          const all: number[] = [];
+          const drag = (now: number) => {
+            all.push(now);
+            slider.value = String(10_000 - all.length * 50);
+            slider.dispatchEvent(new Event('input', { bubbles: true }));
+            if (all.length < 200) requestAnimationFrame(drag);
+            else resolve(all);
+          };
+          requestAnimationFrame(drag);
+        }),
+    );
+    tellFrames('winding through 10,000 windows', times);
+    await shown.close();
+  } finally {
+    await server.kill();
+  }
+}
+
+tellSizes();
+const server = await startServe({ args: ['--env', 'inferencegym'] });
+const browser = await launchChromium();
+try {
+  await measurePlay(browser, server.origin, ['baseline']);
+  await measurePlay(browser, server.origin, ['baseline', 'random', 'default', 'random']);
+  await measureLongEpisode(browser);
 } finally {
   await browser.close();
   await server.kill();

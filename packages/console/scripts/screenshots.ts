@@ -8,14 +8,16 @@ import { launchChromium } from '../browser/chromium.ts';
 import { openConsole } from '../browser/console-page.ts';
 import { startServe } from '../browser/serve-process.ts';
 import { indexedPng } from './indexed-png.ts';
+import { setInInter } from './with-inter.ts';
 
 const FOLDER = fileURLToPath(new URL('../../../docs/images/', import.meta.url));
 const CROWD = 60;
-const EPISODE = 'task=adversarial_multitenant&seed=7&policy=default';
+const EPISODE = 'task=adversarial_multitenant&seed=7';
 
 /** A picture is taken at the first window from `from` on with a crowded queue, and at `to` at the latest. */
 interface Picture {
   readonly name: string;
+  readonly policies: readonly string[];
   readonly from: number;
   readonly to: number;
   readonly options: BrowserContextOptions;
@@ -24,10 +26,30 @@ interface Picture {
 const desktop = { width: 1440, height: 900 };
 const phone = { width: 390, height: 844 };
 const PICTURES: readonly Picture[] = [
-  { name: 'console.png', from: 60, to: 112, options: { viewport: desktop, colorScheme: 'dark' } },
-  { name: 'console-light.png', from: 120, to: 120, options: { viewport: desktop, colorScheme: 'light' } },
+  {
+    name: 'console.png',
+    policies: ['heuristic'],
+    from: 60,
+    to: 112,
+    options: { viewport: desktop, colorScheme: 'dark' },
+  },
+  {
+    name: 'console-light.png',
+    policies: ['mpc'],
+    from: 100,
+    to: 100,
+    options: { viewport: { width: 1440, height: 1060 }, colorScheme: 'light' },
+  },
+  {
+    name: 'console-comparison.png',
+    policies: ['mpc', 'static-tuned', 'heuristic', 'default'],
+    from: 120,
+    to: 120,
+    options: { viewport: { width: 1440, height: 1060 }, colorScheme: 'dark' },
+  },
   {
     name: 'console-phone.png',
+    policies: ['heuristic'],
     from: 48,
     to: 60,
     options: { viewport: phone, colorScheme: 'dark', deviceScaleFactor: 2, hasTouch: true },
@@ -38,17 +60,21 @@ mkdirSync(FOLDER, { recursive: true });
 const server = await startServe();
 const browser = await launchChromium();
 try {
-  for (const { name, from, to, options } of PICTURES) {
-    const shown = await openConsole(browser, `${server.origin}/web/?${EPISODE}`, {
+  for (const { name, policies, from, to, options } of PICTURES) {
+    const players = policies.map((policy) => `&policy=${policy}`).join('');
+    const shown = await openConsole(browser, `${server.origin}/web/?${EPISODE}${players}`, {
       ...options,
       reducedMotion: 'reduce',
+      bypassCSP: true,
     });
+    await setInInter(shown.page);
     await shown.untilWindow(0);
     for (let window = 0; window < to; window++) {
       if (window >= from && (await shown.figure('In the queue')) >= CROWD) break;
       await shown.button('Step').click();
       await shown.untilWindow(window + 1);
     }
+    if (to === 120) await shown.score.waitFor();
     await shown.page.mouse.move(0, 0);
     await shown.page.evaluate(() => (document.activeElement as HTMLElement | null)?.blur());
     await shown.page.evaluate(() => new Promise((drawn) => setTimeout(drawn, 300)));

@@ -183,6 +183,12 @@ describe('the console', () => {
     assert.equal(state.newest.value, 2);
   });
 
+  it('plays a window that is asked for while another is under way after it', async () => {
+    const { state } = await connected();
+    await Promise.all([state.step(), state.step()]);
+    assert.equal(state.newest.value, 2);
+  });
+
   it('sends the values of the knobs when they are turned by hand', async () => {
     const { state, actions } = await connected({ policies: [BY_HAND] });
     await state.step();

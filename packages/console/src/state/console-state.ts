@@ -472,8 +472,12 @@ export function createConsoleState(client: Client, sleep: Sleep = sleepUntilWoke
     },
     async step() {
       playing.value = false;
-      if (position.value !== null) seek(position.value + 1);
-      else await advance(1);
+      if (position.value !== null) {
+        seek(position.value + 1);
+        return;
+      }
+      if (asking) await asking;
+      await advance(1);
     },
     seek,
     async branch() {
