@@ -162,8 +162,13 @@ function numberIn(field: unknown): number | null {
   return Number.isFinite(value) ? value : null;
 }
 
+/** As readers of Parquet give it. */
+function isPointInTime(field: unknown): field is { getTime(): number } {
+  return typeof (field as { getTime?: unknown } | null | undefined)?.getTime === 'function';
+}
+
 function dateIn(field: unknown): Timestamp | null {
-  if (field instanceof Date) {
+  if (isPointInTime(field)) {
     const ms = field.getTime();
     return Number.isNaN(ms) ? null : { dayMs: 0, ms, isZoned: true };
   }
