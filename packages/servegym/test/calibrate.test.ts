@@ -101,7 +101,7 @@ describe('servegym calibrate', () => {
 
   it('says what --bench lacks', async () => {
     const file = join(folder, 'summary.json');
-    writeFileSync(file, JSON.stringify({ mean_ttft_ms: 4, completed: 3 }));
+    writeFileSync(file, JSON.stringify({ mean_ttft_ms: 4, completed: 3, total_input_tokens: 9 }));
     const cases: readonly [args: string[], message: RegExp][] = [
       [['--bench', file, '--gpu', 'A100', '--model', 'llama-3-8b'], /--save-detailed/],
       [['--bench', file], /--gpu is missing/],
@@ -125,7 +125,11 @@ describe('servegym calibrate', () => {
   });
 
   const misuse: readonly [what: string, args: readonly string[], message: RegExp][] = [
-    ['nothing to calibrate from', ['--gpu', 'A100', '--model', 'llama-3-8b'], /--static-batch, --kernels or --bench/],
+    [
+      'nothing to calibrate from',
+      ['--gpu', 'A100', '--model', 'llama-3-8b'],
+      /--static-batch, --kernels or --bench/,
+    ],
     ['an unknown GPU', ['--estimate', '--gpu', 'a10', '--model', 'llama-3-8b'], /a known GPU \(a100-40gb, /],
     ['an unknown model', ['--estimate', '--gpu', 'A100', '--model', 'gpt'], /a known model \(llama-3-8b, /],
     [

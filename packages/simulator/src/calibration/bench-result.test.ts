@@ -42,6 +42,13 @@ const guidellm = {
             output_tokens: 101,
             time_to_first_token_ms: 60,
             inter_token_latency_ms: 9,
+            info: {
+              timings: {
+                request_start: 1_700_000_001.5,
+                first_token_iteration: 1_700_000_001.5625,
+                last_token_iteration: 1_700_000_002.25,
+              },
+            },
           },
         ],
         incomplete: [],
@@ -88,30 +95,24 @@ describe('a result of vllm bench serve', () => {
   });
 
   it('without its details is refused with the option that writes them', () => {
-    const { ttfts: _, ...summary } = vllm;
+    const { input_lens: _, ...summary } = vllm;
     assert.throws(() => parseBenchResult(JSON.stringify(summary), 'x.json'), {
-      code: 'CALIBRATION_FILE',
-      message: /`ttfts`.*--save-detailed/,
+      name: 'TraceError',
+      message: /`input_lens`.*--save-detailed/,
     });
   });
 
-  it('without start times is taken where all requests came at once, and refused elsewhere', () => {
-    const { start_times: _, ...older } = vllm;
-    assert.throws(() => parseBenchResult(JSON.stringify(older), 'x.json'), /start_times/);
-    const [load] = parseBenchResult(JSON.stringify({ ...older, request_rate: 'inf' }), 'x.json');
-    assert.deepEqual(
-      load!.requests.map(({ arrivalMs }) => arrivalMs),
-      [0, 0],
-    );
-  });
-
-  it('is refused when its lists disagree', () => {
-    const text = JSON.stringify({ ...vllm, ttfts: [0.05] });
-    assert.throws(
-      () => parseBenchResult(text, 'x.json'),
-      /x\.json: expected `ttfts` to have 3 entries.*got 1/,
-    );
-  });
+  for (const list of ['start_times', 'ttfts', 'itls']) {
+    it(`is refused without \`${list}\`, or with one too short`, () => {
+      for (const wrong of [undefined, [1]]) {
+        const text = JSON.stringify({ ...vllm, [list]: wrong });
+        assert.throws(() => parseBenchResult(text, 'x.json'), {
+          name: 'CalibrationError',
+          message: /x\.json: expected the start, the time to first token and the latency of every request/,
+        });
+      }
+    });
+  }
 });
 
 describe('a report of GuideLLM', () => {
@@ -119,12 +120,12 @@ describe('a report of GuideLLM', () => {
     const loads = parseBenchResult(JSON.stringify(guidellm, null, 2), 'g.json');
     assert.deepEqual(loads, [
       {
-        source: 'g.json#1',
+        source: 'g.json: constant at 1 requests/s',
         failed: 1,
-        requests: [{ arrivalMs: 0, inputTokens: 512, outputTokens: 101, ttftMs: 60, e2eMs: 960 }],
+        requests: [{ arrivalMs: 0, inputTokens: 512, outputTokens: 101, ttftMs: 62.5, e2eMs: 750 }],
       },
       {
-        source: 'g.json#2',
+        source: 'g.json: load 2',
         failed: 0,
         requests: [{ arrivalMs: 0, inputTokens: 8, outputTokens: 2, ttftMs: 30, e2eMs: 500 }],
       },
@@ -133,7 +134,10 @@ describe('a report of GuideLLM', () => {
 
   it('is refused without its requests', () => {
     const text = JSON.stringify({ benchmarks: [{ requests: {} }] });
-    assert.throws(() => parseBenchResult(text, 'g.json'), /g\.json: expected `requests\.successful`/);
+    assert.throws(
+      () => parseBenchResult(text, 'g.json'),
+      /g\.json: expected `benchmarks\[0\]\.requests\.successful`/,
+    );
   });
 });
 

@@ -204,8 +204,8 @@ function guideLlmRequest(request: Entry): BenchmarkRequest {
     startS,
     inputTokens: Number(request.prompt_tokens),
     outputTokens: Number(request.output_tokens),
-    ttftS: startS === null || firstS === null ? null : firstS - startS,
-    e2eS: startS === null || endS === null ? null : endS - startS,
+    ttftS: startS === null || firstS === null ? seconds(request.time_to_first_token_ms) : firstS - startS,
+    e2eS: startS === null || endS === null ? numberOrNull(request.request_latency) : endS - startS,
   };
 }
 
@@ -228,6 +228,11 @@ function firstNumber(...values: readonly unknown[]): number | null {
     if (number !== null) return number;
   }
   return null;
+}
+
+function seconds(ms: unknown): number | null {
+  const number = numberOrNull(ms);
+  return number === null ? null : number / 1000;
 }
 
 function numberOrNull(value: unknown): number | null {
