@@ -67,7 +67,7 @@ export function checkKnobDominance(
   return {
     id: 'knob_dominance',
     group: 'game',
-    title: `of at least ${least} knobs no one value is always best, as a ${task.difficulty} task asks for`,
+    title: `of at least ${least} knobs no one value is always best, as ${task.difficulty} tasks ask for`,
     outcome: isGame ? 'pass' : 'fail',
     figures: {
       states: episodes.length * perEpisode,
