@@ -10,6 +10,8 @@ import type { Frame } from '../state/frame.ts';
 
 /** More alternatives than this are not read. */
 const MOST_ALTERNATIVES = 6;
+/** Plans whose values differ by less than this look alike. */
+const LEAST_RANGE = 0.1;
 
 /** An action that a planner weighed, and what it expected of it. */
 interface Alternative {
@@ -23,8 +25,9 @@ export function WhyPanel(): JSX.Element | null {
   const state = useConsole();
   const { value: alternatives } = useComputed(() => alternativesOf(state.shown.value));
   if (alternatives.length === 0) return null;
-  const best = alternatives[0].value;
-  const worst = alternatives[alternatives.length - 1].value;
+  const values = alternatives.map(({ value }) => value);
+  const best = Math.max(...values);
+  const range = Math.max(best - Math.min(...values), LEAST_RANGE);
   const chosen = alternatives.find(({ isChosen }) => isChosen) ?? alternatives[0];
   return (
     <section class="why" aria-label="Why this choice">
@@ -39,11 +42,7 @@ export function WhyPanel(): JSX.Element | null {
             </span>
             <span class="worth">{isChosen ? signed(value) : signed(value - chosen.value)}</span>
             <span class="meter">
-              <span
-                style={{
-                  transform: `scaleX(${best === worst ? 1 : 0.04 + (0.96 * (value - worst)) / (best - worst)})`,
-                }}
-              />
+              <span style={{ transform: `scaleX(${1 - (0.96 * (best - value)) / range})` }} />
             </span>
           </li>
         ))}
@@ -64,8 +63,7 @@ function alternativesOf(frame: Frame | undefined): Alternative[] {
     if (!known || known.value < value)
       byAction.set(key, { action: action as Fields, value, isChosen: key === chosen });
   }
-  const sorted = [...byAction.values()].sort((a, b) => b.value - a.value);
-  return sorted.filter(({ isChosen }, i) => i < MOST_ALTERNATIVES || isChosen);
+  return [...byAction.values()].filter(({ isChosen }, i) => i < MOST_ALTERNATIVES || isChosen);
 }
 
 function sortedEntries(action: Fields): [string, unknown][] {
