@@ -130,7 +130,7 @@ describe('servegym calibrate', () => {
       ['--gpu', 'A100', '--model', 'llama-3-8b'],
       /--static-batch, --kernels or --bench/,
     ],
-    ['an unknown GPU', ['--estimate', '--gpu', 'a10', '--model', 'llama-3-8b'], /a known GPU \(a100-40gb, /],
+    ['an unknown GPU', ['--estimate', '--gpu', 'z100', '--model', 'llama-3-8b'], /a known GPU \(a100-40gb, /],
     ['an unknown model', ['--estimate', '--gpu', 'A100', '--model', 'gpt'], /a known model \(llama-3-8b, /],
     [
       'a folder without tables',
