@@ -65,10 +65,7 @@ export function calibrationTable({ profile, rows, overflowing, determined }: Sta
         `KV pool   ${label(row)} does not fit at once: measured ${row.latencyS.toFixed(2)} s, predicted ${row.predictedS.toFixed(2)} s, ${percent(row.predictedS, row.latencyS)} (not fitted)`,
     ),
     '',
-    ...plot(
-      rows.map(({ latencyS, predictedS }) => ({ measured: latencyS, predicted: predictedS })),
-      's',
-    ),
+    ...plot(rows.map(({ latencyS, predictedS }) => ({ measured: latencyS, predicted: predictedS }))),
   ].join('\n');
 }
 
@@ -125,8 +122,9 @@ export function benchCalibrationTable(calibration: BenchCalibration): string {
     `left out  ${fit.heldOutMeanErrorPercent.toFixed(2)} % mean, ${fit.heldOutWorstErrorPercent.toFixed(2)} % worst (each line by a fit without it)`,
     '',
     ...plot(
-      e2eMs.filter((_, i) => i % Math.ceil(e2eMs.length / MOST_POINTS) === 0),
-      'ms',
+      e2eMs
+        .filter((_, i) => i % Math.ceil(e2eMs.length / MOST_POINTS) === 0)
+        .map(({ measured, predicted }) => ({ measured: measured / 1000, predicted: predicted / 1000 })),
     ),
   ].join('\n');
 }
@@ -177,11 +175,8 @@ function coefficientRows(
   ];
 }
 
-/** Predicted against measured, both logarithmic; a perfect fit lies on the diagonal. */
-function plot(
-  points: readonly { readonly measured: number; readonly predicted: number }[],
-  unit: string,
-): string[] {
+/** Predicted against measured seconds, both logarithmic; a perfect fit lies on the diagonal. */
+function plot(points: readonly { readonly measured: number; readonly predicted: number }[]): string[] {
   const values = points.flatMap(({ measured, predicted }) => [measured, predicted]);
   const low = Math.log(Math.min(...values));
   const span = Math.log(Math.max(...values)) - low || 1;
@@ -192,9 +187,7 @@ function plot(
     canvas[PLOT_LINES - 1 - Math.round((i * (PLOT_LINES - 1)) / (PLOT_COLUMNS - 1))]![i] = '·';
   }
   for (const { measured, predicted } of points) canvas[line(predicted)]![column(measured)] = '●';
-  const [least, most] = [Math.exp(low), Math.exp(low + span)].map(
-    (value) => `${value.toPrecision(3)} ${unit}`,
-  );
+  const [least, most] = [Math.exp(low), Math.exp(low + span)].map((value) => `${value.toPrecision(3)} s`);
   return [
     'predicted',
     ...canvas.map((cells, i) => {
