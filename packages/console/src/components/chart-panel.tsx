@@ -74,7 +74,7 @@ export function ChartPanel({ spec }: { spec: ChartSpec }): JSX.Element | null {
           <SaveIcon />
         </button>
       </figcaption>
-      <dl class="legend">
+      <dl class={state.runs.value.length > 1 ? 'legend compared' : 'legend'}>
         {shown.value.map((one) => (
           <LegendEntry key={`${one.series.label} ${one.run.place}`} {...one} />
         ))}

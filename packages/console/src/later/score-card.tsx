@@ -67,14 +67,17 @@ const BREAKDOWN_DEFINITIONS: Readonly<Record<string, string | undefined>> = {
   regret: 'How much more the best known plan for this traffic collects',
 };
 
-/** Returns that the grader measured on the same traffic, by their names. */
+/** Returns that the grader measured on the same traffic, by their names. A bound that nobody reaches is left out. */
 function anchorsOf({ breakdown }: Grade): Record<string, number> {
   const anchors = breakdown.anchors;
   if (typeof anchors !== 'object' || anchors === null) return {};
   return Object.fromEntries(
-    Object.entries(anchors).filter(([, value]) => typeof value === 'number'),
+    Object.entries(anchors).filter(([name, value]) => name !== 'bound' && typeof value === 'number'),
   ) as Record<string, number>;
 }
+
+/** Labels nearer than this would run into one another, share of the scale. */
+const LABEL_WIDTH = 0.1;
 
 /** The returns of the runs on a line with the anchors. */
 function AnchorScale({
@@ -89,14 +92,24 @@ function AnchorScale({
   const values = [...Object.values(anchors), ...returns];
   const low = Math.min(...values);
   const high = Math.max(...values);
-  const at = (value: number) => `${high === low ? 50 : ((value - low) / (high - low)) * 100}%`;
+  const at = (value: number) => (high === low ? 0.5 : (value - low) / (high - low));
+  const ends: number[] = [];
+  const labels = Object.entries(anchors)
+    .sort(([, a], [, b]) => a - b)
+    .map(([name, value]) => {
+      const place = at(value);
+      const free = ends.findIndex((end) => place - end > LABEL_WIDTH);
+      const row = free < 0 ? ends.length : free;
+      ends[row] = place;
+      return { name, value, place, row };
+    });
   return (
-    <div class="anchor-scale" role="img" aria-label={scaleText(anchors)}>
-      {Object.entries(anchors).map(([name, value]) => (
+    <div class="anchor-scale" role="img" aria-label={scaleText(anchors)} style={{ '--rows': ends.length }}>
+      {labels.map(({ name, value, place, row }) => (
         <span
           key={name}
           class="anchor"
-          style={{ left: at(value) }}
+          style={{ left: `${place * 100}%`, '--row': row }}
           {...tip(`${words(name)}: ${signed(value)}`)}
         >
           <i />
@@ -107,7 +120,7 @@ function AnchorScale({
         <span
           key={run.place}
           class="mark"
-          style={{ left: at(returns[i]), color: `var(--tone-${RUN_LOOKS[run.place].tone})` }}
+          style={{ left: `${at(returns[i]) * 100}%`, color: `var(--tone-${RUN_LOOKS[run.place].tone})` }}
           {...tip(`${runName(state, run)}: ${signed(returns[i])}`)}
         />
       ))}
