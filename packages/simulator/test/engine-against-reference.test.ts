@@ -45,6 +45,9 @@ const speculation: SpeculationProfile = {
   source: 'test',
 };
 
+/** One array for all, as of one profile: what is drawn ahead may outlive a change of the rest. */
+const survival: readonly number[] = [0.7, 0.5, 0.3, 0.2];
+
 /** Small pools and caps, so that shortage and preemption are the rule. */
 const config = fc
   .record({
@@ -54,7 +57,7 @@ const config = fc
     schedulingPolicy: fc.constantFrom('fcfs' as const, 'priority' as const),
     speculationDepth: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 4 })),
   })
-  .map((drawn): EngineConfig => ({ ...drawn, speculation, survival: [0.7, 0.5, 0.3, 0.2] }));
+  .map((drawn): EngineConfig => ({ ...drawn, speculation, survival }));
 
 const requests = fc.array(
   fc.record({

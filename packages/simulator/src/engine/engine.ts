@@ -229,7 +229,11 @@ export class Engine {
     const state = this.state;
     checkEngineConfig(config, state.maxNumBatchedTokens);
     const speculative = config.speculationDepth > 0;
-    state.verifications.deactivate();
+    const { speculationDepth, survival } = state.config;
+    // What is drawn ahead holds for as long as the depth and the acceptance do.
+    if (config.speculationDepth !== speculationDepth || config.survival !== survival) {
+      state.verifications.deactivate();
+    }
     if (state.speculative !== speculative) this.changeDecodeMode(speculative);
     const grown = config.kvBlocks - state.config.kvBlocks;
     state.adopt(config);
