@@ -1,4 +1,4 @@
-import { evaluatedGym, evaluatedServe } from '@servegym/agents';
+import { evaluatedGym } from '@servegym/agents';
 import {
   type GymAction,
   type GymObservation,
@@ -6,21 +6,21 @@ import {
   llmserve,
   SEED_SPLITS,
   type SeedSplit,
-  type ServeAction,
-  type ServeObservation,
   TASK_IDS,
 } from '@servegym/environments';
 import { Command, Option } from 'commander';
 import { encodeDataset } from '../datasets/encode-dataset.ts';
 import { type DatasetRow, recordEpisodes } from '../datasets/record-episodes.ts';
+import { recordWithJobs } from '../datasets/record-job.ts';
 import { findGymPolicy } from '../evaluation/evaluate-gym.ts';
 import { findPolicy, tasksFor } from '../find-policy.ts';
 import { InputError } from '../input-error.ts';
+import { addJobOptions, type JobOptions, openJobs } from '../jobs/open-jobs.ts';
 import { wholeNumber } from '../options.ts';
 import { sourceFolder, sourceHash } from '../source-hash.ts';
 import { writeOutputFile } from '../write-output-file.ts';
 
-interface ExportOptions {
+interface ExportOptions extends JobOptions {
   readonly env: 'llmserve' | 'inferencegym';
   readonly agent: string;
   readonly task: string;
@@ -66,7 +66,9 @@ Columns: episode_id, step, seed, observation.*, action.*, reward, terminated, tr
 The key-value metadata of the file says which environment, version, simulator, policy and seeds it comes from.`,
     )
     .action(exportDataset);
-  return new Command('datasets').description('episodes for offline learning').addCommand(exporting);
+  return new Command('datasets')
+    .description('episodes for offline learning')
+    .addCommand(addJobOptions(exporting));
 }
 
 async function exportDataset(options: ExportOptions): Promise<void> {
@@ -89,17 +91,23 @@ async function exportDataset(options: ExportOptions): Promise<void> {
   else console.log(`wrote ${rows.length.toLocaleString('en-US')} windows of ${episodes} episodes to ${out}`);
 }
 
-async function recordServe({ agent, task }: ExportOptions, seeds: readonly number[]): Promise<Recording> {
+async function recordServe(options: ExportOptions, seeds: readonly number[]): Promise<Recording> {
+  const { agent, task } = options;
   const taskId = TASK_IDS.find((id) => id === task);
   if (taskId === undefined)
     throw new InputError(`expected --task, one of ${TASK_IDS.join(', ')}, got ${task}`);
   const found = await findPolicy(agent);
   tasksFor(taskId, [found]);
-  const rows = await recordEpisodes<ServeAction, ServeObservation>(evaluatedServe.create(), found.policy, {
-    ...{ taskId, seeds, initialAction: evaluatedServe.initialAction(taskId) },
-    ...progress(seeds.length),
-  });
-  return { environment: llmserve, taskId, policy: found.policy.name, rows };
+  const jobs = await openJobs(options);
+  const { onEpisode } = progress(seeds.length);
+  try {
+    const rows = await recordWithJobs(jobs, agent, taskId, seeds, (share) =>
+      onEpisode?.(Math.round(share * seeds.length)),
+    );
+    return { environment: llmserve, taskId, policy: found.policy.name, rows };
+  } finally {
+    await jobs.close();
+  }
 }
 
 async function recordGym({ agent, task }: ExportOptions, seeds: readonly number[]): Promise<Recording> {
@@ -117,7 +125,7 @@ async function recordGym({ agent, task }: ExportOptions, seeds: readonly number[
   return { environment, taskId: String(taskId), policy: policy.name, rows };
 }
 
-function progress(planned: number) {
+function progress(planned: number): { onEpisode?: (finished: number) => void } {
   if (!process.stderr.isTTY) return {};
   return {
     onEpisode(finished: number) {

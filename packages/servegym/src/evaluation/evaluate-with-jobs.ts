@@ -1,8 +1,8 @@
-import { type Evaluation, evaluationOf, listPolicies, type PlayedTask } from '@servegym/agents';
+import { type Evaluation, evaluationOf, type PlayedTask } from '@servegym/agents';
 import type { JobEngine, Json } from '@servegym/agents/jobs';
 import { SEED_SPLITS, SHIFTS } from '@servegym/environments';
 import type { Trace } from '@servegym/simulator';
-import { readInputBytes } from '../read-input-file.ts';
+import { shareAgent, sharedOfAgent } from '../jobs/job-agent.ts';
 import { encodeTrace } from '../traces/trace-bytes.ts';
 import { type ServeEvaluationPlan, SHIFTED } from './evaluate-serve.ts';
 import type { PlayEpisodesInput } from './play-episodes-job.ts';
@@ -22,11 +22,9 @@ export interface JobEvaluationPlan extends ServeEvaluationPlan {
 export async function evaluateWithJobs(jobs: JobEngine, plan: JobEvaluationPlan): Promise<Evaluation> {
   const { taskIds, split, episodes, scenario, onProgress } = plan;
   const { first } = SEED_SPLITS[split === SHIFTED ? 'test' : split];
-  const isNamed = listPolicies().some(({ name }) => name === plan.agent);
-  const trained = isNamed ? undefined : await jobs.share(await readInputBytes(plan.agent));
+  const agent = await shareAgent(jobs, plan.agent);
   const trace = plan.trace === undefined ? undefined : await jobs.share(encodeTrace(plan.trace));
-  const agent = trained === undefined ? { name: plan.agent } : { trained };
-  const shared = [trained, trace].filter((name) => name !== undefined);
+  const shared = [...sharedOfAgent(agent), ...(trace === undefined ? [] : [trace])];
   const inputs = taskIds.flatMap((taskId) =>
     Array.from(
       { length: episodes },

@@ -1,21 +1,18 @@
 import {
-  createPolicy,
   evaluatedServe,
-  loadTrainedPolicy,
   type PlayedTask,
   playTask,
   policyUnderScenario,
-  type ServePolicy,
   underScenario,
 } from '@servegym/agents';
 import type { JobContext, Json } from '@servegym/agents/jobs';
 import { addServeTrace, type ServeScenario } from '@servegym/environments';
+import { type JobAgent, policyOfAgent } from '../jobs/job-agent.ts';
 import { decodeTrace } from '../traces/trace-bytes.ts';
 
 /** Episodes of one task for a thread or another machine. */
 export interface PlayEpisodesInput {
-  /** Name of a policy, or of the shared bytes of one that was trained. */
-  readonly agent: { readonly name: string } | { readonly trained: string };
+  readonly agent: JobAgent;
   readonly taskId: string;
   readonly seeds: readonly number[];
   readonly scenario: ServeScenario;
@@ -32,8 +29,7 @@ export async function runJob(input: Json, context: JobContext): Promise<Json> {
     addServeTrace(traceName(scenario.trace), decodeTrace(context.shared(trace)));
     traces.add(trace);
   }
-  const policy: ServePolicy =
-    'name' in agent ? createPolicy(agent.name) : loadTrainedPolicy(context.shared(agent.trained)).policy;
+  const policy = policyOfAgent(agent, context);
   let finished = 0;
   const played: PlayedTask = await playTask(
     underScenario(evaluatedServe, scenario),

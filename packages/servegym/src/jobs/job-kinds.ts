@@ -2,6 +2,7 @@ import type { JobKinds } from '@servegym/agents/jobs';
 
 /** The kinds of jobs that commands submit, and the module that does each. */
 export const JOB_KINDS: JobKinds = {
+  'record-episode': new URL('../datasets/record-job.ts', import.meta.url).href,
   'play-episodes': new URL('../evaluation/play-episodes-job.ts', import.meta.url).href,
   'reference-returns': new URL('../oracle/reference-job.ts', import.meta.url).href,
   'play-regimes': new URL('../training/play-regimes-job.ts', import.meta.url).href,
