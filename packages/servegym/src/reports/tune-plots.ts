@@ -32,7 +32,7 @@ interface Frame {
   readonly bottom: number;
 }
 
-const FRAME: Frame = { width: 640, height: 360, left: 56, right: 20, top: 20, bottom: 46 };
+const FRAME: Frame = { width: 640, height: 360, left: 56, right: 20, top: 32, bottom: 46 };
 
 /** Which settings to choose among: the sustained load against the TTFT, the Pareto front drawn through. */
 export function frontSvg(
@@ -211,7 +211,7 @@ function frame(parts: readonly string[], axes: { x: string; y: string }, colours
     [
       ...parts,
       `<text x="${middle}" y="${FRAME.height - 8}" text-anchor="middle" fill="${colours.faint}">${axes.x}</text>`,
-      `<text x="${FRAME.left}" y="12" fill="${colours.faint}">${axes.y}</text>`,
+      `<text x="${FRAME.left}" y="16" fill="${colours.faint}">${axes.y}</text>`,
     ],
     colours,
   );

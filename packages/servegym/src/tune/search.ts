@@ -64,8 +64,11 @@ const NEAR = { step: 1.08, tolerance: 1.02 } as const;
 /** Candidates around which the search goes on, and how often. */
 const CENTRES = 3;
 const MOST_ROUNDS = 5;
+/** The closest are measured at the same loads: these, times what the best sustains. */
+const CLOSEST = 12;
+const SIDE_BY_SIDE = [0.85, 0.93, 1, 1.06, 1.14];
 /** A setting goes back to its default when that costs less than this share of the score. */
-const SIMPLER = 0.005;
+const SIMPLER = 0.01;
 
 /**
  * Looks for the best settings: successive halving over candidates that cover the space evenly, then steps to better
@@ -148,20 +151,37 @@ export async function searchCandidates(
     const near = unique(centres.flatMap(({ candidate }) => neighbours(profile, space, candidate)));
     await measureFully(near, { guess: best.score || guess, floor: best.score || LEAST_LOAD, ...NEAR });
   }
+  const best = bestFully();
+  if (best.score === 0) return { considered: seen.size, ranked: ranked([...full.values()]) };
+  // Brackets end at different loads for different candidates. Those that are close are measured at the same ones.
+  const final = new Map<string, SearchedCandidate>();
+  const compare = async (candidates: readonly Candidate[]) => {
+    const fresh = candidates.filter((candidate) => !final.has(candidateKey(candidate)));
+    const loads = SIDE_BY_SIDE.map((step) => step * best.score);
+    for (const found of await measure(fresh, traffic, { loads }))
+      final.set(candidateKey(found.candidate), found);
+    return candidates.map((candidate) => final.get(candidateKey(candidate))!);
+  };
+  onStage('the best side by side');
+  const close = ranked([...full.values()]).slice(0, CLOSEST);
+  await compare(close.map(({ candidate }) => candidate));
   onStage('simpler settings');
-  await simplify(measureFully, full, profile, space, defaults);
-  return { considered: seen.size, ranked: preferSimple(ranked([...full.values()]), defaults) };
+  await simplify(compare, ranked([...final.values()])[0]!, profile, space, defaults);
+  const others = [...full.values()].filter(({ candidate }) => !final.has(candidateKey(candidate)));
+  return {
+    considered: seen.size,
+    ranked: [...preferSimple(ranked([...final.values()]), defaults), ...ranked(others)],
+  };
 }
 
 /** Measures the best with one setting after the other back at its default, for as long as that is as good. */
 async function simplify(
-  measureFully: (candidates: readonly Candidate[], search: LoadSearch) => Promise<void>,
-  full: ReadonlyMap<string, SearchedCandidate>,
+  compare: (candidates: readonly Candidate[]) => Promise<readonly SearchedCandidate[]>,
+  best: SearchedCandidate,
   profile: EngineProfile,
   space: CandidateSpace,
   defaults: Candidate,
 ): Promise<void> {
-  const best = ranked([...full.values()])[0]!;
   let current = best.candidate;
   while (true) {
     const simpler = (Object.keys(space) as Knob[])
@@ -169,8 +189,7 @@ async function simplify(
       .map((knob): Candidate => ({ ...current, [knob]: defaults[knob] }))
       .filter((candidate) => isPossible(profile, candidate));
     if (simpler.length === 0) return;
-    await measureFully(simpler, { guess: best.score, ...NEAR });
-    const found = ranked(simpler.map((candidate) => full.get(candidateKey(candidate))!))[0]!;
+    const found = ranked(await compare(simpler))[0]!;
     if (found.score < best.score * (1 - SIMPLER)) return;
     current = found.candidate;
   }
