@@ -139,22 +139,37 @@ function eventsOf(frame: Frame): readonly ServerEvent[] {
   return observed(frame, 'eviction_events') ? [{ kind: 'preemption' }, ...events] : events;
 }
 
+/** An event and where it stands on the time axis. */
+interface Mark {
+  readonly kind: string;
+  readonly tone: Tone;
+  readonly time: number;
+}
+
 /** A mark in the top strip for each event; the height tells the kinds apart without colour. */
 function eventMarks(frames: () => readonly Frame[], strips: number): uPlot.Plugin {
+  const marks: Mark[] = [];
+  let seen = 0;
+  const takeIn = () => {
+    const all = frames();
+    for (; seen < all.length; seen++) {
+      for (const { kind, atSeconds } of eventsOf(all[seen])) {
+        const known = EVENT_TONES[kind];
+        if (known) marks.push({ kind, tone: known, time: atSeconds ?? timeOf(all[seen]) });
+      }
+    }
+  };
   return {
     hooks: {
       draw(plot) {
+        takeIn();
         const { ctx, bbox } = plot;
         const height = bbox.height / strips;
         const colors = palette.peek();
         ctx.save();
-        for (const frame of frames()) {
-          for (const { kind, atSeconds } of eventsOf(frame)) {
-            const eventTone = EVENT_TONES[kind];
-            if (!eventTone) continue;
-            const x = Math.round(plot.valToPos(atSeconds ?? timeOf(frame), 'x', true));
-            drawMark(ctx, kind, colors[eventTone], x, bbox.top + height / 2, height * 0.28);
-          }
+        for (const { kind, tone: name, time } of marks) {
+          const x = Math.round(plot.valToPos(time, 'x', true));
+          drawMark(ctx, kind, colors[name], x, bbox.top + height / 2, height * 0.28);
         }
         ctx.restore();
       },

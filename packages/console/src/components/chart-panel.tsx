@@ -45,10 +45,10 @@ export function ChartPanel({ spec }: { spec: ChartSpec }): JSX.Element | null {
       options: chartOptions(spec, traces, limits, context),
       data() {
         for (const { played } of state.runs.value) void played.value;
-        void state.position.value;
         columns.extend();
         return columns.data;
       },
+      marks: () => void state.position.value,
     };
   }, [kinds.value, epoch, context]);
   const { box, canvas } = usePlot(source);
@@ -144,7 +144,7 @@ function LegendEntry({ series, run }: ShownSeries): JSX.Element {
     <div {...tip(definition)}>
       <dt>
         <LineKey look={look} tone={series.tone} dash={series.dash} />
-        {series.label}
+        <span class="series-name">{series.label}</span>
       </dt>
       <dd>{text}</dd>
     </div>

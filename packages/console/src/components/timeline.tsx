@@ -34,10 +34,10 @@ export function Timeline(): JSX.Element | null {
       options: laneOptions(lanes, () => state.frames.peek(), context),
       data() {
         void run.value.played.value;
-        void state.position.value;
         columns.extend();
         return columns.data;
       },
+      marks: () => void state.position.value,
     };
   }, [names, epoch, context]);
   const { box } = usePlot(source);

@@ -13,7 +13,7 @@ const LONGEST_SCENARIO = 300;
 const LOCK_TIMEOUT_MS = 2000;
 
 const SCHEMA = `
-CREATE TABLE IF NOT EXISTS leaderboard (
+CREATE TABLE IF NOT EXISTS leaderboard_run (
   id INTEGER PRIMARY KEY,
   environment TEXT NOT NULL,
   task TEXT NOT NULL,
@@ -28,7 +28,7 @@ CREATE TABLE IF NOT EXISTS leaderboard (
   saved_at INTEGER NOT NULL,
   UNIQUE (environment, task, scenario, name, digest)
 ) STRICT;
-CREATE INDEX IF NOT EXISTS leaderboard_rank ON leaderboard (environment, task, scenario, score DESC, return DESC);
+CREATE INDEX IF NOT EXISTS leaderboard_run_rank ON leaderboard_run (environment, task, scenario, score DESC, return DESC);
 `;
 
 /** A run that is to be saved. It has been replayed: its numbers are the server's own. */
@@ -157,21 +157,21 @@ function prepareStatements(database: DatabaseSync) {
   const order = 'score DESC, return DESC, id';
   return {
     add: prepare(
-      'INSERT INTO leaderboard (environment, task, scenario, name, seed, score, return, windows, digest, episode, saved_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING',
+      'INSERT INTO leaderboard_run (environment, task, scenario, name, seed, score, return, windows, digest, episode, saved_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING',
     ),
     prune: prepare(
-      `DELETE FROM leaderboard WHERE environment = ? AND task = ? AND scenario = ? AND id NOT IN
-         (SELECT id FROM leaderboard WHERE environment = ? AND task = ? AND scenario = ? ORDER BY ${order} LIMIT ${RUNS_PER_BOARD})`,
+      `DELETE FROM leaderboard_run WHERE environment = ? AND task = ? AND scenario = ? AND id NOT IN
+         (SELECT id FROM leaderboard_run WHERE environment = ? AND task = ? AND scenario = ? ORDER BY ${order} LIMIT ${RUNS_PER_BOARD})`,
     ),
     pruneBoards: prepare(
-      `DELETE FROM leaderboard WHERE (environment, task, scenario) NOT IN
-         (SELECT environment, task, scenario FROM leaderboard GROUP BY environment, task, scenario ORDER BY max(id) DESC LIMIT ${BOARDS})`,
+      `DELETE FROM leaderboard_run WHERE (environment, task, scenario) NOT IN
+         (SELECT environment, task, scenario FROM leaderboard_run GROUP BY environment, task, scenario ORDER BY max(id) DESC LIMIT ${BOARDS})`,
     ),
     list: prepare(
       `SELECT id, row_number() OVER (PARTITION BY task, scenario ORDER BY ${order}) AS rank, name, nullif(task, '${NO_TASK}') AS task_id,
          scenario, seed, score, return, windows, digest, saved_at
-       FROM leaderboard WHERE environment = ? ORDER BY task, scenario, ${order}`,
+       FROM leaderboard_run WHERE environment = ? ORDER BY task, scenario, ${order}`,
     ),
-    episode: prepare('SELECT episode FROM leaderboard WHERE id = ?'),
+    episode: prepare('SELECT episode FROM leaderboard_run WHERE id = ?'),
   };
 }
