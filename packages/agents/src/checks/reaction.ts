@@ -40,21 +40,22 @@ export function checkReaction(task: ServeTask, effort: CheckEffort): CheckResult
 
 interface Swing {
   readonly knob: string;
-  /** Largest over smallest mean of each figure over the knob's values, less 1. */
+  /** Larger over smaller mean of each figure at the ends of the knob's range, less 1. */
   readonly of: Readonly<Record<(typeof FIGURES)[number], number>>;
 }
 
-/** Each knob moved through its range, the others at the default. */
+/** Each knob from one end of its range to the other, the others at the default. */
 function knobSwings(task: ServeTask, { seeds }: CheckEffort): Swing[] {
   const [seed] = seeds as readonly [number];
   return KNOBS.map(({ knob, bins }) => {
-    const played = bins
-      .flatMap(({ values }) => [values[0]!, values.at(-1)!])
-      .map((value) => playTask(task, seed, () => withKnob(task.defaultAction, knob, value)));
+    const values = bins.flatMap((bin) => bin.values);
+    const played = [values[0]!, values.at(-1)!].map((value) =>
+      playTask(task, seed, () => withKnob(task.defaultAction, knob, value)),
+    );
     const swing = (figure: (typeof FIGURES)[number]) => {
-      const values = played.map((each) => each[figure]);
-      const low = Math.min(...values);
-      const high = Math.max(...values);
+      const [one, other] = played.map((each) => each[figure]) as [number, number];
+      const low = Math.min(one, other);
+      const high = Math.max(one, other);
       return high - low < 1e-9 ? 0 : (high - low) / Math.max(Math.abs(low), 1e-6);
     };
     return {
