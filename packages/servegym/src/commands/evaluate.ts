@@ -1,3 +1,4 @@
+import { listGymPolicies, listPolicies, type PolicyDescription } from '@servegym/agents';
 import { findServeTrace, llmserve } from '@servegym/environments';
 import { Command, Option } from 'commander';
 import { evaluateGym } from '../evaluation/evaluate-gym.ts';
@@ -35,7 +36,7 @@ export function evaluateCommand(): Command {
     .description('play and grade a policy, with interquartile means and 95 % intervals')
     .requiredOption(
       '--agent <name|file>',
-      'random, default, heuristic (llmserve) or baseline (inferencegym), or a file that `servegym train` wrote',
+      `${names(listPolicies())} (llmserve), ${names(listGymPolicies())} (inferencegym), or a file that \`servegym train\` wrote`,
     )
     .addOption(
       new Option('--env <id>', 'the environment').choices(['llmserve', 'inferencegym']).default('llmserve'),
@@ -113,4 +114,8 @@ function refuseOtherEnvironments(options: EvaluateOptions): void {
   if (!misplaced) return;
   const flag = misplaced.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
   throw new InputError(`--${flag} means nothing to ${options.env}: leave it out, or choose another --env`);
+}
+
+function names(policies: readonly PolicyDescription[]): string {
+  return policies.map(({ name }) => name).join(', ');
 }

@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { describe, it } from 'node:test';
+import { llmserve, TASK_IDS } from '@servegym/environments';
+import { listPolicies } from './catalogue.ts';
+import { loadTrainedPolicy } from './load-trained-policy.ts';
+import { readManifest, type ShippedName, ShippedPolicy, shippedFile } from './shipped-policy.ts';
+
+const shipped = () => Object.keys(readManifest().policies) as ShippedName[];
+
+describe('the policies that come with the package', () => {
+  it('were trained on this version of llmserve, for every task', () => {
+    const { environment, version, policies } = readManifest();
+    assert.equal(environment, llmserve.id);
+    assert.equal(
+      version,
+      llmserve.version,
+      'The tasks have changed: train the policies anew with `servegym bench agents --ship`',
+    );
+    const known = listPolicies().map((policy) => policy.name);
+    for (const name of shipped()) {
+      assert.deepEqual(policies[name], TASK_IDS, name);
+      assert.ok(known.includes(name), `${known} lack ${name}`);
+    }
+    assert.ok(shipped().includes('ppo'));
+  });
+
+  it('are what their names say', () => {
+    for (const name of shipped()) {
+      for (const taskId of TASK_IDS) {
+        const loaded = loadTrainedPolicy(readFileSync(shippedFile(name, taskId)));
+        assert.deepEqual([loaded.policy.name, loaded.taskId], [name, taskId]);
+      }
+    }
+  });
+});
+
+describe('ShippedPolicy', () => {
+  it('refuses a task that nothing was trained for', () => {
+    assert.throws(() => new ShippedPolicy('ppo').reset({ taskId: 'holiday', seed: 1 }), {
+      name: 'RangeError',
+      message: 'Expected a task that ppo was trained for, got holiday',
+    });
+  });
+});
