@@ -6,7 +6,7 @@ export function scaleRate(trace: Trace, factor: number): Trace {
   if (!(factor > 0 && factor < Number.POSITIVE_INFINITY)) {
     throw new TraceError('TRACE_OPTION', trace.source, null, 'a rate scale above 0', `${factor}`);
   }
-  return { ...trace, arrivalMs: trace.arrivalMs.map((ms) => ms / factor) };
+  return factor === 1 ? trace : { ...trace, arrivalMs: trace.arrivalMs.map((ms) => ms / factor) };
 }
 
 /** The first `count` requests, or all of them when there are fewer. `count` is a whole number from 1. */

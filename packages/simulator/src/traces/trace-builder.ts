@@ -14,8 +14,8 @@ export class TraceBuilder {
   #arrivalMs = new Float64Array(FIRST_CAPACITY);
   #inputTokens = new Int32Array(FIRST_CAPACITY);
   #outputTokens = new Int32Array(FIRST_CAPACITY);
-  /** End of each request's hashes in `#prefixIds`; grows only when there are any. */
-  #prefixEnds = new Int32Array(FIRST_CAPACITY);
+  /** End of each request's hashes in `#prefixIds`; empty while there are none. */
+  #prefixEnds = new Int32Array(0);
   #prefixIds = new Float64Array(FIRST_CAPACITY);
   #prefixCount = 0;
   #count = 0;
@@ -54,7 +54,7 @@ export class TraceBuilder {
     this.#inputTokens[this.#count] = inputTokens;
     this.#outputTokens[this.#count] = outputTokens;
     if (hashIds !== undefined) this.#addPrefix(line, inputTokens, hashIds);
-    this.#prefixEnds[this.#count] = this.#prefixCount;
+    if (this.#prefixCount > 0) this.#endPrefix();
     this.#count += 1;
   }
 
@@ -79,9 +79,10 @@ export class TraceBuilder {
     }
     const trace: Trace = {
       source: this.#source,
-      arrivalMs: this.#arrivalMs.slice(0, count),
-      inputTokens: this.#inputTokens.slice(0, count),
-      outputTokens: this.#outputTokens.slice(0, count),
+      // Views: a copy would double what a long trace needs, and what lies behind its end was never touched.
+      arrivalMs: this.#arrivalMs.subarray(0, count),
+      inputTokens: this.#inputTokens.subarray(0, count),
+      outputTokens: this.#outputTokens.subarray(0, count),
       ...(this.#prefixCount > 0 && { prefixBlocks: this.#prefixBlocks() }),
     };
     return { trace: this.#outOfOrder > 0 ? inOrder(trace) : trace, outOfOrder: this.#outOfOrder };
@@ -126,11 +127,19 @@ export class TraceBuilder {
     }
   }
 
+  #endPrefix(): void {
+    if (this.#prefixEnds.length < this.#arrivalMs.length) {
+      const ends = new Int32Array(this.#arrivalMs.length);
+      ends.set(this.#prefixEnds);
+      this.#prefixEnds = ends;
+    }
+    this.#prefixEnds[this.#count] = this.#prefixCount;
+  }
+
   #grow(): void {
     this.#arrivalMs = grown(this.#arrivalMs, Float64Array);
     this.#inputTokens = grown(this.#inputTokens, Int32Array);
     this.#outputTokens = grown(this.#outputTokens, Int32Array);
-    this.#prefixEnds = grown(this.#prefixEnds, Int32Array);
   }
 }
 
