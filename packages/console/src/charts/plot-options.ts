@@ -2,6 +2,7 @@ import uPlot from 'uplot';
 import type { ChartSpec, Limit } from './chart-spec.ts';
 import { limitLines } from './limit-lines.ts';
 import { palette, type Tone } from './palette.ts';
+import { positionMark } from './position-mark.ts';
 import type { Trace } from './traces.ts';
 
 /** Charts that share this key show their cursors together. */
@@ -18,7 +19,7 @@ export interface PlotContext {
   readonly onPoint: (index: number | null) => void;
   /** The person clicks on a window. */
   readonly onPick: (index: number) => void;
-  /** The time that the page has been wound back to; `null`: it shows the newest. */
+  /** The time that the page has been wound back to; `null`: it shows the newest. Reads signals. */
   readonly position: () => number | null;
 }
 
@@ -45,21 +46,7 @@ export function baseOptions(context: PlotContext): Omit<uPlot.Options, 'series' 
       ],
       setCursor: [(plot) => context.onPoint(plot.cursor.idx ?? null)],
     },
-    plugins: [positionLine(context)],
-  };
-}
-
-/** Marks the window that the page has been wound back to. */
-function positionLine(context: PlotContext): uPlot.Plugin {
-  return {
-    hooks: {
-      draw({ ctx, bbox, valToPos }) {
-        const time = context.position();
-        if (time === null) return;
-        ctx.fillStyle = palette.peek().text;
-        ctx.fillRect(Math.round(valToPos(time, 'x', true)) - 1, bbox.top, 2, bbox.height);
-      },
-    },
+    plugins: [positionMark(context.position)],
   };
 }
 

@@ -12,8 +12,6 @@ export interface PlotSource {
   readonly options: Omit<uPlot.Options, 'width' | 'height'>;
   /** Called before each drawing; signals read here cause the next one. */
   readonly data: () => uPlot.AlignedData;
-  /** Signals read here cause a drawing of what is there already, as when a mark moves over it. */
-  readonly marks: () => void;
 }
 
 /**
@@ -39,13 +37,6 @@ export function usePlot(source: PlotSource | undefined): {
       data = source.data();
       drawings.add(draw);
     });
-    const drawAgain = () => {
-      if (data && onScreen) plot.redraw(false);
-    };
-    const stopMarking = effect(() => {
-      source.marks();
-      drawings.add(drawAgain);
-    });
     const sizes = new ResizeObserver(() => plot.setSize(sizeOf(element)));
     sizes.observe(element);
     const visibility = new IntersectionObserver((entries) => {
@@ -55,11 +46,9 @@ export function usePlot(source: PlotSource | undefined): {
     visibility.observe(element);
     return () => {
       stopFeeding();
-      stopMarking();
       sizes.disconnect();
       visibility.disconnect();
       drawings.remove(draw);
-      drawings.remove(drawAgain);
       plot.destroy();
     };
   }, [source]);

@@ -48,7 +48,6 @@ export function ChartPanel({ spec }: { spec: ChartSpec }): JSX.Element | null {
         columns.extend();
         return columns.data;
       },
-      marks: () => void state.position.value,
     };
   }, [kinds.value, epoch, context]);
   const { box, canvas } = usePlot(source);

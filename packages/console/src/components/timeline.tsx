@@ -37,7 +37,6 @@ export function Timeline(): JSX.Element | null {
         columns.extend();
         return columns.data;
       },
-      marks: () => void state.position.value,
     };
   }, [names, epoch, context]);
   const { box } = usePlot(source);

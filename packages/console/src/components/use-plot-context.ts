@@ -37,7 +37,7 @@ export function usePlotContext(): PlotContext {
       },
       onPick: state.seek,
       position() {
-        const at = state.position.peek();
+        const at = state.position.value;
         return at === null ? null : at * (state.latest.peek()?.telemetry.windowSeconds ?? 1);
       },
     }),
