@@ -44,7 +44,7 @@ export interface AgentBenchmark {
 }
 
 /** Agents that try futures on a simulator before they act. */
-const PLANNERS = new Set(['mpc', 'oracle']);
+export const PLANNERS: ReadonlySet<string> = new Set(['mpc', 'oracle']);
 /** Scores that a later check compares with. */
 const FIRST_SCORES = 3;
 /** Traces of the validation split that the shipped policy is chosen by. */

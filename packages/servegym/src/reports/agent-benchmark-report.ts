@@ -1,4 +1,9 @@
-import type { AgentBenchmark, BenchmarkCell } from '../agent-benchmark/benchmark-agents.ts';
+import {
+  type AgentBenchmark,
+  type BenchmarkCell,
+  type BenchmarkPlan,
+  PLANNERS,
+} from '../agent-benchmark/benchmark-agents.ts';
 
 /** The page of the benchmark in Markdown: all that it says is in `benchmark`. */
 export function agentBenchmarkPage(benchmark: AgentBenchmark): string {
@@ -15,21 +20,39 @@ export function agentBenchmarkPage(benchmark: AgentBenchmark): string {
     ].join('\n'),
   );
   const learned = cells.filter((cell) => cell.split === 'test' && cell.runs.length > 1);
+  const steps = plan.steps.toLocaleString('en-US');
   return `${[
     '# Benchmarks of the agents',
     [
       `Scores on ${environment} ${version}: 0.20 is the task's default configuration, 0.50 the best that never changes (where`,
       'adapting has room), 0.95 a planner that knows the traffic to come. Interquartile means with 95 % intervals (bootstrap',
-      `over traces and training runs), on ${plan.episodes} held-out traces a task that nothing was tuned on. Learned agents are`,
-      `trained ${plan.trainingSeeds} times on ${plan.steps.toLocaleString('en-US')} windows of the training traffic; \`distilled\` first learns from ${plan.lessons} episodes of \`${plan.teacher}\`.`,
-      `Agents that plan play ${plan.planningEpisodes} of the traces.`,
+      `over traces and training runs), on ${plan.episodes} held-out traces a task that nothing was tuned on. Learned agents have`,
+      `${plan.trainingSeeds} training runs of ${steps} windows of the training traffic.`,
+      ...(plan.agents.includes('distilled')
+        ? [`\`distilled\` first learns from ${plan.lessons} episodes of \`${plan.teacher}\`.`]
+        : []),
+      ...(plan.agents.some((agent) => PLANNERS.has(agent))
+        ? [`Agents that plan play ${plan.planningEpisodes} of the traces.`]
+        : []),
     ].join('\n'),
     'Everything here comes from one command, which also writes [benchmarks.json](benchmarks.json):',
-    '```sh\nnpx servegym bench agents --out docs/benchmarks.md\n```',
+    `\`\`\`sh\nnpx servegym bench agents ${benchmarkOptions(plan).join(' ')}\n\`\`\``,
     ...sections,
     ...(splits.length > 1 ? [gapSection(benchmark)] : []),
     ...(learned.length > 0 ? [runsSection(learned)] : []),
   ].join('\n\n')}\n`;
+}
+
+/** What to ask for to measure the same again. */
+function benchmarkOptions(plan: BenchmarkPlan): string[] {
+  const [onlyTask] = plan.taskIds;
+  return [
+    ...['--agents', plan.agents.join()],
+    ...(plan.taskIds.length === 1 ? ['--task', onlyTask!] : []),
+    ...['--episodes', String(plan.episodes), '--training-seeds', String(plan.trainingSeeds)],
+    ...(plan.isShifted ? [] : ['--no-shifted']),
+    ...['--out', 'docs/benchmarks.md'],
+  ];
 }
 
 function scoreTable({ plan }: AgentBenchmark, cells: readonly BenchmarkCell[]): string[] {
