@@ -44,7 +44,8 @@ function GpuView({ index }: { index: number }): JSX.Element {
   return (
     <div class={isReloading ? 'gpu reloading' : 'gpu'}>
       <p class="gpu-title" {...tip(contents)}>
-        <b>GPU {index + 1}</b> {isReloading ? 'reloads' : (ROLES[role] ?? words(role))}
+        <b>GPU {index + 1}</b>
+        <span class="role">{isReloading ? 'reloads' : (ROLES[role] ?? words(role))}</span>
         <span class="load">{load}</span>
       </p>
       <MemoryMap gpu={gpu} holders={holders} label={contents ?? 'KV blocks in use'} />

@@ -58,7 +58,7 @@ export function Timeline(): JSX.Element | null {
       <div class="lanes" style={{ '--lanes': knobs.length + 1 }}>
         <dl class="lane-labels">
           <div>
-            <dt>Events</dt>
+            <dt>{isServer(state) && 'Events'}</dt>
           </div>
           {knobs.map((knob) => (
             <LaneLabel key={knob.name} knob={knob} />

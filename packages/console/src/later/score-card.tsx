@@ -64,7 +64,14 @@ export function ScoreCard(): JSX.Element | null {
 
 const BREAKDOWN_DEFINITIONS: Readonly<Record<string, string | undefined>> = {
   return: 'The sum of the rewards',
-  regret: 'How much more the best known plan for this traffic collects',
+  regret: 'How much more the planner collects that knows the traffic',
+  'certificate bound': 'No plan at all can collect more on this traffic',
+  'certificate gap': 'How far the planner that knows the traffic may be from the best there is',
+  requests_served: 'Requests that were answered',
+  requests_rejected: 'Requests that can never fit the KV pool',
+  slo_violations: 'Requests that were late for their SLO',
+  preemptions: 'Requests thrown out of the batch for want of KV blocks, to be computed again',
+  cost_usd: 'What the GPUs cost for the time of the episode, USD',
 };
 
 /** Returns that the grader measured on the same traffic, by their names. A bound that nobody reaches is left out. */
