@@ -2,7 +2,7 @@
 // workers, and what a trace costs in time and memory from 10^4 to 10^7 requests. `--parts jobs,workers,traces`.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { createWriteStream, mkdtempSync, rmSync, statSync } from 'node:fs';
+import { createWriteStream, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -37,73 +37,110 @@ else {
   }
 }
 
-/** Jobs of one request each: nearly all of their time is that of the engine. */
+/**
+ * Jobs of one request each: nearly all of their time is that of the engine. Beside the wall time it tells the processor
+ * time of each part, which hardly depends on what else the machine does.
+ */
 async function measureJobs(count: number): Promise<Row[]> {
   const rows: Row[] = [];
-  const measure = async (name: string, jobs: JobEngine, offset: number) => {
+  const measure = async (
+    name: string,
+    jobs: JobEngine,
+    offset: number,
+    others: Readonly<Record<string, number>>,
+  ) => {
     const list = (first: number, size: number): Job[] =>
       Array.from({ length: size }, (_, i) => ({
         kind: 'simulation',
         input: { seed: offset + first + i, requests: 1, times: 1 },
       }));
-    await jobs.run(list(0, 200));
+    await jobs.run(list(0, 300));
+    const before = Object.entries(others).map(([other, pid]) => [other, processorMs(pid)] as const);
+    const own = process.cpuUsage();
     const start = performance.now();
-    await jobs.run(list(200, count));
+    await jobs.run(list(300, count));
     const ms = performance.now() - start;
+    const { user, system } = process.cpuUsage(own);
     rows.push({
       engine: name,
       jobs_per_s: Math.round((1000 * count) / ms),
       ms_per_job: Number((ms / count).toFixed(3)),
+      cpu_ms_submitter: Number(((user + system) / 1000 / count).toFixed(3)),
+      ...Object.fromEntries(
+        before.map(([other, was]) => [
+          `cpu_ms_${other}`,
+          Number(((processorMs(others[other]!) - was) / count).toFixed(3)),
+        ]),
+      ),
     });
   };
   for (const threads of [1, 2]) {
     const jobs = new LocalJobs({ kinds: KINDS, threads });
-    await measure(`threads: ${threads}`, jobs, 0);
+    await measure(`threads: ${threads}`, jobs, 0, {});
     await jobs.close();
   }
-  await withQueues(async (name, url) => {
+  await withQueues(async (name, url, server) => {
     const worker = await startWorker(url);
     const jobs = await QueuedJobs.connect({ url, version: VERSION });
-    await measure(`${name}, 1 worker`, jobs, 100_000);
+    await measure(`${name}, 1 worker`, jobs, 100_000, {
+      worker: worker.pid!,
+      ...(server !== undefined && { server }),
+    });
     await jobs.close();
     worker.kill('SIGKILL');
   });
   return rows;
 }
 
-/** A sweep of jobs of about a quarter of a second. */
+/** Processor time that a process has had, ms. Linux only. */
+function processorMs(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    .replace(/^.*\) /s, '')
+    .split(' ');
+  const TICK_MS = 10;
+  return TICK_MS * (Number(fields[11]) + Number(fields[12]));
+}
+
+/**
+ * A sweep of jobs of about a quarter of a second. The processor time of everybody together says what workers cost each
+ * other; the speed-up says something only where as many cores are idle.
+ */
 async function measureWorkers(count: number, workerCounts: readonly number[]): Promise<Row[]> {
-  const list = (offset: number): Job[] =>
-    Array.from({ length: count }, (_, i) => ({
-      kind: 'simulation',
-      input: { seed: offset + 1000 * i, requests: 2000, times: 60 },
-    }));
   const rows: Row[] = [];
   let base = 0;
-  const measure = async (name: string, jobs: JobEngine, offset: number) => {
-    // Threads load their modules before the clock runs.
-    await jobs.run(
-      Array.from({ length: 32 }, (_, i) => ({
+  const measure = async (name: string, jobs: JobEngine, offset: number, others: readonly number[]) => {
+    const sweep = (size: number, requests: number, times: number, first: number): Job[] =>
+      Array.from({ length: size }, (_, i) => ({
         kind: 'simulation',
-        input: { seed: -1 - i - offset, requests: 10, times: 1 },
-      })),
-    );
+        input: { seed: first + 1000 * i + offset, requests, times },
+      }));
+    // Threads load their modules before the clock runs.
+    await jobs.run(sweep(64, 10, 1, 1e9));
+    const processorS = () =>
+      others.reduce((sum, pid) => sum + processorMs(pid), processorMs(process.pid)) / 1000;
+    const before = processorS();
     const start = performance.now();
-    await jobs.run(list(offset));
+    await jobs.run(sweep(count, 2000, 60, 0));
     const s = (performance.now() - start) / 1000;
     base ||= s;
-    rows.push({ engine: name, s: Number(s.toFixed(2)), speed_up: Number((base / s).toFixed(2)) });
+    rows.push({
+      engine: name,
+      s: Number(s.toFixed(2)),
+      speed_up: Number((base / s).toFixed(2)),
+      cpu_s: Number((processorS() - before).toFixed(2)),
+    });
   };
   for (const [i, threads] of workerCounts.entries()) {
     const jobs = new LocalJobs({ kinds: KINDS, threads });
-    await measure(`threads: ${threads}`, jobs, i);
+    await measure(`threads: ${threads}`, jobs, i, []);
     await jobs.close();
   }
-  await withQueues(async (name, url) => {
-    for (const [i, count] of workerCounts.entries()) {
-      const workers = await Promise.all(Array.from({ length: count }, () => startWorker(url)));
+  await withQueues(async (name, url, server) => {
+    for (const [i, workerCount] of workerCounts.entries()) {
+      const workers = await Promise.all(Array.from({ length: workerCount }, () => startWorker(url)));
       const jobs = await QueuedJobs.connect({ url, version: VERSION });
-      await measure(`${name}, workers: ${count}`, jobs, 10 + i);
+      const others = [...workers.map(({ pid }) => pid!), ...(server === undefined ? [] : [server])];
+      await measure(`${name}, workers: ${workerCount}`, jobs, 10 + i, others);
       await jobs.close();
       for (const worker of workers) worker.kill('SIGKILL');
     }
@@ -173,10 +210,12 @@ async function writeTrace(path: string, requests: number): Promise<void> {
   await once(out, 'finish');
 }
 
-async function withQueues(measure: (name: string, url: string) => Promise<void>): Promise<void> {
+async function withQueues(
+  measure: (name: string, url: string, server?: number) => Promise<void>,
+): Promise<void> {
   const redis = await startRedis();
   try {
-    await measure('Redis', redis.url);
+    await measure('Redis', redis.url, redis.pid);
   } finally {
     await redis.stop();
   }

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 /** Redis with an append-only file in a folder of its own, on a port that nothing listens on. */
-export async function startRedis(): Promise<{ url: string; stop: () => Promise<void> }> {
+export async function startRedis(): Promise<{ url: string; pid: number; stop: () => Promise<void> }> {
   const folder = mkdtempSync(join(tmpdir(), 'servegym-scaling-'));
   const probe = createServer().listen(0, '127.0.0.1');
   await once(probe, 'listening');
@@ -27,6 +27,7 @@ export async function startRedis(): Promise<{ url: string; stop: () => Promise<v
   });
   return {
     url: `redis://127.0.0.1:${port}`,
+    pid: server.pid!,
     async stop() {
       server.kill();
       await once(server, 'exit');
