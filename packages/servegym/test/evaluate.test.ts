@@ -85,7 +85,11 @@ describe('servegym evaluate', () => {
         () => ['--agent', 'ppo9'],
         /expected a policy named one of random, default, .*, or a file .*, got ppo9/,
       ],
-      ['on an unknown task', () => ['--agent', 'default', '--task', 'x'], /expected --task to be all or one of static_workload, .*, got x/],
+      [
+        'on an unknown task',
+        () => ['--agent', 'default', '--task', 'x'],
+        /expected --task to be all or one of static_workload, .*, got x/,
+      ],
       [
         'of no episodes',
         () => ['--agent', 'default', '--episodes', '0'],
