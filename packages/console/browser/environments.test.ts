@@ -120,7 +120,7 @@ describe('benchmark', () => {
       await page.untilWindow(1);
       assert.equal(await page.button('Leaderboard').count(), 0);
       const panel = await page.open('Share');
-      assert.equal(await panel.getByLabel('Link to the scenario').count(), 1);
+      await panel.getByLabel('Link to the scenario').waitFor();
       assert.equal(await panel.getByLabel('Link to the episode').count(), 0);
     });
   });

@@ -35,7 +35,24 @@ export class MpcPolicy implements Policy<ServeAction, ServeObservation> {
     this.#alternatives = [];
   }
 
-  act({ previousAction, stepIndex }: PolicyStep<ServeAction, ServeObservation>): ServeAction {
+  act(step: PolicyStep<ServeAction, ServeObservation>): ServeAction {
+    const { twin, belief } = this.#keptUp(step);
+    this.#alternatives = planRecedingHorizon(twin, belief, { configurations: this.#configurations });
+    return this.#alternatives[0]!.action;
+  }
+
+  /** Keeps the twin up with windows that somebody else plays; there is nothing to plan for them. */
+  watch(step: PolicyStep<ServeAction, ServeObservation>): void {
+    this.#keptUp(step);
+  }
+
+  /** What was considered for the last action, best first. */
+  explain(): { readonly alternatives: readonly Alternative[] } {
+    return { alternatives: this.#alternatives };
+  }
+
+  /** The twin and what is believed of the traffic, after the windows played so far. */
+  #keptUp({ previousAction, stepIndex }: PolicyStep<ServeAction, ServeObservation>) {
     const twin = this.#twin;
     const belief = this.#belief;
     if (twin === null || belief === null) throw new TypeError('Expected `reset` before `act`');
@@ -43,12 +60,6 @@ export class MpcPolicy implements Policy<ServeAction, ServeObservation> {
       twin.step(previousAction);
       belief.observe();
     }
-    this.#alternatives = planRecedingHorizon(twin, belief, { configurations: this.#configurations });
-    return this.#alternatives[0]!.action;
-  }
-
-  /** What was considered for the last action, best first. */
-  explain(): { readonly alternatives: readonly Alternative[] } {
-    return { alternatives: this.#alternatives };
+    return { twin, belief };
   }
 }

@@ -23,7 +23,13 @@ export interface PlayedWindow<Action, Observation> {
 /** The policies at work in the current episode of a session. */
 interface Engagement<Action, Observation> {
   readonly episode: ResetOptions;
-  readonly policies: Map<string, AsyncPolicy<Action, Observation>>;
+  readonly policies: Map<string, EngagedPolicy<Action, Observation>>;
+}
+
+/** A policy and how many windows of the episode it has seen. */
+interface EngagedPolicy<Action, Observation> {
+  readonly policy: AsyncPolicy<Action, Observation>;
+  seen: number;
 }
 
 /** A policy that tells why it chose its last action. */
@@ -66,7 +72,8 @@ export class PolicyPlayer<Action, Observation extends object, State extends obje
     if (lastResult.done) {
       throw new EnvironmentError('EPISODE_OVER', 'The episode is over. Reset the session to start another.');
     }
-    const policy = await this.#policyOf(session, record.reset, policyName);
+    const engaged = await this.#engage(session, record.reset, policyName);
+    const { policy } = engaged;
     const played: PlayedWindow<Action, Observation>[] = [];
     let { observation, reward } = session.lastResult!;
     let previousAction = record.actions.at(-1) ?? this.#catalogue.initialAction(record.reset);
@@ -75,6 +82,7 @@ export class PolicyPlayer<Action, Observation extends object, State extends obje
       const action = await chooseAction(policy, step);
       const explanation = explains(policy) ? policy.explain() : undefined;
       const result = await session.step(action);
+      engaged.seen = session.stepCount;
       played.push({ action, ...result, ...(explanation !== undefined && { explanation }) });
       if (result.done) break;
       ({ observation, reward } = result);
@@ -84,45 +92,50 @@ export class PolicyPlayer<Action, Observation extends object, State extends obje
   }
 
   /** The same policy for as long as the episode lasts, so that it remembers what it saw. */
-  async #policyOf(
+  async #engage(
     session: Session<Action, Observation, State>,
     episode: ResetOptions,
     name: string,
-  ): Promise<AsyncPolicy<Action, Observation>> {
+  ): Promise<EngagedPolicy<Action, Observation>> {
     let engagement = this.#engagements.get(session);
     if (engagement?.episode !== episode) {
       engagement = { episode, policies: new Map() };
       this.#engagements.set(session, engagement);
     }
-    const engaged = engagement.policies.get(name);
-    if (engaged) return engaged;
-    const policy = this.#catalogue.create(name);
-    const { task_id, seed = 0, episode_id, ...resetOptions } = episode;
-    const taskId = typeof task_id === 'number' ? task_id : String(task_id ?? '');
-    policy.reset({ taskId, seed, resetOptions });
-    await this.#showWhatWasPlayed(session, policy);
-    engagement.policies.set(name, policy);
-    return policy;
+    let engaged = engagement.policies.get(name);
+    if (!engaged) {
+      engaged = { policy: this.#catalogue.create(name), seen: 0 };
+      const { task_id, seed = 0, episode_id, ...resetOptions } = episode;
+      const taskId = typeof task_id === 'number' ? task_id : String(task_id ?? '');
+      engaged.policy.reset({ taskId, seed, resetOptions });
+      engagement.policies.set(name, engaged);
+    }
+    await this.#showWhatWasPlayed(session, engaged);
+    return engaged;
   }
 
   /**
-   * A policy that comes in late, or again after a restart of the server, sees the windows so far, so that it knows what
-   * it would know had it watched from the start.
+   * A policy that comes in late, comes back after a person's turn or after a restart of the server, sees the windows
+   * that it has missed, so that it knows what it would know had it watched from the start.
    */
   async #showWhatWasPlayed(
     session: Session<Action, Observation, State>,
-    policy: AsyncPolicy<Action, Observation>,
+    engaged: EngagedPolicy<Action, Observation>,
   ): Promise<void> {
     const { record } = session;
-    if (!record || record.actions.length === 0) return;
+    const { policy, seen } = engaged;
+    if (!record || record.actions.length <= seen) return;
     const environment = this.#definition.create();
     try {
       let { observation, reward } = await environment.reset(record.reset);
       let previousAction = this.#catalogue.initialAction(record.reset);
       for (const [stepIndex, action] of record.actions.entries()) {
         const step = { observation, reward, previousAction, stepIndex };
-        if (policy.watch) policy.watch(step, action);
-        else await policy.act(step);
+        if (stepIndex >= seen) {
+          if (policy.watch) policy.watch(step, action);
+          else await policy.act(step);
+          engaged.seen = stepIndex + 1;
+        }
         ({ observation, reward } = await environment.step(action));
         previousAction = action;
       }

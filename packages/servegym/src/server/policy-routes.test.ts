@@ -192,23 +192,44 @@ describe('POST /policies/{name}/step', () => {
 });
 
 describe('a policy that comes back after its server was replaced', () => {
-  it('goes on as if it had never been away', async () => {
-    const { body: whole } = await post('/policies/random/step', {
-      session_id: (await reset()).session_id,
-      steps: 8,
+  for (const name of ['random', 'mpc']) {
+    it(`goes on as if it had never been away: ${name}`, async () => {
+      const { body: whole } = await post(`/policies/${name}/step`, {
+        session_id: (await reset()).session_id,
+        steps: 8,
+      });
+      const heir = createServer(llmserve);
+      mountPolicyRoutes(heir, SERVE_POLICIES);
+      const session = heir.sessions.open();
+      await session.reset({ task_id: 'bursty_workload', seed: 3 });
+      for (const { action } of whole.steps.slice(0, 5)) await session.step(action);
+      const answer = await heir.app.request(`/policies/${name}/step`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ session_id: session.id, steps: 3 }),
+      });
+      assert.deepEqual((await answer.json()).steps, whole.steps.slice(5));
+      await heir.close();
     });
-    const heir = createServer(llmserve);
-    mountPolicyRoutes(heir, SERVE_POLICIES);
-    const session = heir.sessions.open();
-    await session.reset({ task_id: 'bursty_workload', seed: 3 });
-    for (const { action } of whole.steps.slice(0, 5)) await session.step(action);
-    const answer = await heir.app.request('/policies/random/step', {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ session_id: session.id, steps: 3 }),
-    });
-    assert.deepEqual((await answer.json()).steps, whole.steps.slice(5));
-    await heir.close();
+  }
+});
+
+describe('a policy that comes back after a person has played', () => {
+  it('knows the windows that it has missed', async () => {
+    const byHand = [7, 400, 30].map((batch_cap) => ({
+      ...SERVE_TASKS.bursty_workload.defaultAction,
+      batch_cap,
+    }));
+    const steps = async (session_id: string, count: number) =>
+      (await post('/policies/mpc/step', { session_id, steps: count })).body.steps;
+    const back = (await reset()).session_id;
+    const first = await steps(back, 2);
+    for (const action of byHand) await post('/step', { session_id: back, action });
+
+    const late = (await reset()).session_id;
+    for (const action of [first[0].action, first[1].action, ...byHand])
+      await post('/step', { session_id: late, action });
+    assert.deepEqual(await steps(back, 2), await steps(late, 2));
   });
 });
 
