@@ -2,8 +2,28 @@ import type { ServeAction } from '../schema.ts';
 import type { ServeTask } from '../tasks/serve-task.ts';
 import type { Workload } from '../workload/workload.ts';
 import { constantReturn } from './constant-return.ts';
-import { recordedReference, recordedReturns, type TaskReference } from './reference-returns.ts';
+import { foresightShare } from './foresight-share.ts';
+import {
+  isRecordedTask,
+  recordedReference,
+  recordedReturns,
+  referenceConfigurations,
+} from './reference-returns.ts';
 import { returnBound } from './return-bound.ts';
+
+/** Configurations for traffic of which nothing is known: much and little at once, in each precision. */
+const ALL_ROUND: readonly ServeAction[] = (['FP16', 'INT8', 'INT4'] as const).flatMap((tier) =>
+  [
+    { batch_cap: 512, kv_budget_fraction: 1 },
+    { batch_cap: 64, kv_budget_fraction: 0.4 },
+  ].map((capacity) => ({
+    ...capacity,
+    speculation_depth: 0,
+    quantization_tier: tier,
+    prefill_decode_split: false,
+    priority_routing: true,
+  })),
+);
 
 /** Returns that an episode is held against, all on the same traffic. */
 export interface EpisodeAnchors {
@@ -21,8 +41,9 @@ export interface EpisodeAnchors {
 
 /**
  * The recorded returns of (task, seed). Where there are none, the default and the best constant are played, and the
- * clairvoyant is taken to be as far above the better of them as it is on average over the recorded seeds of the task; for a
- * task without any, it is taken to reach the bound.
+ * clairvoyant is taken to come as far from the better of them towards the bound as it does over the recorded seeds of the
+ * task. Under a shift, where the best constant of the task may be a bad one, the best of several configurations stands in
+ * for the better of the two. For a task of which nothing is recorded, the clairvoyant is taken to reach the bound.
  */
 export function episodeAnchors(task: ServeTask, seed: number, workload: Workload): EpisodeAnchors {
   const bound = returnBound(task, workload);
@@ -42,26 +63,16 @@ export function episodeAnchors(task: ServeTask, seed: number, workload: Workload
     };
   }
   const constant = played(reference.constant);
-  const reached = Math.max(standard, constant) + meanHeadroom(reference);
+  const others = isRecordedTask(task) ? [] : [...referenceConfigurations(task), ...ALL_ROUND];
+  const best = Math.max(standard, constant, ...others.map(played));
   return {
     default: standard,
     constant,
     planner: null,
-    clairvoyant: Math.min(bound, reached),
+    clairvoyant: best + foresightShare(task.id) * (bound - best),
     bound,
     estimated: true,
   };
-}
-
-/** How far the clairvoyant is above the better of default and constant, on average. */
-function meanHeadroom({ seeds }: TaskReference): number {
-  const returns = Object.values(seeds);
-  const sum = returns.reduce(
-    (total, { clairvoyant, constant, default: standard }) =>
-      total + clairvoyant - Math.max(constant, standard),
-    0,
-  );
-  return returns.length === 0 ? 0 : sum / returns.length;
 }
 
 /**

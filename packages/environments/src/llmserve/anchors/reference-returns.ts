@@ -35,11 +35,15 @@ export function recordedReference(taskId: string): TaskReference | undefined {
   return Object.hasOwn(RECORDED, taskId) ? RECORDED[taskId] : undefined;
 }
 
+/** Whether a task is one of those that come with ServeGym, and has not been changed for a shift or other traffic. */
+export function isRecordedTask(task: ServeTask): boolean {
+  return Object.hasOwn(SERVE_TASKS, task.id) && SERVE_TASKS[task.id as never] === task;
+}
+
 /** Returns of this very task on the traffic of `seed`; `undefined` when none are recorded, or they no longer hold. */
 export function recordedReturns(task: ServeTask, seed: number): SeedReturns | undefined {
   const reference = recordedReference(task.id);
-  const unchanged = Object.hasOwn(SERVE_TASKS, task.id) && SERVE_TASKS[task.id as never] === task;
-  if (reference === undefined || !unchanged) return undefined;
+  if (reference === undefined || !isRecordedTask(task)) return undefined;
   const returns = Object.hasOwn(reference.seeds, seed) ? reference.seeds[seed] : undefined;
   return returns !== undefined && reference.fingerprint === taskFingerprint(task) ? returns : undefined;
 }
