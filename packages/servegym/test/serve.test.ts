@@ -260,7 +260,7 @@ describe('servegym serve, when a file or a value will not do', () => {
 
   it('names the value and what was expected', async () => {
     for (const [option, value, expected] of [
-      ['--store', '', /a file or `memory`/],
+      ['--store', '', /a file, redis:.* or `memory`/],
       ['--cors', 'https://example.com/', /without a path or a slash/],
       ['--rate-limit', 'often', /a whole number or `seed`/],
       ['--rate-limit', '0', /a whole number from 1/],
