@@ -8,11 +8,12 @@ export const UNNAMED_SEED = 42;
 
 const MOST_WEIGHT = 10;
 
-const weight = z.number().min(0).max(MOST_WEIGHT).optional();
+/** A schema of its own for each: JSON Schema gives them titles by their names. */
+const weight = () => z.number().min(0).max(MOST_WEIGHT).optional();
 
 /** Weights of the reward that a reset may override. */
 export const rewardConfigSchema = z
-  .strictObject({ alpha: weight, beta: weight, gamma: weight, delta: weight })
+  .strictObject({ alpha: weight(), beta: weight(), gamma: weight(), delta: weight() })
   .meta({
     description: 'Weights of the reward in place of the task’s: alpha T - beta L - gamma V - delta C',
   });

@@ -9,6 +9,7 @@ import {
   type TaskDescription,
 } from '@servegym/openenv/definition';
 import { gradeEpisode } from './grader.ts';
+import { LLMSERVE_README } from './readme.ts';
 import { chooseTask, readSeed, type ServeScenario, serveResetOptions } from './reset-options.ts';
 import {
   type ServeAction,
@@ -126,6 +127,7 @@ export function serveEnvironment(): EnvironmentDefinition<ServeAction, ServeObse
     name: 'llmserve',
     description:
       'Run an LLM inference server: each window shows queue, latency, KV memory and cost; the action sets batch cap, KV budget, speculation depth, quantization, prefill/decode split and priority routing for the next.',
+    readme: LLMSERVE_README,
     action: serveActionSchema,
     observation: serveObservationSchema,
     state: serveStateSchema,
