@@ -1,27 +1,32 @@
 import { type ServeAction, ServeEpisode, type ServeEpisodeSnapshot } from '@servegym/environments';
 import { backlogCost, meanWindowTokens } from './backlog.ts';
-import { distinctActions, neighboursOf } from './knob-grid.ts';
+import { distinctActions, modeOf, neighboursOf } from './knob-grid.ts';
 import type { TrafficBelief } from './traffic-belief.ts';
 
 export interface RecedingHorizonOptions {
   /** Configurations that are always considered. */
   readonly configurations: readonly ServeAction[];
-  /** Windows that a configuration is tried for. Default 8: enough to repay a reload. */
+  /** Windows that a configuration is tried for. Default 10: enough to repay a reload. */
   readonly horizon?: number;
   /** Futures that the best configurations are tried on; all are tried on the first. Default 3. */
   readonly futures?: number;
-  /** Configurations that are tried on all futures. Default 4. */
+  /** Configurations that are tried on all futures. Default 5. */
   readonly finalists?: number;
+  /** Reward a window that a reload or a drain must gain to be worth it: it will have to be undone. Default 0.05. */
+  readonly hesitation?: number;
 }
 
 /** A configuration that was considered, and what keeping it over the horizon was found to earn. */
 export interface Alternative {
   readonly action: ServeAction;
-  /** Mean reward a window over the sampled futures, less what the backlog at their end will cost. */
+  /**
+   * Mean reward a window over the sampled futures, less what the backlog at their end will cost and, where it takes a
+   * reload or a drain, the hesitation.
+   */
   readonly value: number;
 }
 
-const DEFAULTS = { horizon: 8, futures: 3, finalists: 4 };
+const DEFAULTS = { horizon: 10, futures: 3, finalists: 5, hesitation: 0.05 };
 /** Seeds the acceptance of drafts in sampled futures, which is not that of the episode. */
 const OTHER_DRAFTS = 0x5eed;
 
@@ -36,36 +41,38 @@ export function planRecedingHorizon(
   belief: TrafficBelief,
   options: RecedingHorizonOptions,
 ): Alternative[] {
-  const { horizon, futures, finalists } = { ...DEFAULTS, ...options };
+  const { horizon, futures, finalists, hesitation } = { ...DEFAULTS, ...options };
   const { task, window, action: inForce, seed } = episode;
   const start = episode.snapshot();
   const meanTokens = meanWindowTokens(episode);
   const moves = window === 0 ? [] : neighboursOf(inForce);
   const tries = distinctActions([inForce, ...options.configurations, ...moves]).map(
-    (action) => new Trial(action),
+    (action) => new Trial(action, modeOf(action) === modeOf(inForce) ? 0 : hesitation),
   );
   let candidates = tries;
   for (let future = 0; future < futures; future++) {
     const workload = belief.sampleFuture(horizon, mixed(seed, window, future));
     const imagined = new ServeEpisode(task, seed + OTHER_DRAFTS, { workload });
     for (const trial of candidates) trial.play(imagined, start, horizon, meanTokens);
-    candidates = candidates.toSorted((a, b) => b.mean - a.mean).slice(0, finalists);
+    candidates = candidates.toSorted((a, b) => b.value - a.value).slice(0, finalists);
   }
-  const rest = tries.filter((trial) => !candidates.includes(trial)).sort((a, b) => b.mean - a.mean);
-  return [...candidates, ...rest].map(({ action, mean }) => ({ action, value: mean }));
+  const rest = tries.filter((trial) => !candidates.includes(trial)).sort((a, b) => b.value - a.value);
+  return [...candidates, ...rest].map(({ action, value }) => ({ action, value }));
 }
 
 class Trial {
   readonly action: ServeAction;
+  readonly #hesitation: number;
   #sum = 0;
   #futures = 0;
 
-  constructor(action: ServeAction) {
+  constructor(action: ServeAction, hesitation: number) {
     this.action = action;
+    this.#hesitation = hesitation;
   }
 
-  get mean(): number {
-    return this.#sum / this.#futures;
+  get value(): number {
+    return this.#sum / this.#futures - this.#hesitation;
   }
 
   play(imagined: ServeEpisode, start: ServeEpisodeSnapshot, horizon: number, meanTokens: number): void {

@@ -38,7 +38,7 @@ export function oracleCommand(): Command {
     .addOption(seedsOption('validation', 20))
     .addOption(seedsOption('train', 20))
     .addOption(
-      new Option('--planned <n>', 'seeds of each split that the planner without foresight plays too')
+      new Option('--planned <n>', 'with --rebuild: test seeds that the planner without foresight plays too')
         .default(20)
         .argParser(wholeNumber(0, MOST_SEEDS)),
     );

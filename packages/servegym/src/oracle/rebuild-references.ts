@@ -22,7 +22,7 @@ export interface RebuildOptions {
   readonly tasks: readonly ServeTask[];
   /** How many of the first seeds of each split. */
   readonly seeds: Readonly<Record<SeedSplit, number>>;
-  /** How many of them the planner without foresight plays too. */
+  /** How many of the test seeds the planner without foresight plays too. */
   readonly planned: number;
   /** Whether to search the constants anew. They are also searched where none are recorded. */
   readonly tune: boolean;
@@ -83,10 +83,10 @@ async function playSeeds(
   for (const split of Object.keys(SEED_SPLITS) as SeedSplit[]) {
     for (let i = 0; i < seeds[split]; i++) {
       const seed = SEED_SPLITS[split].first + i;
-      const planner = i < planned;
+      const planner = split === 'test' && i < planned;
       const known = returns[seed];
       if (known !== undefined && (known.planner !== undefined || !planner)) continue;
-      open.push({ taskId: task.id, seed, configurations, planner });
+      open.push({ taskId: task.id, seed, configurations, planner, ...(known && { known }) });
     }
   }
   let finished = 0;

@@ -19,22 +19,24 @@ export interface ReferenceInput {
   readonly configurations: readonly ServeAction[];
   /** Whether the receding-horizon planner plays too. */
   readonly planner: boolean;
+  /** The other returns, where they are known. */
+  readonly known?: SeedReturns;
 }
 
 /** Plays one seed of a task with the default, the best constant and the planners. */
 export function runJob(input: Json, { report }: JobContext): Json {
-  const { taskId, seed, configurations, planner } = input as unknown as ReferenceInput;
+  const { taskId, seed, configurations, planner, known } = input as unknown as ReferenceInput;
   const task = findServeTask(taskId);
   const [constant] = configurations;
   if (task === undefined || constant === undefined) throw new RangeError(`Expected a task, got ${taskId}`);
   const workload = generateWorkload(task, seed);
-  const returns: SeedReturns = {
+  const returns: SeedReturns = known ?? {
     default: constantReturn(task, seed, workload, task.defaultAction),
     constant: constantReturn(task, seed, workload, constant),
-    ...(planner && { planner: plannerReturn(task, seed, workload, configurations, report) }),
     clairvoyant: planClairvoyant(task, seed, { workload, configurations }).return,
   };
-  return { ...returns };
+  if (!planner) return { ...returns };
+  return { ...returns, planner: plannerReturn(task, seed, workload, configurations, report) };
 }
 
 function plannerReturn(

@@ -11,6 +11,9 @@ import {
 } from '@servegym/environments';
 import { alignedRows } from './aligned-rows.ts';
 
+/** Room to adapt below which a share of it is noise. */
+const LEAST_ROOM = 0.05;
+
 type References = Readonly<Record<string, TaskReference | undefined>>;
 
 /** A mean over seeds with its 95 % interval. */
@@ -80,7 +83,7 @@ export function oracleTable(references: References): string {
       summary.bound.toFixed(1),
       summary.certificate_gap.toFixed(1),
       summary.room_to_adapt.toFixed(3),
-      planner === null ? '' : planner.gain_share.toFixed(2),
+      planner === null || summary.room_to_adapt < LEAST_ROOM ? '' : planner.gain_share.toFixed(2),
     ]);
     constants.push(`${id}: ${actionText(reference.constant)}`);
   }
