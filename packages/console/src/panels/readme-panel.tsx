@@ -2,6 +2,11 @@ import { marked } from 'marked';
 import type { JSX } from 'preact';
 import { useConsole } from '../components/console-context.ts';
 
+/** Markdown as HTML. Code that is wider than the panel can be scrolled by the keyboard as well. */
+function html(markdown: string): string {
+  return marked.parse(markdown, { async: false }).replaceAll('<pre>', '<pre tabindex="0">');
+}
+
 /** What the environment says of itself, and where its documentation is. */
 export function ReadmePanel(): JSX.Element {
   const state = useConsole();
@@ -13,7 +18,7 @@ export function ReadmePanel(): JSX.Element {
       </p>
       {readme ? (
         // The text is the server's own, and the page's policy lets no script of it run.
-        <div class="readme" dangerouslySetInnerHTML={{ __html: marked.parse(readme, { async: false }) }} />
+        <div class="readme" dangerouslySetInnerHTML={{ __html: html(readme) }} />
       ) : (
         <p>{description}</p>
       )}
