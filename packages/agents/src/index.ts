@@ -1,7 +1,7 @@
 export { type CheckEffort, type CheckResult, QUICK, THOROUGH } from './checks/check-result.ts';
 export { checkTask, type TaskCheck } from './checks/check-task.ts';
-export { checkKnobDominance, type GoodEpisode } from './checks/knob-dominance.ts';
 export { EXPLOITS, type Exploit, type ExploitScores, exploitScores } from './checks/exploits.ts';
+export { checkKnobDominance, type GoodEpisode } from './checks/knob-dominance.ts';
 export {
   type Comparison,
   compareEvaluations,
