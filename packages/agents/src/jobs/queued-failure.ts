@@ -8,6 +8,15 @@ export function encodeFailure(failure: JobFailure): string {
   return JSON.stringify(failure);
 }
 
+/** Codes of a connection that broke, as Node, Redis and PostgreSQL word them when their server goes away. */
+const BROKEN_CONNECTION =
+  /ECONNRESET|ECONNREFUSED|EPIPE|ETIMEDOUT|Connection is closed|Connection terminated|terminating connection|the database system is/i;
+
+/** Whether it was not the job that failed, but the connection of the worker that wanted to say how it went. */
+export function isBrokenConnection({ name, code, message }: JobFailure): boolean {
+  return name === 'Error' && code === undefined && BROKEN_CONNECTION.test(message);
+}
+
 /** The failure in a message, which may also be one of the queue's own. */
 export function decodeFailure(message: string): JobFailure {
   try {

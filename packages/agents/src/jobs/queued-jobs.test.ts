@@ -48,7 +48,7 @@ for (const [name, startServer] of Object.entries(SERVERS)) {
 
     const connect = () => QueuedJobs.connect({ url: server.url, version: VERSION, patienceMs: 1000 });
 
-    it('are all done, each once, while workers are killed and frozen and the server restarts', async () => {
+    it('are all done, each once, while workers are killed and frozen and the server restarts', async (t) => {
       const list: Job[] = Array.from({ length: 1000 }, (_, seed) => ({
         kind: 'simulation',
         input: { seed, requests: 12 },
@@ -63,6 +63,7 @@ for (const [name, startServer] of Object.entries(SERVERS)) {
         startWorkerProcess(),
       ]);
       const jobs = await connect();
+      t.after(() => jobs.close());
       const results = new Map<number, Json>();
       let told = 0;
       const run = jobs.run(list, {
@@ -82,7 +83,6 @@ for (const [name, startServer] of Object.entries(SERVERS)) {
       // What the frozen one had begun is not told again when it wakes up.
       frozen.kill('SIGCONT');
       assert.deepEqual(await jobs.run(list.slice(0, 50)), expected.slice(0, 50));
-      await jobs.close();
       assert.equal(told, 1000);
       assert.deepEqual(
         list.map((_, index) => results.get(index)),

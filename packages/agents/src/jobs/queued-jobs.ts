@@ -5,7 +5,7 @@ import type { Job, JobEngine, Json, RunOptions } from './job.ts';
 import { JobFailedError, type JobFailure } from './job-errors.ts';
 import { bytesName } from './job-id.ts';
 import { connectQueue, type QueueConnection, type QueuedJob } from './queue-connection.ts';
-import { CANCELLED, decodeFailure } from './queued-failure.ts';
+import { CANCELLED, decodeFailure, isBrokenConnection } from './queued-failure.ts';
 import { attemptDelayMs, MOST_ATTEMPTS } from './retries.ts';
 import { RunState } from './run-state.ts';
 
@@ -33,7 +33,12 @@ interface Run {
   readonly fail: (error: unknown) => void;
   readonly done: () => void;
   lastNewsAt: number;
+  /** How often the worker of a job could not say how it went. */
+  readonly lost: Map<string, number>;
 }
+
+/** A job that is lost so often is given up. */
+const MOST_LOST = 5;
 
 /**
  * Has jobs done by the workers of a queue. Jobs are named by what they are: who submits them again, in another process
@@ -90,7 +95,7 @@ export class QueuedJobs implements JobEngine {
     options.signal?.throwIfAborted();
     const state = new RunState(jobs, this.#options.version, options);
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const run: Run = { state, fail: reject, done: resolve, lastNewsAt: performance.now() };
+    const run: Run = { state, fail: reject, done: resolve, lastNewsAt: performance.now(), lost: new Map() };
     const cancel = () => reject(options.signal?.reason);
     options.signal?.addEventListener('abort', cancel, { once: true });
     this.#runs.add(run);
@@ -128,8 +133,11 @@ export class QueuedJobs implements JobEngine {
   }
 
   #failed(run: Run, id: string, failure: JobFailure): void {
-    if (failure.code === CANCELLED) {
-      // Somebody else who wanted it does no longer; this run still does.
+    const lost = run.lost.get(id) ?? 0;
+    const isLost = isBrokenConnection(failure) && lost < MOST_LOST;
+    if (isLost) run.lost.set(id, lost + 1);
+    if (failure.code === CANCELLED || isLost) {
+      // Somebody else who wanted it does no longer, or the worker could not say how it went; this run still wants it.
       this.#whileDown(() => this.#submit(run, [id], true)).catch(run.fail);
       return;
     }
