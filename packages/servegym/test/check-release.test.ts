@@ -1,0 +1,21 @@
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import { runServegym } from './serve-process.ts';
+
+it('check-release passes on this checkout, without the image', async () => {
+  const { code, stdout, stderr } = await runServegym('check-release', '--skip-docker', '--json');
+  assert.equal(stderr, '');
+  const { passed, checks } = JSON.parse(stdout) as {
+    passed: boolean;
+    checks: readonly { id: string; passed: boolean | null; details: string }[];
+  };
+  assert.deepEqual(
+    checks.filter((check) => check.passed === false),
+    [],
+  );
+  assert.deepEqual(
+    checks.filter((check) => check.passed === null).map(({ id }) => id),
+    ['image'],
+  );
+  assert.deepEqual([passed, code], [true, 0]);
+});
