@@ -216,6 +216,20 @@ describe('the console', () => {
     assert.equal(state.newest.value, 0);
   });
 
+  it('sends one reset of a session after the other, and of those that wait only the newest', async () => {
+    const { state, asked } = await connected();
+    const before = asked.length;
+    state.chooseSeed(5);
+    for (let i = 0; i < 20 && asked.length === before; i++) await Promise.resolve();
+    state.chooseSeed(6);
+    state.chooseSeed(7);
+    await settled();
+    assert.deepEqual(asked.slice(before), [
+      'reset {"task_id":"hard","seed":5} s1',
+      'reset {"task_id":"hard","seed":7} s1',
+    ]);
+  });
+
   it('never asks for two windows at once', async () => {
     const { state, asked } = await connected({}, true);
     state.tick(0);

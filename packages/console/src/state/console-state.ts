@@ -141,6 +141,7 @@ export function createConsoleState(client: Client, sleep: Sleep = sleepUntilWoke
   const needsToken = signal(false);
 
   let asking: Promise<void> | undefined;
+  let resetting: Promise<unknown> | undefined;
   /** Counts the episodes begun, so that answers to an older one are told apart. */
   let beginning = 0;
   let afterToken: () => void = () => {};
@@ -218,6 +219,8 @@ export function createConsoleState(client: Client, sleep: Sleep = sleepUntilWoke
     });
     // A step still under way would otherwise play into the new episode of the same session.
     await asking;
+    // Two resets of one session on their way at once could reach the server in either order.
+    await resetting?.catch(() => {});
     return () => beginning === number;
   }
 
@@ -225,7 +228,8 @@ export function createConsoleState(client: Client, sleep: Sleep = sleepUntilWoke
     const isCurrent = await clear();
     if (!isCurrent()) return;
     try {
-      await Promise.all(runs.value.map((one) => one.begin(resetOptions(), startingKnobs())));
+      resetting = Promise.all(runs.value.map((one) => one.begin(resetOptions(), startingKnobs())));
+      await resetting;
       if (isCurrent() && thenPlay) play();
     } catch (error) {
       if (isCurrent()) report(error, 'Try again', () => void begin(thenPlay));
