@@ -14,6 +14,8 @@ function fakeServer() {
   const asked: string[] = [];
   const actions: Fields[] = [];
   const sessions = new Map<string, Fields[]>();
+  /** How many resets were under way, after every change. */
+  const resetsAtOnce: number[] = [];
   let failure: ApiError | undefined;
   const play = (session: string, action: Fields): PlayedStep => {
     const played = sessions.get(session);
@@ -73,12 +75,14 @@ function fakeServer() {
       })),
     tasks: () => answer('tasks', () => [task('easy'), task('hard')]),
     policies: () => answer('policies', () => [policy('heuristic'), policy('default')]),
-    reset: (options, again) =>
-      answer(`reset ${JSON.stringify(options)} ${again}`, () => {
+    reset: (options, again) => {
+      resetsAtOnce.push((resetsAtOnce.at(-1) ?? 0) + 1);
+      return answer(`reset ${JSON.stringify(options)} ${again}`, () => {
         const sessionId = again ?? open();
         sessions.set(sessionId, []);
         return { sessionId, ...start };
-      }),
+      }).finally(() => resetsAtOnce.push(resetsAtOnce.at(-1)! - 1));
+    },
     step: (session, action) =>
       answer('step', () => {
         actions.push(action);
@@ -114,6 +118,7 @@ function fakeServer() {
     asked,
     actions,
     sessions,
+    resetsAtOnce,
     failWith(error: ApiError | undefined) {
       failure = error;
     },
@@ -217,7 +222,7 @@ describe('the console', () => {
   });
 
   it('sends one reset of a session after the other, and of those that wait only the newest', async () => {
-    const { state, asked } = await connected();
+    const { state, asked, resetsAtOnce } = await connected();
     const before = asked.length;
     state.chooseSeed(5);
     for (let i = 0; i < 20 && asked.length === before; i++) await Promise.resolve();
@@ -228,6 +233,7 @@ describe('the console', () => {
       'reset {"task_id":"hard","seed":5} s1',
       'reset {"task_id":"hard","seed":7} s1',
     ]);
+    assert.equal(Math.max(...resetsAtOnce), 1);
   });
 
   it('never asks for two windows at once', async () => {
