@@ -37,7 +37,7 @@ function fakeServer() {
   };
   const answer = async <T>(request: string, value: () => T): Promise<T> => {
     asked.push(request);
-    await Promise.resolve();
+    await new Promise((resume) => setImmediate(resume));
     if (failure) throw failure;
     return value();
   };
