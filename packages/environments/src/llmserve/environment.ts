@@ -97,6 +97,7 @@ export function scenarioState({ traffic, shift, rate_scale, trace }: ServeScenar
     trace: requests?.kind === 'trace' ? `${name}@sha256:${requests.trace.digest}` : null,
     shift: shift ?? null,
     rate_scale: rate_scale ?? 1,
+    profile: task.profile,
   };
 }
 
@@ -107,6 +108,7 @@ export const NO_EPISODE: ServeState = {
   trace: null,
   shift: null,
   rate_scale: 1,
+  profile: findServeTask('static_workload')!.profile,
   seed: 0,
   total_requests_served: 0,
   total_slo_violations: 0,

@@ -35,6 +35,8 @@ describe('what reset takes', () => {
     refuses({ traffic: 'nope' }, 'UNKNOWN_TRAFFIC', /azure-code-2023/);
     refuses({ traffic: '__proto__' }, 'UNKNOWN_TRAFFIC');
     refuses({ shift: 'rate_2' }, 'UNKNOWN_SHIFT', /other_gpu/);
+    refuses({ profile: 'h100' }, 'UNKNOWN_PROFILE', /h100-80gb-llama-3-8b,/);
+    refuses({ profile: 3 }, 'UNKNOWN_PROFILE');
     refuses({ trace: 'nope' }, 'UNKNOWN_TRACE', /--trace FILE|one of/);
     refuses({ traffic: 'azure-code-2023', trace: columns }, 'CONFLICTING_OPTIONS', /leave one out/);
     for (const rate_scale of [0, -1, 21, Number.NaN, Number.POSITIVE_INFINITY, '2', null]) {
@@ -87,7 +89,7 @@ describe('what reset takes', () => {
         { requiredKeys: [] },
       ),
     );
-    const names = ['task_id', 'traffic', 'trace', 'rate_scale', 'shift', 'seed'];
+    const names = ['task_id', 'traffic', 'trace', 'rate_scale', 'profile', 'shift', 'seed'];
     fc.assert(
       fc.property(fc.dictionary(fc.constantFrom(...names), anything), (options) => {
         schema.safeParse(options);
@@ -127,6 +129,32 @@ describe('what reset takes', () => {
     environment.reset({ traffic: 'azure-code-2023', seed: 1 });
     assert.equal(environment.state().traffic, 'azure-code-2023');
     assert.equal(environment.state().trace, null);
+  });
+
+  it('plays every task on every profile that it offers, and on none other', () => {
+    const offered = serveResetOptions().shape.profile.unwrap().options;
+    assert.ok(offered.length > 30, `${offered.length} profiles`);
+    const environment = llmserve.create();
+    for (const profile of offered) {
+      for (const task of Object.values(SERVE_TASKS)) {
+        environment.reset({ task_id: task.id, profile, seed: 3 });
+        assert.equal(environment.state().profile, profile);
+        for (const quantization_tier of ['FP16', 'INT4'] as const) {
+          const { reward } = environment.step({ ...task.defaultAction, quantization_tier }) as {
+            reward: number;
+          };
+          assert.ok(Number.isFinite(reward), `${task.id} on ${profile}`);
+        }
+      }
+    }
+  });
+
+  it('takes another GPU or model than that of the profile', () => {
+    const profile = 'h100-80gb-llama-3-8b';
+    const own = chooseTask({ profile });
+    assert.equal(own.profile, profile);
+    assert.match(chooseTask({ profile, shift: 'other_gpu' }).profile, /^(?!h100).*llama-3-8b$/);
+    assert.match(chooseTask({ profile, shift: 'other_model' }).profile, /^h100-80gb-(?!llama-3-8b)/);
   });
 
   it('leaves an episode alone when a later reset fails', () => {

@@ -1,5 +1,7 @@
 import { EnvironmentError, type ResetOptions } from '@servegym/openenv/definition';
+import { listProfiles } from '@servegym/simulator';
 import { z } from 'zod';
+import { profileFits } from './profile-fit.ts';
 import { SHIFTS, type Shift, scaleArrivals, shiftTask } from './shifts.ts';
 import { findServeTask, serveTaskIds } from './task-registry.ts';
 import type { ServeTask } from './tasks/serve-task.ts';
@@ -35,6 +37,10 @@ export function serveResetOptions() {
       .max(RATE_SCALE.most)
       .optional()
       .meta({ description: 'Arrivals come this many times as fast' }),
+    profile: z
+      .enum(profileNames())
+      .optional()
+      .meta({ description: "The engine profile of each GPU's server, instead of the task's own" }),
     shift: z
       .enum(SHIFTS)
       .optional()
@@ -47,12 +53,12 @@ export type ServeScenario = Partial<z.infer<ReturnType<typeof serveResetOptions>
 
 /**
  * The task that is played: that of `task_id` (`static_workload` when absent), under `traffic` or `trace`, with arrivals
- * `rate_scale` times as fast, shifted by `shift`.
+ * `rate_scale` times as fast, on `profile`, shifted by `shift`: another GPU or model is one near that profile.
  * @throws EnvironmentError `UNKNOWN_TASK`, `UNKNOWN_TRAFFIC`, `UNKNOWN_TRACE`, `TRACE_CHANGED`, `INVALID_TRACE`,
- *   `INVALID_RATE_SCALE`, `UNKNOWN_SHIFT`, `SHIFT_IMPOSSIBLE` or `CONFLICTING_OPTIONS`
+ *   `INVALID_RATE_SCALE`, `UNKNOWN_PROFILE`, `UNKNOWN_SHIFT`, `SHIFT_IMPOSSIBLE` or `CONFLICTING_OPTIONS`
  */
 export function chooseTask(options: ResetOptions): ServeTask {
-  const { task_id = EASIEST, traffic, trace, rate_scale = 1, shift } = options;
+  const { task_id = EASIEST, traffic, trace, rate_scale = 1, profile, shift } = options;
   const task = findServeTask(named(task_id));
   if (task === undefined) throw unknown('task_id', task_id, serveTaskIds(), 'UNKNOWN_TASK');
   if (traffic !== undefined && trace !== undefined) {
@@ -66,6 +72,7 @@ export function chooseTask(options: ResetOptions): ServeTask {
   if (trace !== undefined) played = taskUnderSource(task, traceSource(trace));
   const rateScale = readRateScale(rate_scale);
   if (rateScale !== 1) played = scaleArrivals(played, rateScale);
+  if (profile !== undefined) played = { ...played, profile: readProfile(profile, task) };
   if (shift !== undefined) played = shifted(played, shift);
   requirePlayable(played);
   return played;
@@ -139,6 +146,19 @@ function readRateScale(value: unknown): number {
     'INVALID_RATE_SCALE',
     `Expected \`rate_scale\` to be a number from ${least} to ${most}, got \`${shown(value)}\``,
   );
+}
+
+function profileNames(task?: ServeTask): string[] {
+  const tasks = task === undefined ? serveTaskIds().map((id) => findServeTask(id)!) : [task];
+  return listProfiles()
+    .filter((profile) => tasks.some((one) => profileFits(profile, one)))
+    .map(({ name }) => name);
+}
+
+function readProfile(value: unknown, task: ServeTask): string {
+  const names = profileNames(task);
+  if (names.includes(named(value))) return named(value);
+  throw unknown('profile', value, names, 'UNKNOWN_PROFILE');
 }
 
 function shifted(task: ServeTask, shift: unknown): ServeTask {

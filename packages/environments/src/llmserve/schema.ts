@@ -135,6 +135,7 @@ export const serveStateSchema = z
     trace: z.string().nullable().meta({ description: 'Trace that they come from, with its digest' }),
     shift: z.string().nullable(),
     rate_scale: z.number(),
+    profile: z.string().meta({ description: "Engine profile of each GPU's server" }),
     seed: count,
     total_requests_served: count,
     total_slo_violations: count,

@@ -1,5 +1,5 @@
 import { type EngineProfile, findProfile, listProfiles, weightVariant } from '@servegym/simulator';
-import { QUANTIZATION_TIERS } from './schema.ts';
+import { profileFits } from './profile-fit.ts';
 import type { Phase, ServeTask } from './tasks/serve-task.ts';
 
 /** Names of the ways in which a task can be made another than the one that was learned. */
@@ -78,7 +78,7 @@ function relatedProfile(task: ServeTask, other: 'gpu' | 'model'): EngineProfile 
         profile[same].name === own[same].name &&
         profile[other].name !== own[other].name &&
         profile.gpu.count === own.gpu.count &&
-        canPlay(profile, task),
+        profileFits(profile, task),
     )
     .sort((a, b) => Math.abs(size(a) - size(own)) - Math.abs(size(b) - size(own)));
   const nearest = related[0];
@@ -88,14 +88,4 @@ function relatedProfile(task: ServeTask, other: 'gpu' | 'model'): EngineProfile 
     );
   }
   return nearest;
-}
-
-function canPlay(profile: EngineProfile, task: ServeTask): boolean {
-  const tables = profile.speculation?.survival;
-  return (
-    QUANTIZATION_TIERS.every((tier) => profile.weights[tier] !== undefined) &&
-    [task.acceptance, ...task.phases.map((phase) => phase.acceptance ?? task.acceptance)].every(
-      (table) => tables?.[table] !== undefined,
-    )
-  );
 }

@@ -16,10 +16,11 @@ export interface ScenarioArguments {
   readonly traffic?: TrafficId;
   readonly trace?: string;
   readonly rateScale?: number;
+  readonly profile?: string;
   readonly shift?: Shift;
 }
 
-/** Adds `--traffic`, `--trace`, `--rate-scale` and `--shift` to a command. */
+/** Adds `--traffic`, `--trace`, `--rate-scale`, `--profile` and `--shift` to a command. */
 export function addScenarioOptions(command: Command): Command {
   return command
     .addOption(new Option('--traffic <id>', 'requests as a public trace has them').choices(TRAFFIC_IDS))
@@ -27,6 +28,7 @@ export function addScenarioOptions(command: Command): Command {
     .addOption(
       new Option('--rate-scale <x>', 'arrivals come this many times as fast').argParser(numberFrom(0.01, 20)),
     )
+    .option('--profile <name>', "the engine profile, instead of the task's own")
     .addOption(new Option('--shift <name>', 'the task made another than the one learned').choices(SHIFTS));
 }
 
@@ -35,15 +37,17 @@ export async function readScenario({
   traffic,
   trace,
   rateScale,
+  profile,
   shift,
 }: ScenarioArguments): Promise<ServeScenario> {
   const scenario: ServeScenario = {
     ...(traffic && { traffic }),
     ...(trace !== undefined && { trace: (await loadTrace(trace)).name }),
     ...(rateScale !== undefined && { rate_scale: rateScale }),
+    ...(profile !== undefined && { profile }),
     ...(shift && { shift }),
   };
+  chooseTask(scenario);
   const { task_id, ...pinned } = serveResetOptions().parse(scenario);
-  chooseTask(pinned);
   return pinned;
 }
