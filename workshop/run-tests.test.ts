@@ -13,9 +13,7 @@ after(() => rmSync(folder, { recursive: true }));
 async function run(source: string) {
   const path = join(folder, 'made-up.test.ts');
   writeFileSync(path, `import test, { before, describe } from 'node:test';\n${source}`);
-  // The runner would take this variable for a sign that it runs inside of itself.
-  const { NODE_TEST_CONTEXT, ...env } = process.env;
-  const runner = fork(join(import.meta.dirname, 'run-tests.mjs'), [path], { env, silent: true });
+  const runner = fork(join(import.meta.dirname, 'run-tests.mjs'), [path], { silent: true });
   let output = '';
   runner.stdout!.on('data', (chunk) => {
     output += chunk;
