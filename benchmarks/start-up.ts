@@ -3,11 +3,11 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import getPort from 'get-port';
 
 const POLL_EVERY_MS = 10;
 
@@ -20,15 +20,6 @@ const { values } = parseArgs({
 });
 const checkout = fileURLToPath(new URL('..', import.meta.url));
 
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0);
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  if (address === null || typeof address === 'string') throw new Error('Expected the server to have a port');
-  return address.port;
-}
-
 async function isServed(page: string): Promise<boolean> {
   try {
     return (await fetch(page)).ok;
@@ -38,7 +29,7 @@ async function isServed(page: string): Promise<boolean> {
 }
 
 async function secondsToPage(folder: string): Promise<number> {
-  const port = await freePort();
+  const port = await getPort({ host: '127.0.0.1' });
   const page = `http://127.0.0.1:${port}/web/`;
   const startedAt = performance.now();
   const npm = spawn('npm', ['start'], {

@@ -15,11 +15,11 @@ import {
   rmSync,
   statSync,
 } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import getPort from 'get-port';
 import { commandOf, copyOf, readStages, type Stage, variablesOf } from './dockerfile-steps.ts';
 
 const { values } = parseArgs({
@@ -90,17 +90,8 @@ function sizeMB(path: string): number {
   return Math.round((Number(kib) * 1024) / 1e6);
 }
 
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, 'close');
-  return port;
-}
-
 async function start(root: string, stage: Stage) {
-  const port = await freePort();
+  const port = await getPort({ host: '127.0.0.1' });
   const [, ...args] = commandOf(stage);
   const folder = stage.instructions.findLast(({ name }) => name === 'WORKDIR')?.rest ?? '/';
   const [user, group] =

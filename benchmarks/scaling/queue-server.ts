@@ -1,18 +1,14 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import getPort from 'get-port';
 
 /** Redis with an append-only file in a folder of its own, on a port that nothing listens on. */
 export async function startRedis(): Promise<{ url: string; pid: number; stop: () => Promise<void> }> {
   const folder = mkdtempSync(join(tmpdir(), 'servegym-scaling-'));
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const { port } = probe.address() as { port: number };
-  probe.close();
-  await once(probe, 'close');
+  const port = await getPort({ host: '127.0.0.1' });
   const args = ['--port', String(port), '--dir', folder, '--appendonly', 'yes', '--save', ''];
   const server = spawn(process.env.SERVEGYM_REDIS ?? 'redis-server', args, {
     stdio: ['ignore', 'pipe', 'inherit'],

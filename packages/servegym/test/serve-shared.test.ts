@@ -1,26 +1,16 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer } from 'node:net';
 import { after, before, describe, it } from 'node:test';
+import getPort from 'get-port';
 import { runServegym, type ServeProcess, startServeWith } from './serve-process.ts';
-
-/** A port that nothing listens on. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, 'close');
-  return port;
-}
 
 describe('two servers that share their sessions in Redis', () => {
   let redis: ReturnType<typeof spawn>;
   let store: string;
   let servers: ServeProcess[];
   before(async () => {
-    const port = await freePort();
+    const port = await getPort({ host: '127.0.0.1' });
     store = `redis://127.0.0.1:${port}`;
     const args = ['--port', String(port), '--bind', '127.0.0.1', '--save', ''];
     redis = spawn(process.env.SERVEGYM_REDIS ?? 'redis-server', args, {

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer } from 'node:net';
+import getPort from 'get-port';
 
 /** A Redis server that keeps nothing on disk, in a process of its own. */
 export interface RedisServer {
@@ -9,7 +9,7 @@ export interface RedisServer {
 }
 
 export async function startRedisServer(): Promise<RedisServer> {
-  const port = await freePort();
+  const port = await getPort({ host: '127.0.0.1' });
   const server = spawn(
     process.env.SERVEGYM_REDIS ?? 'redis-server',
     ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'],
@@ -32,13 +32,4 @@ export async function startRedisServer(): Promise<RedisServer> {
       await once(server, 'exit');
     },
   };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, 'close');
-  return port;
 }
