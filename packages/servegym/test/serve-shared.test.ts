@@ -17,7 +17,9 @@ describe('two servers that share their sessions in Redis', () => {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     let said = '';
-    await new Promise<void>((resolve) => {
+    await new Promise<void>((resolve, reject) => {
+      redis.once('error', reject);
+      redis.once('exit', () => reject(new Error(`redis-server ended:\n${said}`)));
       redis.stdout!.on('data', (chunk) => {
         said += chunk;
         if (said.includes('Ready to accept connections')) resolve();
@@ -28,6 +30,7 @@ describe('two servers that share their sessions in Redis', () => {
   after(async () => {
     await Promise.all(servers.map((server) => server.stop()));
     redis.kill();
+    await once(redis, 'exit');
   });
 
   async function post(server: ServeProcess, path: string, body: unknown) {
