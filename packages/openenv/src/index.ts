@@ -36,14 +36,9 @@ export { Leaderboard, type LeaderboardEntry } from './leaderboard/leaderboard.ts
 export { mountLeaderboardRoutes } from './leaderboard/leaderboard-routes.ts';
 export { drainOnSignal } from './operations/drain-on-signal.ts';
 export type { Logger } from './operations/logger.ts';
-export {
-  createServer,
-  type DrainOptions,
-  type ListeningServer,
-  type ListenOptions,
-  type OpenEnvServer,
-} from './server/create-server.ts';
+export { createServer, type OpenEnvServer } from './server/create-server.ts';
 export { HttpProblem } from './server/http-problem.ts';
+export type { DrainOptions, ListeningServer, ListenOptions } from './server/listen.ts';
 export { readBody, requestBody, requestJson } from './server/request-body.ts';
 export type { RouteDescription } from './server/route-table.ts';
 export type { ServerOptions } from './server/server-options.ts';

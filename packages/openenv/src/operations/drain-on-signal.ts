@@ -1,4 +1,4 @@
-import type { DrainOptions, ListeningServer } from '../server/create-server.ts';
+import type { DrainOptions, ListeningServer } from '../server/listen.ts';
 
 /**
  * Drains a server at the first SIGTERM or SIGINT, after which the process can end by itself. A second signal ends it at

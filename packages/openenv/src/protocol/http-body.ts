@@ -53,6 +53,20 @@ export interface HealthBody {
   readonly uptime_seconds: number;
 }
 
+/** `GET /environments`: those that are reached through the same port. */
+export interface EnvironmentsBody {
+  readonly environments: readonly EnvironmentEntry[];
+}
+
+export interface EnvironmentEntry {
+  readonly id: string;
+  readonly version: string;
+  readonly name: string;
+  readonly description: string;
+  /** Root of its server, relative to that of the server that was asked: `./` is that one itself. */
+  readonly path: string;
+}
+
 /** `GET /metadata`. */
 export interface MetadataBody {
   readonly name: string;

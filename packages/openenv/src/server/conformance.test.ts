@@ -6,7 +6,8 @@ import { counterEnvironment } from '../fixtures/counter-environment.ts';
 import type { LooseJson } from '../fixtures/loose-json.ts';
 import { startPython } from '../fixtures/python.ts';
 import { openRawSocket, type RawSocket } from '../fixtures/raw-socket.ts';
-import { createServer, type ListeningServer } from './create-server.ts';
+import { createServer } from './create-server.ts';
+import type { ListeningServer } from './listen.ts';
 
 /** Where ours and OpenEnv's own server answer differently on purpose; docs/openenv-conformance.md tells why. */
 const INTENDED: Readonly<Record<string, RegExp>> = {

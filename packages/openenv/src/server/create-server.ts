@@ -1,7 +1,4 @@
-import type { Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { createAdaptorServer } from '@hono/node-server';
+import { getRequestListener } from '@hono/node-server';
 import { type Context, Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import type { EnvironmentDefinition } from '../definition.ts';
@@ -22,7 +19,9 @@ import { mountEnvironmentRoutes } from './environment-routes.ts';
 import { mountGraderRoute } from './grader-route.ts';
 import { answerError, HttpProblem } from './http-problem.ts';
 import { mountInformationRoutes } from './information-routes.ts';
+import { type ListeningServer, type ListenOptions, listen } from './listen.ts';
 import { mountMcpRoutes } from './mcp-routes.ts';
+import { type Neighbour, Neighbourhood } from './neighbourhood.ts';
 import { openApiDocument } from './openapi-document.ts';
 import { RequestSessions } from './request-sessions.ts';
 import type { RouteDescription } from './route-table.ts';
@@ -30,31 +29,6 @@ import { describeRoutes, METRICS_ROUTE } from './routes.ts';
 import { resolveServerOptions, type ServerOptions } from './server-options.ts';
 import { SocketServer } from './socket-server.ts';
 import { mountTaskRoutes } from './task-routes.ts';
-
-export interface ListenOptions {
-  /** 0 takes any free port. Default 8000. */
-  readonly port?: number;
-  /** Default `0.0.0.0`, as containers need it. */
-  readonly host?: string;
-}
-
-export interface ListeningServer {
-  /** Where clients on this machine reach the server, without a slash at the end. */
-  readonly url: string;
-  readonly port: number;
-  /** Answers what is being answered, then closes the sockets (code 1001), the sessions and the port. */
-  close(): Promise<void>;
-  /**
-   * Takes no more connections and sessions (`/health` says 503), gives the clients that are there time to leave, then
-   * closes.
-   */
-  drain(options?: DrainOptions): Promise<void>;
-}
-
-export interface DrainOptions {
-  /** How long clients may stay, ms. Default 10 s. With a store they can go on elsewhere, so that 0 will do. */
-  readonly graceMs?: number;
-}
 
 /** A server of one environment. Nothing listens until `listen` is called. */
 export interface OpenEnvServer<Action = unknown, Observation = object, State = object> {
@@ -75,6 +49,12 @@ export interface OpenEnvServer<Action = unknown, Observation = object, State = o
   rememberSession(context: Context, session: Session<Action, Observation, State>): void;
   /** Adds a mounted route to `/openapi.json` and `/docs`. */
   describeRoute(route: RouteDescription): void;
+  /**
+   * Serves another environment through the port of this server, below `path`: `/name/reset`, `/name/ws`. The other
+   * server drains and closes with this one, and never listens itself.
+   * @throws TypeError when the path is no single step such as `/name`, or taken, or the other server shares a port already
+   */
+  mount(path: string, other: Pick<OpenEnvServer, 'definition' | 'close'>): void;
   listen(options?: ListenOptions): Promise<ListeningServer>;
   /** Calls a listener when the server has closed, however it was. */
   onClose(listener: () => void): void;
@@ -82,13 +62,8 @@ export interface OpenEnvServer<Action = unknown, Observation = object, State = o
   close(): Promise<void>;
 }
 
-/** The kernel cuts this to its own limit; a crowd of clients may connect in one instant. */
-const BACKLOG = 16_384;
-/** A client that takes longer to send its headers, or a whole request, is dropped, ms. */
-const HEADERS_TIMEOUT_MS = 20_000;
-const REQUEST_TIMEOUT_MS = 120_000;
-/** Longer than proxies keep a connection, so that it is they who close it, ms. */
-const KEEP_ALIVE_TIMEOUT_MS = 75_000;
+/** How each server enters the neighbourhood of another. */
+const ENTRANCES = new WeakMap<object, (neighbourhood: Neighbourhood, path: string) => void>();
 
 /** Makes a server that speaks the whole of OpenEnv for one environment. */
 export function createServer<Action, Observation extends object, State extends object>(
@@ -147,7 +122,14 @@ export function createServer<Action, Observation extends object, State extends o
       httpFields: served.httpFields,
     });
   }
-  mountInformationRoutes(app, served, schemas, sessions, () => draining);
+  mountInformationRoutes(
+    app,
+    served,
+    schemas,
+    sessions,
+    () => draining,
+    () => ({ environments: neighbourhood.entries(self) }),
+  );
   mountGraderRoute(app, served, requestSessions, readAction);
   mountMcpRoutes(app, jsonRpc, mcp);
   mountTaskRoutes(app, served);
@@ -168,6 +150,20 @@ export function createServer<Action, Observation extends object, State extends o
     for (const listener of closeListeners.splice(0)) listener();
   };
 
+  const self: Neighbour = {
+    definition: served,
+    answer: getRequestListener(app.fetch),
+    upgrade: (request, socket, head) => void sockets.upgrade(request, socket, head),
+    beginDrain() {
+      draining = true;
+      sessions.drain();
+    },
+    openSockets: () => sockets.size,
+    empty: () => sockets.empty(),
+    close: closeAll,
+  };
+  let neighbourhood = new Neighbourhood(self);
+
   const server: OpenEnvServer<unknown, object, object> = {
     definition: served,
     app,
@@ -177,52 +173,19 @@ export function createServer<Action, Observation extends object, State extends o
     describeRoute: (route) => void routes.push(route),
     onClose: (listener) => void closeListeners.push(listener),
     close: closeAll,
-    async listen({ port = 8000, host = '0.0.0.0' } = {}) {
-      const http = createAdaptorServer({ fetch: app.fetch }) as Server;
-      http.headersTimeout = HEADERS_TIMEOUT_MS;
-      http.requestTimeout = REQUEST_TIMEOUT_MS;
-      http.keepAliveTimeout = KEEP_ALIVE_TIMEOUT_MS;
-      sockets.attachTo(http);
-      await new Promise<void>((resolve, reject) => {
-        http.once('error', reject);
-        http.listen({ port, host, backlog: BACKLOG }, () => {
-          http.off('error', reject);
-          resolve();
-        });
-      });
-      const bound = (http.address() as AddressInfo).port;
-      let closing: Promise<void> | undefined;
-      return {
-        url: `http://${reachable(host)}:${bound}`,
-        port: bound,
-        close,
-        async drain({ graceMs = 10_000 } = {}) {
-          draining = true;
-          sessions.drain();
-          http.close();
-          resolved.logger.info({ sockets: sockets.size, graceMs }, 'draining');
-          await Promise.race([sockets.empty(), sleep(graceMs, undefined, { ref: false })]);
-          await close();
-        },
-      };
-
-      function close(): Promise<void> {
-        closing ??= stop();
-        return closing;
-      }
-
-      async function stop(): Promise<void> {
-        const closed = new Promise<void>((resolve) => http.close(() => resolve()));
-        await closeAll();
-        http.closeAllConnections();
-        await closed;
-      }
+    mount(path, other) {
+      const enter = ENTRANCES.get(other);
+      if (enter === undefined) throw new TypeError('Expected a server that `createServer` made');
+      enter(neighbourhood, path);
     },
+    listen: (where) => listen(neighbourhood, resolved.logger, where),
   };
+  ENTRANCES.set(server, (entered, path) => {
+    if (entered === neighbourhood || neighbourhood.all.length > 1) {
+      throw new TypeError('Expected another server, which shares its port with none yet');
+    }
+    entered.add(path, self);
+    neighbourhood = entered;
+  });
   return server as unknown as OpenEnvServer<Action, Observation, State>;
-}
-
-function reachable(host: string): string {
-  if (host === '0.0.0.0' || host === '::') return '127.0.0.1';
-  return host.includes(':') ? `[${host}]` : host;
 }

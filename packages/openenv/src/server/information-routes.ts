@@ -1,15 +1,22 @@
 import type { Hono } from 'hono';
 import type { EnvironmentDefinition } from '../definition.ts';
-import type { HealthBody, MetadataBody, SchemaBody, TasksBody } from '../protocol/http-body.ts';
+import type {
+  EnvironmentsBody,
+  HealthBody,
+  MetadataBody,
+  SchemaBody,
+  TasksBody,
+} from '../protocol/http-body.ts';
 import type { SessionRegistry } from '../sessions/session-registry.ts';
 
-/** `/health`, `/metadata`, `/schema` and `/tasks`: what a client may want to know before it starts. */
+/** `/health`, `/metadata`, `/schema`, `/tasks` and `/environments`: what a client may want to know before it starts. */
 export function mountInformationRoutes(
   app: Hono,
   definition: EnvironmentDefinition<unknown, object, object>,
   schemas: SchemaBody,
   sessions: SessionRegistry,
   isDraining: () => boolean,
+  environments: () => EnvironmentsBody,
 ): void {
   const startedAt = performance.now();
   const metadata: MetadataBody = {
@@ -34,4 +41,5 @@ export function mountInformationRoutes(
   app.get('/metadata', (context) => context.json(metadata));
   app.get('/schema', (context) => context.json(schemas));
   app.get('/tasks', (context) => context.json(tasks));
+  app.get('/environments', (context) => context.json(environments()));
 }

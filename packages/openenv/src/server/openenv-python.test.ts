@@ -4,7 +4,8 @@ import { guess } from '../../examples/guess/environment.ts';
 import { counterEnvironment } from '../fixtures/counter-environment.ts';
 import type { LooseJson } from '../fixtures/loose-json.ts';
 import { pythonProgram, runPython } from '../fixtures/python.ts';
-import { createServer, type ListeningServer } from './create-server.ts';
+import { createServer } from './create-server.ts';
+import type { ListeningServer } from './listen.ts';
 import type { ServerOptions } from './server-options.ts';
 
 const TOOLS = ['start_episode', 'take_action', 'get_state', 'list_tasks', 'grade_episode'];

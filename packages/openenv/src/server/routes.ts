@@ -112,6 +112,26 @@ export function describeRoutes(
     },
     {
       method: 'get',
+      path: '/environments',
+      operationId: 'list_environments_get',
+      tag: 'Environment Info',
+      summary: 'List the environments of this port',
+      description: 'Each has a server of its own; `path` is its root, relative to the root of this one.',
+      response: object({
+        environments: {
+          type: 'array',
+          items: object({
+            id: { type: 'string' },
+            version: { type: 'string' },
+            name: { type: 'string' },
+            description: { type: 'string' },
+            path: { type: 'string' },
+          }),
+        },
+      }),
+    },
+    {
+      method: 'get',
       path: '/schema',
       operationId: 'get_schemas_schema_get',
       tag: 'Schema',

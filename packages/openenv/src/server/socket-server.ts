@@ -1,4 +1,4 @@
-import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http';
+import { type IncomingMessage, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import { type WebSocket, WebSocketServer } from 'ws';
@@ -76,10 +76,6 @@ export class SocketServer {
     return this.#webSockets.clients.size;
   }
 
-  attachTo(server: Server): void {
-    server.on('upgrade', (request, socket, head) => void this.#upgrade(request, socket, head));
-  }
-
   /** Resolves when the last socket has left. */
   async empty(): Promise<void> {
     while (this.size > 0) {
@@ -109,7 +105,8 @@ export class SocketServer {
     await Promise.all(closed);
   }
 
-  async #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+  /** Answers a handshake. */
+  async upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     // A peer that goes away before the handshake is done must not bring the process down.
     socket.on('error', () => {});
     const { path, query } = targetOf(request);

@@ -3,7 +3,8 @@ import { after, before, describe, it } from 'node:test';
 import { z } from 'zod';
 import { defineEnvironment } from '../definition.ts';
 import { startPython } from '../fixtures/python.ts';
-import { createServer, type ListeningServer } from '../server/create-server.ts';
+import { createServer } from '../server/create-server.ts';
+import type { ListeningServer } from '../server/listen.ts';
 import { type Flaws, startFlawedServer } from './flawed-server.fixture.ts';
 import { type ValidationReport, validateServer } from './validate-server.ts';
 

@@ -1,0 +1,92 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from '../operations/logger.ts';
+import type { Neighbourhood } from './neighbourhood.ts';
+
+export interface ListenOptions {
+  /** 0 takes any free port. Default 8000. */
+  readonly port?: number;
+  /** Default `0.0.0.0`, as containers need it. */
+  readonly host?: string;
+}
+
+export interface ListeningServer {
+  /** Where clients on this machine reach the server, without a slash at the end. */
+  readonly url: string;
+  readonly port: number;
+  /** Answers what is being answered, then closes the sockets (code 1001), the sessions and the port. */
+  close(): Promise<void>;
+  /**
+   * Takes no more connections and sessions (`/health` says 503), gives the clients that are there time to leave, then
+   * closes.
+   */
+  drain(options?: DrainOptions): Promise<void>;
+}
+
+export interface DrainOptions {
+  /** How long clients may stay, ms. Default 10 s. With a store they can go on elsewhere, so that 0 will do. */
+  readonly graceMs?: number;
+}
+
+/** The kernel cuts this to its own limit; a crowd of clients may connect in one instant. */
+const BACKLOG = 16_384;
+/** A client that takes longer to send its headers, or a whole request, is dropped, ms. */
+const HEADERS_TIMEOUT_MS = 20_000;
+const REQUEST_TIMEOUT_MS = 120_000;
+/** Longer than proxies keep a connection, so that it is they who close it, ms. */
+const KEEP_ALIVE_TIMEOUT_MS = 75_000;
+
+/** Opens the port of a neighbourhood. */
+export async function listen(
+  neighbourhood: Neighbourhood,
+  logger: Logger,
+  { port = 8000, host = '0.0.0.0' }: ListenOptions = {},
+): Promise<ListeningServer> {
+  const http = createServer((incoming, outgoing) => neighbourhood.answer(incoming, outgoing));
+  http.headersTimeout = HEADERS_TIMEOUT_MS;
+  http.requestTimeout = REQUEST_TIMEOUT_MS;
+  http.keepAliveTimeout = KEEP_ALIVE_TIMEOUT_MS;
+  http.on('upgrade', (request, socket, head) => neighbourhood.upgrade(request, socket, head));
+  await new Promise<void>((resolve, reject) => {
+    http.once('error', reject);
+    http.listen({ port, host, backlog: BACKLOG }, () => {
+      http.off('error', reject);
+      resolve();
+    });
+  });
+  const bound = (http.address() as AddressInfo).port;
+  let closing: Promise<void> | undefined;
+  return {
+    url: `http://${reachable(host)}:${bound}`,
+    port: bound,
+    close,
+    async drain({ graceMs = 10_000 } = {}) {
+      const { all } = neighbourhood;
+      for (const neighbour of all) neighbour.beginDrain();
+      http.close();
+      const sockets = all.reduce((sum, neighbour) => sum + neighbour.openSockets(), 0);
+      logger.info({ sockets, graceMs }, 'draining');
+      const empty = Promise.all(all.map((neighbour) => neighbour.empty()));
+      await Promise.race([empty, sleep(graceMs, undefined, { ref: false })]);
+      await close();
+    },
+  };
+
+  function close(): Promise<void> {
+    closing ??= stop();
+    return closing;
+  }
+
+  async function stop(): Promise<void> {
+    const closed = new Promise<void>((resolve) => http.close(() => resolve()));
+    await Promise.all(neighbourhood.all.map((neighbour) => neighbour.close()));
+    http.closeAllConnections();
+    await closed;
+  }
+}
+
+function reachable(host: string): string {
+  if (host === '0.0.0.0' || host === '::') return '127.0.0.1';
+  return host.includes(':') ? `[${host}]` : host;
+}

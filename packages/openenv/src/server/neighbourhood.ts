@@ -1,0 +1,89 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { EnvironmentDefinition } from '../definition.ts';
+import type { EnvironmentEntry } from '../protocol/http-body.ts';
+
+/** What a port needs of a server whose environment is reached through it. */
+export interface Neighbour {
+  readonly definition: Pick<EnvironmentDefinition, 'id' | 'version' | 'name' | 'description'>;
+  answer(incoming: IncomingMessage, outgoing: ServerResponse): void;
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
+  /** Takes no more sessions. */
+  beginDrain(): void;
+  /** Sockets that are open. */
+  openSockets(): number;
+  /** Resolves when the last socket has left. */
+  empty(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** The servers of one port: one at its root, others below a path each. */
+export class Neighbourhood {
+  readonly #root: Neighbour;
+  readonly #below = new Map<string, Neighbour>();
+
+  constructor(root: Neighbour) {
+    this.#root = root;
+  }
+
+  /** @throws TypeError when the path is no single step such as `/name`, or taken */
+  add(path: string, neighbour: Neighbour): void {
+    if (!/^\/[\w.~-]+$/.test(path)) {
+      throw new TypeError(`Expected the path of an environment to be like \`/name\`, got \`${path}\``);
+    }
+    if (this.#below.has(path)) {
+      throw new TypeError(`Expected a path of its own for each environment, got \`${path}\` twice`);
+    }
+    this.#below.set(path, neighbour);
+  }
+
+  get all(): Neighbour[] {
+    return [this.#root, ...this.#below.values()];
+  }
+
+  answer(incoming: IncomingMessage, outgoing: ServerResponse): void {
+    const neighbour = this.#enter(incoming);
+    if (neighbour !== undefined) {
+      neighbour.answer(incoming, outgoing);
+      return;
+    }
+    // What links from the page of the environment mean depends on the slash. Relative, for proxies that add a prefix.
+    const [path, query] = incoming.url!.slice(1).split('?', 2);
+    outgoing.writeHead(307, { location: `${path}/${query === undefined ? '' : `?${query}`}` }).end();
+  }
+
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    (this.#enter(request) ?? this.#root).upgrade(request, socket, head);
+  }
+
+  /** The environments of the port, with paths relative to that of `asking`. */
+  entries(asking: Neighbour): EnvironmentEntry[] {
+    const up = asking === this.#root ? './' : '../';
+    const entry = ({ definition }: Neighbour, path: string): EnvironmentEntry => ({
+      id: definition.id,
+      version: definition.version,
+      name: definition.name,
+      description: definition.description,
+      path,
+    });
+    return [
+      entry(this.#root, up),
+      ...[...this.#below].map(([path, neighbour]) =>
+        entry(neighbour, neighbour === asking ? './' : `${up}${path.slice(1)}/`),
+      ),
+    ];
+  }
+
+  /** Whom a request is for, who then finds its own path in it; `undefined` when the slash behind the path is missing. */
+  #enter(request: IncomingMessage): Neighbour | undefined {
+    if (this.#below.size === 0) return this.#root;
+    const url = request.url ?? '/';
+    const [path] = /^\/[^/?]*/.exec(url) ?? [''];
+    const neighbour = this.#below.get(path);
+    if (neighbour === undefined) return this.#root;
+    const rest = url.slice(path.length);
+    if (!rest.startsWith('/')) return undefined;
+    request.url = rest;
+    return neighbour;
+  }
+}
