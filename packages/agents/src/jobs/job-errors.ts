@@ -19,6 +19,14 @@ export class JobFailedError extends Error {
   }
 }
 
+/** What an error tells of a job. */
+export function failureOf(error: unknown): JobFailure {
+  if (error instanceof JobFailedError) return error.failure;
+  if (!(error instanceof Error)) return { name: 'Error', message: String(error) };
+  const { code } = error as { code?: unknown };
+  return { name: error.name, message: error.message, ...(typeof code === 'string' && { code }) };
+}
+
 /** What can be wrong with a queue. */
 export type JobQueueErrorCode =
   /** An address that is neither Redis nor PostgreSQL. */
@@ -28,7 +36,9 @@ export type JobQueueErrorCode =
   /** The jobs in the queue are for other code than the worker's. */
   | 'QUEUE_VERSION'
   /** A job that the worker has no module for, or bytes that are no longer there. */
-  | 'QUEUE_JOB';
+  | 'QUEUE_JOB'
+  /** A job that the queue has lost over and over: its workers died with it, or never could tell how it went. */
+  | 'QUEUE_LOST_JOB';
 
 /** A queue that cannot be used as it is. */
 export class JobQueueError extends Error {

@@ -1,6 +1,6 @@
 import type { MessagePort } from 'node:worker_threads';
 import type { JobModule, Json } from './job.ts';
-import type { JobFailure } from './job-errors.ts';
+import { failureOf, type JobFailure } from './job-errors.ts';
 
 /** What a thread is told to do. */
 export interface ThreadTask {
@@ -35,10 +35,4 @@ export default async function runOnThread(task: ThreadTask): Promise<ThreadAnswe
   } finally {
     progress.close();
   }
-}
-
-function failureOf(error: unknown): JobFailure {
-  if (!(error instanceof Error)) return { name: 'Error', message: String(error) };
-  const { code } = error as { code?: unknown };
-  return { name: error.name, message: error.message, ...(typeof code === 'string' && { code }) };
 }

@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Job, JobEngine, JobKinds, Json, RunOptions } from './job.ts';
-import { JobFailedError, JobQueueError } from './job-errors.ts';
+import { failureOf, JobFailedError, JobQueueError } from './job-errors.ts';
 import { bytesName } from './job-id.ts';
 import { attemptDelayMs, MOST_ATTEMPTS } from './retries.ts';
 import { RunState } from './run-state.ts';
@@ -66,8 +66,7 @@ export class LocalJobs implements JobEngine {
         signal.throwIfAborted();
         if (error instanceof JobQueueError) throw error;
         if (attempt === MOST_ATTEMPTS) {
-          if (error instanceof JobFailedError) throw error;
-          throw new JobFailedError(job.kind, { name: 'Error', message: (error as Error).message });
+          throw error instanceof JobFailedError ? error : new JobFailedError(job.kind, failureOf(error));
         }
       }
       await pause(attemptDelayMs(attempt), undefined, { signal });

@@ -22,7 +22,7 @@ export interface QueueWorkerOptions {
 }
 
 /** How often a job may lose its worker before it counts as the job's own fault. */
-const MOST_LOST_WORKERS = 10;
+export const MOST_LOST_WORKERS = 10;
 
 const CONNECT_MS = 5000;
 

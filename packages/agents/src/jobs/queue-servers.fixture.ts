@@ -88,8 +88,9 @@ async function serverOf(
   let server = await start();
   const end = async () => {
     // PostgreSQL waits for its clients on SIGTERM.
+    if (server.exitCode !== null || server.signalCode !== null) return;
     server.kill('SIGINT');
-    if (server.exitCode === null) await once(server, 'exit');
+    await once(server, 'exit');
   };
   return {
     url,
@@ -141,7 +142,11 @@ function numericId(user: string): { uid: number; gid: number } {
   return { uid: id('-u'), gid: id('-g') };
 }
 
-/** Waits until something is so. */
-export async function until(isSo: () => boolean): Promise<void> {
-  while (!isSo()) await pause(20);
+/** Waits until something is so. @throws when it is not after a minute */
+export async function until(what: string, isSo: () => boolean): Promise<void> {
+  const end = performance.now() + 60_000;
+  while (!isSo()) {
+    if (performance.now() > end) throw new Error(`Waited a minute in vain until ${what}`);
+    await pause(20);
+  }
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type Job as BullJob, UnrecoverableError, type Worker } from 'bullmq';
 import type { JobKinds, Json } from './job.ts';
-import { JobFailedError, JobQueueError } from './job-errors.ts';
+import { failureOf, JobQueueError } from './job-errors.ts';
 import { connectQueue, type QueueConnection, type QueuedJob } from './queue-connection.ts';
 import { CANCELLED, encodeFailure } from './queued-failure.ts';
 import { ThreadPool } from './thread-pool.ts';
@@ -84,32 +84,43 @@ export class QueueWorker {
   /** Finishes what it does and leaves the rest to others; with `force` it leaves that too. */
   async close(force = false): Promise<void> {
     for (const timer of this.#timers) clearInterval(timer);
-    await this.#worker.close(force);
-    await this.#connection.store.leave('worker', this.#id).catch(() => undefined);
-    await this.#pool.close();
-    await this.#connection.close();
+    try {
+      await this.#worker.close(force);
+      await this.#connection.store.leave('worker', this.#id).catch(() => undefined);
+    } finally {
+      await this.#pool.close();
+      await this.#connection.close();
+    }
   }
 
   async #do(queued: BullJob<QueuedJob, Json>, signal: AbortSignal): Promise<Json> {
-    const { kind, input, shared } = queued.data;
+    const { kind, shared } = queued.data;
     const started = performance.now();
     let failed = true;
     this.#active.add(queued.id!);
     try {
       for (const name of shared) await this.#fetch(name);
-      const onShare = (share: number) => void queued.updateProgress(share).catch(() => undefined);
-      const result = await this.#pool.run({ job: { kind, input, shared }, signal, onShare });
+      const result = await this.#run(queued, signal);
       failed = false;
       return result;
+    } finally {
+      this.#active.delete(queued.id!);
+      this.#settings.onFinished?.({ kind, wallMs: performance.now() - started, failed });
+    }
+  }
+
+  /** Every failure of the job is encoded; what is thrown elsewhere and is not, is the queue's. */
+  async #run(queued: BullJob<QueuedJob, Json>, signal: AbortSignal): Promise<Json> {
+    const onShare = (share: number) => void queued.updateProgress(share).catch(() => undefined);
+    try {
+      return await this.#pool.run({ job: queued.data, signal, onShare });
     } catch (error) {
       if (signal.aborted) {
         throw new UnrecoverableError(encodeFailure({ name: 'Error', message: 'cancelled', code: CANCELLED }));
       }
-      if (error instanceof JobFailedError) throw new Error(encodeFailure(error.failure));
-      throw error;
-    } finally {
-      this.#active.delete(queued.id!);
-      this.#settings.onFinished?.({ kind, wallMs: performance.now() - started, failed });
+      const failure = encodeFailure(failureOf(error));
+      // Another attempt would have the same modules.
+      throw error instanceof JobQueueError ? new UnrecoverableError(failure) : new Error(failure);
     }
   }
 
@@ -126,7 +137,11 @@ export class QueueWorker {
   async #download(name: string): Promise<void> {
     const bytes = await this.#connection.store.getBytes(name);
     if (bytes === null) {
-      throw new JobQueueError('QUEUE_JOB', `The bytes \`${name}\` of the job are gone. Submit it again`);
+      const gone = new JobQueueError(
+        'QUEUE_JOB',
+        `The bytes \`${name}\` of the job are gone. Submit it again`,
+      );
+      throw new UnrecoverableError(encodeFailure(failureOf(gone)));
     }
     this.#pool.setShared(name, bytes);
   }

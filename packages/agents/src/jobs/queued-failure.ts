@@ -3,27 +3,32 @@ import type { JobFailure } from './job-errors.ts';
 /** The code of a job that was stopped because nobody wants it any more. */
 export const CANCELLED = 'JOB_CANCELLED';
 
-/** A queue keeps of an error only the message; the failure travels in it. */
-export function encodeFailure(failure: JobFailure): string {
-  return JSON.stringify(failure);
+/** Of an error a queue keeps the message and nothing else: how a job failed travels in it, under this key. */
+const KEY = 'jobFailure';
+
+/** The message of the error by which a worker tells a queue how a job failed. */
+export function encodeFailure({ name, message, code }: JobFailure): string {
+  return JSON.stringify({ [KEY]: { name, message, ...(code !== undefined && { code }) } });
 }
 
-/** Codes of a connection that broke, as Node, Redis and PostgreSQL word them when their server goes away. */
-const BROKEN_CONNECTION =
-  /ECONNRESET|ECONNREFUSED|EPIPE|ETIMEDOUT|Connection is closed|Connection terminated|terminating connection|the database system is/i;
-
-/** Whether it was not the job that failed, but the connection of the worker that wanted to say how it went. */
-export function isBrokenConnection({ name, code, message }: JobFailure): boolean {
-  return name === 'Error' && code === undefined && BROKEN_CONNECTION.test(message);
-}
-
-/** The failure in a message, which may also be one of the queue's own. */
-export function decodeFailure(message: string): JobFailure {
+/**
+ * How a job failed, from the message that a queue kept; `null` for a message that no worker has encoded. The queue has
+ * then failed on its own: a worker lost its connection before it could tell the result, or died over and over.
+ */
+export function decodeFailure(message: string): JobFailure | null {
+  let parsed: unknown;
   try {
-    const failure: unknown = JSON.parse(message);
-    if (typeof failure === 'object' && failure !== null && 'message' in failure) return failure as JobFailure;
+    parsed = JSON.parse(message);
   } catch {
-    // Not one of ours.
+    return null;
   }
-  return { name: 'Error', message };
+  const failure = isRecord(parsed) ? parsed[KEY] : undefined;
+  if (!isRecord(failure)) return null;
+  const { name, message: told, code } = failure;
+  if (typeof name !== 'string' || typeof told !== 'string') return null;
+  return { name, message: told, ...(typeof code === 'string' && { code }) };
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null;
 }

@@ -2,10 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Queue, QueueEvents } from 'bullmq';
 import type { Job, JobEngine, Json, RunOptions } from './job.ts';
-import { JobFailedError, type JobFailure } from './job-errors.ts';
+import { JobFailedError, JobQueueError } from './job-errors.ts';
 import { bytesName } from './job-id.ts';
-import { connectQueue, type QueueConnection, type QueuedJob } from './queue-connection.ts';
-import { CANCELLED, decodeFailure, isBrokenConnection } from './queued-failure.ts';
+import { connectQueue, MOST_LOST_WORKERS, type QueueConnection, type QueuedJob } from './queue-connection.ts';
+import { CANCELLED, decodeFailure } from './queued-failure.ts';
 import { attemptDelayMs, MOST_ATTEMPTS } from './retries.ts';
 import { RunState } from './run-state.ts';
 
@@ -33,11 +33,13 @@ interface Run {
   readonly fail: (error: unknown) => void;
   readonly done: () => void;
   lastNewsAt: number;
-  /** How often the worker of a job could not say how it went. */
+  /** How often the queue has failed with a job. */
   readonly lost: Map<string, number>;
+  /** Those that are being submitted again. */
+  readonly returning: Set<string>;
 }
 
-/** A job that is lost so often is given up. */
+/** A job with which the queue has failed so often is given up. */
 const MOST_LOST = 5;
 
 /**
@@ -71,7 +73,7 @@ export class QueuedJobs implements JobEngine {
       this.#hear(jobId, (run) => run.state.progress(jobId, Number(data)));
     });
     this.#events.on('failed', ({ jobId, failedReason }) => {
-      this.#hear(jobId, (run) => this.#failed(run, jobId, decodeFailure(failedReason)));
+      this.#hear(jobId, (run) => this.#failed(run, jobId, failedReason));
     });
     this.#timer = setInterval(() => this.#look(), Math.min(1000, this.#patienceMs));
   }
@@ -95,7 +97,14 @@ export class QueuedJobs implements JobEngine {
     options.signal?.throwIfAborted();
     const state = new RunState(jobs, this.#options.version, options);
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const run: Run = { state, fail: reject, done: resolve, lastNewsAt: performance.now(), lost: new Map() };
+    const run: Run = {
+      state,
+      fail: reject,
+      done: resolve,
+      lastNewsAt: performance.now(),
+      lost: new Map(),
+      returning: new Set(),
+    };
     const cancel = () => reject(options.signal?.reason);
     options.signal?.addEventListener('abort', cancel, { once: true });
     this.#runs.add(run);
@@ -119,8 +128,11 @@ export class QueuedJobs implements JobEngine {
   async close(): Promise<void> {
     clearInterval(this.#timer);
     await this.#connection.store.leave('submitter', this.#id).catch(() => undefined);
-    await Promise.all([this.#queue.close(), this.#events.close()]);
-    await this.#connection.close();
+    try {
+      await Promise.all([this.#queue.close(), this.#events.close()]);
+    } finally {
+      await this.#connection.close();
+    }
   }
 
   #hear(id: string, tell: (run: Run) => void): void {
@@ -132,16 +144,42 @@ export class QueuedJobs implements JobEngine {
     }
   }
 
-  #failed(run: Run, id: string, failure: JobFailure): void {
-    const lost = run.lost.get(id) ?? 0;
-    const isLost = isBrokenConnection(failure) && lost < MOST_LOST;
-    if (isLost) run.lost.set(id, lost + 1);
-    if (failure.code === CANCELLED || isLost) {
-      // Somebody else who wanted it does no longer, or the worker could not say how it went; this run still wants it.
-      this.#whileDown(() => this.#submit(run, [id], true)).catch(run.fail);
+  #failed(run: Run, id: string, reason: string): void {
+    const failure = decodeFailure(reason);
+    if (failure !== null && failure.code !== CANCELLED) {
+      run.fail(new JobFailedError(run.state.jobs.get(id)!.kind, failure));
       return;
     }
-    run.fail(new JobFailedError(run.state.jobs.get(id)!.kind, failure));
+    // Its failure is heard of, and also found when the jobs are looked up.
+    if (run.returning.has(id)) return;
+    run.returning.add(id);
+    // Somebody else who wanted it does no longer, or the queue has failed with it; this run still wants it.
+    const again = failure === null ? this.#countLoss(run, id, reason) : Promise.resolve();
+    again
+      .then(() => this.#whileDown(() => this.#submit(run, [id], true)))
+      .catch(run.fail)
+      .finally(() => run.returning.delete(id));
+  }
+
+  /** @throws {JobQueueError} `QUEUE_LOST_JOB` when there is no point in submitting it once more. */
+  async #countLoss(run: Run, id: string, reason: string): Promise<void> {
+    const { kind } = run.state.jobs.get(id)!;
+    const queued = await this.#whileDown(() => this.#queue.getJob(id));
+    const deaths = queued?.stalledCounter ?? 0;
+    if (deaths > MOST_LOST_WORKERS) {
+      throw new JobQueueError(
+        'QUEUE_LOST_JOB',
+        `${deaths} workers died or froze with the same \`${kind}\` job. See what they said, and whether they have the memory for it`,
+      );
+    }
+    const lost = (run.lost.get(id) ?? 0) + 1;
+    run.lost.set(id, lost);
+    if (lost > MOST_LOST) {
+      throw new JobQueueError(
+        'QUEUE_LOST_JOB',
+        `The queue at ${this.#connection.address} failed ${lost} times with the same \`${kind}\` job, the last time with: ${reason}`,
+      );
+    }
   }
 
   /** Adds those that are not in the queue, and takes the results of those that are done. */
@@ -160,7 +198,7 @@ export class QueuedJobs implements JobEngine {
         kept.push(id);
         await job.remove();
         missing.push(id);
-      } else this.#failed(run, id, decodeFailure(job.failedReason));
+      } else this.#failed(run, id, job.failedReason);
     }
     await this.#connection.store.setCancelled([...kept, ...missing], false);
     await this.#queue.addBulk(

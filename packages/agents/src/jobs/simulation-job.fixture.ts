@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { findProfile, RandomStream, simulateTrace, summarize, type Trace } from '@servegym/simulator';
 import type { JobContext, Json } from './job.ts';
@@ -12,13 +13,23 @@ export interface SimulationInput {
   readonly readsShared?: string;
   /** Waits before it begins, and says that it has, ms. */
   readonly pauseMs?: number;
+  /** Waits until there is this file, and says that it does. */
+  readonly waitsFor?: string;
+  /** Ends its thread. */
+  readonly exits?: boolean;
 }
 
 /** A small simulation, as jobs are made of. */
 export async function runJob(input: Json, context: JobContext): Promise<Json> {
-  const { seed, requests, fails, readsShared, pauseMs } = input as unknown as SimulationInput;
+  const { seed, requests, fails, readsShared, pauseMs, waitsFor, exits } =
+    input as unknown as SimulationInput;
   if (fails !== undefined) throw new RangeError(fails);
   if (readsShared !== undefined) return context.shared(readsShared).length;
+  if (exits === true) process.exit(7);
+  if (waitsFor !== undefined) {
+    context.report(0.5);
+    while (!existsSync(waitsFor)) await pause(20);
+  }
   if (pauseMs !== undefined) {
     context.report(0.5);
     await pause(pauseMs);
