@@ -83,7 +83,7 @@ export {
   type RegimeTrial,
   searchRegimes,
 } from './llmserve/search-regimes.ts';
-export { encodeServeActor, type ServeActor } from './llmserve/serve-actor.ts';
+export { decodeServeActor, encodeServeActor, type ServeActor } from './llmserve/serve-actor.ts';
 export { encodeServeConstant, type ServeConstant } from './llmserve/serve-constant.ts';
 export { SERVE_FINE_TUNING, SERVE_PPO, serveLearningTask } from './llmserve/serve-learning-task.ts';
 export { TrainedPolicyError } from './llmserve/trained-policy-error.ts';

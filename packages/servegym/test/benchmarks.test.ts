@@ -2,9 +2,10 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { llmserve, SEED_SPLITS } from '@servegym/environments';
+import { llmserve, regretScore, roomToAdapt, SEED_SPLITS } from '@servegym/environments';
 import type { AgentBenchmark } from '../src/agent-benchmark/benchmark-agents.ts';
-import { scorePolicy } from '../src/agent-benchmark/score-policy.ts';
+import { policyReturns } from '../src/agent-benchmark/policy-returns.ts';
+import { trafficAnchors } from '../src/agent-benchmark/traffic-anchors.ts';
 import { agentBenchmarkPage } from '../src/reports/agent-benchmark-report.ts';
 
 const docs = join(import.meta.dirname, '..', '..', '..', 'docs');
@@ -31,8 +32,10 @@ describe('docs/benchmarks.md', () => {
     assert.ok(cells.length > 0);
     for (const { agent, taskId, firstScores } of cells) {
       const seeds = firstScores.map((_, i) => SEED_SPLITS.test.first + i);
-      const scores = await scorePolicy(agent, { taskId, shift: null, seeds });
-      for (const [i, score] of scores.entries()) {
+      const traffic = { taskId, shift: null, seeds };
+      const anchors = trafficAnchors(traffic);
+      for (const [i, total] of (await policyReturns(agent, traffic)).entries()) {
+        const score = regretScore(total, anchors[i]!, roomToAdapt(taskId));
         assert.ok(Math.abs(score - firstScores[i]!) < 1e-9, `${agent} on ${taskId} ${seeds[i]}: ${score}`);
       }
     }

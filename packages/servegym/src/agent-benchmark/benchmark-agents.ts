@@ -1,32 +1,21 @@
-import { type Estimate, interquartileMean, SHIPPED_FORMATS, type ShippedName } from '@servegym/agents';
-import type { Job, JobEngine, Json } from '@servegym/agents/jobs';
-import { llmserve, SEED_SPLITS, SHIFTS, type Shift, type TaskId } from '@servegym/environments';
-import type { LearningBudget, LearningRun } from './learn-policy.ts';
+import { type Estimate, interquartileMean, type ShippedName } from '@servegym/agents';
+import { llmserve, SEED_SPLITS, type TaskId } from '@servegym/environments';
+import {
+  type BenchmarkPlan,
+  type BenchmarkSplit,
+  isLearned,
+  plannedEpisodes,
+  plannedSplits,
+} from './benchmark-plan.ts';
+import { learnAll, type Workshop } from './learn-all.ts';
 import { nestedBootstrap } from './nested-bootstrap.ts';
-import type { PolicyStore } from './policy-store.ts';
-import type { ScoringInput } from './score-job.ts';
-
-/** What to measure. */
-export interface BenchmarkPlan extends LearningBudget {
-  /** Names of the catalogue; those that are learned are trained anew. */
-  readonly agents: readonly string[];
-  readonly taskIds: readonly TaskId[];
-  /** Held-out traces for each task and split. */
-  readonly episodes: number;
-  /** And for the agents that plan, which are slow. */
-  readonly planningEpisodes: number;
-  /** Times that a learned policy is trained. */
-  readonly trainingSeeds: number;
-  /** Whether the shifted suites are played too. */
-  readonly isShifted: boolean;
-}
+import { type Player, scorePolicies } from './score-policies.ts';
 
 /** How an agent did on a task. */
 export interface BenchmarkCell {
   readonly agent: string;
   readonly taskId: TaskId;
-  /** `test`, or the name of a shift of it. */
-  readonly split: 'test' | Shift;
+  readonly split: BenchmarkSplit;
   readonly score: Estimate;
   readonly episodes: number;
   /** Mean score of each training run; of the one policy where nothing is trained. */
@@ -43,57 +32,34 @@ export interface AgentBenchmark {
   readonly cells: readonly BenchmarkCell[];
 }
 
-/** Agents that try futures on a simulator before they act. */
-export const PLANNERS: ReadonlySet<string> = new Set(['mpc', 'oracle']);
 /** Scores that a later check compares with. */
 const FIRST_SCORES = 3;
 /** Traces of the validation split that the shipped policy is chosen by. */
 const VALIDATION_EPISODES = 30;
-/** Episodes of a job. */
-const CHUNK = 10;
 
-interface Contender {
-  readonly agent: string;
-  readonly taskId: TaskId;
-  /** For each training run the name of the shared file; the name in the catalogue where nothing is trained. */
-  readonly policies: readonly string[];
-  readonly isShared: boolean;
-}
-
-/** Trains what is learned, and plays all agents on the same held-out traces. `onProgress` says what is going on. */
-export async function benchmarkAgents(
-  plan: BenchmarkPlan,
-  jobs: JobEngine,
-  store: PolicyStore,
-  onProgress: (line: string) => void,
-): Promise<AgentBenchmark> {
-  const contenders: Contender[] = [];
+/** Trains what is learned, and plays all agents on the same held-out traces. */
+export async function benchmarkAgents(plan: BenchmarkPlan, workshop: Workshop): Promise<AgentBenchmark> {
+  const contenders: { agent: string; taskId: TaskId; players: readonly Player[] }[] = [];
   for (const agent of plan.agents) {
     for (const taskId of plan.taskIds) {
-      if (!isLearned(agent)) {
-        contenders.push({ agent, taskId, policies: [agent], isShared: false });
-        continue;
-      }
-      const files = await learnAll(plan, agent, taskId, jobs, store, onProgress);
-      const policies = await Promise.all(files.map((file) => jobs.share(file)));
-      contenders.push({ agent, taskId, policies, isShared: true });
+      const players = isLearned(agent) ? await learnAll(plan, agent, taskId, workshop) : [agent];
+      contenders.push({ agent, taskId, players });
     }
   }
   const cells: BenchmarkCell[] = [];
-  for (const split of plan.isShifted ? (['test', ...SHIFTS] as const) : (['test'] as const)) {
-    for (const contender of contenders) {
-      const { agent, taskId } = contender;
-      const count = PLANNERS.has(agent) ? plan.planningEpisodes : plan.episodes;
-      const seeds = Array.from({ length: count }, (_, i) => SEED_SPLITS.test.first + i);
-      const runs = await scoreRuns(contender, split === 'test' ? null : split, seeds, jobs);
+  for (const split of plannedSplits(plan)) {
+    for (const { agent, taskId, players } of contenders) {
+      const seeds = firstSeeds('test', plannedEpisodes(plan, agent, split));
+      const shift = split === 'test' ? null : split;
+      const runs = await scorePolicies(players, { taskId, shift, seeds }, workshop);
       const score = {
         mean: mean(runs.flat()),
         iqm: interquartileMean(runs.flat()),
         ci95: nestedBootstrap(runs, interquartileMean),
       };
-      onProgress(`${split}: ${agent} on ${taskId} ${score.iqm.toFixed(3)}`);
+      workshop.say(`${split}: ${agent} on ${taskId} ${score.iqm.toFixed(3)}`);
       cells.push({
-        ...{ agent, taskId, split, score, episodes: count },
+        ...{ agent, taskId, split, score, episodes: seeds.length },
         runs: runs.map(mean),
         firstScores: runs[0]!.slice(0, FIRST_SCORES),
       });
@@ -107,72 +73,19 @@ export async function bestOnValidation(
   plan: BenchmarkPlan,
   agent: ShippedName,
   taskId: TaskId,
-  jobs: JobEngine,
-  store: PolicyStore,
-  onProgress: (line: string) => void,
+  workshop: Workshop,
 ): Promise<Uint8Array> {
-  const files = await learnAll(plan, agent, taskId, jobs, store, onProgress);
-  const policies = await Promise.all(files.map((file) => jobs.share(file)));
-  const seeds = Array.from({ length: VALIDATION_EPISODES }, (_, i) => SEED_SPLITS.validation.first + i);
-  const runs = await scoreRuns({ agent, taskId, policies, isShared: true }, null, seeds, jobs);
+  const learned = await learnAll(plan, agent, taskId, workshop);
+  const seeds = firstSeeds('validation', VALIDATION_EPISODES);
+  const runs = await scorePolicies(learned, { taskId, shift: null, seeds }, workshop);
   const means = runs.map(mean);
   const best = means.indexOf(Math.max(...means));
-  onProgress(`${agent} on ${taskId}: run ${best} has ${means[best]!.toFixed(3)} on the validation split`);
-  return files[best]!;
+  workshop.say(`${agent} on ${taskId}: run ${best} has ${means[best]!.toFixed(3)} on the validation split`);
+  return learned[best]!.file;
 }
 
-export function isLearned(agent: string): agent is ShippedName {
-  return Object.hasOwn(SHIPPED_FORMATS, agent);
-}
-
-async function learnAll(
-  { steps, teacher, lessons, trainingSeeds }: BenchmarkPlan,
-  algorithm: ShippedName,
-  taskId: TaskId,
-  jobs: JobEngine,
-  store: PolicyStore,
-  onProgress: (line: string) => void,
-): Promise<readonly Uint8Array[]> {
-  const runs = Array.from(
-    { length: trainingSeeds },
-    (_, seed): LearningRun => ({ algorithm, taskId, seed, steps, teacher, lessons }),
-  );
-  const missing = runs.filter((run) => store.read(run) === undefined);
-  const work = missing.map((run): Job => ({ kind: 'learn-policy', input: run as unknown as Json }));
-  let learned = 0;
-  await jobs.run(work, {
-    onResult(file, index) {
-      store.write(missing[index]!, Buffer.from(file as string, 'base64'));
-      learned++;
-      onProgress(`${algorithm} on ${taskId}: trained ${learned} of ${missing.length}`);
-    },
-  });
-  return runs.map((run) => store.read(run)!);
-}
-
-/** Scores of each run on the seeds. */
-async function scoreRuns(
-  { taskId, policies, isShared }: Contender,
-  shift: Shift | null,
-  seeds: readonly number[],
-  jobs: JobEngine,
-): Promise<number[][]> {
-  const chunks = Array.from({ length: Math.ceil(seeds.length / CHUNK) }, (_, c) =>
-    seeds.slice(c * CHUNK, (c + 1) * CHUNK),
-  );
-  const results = (await jobs.run(
-    policies.flatMap((policy) =>
-      chunks.map((chunk): Job => {
-        const input: ScoringInput = { policy, isShared, taskId, shift, seeds: chunk };
-        return {
-          kind: 'score-policy',
-          input: input as unknown as Json,
-          ...(isShared && { shared: [policy] }),
-        };
-      }),
-    ),
-  )) as number[][];
-  return policies.map((_, p) => results.slice(p * chunks.length, (p + 1) * chunks.length).flat());
+function firstSeeds(split: 'test' | 'validation', count: number): number[] {
+  return Array.from({ length: count }, (_, i) => SEED_SPLITS[split].first + i);
 }
 
 function mean(values: readonly number[]): number {

@@ -1,10 +1,8 @@
 import {
-  createPolicy,
-  demonstrate,
-  distill,
+  decodeServeActor,
   encodeRegimeTable,
-  PpoPolicy,
   playRegimes,
+  type RegimeTrial,
   SERVE_FINE_TUNING,
   type ShippedName,
   searchRegimes,
@@ -13,38 +11,34 @@ import {
 } from '@servegym/agents';
 import type { TaskId } from '@servegym/environments';
 
-/** How policies are learned for the benchmark. */
-export interface LearningBudget {
-  /** Windows to learn from. */
-  readonly steps: number;
-  /** Whom `distilled` learns from, and how many episodes. */
-  readonly teacher: string;
-  readonly lessons: number;
-}
-
 /** A policy to be learned, on one thread. */
-export interface LearningRun extends LearningBudget {
+export interface LearningRun {
   readonly algorithm: ShippedName;
   readonly taskId: TaskId;
   readonly seed: number;
+  /** Windows to learn from. */
+  readonly steps: number;
 }
 
-/** The file of a policy, as `servegym train` with the same algorithm and seed writes it. */
-export async function learnPolicy(run: LearningRun): Promise<Uint8Array> {
+/**
+ * The file of a policy, as `servegym train` with the same algorithm and seed writes it.
+ * @param clone for `distilled`: the file of the network that a teacher was cloned into
+ */
+export async function learnPolicy(run: LearningRun, clone?: Uint8Array): Promise<Uint8Array> {
   switch (run.algorithm) {
     case 'cem':
       return learnRegimes(run);
     case 'ppo':
       return learnNetwork(run);
     case 'distilled':
-      return learnFromTeacher(run);
+      if (clone === undefined) throw new TypeError('Expected a clone of the teacher to go on from');
+      return goOnFrom(clone, run);
   }
 }
 
 async function learnRegimes({ taskId, steps, seed }: LearningRun): Promise<Uint8Array> {
-  const play = async (trials: Parameters<typeof playRegimes>[0][]) => trials.map(playRegimes);
-  const table = await searchRegimes({ taskId, steps, seed, play: (trials) => play([...trials]) });
-  return new TextEncoder().encode(encodeRegimeTable(table));
+  const play = async (trials: readonly RegimeTrial[]) => trials.map(playRegimes);
+  return new TextEncoder().encode(encodeRegimeTable(await searchRegimes({ taskId, steps, seed, play })));
 }
 
 async function learnNetwork({ taskId, steps, seed }: LearningRun): Promise<Uint8Array> {
@@ -53,16 +47,9 @@ async function learnNetwork({ taskId, steps, seed }: LearningRun): Promise<Uint8
   return task.encodeActor(trained.weights, { algorithm: 'ppo', steps: trained.steps, seed });
 }
 
-async function learnFromTeacher({ taskId, steps, seed, ...from }: LearningRun): Promise<Uint8Array> {
-  const teacher = createPolicy(from.teacher);
-  const actor = await distill({
-    ...{ taskId, seed, episodes: from.lessons },
-    demonstrate: async ({ traces, student }) => {
-      const player = student && new PpoPolicy({ taskId, weights: student, training: {} });
-      return traces.map((trace) => demonstrate(taskId, trace, teacher, player));
-    },
-  });
+async function goOnFrom(clone: Uint8Array, { taskId, steps, seed }: LearningRun): Promise<Uint8Array> {
   const task = serveLearningTask(taskId, SERVE_FINE_TUNING);
-  const trained = await trainPpo({ ...task, steps, seed, threads: 1, start: { actor } });
+  const start = { actor: decodeServeActor(clone).weights };
+  const trained = await trainPpo({ ...task, steps, seed, threads: 1, start });
   return task.encodeActor(trained.weights, { algorithm: 'distill', steps: trained.steps, seed });
 }

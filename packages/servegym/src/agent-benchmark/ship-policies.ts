@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { readManifest, SHIPPED_FOLDER, type ShippedName, shippedFile } from '@servegym/agents';
 import { llmserve, type TaskId } from '@servegym/environments';
-import type { BenchmarkPlan } from './benchmark-agents.ts';
+import type { BenchmarkPlan } from './benchmark-plan.ts';
 
 /** Puts policies where the catalogue finds them, and notes in the manifest what they were trained on. */
 export async function shipPolicies(

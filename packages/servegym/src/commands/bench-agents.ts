@@ -3,13 +3,10 @@ import { join } from 'node:path';
 import { createPolicy, listPolicies, SHIPPED_FORMATS, type ShippedName } from '@servegym/agents';
 import { llmserve, TASK_IDS, type TaskId } from '@servegym/environments';
 import { Command, InvalidArgumentError, Option } from 'commander';
-import {
-  type BenchmarkPlan,
-  benchmarkAgents,
-  bestOnValidation,
-  isLearned,
-} from '../agent-benchmark/benchmark-agents.ts';
-import { PolicyStore } from '../agent-benchmark/policy-store.ts';
+import { benchmarkAgents, bestOnValidation } from '../agent-benchmark/benchmark-agents.ts';
+import { BenchmarkCache } from '../agent-benchmark/benchmark-cache.ts';
+import { type BenchmarkPlan, isLearned } from '../agent-benchmark/benchmark-plan.ts';
+import type { Workshop } from '../agent-benchmark/learn-all.ts';
 import { shipPolicies } from '../agent-benchmark/ship-policies.ts';
 import { InputError } from '../input-error.ts';
 import { addJobOptions, type JobOptions, openJobs } from '../jobs/open-jobs.ts';
@@ -21,7 +18,9 @@ interface BenchAgentsOptions extends JobOptions {
   readonly agents: readonly string[];
   readonly task: TaskId | 'all';
   readonly episodes: number;
+  readonly shiftedEpisodes: number;
   readonly planningEpisodes: number;
+  readonly planningShiftedEpisodes: number;
   readonly trainingSeeds: number;
   readonly steps: number;
   readonly teacher: string;
@@ -35,7 +34,7 @@ interface BenchAgentsOptions extends JobOptions {
 
 const LEARNED = Object.keys(SHIPPED_FORMATS) as ShippedName[];
 const AGENTS = [
-  ...['random', 'default', 'heuristic', 'bandit', 'static-tuned', 'cem', 'ppo', 'distilled', 'mpc'],
+  ...['random', 'default', 'heuristic', 'static-tuned', 'bandit', 'cem', 'ppo', 'distilled', 'mpc', 'oracle'],
 ] as const;
 
 /** `servegym bench agents`: all agents on all tasks, on traffic that nothing was tuned on. */
@@ -48,8 +47,10 @@ export function benchAgentsCommand(): Command {
         .default(AGENTS, AGENTS.join(',')),
     )
     .addOption(new Option('--task <id>', 'a task').choices([...TASK_IDS, 'all']).default('all'))
-    .addOption(count('--episodes <n>', 'held-out traces for each task and split', 100))
-    .addOption(count('--planning-episodes <n>', 'and for the agents that plan, which are slow', 20))
+    .addOption(count('--episodes <n>', 'held-out traces for each task', 100))
+    .addOption(count('--shifted-episodes <n>', 'and under each shift', 100))
+    .addOption(count('--planning-episodes <n>', 'the same for the agents that plan, which are slow', 20))
+    .addOption(count('--planning-shifted-episodes <n>', 'and for them under each shift', 5))
     .addOption(count('--training-seeds <n>', 'times that a learned agent is trained', 10))
     .addOption(count('--steps <n>', 'windows that each of them learns from', 120_000))
     .addOption(
@@ -61,7 +62,7 @@ export function benchAgentsCommand(): Command {
     .option('--no-shifted', 'leave out the shifted suites')
     .option(
       '--cache <folder>',
-      'where trained policies are kept, for a run that goes on',
+      'where policies and returns are kept, for a run that goes on',
       'runs/bench-agents',
     )
     .option(
@@ -74,7 +75,7 @@ export function benchAgentsCommand(): Command {
     .option('--json', 'print the figures as one JSON object', false)
     .addHelpText(
       'after',
-      '\nWith the defaults this takes hours. A run that was stopped goes on with the policies that it has trained.',
+      '\nWith the defaults this takes hours. A run that was stopped goes on where it was.',
     )
     .action(benchAgents);
 }
@@ -85,26 +86,28 @@ async function benchAgents(options: BenchAgentsOptions): Promise<void> {
     agents,
     taskIds: task === 'all' ? TASK_IDS : [task],
     episodes: budget.episodes,
+    shiftedEpisodes: budget.shifted ? budget.shiftedEpisodes : 0,
     planningEpisodes: Math.min(budget.planningEpisodes, budget.episodes),
+    planningShiftedEpisodes: Math.min(budget.planningShiftedEpisodes, budget.shiftedEpisodes),
     trainingSeeds: budget.trainingSeeds,
     steps: budget.steps,
     teacher: budget.teacher,
     lessons: budget.lessons,
-    isShifted: budget.shifted,
   };
-  const store = new PolicyStore(join(cache, `${llmserve.id}-${llmserve.version}`));
   const jobs = await openJobs(options);
-  const say = (line: string) => console.error(line);
+  const workshop: Workshop = {
+    jobs,
+    cache: new BenchmarkCache(join(cache, `${llmserve.id}-${llmserve.version}`)),
+    say: (line) => console.error(line),
+  };
   try {
     if (ship) {
       const learned = agents.filter(isLearned);
       if (learned.length === 0) throw new InputError(`expected agents that learn: ${LEARNED.join(', ')}`);
-      await shipPolicies(plan, learned, (agent, taskId) =>
-        bestOnValidation(plan, agent, taskId, jobs, store, say),
-      );
+      await shipPolicies(plan, learned, (agent, taskId) => bestOnValidation(plan, agent, taskId, workshop));
       return;
     }
-    const benchmark = await benchmarkAgents(plan, jobs, store, say);
+    const benchmark = await benchmarkAgents(plan, workshop);
     const figures = `${JSON.stringify(benchmark, null, 1)}\n`;
     if (out !== undefined) {
       await writeOutputFile(out, [agentBenchmarkPage(benchmark)]);

@@ -7,7 +7,8 @@ export const JOB_KINDS: JobKinds = {
   'reference-returns': new URL('../oracle/reference-job.ts', import.meta.url).href,
   'play-regimes': new URL('../training/play-regimes-job.ts', import.meta.url).href,
   'learn-policy': new URL('../agent-benchmark/learn-job.ts', import.meta.url).href,
-  'score-policy': new URL('../agent-benchmark/score-job.ts', import.meta.url).href,
+  'policy-returns': new URL('../agent-benchmark/returns-job.ts', import.meta.url).href,
+  'traffic-anchors': new URL('../agent-benchmark/anchors-job.ts', import.meta.url).href,
   demonstrate: new URL('../training/demonstrate-job.ts', import.meta.url).href,
   'tune-measure': new URL('../tune/measure-candidates.ts', import.meta.url).href,
 };

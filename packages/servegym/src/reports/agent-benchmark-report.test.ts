@@ -11,8 +11,9 @@ const benchmark: AgentBenchmark = {
   environment: 'llmserve',
   version: '1.2.3',
   plan: {
-    ...{ agents: ['default', 'ppo'], taskIds: ['bursty_workload'], episodes: 100, planningEpisodes: 20 },
-    ...{ trainingSeeds: 2, steps: 120_000, teacher: 'mpc', lessons: 48, isShifted: true },
+    ...{ agents: ['default', 'ppo'], taskIds: ['bursty_workload'], episodes: 100, shiftedEpisodes: 50 },
+    ...{ planningEpisodes: 20, planningShiftedEpisodes: 5 },
+    ...{ trainingSeeds: 2, steps: 120_000, teacher: 'mpc', lessons: 48 },
   },
   cells: [
     cell('default', 'test', 0.2),
@@ -28,9 +29,12 @@ describe('agentBenchmarkPage', () => {
   it('has the scores of each split', () => {
     assert.match(
       page,
-      /## Test traces\n\n\| agent \| bursty_workload \|\n\|---\|---\|\n\| `default` \| 0\.210 \(0\.100 \.\. 0\.300\) \|/,
+      /## Test traces\n\n\| agent \| traces \| bursty_workload \|\n\|---\|---\|---\|\n\| `default` \| 100 \| 0\.210 \(0\.100 \.\. 0\.300\) \|/,
     );
-    assert.match(page, /## Shifted: `rate_1\.5`\n\n.*\n.*\n.*\n\| `ppo` \| 0\.560 \(0\.450 \.\. 0\.650\) \|/);
+    assert.match(
+      page,
+      /## Shifted: `rate_1\.5`\n\n.*\n.*\n.*\n\| `ppo` \| 50 \| 0\.560 \(0\.450 \.\. 0\.650\) \|/,
+    );
   });
 
   it('states what is lost under a shift, and how training runs differ', () => {

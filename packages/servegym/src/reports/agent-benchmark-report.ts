@@ -1,9 +1,10 @@
+import type { AgentBenchmark, BenchmarkCell } from '../agent-benchmark/benchmark-agents.ts';
 import {
-  type AgentBenchmark,
-  type BenchmarkCell,
   type BenchmarkPlan,
+  type BenchmarkSplit,
   PLANNERS,
-} from '../agent-benchmark/benchmark-agents.ts';
+  plannedEpisodes,
+} from '../agent-benchmark/benchmark-plan.ts';
 
 /** The page of the benchmark in Markdown: all that it says is in `benchmark`. */
 export function agentBenchmarkPage(benchmark: AgentBenchmark): string {
@@ -15,6 +16,7 @@ export function agentBenchmarkPage(benchmark: AgentBenchmark): string {
       '',
       ...scoreTable(
         benchmark,
+        split,
         cells.filter((cell) => cell.split === split),
       ),
     ].join('\n'),
@@ -26,13 +28,12 @@ export function agentBenchmarkPage(benchmark: AgentBenchmark): string {
     [
       `Scores on ${environment} ${version}: 0.20 is the task's default configuration, 0.50 the best that never changes (where`,
       'adapting has room), 0.95 a planner that knows the traffic to come. Interquartile means with 95 % intervals (bootstrap',
-      `over traces and training runs), on ${plan.episodes} held-out traces a task that nothing was tuned on. Learned agents have`,
-      `${plan.trainingSeeds} training runs of ${steps} windows of the training traffic.`,
+      'over traces and training runs) on held-out traces that nothing was tuned on; where an agent plays fewer than another, they',
+      `are the first of the same ones. Learned agents have ${plan.trainingSeeds} training runs of ${steps} windows of the training traffic.`,
       ...(plan.agents.includes('distilled')
-        ? [`\`distilled\` first learns from ${plan.lessons} episodes of \`${plan.teacher}\`.`]
-        : []),
-      ...(plan.agents.some((agent) => PLANNERS.has(agent))
-        ? [`Agents that plan play ${plan.planningEpisodes} of the traces.`]
+        ? [
+            `\`distilled\` first learns from ${plan.lessons} episodes of \`${plan.teacher}\`, the same ones in all its training runs.`,
+          ]
         : []),
     ].join('\n'),
     'Everything here comes from one command, which also writes [benchmarks.json](benchmarks.json):',
@@ -44,21 +45,32 @@ export function agentBenchmarkPage(benchmark: AgentBenchmark): string {
 }
 
 /** What to ask for to measure the same again. */
-function benchmarkOptions(plan: BenchmarkPlan): string[] {
+function benchmarkOptions(plan: BenchmarkPlan): (string | number)[] {
   const [onlyTask] = plan.taskIds;
   return [
     ...['--agents', plan.agents.join()],
     ...(plan.taskIds.length === 1 ? ['--task', onlyTask!] : []),
-    ...['--episodes', String(plan.episodes), '--training-seeds', String(plan.trainingSeeds)],
-    ...(plan.isShifted ? [] : ['--no-shifted']),
+    ...['--episodes', plan.episodes, '--training-seeds', plan.trainingSeeds],
+    ...(plan.agents.includes('distilled') ? ['--lessons', plan.lessons] : []),
+    ...(plan.shiftedEpisodes > 0 ? ['--shifted-episodes', plan.shiftedEpisodes] : ['--no-shifted']),
+    ...(plan.agents.some((agent) => PLANNERS.has(agent))
+      ? [
+          ...['--planning-episodes', plan.planningEpisodes],
+          ...['--planning-shifted-episodes', plan.planningShiftedEpisodes],
+        ]
+      : []),
     ...['--out', 'docs/benchmarks.md'],
   ];
 }
 
-function scoreTable({ plan }: AgentBenchmark, cells: readonly BenchmarkCell[]): string[] {
+function scoreTable(
+  { plan }: AgentBenchmark,
+  split: BenchmarkSplit,
+  cells: readonly BenchmarkCell[],
+): string[] {
   return [
-    `| agent | ${plan.taskIds.join(' | ')} |`,
-    `|---|${'---|'.repeat(plan.taskIds.length)}`,
+    `| agent | traces | ${plan.taskIds.join(' | ')} |`,
+    `|---|---|${'---|'.repeat(plan.taskIds.length)}`,
     ...plan.agents.map((agent) => {
       const scores = plan.taskIds.map((taskId) => {
         const cell = cells.find((each) => each.agent === agent && each.taskId === taskId);
@@ -66,7 +78,7 @@ function scoreTable({ plan }: AgentBenchmark, cells: readonly BenchmarkCell[]): 
         const { iqm, ci95 } = cell.score;
         return `${iqm.toFixed(3)} (${ci95[0].toFixed(3)} .. ${ci95[1].toFixed(3)})`;
       });
-      return `| \`${agent}\` | ${scores.join(' | ')} |`;
+      return `| \`${agent}\` | ${plannedEpisodes(plan, agent, split)} | ${scores.join(' | ')} |`;
     }),
   ];
 }
@@ -85,7 +97,9 @@ function gapSection({ plan, cells }: AgentBenchmark): string {
   return [
     '## What is lost under shifts',
     '',
-    'Mean score over the tasks on the test traces, and how far it is above or below it under each shift.',
+    'Mean score over the tasks on the test traces, and how far it is above or below it under each shift. Learned agents were',
+    'trained without shifts. What shifted traffic is worth to the planner that knows it is estimated by the grader, so that',
+    '`oracle` need not score 0.95 there.',
     '',
     `| agent | test | ${shifts.join(' | ')} |`,
     `|---|---|${'---|'.repeat(shifts.length)}`,

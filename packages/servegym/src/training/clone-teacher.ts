@@ -1,0 +1,58 @@
+import { type ActorWeights, type DemonstrationRequest, distill, encodeActor } from '@servegym/agents';
+import type { JobEngine, Json } from '@servegym/agents/jobs';
+import type { TaskId } from '@servegym/environments';
+import type { DemonstrationInput, DemonstrationOutput } from './demonstrate-job.ts';
+
+/** Whom to learn from, and how much. */
+export interface Lessons {
+  readonly taskId: TaskId;
+  /** A policy of the catalogue. */
+  readonly teacher: string;
+  /** That the teacher plays or comments on. */
+  readonly episodes: number;
+  readonly seed: number;
+  /** Ends after the round at hand. */
+  readonly signal?: AbortSignal;
+  readonly onProgress: (line: string) => void;
+}
+
+/** Clones a policy of the catalogue into a network. */
+export async function cloneTeacher(
+  jobs: JobEngine,
+  { teacher, onProgress, ...lessons }: Lessons,
+): Promise<ActorWeights> {
+  return distill({
+    ...lessons,
+    demonstrate: (request) => haveDemonstrated(jobs, teacher, request),
+    onRound({ round, meanReturn, loss }) {
+      const player = round === 1 ? teacher : 'the student';
+      onProgress(
+        `lesson ${round}: ${player} earns ${meanReturn.toFixed(1)}, the student errs by ${loss.toFixed(3)} nats`,
+      );
+    },
+  });
+}
+
+async function haveDemonstrated(
+  jobs: JobEngine,
+  teacher: string,
+  { taskId, traces, student }: DemonstrationRequest,
+) {
+  const name = student === undefined ? null : await jobs.share(encodeActor(student, {}));
+  const outputs = await jobs.run(
+    traces.map((trace) => {
+      const input: DemonstrationInput = { taskId, trace, teacher, student: name };
+      return {
+        kind: 'demonstrate',
+        input: input as unknown as Json,
+        ...(name !== null && { shared: [name] }),
+      };
+    }),
+  );
+  return (outputs as unknown as DemonstrationOutput[]).map((output) => ({
+    observations: Float32Array.from(output.observations),
+    binsInForce: Int32Array.from(output.binsInForce),
+    actions: Int32Array.from(output.actions),
+    return: output.return,
+  }));
+}
