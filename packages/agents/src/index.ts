@@ -122,11 +122,13 @@ export { loadTrainedPolicy, type TrainedPolicy } from './policies/load-trained-p
 export { MpcPolicy } from './policies/mpc-policy.ts';
 export { PpoPolicy } from './policies/ppo-policy.ts';
 export {
+  isNetwork,
   isShipped,
   readManifest,
   SHIPPED_FOLDER,
   SHIPPED_FORMATS,
   type ShippedName,
   shippedFile,
+  shippedOnnx,
 } from './policies/shipped-policy.ts';
 export type { AsyncPolicy, Policy, PolicyEpisode, PolicyStep } from './policy.ts';

@@ -2,9 +2,18 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { llmserve, TASK_IDS } from '@servegym/environments';
+import { encodeOnnxActor } from '../formats/onnx-actor.ts';
+import { decodeServeActor, serveActorMetadata } from '../llmserve/serve-actor.ts';
 import { listPolicies } from './catalogue.ts';
 import { loadTrainedPolicy } from './load-trained-policy.ts';
-import { readManifest, type ShippedName, ShippedPolicy, shippedFile } from './shipped-policy.ts';
+import {
+  isNetwork,
+  readManifest,
+  type ShippedName,
+  ShippedPolicy,
+  shippedFile,
+  shippedOnnx,
+} from './shipped-policy.ts';
 
 const shipped = () => Object.keys(readManifest().policies) as ShippedName[];
 
@@ -30,6 +39,16 @@ describe('the policies that come with the package', () => {
       for (const taskId of TASK_IDS) {
         const loaded = loadTrainedPolicy(readFileSync(shippedFile(name, taskId)));
         assert.deepEqual([loaded.policy.name, loaded.taskId], [name, taskId]);
+      }
+    }
+  });
+
+  it('come for ONNX runtimes too where they are networks', () => {
+    for (const name of shipped().filter(isNetwork)) {
+      for (const taskId of TASK_IDS) {
+        const { weights } = decodeServeActor(readFileSync(shippedFile(name, taskId)));
+        const model = encodeOnnxActor(weights, serveActorMetadata(taskId));
+        assert.ok(readFileSync(shippedOnnx(name, taskId)).equals(model), `${name} on ${taskId}`);
       }
     }
   });

@@ -13,6 +13,8 @@ import { loadTrainedPolicy } from './load-trained-policy.ts';
 /** Algorithms whose policies come with the package, and the form of their files. */
 export const SHIPPED_FORMATS = { ppo: 'safetensors', distilled: 'safetensors', cem: 'json' } as const;
 export type ShippedName = keyof typeof SHIPPED_FORMATS;
+/** Those of them that are networks, which come for ONNX runtimes too. */
+export type ShippedNetwork = Exclude<ShippedName, 'cem'>;
 
 /** What `weights/manifest.json` says: the version they were trained on, and the tasks of each algorithm. */
 interface Manifest {
@@ -27,6 +29,15 @@ export const SHIPPED_FOLDER = new URL('../../weights/', import.meta.url);
 /** Where the trained policy of a task comes with the package. */
 export function shippedFile(name: ShippedName, taskId: TaskId): URL {
   return new URL(`${name}-${taskId}.${SHIPPED_FORMATS[name]}`, SHIPPED_FOLDER);
+}
+
+/** Where the network of a task is for ONNX runtimes. */
+export function shippedOnnx(name: ShippedNetwork, taskId: TaskId): URL {
+  return new URL(`${name}-${taskId}.onnx`, SHIPPED_FOLDER);
+}
+
+export function isNetwork(name: ShippedName): name is ShippedNetwork {
+  return SHIPPED_FORMATS[name] === 'safetensors';
 }
 
 /** Whether policies of that name come with the package for every task, trained on this version of `llmserve`. */

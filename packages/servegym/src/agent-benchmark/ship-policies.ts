@@ -1,6 +1,16 @@
 import { writeFileSync } from 'node:fs';
-import { readManifest, SHIPPED_FOLDER, type ShippedName, shippedFile } from '@servegym/agents';
-import { llmserve, type TaskId } from '@servegym/environments';
+import {
+  decodeServeActor,
+  encodeOnnxActor,
+  isNetwork,
+  readManifest,
+  SHIPPED_FOLDER,
+  type ShippedName,
+  serveLearningTask,
+  shippedFile,
+  shippedOnnx,
+} from '@servegym/agents';
+import { llmserve, TASK_IDS, type TaskId } from '@servegym/environments';
 import type { BenchmarkPlan } from './benchmark-plan.ts';
 
 /** Puts policies where the catalogue finds them, and notes in the manifest what they were trained on. */
@@ -14,8 +24,15 @@ export async function shipPolicies(
   const policies: Partial<Record<ShippedName, readonly TaskId[]>> = isCurrent ? { ...manifest.policies } : {};
   for (const agent of agents) {
     for (const taskId of taskIds) {
-      writeFileSync(shippedFile(agent, taskId), await policyOf(agent, taskId));
-      policies[agent] = [...(policies[agent] ?? []).filter((id) => id !== taskId), taskId];
+      const file = await policyOf(agent, taskId);
+      writeFileSync(shippedFile(agent, taskId), file);
+      if (isNetwork(agent)) {
+        const { weights } = decodeServeActor(file);
+        const { metadata } = serveLearningTask(taskId);
+        writeFileSync(shippedOnnx(agent, taskId), encodeOnnxActor(weights, metadata));
+      }
+      const before = policies[agent] ?? [];
+      policies[agent] = TASK_IDS.filter((id) => id === taskId || before.includes(id));
       const { id: environment, version } = llmserve;
       const text = JSON.stringify({ environment, version, policies }, null, 2);
       writeFileSync(new URL('manifest.json', SHIPPED_FOLDER), `${text}\n`);

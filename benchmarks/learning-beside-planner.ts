@@ -1,0 +1,88 @@
+// What the policies that come with the package gain over the best constant, as a share of what the planner without
+// foresight gains, on the test traces that it has played, and microseconds of a decision (encoding the observation,
+// the network, decoding the action), on one core.
+import { parseArgs } from 'node:util';
+import {
+  createPolicy,
+  evaluatedServe,
+  isShipped,
+  type PolicyStep,
+  playEpisode,
+  SHIPPED_FORMATS,
+  type ShippedName,
+} from '@servegym/agents';
+import {
+  recordedReference,
+  SEED_SPLITS,
+  type ServeAction,
+  type ServeObservation,
+  TASK_IDS,
+  type TaskId,
+} from '@servegym/environments';
+
+const { values } = parseArgs({ options: { json: { type: 'boolean', default: false } } });
+
+/** Times that the decisions of all traces are taken again; the fastest counts. */
+const ROUNDS = 10;
+
+type Step = PolicyStep<ServeAction, ServeObservation>;
+
+const rows = [];
+for (const taskId of TASK_IDS) {
+  for (const agent of (Object.keys(SHIPPED_FORMATS) as ShippedName[]).filter(isShipped)) {
+    rows.push(await measure(agent, taskId));
+  }
+}
+if (values.json) console.log(JSON.stringify(rows));
+else console.table(rows);
+
+async function measure(agent: ShippedName, taskId: TaskId) {
+  const { first, last } = SEED_SPLITS.test;
+  const traces = Object.entries(recordedReference(taskId)?.seeds ?? {}).flatMap(([name, returns]) => {
+    const seed = Number(name);
+    return seed >= first && seed <= last && returns.planner !== undefined
+      ? [{ ...returns, seed, planner: returns.planner }]
+      : [];
+  });
+  const policy = createPolicy(agent);
+  const instance = evaluatedServe.create();
+  const episodes: { seed: number; steps: Step[] }[] = [];
+  const gains = { agent: 0, planner: 0 };
+  for (const { seed, planner, constant } of traces) {
+    const steps: Step[] = [];
+    const watched = {
+      name: agent,
+      reset: (episode: Parameters<typeof policy.reset>[0]) => policy.reset(episode),
+      act(step: Step) {
+        steps.push(step);
+        return policy.act(step);
+      },
+    };
+    const plan = { taskId, seed, initialAction: evaluatedServe.initialAction(taskId) };
+    gains.agent += ((await playEpisode(instance, watched, plan)).return - constant) / traces.length;
+    gains.planner += (planner - constant) / traces.length;
+    episodes.push({ seed, steps });
+  }
+  await instance.close?.();
+  let fastest = Infinity;
+  for (let round = 0; round < ROUNDS; round++) {
+    const started = performance.now();
+    let decisions = 0;
+    for (const { seed, steps } of episodes) {
+      policy.reset({ taskId, seed });
+      for (const step of steps) policy.act(step);
+      decisions += steps.length;
+    }
+    fastest = Math.min(fastest, (1000 * (performance.now() - started)) / decisions);
+  }
+  return {
+    task: taskId,
+    agent,
+    traces: traces.length,
+    gain: Number(gains.agent.toFixed(2)),
+    planner_gain: Number(gains.planner.toFixed(2)),
+    // Where the best constant is all but optimal, shares of what is left say nothing.
+    share_of_planner: gains.planner > 1 ? Number((gains.agent / gains.planner).toFixed(2)) : null,
+    decision_us: Number(fastest.toFixed(1)),
+  };
+}
