@@ -29,7 +29,7 @@ const SERVERS: Record<string, () => Promise<QueueServer>> = {
 };
 
 /** A test that waits for what does not come fails, and lets the others run. */
-const PATIENCE = { timeout: 120_000 };
+const PATIENCE = { timeout: 90_000 };
 
 for (const [name, startServer] of Object.entries(SERVERS)) {
   describe(`jobs in a queue on ${name}`, () => {
