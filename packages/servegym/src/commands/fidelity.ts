@@ -1,11 +1,14 @@
 import { join } from 'node:path';
 import { Command } from 'commander';
 import { assessFidelity } from '../fidelity/assess-fidelity.ts';
+import type { Fidelity } from '../fidelity/fidelity.ts';
+import { addJobOptions, type JobOptions, openJobs } from '../jobs/open-jobs.ts';
 import { readInputFile } from '../read-input-file.ts';
 import { fidelityReport } from '../reports/fidelity-report.ts';
+import { ProgressDisplay } from '../training/progress-display.ts';
 import { writeOutputFile } from '../write-output-file.ts';
 
-interface FidelityOptions {
+interface FidelityOptions extends JobOptions {
   readonly data: string;
   readonly output?: string;
   readonly json: boolean;
@@ -13,19 +16,30 @@ interface FidelityOptions {
 
 /** `servegym fidelity`: how near the simulator comes to measurements of real servers. */
 export function fidelityCommand(): Command {
-  return new Command('fidelity')
+  const command = new Command('fidelity')
     .description('compare the simulator with measurements of real servers')
     .requiredOption(
       '--data <folder>',
       'measurements: measured/static-batch-latency.csv, measured/vllm-0.15-served-load.json, kernel-profiles/ and vllm-runs/',
     )
-    .option('--output <file.md>', 'write the report to this file')
-    .option('--json', 'print one JSON object', false)
-    .action(fidelity);
+    .option('--output <file.md>', 'write the report to this file');
+  return addJobOptions(command).option('--json', 'print one JSON object', false).action(fidelity);
 }
 
-async function fidelity({ data, output, json }: FidelityOptions): Promise<void> {
-  const results = await assessFidelity((path) => readInputFile(join(data, path)));
+async function fidelity({ data, output, json, ...where }: FidelityOptions): Promise<void> {
+  const jobs = await openJobs(where);
+  const display = process.stderr.isTTY ? new ProgressDisplay() : undefined;
+  let results: Fidelity;
+  try {
+    results = await assessFidelity(
+      jobs,
+      (path) => readInputFile(join(data, path)),
+      (share) => display?.show(`compared ${Math.round(100 * share)} %`, share),
+    );
+  } finally {
+    display?.end();
+    await jobs.close();
+  }
   const report = fidelityReport(results);
   if (output !== undefined) await writeOutputFile(output, [report]);
   if (json) console.log(JSON.stringify(results, null, 2));

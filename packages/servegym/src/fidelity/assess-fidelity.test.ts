@@ -3,8 +3,11 @@ import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { before, describe, it } from 'node:test';
+import { LocalJobs } from '@servegym/agents/jobs';
+import { JOB_KINDS } from '../jobs/job-kinds.ts';
 import { fidelityReport } from '../reports/fidelity-report.ts';
-import { assessFidelity, type Fidelity } from './assess-fidelity.ts';
+import { assessFidelity } from './assess-fidelity.ts';
+import type { Fidelity } from './fidelity.ts';
 
 const data = join(import.meta.dirname, '../../../../../shared/data');
 
@@ -12,7 +15,12 @@ describe('the simulator, beside measurements of real servers', () => {
   let fidelity: Fidelity;
   before(async () => {
     assert.ok(existsSync(data), `the measurements are missing: expected them at ${data}`);
-    fidelity = await assessFidelity((path) => readFile(join(data, path), 'utf8'));
+    const jobs = new LocalJobs({ kinds: JOB_KINDS, threads: 2 });
+    try {
+      fidelity = await assessFidelity(jobs, (path) => readFile(join(data, path), 'utf8'));
+    } finally {
+      await jobs.close();
+    }
   });
 
   it('predicts static batches that its fits have not seen within 2.5 %', () => {

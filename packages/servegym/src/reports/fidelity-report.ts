@@ -1,4 +1,4 @@
-import type { Fidelity, ServedLoadErrors } from '../fidelity/assess-fidelity.ts';
+import type { Fidelity, ServedLoadErrors } from '../fidelity/fidelity.ts';
 
 /** The report that `fidelity` writes, in Markdown. */
 export function fidelityReport({

@@ -1,0 +1,61 @@
+/** Errors in percent; signed where a single figure is compared, positive when the simulator says more. */
+export interface Fidelity {
+  readonly staticBatches: readonly StaticBatchFidelity[];
+  readonly quantized: readonly QuantizedFidelity[];
+  readonly replay: ReplayFidelity;
+  readonly servedLoads: readonly ServedLoadFidelity[];
+  readonly speculation: readonly SpeculationFidelity[];
+}
+
+export interface StaticBatchFidelity {
+  readonly profile: string;
+  readonly rows: number;
+  readonly leftOutMean: number;
+  readonly leftOutWorst: number;
+  /** Batches that overflow the KV pool, which no fit has seen. */
+  readonly overflowing: readonly number[];
+}
+
+export interface QuantizedFidelity {
+  readonly profile: string;
+  readonly weights: string;
+  readonly rows: number;
+  readonly leftOutMean: number;
+  readonly leftOutWorst: number;
+}
+
+export interface ReplayFidelity {
+  readonly requests: number;
+  readonly ttftMean: number;
+  readonly ttftP99: number;
+  readonly tpotMean: number;
+  readonly e2eMean: number;
+  readonly e2eP99: number;
+  readonly makespan: number;
+  readonly preemptions: number;
+}
+
+export interface ServedLoadFidelity extends ServedLoadErrors {
+  readonly run: string;
+  readonly model: string;
+  readonly gpus: number;
+  /** The same three, under constants that have not seen this load. */
+  readonly leftOut: ServedLoadErrors;
+}
+
+export interface ServedLoadErrors {
+  readonly ttftMean: number;
+  readonly ttftP99: number;
+  readonly e2eMean: number;
+}
+
+export interface SpeculationFidelity {
+  readonly batch: number;
+  readonly simulated: number;
+  readonly measured: number | null;
+}
+
+/** What the simulator says, against what was measured, %. */
+export function errorPercent(simulated: number, measured: number): number {
+  return 100 * (simulated / measured - 1);
+}

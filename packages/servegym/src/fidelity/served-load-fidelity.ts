@@ -1,0 +1,37 @@
+import { summarize } from '@servegym/simulator';
+import {
+  type EngineConstants,
+  findModel,
+  leftOutConstants,
+  parseServedLoads,
+  type ServedLoad,
+  simulateServedLoad,
+  VLLM_V1,
+} from '@servegym/simulator/calibration';
+import { errorPercent, type ServedLoadErrors, type ServedLoadFidelity } from './fidelity.ts';
+
+/** Where the loads that real servers have served lie in the data. */
+export const SERVED_LOADS = 'measured/vllm-0.15-served-load.json';
+
+/** How near one set of constants comes to the loads of real servers. */
+export function servedLoadFidelity(text: string): ServedLoadFidelity[] {
+  const loads = parseServedLoads(text, SERVED_LOADS);
+  const leftOut = leftOutConstants(loads);
+  return loads.map((load, i) => ({
+    run: load.run,
+    model: findModel(load.model).name,
+    gpus: load.tp,
+    ...servedLoadErrors(load, VLLM_V1),
+    leftOut: servedLoadErrors(load, leftOut[i]!),
+  }));
+}
+
+function servedLoadErrors(load: ServedLoad, constants: EngineConstants): ServedLoadErrors {
+  const run = simulateServedLoad(load, constants);
+  const ttft = summarize(run.ttftMs);
+  return {
+    ttftMean: errorPercent(ttft.mean, load.ttft_mean_ms),
+    ttftP99: errorPercent(ttft.p99, load.ttft_p99_ms),
+    e2eMean: errorPercent(summarize(run.e2eMs).mean, load.e2e_mean_ms),
+  };
+}
