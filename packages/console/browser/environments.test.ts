@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import type { Browser } from 'playwright-core';
 import { launchChromium } from './chromium.ts';
 import { type ConsolePage, openConsole } from './console-page.ts';
+import { startReverseProxy } from './reverse-proxy.ts';
 import { startServe } from './serve-process.ts';
 
 const GUESS = fileURLToPath(new URL('../../openenv/examples/guess/environment.ts', import.meta.url));
@@ -125,3 +126,48 @@ describe('benchmark', () => {
     });
   });
 });
+
+describe('several environments on one port', () => {
+  it('are chosen from one another, under a path prefix too', async () => {
+    const server = await startServe();
+    const proxy = await startReverseProxy(server.origin, '/gym');
+    const page = await openConsole(browser, `${proxy.url}/web/?policy=hand`);
+    try {
+      for (const [name, path] of [
+        ['inferencegym', '/gym/inferencegym/web/'],
+        ['benchmark', '/gym/benchmark/web/'],
+        ['llmserve', '/gym/web/'],
+      ]) {
+        await page.view.getByText('Scenario', { exact: true }).click();
+        await page.choice('Environment').selectOption({ label: await versioned(page, name) });
+        await page.page.waitForURL((url) => url.pathname === path);
+        await page.untilWindow(0);
+        await page.view.locator('.brand').getByText(name).waitFor();
+      }
+      assert.deepEqual(
+        proxy.strays.filter((stray) => stray !== '/favicon.ico'),
+        [],
+      );
+      page.assertNoFaults();
+    } finally {
+      await page.close();
+      proxy.close();
+      await server.kill();
+    }
+  });
+
+  it('one alone is named, without a choice', async () => {
+    await withConsole('benchmark', '?policy=hand', async (page) => {
+      await page.view.getByText('Scenario', { exact: true }).click();
+      await page.view.locator('.option').getByText('benchmark').waitFor();
+      assert.equal(await page.choice('Environment').count(), 0);
+    });
+  });
+});
+
+/** The name of an environment as the choice has it, once it is there. */
+async function versioned(page: ConsolePage, name: string): Promise<string> {
+  const option = page.choice('Environment').locator('option', { hasText: name });
+  await option.waitFor({ state: 'attached' });
+  return (await option.textContent()) ?? '';
+}

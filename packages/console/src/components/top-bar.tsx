@@ -109,10 +109,9 @@ export function TopBar(): JSX.Element {
 }
 
 /** Opens the options of the episode, where the environment offers some. */
-function Scenario(): JSX.Element | null {
+function Scenario(): JSX.Element {
   const state = useConsole();
   const isOpen = useSignal(false);
-  if (state.abilities.value.resetOptions.length === 0) return null;
   const chosen = Object.keys(state.options.value).length;
   return (
     <details

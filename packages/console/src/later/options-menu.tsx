@@ -2,14 +2,16 @@ import type { JSX } from 'preact';
 import { useConsole } from '../components/console-context.ts';
 import { words } from '../components/format.ts';
 import { KnobControl } from '../knobs/knob-control.tsx';
+import { EnvironmentChoice } from './environment-choice.tsx';
 
-/** The options of the episode that the environment offers: traffic, trace, shift, profile, and what else there may be. */
+/** The environment, and the options of the episode that it offers: traffic, trace, shift, profile, and what else there may be. */
 export function OptionsMenu(): JSX.Element {
   const state = useConsole();
   const options = state.abilities.value.resetOptions;
   const chosen = Object.keys(state.options.value).length;
   return (
     <div class="panel menu">
+      <EnvironmentChoice />
       {options.map((option) => (
         <div class="option" key={option.name}>
           <span class="knob-label">{words(option.name)}</span>

@@ -1,4 +1,4 @@
-import { useSignal } from '@preact/signals';
+import { batch, useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { ApiError } from '../api/api-error.ts';
@@ -24,9 +24,11 @@ export function SharePanel(): JSX.Element {
     if (!canKeep) return;
     state.client.episode(sessionId).then(
       async (episode) => {
-        file.value = episode;
         const fragment = await writeEpisodeLink(episode);
-        link.value = `${location.origin}${location.pathname}${fragment}`;
+        batch(() => {
+          file.value = episode;
+          link.value = `${location.origin}${location.pathname}${fragment}`;
+        });
       },
       (error: unknown) => {
         fault.value = error instanceof ApiError ? error.message : String(error);

@@ -3,15 +3,16 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import { InputError } from '../input-error.ts';
 import { numberAbove, wholeNumber } from '../options.ts';
 import { consoleIsBuilt } from '../server/console-files.ts';
+import { ENVIRONMENT_IDS, type EnvironmentName } from '../server/mount-environment.ts';
 import { LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel, serverLog } from '../server/server-log.ts';
 import { defaultSessionFile } from '../server/session-file.ts';
-import { ENVIRONMENT_IDS, startServer } from '../server/start-server.ts';
+import { startServer } from '../server/start-server.ts';
 import { stopOnSignals } from '../server/stop-on-signals.ts';
 import { loadTask } from '../task-files/load-task.ts';
 import { loadTrace } from '../traffic/load-trace.ts';
 
 interface ServeOptions {
-  readonly env: string;
+  readonly env: readonly [EnvironmentName, ...EnvironmentName[]];
   readonly port: number;
   readonly host: string;
   readonly mode: 'simulation' | 'production';
@@ -39,11 +40,12 @@ export function serveCommand(): Command {
     .description('Serve an environment over OpenEnv, with the web console.')
     .addOption(
       new Option(
-        '--env <name>',
-        `the environment: ${ENVIRONMENT_IDS.join(', ')}, or a module that exports one`,
+        '--env <names>',
+        `the environments, with commas between them: ${ENVIRONMENT_IDS.join(', ')}, or a module that exports one. The first is at the root, the others below their names, as in /inferencegym/web/`,
       )
         .env('SERVEGYM_ENV')
-        .default('llmserve'),
+        .argParser(environmentNames)
+        .default(ENVIRONMENT_IDS, ENVIRONMENT_IDS.join(',')),
     )
     .addOption(
       new Option('--port <number>', 'port to listen on; 0 takes any free one')
@@ -162,7 +164,7 @@ async function serve(options: ServeOptions): Promise<void> {
     console.log(`Trace ${name}: ${requests} requests of ${file}`);
   }
   const server = await startServer({
-    environment: options.env,
+    environments: options.env,
     port: options.port,
     host,
     mode: options.mode,
@@ -175,6 +177,7 @@ async function serve(options: ServeOptions): Promise<void> {
     logger: serverLog({ format: options.log, level: options.logLevel }),
   });
   console.log(`ServeGym is ready: ${pageUrl(host, server.port)} (Ctrl-C stops it)`);
+  for (const id of server.below) console.log(`${id}: ${pageUrl(host, server.port, `/${id}`)}`);
   if (server.keepsSessions) console.log(`Sessions are kept in ${store}`);
   if (server.realMode) {
     const { baseUrl, maxRequestsPerStep } = server.realMode;
@@ -184,6 +187,13 @@ async function serve(options: ServeOptions): Promise<void> {
     console.error('warning: the console is not built; build it with `npm run build -w packages/console`');
   }
   await stopOnSignals(server, { graceMs: options.drainTimeout * 1000, say: console.log });
+}
+
+function environmentNames(text: string): [EnvironmentName, ...EnvironmentName[]] {
+  const names = text.split(',').map((name) => name.trim());
+  if (names.includes(''))
+    throw new InvalidArgumentError('Expected names of environments with commas between them.');
+  return names as [EnvironmentName, ...EnvironmentName[]];
 }
 
 function storeName(text: string): string {
@@ -226,8 +236,8 @@ function rateLimit(text: string): RateLimitOptions {
 }
 
 /** Where a browser on this machine finds the page. */
-function pageUrl(host: string, port: number): string {
+function pageUrl(host: string, port: number, path = ''): string {
   const isEverywhere = host === '0.0.0.0' || host === '::';
   const name = isEverywhere ? 'localhost' : host.includes(':') ? `[${host}]` : host;
-  return `http://${name}:${port}/web/`;
+  return `http://${name}:${port}${path}/web/`;
 }

@@ -7,8 +7,39 @@ export function isRedisAddress(fileOrAddress: string): boolean {
   return /^rediss?:\/\//.test(fileOrAddress);
 }
 
+/** One place where the sessions of several servers are kept. Nothing is opened before the first needs it. */
+export class SharedStorage {
+  /** A SQLite file, or `redis://...`. */
+  readonly address: string;
+  #store: Promise<SessionStore> | undefined;
+  #users = 0;
+
+  constructor(address: string) {
+    this.address = address;
+  }
+
+  /** The store for one more user; it closes when the last of them closes theirs. @throws InputError when it cannot be used */
+  async share(): Promise<SessionStore> {
+    this.#store ??= openStorage(this.address);
+    const store = await this.#store;
+    this.#users++;
+    let isOpen = true;
+    return {
+      open: (id, environment) => store.open(id, environment),
+      take: (id) => store.take(id),
+      remove: (id) => store.remove(id),
+      close: async () => {
+        if (!isOpen) return;
+        isOpen = false;
+        this.#users--;
+        if (this.#users === 0) await store.close();
+      },
+    };
+  }
+}
+
 /** Opens where sessions are kept: a SQLite file, or Redis by its address. @throws InputError when it cannot be used */
-export async function openSessionStorage(fileOrAddress: string): Promise<SessionStore> {
+async function openStorage(fileOrAddress: string): Promise<SessionStore> {
   if (!isRedisAddress(fileOrAddress)) return openSessionFile(fileOrAddress);
   const { openRedisStore } = await import('@servegym/openenv/redis');
   try {

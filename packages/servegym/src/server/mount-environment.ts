@@ -1,0 +1,102 @@
+import {
+  benchmarkEnvironment,
+  inferenceGym,
+  readRealSettings,
+  realServeEnvironment,
+  serveEnvironment,
+  shippedWorld,
+} from '@servegym/environments';
+import {
+  createServer,
+  type EnvironmentDefinition,
+  Leaderboard,
+  mountEpisodeRoutes,
+  mountLeaderboardRoutes,
+  type OpenEnvServer,
+  type ServerOptions,
+} from '@servegym/openenv';
+import { readGymOptions } from '../read-table.ts';
+import { CONSOLE_PATHS, mountConsole, mountDocsAsPage } from './console-files.ts';
+import { loadEnvironment } from './load-environment.ts';
+import { GYM_POLICIES, type PolicyCatalogue, SERVE_POLICIES, schemaPolicies } from './policy-catalogue.ts';
+import { mountPolicyRoutes } from './policy-routes.ts';
+import { mountGymSeedRoutes, mountServeSeedRoutes } from './seed-routes.ts';
+import { isRedisAddress, type SharedStorage } from './session-storage.ts';
+
+/** The environments that are served by their name. */
+export const ENVIRONMENT_IDS = ['llmserve', 'inferencegym', 'benchmark'] as const;
+/** One of `ENVIRONMENT_IDS`, or the path of a module that exports an environment. */
+export type EnvironmentName = string;
+
+export interface MountOptions extends Omit<ServerOptions, 'store'> {
+  /** Where the sessions of a replayable environment are kept. Default: nowhere. */
+  readonly storage?: SharedStorage | undefined;
+  /** A trace table of one's own for `inferencegym`. */
+  readonly tableFile?: string | undefined;
+  /** Whether the environment is the first of its port, and so made ready before the port opens. */
+  readonly isAtRoot: boolean;
+  /** The URL at which this machine is reached, once it is known. */
+  readonly hostUrl: () => string;
+}
+
+/** What is common to the servers of all environments. */
+export interface MountedServer extends Pick<OpenEnvServer, 'definition' | 'listen' | 'close' | 'mount'> {
+  readonly sessions: Iterable<{ readonly id: string }> & {
+    readonly durable: boolean;
+    isAttached(id: string): boolean;
+  };
+}
+
+/**
+ * Makes the server of an environment with its policies, the console, episode files and the leaderboard; in production
+ * with none of them.
+ * @throws InputError when a file cannot be used.
+ */
+export async function mountEnvironment(name: EnvironmentName, options: MountOptions): Promise<MountedServer> {
+  switch (name) {
+    case 'llmserve': {
+      const real = readRealSettings(process.env);
+      const definition = real === null ? serveEnvironment() : realServeEnvironment(real);
+      return mount(definition, SERVE_POLICIES, options, mountServeSeedRoutes);
+    }
+    case 'inferencegym': {
+      const gym = await readGymOptions(options.tableFile);
+      if (options.isAtRoot) (await (gym.world ?? shippedWorld)()).prepare();
+      return mount(inferenceGym(gym), GYM_POLICIES, options, mountGymSeedRoutes);
+    }
+    case 'benchmark': {
+      const benchmark = benchmarkEnvironment({ hostUrl: options.hostUrl });
+      return mount(benchmark, schemaPolicies(benchmark), options);
+    }
+    default: {
+      const own = await loadEnvironment(name, ENVIRONMENT_IDS);
+      return mount(own, schemaPolicies(own), options);
+    }
+  }
+}
+
+async function mount<Action, Observation extends object, State extends object>(
+  definition: EnvironmentDefinition<Action, Observation, State>,
+  policies: PolicyCatalogue<Action, Observation>,
+  { storage, tableFile, hostUrl, isAtRoot, ...options }: MountOptions,
+  mountFurther: (server: OpenEnvServer<Action, Observation, State>) => void = () => {},
+): Promise<MountedServer> {
+  const isReplayable = definition.replayable !== false;
+  const store = isReplayable ? await storage?.share() : undefined;
+  const openPaths = [...(options.guard?.openPaths ?? []), ...CONSOLE_PATHS];
+  const server = createServer(definition, { ...options, guard: { ...options.guard, openPaths }, store });
+  if (options.mode === 'production') {
+    mountDocsAsPage(server.app);
+    return server;
+  }
+  mountPolicyRoutes(server, policies);
+  mountConsole(server.app);
+  if (!isReplayable) return server;
+  mountFurther(server);
+  mountEpisodeRoutes(server);
+  const isFile = storage !== undefined && !isRedisAddress(storage.address);
+  const leaderboard = new Leaderboard(isFile ? storage.address : ':memory:');
+  server.onClose(() => leaderboard.close());
+  mountLeaderboardRoutes(server, leaderboard);
+  return server;
+}
