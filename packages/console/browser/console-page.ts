@@ -1,5 +1,9 @@
 import assert from 'node:assert/strict';
-import type { Browser, BrowserContextOptions, Frame, Locator, Page } from 'playwright-core';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Browser, BrowserContextOptions, Frame, Locator, Page, Request } from 'playwright-core';
+
+/** How long the page may take for anything, on a machine that does other work, too. */
+const PATIENCE_MS = 60_000;
 
 /** The console in a browser, in the words of a person who looks at it. */
 export class ConsolePage {
@@ -7,11 +11,16 @@ export class ConsolePage {
   /** Where the console lives: the page itself, or the frame that it is embedded in. */
   readonly view: Page | Frame;
   readonly faults: string[];
+  readonly #underWay = new Set<Request>();
 
   constructor(page: Page, view: Page | Frame, faults: string[]) {
     this.page = page;
     this.view = view;
     this.faults = faults;
+    page.setDefaultTimeout(PATIENCE_MS);
+    page.on('request', (request) => this.#underWay.add(request));
+    for (const end of ['requestfinished', 'requestfailed'] as const)
+      page.on(end as 'requestfinished', (request) => this.#underWay.delete(request));
   }
 
   button(name: string): Locator {
@@ -86,6 +95,29 @@ export class ConsolePage {
     );
   }
 
+  /** Plays one window by hand; what was sent, once the server has answered. */
+  async step(): Promise<{ session_id: string; action: Record<string, unknown> }> {
+    const window = await this.window();
+    const answer = this.page.waitForResponse((response) => new URL(response.url()).pathname === '/step');
+    await this.button('Step').click();
+    const sent = (await answer).request().postDataJSON();
+    await this.untilWindow(window + 1);
+    return sent;
+  }
+
+  /** Waits until the page has an answer to all that it has asked. */
+  async untilIdle(): Promise<void> {
+    await eventually(
+      () => this.#underWay.size,
+      (count) => count === 0,
+    );
+  }
+
+  /** Waits until the page shows a window of which this is so. */
+  untilShown(isRight: (window: number) => boolean): Promise<number> {
+    return eventually(() => this.window(), isRight);
+  }
+
   /** Fails when the page reported an error or asked another origin for something. */
   assertNoFaults(): void {
     assert.deepEqual(this.faults, []);
@@ -97,6 +129,17 @@ export class ConsolePage {
 
   private get windowCounter(): Locator {
     return this.view.locator('dt', { hasText: /^Window$/ }).locator('+ dd');
+  }
+}
+
+/** Reads until what is read is right, and gives it. */
+export async function eventually<T>(read: () => T | Promise<T>, isRight: (value: T) => boolean): Promise<T> {
+  const end = performance.now() + PATIENCE_MS;
+  for (;;) {
+    const value = await read();
+    if (isRight(value)) return value;
+    if (performance.now() > end) assert.fail(`Still ${value} after ${PATIENCE_MS / 1000} s`);
+    await pause(20);
   }
 }
 
@@ -118,6 +161,7 @@ export async function openConsole(
   page.on('request', (request) => {
     if (!request.url().startsWith(`${origin}/`)) faults.push(`request to ${request.url()}`);
   });
+  const shown = new ConsolePage(page, page, faults);
   await page.goto(url);
-  return new ConsolePage(page, page, faults);
+  return shown;
 }

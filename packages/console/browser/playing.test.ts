@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, afterEach, before, describe, it } from 'node:test';
 import type { Browser } from 'playwright-core';
-import { type ConsolePage, openConsole } from './console-page.ts';
+import { type ConsolePage, eventually, openConsole } from './console-page.ts';
 import { type ReverseProxy, startReverseProxy } from './reverse-proxy.ts';
 import type { ServeProcess } from './serve-process.ts';
 import { startBoth } from './start-both.ts';
@@ -77,10 +77,8 @@ describe('a policy', () => {
     assert.equal(await page.choice('Batch cap').isDisabled(), true);
     await page.button('Take over').click();
     const left = await page.choice('Batch cap').getAttribute('aria-valuetext');
-    const window = await page.window();
-    await page.button('Step').click();
-    await page.untilWindow(window + 1);
-    assert.equal(`${stepsReceived().at(-1)?.action.batch_cap} requests a GPU`, left);
+    const { action } = await page.step();
+    assert.equal(`${action.batch_cap} requests a GPU`, left);
   });
 });
 
@@ -102,10 +100,10 @@ describe('by hand', () => {
     await page.untilWindow(6);
     await page.page.keyboard.press('Space');
     await page.button('Play').waitFor();
+    await page.untilIdle();
     const stopped = await stepsPlayedOnServer();
     await page.untilWindow(stopped);
-    await page.button('Step').click();
-    await page.untilWindow(stopped + 1);
+    await page.step();
     assert.equal(await stepsPlayedOnServer(), stopped + 1);
   });
 
@@ -118,9 +116,8 @@ describe('by hand', () => {
     await page.choice('INT4').check();
     await page.choice('Split the GPUs').check();
     await page.choice('Interactive first').check();
-    await page.button('Step').click();
-    await page.untilWindow(1);
-    assert.deepEqual(stepsReceived().at(-1)?.action, {
+    const { action } = await page.step();
+    assert.deepEqual(action, {
       batch_cap: 1,
       kv_budget_fraction: 0.1,
       speculation_depth: 8,
@@ -133,22 +130,17 @@ describe('by hand', () => {
   it('starts from the default action of the task', async () => {
     const page = await open('?task=adversarial_multitenant&seed=1&policy=hand');
     await page.untilWindow(0);
-    await page.button('Step').click();
-    await page.untilWindow(1);
+    const { action } = await page.step();
     const { tasks } = (await (await fetch(`${server.origin}/tasks`)).json()) as {
       tasks: { id: string; default_action: unknown }[];
     };
-    assert.deepEqual(
-      stepsReceived().at(-1)?.action,
-      tasks.find(({ id }) => id === 'adversarial_multitenant')?.default_action,
-    );
+    assert.deepEqual(action, tasks.find(({ id }) => id === 'adversarial_multitenant')?.default_action);
   });
 
   it('another task or seed starts another episode, and the address remembers both', async () => {
     const page = await open('?task=static_workload&seed=1&policy=hand');
     await page.untilWindow(0);
-    await page.button('Step').click();
-    await page.untilWindow(1);
+    await page.step();
     await page.choice('Task').selectOption('bursty_workload');
     const reset = page.page.waitForRequest(
       (request) => request.url().endsWith('/reset') && request.postDataJSON().seed === 42,
@@ -169,22 +161,28 @@ describe('winding back', () => {
     await mouse.move(0, 0);
     const windows = await page.window();
     await page.page.locator('h1').click();
+    const isAt = (wanted: number) => page.untilShown((window) => window === wanted);
     await keyboard.press('ArrowLeft');
-    assert.equal(await page.window(), windows - 1);
+    await isAt(windows - 1);
     await keyboard.press('Home');
-    assert.equal(await page.window(), 0);
+    await isAt(0);
     await keyboard.press('ArrowRight');
-    assert.equal(await page.window(), 1);
+    await isAt(1);
     await keyboard.press('End');
-    assert.equal(await page.window(), windows);
+    await isAt(windows);
 
     await page.choice('Window shown').fill('20');
-    assert.equal(await page.window(), 20);
+    await isAt(20);
     const plot = page.view.getByRole('figure', { name: 'Reward' }).locator('.u-over');
-    await plot.click({ position: { x: 10, y: 30 } });
-    await mouse.move(0, 0);
-    const clicked = await page.window();
-    assert.ok(clicked > 0 && clicked < 10, `window ${clicked}`);
+    // A chart is drawn once it is on the screen, and only then knows what is pointed at.
+    await eventually(
+      async () => {
+        await plot.click({ position: { x: 10, y: 30 } });
+        await mouse.move(0, 0);
+        return page.window();
+      },
+      (window) => window > 0 && window < 10,
+    );
 
     const played = stepsReceived().length;
     await page.button('Play').click();
@@ -195,18 +193,14 @@ describe('winding back', () => {
   it('and playing on from an earlier window starts another course of events there', async () => {
     const page = await open('?task=static_workload&seed=2&policy=hand');
     await page.untilWindow(0);
-    for (let window = 1; window <= 5; window++) {
-      await page.button('Step').click();
-      await page.untilWindow(window);
-    }
+    for (let window = 1; window <= 5; window++) await page.step();
     await page.choice('Window shown').fill('2');
     await page.button('Play on from here').click();
     await page.button('Back to now').waitFor({ state: 'detached' });
     assert.equal(await page.window(), 2);
     await page.choice('INT4').check();
-    await page.button('Step').click();
-    await page.untilWindow(3);
-    assert.equal(stepsReceived().at(-1)?.action.quantization_tier, 'INT4');
+    const { action } = await page.step();
+    assert.equal(action.quantization_tier, 'INT4');
     assert.equal(await stepsPlayedOnServer(), 3);
   });
 });
@@ -225,28 +219,34 @@ describe('runs side by side', () => {
     assert.equal(returns.length, 4);
     assert.equal(returns[1], returns[3], 'the same policy on the same traffic');
     assert.notEqual(returns[0], returns[2]);
-    assert.match(page.page.url(), /policy=heuristic&policy=default&policy=random&policy=default/);
+    await page.page.waitForURL(/policy=heuristic&policy=default&policy=random&policy=default/);
     const resets = proxy.passed.filter(({ path }) => path === '/reset').slice(-4);
     assert.equal(new Set(resets.map(({ body }) => JSON.parse(body).seed)).size, 1);
 
     await page.page.keyboard.press('2');
     await cards.nth(1).getByRole('button', { name: 'Shown' }).waitFor();
     const legend = page.view.getByRole('figure', { name: 'Reward' }).locator('dt');
-    assert.equal(await legend.count(), 4);
+    await eventually(
+      () => legend.count(),
+      (count) => count === 4,
+    );
     await cards
       .nth(0)
       .getByRole('button', { name: /^Remove/ })
       .click();
-    assert.equal(await cards.count(), 3);
+    await eventually(
+      () => cards.count(),
+      (count) => count === 3,
+    );
   });
 
   it('let a person play against a policy', async () => {
     const page = await open('?task=static_workload&seed=4&policy=hand&policy=heuristic');
     await page.untilWindow(0);
-    await page.button('Step').click();
-    await page.untilWindow(1);
-    await page.button('Step').click();
-    await page.untilWindow(2);
+    await page.step();
+    await page.untilIdle();
+    await page.step();
+    await page.untilIdle();
     assert.equal(await stepsPlayedOnServer(), 2);
     const policySteps = proxy.passed.filter(({ path }) => path === '/policies/heuristic/step').slice(-2);
     assert.deepEqual(
@@ -270,7 +270,7 @@ describe('the scenario', () => {
     const reset = page.page.waitForRequest((request) => request.url().endsWith('/reset'));
     await shift.selectOption({ index: 1 });
     assert.equal((await reset).postDataJSON().shift, wanted);
-    assert.match(page.page.url(), /option\.shift=/);
+    await page.page.waitForURL(/option\.shift=/);
   });
 });
 
@@ -286,7 +286,11 @@ describe('the tour', () => {
       const bubble = page.view.getByRole('dialog', { name: new RegExp(`^Tour, ${stop} of `) });
       await bubble.waitFor();
       seen.add((await bubble.getAttribute('aria-label'))!);
-      assert.equal(await page.view.locator('.lit').count(), 1, 'what it is about is lit');
+      // What it is about is lit, and nothing else.
+      await eventually(
+        () => page.view.locator('.lit').count(),
+        (count) => count === 1,
+      );
       const isLast = await bubble.getByRole('button', { name: 'Play', exact: true }).count();
       await keyboard.press('Enter');
       if (isLast) break;
@@ -334,10 +338,20 @@ describe('the charts', () => {
     const plot = chart.locator('.u-over');
     await plot.scrollIntoViewIfNeeded();
     const box = (await plot.boundingBox())!;
-    await page.page.mouse.move(box.x + 2, box.y + box.height / 2);
-    assert.ok((await page.window()) <= 2);
-    await page.page.mouse.move(box.x + box.width - 2, box.y + box.height / 2);
-    assert.ok((await page.window()) > 100);
+    const pointedAt = async (x: number) => {
+      // A chart is drawn once it is on the screen, and only then knows what is pointed at.
+      await page.page.mouse.move(x, box.y + box.height / 2 - 1);
+      await page.page.mouse.move(x, box.y + box.height / 2);
+      return page.window();
+    };
+    await eventually(
+      () => pointedAt(box.x + 2),
+      (window) => window <= 2,
+    );
+    await eventually(
+      () => pointedAt(box.x + box.width - 2),
+      (window) => window > 100,
+    );
     const painted = await chart.locator('canvas').evaluate((canvas: HTMLCanvasElement) => {
       const { data } = canvas.getContext('2d')!.getImageData(0, 0, canvas.width, canvas.height);
       const colors = new Set<number>();

@@ -78,6 +78,7 @@ describe('an episode as a file', () => {
         .getByLabel('Episode file')
         .setInputFiles({ name: 'x.json', mimeType: 'application/json', buffer: Buffer.from(content) });
 
+    await page.choice('Speed').selectOption('2');
     await give(text);
     await page.view.getByText('Replayed bit for bit').waitFor();
     await page.untilWindow(2);

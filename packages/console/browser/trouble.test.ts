@@ -79,18 +79,16 @@ describe('when the server refuses', () => {
   it('the page waits out a rate limit without losing the episode', async () => {
     const page = await open('?policy=hand');
     await page.untilWindow(0);
-    await page.button('Step').click();
-    await page.untilWindow(1);
+    await page.step();
     proxy.mode = { refuse: 429, detail: 'Too many requests.' };
     await page.button('Step').click();
     await page.problem.waitFor();
     assert.match((await page.problem.textContent()) ?? '', /Too many requests.*tries again by itself/);
-    proxy.mode = 'pass';
     await page.button('Try now').click();
-    await page.untilWindow(1);
+    proxy.mode = 'pass';
     await page.problem.waitFor({ state: 'detached' });
-    await page.button('Step').click();
-    await page.untilWindow(2);
+    await page.step();
+    assert.equal(await page.window(), 2);
     assert.equal(await page.problem.count(), 0);
     assertOnlyFailedRequests(page);
     await page.close();
@@ -199,13 +197,8 @@ describe('several tabs at once', () => {
       tabs.map((tab, i) => tab.goto(`${server.origin}/web/?policy=hand&task=static_workload&seed=${i + 1}`)),
     );
     await Promise.all([first.untilWindow(0), second.untilWindow(0)]);
-    for (let i = 0; i < 3; i++)
-      await first
-        .button('Step')
-        .click()
-        .then(() => first.untilWindow(i + 1));
-    await second.button('Step').click();
-    await second.untilWindow(1);
+    for (let i = 0; i < 3; i++) await first.step();
+    await second.step();
     assert.deepEqual([await first.window(), await second.window()], [3, 1]);
     await context.close();
   });
