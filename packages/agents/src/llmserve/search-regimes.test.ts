@@ -43,7 +43,7 @@ describe('searchRegimes', () => {
       ...{ taskId, steps: 1e9, seed: 1, play, signal: stop.signal },
       onGeneration: () => stop.abort(),
     });
-    assert.equal(steps, 32 * 4 * SERVE_TASKS[taskId].windows);
+    assert.equal(steps, 24 * 2 * SERVE_TASKS[taskId].windows);
   });
 });
 

@@ -1,4 +1,5 @@
 import {
+  recordedReference,
   SEED_SPLITS,
   SERVE_TASKS,
   type ServeAction,
@@ -16,12 +17,12 @@ type Regimes = RegimeTable['regimes'];
 /** Regimes that are told apart. More of them would hardly be met often enough to be told better from worse. */
 const REGIMES = 3;
 /** Tables of a generation, how many of the best the next one goes by, and traces that each is played on. */
-const POPULATION = 32;
-const ELITE = 6;
-const TRACES = 4;
+const POPULATION = 24;
+const ELITE = 5;
+const TRACES = 2;
 const SMOOTHING = 0.3;
-/** Probability of the default's value of each knob to begin with, beyond its even share. */
-const DEFAULT_SHARE = 0.3;
+/** Probability of the first configuration's value of each knob to begin with, beyond its even share. */
+const FIRST_SHARE = 0.6;
 /** Centers to begin with: quiet, busy and long prompts, ln(1 + arrivals a second) and ln(1 + tokens). */
 const CENTERS: readonly RegimeCenter[] = [
   { arrivals: Math.log1p(5), prompts: Math.log1p(250) },
@@ -73,14 +74,16 @@ export function playRegimes({ taskId, regimes, traces }: RegimeTrial): number {
 
 /**
  * Searches a configuration for each regime of traffic, and where the regimes lie, with the cross-entropy method on the
- * training split. All tables of a generation play the same traces, and every generation others.
+ * training split. It begins around the best constant configuration of the task, where one is recorded. All tables of a
+ * generation play the same traces, and every generation others.
  */
 export async function searchRegimes(options: RegimeSearchOptions): Promise<RegimeTable & { steps: number }> {
   const { taskId, steps, seed, play, signal, onGeneration } = options;
   const task = SERVE_TASKS[taskId];
+  const first = recordedReference(taskId)?.constant ?? task.defaultAction;
   const search = new CrossEntropySearch({
     ...{ seed, population: POPULATION, elite: ELITE, smoothing: SMOOTHING },
-    bins: CENTERS.flatMap(() => firstProbabilities(task.defaultAction)),
+    bins: CENTERS.flatMap(() => firstProbabilities(first)),
     numbers: CENTERS.flatMap(({ arrivals, prompts }) =>
       [arrivals, prompts].map((mean) => ({ mean, deviation: CENTER_DEVIATION })),
     ),
@@ -108,7 +111,7 @@ function firstProbabilities(action: ServeAction): number[][] {
     const size = SERVE_HEAD_SIZES[knob]!;
     return Array.from(
       { length: size },
-      (_, bin) => (1 - DEFAULT_SHARE) / size + (bin === inForce ? DEFAULT_SHARE : 0),
+      (_, bin) => (1 - FIRST_SHARE) / size + (bin === inForce ? FIRST_SHARE : 0),
     );
   });
 }
