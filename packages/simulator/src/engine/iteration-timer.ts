@@ -1,5 +1,5 @@
 import type { ExpertWeights, IterationLaw, SpeculationProfile } from '../profiles/engine-profile.ts';
-import { TICKS_PER_NS, TICKS_PER_US } from './ticks.ts';
+import { TICKS_PER_NS, TICKS_PER_US, wholeTicks } from './ticks.ts';
 
 /**
  * An `IterationLaw` in ticks. The part that depends on the context is a whole number of ticks for each context token,
@@ -53,7 +53,7 @@ export class IterationTimer {
     const hiding4 = this.experts === null ? this.hiding4 : this.readOfMixture(this.experts, tokens) ** 4;
     // Only sqrt: it rounds the same everywhere, which Math.pow does not promise.
     const hidingAndCompute = Math.sqrt(Math.sqrt(hiding4 + (compute * compute) ** 2));
-    return Math.round(
+    return wholeTicks(
       this.base + hidingAndCompute + this.perSequence * sequences + this.perAttention * attention,
     );
   }
@@ -101,6 +101,6 @@ export class DraftTimer {
 
   /** Ticks of `depth` draft passes over `sequences` sequences with `context` KV tokens between them. */
   ticks(depth: number, sequences: number, context: number): number {
-    return Math.round(depth * (this.base + this.perToken * sequences + this.perContext * context));
+    return wholeTicks(depth * (this.base + this.perToken * sequences + this.perContext * context));
   }
 }

@@ -20,3 +20,11 @@ export function ticksFromMs(ms: number): number {
 export function msFromTicks(ticks: number): number {
   return ticks / TICKS_PER_MS;
 }
+
+/**
+ * The whole tick nearest to a duration below 2^52 ticks. `Math.round` but for its branch, which is mispredicted every
+ * other time and then costs ten times as much.
+ */
+export function wholeTicks(ticks: number): number {
+  return Math.floor(ticks + 0.5);
+}
