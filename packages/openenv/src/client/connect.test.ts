@@ -95,7 +95,7 @@ test('a late reply is never taken for that of another request: the connection is
       if (type === 'state') socket.send('{"type":"state","data":{"episode_id":null,"step_count":0}}');
     });
   });
-  const client = await connect(url, { replyTimeoutMs: 50 });
+  const client = await connect(url, { replyTimeoutMs: 1000 });
   await assert.rejects(client.reset(), TimeoutError);
   assert.equal(client.connected, false);
   await assert.rejects(client.state(), TimeoutError);

@@ -85,7 +85,8 @@ test('a client over its rate is told to wait; others and health are not touched'
   }
   const refused = await getJson(`${url}/metadata`, from('203.0.113.1'));
   assert.deepEqual([refused.status, refused.body.code], [429, 'RATE_LIMITED']);
-  assert.equal(refused.headers.get('retry-after'), '20');
+  const retryAfter = Number(refused.headers.get('retry-after'));
+  assert.ok(retryAfter > 0 && retryAfter <= 20, `${retryAfter} s`);
   assert.match(refused.body.detail, /3 per 60 s are allowed/);
   await assert.rejects(openRawSocket(url, '/ws', { headers: from('203.0.113.1') }), /429/);
   assert.equal((await getJson(`${url}/health`, from('203.0.113.1'))).status, 200);

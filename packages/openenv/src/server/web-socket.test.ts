@@ -242,7 +242,7 @@ test('a message over the limit closes its own socket with 1009 and nothing else'
 });
 
 test('a peer that does not answer pings loses its session', async (t) => {
-  const { url, server } = await startServer(t, counterEnvironment, { pingIntervalMs: 50 });
+  const { url, server } = await startServer(t, counterEnvironment, { pingIntervalMs: 500 });
   const dead = await openRawSocket(url, '/ws', { autoPong: false });
   const alive = await openRawSocket(url);
   assert.equal(server.sessions.size, 2);

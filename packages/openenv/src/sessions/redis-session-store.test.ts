@@ -75,12 +75,12 @@ describe('sessions in Redis', () => {
   });
 
   it('say when Redis is not there, at the start and later', async () => {
-    await assert.rejects(openRedisStore('redis://127.0.0.1:1', { timeoutMs: 500 }), {
+    await assert.rejects(openRedisStore('redis://127.0.0.1:1', { timeoutMs: 1500 }), {
       name: 'SessionStoreError',
       message: /Could not open the sessions in Redis: .*ECONNREFUSED/,
     });
     const lost = await startRedisServer();
-    const store = await openRedisStore(lost.url, { timeoutMs: 300 });
+    const store = await openRedisStore(lost.url, { timeoutMs: 1500 });
     const journal = store.open('f', ENVIRONMENT);
     await lost.stop();
     await assert.rejects(journal.reset('episode-1', {}), {

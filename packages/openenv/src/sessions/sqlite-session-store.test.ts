@@ -114,8 +114,8 @@ test('a full file is told, and takes new entries again once there is room', asyn
 
 test('a locked database is waited for without stopping the process, and told when it stays locked', async (t) => {
   const path = temporaryFile(t);
-  const store = openStore(t, path, { lockTimeoutMs: 200 });
-  const journal = store.open('a', environment);
+  const patient = openStore(t, path, { lockTimeoutMs: 60_000 });
+  const journal = patient.open('a', environment);
   await journal.reset('e', { seed: 1 });
   const other = new DatabaseSync(path);
   t.after(() => other.close());
@@ -125,10 +125,12 @@ test('a locked database is waited for without stopping the process, and told whe
   setTimeout(() => other.exec('ROLLBACK'), 20);
   await waiting;
 
+  const hasty = openStore(t, path, { lockTimeoutMs: 200 });
+  const taken = (await hasty.take('a'))!.journal;
   other.exec('BEGIN IMMEDIATE');
-  await assert.rejects(journal.step(1, 2), /another process holds the database locked/);
+  await assert.rejects(taken.step(1, 2), /another process holds the database locked/);
   other.exec('ROLLBACK');
-  assert.deepEqual((await store.take('a'))?.actions, [1]);
+  assert.deepEqual((await hasty.take('a'))?.actions, [1]);
 });
 
 test('a file that cannot be used says why', async (t) => {
