@@ -45,8 +45,18 @@ export function evaluationJson({ policy, tasks, overall }: Evaluation, context: 
   };
 }
 
+const LEGEND = [
+  'score, return and regret (behind a planner that knows the traffic): interquartile means; 95 %: interval of the',
+  'score, by the stratified bootstrap.',
+  'SLO met, USD/1k (output tokens) and preempted (requests): means over the episodes.',
+].join('\n');
+
 /** What `evaluate` prints without `--json`. */
-export function evaluationTable({ policy, tasks, overall }: Evaluation, context: EvaluationContext): string {
+export function evaluationTable(evaluation: Evaluation, context: EvaluationContext): string {
+  return `${titledTable(evaluation, context)}\n\n${LEGEND}`;
+}
+
+function titledTable({ policy, tasks, overall }: Evaluation, context: EvaluationContext): string {
   const { environment, split, episodes } = context;
   const rows = tasks.map((task) => [
     String(task.taskId),
@@ -90,15 +100,7 @@ export function evaluationTable({ policy, tasks, overall }: Evaluation, context:
     ([name, value]) => `, ${name} ${String(value).replace(/@sha256:.*/, '')}`,
   );
   const title = `${policy} on ${environment.id} ${environment.version}, ${split} split${under.join('')}, ${episodes} ${episodes === 1 ? 'episode' : 'episodes'} a task`;
-  return [
-    title,
-    '',
-    ...alignedRows([header, ...rows]),
-    '',
-    'score, return and regret (behind a planner that knows the traffic): interquartile means; 95 %: interval of the',
-    'score, by the stratified bootstrap.',
-    'SLO met, USD/1k (output tokens) and preempted (requests): means over the episodes.',
-  ].join('\n');
+  return [title, '', ...alignedRows([header, ...rows])].join('\n');
 }
 
 /** The object that `evaluate --split shifted --json` prints: an evaluation for each shift. */
@@ -120,14 +122,13 @@ export function shiftedJson(shifted: ReadonlyMap<string, Evaluation>, context: E
 
 /** What `evaluate --split shifted` prints: a table for each shift. */
 export function shiftedTable(shifted: ReadonlyMap<string, Evaluation>, context: EvaluationContext): string {
-  return [...shifted]
-    .map(([shift, evaluation]) =>
-      evaluationTable(evaluation, {
-        ...context,
-        scenario: { ...context.scenario, shift } as ServeScenario,
-      }),
-    )
-    .join('\n\n');
+  const tables = [...shifted].map(([shift, evaluation]) =>
+    titledTable(evaluation, {
+      ...context,
+      scenario: { ...context.scenario, shift } as ServeScenario,
+    }),
+  );
+  return [...tables, LEGEND].join('\n\n');
 }
 
 function interval({ ci95: [low, high] }: Estimate, digits: number): string {
