@@ -245,7 +245,7 @@ describe('servegym endpoint', () => {
       ),
     );
     await until(/^vllm:num_requests_waiting\{/, (waiting) => waiting === 1);
-    assert.equal(await metric(/^vllm:num_requests_running\{/), 1);
+    await until(/^vllm:num_requests_running\{/, (running) => running === 1);
     for (const stream of streams) stream.controller.abort();
     assert.equal((await knobs({ split: true })).status, 400);
     assert.equal((await knobs({ weights: 'FP64' })).status, 400);

@@ -1,10 +1,10 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, chownSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import getPort from 'get-port';
 
 /** A server of queues in a process of its own, with its data in a folder of its own. */
 export interface QueueServer {
@@ -16,7 +16,7 @@ export interface QueueServer {
 /** Redis with an append-only file. */
 export async function startRedis(): Promise<QueueServer> {
   const folder = mkdtempSync(join(tmpdir(), 'servegym-redis-'));
-  const port = await freePort();
+  const port = await getPort({ host: '127.0.0.1' });
   const args = [
     '--port',
     String(port),
@@ -61,7 +61,7 @@ export async function startPostgres(programs: string): Promise<QueueServer> {
     ['--pgdata', data, '--auth', 'trust', '--username', 'postgres', '--no-sync', '--encoding', 'UTF8'],
     { ...identity, stdio: 'ignore' },
   );
-  const port = await freePort();
+  const port = await getPort({ host: '127.0.0.1' });
   const args = [
     '-D',
     data,
@@ -125,16 +125,6 @@ async function startProcess(
   });
   await told;
   return child;
-}
-
-/** A port that nothing listens on. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, 'close');
-  return port;
 }
 
 function numericId(user: string): { uid: number; gid: number } {

@@ -76,7 +76,7 @@ describe('runBatch', () => {
       (await runBatch({ ...PLAN, ...plan, socketUrls: [url] }, 1)).failures;
     assert.deepEqual(await failuresAt(socketUrl), { 'HTTP 401': 1 });
     assert.deepEqual(await failuresAt(socketUrl, { headers: { authorization: 'Bearer secret' } }), {});
-    assert.deepEqual(await failuresAt(silent, { timeoutMs: 50 }), { 'TIMEOUT in reset': 1 });
+    assert.deepEqual(await failuresAt(silent, { timeoutMs: 1000 }), { 'TIMEOUT in reset': 1 });
     assert.deepEqual(await failuresAt(rude), { 'closed with code 1006 in reset': 1 });
     assert.deepEqual(await failuresAt(confused), { 'a reply that is not JSON': 1 });
     assert.deepEqual(await failuresAt('ws://127.0.0.1:9/ws'), { ECONNREFUSED: 1 });
