@@ -311,24 +311,18 @@ export class GymEpisode {
     const { traffic, waiting, classShares } = this;
     const arrivals = traffic.arrivals(step);
     traffic.turnTo(step);
-    let accepted = 0;
-    let prompts = 0;
-    let interactive = 0;
-    let batch = 0;
-    for (; accepted < arrivals; accepted++) {
-      const prompt = traffic.promptTokens(accepted);
-      const kind = traffic.classOf(accepted);
-      if (!waiting.push(step + (accepted + 0.5) / arrivals, prompt, kind)) break;
-      prompts += prompt;
-      if (kind === 0) interactive++;
-      else if (kind === 1) batch++;
-    }
+    const promptsBefore = waiting.promptTokens;
+    const interactiveBefore = waiting.countOf(0);
+    const batchBefore = waiting.countOf(1);
+    const accepted = waiting.join(step, arrivals, traffic);
     this.rejected = arrivals - accepted;
     this.totals.arrived += arrivals;
     this.totals.rejected += this.rejected;
     this.arrivalRate += ARRIVAL_WEIGHT * (arrivals - this.arrivalRate);
     if (accepted > 0) {
-      this.lastPrompt = prompts / accepted;
+      const interactive = waiting.countOf(0) - interactiveBefore;
+      const batch = waiting.countOf(1) - batchBefore;
+      this.lastPrompt = (waiting.promptTokens - promptsBefore) / accepted;
       classShares[0] = interactive / accepted;
       classShares[1] = batch / accepted;
       classShares[2] = (accepted - interactive - batch) / accepted;
@@ -348,48 +342,48 @@ export class GymEpisode {
   /** The batch that was to run is lost with the server. */
   private failBatch(): number {
     const failed = Math.min(this.waiting.count, this.batchSize);
-    for (let i = 0; i < failed; i++) this.waiting.shift();
+    this.waiting.drop(failed);
     return failed;
   }
 
   /** Admits who waits, as far as the server gets before the step ends. Answers how many. */
   private admit(start: number, end: number, capacity: number): number {
     const { waiting, waits, kinds } = this;
+    const { count } = waiting;
     const interval = 1 / capacity;
     let at = Math.max(this.nextAdmission, start);
     let served = 0;
-    while (waiting.count > 0) {
-      const arrival = waiting.arrivalOf(0);
+    for (; served < count; served++) {
+      const arrival = waiting.arrivalOf(served);
       const admission = arrival > at ? arrival : at;
       if (admission >= end) break;
       waits[served] = admission - arrival;
-      kinds[served++] = waiting.frontClass;
-      waiting.shift();
+      kinds[served] = waiting.classOf(served);
       at = admission + interval;
     }
+    waiting.drop(served);
     this.nextAdmission = at;
     return served;
   }
 
   /** Counts who of the served got the first token too late, and remembers the last times. */
   private judge(served: number, ttftP50: number, ttftP99: number): number {
-    const { waits, kinds, recent } = this;
+    const { waits, kinds, recent, traffic } = this;
     const { sloMs } = this.task;
+    const firstRemembered = Math.max(0, served - REMEMBERED_LATENCIES);
     const slowest = ttftP50 + (ttftP99 - ttftP50) * SLOWEST_RANK;
-    const firstRemembered = served - REMEMBERED_LATENCIES;
     let late = 0;
-    for (let i = 0; i < served; i++) {
+    for (let i = 0; i < firstRemembered; i++) {
       const waited = waits[i] * 1000;
       const slo = sloMs[kinds[i]];
       // A rank is drawn only where it can make a difference.
-      if (i < firstRemembered && waited + ttftP50 > slo) {
-        late++;
-      } else if (i >= firstRemembered || waited + slowest > slo) {
-        const beyond = (this.traffic.rank(i) - MEDIAN_RANK) / (P99_RANK - MEDIAN_RANK);
-        const ttft = waited + (beyond > 0 ? ttftP50 + (ttftP99 - ttftP50) * beyond : ttftP50);
-        if (ttft > slo) late++;
-        if (i >= firstRemembered) recent.push(ttft);
-      }
+      if (waited + ttftP50 > slo) late++;
+      else if (waited + slowest > slo && waited + timeAt(traffic.rank(i), ttftP50, ttftP99) > slo) late++;
+    }
+    for (let i = firstRemembered; i < served; i++) {
+      const ttft = waits[i] * 1000 + timeAt(traffic.rank(i), ttftP50, ttftP99);
+      if (ttft > sloMs[kinds[i]]) late++;
+      recent.push(ttft);
     }
     return late;
   }
@@ -418,6 +412,12 @@ export class GymEpisode {
     totals.reward += reward;
     return reward;
   }
+}
+
+/** Time to first token without the wait at a rank, given its median and its 99th percentile. */
+function timeAt(rank: number, ttftP50: number, ttftP99: number): number {
+  const beyond = (rank - MEDIAN_RANK) / (P99_RANK - MEDIAN_RANK);
+  return beyond > 0 ? ttftP50 + (ttftP99 - ttftP50) * beyond : ttftP50;
 }
 
 function note(moments: ChangeMoments, change: number): void {

@@ -9,8 +9,9 @@ export class RecentLatencies {
   private readonly sorted = new Float64Array(REMEMBERED_LATENCIES);
 
   push(ms: number): void {
-    this.values[this.next] = ms;
-    this.next = (this.next + 1) % REMEMBERED_LATENCIES;
+    const { next } = this;
+    this.values[next] = ms;
+    this.next = next + 1 === REMEMBERED_LATENCIES ? 0 : next + 1;
     if (this.count < REMEMBERED_LATENCIES) this.count++;
   }
 

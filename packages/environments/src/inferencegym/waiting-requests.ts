@@ -1,4 +1,5 @@
 import { QUEUE_CAPACITY } from './schema.ts';
+import type { GymTraffic } from './workload/gym-traffic.ts';
 
 /** The capacity is a power of two: a mask wraps an index around. */
 const WRAP = QUEUE_CAPACITY - 1;
@@ -18,19 +19,35 @@ export class WaitingRequests {
   private readonly firstOfClass = new Int32Array(CLASSES);
   private readonly countOfClass = new Int32Array(CLASSES);
 
-  /** Adds a request that arrived at `arrival` (s); answers false when the queue is full. */
-  push(arrival: number, prompt: number, kind: number): boolean {
-    const { count } = this;
-    if (count === QUEUE_CAPACITY) return false;
-    const at = (this.first + count) & WRAP;
-    this.arrivals[at] = arrival;
-    this.prompts[at] = prompt;
-    this.classes[at] = kind;
-    this.count = count + 1;
-    this.promptTokens += prompt;
-    const last = (this.firstOfClass[kind] + this.countOfClass[kind]++) & WRAP;
-    this.byClass[kind * QUEUE_CAPACITY + last] = arrival;
-    return true;
+  /**
+   * Adds the requests of a step, which arrive evenly spaced within its second, until the queue is full. Answers how many
+   * were added.
+   * @param traffic turned to the step
+   */
+  join(step: number, arriving: number, traffic: GymTraffic): number {
+    const { first, count, arrivals, prompts, classes, byClass, firstOfClass, countOfClass } = this;
+    const added = Math.min(arriving, QUEUE_CAPACITY - count);
+    let promptTokens = 0;
+    for (let i = 0; i < added; i++) {
+      const at = (first + count + i) & WRAP;
+      const arrival = step + (i + 0.5) / arriving;
+      const prompt = traffic.promptTokens(i);
+      const kind = traffic.classOf(i);
+      arrivals[at] = arrival;
+      prompts[at] = prompt;
+      classes[at] = kind;
+      promptTokens += prompt;
+      const last = (firstOfClass[kind] + countOfClass[kind]++) & WRAP;
+      byClass[kind * QUEUE_CAPACITY + last] = arrival;
+    }
+    this.promptTokens += promptTokens;
+    this.count = count + added;
+    return added;
+  }
+
+  /** How many of a class wait. */
+  countOf(kind: number): number {
+    return this.countOfClass[kind];
   }
 
   /** When the i-th from the front arrived, s. */
@@ -38,20 +55,25 @@ export class WaitingRequests {
     return this.arrivals[(this.first + i) & WRAP];
   }
 
-  /** Class of the front. */
-  get frontClass(): number {
-    return this.classes[this.first];
+  /** Class of the i-th from the front. */
+  classOf(i: number): number {
+    return this.classes[(this.first + i) & WRAP];
   }
 
-  /** Removes the front. */
-  shift(): void {
-    const { first } = this;
-    const kind = this.classes[first];
-    this.promptTokens -= this.prompts[first];
-    this.first = (first + 1) & WRAP;
-    this.count--;
-    this.firstOfClass[kind] = (this.firstOfClass[kind] + 1) & WRAP;
-    this.countOfClass[kind]--;
+  /** Removes this many from the front. */
+  drop(count: number): void {
+    const { first, prompts, classes, firstOfClass, countOfClass } = this;
+    let promptTokens = 0;
+    for (let i = 0; i < count; i++) {
+      const at = (first + i) & WRAP;
+      const kind = classes[at];
+      promptTokens += prompts[at];
+      firstOfClass[kind] = (firstOfClass[kind] + 1) & WRAP;
+      countOfClass[kind]--;
+    }
+    this.promptTokens -= promptTokens;
+    this.first = (first + count) & WRAP;
+    this.count -= count;
   }
 
   /** Those who have waited at `now` (s) for longer than the objective of their class, ms. */

@@ -38,6 +38,9 @@ export class GymTraffic {
   private ranks = 0;
   /** Step at which the first burst begins. */
   private readonly firstBurst: number;
+  /** Share of interactive requests, and of those and batch requests. */
+  private readonly upToInteractive: number;
+  private readonly upToBatch: number;
 
   constructor(task: GymTask, seed: number) {
     this.task = task;
@@ -55,7 +58,9 @@ export class GymTraffic {
     this.requestsKey = streamKey(seed, 'requests');
     this.ranksKey = streamKey(seed, 'ranks');
     this.jitterKey = streamKey(seed, 'jitter');
-    const { bursts } = task;
+    const { bursts, classShares } = task;
+    this.upToInteractive = classShares[0];
+    this.upToBatch = classShares[0] + classShares[1];
     const latest = bursts === null ? 0 : Math.min(bursts.period, EPISODE_STEPS - bursts.steps);
     const drawn = randomUniform(streamKey(seed, 'bursts'), 0, 0);
     this.firstBurst = WARMUP_STEPS + Math.floor(drawn * (latest - WARMUP_STEPS));
@@ -100,12 +105,12 @@ export class GymTraffic {
 
   /** Class of the i-th arrival of the step: 0 interactive, 1 batch, 2 best effort. */
   classOf(i: number): number {
-    const [interactive, batch] = this.task.classShares;
-    if (interactive === 1) return 0;
+    const { upToInteractive } = this;
+    if (upToInteractive === 1) return 0;
     // The prompt is drawn by the upper bits of the same number.
     const drawn = (subKeyBits(this.requests, i) & CLASS_BITS) / (CLASS_BITS + 1);
-    if (drawn < interactive) return 0;
-    return drawn < interactive + batch ? 1 : 2;
+    if (drawn < upToInteractive) return 0;
+    return drawn < this.upToBatch ? 1 : 2;
   }
 
   /** Where the i-th request served in the step lies among its like, 0 (quickest) to 1. */
