@@ -22,14 +22,19 @@ export async function readGymOptions(path: string | undefined): Promise<Inferenc
 export async function readOwnTable(path: string): Promise<OwnTable> {
   const bytes = await readInputBytes(path);
   try {
-    const rows = await readTableRows(bytes);
-    // Says what is wrong with the rows, if anything is.
-    new TraceTable(rows);
-    return { rows, hash: createHash('sha256').update(bytes).digest('hex') };
+    return await gymTable(bytes);
   } catch (error) {
     if (!(error instanceof TraceTableError)) throw error;
     throw new InputError(
       `${path}: ${error.message} (${error.code}). \`servegym table check ${path}\` lists all that is wrong with it.`,
     );
   }
+}
+
+/** The trace table in the bytes of a Parquet file. @throws TraceTableError when it cannot be played */
+export async function gymTable(bytes: Uint8Array): Promise<OwnTable> {
+  const rows = await readTableRows(bytes);
+  // Says what is wrong with the rows, if anything is.
+  new TraceTable(rows);
+  return { rows, hash: createHash('sha256').update(bytes).digest('hex') };
 }

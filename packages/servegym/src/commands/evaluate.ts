@@ -1,5 +1,5 @@
 import { listGymPolicies, listPolicies, type PolicyDescription } from '@servegym/agents';
-import { findServeTrace, llmserve } from '@servegym/environments';
+import { llmserve } from '@servegym/environments';
 import { Command, Option } from 'commander';
 import { evaluateGym } from '../evaluation/evaluate-gym.ts';
 import {
@@ -10,7 +10,6 @@ import {
   SHIFTED,
 } from '../evaluation/evaluate-serve.ts';
 import { evaluateShiftedWithJobs, evaluateWithJobs } from '../evaluation/evaluate-with-jobs.ts';
-import { traceName } from '../evaluation/play-episodes-job.ts';
 import { findPolicy, tasksFor } from '../find-policy.ts';
 import { InputError } from '../input-error.ts';
 import { addJobOptions, type JobOptions, openJobs } from '../jobs/open-jobs.ts';
@@ -70,10 +69,7 @@ async function evaluate(options: EvaluateOptions): Promise<void> {
   const { policy } = found;
   const plan = { taskIds, split, episodes: options.episodes, scenario };
   const context = { environment: llmserve, split, episodes: options.episodes, scenario };
-  const jobPlan = {
-    ...{ ...plan, agent, policyName: policy.name, onProgress: showShare },
-    ...(typeof scenario.trace === 'string' && { trace: findServeTrace(traceName(scenario.trace)) }),
-  };
+  const jobPlan = { ...plan, agent, policyName: policy.name, onProgress: showShare };
   // A task of one's own is known to this process only.
   const jobs = taskFile === undefined ? await openJobs(options) : undefined;
   try {

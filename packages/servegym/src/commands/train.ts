@@ -3,17 +3,21 @@ import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
 import { type LearningTask, listPolicies, SERVE_PPO, serveLearningTask } from '@servegym/agents';
 import type { TaskId } from '@servegym/environments';
-import { Command, Option } from 'commander';
+import { Command, InvalidArgumentError, Option } from 'commander';
 import { InputError } from '../input-error.ts';
+import { openJobs, queueOption } from '../jobs/open-jobs.ts';
 import { wholeNumber } from '../options.ts';
 import { readOwnTable } from '../read-table.ts';
+import { seedsJson, seedsTable } from '../reports/seeds-report.ts';
 import { addScenarioOptions, readScenario, type ScenarioArguments } from '../traffic/scenario-options.ts';
 import { readCheckpoint } from '../training/checkpoint-file.ts';
 import { LEARNING_TASKS } from '../training/learning-tasks.ts';
+import { ProgressDisplay } from '../training/progress-display.ts';
 import { searchRegimes } from '../training/search-regimes.ts';
 import { searchStatic } from '../training/search-static.ts';
 import { trainDistilled } from '../training/train-distilled.ts';
 import { trainNetwork } from '../training/train-network.ts';
+import { type SeedReport, trainSeeds } from '../training/train-seeds.ts';
 import type { TrainingPlan, TrainingReport } from '../training/training-plan.ts';
 
 interface TrainOptions extends ScenarioArguments {
@@ -22,7 +26,9 @@ interface TrainOptions extends ScenarioArguments {
   readonly task?: string;
   readonly steps: number;
   readonly seed: number;
+  readonly seeds?: readonly number[];
   readonly threads: number;
+  readonly queue?: string;
   readonly teacher: string;
   readonly lessons: number;
   readonly table?: string;
@@ -41,6 +47,7 @@ const ALGORITHMS = {
 type Algorithm = keyof typeof ALGORITHMS;
 
 const MOST_THREADS = 32;
+const MOST_SEEDS = 1000;
 
 /** The planner, where there is one. */
 const DEFAULT_TEACHER = listPolicies().some(({ name }) => name === 'mpc') ? 'mpc' : 'heuristic';
@@ -76,10 +83,16 @@ export function trainCommand(): Command {
         .argParser(wholeNumber(0, Number.MAX_SAFE_INTEGER)),
     )
     .addOption(
-      new Option('--threads <n>', 'threads that play; the result does not depend on it')
+      new Option('--seeds <from..to>', 'ppo: a training for each of these seeds, side by side')
+        .argParser(parseSeeds)
+        .conflicts('seed'),
+    )
+    .addOption(
+      new Option('--threads <n>', 'threads that play, or trainings at once; the result does not depend on it')
         .default(Math.min(MOST_THREADS, availableParallelism()))
         .argParser(wholeNumber(1, MOST_THREADS)),
     )
+    .addOption(queueOption())
     .addOption(
       new Option('--teacher <name>', 'distill: the policy to learn from')
         .choices(listPolicies().map(({ name }) => name))
@@ -94,7 +107,7 @@ export function trainCommand(): Command {
       new Option(
         '--resume <file>',
         'go on from a checkpoint.safetensors, as if the run had not stopped',
-      ).conflicts(['task', 'env', 'table', 'algo', 'steps', 'seed', 'teacher', 'lessons']),
+      ).conflicts(['task', 'env', 'table', 'algo', 'steps', 'seed', 'seeds', 'queue', 'teacher', 'lessons']),
     )
     .option('--out <folder>', 'where to write (default: runs/<task>-<algo>-seed<n>, or where the run was)')
     .option('--json', 'print one JSON object', false)
@@ -103,12 +116,20 @@ export function trainCommand(): Command {
       `
 ppo and distill write policy.safetensors, policy.onnx, checkpoint.safetensors, metrics.jsonl, an event file for
 TensorBoard and learning-curve.svg, .png and .html; cem writes policy.json, metrics and curve, static policy.json.
-Ctrl-C stops early and keeps what was learned.`,
+Ctrl-C stops early and keeps what was learned. With --seeds 0..9 each seed gets a folder seed-<n> with the files that
+--seed <n> writes; Ctrl-C then keeps the seeds that are done. --queue has the seeds trained, or the lessons and
+generations of distill and cem played, by \`servegym worker\`s.`,
     )
     .action(train);
 }
 
 async function train(options: TrainOptions): Promise<void> {
+  if (options.seeds !== undefined) return trainEachSeed(options, options.seeds);
+  if (options.queue !== undefined && !['cem', 'distill'].includes(options.algo)) {
+    throw new InputError(
+      `expected --seeds beside --queue: a single training with --algo ${options.algo} has no jobs for others`,
+    );
+  }
   const interrupt = new AbortController();
   process.once('SIGINT', () => interrupt.abort());
   const started = performance.now();
@@ -130,7 +151,7 @@ async function begin(options: TrainOptions, signal: AbortSignal) {
   const folder = makeFolder(
     out ?? join('runs', `${env === 'llmserve' ? '' : `${env}-`}${task}-${algo}-seed${seed}`),
   );
-  const plan = { steps, seed, threads, folder, signal };
+  const plan = { steps, seed, threads, queue: options.queue, folder, signal };
   return { run: { environment: env, task, algorithm: algo, seed }, report: await learn(options, task, plan) };
 }
 
@@ -157,6 +178,39 @@ async function learn(
     case 'static':
       return searchStatic(servePlan(env, task, plan));
   }
+}
+
+/** A training for each seed, as jobs. */
+async function trainEachSeed(options: TrainOptions, seeds: readonly number[]): Promise<void> {
+  const { env, algo, steps, table, out } = options;
+  const task = requireTask(options);
+  if (algo !== 'ppo') throw new InputError(`expected --algo ppo beside --seeds, got ${algo}`);
+  const scenario = await readScenario(options);
+  // Says what does not go together before anything is trained.
+  await findLearningTask(options, task);
+  const name = `${env === 'llmserve' ? '' : `${env}-`}${task}-ppo-seeds${seeds[0]}-${seeds.at(-1)}`;
+  const folder = out ?? join('runs', name);
+  const jobs = await openJobs(options);
+  const interrupt = new AbortController();
+  process.once('SIGINT', () =>
+    interrupt.abort(new InputError(`interrupted; the seeds that are done are in ${folder}`)),
+  );
+  const display = new ProgressDisplay();
+  const started = performance.now();
+  let reports: SeedReport[];
+  try {
+    makeFolder(folder);
+    reports = await trainSeeds(jobs, {
+      ...{ environment: env, task, steps, seeds, scenario, table, folder, signal: interrupt.signal },
+      onProgress: (share) => display.show(`${Math.floor(100 * share)} % of ${seeds.length} trainings`, share),
+    });
+  } finally {
+    display.end();
+    await jobs.close();
+  }
+  const wallS = (performance.now() - started) / 1000;
+  const run = { environment: env, task, algorithm: algo, folder, wallS, reports };
+  console.log(options.json ? JSON.stringify(seedsJson(run), null, 2) : seedsTable(run));
 }
 
 /** Goes on with a run that stopped. */
@@ -193,6 +247,16 @@ function requireTask({ env, task }: TrainOptions): string {
 function servePlan(env: string, task: string, plan: Omit<TrainingPlan, 'task'>): TrainingPlan {
   if (env === 'llmserve') return { ...plan, task: task as TaskId };
   throw new InputError(`expected --algo ppo, the one that learns ${env}`);
+}
+
+function parseSeeds(text: string): number[] {
+  const [from, to] = (/^(\d+)\.\.(\d+)$/.exec(text)?.slice(1) ?? []).map(Number);
+  if (from !== undefined && to !== undefined && to >= from && to - from < MOST_SEEDS) {
+    return Array.from({ length: to - from + 1 }, (_, i) => from + i);
+  }
+  throw new InvalidArgumentError(
+    `Expected a range of at most ${MOST_SEEDS} seeds such as 0..9, got \`${text}\`.`,
+  );
 }
 
 function makeFolder(folder: string): string {

@@ -1,9 +1,8 @@
 import { type Evaluation, evaluationOf, type PlayedTask } from '@servegym/agents';
 import type { JobEngine, Json } from '@servegym/agents/jobs';
 import { SEED_SPLITS, SHIFTS } from '@servegym/environments';
-import type { Trace } from '@servegym/simulator';
 import { shareAgent, sharedOfAgent } from '../jobs/job-agent.ts';
-import { encodeTrace } from '../traces/trace-bytes.ts';
+import { shareTrace } from '../jobs/job-trace.ts';
 import { type ServeEvaluationPlan, SHIFTED } from './evaluate-serve.ts';
 import type { PlayEpisodesInput } from './play-episodes-job.ts';
 
@@ -13,8 +12,6 @@ export interface JobEvaluationPlan extends ServeEvaluationPlan {
   readonly agent: string;
   /** What the policy calls itself. */
   readonly policyName: string;
-  /** The trace that the scenario names, where it is one of the caller's own. */
-  readonly trace?: Trace;
   readonly onProgress?: (share: number) => void;
 }
 
@@ -23,7 +20,7 @@ export async function evaluateWithJobs(jobs: JobEngine, plan: JobEvaluationPlan)
   const { taskIds, split, episodes, scenario, onProgress } = plan;
   const { first } = SEED_SPLITS[split === SHIFTED ? 'test' : split];
   const agent = await shareAgent(jobs, plan.agent);
-  const trace = plan.trace === undefined ? undefined : await jobs.share(encodeTrace(plan.trace));
+  const trace = await shareTrace(jobs, scenario);
   const shared = [...sharedOfAgent(agent), ...(trace === undefined ? [] : [trace])];
   const inputs = taskIds.flatMap((taskId) =>
     Array.from(

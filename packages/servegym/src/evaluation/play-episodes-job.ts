@@ -6,9 +6,9 @@ import {
   underScenario,
 } from '@servegym/agents';
 import type { JobContext, Json } from '@servegym/agents/jobs';
-import { addServeTrace, type ServeScenario } from '@servegym/environments';
+import type { ServeScenario } from '@servegym/environments';
 import { type JobAgent, policyOfAgent } from '../jobs/job-agent.ts';
-import { decodeTrace } from '../traces/trace-bytes.ts';
+import { addSharedTrace } from '../jobs/job-trace.ts';
 
 /** Episodes of one task for a thread or another machine. */
 export interface PlayEpisodesInput {
@@ -20,15 +20,10 @@ export interface PlayEpisodesInput {
   readonly trace?: string;
 }
 
-const traces = new Set<string>();
-
 /** The job `play-episodes`: plays and grades a policy on `llmserve`. Answers a `PlayedTask`. */
 export async function runJob(input: Json, context: JobContext): Promise<Json> {
   const { agent, taskId, seeds, scenario, trace } = input as unknown as PlayEpisodesInput;
-  if (trace !== undefined && typeof scenario.trace === 'string' && !traces.has(trace)) {
-    addServeTrace(traceName(scenario.trace), decodeTrace(context.shared(trace)));
-    traces.add(trace);
-  }
+  addSharedTrace(scenario, trace, context);
   const policy = policyOfAgent(agent, context);
   let finished = 0;
   const played: PlayedTask = await playTask(
@@ -42,9 +37,4 @@ export async function runJob(input: Json, context: JobContext): Promise<Json> {
     },
   );
   return played as unknown as Json;
-}
-
-/** A scenario pins its trace by a digest behind the name. */
-export function traceName(pinned: string): string {
-  return pinned.replace(/@.*$/, '');
 }

@@ -10,6 +10,7 @@ export const JOB_KINDS: JobKinds = {
   'policy-returns': new URL('../agent-benchmark/returns-job.ts', import.meta.url).href,
   'traffic-anchors': new URL('../agent-benchmark/anchors-job.ts', import.meta.url).href,
   demonstrate: new URL('../training/demonstrate-job.ts', import.meta.url).href,
+  'train-network': new URL('../training/train-network-job.ts', import.meta.url).href,
   fidelity: new URL('../fidelity/fidelity-job.ts', import.meta.url).href,
   'tune-measure': new URL('../tune/measure-candidates.ts', import.meta.url).href,
 };

@@ -16,14 +16,14 @@ const MOST_THREADS = 256;
 
 /** Adds `--threads` and `--queue` to a command. */
 export function addJobOptions(command: Command): Command {
-  return command
-    .addOption(threadsOption())
-    .addOption(
-      new Option(
-        '--queue <url>',
-        'have the jobs done by `servegym worker`s at redis://... or postgres://...; the results are the same',
-      ),
-    );
+  return command.addOption(threadsOption()).addOption(queueOption());
+}
+
+export function queueOption(): Option {
+  return new Option(
+    '--queue <url>',
+    'have the jobs done by `servegym worker`s at redis://... or postgres://...; the results are the same',
+  );
 }
 
 export function threadsOption(): Option {

@@ -31,10 +31,19 @@ export function progressLine(
 
 /** A line of `metrics.jsonl`. */
 export function updateJson(update: PpoUpdate, { firstStep, wallSeconds }: TrainingProgress) {
+  const { steps, ...figures } = learnedFigures(update);
+  return {
+    steps,
+    wall_s: wallSeconds,
+    steps_per_s: (steps - firstStep) / wallSeconds,
+    ...figures,
+  };
+}
+
+/** What of a line of `metrics.jsonl` does not depend on the machine. */
+export function learnedFigures(update: PpoUpdate) {
   return {
     steps: update.steps,
-    wall_s: wallSeconds,
-    steps_per_s: (update.steps - firstStep) / wallSeconds,
     episodes: update.episodes,
     mean_return: update.meanReturn,
     policy_loss: update.policyLoss,

@@ -23,16 +23,15 @@ export interface StoppedRun {
   readonly checkpoint: PpoCheckpoint;
 }
 
-/** Writes where a run is; a crash leaves the file that was there. */
-export function writeCheckpoint(
-  path: string,
-  { learningTask, algorithm, steps, seed, checkpoint }: StoppedRun,
-): void {
+/** Where a run is, as a file that `readCheckpoint` reads. */
+export function encodeRun({ learningTask, algorithm, steps, seed, checkpoint }: StoppedRun): Uint8Array {
   const run = { algorithm, steps, seed, task: learningTask.taskId, recipe: learningTask.recipe };
-  writeFileSync(
-    `${path}.part`,
-    encodeCheckpoint(checkpoint, { ...learningTask.metadata, run: JSON.stringify(run) }),
-  );
+  return encodeCheckpoint(checkpoint, { ...learningTask.metadata, run: JSON.stringify(run) });
+}
+
+/** Writes where a run is; a crash leaves the file that was there. */
+export function writeCheckpoint(path: string, run: StoppedRun): void {
+  writeFileSync(`${path}.part`, encodeRun(run));
   renameSync(`${path}.part`, path);
 }
 

@@ -8,9 +8,9 @@ import type { TrainingPlan, TrainingReport } from './training-plan.ts';
 
 /** Searches a configuration for each regime of traffic, and writes them. */
 export async function searchRegimes(plan: TrainingPlan): Promise<TrainingReport> {
-  const { task: taskId, steps, seed, threads, folder, signal } = plan;
+  const { task: taskId, steps, seed, threads, queue, folder, signal } = plan;
   const log = new TrainingLog(folder);
-  const jobs = await openJobs({ threads });
+  const jobs = await openJobs({ threads, queue });
   const started = performance.now();
   try {
     const table = await search({

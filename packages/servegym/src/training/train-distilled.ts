@@ -9,8 +9,8 @@ export async function trainDistilled(
   { task: taskId, ...plan }: TrainingPlan,
   { teacher, episodes }: Pick<Lessons, 'teacher' | 'episodes'>,
 ): Promise<TrainingReport> {
-  const { seed, threads, signal } = plan;
-  const jobs = await openJobs({ threads });
+  const { seed, threads, queue, signal } = plan;
+  const jobs = await openJobs({ threads, queue });
   const onProgress = (line: string) => console.error(line);
   const actor = await cloneTeacher(jobs, {
     ...{ taskId, teacher, episodes, seed, signal, onProgress },

@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { encodeOnnxActor, type PpoCheckpoint, type PpoStart, trainPpo } from '@servegym/agents';
 import { progressLine, updateJson } from '../reports/training-report.ts';
 import { writeCheckpoint } from './checkpoint-file.ts';
+import { networkFiles } from './network-files.ts';
 import { ProgressDisplay } from './progress-display.ts';
 import { TrainingLog } from './training-log.ts';
 import type { NetworkTrainingPlan, TrainingReport } from './training-plan.ts';
@@ -19,11 +19,7 @@ export async function trainNetwork(
   start: PpoStart = {},
 ): Promise<TrainingReport> {
   const firstStep = start.checkpoint?.steps ?? 0;
-  const files = {
-    policy: join(folder, 'policy.safetensors'),
-    onnx: join(folder, 'policy.onnx'),
-    checkpoint: join(folder, 'checkpoint.safetensors'),
-  };
+  const files = networkFiles(folder);
   const keep = (checkpoint: PpoCheckpoint) =>
     writeCheckpoint(files.checkpoint, {
       ...{ learningTask, algorithm, checkpoint, steps: plan.steps, seed: plan.seed },

@@ -8,6 +8,8 @@ export interface TrainingPlan {
   readonly steps: number;
   readonly seed: number;
   readonly threads: number;
+  /** Who plays instead, where an algorithm has jobs for others. */
+  readonly queue?: string;
   /** It exists. */
   readonly folder: string;
   readonly signal: AbortSignal;
