@@ -48,6 +48,43 @@ async function post(url: string, body: object) {
   return { status: answer.status, body: await answer.json() };
 }
 
+describe('servegym serve, killed with several environments on one file', () => {
+  it('goes on with the session of each below its path, and gives it to no other', async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'servegym-several-'));
+    const servers: ServeProcess[] = [];
+    t.after(async () => {
+      await Promise.all(servers.map((server) => server.stop('SIGKILL')));
+      rmSync(folder, { recursive: true });
+    });
+    const start = async () => {
+      servers.push(await startServe('--store', join(folder, 'sessions.db')));
+      return servers.at(-1)!;
+    };
+    const first = await start();
+    const gym = (await post(`${first.url}/inferencegym/reset`, { task_id: 2, seed: 5 })).body;
+    const serve = (await post(`${first.url}/reset`, { task_id: 'static_workload', seed: 5 })).body;
+    const { tasks } = await (await fetch(`${first.url}/inferencegym/tasks`)).json();
+    const action = tasks[1].default_action;
+    const step = async (root: string, session_id: string, chosen: object) =>
+      (await post(`${root}/step`, { session_id, action: chosen })).status;
+    assert.equal(await step(`${first.url}/inferencegym`, gym.session_id, action), 200);
+    assert.equal(await step(first.url, serve.session_id, DEFAULT_ACTION), 200);
+    await first.stop('SIGKILL');
+
+    const second = await start();
+    const steps = async (root: string, session: string) => {
+      const answer = await fetch(`${root}/state?session_id=${session}`);
+      return answer.ok ? (await answer.json()).step_count : answer.status;
+    };
+    assert.equal(await steps(`${second.url}/inferencegym`, gym.session_id), 1);
+    assert.equal(await steps(second.url, serve.session_id), 1);
+    assert.notEqual(await steps(`${second.url}/benchmark`, serve.session_id), 1);
+    assert.equal(await step(`${second.url}/inferencegym`, gym.session_id, action), 200);
+    const ended = await second.stop('SIGTERM');
+    assert.deepEqual([ended.code, ended.stderr], [0, '']);
+  });
+});
+
 describe('servegym serve, killed with -9 in mid-episode and started again on the same file', () => {
   let folder: string;
   let store: string;

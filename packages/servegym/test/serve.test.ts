@@ -53,6 +53,25 @@ describe('servegym serve', () => {
     }
   });
 
+  it('serves the other environments below their names', async () => {
+    for (const [path, name] of [
+      ['/inferencegym', /inferencegym/i],
+      ['/benchmark', /benchmark/],
+    ] as const) {
+      assert.match((await (await fetch(`${server.url}${path}/metadata`)).json()).name, name);
+      assert.equal((await fetch(`${server.url}${path}/web/`)).status, 200);
+    }
+    const { environments } = await (await fetch(`${server.url}/environments`)).json();
+    assert.deepEqual(
+      environments.map(({ id, path }: { id: string; path: string }) => [id, path]),
+      [
+        ['llmserve', './'],
+        ['inferencegym', 'inferencegym/'],
+        ['benchmark', 'benchmark/'],
+      ],
+    );
+  });
+
   it('serves the environment beside it', async () => {
     const { name } = await (await fetch(`${server.url}/metadata`)).json();
     assert.match(name, /llmserve/i);
@@ -239,6 +258,19 @@ describe('servegym serve, when it cannot listen', () => {
     const { code, stderr } = await runServegym('serve', '--host', '192.0.2.1', '--port', '0');
     assert.equal(code, 2);
     assert.match(stderr, /`192\.0\.2\.1` is no address of this machine.*--host/);
+  });
+
+  it('refuses environments that are none, or twice the same', async () => {
+    for (const [names, message] of [
+      ['llmserve,llmserve', /whose names are different.*`llmserve` twice/s],
+      ['llmserve,benchmark,benchmark', /whose names are different.*twice/s],
+      ['llmserve,,benchmark', /names of environments with commas/],
+      ['llmserve,nobody', /one of llmserve, inferencegym, benchmark, or a module.*`nobody`/s],
+    ] as const) {
+      const { code, stderr } = await runServegym('serve', '--port', '0', '--env', names);
+      assert.equal(code, 2, stderr);
+      assert.match(stderr, message);
+    }
   });
 
   it('refuses a port that is no port', async () => {

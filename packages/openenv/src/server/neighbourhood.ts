@@ -58,7 +58,7 @@ export class Neighbourhood {
 
   /** The environments of the port, with paths relative to that of `asking`. */
   entries(asking: Neighbour): EnvironmentEntry[] {
-    const up = asking === this.#root ? './' : '../';
+    const isRoot = asking === this.#root;
     const entry = ({ definition }: Neighbour, path: string): EnvironmentEntry => ({
       id: definition.id,
       version: definition.version,
@@ -67,9 +67,9 @@ export class Neighbourhood {
       path,
     });
     return [
-      entry(this.#root, up),
+      entry(this.#root, isRoot ? './' : '../'),
       ...[...this.#below].map(([path, neighbour]) =>
-        entry(neighbour, neighbour === asking ? './' : `${up}${path.slice(1)}/`),
+        entry(neighbour, neighbour === asking ? './' : `${isRoot ? '' : '../'}${path.slice(1)}/`),
       ),
     ];
   }
