@@ -3,6 +3,12 @@ import { CommanderError } from 'commander';
 import { exitCodeOf, failureMessage } from './failure.ts';
 import { buildProgram } from './program.ts';
 
+// Whoever reads the output may have read enough, as `head` has.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error;
+  process.exit();
+});
+
 try {
   const asked = process.argv[2] === 'help' ? process.argv[3] : process.argv[2];
   const program = await buildProgram(asked);
