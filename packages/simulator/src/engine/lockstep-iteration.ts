@@ -87,17 +87,21 @@ function rejoin(state: EngineState, plan: IterationPlan): void {
 
 /** Gives every decoding sequence the block its next token needs; preempts when there are too few. */
 function reserveBlocks(state: EngineState, plan: IterationPlan): boolean {
-  const needed = state.decodes.blocksForNext();
-  if (needed <= state.pool.free) {
-    state.pool.take(needed);
-    return true;
+  const { decodes, pool, running } = state;
+  const enough = decodes.blocksForNext() <= pool.free;
+  if (!enough && state.config.schedulingPolicy === 'priority') {
+    allocateOrPreempt(state, plan);
+    const { given, next } = state.table;
+    for (let slot = running.head; slot >= 0; slot = next[slot]) given[slot] = 0;
+    return false;
   }
-  allocateOrPreempt(state, plan);
-  const { table, running } = state;
-  for (let slot = running.head; slot >= 0; slot = table.next[slot]) table.given[slot] = 0;
-  return false;
+  // Under fcfs the victim is always the tail, which is served last, so the order of taking and freeing does not matter.
+  while (decodes.blocksForNext() > pool.free) state.preempt(running.tail);
+  pool.take(decodes.blocksForNext());
+  return enough;
 }
 
+/** Goes through the sequences in order, as a victim may be one that has been given its block, or any behind. */
 function allocateOrPreempt(state: EngineState, plan: IterationPlan): void {
   const { table, running, decodes } = state;
   for (let slot = running.head; slot >= 0; slot = table.next[slot]) {

@@ -27,6 +27,8 @@ const INT_FIELDS = [
   'prev',
   'given',
   'verifySteps',
+  'nextInRing',
+  'prevInRing',
 ] as const;
 const BYTE_FIELDS = ['priority', 'status', 'transferred'] as const;
 
@@ -80,6 +82,9 @@ export class RequestTable {
   given!: Int32Array;
   /** Verify steps so far (speculative decoding). */
   verifySteps!: Int32Array;
+  /** Neighbours in a ring of the completion wheel. */
+  nextInRing!: Int32Array;
+  prevInRing!: Int32Array;
   /** 0 is the most urgent class. */
   priority!: Uint8Array;
   status!: Uint8Array;
