@@ -1,4 +1,4 @@
-import type { RawData, WebSocket } from 'ws';
+import type { ServerWebSocket } from '../web-socket/server-web-socket.ts';
 
 /** A client may send this many messages ahead of the replies before its socket is no longer read. */
 const MOST_WAITING = 64;
@@ -16,28 +16,28 @@ export type Reply = string | Uint8Array | null;
  * is slowed down by TCP; one that does not read is dropped in the end.
  */
 export function answerInOrder(
-  socket: WebSocket,
-  answer: (data: RawData, isBinary: boolean) => Reply | Promise<Reply>,
+  socket: ServerWebSocket,
+  answer: (data: string | Buffer) => Reply | Promise<Reply>,
   isOver: () => boolean = () => false,
 ): void {
-  const waiting: { data: RawData; isBinary: boolean }[] = [];
+  const waiting: (string | Buffer)[] = [];
   let busy = false;
 
-  socket.on('message', (data, isBinary) => {
+  socket.on('message', (data) => {
     if (busy) {
-      waiting.push({ data, isBinary });
+      waiting.push(data);
       if (waiting.length >= MOST_WAITING) socket.pause();
     } else {
-      take(data, isBinary);
+      take(data);
     }
   });
   socket.on('close', () => {
     waiting.length = 0;
   });
 
-  function take(data: RawData, isBinary: boolean): void {
-    if (socket.readyState !== socket.OPEN) return;
-    const reply = answer(data, isBinary);
+  function take(data: string | Buffer): void {
+    if (!socket.isOpen) return;
+    const reply = answer(data);
     if (reply instanceof Promise) {
       busy = true;
       void reply.then(finish);
@@ -53,15 +53,12 @@ export function answerInOrder(
   }
 
   function next(): void {
-    while (!busy && waiting.length > 0) {
-      const { data, isBinary } = waiting.shift()!;
-      take(data, isBinary);
-    }
+    while (!busy && waiting.length > 0) take(waiting.shift()!);
     if (socket.isPaused && waiting.length === 0 && !busy) socket.resume();
   }
 
   function send(reply: string | Uint8Array): void {
-    if (socket.readyState !== socket.OPEN) return;
+    if (!socket.isOpen) return;
     if (socket.bufferedAmount < MOST_UNREAD) {
       socket.send(reply);
       if (isOver()) socket.close(1000);

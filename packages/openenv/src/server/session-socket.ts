@@ -1,4 +1,3 @@
-import type { RawData, WebSocket } from 'ws';
 import { EnvironmentError, type StepResult } from '../definition.ts';
 import { isJsonObject, type JsonObject } from '../json/json-object.ts';
 import { readJson } from '../json/read-json.ts';
@@ -16,6 +15,7 @@ import {
 import { excerpt } from '../validation/excerpt.ts';
 import { InvalidInputError } from '../validation/invalid-input-error.ts';
 import { VectorConversation, type VectorParts } from '../vector/vector-conversation.ts';
+import type { ServerWebSocket } from '../web-socket/server-web-socket.ts';
 import { answerInOrder, type Reply } from './answer-in-order.ts';
 
 export interface SessionSocketParts extends VectorParts {
@@ -23,11 +23,11 @@ export interface SessionSocketParts extends VectorParts {
   /** Whether `list_tools` and `call_tool` may come as steps: yes, unless the environment's actions have a `type`. */
   readonly toolsAsSteps: boolean;
   /** The client has said that it needs its session no more. */
-  onFarewell(socket: WebSocket): void;
+  onFarewell(socket: ServerWebSocket): void;
 }
 
 /** Speaks OpenEnv's session protocol on an accepted socket: one message out for each message in, in order. */
-export function serveSession(socket: WebSocket, session: Session, parts: SessionSocketParts): void {
+export function serveSession(socket: ServerWebSocket, session: Session, parts: SessionSocketParts): void {
   const conversation = new SessionConversation(socket, session, parts);
   // What could not be kept must not be played on; the client can resume the session.
   const isOver = () => session.failure !== null;
@@ -38,9 +38,9 @@ export function serveSession(socket: WebSocket, session: Session, parts: Session
   };
   answerInOrder(
     socket,
-    (data, isBinary) => {
+    (data) => {
       try {
-        const reply = conversation.answer(data, isBinary);
+        const reply = conversation.answer(data);
         return reply instanceof Promise ? reply.catch(tellError) : reply;
       } catch (error) {
         return tellError(error);
@@ -52,24 +52,24 @@ export function serveSession(socket: WebSocket, session: Session, parts: Session
 }
 
 class SessionConversation {
-  readonly #socket: WebSocket;
+  readonly #socket: ServerWebSocket;
   readonly #session: Session;
   readonly #parts: SessionSocketParts;
   #vector: VectorConversation | null = null;
 
-  constructor(socket: WebSocket, session: Session, parts: SessionSocketParts) {
+  constructor(socket: ServerWebSocket, session: Session, parts: SessionSocketParts) {
     this.#socket = socket;
     this.#session = session;
     this.#parts = parts;
   }
 
   /** What to send back; `null` for `close`, which has no reply. */
-  answer(data: RawData, isBinary: boolean): Reply | Promise<Reply> {
-    if (isBinary) {
-      if (this.#vector) return this.#vector.stepBinary(data as Buffer);
+  answer(data: string | Buffer): Reply | Promise<Reply> {
+    if (typeof data !== 'string') {
+      if (this.#vector) return this.#vector.stepBinary(data);
       throw invalid([], 'Input should be a text frame, not a binary one');
     }
-    const reading = readJson(data.toString());
+    const reading = readJson(data);
     if (!reading.ok) throw new MessageError('INVALID_JSON', `Invalid JSON: ${reading.message}`);
     const message = reading.value;
     if (!isJsonObject(message)) throw invalid([], 'Input should be an object with a `type`', message);

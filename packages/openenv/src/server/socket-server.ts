@@ -1,7 +1,7 @@
 import { type IncomingMessage, STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
-import { type WebSocket, WebSocketServer } from 'ws';
 import { clientAddress } from '../guard/client-address.ts';
 import type { Guard } from '../guard/guard.ts';
 import { guardedHandshake } from '../guard/guard-requests.ts';
@@ -11,6 +11,8 @@ import type { ErrorData } from '../protocol/web-socket-message.ts';
 import type { Session } from '../sessions/session.ts';
 import { EnvironmentFactoryError, SessionCapacityError } from '../sessions/session-errors.ts';
 import type { SessionRegistry } from '../sessions/session-registry.ts';
+import { handshakeAnswer, handshakeRefusal } from '../web-socket/accept-handshake.ts';
+import { ServerWebSocket } from '../web-socket/server-web-socket.ts';
 import { serveJsonRpc } from './json-rpc-socket.ts';
 import type { ResolvedServerOptions } from './server-options.ts';
 import { capacityData, errorText, type SessionSocketParts, serveSession } from './session-socket.ts';
@@ -36,18 +38,19 @@ type Admission = Hold | { readonly session?: undefined; readonly refusal: ErrorD
 
 /** Takes the WebSocket upgrades of an HTTP server: `/ws` and `/mcp`. */
 export class SocketServer {
-  readonly #webSockets: WebSocketServer;
+  readonly #sockets = new Set<ServerWebSocket>();
   readonly #sessions: SessionRegistry;
   readonly #parts: SessionSocketParts;
   readonly #options: SocketOptions;
   readonly #logger: Logger;
   readonly #pingTimer: NodeJS.Timeout;
+  #isClosing = false;
   /** Sockets that have not been heard since the last ping. */
-  readonly #silent = new Set<WebSocket>();
+  readonly #silent = new Set<ServerWebSocket>();
   /** Which socket holds each session. */
-  readonly #holders = new Map<string, Hold & { readonly socket: WebSocket }>();
+  readonly #holders = new Map<string, Hold & { readonly socket: ServerWebSocket }>();
   /** Sockets whose client has said that it is done. */
-  readonly #leaving = new WeakSet<WebSocket>();
+  readonly #leaving = new WeakSet<ServerWebSocket>();
 
   constructor(
     sessions: SessionRegistry,
@@ -58,50 +61,40 @@ export class SocketServer {
     this.#parts = { ...parts, onFarewell: (socket) => void this.#leaving.add(socket) };
     this.#options = options;
     this.#logger = options.logger;
-    this.#webSockets = new WebSocketServer({
-      noServer: true,
-      maxPayload: options.maxMessageBytes,
-      perMessageDeflate: false,
-    });
-    this.#webSockets.on('headers', (headers, request) => {
-      const id = sessionIds.get(request);
-      headers.push('x-openenv-extensions: vector');
-      if (id !== undefined) headers.push(`x-session-id: ${id}`);
-    });
     this.#pingTimer = setInterval(() => this.#pingAll(), options.pingIntervalMs).unref();
   }
 
   /** Sockets that are open. */
   get size(): number {
-    return this.#webSockets.clients.size;
+    return this.#sockets.size;
   }
 
   /** Resolves when the last socket has left. */
   async empty(): Promise<void> {
     while (this.size > 0) {
-      const [socket] = this.#webSockets.clients;
+      const [socket] = this.#sockets;
       await new Promise((resolve) => socket!.once('close', resolve));
     }
   }
 
   /** Answers what is being answered, then closes every socket, with code 1001, and takes no more. */
   async close(): Promise<void> {
+    this.#isClosing = true;
     clearInterval(this.#pingTimer);
-    const sockets = [...this.#webSockets.clients];
+    const sockets = [...this.#sockets];
     for (const socket of sockets) socket.pause();
     const settled = [...this.#holders.values()].map(({ session }) => session.settled());
     await Promise.race([Promise.all(settled), sleep(CLOSE_GRACE_MS, undefined, { ref: false })]);
     // The replies of what has just settled are sent in the microtasks before this.
     await setImmediate();
     const closed = sockets.map((socket) => {
-      if (socket.readyState === socket.CLOSED) return undefined;
+      if (socket.isClosed) return undefined;
       const gone = new Promise((resolve) => socket.once('close', resolve));
       socket.close(1001, 'The server is shutting down');
       socket.resume();
       setTimeout(() => socket.terminate(), CLOSE_GRACE_MS).unref();
       return gone;
     });
-    this.#webSockets.close();
     await Promise.all(closed);
   }
 
@@ -122,30 +115,39 @@ export class SocketServer {
       refuseHandshake(socket, status, { detail, code }, headers);
       return;
     }
+    const mistake = this.#isClosing
+      ? { status: 503, detail: 'The server is shutting down' }
+      : handshakeRefusal(request);
+    if (mistake) {
+      refuseHandshake(socket, mistake.status, { detail: mistake.detail }, mistake.headers);
+      return;
+    }
     const sessionId = path === '/ws' ? query.get('session_id') : null;
     const admission = sessionId
       ? await this.#admitTo(sessionId, query.get('takeover') === 'true')
       : this.#admit();
-    const abandon = () => {
+    if (socket.destroyed || this.#isClosing) {
       if (admission.session) this.#letGo(admission, false);
-    };
-    if (socket.destroyed) {
-      abandon();
+      socket.destroy();
       return;
     }
-    if (admission.session) sessionIds.set(request, admission.session.id);
-    socket.once('close', abandon);
-    this.#webSockets.handleUpgrade(request, socket, head, (webSocket) => {
-      socket.off('close', abandon);
-      this.#watch(webSocket);
-      if (admission.session) {
-        this.#serve(webSocket, path, admission, clientAddress(request, trustProxy));
-      } else {
-        this.#logger.warn({ path, code: admission.refusal.code }, 'session refused');
-        this.#sessions.counts.countError(admission.refusal.code);
-        refuse(webSocket, path, admission.refusal);
-      }
-    });
+    const webSocket = this.#accept(request, socket, head, admission);
+    if (admission.session) {
+      this.#serve(webSocket, path, admission, clientAddress(request, trustProxy));
+    } else {
+      this.#logger.warn({ path, code: admission.refusal.code }, 'session refused');
+      this.#sessions.counts.countError(admission.refusal.code);
+      refuse(webSocket, path, admission.refusal);
+    }
+  }
+
+  #accept(request: IncomingMessage, socket: Duplex, head: Buffer, { session }: Admission): ServerWebSocket {
+    const named = session ? [`x-session-id: ${session.id}`] : [];
+    socket.write(handshakeAnswer(request, 'x-openenv-extensions: vector', ...named));
+    const webSocket = new ServerWebSocket(socket as Socket, head, this.#options.maxMessageBytes);
+    this.#sockets.add(webSocket);
+    this.#watch(webSocket);
+    return webSocket;
   }
 
   /** Opens the session that a new socket will hold. */
@@ -181,7 +183,7 @@ export class SocketServer {
     }
   }
 
-  #serve(socket: WebSocket, path: string, hold: Hold, address: string): void {
+  #serve(socket: ServerWebSocket, path: string, hold: Hold, address: string): void {
     const { session } = hold;
     const openedAt = performance.now();
     this.#logger.info({ session: session.id, path, address }, 'socket opened');
@@ -205,12 +207,12 @@ export class SocketServer {
     else void this.#sessions.release(session.id);
   }
 
-  #watch(socket: WebSocket): void {
-    // Protocol errors (bad UTF-8, oversized frames) close the socket by themselves; the event must not be unhandled.
-    socket.on('error', () => {});
-    const heard = () => this.#silent.delete(socket);
-    socket.on('pong', heard);
-    socket.on('close', heard);
+  #watch(socket: ServerWebSocket): void {
+    socket.on('pong', () => this.#silent.delete(socket));
+    socket.once('close', () => {
+      this.#silent.delete(socket);
+      this.#sockets.delete(socket);
+    });
     const limit = this.#options.socketIdleTimeoutMs;
     if (limit === null) return;
     const timer = setTimeout(() => socket.close(1000, 'Idle for too long'), limit).unref();
@@ -219,12 +221,12 @@ export class SocketServer {
   }
 
   #pingAll(): void {
-    for (const socket of this.#webSockets.clients) {
+    for (const socket of this.#sockets) {
       // A socket that is not being read cannot be heard; how long it may stay so is limited elsewhere.
       if (socket.isPaused) continue;
       if (this.#silent.has(socket)) {
         socket.terminate();
-      } else if (socket.readyState === socket.OPEN) {
+      } else if (socket.isOpen) {
         this.#silent.add(socket);
         socket.ping();
       }
@@ -255,8 +257,6 @@ function refuseHandshake(
   socket.end(`${lines.join('\r\n')}\r\n\r\n${text}`);
 }
 
-const sessionIds = new WeakMap<IncomingMessage, string>();
-
 function refusalOf(error: Error): ErrorData {
   if (error instanceof SessionCapacityError) return capacityData(error);
   if (error instanceof EnvironmentFactoryError) {
@@ -269,7 +269,7 @@ function refusalOf(error: Error): ErrorData {
  * Tells a client why it gets no session, and closes only after its first message: a client that sends before it reads
  * would otherwise see nothing but a closed socket.
  */
-function refuse(socket: WebSocket, path: string, refusal: ErrorData): void {
+function refuse(socket: ServerWebSocket, path: string, refusal: ErrorData): void {
   const { message, code, ...data } = refusal;
   socket.send(
     path === '/ws'
