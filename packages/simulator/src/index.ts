@@ -53,9 +53,17 @@ export {
   type ServingChange,
   simulateCluster,
 } from './simulation/simulate-cluster.ts';
-export { type SimulationOptions, simulateTrace } from './simulation/simulate-trace.ts';
+export { simulateTrace } from './simulation/simulate-trace.ts';
 export { SimulationError } from './simulation/simulation-error.ts';
-export type { SimulatedEvent, SimulatedSpan, SimulationRun } from './simulation/simulation-run.ts';
+export type { SimulationOptions } from './simulation/simulation-options.ts';
+export type {
+  SimulatedEvent,
+  SimulatedSpan,
+  SimulationRun,
+  SimulationSummary,
+  SimulationTotals,
+} from './simulation/simulation-run.ts';
+export { summarizeRun, TraceSimulation } from './simulation/trace-simulation.ts';
 export {
   type BenchmarkLoad,
   type BenchmarkRequest,

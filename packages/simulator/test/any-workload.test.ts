@@ -6,7 +6,8 @@ import type { EngineProfile, IterationLaw } from '../src/profiles/engine-profile
 import { checkEngineProfile } from '../src/profiles/parse-engine-profile.ts';
 import { ROUTER_POLICIES } from '../src/simulation/router.ts';
 import { simulateCluster } from '../src/simulation/simulate-cluster.ts';
-import { type SimulationOptions, simulateTrace } from '../src/simulation/simulate-trace.ts';
+import { simulateTrace } from '../src/simulation/simulate-trace.ts';
+import type { SimulationOptions } from '../src/simulation/simulation-options.ts';
 import type { SimulationRun } from '../src/simulation/simulation-run.ts';
 import type { Trace } from '../src/traces/trace.ts';
 import { fixtureProfile } from './profile-fixture.ts';

@@ -1,11 +1,10 @@
 import type { Engine } from '../engine/engine.ts';
-import { type EngineCounters, zeroCounters } from '../engine/engine-log.ts';
-import { LatencyHistogram } from '../engine/latency-histogram.ts';
 import { msFromTicks } from '../engine/ticks.ts';
 import type { SimulationRun } from './simulation-run.ts';
+import type { CompletionCollector } from './trace-server.ts';
 
 /** Gathers completions chunk by chunk, so that the engine's logs stay small. */
-export class RunCollector {
+export class RunCollector implements CompletionCollector {
   private lastTokenMs = 0;
   private count = 0;
   private readonly ids: Int32Array;
@@ -37,19 +36,11 @@ export class RunCollector {
     engine.firstTokens.clear();
   }
 
-  /** All that was taken, and what the engines that served it counted. */
-  run(engines: readonly Engine[]): Omit<SimulationRun, 'requests' | 'kvBlocks' | 'events'> {
+  /** All that was taken. */
+  run(): Pick<SimulationRun, 'simulatedMs' | 'ids' | 'queueMs' | 'ttftMs' | 'tpotMs' | 'e2eMs'> {
     const end = this.count;
-    const counters = sumOfCounters(engines);
-    const interTokenLatency = new LatencyHistogram();
-    for (const engine of engines) interTokenLatency.merge(engine.interTokenLatency);
     return {
-      completed: counters.completed,
-      rejected: counters.rejected,
       simulatedMs: this.lastTokenMs,
-      itlP50Ms: interTokenLatency.quantileMs(0.5),
-      itlP99Ms: interTokenLatency.quantileMs(0.99),
-      counters,
       ids: this.ids.subarray(0, end),
       queueMs: this.queueMs.subarray(0, end),
       ttftMs: this.ttftMs.subarray(0, end),
@@ -57,12 +48,4 @@ export class RunCollector {
       e2eMs: this.e2eMs.subarray(0, end),
     };
   }
-}
-
-function sumOfCounters(engines: readonly Engine[]): EngineCounters {
-  const sum = zeroCounters();
-  for (const engine of engines) {
-    for (const name of Object.keys(sum) as (keyof EngineCounters)[]) sum[name] += engine.counters[name];
-  }
-  return sum;
 }

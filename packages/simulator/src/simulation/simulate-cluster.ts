@@ -2,6 +2,7 @@ import { Cluster, type ClusterOptions } from '../cluster/cluster.ts';
 import type { ServingConfig } from '../cluster/serving-config.ts';
 import { msFromTicks, TICKS_PER_S, ticksFromMs } from '../engine/ticks.ts';
 import type { Trace } from '../traces/trace.ts';
+import { engineTotals } from './engine-totals.ts';
 import { poolBlocks } from './pool-blocks.ts';
 import { RunCollector } from './run-collector.ts';
 import { SimulationError } from './simulation-error.ts';
@@ -85,7 +86,7 @@ export function simulateCluster(trace: Trace, options: ClusterSimulationOptions)
     while (next < requests && trace.arrivalMs[next] < ms) {
       const chunkEnd = next + CHUNK;
       while (next < requests && next < chunkEnd && trace.arrivalMs[next] < ms) {
-        cluster.submit(tracedRequest(trace, next, origin, priorities));
+        cluster.submit(tracedRequest(trace, next, next, origin, priorities));
         next++;
       }
       cluster.runUntil(ticksFromMs(trace.arrivalMs[next - 1]) - origin);
@@ -103,7 +104,8 @@ export function simulateCluster(trace: Trace, options: ClusterSimulationOptions)
   }
   serveUntil(Number.POSITIVE_INFINITY);
   return {
-    ...collector.run(cluster.engines),
+    ...engineTotals(cluster.engines),
+    ...collector.run(),
     requests,
     kvBlocks,
     events: events.sort((a, b) => a.atMs - b.atMs),

@@ -5,8 +5,9 @@ import { IterationTimer } from '../engine/iteration-timer.ts';
 import { msFromTicks, ticksFromMs } from '../engine/ticks.ts';
 import { RandomStream } from '../random/counter-random.ts';
 import type { Trace } from '../traces/trace.ts';
-import { type SimulationOptions, simulateTrace } from './simulate-trace.ts';
+import { simulateTrace } from './simulate-trace.ts';
 import { SimulationError } from './simulation-error.ts';
+import type { SimulationOptions } from './simulation-options.ts';
 import type { SimulationRun } from './simulation-run.ts';
 
 function traceOf(rows: readonly (readonly [arrivalMs: number, input: number, output: number])[]): Trace {

@@ -1,6 +1,7 @@
 import type { ClusterEvent } from '../cluster/serving-config.ts';
 import type { IterationSpan } from '../engine/engine-config.ts';
 import type { EngineCounters } from '../engine/engine-log.ts';
+import type { Summary } from '../metrics/summary.ts';
 
 /** A stretch of iterations of one replica, ms after the first arrival. */
 export interface SimulatedSpan extends Omit<IterationSpan, 'start' | 'end'> {
@@ -9,14 +10,34 @@ export interface SimulatedSpan extends Omit<IterationSpan, 'start' | 'end'> {
   readonly durationMs: number;
 }
 
-/** What came of a simulated trace. The five arrays are parallel, in order of completion. */
-export interface SimulationRun {
+/** What came of a simulated trace as a whole. */
+export interface SimulationTotals {
   readonly requests: number;
   readonly completed: number;
   /** Requests refused because they can never fit the KV pool. */
   readonly rejected: number;
   /** From the first arrival to the last token, ms. */
   readonly simulatedMs: number;
+  /** Median inter-token latency, ms. */
+  readonly itlP50Ms: number;
+  readonly itlP99Ms: number;
+  readonly counters: EngineCounters;
+  /** KV blocks of each replica when it began. */
+  readonly kvBlocks: number;
+  /** Reloads, drains and restarts for want of memory, in order of time. */
+  readonly events: readonly SimulatedEvent[];
+}
+
+/** What came of a simulated trace, without the single requests. Latencies in ms, as `SimulationRun` has them. */
+export interface SimulationSummary extends SimulationTotals {
+  readonly ttft: Summary;
+  /** Of requests of more than one token. */
+  readonly tpot: Summary;
+  readonly e2e: Summary;
+}
+
+/** What came of a simulated trace. The five arrays are parallel, in order of completion. */
+export interface SimulationRun extends SimulationTotals {
   /** Index of the request in the trace. */
   readonly ids: Int32Array;
   /** Arrival to the first iteration that had the request, ms. */
@@ -27,14 +48,6 @@ export interface SimulationRun {
   readonly tpotMs: Float64Array;
   /** Arrival to last token, ms. */
   readonly e2eMs: Float64Array;
-  /** Median inter-token latency, ms. */
-  readonly itlP50Ms: number;
-  readonly itlP99Ms: number;
-  readonly counters: EngineCounters;
-  /** KV blocks of each replica when it began. */
-  readonly kvBlocks: number;
-  /** Reloads, drains and restarts for want of memory, in order of time. */
-  readonly events: readonly SimulatedEvent[];
 }
 
 /** Something that happened to a replica or GPU, ms after the first arrival. */

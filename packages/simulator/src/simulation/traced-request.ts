@@ -3,26 +3,27 @@ import type { PromptPrefix } from '../engine/prefix-cache.ts';
 import { ticksFromMs } from '../engine/ticks.ts';
 import type { Trace } from '../traces/trace.ts';
 
-/** A request of a trace as an engine takes it, its arrival counted from tick `origin`. */
+/** Request `at` of a trace as an engine takes it under the number `id`, its arrival counted from tick `origin`. */
 export function tracedRequest(
   trace: Trace,
+  at: number,
   id: number,
   origin: number,
   priorities: Uint8Array | undefined,
 ): EngineRequest {
   return {
     id,
-    arrival: ticksFromMs(trace.arrivalMs[id]) - origin,
-    input: trace.inputTokens[id],
-    output: trace.outputTokens[id],
+    arrival: ticksFromMs(trace.arrivalMs[at]) - origin,
+    input: trace.inputTokens[at],
+    output: trace.outputTokens[at],
     priority: priorities === undefined ? 0 : priorities[id],
-    prefix: promptPrefix(trace, id),
+    prefix: promptPrefix(trace, at),
   };
 }
 
-/** The block hashes of a request, when the trace has them. */
-function promptPrefix({ prefixBlocks }: Trace, id: number): PromptPrefix | null {
+/** The block hashes of request `at`, when the trace has them. */
+function promptPrefix({ prefixBlocks }: Trace, at: number): PromptPrefix | null {
   if (prefixBlocks === undefined) return null;
   const { blockTokens, ids, offsets } = prefixBlocks;
-  return { chunkTokens: blockTokens, ids: ids.subarray(offsets[id], offsets[id + 1]) };
+  return { chunkTokens: blockTokens, ids: ids.subarray(offsets[at], offsets[at + 1]) };
 }

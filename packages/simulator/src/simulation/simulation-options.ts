@@ -1,0 +1,37 @@
+import type { SchedulingPolicy } from '../engine/waiting-queue.ts';
+import type { EngineProfile, WeightPrecision } from '../profiles/engine-profile.ts';
+import type { RouterPolicy } from './router.ts';
+import type { SimulatedSpan } from './simulation-run.ts';
+
+/** How a trace is served. */
+export interface SimulationOptions {
+  readonly profile: EngineProfile;
+  /** Precision of the weights. Default `FP16`. */
+  readonly weights?: WeightPrecision;
+  /** Most sequences that run at once. Default 256. */
+  readonly maxNumSeqs?: number;
+  /** Token budget of an iteration. Default 2048. */
+  readonly maxNumBatchedTokens?: number;
+  /** Share of the memory left to KV that the pool takes, (0, 1]. Default 1. */
+  readonly kvBudgetFraction?: number;
+  /** KV blocks of each pool, instead of `kvBudgetFraction`. */
+  readonly kvBlocks?: number;
+  /** Draft tokens a decode step. Default 0. */
+  readonly speculationDepth?: number;
+  /** Which of the profile's acceptance tables to use. Default `sharegpt`. */
+  readonly acceptance?: string;
+  /** Default `fcfs`. */
+  readonly schedulingPolicy?: SchedulingPolicy;
+  /** Whether prompts find what is cached of their prefix. Default true, as in vLLM. */
+  readonly prefixCaching?: boolean;
+  /** Priority class of each request, 0 (most urgent) .. 7. Default all 0. */
+  readonly priorities?: Uint8Array;
+  /** Seed of the acceptance draws. Default 0. */
+  readonly seed?: number;
+  /** Engines that serve the trace together, each with a pool of its own. Default 1. */
+  readonly replicas?: number;
+  /** Told of every stretch of iterations of every replica. */
+  readonly onIterations?: (span: SimulatedSpan) => void;
+  /** How requests are spread over the replicas. Default `round_robin`. */
+  readonly router?: RouterPolicy;
+}

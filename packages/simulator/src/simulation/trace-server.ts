@@ -1,0 +1,126 @@
+import { Engine } from '../engine/engine.ts';
+import type { IterationSpan } from '../engine/engine-config.ts';
+import { msFromTicks, TICKS_PER_S, ticksFromMs } from '../engine/ticks.ts';
+import { acceptanceTable } from '../profiles/acceptance-table.ts';
+import { weightVariant } from '../profiles/kv-pool.ts';
+import type { Trace } from '../traces/trace.ts';
+import { engineTotals } from './engine-totals.ts';
+import { poolBlocks } from './pool-blocks.ts';
+import { Router } from './router.ts';
+import { SimulationError } from './simulation-error.ts';
+import type { SimulationOptions } from './simulation-options.ts';
+import type { SimulationTotals } from './simulation-run.ts';
+import { tracedRequest } from './traced-request.ts';
+
+/** Requests handed to the engine at a time: enough to amortise the call, few enough to stay in cache. */
+const CHUNK = 1024;
+const MAX_REPLICAS = 1024;
+/** The clock's origin moves when it is past this, well before doubles lose whole ticks (39 hours). */
+const SHIFT_AT = 10 * 3600 * TICKS_PER_S;
+
+/** Takes what an engine has completed since it was last asked; `origin` is the tick at which its clock began. */
+export interface CompletionCollector {
+  take(engine: Engine, origin: number): void;
+}
+
+/** Engines behind a router, which serve requests as they are submitted. */
+export class TraceServer {
+  private readonly engines: readonly Engine[];
+  private readonly router: Router;
+  private readonly collector: CompletionCollector;
+  private readonly priorities: Uint8Array | undefined;
+  private readonly kvBlocks: number;
+  private origin = 0;
+  private submitted = 0;
+  private latestMs = 0;
+
+  /** @throws SimulationError, EngineError or ProfileVariantError when the options do not fit the profile. */
+  constructor(options: SimulationOptions, collector: CompletionCollector) {
+    const { profile } = options;
+    const weights = options.weights ?? 'FP16';
+    const depth = options.speculationDepth ?? 0;
+    const fraction = options.kvBudgetFraction ?? 1;
+    const blocks = options.kvBlocks ?? poolBlocks(profile, weights, depth, fraction);
+    const replicas = options.replicas ?? 1;
+    if (!Number.isInteger(replicas) || replicas < 1 || replicas > MAX_REPLICAS) {
+      throw new SimulationError(
+        `Expected \`replicas\` to be a whole number from 1 to ${MAX_REPLICAS}, got \`${replicas}\``,
+      );
+    }
+    if (options.router === 'priority' && replicas === 1) {
+      throw new SimulationError(
+        'Expected at least 2 replicas for the `priority` router, which keeps one for the urgent class',
+      );
+    }
+    const { onIterations } = options;
+    const newEngine = (_: unknown, replica: number) =>
+      new Engine(
+        {
+          law: weightVariant(profile, weights).law,
+          maxNumSeqs: options.maxNumSeqs ?? 256,
+          kvBlocks: blocks,
+          schedulingPolicy: options.schedulingPolicy ?? 'fcfs',
+          speculationDepth: depth,
+          speculation: profile.speculation,
+          survival: depth > 0 ? acceptanceTable(profile, options.acceptance ?? 'sharegpt') : [],
+        },
+        {
+          blockTokens: profile.memory.blockTokens,
+          maxNumBatchedTokens: options.maxNumBatchedTokens ?? 2048,
+          requestOverheadMs: profile.requestOverheadMs,
+          requestOverheadJitter: profile.requestOverheadJitter,
+          seed: options.seed ?? 0,
+          prefixCaching: options.prefixCaching ?? true,
+          ...(onIterations && {
+            onIterations: ({ start, end, ...span }: IterationSpan) =>
+              onIterations({
+                ...span,
+                replica,
+                startMs: msFromTicks(start + this.origin),
+                durationMs: msFromTicks(end - start),
+              }),
+          }),
+        },
+      );
+    this.engines = Array.from({ length: replicas }, newEngine);
+    this.router = new Router(this.engines, options.router ?? 'round_robin');
+    this.collector = collector;
+    this.priorities = options.priorities;
+    this.kvBlocks = blocks;
+  }
+
+  /** Takes the next requests of a trace, whose times go on from those before. */
+  submit(requests: Trace): void {
+    const first = this.submitted;
+    for (let i = 0; i < requests.arrivalMs.length; i++) {
+      if (this.submitted % CHUNK === 0 && this.submitted > 0) this.advance();
+      this.router.submit(tracedRequest(requests, i, first + i, this.origin, this.priorities));
+      this.latestMs = requests.arrivalMs[i];
+      this.submitted++;
+    }
+  }
+
+  /** Serves all that is left, and answers what the engines have counted. */
+  finish(): Omit<SimulationTotals, 'simulatedMs'> {
+    this.runUntil(Number.POSITIVE_INFINITY);
+    const { submitted: requests, kvBlocks } = this;
+    return { ...engineTotals(this.engines), requests, kvBlocks, events: [] };
+  }
+
+  /** Serves until the latest arrival. */
+  private advance(): void {
+    this.runUntil(ticksFromMs(this.latestMs) - this.origin);
+    const { engines } = this;
+    const shift = Math.min(...engines.map((engine) => engine.now));
+    if (shift <= SHIFT_AT) return;
+    for (const engine of engines) engine.shiftClock(shift);
+    this.origin += shift;
+  }
+
+  private runUntil(tick: number): void {
+    for (const engine of this.engines) {
+      engine.runUntil(tick);
+      this.collector.take(engine, this.origin);
+    }
+  }
+}
