@@ -50,6 +50,7 @@ export async function benchmarkAgents(plan: BenchmarkPlan, workshop: Workshop): 
   for (const split of plannedSplits(plan)) {
     for (const { agent, taskId, players } of contenders) {
       const seeds = firstSeeds('test', plannedEpisodes(plan, agent, split));
+      if (seeds.length === 0) continue;
       const shift = split === 'test' ? null : split;
       const runs = await scorePolicies(players, { taskId, shift, seeds }, workshop);
       const score = {

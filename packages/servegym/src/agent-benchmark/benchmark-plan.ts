@@ -10,7 +10,7 @@ export interface BenchmarkPlan {
   readonly episodes: number;
   /** And under each shift; 0 leaves the shifts out. */
   readonly shiftedEpisodes: number;
-  /** The same for the agents that plan, which are slow. */
+  /** The same for the agents that plan, which are slow; 0 leaves them out. */
   readonly planningEpisodes: number;
   readonly planningShiftedEpisodes: number;
   /** Times that a learned policy is trained. */

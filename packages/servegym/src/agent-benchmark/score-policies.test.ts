@@ -55,6 +55,17 @@ describe('scorePolicies', () => {
       assert.deepEqual(await scorePolicies(['heuristic'], traffic, { ...workshop(), jobs: idle }), [graded]);
     }
   });
+
+  it('takes what planners earned from the record, where they are recorded', async () => {
+    const traffic = { taskId, shift: null, seeds: [first, first + 1] } as const;
+    await scorePolicies(['default'], traffic, workshop());
+    const [planned, foreseen] = await scorePolicies(['mpc', 'oracle'], traffic, {
+      ...workshop(),
+      jobs: idle,
+    });
+    assert.ok(foreseen!.every((score) => Math.abs(score - 0.95) < 1e-9));
+    assert.ok(planned!.every((score) => score > 0.3 && score < 0.95));
+  });
 });
 
 describe('BenchmarkCache', () => {

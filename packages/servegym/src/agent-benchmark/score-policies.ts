@@ -31,10 +31,20 @@ export async function scorePolicies(
   const room = roomToAdapt(traffic.taskId);
   const scores: number[][] = [];
   for (const player of players) {
-    const returns = await findReturns(player, traffic, workshop);
+    const recorded = anchors.map((each) => recordedReturn(player, each));
+    const open = traffic.seeds.filter((_, i) => recorded[i] === null);
+    const played = await findReturns(player, { ...traffic, seeds: open }, workshop);
+    const returns = recorded.map((known) => known ?? played.shift()!);
     scores.push(returns.map((total, i) => regretScore(total, anchors[i]!, room)));
   }
   return scores;
+}
+
+/** What a planner earned on this very traffic when the anchors were recorded; `null` where it was not played. */
+function recordedReturn(player: Player, { planner, clairvoyant, estimated }: EpisodeAnchors): number | null {
+  if (estimated) return null;
+  if (player === 'oracle') return clairvoyant;
+  return player === 'mpc' ? planner : null;
 }
 
 async function findAnchors(traffic: Traffic, workshop: Workshop): Promise<EpisodeAnchors[]> {

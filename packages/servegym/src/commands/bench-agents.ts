@@ -50,7 +50,7 @@ export function benchAgentsCommand(): Command {
     .addOption(count('--episodes <n>', 'held-out traces for each task', 100))
     .addOption(count('--shifted-episodes <n>', 'and under each shift', 100))
     .addOption(count('--planning-episodes <n>', 'the same for the agents that plan, which are slow', 20))
-    .addOption(count('--planning-shifted-episodes <n>', 'and for them under each shift', 5))
+    .addOption(count('--planning-shifted-episodes <n>', 'and for them under each shift', 5, 0))
     .addOption(count('--training-seeds <n>', 'times that a learned agent is trained', 10))
     .addOption(count('--steps <n>', 'windows that each of them learns from', 120_000))
     .addOption(
@@ -132,6 +132,6 @@ function agentNames(text: string): string[] {
   return names;
 }
 
-function count(flags: string, description: string, standard: number): Option {
-  return new Option(flags, description).default(standard).argParser(wholeNumber(1, 1e9));
+function count(flags: string, description: string, standard: number, least = 1): Option {
+  return new Option(flags, description).default(standard).argParser(wholeNumber(least, 1e9));
 }

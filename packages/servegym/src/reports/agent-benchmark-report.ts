@@ -30,6 +30,11 @@ export function agentBenchmarkPage(benchmark: AgentBenchmark): string {
       'adapting has room), 0.95 a planner that knows the traffic to come. Interquartile means with 95 % intervals (bootstrap',
       'over traces and training runs) on held-out traces that nothing was tuned on; where an agent plays fewer than another, they',
       `are the first of the same ones. Learned agents have ${plan.trainingSeeds} training runs of ${steps} windows of the training traffic.`,
+      ...(plan.agents.some((agent) => PLANNERS.has(agent))
+        ? [
+            'What planners earn on the test traces was recorded with the anchors of the scores (`servegym oracle`).',
+          ]
+        : []),
       ...(plan.agents.includes('distilled')
         ? [
             `\`distilled\` first learns from ${plan.lessons} episodes of \`${plan.teacher}\`, the same ones in all its training runs.`,
@@ -71,7 +76,7 @@ function scoreTable(
   return [
     `| agent | traces | ${plan.taskIds.join(' | ')} |`,
     `|---|---|${'---|'.repeat(plan.taskIds.length)}`,
-    ...plan.agents.map((agent) => {
+    ...playing(plan, split).map((agent) => {
       const scores = plan.taskIds.map((taskId) => {
         const cell = cells.find((each) => each.agent === agent && each.taskId === taskId);
         if (cell === undefined) return '';
@@ -83,10 +88,15 @@ function scoreTable(
   ];
 }
 
+/** The agents that play a split. */
+function playing(plan: BenchmarkPlan, split: BenchmarkSplit): readonly string[] {
+  return plan.agents.filter((agent) => plannedEpisodes(plan, agent, split) > 0);
+}
+
 /** How much of each agent's score is lost under shifts. */
 function gapSection({ plan, cells }: AgentBenchmark): string {
   const shifts = [...new Set(cells.map((cell) => cell.split))].filter((split) => split !== 'test');
-  const rows = plan.agents.map((agent) => {
+  const rows = playing(plan, shifts[0]!).map((agent) => {
     const meanOf = (split: string) => {
       const of = cells.filter((cell) => cell.agent === agent && cell.split === split);
       return of.reduce((sum, cell) => sum + cell.score.mean, 0) / of.length;
