@@ -1,4 +1,5 @@
 import { streamKey, subKey, subKeyBits } from '../random/counter-random.ts';
+import { EmissionSampler } from './emission-sampler.ts';
 
 /**
  * How many draft tokens a verify step accepts, drawn from measured P(at least k accepted). A draw belongs to (request,
@@ -28,5 +29,10 @@ export class AcceptanceSampler {
     // The sign bit is the comparison: a branch here would be mispredicted as often as not.
     for (let k = 0; k < drafts; k++) accepted += (draw - this.thresholds[k]) >>> 31;
     return accepted;
+  }
+
+  /** What steps emit that each verify `drafts` tokens (at most as many as probabilities are known). */
+  emissions(drafts: number): EmissionSampler {
+    return new EmissionSampler(this.thresholds.subarray(0, drafts));
   }
 }

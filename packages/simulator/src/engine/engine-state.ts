@@ -14,6 +14,7 @@ import { LatencyHistogram } from './latency-histogram.ts';
 import type { PromptPrefix } from './prefix-cache.ts';
 import { DECODING, FUTURE, RequestTable, WAITING } from './request-table.ts';
 import { SlotList } from './slot-list.ts';
+import { StepLatencies } from './step-latencies.ts';
 import { NOT_YET } from './ticks.ts';
 import { VerifyBatch } from './verify-batch.ts';
 import { WaitingQueue } from './waiting-queue.ts';
@@ -31,6 +32,8 @@ export class EngineState {
   readonly completions = new CompletionLog();
   readonly firstTokens = new FirstTokenLog();
   readonly interTokenLatency = new LatencyHistogram();
+  /** Of `interTokenLatency`, what is not yet in it. */
+  readonly stepLatencies = new StepLatencies(this.interTokenLatency);
   /** Ids of the requests refused since the logs were cleared. */
   readonly rejections: number[] = [];
   readonly counters: EngineCounters = zeroCounters();

@@ -111,6 +111,7 @@ export class Engine {
    * a transfer; a verify step of t that emits n tokens gives n samples of t / n.
    */
   get interTokenLatency(): LatencyHistogram {
+    this.state.stepLatencies.flush();
     return this.state.interTokenLatency;
   }
   get counters(): EngineCounters {
@@ -326,6 +327,7 @@ export class Engine {
     const state = this.state;
     state.completions.clear();
     state.firstTokens.clear();
+    state.stepLatencies.flush();
     state.interTokenLatency.clear();
     state.rejections.length = 0;
     Object.assign(state.counters, zeroCounters());

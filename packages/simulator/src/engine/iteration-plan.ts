@@ -13,8 +13,8 @@ export class IterationPlan {
   /** Decoding requests that this iteration could not schedule. */
   readonly stalled = new SlotBuffer();
   partialStalled = false;
-  /** Sequences by the number of tokens they emitted in a verify step. */
-  readonly emittedCounts: Int32Array = new Int32Array(MAX_SPECULATION_DEPTH + 2);
+  /** Sequences that emit n tokens in a verify step: entry n. */
+  readonly emittedCounts = new Float64Array(MAX_SPECULATION_DEPTH + 2);
 
   reset(): void {
     this.prefillTokens = 0;

@@ -11,17 +11,22 @@ const BINS = (LAST_EXPONENT - FIRST_EXPONENT) << MANTISSA_BITS;
 
 const bits = new DataView(new ArrayBuffer(8));
 
-function binOf(ticks: number): number {
+/** The bin that a duration falls into. */
+export function binOf(ticks: number): number {
   bits.setFloat64(0, ticks);
   const bin = (bits.getInt32(0) >> SHIFT) - FIRST_BIN;
   return bin < 0 ? 0 : bin >= BINS ? BINS - 1 : bin;
 }
 
-/** Smallest value of a bin. */
-function lowerEdge(bin: number): number {
+const binStarts = Float64Array.from({ length: BINS + 1 }, (_, bin) => {
   bits.setInt32(0, (bin + FIRST_BIN) << SHIFT);
   bits.setInt32(4, 0);
   return bits.getFloat64(0);
+});
+
+/** Smallest value of a bin, ticks. */
+export function binStart(bin: number): number {
+  return binStarts[bin];
 }
 
 /**
@@ -39,13 +44,21 @@ export class LatencyHistogram {
     this.addToBin(binOf(ticks), weight);
   }
 
+  /** Adds `weight` samples that fall into `bin`. */
+  addToBin(bin: number, weight: number): void {
+    this.counts[bin] += weight;
+    this.total += weight;
+    if (bin < this.lowest) this.lowest = bin;
+    if (bin > this.highest) this.highest = bin;
+  }
+
   /** Adds `weight` samples of each of `first`, `first + step`, ... (`count` of them; `step >= 0`). */
   addProgression(first: number, step: number, count: number, weight: number): void {
     let bin = binOf(first);
     const lastBin = binOf(first + step * (count - 1));
     let done = 0;
     while (bin < lastBin) {
-      const reached = Math.ceil((lowerEdge(bin + 1) - first) / step);
+      const reached = Math.ceil((binStart(bin + 1) - first) / step);
       if (reached > done) this.addToBin(bin, (reached - done) * weight);
       done = reached;
       bin++;
@@ -61,13 +74,13 @@ export class LatencyHistogram {
     for (let bin = this.lowest; bin <= this.highest; bin++) {
       const count = this.counts[bin];
       if (below + count >= target && count > 0) {
-        const lower = lowerEdge(bin);
-        const width = lowerEdge(bin + 1) - lower;
+        const lower = binStart(bin);
+        const width = binStart(bin + 1) - lower;
         return (lower + width * ((target - below) / count)) / TICKS_PER_MS;
       }
       below += count;
     }
-    return lowerEdge(this.highest + 1) / TICKS_PER_MS;
+    return binStart(this.highest + 1) / TICKS_PER_MS;
   }
 
   clear(): void {
@@ -91,12 +104,5 @@ export class LatencyHistogram {
       if (this.counts[bin] > 0) entries.push([bin, this.counts[bin]]);
     }
     return entries;
-  }
-
-  private addToBin(bin: number, weight: number): void {
-    this.counts[bin] += weight;
-    this.total += weight;
-    if (bin < this.lowest) this.lowest = bin;
-    if (bin > this.highest) this.highest = bin;
   }
 }

@@ -2,6 +2,7 @@ import { admitWaiting, continuePrefill } from './admission.ts';
 import type { EngineState } from './engine-state.ts';
 import type { IterationPlan } from './iteration-plan.ts';
 import { DECODING } from './request-table.ts';
+import { addStep } from './step-latencies.ts';
 
 /**
  * One iteration with speculative decoding that may run short of KV blocks or token budget: every decoding sequence
@@ -90,7 +91,7 @@ function scheduled(state: EngineState): Verification {
 }
 
 /** Draws the accepted tokens of every sequence that was given any, and takes the given tokens back. */
-function emitVerified(state: EngineState, emittedCounts: Int32Array, ticks: number): void {
+function emitVerified(state: EngineState, emittedCounts: Float64Array, ticks: number): void {
   const { table, counters, running, interTokenLatency } = state;
   const { output, generatedOffset, given, id, transferred, next, lastToken, verifySteps } = table;
   const { acceptance } = state;
@@ -124,8 +125,5 @@ function emitVerified(state: EngineState, emittedCounts: Int32Array, ticks: numb
   counters.draftTokens += drafted;
   counters.acceptedTokens += acceptedDrafts;
   counters.outputTokens += emittedTokens;
-  for (let tokens = 1; tokens < emittedCounts.length; tokens++) {
-    const sequences = emittedCounts[tokens];
-    if (sequences > 0) interTokenLatency.add(ticks / tokens, tokens * sequences);
-  }
+  addStep(interTokenLatency, ticks, emittedCounts);
 }

@@ -1,11 +1,11 @@
 import type { AcceptanceSampler } from './acceptance-sampler.ts';
+import type { EmissionSampler } from './emission-sampler.ts';
 import { MAX_SPECULATION_DEPTH } from './engine-config.ts';
-import type { LatencyHistogram } from './latency-histogram.ts';
 import type { RequestTable } from './request-table.ts';
 
 /** Verify steps drawn ahead: enough to amortise the visit of a sequence, few enough to waste little. */
 const HORIZON = 32;
-/** Counters of one step: one for each number of tokens that a sequence may emit. */
+/** Sums of one step: its new KV blocks, and a counter for each number of tokens that a sequence may emit. */
 const WIDTH = MAX_SPECULATION_DEPTH + 2;
 
 /**
@@ -26,12 +26,11 @@ export class VerifyBatch {
   /** Iterations since the beginning of what is drawn. */
   private clock = 0;
   private acceptance: AcceptanceSampler | null = null;
-  /** Members that emit t tokens in iteration j: entry `j * WIDTH + t`. */
-  private readonly emitting = new Int32Array(HORIZON * WIDTH);
+  private emissions: EmissionSampler | null = null;
+  /** New KV blocks that iteration j needs: entry `j * WIDTH`. Members that emit t tokens in it: entry `j * WIDTH + t`. */
+  private readonly sums = new Int32Array(HORIZON * WIDTH);
   /** Accepted tokens that an iteration throws away because an output ends before them. */
   private readonly surplus = new Int32Array(HORIZON);
-  /** New KV blocks that an iteration needs. */
-  private readonly blocks = new Int32Array(HORIZON);
   /** First of the members that complete in an iteration, in order of admission; -1 if none. */
   private readonly completing = new Int32Array(HORIZON).fill(-1);
 
@@ -42,10 +41,13 @@ export class VerifyBatch {
   private since: Int32Array = new Int32Array(0);
   /** The last iteration drawn: that of its completion, or the last of the horizon. */
   private until: Int32Array = new Int32Array(0);
+  /** Tokens emitted and blocks held at the horizon, if it does not complete before. */
+  private emittedAtHorizon: Int32Array = new Int32Array(0);
+  private heldAtHorizon: Int32Array = new Int32Array(0);
   private surplusAtEnd: Int32Array = new Int32Array(0);
   private nextCompleting: Int32Array = new Int32Array(0);
-  /** Tokens emitted by the end of iteration j: entry `slot * HORIZON + j`. */
-  private emitted: Int32Array = new Int32Array(0);
+  /** Tokens that it emits in iteration j, if its output does not end before: entry `slot * HORIZON + j`. */
+  private drawn: Uint8Array = new Uint8Array(0);
 
   private readonly table: RequestTable;
   private readonly blockShift: number;
@@ -58,6 +60,8 @@ export class VerifyBatch {
   /** Starts without members. */
   activate(given: number, acceptance: AcceptanceSampler): void {
     this.active = true;
+    if (given !== this.given || acceptance !== this.acceptance)
+      this.emissions = acceptance.emissions(given - 1);
     this.given = given;
     this.acceptance = acceptance;
     this.clock = 0;
@@ -92,70 +96,44 @@ export class VerifyBatch {
 
   /** Takes a sequence out; the table then holds its state. */
   remove(slot: number): void {
-    const { table, emitted, clock } = this;
+    const { table, clock } = this;
     const last = this.members[--this.count];
     const position = this.position[slot];
     this.members[position] = last;
     this.position[last] = position;
     this.position[slot] = -1;
-    const end = this.until[slot];
-    const surplus = this.surplusAtEnd[slot];
     this.settle(slot);
     this.contextSum -= table.input[slot] + table.generatedOffset[slot] - 1;
-
-    // What was drawn of its future does not happen here.
-    const row = slot * HORIZON;
-    let tokensSoFar = table.generatedOffset[slot];
-    let held = table.blocks[slot];
-    for (let j = clock; j <= end; j++) {
-      const needed = this.blocksFor(table.input[slot] - 1 + tokensSoFar + this.given);
-      if (needed > held) {
-        this.blocks[j] -= needed - held;
-        held = needed;
-      }
-      this.emitting[j * WIDTH + emitted[row + j] - tokensSoFar]--;
-      tokensSoFar = emitted[row + j];
-    }
-    if (clock <= end && tokensSoFar === table.output[slot]) {
-      this.surplus[end] -= surplus;
-      this.unlinkCompletion(slot, end);
-    }
+    if (clock <= this.until[slot]) this.takeBack(slot);
   }
 
   /** Tokens that a member has emitted. */
   emittedBy(slot: number): number {
-    if (this.clock === this.since[slot]) return this.table.generatedOffset[slot];
-    return this.emitted[slot * HORIZON + this.clock - 1];
+    return this.emittedBefore(slot, this.clock);
   }
 
   /** KV blocks that a member holds, look-ahead slots included. */
   blocksHeld(slot: number): number {
-    const steps = this.clock - this.since[slot];
-    if (steps === 0) return this.table.blocks[slot];
-    const beforeLast =
-      steps > 1 ? this.emitted[slot * HORIZON + this.clock - 2] : this.table.generatedOffset[slot];
-    const reached = this.blocksFor(this.table.input[slot] - 1 + beforeLast + this.given);
-    return Math.max(reached, this.table.blocks[slot]);
+    if (this.clock === this.since[slot]) return this.table.blocks[slot];
+    const reached = this.table.input[slot] - 1 + this.emittedBefore(slot, this.clock - 1) + this.given;
+    return Math.max(this.blocksFor(reached), this.table.blocks[slot]);
   }
 
   /** New KV blocks that the next iteration needs. */
   blocksForNext(): number {
     if (this.clock === HORIZON) this.drawOn();
-    return this.blocks[this.clock];
+    return this.sums[this.clock * WIDTH];
   }
 
-  /**
-   * Adds what the next iteration emits, when it takes `ticks`, to a histogram of the latencies between tokens. Answers
-   * the tokens. Behind `blocksForNext`.
-   */
-  emitNext(ticks: number, histogram: LatencyHistogram): number {
+  /** Adds the members that emit n tokens in the next iteration to entry n. Answers the tokens. Behind `blocksForNext`. */
+  emitNext(sequences: Float64Array): number {
+    const { sums, given } = this;
     const at = this.clock * WIDTH;
     let tokens = 0;
-    for (let t = 1; t <= this.given; t++) {
-      const emitting = this.emitting[at + t];
-      if (emitting === 0) continue;
-      tokens += t * emitting;
-      histogram.add(ticks / t, t * emitting);
+    for (let n = 1; n <= given; n++) {
+      const emitting = sums[at + n];
+      sequences[n] += emitting;
+      tokens += n * emitting;
     }
     return tokens;
   }
@@ -178,49 +156,81 @@ export class VerifyBatch {
 
   /** Draws the verify steps of a member from iteration `from` to its completion or the horizon, and adds them up. */
   private draw(slot: number, from: number): void {
-    const { table, given, emitting, blocks, emitted } = this;
-    const acceptance = this.acceptance as AcceptanceSampler;
-    const key = acceptance.requestKey(table.id[slot]);
-    const output = table.output[slot];
-    const firstStep = table.verifySteps[slot] - from;
-    const reach = table.input[slot] - 1 + given;
+    const { table, sums, drawn, blockShift } = this;
     const row = slot * HORIZON;
-    const drafts = given - 1;
-    let tokensSoFar = table.generatedOffset[slot];
-    let held = table.blocks[slot];
-    let room = held << this.blockShift;
-    this.since[slot] = from;
+    const key = (this.acceptance as AcceptanceSampler).requestKey(table.id[slot]);
+    (this.emissions as EmissionSampler).draw(key, table.verifySteps[slot], drawn, row + from, row + HORIZON);
+    const output = table.output[slot];
+    const held = table.blocks[slot];
+    const reach = table.input[slot] - 1 + this.given + (1 << blockShift) - 1;
+    let emitted = table.generatedOffset[slot];
+    let taken = 0;
     let j = from;
+    this.since[slot] = from;
     for (; j < HORIZON; j++) {
-      if (reach + tokensSoFar > room) {
-        const needed = this.blocksFor(reach + tokensSoFar);
-        blocks[j] += needed - held;
-        held = needed;
-        room = held << this.blockShift;
-      }
-      const tokens = 1 + acceptance.accepted(key, firstStep + j, drafts);
-      tokensSoFar = (tokensSoFar + tokens) | 0;
-      if (tokensSoFar >= output) break;
-      emitting[j * WIDTH + tokens]++;
-      emitted[row + j] = tokensSoFar;
+      const beyond = ((reach + emitted) >> blockShift) - held;
+      // 0 when negative, without a branch, which would be mispredicted too often.
+      const needed = beyond & ~(beyond >> 31);
+      sums[j * WIDTH] += needed - taken;
+      taken = needed;
+      const tokens = drawn[row + j];
+      emitted = (emitted + tokens) | 0;
+      if (emitted >= output) break;
+      sums[j * WIDTH + tokens]++;
     }
-    this.until[slot] = Math.min(j, HORIZON - 1);
-    if (j === HORIZON) return;
-    const surplus = tokensSoFar - output;
-    const before = j > from ? emitted[row + j - 1] : table.generatedOffset[slot];
-    emitting[j * WIDTH + output - before]++;
-    emitted[row + j] = output;
+    if (j < HORIZON) {
+      this.complete(slot, j, emitted - output);
+    } else {
+      this.until[slot] = HORIZON - 1;
+      this.emittedAtHorizon[slot] = emitted;
+      this.heldAtHorizon[slot] = held + taken;
+    }
+  }
+
+  /** A member completes in iteration j, which accepts `surplus` tokens behind the end of its output. */
+  private complete(slot: number, j: number, surplus: number): void {
+    const row = slot * HORIZON;
+    this.drawn[row + j] -= surplus;
+    this.sums[j * WIDTH + this.drawn[row + j]]++;
+    this.until[slot] = j;
     this.surplusAtEnd[slot] = surplus;
     this.surplus[j] += surplus;
     this.linkCompletion(slot, j);
   }
 
+  /** Takes what is drawn of the future of a settled sequence out of the sums. */
+  private takeBack(slot: number): void {
+    const { table, sums, drawn } = this;
+    const row = slot * HORIZON;
+    const end = this.until[slot];
+    let emitted = table.generatedOffset[slot];
+    let held = table.blocks[slot];
+    for (let j = this.clock; j <= end; j++) {
+      const needed = this.blocksFor(table.input[slot] - 1 + emitted + this.given);
+      if (needed > held) {
+        sums[j * WIDTH] -= needed - held;
+        held = needed;
+      }
+      sums[j * WIDTH + drawn[row + j]]--;
+      emitted += drawn[row + j];
+    }
+    if (emitted < table.output[slot]) return;
+    this.surplus[end] -= this.surplusAtEnd[slot];
+    this.unlinkCompletion(slot, end);
+  }
+
   /** Draws the iterations behind the horizon. */
   private drawOn(): void {
-    for (let i = 0; i < this.count; i++) this.settle(this.members[i]);
+    const { table, members } = this;
     this.clearSums();
     this.clock = 0;
-    for (let i = 0; i < this.count; i++) this.draw(this.members[i], 0);
+    for (let i = 0; i < this.count; i++) {
+      const slot = members[i];
+      table.generatedOffset[slot] = this.emittedAtHorizon[slot];
+      table.blocks[slot] = this.heldAtHorizon[slot];
+      table.verifySteps[slot] += HORIZON - this.since[slot];
+      this.draw(slot, 0);
+    }
   }
 
   /** Writes the state of a member into the table. */
@@ -231,6 +241,14 @@ export class VerifyBatch {
     this.table.generatedOffset[slot] = this.emittedBy(slot);
     this.table.verifySteps[slot] += steps;
     this.since[slot] = this.clock;
+  }
+
+  /** Tokens that a member has emitted before iteration j. */
+  private emittedBefore(slot: number, j: number): number {
+    const row = slot * HORIZON;
+    let emitted = this.table.generatedOffset[slot];
+    for (let at = row + this.since[slot]; at < row + j; at++) emitted += this.drawn[at];
+    return emitted;
   }
 
   private linkCompletion(slot: number, j: number): void {
@@ -254,9 +272,8 @@ export class VerifyBatch {
   }
 
   private clearSums(): void {
-    this.emitting.fill(0);
+    this.sums.fill(0);
     this.surplus.fill(0);
-    this.blocks.fill(0);
     this.completing.fill(-1);
   }
 
@@ -270,9 +287,13 @@ export class VerifyBatch {
     this.position = grown(this.position, capacity).fill(-1, known);
     this.since = grown(this.since, capacity);
     this.until = grown(this.until, capacity);
+    this.emittedAtHorizon = grown(this.emittedAtHorizon, capacity);
+    this.heldAtHorizon = grown(this.heldAtHorizon, capacity);
     this.surplusAtEnd = grown(this.surplusAtEnd, capacity);
     this.nextCompleting = grown(this.nextCompleting, capacity);
-    this.emitted = grown(this.emitted, capacity * HORIZON);
+    const drawn = new Uint8Array(capacity * HORIZON);
+    drawn.set(this.drawn);
+    this.drawn = drawn;
   }
 }
 

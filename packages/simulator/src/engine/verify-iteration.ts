@@ -2,6 +2,7 @@ import { admitWaiting, continuePrefill } from './admission.ts';
 import type { EngineState } from './engine-state.ts';
 import type { IterationPlan } from './iteration-plan.ts';
 import { DECODING } from './request-table.ts';
+import { addStep } from './step-latencies.ts';
 import type { VerifyBatch } from './verify-batch.ts';
 
 /**
@@ -12,39 +13,51 @@ import type { VerifyBatch } from './verify-batch.ts';
 export function skipVerifySteps(state: EngineState, limit: number): boolean {
   const batch = verifyBatch(state);
   if (batch === null) return false;
-  const { timer, draftTimer, config, counters, pool } = state;
+  const { timer, draftTimer, config, counters, pool, stepLatencies } = state;
   const sequences = batch.count;
-  const tokens = sequences * batch.given;
-  const fixed = timer.fixedTicks(tokens, sequences, 0);
+  const verified = sequences * batch.given;
+  const fixed = timer.fixedTicks(verified, sequences, 0);
   const perContext = timer.contextTicks(sequences);
   const until = state.nextInterruption(limit);
+  let { now } = state;
+  let { free } = pool;
   let steps = 0;
+  let emitted = 0;
+  let surplus = 0;
   let completed = -1;
-  while (completed < 0 && (steps === 0 || state.now < until)) {
+  while (completed < 0 && (steps === 0 || now < until)) {
     const blocks = batch.blocksForNext();
-    if (blocks > pool.free) break;
-    pool.take(blocks);
-    const context = batch.contextSum + tokens;
+    if (blocks > free) break;
+    free -= blocks;
+    const context = batch.contextSum + verified;
     let ticks = fixed + perContext * context;
     if (draftTimer !== null) ticks += draftTimer.ticks(config.speculationDepth, sequences, context);
-    state.now += ticks;
-    counters.busyTicks += ticks;
-    completed = emitVerified(state, batch, ticks);
+    now += ticks;
+    const tokens = batch.emitNext(stepLatencies.during(ticks, batch.given));
+    emitted += tokens;
+    surplus += batch.surplusOfNext();
+    completed = batch.advance(tokens);
     steps++;
   }
+  if (steps === 0) return false;
+  pool.take(pool.free - free);
   counters.iterations += steps;
-  completeVerified(state, batch, completed);
-  return steps > 0;
+  counters.busyTicks += now - state.now;
+  state.now = now;
+  countVerified(state, steps * sequences, emitted, surplus);
+  completeVerified(state, completed);
+  return true;
 }
 
 /**
  * One iteration in which every decoding sequence verifies as many tokens as the speculation depth asks for, beside
  * prefills and admissions.
- * @returns whether it was taken; if not, it is short of blocks or of token budget, and nothing has changed.
+ * @returns whether it was taken; if not, it is short of token budget, or of blocks under `priority`.
  */
 export function iterateVerifyBatch(state: EngineState, plan: IterationPlan): boolean {
   const batch = verifyBatch(state);
   if (batch === null) return false;
+  const preempted = preemptForBlocks(state, batch);
   const blocks = batch.blocksForNext();
   if (blocks > state.pool.free) return false;
   const { table, timer, draftTimer, config, counters } = state;
@@ -52,7 +65,7 @@ export function iterateVerifyBatch(state: EngineState, plan: IterationPlan): boo
   state.pool.take(blocks);
   const verified = batch.count * batch.given;
   const budget = continuePrefill(state, plan, state.maxNumBatchedTokens - verified);
-  admitWaiting(state, plan, budget);
+  if (!preempted) admitWaiting(state, plan, budget);
 
   const joining = plan.joining.count;
   const sequences = batch.count + joining;
@@ -72,7 +85,13 @@ export function iterateVerifyBatch(state: EngineState, plan: IterationPlan): boo
   state.now += ticks;
   counters.iterations++;
   counters.busyTicks += ticks;
-  completeVerified(state, batch, emitVerified(state, batch, ticks));
+  if (batch.count > 0) {
+    plan.emittedCounts.fill(0);
+    const emitted = batch.emitNext(plan.emittedCounts);
+    addStep(state.interTokenLatency, ticks, plan.emittedCounts);
+    countVerified(state, batch.count, emitted, batch.surplusOfNext());
+    completeVerified(state, batch.advance(emitted));
+  }
   for (let i = 0; i < joining; i++) {
     const slot = plan.joining.slots[i];
     state.interTokenLatency.add(state.now - table.lastToken[slot], 1);
@@ -99,20 +118,33 @@ function verifyBatch(state: EngineState): VerifyBatch | null {
   return batch;
 }
 
-/** Lets every member emit what its next verify step gives it. Answers the first that is complete, or -1. */
-function emitVerified(state: EngineState, batch: VerifyBatch, ticks: number): number {
-  if (batch.count === 0) return -1;
-  const { counters } = state;
-  const emitted = batch.emitNext(ticks, state.interTokenLatency);
-  counters.outputTokens += emitted;
-  counters.draftTokens += batch.count * (batch.given - 1);
-  counters.acceptedTokens += emitted - batch.count + batch.surplusOfNext();
-  return batch.advance(emitted);
+/**
+ * Preempts until the next verify step has its blocks, where the order in which sequences get them does not matter:
+ * under `fcfs`, where the last of the running list always goes first. Answers whether it preempted any.
+ */
+function preemptForBlocks(state: EngineState, batch: VerifyBatch): boolean {
+  if (state.config.schedulingPolicy !== 'fcfs' || batch.blocksForNext() <= state.pool.free) return false;
+  do state.preempt(state.running.tail);
+  while (batch.blocksForNext() > state.pool.free);
+  return true;
 }
 
-function completeVerified(state: EngineState, batch: VerifyBatch, first: number): void {
+/** Counts `verifications` of a sequence each, which emitted `emitted` tokens and accepted `surplus` tokens more. */
+function countVerified(
+  { counters, config }: EngineState,
+  verifications: number,
+  emitted: number,
+  surplus: number,
+): void {
+  counters.outputTokens += emitted;
+  counters.draftTokens += verifications * config.speculationDepth;
+  counters.acceptedTokens += emitted - verifications + surplus;
+}
+
+/** Completes the members whose last token has come, from the `first` on, or none when it is -1. */
+function completeVerified(state: EngineState, first: number): void {
   for (let slot = first; slot >= 0; ) {
-    const following = batch.completingAfter(slot);
+    const following = state.verifications.completingAfter(slot);
     state.complete(slot);
     slot = following;
   }
