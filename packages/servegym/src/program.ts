@@ -62,7 +62,7 @@ const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'train',
-    summary: 'learn a policy with PPO on the training traffic of a task',
+    summary: 'learn a policy on the training traffic of a task',
     load: async () => (await import('./commands/train.ts')).trainCommand(),
   },
   {
