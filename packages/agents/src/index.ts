@@ -1,7 +1,14 @@
-export { type CheckEffort, type CheckResult, QUICK, THOROUGH } from './checks/check-result.ts';
-export { checkTask, type TaskCheck } from './checks/check-task.ts';
-export { EXPLOITS, type Exploit, type ExploitScores, exploitScores } from './checks/exploits.ts';
-export { checkKnobDominance, type GoodEpisode } from './checks/knob-dominance.ts';
+export {
+  type CheckEffort,
+  type CheckResult,
+  QUICK,
+  type TaskCheck,
+  THOROUGH,
+} from './checks/check-result.ts';
+export { checkGymTask } from './checks/inferencegym/check-gym-task.ts';
+export { checkTask } from './checks/llmserve/check-task.ts';
+export { EXPLOITS, type Exploit, type ExploitScores, exploitScores } from './checks/llmserve/exploits.ts';
+export { checkKnobDominance, type GoodEpisode } from './checks/llmserve/knob-dominance.ts';
 export {
   type Comparison,
   compareEvaluations,

@@ -1,13 +1,16 @@
 import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, it } from 'node:test';
-import { TASK_IDS } from '@servegym/environments';
+import { after, describe, it } from 'node:test';
+import { readTableRows, SHIPPED_TABLE_URL, TASK_IDS } from '@servegym/environments';
+import { encodeTable } from '../src/tables/encode-table.ts';
 import { runServegym } from './serve-process.ts';
 
 const trivialTask = join(import.meta.dirname, 'fixtures/trivial-task.ts');
 
 interface Checked {
-  readonly task_id: string;
+  readonly task_id: string | number;
   readonly passed: boolean;
   readonly checks: readonly { readonly id: string; readonly outcome: string; readonly advice?: string }[];
 }
@@ -62,6 +65,68 @@ describe('servegym check', () => {
       const { code, stderr } = await runServegym('check', ...args);
       assert.equal(code, 2, stderr);
       assert.match(stderr, message);
+    }
+  });
+});
+
+describe('servegym check --env inferencegym', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'servegym-check-'));
+  after(() => rmSync(folder, { recursive: true }));
+
+  it('finds the three tasks sound on the table that comes with the package, and tells their room to adapt', async () => {
+    const { code, stdout, stderr } = await runServegym('check', '--env', 'inferencegym', '--quick', '--json');
+    assert.equal(stderr, '');
+    const checked = JSON.parse(stdout) as (Checked & { best_constant: { batch_size: number } })[];
+    assert.deepEqual(
+      checked.map((each) => [each.task_id, failed(each)]),
+      [
+        [1, []],
+        [2, []],
+        [3, []],
+      ],
+    );
+    assert.equal(code, 0);
+    for (const { checks, best_constant } of checked) {
+      const ids = checks.map(({ id }) => id);
+      for (const id of ['conservation', 'masks_hold', 'room_to_adapt', 'knob_dominance', 'late_stop']) {
+        assert.ok(ids.includes(id), `${id} is not among ${ids}`);
+      }
+      assert.ok(best_constant.batch_size > 32, JSON.stringify(best_constant));
+    }
+  });
+
+  it('fails loudly on a table of one’s own whose server is the same whatever is set', async () => {
+    const { columns, count } = await readTableRows(readFileSync(SHIPPED_TABLE_URL));
+    const rows = Array.from({ length: count }, (_, row) =>
+      Object.fromEntries(Object.entries(columns).map(([name, column]) => [name, column[row]])),
+    ) as Parameters<typeof encodeTable>[0][number][];
+    const first = new Map(rows.map((row) => [row.prompt_len_bucket, row]).reverse());
+    const same = rows.map((row) => {
+      const { ttft_p50_ms, ttft_p99_ms, tpot_ms, tps, gpu_mem_gb, cost_per_1k } = first.get(
+        row.prompt_len_bucket,
+      )!;
+      return { ...row, ttft_p50_ms, ttft_p99_ms, tpot_ms, tps, gpu_mem_gb, cost_per_1k };
+    });
+    const own = join(folder, 'same.parquet');
+    writeFileSync(own, encodeTable(same, {}));
+    const { code, stdout, stderr } = await runServegym(
+      ...['check', '1', '--env', 'inferencegym', '--table', own, '--quick'],
+    );
+    assert.equal(code, 1, stderr);
+    assert.match(stdout, /^task 1 FAILS \d+ of \d+ checks: .*queue_reacts.*knobs_act.*tuning_pays/m);
+    assert.match(stdout, /> The table has the same figures along that axis/);
+    assert.doesNotMatch(stdout, /FAIL {2}(arrived|the same seed|knobs that are masked)/);
+  });
+
+  it('says what it cannot check', async () => {
+    for (const [args, message] of [
+      [['4', '--env', 'inferencegym'], /task_id.*1, 2, 3.*got `4`/],
+      [['1', '--table', 'own.parquet'], /--table belongs to inferencegym/],
+      [['--env', 'inferencegym', '--table', './nope.parquet'], /there is no such file/],
+    ] as const) {
+      const { code, stderr } = await runServegym('check', ...args);
+      assert.match(stderr, message);
+      assert.equal(code, 2, stderr);
     }
   });
 });

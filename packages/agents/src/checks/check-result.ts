@@ -4,7 +4,7 @@ export interface CheckResult {
   readonly group: CheckGroup;
   /** What should hold, as a sentence. */
   readonly title: string;
-  /** `note`: it does not hold, and need not for a task as easy as this one says it is. */
+  /** `note`: it does not hold, and need not: the task says that it is easy, or follows what others have laid down. */
   readonly outcome: 'pass' | 'fail' | 'note';
   /** What was measured, by name. */
   readonly figures: Readonly<Record<string, number | string>>;
@@ -23,11 +23,51 @@ export interface CheckEffort {
   readonly seeds: readonly number[];
   /** States in which the values of each knob are compared. */
   readonly states: number;
+  /** Times that a schedule for known traffic is gone through for something better, where that is how it is found. */
+  readonly sweeps: number;
 }
 
-export const QUICK: CheckEffort = { traces: { few: 1, many: 1 }, seeds: [2_000_000], states: 6 };
+export const QUICK: CheckEffort = {
+  traces: { few: 1, many: 1 },
+  seeds: [2_000_000],
+  states: 6,
+  sweeps: 1,
+};
 export const THOROUGH: CheckEffort = {
   traces: { few: 2, many: 8 },
   seeds: [2_000_000, 2_000_001, 2_000_002],
   states: 36,
+  sweeps: 4,
 };
+
+/** What the checks of a task came to. */
+export interface TaskCheck {
+  /** As the wire has it: a number in `inferencegym`. */
+  readonly taskId: string | number;
+  readonly difficulty: 'easy' | 'medium' | 'hard';
+  /** Whether no check has failed. */
+  readonly passed: boolean;
+  readonly results: readonly CheckResult[];
+  /** The best configuration that never changes, of a short search. */
+  readonly bestConstant: Readonly<Record<string, unknown>>;
+}
+
+/** Gathers results group by group, so that what was found can be shown before the next group is played. */
+export class CheckRun {
+  readonly results: CheckResult[] = [];
+  readonly #onGroup: (results: readonly CheckResult[]) => void;
+
+  constructor(onGroup: (results: readonly CheckResult[]) => void = () => {}) {
+    this.#onGroup = onGroup;
+  }
+
+  get passed(): boolean {
+    return this.results.every(({ outcome }) => outcome !== 'fail');
+  }
+
+  async add(group: readonly CheckResult[]): Promise<void> {
+    this.results.push(...group);
+    this.#onGroup(group);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}

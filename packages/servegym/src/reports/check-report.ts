@@ -3,8 +3,9 @@ import type { TaskCheck } from '@servegym/agents';
 const MARKS = { pass: 'pass', note: 'note', fail: 'FAIL' } as const;
 
 /** The checks of a task as text, with the figures below each. */
-export function checkTable({ task, results, passed }: TaskCheck): string {
-  const lines = [`${task.id} (${task.difficulty})`];
+export function checkTable({ taskId, difficulty, results, passed }: TaskCheck): string {
+  const name = typeof taskId === 'number' ? `task ${taskId}` : taskId;
+  const lines = [`${name} (${difficulty})`];
   let group = '';
   for (const result of results) {
     if (result.group !== group) {
@@ -16,18 +17,25 @@ export function checkTable({ task, results, passed }: TaskCheck): string {
     if (result.advice !== undefined) lines.push(`        > ${result.advice}`);
   }
   const failed = results.filter(({ outcome }) => outcome === 'fail').map(({ id }) => id);
+  const notes = results.filter(({ outcome }) => outcome === 'note').length;
   const summary = passed
-    ? `${task.id} passes all ${results.length} checks`
-    : `${task.id} FAILS ${failed.length} of ${results.length} checks: ${failed.join(', ')}`;
+    ? `${name} passes all ${results.length} checks${notes > 0 ? `, with ${notes} noted` : ''}`
+    : `${name} FAILS ${failed.length} of ${results.length} checks: ${failed.join(', ')}`;
   lines.push('', summary, '');
   return lines.join('\n');
 }
 
 /** The checks of a task as JSON. */
-export function checkJson({ task, results, passed, bestConstant }: TaskCheck): Record<string, unknown> {
+export function checkJson({
+  taskId,
+  difficulty,
+  results,
+  passed,
+  bestConstant,
+}: TaskCheck): Record<string, unknown> {
   return {
-    task_id: task.id,
-    difficulty: task.difficulty,
+    task_id: taskId,
+    difficulty,
     passed,
     best_constant: bestConstant,
     checks: results,

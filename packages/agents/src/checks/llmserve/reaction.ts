@@ -1,6 +1,6 @@
 import { type ServeTask, scaleArrivals } from '@servegym/environments';
-import { withKnob } from '../planning/knob-grid.ts';
-import type { CheckEffort, CheckResult } from './check-result.ts';
+import { withKnob } from '../../planning/knob-grid.ts';
+import type { CheckEffort, CheckResult } from '../check-result.ts';
 import { KNOBS } from './knob-values.ts';
 import { meanOver, type PlayedTask, playTask } from './play-task.ts';
 

@@ -1,15 +1,10 @@
 import type { ServeAction } from '@servegym/environments';
+import type { KnobValues } from '../knob-tally.ts';
 
 export type Knob = keyof ServeAction;
 
-/** Values of a knob that are held against each other, in named bins: each value, or each third of the range. */
-export interface KnobValues {
-  readonly knob: Knob;
-  readonly bins: readonly { readonly name: string; readonly values: readonly ServeAction[Knob][] }[];
-}
-
 /** The thirds of `batch_cap` are on a logarithmic scale. */
-export const KNOBS: readonly KnobValues[] = [
+export const KNOBS: readonly KnobValues<ServeAction>[] = [
   {
     knob: 'batch_cap',
     bins: [

@@ -7,8 +7,9 @@ import {
   servingConfig,
 } from '@servegym/environments';
 import { Cluster, RandomStream, TICKS_PER_S } from '@servegym/simulator';
-import { withKnob } from '../planning/knob-grid.ts';
-import type { CheckEffort, CheckResult } from './check-result.ts';
+import { withKnob } from '../../planning/knob-grid.ts';
+import type { CheckEffort, CheckResult } from '../check-result.ts';
+import { orderedMeans } from '../ordered-means.ts';
 import { KNOBS } from './knob-values.ts';
 import { meanOver, playTask } from './play-task.ts';
 
@@ -16,8 +17,6 @@ import { meanOver, playTask } from './play-task.ts';
 const SAMPLE_S = 0.25;
 /** Sampled four times a second, the mean of a queue is off by about this share. */
 const LITTLE_TOLERANCE = 0.03;
-/** Means over few seeds may be this much out of order by chance. */
-const ORDER_TOLERANCE = 0.02;
 
 /** Whether the simulation of the task is sound, whatever is done. */
 export function checkPhysics(task: ServeTask, effort: CheckEffort): CheckResult[] {
@@ -203,7 +202,7 @@ function rateAgainstLatency(task: ServeTask, { seeds }: CheckEffort): CheckResul
     const scaled = scaleArrivals(task, scale);
     return meanOver(seeds, (seed) => playTask(scaled, seed, () => task.defaultAction), 'p99TtftMs');
   });
-  return ordered({
+  return orderedMeans({
     id: 'rate_latency',
     title: 'more arrivals never make the first token come sooner',
     values: latencies,
@@ -241,32 +240,10 @@ function capAgainstTokenTime(task: ServeTask, { seeds }: CheckEffort): CheckResu
     };
     return meanOver(seeds, (seed) => playTask(loaded, seed, () => action), 'p50ItlMs');
   });
-  return ordered({
+  return orderedMeans({
     id: 'cap_token_time',
     title: 'a larger batch never makes the next token come sooner',
     values: times,
     names: caps.map((cap) => `p50_itl_ms at cap ${cap}, rate x2`),
   });
-}
-
-/** Each value at least the one before it. */
-function ordered({
-  id,
-  title,
-  values,
-  names,
-}: {
-  readonly id: string;
-  readonly title: string;
-  readonly values: readonly number[];
-  readonly names: readonly string[];
-}): CheckResult {
-  const holds = values.every((value, i) => i === 0 || value >= values[i - 1]! * (1 - ORDER_TOLERANCE));
-  return {
-    id,
-    group: 'physics',
-    title,
-    outcome: holds ? 'pass' : 'fail',
-    figures: Object.fromEntries(names.map((name, i) => [name, values[i]!])),
-  };
 }

@@ -6,17 +6,13 @@ import {
   taskFingerprint,
 } from '@servegym/environments';
 import { RandomStream } from '@servegym/simulator';
-import { tuneConstant, tunePhase } from '../llmserve/tune-constant.ts';
-import { planClairvoyant } from '../planning/plan-clairvoyant.ts';
-import type { CheckEffort, CheckResult } from './check-result.ts';
+import { tuneConstant, tunePhase } from '../../llmserve/tune-constant.ts';
+import { planClairvoyant } from '../../planning/plan-clairvoyant.ts';
+import type { CheckEffort, CheckResult } from '../check-result.ts';
+import { roomToAdapt, tuningPays, WORTH_TUNING } from '../returns.ts';
 import { checkKnobDominance, type GoodEpisode } from './knob-dominance.ts';
 import { KNOBS } from './knob-values.ts';
 import { meanOver, playTask } from './play-task.ts';
-
-/** Least gain of a window, in reward, that makes looking for a configuration worth while. */
-const WORTH_TUNING = 0.01;
-/** Room to adapt that a task of each difficulty must have. */
-const LEAST_ROOM = { easy: 0, medium: 0.08, hard: 0.12 } as const;
 
 export interface GameChecks {
   readonly results: readonly CheckResult[];
@@ -29,18 +25,20 @@ export async function checkGame(task: ServeTask, effort: CheckEffort): Promise<G
   const { constant, phases } = await configurations(task, effort);
   const returnsOf = (action: ServeAction) =>
     meanOver(seeds, (seed) => playTask(task, seed, () => action), 'return');
-  const defaultReturn = returnsOf(task.defaultAction);
-  const constantReturn = returnsOf(constant);
   const episodes: (GoodEpisode & { readonly return: number })[] = seeds.map((seed) => {
     const workload = generateWorkload(task, seed);
     const options = { workload, configurations: [constant, ...phases, task.defaultAction] };
     return { seed, workload, ...planClairvoyant(task, seed, options) };
   });
-  const clairvoyantReturn = episodes.reduce((sum, episode) => sum + episode.return, 0) / episodes.length;
+  const returns = {
+    default: returnsOf(task.defaultAction),
+    constant: returnsOf(constant),
+    clairvoyant: episodes.reduce((sum, episode) => sum + episode.return, 0) / episodes.length,
+  };
   const results = [
-    tuningPays(task, defaultReturn, constantReturn, constant),
-    chanceLoses(task, effort, defaultReturn),
-    roomToAdapt(task, defaultReturn, constantReturn, clairvoyantReturn),
+    tuningPays(returns, task.windows, constant),
+    chanceLoses(task, effort, returns.default),
+    roomToAdapt(returns, task.difficulty, 'fail'),
     checkKnobDominance(task, episodes, states),
   ];
   return { results, bestConstant: constant };
@@ -66,31 +64,6 @@ async function configurations(task: ServeTask, { traces }: CheckEffort): Promise
   return { constant, phases };
 }
 
-function tuningPays(
-  task: ServeTask,
-  defaultReturn: number,
-  constantReturn: number,
-  action: ServeAction,
-): CheckResult {
-  const gain = (constantReturn - defaultReturn) / task.windows;
-  return {
-    id: 'tuning_pays',
-    group: 'game',
-    title: 'a tuned configuration beats the default',
-    outcome: gain >= WORTH_TUNING ? 'pass' : 'fail',
-    figures: {
-      default_return: defaultReturn,
-      best_constant_return: constantReturn,
-      gain_per_window: gain,
-      best_constant: JSON.stringify(action),
-    },
-    ...(gain < WORTH_TUNING && {
-      advice:
-        'The task is trivial: whatever is set earns the same. Raise the load until something has to give, and price what is given.',
-    }),
-  };
-}
-
 function chanceLoses(task: ServeTask, { seeds }: CheckEffort, defaultReturn: number): CheckResult {
   const random = meanOver(seeds, (seed) => playTask(task, seed, randomActions(task, seed)), 'return');
   return {
@@ -114,31 +87,5 @@ function randomActions(task: ServeTask, seed: number): () => ServeAction {
       action[knob] = values[draws.integer(0, values.length - 1)];
     }
     return action as ServeAction;
-  };
-}
-
-function roomToAdapt(
-  task: ServeTask,
-  defaultReturn: number,
-  constantReturn: number,
-  clairvoyantReturn: number,
-): CheckResult {
-  const reach = clairvoyantReturn - defaultReturn;
-  const room = reach <= 1e-9 ? 0 : Math.max(0, clairvoyantReturn - constantReturn) / reach;
-  const least = LEAST_ROOM[task.difficulty];
-  return {
-    id: 'room_to_adapt',
-    group: 'game',
-    title: `a policy that adapts beats the best constant: room of at least ${least} for ${task.difficulty}`,
-    outcome: room >= least ? 'pass' : 'fail',
-    figures: {
-      default_return: defaultReturn,
-      best_constant_return: constantReturn,
-      clairvoyant_return: clairvoyantReturn,
-      room,
-    },
-    ...(room < least && {
-      advice: `One configuration does nearly all there is to do. Let phases want opposite things for long enough to repay a change, or call the task easy.`,
-    }),
   };
 }

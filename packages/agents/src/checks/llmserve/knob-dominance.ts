@@ -1,0 +1,65 @@
+import { type ServeAction, ServeEpisode, type ServeTask, type Workload } from '@servegym/environments';
+import { withKnob } from '../../planning/knob-grid.ts';
+import type { CheckResult } from '../check-result.ts';
+import { KnobTally } from '../knob-tally.ts';
+import { KNOBS, type Knob } from './knob-values.ts';
+
+/** A value is held for this many windows, then the good policy goes on for as many as `TAIL`. */
+const HOLD = 8;
+const TAIL = 4;
+/** Knobs that must be live decisions. */
+const LEAST_LIVE = { easy: 0, medium: 2, hard: 3 } as const;
+
+/** An episode of a good policy. */
+export interface GoodEpisode {
+  readonly seed: number;
+  readonly workload: Workload;
+  readonly actions: readonly ServeAction[];
+}
+
+/**
+ * For states that a good policy visits: which value of each knob, held for eight windows with the other knobs as the
+ * policy has them, earns most over twelve. A knob is dominated when one value, or one third of its range, wins
+ * everywhere: nothing is to be decided about it.
+ */
+export function checkKnobDominance(
+  task: ServeTask,
+  episodes: readonly GoodEpisode[],
+  states: number,
+): CheckResult {
+  const tally = new KnobTally(KNOBS);
+  const perEpisode = Math.max(1, Math.round(states / episodes.length));
+  const last = task.windows - HOLD - TAIL;
+  for (const { seed, workload, actions } of episodes) {
+    const episode = new ServeEpisode(task, seed, { workload });
+    for (let i = 0; i < perEpisode; i++) {
+      const at = Math.max(0, Math.round((last * (i + 0.5)) / perEpisode));
+      while (episode.window < at) episode.step(actions[episode.window]!);
+      const state = episode.snapshot();
+      tally.add((knob, value) => worth(episode, state, actions, knob, value));
+      episode.restore(state);
+    }
+  }
+  return tally.result(LEAST_LIVE[task.difficulty], task.difficulty, {
+    outcome: 'fail',
+    advice:
+      'Let phases want opposite things: quality and tight token times when it is calm, capacity in a crowd, memory that tenants want back.',
+  });
+}
+
+function worth(
+  episode: ServeEpisode,
+  state: ReturnType<ServeEpisode['snapshot']>,
+  actions: readonly ServeAction[],
+  knob: Knob,
+  value: ServeAction[Knob],
+): number {
+  episode.restore(state);
+  const start = episode.window;
+  const before = episode.totals.reward;
+  while (!episode.done && episode.window < start + HOLD + TAIL) {
+    const planned = actions[episode.window]!;
+    episode.step(episode.window < start + HOLD ? withKnob(planned, knob, value) : planned);
+  }
+  return episode.totals.reward - before;
+}
