@@ -17,9 +17,10 @@ export interface BenchmarkPlan {
   readonly trainingSeeds: number;
   /** Windows that each of them learns from. */
   readonly steps: number;
-  /** Whom `distilled` learns from, and how many episodes. */
+  /** Whom `distilled` learns from, how many episodes, and for how many windows it then goes on with PPO. */
   readonly teacher: string;
   readonly lessons: number;
+  readonly fineTuningSteps: number;
 }
 
 /** `test`, or the name of a shift of it. */

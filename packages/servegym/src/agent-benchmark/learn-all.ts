@@ -41,7 +41,7 @@ export async function learnAll(
     let learned = 0;
     await jobs.run(
       missing.map((seed) => {
-        const run: LearningRun = { algorithm, taskId, seed, steps: plan.steps };
+        const run: LearningRun = { algorithm, taskId, seed, steps: plannedSteps(plan, algorithm) };
         const input: LearningInput = { ...run, clone };
         return {
           kind: 'learn-policy',
@@ -76,12 +76,12 @@ function findClone(
   });
 }
 
-function policyName(
-  { steps, teacher, lessons }: BenchmarkPlan,
-  algorithm: ShippedName,
-  taskId: TaskId,
-  seed: number,
-): string {
-  const how = algorithm === 'distilled' ? `${steps}-${teacher}-${lessons}` : steps;
+function policyName(plan: BenchmarkPlan, algorithm: ShippedName, taskId: TaskId, seed: number): string {
+  const steps = plannedSteps(plan, algorithm);
+  const how = algorithm === 'distilled' ? `${steps}-${plan.teacher}-${plan.lessons}` : steps;
   return `${algorithm}-${taskId}-${how}-seed${seed}.${SHIPPED_FORMATS[algorithm]}`;
+}
+
+function plannedSteps({ steps, fineTuningSteps }: BenchmarkPlan, algorithm: ShippedName): number {
+  return algorithm === 'distilled' ? fineTuningSteps : steps;
 }

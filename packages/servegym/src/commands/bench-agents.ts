@@ -25,6 +25,7 @@ interface BenchAgentsOptions extends JobOptions {
   readonly steps: number;
   readonly teacher: string;
   readonly lessons: number;
+  readonly fineTuningSteps: number;
   readonly shifted: boolean;
   readonly cache: string;
   readonly ship: boolean;
@@ -58,7 +59,10 @@ export function benchAgentsCommand(): Command {
         .choices(listPolicies().map(({ name }) => name))
         .default('mpc'),
     )
-    .addOption(count('--lessons <n>', 'episodes that the teacher plays or comments on', 48))
+    .addOption(count('--lessons <n>', 'episodes that the teacher plays or comments on', 24))
+    .addOption(
+      count('--fine-tuning-steps <n>', 'windows that `distilled` learns from after the lessons', 40_960),
+    )
     .option('--no-shifted', 'leave out the shifted suites')
     .option(
       '--cache <folder>',
@@ -93,6 +97,7 @@ async function benchAgents(options: BenchAgentsOptions): Promise<void> {
     steps: budget.steps,
     teacher: budget.teacher,
     lessons: budget.lessons,
+    fineTuningSteps: budget.fineTuningSteps,
   };
   const jobs = await openJobs(options);
   const workshop: Workshop = {

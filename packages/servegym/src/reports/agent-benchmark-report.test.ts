@@ -13,7 +13,7 @@ const benchmark: AgentBenchmark = {
   plan: {
     ...{ agents: ['default', 'ppo'], taskIds: ['bursty_workload'], episodes: 100, shiftedEpisodes: 50 },
     ...{ planningEpisodes: 20, planningShiftedEpisodes: 5 },
-    ...{ trainingSeeds: 2, steps: 120_000, teacher: 'mpc', lessons: 48 },
+    ...{ trainingSeeds: 2, steps: 120_000, teacher: 'mpc', lessons: 48, fineTuningSteps: 40_960 },
   },
   cells: [
     cell('default', 'test', 0.2),

@@ -37,7 +37,8 @@ export function agentBenchmarkPage(benchmark: AgentBenchmark): string {
         : []),
       ...(plan.agents.includes('distilled')
         ? [
-            `\`distilled\` first learns from ${plan.lessons} episodes of \`${plan.teacher}\`, the same ones in all its training runs.`,
+            `\`distilled\` first learns from ${plan.lessons} episodes of \`${plan.teacher}\`, the same ones in all its training runs, and then from`,
+            `${plan.fineTuningSteps.toLocaleString('en-US')} windows.`,
           ]
         : []),
     ].join('\n'),
@@ -56,7 +57,9 @@ function benchmarkOptions(plan: BenchmarkPlan): (string | number)[] {
     ...['--agents', plan.agents.join()],
     ...(plan.taskIds.length === 1 ? ['--task', onlyTask!] : []),
     ...['--episodes', plan.episodes, '--training-seeds', plan.trainingSeeds],
-    ...(plan.agents.includes('distilled') ? ['--lessons', plan.lessons] : []),
+    ...(plan.agents.includes('distilled')
+      ? ['--lessons', plan.lessons, '--fine-tuning-steps', plan.fineTuningSteps]
+      : []),
     ...(plan.shiftedEpisodes > 0 ? ['--shifted-episodes', plan.shiftedEpisodes] : ['--no-shifted']),
     ...(plan.agents.some((agent) => PLANNERS.has(agent))
       ? [
