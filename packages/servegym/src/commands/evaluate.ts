@@ -63,6 +63,9 @@ async function evaluate(options: EvaluateOptions): Promise<void> {
   refuseOtherEnvironments(options);
   if (options.env === 'inferencegym') return evaluateGym(options);
   const { agent, task, taskFile, split, json } = options;
+  if (taskFile !== undefined && options.queue !== undefined) {
+    throw new InputError('a task of your own is known to this process only: leave --queue out');
+  }
   const scenario = await readScenario(options);
   const found = await findPolicy(agent);
   const taskIds = taskFile === undefined ? tasksFor(task, [found]) : [(await loadTask(taskFile)).id];

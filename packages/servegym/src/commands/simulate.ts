@@ -1,67 +1,13 @@
-import {
-  chromeTrace,
-  closedBatch,
-  drawPriorities,
-  type EngineProfile,
-  ROUTER_POLICIES,
-  type RouterPolicy,
-  repeatTrace,
-  requestRows,
-  type SchedulingPolicy,
-  type ServingChange,
-  type SimulatedSpan,
-  type SimulationRun,
-  scaleRate,
-  simulateCluster,
-  simulateTrace,
-  type Trace,
-  takeRequests,
-  type WeightPrecision,
-} from '@servegym/simulator';
+import { ROUTER_POLICIES } from '@servegym/simulator';
 import { Command, Option } from 'commander';
-import { InputError } from '../input-error.ts';
 import { numberAbove, wholeNumber } from '../options.ts';
 import { readProfile } from '../read-profile.ts';
-import { requestFile } from '../reports/request-file.ts';
 import { simulationJson, simulationTable } from '../reports/simulation-report.ts';
 import { parseChange, parseShares, parseTenant } from '../simulate/serving-changes.ts';
-import {
-  addTraceOptions,
-  readingLine,
-  readTraceArgument,
-  type TraceArguments,
-} from '../traces/trace-arguments.ts';
-import { writeOutputFile } from '../write-output-file.ts';
-
-interface SimulateOptions extends TraceArguments {
-  readonly profile: string;
-  readonly trace?: string;
-  readonly rateScale: number;
-  readonly limit?: number;
-  readonly repeatTo?: number;
-  readonly closedBatch?: number;
-  readonly inputTokens?: number;
-  readonly outputTokens?: number;
-  readonly weights: WeightPrecision;
-  readonly maxNumSeqs: number;
-  readonly maxNumBatchedTokens: number;
-  readonly kvBudgetFraction: number;
-  readonly speculationDepth: number;
-  readonly policy: SchedulingPolicy;
-  readonly replicas: number;
-  readonly router: RouterPolicy;
-  readonly prefixCaching: boolean;
-  readonly acceptance?: string;
-  readonly kvBlocks?: number;
-  readonly priorityShares?: readonly number[];
-  readonly split: boolean;
-  readonly change?: readonly ServingChange[];
-  readonly tenant?: readonly ServingChange[];
-  readonly chromeTrace?: string;
-  readonly requestsFile?: string;
-  readonly seed: number;
-  readonly json: boolean;
-}
+import { simulateAsRead } from '../simulate/simulate-as-read.ts';
+import type { SimulateOptions } from '../simulate/simulate-options.ts';
+import { needsWholeTrace, simulateWhole } from '../simulate/simulate-whole.ts';
+import { addTraceOptions } from '../traces/trace-arguments.ts';
 
 const MOST_REQUESTS = 100_000_000;
 const MOST_TOKENS = 10_000_000;
@@ -208,85 +154,10 @@ Wall time is that of the simulation, without reading the trace.`,
 
 async function simulate(options: SimulateOptions): Promise<void> {
   const profile = await readProfile(options.profile);
-  const trace = await requestedTrace(options);
-  const { weights, priorityShares } = options;
-  const priorities =
-    priorityShares === undefined
-      ? undefined
-      : drawPriorities(trace.arrivalMs.length, priorityShares, options.seed);
-  const spans: SimulatedSpan[] = [];
-  const start = performance.now();
-  const run = served(trace, profile, priorities, options, spans);
-  const wallS = (performance.now() - start) / 1000;
-  if (options.chromeTrace !== undefined) {
-    await writeOutputFile(options.chromeTrace, chromeTrace(trace, run, spans));
-  }
-  if (options.requestsFile !== undefined) {
-    const rows = requestRows(trace, run, priorities);
-    await writeOutputFile(options.requestsFile, requestFile(options.requestsFile, rows));
-  }
-  const simulation = {
-    profile,
-    weights,
-    trace,
-    run,
-    priorities,
-    wallS,
-    isClosedBatch: options.closedBatch !== undefined,
-  };
+  const simulation = await (needsWholeTrace(options)
+    ? simulateWhole(profile, options)
+    : simulateAsRead(profile, options));
   console.log(
     options.json ? JSON.stringify(simulationJson(simulation), null, 2) : simulationTable(simulation),
   );
-}
-
-/** Serves the trace on replicas, or on a cluster of two GPUs when something of it asks for that. */
-function served(
-  trace: Trace,
-  profile: EngineProfile,
-  priorities: Uint8Array | undefined,
-  options: SimulateOptions,
-  spans: SimulatedSpan[],
-): SimulationRun {
-  const { weights, maxNumSeqs, maxNumBatchedTokens, kvBudgetFraction, speculationDepth, split } = options;
-  const common = {
-    profile,
-    maxNumBatchedTokens,
-    seed: options.seed,
-    acceptance: options.acceptance,
-    prefixCaching: options.prefixCaching,
-    priorities,
-    ...(options.chromeTrace !== undefined && { onIterations: (span: SimulatedSpan) => spans.push(span) }),
-  };
-  const config = {
-    weights,
-    maxNumSeqs,
-    kvBudgetFraction,
-    speculationDepth,
-    schedulingPolicy: options.policy,
-  };
-  const changes = [...(options.change ?? []), ...(options.tenant ?? [])];
-  if (split || changes.length > 0) {
-    return simulateCluster(trace, { ...common, config: { ...config, split }, changes });
-  }
-  const { replicas, router, kvBlocks } = options;
-  return simulateTrace(trace, { ...common, ...config, replicas, router, kvBlocks });
-}
-
-async function requestedTrace(options: SimulateOptions): Promise<Trace> {
-  const { trace: file, closedBatch: batch, inputTokens, outputTokens } = options;
-  if (batch !== undefined) {
-    if (inputTokens === undefined || outputTokens === undefined) {
-      throw new InputError('--closed-batch needs --input-tokens and --output-tokens');
-    }
-    return closedBatch(batch, inputTokens, outputTokens);
-  }
-  if (inputTokens !== undefined || outputTokens !== undefined) {
-    throw new InputError('--input-tokens and --output-tokens need --closed-batch');
-  }
-  if (file === undefined) throw new InputError('nothing to serve: name a --trace, or a --closed-batch');
-  const read = await readTraceArgument(file, options);
-  if (!options.json) console.error(readingLine(file, read));
-  const trace = scaleRate(read.trace, options.rateScale);
-  if (options.repeatTo !== undefined) return repeatTrace(trace, options.repeatTo);
-  return options.limit === undefined ? trace : takeRequests(trace, options.limit);
 }

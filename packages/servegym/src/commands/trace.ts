@@ -40,6 +40,10 @@ async function describeFile(file: string, options: DescribeOptions): Promise<voi
   console.log(
     options.json
       ? JSON.stringify(traceDescriptionJson(file, read.reading, description), null, 2)
-      : [readingLine(file, read), '', traceDescriptionText(description)].join('\n'),
+      : [
+          readingLine(file, read.reading, read.trace.arrivalMs.length),
+          '',
+          traceDescriptionText(description),
+        ].join('\n'),
   );
 }

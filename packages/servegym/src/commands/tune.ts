@@ -177,7 +177,7 @@ async function requestedTraffic(options: TuneCommandOptions): Promise<SplitTraff
   if (options.trace === undefined)
     throw new InputError('nothing to tune for: name a --trace, or a --workload');
   const read = await readTraceArgument(options.trace, options);
-  if (!options.json) console.error(readingLine(options.trace, read));
+  if (!options.json) console.error(readingLine(options.trace, read.reading, read.trace.arrivalMs.length));
   return splitTrace(read.trace, options.requests);
 }
 

@@ -1,33 +1,39 @@
-import {
-  type EngineProfile,
-  type SimulationRun,
-  type Summary,
-  summarize,
-  type Trace,
-} from '@servegym/simulator';
+import type { EngineProfile, SimulationSummary, Summary } from '@servegym/simulator';
 import { alignedRows } from './aligned-rows.ts';
 
 /** A simulation and what it was made of. */
 export interface Simulation {
   readonly profile: EngineProfile;
   readonly weights: string;
-  readonly trace: Trace;
-  readonly run: SimulationRun;
-  /** Priority class of each request, if they have any. */
-  readonly priorities?: Uint8Array;
+  /** Where the requests came from. */
+  readonly source: string;
+  readonly summary: SimulationSummary;
+  /** Of each priority class that has completed requests, when they have any. */
+  readonly classes?: readonly ClassSummary[];
+  /** Requests longer than what the profile was measured with. */
+  readonly beyondValidity: number;
   /** Time the simulation took, without reading the trace, s. */
   readonly wallS: number;
   /** Whether all requests were there at time zero. */
   readonly isClosedBatch: boolean;
 }
 
+/** Latencies of a priority class, ms. */
+export interface ClassSummary {
+  readonly priority: number;
+  readonly completed: number;
+  readonly ttft: Summary;
+  readonly e2e: Summary;
+}
+
 /** The object that `simulate --json` prints. Latencies in ms; `null` where nothing was measured. */
 export function simulationJson({
   profile,
   weights,
-  trace,
-  run,
-  priorities,
+  source,
+  summary: run,
+  classes,
+  beyondValidity,
   wallS,
   isClosedBatch,
 }: Simulation) {
@@ -35,7 +41,7 @@ export function simulationJson({
   return {
     profile: profile.name,
     weights,
-    trace: trace.source,
+    trace: source,
     requests: run.requests,
     completed: run.completed,
     rejected: run.rejected,
@@ -43,9 +49,9 @@ export function simulationJson({
     ...(isClosedBatch && { makespan_s: simulatedS }),
     wall_s: wallS,
     requests_per_wall_s: run.requests / wallS,
-    ttft_ms: summarize(run.ttftMs),
-    tpot_ms: summarize(withoutNaN(run.tpotMs)),
-    e2e_ms: summarize(run.e2eMs),
+    ttft_ms: run.ttft,
+    tpot_ms: run.tpot,
+    e2e_ms: run.e2e,
     throughput_tps: throughput(run),
     preemptions: run.counters.preemptions,
     iterations: run.counters.iterations,
@@ -54,35 +60,20 @@ export function simulationJson({
     cached_prefill_tokens: run.counters.cachedTokens,
     spec_acceptance_rate: acceptance(run),
     kv_blocks: run.kvBlocks,
-    requests_beyond_validity: beyondValidity(profile, trace),
-    ...(priorities !== undefined && {
-      classes: classes(run, priorities).map(({ priority, ttft, e2e }) => ({
-        priority,
-        completed: ttft.length,
-        ttft_ms: summarize(ttft),
-        e2e_ms: summarize(e2e),
+    requests_beyond_validity: beyondValidity,
+    ...(classes !== undefined && {
+      classes: classes.map(({ priority, completed, ttft, e2e }) => ({
+        ...{ priority, completed },
+        ...{ ttft_ms: ttft, e2e_ms: e2e },
       })),
     }),
     events: run.events.map(({ kind, atMs, replica }) => ({ kind, at_s: atMs / 1000, gpu: replica })),
   };
 }
 
-/** Latencies of each priority class that has completed requests. */
-function classes(
-  run: SimulationRun,
-  priorities: Uint8Array,
-): { priority: number; ttft: Float64Array; e2e: Float64Array }[] {
-  const of = (priority: number, values: Float64Array) =>
-    values.filter((_, i) => priorities[run.ids[i]!] === priority);
-  return [...new Set(priorities)]
-    .sort((a, b) => a - b)
-    .map((priority) => ({ priority, ttft: of(priority, run.ttftMs), e2e: of(priority, run.e2eMs) }))
-    .filter(({ ttft }) => ttft.length > 0);
-}
-
 /** What `simulate` prints without `--json`. */
 export function simulationTable(simulation: Simulation): string {
-  const { profile, weights, trace, run, priorities, wallS, isClosedBatch } = simulation;
+  const { profile, weights, source, summary: run, classes = [], wallS, isClosedBatch } = simulation;
   const { counters } = run;
   const simulatedS = run.simulatedMs / 1000;
   const poolTokens = run.kvBlocks * profile.memory.blockTokens;
@@ -102,18 +93,16 @@ export function simulationTable(simulation: Simulation): string {
   if (accepted !== null)
     facts.push(['speculation', `${(100 * accepted).toFixed(1)} % of the draft tokens accepted`]);
   return [
-    `${profile.name}, ${weights} weights, ${trace.source}`,
+    `${profile.name}, ${weights} weights, ${source}`,
     '',
     ...facts.map(([name, value]) => `${name.padEnd(13)} ${value}`),
     '',
     ...alignedRows([
       ['', 'mean', 'p50', 'p90', 'p99'],
-      latencyRow('TTFT, ms', summarize(run.ttftMs)),
-      latencyRow('TPOT, ms', summarize(withoutNaN(run.tpotMs))),
-      latencyRow('end to end, ms', summarize(run.e2eMs)),
-      ...(priorities === undefined ? [] : classes(run, priorities)).map(({ priority, ttft }) =>
-        latencyRow(`TTFT of class ${priority}, ms`, summarize(ttft)),
-      ),
+      latencyRow('TTFT, ms', run.ttft),
+      latencyRow('TPOT, ms', run.tpot),
+      latencyRow('end to end, ms', run.e2e),
+      ...classes.map(({ priority, ttft }) => latencyRow(`TTFT of class ${priority}, ms`, ttft)),
     ]),
     ...(run.events.length === 0 ? [] : ['']),
     ...run.events.map(
@@ -124,13 +113,12 @@ export function simulationTable(simulation: Simulation): string {
   ].join('\n');
 }
 
-function notes({ profile, weights, trace, run }: Simulation): string[] {
+function notes({ profile, weights, summary: run, beyondValidity: beyond }: Simulation): string[] {
   const lines: string[] = [];
   const variant = Object.entries(profile.weights).find(([precision]) => precision === weights)?.[1];
   if (variant?.status === 'estimated')
     lines.push(`note: ${weights} of this profile is estimated from ${variant.source}`);
   if (run.rejected > 0) lines.push(`note: ${count(run.rejected)} requests can never fit the KV pool`);
-  const beyond = beyondValidity(profile, trace);
   if (beyond > 0) {
     const [, longest] = profile.validity.contextTokens;
     lines.push(
@@ -140,21 +128,12 @@ function notes({ profile, weights, trace, run }: Simulation): string[] {
   return lines.length === 0 ? [] : ['', ...lines];
 }
 
-function beyondValidity({ validity }: EngineProfile, { inputTokens, outputTokens }: Trace): number {
-  const longest = validity.contextTokens[1];
-  return inputTokens.reduce((beyond, input, i) => beyond + (input + outputTokens[i]! > longest ? 1 : 0), 0);
-}
-
-function throughput(run: SimulationRun): number {
+function throughput(run: SimulationSummary): number {
   return run.simulatedMs === 0 ? 0 : (1000 * run.counters.outputTokens) / run.simulatedMs;
 }
 
-function acceptance({ counters }: SimulationRun): number | null {
+function acceptance({ counters }: SimulationSummary): number | null {
   return counters.draftTokens === 0 ? null : counters.acceptedTokens / counters.draftTokens;
-}
-
-function withoutNaN(values: Float64Array): Float64Array {
-  return values.filter((value) => !Number.isNaN(value));
 }
 
 function latencyRow(name: string, { mean, p50, p90, p99 }: Summary): string[] {

@@ -1,4 +1,4 @@
-import type { ReadTrace, TimeUnit, TraceColumn, TraceReading } from '@servegym/simulator';
+import type { ReadTrace, TimeUnit, TraceColumn, TraceOptions, TraceReading } from '@servegym/simulator';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { wholeNumber } from '../options.ts';
 import { readTrace } from './read-trace.ts';
@@ -46,12 +46,16 @@ export function addTraceOptions(command: Command): Command {
     );
 }
 
-/** Reads the trace that somebody named, and says on standard error what was guessed. */
-export async function readTraceArgument(path: string, options: TraceArguments): Promise<ReadTrace> {
+/** Reads the trace that somebody named, and shows in a terminal how far it is. `onRequests` is that of `TraceOptions`. */
+export async function readTraceArgument(
+  path: string,
+  options: TraceArguments,
+  onRequests?: TraceOptions['onRequests'],
+): Promise<ReadTrace> {
   const { map, timeUnit, sort, skipUnanswered, prefixBlockTokens, load } = options;
   const shows = process.stderr.isTTY;
   const read = await readTrace(path, {
-    ...{ map, timeUnit, sort, prefixBlockTokens, load },
+    ...{ map, timeUnit, sort, prefixBlockTokens, load, onRequests },
     ...(skipUnanswered && { unanswered: 'skip' as const }),
     ...(shows && {
       onProgress: (done: number, of: number) =>
@@ -63,8 +67,8 @@ export async function readTraceArgument(path: string, options: TraceArguments): 
 }
 
 /** What was read as what, in a line. */
-export function readingLine(path: string, { trace, reading }: ReadTrace): string {
-  return `${path}: ${reading.format}; ${columnsText(reading)}; ${leftOutText(reading, trace.arrivalMs.length)}`;
+export function readingLine(path: string, reading: TraceReading, requests: number): string {
+  return `${path}: ${reading.format}; ${columnsText(reading)}; ${leftOutText(reading, requests)}`;
 }
 
 function columnsText({ columns, arrivalUnit }: TraceReading): string {

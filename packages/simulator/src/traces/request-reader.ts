@@ -50,6 +50,7 @@ export class RequestReader {
     this.#builder = new TraceBuilder(source, {
       prefixBlockTokens: options.prefixBlockTokens ?? MOONCAKE_BLOCK_TOKENS,
       sort: options.sort ?? false,
+      onRequests: options.onRequests,
     });
     const plain = new Set(this.#names.map(plainName));
     this.#skipsUnanswered =

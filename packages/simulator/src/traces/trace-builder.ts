@@ -5,12 +5,15 @@ import { quoteField, TraceError } from './trace-error.ts';
 
 const WHOLE_NUMBER = /^[+-]?\d+(\.0*)?$/;
 const FIRST_CAPACITY = 1024;
+/** Requests of a piece, for whoever takes them as they are read. */
+const PIECE = 2 ** 16;
 
 /** Collects the requests of one file, in order, and refuses what cannot be a request. */
 export class TraceBuilder {
   readonly #source: string;
   readonly #prefixBlockTokens: number;
   readonly #sort: boolean;
+  readonly #onRequests: ((requests: Trace) => void) | undefined;
   #arrivalMs = new Float64Array(FIRST_CAPACITY);
   #inputTokens = new Int32Array(FIRST_CAPACITY);
   #outputTokens = new Int32Array(FIRST_CAPACITY);
@@ -23,14 +26,23 @@ export class TraceBuilder {
   #first: Timestamp | undefined;
   #previousMs = 0;
 
-  /** `sort` puts requests in order that are not, instead of refusing them. */
+  /** `sort` puts requests in order that are not, instead of refusing them; `onRequests` is that of `TraceOptions`. */
   constructor(
     source: string,
-    { prefixBlockTokens, sort }: { readonly prefixBlockTokens: number; readonly sort: boolean },
+    {
+      prefixBlockTokens,
+      sort,
+      onRequests,
+    }: {
+      readonly prefixBlockTokens: number;
+      readonly sort: boolean;
+      readonly onRequests?: (requests: Trace) => void;
+    },
   ) {
     this.#source = source;
     this.#prefixBlockTokens = prefixBlockTokens;
     this.#sort = sort;
+    this.#onRequests = sort ? undefined : onRequests;
   }
 
   add(line: number, arrival: Timestamp, inputTokens: number, outputTokens: number, hashIds?: unknown): void {
@@ -49,6 +61,7 @@ export class TraceBuilder {
       }
     }
     this.#previousMs = ms;
+    if (this.#count === PIECE && this.#onRequests !== undefined) this.#handOver(this.#onRequests);
     if (this.#count === this.#arrivalMs.length) this.#grow();
     this.#arrivalMs[this.#count] = ms;
     this.#inputTokens[this.#count] = inputTokens;
@@ -73,11 +86,26 @@ export class TraceBuilder {
   }
 
   build(): { readonly trace: Trace; readonly outOfOrder: number } {
-    const count = this.#count;
-    if (count === 0) {
+    if (this.#count === 0) {
       throw new TraceError('TRACE_NO_REQUESTS', this.#source, null, 'at least one request', 'none');
     }
-    const trace: Trace = {
+    const trace = this.#requests();
+    return { trace: this.#outOfOrder > 0 ? inOrder(trace) : trace, outOfOrder: this.#outOfOrder };
+  }
+
+  #handOver(onRequests: (requests: Trace) => void): void {
+    onRequests(this.#requests());
+    this.#arrivalMs = new Float64Array(PIECE);
+    this.#inputTokens = new Int32Array(PIECE);
+    this.#outputTokens = new Int32Array(PIECE);
+    this.#prefixEnds = new Int32Array(0);
+    this.#prefixCount = 0;
+    this.#count = 0;
+  }
+
+  #requests(): Trace {
+    const count = this.#count;
+    return {
       source: this.#source,
       // Views: a copy would double what a long trace needs, and what lies behind its end was never touched.
       arrivalMs: this.#arrivalMs.subarray(0, count),
@@ -85,7 +113,6 @@ export class TraceBuilder {
       outputTokens: this.#outputTokens.subarray(0, count),
       ...(this.#prefixCount > 0 && { prefixBlocks: this.#prefixBlocks() }),
     };
-    return { trace: this.#outOfOrder > 0 ? inOrder(trace) : trace, outOfOrder: this.#outOfOrder };
   }
 
   #prefixBlocks(): Trace['prefixBlocks'] {

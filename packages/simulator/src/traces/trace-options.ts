@@ -1,3 +1,5 @@
+import type { Trace } from './trace.ts';
+
 /** What a column means to a trace. */
 export type TraceColumn = 'arrival' | 'input' | 'output' | 'prefix';
 
@@ -19,6 +21,11 @@ export interface TraceOptions {
    * traces, which are known to list the failures.
    */
   readonly unanswered?: 'refuse' | 'skip';
+  /**
+   * Takes the requests as they are read, some ten thousand at a time; the trace that comes at the end then has those
+   * after the last of these pieces. With `sort` all come at the end.
+   */
+  readonly onRequests?: (requests: Trace) => void;
 }
 
 /** What was read as what, and what was left out. */

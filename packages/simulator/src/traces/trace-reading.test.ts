@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { parseTrace, traceParser, traceTextOf } from './parse-trace.ts';
+import type { Trace } from './trace.ts';
 import type { TraceOptions } from './trace-options.ts';
 
 /** The trace in a text and how it was read. */
@@ -29,6 +30,54 @@ describe('how a trace is read', () => {
         assert.deepEqual(parser.end().trace, parseTrace(text, 'x'));
       }),
     );
+  });
+
+  it('hands requests over as it reads them, to whoever wants no more than that', () => {
+    const requests = 140_000;
+    const lines = Array.from({ length: requests }, (_, i) => {
+      const hashes = i % 3 === 0 ? `,"hash_ids":[${i % 7},${i}]` : '';
+      return `{"timestamp":${1000 + 5 * i},"input_length":${600 + (i % 400)},"output_length":${1 + (i % 9)}${hashes}}`;
+    });
+    const text = lines.join('\n');
+    const whole = read(text, 'x.jsonl').trace;
+    for (const [options, most] of [
+      [{}, 70_000],
+      [{ sort: true }, requests],
+    ] as const) {
+      const pieces: Trace[] = [];
+      const { trace, reading } = read(text, 'x.jsonl', {
+        ...options,
+        onRequests: (piece) => pieces.push(piece),
+      });
+      pieces.push(trace);
+      const columns = {
+        arrival: [] as number[],
+        input: [] as number[],
+        output: [] as number[],
+        ids: [] as number[],
+      };
+      const counts: number[] = [];
+      for (const { arrivalMs, inputTokens, outputTokens, prefixBlocks } of pieces) {
+        assert.ok(arrivalMs.length <= most);
+        for (const [i, at] of arrivalMs.entries()) {
+          columns.arrival.push(at);
+          columns.input.push(inputTokens[i]!);
+          columns.output.push(outputTokens[i]!);
+          counts.push(prefixBlocks!.offsets[i + 1]! - prefixBlocks!.offsets[i]!);
+        }
+        for (const id of prefixBlocks!.ids) columns.ids.push(id);
+      }
+      assert.deepEqual(Float64Array.from(columns.arrival), whole.arrivalMs);
+      assert.deepEqual(Int32Array.from(columns.input), whole.inputTokens);
+      assert.deepEqual(Int32Array.from(columns.output), whole.outputTokens);
+      assert.deepEqual(Float64Array.from(columns.ids), whole.prefixBlocks!.ids);
+      const { offsets } = whole.prefixBlocks!;
+      assert.deepEqual(
+        counts,
+        Array.from({ length: requests }, (_, i) => offsets[i + 1]! - offsets[i]!),
+      );
+      assert.equal(reading.outOfOrder, 0);
+    }
   });
 
   it('names the line that is wrong, wherever the text is cut', () => {

@@ -1,0 +1,50 @@
+import type {
+  EngineProfile,
+  RouterPolicy,
+  SchedulingPolicy,
+  ServingChange,
+  SimulationOptions,
+  WeightPrecision,
+} from '@servegym/simulator';
+import type { TraceArguments } from '../traces/trace-arguments.ts';
+
+/** What `servegym simulate` is told. */
+export interface SimulateOptions extends TraceArguments {
+  readonly profile: string;
+  readonly trace?: string;
+  readonly rateScale: number;
+  readonly limit?: number;
+  readonly repeatTo?: number;
+  readonly closedBatch?: number;
+  readonly inputTokens?: number;
+  readonly outputTokens?: number;
+  readonly weights: WeightPrecision;
+  readonly maxNumSeqs: number;
+  readonly maxNumBatchedTokens: number;
+  readonly kvBudgetFraction: number;
+  readonly speculationDepth: number;
+  readonly policy: SchedulingPolicy;
+  readonly replicas: number;
+  readonly router: RouterPolicy;
+  readonly prefixCaching: boolean;
+  readonly acceptance?: string;
+  readonly kvBlocks?: number;
+  readonly priorityShares?: readonly number[];
+  readonly split: boolean;
+  readonly change?: readonly ServingChange[];
+  readonly tenant?: readonly ServingChange[];
+  readonly chromeTrace?: string;
+  readonly requestsFile?: string;
+  readonly seed: number;
+  readonly json: boolean;
+}
+
+/** What is asked for, of replicas of one engine. */
+export function replicaOptions(profile: EngineProfile, options: SimulateOptions): SimulationOptions {
+  const { weights, maxNumSeqs, maxNumBatchedTokens, kvBudgetFraction, kvBlocks, speculationDepth } = options;
+  const { acceptance, prefixCaching, policy, replicas, router, seed } = options;
+  return {
+    ...{ profile, weights, maxNumSeqs, maxNumBatchedTokens, kvBudgetFraction, kvBlocks, speculationDepth },
+    ...{ acceptance, prefixCaching, schedulingPolicy: policy, replicas, router, seed },
+  };
+}
