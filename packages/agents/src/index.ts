@@ -137,5 +137,6 @@ export {
   type ShippedName,
   shippedFile,
   shippedOnnx,
+  whyNotShipped,
 } from './policies/shipped-policy.ts';
 export type { AsyncPolicy, Policy, PolicyEpisode, PolicyStep } from './policy.ts';

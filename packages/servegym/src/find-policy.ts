@@ -1,4 +1,4 @@
-import { createPolicy, listPolicies, type ServePolicy } from '@servegym/agents';
+import { createPolicy, listPolicies, type ServePolicy, whyNotShipped } from '@servegym/agents';
 import { TASK_IDS, type TaskId } from '@servegym/environments';
 import { InputError } from './input-error.ts';
 import { readTrainedPolicy } from './read-trained-policy.ts';
@@ -15,7 +15,8 @@ export async function findPolicy(nameOrFile: string): Promise<FoundPolicy> {
   if (names.includes(nameOrFile)) return { policy: createPolicy(nameOrFile), taskIds: TASK_IDS };
   if (!/[./\\]/.test(nameOrFile)) {
     throw new InputError(
-      `expected a policy named one of ${names.join(', ')}, or a file that \`servegym train\` wrote, got ${nameOrFile}`,
+      whyNotShipped(nameOrFile) ??
+        `expected a policy named one of ${names.join(', ')}, or a file that \`servegym train\` wrote, got ${nameOrFile}`,
     );
   }
   const { policy, taskId } = await readTrainedPolicy(nameOrFile);

@@ -7,7 +7,7 @@ import { HeuristicPolicy } from './heuristic-policy.ts';
 import { MpcPolicy } from './mpc-policy.ts';
 import { OraclePolicy } from './oracle-policy.ts';
 import { RandomPolicy } from './random-policy.ts';
-import { isShipped, type ShippedName, ShippedPolicy } from './shipped-policy.ts';
+import { isShipped, type ShippedName, ShippedPolicy, whyNotShipped } from './shipped-policy.ts';
 
 /** A policy for the `llmserve` environment. */
 export type ServePolicy = Policy<ServeAction, ServeObservation>;
@@ -85,12 +85,17 @@ export function listPolicies(): PolicyDescription[] {
   return CATALOGUE.map(({ name, title, description }) => ({ name, title, description }));
 }
 
-/** A fresh policy. Throws a `RangeError` that names the known policies when there is none of that name. */
+/**
+ * A fresh policy. Throws a `RangeError` that names the known policies when there is none of that name, or says what is
+ * wrong with the one that there is.
+ */
 export function createPolicy(name: string): ServePolicy {
   const entry = CATALOGUE.find((known) => known.name === name);
   if (entry === undefined) {
     const known = CATALOGUE.map((policy) => policy.name).join(', ');
-    throw new RangeError(`Expected a policy named one of ${known}, got ${JSON.stringify(name)}`);
+    throw new RangeError(
+      whyNotShipped(name) ?? `Expected a policy named one of ${known}, got ${JSON.stringify(name)}`,
+    );
   }
   return entry.create();
 }

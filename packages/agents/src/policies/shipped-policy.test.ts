@@ -13,6 +13,7 @@ import {
   ShippedPolicy,
   shippedFile,
   shippedOnnx,
+  whyNotShipped,
 } from './shipped-policy.ts';
 
 const shipped = () => Object.keys(readManifest().policies) as ShippedName[];
@@ -51,6 +52,28 @@ describe('the policies that come with the package', () => {
         assert.ok(readFileSync(shippedOnnx(name, taskId)).equals(model), `${name} on ${taskId}`);
       }
     }
+  });
+});
+
+describe('whyNotShipped', () => {
+  const { id: environment, version } = llmserve;
+
+  it('says of a policy that can be trained what is missing', () => {
+    const manifest = { environment, version, policies: { ppo: TASK_IDS, cem: ['static_workload'] } } as const;
+    assert.equal(whyNotShipped('ppo', manifest), undefined);
+    assert.equal(whyNotShipped('heuristic', manifest), undefined);
+    assert.equal(
+      whyNotShipped('cem', manifest),
+      `Expected cem to have been trained on llmserve ${version}, got none for bursty_workload, adversarial_multitenant: train it first`,
+    );
+  });
+
+  it('says of one that was trained on another version which it was', () => {
+    const manifest = { environment, version: '0.0.1', policies: { ppo: TASK_IDS } };
+    assert.equal(
+      whyNotShipped('ppo', manifest),
+      `Expected ppo to have been trained on llmserve ${version}, got one of llmserve 0.0.1: train it anew`,
+    );
   });
 });
 

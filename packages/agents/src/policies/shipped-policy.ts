@@ -17,7 +17,7 @@ export type ShippedName = keyof typeof SHIPPED_FORMATS;
 export type ShippedNetwork = Exclude<ShippedName, 'cem'>;
 
 /** What `weights/manifest.json` says: the version they were trained on, and the tasks of each algorithm. */
-interface Manifest {
+export interface Manifest {
   readonly environment: string;
   readonly version: string;
   readonly policies: Readonly<Partial<Record<ShippedName, readonly TaskId[]>>>;
@@ -42,13 +42,25 @@ export function isNetwork(name: ShippedName): name is ShippedNetwork {
 
 /** Whether policies of that name come with the package for every task, trained on this version of `llmserve`. */
 export function isShipped(name: ShippedName): boolean {
-  const { environment, version, policies } = readManifest();
-  const trained = policies[name] ?? [];
-  return (
-    environment === llmserve.id &&
-    version === llmserve.version &&
-    TASK_IDS.every((taskId) => trained.includes(taskId))
+  return whyNotShipped(name) === undefined;
+}
+
+/**
+ * Why a policy that can be trained does not come with the package, as a sentence for people.
+ * @returns `undefined` where it does come with it, and for names of other policies
+ */
+export function whyNotShipped(name: string, manifest: Manifest = readManifest()): string | undefined {
+  if (!Object.hasOwn(SHIPPED_FORMATS, name)) return undefined;
+  const trained = manifest.policies[name as ShippedName] ?? [];
+  const [got, expected] = [manifest, { environment: llmserve.id, version: llmserve.version }].map(
+    ({ environment, version }) => `${environment} ${version}`,
   );
+  if (trained.length > 0 && got !== expected) {
+    return `Expected ${name} to have been trained on ${expected}, got one of ${got}: train it anew`;
+  }
+  const missing = TASK_IDS.filter((taskId) => !trained.includes(taskId));
+  if (missing.length === 0) return undefined;
+  return `Expected ${name} to have been trained on ${expected}, got none for ${missing.join(', ')}: train it first`;
 }
 
 export function readManifest(): Manifest {
