@@ -27,12 +27,14 @@ export interface CheckEffort {
   readonly sweeps: number;
 }
 
+/** A first look. */
 export const QUICK: CheckEffort = {
   traces: { few: 1, many: 1 },
   seeds: [2_000_000],
   states: 6,
   sweeps: 1,
 };
+/** Enough to rely on. */
 export const THOROUGH: CheckEffort = {
   traces: { few: 2, many: 8 },
   seeds: [2_000_000, 2_000_001, 2_000_002],

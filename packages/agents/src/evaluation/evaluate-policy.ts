@@ -33,6 +33,7 @@ export interface ServiceFigures {
   readonly preemptions: number;
 }
 
+/** Reads from the windows of an episode how well clients were served. */
 export interface ServiceMeter<Observation> {
   see(window: PlayedWindow<Observation>): void;
   figures(): ServiceFigures;

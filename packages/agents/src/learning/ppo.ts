@@ -46,6 +46,7 @@ export interface PpoOptions {
   readonly criticOnlySteps: number;
 }
 
+/** What suits most tasks; `SERVE_PPO` and the like change what theirs need. */
 export const PPO_DEFAULTS = {
   groupSize: 4,
   epochs: 8,

@@ -18,6 +18,7 @@ export interface LlmAnswerer {
   ): Promise<string | null>;
 }
 
+/** What a model is shown, and how often it is asked. */
 export interface LlmPolicyOptions {
   /** Windows that the model is shown beside the current one. Default 6. */
   readonly history?: number;

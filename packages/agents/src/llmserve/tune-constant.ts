@@ -22,6 +22,7 @@ const LEFT = [12, 2];
 /** Windows of an episode whose traffic is all of one phase. */
 const PHASE_WINDOWS = 24;
 
+/** What to search on. */
 export interface TuneConstantOptions {
   readonly taskId: string;
   /** Decides which traces of the training split are played, and where the search begins. */
@@ -34,6 +35,7 @@ export interface TuneConstantOptions {
   readonly onProgress?: (progress: TunedConstant) => void;
 }
 
+/** The best configuration so far, and what it earns. */
 export interface TunedConstant {
   readonly action: ServeAction;
   /** Of an episode, over the traces. */

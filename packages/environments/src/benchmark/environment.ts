@@ -18,6 +18,7 @@ import {
   benchmarkStateSchema,
 } from './schema.ts';
 
+/** What the answers tell. */
 export interface BenchmarkOptions {
   /**
    * Where the server that answers can be found. Asked for each answer, because a server knows its port only once it

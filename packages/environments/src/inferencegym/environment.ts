@@ -89,6 +89,7 @@ class InferenceGym implements Environment<GymAction, GymObservation, GymState> {
   }
 }
 
+/** The table that is played. */
 export interface InferenceGymOptions {
   /** What the server can do. Asked for by the first episode. Default: the table that comes with the package. */
   readonly world?: () => Promise<GymWorld>;

@@ -17,6 +17,7 @@ export class GymWorld {
     this.calibrations = { ...calibration };
   }
 
+  /** What scores of a task are held against on this table; measured once, which takes a moment. */
   calibration(task: GymTask): TaskCalibration {
     const known = this.calibrations[task.id];
     if (known !== undefined) return known;

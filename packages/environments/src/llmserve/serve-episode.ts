@@ -114,6 +114,7 @@ export class ServeEpisode {
     return this.settle(action, phase.qualityValue);
   }
 
+  /** The server over the last window, as an agent sees it. */
   observation(): ServeObservation {
     const { metrics, cluster, task } = this;
     const interTokenLatency = metrics.interTokenLatency;
@@ -198,6 +199,7 @@ export class ServeEpisode {
   }
 }
 
+/** The state of an episode, made by `snapshot` and taken by `restore`. */
 export interface ServeEpisodeSnapshot {
   readonly cluster: ClusterSnapshot;
   readonly window: number;

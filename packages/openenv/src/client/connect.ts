@@ -14,6 +14,7 @@ import { ConnectionError } from './client-errors.ts';
 import { Exchange } from './exchange.ts';
 import { VectorClient, type VectorOptions } from './vector-client.ts';
 
+/** How to connect. Every field has a default. */
 export interface ConnectOptions {
   /** Sent as `authorization: Bearer`. */
   readonly token?: string;
@@ -137,18 +138,22 @@ export class EnvironmentClient<Action, Observation, State> {
     return result.data;
   }
 
+  /** `GET /health`: whether the server takes sessions. */
   health(): Promise<HealthBody> {
     return this.#get('health');
   }
 
+  /** `GET /metadata`: what the environment is. */
   metadata(): Promise<MetadataBody> {
     return this.#get('metadata');
   }
 
+  /** `GET /schema`: JSON schemas of action, observation and state. */
   schema(): Promise<SchemaBody> {
     return this.#get('schema');
   }
 
+  /** `GET /tasks`: the tasks of the environment. */
   tasks(): Promise<TasksBody> {
     return this.#get('tasks');
   }

@@ -1,5 +1,6 @@
 import type { Exchange } from './exchange.ts';
 
+/** Which environments step together, and how they are sent. */
 export interface VectorOptions {
   /** How many environments, 1 to 65,536. */
   readonly count: number;
@@ -19,6 +20,7 @@ export interface VectorStep<Observation> {
   readonly dones: readonly boolean[];
 }
 
+/** One step of many environments, as rows of numbers. */
 export interface VectorFloats {
   /** Shape n x width of the observation. */
   readonly observations: Float32Array;

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { isAllowedOrigin } from './allowed-origin.ts';
 import { RateLimiter, type RateLimitOptions } from './rate-limiter.ts';
 
+/** Who may use a server, and how much. */
 export interface GuardOptions {
   /** When there are any, requests must carry one as `authorization: Bearer`. `/health` is open to all. Default none. */
   readonly tokens?: readonly string[];

@@ -1,3 +1,4 @@
+/** So many requests of a client in so long; unused ones are saved up to that number. */
 export interface RateLimitOptions {
   readonly requests: number;
   /** ms */

@@ -134,6 +134,7 @@ export class Leaderboard {
     return row && JSON.parse(row.episode);
   }
 
+  /** Closes the file. */
   close(): void {
     this.#database.close();
   }

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../operations/logger.ts';
 import type { Neighbourhood } from './neighbourhood.ts';
 
+/** Where to listen. */
 export interface ListenOptions {
   /** 0 takes any free port. Default 8000. */
   readonly port?: number;
@@ -11,6 +12,7 @@ export interface ListenOptions {
   readonly host?: string;
 }
 
+/** A server that listens. */
 export interface ListeningServer {
   /** Where clients on this machine reach the server, without a slash at the end. */
   readonly url: string;
@@ -24,6 +26,7 @@ export interface ListeningServer {
   drain(options?: DrainOptions): Promise<void>;
 }
 
+/** How a server is drained. */
 export interface DrainOptions {
   /** How long clients may stay, ms. Default 10 s. With a store they can go on elsewhere, so that 0 will do. */
   readonly graceMs?: number;

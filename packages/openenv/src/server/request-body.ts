@@ -40,6 +40,7 @@ export async function requestBody<Body>(context: Context, schema: z.ZodType<Body
   return readBody(await requestJson(context), schema);
 }
 
+/** Reads a body by a schema; no body at all is `{}` where that will do. @throws InvalidInputError naming the fields */
 export function readBody<Body>(json: unknown, schema: z.ZodType<Body>): Body {
   if (json === null) {
     const empty = z.safeParse(schema, {});

@@ -2,6 +2,7 @@ import type { GuardOptions } from '../guard/guard.ts';
 import { type Logger, silentLogger } from '../operations/logger.ts';
 import type { SessionStore } from '../sessions/session-store.ts';
 
+/** How a server serves. Every field has a default. */
 export interface ServerOptions {
   /** `production` leaves out `/reset`, `/step` and `/state`. Default `simulation`. */
   readonly mode?: 'simulation' | 'production';

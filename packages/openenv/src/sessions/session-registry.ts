@@ -10,6 +10,7 @@ import {
 } from './session-errors.ts';
 import type { SessionStore, StoredSession } from './session-store.ts';
 
+/** How many sessions live how long. */
 export interface SessionRegistryOptions {
   /** Most sessions in memory at once. */
   readonly maxSessions: number;
@@ -123,6 +124,7 @@ export class SessionRegistry<Action = unknown, Observation = object, State = obj
     this.#reserved += slots;
   }
 
+  /** Gives back slots that `reserve` has set aside. */
   unreserve(slots: number): void {
     this.#reserved -= slots;
   }

@@ -5,6 +5,7 @@ import type { ResetOptions } from '../definition.ts';
 import { SessionStoreError, SessionTakenError } from './session-errors.ts';
 import type { SessionJournal, SessionStore, StoredSession } from './session-store.ts';
 
+/** Limits of the file. */
 export interface SqliteSessionStoreOptions {
   /** A session that nobody has used for this long is forgotten, ms. Default seven days. */
   readonly retentionMs?: number;

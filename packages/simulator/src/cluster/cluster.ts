@@ -9,6 +9,7 @@ import { type GpuMemory, gpuMemory, usedGiB } from './gpu-memory.ts';
 import type { ClusterEvent, ServingConfig } from './serving-config.ts';
 import { TransferLink } from './transfer-link.ts';
 
+/** What a cluster is made of, and what does not change while it serves. */
 export interface ClusterOptions {
   readonly profile: EngineProfile;
   /** Which of the profile's acceptance tables holds for this traffic. Default `sharegpt`. */
@@ -113,6 +114,7 @@ export class Cluster {
     return gpu === PREFILL ? 'prefill' : 'decode';
   }
 
+  /** What holds the memory of a GPU now. @param gpu 0 or 1 */
   memoryOf(gpu: number): GpuMemory {
     const { weights, speculationDepth } = this.config;
     const blocks = this.engines[gpu].kvBlocksTotal;
@@ -183,11 +185,13 @@ export class Cluster {
     }
   }
 
+  /** Forgets what was logged: completions, first tokens and events that a caller has read. */
   clearLogs(): void {
     this.events.length = 0;
     for (const engine of this.engines) engine.clearLogs();
   }
 
+  /** The state, without the logs, to go back to. */
   snapshot(): ClusterSnapshot {
     return {
       engines: [this.engines[0].snapshot(), this.engines[1].snapshot()],
@@ -289,6 +293,7 @@ export class Cluster {
   }
 }
 
+/** The state of a cluster, made by `snapshot` and taken by `restore`. */
 export interface ClusterSnapshot {
   readonly engines: readonly [EngineSnapshot, EngineSnapshot];
   readonly config: ServingConfig;

@@ -14,6 +14,7 @@ export interface GpuMemory {
   readonly limit: number;
 }
 
+/** The shares of a GPU with so many KV blocks, and tenants that hold `tenantGiB`. */
 export function gpuMemory(
   profile: EngineProfile,
   precision: WeightPrecision,
@@ -31,6 +32,7 @@ export function gpuMemory(
   };
 }
 
+/** All that is held, GiB. It may exceed `limit`, and then the GPU is out of memory. */
 export function usedGiB(memory: GpuMemory): number {
   return memory.weights + memory.draft + memory.overhead + memory.kvPool + memory.tenant;
 }

@@ -48,6 +48,7 @@ export interface IterationSpan {
   readonly kvBlocksUsed: number;
 }
 
+/** Whether an engine serves whole requests, or only prefills and sends the KV to another. */
 export type EngineRole = 'mixed' | 'prefill';
 
 /** What `Engine.configure` can change while requests are in flight. It takes effect at the next iteration. */

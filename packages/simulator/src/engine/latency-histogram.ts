@@ -83,6 +83,7 @@ export class LatencyHistogram {
     return binStart(this.highest + 1) / TICKS_PER_MS;
   }
 
+  /** Forgets all samples. */
   clear(): void {
     if (this.highest >= this.lowest) this.counts.fill(0, this.lowest, this.highest + 1);
     this.lowest = BINS;

@@ -4,8 +4,11 @@
  * `Engine.shiftClock` moves the origin before that.
  */
 export const TICKS_PER_NS = 64;
+/** Ticks of a microsecond. */
 export const TICKS_PER_US = TICKS_PER_NS * 1e3;
+/** Ticks of a ms. */
 export const TICKS_PER_MS = TICKS_PER_NS * 1e6;
+/** Ticks of a second. */
 export const TICKS_PER_S = TICKS_PER_NS * 1e9;
 
 /** The tick of what has not happened yet: it compares as earlier than any other and stays what it is when the clock shifts. */

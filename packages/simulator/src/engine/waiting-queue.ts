@@ -4,6 +4,7 @@ import { SlotList, type SlotListEnds } from './slot-list.ts';
 /** Priority classes an engine tells apart: 0 is the most urgent. */
 export const PRIORITY_CLASSES = 8;
 
+/** Who goes first: `fcfs` whoever came first, `priority` the most urgent class, and in it whoever came first. */
 export type SchedulingPolicy = 'fcfs' | 'priority';
 
 /**

@@ -7,6 +7,7 @@ import type { Engine, EngineRequest } from '../engine/engine.ts';
  */
 export type RouterPolicy = 'round_robin' | 'least_loaded' | 'priority';
 
+/** All of them. */
 export const ROUTER_POLICIES: readonly RouterPolicy[] = ['round_robin', 'least_loaded', 'priority'];
 
 /** Spreads requests over engines. */

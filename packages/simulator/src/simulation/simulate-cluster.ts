@@ -24,6 +24,7 @@ export interface ServingChange {
   readonly tenantGiB?: number;
 }
 
+/** Two GPUs, their settings, and what changes on the way. */
 export interface ClusterSimulationOptions extends Omit<ClusterOptions, 'onIterations'> {
   /** The settings at the start. */
   readonly config: ServingConfig;

@@ -19,6 +19,7 @@ export const VALUE_COLUMNS = [
 ] as const;
 export type ValueColumn = (typeof VALUE_COLUMNS)[number];
 
+/** All columns of a trace table. */
 export const TABLE_COLUMNS = [...KEY_COLUMNS, ...VALUE_COLUMNS] as const;
 export type TableColumn = (typeof TABLE_COLUMNS)[number];
 

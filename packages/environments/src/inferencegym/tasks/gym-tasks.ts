@@ -3,6 +3,7 @@ import { burstyShareGpt } from './bursty-sharegpt.ts';
 import type { GymTask, GymTaskId } from './gym-task.ts';
 import { staticUniform } from './static-uniform.ts';
 
+/** The tasks by their ids. */
 export const GYM_TASKS: Readonly<Record<GymTaskId, GymTask>> = {
   1: staticUniform,
   2: burstyShareGpt,
