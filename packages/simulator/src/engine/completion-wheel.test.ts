@@ -11,7 +11,7 @@ const moves = fc.array(
     fc.record({ advance: fc.nat(300) }),
     fc.record({ removeAny: fc.nat() }),
     fc.constant({ removeFirst: true }),
-    fc.constant({ snapshot: true }),
+    fc.constant({ addAgain: true }),
   ),
   { maxLength: 200, size: 'max' },
 );
@@ -20,7 +20,7 @@ test('the wheel tells which sequence completes first, and of equals the one admi
   fc.assert(
     fc.property(moves, fc.nat(1e6), fc.boolean(), (sequence, begin, descending) => {
       const table = new RequestTable(256);
-      let wheel = new CompletionWheel(table);
+      const wheel = new CompletionWheel(table);
       const members: { slot: number; iteration: number; admitted: number }[] = [];
       let clock = begin;
       let admissions = 0;
@@ -42,10 +42,9 @@ test('the wheel tells which sequence completes first, and of equals the one admi
           members.push({ slot, iteration, admitted });
         } else if ('advance' in move) {
           clock = Math.min(clock + move.advance, first?.iteration ?? Number.POSITIVE_INFINITY);
-        } else if ('snapshot' in move) {
-          const copy = new CompletionWheel(table);
-          copy.restore(wheel.snapshot());
-          wheel = copy;
+        } else if ('addAgain' in move) {
+          wheel.clear();
+          for (const { slot } of members) wheel.add(slot);
         } else if (first !== undefined) {
           const gone = 'removeAny' in move ? members[move.removeAny % members.length]! : first;
           wheel.remove(gone.slot, clock);

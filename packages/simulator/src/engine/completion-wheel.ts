@@ -75,17 +75,11 @@ export class CompletionWheel {
     if (slot === this.first) this.findFirst(clock);
   }
 
-  snapshot(): CompletionWheelSnapshot {
-    const { first, iteration } = this;
-    return { first, iteration, rings: this.rings.slice(), used: this.used.slice() };
-  }
-
-  /** Takes over the rings of a wheel; the links between members belong to the table. */
-  restore({ first, iteration, rings, used }: CompletionWheelSnapshot): void {
-    this.first = first;
-    this.iteration = iteration;
-    this.rings.set(rings);
-    this.used.set(used);
+  /** Forgets all members. */
+  clear(): void {
+    this.first = -1;
+    this.rings.fill(-1);
+    this.used.fill(0);
   }
 
   private completionOf(slot: number): number {
@@ -122,11 +116,4 @@ export class CompletionWheel {
     this.first = first;
     this.iteration = earliest;
   }
-}
-
-export interface CompletionWheelSnapshot {
-  readonly first: number;
-  readonly iteration: number;
-  readonly rings: Int32Array;
-  readonly used: Int32Array;
 }

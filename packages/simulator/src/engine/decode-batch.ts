@@ -1,5 +1,5 @@
-import { CompletionWheel, type CompletionWheelSnapshot } from './completion-wheel.ts';
-import type { RequestTable } from './request-table.ts';
+import { CompletionWheel } from './completion-wheel.ts';
+import { DECODING, type RequestTable } from './request-table.ts';
 
 /**
  * The decoding sequences while they advance in lockstep, one token each an iteration. `clock` counts those
@@ -36,13 +36,8 @@ export class DecodeBatch {
 
   /** Adds a sequence whose `generatedOffset` holds its emitted tokens. */
   add(slot: number): void {
-    const table = this.table;
-    const offset = table.generatedOffset[slot] - this.clock;
-    table.generatedOffset[slot] = offset;
-    this.contextSum += table.input[slot] + offset + this.clock - 1;
-    this.residues[this.residueOf(slot)]++;
-    this.count++;
-    this.completions.add(slot);
+    this.table.generatedOffset[slot] -= this.clock;
+    this.enlist(slot);
   }
 
   /** Removes a member and leaves its emitted tokens in `generatedOffset`. */
@@ -97,22 +92,23 @@ export class DecodeBatch {
     this.contextSum += iterations * this.count;
   }
 
-  snapshot(): DecodeBatchSnapshot {
-    return {
-      clock: this.clock,
-      count: this.count,
-      contextSum: this.contextSum,
-      residues: this.residues.slice(),
-      completions: this.completions.snapshot(),
-    };
+  /** Goes back to iteration `clock`, when the decoding sequences of the running list from `head` on were its members. */
+  restore(clock: number, head: number): void {
+    this.clock = clock;
+    this.count = 0;
+    this.contextSum = 0;
+    this.residues.fill(0);
+    this.completions.clear();
+    const { status, next } = this.table;
+    for (let slot = head; slot >= 0; slot = next[slot]) if (status[slot] === DECODING) this.enlist(slot);
   }
 
-  restore(snapshot: DecodeBatchSnapshot): void {
-    this.clock = snapshot.clock;
-    this.count = snapshot.count;
-    this.contextSum = snapshot.contextSum;
-    this.residues.set(snapshot.residues);
-    this.completions.restore(snapshot.completions);
+  /** Takes up a sequence whose `generatedOffset` goes by the clock. */
+  private enlist(slot: number): void {
+    this.contextSum += this.contextLength(slot);
+    this.residues[this.residueOf(slot)]++;
+    this.count++;
+    this.completions.add(slot);
   }
 
   /** (context length - clock) modulo the block size. */
@@ -124,12 +120,4 @@ export class DecodeBatch {
   private crossingResidue(ahead: number): number {
     return -(this.clock + ahead) & this.blockMask;
   }
-}
-
-export interface DecodeBatchSnapshot {
-  readonly clock: number;
-  readonly count: number;
-  readonly contextSum: number;
-  readonly residues: Int32Array;
-  readonly completions: CompletionWheelSnapshot;
 }

@@ -1,5 +1,4 @@
 import type { BlockPoolSnapshot } from './block-pool.ts';
-import type { DecodeBatchSnapshot } from './decode-batch.ts';
 import type { EngineConfig, EngineRole } from './engine-config.ts';
 import type { RequestProgress } from './engine-log.ts';
 import type { EngineState } from './engine-state.ts';
@@ -15,7 +14,8 @@ export interface EngineSnapshot {
   readonly running: SlotListEnds;
   readonly future: SlotListEnds;
   readonly waiting: WaitingQueueSnapshot;
-  readonly decodes: DecodeBatchSnapshot;
+  /** Iterations in lockstep so far. */
+  readonly decodeClock: number;
   readonly config: EngineConfig;
   readonly pool: BlockPoolSnapshot;
   readonly partial: number;
@@ -28,7 +28,7 @@ export interface EngineSnapshot {
 
 /** A copy of the state, but for its logs. */
 export function takeSnapshot(state: EngineState): EngineSnapshot {
-  // What is drawn ahead can be drawn again: the table is all there is to copy.
+  // What is drawn ahead can be drawn again, and decodes be enlisted again: the table is all there is to copy.
   state.verifications.deactivate();
   return {
     now: state.now,
@@ -37,7 +37,7 @@ export function takeSnapshot(state: EngineState): EngineSnapshot {
     running: state.running.ends(),
     future: state.future.ends(),
     waiting: state.waiting.snapshot(),
-    decodes: state.decodes.snapshot(),
+    decodeClock: state.decodes.clock,
     config: state.config,
     pool: state.pool.snapshot(),
     partial: state.partial,
@@ -58,8 +58,8 @@ export function restoreSnapshot(state: EngineState, snapshot: EngineSnapshot): v
   state.running.setEnds(snapshot.running);
   state.future.setEnds(snapshot.future);
   state.waiting.restore(snapshot.waiting);
-  state.decodes.restore(snapshot.decodes);
   state.adopt(snapshot.config);
+  state.decodes.restore(snapshot.decodeClock, state.speculative ? -1 : snapshot.running.head);
   state.pool.restore(snapshot.pool);
   state.partial = snapshot.partial;
   state.admitting = snapshot.admitting;
