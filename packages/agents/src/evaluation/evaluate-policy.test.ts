@@ -81,6 +81,7 @@ describe('evaluatePolicy', () => {
 
   it('measures what was served', async () => {
     const { tasks } = await evaluatePolicy(fixture(), createPolicy('default'), plan);
+    assert.equal(tasks.length, plan.taskIds.length);
     for (const task of tasks) {
       assert.equal(task.sloCompliance, 0.75);
       assert.equal(task.costPer1k, 2);

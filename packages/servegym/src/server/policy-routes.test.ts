@@ -109,6 +109,7 @@ describe('POST /policies/{name}/step', () => {
 
   it('plays the same windows one by one as at once', async () => {
     const { body: atOnce } = await post('/policies/random/step', { session_id, steps: 8 });
+    assert.equal(atOnce.steps.length, 8);
     const other = await reset();
     for (const step of atOnce.steps) {
       const { body } = await post('/policies/random/step', { session_id: other.session_id });
