@@ -1,22 +1,16 @@
-import type { SchedulingPolicy, WeightPrecision } from '@servegym/simulator';
 import { Command, Option } from 'commander';
 import { startEndpoint } from '../endpoint/start-endpoint.ts';
+import { addEngineOptions, type EngineOptions } from '../engine-options.ts';
 import { numberAbove, wholeNumber } from '../options.ts';
 import { readProfile } from '../read-profile.ts';
 import { stopOnSignals } from '../server/stop-on-signals.ts';
 
-interface EndpointCommandOptions {
+interface EndpointCommandOptions extends EngineOptions {
   readonly profile: string;
   readonly port: number;
   readonly host: string;
   readonly engines: 1 | 2;
-  readonly weights: WeightPrecision;
-  readonly maxNumSeqs: number;
-  readonly maxNumBatchedTokens: number;
-  readonly kvBudgetFraction: number;
-  readonly speculationDepth: number;
   readonly acceptance: string;
-  readonly policy: SchedulingPolicy;
   readonly split: boolean;
   readonly prefixCaching: boolean;
   readonly servedModelName?: readonly string[];
@@ -31,7 +25,7 @@ const MOST_TOKENS = 10_000_000;
 
 /** `servegym endpoint`: a simulated engine behind the OpenAI API, until a signal ends it. */
 export function endpointCommand(): Command {
-  return new Command('endpoint')
+  const command = new Command('endpoint')
     .description(
       'serve a simulated engine over the OpenAI API, in real time, for clients and load generators',
     )
@@ -56,11 +50,9 @@ export function endpointCommand(): Command {
         .argParser((text: string, before: readonly string[]) => [...before, ...text.split(',')])
         .default([], 'everybody'),
     )
-    .addOption(
-      new Option('--served-model-name <names...>', 'names that requests may use for the model').default(
-        undefined,
-        "the profile's model and the profile",
-      ),
+    .option(
+      '--served-model-name <names...>',
+      "names that requests may use for the model (default: the profile's model and the profile)",
     )
     .addOption(
       new Option('--time-scale <factor>', 'let simulated time pass this many times as fast')
@@ -72,44 +64,22 @@ export function endpointCommand(): Command {
         .default(5)
         .argParser(wholeNumber(0, 86_400)),
     )
-    .optionsGroup('The engine, as in `simulate`; all but the first three can be changed at /admin/knobs:')
+    .optionsGroup(
+      'The engine, as in `simulate`; /admin/knobs tells which of these can be changed while it serves:',
+    )
     .addOption(
       new Option('--engines <n>', '1, or 2 behind a round-robin router, which can split prefill and decode')
         .default(1)
         .argParser((text) => wholeNumber(1, 2)(text)),
     )
     .addOption(
-      new Option('--max-num-batched-tokens <n>', 'token budget of an iteration')
-        .default(2048)
-        .argParser(wholeNumber(1, 1_000_000)),
-    )
-    .addOption(
-      new Option('--max-model-len <n>', 'most tokens of a prompt and its reply together')
-        .default(undefined, 'what the KV pool holds')
-        .argParser(wholeNumber(2, MOST_TOKENS)),
-    )
-    .addOption(
-      new Option('--weights <precision>', 'precision of the weights')
-        .choices(['FP16', 'FP8', 'INT8', 'INT4'])
-        .default('FP16'),
-    )
-    .addOption(
-      new Option('--max-num-seqs <n>', 'sequences at once').default(256).argParser(wholeNumber(1, 1_000_000)),
-    )
-    .addOption(
-      new Option('--kv-budget-fraction <share>', 'share of the free memory that the KV pool takes')
-        .default(1)
-        .argParser(numberAbove(0, 1)),
-    )
-    .addOption(
-      new Option('--speculation-depth <n>', 'draft tokens a decode step; 0 is off')
-        .default(0)
-        .argParser(wholeNumber(0, 8)),
-    )
+      new Option(
+        '--max-model-len <n>',
+        'most tokens of a prompt and its reply together (default: what the KV pool holds)',
+      ).argParser(wholeNumber(2, MOST_TOKENS)),
+    );
+  return addEngineOptions(command)
     .option('--acceptance <table>', "which of the profile's acceptance tables holds", 'sharegpt')
-    .addOption(
-      new Option('--policy <name>', 'scheduling policy').choices(['fcfs', 'priority']).default('fcfs'),
-    )
     .option('--split', 'one engine prefills and the other decodes; needs --engines 2', false)
     .option('--no-prefix-caching', 'do not look for cached prefixes of prompts (two engines never do)')
     .addOption(

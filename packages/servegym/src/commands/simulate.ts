@@ -1,5 +1,6 @@
 import { ROUTER_POLICIES } from '@servegym/simulator';
 import { Command, Option } from 'commander';
+import { addEngineOptions } from '../engine-options.ts';
 import { numberAbove, wholeNumber } from '../options.ts';
 import { readProfile } from '../read-profile.ts';
 import { simulationJson, simulationTable } from '../reports/simulation-report.ts';
@@ -14,70 +15,43 @@ const MOST_TOKENS = 10_000_000;
 
 /** `servegym simulate`: a trace, or a batch that is all there at the start, on one simulated engine. */
 export function simulateCommand(): Command {
+  const command = new Command('simulate')
+    .description('serve a trace on a simulated engine and report its latencies')
+    .requiredOption('--profile <name|file.json>', 'engine profile (see `servegym profiles`)')
+    .option(
+      '--trace <file>',
+      'requests to serve: CSV, JSON lines, Parquet or a result of vllm bench serve or GuideLLM',
+    )
+    .addOption(
+      new Option('--rate-scale <factor>', 'let the requests arrive this many times as fast')
+        .default(1)
+        .argParser(numberAbove(0)),
+    )
+    .addOption(
+      new Option('--limit <n>', 'serve only the first n requests').argParser(wholeNumber(1, MOST_REQUESTS)),
+    )
+    .addOption(
+      new Option('--repeat-to <n>', 'play the trace over and over, until n requests')
+        .argParser(wholeNumber(1, MOST_REQUESTS))
+        .conflicts('limit'),
+    )
+    .addOption(
+      new Option('--closed-batch <n>', 'instead of a trace: n requests that are all there at the start')
+        .argParser(wholeNumber(1, MOST_REQUESTS))
+        .conflicts(['trace', 'limit', 'repeatTo']),
+    )
+    .addOption(
+      new Option('--input-tokens <n>', 'prompt of each in a closed batch').argParser(
+        wholeNumber(1, MOST_TOKENS),
+      ),
+    )
+    .addOption(
+      new Option('--output-tokens <n>', 'output of each in a closed batch').argParser(
+        wholeNumber(1, MOST_TOKENS),
+      ),
+    );
   return addTraceOptions(
-    new Command('simulate')
-      .description('serve a trace on a simulated engine and report its latencies')
-      .requiredOption('--profile <name|file.json>', 'engine profile (see `servegym profiles`)')
-      .option(
-        '--trace <file>',
-        'requests to serve: CSV, JSON lines, Parquet or a result of vllm bench serve or GuideLLM',
-      )
-      .addOption(
-        new Option('--rate-scale <factor>', 'let the requests arrive this many times as fast')
-          .default(1)
-          .argParser(numberAbove(0)),
-      )
-      .addOption(
-        new Option('--limit <n>', 'serve only the first n requests').argParser(wholeNumber(1, MOST_REQUESTS)),
-      )
-      .addOption(
-        new Option('--repeat-to <n>', 'play the trace over and over, until n requests')
-          .argParser(wholeNumber(1, MOST_REQUESTS))
-          .conflicts('limit'),
-      )
-      .addOption(
-        new Option('--closed-batch <n>', 'instead of a trace: n requests that are all there at the start')
-          .argParser(wholeNumber(1, MOST_REQUESTS))
-          .conflicts(['trace', 'limit', 'repeatTo']),
-      )
-      .addOption(
-        new Option('--input-tokens <n>', 'prompt of each in a closed batch').argParser(
-          wholeNumber(1, MOST_TOKENS),
-        ),
-      )
-      .addOption(
-        new Option('--output-tokens <n>', 'output of each in a closed batch').argParser(
-          wholeNumber(1, MOST_TOKENS),
-        ),
-      )
-      .addOption(
-        new Option('--weights <precision>', 'precision of the weights')
-          .choices(['FP16', 'FP8', 'INT8', 'INT4'])
-          .default('FP16'),
-      )
-      .addOption(
-        new Option('--max-num-seqs <n>', 'sequences at once')
-          .default(256)
-          .argParser(wholeNumber(1, 1_000_000)),
-      )
-      .addOption(
-        new Option('--max-num-batched-tokens <n>', 'token budget of an iteration')
-          .default(2048)
-          .argParser(wholeNumber(1, 1_000_000)),
-      )
-      .addOption(
-        new Option('--kv-budget-fraction <share>', 'share of the free memory that the KV pool takes')
-          .default(1)
-          .argParser(numberAbove(0, 1)),
-      )
-      .addOption(
-        new Option('--speculation-depth <n>', 'draft tokens a decode step; 0 is off')
-          .default(0)
-          .argParser(wholeNumber(0, 8)),
-      )
-      .addOption(
-        new Option('--policy <name>', 'scheduling policy').choices(['fcfs', 'priority']).default('fcfs'),
-      )
+    addEngineOptions(command)
       .addOption(
         new Option('--replicas <n>', 'engines that serve the trace together')
           .default(1)

@@ -1,15 +1,9 @@
-import type {
-  EngineProfile,
-  RouterPolicy,
-  SchedulingPolicy,
-  ServingChange,
-  SimulationOptions,
-  WeightPrecision,
-} from '@servegym/simulator';
+import type { EngineProfile, RouterPolicy, ServingChange, SimulationOptions } from '@servegym/simulator';
+import type { EngineOptions } from '../engine-options.ts';
 import type { TraceArguments } from '../traces/trace-arguments.ts';
 
 /** What `servegym simulate` is told. */
-export interface SimulateOptions extends TraceArguments {
+export interface SimulateOptions extends TraceArguments, EngineOptions {
   readonly profile: string;
   readonly trace?: string;
   readonly rateScale: number;
@@ -18,12 +12,6 @@ export interface SimulateOptions extends TraceArguments {
   readonly closedBatch?: number;
   readonly inputTokens?: number;
   readonly outputTokens?: number;
-  readonly weights: WeightPrecision;
-  readonly maxNumSeqs: number;
-  readonly maxNumBatchedTokens: number;
-  readonly kvBudgetFraction: number;
-  readonly speculationDepth: number;
-  readonly policy: SchedulingPolicy;
   readonly replicas: number;
   readonly router: RouterPolicy;
   readonly prefixCaching: boolean;

@@ -1,0 +1,48 @@
+import type { SchedulingPolicy, WeightPrecision } from '@servegym/simulator';
+import { type Command, Option } from 'commander';
+import { numberAbove, wholeNumber } from './options.ts';
+
+/** How an engine is set up, as the commands take it that run one. */
+export interface EngineOptions {
+  readonly weights: WeightPrecision;
+  /** Sequences at once. */
+  readonly maxNumSeqs: number;
+  /** Token budget of an iteration. */
+  readonly maxNumBatchedTokens: number;
+  /** Share of the free memory that the KV pool takes, above 0 to 1. */
+  readonly kvBudgetFraction: number;
+  /** Draft tokens a decode step; 0 is off. */
+  readonly speculationDepth: number;
+  readonly policy: SchedulingPolicy;
+}
+
+/** Adds the options, with the defaults of vLLM. */
+export function addEngineOptions(command: Command): Command {
+  return command
+    .addOption(
+      new Option('--weights <precision>', 'precision of the weights')
+        .choices(['FP16', 'FP8', 'INT8', 'INT4'])
+        .default('FP16'),
+    )
+    .addOption(
+      new Option('--max-num-seqs <n>', 'sequences at once').default(256).argParser(wholeNumber(1, 1_000_000)),
+    )
+    .addOption(
+      new Option('--max-num-batched-tokens <n>', 'token budget of an iteration')
+        .default(2048)
+        .argParser(wholeNumber(1, 1_000_000)),
+    )
+    .addOption(
+      new Option('--kv-budget-fraction <share>', 'share of the free memory that the KV pool takes')
+        .default(1)
+        .argParser(numberAbove(0, 1)),
+    )
+    .addOption(
+      new Option('--speculation-depth <n>', 'draft tokens a decode step; 0 is off')
+        .default(0)
+        .argParser(wholeNumber(0, 8)),
+    )
+    .addOption(
+      new Option('--policy <name>', 'scheduling policy').choices(['fcfs', 'priority']).default('fcfs'),
+    );
+}
