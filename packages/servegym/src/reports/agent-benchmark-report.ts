@@ -53,6 +53,8 @@ export function agentBenchmarkPage(benchmark: AgentBenchmark): string {
 /** What to ask for to measure the same again. */
 function benchmarkOptions(plan: BenchmarkPlan): (string | number)[] {
   const [onlyTask] = plan.taskIds;
+  const isPlanning = plan.agents.some((agent) => PLANNERS.has(agent));
+  const isShifted = plan.shiftedEpisodes > 0;
   return [
     ...['--agents', plan.agents.join()],
     ...(plan.taskIds.length === 1 ? ['--task', onlyTask!] : []),
@@ -60,13 +62,9 @@ function benchmarkOptions(plan: BenchmarkPlan): (string | number)[] {
     ...(plan.agents.includes('distilled')
       ? ['--lessons', plan.lessons, '--fine-tuning-steps', plan.fineTuningSteps]
       : []),
-    ...(plan.shiftedEpisodes > 0 ? ['--shifted-episodes', plan.shiftedEpisodes] : ['--no-shifted']),
-    ...(plan.agents.some((agent) => PLANNERS.has(agent))
-      ? [
-          ...['--planning-episodes', plan.planningEpisodes],
-          ...['--planning-shifted-episodes', plan.planningShiftedEpisodes],
-        ]
-      : []),
+    ...(isShifted ? ['--shifted-episodes', plan.shiftedEpisodes] : ['--no-shifted']),
+    ...(isPlanning ? ['--planning-episodes', plan.planningEpisodes] : []),
+    ...(isPlanning && isShifted ? ['--planning-shifted-episodes', plan.planningShiftedEpisodes] : []),
     ...['--out', 'docs/benchmarks.md'],
   ];
 }
