@@ -2,12 +2,13 @@ import { summarize } from '../metrics/summary.ts';
 import type { EngineProfile, IterationLaw, WeightPrecision } from '../profiles/engine-profile.ts';
 import { weightVariant } from '../profiles/kv-pool.ts';
 import { simulateTrace } from '../simulation/simulate-trace.ts';
-import type { Trace } from '../traces/trace.ts';
 import { CalibrationError } from './calibration-error.ts';
 import { determinedShares } from './fit-law.ts';
+import { type FittedLoad, fittedLoad, parts, type Times, timesOf } from './fitted-load.ts';
 import { coefficientOf, coefficientsOf, type LawCoefficient, mapLaw, roundLaw } from './law-coefficients.ts';
 import { leastSquares } from './least-squares.ts';
-import type { MeasuredLoad } from './measured-load.ts';
+import { gapsOf } from './load-gaps.ts';
+import { concurrencyOf, type MeasuredLoad } from './measured-load.ts';
 
 /** What a fit to served loads moves: the law, and the time before a request is scheduled. */
 export type BenchParameter = LawCoefficient | 'requestOverheadMs';
@@ -30,8 +31,6 @@ const TTFT_SPREAD = 0.09;
 const TPOT_SPREAD = 0.026;
 /** Requests behind one residual, at least; fewer say little about a mean. */
 const LEAST_IN_GROUP = 5;
-const STRETCHES = 8;
-const QUANTILES = 4;
 const FOLDS_OF_ONE_LOAD = 4;
 /** Fewer requests than this only repeat the profile that the fit starts from. */
 const LEAST_REQUESTS = 20;
@@ -97,22 +96,6 @@ interface Candidate {
   readonly requestOverheadMs: number;
 }
 
-/** Times by request, in order of arrival; TPOT is NaN for outputs of one token. */
-interface Times {
-  readonly ttftMs: Float64Array;
-  readonly tpotMs: Float64Array;
-  readonly e2eMs: Float64Array;
-}
-
-/** One load as the fit sees it. */
-interface FittedLoad {
-  readonly load: MeasuredLoad;
-  readonly trace: Trace;
-  readonly measured: Times;
-  /** Requests whose means are compared: stretches of time, and quantiles of the lengths. */
-  readonly groups: readonly (readonly number[])[];
-}
-
 /**
  * Fits a profile to loads that a real server served: the coefficients of its law and the overhead of a request with
  * which the simulator gives the same mean TTFT and TPOT, for stretches of each load and for short and long requests.
@@ -172,7 +155,7 @@ export function calibrateBench(loads: readonly MeasuredLoad[], options: BenchOpt
       command: options.command,
     },
     validity: {
-      batch: [1, Math.max(...fitted.flatMap(({ load }) => concurrency(load)))],
+      batch: [1, Math.max(...fitted.flatMap(({ load }) => concurrencyOf(load)))],
       contextTokens: [
         1,
         Math.max(...fitted.flatMap(({ load }) => load.requests.map((r) => r.inputTokens + r.outputTokens))),
@@ -298,39 +281,6 @@ function bestJitter(loads: readonly FittedLoad[], candidate: Candidate, options:
   return errors[0]! - least < WORTH_JITTER * loads.length ? 0 : errors.indexOf(least) / JITTER_STEPS;
 }
 
-function fittedLoad(load: MeasuredLoad): FittedLoad {
-  const { requests } = load;
-  const measured = timesOf(requests.length);
-  for (const [i, { ttftMs, e2eMs, outputTokens }] of requests.entries()) {
-    measured.ttftMs[i] = ttftMs;
-    measured.tpotMs[i] = (e2eMs - ttftMs) / (outputTokens - 1);
-    measured.e2eMs[i] = e2eMs;
-  }
-  const all = requests.map((_, i) => i);
-  const by = (length: (i: number) => number) => all.toSorted((a, b) => length(a) - length(b));
-  return {
-    load,
-    trace: {
-      source: load.source,
-      arrivalMs: Float64Array.from(requests, ({ arrivalMs }) => arrivalMs),
-      inputTokens: Int32Array.from(requests, ({ inputTokens }) => inputTokens),
-      outputTokens: Int32Array.from(requests, ({ outputTokens }) => outputTokens),
-    },
-    measured,
-    groups: [
-      ...parts(all, STRETCHES),
-      ...parts(
-        by((i) => requests[i]!.inputTokens),
-        QUANTILES,
-      ),
-      ...parts(
-        by((i) => requests[i]!.outputTokens),
-        QUANTILES,
-      ),
-    ],
-  };
-}
-
 /** What is left out at a time: each load, or stretches of the only one. `members`: by load, its requests. */
 function foldsOf(loads: readonly FittedLoad[]): { name: string; members: readonly ReadonlySet<number>[] }[] {
   if (loads.length > 1) {
@@ -344,61 +294,6 @@ function foldsOf(loads: readonly FittedLoad[]): { name: string; members: readonl
     name: `part ${i + 1} of ${FOLDS_OF_ONE_LOAD}`,
     members: [new Set(part)],
   }));
-}
-
-/** `count` runs of about equal length. */
-function parts(indices: readonly number[], count: number): number[][] {
-  return Array.from({ length: count }, (_, part) =>
-    indices.slice(
-      Math.round((part * indices.length) / count),
-      Math.round(((part + 1) * indices.length) / count),
-    ),
-  );
-}
-
-function gapsOf(loads: readonly MeasuredLoad[]): string[] {
-  const requests = loads.flatMap((load) => load.requests);
-  const running = loads.flatMap(concurrency);
-  const gaps: string[] = [];
-  if (Math.max(...running) < 4 || spreadOf(running) < 2) {
-    gaps.push(
-      `The number of requests at once hardly varies (${range(running)}): what an iteration costs and what each sequence adds to it cannot be told apart. Add a load with another rate.`,
-    );
-  }
-  const inputs = requests.map(({ inputTokens }) => inputTokens);
-  if (spreadOf(inputs) < 1.5) {
-    gaps.push(
-      `Prompts are of about one length (${range(inputs)} tokens): the cost of a prompt token and the overhead of a request cannot be told apart. Add a load with other prompts.`,
-    );
-  }
-  const contexts = requests.map(({ inputTokens, outputTokens }) => inputTokens + outputTokens / 2);
-  if (spreadOf(contexts) < 1.5) {
-    gaps.push(
-      `Contexts are of about one length (${range(contexts)} tokens): the cost of a sequence and that of its context cannot be told apart. Add a load with longer prompts or outputs.`,
-    );
-  }
-  return gaps;
-}
-
-/** Requests in the system at each arrival, the one that arrives included. */
-function concurrency({ requests }: MeasuredLoad): number[] {
-  const ends = Float64Array.from(requests, ({ arrivalMs, e2eMs }) => arrivalMs + e2eMs).sort();
-  let ended = 0;
-  return requests.map(({ arrivalMs }, i) => {
-    while (ends[ended]! <= arrivalMs) ended += 1;
-    return i + 1 - ended;
-  });
-}
-
-/** Ratio of the 90th to the 10th percentile. */
-function spreadOf(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.floor(0.9 * (sorted.length - 1))]! / sorted[Math.floor(0.1 * (sorted.length - 1))]!;
-}
-
-function range(values: readonly number[]): string {
-  const [low, high] = [Math.min(...values), Math.max(...values)].map(Math.round);
-  return low === high ? `${low}` : `${low} to ${high}`;
 }
 
 function meansOver(members: readonly ReadonlySet<number>[], times: readonly (Times | null)[]): BenchErrors {
@@ -422,14 +317,6 @@ function errorsOf(simulatedMs: BenchErrors, measuredMs: BenchErrors): BenchError
 
 function meanOf(values: Float64Array, indices: readonly number[]): number {
   return mean(indices.map((i) => values[i]!).filter((value) => Number.isFinite(value)));
-}
-
-function timesOf(requests: number): Times {
-  return {
-    ttftMs: new Float64Array(requests),
-    tpotMs: new Float64Array(requests).fill(Number.NaN),
-    e2eMs: new Float64Array(requests),
-  };
 }
 
 function mean(values: readonly number[]): number {

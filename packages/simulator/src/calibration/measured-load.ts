@@ -57,3 +57,13 @@ export function measuredLoad(
     failed,
   };
 }
+
+/** Requests in the system at each arrival, the one that arrives included. */
+export function concurrencyOf({ requests }: MeasuredLoad): number[] {
+  const ends = Float64Array.from(requests, ({ arrivalMs, e2eMs }) => arrivalMs + e2eMs).sort();
+  let ended = 0;
+  return requests.map(({ arrivalMs }, i) => {
+    while (ends[ended]! <= arrivalMs) ended += 1;
+    return i + 1 - ended;
+  });
+}
