@@ -100,7 +100,7 @@ describe('servegym check --env inferencegym', () => {
     const rows = Array.from({ length: count }, (_, row) =>
       Object.fromEntries(Object.entries(columns).map(([name, column]) => [name, column[row]])),
     ) as Parameters<typeof encodeTable>[0][number][];
-    const first = new Map(rows.map((row) => [row.prompt_len_bucket, row]).reverse());
+    const first = new Map(rows.map((row) => [row.prompt_len_bucket, row] as const).reverse());
     const same = rows.map((row) => {
       const { ttft_p50_ms, ttft_p99_ms, tpot_ms, tps, gpu_mem_gb, cost_per_1k } = first.get(
         row.prompt_len_bucket,
