@@ -133,6 +133,37 @@ test('a locked database is waited for without stopping the process, and told whe
   assert.deepEqual((await hasty.take('a'))?.actions, [1]);
 });
 
+test('what is noted while another process holds the lock is written once it is free, in order', async (t) => {
+  const path = temporaryFile(t);
+  const store = openStore(t, path, { lockTimeoutMs: 60_000 });
+  const journals = ['a', 'b'].map((id) => store.open(id, environment));
+  await Promise.all(journals.map((journal) => journal.reset('e', { seed: 1 })));
+  const other = new DatabaseSync(path);
+  t.after(() => other.close());
+  other.exec('BEGIN IMMEDIATE');
+  const noted: Promise<void>[] = [];
+  for (let step = 0; step < 5; step++) {
+    for (const journal of journals) noted.push(journal.step(step, step));
+    await new Promise(setImmediate);
+  }
+  other.exec('ROLLBACK');
+  await Promise.all(noted);
+  for (const id of ['a', 'b']) assert.deepEqual((await store.take(id))?.actions, [0, 1, 2, 3, 4]);
+});
+
+test('a file with pages of another size is used as it is', async (t) => {
+  const path = temporaryFile(t);
+  const old = new DatabaseSync(path);
+  old.exec('PRAGMA page_size = 4096; PRAGMA journal_mode = WAL; CREATE TABLE something (x)');
+  old.close();
+  const first = openSqliteStore(path);
+  const journal = first.open('a', environment);
+  await journal.reset('e', { seed: 1 });
+  await journal.step(0, { text: 'x'.repeat(10_000) });
+  await first.close();
+  assert.equal((await openStore(t, path).take('a'))?.actions.length, 1);
+});
+
 test('a file that cannot be used says why', async (t) => {
   const path = temporaryFile(t);
   assert.throws(

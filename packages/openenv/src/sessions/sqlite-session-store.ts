@@ -16,6 +16,11 @@ export interface SqliteSessionStoreOptions {
 }
 
 const FORMAT = 1;
+/**
+ * Every session that has played a step since the last transaction has a page written to the log anew, so that pages of a
+ * quarter of SQLite's default save the disk and the checksums most of their work. A file that is there keeps its own.
+ */
+const PAGE_BYTES = 1024;
 /** Pages of the log between checkpoints, which wait for the disk: eight times SQLite's default doubles the steps a second. */
 const CHECKPOINT_PAGES = 8000;
 const SQLITE_BUSY = 5;
@@ -50,6 +55,8 @@ PRAGMA user_version = ${FORMAT};
 interface Entry {
   readonly sessionId: string;
   write(): boolean;
+  /** Whether the entry needs no transaction to be written as a whole or not at all. */
+  readonly isOneStatement: boolean;
   readonly resolve: () => void;
   readonly reject: (error: Error) => void;
 }
@@ -81,7 +88,7 @@ class SqliteSessionStore implements SessionStore {
     try {
       this.#database = new DatabaseSync(path, { timeout: lockTimeoutMs });
       this.#database.exec(
-        `PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`,
+        `PRAGMA page_size = ${PAGE_BYTES}; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`,
       );
       const { user_version: format } = this.#database.prepare('PRAGMA user_version').get() as {
         user_version: number;
@@ -127,7 +134,7 @@ class SqliteSessionStore implements SessionStore {
 
   remove(id: string): Promise<void> {
     const { removeActions, removeSession } = this.#statements;
-    return this.write(id, () => {
+    return this.write(id, false, () => {
       removeActions.run(id, this.#owner);
       removeSession.run(id, this.#owner);
       return true;
@@ -141,34 +148,55 @@ class SqliteSessionStore implements SessionStore {
   }
 
   /** Puts an entry into the next transaction. */
-  write(sessionId: string, write: () => boolean): Promise<void> {
+  write(sessionId: string, isOneStatement: boolean, write: () => boolean): Promise<void> {
     return new Promise((resolve, reject) => {
-      this.#entries.push({ sessionId, write, resolve, reject });
+      this.#entries.push({ sessionId, isOneStatement, write, resolve, reject });
       if (this.#entries.length === 1 && this.#flushing === null) setImmediate(() => void this.#flush());
     });
   }
 
-  #flush(): Promise<void> {
-    this.#flushing ??= this.#flushAll();
+  /** Writes what there is to write: at once, unless another process holds the lock. */
+  #flush(): Promise<void> | null {
+    if (this.#flushing !== null) return this.#flushing;
+    const entries = this.#takeEntries();
+    if (!this.#settle(entries, false)) this.#flushing = this.#flushWhenFree(entries);
     return this.#flushing;
   }
 
-  async #flushAll(): Promise<void> {
-    while (this.#entries.length > 0) {
-      const entries = this.#entries;
-      this.#entries = [];
-      try {
-        const owned = await this.#whenFree('write', () => entries.map((entry) => entry.write()));
-        for (const [index, entry] of entries.entries()) {
-          if (owned[index]) entry.resolve();
-          else entry.reject(new SessionTakenError(entry.sessionId));
-        }
-      } catch (error) {
-        for (const entry of entries) entry.reject(error as Error);
-      }
+  async #flushWhenFree(first: readonly Entry[]): Promise<void> {
+    for (let entries = first; entries.length > 0; entries = this.#takeEntries()) {
+      const deadline = performance.now() + this.#lockTimeoutMs;
+      while (!this.#settle(entries, performance.now() > deadline)) await sleep(LOCK_RETRY_MS);
     }
     // In the same breath as the last look at the entries, so that none can slip in between and wait for ever.
     this.#flushing = null;
+  }
+
+  #takeEntries(): readonly Entry[] {
+    const entries = this.#entries;
+    this.#entries = [];
+    return entries;
+  }
+
+  /** Writes entries and tells how that went. False, with nothing told, when the lock is worth another try. */
+  #settle(entries: readonly Entry[], isLastTry: boolean): boolean {
+    if (entries.length === 0) return true;
+    try {
+      const owned = this.#writeAll(entries);
+      for (const [index, entry] of entries.entries()) {
+        if (owned[index]) entry.resolve();
+        else entry.reject(new SessionTakenError(entry.sessionId));
+      }
+    } catch (error) {
+      if (isBusy(error) && !isLastTry) return false;
+      for (const entry of entries) entry.reject(storeError('write', error));
+    }
+    return true;
+  }
+
+  #writeAll(entries: readonly Entry[]): boolean[] {
+    const write = () => entries.map((entry) => entry.write());
+    return entries.length === 1 && entries[0]!.isOneStatement ? write() : this.#transact(write);
   }
 
   /** Resolves when everything noted so far is written. */
@@ -183,10 +211,7 @@ class SqliteSessionStore implements SessionStore {
       try {
         return this.#transact(transaction);
       } catch (error) {
-        const code = (error as { errcode?: number }).errcode;
-        if (code !== SQLITE_BUSY || performance.now() > deadline) {
-          throw new SessionStoreError(explain(what, code, error as Error), { cause: error });
-        }
+        if (!isBusy(error) || performance.now() > deadline) throw storeError(what, error);
       }
       await sleep(LOCK_RETRY_MS);
     }
@@ -254,7 +279,7 @@ class SqliteJournal implements SessionJournal {
   reset(episodeId: string, options: ResetOptions): Promise<void> {
     const { saveReset, clearActions } = this.#statements;
     const { id, version } = this.#environment;
-    return this.#store.write(this.#id, () => {
+    return this.#store.write(this.#id, false, () => {
       const now = Date.now();
       const row = saveReset.get(this.#id, id, version, this.#owner, episodeId, JSON.stringify(options), now);
       if (!row) return false;
@@ -267,7 +292,7 @@ class SqliteJournal implements SessionJournal {
 
   step(index: number, action: unknown): Promise<void> {
     const text = JSON.stringify(action);
-    return this.#store.write(this.#id, () => {
+    return this.#store.write(this.#id, true, () => {
       const key = this.#key!;
       const now = Date.now();
       if (now - this.#usedAt > USE_RESOLUTION_MS) {
@@ -284,7 +309,7 @@ class SqliteJournal implements SessionJournal {
       const row = this.#statements.readOwner.get(this.#key) as { owner: string } | undefined;
       return row?.owner === this.#owner;
     } catch (error) {
-      throw new SessionStoreError(explain('read', undefined, error as Error), { cause: error });
+      throw storeError('read', error);
     }
   }
 }
@@ -324,14 +349,23 @@ function prepareStatements(database: DatabaseSync) {
   };
 }
 
-function explain(what: 'read' | 'write', code: number | undefined, { message }: Error): string {
+/** Whether another process holds the lock. The code may say more in its higher bytes. */
+function isBusy(error: unknown): boolean {
+  return primaryCode(error) === SQLITE_BUSY;
+}
+
+function primaryCode(error: unknown): number {
+  return ((error as { errcode?: number }).errcode ?? 0) & 0xff;
+}
+
+function storeError(what: 'read' | 'write', error: unknown): SessionStoreError {
+  const code = primaryCode(error);
   const reason =
     code === SQLITE_FULL
       ? 'the disk is full, or the file has reached its limit. Make room'
       : code === SQLITE_BUSY
         ? 'another process holds the database locked. End it, or try again'
-        : message;
-  return what === 'write'
-    ? `The session could not be saved: ${reason}.`
-    : `The session could not be read: ${reason}.`;
+        : (error as Error).message;
+  const done = what === 'write' ? 'saved' : 'read';
+  return new SessionStoreError(`The session could not be ${done}: ${reason}.`, { cause: error });
 }
