@@ -8,7 +8,7 @@ import { type FittedLoad, fittedLoad, parts, type Times, timesOf } from './fitte
 import { coefficientOf, coefficientsOf, type LawCoefficient, mapLaw, roundLaw } from './law-coefficients.ts';
 import { leastSquares } from './least-squares.ts';
 import { gapsOf } from './load-gaps.ts';
-import { concurrencyOf, type MeasuredLoad } from './measured-load.ts';
+import { concurrencyOf, type MeasuredLoad, mostOf } from './measured-load.ts';
 
 /** What a fit to served loads moves: the law, and the time before a request is scheduled. */
 export type BenchParameter = LawCoefficient | 'requestOverheadMs';
@@ -155,10 +155,10 @@ export function calibrateBench(loads: readonly MeasuredLoad[], options: BenchOpt
       command: options.command,
     },
     validity: {
-      batch: [1, Math.max(...fitted.flatMap(({ load }) => concurrencyOf(load)))],
+      batch: [1, mostOf(loads.flatMap(concurrencyOf))],
       contextTokens: [
         1,
-        Math.max(...fitted.flatMap(({ load }) => load.requests.map((r) => r.inputTokens + r.outputTokens))),
+        mostOf(loads.flatMap((load) => load.requests.map((r) => r.inputTokens + r.outputTokens))),
       ],
     },
     requestOverheadMs: rounded.requestOverheadMs,

@@ -1,11 +1,11 @@
-import { concurrencyOf, type MeasuredLoad } from './measured-load.ts';
+import { concurrencyOf, type MeasuredLoad, mostOf } from './measured-load.ts';
 
 /** What loads lack to tell coefficients apart, in sentences. */
 export function gapsOf(loads: readonly MeasuredLoad[]): string[] {
   const requests = loads.flatMap((load) => load.requests);
   const running = loads.flatMap(concurrencyOf);
   const gaps: string[] = [];
-  if (Math.max(...running) < 4 || spreadOf(running) < 2) {
+  if (running.every((count) => count < 4) || spreadOf(running) < 2) {
     gaps.push(
       `The number of requests at once hardly varies (${range(running)}): what an iteration costs and what each sequence adds to it cannot be told apart. Add a load with another rate.`,
     );
@@ -32,6 +32,7 @@ function spreadOf(values: readonly number[]): number {
 }
 
 function range(values: readonly number[]): string {
-  const [low, high] = [Math.min(...values), Math.max(...values)].map(Math.round);
+  const least = values.reduce((low, value) => Math.min(low, value), Number.POSITIVE_INFINITY);
+  const [low, high] = [least, mostOf(values)].map(Math.round);
   return low === high ? `${low}` : `${low} to ${high}`;
 }

@@ -67,3 +67,8 @@ export function concurrencyOf({ requests }: MeasuredLoad): number[] {
     return i + 1 - ended;
   });
 }
+
+/** The largest of values of which there may be more than a call takes arguments. */
+export function mostOf(values: readonly number[]): number {
+  return values.reduce((most, value) => Math.max(most, value), Number.NEGATIVE_INFINITY);
+}
