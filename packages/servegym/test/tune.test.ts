@@ -56,6 +56,21 @@ describe('servegym tune', () => {
     assert.deepEqual(others, figures);
   });
 
+  it('lets the urgent class go first where its bound asks for that', async () => {
+    const asked = ['tune', '--profile', 'a100-40gb-llama-3-8b', '--knobs', 'priority,max_num_seqs', ...small];
+    const { code, stdout, stderr } = await runServegym(
+      ...[...asked, '--priority-shares', '0.2,0.8', '--json'],
+      ...['--slo', 'class0_ttft_p99=400ms,ttft_p99=20s'],
+    );
+    assert.equal(code, 0, stderr);
+    const { candidates, commands, deployment } = JSON.parse(stdout);
+    assert.equal(candidates[0].settings.priority, true);
+    assert.ok(candidates[0].over_defaults.interval.low > 1, JSON.stringify(candidates[0].over_defaults));
+    assert.match(commands[0].line, / --scheduling-policy priority/);
+    // Engines are not among the knobs.
+    assert.ok(deployment.replicas === 1 || deployment.replicas === null);
+  });
+
   it('says plainly when nothing meets the SLO, and what comes nearest', async () => {
     const asked = ['tune', '--profile', 'a100-40gb-llama-3-8b', '--slo', 'tpot_p99=1ms', ...small];
     const { code, stdout } = await runServegym(...asked, '--configurations', '16');
@@ -70,6 +85,12 @@ describe('servegym tune', () => {
     ['a setting that is none', ['--knobs', 'temperature'], /max_num_seqs/],
     ['replicas that are none', ['--replicas', '8..1'], /1\.\.8/],
     ['a queue that does not answer', ['--queue', 'redis://127.0.0.1:1'], /Cannot use the queue/],
+    ['a bound of classes that there are none of', ['--slo', 'class0_ttft_p99=1s'], /--priority-shares/],
+    [
+      'a bound of a class that there is none of',
+      ['--slo', 'class5_ttft_p99=1s', '--priority-shares', '1,1'],
+      /0, 1, got class 5/,
+    ],
     ['a column that is not there', ['--map', 'input=prompts'], /"prompts".*arrival, input, output/],
   ];
   for (const [what, args, message] of refused) {

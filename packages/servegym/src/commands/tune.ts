@@ -1,5 +1,5 @@
 import type { TaskId } from '@servegym/environments';
-import type { EngineProfile } from '@servegym/simulator';
+import { drawPriorities, type EngineProfile } from '@servegym/simulator';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { InputError } from '../input-error.ts';
 import { addJobOptions, type JobOptions, openJobs } from '../jobs/open-jobs.ts';
@@ -8,6 +8,7 @@ import { readProfile } from '../read-profile.ts';
 import { tunePage } from '../reports/tune-page.ts';
 import { frontSvg } from '../reports/tune-plots.ts';
 import { tuneJson, tuneReport } from '../reports/tune-report.ts';
+import { parseShares } from '../simulate/serving-changes.ts';
 import {
   addTraceOptions,
   readingLine,
@@ -31,9 +32,10 @@ interface TuneCommandOptions extends TraceArguments, JobOptions {
   readonly workload?: TaskId;
   readonly slo: SloTerm[];
   readonly objective: Objective;
-  readonly knobs: KnobName[];
+  readonly knobs: CommandKnob[];
   readonly minQuality: number;
-  readonly replicas: readonly [number, number];
+  readonly replicas?: readonly [number, number];
+  readonly priorityShares?: readonly number[];
   readonly rateScale: number;
   readonly requests: number;
   readonly configurations: number;
@@ -44,7 +46,9 @@ interface TuneCommandOptions extends TraceArguments, JobOptions {
 }
 
 const OBJECTIVES: readonly Objective[] = ['goodput', 'cost', 'latency'];
-const KNOBS = Object.keys(KNOB_NAMES) as KnobName[];
+/** What `--knobs` may name: the settings of an engine, and how many engines there are. */
+type CommandKnob = KnobName | 'replicas';
+const KNOBS: readonly CommandKnob[] = [...(Object.keys(KNOB_NAMES) as KnobName[]), 'replicas'];
 const MOST_REPLICAS = 64;
 
 /** `servegym tune`: which settings serve a traffic best. */
@@ -65,7 +69,10 @@ export function tuneCommand(): Command {
         .conflicts('trace'),
     )
     .addOption(
-      new Option('--slo <bounds>', 'ttft, tpot or e2e, each with a percentile or the mean')
+      new Option(
+        '--slo <bounds>',
+        'ttft, tpot or e2e, each with a percentile or the mean; class0_ before it bounds the most urgent class',
+      )
         .default(parseSlo('ttft_p99=2s,tpot_p99=100ms'), 'ttft_p99=2s,tpot_p99=100ms')
         .argParser(parseSlo),
     )
@@ -78,7 +85,7 @@ export function tuneCommand(): Command {
         .default('goodput'),
     )
     .addOption(
-      new Option('--knobs <names>', `settings to choose: ${KNOBS.join(', ')}`)
+      new Option('--knobs <names>', `what to choose: ${KNOBS.join(', ')}`)
         .default(KNOBS, 'all')
         .argParser(parseKnobs),
     )
@@ -88,9 +95,18 @@ export function tuneCommand(): Command {
         .argParser(numberFrom(0, 1)),
     )
     .addOption(
-      new Option('--replicas <n|from..to>', 'engines that may share the traffic')
-        .default([1, 8], '1..8')
-        .argParser(parseReplicas),
+      new Option(
+        '--replicas <n|from..to>',
+        'engines that may share the traffic (default: 1..8; 1 where --knobs leaves replicas out)',
+      ).argParser(parseReplicas),
+    )
+    .addOption(
+      new Option(
+        '--priority-shares <shares>',
+        'priority classes drawn for the requests of a trace, the most urgent first, for instance 0.2,0.8',
+      )
+        .argParser(parseShares)
+        .conflicts('workload'),
     )
     .addOption(
       new Option('--rate-scale <factor>', 'plan for this many times the traffic')
@@ -120,7 +136,8 @@ export function tuneCommand(): Command {
       `
 Examples:
   servegym tune --profile a100-40gb-llama-3-8b --trace azure-llm-2023-conv.csv --slo ttft_p99=1s,tpot_p99=50ms
-  servegym tune --profile a100-40gb-llama-3-8b h100-80gb-llama-3-8b --trace log.parquet --replicas 1..16 --report tune.html`,
+  servegym tune --profile a100-40gb-llama-3-8b h100-80gb-llama-3-8b --trace log.parquet --replicas 1..16 --report tune.html
+  servegym tune --profile a100-40gb-llama-3-8b --trace log.csv --priority-shares 0.3,0.7 --slo class0_ttft_p99=300ms,ttft_p99=5s`,
     )
     .action(tune);
   return addJobOptions(addTraceOptions(command));
@@ -158,9 +175,9 @@ async function tuneOne(
   const display = process.stderr.isTTY ? new ProgressDisplay() : undefined;
   const result = await tuneProfile(jobs, profile, split, {
     ...{ slo: options.slo, objective: options.objective, minQuality: options.minQuality, signal },
-    knobs: options.knobs.map((name) => KNOB_NAMES[name]),
+    knobs: options.knobs.filter((name) => name !== 'replicas').map((name) => KNOB_NAMES[name]),
     ...{
-      replicas: options.replicas,
+      replicas: options.replicas ?? (options.knobs.includes('replicas') ? [1, 8] : [1, 1]),
       rateScale: options.rateScale,
       start: options.configurations,
       seed: options.seed,
@@ -173,12 +190,32 @@ async function tuneOne(
 }
 
 async function requestedTraffic(options: TuneCommandOptions): Promise<SplitTraffic> {
+  const traffic = await readTraffic(options);
+  const classes = new Set(traffic.search.priorities);
+  for (const { priorityClass } of options.slo) {
+    if (priorityClass === undefined || classes.has(priorityClass)) continue;
+    throw new InputError(
+      classes.size === 0
+        ? '--slo: expected no bounds of classes, as the requests have none; a trace gets them with --priority-shares'
+        : `--slo: expected bounds of the classes that the requests have, ${[...classes].sort().join(', ')}, got class ${priorityClass}`,
+    );
+  }
+  return traffic;
+}
+
+async function readTraffic(options: TuneCommandOptions): Promise<SplitTraffic> {
   if (options.workload !== undefined) return taskTraffic(options.workload, options.requests);
   if (options.trace === undefined)
     throw new InputError('nothing to tune for: name a --trace, or a --workload');
   const read = await readTraceArgument(options.trace, options);
   if (!options.json) console.error(readingLine(options.trace, read.reading, read.trace.arrivalMs.length));
-  return splitTrace(read.trace, options.requests);
+  const { trace } = read;
+  const { priorityShares, seed } = options;
+  return splitTrace(
+    trace,
+    options.requests,
+    priorityShares && drawPriorities(trace.arrivalMs.length, priorityShares, seed),
+  );
 }
 
 async function writePlot(path: string, result: TuneResult): Promise<void> {
@@ -188,10 +225,10 @@ async function writePlot(path: string, result: TuneResult): Promise<void> {
   await writeOutputFile(path, [path.endsWith('.png') ? renderPng(drawing) : drawing]);
 }
 
-function parseKnobs(text: string): KnobName[] {
+function parseKnobs(text: string): CommandKnob[] {
   return text.split(',').map((part) => {
     const name = part.trim();
-    if ((KNOBS as readonly string[]).includes(name)) return name as KnobName;
+    if ((KNOBS as readonly string[]).includes(name)) return name as CommandKnob;
     throw new InvalidArgumentError(`Expected some of ${KNOBS.join(', ')}, got \`${name}\`.`);
   });
 }

@@ -12,6 +12,8 @@ export interface Candidate {
   readonly prefixCaching: boolean;
   /** Whether engines serve in pairs, of which one prefills and the other decodes. */
   readonly split: boolean;
+  /** Whether urgent classes go first; else requests are served in order of arrival. */
+  readonly priority: boolean;
 }
 
 export type Knob = keyof Candidate;
@@ -25,6 +27,7 @@ export const KNOB_NAMES = {
   quantization: 'weights',
   prefix_caching: 'prefixCaching',
   split: 'split',
+  priority: 'priority',
 } as const satisfies Record<string, Knob>;
 
 export type KnobName = keyof typeof KNOB_NAMES;
@@ -48,6 +51,7 @@ export function vllmDefaults({ gpu }: EngineProfile): Candidate {
     weights: 'FP16',
     prefixCaching: true,
     split: false,
+    priority: false,
   };
 }
 
@@ -66,6 +70,7 @@ const PRECISIONS: readonly WeightPrecision[] = ['FP16', 'FP8', 'INT8', 'INT4'];
  * @param knobs Those to search; the others stay at vLLM's defaults.
  * @param minQuality Least accuracy, relative to FP16, that weights may have.
  * @param hasPrefixes Whether the traffic shares prefixes; without them prefix caching changes nothing.
+ * @param hasClasses Whether its requests have priority classes; without them the order is that of arrival.
  * @param mostReplicas Engines that may serve; a split takes two.
  */
 export function candidateSpace(
@@ -74,8 +79,15 @@ export function candidateSpace(
     knobs,
     minQuality,
     hasPrefixes,
+    hasClasses,
     mostReplicas,
-  }: { knobs: readonly Knob[]; minQuality: number; hasPrefixes: boolean; mostReplicas: number },
+  }: {
+    readonly knobs: readonly Knob[];
+    readonly minQuality: number;
+    readonly hasPrefixes: boolean;
+    readonly hasClasses: boolean;
+    readonly mostReplicas: number;
+  },
 ): CandidateSpace {
   const defaults = vllmDefaults(profile);
   const precisions = PRECISIONS.filter(
@@ -94,6 +106,7 @@ export function candidateSpace(
     weights: choose('weights', precisions),
     prefixCaching: hasPrefixes ? choose('prefixCaching', [true, false]) : [true],
     split: mostReplicas > 1 ? choose('split', [false, true]) : [false],
+    priority: hasClasses ? choose('priority', [false, true]) : [false],
   };
 }
 

@@ -6,7 +6,16 @@ import type { LoadPoint } from './load-point.ts';
 
 const BLOCKS = 20;
 const REQUESTS = 400;
-const NONE = { ttftP50Ms: 1, ttftP99Ms: 1, tpotP50Ms: 1, tpotP99Ms: 1, e2eP99Ms: 1, values: [], excess: [] };
+const NONE = {
+  ttftP50Ms: 1,
+  ttftP99Ms: 1,
+  tpotP50Ms: 1,
+  tpotP99Ms: 1,
+  e2eP99Ms: 1,
+  values: [],
+  excess: [],
+  classRequests: [],
+};
 
 /** Candidates whose requests meet the limits with the given chance in each block. */
 function pointsOf(chances: readonly ((block: number) => number)[]): LoadPoint[] {

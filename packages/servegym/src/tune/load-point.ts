@@ -16,6 +16,8 @@ export interface LoadPoint {
   readonly load: number;
   /** Requests of each block. */
   readonly requests: readonly number[];
+  /** The same for each term of the SLO that bounds a priority class: requests of that class. Else `null`. */
+  readonly classRequests: readonly (readonly number[] | null)[];
   /**
    * For each term of the SLO and each block: requests above the limit; for a mean, the sum of the latencies over the
    * limit. A request that was not served counts as far above.
@@ -43,19 +45,20 @@ const UNSERVED = 1000;
 export function measureLoad(
   profile: EngineProfile,
   candidate: Candidate,
-  { trace, blockStarts }: Traffic,
+  { trace, blockStarts, priorities }: Traffic,
   slo: readonly SloTerm[],
   { load, seed, replicas = 1 }: { readonly load: number; readonly seed: number; readonly replicas?: number },
 ): LoadPoint {
-  const { split, maxNumBatchedTokens, prefixCaching, ...config } = candidate;
-  const common = { profile, seed, maxNumBatchedTokens, prefixCaching };
+  const { split, priority, maxNumBatchedTokens, prefixCaching, ...config } = candidate;
+  const common = { profile, seed, maxNumBatchedTokens, prefixCaching, priorities };
+  const schedulingPolicy = priority ? 'priority' : 'fcfs';
   const run = split
     ? simulateCluster(scaleRate(trace, (2 * load) / replicas), {
         ...common,
-        config: { ...config, split, schedulingPolicy: 'fcfs' },
+        config: { ...config, split, schedulingPolicy },
       })
     : simulateTrace(scaleRate(trace, load), {
-        ...{ ...common, ...config },
+        ...{ ...common, ...config, schedulingPolicy },
         ...(replicas > 1 && { replicas, router: 'least_loaded' }),
       });
   const blocks = blockStarts.length - 1;
@@ -65,8 +68,11 @@ export function measureLoad(
     blockOf.fill(b, blockStarts[b], blockStarts[b + 1]);
     requests.push(blockStarts[b + 1]! - blockStarts[b]!);
   }
-  const excess = slo.map(({ quantile }) =>
-    requests.map((count) => (quantile === null ? count * UNSERVED : count)),
+  const classRequests = slo.map(({ priorityClass }) =>
+    priorityClass === undefined ? null : countClass(priorities, priorityClass, blockStarts),
+  );
+  const excess = slo.map(({ quantile }, t) =>
+    (classRequests[t] ?? requests).map((count) => (quantile === null ? count * UNSERVED : count)),
   );
   const goodEven = new Array<number>(blocks).fill(0);
   const goodOdd = new Array<number>(blocks).fill(0);
@@ -74,7 +80,8 @@ export function measureLoad(
     const id = run.ids[i]!;
     const block = blockOf[id]!;
     let isGood = true;
-    for (const [t, { metric, quantile, limitMs }] of slo.entries()) {
+    for (const [t, { metric, quantile, limitMs, priorityClass }] of slo.entries()) {
+      if (priorityClass !== undefined && priorities?.[id] !== priorityClass) continue;
       const latency = latencies(run, metric)[i]!;
       // A request of one token has no TPOT.
       const isWithin = !(latency > limitMs);
@@ -90,15 +97,18 @@ export function measureLoad(
     e2e: run.e2eMs.toSorted(),
   };
   return {
-    ...{ load, requests, excess, goodEven, goodOdd },
+    ...{ load, requests, classRequests, excess, goodEven, goodOdd },
     ttftP50Ms: percentileOfSorted(sorted.ttft, 50),
     ttftP99Ms: percentileOfSorted(sorted.ttft, 99),
     tpotP50Ms: percentileOfSorted(sorted.tpot, 50),
     tpotP99Ms: percentileOfSorted(sorted.tpot, 99),
     e2eP99Ms: percentileOfSorted(sorted.e2e, 99),
-    values: slo.map(({ metric, quantile }) =>
-      quantile === null ? mean(sorted[metric]) : percentileOfSorted(sorted[metric], 100 * quantile),
-    ),
+    values: slo.map((term) => {
+      const { metric, quantile, priorityClass } = term;
+      const own =
+        priorityClass === undefined ? sorted[metric] : sortedOfClass(run, metric, priorityClass, priorities);
+      return quantile === null ? mean(own) : percentileOfSorted(own, 100 * quantile);
+    }),
   };
 }
 
@@ -109,16 +119,49 @@ export function measureLoad(
  * @param weights How often each block counts; default once.
  */
 export function sloUse(point: LoadPoint, slo: readonly SloTerm[], weights?: ArrayLike<number>): number {
-  let total = 0;
-  for (const [b, count] of point.requests.entries()) total += count * (weights?.[b] ?? 1);
+  const all = weighted(point.requests, weights);
   let use = 0;
   for (const [t, { quantile }] of slo.entries()) {
+    const own = point.classRequests[t];
+    const total = own === null || own === undefined ? all : weighted(own, weights);
+    // A resample may have none of a class.
+    if (total === 0) continue;
     let sum = 0;
     for (const [b, each] of point.excess[t]!.entries()) sum += each * (weights?.[b] ?? 1);
     const allowed = quantile === null ? 1 : Math.max(1e-9, 1 - quantile);
     use = Math.max(use, sum / total / allowed);
   }
   return use;
+}
+
+function weighted(counts: readonly number[], weights: ArrayLike<number> | undefined): number {
+  let total = 0;
+  for (const [b, count] of counts.entries()) total += count * (weights?.[b] ?? 1);
+  return total;
+}
+
+/** Requests of a priority class in each block. */
+function countClass(
+  priorities: Uint8Array | undefined,
+  priorityClass: number,
+  blockStarts: readonly number[],
+): number[] {
+  return blockStarts.slice(1).map((end, b) => {
+    let count = 0;
+    for (let id = blockStarts[b]!; id < end; id += 1) if (priorities?.[id] === priorityClass) count += 1;
+    return count;
+  });
+}
+
+function sortedOfClass(
+  run: SimulationRun,
+  metric: SloTerm['metric'],
+  priorityClass: number,
+  priorities: Uint8Array | undefined,
+): Float64Array {
+  return latencies(run, metric)
+    .filter((ms, i) => priorities?.[run.ids[i]!] === priorityClass && !Number.isNaN(ms))
+    .sort();
 }
 
 function latencies(run: SimulationRun, metric: SloTerm['metric']): Float64Array {

@@ -26,7 +26,7 @@ describe('the command line of a server', () => {
         prefixCaching: false,
         split: true,
       },
-      ...{ speculationDepth: 3, weights: 'INT8' as const },
+      ...{ speculationDepth: 3, weights: 'INT8' as const, priority: true },
     };
     const [vllm, sglang] = servingCommands(profile, candidate, 2);
     assert.match(
@@ -37,9 +37,17 @@ describe('the command line of a server', () => {
       sglang!.line,
       /--tp-size 4 .*--disable-radix-cache .*--speculative-num-steps 3.*--disaggregation-mode prefill/,
     );
-    for (const { notExpressed } of [vllm!, sglang!]) {
-      assert.match(notExpressed.join('; '), /INT8 weights.*draft.*2 replicas/);
+    for (const { line, notExpressed } of [vllm!, sglang!]) {
+      assert.match(line, /yuhuili\/EAGLE-LLaMA3-Instruct-70B/);
+      assert.match(
+        notExpressed.join('; '),
+        /priority.*INT8 weights.*2 replicas|INT8 weights.*priority.*2 replicas/,
+      );
     }
+    assert.match(vllm!.line, / --scheduling-policy priority/);
+    assert.match(sglang!.line, / --enable-priority-scheduling --schedule-low-priority-values-first/);
+    // With a draft SGLang does not mix chunks into decodes.
+    assert.doesNotMatch(sglang!.line, /--enable-mixed-chunk/);
     const share = Number(/--gpu-memory-utilization ([\d.]+)/.exec(vllm!.line)![1]);
     assert.ok(share > 0.3 && share < 0.9, `${share}`);
   });

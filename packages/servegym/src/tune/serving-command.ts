@@ -23,6 +23,13 @@ const CHECKPOINTS: Readonly<Record<string, string>> = {
   'yi-34b': '01-ai/Yi-34B-Chat',
 };
 
+/** Public EAGLE heads of the models above. */
+const DRAFTS: Readonly<Record<string, string>> = {
+  'llama-2-7b': 'yuhuili/EAGLE-llama2-chat-7B',
+  'llama-3-8b': 'yuhuili/EAGLE-LLaMA3-Instruct-8B',
+  'llama-3-70b': 'yuhuili/EAGLE-LLaMA3-Instruct-70B',
+};
+
 /** The command lines for vLLM and SGLang. `replicas` engines are started with the same line, behind a balancer. */
 export function servingCommands(
   profile: EngineProfile,
@@ -52,12 +59,16 @@ function vllmCommand(profile: EngineProfile, candidate: Candidate, replicas: num
       ...(weights === 'FP8' ? ['--quantization fp8'] : []),
       ...(speculationDepth > 0 ? [`--speculative-config '${speculative}'`] : []),
       ...(candidate.split ? [`--kv-transfer-config '${NIXL}'`] : []),
+      ...(candidate.priority ? ['--scheduling-policy priority'] : []),
     ].join(' '),
     notExpressed: [
       ...notes,
       ...(candidate.split
-        ? ['which engine of a pair prefills: a proxy sends prompts to one, and the rest to the other']
+        ? [
+            'which engine of a pair prefills: a proxy sends prompts to one, and the rest to the other; on one host, each needs a VLLM_NIXL_SIDE_CHANNEL_PORT of its own',
+          ]
         : []),
+      ...(candidate.priority ? [PRIORITY_NOTE] : []),
       ...replicaNote(replicas),
     ],
   };
@@ -73,8 +84,10 @@ function sglangCommand(profile: EngineProfile, candidate: Candidate, replicas: n
       ...tensorParallel('--tp-size', profile),
       `--max-running-requests ${candidate.maxNumSeqs}`,
       `--chunked-prefill-size ${candidate.maxNumBatchedTokens}`,
-      '--enable-mixed-chunk',
+      // SGLang turns it off when there is a draft.
+      ...(speculationDepth > 0 ? [] : ['--enable-mixed-chunk']),
       '--schedule-policy fcfs',
+      ...(candidate.priority ? ['--enable-priority-scheduling', '--schedule-low-priority-values-first'] : []),
       `--mem-fraction-static ${staticMemoryShare(profile, candidate)}`,
       ...(candidate.prefixCaching ? [] : ['--disable-radix-cache']),
       ...(weights === 'FP8' ? ['--quantization fp8'] : []),
@@ -96,7 +109,11 @@ function sglangCommand(profile: EngineProfile, candidate: Candidate, replicas: n
           ]
         : []),
       'the token budget of an iteration: SGLang bounds the prompt tokens of a chunk, not prompts and decodes together',
+      ...(speculationDepth > 0
+        ? ['chunks of prompts beside decodes: with a draft, SGLang computes them in iterations of their own']
+        : []),
       'preemption: SGLang retracts by its own rule, so a full KV pool behaves differently',
+      ...(candidate.priority ? [PRIORITY_NOTE] : []),
       ...notes,
       ...replicaNote(replicas),
     ],
@@ -116,13 +133,22 @@ function checkpoint(profile: EngineProfile, { weights, speculationDepth }: Candi
       `the ${weights} weights: they come with a checkpoint quantized to ${scheme}, no option makes them`,
     );
   }
-  if (speculationDepth > 0) notes.push(`the draft: name an EAGLE head trained for ${profile.model.name}`);
+  if (speculationDepth > 0 && draft(profile) === undefined) {
+    notes.push(`the draft: name an EAGLE head trained for ${profile.model.name}`);
+  }
   return { model, notes };
 }
 
-function draftName(profile: EngineProfile): string {
-  return `<EAGLE draft of ${profile.model.name}>`;
+function draft({ model }: EngineProfile): string | undefined {
+  return DRAFTS[model.name.toLowerCase()];
 }
+
+function draftName(profile: EngineProfile): string {
+  return draft(profile) ?? `<EAGLE draft of ${profile.model.name}>`;
+}
+
+const PRIORITY_NOTE =
+  'the classes: each request says its own as `priority`, 0 for the most urgent; without it all are alike';
 
 function replicaNote(replicas: number): string[] {
   return replicas === 1

@@ -14,6 +14,14 @@ describe('an SLO', () => {
     assert.equal(sloTermText(slo[0]!), 'TTFT p99 at most 1500 ms');
   });
 
+  it('may bound a priority class beside all requests', () => {
+    const slo = parseSlo('class0_ttft_p99=300ms,ttft_p99=5s');
+    assert.deepEqual(slo[0], { metric: 'ttft', quantile: 0.99, limitMs: 300, priorityClass: 0 });
+    assert.deepEqual(slo.map(sloTermName), ['class0_ttft_p99', 'ttft_p99']);
+    assert.equal(sloTermText(slo[0]!), 'TTFT p99 of class 0 at most 300 ms');
+    assert.throws(() => parseSlo('class0_ttft_p99=1s,class0_ttft_p99=2s'), /twice/);
+  });
+
   it('is refused where it is unclear', () => {
     for (const text of [
       '',
@@ -24,6 +32,7 @@ describe('an SLO', () => {
       'ttft_p0=1s',
       'ttft_p99=0ms',
       'ttft_p99=-1s',
+      'class8_ttft_p99=1s',
     ]) {
       assert.throws(() => parseSlo(text), { name: 'InputError', message: /--slo/ }, text);
     }

@@ -6,7 +6,13 @@ import { neighbours, spaceFillingCandidates } from './space-filling.ts';
 
 const profile = findProfile('h100-80gb-llama-3-8b');
 const knobs: readonly Knob[] = Object.values(KNOB_NAMES);
-const space = candidateSpace(profile, { knobs, minQuality: 0, hasPrefixes: true, mostReplicas: 8 });
+const space = candidateSpace(profile, {
+  knobs,
+  minQuality: 0,
+  hasPrefixes: true,
+  hasClasses: true,
+  mostReplicas: 8,
+});
 
 describe('the candidates to start from', () => {
   const candidates = spaceFillingCandidates(profile, space, 1024);
@@ -21,6 +27,7 @@ describe('the candidates to start from', () => {
       'weights',
       'prefixCaching',
       'split',
+      'priority',
     ] as const) {
       const values: readonly unknown[] = space[knob];
       for (const value of values) {
@@ -36,13 +43,20 @@ describe('the candidates to start from', () => {
       knobs: ['speculationDepth'],
       minQuality: 0,
       hasPrefixes: false,
+      hasClasses: false,
       mostReplicas: 1,
     });
     assert.equal(spaceFillingCandidates(profile, narrow, 1024).length, 9);
   });
 
   it('leave out weights that cost too much quality, and prefix caching where there are no prefixes', () => {
-    const picky = candidateSpace(profile, { knobs, minQuality: 0.999, hasPrefixes: false, mostReplicas: 1 });
+    const picky = candidateSpace(profile, {
+      knobs,
+      minQuality: 0.999,
+      hasPrefixes: false,
+      hasClasses: false,
+      mostReplicas: 1,
+    });
     assert.deepEqual(picky.weights, ['FP16', 'FP8']);
     assert.deepEqual(picky.prefixCaching, [true]);
   });

@@ -10,6 +10,7 @@ const BASES: Readonly<Record<Knob, number>> = {
   weights: 11,
   prefixCaching: 13,
   split: 17,
+  priority: 19,
 };
 
 /** Points of a sequence that are looked at for each candidate wanted, before the space counts as exhausted. */
@@ -57,6 +58,7 @@ function candidateAt(space: CandidateSpace, share: (knob: Knob) => number): Cand
     weights: at('weights'),
     prefixCaching: at('prefixCaching'),
     split: at('split'),
+    priority: at('priority'),
   };
 }
 

@@ -6,7 +6,15 @@ import type { SloTerm } from './slo.ts';
 import { findSustainedLoad, LEAST_LOAD, sustainedLoad } from './sustained-load.ts';
 
 const SLO: readonly SloTerm[] = [{ metric: 'ttft', quantile: 0.99, limitMs: 100 }];
-const NONE = { ttftP50Ms: 1, ttftP99Ms: 1, tpotP50Ms: 1, tpotP99Ms: 1, e2eP99Ms: 1, values: [1] };
+const NONE = {
+  ttftP50Ms: 1,
+  ttftP99Ms: 1,
+  tpotP50Ms: 1,
+  tpotP99Ms: 1,
+  e2eP99Ms: 1,
+  values: [1],
+  classRequests: [null],
+};
 
 /** A server that sustains `capacity`: violations grow with the fourth power of the load. */
 function pointAt(capacity: number, load: number): LoadPoint {

@@ -1,6 +1,6 @@
 import { generateWorkload, SEED_SPLITS, SERVE_TASKS, TASK_IDS, type TaskId } from '@servegym/environments';
-import { msFromTicks, type Trace } from '@servegym/simulator';
-import { joinBlocks, type SplitTraffic, sliceTrace } from './traffic.ts';
+import { msFromTicks } from '@servegym/simulator';
+import { joinBlocks, type SplitTraffic, sliceTrace, type Traffic } from './traffic.ts';
 
 /** The tasks whose traffic can be tuned for. */
 export const TUNABLE_TASKS: readonly TaskId[] = TASK_IDS;
@@ -9,8 +9,8 @@ const EPISODES = 20;
 
 /**
  * The traffic of episodes of a task, a block from each: those of training to search on, those of the test split held
- * out. Of long episodes a block is a stretch, early in the first and late in the last. Priority classes are left out,
- * and so is what tenants take of the memory.
+ * out. Of long episodes a block is a stretch, early in the first and late in the last. What tenants take of the memory is
+ * left out.
  *
  * @param most Requests in all.
  */
@@ -19,17 +19,23 @@ export function taskTraffic(id: TaskId, most: number): SplitTraffic {
   const blocksFrom = (first: number) =>
     joinBlocks(
       Array.from({ length: EPISODES }, (_, i) => {
-        const trace = episodeTrace(id, first + i);
-        const requests = trace.arrivalMs.length;
+        const episode = episodeRequests(id, first + i);
+        const requests = episode.trace.arrivalMs.length;
         const length = Math.min(size, requests - 1);
         const start = Math.floor(((i + 0.5) / EPISODES) * (requests - length));
-        return sliceTrace(trace, start, start + length);
+        return sliceTrace(episode, start, start + length);
       }),
     );
   return { search: blocksFrom(SEED_SPLITS.train.first), heldOut: blocksFrom(SEED_SPLITS.test.first) };
 }
 
-function episodeTrace(id: TaskId, seed: number): Trace {
-  const { arrivalTicks, inputTokens, outputTokens } = generateWorkload(SERVE_TASKS[id], seed);
-  return { source: id, arrivalMs: arrivalTicks.map(msFromTicks), inputTokens, outputTokens };
+function hasClasses(id: TaskId): boolean {
+  const present = SERVE_TASKS[id].phases.flatMap(({ traffic }) => Object.keys(traffic));
+  return new Set(present).size > 1;
+}
+
+function episodeRequests(id: TaskId, seed: number): Omit<Traffic, 'blockStarts'> {
+  const { arrivalTicks, inputTokens, outputTokens, classes } = generateWorkload(SERVE_TASKS[id], seed);
+  const trace = { source: id, arrivalMs: arrivalTicks.map(msFromTicks), inputTokens, outputTokens };
+  return hasClasses(id) ? { trace, priorities: classes } : { trace };
 }

@@ -52,9 +52,15 @@ describe('the traffic to tune on', () => {
 
   it('comes back from bytes as it was', () => {
     for (const hasPrefixes of [true, false]) {
-      const { search, heldOut } = splitTrace(traceOf(600, hasPrefixes), 600);
+      const trace = traceOf(600, hasPrefixes);
+      const classes = hasPrefixes ? Uint8Array.from(trace.inputTokens, (tokens) => tokens % 3) : undefined;
+      const { search, heldOut } = splitTrace(trace, 600, classes);
       const whole = joinTraffic([search, heldOut]);
       assert.deepEqual(decodeTraffic(encodeTraffic(whole)), whole);
+      assert.deepEqual(
+        whole.priorities,
+        hasPrefixes ? Uint8Array.from(whole.trace.inputTokens, (tokens) => tokens % 3) : undefined,
+      );
     }
   });
 

@@ -77,6 +77,7 @@ export async function tuneProfile(
     knobs: options.knobs,
     minQuality: options.minQuality,
     hasPrefixes: split.search.trace.prefixBlocks !== undefined,
+    hasClasses: split.search.priorities !== undefined,
     mostReplicas: options.replicas[1],
   });
   const search = await searchCandidates(measurer, profile, space, split.search, slo, {
@@ -203,6 +204,7 @@ async function measureFinalists(
   }
   choose(ranked.find(({ candidate }) => candidate.speculationDepth === 0));
   choose(ranked.find(({ candidate }) => candidate.split));
+  choose(ranked.find(({ candidate }) => candidate.priority));
   choose(ranked.find(({ candidate }) => candidateKey(candidate) === candidateKey(defaults)));
   const finalists = [...chosen.values()];
 
@@ -273,8 +275,8 @@ async function measureFinalists(
 function differentOf(ranked: readonly SearchedCandidate[]): SearchedCandidate[] {
   const first = new Map<string, SearchedCandidate>();
   for (const found of ranked) {
-    const { weights, speculationDepth, split } = found.candidate;
-    const key = `${weights} ${speculationDepth} ${split} ${found.score.toPrecision(3)}`;
+    const { weights, speculationDepth, split, priority } = found.candidate;
+    const key = `${weights} ${speculationDepth} ${split} ${priority} ${found.score.toPrecision(3)}`;
     if (!first.has(key)) first.set(key, found);
   }
   return [...first.values()];
@@ -283,8 +285,8 @@ function differentOf(ranked: readonly SearchedCandidate[]): SearchedCandidate[] 
 /** The best, and the best of each kind. */
 function choicesOf(ranked: readonly SearchedCandidate[]): SearchedCandidate[] {
   const ofKind = new Map<string, number>();
-  return ranked.filter(({ candidate: { weights, speculationDepth, split } }, rank) => {
-    const kind = `${weights} ${speculationDepth > 0} ${split}`;
+  return ranked.filter(({ candidate: { weights, speculationDepth, split, priority } }, rank) => {
+    const kind = `${weights} ${speculationDepth > 0} ${split} ${priority}`;
     const before = ofKind.get(kind) ?? 0;
     ofKind.set(kind, before + 1);
     return rank < MOST_CHOICES || before < OF_EACH_KIND;
