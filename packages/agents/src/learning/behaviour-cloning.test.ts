@@ -6,7 +6,14 @@ import { plainKernels } from './plain-kernels.ts';
 import { simdKernels } from './simd-kernels.ts';
 import { TrainedActor } from './trained-actor.ts';
 
-const options = { ...CLONING_DEFAULTS, headSizes: [3, 2], hidden: [16], seed: 1, learningRate: 1e-2 };
+const options = {
+  ...CLONING_DEFAULTS,
+  headSizes: [3, 2],
+  hidden: [16],
+  seed: 1,
+  learningRate: 1e-2,
+  minibatches: 240,
+};
 
 /** The first head says which third of its range a number is in, the second keeps what is in force. */
 function demonstrations(rows: number, seed: number): Demonstrations {
@@ -34,7 +41,7 @@ describe('cloneBehaviour', () => {
 
   it('is deterministic', () => {
     const some = demonstrations(100, 1);
-    const twice = [0, 1].map(() => cloneBehaviour(some, { ...options, epochs: 2 }, simdKernels()));
+    const twice = [0, 1].map(() => cloneBehaviour(some, { ...options, minibatches: 2 }, simdKernels()));
     assert.deepEqual(twice[0], twice[1]);
   });
 

@@ -21,7 +21,8 @@ export interface CloningOptions {
   readonly hidden: readonly number[];
   /** Seed of the weights and of the minibatches. */
   readonly seed: number;
-  readonly epochs: number;
+  /** To learn from; rounded up to whole passes over the demonstrations, so that few of them are gone over more often. */
+  readonly minibatches: number;
   readonly minibatchSize: number;
   /** Falls linearly to 0. */
   readonly learningRate: number;
@@ -31,7 +32,7 @@ export interface CloningOptions {
 }
 
 export const CLONING_DEFAULTS = {
-  epochs: 30,
+  minibatches: 3000,
   minibatchSize: 256,
   learningRate: 1e-3,
   weightDecay: 1e-2,
@@ -53,7 +54,8 @@ export function cloneBehaviour(
   options: CloningOptions,
   kernels: Kernels,
 ): Clone {
-  const { headSizes, hidden, seed, epochs, minibatchSize, learningRate, weightDecay, keepBonus } = options;
+  const { headSizes, hidden, seed, minibatches, minibatchSize, learningRate, weightDecay, keepBonus } =
+    options;
   const heads = headSizes.length;
   const rows = actions.length / heads;
   if (rows === 0) throw new RangeError('Expected at least one demonstration');
@@ -71,6 +73,7 @@ export function cloneBehaviour(
   const random = new RandomStream(seed, 'minibatches');
   const order = Int32Array.from({ length: rows }, (_, row) => row);
   const actorParameters = network.adam.parameters.subarray(0, network.actorParameterCount);
+  const epochs = Math.ceil(minibatches / Math.ceil(rows / minibatchSize));
   let loss = 0;
   for (let epoch = 0; epoch < epochs; epoch++) {
     const rate = learningRate * (1 - epoch / epochs);

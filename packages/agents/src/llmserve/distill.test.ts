@@ -37,7 +37,7 @@ describe('distill', () => {
   it('makes a network that earns what its teacher earns', async () => {
     const rounds: DistillationRound[] = [];
     const weights = await distill({
-      ...{ taskId, seed: 1, episodes: 9 },
+      ...{ taskId, seed: 1, episodes: 9, minibatches: 400 },
       demonstrate: async ({ traces, student }) => {
         const player = student && new PpoPolicy({ taskId, weights: student, training: {} });
         return traces.map((trace) => demonstrate(taskId, trace, new HeuristicPolicy(), player));

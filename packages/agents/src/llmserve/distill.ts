@@ -25,6 +25,8 @@ export interface DistillOptions {
   readonly episodes: number;
   /** Has a teacher demonstrate episodes, in the order of the traces. */
   readonly demonstrate: (request: DemonstrationRequest) => Promise<readonly DemonstratedEpisode[]>;
+  /** That the clone learns from in each round; by default those of `CLONING_DEFAULTS`. */
+  readonly minibatches?: number;
   /** Ends after the round at hand. */
   readonly signal?: AbortSignal;
   readonly onRound?: (round: DistillationRound) => void;
@@ -42,7 +44,7 @@ export interface DistillationRound {
 
 /** Trains a network to do what a teacher does, on the training split. */
 export async function distill(options: DistillOptions): Promise<ActorWeights> {
-  const { taskId, seed, episodes, signal, onRound } = options;
+  const { taskId, seed, episodes, minibatches = CLONING_DEFAULTS.minibatches, signal, onRound } = options;
   const schedule = { seed, groupSize: 1, traces: SEED_SPLITS.train };
   const seen: DemonstratedEpisode[] = [];
   let clone: Clone | undefined;
@@ -55,7 +57,7 @@ export async function distill(options: DistillOptions): Promise<ActorWeights> {
     seen.push(...shown);
     clone = cloneBehaviour(
       joinDemonstrations(seen),
-      { ...CLONING_DEFAULTS, headSizes: SERVE_HEAD_SIZES, hidden: SERVE_PPO.hidden, seed },
+      { ...CLONING_DEFAULTS, minibatches, headSizes: SERVE_HEAD_SIZES, hidden: SERVE_PPO.hidden, seed },
       simdKernels(),
     );
     const total = shown.reduce((sum, episode) => sum + episode.return, 0);
