@@ -8,6 +8,7 @@ import {
 import { runBaseline } from '../baseline/run-baseline.ts';
 import { InputError } from '../input-error.ts';
 import { numberFrom, wholeNumber } from '../options.ts';
+import { showProgress } from '../progress/progress-line.ts';
 import { baselineTable } from '../reports/baseline-report.ts';
 import { serverAddress } from '../server-address.ts';
 import { writeOutputFile } from '../write-output-file.ts';
@@ -108,7 +109,6 @@ action stays in force, which is counted too.`,
 async function baseline(options: BaselineOptions): Promise<void> {
   const { env, mode, seed, json } = options;
   requireTogether(options);
-  const showProgress = process.stderr.isTTY;
   const result = await runBaseline({
     environment: env,
     taskIds: tasksOf(env, options.task),
@@ -124,11 +124,9 @@ async function baseline(options: BaselineOptions): Promise<void> {
         decideEvery: options.decideEvery,
       },
     }),
-    onStep: (taskId, step) => {
-      if (showProgress) process.stderr.write(`\r\u001b[K${taskId}: window ${step}`);
-    },
+    onStep: (taskId, step) => showProgress(`${taskId}: window ${step}`),
   });
-  if (showProgress) process.stderr.write('\r\u001b[K');
+  showProgress('');
   const text = JSON.stringify(result, null, 2);
   if (options.output !== undefined) await writeOutputFile(options.output, [`${text}\n`]);
   console.log(json ? text : baselineTable(result));

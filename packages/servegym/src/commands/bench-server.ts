@@ -6,6 +6,7 @@ import { requireOpenFiles } from '../load/open-file-limit.ts';
 import { MOST_SESSIONS, requestGrid } from '../load/request-grid.ts';
 import { type BatchResult, runBatch } from '../load/session-batch.ts';
 import { numberAbove, numberFrom, wholeNumber } from '../options.ts';
+import { showProgress } from '../progress/progress-line.ts';
 import { concurrencyPlotSvg } from '../reports/concurrency-plot.ts';
 import { concurrencyJson, concurrencyTable } from '../reports/concurrency-report.ts';
 import { serverAddress } from '../server-address.ts';
@@ -85,12 +86,10 @@ async function benchServer(options: BenchServerOptions): Promise<void> {
 
   const batches: BatchResult[] = [];
   for (const [index, sessions] of requests.entries()) {
-    if (process.stderr.isTTY) {
-      process.stderr.write(`\r\u001b[K${sessions} sessions: batch ${index + 1} of ${requests.length}`);
-    }
+    showProgress(`${sessions} sessions: batch ${index + 1} of ${requests.length}`);
     batches.push(await runBatch(plan, sessions));
   }
-  if (process.stderr.isTTY) process.stderr.write('\r\u001b[K');
+  showProgress('');
 
   const run = { urls: urls.map((url) => url.href), action, steps, rampS, batches };
   if (plot !== undefined) {

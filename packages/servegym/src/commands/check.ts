@@ -10,6 +10,7 @@ import {
 import { chooseGymTask, GYM_TASK_IDS, GYM_TASKS, shippedWorld, TASK_IDS } from '@servegym/environments';
 import { Command, Option } from 'commander';
 import { InputError } from '../input-error.ts';
+import { showProgress } from '../progress/progress-line.ts';
 import { readGymOptions } from '../read-table.ts';
 import { checkJson, checkTable } from '../reports/check-report.ts';
 import { findOrLoadTask } from '../task-files/load-task.ts';
@@ -61,11 +62,11 @@ async function check(argument: string | undefined, options: CheckOptions): Promi
   const checked: TaskCheck[] = [];
   for (const wanted of names) {
     const found = env === 'llmserve' ? await serveTask(`${wanted}`) : await gymTask(wanted, table);
-    show(`${found.name} ...`);
+    showProgress(`${found.name} ...`);
     const outcome = await found.check(quick ? QUICK : THOROUGH, (results) =>
-      show(`${found.name}: ${results[0]?.group}`),
+      showProgress(`${found.name}: ${results[0]?.group}`),
     );
-    show('');
+    showProgress('');
     checked.push(outcome);
     if (!json) console.log(checkTable(outcome));
   }
@@ -86,9 +87,4 @@ async function gymTask(id: string | number, table: string | undefined): Promise<
     name: `task ${task.id}`,
     check: (effort, onGroup) => checkGymTask(ground, task, effort, onGroup),
   };
-}
-
-/** One line of progress, in the place of the one before. */
-function show(line: string): void {
-  if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${line}`);
 }

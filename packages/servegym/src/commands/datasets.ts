@@ -17,6 +17,7 @@ import { findPolicy, tasksFor } from '../find-policy.ts';
 import { InputError } from '../input-error.ts';
 import { addJobOptions, type JobOptions, openJobs } from '../jobs/open-jobs.ts';
 import { wholeNumber } from '../options.ts';
+import { showProgress } from '../progress/progress-line.ts';
 import { sourceFolder, sourceHash } from '../source-hash.ts';
 import { writeOutputFile } from '../write-output-file.ts';
 
@@ -99,7 +100,7 @@ async function recordServe(options: ExportOptions, seeds: readonly number[]): Pr
   const found = await findPolicy(agent);
   tasksFor(taskId, [found]);
   const jobs = await openJobs(options);
-  const { onEpisode } = progress(seeds.length);
+  const onEpisode = progress(seeds.length);
   try {
     const rows = await recordWithJobs(jobs, agent, taskId, seeds, (share) =>
       onEpisode?.(Math.round(share * seeds.length)),
@@ -120,16 +121,11 @@ async function recordGym({ agent, task }: ExportOptions, seeds: readonly number[
   const evaluated = evaluatedGym(environment);
   const rows = await recordEpisodes<GymAction, GymObservation>(evaluated.create(), policy, {
     ...{ taskId, seeds, initialAction: evaluated.initialAction(taskId) },
-    ...progress(seeds.length),
+    onEpisode: progress(seeds.length),
   });
   return { environment, taskId: String(taskId), policy: policy.name, rows };
 }
 
-function progress(planned: number): { onEpisode?: (finished: number) => void } {
-  if (!process.stderr.isTTY) return {};
-  return {
-    onEpisode(finished: number) {
-      process.stderr.write(`\r\u001b[K${finished < planned ? `episode ${finished} of ${planned}` : ''}`);
-    },
-  };
+function progress(planned: number): (finished: number) => void {
+  return (finished) => showProgress(finished < planned ? `episode ${finished} of ${planned}` : '');
 }

@@ -14,6 +14,7 @@ import { findPolicy, tasksFor } from '../find-policy.ts';
 import { InputError } from '../input-error.ts';
 import { addJobOptions, type JobOptions, openJobs } from '../jobs/open-jobs.ts';
 import { wholeNumber } from '../options.ts';
+import { showProgress } from '../progress/progress-line.ts';
 import { evaluationJson, evaluationTable, shiftedJson, shiftedTable } from '../reports/evaluation-report.ts';
 import { loadTask } from '../task-files/load-task.ts';
 import { addScenarioOptions, readScenario, type ScenarioArguments } from '../traffic/scenario-options.ts';
@@ -99,8 +100,7 @@ async function evaluate(options: EvaluateOptions): Promise<void> {
 }
 
 function showShare(share: number): void {
-  if (!process.stderr.isTTY) return;
-  process.stderr.write(share < 1 ? `\r\u001b[Kplayed ${Math.round(100 * share)} %` : '\r\u001b[K');
+  showProgress(share < 1 ? `played ${Math.round(100 * share)} %` : '');
 }
 
 /** Options that would change nothing are mistakes. */

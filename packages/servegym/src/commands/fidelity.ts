@@ -3,9 +3,9 @@ import { Command } from 'commander';
 import { assessFidelity } from '../fidelity/assess-fidelity.ts';
 import type { Fidelity } from '../fidelity/fidelity.ts';
 import { addJobOptions, type JobOptions, openJobs } from '../jobs/open-jobs.ts';
+import { showProgress } from '../progress/progress-line.ts';
 import { readInputFile } from '../read-input-file.ts';
 import { fidelityReport } from '../reports/fidelity-report.ts';
-import { ProgressDisplay } from '../training/progress-display.ts';
 import { writeOutputFile } from '../write-output-file.ts';
 
 interface FidelityOptions extends JobOptions {
@@ -28,16 +28,15 @@ export function fidelityCommand(): Command {
 
 async function fidelity({ data, output, json, ...where }: FidelityOptions): Promise<void> {
   const jobs = await openJobs(where);
-  const display = process.stderr.isTTY ? new ProgressDisplay() : undefined;
   let results: Fidelity;
   try {
     results = await assessFidelity(
       jobs,
       (path) => readInputFile(join(data, path)),
-      (share) => display?.show(`compared ${Math.round(100 * share)} %`, share),
+      (share) => showProgress(`compared ${Math.round(100 * share)} %`),
     );
   } finally {
-    display?.end();
+    showProgress('');
     await jobs.close();
   }
   const report = fidelityReport(results);

@@ -10,6 +10,7 @@ import { Command, Option } from 'commander';
 import { addJobOptions, type JobOptions, openJobs } from '../jobs/open-jobs.ts';
 import { wholeNumber } from '../options.ts';
 import { rebuildReferences } from '../oracle/rebuild-references.ts';
+import { showProgress } from '../progress/progress-line.ts';
 import { oracleJson, oracleTable } from '../reports/oracle-report.ts';
 
 interface OracleOptions extends JobOptions {
@@ -73,12 +74,8 @@ async function oracle(options: OracleOptions): Promise<void> {
       });
     } finally {
       await jobs.close();
-      if (process.stderr.isTTY) process.stderr.write('\r\u001b[K');
+      showProgress('');
     }
   }
   console.log(options.json ? JSON.stringify(oracleJson(references), null, 2) : oracleTable(references));
-}
-
-function showProgress(line: string): void {
-  if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${line}`);
 }

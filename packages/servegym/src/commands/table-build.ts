@@ -1,9 +1,9 @@
 import { Command, Option } from 'commander';
 import { numberAbove, numberFrom, wholeNumber } from '../options.ts';
+import { ProgressDisplay } from '../progress/progress-display.ts';
 import { readProfile } from '../read-profile.ts';
 import { TableBuilder } from '../tables/build-table.ts';
 import { encodeTable } from '../tables/encode-table.ts';
-import { ProgressDisplay } from '../training/progress-display.ts';
 import { writeOutputFile } from '../write-output-file.ts';
 
 interface BuildOptions {

@@ -4,6 +4,7 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import { InputError } from '../input-error.ts';
 import { addJobOptions, type JobOptions, openJobs } from '../jobs/open-jobs.ts';
 import { numberAbove, numberFrom, wholeNumber } from '../options.ts';
+import { showProgress } from '../progress/progress-line.ts';
 import { readProfile } from '../read-profile.ts';
 import { tunePage } from '../reports/tune-page.ts';
 import { frontSvg } from '../reports/tune-plots.ts';
@@ -15,7 +16,6 @@ import {
   readTraceArgument,
   type TraceArguments,
 } from '../traces/trace-arguments.ts';
-import { ProgressDisplay } from '../training/progress-display.ts';
 import { renderPng } from '../training/render-png.ts';
 import { KNOB_NAMES, type KnobName } from '../tune/candidate.ts';
 import type { Objective } from '../tune/search.ts';
@@ -172,7 +172,6 @@ async function tuneOne(
   options: TuneCommandOptions,
   signal: AbortSignal,
 ): Promise<TuneResult> {
-  const display = process.stderr.isTTY ? new ProgressDisplay() : undefined;
   const result = await tuneProfile(jobs, profile, split, {
     ...{ slo: options.slo, objective: options.objective, minQuality: options.minQuality, signal },
     knobs: options.knobs.filter((name) => name !== 'replicas').map((name) => KNOB_NAMES[name]),
@@ -182,10 +181,9 @@ async function tuneOne(
       start: options.configurations,
       seed: options.seed,
     },
-    onProgress: (stage, share) =>
-      display?.show(`${profile.name}: ${stage} ${Math.round(100 * share)} %`, share),
+    onProgress: (stage, share) => showProgress(`${profile.name}: ${stage} ${Math.round(100 * share)} %`),
   });
-  display?.end();
+  showProgress('');
   return result;
 }
 

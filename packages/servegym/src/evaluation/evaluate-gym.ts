@@ -17,10 +17,10 @@ import {
   type SeedSplit,
 } from '@servegym/environments';
 import { InputError } from '../input-error.ts';
+import { showEpisode } from '../progress/episode-progress.ts';
 import { readInputBytes } from '../read-input-file.ts';
 import { readGymOptions } from '../read-table.ts';
 import { type EvaluationContext, evaluationJson, evaluationTable } from '../reports/evaluation-report.ts';
-import { progressOnTerminal } from './progress-on-terminal.ts';
 
 export interface GymEvaluationOptions {
   readonly task: string;
@@ -64,7 +64,7 @@ export async function evaluateGymPolicies(
   const seeds = Array.from({ length: episodes }, (_, i) => first + i);
   const evaluations: Evaluation[] = [];
   for (const { policy } of found) {
-    const plan = { taskIds, seeds, ...progressOnTerminal() };
+    const plan = { taskIds, seeds, onEpisode: showEpisode };
     evaluations.push(await evaluatePolicy(evaluatedGym(environment), policy, plan));
   }
   return { evaluations, context: { environment, split, episodes } };

@@ -7,7 +7,7 @@ import {
   underScenario,
 } from '@servegym/agents';
 import { SEED_SPLITS, type SeedSplit, type ServeScenario, SHIFTS } from '@servegym/environments';
-import { progressOnTerminal } from './progress-on-terminal.ts';
+import { showEpisode } from '../progress/episode-progress.ts';
 
 /** In the place of a split: the test seeds under each shift. */
 export const SHIFTED = 'shifted';
@@ -35,7 +35,7 @@ export async function evaluateServe(
   return evaluatePolicy(underScenario(evaluatedServe, scenario), policyUnderScenario(policy, scenario), {
     taskIds,
     seeds: Array.from({ length: episodes }, (_, i) => first + i),
-    ...progressOnTerminal(),
+    onEpisode: showEpisode,
   });
 }
 

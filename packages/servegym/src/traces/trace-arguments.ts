@@ -1,6 +1,7 @@
 import type { ReadTrace, TimeUnit, TraceColumn, TraceOptions, TraceReading } from '@servegym/simulator';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { wholeNumber } from '../options.ts';
+import { showProgress } from '../progress/progress-line.ts';
 import { readTrace } from './read-trace.ts';
 
 /** What the options that `addTraceOptions` adds give. */
@@ -53,16 +54,13 @@ export async function readTraceArgument(
   onRequests?: TraceOptions['onRequests'],
 ): Promise<ReadTrace> {
   const { map, timeUnit, sort, skipUnanswered, prefixBlockTokens, load } = options;
-  const shows = process.stderr.isTTY;
   const read = await readTrace(path, {
     ...{ map, timeUnit, sort, prefixBlockTokens, load, onRequests },
     ...(skipUnanswered && { unanswered: 'skip' as const }),
-    ...(shows && {
-      onProgress: (done: number, of: number) =>
-        process.stderr.write(`\r\u001b[Kreading ${path}: ${Math.round((100 * done) / of)} %`),
-    }),
+    onProgress: (done: number, of: number) =>
+      showProgress(`reading ${path}: ${Math.round((100 * done) / of)} %`),
   });
-  if (shows) process.stderr.write('\r\u001b[K');
+  showProgress('');
   return read;
 }
 

@@ -1,9 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { encodeOnnxActor, type PpoCheckpoint, type PpoStart, trainPpo } from '@servegym/agents';
+import { ProgressDisplay } from '../progress/progress-display.ts';
 import { progressLine, updateJson } from '../reports/training-report.ts';
 import { writeCheckpoint } from './checkpoint-file.ts';
 import { networkFiles } from './network-files.ts';
-import { ProgressDisplay } from './progress-display.ts';
 import { TrainingLog } from './training-log.ts';
 import type { NetworkTrainingPlan, TrainingReport } from './training-plan.ts';
 

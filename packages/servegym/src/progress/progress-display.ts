@@ -1,3 +1,5 @@
+import { showProgress } from './progress-line.ts';
+
 /** Lines that are written in all where they cannot be drawn over each other. */
 const LINES = 20;
 
@@ -8,7 +10,7 @@ export class ProgressDisplay {
   /** `share` of the work that is done; at most 1. */
   show(line: string, share: number): void {
     if (process.stderr.isTTY) {
-      process.stderr.write(`\r\u001b[K${line}`);
+      showProgress(line);
     } else if (share * LINES >= this.#lines) {
       console.error(line);
       this.#lines = Math.floor(share * LINES) + 1;

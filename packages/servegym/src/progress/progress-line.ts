@@ -1,0 +1,7 @@
+/**
+ * Shows how far something is, on standard error, in the place of what was shown before; the empty line takes it away.
+ * Where standard error is no terminal, nothing is shown.
+ */
+export function showProgress(line: string): void {
+  if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${line}`);
+}
