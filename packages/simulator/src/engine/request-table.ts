@@ -25,18 +25,19 @@ const INT_FIELDS = [
   'preemptions',
   'next',
   'prev',
-  'given',
   'verifySteps',
-  'nextInRing',
-  'prevInRing',
 ] as const;
 const BYTE_FIELDS = ['priority', 'status', 'transferred'] as const;
+/** Fields that tell nothing between iterations, or that a restored engine makes anew. They come last. */
+const PASSING_FIELDS = ['given', 'nextInRing', 'prevInRing'] as const;
 
-const FIELDS = [...FLOAT_FIELDS, ...INT_FIELDS, ...BYTE_FIELDS] as const;
+const FIELDS = [...FLOAT_FIELDS, ...INT_FIELDS, ...BYTE_FIELDS, ...PASSING_FIELDS] as const;
+/** Bytes of one slot over the fields that a snapshot holds. */
+const LASTING_BYTES = FLOAT_FIELDS.length * 8 + INT_FIELDS.length * 4 + BYTE_FIELDS.length;
 /** Bytes of one slot over all fields. */
-const SLOT_BYTES = FLOAT_FIELDS.length * 8 + INT_FIELDS.length * 4 + BYTE_FIELDS.length;
+const SLOT_BYTES = LASTING_BYTES + PASSING_FIELDS.length * 4;
 
-/** A copy of a table. */
+/** A copy of a table, but for the passing fields. */
 export interface RequestTableSnapshot {
   readonly memory: ArrayBuffer;
   readonly capacity: number;
@@ -131,7 +132,7 @@ export class RequestTable {
 
   snapshot(): RequestTableSnapshot {
     const { capacity, highWater, freeHead } = this;
-    return { memory: this.memory.slice(0), capacity, highWater, freeHead };
+    return { memory: this.memory.slice(0, capacity * LASTING_BYTES), capacity, highWater, freeHead };
   }
 
   restore({ memory, capacity, highWater, freeHead }: RequestTableSnapshot): void {
@@ -160,6 +161,10 @@ export class RequestTable {
     for (const field of BYTE_FIELDS) {
       this[field] = new Uint8Array(memory, offset, capacity);
       offset += capacity;
+    }
+    for (const field of PASSING_FIELDS) {
+      this[field] = new Int32Array(memory, offset, capacity);
+      offset += capacity * 4;
     }
     this.memory = memory;
     this.capacity = capacity;
