@@ -143,7 +143,7 @@ export class SocketServer {
 
   #accept(request: IncomingMessage, socket: Duplex, head: Buffer, { session }: Admission): ServerWebSocket {
     const named = session ? [`x-session-id: ${session.id}`] : [];
-    socket.write(handshakeAnswer(request, 'x-openenv-extensions: vector', ...named));
+    socket.write(handshakeAnswer(request, 'x-openenv-extensions: vector', ...named), 'latin1');
     const webSocket = new ServerWebSocket(socket as Socket, head, this.#options.maxMessageBytes);
     this.#sockets.add(webSocket);
     this.#watch(webSocket);

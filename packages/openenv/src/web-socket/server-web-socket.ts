@@ -135,7 +135,8 @@ export class ServerWebSocket extends EventEmitter<Events> {
   /** Nothing more is sent; the connection is gone once the peer has hung up too. */
   #hangUp(): void {
     this.#isOpen = false;
-    this.#socket.end();
+    // To end what has ended makes an error each time, which costs more than all else here.
+    if (!this.#socket.writableEnded) this.#socket.end();
     // What is left is read, so that the end of it can be seen.
     this.#socket.resume();
     this.#limitClosing();
