@@ -9,10 +9,10 @@ import { type BenchmarkPlan, isLearned } from '../agent-benchmark/benchmark-plan
 import type { Workshop } from '../agent-benchmark/learn-all.ts';
 import { shipPolicies } from '../agent-benchmark/ship-policies.ts';
 import { InputError } from '../input-error.ts';
-import { addJobOptions, type JobOptions, openJobs } from '../jobs/open-jobs.ts';
+import { addJobOptions, type JobOptions, openStoppableJobs } from '../jobs/open-jobs.ts';
 import { wholeNumber } from '../options.ts';
 import { agentBenchmarkPage } from '../reports/agent-benchmark-report.ts';
-import { writeOutputFile } from '../write-output-file.ts';
+import { requireWritable, writeOutputFile } from '../write-output-file.ts';
 
 interface BenchAgentsOptions extends JobOptions {
   readonly agents: readonly string[];
@@ -99,7 +99,8 @@ async function benchAgents(options: BenchAgentsOptions): Promise<void> {
     lessons: budget.lessons,
     fineTuningSteps: budget.fineTuningSteps,
   };
-  const jobs = await openJobs(options);
+  await requireWritable(out);
+  const jobs = await openStoppableJobs(options);
   const workshop: Workshop = {
     jobs,
     cache: new BenchmarkCache(join(cache, `${llmserve.id}-${llmserve.version}`)),

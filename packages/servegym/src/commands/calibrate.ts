@@ -28,7 +28,7 @@ import {
   kernelCalibrationTable,
 } from '../reports/calibration-report.ts';
 import { profileSheet } from '../reports/profiles-report.ts';
-import { writeOutputFile } from '../write-output-file.ts';
+import { requireWritable, writeOutputFile } from '../write-output-file.ts';
 
 interface CalibrateOptions {
   readonly staticBatch?: string;
@@ -145,6 +145,7 @@ Examples:
 
 async function calibrate(options: CalibrateOptions): Promise<void> {
   const { output } = options;
+  await requireWritable(output);
   const { profile, json, table } = await calibrated(options);
   if (output !== undefined) await writeOutputFile(output, [`${JSON.stringify(profile, null, 2)}\n`]);
   console.log(options.json ? JSON.stringify(json, null, 2) : table);

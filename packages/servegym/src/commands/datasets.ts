@@ -15,11 +15,11 @@ import { recordWithJobs } from '../datasets/record-job.ts';
 import { findGymPolicy } from '../evaluation/evaluate-gym.ts';
 import { findPolicy, tasksFor } from '../find-policy.ts';
 import { InputError } from '../input-error.ts';
-import { addJobOptions, type JobOptions, openJobs } from '../jobs/open-jobs.ts';
+import { addJobOptions, type JobOptions, openStoppableJobs } from '../jobs/open-jobs.ts';
 import { wholeNumber } from '../options.ts';
 import { showProgress } from '../progress/progress-line.ts';
 import { sourceFolder, sourceHash } from '../source-hash.ts';
-import { writeOutputFile } from '../write-output-file.ts';
+import { requireWritable, writeOutputFile } from '../write-output-file.ts';
 
 interface ExportOptions extends JobOptions {
   readonly env: 'llmserve' | 'inferencegym';
@@ -74,6 +74,7 @@ The key-value metadata of the file says which environment, version, simulator, p
 
 async function exportDataset(options: ExportOptions): Promise<void> {
   const { episodes, split, out, json } = options;
+  await requireWritable(out);
   const { first } = SEED_SPLITS[split];
   const seeds = Array.from({ length: episodes }, (_, i) => first + i);
   const recording = await (options.env === 'llmserve' ? recordServe : recordGym)(options, seeds);
@@ -99,7 +100,7 @@ async function recordServe(options: ExportOptions, seeds: readonly number[]): Pr
     throw new InputError(`expected --task, one of ${TASK_IDS.join(', ')}, got ${task}`);
   const found = await findPolicy(agent);
   tasksFor(taskId, [found]);
-  const jobs = await openJobs(options);
+  const jobs = await openStoppableJobs(options);
   const onEpisode = progress(seeds.length);
   try {
     const rows = await recordWithJobs(jobs, agent, taskId, seeds, (share) =>

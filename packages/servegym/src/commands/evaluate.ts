@@ -12,7 +12,7 @@ import {
 import { evaluateShiftedWithJobs, evaluateWithJobs } from '../evaluation/evaluate-with-jobs.ts';
 import { findPolicy, tasksFor } from '../find-policy.ts';
 import { InputError } from '../input-error.ts';
-import { addJobOptions, type JobOptions, openJobs } from '../jobs/open-jobs.ts';
+import { addJobOptions, type JobOptions, openStoppableJobs } from '../jobs/open-jobs.ts';
 import { wholeNumber } from '../options.ts';
 import { showProgress } from '../progress/progress-line.ts';
 import { evaluationJson, evaluationTable, shiftedJson, shiftedTable } from '../reports/evaluation-report.ts';
@@ -75,7 +75,7 @@ async function evaluate(options: EvaluateOptions): Promise<void> {
   const context = { environment: llmserve, split, episodes: options.episodes, scenario };
   const jobPlan = { ...plan, agent, policyName: policy.name, onProgress: showShare };
   // A task of one's own is known to this process only.
-  const jobs = taskFile === undefined ? await openJobs(options) : undefined;
+  const jobs = taskFile === undefined ? await openStoppableJobs(options) : undefined;
   try {
     if (split === SHIFTED) {
       const shifted = await (jobs === undefined

@@ -2,11 +2,11 @@ import { join } from 'node:path';
 import { Command } from 'commander';
 import { assessFidelity } from '../fidelity/assess-fidelity.ts';
 import type { Fidelity } from '../fidelity/fidelity.ts';
-import { addJobOptions, type JobOptions, openJobs } from '../jobs/open-jobs.ts';
+import { addJobOptions, type JobOptions, openStoppableJobs } from '../jobs/open-jobs.ts';
 import { showProgress } from '../progress/progress-line.ts';
 import { readInputFile } from '../read-input-file.ts';
 import { fidelityReport } from '../reports/fidelity-report.ts';
-import { writeOutputFile } from '../write-output-file.ts';
+import { requireWritable, writeOutputFile } from '../write-output-file.ts';
 
 interface FidelityOptions extends JobOptions {
   readonly data: string;
@@ -27,7 +27,8 @@ export function fidelityCommand(): Command {
 }
 
 async function fidelity({ data, output, json, ...where }: FidelityOptions): Promise<void> {
-  const jobs = await openJobs(where);
+  await requireWritable(output);
+  const jobs = await openStoppableJobs(where);
   let results: Fidelity;
   try {
     results = await assessFidelity(

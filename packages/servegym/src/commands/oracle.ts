@@ -7,7 +7,7 @@ import {
   type TaskId,
 } from '@servegym/environments';
 import { Command, Option } from 'commander';
-import { addJobOptions, type JobOptions, openJobs } from '../jobs/open-jobs.ts';
+import { addJobOptions, type JobOptions, openStoppableJobs } from '../jobs/open-jobs.ts';
 import { wholeNumber } from '../options.ts';
 import { rebuildReferences } from '../oracle/rebuild-references.ts';
 import { showProgress } from '../progress/progress-line.ts';
@@ -62,7 +62,7 @@ async function oracle(options: OracleOptions): Promise<void> {
   const taskIds = options.task === 'all' ? TASK_IDS : [options.task];
   let references = Object.fromEntries(taskIds.map((id) => [id, recordedReference(id)]));
   if (options.rebuild) {
-    const jobs = await openJobs(options);
+    const jobs = await openStoppableJobs(options);
     try {
       references = await rebuildReferences(jobs, {
         url: REFERENCE_RETURNS_URL,

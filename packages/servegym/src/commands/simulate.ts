@@ -9,6 +9,7 @@ import { simulateAsRead } from '../simulate/simulate-as-read.ts';
 import type { SimulateOptions } from '../simulate/simulate-options.ts';
 import { needsWholeTrace, simulateWhole } from '../simulate/simulate-whole.ts';
 import { addTraceOptions } from '../traces/trace-arguments.ts';
+import { requireWritable } from '../write-output-file.ts';
 
 const MOST_REQUESTS = 100_000_000;
 const MOST_TOKENS = 10_000_000;
@@ -128,6 +129,8 @@ Wall time is that of the simulation, without reading the trace.`,
 
 async function simulate(options: SimulateOptions): Promise<void> {
   const profile = await readProfile(options.profile);
+  await requireWritable(options.chromeTrace);
+  await requireWritable(options.requestsFile);
   const simulation = await (needsWholeTrace(options)
     ? simulateWhole(profile, options)
     : simulateAsRead(profile, options));

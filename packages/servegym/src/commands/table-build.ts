@@ -4,7 +4,7 @@ import { ProgressDisplay } from '../progress/progress-display.ts';
 import { readProfile } from '../read-profile.ts';
 import { TableBuilder } from '../tables/build-table.ts';
 import { encodeTable } from '../tables/encode-table.ts';
-import { writeOutputFile } from '../write-output-file.ts';
+import { requireWritable, writeOutputFile } from '../write-output-file.ts';
 
 interface BuildOptions {
   readonly profile: string;
@@ -42,13 +42,14 @@ export function tableBuildCommand(): Command {
 
 async function build({ profile, out, memory, usdPerHour, outputTokens }: BuildOptions): Promise<void> {
   const engine = await readProfile(profile);
+  const file = out ?? `${engine.name}.parquet`;
+  await requireWritable(file);
   const builder = new TableBuilder(engine, { memoryGb: memory, usdPerHour, outputTokens });
   const display = new ProgressDisplay();
   const rows = builder.build((done, planned) => {
     if (done % 50 === 0) display.show(`${done} of ${planned} configurations`, done / planned);
   });
   display.end();
-  const file = out ?? `${engine.name}.parquet`;
   await writeOutputFile(file, [encodeTable(rows, builder.metadata())]);
   console.log(`Wrote ${rows.length} configurations to ${file}.`);
   console.log(`Play it: servegym serve --env inferencegym --table ${file}`);

@@ -5,7 +5,7 @@ import { type LearningTask, listPolicies, SERVE_PPO, serveLearningTask } from '@
 import type { TaskId } from '@servegym/environments';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { InputError } from '../input-error.ts';
-import { openJobs, queueOption } from '../jobs/open-jobs.ts';
+import { openStoppableJobs, queueOption } from '../jobs/open-jobs.ts';
 import { wholeNumber } from '../options.ts';
 import { ProgressDisplay } from '../progress/progress-display.ts';
 import { readOwnTable } from '../read-table.ts';
@@ -190,18 +190,14 @@ async function trainEachSeed(options: TrainOptions, seeds: readonly number[]): P
   await findLearningTask(options, task);
   const name = `${env === 'llmserve' ? '' : `${env}-`}${task}-ppo-seeds${seeds[0]}-${seeds.at(-1)}`;
   const folder = out ?? join('runs', name);
-  const jobs = await openJobs(options);
-  const interrupt = new AbortController();
-  process.once('SIGINT', () =>
-    interrupt.abort(new InputError(`interrupted; the seeds that are done are in ${folder}`)),
-  );
+  const jobs = await openStoppableJobs(options, `interrupted; the seeds that are done are in ${folder}`);
   const display = new ProgressDisplay();
   const started = performance.now();
   let reports: SeedReport[];
   try {
     makeFolder(folder);
     reports = await trainSeeds(jobs, {
-      ...{ environment: env, task, steps, seeds, scenario, table, folder, signal: interrupt.signal },
+      ...{ environment: env, task, steps, seeds, scenario, table, folder },
       onProgress: (share) => display.show(`${Math.floor(100 * share)} % of ${seeds.length} trainings`, share),
     });
   } finally {

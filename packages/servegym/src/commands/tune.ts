@@ -2,7 +2,7 @@ import type { TaskId } from '@servegym/environments';
 import { drawPriorities, type EngineProfile } from '@servegym/simulator';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { InputError } from '../input-error.ts';
-import { addJobOptions, type JobOptions, openJobs } from '../jobs/open-jobs.ts';
+import { addJobOptions, type JobOptions, openStoppableJobs } from '../jobs/open-jobs.ts';
 import { numberAbove, numberFrom, wholeNumber } from '../options.ts';
 import { showProgress } from '../progress/progress-line.ts';
 import { readProfile } from '../read-profile.ts';
@@ -24,7 +24,7 @@ import { TUNABLE_TASKS, taskTraffic } from '../tune/task-traffic.ts';
 import { type SplitTraffic, splitTrace } from '../tune/traffic.ts';
 import { tuneProfile } from '../tune/tune.ts';
 import type { TuneResult } from '../tune/tune-result.ts';
-import { writeOutputFile } from '../write-output-file.ts';
+import { requireWritable, writeOutputFile } from '../write-output-file.ts';
 
 interface TuneCommandOptions extends TraceArguments, JobOptions {
   readonly profile: readonly string[];
@@ -145,24 +145,23 @@ Examples:
 
 async function tune(options: TuneCommandOptions): Promise<void> {
   const profiles = await Promise.all(options.profile.map(readProfile));
-  const split = await requestedTraffic(options);
-  const jobs = await openJobs(options);
-  const interrupt = new AbortController();
-  process.once('SIGINT', () => interrupt.abort(new InputError('interrupted')));
+  await requireWritable(options.report);
+  await requireWritable(options.plot);
+  const jobs = await openStoppableJobs(options);
   const results: TuneResult[] = [];
   try {
-    for (const profile of profiles)
-      results.push(await tuneOne(jobs, profile, split, options, interrupt.signal));
+    const split = await requestedTraffic(options);
+    for (const profile of profiles) results.push(await tuneOne(jobs, profile, split, options));
   } finally {
     await jobs.close();
   }
-  if (options.report !== undefined) await writeOutputFile(options.report, [tunePage(results)]);
-  if (options.plot !== undefined) await writePlot(options.plot, results[0]!);
   if (options.json)
     console.log(
       JSON.stringify(results.length === 1 ? tuneJson(results[0]!) : results.map(tuneJson), null, 2),
     );
   else console.log(results.map(tuneReport).join('\n\n'));
+  if (options.report !== undefined) await writeOutputFile(options.report, [tunePage(results)]);
+  if (options.plot !== undefined) await writePlot(options.plot, results[0]!);
 }
 
 async function tuneOne(
@@ -170,10 +169,9 @@ async function tuneOne(
   profile: EngineProfile,
   split: SplitTraffic,
   options: TuneCommandOptions,
-  signal: AbortSignal,
 ): Promise<TuneResult> {
   const result = await tuneProfile(jobs, profile, split, {
-    ...{ slo: options.slo, objective: options.objective, minQuality: options.minQuality, signal },
+    ...{ slo: options.slo, objective: options.objective, minQuality: options.minQuality },
     knobs: options.knobs.filter((name) => name !== 'replicas').map((name) => KNOB_NAMES[name]),
     ...{
       replicas: options.replicas ?? (options.knobs.includes('replicas') ? [1, 8] : [1, 1]),
@@ -217,8 +215,10 @@ async function readTraffic(options: TuneCommandOptions): Promise<SplitTraffic> {
 }
 
 async function writePlot(path: string, result: TuneResult): Promise<void> {
-  if (result.impossible !== null)
-    throw new InputError(`nothing to plot in ${path}: no settings meet the SLO`);
+  if (result.impossible !== null) {
+    console.error(`note: nothing to plot in ${path}, as no settings meet the SLO`);
+    return;
+  }
   const drawing = frontSvg(result);
   await writeOutputFile(path, [path.endsWith('.png') ? renderPng(drawing) : drawing]);
 }

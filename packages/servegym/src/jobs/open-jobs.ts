@@ -4,6 +4,7 @@ import { type Command, Option } from 'commander';
 import { wholeNumber } from '../options.ts';
 import { codeVersion } from './code-version.ts';
 import { JOB_KINDS } from './job-kinds.ts';
+import { StoppableJobs } from './stoppable-jobs.ts';
 
 /** Where a command has its jobs done. */
 export interface JobOptions {
@@ -30,6 +31,15 @@ export function threadsOption(): Option {
   return new Option('--threads <n>', 'jobs at once on this machine; the results do not depend on it')
     .default(Math.min(MOST_THREADS, availableParallelism()))
     .argParser(wholeNumber(1, MOST_THREADS));
+}
+
+/**
+ * The engine that the options ask for, for a command: Ctrl-C and SIGTERM stop what it has begun, and `message` is then
+ * told. `close` it.
+ * @throws {JobQueueError} when nobody answers at the queue.
+ */
+export async function openStoppableJobs(options: JobOptions, message?: string): Promise<JobEngine> {
+  return new StoppableJobs(await openJobs(options), message);
 }
 
 /** The engine that the options ask for. `close` it. @throws {JobQueueError} when nobody answers at the queue. */

@@ -22,7 +22,6 @@ export interface SeedsPlan {
   readonly table?: string;
   /** It exists; each seed gets a folder in it. */
   readonly folder: string;
-  readonly signal: AbortSignal;
   readonly onProgress: (share: number) => void;
 }
 
@@ -33,7 +32,7 @@ export interface SeedReport extends TrainingReport {
 
 /** Trains a network with PPO for each seed, as jobs, and writes for each what `train` with that seed writes. */
 export async function trainSeeds(jobs: JobEngine, plan: SeedsPlan): Promise<SeedReport[]> {
-  const { environment, task, steps, seeds, scenario, folder, signal, onProgress } = plan;
+  const { environment, task, steps, seeds, scenario, folder, onProgress } = plan;
   const trace = await shareTrace(jobs, scenario);
   const table = plan.table === undefined ? undefined : await jobs.share(await readInputBytes(plan.table));
   const shared = [trace, table].filter((name) => name !== undefined);
@@ -48,7 +47,6 @@ export async function trainSeeds(jobs: JobEngine, plan: SeedsPlan): Promise<Seed
   await jobs.run(
     inputs.map((input) => ({ kind: 'train-network', input: input as unknown as Json, shared })),
     {
-      signal,
       onProgress: ({ share }) => onProgress(share),
       // As they come: what is trained stays when the run is stopped.
       onResult(result, index) {

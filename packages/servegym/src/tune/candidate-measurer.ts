@@ -14,7 +14,6 @@ export class CandidateMeasurer {
   readonly #jobs: JobEngine;
   readonly #profile: EngineProfile;
   readonly #slo: readonly SloTerm[];
-  readonly #signal: AbortSignal | undefined;
   readonly #onShare: (share: number) => void;
   readonly #names = new Map<Traffic, string>();
   /** Requests that have been simulated. */
@@ -26,12 +25,11 @@ export class CandidateMeasurer {
     jobs: JobEngine,
     profile: EngineProfile,
     slo: readonly SloTerm[],
-    { signal, onShare = () => undefined }: { signal?: AbortSignal; onShare?: (share: number) => void } = {},
+    onShare: (share: number) => void = () => undefined,
   ) {
     this.#jobs = jobs;
     this.#profile = profile;
     this.#slo = slo;
-    this.#signal = signal;
     this.#onShare = onShare;
   }
 
@@ -57,7 +55,7 @@ export class CandidateMeasurer {
         };
         return { kind: 'tune-measure', input: input as unknown as Json, shared: [name] };
       }),
-      { signal: this.#signal, onProgress: ({ share }) => this.#onShare(share) },
+      { onProgress: ({ share }) => this.#onShare(share) },
     );
     const points = results.flatMap((result) => result as unknown as MeasureResult).map((each) => [...each]);
     for (const each of points) {

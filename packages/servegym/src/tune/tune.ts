@@ -33,7 +33,6 @@ export interface TuneOptions {
   /** Candidates to start from. */
   readonly start: number;
   readonly seed: number;
-  readonly signal?: AbortSignal;
   readonly onProgress?: (stage: string, share: number) => void;
 }
 
@@ -65,10 +64,7 @@ export async function tuneProfile(
   const { slo, objective, seed, rateScale, onProgress = () => undefined } = options;
   const started = performance.now();
   let stage = '';
-  const measurer = new CandidateMeasurer(jobs, profile, slo, {
-    signal: options.signal,
-    onShare: (share) => onProgress(stage, share),
-  });
+  const measurer = new CandidateMeasurer(jobs, profile, slo, (share) => onProgress(stage, share));
   const say = (next: string) => {
     stage = next;
     onProgress(stage, 0);
