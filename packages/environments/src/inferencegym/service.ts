@@ -1,5 +1,5 @@
 import type { ServiceTimes } from './service-times.ts';
-import { type AxisPosition, locate } from './table/trace-table.ts';
+import { type AxisPosition, locate, type TraceTable } from './table/trace-table.ts';
 
 /** Draft tokens are accepted less the deeper the draft: this much of what is left, for each token. */
 const DEPTH_PENALTY = 0.15;
@@ -29,6 +29,10 @@ export class Service {
   recomputeSeconds = 0;
   private batchSize = 1;
   private split = false;
+  /** What `edges` is of; of nothing before the first configuration. */
+  private kvBudget = Number.NaN;
+  private specLength = Number.NaN;
+  private quantTier = Number.NaN;
   /** Tokens of a verify step over those that the table's acceptance gives. */
   private speedUp = 1;
   /** Requests a second at each batch size of the table. */
@@ -37,6 +41,7 @@ export class Service {
   private readonly spec: AxisPosition = { low: 0, share: 0 };
   private readonly prompt: AxisPosition = { low: 0, share: 0 };
   private readonly batch: AxisPosition = { low: 0, share: 0 };
+  private readonly edges = new Edges();
   /** Cells at the first batch size that weigh in, for the prompts and for the contexts that they grow to. */
   private readonly promptCorners = new Corners();
   private readonly contextCorners = new Corners();
@@ -56,7 +61,7 @@ export class Service {
     split: boolean,
     promptTokens: number,
   ): void {
-    const { times, outputTokens, kv, spec, prompt } = this;
+    const { times, outputTokens, spec, prompt, edges } = this;
     const { table } = times;
     const { conditions, promptLengths, batchSizes } = table;
     this.batchSize = batchSize;
@@ -64,23 +69,31 @@ export class Service {
     this.acceptance = acceptanceRate(this.acceptanceBase, promptTokens, specLength);
     const measured = specLength === 0 ? 0 : (conditions.specAcceptRates?.[specLength] ?? this.acceptance);
     this.speedUp = (1 + this.acceptance * specLength) / (1 + measured * specLength);
-    locate(table.kvBudgets, kvBudget, kv);
-    locate(table.specLengths, specLength, spec);
+    if (kvBudget !== this.kvBudget || specLength !== this.specLength || quantTier !== this.quantTier) {
+      this.kvBudget = kvBudget;
+      this.specLength = specLength;
+      this.quantTier = quantTier;
+      locate(table.kvBudgets, kvBudget, this.kv);
+      locate(table.specLengths, specLength, spec);
+      this.edges.set(table, quantTier, spec, this.kv);
+    }
 
     // Longer answers than the table's make for longer contexts, as longer prompts do.
     const contextPrompt = promptTokens + (outputTokens - conditions.outputTokens) / 2;
     locate(promptLengths, contextPrompt, prompt);
-    this.contextCorners.set(times, quantTier, spec, kv, prompt);
+    this.contextCorners.set(edges, prompt, batchSizes.length);
     locate(promptLengths, promptTokens + outputTokens / 2, prompt);
     this.recomputeSeconds = this.prefillAt(quantTier);
     locate(promptLengths, promptTokens, prompt);
-    this.promptCorners.set(times, quantTier, spec, kv, prompt);
+    this.promptCorners.set(edges, prompt, batchSizes.length);
 
     const prefill = this.prefillAt(quantTier);
     const perOutput = outputTokens / this.speedUp;
-    for (let batch = 0; batch < batchSizes.length; batch++) {
-      const decoding = this.contextCorners.sum(times.decodeSeconds, batch) * perOutput;
-      this.rates[batch] = split
+    const { rates, contextCorners } = this;
+    // No batch beyond the configured one is asked for.
+    for (let batch = 0; batch === 0 || (batch < rates.length && batchSizes[batch - 1] < batchSize); batch++) {
+      const decoding = contextCorners.sum(times.decodeSeconds, batch) * perOutput;
+      rates[batch] = split
         ? Math.min(batchSizes[batch] / decoding, prefill > 0 ? 1 / prefill : Number.POSITIVE_INFINITY)
         : batchSizes[batch] / (batchSizes[batch] * prefill + decoding);
     }
@@ -180,38 +193,52 @@ export class Service {
   }
 }
 
+/** The cells around a point in speculation and KV, at the first prompt length and batch size, and their weights. */
+class Edges {
+  count = 0;
+  readonly cells = new Int32Array(4);
+  readonly weights = new Float64Array(4);
+
+  set(table: TraceTable, tier: number, spec: AxisPosition, kv: AxisPosition): void {
+    this.count = 0;
+    for (let s = 0; s <= (spec.share > 0 ? 1 : 0); s++) {
+      const specWeight = s === 1 ? spec.share : 1 - spec.share;
+      for (let k = 0; k <= (kv.share > 0 ? 1 : 0); k++) {
+        this.cells[this.count] = table.cell(tier, spec.low + s, kv.low + k, 0, 0);
+        this.weights[this.count++] = specWeight * (k === 1 ? kv.share : 1 - kv.share);
+      }
+    }
+  }
+}
+
 /** The cells around a point in speculation, KV and prompt length, at the first batch size, and their weights. */
 class Corners {
   private count = 0;
   private readonly cells = new Int32Array(8);
   private readonly weights = new Float64Array(8);
 
-  set(
-    { table }: ServiceTimes,
-    tier: number,
-    spec: AxisPosition,
-    kv: AxisPosition,
-    prompt: AxisPosition,
-  ): void {
-    this.count = 0;
-    for (let s = 0; s <= (spec.share > 0 ? 1 : 0); s++) {
-      const specWeight = s === 1 ? spec.share : 1 - spec.share;
-      for (let k = 0; k <= (kv.share > 0 ? 1 : 0); k++) {
-        const kvWeight = specWeight * (k === 1 ? kv.share : 1 - kv.share);
-        for (let l = 0; l <= (prompt.share > 0 ? 1 : 0); l++) {
-          this.cells[this.count] = table.cell(tier, spec.low + s, kv.low + k, prompt.low + l, 0);
-          this.weights[this.count++] = kvWeight * (l === 1 ? prompt.share : 1 - prompt.share);
-        }
+  /** @param stride cells from a prompt length to the next */
+  set(edges: Edges, { low, share }: AxisPosition, stride: number): void {
+    const { cells, weights } = this;
+    let count = 0;
+    for (let edge = 0; edge < edges.count; edge++) {
+      const cell = edges.cells[edge] + low * stride;
+      const weight = edges.weights[edge];
+      cells[count] = cell;
+      weights[count++] = weight * (1 - share);
+      if (share > 0) {
+        cells[count] = cell + stride;
+        weights[count++] = weight * share;
       }
     }
+    this.count = count;
   }
 
   /** The weighted sum at a batch size of the table. */
   sum(column: Float64Array, batch: number): number {
+    const { count, cells, weights } = this;
     let sum = 0;
-    for (let corner = 0; corner < this.count; corner++) {
-      sum += this.weights[corner] * column[this.cells[corner] + batch];
-    }
+    for (let corner = 0; corner < count; corner++) sum += weights[corner] * column[cells[corner] + batch];
     return sum;
   }
 }
