@@ -1,4 +1,5 @@
 import { Command, Option } from 'commander';
+import { numberAbove } from '../options.ts';
 import { checkoutChecks } from '../release/checkout-checks.ts';
 import { environmentChecks } from '../release/environment-checks.ts';
 import { runChecks } from '../release/release-check.ts';
@@ -8,6 +9,7 @@ import { serverAddress } from '../server-address.ts';
 
 interface CheckReleaseOptions {
   readonly skipDocker: boolean;
+  readonly healthyWithin: number;
   readonly spaceUrl?: URL;
   readonly runOpenaiBaseline: boolean;
   readonly json: boolean;
@@ -18,6 +20,11 @@ export function checkReleaseCommand(): Command {
   return new Command('check-release')
     .description('make all checks that should pass before a release or a submission')
     .option('--skip-docker', 'leave out the image, which takes minutes', false)
+    .addOption(
+      new Option('--healthy-within <seconds>', 'how soon after its start a server must be healthy')
+        .default(5)
+        .argParser(numberAbove(0, 3600)),
+    )
     .addOption(new Option('--space-url <address>', 'also check a Space that is up').argParser(serverAddress))
     .option('--run-openai-baseline', 'also run the baseline of a language model, which costs money', false)
     .option('--json', 'print one JSON object', false)
@@ -27,14 +34,15 @@ export function checkReleaseCommand(): Command {
 
 async function checkRelease({
   skipDocker,
+  healthyWithin: healthyWithinS,
   spaceUrl,
   runOpenaiBaseline,
   json,
 }: CheckReleaseOptions): Promise<void> {
   const checks = [
-    ...environmentChecks('llmserve', true),
-    ...environmentChecks('inferencegym', true),
-    ...environmentChecks('benchmark', false),
+    ...environmentChecks('llmserve', { graded: true, healthyWithinS }),
+    ...environmentChecks('inferencegym', { graded: true, healthyWithinS }),
+    ...environmentChecks('benchmark', { graded: false, healthyWithinS }),
     ...checkoutChecks({ skipDocker }),
     ...(spaceUrl ? spaceChecks(spaceUrl) : []),
     ...(runOpenaiBaseline ? [openaiBaselineCheck()] : []),

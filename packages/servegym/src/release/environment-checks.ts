@@ -3,8 +3,6 @@ import { connect, validateServer } from '@servegym/openenv';
 import { passed, type ReleaseCheck } from './release-check.ts';
 import { type ServedEnvironment, serveEnvironment } from './served-environment.ts';
 
-/** A release must be up within this, ms. */
-const HEALTHY_WITHIN_MS = 5000;
 const SEED = 0;
 
 interface Task {
@@ -16,18 +14,29 @@ interface Graded {
   readonly score: number;
 }
 
+/** What is asked of an environment. */
+export interface EnvironmentDemands {
+  /** Whether its episodes are graded. */
+  readonly graded: boolean;
+  /** It must be healthy so soon after its start, s. */
+  readonly healthyWithinS: number;
+}
+
 /** That an environment starts, conforms, and grades its tasks fairly, over the wire. */
-export function environmentChecks(id: string, graded: boolean): ReleaseCheck[] {
+export function environmentChecks(
+  id: string,
+  { graded, healthyWithinS }: EnvironmentDemands,
+): ReleaseCheck[] {
   let server: ServedEnvironment | undefined;
   const served = () => server ?? Promise.reject(new Error('the server did not start'));
   const checks: ReleaseCheck[] = [
     {
       id: `${id}.starts`,
-      description: `${id} is healthy within ${HEALTHY_WITHIN_MS / 1000} s of its start`,
+      description: `${id} is healthy within ${healthyWithinS} s of its start`,
       async run() {
         server = await serveEnvironment(id);
         const milliseconds = Math.round(server.healthyMs);
-        if (milliseconds > HEALTHY_WITHIN_MS) throw new Error(`it took ${milliseconds} ms`);
+        if (milliseconds > healthyWithinS * 1000) throw new Error(`it took ${milliseconds} ms`);
         return passed(`${milliseconds} ms`);
       },
     },

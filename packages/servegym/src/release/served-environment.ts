@@ -31,9 +31,16 @@ export async function serveEnvironment(id: string): Promise<ServedEnvironment> {
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     complaint += text;
   });
-  const [told] = await Promise.race([once(child.stdout.setEncoding('utf8'), 'data'), ended]);
-  const url = READY.exec(String(told))?.[1];
+  let told = '';
+  let url: string | undefined;
+  for await (const text of child.stdout.setEncoding('utf8').iterator({ destroyOnReturn: false })) {
+    told += text;
+    url = READY.exec(told)?.[1];
+    if (url) break;
+  }
   if (!url) throw new Error(`\`servegym serve --env ${id}\` did not start: ${complaint.trim() || told}`);
+  // Nobody reads what it says from here on; it must not wait for a reader.
+  child.stdout.resume();
   const ask = async (path: string, body?: object) => {
     const init = body && {
       method: 'POST',
