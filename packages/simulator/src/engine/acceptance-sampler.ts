@@ -6,9 +6,9 @@ import { EmissionSampler } from './emission-sampler.ts';
  * verify step of the request), whatever else is in the batch, so draws can be made ahead and in any order.
  */
 export class AcceptanceSampler {
-  private readonly key: number;
+  declare private readonly key: number;
   /** P(at least k + 1 accepted) in units of 2^-31. */
-  private readonly thresholds: Int32Array;
+  declare private readonly thresholds: Int32Array;
 
   constructor(seed: number, survival: readonly number[]) {
     this.key = streamKey(seed, 'acceptance');

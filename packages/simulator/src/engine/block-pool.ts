@@ -16,12 +16,12 @@ export interface AdmissionCost {
  * they are taken, and a request that is admitted finds the longest prefix of its prompt that is still there.
  */
 export class BlockPool {
-  free: number;
-  private readonly cache: PrefixCache | null;
-  private readonly table: RequestTable;
-  private readonly blockTokens: number;
+  declare free: number;
+  declare private readonly cache: PrefixCache | null;
+  declare private readonly table: RequestTable;
+  declare private readonly blockTokens: number;
   /** Binary logarithm of the block size. */
-  private readonly blockShift: number;
+  declare private readonly blockShift: number;
   /** Prompt content of each slot. */
   private readonly prefixes: (PromptPrefix | null)[] = [];
   private readonly cost: AdmissionCost = { needed: 0, revived: 0, cachedTokens: 0 };

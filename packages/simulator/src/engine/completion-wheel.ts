@@ -20,7 +20,7 @@ export class CompletionWheel {
   private readonly rings: Int32Array = new Int32Array(ROUND).fill(-1);
   /** Rings in use, one bit each. */
   private readonly used: Int32Array = new Int32Array(WORDS);
-  private readonly table: RequestTable;
+  declare private readonly table: RequestTable;
 
   constructor(table: RequestTable) {
     this.table = table;

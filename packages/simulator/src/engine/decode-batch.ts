@@ -17,11 +17,11 @@ export class DecodeBatch {
   count = 0;
   /** Sum of the members' context lengths. */
   contextSum = 0;
-  private readonly completions: CompletionWheel;
-  private readonly residues: Int32Array;
+  declare private readonly completions: CompletionWheel;
+  declare private readonly residues: Int32Array;
   /** Block size - 1; the block size is a power of two. */
-  private readonly blockMask: number;
-  private readonly table: RequestTable;
+  declare private readonly blockMask: number;
+  declare private readonly table: RequestTable;
 
   constructor(table: RequestTable, blockTokens: number) {
     this.table = table;

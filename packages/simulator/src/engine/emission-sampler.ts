@@ -9,7 +9,7 @@ const INDEX_BITS = 12;
  */
 export class EmissionSampler {
   /** P(at least k accepted) in units of 2^-31, ascending. */
-  private readonly thresholds: Int32Array;
+  declare private readonly thresholds: Int32Array;
   /** Tokens by the upper bits of a draw; 0 where the lower bits matter. */
   private readonly tokensByUpperBits = new Uint8Array(2 ** INDEX_BITS);
 

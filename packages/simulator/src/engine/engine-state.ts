@@ -27,8 +27,8 @@ export class EngineState {
   readonly future = new SlotList(this.table);
   readonly waiting = new WaitingQueue(this.table);
   /** The decoding sequences, without and with speculation. */
-  readonly decodes: DecodeBatch;
-  readonly verifications: VerifyBatch;
+  declare readonly decodes: DecodeBatch;
+  declare readonly verifications: VerifyBatch;
   readonly completions = new CompletionLog();
   readonly firstTokens = new FirstTokenLog();
   readonly interTokenLatency = new LatencyHistogram();
@@ -37,16 +37,16 @@ export class EngineState {
   /** Ids of the requests refused since the logs were cleared. */
   readonly rejections: number[] = [];
   readonly counters: EngineCounters = zeroCounters();
-  readonly blockTokens: number;
-  readonly maxNumBatchedTokens: number;
-  private readonly seed: number;
-  role: EngineRole;
+  declare readonly blockTokens: number;
+  declare readonly maxNumBatchedTokens: number;
+  declare private readonly seed: number;
+  declare role: EngineRole;
 
-  config: EngineConfig;
-  timer: IterationTimer;
-  draftTimer: DraftTimer | null;
-  acceptance: AcceptanceSampler;
-  readonly pool: BlockPool;
+  declare config: EngineConfig;
+  declare timer: IterationTimer;
+  declare draftTimer: DraftTimer | null;
+  declare acceptance: AcceptanceSampler;
+  declare readonly pool: BlockPool;
   /** The one request whose prefill is incomplete, always the last of the running list; -1 if none. */
   partial = -1;
   admitting = true;

@@ -62,9 +62,9 @@ export interface EngineRequest {
  * are taken in one step, by a closed form that gives the same ticks as taking them one by one.
  */
 export class Engine {
-  private readonly state: EngineState;
+  declare private readonly state: EngineState;
   private readonly plan = new IterationPlan();
-  private readonly overhead: RequestOverhead;
+  declare private readonly overhead: RequestOverhead;
   private readonly onIterations: ((span: IterationSpan) => void) | undefined;
 
   /** @throws EngineError when an option or the configuration is out of range. */

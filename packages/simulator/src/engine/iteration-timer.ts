@@ -6,19 +6,19 @@ import { TICKS_PER_NS, TICKS_PER_US, wholeTicks } from './ticks.ts';
  * so that it adds up exactly over many iterations; the rest is rounded once an iteration.
  */
 export class IterationTimer {
-  private readonly base: number;
+  declare private readonly base: number;
   /** Ticks that hide compute: of reading the weights, but for the experts of a mixture, and of launches that bind. */
-  private readonly hiding: number;
-  private readonly hiding4: number;
-  private readonly experts: ExpertWeights | null;
-  private readonly perToken: number;
-  private readonly perSequence: number;
-  private readonly hiddenPerSequence: number;
-  private readonly perAttention: number;
-  private readonly perContext: number;
-  private readonly manySequences: number;
-  private readonly perContextOfMany: number;
-  private readonly perContextBesidePrefill: number | null;
+  declare private readonly hiding: number;
+  declare private readonly hiding4: number;
+  declare private readonly experts: ExpertWeights | null;
+  declare private readonly perToken: number;
+  declare private readonly perSequence: number;
+  declare private readonly hiddenPerSequence: number;
+  declare private readonly perAttention: number;
+  declare private readonly perContext: number;
+  declare private readonly manySequences: number;
+  declare private readonly perContextOfMany: number;
+  declare private readonly perContextBesidePrefill: number | null;
   /** Fixed ticks of a decode-only iteration by number of sequences, filled when first needed. */
   private readonly decodeOnly = new Float64Array(1025).fill(-1);
 
@@ -89,9 +89,9 @@ export class IterationTimer {
 
 /** Time of drafting, in ticks. */
 export class DraftTimer {
-  private readonly base: number;
-  private readonly perToken: number;
-  private readonly perContext: number;
+  declare private readonly base: number;
+  declare private readonly perToken: number;
+  declare private readonly perContext: number;
 
   constructor(speculation: SpeculationProfile) {
     this.base = speculation.draftBaseUs * TICKS_PER_US;

@@ -14,9 +14,9 @@ export class BlockRun {
   prev: BlockRun | null = null;
   next: BlockRun | null = null;
   /** Key of the cached content, or `null` for blocks whose content nobody will ask for. */
-  readonly key: number | null;
+  declare readonly key: number | null;
   /** Blocks from the start of the chunk that hold its content. */
-  blocks: number;
+  declare blocks: number;
   /** Running requests that hold the chunk. */
   holders = 0;
 

@@ -6,9 +6,9 @@ import { ticksFromMs } from './ticks.ts';
  * distributed, as of work that waits its turn in the event loop of an API server. A draw belongs to a request.
  */
 export class RequestOverhead {
-  private readonly constantMs: number;
-  private readonly varyingMs: number;
-  private readonly key: number;
+  declare private readonly constantMs: number;
+  declare private readonly varyingMs: number;
+  declare private readonly key: number;
 
   /** @param jitter share of the mean that varies, 0 to 1 */
   constructor(meanMs: number, jitter: number, seed: number) {

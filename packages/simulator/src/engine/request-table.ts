@@ -34,6 +34,11 @@ const PASSING_FIELDS = ['given', 'nextInRing', 'prevInRing'] as const;
 const FIELDS = [...FLOAT_FIELDS, ...INT_FIELDS, ...BYTE_FIELDS, ...PASSING_FIELDS] as const;
 /** Bytes of one slot over the fields that a snapshot holds. */
 const LASTING_BYTES = FLOAT_FIELDS.length * 8 + INT_FIELDS.length * 4 + BYTE_FIELDS.length;
+// What the fields are before there is memory: typed arrays from the start, which the compiler then need not check.
+const NO_FLOATS = new Float64Array(0);
+const NO_INTS = new Int32Array(0);
+const NO_BYTES = new Uint8Array(0);
+
 /** Bytes of one slot over all fields. */
 const SLOT_BYTES = LASTING_BYTES + PASSING_FIELDS.length * 4;
 
@@ -51,46 +56,46 @@ export interface RequestTableSnapshot {
  */
 export class RequestTable {
   /** Tick of arrival at the server. */
-  arrival!: Float64Array;
+  arrival: Float64Array = NO_FLOATS;
   /** Tick at which the scheduler first sees it. */
-  visible!: Float64Array;
+  visible: Float64Array = NO_FLOATS;
   /** Tick at which the first iteration that had it began; `NOT_YET` before it. */
-  scheduled!: Float64Array;
+  scheduled: Float64Array = NO_FLOATS;
   /** Tick of the first token; `NOT_YET` before it. */
-  firstToken!: Float64Array;
+  firstToken: Float64Array = NO_FLOATS;
   /** Tick of the last token before the request was preempted or transferred. */
-  lastToken!: Float64Array;
+  lastToken: Float64Array = NO_FLOATS;
   /** Position in the order in which the scheduler saw them, which is the order of the queue; `NOT_YET` before. */
-  order!: Float64Array;
+  order: Float64Array = NO_FLOATS;
   /** Position in the order of admission, which is the order of the running list. */
-  admitted!: Float64Array;
+  admitted: Float64Array = NO_FLOATS;
   /** The caller's number for the request. */
-  id!: Int32Array;
-  input!: Int32Array;
-  output!: Int32Array;
+  id: Int32Array = NO_INTS;
+  input: Int32Array = NO_INTS;
+  output: Int32Array = NO_INTS;
   /** While decoding: emitted tokens minus the engine's decode counter. Otherwise: emitted tokens. */
-  generatedOffset!: Int32Array;
+  generatedOffset: Int32Array = NO_INTS;
   /** While prefilling: tokens computed so far. */
-  computed!: Int32Array;
+  computed: Int32Array = NO_INTS;
   /** KV blocks held, except for lockstep decodes, where the context length gives them. */
-  blocks!: Int32Array;
+  blocks: Int32Array = NO_INTS;
   /** Blocks of `blocks` that the prefix cache may share with other requests. */
-  sharedBlocks!: Int32Array;
-  preemptions!: Int32Array;
-  next!: Int32Array;
-  prev!: Int32Array;
+  sharedBlocks: Int32Array = NO_INTS;
+  preemptions: Int32Array = NO_INTS;
+  next: Int32Array = NO_INTS;
+  prev: Int32Array = NO_INTS;
   /** What the iteration under way has given it: tokens to verify, or a block in lockstep. 0 between iterations. */
-  given!: Int32Array;
+  given: Int32Array = NO_INTS;
   /** Verify steps so far (speculative decoding). */
-  verifySteps!: Int32Array;
+  verifySteps: Int32Array = NO_INTS;
   /** Neighbours in a ring of the completion wheel. */
-  nextInRing!: Int32Array;
-  prevInRing!: Int32Array;
+  nextInRing: Int32Array = NO_INTS;
+  prevInRing: Int32Array = NO_INTS;
   /** 0 is the most urgent class. */
-  priority!: Uint8Array;
-  status!: Uint8Array;
+  priority: Uint8Array = NO_BYTES;
+  status: Uint8Array = NO_BYTES;
   /** 1 when the KV of the prompt comes from another engine and need not be computed. */
-  transferred!: Uint8Array;
+  transferred: Uint8Array = NO_BYTES;
 
   capacity = 0;
   /** All fields one behind the other, so that a snapshot is one copy. */

@@ -15,7 +15,7 @@ export class StepLatencies {
   /** Durations in [from, to) ticks fall into the bins. */
   private from = 0;
   private to = 0;
-  private readonly histogram: LatencyHistogram;
+  declare private readonly histogram: LatencyHistogram;
 
   constructor(histogram: LatencyHistogram) {
     this.histogram = histogram;

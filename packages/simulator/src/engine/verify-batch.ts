@@ -49,8 +49,8 @@ export class VerifyBatch {
   /** Tokens that it emits in iteration j, if its output does not end before: entry `slot * HORIZON + j`. */
   private drawn: Uint8Array = new Uint8Array(0);
 
-  private readonly table: RequestTable;
-  private readonly blockShift: number;
+  declare private readonly table: RequestTable;
+  declare private readonly blockShift: number;
 
   constructor(table: RequestTable, blockTokens: number) {
     this.table = table;

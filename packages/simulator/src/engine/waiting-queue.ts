@@ -15,8 +15,8 @@ export type SchedulingPolicy = 'fcfs' | 'priority';
 export class WaitingQueue {
   count = 0;
   policy: SchedulingPolicy = 'fcfs';
-  readonly classes: readonly SlotList[];
-  private readonly table: RequestTable;
+  declare readonly classes: readonly SlotList[];
+  declare private readonly table: RequestTable;
   /** Classes at and above this have never been used. */
   private used = 1;
 
