@@ -52,17 +52,15 @@ export function skipVerifySteps(state: EngineState, limit: number): boolean {
 /**
  * One iteration in which every decoding sequence verifies as many tokens as the speculation depth asks for, beside
  * prefills and admissions.
- * @returns whether it was taken; if not, it is short of token budget, or of blocks under `priority`.
+ * @returns whether it was taken; if not, it is short of token budget, and nothing has changed.
  */
 export function iterateVerifyBatch(state: EngineState, plan: IterationPlan): boolean {
   const batch = verifyBatch(state);
   if (batch === null) return false;
-  const preempted = preemptForBlocks(state, batch);
-  const blocks = batch.blocksForNext();
-  if (blocks > state.pool.free) return false;
   const { table, timer, draftTimer, config, counters } = state;
   plan.reset();
-  state.pool.take(blocks);
+  const preempted = preemptForBlocks(state, batch, plan);
+  state.pool.take(batch.blocksForNext());
   const verified = batch.count * batch.given;
   const budget = continuePrefill(state, plan, state.maxNumBatchedTokens - verified);
   if (!preempted) admitWaiting(state, plan, budget);
@@ -75,7 +73,11 @@ export function iterateVerifyBatch(state: EngineState, plan: IterationPlan): boo
     context += table.input[slot] + table.generatedOffset[slot];
   }
   const tokens = verified + joining + plan.prefillTokens;
-  if (tokens === 0) return true;
+  // Everything was preempted: the scheduler comes round again without a forward pass.
+  if (tokens === 0) {
+    rejoin(batch, plan);
+    return true;
+  }
   let ticks =
     timer.fixedTicks(tokens, sequences, plan.attention) +
     timer.contextTicks(sequences, plan.prefillTokens) * context;
@@ -100,6 +102,7 @@ export function iterateVerifyBatch(state: EngineState, plan: IterationPlan): boo
     if (++table.generatedOffset[slot] === table.output[slot]) state.complete(slot);
     else batch.add(slot);
   }
+  rejoin(batch, plan);
   for (let i = 0; i < plan.finishing.count; i++) state.finishPrefill(plan.finishing.slots[i]);
   return true;
 }
@@ -118,15 +121,55 @@ function verifyBatch(state: EngineState): VerifyBatch | null {
   return batch;
 }
 
-/**
- * Preempts until the next verify step has its blocks, where the order in which sequences get them does not matter:
- * under `fcfs`, where the last of the running list always goes first. Answers whether it preempted any.
- */
-function preemptForBlocks(state: EngineState, batch: VerifyBatch): boolean {
-  if (state.config.schedulingPolicy !== 'fcfs' || batch.blocksForNext() <= state.pool.free) return false;
-  do state.preempt(state.running.tail);
-  while (batch.blocksForNext() > state.pool.free);
+/** Preempts until the next verify step has its blocks. Answers whether it had to. */
+function preemptForBlocks(state: EngineState, batch: VerifyBatch, plan: IterationPlan): boolean {
+  if (batch.blocksForNext() <= state.pool.free) return false;
+  if (state.config.schedulingPolicy === 'fcfs') {
+    // The last of the running list goes, whichever sequence is short: no need to look at each.
+    do state.preempt(state.running.tail);
+    while (batch.blocksForNext() > state.pool.free);
+  } else {
+    allotOrPreempt(state, batch, plan);
+    const { table, running } = state;
+    for (let slot = running.head; slot >= 0; slot = table.next[slot]) table.given[slot] = 0;
+  }
   return true;
+}
+
+/** Gives the sequences, in order, the blocks for the next verify step; preempts when there are too few. */
+function allotOrPreempt(state: EngineState, batch: VerifyBatch, plan: IterationPlan): void {
+  const { table, running, pool } = state;
+  let allotted = 0;
+  for (let slot = running.head; slot >= 0; slot = table.next[slot]) {
+    if (!batch.has(slot)) continue;
+    const needed = batch.blocksForNextOf(slot);
+    while (allotted + needed > pool.free) {
+      const victim = state.victim();
+      // vLLM gives up on the rest of the list when a request has to preempt itself.
+      if (victim === slot) stallAfter(state, batch, plan, slot);
+      allotted -= table.given[victim];
+      table.given[victim] = 0;
+      state.preempt(victim);
+      if (victim === slot) return;
+    }
+    allotted += needed;
+    table.given[slot] = needed;
+  }
+}
+
+function stallAfter({ table }: EngineState, batch: VerifyBatch, plan: IterationPlan, slot: number): void {
+  for (let later = table.next[slot]; later >= 0; later = table.next[later]) {
+    if (batch.has(later)) {
+      batch.remove(later);
+      plan.stalled.push(later);
+    } else {
+      plan.partialStalled = true;
+    }
+  }
+}
+
+function rejoin(batch: VerifyBatch, plan: IterationPlan): void {
+  for (let i = 0; i < plan.stalled.count; i++) batch.add(plan.stalled.slots[i]);
 }
 
 /** Counts `verifications` of a sequence each, which emitted `emitted` tokens and accepted `surplus` tokens more. */
