@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { KnobTally } from './knob-tally.ts';
+
+interface Action {
+  readonly size: number;
+  readonly mode: boolean;
+}
+
+const knobs = [
+  {
+    knob: 'size',
+    bins: [
+      { name: 'small', values: [1, 2] },
+      { name: 'large', values: [8, 9] },
+    ],
+  },
+  {
+    knob: 'mode',
+    bins: [
+      { name: 'off', values: [false] },
+      { name: 'on', values: [true] },
+    ],
+  },
+] as const;
+const otherwise = { outcome: 'fail', advice: 'do something' } as const;
+
+describe('KnobTally', () => {
+  it('tells in how many states the best value of each bin wins', () => {
+    const tally = new KnobTally<Action>(knobs);
+    tally.add((knob, value) => (knob === 'size' ? Number(value) : 0));
+    tally.add((knob, value) => (knob === 'size' ? -Math.abs(Number(value) - 2) : value === true ? 1 : 0));
+    const { outcome, figures, advice } = tally.result(1, 'medium', otherwise);
+    assert.deepEqual(
+      [outcome, figures.states, figures.live_knobs, figures.dominated, advice],
+      ['pass', 2, 1, 'mode', undefined],
+    );
+    assert.equal(figures.size, 'small 50 %, large 50 %');
+    // The first state, in which the mode makes no difference, is left out.
+    assert.equal(figures.mode, 'off 0 %, on 100 %');
+  });
+
+  it('does not count a knob that does nothing, and says what to do when too few are live', () => {
+    const tally = new KnobTally<Action>(knobs);
+    tally.add((knob, value) => (knob === 'size' ? Number(value) : 0));
+    const { outcome, figures, advice } = tally.result(1, 'medium', otherwise);
+    assert.deepEqual([outcome, figures.live_knobs, figures.dominated], ['fail', 0, 'size']);
+    assert.equal(figures.mode, 'does nothing');
+    assert.equal(advice, 'do something');
+  });
+
+  it('counts ties for all that are best', () => {
+    const depths = [0, 1, 2].map((depth) => ({ name: `${depth}`, values: [depth] }));
+    const tally = new KnobTally<{ readonly depth: number }>([{ knob: 'depth', bins: depths }]);
+    tally.add((_, depth) => (depth === 0 ? 0 : 1 - 1e-9 * depth));
+    assert.equal(tally.result(0, 'easy', otherwise).figures.depth, '0 0 %, 1 100 %, 2 100 %');
+  });
+});
