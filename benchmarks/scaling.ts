@@ -161,9 +161,9 @@ async function measureTraces(sizes: readonly number[]): Promise<Row[]> {
       rows.push({
         requests,
         file_mb: Math.round(statSync(path).size / 1e6),
-        describe_s: describe.s,
+        describe_cpu_s: describe.cpuS,
         describe_mb: describe.peakMb,
-        simulate_s: simulate.s,
+        simulate_cpu_s: simulate.cpuS,
         simulate_mb: simulate.peakMb,
       });
     }
@@ -173,23 +173,24 @@ async function measureTraces(sizes: readonly number[]): Promise<Row[]> {
   return rows;
 }
 
-function run(...args: string[]): { s: number; peakMb: number } {
+/** What a command takes: processor time in all, which others on the machine hardly change, and memory at its peak. */
+function run(...args: string[]): { cpuS: number; peakMb: number } {
   const main = new URL('../packages/servegym/src/main.ts', import.meta.url).pathname;
-  // The process says at its end how much memory it had at most.
+  // The process tells it when it ends.
   const say =
-    "process.on('exit', () => process.stderr.write('peak ' + process.resourceUsage().maxRSS + '\\n'))";
+    "process.on('exit', () => process.stderr.write('used ' + JSON.stringify(process.resourceUsage()) + '\\n'))";
   const options = ['--import', `data:text/javascript,${encodeURIComponent(say)}`, main];
-  const start = performance.now();
   const { stderr, status } = spawnSync(process.execPath, [...options, ...args], {
     stdio: ['ignore', 'ignore', 'pipe'],
     encoding: 'utf8',
   });
   if (status !== 0) throw new Error(`${args.join(' ')} ended with ${status}: ${stderr}`);
-  const peak = /peak (\d+)/.exec(stderr);
-  if (peak === null) throw new Error(`${args.join(' ')} said no peak: ${stderr}`);
+  const used = /^used (.*)$/m.exec(stderr)?.[1];
+  if (used === undefined) throw new Error(`${args.join(' ')} did not say what it used: ${stderr}`);
+  const { userCPUTime, systemCPUTime, maxRSS } = JSON.parse(used) as NodeJS.ResourceUsage;
   return {
-    s: Number(((performance.now() - start) / 1000).toFixed(1)),
-    peakMb: Math.round(Number(peak[1]) / 1000),
+    cpuS: Number(((userCPUTime + systemCPUTime) / 1e6).toFixed(1)),
+    peakMb: Math.round(maxRSS / 1000),
   };
 }
 
