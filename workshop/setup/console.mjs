@@ -20,6 +20,9 @@ export async function ensureConsole() {
   });
 }
 
+/** What the build does not read: its own output, and the tests, which write hidden folders beside them. */
+const UNREAD = /^(\.|dist$|node_modules$|browser$)/;
+
 /** Changes with every file that the build may read: the console's own and the versions of its dependencies. */
 function hashOfSources() {
   const hash = createHash('sha256').update(readFileSync(join(root, 'package-lock.json')));
@@ -31,8 +34,9 @@ function hashOfSources() {
 
 function filesUnder(directory) {
   return readdirSync(directory, { withFileTypes: true }).flatMap((entry) => {
+    if (UNREAD.test(entry.name)) return [];
     const path = join(directory, entry.name);
-    if (!entry.isDirectory()) return entry.isFile() ? [path] : [];
-    return entry.name === 'dist' || entry.name === 'node_modules' ? [] : filesUnder(path);
+    if (entry.isDirectory()) return filesUnder(path);
+    return entry.isFile() ? [path] : [];
   });
 }
