@@ -44,8 +44,6 @@ export class ClassMetrics {
   arrived = 0;
   completed = 0;
   waiting = 0;
-  running = 0;
-  kvBlocks = 0;
   /** Requests judged: completed, refused, or waiting past their TTFT objective. */
   judged = 0;
   /** Judged requests inside their objectives. */
@@ -57,7 +55,7 @@ export class ClassMetrics {
   readonly tpot = new Latencies();
 
   clear(): void {
-    this.arrived = this.completed = this.waiting = this.running = this.kvBlocks = 0;
+    this.arrived = this.completed = this.waiting = 0;
     this.judged = this.attained = this.violations = 0;
     this.ttft.clear();
     this.tpot.clear();
@@ -123,11 +121,6 @@ export class WindowMetrics {
         metrics.ttft.push(Math.max(0, wait));
         // Whoever waits past the objective is violated now, and judged again when served.
         if (wait > task.objectives[REQUEST_CLASSES[kind]].ttftMs) metrics.judged++;
-      });
-      engine.forEachRunning((id, _arrival, _firstToken, kvBlocks) => {
-        const metrics = this.classes[workload.classes[id]];
-        metrics.running++;
-        metrics.kvBlocks += kvBlocks;
       });
     }
   }

@@ -57,6 +57,7 @@ export interface WindowReport {
 export function windowReport(episode: ServeEpisode): WindowReport {
   const { task, cluster, metrics, window } = episode;
   const end = window * task.windowSeconds;
+  const running = runningByClass(episode);
   return {
     window_s: task.windowSeconds,
     window_end_s: end,
@@ -76,12 +77,12 @@ export function windowReport(episode: ServeEpisode): WindowReport {
         arrived: of.arrived,
         completed: of.completed,
         waiting: of.waiting,
-        running: of.running,
+        running: running[kind].requests,
         ttft_p50_ms: of.ttft.percentile(50),
         ttft_p99_ms: of.ttft.percentile(99),
         tpot_p50_ms: of.tpot.percentile(50),
         slo_compliance: of.judged === 0 ? null : of.attained / of.judged,
-        kv_blocks: of.kvBlocks,
+        kv_blocks: running[kind].kvBlocks,
       };
     }),
     gpus: cluster.engines.map((engine, gpu) => ({
@@ -95,6 +96,19 @@ export function windowReport(episode: ServeEpisode): WindowReport {
     })),
     events: cluster.events.map(({ kind, at, gpu }) => ({ kind, at_s: msFromTicks(at) / 1000, gpu })),
   };
+}
+
+/** What runs now, by class. */
+function runningByClass({ cluster, workload }: ServeEpisode): { requests: number; kvBlocks: number }[] {
+  const running = REQUEST_CLASSES.map(() => ({ requests: 0, kvBlocks: 0 }));
+  for (const engine of cluster.engines) {
+    engine.forEachRunning((id, _arrival, _firstToken, kvBlocks) => {
+      const ofClass = running[workload.classes[id]];
+      ofClass.requests++;
+      ofClass.kvBlocks += kvBlocks;
+    });
+  }
+  return running;
 }
 
 function memoryReport({
