@@ -24,9 +24,15 @@ async function serve(space: SpaceName): Promise<Served> {
     env: { ...process.env, SERVEGYM_ENV: space, SERVEGYM_STORE: 'memory' },
   });
   const ended = once(child, 'exit');
-  const [told] = await Promise.race([once(child.stdout.setEncoding('utf8'), 'data'), ended]);
-  const url = /(http:\S+?)\/web\//.exec(String(told))?.[1];
+  let told = '';
+  let url: string | undefined;
+  for await (const text of child.stdout.setEncoding('utf8').iterator({ destroyOnReturn: false })) {
+    told += text;
+    url = /^ServeGym is ready: (\S+)\/web\//m.exec(told)?.[1];
+    if (url) break;
+  }
   if (!url) throw new Error(`Expected \`servegym serve\` to tell its address, got: ${told}`);
+  child.stdout.resume();
   return {
     space,
     url,
