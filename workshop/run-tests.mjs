@@ -15,6 +15,12 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: { 'file-seconds': { type: 'string', default: '240' } },
 });
+const fileSeconds = Number(values['file-seconds']);
+if (!(fileSeconds > 0)) {
+  throw new Error(
+    `Expected a number of seconds above 0 for --file-seconds, got \`${values['file-seconds']}\``,
+  );
+}
 const files = testFiles(positionals);
 const queue = [...files];
 const results = [];
@@ -35,7 +41,7 @@ process.exitCode = failed === 0 ? 0 : 1;
 process.send?.({ passed, failed });
 
 async function runFiles() {
-  const runner = new FileRunner(Number(values['file-seconds']));
+  const runner = new FileRunner(fileSeconds);
   for (let path = queue.shift(); path !== undefined; path = queue.shift()) {
     const result = await runner.run(path);
     results.push(result);
