@@ -41,7 +41,7 @@ async function watchProcesses(count: number) {
 }
 
 describe('a runner of test files', () => {
-  it('kills a file that hangs with all that it has started, says which test it was, and goes on', async () => {
+  it('kills a file that hangs with all that it has started, says which test it was, and goes on', async (t) => {
     const { source, everybodyHere, everybodyGone } = await watchProcesses(2);
     const hangs = testFile(
       'hangs',
@@ -53,12 +53,16 @@ describe('a runner of test files', () => {
     );
     const good = testFile('good', "test('good', () => {});");
 
-    const runner = new FileRunner(10);
-    const [hung] = await Promise.all([runner.run(hangs), everybodyHere]);
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const runner = new FileRunner(240);
+    const running = runner.run(hangs);
+    await everybodyHere;
+    t.mock.timers.tick(240_000);
+    const hung = await running;
     await everybodyGone();
     assert.equal(hung.passed, 1);
     assert.equal(hung.failed, 2);
-    assert.match(hung.failures[0].title, /hangs\.test\.ts takes longer than 10 s$/);
+    assert.match(hung.failures[0].title, /hangs\.test\.ts takes longer than 240 s$/);
     assert.match(hung.failures[1].title, /^never ends {2}\(.*hangs\.test\.ts:4:7\) did not end$/);
 
     const next = await runner.run(good);
