@@ -299,10 +299,11 @@ export class EngineState {
   /** Takes a request out of the running list and its blocks back. `returns`: it will be admitted again. */
   private release(slot: number, returns: boolean): void {
     const { table, decodes, verifications } = this;
+    // Then the table has the blocks.
+    if (verifications.has(slot)) verifications.remove(slot);
     const held = this.blocksHeld(slot);
     const decoding = table.status[slot] === DECODING;
     if (decoding && !this.speculative) decodes.remove(slot);
-    if (verifications.has(slot)) verifications.remove(slot);
     const computed = decoding ? table.input[slot] + table.generatedOffset[slot] - 1 : table.computed[slot];
     if (slot === this.partial) this.partial = -1;
     this.running.remove(slot);

@@ -125,5 +125,5 @@ function emitVerified(state: EngineState, emittedCounts: Float64Array, ticks: nu
   counters.draftTokens += drafted;
   counters.acceptedTokens += acceptedDrafts;
   counters.outputTokens += emittedTokens;
-  addStep(interTokenLatency, ticks, emittedCounts);
+  addStep(interTokenLatency, ticks, emittedCounts, 1 + state.config.speculationDepth);
 }

@@ -52,9 +52,14 @@ export class StepLatencies {
   }
 }
 
-/** Adds the latencies of one step that takes `ticks`; entry n of `sequences`: those that emit n tokens. */
-export function addStep(histogram: LatencyHistogram, ticks: number, sequences: Float64Array): void {
-  for (let n = 1; n < sequences.length; n++) {
+/** Adds the latencies of one step that takes `ticks`; entry n of `sequences`: those that emit n tokens, `most` at most. */
+export function addStep(
+  histogram: LatencyHistogram,
+  ticks: number,
+  sequences: Float64Array,
+  most: number,
+): void {
+  for (let n = 1; n <= most; n++) {
     if (sequences[n] > 0) histogram.add(ticks / n, n * sequences[n]);
   }
 }

@@ -5,8 +5,6 @@ import type { RequestTable } from './request-table.ts';
 
 /** Verify steps drawn ahead: enough to amortise the visit of a sequence, few enough to waste little. */
 const HORIZON = 32;
-/** Sums of one step: its new KV blocks, and a counter for each number of tokens that a sequence may emit. */
-const WIDTH = MAX_SPECULATION_DEPTH + 2;
 
 /**
  * The decoding sequences while each of them verifies 1 + depth tokens in every iteration. What a sequence emits in its
@@ -27,8 +25,10 @@ export class VerifyBatch {
   private clock = 0;
   private acceptance: AcceptanceSampler | null = null;
   private emissions: EmissionSampler | null = null;
-  /** New KV blocks that iteration j needs: entry `j * WIDTH`. Members that emit t tokens in it: entry `j * WIDTH + t`. */
-  private readonly sums = new Int32Array(HORIZON * WIDTH);
+  /** Sums of an iteration: its new KV blocks, and a counter for each number of tokens that a member may emit. */
+  private width = 2;
+  /** New KV blocks that iteration j needs: entry `j * width`. Members that emit t tokens in it: entry `j * width + t`. */
+  private readonly sums = new Int32Array(HORIZON * (MAX_SPECULATION_DEPTH + 2));
   /** Accepted tokens that an iteration throws away because an output ends before them. */
   private readonly surplus = new Int32Array(HORIZON);
   /** First of the members that complete in an iteration, in order of admission; -1 if none. */
@@ -63,6 +63,7 @@ export class VerifyBatch {
     if (given !== this.given || acceptance !== this.acceptance)
       this.emissions = acceptance.emissions(given - 1);
     this.given = given;
+    this.width = given + 1;
     this.acceptance = acceptance;
     this.clock = 0;
   }
@@ -122,7 +123,7 @@ export class VerifyBatch {
   /** New KV blocks that the next iteration needs. */
   blocksForNext(): number {
     if (this.clock === HORIZON) this.drawOn();
-    return this.sums[this.clock * WIDTH];
+    return this.sums[this.clock * this.width];
   }
 
   /** New KV blocks that the next iteration needs for one member. */
@@ -137,7 +138,7 @@ export class VerifyBatch {
   /** Adds the members that emit n tokens in the next iteration to entry n. Answers the tokens. Behind `blocksForNext`. */
   emitNext(sequences: Float64Array): number {
     const { sums, given } = this;
-    const at = this.clock * WIDTH;
+    const at = this.clock * this.width;
     let tokens = 0;
     for (let n = 1; n <= given; n++) {
       const emitting = sums[at + n];
@@ -165,7 +166,7 @@ export class VerifyBatch {
 
   /** Draws the verify steps of a member from iteration `from` to its completion or the horizon, and adds them up. */
   private draw(slot: number, from: number): void {
-    const { table, sums, drawn, blockShift } = this;
+    const { table, sums, drawn, blockShift, width } = this;
     const row = slot * HORIZON;
     const key = (this.acceptance as AcceptanceSampler).requestKey(table.id[slot]);
     (this.emissions as EmissionSampler).draw(key, table.verifySteps[slot], drawn, row + from, row + HORIZON);
@@ -175,17 +176,19 @@ export class VerifyBatch {
     let emitted = table.generatedOffset[slot];
     let taken = 0;
     let j = from;
+    let at = from * width;
     this.since[slot] = from;
     for (; j < HORIZON; j++) {
       const beyond = ((reach + emitted) >> blockShift) - held;
       // 0 when negative, without a branch, which would be mispredicted too often.
       const needed = beyond & ~(beyond >> 31);
-      sums[j * WIDTH] += needed - taken;
+      sums[at] += needed - taken;
       taken = needed;
       const tokens = drawn[row + j];
       emitted = (emitted + tokens) | 0;
       if (emitted >= output) break;
-      sums[j * WIDTH + tokens]++;
+      sums[at + tokens]++;
+      at += width;
     }
     if (j < HORIZON) {
       this.complete(slot, j, emitted - output);
@@ -200,7 +203,7 @@ export class VerifyBatch {
   private complete(slot: number, j: number, surplus: number): void {
     const row = slot * HORIZON;
     this.drawn[row + j] -= surplus;
-    this.sums[j * WIDTH + this.drawn[row + j]]++;
+    this.sums[j * this.width + this.drawn[row + j]]++;
     this.until[slot] = j;
     this.surplusAtEnd[slot] = surplus;
     this.surplus[j] += surplus;
@@ -217,10 +220,10 @@ export class VerifyBatch {
     for (let j = this.clock; j <= end; j++) {
       const needed = this.blocksFor(table.input[slot] - 1 + emitted + this.given);
       if (needed > held) {
-        sums[j * WIDTH] -= needed - held;
+        sums[j * this.width] -= needed - held;
         held = needed;
       }
-      sums[j * WIDTH + drawn[row + j]]--;
+      sums[j * this.width + drawn[row + j]]--;
       emitted += drawn[row + j];
     }
     if (emitted < table.output[slot]) return;
@@ -244,12 +247,15 @@ export class VerifyBatch {
 
   /** Writes the state of a member into the table. */
   private settle(slot: number): void {
-    const steps = this.clock - this.since[slot];
+    const { table, clock } = this;
+    const steps = clock - this.since[slot];
     if (steps === 0) return;
-    this.table.blocks[slot] = this.blocksHeld(slot);
-    this.table.generatedOffset[slot] = this.emittedBy(slot);
-    this.table.verifySteps[slot] += steps;
-    this.since[slot] = this.clock;
+    const beforeLast = this.emittedBefore(slot, clock - 1);
+    const reached = this.blocksFor(table.input[slot] - 1 + beforeLast + this.given);
+    table.blocks[slot] = Math.max(reached, table.blocks[slot]);
+    table.generatedOffset[slot] = beforeLast + this.drawn[slot * HORIZON + clock - 1];
+    table.verifySteps[slot] += steps;
+    this.since[slot] = clock;
   }
 
   /** Tokens that a member has emitted before iteration j. */
@@ -281,7 +287,7 @@ export class VerifyBatch {
   }
 
   private clearSums(): void {
-    this.sums.fill(0);
+    this.sums.fill(0, 0, HORIZON * this.width);
     this.surplus.fill(0);
     this.completing.fill(-1);
   }

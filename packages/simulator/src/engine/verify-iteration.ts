@@ -90,7 +90,7 @@ export function iterateVerifyBatch(state: EngineState, plan: IterationPlan): boo
   if (batch.count > 0) {
     plan.emittedCounts.fill(0);
     const emitted = batch.emitNext(plan.emittedCounts);
-    addStep(state.interTokenLatency, ticks, plan.emittedCounts);
+    addStep(state.interTokenLatency, ticks, plan.emittedCounts, batch.given);
     countVerified(state, batch.count, emitted, batch.surplusOfNext());
     completeVerified(state, batch.advance(emitted));
   }
