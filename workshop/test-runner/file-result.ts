@@ -12,7 +12,7 @@ export class FileResult {
   /** Tests that failed only because a test inside them did. */
   #failedParents = 0;
   /** The titles of the tests that have begun and not ended. */
-  readonly #running = new Set<string>();
+  readonly unfinished = new Set<string>();
   #isWhole = false;
 
   /** @param name the file's path, for a person to read */
@@ -27,7 +27,7 @@ export class FileResult {
   /** Takes in one message of the worker. */
   add(message: WorkerMessage): void {
     if (message.type === 'output') this.output += message.text;
-    else if (message.type === 'begin') this.#running.add(this.#titleOf(message));
+    else if (message.type === 'begin') this.unfinished.add(this.#titleOf(message));
     else if (message.type === 'test') this.#addTest(message);
     else if (message.type === 'end') this.#addEnd(message);
     else if (message.type === 'whole') this.#isWhole = true;
@@ -41,12 +41,12 @@ export class FileResult {
   /** The file was stopped before its end. */
   abort(why: string): void {
     this.#fail(why);
-    for (const title of this.#running) this.failures.push({ title: `${title} did not end` });
+    for (const title of this.unfinished) this.failures.push({ title: `${title} did not end` });
   }
 
   #addTest(test: TestEnd): void {
     const title = this.#titleOf(test);
-    this.#running.delete(title);
+    this.unfinished.delete(title);
     if (test.isLeftOut) this.failures.push({ title: `${title} is skipped or to do` });
     else if (test.passed) this.passed += test.isSuite ? 0 : 1;
     else if (test.failureType === 'cancelledByParent')

@@ -57,6 +57,9 @@ describe('a runner of test files', () => {
     const runner = new FileRunner(240);
     const running = runner.run(hangs);
     await everybodyHere;
+    // The first test has ended, and the second has begun.
+    while (runner.current?.passed !== 1 || runner.current.unfinished.size !== 1)
+      await new Promise(setImmediate);
     t.mock.timers.tick(240_000);
     const hung = await running;
     await everybodyGone();

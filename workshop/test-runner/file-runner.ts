@@ -10,15 +10,22 @@ import type { WorkerMessage } from './worker-message.ts';
 export class FileRunner {
   readonly #limitSeconds: number;
   #worker: ChildProcess | undefined;
+  #current: FileResult | undefined;
 
   /** @param limitSeconds how long a file may take */
   constructor(limitSeconds: number) {
     this.#limitSeconds = limitSeconds;
   }
 
+  /** What is known so far of the file that runs, or of the last one. */
+  get current(): FileResult | undefined {
+    return this.#current;
+  }
+
   /** What came of the file; never rejects for what the file does. */
   async run(path: string): Promise<FileResult> {
     const result = new FileResult(relative(process.cwd(), path));
+    this.#current = result;
     const startedAt = performance.now();
     this.#worker ??= startWorker();
     if (await this.#follow(this.#worker, path, result)) result.close();
