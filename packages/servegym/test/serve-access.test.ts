@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { connect } from '@servegym/openenv';
+import { runServegym, startServe, startServeWith } from './serve-process.ts';
+
+describe('servegym serve, with a guard', () => {
+  const token = 'open-sesame-1234';
+
+  it('lets nobody in without a token, and never writes it', async () => {
+    const server = await startServeWith(
+      { SERVEGYM_TOKEN: `other,${token}` },
+      '--store',
+      'memory',
+      '--log-level',
+      'info',
+    );
+    await assert.rejects(connect(server.url));
+    assert.equal((await fetch(`${server.url}/metrics`)).status, 401);
+    assert.equal((await fetch(`${server.url}/health`)).status, 200);
+    const session = await connect(server.url, { token });
+    await session.reset();
+    await session.close();
+    const { stdout, stderr } = await server.stop();
+    assert.match(stderr, /warn +handshake refused path=\/ws code=UNAUTHORIZED/);
+    assert.match(stderr, /info +socket opened/);
+    assert.doesNotMatch(stdout + stderr, new RegExp(token));
+  });
+
+  it('tells of a token that cannot be one without telling the token', async () => {
+    for (const args of [
+      ['--token', ''],
+      ['--token', 'open sesame'],
+      ['--token', 'open\tsesame', '--token', 'good'],
+    ]) {
+      const { code, stderr } = await runServegym('serve', '--port', '0', ...args);
+      assert.equal(code, 2);
+      assert.match(stderr, /^error: Expected each token of --token or SERVEGYM_TOKEN/);
+      assert.doesNotMatch(stderr, /sesame/);
+    }
+  });
+
+  it('lets pages of the named sites in, and counts requests for each client behind a proxy', async (t) => {
+    const origin = 'https://example.com';
+    const server = await startServe('--cors', origin, '--rate-limit', '2', '--trust-proxy');
+    t.after(() => server.stop());
+    const ask = (headers: Record<string, string>) => fetch(`${server.url}/tasks`, { headers });
+    const named = await ask({ origin, 'x-forwarded-for': '203.0.113.1' });
+    assert.deepEqual([named.status, named.headers.get('access-control-allow-origin')], [200, origin]);
+    assert.equal((await ask({ origin: 'https://elsewhere.example' })).status, 403);
+    assert.equal((await ask({ 'x-forwarded-for': '203.0.113.1' })).status, 200);
+    assert.equal((await ask({ 'x-forwarded-for': '203.0.113.1' })).status, 429);
+    assert.equal((await ask({ 'x-forwarded-for': '203.0.113.2' })).status, 200);
+  });
+
+  it('takes `seed` for a hundred requests a minute', async (t) => {
+    const server = await startServe('--rate-limit', 'seed');
+    t.after(() => server.stop());
+    let allowed = 0;
+    while ((await fetch(`${server.url}/tasks`)).ok && allowed < 1000) allowed++;
+    assert.ok(allowed >= 100 && allowed < 1000, `${allowed} requests were allowed`);
+  });
+});
+
+describe('servegym serve --mode production', () => {
+  it('leaves out what only trainers need', async (t) => {
+    const server = await startServe('--mode', 'production');
+    t.after(() => server.stop());
+    for (const path of ['reset', 'step', 'policies/default/step']) {
+      assert.equal((await fetch(`${server.url}/${path}`, { method: 'POST' })).status, 404, path);
+    }
+    assert.equal((await fetch(`${server.url}/policies`)).status, 404);
+    assert.equal((await fetch(`${server.url}/web/`)).url, `${server.url}/docs`);
+    const body = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
+    const answer = await fetch(`${server.url}/mcp`, { method: 'POST', body: JSON.stringify(body) });
+    assert.equal(answer.status, 200);
+  });
+});
+
+describe('the log of servegym serve', () => {
+  it('is a line of JSON for each request, with --log json --log-level info', async () => {
+    const server = await startServe('--log', 'json', '--log-level', 'info');
+    await fetch(`${server.url}/tasks`);
+    const { stderr } = await server.stop();
+    const [{ level, msg, method, path, status }] = stderr
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    assert.deepEqual(
+      { level, msg, method, path, status },
+      { level: 'info', msg: 'request answered', method: 'GET', path: '/tasks', status: 200 },
+    );
+  });
+
+  it('is empty as long as nothing is wrong', async () => {
+    const server = await startServe();
+    await fetch(`${server.url}/tasks`);
+    assert.equal((await server.stop()).stderr, '');
+  });
+});
