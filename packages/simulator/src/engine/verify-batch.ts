@@ -25,7 +25,7 @@ export class VerifyBatch {
   private clock = 0;
   private acceptance: AcceptanceSampler | null = null;
   private emissions: EmissionSampler | null = null;
-  /** Sums of an iteration: its new KV blocks, and a counter for each number of tokens that a member may emit. */
+  /** Entries of `sums` for an iteration: its new KV blocks, then a counter for each number of tokens. */
   private width = 2;
   /** New KV blocks that iteration j needs: entry `j * width`. Members that emit t tokens in it: entry `j * width + t`. */
   private readonly sums = new Int32Array(HORIZON * (MAX_SPECULATION_DEPTH + 2));
@@ -60,8 +60,9 @@ export class VerifyBatch {
   /** Starts without members. */
   activate(given: number, acceptance: AcceptanceSampler): void {
     this.active = true;
-    if (given !== this.given || acceptance !== this.acceptance)
+    if (given !== this.given || acceptance !== this.acceptance) {
       this.emissions = acceptance.emissions(given - 1);
+    }
     this.given = given;
     this.width = given + 1;
     this.acceptance = acceptance;
