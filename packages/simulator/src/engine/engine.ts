@@ -378,7 +378,7 @@ export class Engine {
     if (state.speculative) {
       if (onlyDecodes && skipVerifySteps(state, limit)) return;
       if (iterateVerifyBatch(state, plan)) return;
-      // Short of blocks or of token budget: sequence by sequence.
+      // Short of token budget: sequence by sequence.
       state.verifications.deactivate();
       iterateSpeculative(state, plan);
     } else {
