@@ -1,7 +1,7 @@
 export { Cluster, type ClusterOptions, type ClusterSnapshot } from './cluster/cluster.ts';
 export { type GpuMemory, usedGiB } from './cluster/gpu-memory.ts';
 export type { ClusterEvent, ServingConfig } from './cluster/serving-config.ts';
-export { Engine, type EngineRequest } from './engine/engine.ts';
+export { Engine } from './engine/engine.ts';
 export {
   type EngineConfig,
   EngineError,
@@ -11,6 +11,7 @@ export {
   MAX_REQUEST_TOKENS,
 } from './engine/engine-config.ts';
 export type { EngineCounters, RequestProgress } from './engine/engine-log.ts';
+export type { EngineRequest } from './engine/engine-request.ts';
 export type { EngineSnapshot } from './engine/engine-snapshot.ts';
 export { LatencyHistogram } from './engine/latency-histogram.ts';
 export type { PromptPrefix } from './engine/prefix-cache.ts';

@@ -1,5 +1,6 @@
-import { Engine, type EngineRequest } from '../engine/engine.ts';
+import { Engine } from '../engine/engine.ts';
 import type { EngineConfig, IterationSpan } from '../engine/engine-config.ts';
+import type { EngineRequest } from '../engine/engine-request.ts';
 import type { EngineSnapshot } from '../engine/engine-snapshot.ts';
 import { TICKS_PER_S } from '../engine/ticks.ts';
 import { acceptanceTable } from '../profiles/acceptance-table.ts';

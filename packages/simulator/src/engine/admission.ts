@@ -21,8 +21,8 @@ export function continuePrefill(state: EngineState, plan: IterationPlan, budget:
 /** Admits waiting requests in order while budget, sequence cap and KV blocks allow. */
 export function admitWaiting(state: EngineState, plan: IterationPlan, tokens: number): void {
   const { table, waiting, running, config } = state;
-  let budget = tokens;
-  while (budget > 0 && state.admitting && waiting.count > 0 && running.count < config.maxNumSeqs) {
+  let budget = state.admitting ? tokens : 0;
+  while (budget > 0 && waiting.count > 0 && running.count < config.maxNumSeqs) {
     const slot = waiting.head();
     if (state.neverFits(slot)) {
       state.reject(slot);

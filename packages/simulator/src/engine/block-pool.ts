@@ -68,20 +68,16 @@ export class BlockPool {
     this.cache?.reset(this.free);
   }
 
-  /** What it takes to admit a waiting request: blocks for its prompt and what it had generated before. Reused object. */
-  admissionCost(slot: number): AdmissionCost {
+  /** What it takes to admit a waiting request of which something may be cached. Reused object. */
+  private admissionCost(slot: number, cache: PrefixCache): AdmissionCost {
     const total = this.table.input[slot] + this.table.generatedOffset[slot];
     const cost = this.cost;
-    cost.needed = this.blocksFor(total);
     cost.revived = 0;
-    cost.cachedTokens = 0;
-    if (this.cache === null || !this.mayFindCached(slot)) return cost;
-
     let cached = 0;
     let prefixBlocks = 0;
     let unbroken = true;
     for (let c = 0, blocks = this.chunkBlocks(slot, 0); blocks > 0; blocks = this.chunkBlocks(slot, ++c)) {
-      const run = this.cache.find(this.chunkKey(slot, c));
+      const run = cache.find(this.chunkKey(slot, c));
       if (run === undefined || !(unbroken || run.holders > 0)) {
         unbroken = false;
         continue;
@@ -91,13 +87,13 @@ export class BlockPool {
       cached += run.blocks;
       unbroken = unbroken && run.blocks === blocks;
     }
-    const own = unbroken ? this.ownRun(slot, this.cache) : undefined;
+    const own = unbroken ? this.ownRun(slot, cache) : undefined;
     if (own !== undefined) {
       cached += own.blocks;
       prefixBlocks += own.blocks;
       cost.revived += own.blocks;
     }
-    cost.needed -= cached;
+    cost.needed = this.blocksFor(total) - cached;
     // The last token is always computed: its logits are wanted.
     cost.cachedTokens = Math.min(
       prefixBlocks * this.blockTokens,
@@ -106,16 +102,30 @@ export class BlockPool {
     return cost;
   }
 
+  /** Whether the free blocks suffice to admit a waiting request. */
+  fits(slot: number): boolean {
+    const cache = this.cacheFor(slot);
+    if (cache === null) return this.promptBlocks(slot) <= this.free;
+    const { needed, revived } = this.admissionCost(slot, cache);
+    return needed + revived <= this.free;
+  }
+
   /**
    * Gives a waiting request the blocks for its prompt and what it had generated before. Answers the tokens whose KV is
    * there already, or -1 when the free blocks do not suffice.
    */
   admit(slot: number): number {
-    const { needed, revived, cachedTokens } = this.admissionCost(slot);
-    if (needed + revived > this.free) return -1;
-    this.table.blocks[slot] = this.blocksFor(this.table.input[slot] + this.table.generatedOffset[slot]);
+    if (!this.fits(slot)) return -1;
+    const blocks = this.promptBlocks(slot);
+    this.table.blocks[slot] = blocks;
     this.table.sharedBlocks[slot] = 0;
-    if (this.cache !== null && this.mayFindCached(slot)) this.holdPrefix(slot, this.cache);
+    const cache = this.cacheFor(slot);
+    if (cache === null) {
+      this.take(blocks);
+      return 0;
+    }
+    const { needed, cachedTokens } = this.admissionCost(slot, cache);
+    this.holdPrefix(slot, cache);
     this.take(needed);
     return cachedTokens;
   }
@@ -162,10 +172,16 @@ export class BlockPool {
     if (this.cache !== null && snapshot.cache !== null) this.cache.restore(snapshot.cache);
   }
 
-  /** Whether a waiting request has KV to look for: a prompt that others may share, or what a preemption left. */
-  private mayFindCached(slot: number): boolean {
+  /** Blocks of a waiting request's prompt and what it had generated before. */
+  private promptBlocks(slot: number): number {
+    return this.blocksFor(this.table.input[slot] + this.table.generatedOffset[slot]);
+  }
+
+  /** The cache, when a waiting request has KV to look for: a prompt that others may share, or what a preemption left. */
+  private cacheFor(slot: number): PrefixCache | null {
     const { transferred, preemptions } = this.table;
-    return transferred[slot] === 0 && (preemptions[slot] > 0 || this.prefixOf(slot) !== null);
+    if (this.cache === null || transferred[slot] === 1) return null;
+    return preemptions[slot] > 0 || this.prefixOf(slot) !== null ? this.cache : null;
   }
 
   /** Holds what is cached of the prompt, and caches the rest of its chunks, which are computed from now on. */

@@ -40,13 +40,15 @@ export class DecodeBatch {
     this.enlist(slot);
   }
 
-  /** Removes a member and leaves its emitted tokens in `generatedOffset`. */
-  remove(slot: number): void {
-    this.contextSum -= this.contextLength(slot);
+  /** Removes a member and leaves its emitted tokens in `generatedOffset`. Answers its context length. */
+  remove(slot: number): number {
+    const context = this.contextLength(slot);
+    this.contextSum -= context;
     this.residues[this.residueOf(slot)]--;
     this.count--;
     this.completions.remove(slot, this.clock);
     this.table.generatedOffset[slot] += this.clock;
+    return context;
   }
 
   /** The member that completes first; of equals the one admitted first. Only when `count > 0`. */
@@ -74,6 +76,8 @@ export class DecodeBatch {
 
   /** The largest number of iterations, at most `limit`, whose new KV blocks fit into `free`. */
   iterationsWithin(free: number, limit: number): number {
+    // No member needs more than one block an iteration.
+    if (limit * this.count <= free) return limit;
     const cycles = Math.floor(free / this.count);
     let iterations = cycles * (this.blockMask + 1);
     if (iterations >= limit) return limit;

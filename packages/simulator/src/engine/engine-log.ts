@@ -1,4 +1,5 @@
 import type { PromptPrefix } from './prefix-cache.ts';
+import type { RequestTable } from './request-table.ts';
 
 function grown(column: Float64Array): Float64Array {
   const larger = new Float64Array(column.length * 2);
@@ -18,22 +19,16 @@ export class CompletionLog {
   /** Tokens generated. */
   outputs: Float64Array = new Float64Array(256);
 
-  push(
-    id: number,
-    arrival: number,
-    scheduled: number,
-    firstToken: number,
-    lastToken: number,
-    output: number,
-  ): void {
+  /** Adds a request whose last token is in the table. */
+  push(table: RequestTable, slot: number): void {
     if (this.count === this.ids.length) this.grow();
     const at = this.count++;
-    this.ids[at] = id;
-    this.arrivals[at] = arrival;
-    this.scheduled[at] = scheduled;
-    this.firstTokens[at] = firstToken;
-    this.lastTokens[at] = lastToken;
-    this.outputs[at] = output;
+    this.ids[at] = table.id[slot];
+    this.arrivals[at] = table.arrival[slot];
+    this.scheduled[at] = table.scheduled[slot];
+    this.firstTokens[at] = table.firstToken[slot];
+    this.lastTokens[at] = table.lastToken[slot];
+    this.outputs[at] = table.output[slot];
   }
 
   /** Empties the log; its storage is kept. */
@@ -58,12 +53,13 @@ export class FirstTokenLog {
   arrivals: Float64Array = new Float64Array(256);
   firstTokens: Float64Array = new Float64Array(256);
 
-  push(id: number, arrival: number, firstToken: number): void {
+  /** Adds a request whose first token is in the table. */
+  push(table: RequestTable, slot: number): void {
     if (this.count === this.ids.length) this.grow();
     const at = this.count++;
-    this.ids[at] = id;
-    this.arrivals[at] = arrival;
-    this.firstTokens[at] = firstToken;
+    this.ids[at] = table.id[slot];
+    this.arrivals[at] = table.arrival[slot];
+    this.firstTokens[at] = table.firstToken[slot];
   }
 
   /** Empties the log; its storage is kept. */

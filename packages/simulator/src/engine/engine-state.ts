@@ -9,9 +9,9 @@ import {
   type RequestProgress,
   zeroCounters,
 } from './engine-log.ts';
+import type { EngineRequest } from './engine-request.ts';
 import { DraftTimer, IterationTimer } from './iteration-timer.ts';
 import { LatencyHistogram } from './latency-histogram.ts';
-import type { PromptPrefix } from './prefix-cache.ts';
 import { DECODING, FUTURE, RequestTable, WAITING } from './request-table.ts';
 import { SlotList } from './slot-list.ts';
 import { StepLatencies } from './step-latencies.ts';
@@ -121,18 +121,12 @@ export class EngineState {
     return this.blocksFor(most) > this.config.kvBlocks;
   }
 
-  /** Whether the free blocks suffice to admit a waiting request. */
-  fits(slot: number): boolean {
-    const { needed, revived } = this.pool.admissionCost(slot);
-    return needed + revived <= this.pool.free;
-  }
-
   /** Whether the head of the queue would be admitted (or refused for good) by an iteration that starts now. */
   headAdmissible(): boolean {
-    if (!this.admitting || this.waiting.count === 0 || this.running.count >= this.config.maxNumSeqs)
+    if (this.waiting.count === 0 || this.running.count >= this.config.maxNumSeqs || !this.admitting)
       return false;
     const head = this.waiting.head();
-    return this.fits(head) || this.neverFits(head);
+    return this.pool.fits(head) || this.neverFits(head);
   }
 
   /** When decodes have to be interrupted, while the head of the queue is blocked: `limit` or the next arrival. */
@@ -170,14 +164,8 @@ export class EngineState {
   /** Records the last token of a running request at `now` and forgets the request. */
   complete(slot: number): void {
     const table = this.table;
-    this.completions.push(
-      table.id[slot],
-      table.arrival[slot],
-      table.scheduled[slot],
-      table.firstToken[slot],
-      this.now,
-      table.output[slot],
-    );
+    table.lastToken[slot] = this.now;
+    this.completions.push(table, slot);
     this.release(slot, false);
     this.counters.completed++;
     table.free(slot);
@@ -213,7 +201,7 @@ export class EngineState {
     const table = this.table;
     if (table.firstToken[slot] === NOT_YET) {
       table.firstToken[slot] = this.now;
-      this.firstTokens.push(table.id[slot], table.arrival[slot], this.now);
+      this.firstTokens.push(table, slot);
     } else {
       this.interTokenLatency.add(this.now - table.lastToken[slot], 1);
     }
@@ -252,15 +240,8 @@ export class EngineState {
   }
 
   /** Gives a request a slot, and puts it among those that the scheduler has not seen yet. */
-  enqueue(
-    id: number,
-    arrival: number,
-    visible: number,
-    input: number,
-    output: number,
-    priority: number,
-    prefix: PromptPrefix | null,
-  ): number {
+  enqueue(request: EngineRequest, visible: number): number {
+    const { id, arrival, input, output, priority = 0, prefix = null } = request;
     const { table, future } = this;
     const slot = table.allocate();
     table.id[slot] = id;
@@ -286,9 +267,8 @@ export class EngineState {
 
   /** The same for a request that another engine has begun. `transferred`: with its KV. */
   enqueueProgress(request: RequestProgress, visible: number, transferred: 0 | 1): void {
-    const { id, arrival, input, output, priority, prefix } = request;
     const { table } = this;
-    const slot = this.enqueue(id, arrival, visible, input, output, priority, prefix);
+    const slot = this.enqueue(request, visible);
     table.scheduled[slot] = request.scheduled;
     table.firstToken[slot] = request.firstToken;
     table.lastToken[slot] = request.lastToken;
@@ -298,13 +278,20 @@ export class EngineState {
 
   /** Takes a request out of the running list and its blocks back. `returns`: it will be admitted again. */
   private release(slot: number, returns: boolean): void {
-    const { table, decodes, verifications } = this;
-    // Then the table has the blocks.
-    if (verifications.has(slot)) verifications.remove(slot);
-    const held = this.blocksHeld(slot);
-    const decoding = table.status[slot] === DECODING;
-    if (decoding && !this.speculative) decodes.remove(slot);
-    const computed = decoding ? table.input[slot] + table.generatedOffset[slot] - 1 : table.computed[slot];
+    const { table, verifications } = this;
+    let held = table.blocks[slot];
+    let computed = table.computed[slot];
+    if (table.status[slot] === DECODING) {
+      if (this.speculative) {
+        // Then the table has the blocks.
+        if (verifications.has(slot)) verifications.remove(slot);
+        held = table.blocks[slot];
+        computed = table.input[slot] + table.generatedOffset[slot] - 1;
+      } else {
+        computed = this.decodes.remove(slot);
+        held = this.blocksFor(computed);
+      }
+    }
     if (slot === this.partial) this.partial = -1;
     this.running.remove(slot);
     this.pool.release(slot, held, computed, returns);

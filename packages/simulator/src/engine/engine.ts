@@ -16,12 +16,12 @@ import {
   type RequestProgress,
   zeroCounters,
 } from './engine-log.ts';
+import type { EngineRequest } from './engine-request.ts';
 import { type EngineSnapshot, restoreSnapshot, takeSnapshot } from './engine-snapshot.ts';
 import { EngineState } from './engine-state.ts';
 import { IterationPlan } from './iteration-plan.ts';
 import type { LatencyHistogram } from './latency-histogram.ts';
 import { iterateLockstep, skipDecodes } from './lockstep-iteration.ts';
-import type { PromptPrefix } from './prefix-cache.ts';
 import { RequestOverhead } from './request-overhead.ts';
 import { DECODING, WAITING } from './request-table.ts';
 import { iterateSpeculative } from './speculative-iteration.ts';
@@ -32,22 +32,6 @@ import { PRIORITY_CLASSES } from './waiting-queue.ts';
 const BLOCK_SIZES: readonly number[] = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 
 const HOUR_MS = 3600e3;
-
-/** A request as it is handed to an engine. */
-export interface EngineRequest {
-  /** The caller's number for it; comes back in the logs. */
-  readonly id: number;
-  /** Tick of arrival; not before that of the request submitted last. */
-  readonly arrival: number;
-  /** Prompt tokens, >= 1. */
-  readonly input: number;
-  /** Tokens to generate, >= 1. */
-  readonly output: number;
-  /** 0 (most urgent) .. 7. Default 0. */
-  readonly priority?: number;
-  /** What the prompt shares with others. Ids are whole numbers from 0. Matters with `prefixCaching` only. */
-  readonly prefix?: PromptPrefix | null;
-}
 
 /**
  * One vLLM V1 engine: iteration-level continuous batching with chunked prefill, KV blocks and recompute preemption.
@@ -164,9 +148,7 @@ export class Engine {
       throw new EngineError('ENGINE_REQUEST', 'arrival', expected, request.arrival);
     }
     this.state.lastArrival = request.arrival;
-    const { id, arrival, input, output } = request;
-    const visible = arrival + this.overhead.ticks(id);
-    this.state.enqueue(id, arrival, visible, input, output, priority, request.prefix ?? null);
+    this.state.enqueue(request, request.arrival + this.overhead.ticks(request.id));
   }
 
   /**

@@ -63,7 +63,7 @@ export class RequestTable {
   scheduled: Float64Array = NO_FLOATS;
   /** Tick of the first token; `NOT_YET` before it. */
   firstToken: Float64Array = NO_FLOATS;
-  /** Tick of the last token before the request was preempted or transferred. */
+  /** Tick of the last token before the request was preempted, transferred or complete. */
   lastToken: Float64Array = NO_FLOATS;
   /** Position in the order in which the scheduler saw them, which is the order of the queue; `NOT_YET` before. */
   order: Float64Array = NO_FLOATS;

@@ -16,7 +16,8 @@ export const NOT_YET = Number.NEGATIVE_INFINITY;
 
 /** The tick nearest to a time in ms. */
 export function ticksFromMs(ms: number): number {
-  return Math.round(ms * TICKS_PER_MS);
+  const ticks = ms * TICKS_PER_MS;
+  return ticks < 2 ** 51 ? wholeTicks(ticks) : Math.round(ticks);
 }
 
 /** A time or duration in ms. */

@@ -1,4 +1,5 @@
-import type { Engine, EngineRequest } from '../engine/engine.ts';
+import type { Engine } from '../engine/engine.ts';
+import type { EngineRequest } from '../engine/engine-request.ts';
 
 /**
  * How requests are spread over replicas. `round_robin`: in turns. `least_loaded`: to the replica with the fewest

@@ -1,0 +1,17 @@
+import type { PromptPrefix } from './prefix-cache.ts';
+
+/** A request as it is handed to an engine. */
+export interface EngineRequest {
+  /** The caller's number for it; comes back in the logs. */
+  readonly id: number;
+  /** Tick of arrival; not before that of the request submitted last. */
+  readonly arrival: number;
+  /** Prompt tokens, >= 1. */
+  readonly input: number;
+  /** Tokens to generate, >= 1. */
+  readonly output: number;
+  /** 0 (most urgent) .. 7. Default 0. */
+  readonly priority?: number;
+  /** What the prompt shares with others. Ids are whole numbers from 0. Matters with `prefixCaching` only. */
+  readonly prefix?: PromptPrefix | null;
+}
