@@ -48,7 +48,10 @@ describe('servegym serve, when a file or a value will not do', () => {
   it('says why sessions cannot be kept there, and what to do', async () => {
     const { code, stderr } = await runServegym('serve', '--port', '0', '--store', import.meta.filename);
     assert.equal(code, 2);
-    assert.match(stderr, /^error: Sessions cannot be kept in `.*serve-refusals\.test\.ts`: file is not a database\./);
+    assert.match(
+      stderr,
+      /^error: Sessions cannot be kept in `.*serve-refusals\.test\.ts`: file is not a database\./,
+    );
     assert.match(stderr, /--store or SERVEGYM_STORE; `--store memory`/);
   });
 
