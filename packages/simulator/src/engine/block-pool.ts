@@ -54,7 +54,7 @@ export class BlockPool {
   /** Takes `blocks` of the free blocks. */
   take(blocks: number): void {
     this.free -= blocks;
-    if (this.cache !== null && blocks > 0) this.cache.take(blocks);
+    this.cache?.take(blocks);
   }
 
   /** Frees blocks whose content nobody will ask for. */
@@ -141,18 +141,8 @@ export class BlockPool {
     if (this.cache === null) return;
     const shared = this.table.sharedBlocks[slot];
     const own = held - shared;
-    if (!returns && shared === 0) {
-      this.cache.freeEmpty(own);
-      return;
-    }
-    // Transferred KV is not cached by chunk, so what it leaves behind does not continue a chain.
-    const reusable = returns && shared === this.chainBlocks(slot);
-    const kept = reusable ? Math.min(own, Math.max(0, Math.floor(computed / this.blockTokens) - shared)) : 0;
-    this.cache.freeEmpty(own - kept);
-    this.cache.insertFree(this.privateKey(slot), kept);
-    this.free -= shared;
-    this.table.sharedBlocks[slot] = 0;
-    if (shared > 0) this.releasePrefix(slot, this.cache, computed);
+    if (!returns && shared === 0) this.cache.freeEmpty(own);
+    else this.releaseCached(slot, this.cache, own, computed, returns);
   }
 
   /** A request that waits will not be admitted here any more. */
@@ -170,6 +160,25 @@ export class BlockPool {
     this.prefixes.length = 0;
     this.prefixes.push(...snapshot.prefixes);
     if (this.cache !== null && snapshot.cache !== null) this.cache.restore(snapshot.cache);
+  }
+
+  /** Frees blocks of which some are worth keeping: `own` that it shares with nobody, and those of its prompt's chunks. */
+  private releaseCached(
+    slot: number,
+    cache: PrefixCache,
+    own: number,
+    computed: number,
+    returns: boolean,
+  ): void {
+    const shared = this.table.sharedBlocks[slot];
+    // Transferred KV is not cached by chunk, so what it leaves behind does not continue a chain.
+    const reusable = returns && shared === this.chainBlocks(slot);
+    const kept = reusable ? Math.min(own, Math.max(0, Math.floor(computed / this.blockTokens) - shared)) : 0;
+    cache.freeEmpty(own - kept);
+    cache.insertFree(this.privateKey(slot), kept);
+    this.free -= shared;
+    this.table.sharedBlocks[slot] = 0;
+    if (shared > 0) this.releasePrefix(slot, cache, computed);
   }
 
   /** Blocks of a waiting request's prompt and what it had generated before. */

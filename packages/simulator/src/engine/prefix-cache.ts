@@ -50,16 +50,10 @@ export class PrefixCache {
 
   /** Takes `blocks` free blocks from the front of the queue; what they cached is lost. */
   take(blocks: number): void {
-    let left = blocks;
-    while (left > 0) {
-      const run = this.head as BlockRun;
-      const taken = Math.min(left, run.blocks);
-      run.blocks -= taken;
-      left -= taken;
-      if (run.blocks > 0) break;
-      this.unlink(run);
-      if (run.key !== null) this.chunks.delete(run.key);
-    }
+    if (blocks === 0) return;
+    const first = this.head as BlockRun;
+    if (first.blocks > blocks) first.blocks -= blocks;
+    else this.takeRuns(blocks);
   }
 
   /** Puts blocks without reusable content at the end of the queue. */
@@ -137,6 +131,20 @@ export class PrefixCache {
     for (const [key, blocks, holders] of snapshot.held) {
       this.insertHeld(key, blocks);
       (this.chunks.get(key) as BlockRun).holders = holders;
+    }
+  }
+
+  /** Takes all of the first run and what is missing from those behind it. */
+  private takeRuns(blocks: number): void {
+    let left = blocks;
+    while (left > 0) {
+      const run = this.head as BlockRun;
+      const taken = Math.min(left, run.blocks);
+      run.blocks -= taken;
+      left -= taken;
+      if (run.blocks > 0) break;
+      this.unlink(run);
+      if (run.key !== null) this.chunks.delete(run.key);
     }
   }
 
