@@ -1,4 +1,4 @@
-import { subKeyBits } from '../random/counter-random.ts';
+import { counterOf, nextCounter, subKeyBits, subKeyUpperBits } from '../random/counter-random.ts';
 
 /** Upper bits of a draw that mostly decide it; the table they index fits the first-level cache. */
 const INDEX_BITS = 12;
@@ -31,16 +31,17 @@ export class EmissionSampler {
    */
   draw(requestKey: number, firstStep: number, tokens: Uint8Array, from: number, end: number): void {
     const table = this.tokensByUpperBits;
-    const first = firstStep - from;
+    let counter = counterOf(firstStep);
     let undecided = 0;
     for (let j = from; j < end; j++) {
-      const drawn = table[subKeyBits(requestKey, first + j) >>> (32 - INDEX_BITS)];
+      const drawn = table[subKeyUpperBits(requestKey, counter) >>> (32 - INDEX_BITS)];
+      counter = nextCounter(counter);
       tokens[j] = drawn;
       undecided |= drawn - 1;
     }
     if (undecided >= 0) return;
     for (let j = from; j < end; j++) {
-      if (tokens[j] === 0) tokens[j] = this.compare(subKeyBits(requestKey, first + j) >>> 1);
+      if (tokens[j] === 0) tokens[j] = this.compare(subKeyBits(requestKey, firstStep + j - from) >>> 1);
     }
   }
 

@@ -26,9 +26,28 @@ export function subKey(key: number, a: number): number {
   return mix(key + Math.imul(a, 0x9e3779b9));
 }
 
+/** What b is to a draw. */
+export function counterOf(b: number): number {
+  return (Math.imul(b, 0x7feb352d) + 0x165667b1) | 0;
+}
+
+/** The counter of b + 1. */
+export function nextCounter(counter: number): number {
+  return (counter + 0x7feb352d) | 0;
+}
+
 /** 32 random bits, as a signed integer, for (key, a, b), given the `subKey` of key and a. */
 export function subKeyBits(subKey: number, b: number): number {
-  return mix(subKey ^ (Math.imul(b, 0x7feb352d) + 0x165667b1));
+  return mix(subKey ^ counterOf(b));
+}
+
+/** `subKeyBits` for the b of a counter, of which only the upper 16 bits are right: for many draws in a row. */
+export function subKeyUpperBits(subKey: number, counter: number): number {
+  let x = subKey ^ counter;
+  x ^= x >>> 16;
+  x = Math.imul(x, 0x85ebca6b);
+  x ^= x >>> 13;
+  return Math.imul(x, 0xc2b2ae35);
 }
 
 /** 32 random bits, as a signed integer, for (key, a, b). */
