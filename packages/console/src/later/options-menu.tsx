@@ -2,6 +2,7 @@ import type { JSX } from 'preact';
 import { useConsole } from '../components/console-context.ts';
 import { words } from '../components/format.ts';
 import { KnobControl } from '../knobs/knob-control.tsx';
+import { knobText } from '../knobs/knob-text.ts';
 import { EnvironmentChoice } from './environment-choice.tsx';
 
 /** The environment, and the options of the episode that it offers: traffic, trace, shift, profile, and what else there may be. */
@@ -14,7 +15,11 @@ export function OptionsMenu(): JSX.Element {
       <EnvironmentChoice />
       {options.map((option) => (
         <div class="option" key={option.name}>
-          <span class="knob-label">{words(option.name)}</span>
+          <span class="knob-label">
+            {words(option.name)}
+            {option.kind === 'range' &&
+              ` · ${knobText(option, state.options.value[option.name] ?? option.initial)}`}
+          </span>
           <KnobControl
             knob={option}
             label={words(option.name)}

@@ -36,7 +36,7 @@ export function serveResetOptions() {
       .min(RATE_SCALE.least)
       .max(RATE_SCALE.most)
       .optional()
-      .meta({ description: 'Arrivals come this many times as fast' }),
+      .meta({ description: 'Arrivals come this many times as fast', default: 1 }),
     profile: z
       .enum(profileNames())
       .optional()
