@@ -60,7 +60,7 @@ function benchmarkOptions(plan: BenchmarkPlan): (string | number)[] {
     ...(plan.taskIds.length === 1 ? ['--task', onlyTask!] : []),
     ...['--episodes', plan.episodes, '--training-seeds', plan.trainingSeeds],
     ...(plan.agents.includes('distilled')
-      ? ['--lessons', plan.lessons, '--fine-tuning-steps', plan.fineTuningSteps]
+      ? ['--teacher', plan.teacher, '--lessons', plan.lessons, '--fine-tuning-steps', plan.fineTuningSteps]
       : []),
     ...(isShifted ? ['--shifted-episodes', plan.shiftedEpisodes] : ['--no-shifted']),
     ...(isPlanning ? ['--planning-episodes', plan.planningEpisodes] : []),
