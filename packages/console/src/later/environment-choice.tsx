@@ -1,22 +1,16 @@
 import { useSignal } from '@preact/signals';
+import type { EnvironmentEntry } from '@servegym/openenv/protocol';
 import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { useConsole } from '../components/console-context.ts';
 
-interface Entry {
-  readonly name: string;
-  readonly version: string;
-  readonly description: string;
-  /** Of its server, relative to that of this page. */
-  readonly path: string;
-}
-
+/** The path of the page's own server. */
 const HERE = './';
 
 /** The environment of the page, and those of the same port, whose pages it leads to. */
 export function EnvironmentChoice(): JSX.Element {
   const { client, environment } = useConsole();
-  const entries = useSignal<readonly Entry[]>([]);
+  const entries = useSignal<readonly EnvironmentEntry[]>([]);
   useEffect(() => {
     client.ask('environments').then(
       (answer) => {

@@ -1,5 +1,7 @@
 export { ERROR_CODES, type ErrorCode, SESSION_ERROR_REASONS, type SessionErrorReason } from './error-code.ts';
 export type {
+  EnvironmentEntry,
+  EnvironmentsBody,
   ErrorBody,
   GradeBody,
   GraderBody,

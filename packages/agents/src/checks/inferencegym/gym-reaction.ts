@@ -1,12 +1,9 @@
 import { GYM_DEFAULT_ACTION, type GymAction, type GymTask, type GymWorld } from '@servegym/environments';
 import type { CheckEffort, CheckResult } from '../check-result.ts';
+import { figureReacts, inertKnobs, type KnobSwing, knobSwing } from '../knob-swing.ts';
 import { gymKnobs, valuesOf, withGymKnob } from './gym-knob-values.ts';
 import { meanOfGym, type PlayedGym, playGym, scaleGymArrivals } from './play-gym.ts';
 
-/** A mean that moves by less than this share has not answered. */
-const ANSWERS = 0.1;
-/** A knob acts when it moves any figure by this share. */
-const ACTS = 0.01;
 /** Load under which a starved server must be seen to fail. */
 const OVERLOAD = 4;
 /** Figures that a knob may move. */
@@ -33,21 +30,8 @@ export function checkGymReaction(
   good: GymAction,
 ): CheckResult[] {
   const swings = knobSwings(world, task, effort, good);
-  const answers = (figure: Figure, id: string, title: string): CheckResult => {
-    const largest = swings.reduce((best, swing) => (swing.of[figure] > best.of[figure] ? swing : best));
-    const reacts = largest.of[figure] >= ANSWERS;
-    return {
-      id,
-      group: 'reaction',
-      title,
-      outcome: reacts ? 'pass' : 'fail',
-      figures: { swing: largest.of[figure], by: reacts ? largest.knob : 'none' },
-      ...(!reacts && {
-        advice: `No knob moves it by ${100 * ANSWERS} %: the table's server is far too fast or far too slow for the arrivals of task ${task.id}.`,
-      }),
-    };
-  };
-  const inert = swings.filter(({ of }) => Object.values(of).every((swing) => swing < ACTS));
+  const remedy = `the table's server is far too fast or far too slow for the arrivals of task ${task.id}.`;
+  const inert = inertKnobs(swings);
   const starved = { ...good, batch_size: 1 };
   const crowded = scaleGymArrivals(task, OVERLOAD);
   const violated = meanOfGym(
@@ -61,15 +45,27 @@ export function checkGymReaction(
     'outOfMemory',
   );
   return [
-    answers('queueDepth', 'queue_reacts', 'the queue reacts to the action'),
-    answers('ttftMs', 'ttft_reacts', 'the time to first token reacts to the action'),
-    answers('kvOccupancy', 'kv_reacts', 'the KV occupancy reacts to the action'),
+    figureReacts(swings, 'queueDepth', {
+      id: 'queue_reacts',
+      title: 'the queue reacts to the action',
+      remedy,
+    }),
+    figureReacts(swings, 'ttftMs', {
+      id: 'ttft_reacts',
+      title: 'the time to first token reacts to the action',
+      remedy,
+    }),
+    figureReacts(swings, 'kvOccupancy', {
+      id: 'kv_reacts',
+      title: 'the KV occupancy reacts to the action',
+      remedy,
+    }),
     {
       id: 'knobs_act',
       group: 'reaction',
       title: 'every active knob changes something that can be seen',
       outcome: inert.length === 0 ? 'pass' : 'fail',
-      figures: { inert: inert.map(({ knob }) => knob).join(', ') || 'none' },
+      figures: { inert: inert.join(', ') || 'none' },
       ...(inert.length > 0 && {
         advice: 'The table has the same figures along that axis, or one value only: measure more of them.',
       }),
@@ -95,28 +91,19 @@ export function checkGymReaction(
   ];
 }
 
-interface Swing {
-  readonly knob: string;
-  /** Larger over smaller mean of each figure at the ends of the knob's range, less 1. */
-  readonly of: Readonly<Record<Figure, number>>;
-}
-
 /** Each knob from one end of its range to the other. */
-function knobSwings(world: GymWorld, task: GymTask, { seeds }: CheckEffort, good: GymAction): Swing[] {
+function knobSwings(
+  world: GymWorld,
+  task: GymTask,
+  { seeds }: CheckEffort,
+  good: GymAction,
+): KnobSwing<Figure>[] {
   const [seed] = seeds as readonly [number];
   return gymKnobs(task).map((turned) => {
     const values = valuesOf(turned);
-    const [one, other] = [values[0]!, values.at(-1)!].map((value) =>
+    const ends = [values[0]!, values.at(-1)!].map((value) =>
       playGym(world, task, seed, () => withGymKnob(good, turned.knob, value)),
     ) as [PlayedGym, PlayedGym];
-    const swing = (figure: Figure) => {
-      const low = Math.min(one[figure], other[figure]);
-      const high = Math.max(one[figure], other[figure]);
-      return high - low < 1e-9 ? 0 : (high - low) / Math.max(Math.abs(low), 1e-6);
-    };
-    return {
-      knob: turned.knob,
-      of: Object.fromEntries(FIGURES.map((figure) => [figure, swing(figure)])) as Swing['of'],
-    };
+    return knobSwing(turned.knob, FIGURES, ends);
   });
 }

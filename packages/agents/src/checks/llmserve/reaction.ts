@@ -1,13 +1,10 @@
 import { type ServeTask, scaleArrivals } from '@servegym/environments';
 import { withKnob } from '../../planning/knob-grid.ts';
 import type { CheckEffort, CheckResult } from '../check-result.ts';
+import { figureReacts, inertKnobs, type KnobSwing, knobSwing } from '../knob-swing.ts';
 import { KNOBS } from './knob-values.ts';
 import { meanOver, type PlayedTask, playTask } from './play-task.ts';
 
-/** A mean that moves by less than this share has not answered. */
-const ANSWERS = 0.1;
-/** A knob acts when it moves any figure by this share. */
-const ACTS = 0.01;
 /** Load under which a starved server must be seen to fail. */
 const OVERLOAD = 4;
 
@@ -24,72 +21,48 @@ const FIGURES = [
   'costPer1k',
   'interactiveTtftMs',
 ] as const satisfies readonly (keyof PlayedTask)[];
+type Figure = (typeof FIGURES)[number];
 
 /** Whether queue, latency and memory answer to what is done. */
 export function checkReaction(task: ServeTask, effort: CheckEffort): CheckResult[] {
   const swings = knobSwings(task, effort);
+  const remedy = `raise the arrivals of \`${task.id}\`, or lengthen its requests, until the server has work.`;
   return [
-    answers(task, swings, 'queueDepth', 'queue_reacts', 'the queue reacts to the action'),
-    answers(task, swings, 'p99TtftMs', 'ttft_reacts', 'the time to first token reacts to the action'),
-    answers(task, swings, 'kvOccupancy', 'kv_reacts', 'the KV occupancy reacts to the action'),
+    figureReacts(swings, 'queueDepth', {
+      id: 'queue_reacts',
+      title: 'the queue reacts to the action',
+      remedy,
+    }),
+    figureReacts(swings, 'p99TtftMs', {
+      id: 'ttft_reacts',
+      title: 'the time to first token reacts to the action',
+      remedy,
+    }),
+    figureReacts(swings, 'kvOccupancy', {
+      id: 'kv_reacts',
+      title: 'the KV occupancy reacts to the action',
+      remedy,
+    }),
     everyKnobActs(task, swings),
     starvationShows(task, effort),
     saneDefault(task, effort),
   ];
 }
 
-interface Swing {
-  readonly knob: string;
-  /** Larger over smaller mean of each figure at the ends of the knob's range, less 1. */
-  readonly of: Readonly<Record<(typeof FIGURES)[number], number>>;
-}
-
 /** Each knob from one end of its range to the other, the others at the default. */
-function knobSwings(task: ServeTask, { seeds }: CheckEffort): Swing[] {
+function knobSwings(task: ServeTask, { seeds }: CheckEffort): KnobSwing<Figure>[] {
   const [seed] = seeds as readonly [number];
   return KNOBS.map(({ knob, bins }) => {
     const values = bins.flatMap((bin) => bin.values);
-    const played = [values[0]!, values.at(-1)!].map((value) =>
+    const ends = [values[0]!, values.at(-1)!].map((value) =>
       playTask(task, seed, () => withKnob(task.defaultAction, knob, value)),
-    );
-    const swing = (figure: (typeof FIGURES)[number]) => {
-      const [one, other] = played.map((each) => each[figure]) as [number, number];
-      const low = Math.min(one, other);
-      const high = Math.max(one, other);
-      return high - low < 1e-9 ? 0 : (high - low) / Math.max(Math.abs(low), 1e-6);
-    };
-    return {
-      knob,
-      of: Object.fromEntries(FIGURES.map((figure) => [figure, swing(figure)])) as Swing['of'],
-    };
+    ) as [PlayedTask, PlayedTask];
+    return knobSwing(knob, FIGURES, ends);
   });
 }
 
-function answers(
-  task: ServeTask,
-  swings: readonly Swing[],
-  figure: (typeof FIGURES)[number],
-  id: string,
-  title: string,
-): CheckResult {
-  const largest = swings.reduce((best, swing) => (swing.of[figure] > best.of[figure] ? swing : best));
-  const reacts = largest.of[figure] >= ANSWERS;
-  return {
-    id,
-    group: 'reaction',
-    title,
-    outcome: reacts ? 'pass' : 'fail',
-    figures: { swing: largest.of[figure], by: reacts ? largest.knob : 'none' },
-    ...(!reacts && {
-      advice: `No knob moves it by ${100 * ANSWERS} %: raise the arrivals of \`${task.id}\`, or lengthen its requests, until the server has work.`,
-    }),
-  };
-}
-
-function everyKnobActs(task: ServeTask, swings: readonly Swing[]): CheckResult {
-  const inert = swings
-    .filter(({ of }) => Object.values(of).every((swing) => swing < ACTS))
-    .map(({ knob }) => knob);
+function everyKnobActs(task: ServeTask, swings: readonly KnobSwing<Figure>[]): CheckResult {
+  const inert = inertKnobs(swings);
   const isEasy = task.difficulty === 'easy';
   return {
     id: 'knobs_act',

@@ -1,0 +1,51 @@
+import type { CheckResult } from './check-result.ts';
+
+/** A mean that moves by less than this share has not answered. */
+const ANSWERS = 0.1;
+/** A knob acts when it moves any figure by this share. */
+const ACTS = 0.01;
+
+/** What a knob moves when it goes from one end of its range to the other. */
+export interface KnobSwing<Figure extends string> {
+  readonly knob: string;
+  /** Larger over smaller mean of each figure at the ends, less 1. */
+  readonly of: Readonly<Record<Figure, number>>;
+}
+
+/** The swing between episodes at the two ends of a knob. */
+export function knobSwing<Figure extends string>(
+  knob: string,
+  figures: readonly Figure[],
+  [one, other]: readonly [Readonly<Record<Figure, number>>, Readonly<Record<Figure, number>>],
+): KnobSwing<Figure> {
+  const swing = (figure: Figure) => {
+    const low = Math.min(one[figure], other[figure]);
+    const high = Math.max(one[figure], other[figure]);
+    return high - low < 1e-9 ? 0 : (high - low) / Math.max(Math.abs(low), 1e-6);
+  };
+  const of = Object.fromEntries(figures.map((figure) => [figure, swing(figure)]));
+  return { knob, of: of as KnobSwing<Figure>['of'] };
+}
+
+/** Whether any knob moves a figure. `remedy` says why none may, and what to do. */
+export function figureReacts<Figure extends string>(
+  swings: readonly KnobSwing<Figure>[],
+  figure: Figure,
+  { id, title, remedy }: { readonly id: string; readonly title: string; readonly remedy: string },
+): CheckResult {
+  const largest = swings.reduce((best, swing) => (swing.of[figure] > best.of[figure] ? swing : best));
+  const reacts = largest.of[figure] >= ANSWERS;
+  return {
+    id,
+    group: 'reaction',
+    title,
+    outcome: reacts ? 'pass' : 'fail',
+    figures: { swing: largest.of[figure], by: reacts ? largest.knob : 'none' },
+    ...(!reacts && { advice: `No knob moves it by ${100 * ANSWERS} %: ${remedy}` }),
+  };
+}
+
+/** The knobs that move no figure. */
+export function inertKnobs(swings: readonly KnobSwing<string>[]): string[] {
+  return swings.filter(({ of }) => Object.values(of).every((swing) => swing < ACTS)).map(({ knob }) => knob);
+}
