@@ -86,7 +86,7 @@ class LlmServe implements Environment<ServeAction, ServeObservation, ServeState>
 }
 
 /** Changes whenever the same task, seed and actions may give another episode. */
-const VERSION = '0.2.0';
+const VERSION = '0.3.0';
 
 /** What is played beyond a task and a seed, as the state tells it. */
 export function scenarioState({ traffic, shift, rate_scale, trace }: ServeScenario, task: ServeTask) {

@@ -8,6 +8,11 @@ const jobs = {
   prompt: { median: 550, sigma: 0.8, min: 16, max: 4096 },
   output: { median: 340, sigma: 0.7, min: 16, max: 1200 },
 };
+/** So many of these at once fill the KV memory of the GPUs. */
+const longAnswers = {
+  prompt: { median: 800, sigma: 0.7, min: 64, max: 8192 },
+  output: { median: 800, sigma: 0.5, min: 64, max: 2000 },
+};
 
 /** Phases that want opposite things, three classes, and tenants whose memory swings. */
 export const adversarialMultitenant: ServeTask = {
@@ -15,7 +20,7 @@ export const adversarialMultitenant: ServeTask = {
   name: 'Adversarial multi-tenant',
   difficulty: 'hard',
   description:
-    'Quality-critical chat, storms of mixed requests, waves of long documents and background agents in random order, in three priority classes, on GPUs whose co-located tenants take memory and give it back. A pool that is too greedy runs out of memory.',
+    'Quality-critical chat, storms of requests for long answers, waves of long documents and background agents in random order, in three priority classes, on GPUs whose co-located tenants take memory and give it back. A pool that is too greedy runs out of memory.',
   windows: 120,
   windowSeconds: 5,
   profile: 'a100-40gb-mistral-7b',
@@ -53,16 +58,16 @@ export const adversarialMultitenant: ServeTask = {
       name: 'storm',
       weight: 1,
       windows: [12, 18],
-      arrivalsPerSecond: [16, 22],
+      arrivalsPerSecond: [8, 11.5],
       burstiness: 0.3,
       traffic: {
         interactive: {
-          share: 0.4,
+          share: 0.3,
           prompt: { median: 120, sigma: 0.7, min: 16, max: 1024 },
           output: { median: 160, sigma: 0.6, min: 8, max: 600 },
         },
-        batch: { share: 0.4, ...jobs },
-        best_effort: { share: 0.2, ...jobs },
+        batch: { share: 0.5, ...longAnswers },
+        best_effort: { share: 0.2, ...longAnswers },
       },
       tenantGiB: [0, 4],
       qualityValue: 1,
