@@ -72,7 +72,9 @@ export {
   DEFAULT_ACTION,
   QUANTIZATION_TIERS,
   type QuantizationTier,
+  SERVE_KNOBS,
   type ServeAction,
+  type ServeKnob,
   type ServeObservation,
   type ServeState,
   serveActionSchema,
@@ -91,6 +93,7 @@ export {
   type ServeTaskFile,
 } from './llmserve/task-files/serve-task-schema.ts';
 export { addServeTask, findServeTask, serveTaskIds } from './llmserve/task-registry.ts';
+export { activeKnobs, holdMaskedKnobs, type KnobMask } from './llmserve/tasks/masked-knobs.ts';
 export {
   type LengthDistribution,
   type Phase,

@@ -23,6 +23,7 @@ import {
 import { ServeEpisode } from './serve-episode.ts';
 import { findServeTask, serveTaskIds } from './task-registry.ts';
 import { taskSplits } from './task-splits.ts';
+import { activeKnobs, requireMaskedKnobsHeld } from './tasks/masked-knobs.ts';
 import type { ServeTask } from './tasks/serve-task.ts';
 import { windowReport } from './window-report.ts';
 
@@ -52,7 +53,7 @@ class LlmServe implements Environment<ServeAction, ServeObservation, ServeState>
         `The episode ended after ${episode.window} windows: reset to play another`,
       );
     }
-    const reward = episode.step(action);
+    const reward = episode.step(requireMaskedKnobsHeld(episode.task, action));
     return {
       observation: episode.observation(),
       reward,
@@ -158,6 +159,8 @@ function describeTask(task: ServeTask): TaskDescription {
     windows,
     window_seconds: windowSeconds,
     default_action: defaultAction,
+    active_actions: activeKnobs(task),
+    masked_actions: task.maskedKnobs ?? [],
   };
 }
 

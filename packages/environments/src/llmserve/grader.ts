@@ -4,6 +4,7 @@ import { regretScore } from './anchors/regret-score.ts';
 import { chooseTask, readSeed } from './reset-options.ts';
 import type { ServeAction } from './schema.ts';
 import { ServeEpisode } from './serve-episode.ts';
+import { requireMaskedKnobsHeld } from './tasks/masked-knobs.ts';
 import { generateWorkload } from './workload/workload.ts';
 
 /** What a window that was not played counts: the least that a window can be worth. */
@@ -13,7 +14,8 @@ const UNPLAYED_REWARD = -1;
  * Grades an episode by replaying its actions on the traffic of its task and seed and holding its return against those of
  * the default configuration, the best constant one and a planner that knows the traffic; see `regretScore`. A window
  * that was not played counts -1, the least there is.
- * @throws EnvironmentError `EPISODE_TOO_LONG` when there are more actions than windows
+ * @throws EnvironmentError `EPISODE_TOO_LONG` when there are more actions than windows, `MASKED_KNOB` when one of them
+ *   turns a knob that the task masks
  */
 export function gradeEpisode(record: EpisodeRecord<ServeAction>): Grade {
   const task = chooseTask(record.reset);
@@ -24,9 +26,10 @@ export function gradeEpisode(record: EpisodeRecord<ServeAction>): Grade {
       `Expected at most ${task.windows} actions for \`${task.id}\`, got ${record.actions.length}`,
     );
   }
+  const actions = record.actions.map((action) => requireMaskedKnobsHeld(task, action));
   const workload = generateWorkload(task, seed);
   const episode = new ServeEpisode(task, seed, { workload });
-  for (const action of record.actions) episode.step(action);
+  for (const action of actions) episode.step(action);
   const unplayed = task.windows - record.actions.length;
   const total = episode.totals.reward + unplayed * UNPLAYED_REWARD;
 

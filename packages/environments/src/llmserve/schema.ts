@@ -47,6 +47,10 @@ export const serveActionSchema = z
 
 export type ServeAction = z.infer<typeof serveActionSchema>;
 
+/** Name of a knob: a field of the action. */
+export type ServeKnob = keyof ServeAction;
+export const SERVE_KNOBS = Object.keys(serveActionSchema.shape) as readonly ServeKnob[];
+
 /** What a sane operator starts with, and what `reset` applies before the first action. */
 export const DEFAULT_ACTION: ServeAction = {
   batch_cap: 32,

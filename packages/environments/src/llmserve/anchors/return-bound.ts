@@ -6,6 +6,7 @@ import {
   weightVariant,
 } from '@servegym/simulator';
 import { QUANTIZATION_TIERS, type QuantizationTier } from '../schema.ts';
+import { unmaskedValues } from '../tasks/masked-knobs.ts';
 import type { ServeTask } from '../tasks/serve-task.ts';
 import type { Workload } from '../workload/workload.ts';
 
@@ -18,7 +19,7 @@ const LEAST_POOL = 0.1;
  *
  * - everything owed is served inside its objectives;
  * - in each window the tier is in force that is cheapest in quality and in memory, with the smallest pool, or the one
- *   that tenants leave after an out-of-memory;
+ *   that tenants leave after an out-of-memory; knobs that the task masks stay at the default;
  * - the output tokens that have arrived are emitted as evenly as their arrivals allow, which makes the sum of the cost
  *   parts least: they are convex in the tokens of a window, or bounded by a function that is.
  */
@@ -30,9 +31,9 @@ export function returnBound(task: ServeTask, workload: Workload): number {
     const { qualityValue } = task.phases[workload.phases[window]];
     const tenant = workload.tenantGiB[window];
     bound -= Math.min(
-      ...QUANTIZATION_TIERS.map(
+      ...unmaskedValues(task, 'quantization_tier', QUANTIZATION_TIERS).map(
         (tier) =>
-          memory * leastMemoryShare(profile, tier, tenant) +
+          memory * leastMemoryShare(task, profile, tier, tenant) +
           qualityValue * (1 - weightVariant(profile, tier).quality),
       ),
     );
@@ -46,14 +47,21 @@ export function returnBound(task: ServeTask, workload: Workload): number {
 }
 
 /** Least share of a GPU's memory that weights, draft and pool can hold. */
-function leastMemoryShare(profile: EngineProfile, tier: QuantizationTier, tenantGiB: number): number {
+function leastMemoryShare(
+  task: ServeTask,
+  profile: EngineProfile,
+  tier: QuantizationTier,
+  tenantGiB: number,
+): number {
   const { memoryGiB } = profile.gpu;
   const { weightGiB } = weightVariant(profile, tier);
-  const shares = [false, true].map((speculation) => {
+  const [pool] = unmaskedValues(task, 'kv_budget_fraction', [LEAST_POOL]) as [number];
+  const shares = unmaskedValues(task, 'speculation_depth', [0, 1]).map((depth) => {
+    const speculation = depth > 0;
     const draft = speculation ? (profile.speculation?.draftGiB ?? 0) : 0;
-    const smallest = kvBlocksGiB(profile, Math.max(1, kvPoolBlocks(profile, tier, speculation, LEAST_POOL)));
-    const left = memoryGiB - weightGiB - draft - profile.memory.overheadGiB - tenantGiB;
-    return (weightGiB + draft + Math.max(0, Math.min(smallest, left))) / memoryGiB;
+    const smallest = kvBlocksGiB(profile, Math.max(1, kvPoolBlocks(profile, tier, speculation, pool)));
+    const free = memoryGiB - weightGiB - draft - profile.memory.overheadGiB - tenantGiB;
+    return (weightGiB + draft + Math.max(0, Math.min(smallest, free))) / memoryGiB;
   });
   return Math.min(...shares);
 }

@@ -9,6 +9,7 @@ import {
 import { NO_EPISODE, scenarioState, serveEnvironment } from '../environment.ts';
 import { chooseTask, readSeed, type ServeScenario } from '../reset-options.ts';
 import type { ServeAction, ServeObservation, ServeState } from '../schema.ts';
+import { requireMaskedKnobsHeld } from '../tasks/masked-knobs.ts';
 import { RealClient } from './real-client.ts';
 import { applyAction, RealEpisode, type RealServer } from './real-episode.ts';
 import type { RealSettings } from './real-settings.ts';
@@ -61,7 +62,8 @@ class RealLlmServe implements Environment<ServeAction, ServeObservation, ServeSt
         `The episode ended after ${episode.window} windows: reset to play another`,
       );
     }
-    const { observation, reward, report } = await episode.step(action, this.#closing.signal);
+    const played = requireMaskedKnobsHeld(episode.task, action);
+    const { observation, reward, report } = await episode.step(played, this.#closing.signal);
     return { observation, reward, done: episode.done, metadata: { ...report } };
   }
 

@@ -1,10 +1,11 @@
 import type { RewardComponents } from '../reward.ts';
+import type { ServeKnob } from '../schema.ts';
 import { REQUEST_CLASSES, type RequestClass, type ServeTask } from '../tasks/serve-task.ts';
 import type { ClassReport, WindowReport } from '../window-report.ts';
 import type { PlayedWindow } from './play-window.ts';
 import type { RealSettings } from './real-settings.ts';
 import { percentile, type RealWindowFigures } from './real-window.ts';
-import type { AppliedAction, KnobName } from './server-controls.ts';
+import type { AppliedAction } from './server-controls.ts';
 
 /** Figures of the observation that not every server tells. */
 export type UnobservedFigure =
@@ -24,7 +25,7 @@ export interface RealReport extends Omit<WindowReport, 'quality'> {
   /** Where each knob acts. */
   readonly applied: AppliedAction['applied'];
   /** Knobs without effect, and why. */
-  readonly not_applied: Partial<Record<KnobName, string>>;
+  readonly not_applied: Partial<Record<ServeKnob, string>>;
   /** Figures of the observation that are 0 because nobody measures them. */
   readonly not_observed: readonly UnobservedFigure[];
   readonly requests: {

@@ -1,17 +1,15 @@
-import type { ServeAction } from '../schema.ts';
+import type { ServeAction, ServeKnob } from '../schema.ts';
 import { servingConfig } from '../serve-episode.ts';
 import { type EndpointKnobs, EndpointRefusal, readKnobs, writeKnobs } from './endpoint-knobs.ts';
 import type { RealProvider, RealSettings } from './real-settings.ts';
 import { readVllmMetrics, type VllmReading } from './vllm-metrics.ts';
 
-export type KnobName = keyof ServeAction;
-
 /** What became of an action at a real server. */
 export interface AppliedAction {
   /** Where each knob acts: `client` holds requests back, `request` is a field of each, `server` was told. */
-  readonly applied: Partial<Record<KnobName, 'client' | 'request' | 'server'>>;
+  readonly applied: Partial<Record<ServeKnob, 'client' | 'request' | 'server'>>;
   /** The other knobs, and why they have no effect. */
-  readonly notApplied: Partial<Record<KnobName, string>>;
+  readonly notApplied: Partial<Record<ServeKnob, string>>;
   /** Requests in flight at most; `null` when the server limits them itself. */
   readonly concurrency: number | null;
   /** Whether requests carry their class as their priority. */
@@ -63,7 +61,7 @@ export class ServerControls {
   async #applyToEndpoint(action: ServeAction, signal: AbortSignal): Promise<AppliedAction> {
     const { apiKey } = this.#settings;
     const config = servingConfig(action);
-    const wanted: readonly (readonly [KnobName, object])[] = [
+    const wanted: readonly (readonly [ServeKnob, object])[] = [
       ['batch_cap', { max_num_seqs: config.maxNumSeqs }],
       ['kv_budget_fraction', { kv_budget_fraction: config.kvBudgetFraction }],
       ['speculation_depth', { speculation_depth: config.speculationDepth }],
@@ -71,7 +69,7 @@ export class ServerControls {
       ['prefill_decode_split', { split: config.split }],
       ['priority_routing', { scheduling_policy: config.schedulingPolicy }],
     ];
-    const notApplied: Partial<Record<KnobName, string>> = {};
+    const notApplied: Partial<Record<ServeKnob, string>> = {};
     const write = (changes: object) => writeKnobs(this.#root, apiKey, changes, signal);
     try {
       await write(Object.assign({}, ...wanted.map(([, change]) => change)));

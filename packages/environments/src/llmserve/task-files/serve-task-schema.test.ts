@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { SERVE_KNOBS } from '../schema.ts';
 import { SERVE_TASKS } from '../tasks/serve-tasks.ts';
 import { defineServeTask, parseServeTask, ServeTaskError } from './serve-task-schema.ts';
 
@@ -71,5 +72,17 @@ describe('a task in a file', () => {
     );
     refuses({ rewards: {} }, /rewards/);
     assert.throws(() => parseServeTask(null, 'x'), ServeTaskError);
+  });
+
+  it('may mask knobs, by their names, each once, and not all of them', () => {
+    const masks = ['quantization_tier', 'prefill_decode_split'] as const;
+    const task = parseServeTask({ ...minimal, maskedKnobs: masks }, 'my-task.json');
+    assert.deepEqual(task.maskedKnobs, masks);
+    assert.ok(!('maskedKnobs' in parseServeTask(minimal, 'my-task.json')));
+    refuses({ maskedKnobs: ['quantisation'] }, /maskedKnobs\.0: .*quantization_tier/);
+    refuses({ maskedKnobs: ['batch_cap', 'batch_cap'] }, /maskedKnobs: Expected each knob once/);
+    refuses({ maskedKnobs: [] }, /maskedKnobs: Expected at least one knob/);
+    refuses({ maskedKnobs: [...SERVE_KNOBS] }, /maskedKnobs: Expected a knob to be left free/);
+    refuses({ maskedKnobs: 'batch_cap' }, /maskedKnobs: /);
   });
 });

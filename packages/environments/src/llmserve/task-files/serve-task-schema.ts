@@ -1,6 +1,6 @@
 import { findProfile, ProfileError } from '@servegym/simulator';
 import { z } from 'zod';
-import { QUANTIZATION_TIERS, serveActionSchema } from '../schema.ts';
+import { QUANTIZATION_TIERS, SERVE_KNOBS, serveActionSchema } from '../schema.ts';
 import { REQUEST_CLASSES, type ServeTask } from '../tasks/serve-task.ts';
 
 const positive = z.number().positive().max(1e9);
@@ -39,6 +39,15 @@ const phase = z.strictObject({
   qualityValue: z.number().min(0).max(1000),
 });
 
+const maskedKnobs = z
+  .array(z.enum(SERVE_KNOBS))
+  .min(1, 'Expected at least one knob; leave the field out where all are free')
+  .refine((knobs) => new Set(knobs).size === knobs.length, 'Expected each knob once')
+  .refine(
+    (knobs) => new Set(knobs).size < SERVE_KNOBS.length,
+    'Expected a knob to be left free: with all of them masked there is nothing to decide',
+  );
+
 const objective = z.strictObject({ ttftMs: positive, tpotMs: positive, weight: positive });
 
 /** A task of one's own as a file holds it: `ServeTask`, where what has a usual value may be left out. */
@@ -68,6 +77,7 @@ export const serveTaskSchema = z
       .refine(({ memory, cost }) => memory + cost <= 1 + 1e-9, 'Expected memory + cost to be at most 1'),
     referenceCostPer1k: positive,
     defaultAction: serveActionSchema,
+    maskedKnobs: maskedKnobs.optional(),
     phases: z.array(phase).min(1).max(50),
   })
   .check(({ value, issues }) => {

@@ -1,4 +1,4 @@
-import type { ServeAction } from '../schema.ts';
+import type { ServeAction, ServeKnob } from '../schema.ts';
 import type { RequestSource } from '../workload/request-source.ts';
 
 /** Priority classes of requests, most urgent first. The index is the engine's priority. */
@@ -81,6 +81,11 @@ export interface ServeTask {
   readonly referenceCostPer1k: number;
   /** What a sane operator sets and what `reset` applies. */
   readonly defaultAction: ServeAction;
+  /**
+   * Knobs that stay at the default, as where a server cannot change its precision while it runs: an action that sets one to
+   * anything else is refused. Absent where all are free; never empty, and never all.
+   */
+  readonly maskedKnobs?: readonly ServeKnob[];
   /** The first of these opens every episode; the others follow in random order, never twice in a row. */
   readonly phases: readonly Phase[];
   /** Where the requests come from instead of the phases, which then say only whose they are. */
