@@ -47,6 +47,7 @@ export { GYM_TASKS } from './inferencegym/tasks/gym-tasks.ts';
 export { constantReturn } from './llmserve/anchors/constant-return.ts';
 export { type EpisodeAnchors, episodeAnchors, roomToAdapt } from './llmserve/anchors/episode-anchors.ts';
 export {
+  isRecordedTask,
   REFERENCE_RETURNS_URL,
   recordedReference,
   referenceConfigurations,

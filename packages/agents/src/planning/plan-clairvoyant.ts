@@ -23,7 +23,15 @@ export interface ClairvoyantOptions {
   readonly workload: Workload;
   /** Configurations worth changing to. The plan is never worse than keeping any of them. */
   readonly configurations: readonly ServeAction[];
+  /**
+   * The search is made at each of these multiples of what a backlog is believed to cost, and the best plan is kept.
+   * Default [1]; see `UNSURE_BACKLOG_PRICES`.
+   */
+  readonly backlogPrices?: readonly number[];
 }
+
+/** For traffic and servers other than those of the tasks, whose load may be far from what the belief was made for. */
+export const UNSURE_BACKLOG_PRICES = [0.5, 1, 2, 4];
 
 interface Node {
   readonly snapshot: ServeEpisodeSnapshot;
@@ -42,8 +50,23 @@ interface Node {
 export function planClairvoyant(
   task: ServeTask,
   seed: number,
-  { workload, configurations }: ClairvoyantOptions,
+  { workload, configurations, backlogPrices = [1] }: ClairvoyantOptions,
 ): ClairvoyantPlan {
+  return bestOf([
+    ...backlogPrices.map((price) => searchBeam({ task, seed, workload, configurations }, price)),
+    ...configurations.map((action) => ({
+      actions: Array<ServeAction>(task.windows).fill(action),
+      return: constantReturn(task, seed, workload, action),
+    })),
+  ]);
+}
+
+interface Problem extends Pick<ClairvoyantOptions, 'workload' | 'configurations'> {
+  readonly task: ServeTask;
+  readonly seed: number;
+}
+
+function searchBeam({ task, seed, workload, configurations }: Problem, price: number): ClairvoyantPlan {
   const episode = new ServeEpisode(task, seed, { workload });
   const meanTokens = meanWindowTokens(episode);
   let beam: Node[] = [
@@ -60,7 +83,7 @@ export function planClairvoyant(
       for (const action of distinctActions([node.action, ...neighboursOf(node.action), ...others])) {
         episode.restore(node.snapshot);
         const total = node.return + episode.step(action);
-        keep(kept, node, action, total, total - backlogCost(episode, meanTokens), episode);
+        keep(kept, node, action, total, total - price * backlogCost(episode, meanTokens), episode);
       }
     }
     const most = Math.max(...[...kept.values()].map(([best]) => best!.value));
@@ -70,13 +93,7 @@ export function planClairvoyant(
       .sort((a, b) => b.value - a.value);
   }
   const best = beam.reduce((a, b) => (b.return > a.return ? b : a));
-  return bestOf([
-    { actions: actionsTo(best), return: best.return },
-    ...configurations.map((action) => ({
-      actions: Array<ServeAction>(task.windows).fill(action),
-      return: constantReturn(task, seed, workload, action),
-    })),
-  ]);
+  return { actions: actionsTo(best), return: best.return };
 }
 
 function keep(

@@ -7,6 +7,7 @@ import {
   returnBound,
   SERVE_TASKS,
   ServeEpisode,
+  shiftTask,
 } from '@servegym/environments';
 import { MpcPolicy } from '../policies/mpc-policy.ts';
 import { OraclePolicy } from '../policies/oracle-policy.ts';
@@ -39,6 +40,16 @@ describe('the clairvoyant planner', () => {
   it('changes its configuration with the traffic', () => {
     const tiers = new Set(plan.actions.map((action) => action.quantization_tier));
     assert.ok(tiers.size > 1);
+  });
+
+  it('keeps the best of the plans that it finds under several prices of a backlog', () => {
+    const crowded = { ...shiftTask(SERVE_TASKS.adversarial_multitenant, 'long_prompts'), windows: 40 };
+    const requests = { workload: generateWorkload(crowded, seed), configurations };
+    const under = (...backlogPrices: number[]) =>
+      planClairvoyant(crowded, seed, { ...requests, backlogPrices }).return;
+    const [one, four] = [under(1), under(4)];
+    assert.notEqual(one, four);
+    assert.equal(under(1, 4), Math.max(one, four));
   });
 });
 

@@ -1,11 +1,12 @@
 import {
   chooseTask,
   generateWorkload,
+  isRecordedTask,
   referenceConfigurations,
   type ServeAction,
   type ServeObservation,
 } from '@servegym/environments';
-import { planClairvoyant } from '../planning/plan-clairvoyant.ts';
+import { planClairvoyant, UNSURE_BACKLOG_PRICES } from '../planning/plan-clairvoyant.ts';
 import type { Policy, PolicyEpisode, PolicyStep } from '../policy.ts';
 
 /** Plays the plan of `planClairvoyant`, which knows all traffic to come: no fair opponent, but what others are held against. */
@@ -17,7 +18,11 @@ export class OraclePolicy implements Policy<ServeAction, ServeObservation> {
     const task = chooseTask({ ...resetOptions, task_id: taskId });
     const workload = generateWorkload(task, seed);
     const configurations = referenceConfigurations(task);
-    this.#actions = planClairvoyant(task, seed, { workload, configurations }).actions;
+    this.#actions = planClairvoyant(task, seed, {
+      workload,
+      configurations,
+      ...(!isRecordedTask(task) && { backlogPrices: UNSURE_BACKLOG_PRICES }),
+    }).actions;
   }
 
   act({ stepIndex }: PolicyStep<ServeAction, ServeObservation>): ServeAction {
