@@ -7,8 +7,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Job, type JobEngine, LocalJobs, QueuedJobs } from '@servegym/agents/jobs';
+import { startRedis } from '../workshop/test-servers/redis.ts';
 import { KINDS, VERSION } from './scaling/kinds.ts';
-import { startRedis } from './scaling/queue-server.ts';
 
 const { values } = parseArgs({
   options: {

@@ -74,7 +74,18 @@ describe('a relative import', () => {
       rulesBrokenBy('servegym', "import { a } from '../../agents/src/a.ts';")[0] ?? '',
       /outside its package/,
     );
+    const server = "import { startRedis } from '../../../workshop/test-servers/redis.ts';";
+    assert.match(rulesBrokenBy('servegym', server)[0] ?? '', /outside its package/);
     assert.match(rulesBrokenBy('servegym', "import { a } from './a';")[0] ?? '', /without its extension/);
+  });
+});
+
+describe('a test', () => {
+  it('starts servers by what stands in the workshop', () => {
+    const server = "import { startRedis } from '../../../workshop/test-servers/redis.ts';";
+    assert.deepEqual(rulesBrokenBy('servegym', server, 'src/made-up.test.ts'), []);
+    const other = "import { start } from '../../../workshop/start.ts';";
+    assert.match(rulesBrokenBy('servegym', other, 'src/made-up.test.ts')[0] ?? '', /outside its package/);
   });
 });
 

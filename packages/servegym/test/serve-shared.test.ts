@@ -1,36 +1,19 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { after, before, describe, it } from 'node:test';
-import getPort from 'get-port';
+import { startRedis } from '../../../workshop/test-servers/redis.ts';
+import type { ServerProcess } from '../../../workshop/test-servers/server-process.ts';
 import { runServegym, type ServeProcess, startServeWith } from './serve-process.ts';
 
 describe('two servers that share their sessions in Redis', () => {
-  let redis: ReturnType<typeof spawn>;
-  let store: string;
+  let redis: ServerProcess;
   let servers: ServeProcess[];
   before(async () => {
-    const port = await getPort({ host: '127.0.0.1' });
-    store = `redis://127.0.0.1:${port}`;
-    const args = ['--port', String(port), '--bind', '127.0.0.1', '--save', ''];
-    redis = spawn(process.env.SERVEGYM_REDIS ?? 'redis-server', args, {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
-    let said = '';
-    await new Promise<void>((resolve, reject) => {
-      redis.once('error', reject);
-      redis.once('exit', () => reject(new Error(`redis-server ended:\n${said}`)));
-      redis.stdout!.on('data', (chunk) => {
-        said += chunk;
-        if (said.includes('Ready to accept connections')) resolve();
-      });
-    });
-    servers = await Promise.all([1, 2].map(() => startServeWith({ SERVEGYM_STORE: store })));
+    redis = await startRedis();
+    servers = await Promise.all([1, 2].map(() => startServeWith({ SERVEGYM_STORE: redis.url })));
   });
   after(async () => {
     await Promise.all(servers.map((server) => server.stop()));
-    redis.kill();
-    await once(redis, 'exit');
+    await redis.stop();
   });
 
   async function post(server: ServeProcess, path: string, body: unknown) {

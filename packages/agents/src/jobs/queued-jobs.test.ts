@@ -4,18 +4,15 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, afterEach, before, describe, it } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
 import { UnrecoverableError } from 'bullmq';
+import { postgresPrograms, startPostgres } from '../../../../workshop/test-servers/postgres.ts';
+import { startRedis } from '../../../../workshop/test-servers/redis.ts';
+import type { ServerProcess } from '../../../../workshop/test-servers/server-process.ts';
 import type { Job, Json } from './job.ts';
 import { JobFailedError } from './job-errors.ts';
 import { LocalJobs } from './local-jobs.ts';
 import { connectQueue } from './queue-connection.ts';
-import {
-  postgresPrograms,
-  type QueueServer,
-  startPostgres,
-  startRedis,
-  until,
-} from './queue-servers.fixture.ts';
 import { QueueWorker } from './queue-worker.ts';
 import { QueuedJobs } from './queued-jobs.ts';
 
@@ -23,7 +20,7 @@ const KINDS = { simulation: new URL('simulation-job.fixture.ts', import.meta.url
 const VERSION = '1.2.3-test';
 
 const programs = postgresPrograms();
-const SERVERS: Record<string, () => Promise<QueueServer>> = {
+const SERVERS: Record<string, () => Promise<ServerProcess>> = {
   Redis: startRedis,
   ...(programs !== undefined && { PostgreSQL: () => startPostgres(programs) }),
 };
@@ -34,7 +31,7 @@ const PATIENCE = { timeout: 90_000 };
 for (const [name, startServer] of Object.entries(SERVERS)) {
   describe(`jobs in a queue on ${name}`, () => {
     const folder = mkdtempSync(join(tmpdir(), 'servegym-queued-jobs-'));
-    let server: QueueServer | undefined;
+    let server: ServerProcess | undefined;
     const processes: ChildProcess[] = [];
     const opened: { close(): Promise<unknown> }[] = [];
     before(async () => {
@@ -277,3 +274,12 @@ describe('the address of a queue', () => {
     }
   });
 });
+
+/** Waits until something is so. @throws when it is not after a minute */
+async function until(what: string, isSo: () => boolean): Promise<void> {
+  const end = performance.now() + 60_000;
+  while (!isSo()) {
+    if (performance.now() > end) throw new Error(`Waited a minute in vain until ${what}`);
+    await pause(20);
+  }
+}

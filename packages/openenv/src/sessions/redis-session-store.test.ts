@@ -1,17 +1,18 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { type RedisServer, startRedisServer } from './redis-server.fixture.ts';
+import { startRedis } from '../../../../workshop/test-servers/redis.ts';
+import type { ServerProcess } from '../../../../workshop/test-servers/server-process.ts';
 import { openRedisStore } from './redis-session-store.ts';
 import type { SessionStore } from './session-store.ts';
 
 const ENVIRONMENT = { id: 'counter', version: '1.0.0' };
 
 describe('sessions in Redis', () => {
-  let redis: RedisServer;
+  let redis: ServerProcess;
   let here: SessionStore;
   let there: SessionStore;
   before(async () => {
-    redis = await startRedisServer();
+    redis = await startRedis();
     [here, there] = await Promise.all([openRedisStore(redis.url), openRedisStore(redis.url)]);
   });
   after(async () => {
@@ -79,7 +80,7 @@ describe('sessions in Redis', () => {
       name: 'SessionStoreError',
       message: /Could not open the sessions in Redis: .*ECONNREFUSED/,
     });
-    const lost = await startRedisServer();
+    const lost = await startRedis();
     const store = await openRedisStore(lost.url, { timeoutMs: 1500 });
     const journal = store.open('f', ENVIRONMENT);
     await lost.stop();
