@@ -1,11 +1,11 @@
 import { encodeServeActor, SHIPPED_FORMATS, type ShippedName } from '@servegym/agents';
 import type { JobEngine, Json } from '@servegym/agents/jobs';
-import type { TaskId } from '@servegym/environments';
+import { llmserve, type TaskId } from '@servegym/environments';
 import { cloneTeacher } from '../training/clone-teacher.ts';
+import type { TrainPolicyInput, TrainPolicyOutput } from '../training/train-policy-job.ts';
+import type { Algorithm } from '../training/training-plan.ts';
 import type { BenchmarkCache } from './benchmark-cache.ts';
 import type { BenchmarkPlan } from './benchmark-plan.ts';
-import type { LearningInput } from './learn-job.ts';
-import type { LearningRun } from './learn-policy.ts';
 
 /** What a benchmark works with. */
 export interface Workshop {
@@ -20,6 +20,12 @@ export interface LearnedPolicy {
   readonly name: string;
   readonly file: Uint8Array;
 }
+
+/** What `servegym train` calls the algorithm. */
+const TRAINED_BY = { ppo: 'ppo', distilled: 'distill', cem: 'cem' } as const satisfies Record<
+  ShippedName,
+  Algorithm
+>;
 
 /** Decides the traces of the lessons and the weights that the clone starts from. */
 const CLONE_SEED = 0;
@@ -36,22 +42,26 @@ export async function learnAll(
   const seeds = Array.from({ length: plan.trainingSeeds }, (_, seed) => seed);
   const missing = seeds.filter((seed) => cache.readFile(nameOf(seed)) === undefined);
   if (missing.length > 0) {
+    const steps = plannedSteps(plan, algorithm);
     const clone =
-      algorithm === 'distilled' ? await jobs.share(await findClone(plan, taskId, workshop)) : null;
+      algorithm === 'distilled' ? await jobs.share(await findClone(plan, taskId, workshop)) : undefined;
     let learned = 0;
     await jobs.run(
       missing.map((seed) => {
-        const run: LearningRun = { algorithm, taskId, seed, steps: plannedSteps(plan, algorithm) };
-        const input: LearningInput = { ...run, clone };
+        const input: TrainPolicyInput = {
+          ...{ environment: llmserve.id, task: taskId, algorithm: TRAINED_BY[algorithm], steps, seed },
+          ...(clone !== undefined && { start: { clone } }),
+        };
         return {
-          kind: 'learn-policy',
+          kind: 'train-policy',
           input: input as unknown as Json,
-          ...(clone !== null && { shared: [clone] }),
+          ...(clone !== undefined && { shared: [clone] }),
         };
       }),
       {
-        onResult(file, index) {
-          cache.writeFile(nameOf(missing[index]!), Buffer.from(file as string, 'base64'));
+        onResult(output, index) {
+          const { files } = output as unknown as TrainPolicyOutput;
+          cache.writeFile(nameOf(missing[index]!), Buffer.from(files.policy, 'base64'));
           learned++;
           say(`${algorithm} on ${taskId}: trained ${learned} of ${missing.length}`);
         },

@@ -18,7 +18,7 @@ import { searchStatic } from '../training/search-static.ts';
 import { trainDistilled } from '../training/train-distilled.ts';
 import { trainNetwork } from '../training/train-network.ts';
 import { type SeedReport, trainSeeds } from '../training/train-seeds.ts';
-import type { TrainingPlan, TrainingReport } from '../training/training-plan.ts';
+import type { Algorithm, TrainingPlan, TrainingReport } from '../training/training-plan.ts';
 
 interface TrainOptions extends ScenarioArguments {
   readonly env: keyof typeof LEARNING_TASKS;
@@ -38,13 +38,12 @@ interface TrainOptions extends ScenarioArguments {
 }
 
 /** What each learns, for `--help`. */
-const ALGORITHMS = {
+const ALGORITHMS: Readonly<Record<Algorithm, string>> = {
   ppo: 'a network',
   distill: 'a network that first does what a teacher does',
   cem: 'a configuration for each regime of traffic',
   static: 'the best configuration that never changes',
-} as const;
-type Algorithm = keyof typeof ALGORITHMS;
+};
 
 const MOST_THREADS = 32;
 const MOST_SEEDS = 1000;
@@ -83,7 +82,7 @@ export function trainCommand(): Command {
         .argParser(wholeNumber(0, Number.MAX_SAFE_INTEGER)),
     )
     .addOption(
-      new Option('--seeds <from..to>', 'ppo: a training for each of these seeds, side by side')
+      new Option('--seeds <from..to>', 'a training for each of these seeds, side by side')
         .argParser(parseSeeds)
         .conflicts('seed'),
     )
@@ -118,7 +117,7 @@ ppo and distill write policy.safetensors, policy.onnx, checkpoint.safetensors, m
 TensorBoard and learning-curve.svg, .png and .html; cem writes policy.json, metrics and curve, static policy.json.
 Ctrl-C stops early and keeps what was learned. With --seeds 0..9 each seed gets a folder seed-<n> with the files that
 --seed <n> writes; Ctrl-C then keeps the seeds that are done. --queue has the seeds trained, or the lessons and
-generations of distill and cem played, by \`servegym worker\`s.`,
+generations of a single training with distill or cem played, by \`servegym worker\`s.`,
     )
     .action(train);
 }
@@ -160,35 +159,28 @@ async function learn(
   task: string,
   plan: Omit<TrainingPlan, 'task'>,
 ): Promise<TrainingReport> {
-  const { env, algo, teacher, lessons: episodes } = options;
-  if (algo !== 'ppo' && Object.keys(await readScenario(options)).length > 0) {
-    throw new InputError(`expected --algo ppo, the one that learns on traffic of your own, got ${algo}`);
-  }
+  const { algo, teacher, lessons: episodes } = options;
+  const learningTask = await findLearningTask(options, task);
+  if (algo === 'ppo') return trainNetwork({ ...plan, algorithm: algo, learningTask });
+  const servePlan = { ...plan, task: task as TaskId };
   switch (algo) {
-    case 'ppo':
-      return trainNetwork({
-        ...plan,
-        algorithm: 'ppo',
-        learningTask: await findLearningTask(options, task),
-      });
     case 'distill':
-      return trainDistilled(servePlan(env, task, plan), { teacher, episodes });
+      return trainDistilled(servePlan, { teacher, episodes });
     case 'cem':
-      return searchRegimes(servePlan(env, task, plan));
+      return searchRegimes(servePlan);
     case 'static':
-      return searchStatic(servePlan(env, task, plan));
+      return searchStatic(servePlan);
   }
 }
 
 /** A training for each seed, as jobs. */
 async function trainEachSeed(options: TrainOptions, seeds: readonly number[]): Promise<void> {
-  const { env, algo, steps, table, out } = options;
+  const { env, algo, steps, teacher, lessons, table, out } = options;
   const task = requireTask(options);
-  if (algo !== 'ppo') throw new InputError(`expected --algo ppo beside --seeds, got ${algo}`);
   const scenario = await readScenario(options);
   // Says what does not go together before anything is trained.
   await findLearningTask(options, task);
-  const name = `${env === 'llmserve' ? '' : `${env}-`}${task}-ppo-seeds${seeds[0]}-${seeds.at(-1)}`;
+  const name = `${env === 'llmserve' ? '' : `${env}-`}${task}-${algo}-seeds${seeds[0]}-${seeds.at(-1)}`;
   const folder = out ?? join('runs', name);
   const jobs = await openStoppableJobs(options, `interrupted; the seeds that are done are in ${folder}`);
   const display = new ProgressDisplay();
@@ -197,7 +189,8 @@ async function trainEachSeed(options: TrainOptions, seeds: readonly number[]): P
   try {
     makeFolder(folder);
     reports = await trainSeeds(jobs, {
-      ...{ environment: env, task, steps, seeds, scenario, table, folder },
+      ...{ environment: env, task, algorithm: algo, steps, seeds, scenario, table, folder },
+      lessons: { teacher, episodes: lessons },
       onProgress: (share) => display.show(`${Math.floor(100 * share)} % of ${seeds.length} trainings`, share),
     });
   } finally {
@@ -219,9 +212,15 @@ async function goOn(file: string, { threads, out }: TrainOptions, signal: AbortS
   return { run: { environment: environment.id, task, algorithm, seed }, report };
 }
 
+/** What is learned. @throws InputError for what does not go together */
 async function findLearningTask(options: TrainOptions, task: string): Promise<LearningTask> {
-  const { env, table } = options;
+  const { env, algo, table } = options;
   const scenario = await readScenario(options);
+  if (algo !== 'ppo' && Object.keys(scenario).length > 0) {
+    throw new InputError(`expected --algo ppo, the one that learns on traffic of your own, got ${algo}`);
+  }
+  if (algo !== 'ppo' && env !== 'llmserve')
+    throw new InputError(`expected --algo ppo, the one that learns ${env}, got ${algo}`);
   if (Object.keys(scenario).length > 0) {
     if (env === 'llmserve') return serveLearningTask(task as TaskId, SERVE_PPO, scenario);
     throw new InputError(`expected --env llmserve beside traffic of your own, got ${env}`);
@@ -238,11 +237,6 @@ function requireTask({ env, task }: TrainOptions): string {
     throw new InputError(`expected a task of ${env}, one of ${taskIds.join(', ')}, got ${task}`);
   }
   return task;
-}
-
-function servePlan(env: string, task: string, plan: Omit<TrainingPlan, 'task'>): TrainingPlan {
-  if (env === 'llmserve') return { ...plan, task: task as TaskId };
-  throw new InputError(`expected --algo ppo, the one that learns ${env}`);
 }
 
 function parseSeeds(text: string): number[] {

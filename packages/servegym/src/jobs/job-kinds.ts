@@ -6,11 +6,10 @@ export const JOB_KINDS: JobKinds = {
   'play-episodes': new URL('../evaluation/play-episodes-job.ts', import.meta.url).href,
   'reference-returns': new URL('../oracle/reference-job.ts', import.meta.url).href,
   'play-regimes': new URL('../training/play-regimes-job.ts', import.meta.url).href,
-  'learn-policy': new URL('../agent-benchmark/learn-job.ts', import.meta.url).href,
   'policy-returns': new URL('../agent-benchmark/returns-job.ts', import.meta.url).href,
   'traffic-anchors': new URL('../agent-benchmark/anchors-job.ts', import.meta.url).href,
   demonstrate: new URL('../training/demonstrate-job.ts', import.meta.url).href,
-  'train-network': new URL('../training/train-network-job.ts', import.meta.url).href,
+  'train-policy': new URL('../training/train-policy-job.ts', import.meta.url).href,
   fidelity: new URL('../fidelity/fidelity-job.ts', import.meta.url).href,
   'tune-measure': new URL('../tune/measure-candidates.ts', import.meta.url).href,
 };

@@ -1,3 +1,4 @@
+import type { Algorithm } from '../training/training-plan.ts';
 import { escapeText, lineChartSvg } from './line-chart.ts';
 
 /** One line of `metrics.jsonl`. */
@@ -7,6 +8,23 @@ export interface MetricsLine {
   /** Mean return of the episodes that ended since the last line; `null` when none did. */
   readonly mean_return: number | null;
   readonly [metric: string]: number | null;
+}
+
+const TITLES: Readonly<Record<Algorithm, string>> = {
+  ppo: 'PPO',
+  distill: 'PPO after distillation',
+  cem: 'Cross-entropy search',
+  static: 'Search of a constant',
+};
+
+/** What the learning curve of a run is called. */
+export function learningCurveTitle(algorithm: Algorithm, task: string | number, seed: number): string {
+  return `${TITLES[algorithm]} on ${task}, seed ${seed}`;
+}
+
+/** Mean return of the last episodes that ended; `null` when none did. */
+export function finalReturn(lines: readonly MetricsLine[]): number | null {
+  return lines.findLast((line) => line.mean_return !== null)?.mean_return ?? null;
 }
 
 /** The learning curve of a run as SVG. */

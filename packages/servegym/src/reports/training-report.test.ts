@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { PpoUpdate } from '@servegym/agents';
-import { progressLine, updateJson } from './training-report.ts';
+import { learnedFigures, progressLine, timedLine } from './training-report.ts';
 
 const update: PpoUpdate = {
   steps: 30_000,
@@ -35,9 +35,9 @@ describe('progressLine', () => {
   });
 });
 
-describe('updateJson', () => {
+describe('timedLine', () => {
   it('is one flat object that JSON can carry', () => {
-    const json = updateJson(update, progress);
+    const json = timedLine(learnedFigures(update), progress);
     assert.deepEqual(JSON.parse(JSON.stringify(json)), json);
     assert.equal(json.steps_per_s, 3000);
     assert.equal(json.mean_return, null);

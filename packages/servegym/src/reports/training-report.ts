@@ -1,4 +1,5 @@
-import type { PpoUpdate } from '@servegym/agents';
+import type { PpoUpdate, RegimeGeneration } from '@servegym/agents';
+import type { MetricsLine } from './learning-curve.ts';
 
 /** How far a training run is. */
 export interface TrainingProgress {
@@ -29,19 +30,16 @@ export function progressLine(
   ].join('  ');
 }
 
-/** A line of `metrics.jsonl`. */
-export function updateJson(update: PpoUpdate, { firstStep, wallSeconds }: TrainingProgress) {
-  const { steps, ...figures } = learnedFigures(update);
-  return {
-    steps,
-    wall_s: wallSeconds,
-    steps_per_s: (steps - firstStep) / wallSeconds,
-    ...figures,
-  };
+/** A line of `metrics.jsonl` with the time that it took. */
+export function timedLine(
+  { steps, ...figures }: MetricsLine,
+  { firstStep, wallSeconds }: Pick<TrainingProgress, 'firstStep' | 'wallSeconds'>,
+): MetricsLine {
+  return { steps, wall_s: wallSeconds, steps_per_s: (steps - firstStep) / wallSeconds, ...figures };
 }
 
 /** What of a line of `metrics.jsonl` does not depend on the machine. */
-export function learnedFigures(update: PpoUpdate) {
+export function learnedFigures(update: PpoUpdate): MetricsLine {
   return {
     steps: update.steps,
     episodes: update.episodes,
@@ -57,4 +55,9 @@ export function learnedFigures(update: PpoUpdate) {
     keep_bonus: update.keepBonus,
     minibatches: update.minibatches,
   };
+}
+
+/** The same for a search of regimes. */
+export function generationFigures({ steps, meanReturn, eliteReturn }: RegimeGeneration): MetricsLine {
+  return { steps, mean_return: meanReturn, elite_return: eliteReturn };
 }

@@ -2,14 +2,10 @@ import { type ActorWeights, type DemonstrationRequest, distill, encodeActor } fr
 import type { JobEngine, Json } from '@servegym/agents/jobs';
 import type { TaskId } from '@servegym/environments';
 import type { DemonstrationInput, DemonstrationOutput } from './demonstrate-job.ts';
+import type { Lessons } from './training-plan.ts';
 
-/** Whom to learn from, and how much. */
-export interface Lessons {
+export interface CloningPlan extends Lessons {
   readonly taskId: TaskId;
-  /** A policy of the catalogue. */
-  readonly teacher: string;
-  /** That the teacher plays or comments on. */
-  readonly episodes: number;
   readonly seed: number;
   /** Ends after the round at hand. */
   readonly signal?: AbortSignal;
@@ -19,10 +15,10 @@ export interface Lessons {
 /** Clones a policy of the catalogue into a network. */
 export async function cloneTeacher(
   jobs: JobEngine,
-  { teacher, onProgress, ...lessons }: Lessons,
+  { teacher, onProgress, ...plan }: CloningPlan,
 ): Promise<ActorWeights> {
   return distill({
-    ...lessons,
+    ...plan,
     demonstrate: (request) => haveDemonstrated(jobs, teacher, request),
     onRound({ round, meanReturn, loss }) {
       const player = round === 1 ? teacher : 'the student';

@@ -1,6 +1,7 @@
-import { createPolicy, decodeActor, demonstrate, PpoPolicy, type ServePolicy } from '@servegym/agents';
+import { decodeActor } from '@servegym/agents';
 import type { JobContext, Json } from '@servegym/agents/jobs';
 import type { TaskId } from '@servegym/environments';
+import { demonstrateWith } from './demonstrate-with.ts';
 
 /** An episode to be demonstrated. */
 export interface DemonstrationInput {
@@ -23,11 +24,8 @@ export interface DemonstrationOutput {
 /** Plays an episode, and puts down what a teacher would do. */
 export function runJob(input: Json, context: JobContext): Json {
   const { taskId, trace, teacher, student } = input as unknown as DemonstrationInput;
-  const player: ServePolicy | undefined =
-    student === null
-      ? undefined
-      : new PpoPolicy({ taskId, weights: decodeActor(context.shared(student)).weights, training: {} });
-  const shown = demonstrate(taskId, trace, createPolicy(teacher), player);
+  const actor = student === null ? undefined : decodeActor(context.shared(student)).weights;
+  const shown = demonstrateWith(teacher, taskId, trace, actor);
   const output: DemonstrationOutput = {
     observations: [...shown.observations],
     binsInForce: [...shown.binsInForce],

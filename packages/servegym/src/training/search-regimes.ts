@@ -1,8 +1,10 @@
 import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { encodeRegimeTable, searchRegimes as search } from '@servegym/agents';
 import type { Json } from '@servegym/agents/jobs';
 import { openJobs } from '../jobs/open-jobs.ts';
+import { finalReturn, learningCurveTitle } from '../reports/learning-curve.ts';
+import { generationFigures, timedLine } from '../reports/training-report.ts';
+import { searchedFiles } from './trained-files.ts';
 import { TrainingLog } from './training-log.ts';
 import type { TrainingPlan, TrainingReport } from './training-plan.ts';
 
@@ -21,25 +23,19 @@ export async function searchRegimes(plan: TrainingPlan): Promise<TrainingReport>
         );
         return returns as number[];
       },
-      onGeneration({ steps: played, meanReturn, eliteReturn }) {
-        const wall_s = (performance.now() - started) / 1000;
-        const steps_per_s = played / wall_s;
-        log.append({
-          steps: played,
-          mean_return: meanReturn,
-          elite_return: eliteReturn,
-          wall_s,
-          steps_per_s,
-        });
+      onGeneration(generation) {
+        const { steps: played, meanReturn, eliteReturn } = generation;
+        const wallSeconds = (performance.now() - started) / 1000;
+        log.append(timedLine(generationFigures(generation), { firstStep: 0, wallSeconds }));
         console.error(
-          `${played.toLocaleString('en-US')} windows  ${Math.round(steps_per_s)}/s  return ${meanReturn.toFixed(1)}, of the best ${eliteReturn.toFixed(1)}`,
+          `${played.toLocaleString('en-US')} windows  ${Math.round(played / wallSeconds)}/s  return ${meanReturn.toFixed(1)}, of the best ${eliteReturn.toFixed(1)}`,
         );
       },
     });
-    const policy = join(folder, 'policy.json');
-    writeFileSync(policy, encodeRegimeTable(table));
-    const drawn = log.finish(`Cross-entropy search on ${taskId}, seed ${seed}`);
-    return { steps: table.steps, final_return: log.finalReturn, files: { policy, ...drawn } };
+    const files = searchedFiles(folder);
+    writeFileSync(files.policy, encodeRegimeTable(table));
+    const drawn = log.finish(learningCurveTitle('cem', taskId, seed));
+    return { steps: table.steps, final_return: finalReturn(log.lines), files: { ...files, ...drawn } };
   } finally {
     await jobs.close();
   }

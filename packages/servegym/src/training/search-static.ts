@@ -1,12 +1,12 @@
 import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { encodeServeConstant, tuneConstant } from '@servegym/agents';
-import { SERVE_TASKS } from '@servegym/environments';
+import { encodeServeConstant, type TunedConstant, tuneConstant } from '@servegym/agents';
+import { SERVE_TASKS, type TaskId } from '@servegym/environments';
+import { searchedFiles } from './trained-files.ts';
 import type { TrainingPlan, TrainingReport } from './training-plan.ts';
 
 /** Searches the best configuration that never changes, and writes it. */
 export async function searchStatic({ task, seed, folder, signal }: TrainingPlan): Promise<TrainingReport> {
-  const { action, meanReturn, episodes } = await tuneConstant({
+  const found = await tuneConstant({
     ...{ taskId: task, seed, signal },
     onProgress(found) {
       console.error(
@@ -14,8 +14,22 @@ export async function searchStatic({ task, seed, folder, signal }: TrainingPlan)
       );
     },
   });
-  const policy = join(folder, 'policy.json');
+  const { policy, ...report } = constantReport(task, seed, found);
+  const files = searchedFiles(folder);
+  writeFileSync(files.policy, policy);
+  return { ...report, files };
+}
+
+/** What came of the search, and the file of the configuration. */
+export function constantReport(
+  taskId: TaskId,
+  seed: number,
+  { action, meanReturn, episodes }: TunedConstant,
+): Pick<TrainingReport, 'steps' | 'final_return'> & { readonly policy: string } {
   const training = { algorithm: 'static', episodes, mean_return: meanReturn, seed };
-  writeFileSync(policy, encodeServeConstant({ taskId: task, action, training }));
-  return { steps: episodes * SERVE_TASKS[task].windows, final_return: meanReturn, files: { policy } };
+  return {
+    steps: episodes * SERVE_TASKS[taskId].windows,
+    final_return: meanReturn,
+    policy: encodeServeConstant({ taskId, action, training }),
+  };
 }

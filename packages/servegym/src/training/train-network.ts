@@ -1,17 +1,15 @@
 import { writeFileSync } from 'node:fs';
 import { encodeOnnxActor, type PpoCheckpoint, type PpoStart, trainPpo } from '@servegym/agents';
 import { ProgressDisplay } from '../progress/progress-display.ts';
-import { progressLine, updateJson } from '../reports/training-report.ts';
+import { finalReturn, learningCurveTitle } from '../reports/learning-curve.ts';
+import { learnedFigures, progressLine, timedLine } from '../reports/training-report.ts';
 import { writeCheckpoint } from './checkpoint-file.ts';
-import { networkFiles } from './network-files.ts';
+import { networkFiles } from './trained-files.ts';
 import { TrainingLog } from './training-log.ts';
 import type { NetworkTrainingPlan, TrainingReport } from './training-plan.ts';
 
 /** Time between two checkpoints, s. */
 const CHECKPOINT_EVERY_S = 20;
-
-/** What the learning curve is called. */
-const TITLES = { ppo: 'PPO', distill: 'PPO after distillation' };
 
 /** Trains a network with PPO, and writes its weights, where it stopped, a line of metrics for each update and the curve. */
 export async function trainNetwork(
@@ -37,7 +35,7 @@ export async function trainNetwork(
         firstStep,
         wallSeconds: (now - started) / 1000,
       };
-      log.append(updateJson(update, progress));
+      log.append(timedLine(learnedFigures(update), progress));
       display.show(progressLine(update, progress), Math.min(1, update.steps / plan.steps));
       if (now - written < 1000 * CHECKPOINT_EVERY_S) return;
       written = now;
@@ -48,6 +46,6 @@ export async function trainNetwork(
   keep(checkpoint);
   writeFileSync(files.policy, learningTask.encodeActor(weights, { algorithm, steps, seed: plan.seed }));
   writeFileSync(files.onnx, encodeOnnxActor(weights, learningTask.metadata));
-  const drawn = log.finish(`${TITLES[algorithm]} on ${learningTask.taskId}, seed ${plan.seed}`);
-  return { steps, final_return: log.finalReturn, files: { ...files, ...drawn } };
+  const drawn = log.finish(learningCurveTitle(algorithm, learningTask.taskId, plan.seed));
+  return { steps, final_return: finalReturn(log.lines), files: { ...files, ...drawn } };
 }

@@ -29,11 +29,6 @@ export class TrainingLog {
     this.#appendEvent(line);
   }
 
-  /** Mean return of the last episodes that ended; `null` when none did. */
-  get finalReturn(): number | null {
-    return this.lines.findLast((line) => line.mean_return !== null)?.mean_return ?? null;
-  }
-
   /** Draws the curve. Answers where everything stands. */
   finish(title: string): Record<'metrics' | 'events' | 'curve' | 'picture' | 'page', string> {
     const svg = learningCurveSvg(title, this.lines);

@@ -17,6 +17,22 @@ export interface TrainingPlan {
 
 /** PPO from scratch, or from a clone of a teacher. */
 export type NetworkAlgorithm = 'ppo' | 'distill';
+/** These, the search of a configuration for each regime of traffic, and of one for all. */
+export type Algorithm = NetworkAlgorithm | 'cem' | 'static';
+
+export function isNetworkAlgorithm(algorithm: Algorithm): algorithm is NetworkAlgorithm {
+  return algorithm === 'ppo' || algorithm === 'distill';
+}
+
+/** Whom `distill` learns from, and how much. */
+export interface Lessons {
+  /** A policy of the catalogue. */
+  readonly teacher: string;
+  /** That the teacher plays or comments on. */
+  readonly episodes: number;
+  /** That the clone learns from in each round, where the default is too many. */
+  readonly minibatches?: number;
+}
 
 /** What a network is to learn. */
 export interface NetworkTrainingPlan extends Omit<TrainingPlan, 'task'> {

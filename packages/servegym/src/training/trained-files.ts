@@ -8,3 +8,8 @@ export function networkFiles(folder: string) {
     checkpoint: join(folder, 'checkpoint.safetensors'),
   };
 }
+
+/** Where configurations that were searched lie in their folder. */
+export function searchedFiles(folder: string) {
+  return { policy: join(folder, 'policy.json') };
+}

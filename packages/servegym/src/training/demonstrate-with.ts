@@ -1,0 +1,19 @@
+import {
+  type ActorWeights,
+  createPolicy,
+  type DemonstratedEpisode,
+  demonstrate,
+  PpoPolicy,
+} from '@servegym/agents';
+import type { TaskId } from '@servegym/environments';
+
+/** An episode as a teacher of the catalogue demonstrates it; `student` plays where there is one. */
+export function demonstrateWith(
+  teacher: string,
+  taskId: TaskId,
+  trace: number,
+  student?: ActorWeights,
+): DemonstratedEpisode {
+  const player = student && new PpoPolicy({ taskId, weights: student, training: {} });
+  return demonstrate(taskId, trace, createPolicy(teacher), player);
+}
