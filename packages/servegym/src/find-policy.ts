@@ -6,7 +6,7 @@ import { readTrainedPolicy } from './read-trained-policy.ts';
 /** A policy as somebody named it on the command line, and the tasks that it can play. */
 export interface FoundPolicy {
   readonly policy: ServePolicy;
-  readonly taskIds: readonly TaskId[];
+  readonly taskIds: readonly string[];
 }
 
 /** The policy of that name, or in that file. @throws InputError when there is neither. */

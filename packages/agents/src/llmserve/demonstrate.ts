@@ -1,7 +1,8 @@
-import { SERVE_TASKS, ServeEpisode, type TaskId } from '@servegym/environments';
+import { ServeEpisode } from '@servegym/environments';
 import type { Demonstrations } from '../learning/behaviour-cloning.ts';
 import type { ServePolicy } from '../policies/catalogue.ts';
-import { encodeServeAction, SERVE_HEAD_SIZES } from './serve-action-codec.ts';
+import { knownTask } from './known-task.ts';
+import { ServeActionCodec } from './serve-action-codec.ts';
 import { ServeObservationEncoder } from './serve-observation-encoder.ts';
 
 /** An episode that a teacher has commented on. */
@@ -16,13 +17,14 @@ export interface DemonstratedEpisode extends Demonstrations {
  * Learning and Structured Prediction to No-Regret Online Learning" (DAgger), AISTATS 2011.
  */
 export function demonstrate(
-  taskId: TaskId,
+  taskId: string,
   trace: number,
   teacher: ServePolicy,
   player: ServePolicy = teacher,
 ): DemonstratedEpisode {
-  const task = SERVE_TASKS[taskId];
-  const heads = SERVE_HEAD_SIZES.length;
+  const task = knownTask(taskId);
+  const codec = new ServeActionCodec(task);
+  const heads = codec.headSizes.length;
   const size = ServeObservationEncoder.size;
   const observations = new Float32Array(task.windows * size);
   const binsInForce = new Int32Array(task.windows * heads);
@@ -37,8 +39,8 @@ export function demonstrate(
     const step = { observation: episode.observation(), reward, previousAction, stepIndex };
     encoder.encode(step, observations.subarray(stepIndex * size, (stepIndex + 1) * size));
     const advised = teacher.act(step);
-    binsInForce.set(encodeServeAction(previousAction), stepIndex * heads);
-    actions.set(encodeServeAction(advised), stepIndex * heads);
+    binsInForce.set(codec.encode(previousAction), stepIndex * heads);
+    actions.set(codec.encode(advised), stepIndex * heads);
     reward = episode.step(player === teacher ? advised : player.act(step));
   }
   return { observations, binsInForce, actions, return: episode.totals.reward };

@@ -5,7 +5,7 @@ import { HeuristicPolicy } from '../policies/heuristic-policy.ts';
 import { PpoPolicy } from '../policies/ppo-policy.ts';
 import { demonstrate, joinDemonstrations } from './demonstrate.ts';
 import { type DistillationRound, distill } from './distill.ts';
-import { encodeServeAction } from './serve-action-codec.ts';
+import { ServeActionCodec } from './serve-action-codec.ts';
 
 const taskId = 'static_workload';
 const { windows } = SERVE_TASKS[taskId];
@@ -27,7 +27,7 @@ describe('demonstrate', () => {
     const episode = new ServeEpisode(SERVE_TASKS[taskId], 7);
     while (!episode.done) episode.step(defaultAction);
     assert.equal(shown.return, episode.totals.reward);
-    const inForce = encodeServeAction(defaultAction);
+    const inForce = new ServeActionCodec(SERVE_TASKS[taskId]).encode(defaultAction);
     assert.deepEqual([...shown.binsInForce.slice(-inForce.length)], inForce);
     assert.notDeepEqual([...shown.actions.slice(0, inForce.length)], inForce);
   });

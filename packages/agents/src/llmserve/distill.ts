@@ -1,10 +1,11 @@
-import { SEED_SPLITS, type TaskId } from '@servegym/environments';
+import { SEED_SPLITS } from '@servegym/environments';
 import { CLONING_DEFAULTS, type Clone, cloneBehaviour } from '../learning/behaviour-cloning.ts';
 import { simdKernels } from '../learning/simd-kernels.ts';
 import { traceSeed } from '../learning/trace-schedule.ts';
 import type { ActorWeights } from '../learning/trained-actor.ts';
 import { type DemonstratedEpisode, joinDemonstrations } from './demonstrate.ts';
-import { SERVE_HEAD_SIZES } from './serve-action-codec.ts';
+import { knownTask } from './known-task.ts';
+import { ServeActionCodec } from './serve-action-codec.ts';
 import { SERVE_PPO } from './serve-learning-task.ts';
 
 /** Rounds of demonstrations: the teacher plays the first, the student of the rounds before it the others. */
@@ -12,14 +13,14 @@ export const DISTILLATION_ROUNDS = 3;
 
 /** Episodes to be demonstrated. */
 export interface DemonstrationRequest {
-  readonly taskId: TaskId;
+  readonly taskId: string;
   readonly traces: readonly number[];
   /** Who plays; the teacher itself when it is left out. */
   readonly student?: ActorWeights;
 }
 
 export interface DistillOptions {
-  readonly taskId: TaskId;
+  readonly taskId: string;
   readonly seed: number;
   /** Episodes in all. */
   readonly episodes: number;
@@ -46,6 +47,7 @@ export interface DistillationRound {
 export async function distill(options: DistillOptions): Promise<ActorWeights> {
   const { taskId, seed, episodes, minibatches = CLONING_DEFAULTS.minibatches, signal, onRound } = options;
   const schedule = { seed, groupSize: 1, traces: SEED_SPLITS.train };
+  const { headSizes } = new ServeActionCodec(knownTask(taskId));
   const seen: DemonstratedEpisode[] = [];
   let clone: Clone | undefined;
   for (let round = 0; round < DISTILLATION_ROUNDS && !(clone && signal?.aborted); round++) {
@@ -57,7 +59,7 @@ export async function distill(options: DistillOptions): Promise<ActorWeights> {
     seen.push(...shown);
     clone = cloneBehaviour(
       joinDemonstrations(seen),
-      { ...CLONING_DEFAULTS, minibatches, headSizes: SERVE_HEAD_SIZES, hidden: SERVE_PPO.hidden, seed },
+      { ...CLONING_DEFAULTS, minibatches, headSizes, hidden: SERVE_PPO.hidden, seed },
       simdKernels(),
     );
     const total = shown.reduce((sum, episode) => sum + episode.return, 0);

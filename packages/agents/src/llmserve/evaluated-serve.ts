@@ -1,12 +1,12 @@
 import { findServeTask, llmserve, type ServeAction, type ServeObservation } from '@servegym/environments';
 import type { EvaluatedEnvironment, ServiceMeter } from '../evaluation/evaluate-policy.ts';
-import { defaultActionOf } from './default-action.ts';
+import { knownTask } from './known-task.ts';
 
 /** `llmserve` as evaluations take it. */
 export const evaluatedServe: EvaluatedEnvironment<ServeAction, ServeObservation> = {
   create: () => llmserve.create(),
   grade: (record) => llmserve.grade!(record),
-  initialAction: defaultActionOf,
+  initialAction: (taskId) => knownTask(taskId).defaultAction,
   meter: serveMeter,
 };
 

@@ -1,11 +1,11 @@
-import { llmserve, type ServeAction, serveActionSchema, TASK_IDS, type TaskId } from '@servegym/environments';
+import { llmserve, type ServeAction, serveActionSchema, serveTaskIds } from '@servegym/environments';
 import type { TrainingNote } from '../learning/learning-task.ts';
 import type { RegimeCenter } from './regime-tracker.ts';
 import { requireThisEnvironment, TrainedPolicyError } from './trained-policy-error.ts';
 
 /** A configuration for each regime of traffic. */
 export interface RegimeTable {
-  readonly taskId: TaskId;
+  readonly taskId: string;
   /** One or more. */
   readonly regimes: readonly { readonly center: RegimeCenter; readonly action: ServeAction }[];
   /** How it came to be, for people. */
@@ -21,7 +21,7 @@ export function encodeRegimeTable({ taskId, regimes, training }: RegimeTable): s
 /** What `encodeRegimeTable` wrote, parsed as JSON. @throws TrainedPolicyError */
 export function readRegimeTable(json: Readonly<Record<string, unknown>>): RegimeTable {
   requireThisEnvironment(json.environment, json.version);
-  const taskId = TASK_IDS.find((id) => id === json.task);
+  const taskId = serveTaskIds().find((id) => id === json.task);
   const regimes = Array.isArray(json.regimes) ? json.regimes.map(readRegime) : [];
   if (taskId === undefined || regimes.length === 0) {
     throw new TrainedPolicyError(

@@ -1,16 +1,10 @@
-import {
-  recordedReference,
-  SEED_SPLITS,
-  SERVE_TASKS,
-  type ServeAction,
-  ServeEpisode,
-  type TaskId,
-} from '@servegym/environments';
+import { recordedReference, SEED_SPLITS, type ServeAction, ServeEpisode } from '@servegym/environments';
 import { CrossEntropySearch, type SearchPoint } from '../learning/cross-entropy-search.ts';
 import { traceSeed } from '../learning/trace-schedule.ts';
+import { knownTask } from './known-task.ts';
 import type { RegimeTable } from './regime-table.ts';
 import { type RegimeCenter, RegimeTracker } from './regime-tracker.ts';
-import { decodeServeAction, encodeServeAction, SERVE_HEAD_SIZES } from './serve-action-codec.ts';
+import { ServeActionCodec } from './serve-action-codec.ts';
 
 type Regimes = RegimeTable['regimes'];
 
@@ -33,13 +27,13 @@ const CENTER_DEVIATION = 0.4;
 
 /** A table to be tried, and the traces to try it on. */
 export interface RegimeTrial {
-  readonly taskId: TaskId;
+  readonly taskId: string;
   readonly regimes: Regimes;
   readonly traces: readonly number[];
 }
 
 export interface RegimeSearchOptions {
-  readonly taskId: TaskId;
+  readonly taskId: string;
   /** Windows to play; rounded up to whole generations. */
   readonly steps: number;
   readonly seed: number;
@@ -64,7 +58,7 @@ export function playRegimes({ taskId, regimes, traces }: RegimeTrial): number {
   const tracker = new RegimeTracker(regimes.map(({ center }) => center));
   let total = 0;
   for (const trace of traces) {
-    const episode = new ServeEpisode(SERVE_TASKS[taskId], trace);
+    const episode = new ServeEpisode(knownTask(taskId), trace);
     tracker.reset();
     while (!episode.done) episode.step(regimes[tracker.see(episode.observation())]!.action);
     total += episode.totals.reward;
@@ -79,11 +73,12 @@ export function playRegimes({ taskId, regimes, traces }: RegimeTrial): number {
  */
 export async function searchRegimes(options: RegimeSearchOptions): Promise<RegimeTable & { steps: number }> {
   const { taskId, steps, seed, play, signal, onGeneration } = options;
-  const task = SERVE_TASKS[taskId];
+  const task = knownTask(taskId);
+  const codec = new ServeActionCodec(task);
   const first = recordedReference(taskId)?.constant ?? task.defaultAction;
   const search = new CrossEntropySearch({
     ...{ seed, population: POPULATION, elite: ELITE, smoothing: SMOOTHING },
-    bins: CENTERS.flatMap(() => firstProbabilities(first)),
+    bins: CENTERS.flatMap(() => firstProbabilities(codec, first)),
     numbers: CENTERS.flatMap(({ arrivals, prompts }) =>
       [arrivals, prompts].map((mean) => ({ mean, deviation: CENTER_DEVIATION })),
     ),
@@ -93,7 +88,7 @@ export async function searchRegimes(options: RegimeSearchOptions): Promise<Regim
   for (let generation = 0; played < steps && !signal?.aborted; generation++) {
     const points = search.draw();
     const traces = Array.from({ length: TRACES }, (_, i) => traceSeed(schedule, 0, generation * TRACES + i));
-    const returns = await play(points.map((point) => ({ taskId, traces, regimes: regimesOf(point) })));
+    const returns = await play(points.map((point) => ({ taskId, traces, regimes: regimesOf(codec, point) })));
     search.learn(points, returns);
     played += POPULATION * TRACES * task.windows;
     onGeneration?.({
@@ -102,13 +97,13 @@ export async function searchRegimes(options: RegimeSearchOptions): Promise<Regim
       eliteReturn: mean([...returns].sort((a, b) => b - a).slice(0, ELITE)),
     });
   }
-  const regimes = regimesOf(search.likeliest());
+  const regimes = regimesOf(codec, search.likeliest());
   return { taskId, regimes, training: { algorithm: 'cem', steps: played, seed }, steps: played };
 }
 
-function firstProbabilities(action: ServeAction): number[][] {
-  return encodeServeAction(action).map((inForce, knob) => {
-    const size = SERVE_HEAD_SIZES[knob]!;
+function firstProbabilities(codec: ServeActionCodec, action: ServeAction): number[][] {
+  return codec.encode(action).map((inForce, head) => {
+    const size = codec.headSizes[head]!;
     return Array.from(
       { length: size },
       (_, bin) => (1 - FIRST_SHARE) / size + (bin === inForce ? FIRST_SHARE : 0),
@@ -116,11 +111,11 @@ function firstProbabilities(action: ServeAction): number[][] {
   });
 }
 
-function regimesOf({ bins, numbers }: SearchPoint): Regimes {
-  const knobs = SERVE_HEAD_SIZES.length;
+function regimesOf(codec: ServeActionCodec, { bins, numbers }: SearchPoint): Regimes {
+  const heads = codec.headSizes.length;
   return Array.from({ length: REGIMES }, (_, regime) => ({
     center: { arrivals: numbers[2 * regime]!, prompts: numbers[2 * regime + 1]! },
-    action: decodeServeAction(bins.slice(regime * knobs, (regime + 1) * knobs)),
+    action: codec.decode(bins.slice(regime * heads, (regime + 1) * heads)),
   }));
 }
 

@@ -1,16 +1,17 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { llmserve } from '@servegym/environments';
+import { llmserve, SERVE_TASKS } from '@servegym/environments';
 import { RandomStream } from '@servegym/simulator';
 import { actorLayerSizes } from '../learning/actor-critic.ts';
 import { parameterCount } from '../learning/multilayer-perceptron.ts';
 import { decodeActor, encodeActor } from '../learning/trained-actor.ts';
-import { SERVE_HEAD_SIZES } from './serve-action-codec.ts';
+import { ServeActionCodec } from './serve-action-codec.ts';
 import { decodeServeActor, encodeServeActor, type ServeActor } from './serve-actor.ts';
 import { ServeObservationEncoder } from './serve-observation-encoder.ts';
 
 const size = ServeObservationEncoder.size;
-const shape = { observationSize: size, headSizes: SERVE_HEAD_SIZES, hidden: [4] };
+const { headSizes } = new ServeActionCodec(SERVE_TASKS.bursty_workload);
+const shape = { observationSize: size, headSizes, hidden: [4] };
 const random = new RandomStream(1, 'weights');
 const actor: ServeActor = {
   taskId: 'bursty_workload',
@@ -47,7 +48,7 @@ describe('an actor of llmserve', () => {
 
   it('is refused when its network sees or does something else', () => {
     const { weights, metadata } = decodeActor(encodeServeActor(actor));
-    const other = { ...shape, headSizes: [...SERVE_HEAD_SIZES].reverse() };
+    const other = { ...shape, headSizes: [...headSizes].reverse() };
     const file = encodeActor({ ...weights, shape: other }, metadata);
     assert.throws(() => decodeServeActor(file), {
       name: 'TrainedPolicyError',

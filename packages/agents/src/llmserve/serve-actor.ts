@@ -1,12 +1,13 @@
-import { llmserve, TASK_IDS, type TaskId } from '@servegym/environments';
+import { findServeTask, llmserve, serveTaskIds } from '@servegym/environments';
 import { type ActorWeights, decodeActor, encodeActor } from '../learning/trained-actor.ts';
-import { SERVE_ACTION_BINS, SERVE_HEAD_SIZES } from './serve-action-codec.ts';
+import { knownTask } from './known-task.ts';
+import { ServeActionCodec } from './serve-action-codec.ts';
 import { ServeObservationEncoder } from './serve-observation-encoder.ts';
 import { requireSame, requireThisEnvironment, TrainedPolicyError } from './trained-policy-error.ts';
 
 /** A network that has been trained on a task of `llmserve`. */
 export interface ServeActor {
-  readonly taskId: TaskId;
+  readonly taskId: string;
   readonly weights: ActorWeights;
   /** How it came to be, for people: algorithm, steps, seed. */
   readonly training: Readonly<Record<string, string | number>>;
@@ -18,12 +19,12 @@ export function encodeServeActor({ taskId, weights, training }: ServeActor): Uin
 }
 
 /** What a network must have been trained on to be of use here. */
-export function serveActorMetadata(taskId: TaskId): Record<string, string> {
+export function serveActorMetadata(taskId: string): Record<string, string> {
   return {
     environment: llmserve.id,
     version: llmserve.version,
     task: taskId,
-    action_bins: JSON.stringify(SERVE_ACTION_BINS),
+    action_bins: JSON.stringify(new ServeActionCodec(knownTask(taskId)).bins),
   };
 }
 
@@ -35,16 +36,19 @@ export function serveActorMetadata(taskId: TaskId): Record<string, string> {
 export function decodeServeActor(file: Uint8Array): ServeActor {
   const { weights, metadata } = decodeActor(file);
   requireThisEnvironment(metadata.environment, metadata.version);
-  requireSame('action bins', JSON.stringify(SERVE_ACTION_BINS), metadata.action_bins);
+  const task = findServeTask(metadata.task ?? '');
+  if (task === undefined) {
+    throw new TrainedPolicyError(
+      `Expected a policy for one of ${serveTaskIds().join(', ')}, got ${metadata.task}`,
+    );
+  }
+  const { bins, headSizes } = new ServeActionCodec(task);
+  requireSame('action bins', JSON.stringify(bins), metadata.action_bins);
   requireSame(
     'observation size',
     String(ServeObservationEncoder.size),
     String(weights.shape.observationSize),
   );
-  requireSame('head sizes', SERVE_HEAD_SIZES.join(), weights.shape.headSizes.join());
-  const taskId = TASK_IDS.find((id) => id === metadata.task);
-  if (taskId === undefined) {
-    throw new TrainedPolicyError(`Expected a policy for one of ${TASK_IDS.join(', ')}, got ${metadata.task}`);
-  }
-  return { taskId, weights, training: JSON.parse(metadata.training ?? '{}') };
+  requireSame('head sizes', headSizes.join(), weights.shape.headSizes.join());
+  return { taskId: task.id, weights, training: JSON.parse(metadata.training ?? '{}') };
 }

@@ -1,9 +1,9 @@
-import { llmserve, type ServeAction, serveActionSchema, TASK_IDS, type TaskId } from '@servegym/environments';
+import { llmserve, type ServeAction, serveActionSchema, serveTaskIds } from '@servegym/environments';
 import { requireThisEnvironment, TrainedPolicyError } from './trained-policy-error.ts';
 
 /** A configuration that has been tuned for a task of `llmserve`. */
 export interface ServeConstant {
-  readonly taskId: TaskId;
+  readonly taskId: string;
   readonly action: ServeAction;
   /** How it came to be, for people. */
   readonly training: Readonly<Record<string, string | number>>;
@@ -19,7 +19,7 @@ export function encodeServeConstant({ taskId, action, training }: ServeConstant)
 export function readServeConstant(json: Readonly<Record<string, unknown>>): ServeConstant {
   const { environment, version, task, action, training } = json;
   requireThisEnvironment(environment, version);
-  const taskId = TASK_IDS.find((id) => id === task);
+  const taskId = serveTaskIds().find((id) => id === task);
   const checked = serveActionSchema.safeParse(action);
   if (taskId === undefined || !checked.success) {
     throw new TrainedPolicyError(

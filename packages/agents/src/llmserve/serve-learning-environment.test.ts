@@ -2,14 +2,13 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { SERVE_TASKS, ServeEpisode } from '@servegym/environments';
 import { RUNNING, TRUNCATED } from '../learning/learning-environment.ts';
-import { decodeServeAction, encodeServeAction } from './serve-action-codec.ts';
+import { ServeActionCodec } from './serve-action-codec.ts';
 import { ServeLearningEnvironment } from './serve-learning-environment.ts';
 import { ServeObservationEncoder } from './serve-observation-encoder.ts';
 
 const task = SERVE_TASKS.static_workload;
-const bins = Int32Array.from(
-  encodeServeAction({ ...task.defaultAction, batch_cap: 64, kv_budget_fraction: 0.5 }),
-);
+const codec = new ServeActionCodec(task);
+const bins = Int32Array.from(codec.encode({ ...task.defaultAction, batch_cap: 64, kv_budget_fraction: 0.5 }));
 
 describe('ServeLearningEnvironment', () => {
   it('plays the episode of its task and seed, and shows what a policy would be shown', () => {
@@ -29,7 +28,7 @@ describe('ServeLearningEnvironment', () => {
     }
     for (let window = 0; window < 3; window++) {
       const { reward } = environment.step(bins, features);
-      assert.equal(reward, episode.step(decodeServeAction(bins)));
+      assert.equal(reward, episode.step(codec.decode(bins)));
       assertShown();
     }
   });
@@ -44,7 +43,8 @@ describe('ServeLearningEnvironment', () => {
   });
 
   it('starts from the default configuration', () => {
-    const { initialBins } = new ServeLearningEnvironment(SERVE_TASKS.adversarial_multitenant);
-    assert.deepEqual(decodeServeAction(initialBins), SERVE_TASKS.adversarial_multitenant.defaultAction);
+    const hard = SERVE_TASKS.adversarial_multitenant;
+    const { initialBins } = new ServeLearningEnvironment(hard);
+    assert.deepEqual(new ServeActionCodec(hard).decode(initialBins), hard.defaultAction);
   });
 });

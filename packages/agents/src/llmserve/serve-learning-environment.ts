@@ -5,7 +5,7 @@ import {
   RUNNING,
   TRUNCATED,
 } from '../learning/learning-environment.ts';
-import { decodeServeAction, encodeServeAction, SERVE_HEAD_SIZES } from './serve-action-codec.ts';
+import { ServeActionCodec } from './serve-action-codec.ts';
 import { ServeObservationEncoder } from './serve-observation-encoder.ts';
 
 /**
@@ -14,15 +14,18 @@ import { ServeObservationEncoder } from './serve-observation-encoder.ts';
  */
 export class ServeLearningEnvironment implements LearningEnvironment {
   readonly observationSize = ServeObservationEncoder.size;
-  readonly headSizes = SERVE_HEAD_SIZES;
+  readonly headSizes: readonly number[];
   readonly initialBins: readonly number[];
   readonly #task: ServeTask;
+  readonly #codec: ServeActionCodec;
   readonly #encoder = new ServeObservationEncoder();
   #episode: ServeEpisode;
 
   constructor(task: ServeTask) {
     this.#task = task;
-    this.initialBins = encodeServeAction(task.defaultAction);
+    this.#codec = new ServeActionCodec(task);
+    this.headSizes = this.#codec.headSizes;
+    this.initialBins = this.#codec.encode(task.defaultAction);
     this.#episode = new ServeEpisode(task, 0);
   }
 
@@ -33,7 +36,7 @@ export class ServeLearningEnvironment implements LearningEnvironment {
   }
 
   step(action: Int32Array, observation: Float32Array): LearningStep {
-    const reward = this.#episode.step(decodeServeAction(action));
+    const reward = this.#episode.step(this.#codec.decode(action));
     this.#observe(observation);
     return { reward, end: this.#episode.done ? TRUNCATED : RUNNING };
   }

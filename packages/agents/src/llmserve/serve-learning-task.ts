@@ -1,4 +1,4 @@
-import { chooseTask, llmserve, SEED_SPLITS, type ServeScenario, type TaskId } from '@servegym/environments';
+import { chooseTask, llmserve, SEED_SPLITS, type ServeScenario } from '@servegym/environments';
 import type { LearningTask } from '../learning/learning-task.ts';
 import { PPO_DEFAULTS } from '../learning/ppo.ts';
 import type { PpoRecipe } from '../learning/train-ppo.ts';
@@ -28,7 +28,7 @@ export const SERVE_FINE_TUNING = {
 
 /** A task of `llmserve` on its training split, under the traffic, trace and shift of `scenario`. */
 export function serveLearningTask(
-  taskId: TaskId,
+  taskId: string,
   recipe: PpoRecipe = SERVE_PPO,
   scenario: ServeScenario = {},
 ): LearningTask {

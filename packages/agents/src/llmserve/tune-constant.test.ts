@@ -1,8 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { SEED_SPLITS, SERVE_TASKS, type ServeAction, ServeEpisode } from '@servegym/environments';
+import {
+  SEED_SPLITS,
+  SERVE_KNOBS,
+  SERVE_TASKS,
+  type ServeAction,
+  ServeEpisode,
+} from '@servegym/environments';
 import { traceSeed } from '../learning/trace-schedule.ts';
-import { KNOB_GRID, KNOBS, withKnob } from '../planning/knob-grid.ts';
+import { KNOB_GRID, withKnob } from '../planning/knob-grid.ts';
 import { type TunedConstant, tuneConstant } from './tune-constant.ts';
 
 const task = SERVE_TASKS.static_workload;
@@ -26,7 +32,7 @@ describe('tuneConstant', () => {
     assert.ok(meanReturn > returnOf(task.defaultAction));
     assert.ok(steps.every((step) => step.meanReturn <= meanReturn));
     assert.ok(episodes >= steps.at(-1)!.episodes);
-    for (const knob of KNOBS) {
+    for (const knob of SERVE_KNOBS) {
       for (const value of KNOB_GRID[knob]) {
         const neighbour = withKnob(action, knob, value);
         assert.ok(returnOf(neighbour) <= meanReturn, JSON.stringify(neighbour));

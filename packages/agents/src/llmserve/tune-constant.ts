@@ -1,15 +1,19 @@
 import {
-  findServeTask,
+  activeKnobs,
   generateWorkload,
+  holdMaskedKnobs,
   SEED_SPLITS,
+  SERVE_KNOBS,
   type ServeAction,
   ServeEpisode,
+  type ServeKnob,
   type ServeTask,
   type Workload,
 } from '@servegym/environments';
 import { RandomStream } from '@servegym/simulator';
 import { traceSeed } from '../learning/trace-schedule.ts';
-import { actionKey, distinctActions, KNOB_GRID, KNOBS, withKnob } from '../planning/knob-grid.ts';
+import { actionKey, distinctActions, KNOB_GRID, withKnob } from '../planning/knob-grid.ts';
+import { knownTask } from './known-task.ts';
 
 /** Traces that every value of a knob is tried on, and those that the best of them are told apart on. */
 const TRACES = { few: 4, many: 24 };
@@ -50,9 +54,8 @@ export interface TunedConstant {
  * to the value that earns most, until none changes any more. All are played on the same traces.
  */
 export async function tuneConstant(options: TuneConstantOptions): Promise<TunedConstant> {
-  const task = findServeTask(options.taskId);
-  if (task === undefined) throw new RangeError(`Expected the id of a task, got \`${options.taskId}\``);
-  return search(new ConstantReturns(task, options), task.defaultAction, options);
+  const task = knownTask(options.taskId);
+  return search(task, new ConstantReturns(task, options), options);
 }
 
 /** `tuneConstant` for traffic that is all of one phase, with the configuration in force from the start. */
@@ -60,35 +63,39 @@ export async function tunePhase(
   phase: ServeTask['phases'][number],
   options: TuneConstantOptions,
 ): Promise<TunedConstant> {
-  const task = findServeTask(options.taskId);
-  if (task === undefined) throw new RangeError(`Expected the id of a task, got \`${options.taskId}\``);
+  const task = knownTask(options.taskId);
   const alone = {
     ...task,
     windows: PHASE_WINDOWS,
     phases: [{ ...phase, windows: [PHASE_WINDOWS, PHASE_WINDOWS] as const }],
   };
-  return search(new ConstantReturns(alone, options, true), task.defaultAction, options);
+  return search(task, new ConstantReturns(alone, options, true), options);
 }
 
 async function search(
+  task: ServeTask,
   returns: ConstantReturns,
-  standard: ServeAction,
   options: TuneConstantOptions,
 ): Promise<TunedConstant> {
-  const starts = [standard, ...promising(returns, options)];
+  const starts = [task.defaultAction, ...promising(task, returns, options)];
+  const knobs = activeKnobs(task);
   let best: TunedConstant | undefined;
   for (const start of starts) {
     if (best !== undefined && options.signal?.aborted) break;
-    const end = await climb(start, returns, options);
+    const end = await climb(start, knobs, returns, options);
     if (best === undefined || end.meanReturn > best.meanReturn) best = end;
   }
   return { ...best!, episodes: returns.episodes };
 }
 
-/** The best of configurations drawn over all knobs, by successive halving. */
-function promising(returns: ConstantReturns, { seed, traces = TRACES }: TuneConstantOptions): ServeAction[] {
+/** The best of configurations drawn over all active knobs, by successive halving. */
+function promising(
+  task: ServeTask,
+  returns: ConstantReturns,
+  { seed, traces = TRACES }: TuneConstantOptions,
+): ServeAction[] {
   const draws = new RandomStream(seed, 'constants');
-  let left = distinctActions(Array.from({ length: DRAWN }, () => drawnAction(draws)));
+  let left = distinctActions(Array.from({ length: DRAWN }, () => holdMaskedKnobs(task, drawnAction(draws))));
   for (const [round, count] of LEFT.entries()) {
     const played = Math.min(traces.many, 2 * 4 ** round);
     left = left.sort((a, b) => returns.mean(b, played) - returns.mean(a, played)).slice(0, count);
@@ -97,12 +104,16 @@ function promising(returns: ConstantReturns, { seed, traces = TRACES }: TuneCons
 }
 
 function drawnAction(draws: RandomStream): ServeAction {
-  const drawn = KNOBS.map((knob) => [knob, KNOB_GRID[knob][draws.integer(0, KNOB_GRID[knob].length - 1)]]);
+  const drawn = SERVE_KNOBS.map((knob) => [
+    knob,
+    KNOB_GRID[knob][draws.integer(0, KNOB_GRID[knob].length - 1)],
+  ]);
   return Object.fromEntries(drawn) as ServeAction;
 }
 
 async function climb(
   start: ServeAction,
+  knobs: readonly ServeKnob[],
   returns: ConstantReturns,
   { traces = TRACES, signal, onProgress }: TuneConstantOptions,
 ): Promise<TunedConstant> {
@@ -111,15 +122,15 @@ async function climb(
   let settled = 0;
   let turn = 0;
   do {
-    const better = tuneKnob(returns, action, KNOBS[turn]!, traces);
+    const better = tuneKnob(returns, action, knobs[turn]!, traces);
     settled = actionKey(better) === actionKey(action) ? settled + 1 : 1;
     action = better;
-    turn = (turn + 1) % KNOBS.length;
+    turn = (turn + 1) % knobs.length;
     reached = { action, meanReturn: returns.mean(action, traces.many), episodes: returns.episodes };
     onProgress?.(reached);
     // Let progress be shown and signals be heard.
     await new Promise((resolve) => setImmediate(resolve));
-  } while (settled < KNOBS.length && !signal?.aborted);
+  } while (settled < knobs.length && !signal?.aborted);
   return reached;
 }
 
@@ -127,7 +138,7 @@ async function climb(
 function tuneKnob(
   returns: ConstantReturns,
   action: ServeAction,
-  knob: keyof ServeAction,
+  knob: ServeKnob,
   { few, many }: typeof TRACES,
 ): ServeAction {
   const byMeanOver = (traces: number) => (a: ServeAction, b: ServeAction) =>

@@ -1,4 +1,4 @@
-import { QUANTIZATION_TIERS, type ServeAction } from '@servegym/environments';
+import { QUANTIZATION_TIERS, SERVE_KNOBS, type ServeAction, type ServeKnob } from '@servegym/environments';
 
 /** The values that searches try, about evenly spaced on a logarithmic scale where a knob acts in proportion. */
 export const KNOB_GRID = {
@@ -8,25 +8,19 @@ export const KNOB_GRID = {
   quantization_tier: QUANTIZATION_TIERS,
   prefill_decode_split: [false, true],
   priority_routing: [false, true],
-} as const satisfies { readonly [Knob in keyof ServeAction]: readonly ServeAction[Knob][] };
+} as const satisfies { readonly [Knob in ServeKnob]: readonly ServeAction[Knob][] };
 
-export const KNOBS = Object.keys(KNOB_GRID) as (keyof ServeAction)[];
-
-/** Knobs that change without a reload or a drain, and how many places of the grid a planner moves them at a time. */
+/** Knobs that take neither reload nor drain, and how many places of the grid a planner moves them at a time. */
 const CHEAP_MOVES = { batch_cap: 2, kv_budget_fraction: 2, speculation_depth: 2 } as const;
 
 /** The action with one knob at another value. */
-export function withKnob(
-  action: ServeAction,
-  knob: keyof ServeAction,
-  value: ServeAction[keyof ServeAction],
-): ServeAction {
+export function withKnob(action: ServeAction, knob: ServeKnob, value: ServeAction[ServeKnob]): ServeAction {
   return { ...action, [knob]: value };
 }
 
 /** Two actions are the same when their keys are. */
 export function actionKey(action: ServeAction): string {
-  return KNOBS.map((knob) => action[knob]).join(' ');
+  return SERVE_KNOBS.map((knob) => action[knob]).join(' ');
 }
 
 /** What it takes a reload or a drain to leave. */
@@ -34,10 +28,14 @@ export function modeOf({ quantization_tier, prefill_decode_split }: ServeAction)
   return `${quantization_tier} ${prefill_decode_split}`;
 }
 
-/** Actions that differ from this one in one knob that is free to turn, by a place or two of the grid. */
-export function neighboursOf(action: ServeAction): ServeAction[] {
-  const neighbours = [withKnob(action, 'priority_routing', !action.priority_routing)];
+/** Actions that turn one of `knobs` by a place or two of the grid, where that takes neither reload nor drain. */
+export function neighboursOf(action: ServeAction, knobs: readonly ServeKnob[]): ServeAction[] {
+  const neighbours: ServeAction[] = [];
+  if (knobs.includes('priority_routing')) {
+    neighbours.push(withKnob(action, 'priority_routing', !action.priority_routing));
+  }
   for (const knob of Object.keys(CHEAP_MOVES) as (keyof typeof CHEAP_MOVES)[]) {
+    if (!knobs.includes(knob)) continue;
     const grid: readonly number[] = KNOB_GRID[knob];
     const at = nearestPlace(grid, action[knob]);
     for (let place = at - CHEAP_MOVES[knob]; place <= at + CHEAP_MOVES[knob]; place++) {

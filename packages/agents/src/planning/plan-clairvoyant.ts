@@ -1,5 +1,7 @@
 import {
+  activeKnobs,
   constantReturn,
+  holdMaskedKnobs,
   type ServeAction,
   ServeEpisode,
   type ServeEpisodeSnapshot,
@@ -21,7 +23,7 @@ export interface ClairvoyantPlan {
 
 export interface ClairvoyantOptions {
   readonly workload: Workload;
-  /** Configurations worth changing to. The plan is never worse than keeping any of them. */
+  /** Configurations worth changing to; masked knobs are held. The plan is never worse than keeping any of them. */
   readonly configurations: readonly ServeAction[];
   /**
    * The search is made at each of these multiples of what a backlog is believed to cost, and the best plan is kept.
@@ -44,14 +46,15 @@ interface Node {
 
 /**
  * A good sequence of configurations for traffic that is known in advance: beam search over the windows, with the states
- * of each mode kept apart. From every state the knobs that are free to turn are moved by a place or two; from the best
- * of each mode all `configurations` are tried too.
+ * of each mode kept apart. From every state the knobs that take neither reload nor drain are moved by a place or two;
+ * from the best of each mode all `configurations` are tried too.
  */
 export function planClairvoyant(
   task: ServeTask,
   seed: number,
-  { workload, configurations, backlogPrices = [1] }: ClairvoyantOptions,
+  { workload, configurations: given, backlogPrices = [1] }: ClairvoyantOptions,
 ): ClairvoyantPlan {
+  const configurations = given.map((action) => holdMaskedKnobs(task, action));
   return bestOf([
     ...backlogPrices.map((price) => searchBeam({ task, seed, workload, configurations }, price)),
     ...configurations.map((action) => ({
@@ -69,6 +72,7 @@ interface Problem extends Pick<ClairvoyantOptions, 'workload' | 'configurations'
 function searchBeam({ task, seed, workload, configurations }: Problem, price: number): ClairvoyantPlan {
   const episode = new ServeEpisode(task, seed, { workload });
   const meanTokens = meanWindowTokens(episode);
+  const knobs = activeKnobs(task);
   let beam: Node[] = [
     { snapshot: episode.snapshot(), return: 0, value: 0, action: episode.action, parent: null },
   ];
@@ -80,7 +84,7 @@ function searchBeam({ task, seed, workload, configurations }: Problem, price: nu
       const first = !opened.has(mode);
       opened.add(mode);
       const others = first ? configurations : configurations.filter((action) => modeOf(action) === mode);
-      for (const action of distinctActions([node.action, ...neighboursOf(node.action), ...others])) {
+      for (const action of distinctActions([node.action, ...neighboursOf(node.action, knobs), ...others])) {
         episode.restore(node.snapshot);
         const total = node.return + episode.step(action);
         keep(kept, node, action, total, total - price * backlogCost(episode, meanTokens), episode);

@@ -1,10 +1,16 @@
-import { type ServeAction, ServeEpisode, type ServeEpisodeSnapshot } from '@servegym/environments';
+import {
+  activeKnobs,
+  holdMaskedKnobs,
+  type ServeAction,
+  ServeEpisode,
+  type ServeEpisodeSnapshot,
+} from '@servegym/environments';
 import { backlogCost, meanWindowTokens } from './backlog.ts';
 import { distinctActions, modeOf, neighboursOf } from './knob-grid.ts';
 import type { TrafficBelief } from './traffic-belief.ts';
 
 export interface RecedingHorizonOptions {
-  /** Configurations that are always considered. */
+  /** Configurations that are always considered; their masked knobs are held. */
   readonly configurations: readonly ServeAction[];
   /** Windows that a configuration is tried for. Default 10: enough to repay a reload. */
   readonly horizon?: number;
@@ -45,8 +51,9 @@ export function planRecedingHorizon(
   const { task, window, action: inForce, seed } = episode;
   const start = episode.snapshot();
   const meanTokens = meanWindowTokens(episode);
-  const moves = window === 0 ? [] : neighboursOf(inForce);
-  const tries = distinctActions([inForce, ...options.configurations, ...moves]).map(
+  const moves = window === 0 ? [] : neighboursOf(inForce, activeKnobs(task));
+  const given = options.configurations.map((action) => holdMaskedKnobs(task, action));
+  const tries = distinctActions([inForce, ...given, ...moves]).map(
     (action) => new Trial(action, modeOf(action) === modeOf(inForce) ? 0 : hesitation),
   );
   let candidates = tries;

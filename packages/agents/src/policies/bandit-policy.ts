@@ -1,5 +1,6 @@
 import {
   chooseTask,
+  holdMaskedKnobs,
   referenceConfigurations,
   type ServeAction,
   type ServeObservation,
@@ -49,7 +50,8 @@ export class BanditPolicy implements Policy<ServeAction, ServeObservation> {
 
   reset({ taskId, resetOptions }: PolicyEpisode): void {
     const task = chooseTask({ ...resetOptions, task_id: taskId });
-    this.#arms = distinctActions(this.#given ?? freeVariations(referenceConfigurations(task)[0]!));
+    const configurations = this.#given ?? freeVariations(referenceConfigurations(task)[0]!);
+    this.#arms = distinctActions(configurations.map((action) => holdMaskedKnobs(task, action)));
     this.#tallies = [0, 1].map(() => this.#arms.map(() => ({ holds: 0, rewards: 0 })));
     this.#arm = 0;
     this.#held = 0;

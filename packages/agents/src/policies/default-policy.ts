@@ -1,5 +1,5 @@
 import { DEFAULT_ACTION, type ServeAction, type ServeObservation } from '@servegym/environments';
-import { defaultActionOf } from '../llmserve/default-action.ts';
+import { knownTask } from '../llmserve/known-task.ts';
 import type { Policy, PolicyEpisode } from '../policy.ts';
 
 /** Keeps the configuration that the server starts with. */
@@ -8,7 +8,7 @@ export class DefaultPolicy implements Policy<ServeAction, ServeObservation> {
   #action = DEFAULT_ACTION;
 
   reset({ taskId }: PolicyEpisode): void {
-    this.#action = defaultActionOf(taskId);
+    this.#action = knownTask(taskId).defaultAction;
   }
 
   act(): ServeAction {

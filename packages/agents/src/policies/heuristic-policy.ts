@@ -1,8 +1,10 @@
 import {
   chooseTask,
+  holdMaskedKnobs,
   type QuantizationTier,
   type ServeAction,
   type ServeObservation,
+  type ServeTask,
 } from '@servegym/environments';
 import { findProfile } from '@servegym/simulator';
 import type { Policy, PolicyEpisode, PolicyStep } from '../policy.ts';
@@ -31,24 +33,33 @@ const DEPTHS = [
 /**
  * Hand-written rules after three papers, a group of rules each: batching after Orca, memory after vLLM, adaptation to
  * the workload after Decima. Within a group the first rule that applies wins; where none does, the knob stays.
+ * A knob that the task masks stays at the default whatever the rules say.
  */
 export class HeuristicPolicy implements Policy<ServeAction, ServeObservation> {
   readonly name = 'heuristic';
+  #task: ServeTask | null = null;
   #gpuMemoryGb = Number.POSITIVE_INFINITY;
-  #tpotMs = Number.POSITIVE_INFINITY;
 
   reset({ taskId, resetOptions }: PolicyEpisode): void {
     const task = chooseTask({ ...resetOptions, task_id: taskId });
+    this.#task = task;
     this.#gpuMemoryGb = (findProfile(task.profile).gpu.memoryGiB * 2 ** 30) / 1e9;
-    this.#tpotMs = task.objectives.interactive.tpotMs;
   }
 
-  act({ observation, previousAction, stepIndex }: PolicyStep<ServeAction, ServeObservation>): ServeAction {
+  act(step: PolicyStep<ServeAction, ServeObservation>): ServeAction {
+    if (this.#task === null) throw new TypeError('Expected `reset` before `act`');
+    return holdMaskedKnobs(this.#task, this.#ruled(step, this.#task.objectives.interactive.tpotMs));
+  }
+
+  #ruled(
+    { observation, previousAction, stepIndex }: PolicyStep<ServeAction, ServeObservation>,
+    tpotMs: number,
+  ): ServeAction {
     if (stepIndex === 0) return HEURISTIC_START;
     // While weights are loaded the queue and the latencies tell nothing of the configuration.
     if (observation.throughput_tps === 0) return previousAction;
     return {
-      batch_cap: orcaBatchCap(observation, previousAction.batch_cap, this.#tpotMs),
+      batch_cap: orcaBatchCap(observation, previousAction.batch_cap, tpotMs),
       kv_budget_fraction: vllmKvBudget(observation, previousAction.kv_budget_fraction, this.#gpuMemoryGb),
       speculation_depth: decimaSpeculation(observation),
       quantization_tier: decimaQuantization(observation, previousAction.quantization_tier),

@@ -1,4 +1,3 @@
-import type { TaskId } from '@servegym/environments';
 import { readRegimeTable } from '../llmserve/regime-table.ts';
 import { decodeServeActor } from '../llmserve/serve-actor.ts';
 import { readServeConstant } from '../llmserve/serve-constant.ts';
@@ -10,7 +9,7 @@ import { StaticPolicy } from './static-policy.ts';
 
 /** A policy that was trained, and the task it was trained for. */
 export interface TrainedPolicy {
-  readonly taskId: TaskId;
+  readonly taskId: string;
   readonly policy: ServePolicy;
 }
 

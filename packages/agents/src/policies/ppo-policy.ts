@@ -1,16 +1,18 @@
-import type { ServeAction, ServeObservation, TaskId } from '@servegym/environments';
+import type { ServeAction, ServeObservation } from '@servegym/environments';
 import { plainKernels } from '../learning/plain-kernels.ts';
 import { TrainedActor } from '../learning/trained-actor.ts';
-import { decodeServeAction, encodeServeAction } from '../llmserve/serve-action-codec.ts';
+import { knownTask } from '../llmserve/known-task.ts';
+import { ServeActionCodec } from '../llmserve/serve-action-codec.ts';
 import type { ServeActor } from '../llmserve/serve-actor.ts';
 import { ServeObservationEncoder } from '../llmserve/serve-observation-encoder.ts';
 import type { Policy, PolicyEpisode, PolicyStep } from '../policy.ts';
 import { requireTask } from './trained-task.ts';
 
-/** Sets each knob to what a trained network finds likeliest to be best. */
+/** Sets each knob that its task leaves free to what a trained network finds likeliest to be best. */
 export class PpoPolicy implements Policy<ServeAction, ServeObservation> {
   readonly name: string;
-  readonly #taskId: TaskId;
+  readonly #taskId: string;
+  readonly #codec: ServeActionCodec;
   readonly #actor: TrainedActor;
   readonly #encoder = new ServeObservationEncoder();
   readonly #features = new Float32Array(ServeObservationEncoder.size);
@@ -18,6 +20,7 @@ export class PpoPolicy implements Policy<ServeAction, ServeObservation> {
   constructor({ taskId, weights, training }: ServeActor) {
     this.name = training.algorithm === 'distill' ? 'distilled' : 'ppo';
     this.#taskId = taskId;
+    this.#codec = new ServeActionCodec(knownTask(taskId));
     this.#actor = new TrainedActor(weights, plainKernels());
   }
 
@@ -29,8 +32,8 @@ export class PpoPolicy implements Policy<ServeAction, ServeObservation> {
 
   act(step: PolicyStep<ServeAction, ServeObservation>): ServeAction {
     this.#encoder.encode(step, this.#features);
-    const bins = Int32Array.from(encodeServeAction(step.previousAction));
+    const bins = Int32Array.from(this.#codec.encode(step.previousAction));
     this.#actor.act(this.#features, bins);
-    return decodeServeAction(bins);
+    return this.#codec.decode(bins);
   }
 }

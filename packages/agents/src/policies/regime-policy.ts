@@ -1,4 +1,5 @@
-import type { ServeAction, ServeObservation } from '@servegym/environments';
+import { holdMaskedKnobs, type ServeAction, type ServeObservation } from '@servegym/environments';
+import { knownTask } from '../llmserve/known-task.ts';
 import type { RegimeTable } from '../llmserve/regime-table.ts';
 import { RegimeTracker } from '../llmserve/regime-tracker.ts';
 import type { Policy, PolicyEpisode, PolicyStep } from '../policy.ts';
@@ -22,6 +23,7 @@ export class RegimePolicy implements Policy<ServeAction, ServeObservation> {
   }
 
   act({ observation }: PolicyStep<ServeAction, ServeObservation>): ServeAction {
-    return this.#table.regimes[this.#tracker.see(observation)]!.action;
+    const { action } = this.#table.regimes[this.#tracker.see(observation)]!;
+    return holdMaskedKnobs(knownTask(this.#table.taskId), action);
   }
 }

@@ -1,4 +1,5 @@
-import type { ServeAction, ServeObservation } from '@servegym/environments';
+import { holdMaskedKnobs, type ServeAction, type ServeObservation } from '@servegym/environments';
+import { knownTask } from '../llmserve/known-task.ts';
 import type { ServeConstant } from '../llmserve/serve-constant.ts';
 import type { Policy, PolicyEpisode } from '../policy.ts';
 import { requireTask } from './trained-task.ts';
@@ -18,6 +19,6 @@ export class StaticPolicy implements Policy<ServeAction, ServeObservation> {
   }
 
   act(): ServeAction {
-    return this.#constant.action;
+    return holdMaskedKnobs(knownTask(this.#constant.taskId), this.#constant.action);
   }
 }

@@ -1,11 +1,10 @@
 import { decodeActor } from '@servegym/agents';
 import type { JobContext, Json } from '@servegym/agents/jobs';
-import type { TaskId } from '@servegym/environments';
 import { demonstrateWith } from './demonstrate-with.ts';
 
 /** An episode to be demonstrated. */
 export interface DemonstrationInput {
-  readonly taskId: TaskId;
+  readonly taskId: string;
   readonly trace: number;
   /** A policy of the catalogue. */
   readonly teacher: string;

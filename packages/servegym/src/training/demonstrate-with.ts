@@ -5,12 +5,11 @@ import {
   demonstrate,
   PpoPolicy,
 } from '@servegym/agents';
-import type { TaskId } from '@servegym/environments';
 
 /** An episode as a teacher of the catalogue demonstrates it; `student` plays where there is one. */
 export function demonstrateWith(
   teacher: string,
-  taskId: TaskId,
+  taskId: string,
   trace: number,
   student?: ActorWeights,
 ): DemonstratedEpisode {
