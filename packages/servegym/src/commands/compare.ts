@@ -11,11 +11,13 @@ import {
 } from '../evaluation/evaluate-serve.ts';
 import { findPolicy, tasksFor } from '../find-policy.ts';
 import { InputError } from '../input-error.ts';
+import { addJobOptions, type JobOptions, openStoppableJobs } from '../jobs/open-jobs.ts';
 import { wholeNumber } from '../options.ts';
+import { showShare } from '../progress/progress-line.ts';
 import { comparisonJson, comparisonTable } from '../reports/comparison-report.ts';
 import type { EvaluationContext } from '../reports/evaluation-report.ts';
 
-interface CompareOptions {
+interface CompareOptions extends JobOptions {
   readonly env: 'llmserve' | 'inferencegym';
   readonly table?: string;
   readonly task: string;
@@ -26,7 +28,7 @@ interface CompareOptions {
 
 /** `servegym compare`: plays several policies on the same traffic and says which are better, where that can be said. */
 export function compareCommand(): Command {
-  return new Command('compare')
+  const command = new Command('compare')
     .description('play policies on the same traffic and say which are better, where that can be said')
     .argument('<policies...>', 'names, or files that `servegym train` wrote; two or more')
     .addOption(
@@ -43,13 +45,15 @@ export function compareCommand(): Command {
       new Option('--split <name>', 'where the seeds come from; shifted: those of test, under each shift')
         .choices(EVALUATION_SPLITS)
         .default('test'),
-    )
-    .option('--json', 'print one JSON object', false)
-    .action(compare);
+    );
+  return addJobOptions(command).option('--json', 'print one JSON object', false).action(compare);
 }
 
 async function compare(names: readonly string[], options: CompareOptions): Promise<void> {
   if (names.length < 2) throw new InputError(`expected two policies or more to compare, got ${names.length}`);
+  if (options.env === 'inferencegym' && options.queue !== undefined) {
+    throw new InputError('--queue means nothing to inferencegym: leave it out, or choose another --env');
+  }
   const { evaluations, context } =
     options.env === 'inferencegym'
       ? await evaluateGymPolicies(names, options)
@@ -64,20 +68,29 @@ async function compare(names: readonly string[], options: CompareOptions): Promi
 
 async function evaluateServePolicies(
   names: readonly string[],
-  { table, task, episodes, split }: CompareOptions,
+  options: CompareOptions,
 ): Promise<{ readonly evaluations: readonly Evaluation[]; readonly context: EvaluationContext }> {
+  const { table, task, episodes, split } = options;
   if (table !== undefined)
     throw new InputError('--table means nothing to llmserve: choose --env inferencegym');
   const found = await Promise.all(names.map(findPolicy));
   const taskIds = tasksFor(task, found);
   const evaluations: Evaluation[] = [];
-  for (const { policy } of found) {
-    const plan = { taskIds, split, episodes, scenario: {} };
-    evaluations.push(
-      split === SHIFTED
-        ? joinEvaluations(await evaluateShifted(policy, plan))
-        : await evaluateServe(policy, plan),
-    );
+  const jobs = await openStoppableJobs(options);
+  try {
+    for (const [i, { policy }] of found.entries()) {
+      const plan = {
+        ...{ agent: names[i]!, policyName: policy.name, taskIds, split, episodes, scenario: {} },
+        onProgress: showShare,
+      };
+      evaluations.push(
+        split === SHIFTED
+          ? joinEvaluations(await evaluateShifted(jobs, plan))
+          : await evaluateServe(jobs, plan),
+      );
+    }
+  } finally {
+    await jobs.close();
   }
   return { evaluations, context: { environment: llmserve, split, episodes } };
 }

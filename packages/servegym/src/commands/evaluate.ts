@@ -9,12 +9,11 @@ import {
   evaluateShifted,
   SHIFTED,
 } from '../evaluation/evaluate-serve.ts';
-import { evaluateShiftedWithJobs, evaluateWithJobs } from '../evaluation/evaluate-with-jobs.ts';
 import { findPolicy, tasksFor } from '../find-policy.ts';
 import { InputError } from '../input-error.ts';
 import { addJobOptions, type JobOptions, openStoppableJobs } from '../jobs/open-jobs.ts';
 import { wholeNumber } from '../options.ts';
-import { showProgress } from '../progress/progress-line.ts';
+import { showShare } from '../progress/progress-line.ts';
 import { evaluationJson, evaluationTable, shiftedJson, shiftedTable } from '../reports/evaluation-report.ts';
 import { loadTask } from '../task-files/load-task.ts';
 import { addScenarioOptions, readScenario, type ScenarioArguments } from '../traffic/scenario-options.ts';
@@ -64,48 +63,35 @@ async function evaluate(options: EvaluateOptions): Promise<void> {
   refuseOtherEnvironments(options);
   if (options.env === 'inferencegym') return evaluateGym(options);
   const { agent, task, taskFile, split, json } = options;
-  if (taskFile !== undefined && options.queue !== undefined) {
-    throw new InputError('a task of your own is known to this process only: leave --queue out');
-  }
   const scenario = await readScenario(options);
   const found = await findPolicy(agent);
   const taskIds = taskFile === undefined ? tasksFor(task, [found]) : [(await loadTask(taskFile)).id];
   const { policy } = found;
-  const plan = { taskIds, split, episodes: options.episodes, scenario };
   const context = { environment: llmserve, split, episodes: options.episodes, scenario };
-  const jobPlan = { ...plan, agent, policyName: policy.name, onProgress: showShare };
-  // A task of one's own is known to this process only.
-  const jobs = taskFile === undefined ? await openStoppableJobs(options) : undefined;
+  const plan = { ...context, agent, policyName: policy.name, taskIds, onProgress: showShare };
+  const jobs = await openStoppableJobs(options);
   try {
     if (split === SHIFTED) {
-      const shifted = await (jobs === undefined
-        ? evaluateShifted(policy, plan)
-        : evaluateShiftedWithJobs(jobs, jobPlan));
+      const shifted = await evaluateShifted(jobs, plan);
       console.log(
         json ? JSON.stringify(shiftedJson(shifted, context), null, 2) : shiftedTable(shifted, context),
       );
       return;
     }
-    const evaluation = await (jobs === undefined
-      ? evaluateServe(policy, plan)
-      : evaluateWithJobs(jobs, jobPlan));
+    const evaluation = await evaluateServe(jobs, plan);
     console.log(
       json
         ? JSON.stringify(evaluationJson(evaluation, context), null, 2)
         : evaluationTable(evaluation, context),
     );
   } finally {
-    await jobs?.close();
+    await jobs.close();
   }
-}
-
-function showShare(share: number): void {
-  showProgress(share < 1 ? `played ${Math.round(100 * share)} %` : '');
 }
 
 /** Options that would change nothing are mistakes. */
 function refuseOtherEnvironments(options: EvaluateOptions): void {
-  const ofServe = ['taskFile', 'traffic', 'trace', 'rateScale', 'shift'] as const;
+  const ofServe = ['taskFile', 'traffic', 'trace', 'rateScale', 'shift', 'queue'] as const;
   const misplaced =
     options.env === 'llmserve'
       ? options.table !== undefined && 'table'

@@ -8,6 +8,7 @@ import {
 import type { JobContext, Json } from '@servegym/agents/jobs';
 import type { ServeScenario } from '@servegym/environments';
 import { type JobAgent, policyOfAgent } from '../jobs/job-agent.ts';
+import { addSharedTask } from '../jobs/job-task.ts';
 import { addSharedTrace } from '../jobs/job-trace.ts';
 
 /** Episodes of one task for a thread or another machine. */
@@ -18,12 +19,15 @@ export interface PlayEpisodesInput {
   readonly scenario: ServeScenario;
   /** A trace of one's own that the scenario names: the name of its shared bytes. */
   readonly trace?: string;
+  /** A task of one's own that `taskId` names: the name of its shared bytes. */
+  readonly ownTask?: string;
 }
 
 /** The job `play-episodes`: plays and grades a policy on `llmserve`. Answers a `PlayedTask`. */
 export async function runJob(input: Json, context: JobContext): Promise<Json> {
-  const { agent, taskId, seeds, scenario, trace } = input as unknown as PlayEpisodesInput;
+  const { agent, taskId, seeds, scenario, trace, ownTask } = input as unknown as PlayEpisodesInput;
   addSharedTrace(scenario, trace, context);
+  addSharedTask(ownTask, context);
   const policy = policyOfAgent(agent, context);
   let finished = 0;
   const played: PlayedTask = await playTask(

@@ -5,3 +5,8 @@
 export function showProgress(line: string): void {
   if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${line}`);
 }
+
+/** Shows which share of the episodes is played; once they all are, nothing. */
+export function showShare(share: number): void {
+  showProgress(share < 1 ? `played ${Math.round(100 * share)} %` : '');
+}

@@ -1,0 +1,15 @@
+import type { JobContext, JobEngine } from '@servegym/agents/jobs';
+import { addServeTask, findServeTask, parseServeTask, TASK_IDS } from '@servegym/environments';
+
+/** Shares a task of the caller's own; `undefined` for one that comes with ServeGym. */
+export async function shareTask(jobs: JobEngine, taskId: string): Promise<string | undefined> {
+  if ((TASK_IDS as readonly string[]).includes(taskId)) return undefined;
+  return jobs.share(Buffer.from(JSON.stringify(findServeTask(taskId))));
+}
+
+/** Makes the task known to a job that was given its shared bytes, in the place of another's of the same id. */
+export function addSharedTask(shared: string | undefined, context: JobContext): void {
+  if (shared === undefined) return;
+  const task = JSON.parse(Buffer.from(context.shared(shared)).toString());
+  addServeTask(parseServeTask(task, 'What the job was given'));
+}
