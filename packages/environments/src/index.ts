@@ -111,9 +111,5 @@ export type { TrafficModel } from './llmserve/traffic/traffic-model.ts';
 export { findTraffic, TRAFFIC_IDS, type TrafficId } from './llmserve/traffic/traffic-models.ts';
 export type { ClassReport, GpuReport, WindowReport } from './llmserve/window-report.ts';
 export { phaseRequests } from './llmserve/workload/phase-requests.ts';
-export {
-  generateWorkload,
-  type RequestList,
-  type Workload,
-  workloadOf,
-} from './llmserve/workload/workload.ts';
+export type { RequestList } from './llmserve/workload/request-list.ts';
+export { generateWorkload, type Workload, workloadOf } from './llmserve/workload/workload.ts';

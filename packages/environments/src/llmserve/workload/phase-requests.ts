@@ -1,7 +1,8 @@
 import { RandomStream } from '@servegym/simulator';
 import { type LengthDistribution, REQUEST_CLASSES, type ServeTask } from '../tasks/serve-task.ts';
+import { classShares } from './class-shares.ts';
 import type { PhaseSchedule } from './phase-schedule.ts';
-import { classShares, type RequestList } from './workload.ts';
+import type { RequestList } from './request-list.ts';
 
 /** Requests as a task's phases describe them. */
 export function phaseRequests(task: ServeTask, seed: number, schedule: PhaseSchedule): RequestList {

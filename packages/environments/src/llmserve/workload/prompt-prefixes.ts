@@ -1,7 +1,6 @@
 import { type PromptPrefix, RandomStream } from '@servegym/simulator';
 import { evenQuantile } from '../traffic/quantile-table.ts';
 import type { PrefixSharing } from '../traffic/traffic-model.ts';
-import type { Workload } from './workload.ts';
 
 /** A prompt continues one of so many before and after the drawn moment: one that is as long as what is shared. */
 const NEIGHBOURS = 16;
@@ -15,7 +14,10 @@ export interface PromptPrefixes {
 }
 
 /** What the prompt of a request shares, in the engine's words; `null` where the traffic does not tell. */
-export function promptPrefix({ prefixes }: Pick<Workload, 'prefixes'>, id: number): PromptPrefix | null {
+export function promptPrefix(
+  { prefixes }: { readonly prefixes?: PromptPrefixes },
+  id: number,
+): PromptPrefix | null {
   if (prefixes === undefined) return null;
   const { chunkTokens, ids, offsets } = prefixes;
   return { chunkTokens, ids: ids.subarray(offsets[id], offsets[id + 1]) };

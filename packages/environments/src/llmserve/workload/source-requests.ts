@@ -2,10 +2,11 @@ import { RandomStream } from '@servegym/simulator';
 import type { ServeTask } from '../tasks/serve-task.ts';
 import { drawTraffic } from '../traffic/draw-traffic.ts';
 import type { TrafficModel } from '../traffic/traffic-model.ts';
+import { classShares } from './class-shares.ts';
 import { drawPrefixes } from './prompt-prefixes.ts';
+import type { RequestList } from './request-list.ts';
 import type { RequestSource, ServeTrace } from './request-source.ts';
 import { traceStretch } from './trace-stretch.ts';
-import { classShares, type RequestList } from './workload.ts';
 
 /** Requests of an episode that come from a traffic model or a trace. Deterministic by seed. */
 export function sourceRequests(task: ServeTask, seed: number, source: RequestSource): RequestList {

@@ -1,8 +1,9 @@
 import { TICKS_PER_S } from '@servegym/simulator';
-import { REQUEST_CLASSES, type ServeTask } from '../tasks/serve-task.ts';
+import type { ServeTask } from '../tasks/serve-task.ts';
 import { phaseRequests } from './phase-requests.ts';
 import { drawPhases, type PhaseSchedule } from './phase-schedule.ts';
 import type { PromptPrefixes } from './prompt-prefixes.ts';
+import type { RequestList } from './request-list.ts';
 import { sourceRequests } from './source-requests.ts';
 
 /** All that comes from outside in an episode. Request i is (`arrivalTicks[i]`, `inputTokens[i]`, ...). */
@@ -20,17 +21,6 @@ export interface Workload {
   /** Memory of co-located tenants on each GPU, GiB, for each window. */
   readonly tenantGiB: Float64Array;
   /** What prompts share, where the traffic tells: the server then caches prefixes. */
-  readonly prefixes?: PromptPrefixes;
-}
-
-/** Requests in order of arrival, before they are sorted into windows. */
-export interface RequestList {
-  /** s from the start of the episode. */
-  readonly arrivalSeconds: readonly number[];
-  readonly inputTokens: readonly number[];
-  readonly outputTokens: readonly number[];
-  /** Index into `REQUEST_CLASSES`. */
-  readonly classes: readonly number[];
   readonly prefixes?: PromptPrefixes;
 }
 
@@ -72,9 +62,4 @@ function windowStarts({ windows, windowSeconds }: ServeTask, arrivalSeconds: rea
   }
   starts[windows] = arrivalSeconds.length;
   return starts;
-}
-
-/** Shares of the classes in a phase, in the order of `REQUEST_CLASSES`. */
-export function classShares(traffic: ServeTask['phases'][number]['traffic']): number[] {
-  return REQUEST_CLASSES.map((name) => traffic[name]?.share ?? 0);
 }
