@@ -7,7 +7,7 @@ export {
 } from './checks/check-result.ts';
 export { checkGymTask } from './checks/inferencegym/check-gym-task.ts';
 export { checkTask } from './checks/llmserve/check-task.ts';
-export { EXPLOITS, type Exploit, type ExploitScores, exploitScores } from './checks/llmserve/exploits.ts';
+export { type Exploit, type ExploitScores, exploitScores, exploitsOf } from './checks/llmserve/exploits.ts';
 export { checkKnobDominance, type GoodEpisode } from './checks/llmserve/knob-dominance.ts';
 export {
   type Comparison,

@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { inferencegym, llmserve, SERVE_TASKS, type ServeAction } from '@servegym/environments';
+import {
+  addServeTask,
+  inferencegym,
+  llmserve,
+  SERVE_TASKS,
+  type ServeAction,
+  serveEnvironment,
+} from '@servegym/environments';
 import fc from 'fast-check';
 import { playEpisode } from '../play-episode.ts';
 import { jsonIn } from './answer-format.ts';
@@ -66,7 +73,7 @@ describe('the policy of a language model', () => {
     assert.equal(script.schemas[0]!.additionalProperties, false);
   });
 
-  it('names the knobs that have no effect in a task', async () => {
+  it('names the knobs that a task masks, and leaves them one value', async () => {
     const script = new Script('{}');
     const policy = new LlmPolicy(inferencegym, script);
     policy.reset({ taskId: 1, seed: 0 });
@@ -81,7 +88,35 @@ describe('the policy of a language model', () => {
     };
     await policy.act({ observation, reward: null, previousAction: previousAction as never, stepIndex: 0 });
     const system = script.conversations[0]![0]!.content;
-    assert.match(system, /these knobs have no effect: spec_length, prefill_disagg, quant_tier/);
+    assert.match(system, /stay at {"spec_length":0,"prefill_disagg":false,"quant_tier":0}\./);
+    const properties = script.schemas[0]!.properties as Record<string, { enum?: unknown[] }>;
+    assert.deepEqual(properties.quant_tier!.enum, [0]);
+    assert.equal(properties.kv_budget!.enum, undefined);
+  });
+
+  it('does not let a model turn a masked knob: the answer goes back once, and then the last action stays', async () => {
+    const masking = { ...task, id: 'llm_masked', maskedKnobs: ['quantization_tier', 'batch_cap'] as const };
+    addServeTask(masking);
+    const disobedient = JSON.stringify({
+      ...task.defaultAction,
+      kv_budget_fraction: 0.5,
+      quantization_tier: 'INT4',
+    });
+    const obedient = JSON.stringify({ ...task.defaultAction, kv_budget_fraction: 0.5 });
+    const plan = { taskId: masking.id, seed: 1, initialAction: task.defaultAction };
+    const repaired = new Script(disobedient, obedient);
+    const policy = new LlmPolicy(serveEnvironment(), repaired);
+    const played = await playEpisode(llmserve.create(), policy, plan);
+    for (const action of played.actions) assert.deepEqual(action, JSON.parse(obedient));
+    assert.deepEqual(policy.answers, { asked: task.windows, invalid: 1, repaired: 1, keptLast: 0 });
+    assert.match(
+      repaired.conversations[1]![3]!.content,
+      /^That is no valid action: quantization_tier: Expected "FP16", .* got "INT4"/,
+    );
+    const stubborn = new LlmPolicy(serveEnvironment(), new Script(disobedient));
+    const { actions } = await playEpisode(llmserve.create(), stubborn, plan);
+    for (const action of actions) assert.deepEqual(action, task.defaultAction);
+    assert.equal(stubborn.answers.keptLast, task.windows);
   });
 
   it('gives an invalid answer back once, with what is wrong with it', async () => {

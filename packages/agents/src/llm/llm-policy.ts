@@ -1,7 +1,14 @@
 import { toJSONSchema, type ZodType } from 'zod';
 import type { AsyncPolicy, PolicyEpisode, PolicyStep } from '../policy.ts';
 import { type JsonSchema, jsonIn } from './answer-format.ts';
-import { type PromptedEnvironment, type RememberedWindow, systemPrompt, windowPrompt } from './llm-prompt.ts';
+import {
+  type PromptedEnvironment,
+  promptedTask,
+  type RememberedWindow,
+  systemPrompt,
+  windowPrompt,
+} from './llm-prompt.ts';
+import { maskComplaints, maskedValues, narrowedSchema } from './masked-answer.ts';
 
 /** An environment whose knobs a model can set: the definitions of `@servegym/environments` are. */
 export interface LlmEnvironment<Action, Observation> extends PromptedEnvironment {
@@ -42,8 +49,9 @@ export interface LlmAnswers {
 const LONGEST_COMPLAINT = 600;
 
 /**
- * Lets a language model set the knobs. An invalid answer is counted and goes back once, with what is wrong with it;
- * when no valid action comes of that, or the model does not answer, the last valid action stays in force.
+ * Lets a language model set the knobs. An invalid answer, or one that turns a knob that the task masks, is counted and
+ * goes back once, with what is wrong with it; when no valid action comes of that, or the model does not answer, the last
+ * valid action stays in force.
  */
 export class LlmPolicy<Action, Observation> implements AsyncPolicy<Action, Observation> {
   readonly name = 'llm';
@@ -52,7 +60,10 @@ export class LlmPolicy<Action, Observation> implements AsyncPolicy<Action, Obser
   readonly #environment: LlmEnvironment<Action, Observation>;
   readonly #history: number;
   readonly #decideEvery: number;
-  readonly #schema: JsonSchema;
+  readonly #actionSchema: JsonSchema;
+  /** That of the task: the action's, but for masked knobs. */
+  #schema: JsonSchema;
+  #masked: Readonly<Record<string, unknown>> = {};
   #system = '';
   #windows: RememberedWindow[] = [];
 
@@ -65,14 +76,19 @@ export class LlmPolicy<Action, Observation> implements AsyncPolicy<Action, Obser
     this.#environment = environment;
     this.#history = history;
     this.#decideEvery = decideEvery;
-    this.#schema = strictSchema(environment.action);
+    this.#actionSchema = strictSchema(environment.action);
+    this.#schema = this.#actionSchema;
   }
 
   reset({ taskId }: PolicyEpisode): void {
     this.#windows = [];
+    const task = promptedTask(this.#environment, taskId) ?? { id: taskId };
+    this.#masked = maskedValues(task);
+    this.#schema = narrowedSchema(this.#actionSchema, this.#masked);
     this.#system = systemPrompt(
       this.#environment,
-      taskId,
+      task,
+      this.#masked,
       fieldsOf(this.#schema),
       fieldsOf(toJSONSchema(this.#environment.observation) as JsonSchema),
     );
@@ -114,12 +130,14 @@ export class LlmPolicy<Action, Observation> implements AsyncPolicy<Action, Obser
       const answer = await this.#answerer.ask(messages, this.#schema);
       if (answer === null) break;
       const read = this.#environment.action.safeParse(jsonIn(answer));
-      if (read.success) {
+      const complaints = read.success
+        ? maskComplaints(read.data as object, this.#masked)
+        : read.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`);
+      if (read.success && complaints.length === 0) {
         if (attempt > 0) this.answers.repaired++;
         return read.data;
       }
       this.answers.invalid++;
-      const complaints = read.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`);
       messages.push(
         { role: 'assistant', content: answer },
         {

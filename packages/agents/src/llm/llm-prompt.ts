@@ -1,8 +1,22 @@
+/** A task as the environment describes it. It may name `masked_actions`, which stay at its `default_action`. */
+export interface PromptedTask {
+  readonly id: string | number;
+  readonly [field: string]: unknown;
+}
+
 /** What a model is told of an environment; the definitions of `@servegym/environments` have it. */
 export interface PromptedEnvironment {
   readonly name: string;
   readonly description: string;
-  readonly tasks?: readonly { readonly id: string | number; readonly [field: string]: unknown }[];
+  readonly tasks?: readonly PromptedTask[];
+}
+
+/** The task of this id, where the environment describes it. */
+export function promptedTask(
+  { tasks }: PromptedEnvironment,
+  taskId: string | number,
+): PromptedTask | undefined {
+  return tasks?.find(({ id }) => String(id) === String(taskId));
 }
 
 /** A window as the model is shown it. */
@@ -15,20 +29,20 @@ export interface RememberedWindow {
 
 type Fields = Readonly<Record<string, { readonly description?: string } & Record<string, unknown>>>;
 
-/** Who the model is, what it sees and what it sets, with units, ranges and the knobs that have no effect. */
+/** Who the model is, what it sees and what it sets, with units, ranges and the knobs that are masked. */
 export function systemPrompt(
   environment: PromptedEnvironment,
-  taskId: string | number,
+  task: PromptedTask,
+  masked: Readonly<Record<string, unknown>>,
   actionFields: Fields,
   observationFields: Fields,
 ): string {
-  const task = environment.tasks?.find(({ id }) => String(id) === String(taskId));
-  const masked = (task?.masked_actions ?? []) as readonly string[];
+  const isMasked = Object.keys(masked).length > 0;
   const lines = [
     'You operate an LLM inference server. After each time window you see its state and set its knobs for the next window.',
     environment.description,
     '',
-    `Task: ${JSON.stringify(task ?? { id: taskId })}`,
+    `Task: ${JSON.stringify(task)}`,
     'Your goal is the largest sum of rewards over the episode. A change of weights or of the arrangement of the GPUs interrupts the service, so change those only when it pays.',
     '',
     'Observation:',
@@ -36,7 +50,7 @@ export function systemPrompt(
     '',
     'Action, all fields required:',
     ...fieldLines(actionFields),
-    ...(masked.length === 0 ? [] : ['', `In this task these knobs have no effect: ${masked.join(', ')}.`]),
+    ...(isMasked ? ['', `This task masks knobs: they stay at ${JSON.stringify(masked)}.`] : []),
     '',
     'Answer with the action as one JSON object and nothing else.',
   ];

@@ -11,7 +11,7 @@ import { planClairvoyant } from '../../planning/plan-clairvoyant.ts';
 import type { CheckEffort, CheckResult } from '../check-result.ts';
 import { roomToAdapt, tuningPays, WORTH_TUNING } from '../returns.ts';
 import { checkKnobDominance, type GoodEpisode } from './knob-dominance.ts';
-import { KNOBS } from './knob-values.ts';
+import { serveKnobs } from './knob-values.ts';
 import { meanOver, playTask } from './play-task.ts';
 
 export interface GameChecks {
@@ -80,9 +80,10 @@ function chanceLoses(task: ServeTask, { seeds }: CheckEffort, defaultReturn: num
 
 function randomActions(task: ServeTask, seed: number): () => ServeAction {
   const draws = new RandomStream(seed, 'random actions');
+  const knobs = serveKnobs(task);
   return () => {
     const action: Record<string, unknown> = { ...task.defaultAction };
-    for (const { knob, bins } of KNOBS) {
+    for (const { knob, bins } of knobs) {
       const values = bins.flatMap((bin) => bin.values);
       action[knob] = values[draws.integer(0, values.length - 1)];
     }

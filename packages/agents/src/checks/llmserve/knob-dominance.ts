@@ -1,13 +1,19 @@
-import { type ServeAction, ServeEpisode, type ServeTask, type Workload } from '@servegym/environments';
+import {
+  type ServeAction,
+  ServeEpisode,
+  type ServeKnob,
+  type ServeTask,
+  type Workload,
+} from '@servegym/environments';
 import { withKnob } from '../../planning/knob-grid.ts';
 import type { CheckResult } from '../check-result.ts';
 import { KnobTally } from '../knob-tally.ts';
-import { KNOBS, type Knob } from './knob-values.ts';
+import { serveKnobs } from './knob-values.ts';
 
 /** A value is held for this many windows, then the good policy goes on for as many as `TAIL`. */
 const HOLD = 8;
 const TAIL = 4;
-/** Knobs that must be live decisions. */
+/** Knobs that must be live decisions; all that are free where fewer are. */
 const LEAST_LIVE = { easy: 0, medium: 2, hard: 3 } as const;
 
 /** An episode of a good policy. */
@@ -27,7 +33,8 @@ export function checkKnobDominance(
   episodes: readonly GoodEpisode[],
   states: number,
 ): CheckResult {
-  const tally = new KnobTally(KNOBS);
+  const knobs = serveKnobs(task);
+  const tally = new KnobTally(knobs);
   const perEpisode = Math.max(1, Math.round(states / episodes.length));
   const last = task.windows - HOLD - TAIL;
   for (const { seed, workload, actions } of episodes) {
@@ -40,7 +47,8 @@ export function checkKnobDominance(
       episode.restore(state);
     }
   }
-  return tally.result(LEAST_LIVE[task.difficulty], task.difficulty, {
+  const least = Math.min(LEAST_LIVE[task.difficulty], knobs.length);
+  return tally.result(least, task.difficulty, {
     outcome: 'fail',
     advice:
       'Let phases want opposite things: quality and tight token times when it is calm, capacity in a crowd, memory that tenants want back.',
@@ -51,8 +59,8 @@ function worth(
   episode: ServeEpisode,
   state: ReturnType<ServeEpisode['snapshot']>,
   actions: readonly ServeAction[],
-  knob: Knob,
-  value: ServeAction[Knob],
+  knob: ServeKnob,
+  value: ServeAction[ServeKnob],
 ): number {
   episode.restore(state);
   const start = episode.window;

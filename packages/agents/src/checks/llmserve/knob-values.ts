@@ -1,10 +1,7 @@
-import type { ServeAction } from '@servegym/environments';
+import { activeKnobs, type ServeAction, type ServeTask } from '@servegym/environments';
 import type { KnobValues } from '../knob-tally.ts';
 
-export type Knob = keyof ServeAction;
-
-/** The thirds of `batch_cap` are on a logarithmic scale. */
-export const KNOBS: readonly KnobValues<ServeAction>[] = [
+const KNOBS: readonly KnobValues<ServeAction>[] = [
   {
     knob: 'batch_cap',
     bins: [
@@ -52,3 +49,9 @@ export const KNOBS: readonly KnobValues<ServeAction>[] = [
     ],
   },
 ];
+
+/** The values of the knobs that a task leaves free. The thirds of `batch_cap` are on a logarithmic scale. */
+export function serveKnobs(task: ServeTask): readonly KnobValues<ServeAction>[] {
+  const active = activeKnobs(task);
+  return KNOBS.filter(({ knob }) => active.includes(knob));
+}

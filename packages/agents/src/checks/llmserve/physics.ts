@@ -10,7 +10,7 @@ import { Cluster, RandomStream, TICKS_PER_S } from '@servegym/simulator';
 import { withKnob } from '../../planning/knob-grid.ts';
 import type { CheckEffort, CheckResult } from '../check-result.ts';
 import { orderedMeans } from '../ordered-means.ts';
-import { KNOBS } from './knob-values.ts';
+import { serveKnobs } from './knob-values.ts';
 import { meanOver, playTask } from './play-task.ts';
 
 /** Queue and batch are sampled this often, s. */
@@ -31,12 +31,13 @@ export function checkPhysics(task: ServeTask, effort: CheckEffort): CheckResult[
   ];
 }
 
-/** Turns every knob now and then. */
+/** Turns every free knob now and then. */
 function wanderingActions(task: ServeTask, seed: number): (window: number) => ServeAction {
   const draws = new RandomStream(seed, 'check');
+  const knobs = serveKnobs(task);
   let action = task.defaultAction;
   return () => {
-    const { knob, bins } = KNOBS[draws.integer(0, KNOBS.length - 1)]!;
+    const { knob, bins } = knobs[draws.integer(0, knobs.length - 1)]!;
     const values = bins.flatMap((bin) => bin.values);
     action = withKnob(action, knob, values[draws.integer(0, values.length - 1)]!);
     return action;

@@ -2,7 +2,7 @@ import { type ServeTask, scaleArrivals } from '@servegym/environments';
 import { withKnob } from '../../planning/knob-grid.ts';
 import type { CheckEffort, CheckResult } from '../check-result.ts';
 import { figureReacts, inertKnobs, type KnobSwing, knobSwing } from '../knob-swing.ts';
-import { KNOBS } from './knob-values.ts';
+import { serveKnobs } from './knob-values.ts';
 import { meanOver, type PlayedTask, playTask } from './play-task.ts';
 
 /** Load under which a starved server must be seen to fail. */
@@ -49,10 +49,10 @@ export function checkReaction(task: ServeTask, effort: CheckEffort): CheckResult
   ];
 }
 
-/** Each knob from one end of its range to the other, the others at the default. */
+/** Each free knob from one end of its range to the other, the others at the default. */
 function knobSwings(task: ServeTask, { seeds }: CheckEffort): KnobSwing<Figure>[] {
   const [seed] = seeds as readonly [number];
-  return KNOBS.map(({ knob, bins }) => {
+  return serveKnobs(task).map(({ knob, bins }) => {
     const values = bins.flatMap((bin) => bin.values);
     const ends = [values[0]!, values.at(-1)!].map((value) =>
       playTask(task, seed, () => withKnob(task.defaultAction, knob, value)),
@@ -69,7 +69,10 @@ function everyKnobActs(task: ServeTask, swings: readonly KnobSwing<Figure>[]): C
     group: 'reaction',
     title: 'every knob changes something that can be seen',
     outcome: inert.length === 0 ? 'pass' : isEasy ? 'note' : 'fail',
-    figures: { inert: inert.join(', ') || 'none' },
+    figures: {
+      inert: inert.join(', ') || 'none',
+      ...(task.maskedKnobs && { masked: task.maskedKnobs.join(', ') }),
+    },
     ...(inert.length > 0 && {
       advice: 'A knob that does nothing only adds noise: priorities need several classes, a pool needs load.',
     }),
