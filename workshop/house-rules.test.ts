@@ -1,15 +1,27 @@
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
-import { dirname, join, relative, sep } from 'node:path';
+import { dirname, join, sep } from 'node:path';
 import { describe, it } from 'node:test';
 import { brokenRules, type Manifest } from './house-rules.ts';
-import { readSourceFile } from './source-file.ts';
+import { importCircles } from './import-circles.ts';
+import { readSourceFile, type SourceFile } from './source-file.ts';
 
 const root = dirname(import.meta.dirname);
 const workspace = manifestIn(root);
 
 function manifestIn(folder: string): Manifest {
   return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+}
+
+/** The sources of a package, by their path from its folder. */
+function sourcesIn(folder: string): Map<string, SourceFile> {
+  const found = globSync('**/*.{ts,tsx}', { cwd: folder, exclude: ['**/dist', '**/node_modules'] });
+  return new Map(
+    found.map((path) => {
+      const full = join(folder, path);
+      return [path.split(sep).join('/'), readSourceFile(full, readFileSync(full, 'utf8'))];
+    }),
+  );
 }
 
 /** What the rules say of `text`, were it a file of the package `name`. */
@@ -23,14 +35,11 @@ describe('the house rules', () => {
     const folder = dirname(join(root, path));
     const own = manifestIn(folder);
     it(`hold in every source of ${own.name}`, () => {
-      const sources = globSync('**/*.{ts,tsx}', { cwd: folder, exclude: ['**/dist', '**/node_modules'] });
-      assert.notEqual(sources.length, 0, `${own.name} has no sources`);
-      const broken = sources.flatMap((source) => {
-        const full = join(folder, source);
-        const local = relative(folder, full).split(sep).join('/');
-        return brokenRules(local, readSourceFile(full, readFileSync(full, 'utf8')), own, workspace);
-      });
+      const sources = sourcesIn(folder);
+      assert.notEqual(sources.size, 0, `${own.name} has no sources`);
+      const broken = [...sources].flatMap(([path, source]) => brokenRules(path, source, own, workspace));
       assert.deepEqual(broken, []);
+      assert.deepEqual(importCircles(sources), []);
     });
   }
 });
@@ -77,6 +86,33 @@ describe('a relative import', () => {
     const server = "import { startRedis } from '../../../workshop/test-servers/redis.ts';";
     assert.match(rulesBrokenBy('servegym', server)[0] ?? '', /outside its package/);
     assert.match(rulesBrokenBy('servegym', "import { a } from './a';")[0] ?? '', /without its extension/);
+  });
+});
+
+describe('a circle of imports', () => {
+  const circlesOf = (texts: Readonly<Record<string, string>>) =>
+    importCircles(new Map(Object.entries(texts).map(([path, text]) => [path, readSourceFile(path, text)])));
+
+  it('is found, however long it is and wherever one enters it', () => {
+    const found = circlesOf({
+      'src/start.ts': "import './b/two.ts';",
+      'src/one.ts': "export * from './b/two.ts';",
+      'src/b/two.ts': "import { three } from './three.ts';",
+      'src/b/three.ts': "import './four.ts';\nimport { one, type One } from '../one.ts';",
+      'src/b/four.ts': '',
+    });
+    assert.deepEqual(found, ['src/b/two.ts -> src/b/three.ts -> src/one.ts -> src/b/two.ts']);
+    assert.deepEqual(circlesOf({ 'a.ts': "import './a.ts';" }), ['a.ts -> a.ts']);
+  });
+
+  it('is none where two ways lead to a file, or where only types or `import()` lead back', () => {
+    const found = circlesOf({
+      'top.ts': "import './left.ts';\nimport './right.ts';",
+      'left.ts': "import './bottom.ts';",
+      'right.ts': "import './bottom.ts';",
+      'bottom.ts': "import type { Top } from './top.ts';\nexport const later = () => import('./top.ts');",
+    });
+    assert.deepEqual(found, []);
   });
 });
 

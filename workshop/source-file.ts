@@ -6,6 +6,8 @@ export interface ModuleRequest {
   readonly specifier: string | undefined;
   /** Whether nothing is left of it at run time. */
   readonly isTypeOnly: boolean;
+  /** Whether the module is loaded when the code gets there, and not before the file runs. */
+  readonly isLazy: boolean;
   /** Where it begins in the text, characters. */
   readonly offset: number;
 }
@@ -49,19 +51,20 @@ export function readSourceFile(path: string, text: string): SourceFile {
         node.importKind === 'type' ||
         (named.length > 0 &&
           named.every((each) => each.type === 'ImportSpecifier' && each.importKind === 'type'));
-      requests.push({ specifier: node.source.value, isTypeOnly, offset: node.start });
+      requests.push({ specifier: node.source.value, isTypeOnly, isLazy: false, offset: node.start });
     },
     ExportNamedDeclaration(node) {
       if (!node.source) return;
       const named = node.specifiers;
       const isTypeOnly =
         node.exportKind === 'type' || (named.length > 0 && named.every((each) => each.exportKind === 'type'));
-      requests.push({ specifier: node.source.value, isTypeOnly, offset: node.start });
+      requests.push({ specifier: node.source.value, isTypeOnly, isLazy: false, offset: node.start });
     },
     ExportAllDeclaration(node) {
       requests.push({
         specifier: node.source.value,
         isTypeOnly: node.exportKind === 'type',
+        isLazy: false,
         offset: node.start,
       });
     },
@@ -69,13 +72,15 @@ export function readSourceFile(path: string, text: string): SourceFile {
       const { source } = node;
       const specifier =
         source.type === 'Literal' && typeof source.value === 'string' ? source.value : undefined;
-      requests.push({ specifier, isTypeOnly: false, offset: node.start });
+      requests.push({ specifier, isTypeOnly: false, isLazy: true, offset: node.start });
     },
     TSImportType(node) {
-      requests.push({ specifier: node.source.value, isTypeOnly: true, offset: node.start });
+      requests.push({ specifier: node.source.value, isTypeOnly: true, isLazy: false, offset: node.start });
     },
     TSExternalModuleReference(node) {
-      requests.push({ specifier: node.expression.value, isTypeOnly: false, offset: node.start });
+      requests.push({
+        ...{ specifier: node.expression.value, isTypeOnly: false, isLazy: false, offset: node.start },
+      });
     },
     MemberExpression(node) {
       if (node.computed) return;
