@@ -14,18 +14,8 @@ import { wholeNumber } from '../options.ts';
 import { agentBenchmarkPage } from '../reports/agent-benchmark-report.ts';
 import { requireWritable, writeOutputFile } from '../write-output-file.ts';
 
-interface BenchAgentsOptions extends JobOptions {
-  readonly agents: readonly string[];
+interface BenchAgentsOptions extends JobOptions, Omit<BenchmarkPlan, 'taskIds'> {
   readonly task: TaskId | 'all';
-  readonly episodes: number;
-  readonly shiftedEpisodes: number;
-  readonly planningEpisodes: number;
-  readonly planningShiftedEpisodes: number;
-  readonly trainingSeeds: number;
-  readonly steps: number;
-  readonly teacher: string;
-  readonly lessons: number;
-  readonly fineTuningSteps: number;
   readonly shifted: boolean;
   readonly cache: string;
   readonly ship: boolean;
@@ -85,22 +75,18 @@ export function benchAgentsCommand(): Command {
 }
 
 async function benchAgents(options: BenchAgentsOptions): Promise<void> {
-  const { agents, task, ship, out, json, cache, ...budget } = options;
+  const { agents, task, shifted, ship, out, json, cache, threads, queue, ...budget } = options;
+  const { episodes, shiftedEpisodes, planningEpisodes, planningShiftedEpisodes } = budget;
   const plan: BenchmarkPlan = {
     agents,
     taskIds: task === 'all' ? TASK_IDS : [task],
-    episodes: budget.episodes,
-    shiftedEpisodes: budget.shifted ? budget.shiftedEpisodes : 0,
-    planningEpisodes: Math.min(budget.planningEpisodes, budget.episodes),
-    planningShiftedEpisodes: Math.min(budget.planningShiftedEpisodes, budget.shiftedEpisodes),
-    trainingSeeds: budget.trainingSeeds,
-    steps: budget.steps,
-    teacher: budget.teacher,
-    lessons: budget.lessons,
-    fineTuningSteps: budget.fineTuningSteps,
+    ...budget,
+    shiftedEpisodes: shifted ? shiftedEpisodes : 0,
+    planningEpisodes: Math.min(planningEpisodes, episodes),
+    planningShiftedEpisodes: Math.min(planningShiftedEpisodes, shiftedEpisodes),
   };
   await requireWritable(out);
-  const jobs = await openStoppableJobs(options);
+  const jobs = await openStoppableJobs({ threads, queue });
   const workshop: Workshop = {
     jobs,
     cache: new BenchmarkCache(join(cache, `${llmserve.id}-${llmserve.version}`)),
