@@ -5,7 +5,7 @@ const server = process.env.SERVEGYM_URL ?? 'http://127.0.0.1:7860';
 
 /** What is fetched when it is first shown. All else is needed at once and comes in one piece. */
 const LATER =
-  /[\\/](src[\\/](later|panels|tour|any-environment)|node_modules[\\/]marked)[\\/]|styles[\\/](drawer|tour|score|run-cards)\.css/;
+  /[\\/](src[\\/](later|panels|tour|any-environment)|node_modules[\\/]marked)[\\/]|styles[\\/](drawer|tour|score|run-cards|figures)\.css/;
 
 /** Parts of uPlot that the page does not use. As its own exports hold them, no bundler sees that. */
 const UNUSED_IN_UPLOT = [

@@ -291,7 +291,7 @@ describe('the tour', () => {
         () => page.view.locator('.lit').count(),
         (count) => count === 1,
       );
-      const isLast = await bubble.getByRole('button', { name: 'Play', exact: true }).count();
+      const isLast = await bubble.getByRole('button', { name: 'Done', exact: true }).count();
       await keyboard.press('Enter');
       if (isLast) break;
     }

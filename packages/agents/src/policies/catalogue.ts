@@ -35,14 +35,14 @@ const CATALOGUE: readonly (PolicyDescription & { readonly create: () => ServePol
   },
   {
     name: 'heuristic',
-    title: 'Orca + vLLM + Decima rules',
+    title: 'Heuristic rules',
     description:
-      'Hand-written rules for batching, memory and adaptation to the workload, after three papers.',
+      'Hand-written rules for batching, memory and adaptation to the workload, after Orca, vLLM and Decima.',
     create: () => new HeuristicPolicy(),
   },
   {
     name: 'static-tuned',
-    title: 'Best constant configuration',
+    title: 'Best constant',
     description: 'Keeps the configuration that earned most on the training traffic.',
     create: () => new BestConstantPolicy(),
   },
@@ -55,7 +55,7 @@ const CATALOGUE: readonly (PolicyDescription & { readonly create: () => ServePol
   },
   {
     name: 'mpc',
-    title: 'Receding-horizon planner',
+    title: 'Planner',
     description:
       'Tries configurations on a simulated twin before each window, on futures like the traffic seen so far.',
     create: () => new MpcPolicy(),

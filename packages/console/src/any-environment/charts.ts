@@ -4,8 +4,8 @@ import { amount, count, signed, words } from '../components/format.ts';
 
 /** More charts than this help nobody. */
 const MOST_CHARTS = 24;
-/** Numbers that only count the windows or name the episode. */
-const NO_QUANTITY = /^(step|steps|timestep|step_index|step_count|seed|pid|timestamp)$/;
+/** Numbers that only count the windows or name something. */
+export const NO_QUANTITY = /^(step|steps|timestep|step_index|step_count|seed|pid|timestamp)$/;
 
 /** A chart for each number, boolean and choice in an observation, apart from the fields that are shown already. */
 export function chartsOfSchema(observation: Fields, shown: ReadonlySet<string>): ChartSpec[] {
@@ -38,8 +38,9 @@ function chartOfField(name: string, schema: Fields): ChartSpec | undefined {
   return {
     id: name,
     title: words(name),
-    unit: '',
-    question: String(schema.description ?? ''),
+    unit: () => '',
+    question: '',
+    definition: String(schema.description ?? ''),
     signed: true,
     tick: (value) => (levels ? (levels[value] ?? '') : tick(value)),
     levels,
@@ -57,7 +58,7 @@ function tick(value: number): string {
 export const REWARD_CHART: ChartSpec = {
   id: 'reward',
   title: 'Reward',
-  unit: 'a step',
+  unit: () => 'a step',
   question: 'What is it worth?',
   signed: true,
   tick,

@@ -30,10 +30,12 @@ export interface Limit {
 export interface ChartSpec {
   readonly id: string;
   readonly title: string;
-  /** What the left axis measures. */
-  readonly unit: string;
-  /** The question that the chart answers. */
+  /** What the left axis measures, as the latest frame tells. */
+  readonly unit: (latest: Frame) => string;
+  /** The question that the chart answers, shown where it fits; it may be empty. */
   readonly question: string;
+  /** What is measured, where the chart has no question. */
+  readonly definition?: string;
   /** Series as the given frame, the latest, suggests them. */
   readonly series: (frame: Frame, task: Task | undefined) => readonly SeriesSpec[];
   /** The one quantity by which runs are compared side by side. */

@@ -29,6 +29,10 @@ export function ChartPanel({ spec }: { spec: ChartSpec }): JSX.Element | null {
     shown.value.map(({ series: { label, draw }, run }) => `${label} ${draw} ${run.place}`).join(),
   );
   const isEmpty = useComputed(() => kinds.value === '' && state.latest.value !== undefined);
+  const unit = useComputed(() => {
+    const latest = state.latest.value;
+    return (state.runs.value.length > 1 && spec.comparedUnit) || (latest ? spec.unit(latest) : '');
+  });
   const context = usePlotContext();
   const epoch = state.epoch.value;
   const source = useMemo<PlotSource | undefined>(() => {
@@ -56,10 +60,10 @@ export function ChartPanel({ spec }: { spec: ChartSpec }): JSX.Element | null {
     <figure class="panel chart" aria-label={spec.title}>
       <figcaption class="chart-head">
         <h2>{spec.title}</h2>
-        <p class="question" {...tip(spec.question)}>
-          {spec.question}
+        <p class={spec.definition ? 'definition' : 'question'} {...tip(spec.definition ?? spec.question)}>
+          {spec.definition ?? spec.question}
         </p>
-        <p class="axis-unit">{(state.runs.value.length > 1 && spec.comparedUnit) || spec.unit}</p>
+        <p class="axis-unit">{unit}</p>
         <button
           type="button"
           class="bare"
@@ -67,7 +71,7 @@ export function ChartPanel({ spec }: { spec: ChartSpec }): JSX.Element | null {
           title="Save as PNG"
           onClick={async () => {
             const { savePng } = await import('../later/save-png.ts');
-            savePng(spec, legendOf(state, shown.peek()), canvas());
+            savePng(spec, unit.peek(), legendOf(state, shown.peek()), canvas());
           }}
         >
           <SaveIcon />

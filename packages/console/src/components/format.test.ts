@@ -6,7 +6,8 @@ const plain = (text: string) => text.replaceAll('\u202f', ' ');
 
 describe('figures', () => {
   it('keep about three digits', () => {
-    assert.deepEqual([0, 0.084, 9, 38.24, 1240.4].map(amount), ['0', '0.08', '9.00', '38.2', '1,240']);
+    const figures = [0, 0.000123, 0.084, 9, 38.24, 1240.4];
+    assert.deepEqual(figures.map(amount), ['0', '0.00012', '0.08', '9.00', '38.2', '1,240']);
   });
   it('give latencies in the unit that people say', () => {
     assert.deepEqual([8.13, 412, 3200, 48_000, 1_200_000].map(latencyText).map(plain), [

@@ -1,12 +1,12 @@
 const grouped = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
 
-/** A number in about three digits: `1,240`, `38.2`, `0.84`. */
+/** A number in two or three digits: `1,240`, `38.2`, `0.84`, `0.00012`. */
 export function amount(value: number): string {
   const size = Math.abs(value);
   if (size >= 100) return grouped.format(value);
   if (size >= 10) return value.toFixed(1);
   if (size === 0) return '0';
-  return value.toFixed(2);
+  return size < 0.01 ? value.toPrecision(2) : value.toFixed(2);
 }
 
 /** A count: `1,240`. */

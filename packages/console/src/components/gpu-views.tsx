@@ -22,9 +22,9 @@ export function GpuViews(): JSX.Element | null {
   );
 }
 
-/** Prefill reads prompts, decode writes answers. */
+/** Prefill reads prompts, decode writes answers; a GPU that does both has no role of its own. */
 const ROLES: Readonly<Record<string, string>> = {
-  mixed: 'reads, writes',
+  mixed: '',
   prefill: 'reads',
   decode: 'writes',
 };

@@ -13,7 +13,8 @@ const LINE = 22;
 
 /** Draws a chart with its title and legend on a picture of its own and hands it to the person as a PNG file. */
 export function savePng(
-  { id, title, unit }: ChartSpec,
+  { id, title }: ChartSpec,
+  unit: string,
   legend: readonly LegendText[],
   plot: HTMLCanvasElement | undefined,
 ): void {

@@ -43,9 +43,9 @@ const waiting = {
 const requests: ChartSpec = {
   id: 'requests',
   title: 'Requests in the server',
-  unit: 'requests',
-  question: 'Does the queue grow?',
-  tick: count,
+  unit: () => 'requests',
+  question: 'Who waits?',
+  tick: wholeTick,
   compared: waiting,
   series: () => [
     { ...waiting, tone: 'waiting', draw: 'area' },
@@ -62,13 +62,13 @@ const requests: ChartSpec = {
 const firstToken: ChartSpec = {
   id: 'ttft',
   title: 'Time to first token',
-  unit: 'TTFT, log scale',
-  question: 'How long until it starts?',
+  unit: () => 'TTFT',
+  question: 'When does it start?',
   logarithmic: true,
   tick: latencyTick,
   limits: ({ telemetry: { slo } }, task) =>
     limits(slo.length > 0 ? slo : sloOfTask(task), ({ ttftMs }) => ttftMs),
-  comparedUnit: 'slowest 1\u202f%, log scale',
+  comparedUnit: 'slowest 1\u202f%',
   compared: {
     label: 'Slowest 1\u202f%',
     field: 'p99_ttft_ms',
@@ -101,9 +101,9 @@ const firstToken: ChartSpec = {
 const betweenTokens: ChartSpec = {
   id: 'itl',
   title: 'Time between tokens',
-  unit: 'ITL, ms',
-  question: 'How fast is it written?',
-  tick: count,
+  unit: () => 'ITL, ms',
+  question: 'How fast is it?',
+  tick: wholeTick,
   limits: ({ telemetry }) => limits(telemetry.slo, ({ tpotMs }) => tpotMs),
   compared: {
     label: 'Median',
@@ -134,10 +134,10 @@ const tokensOut = {
 const throughput: ChartSpec = {
   id: 'throughput',
   title: 'Work in, work out',
-  unit: 'tokens/s',
-  question: 'Does it follow demand?',
-  tick: count,
-  rightTick: count,
+  unit: () => 'tokens/s',
+  question: 'Does it keep up?',
+  tick: wholeTick,
+  rightTick: fineTick,
   compared: tokensOut,
   series: () => [
     { ...tokensOut, tone: 'tokens', draw: 'area' },
@@ -174,9 +174,9 @@ const layer = (
 const memory: ChartSpec = {
   id: 'memory',
   title: 'GPU memory',
-  unit: 'GiB, fullest GPU',
-  question: 'What fills the GPU?',
-  tick: count,
+  unit: (latest) => (fullestGpu(latest) ? 'GiB, fullest GPU' : 'GB'),
+  question: 'What fills it?',
+  tick: wholeTick,
   limits(frame, task) {
     const limit = fullestGpu(frame)?.memory?.limit ?? task?.memory_limit_gb;
     if (typeof limit !== 'number') return [];
@@ -184,13 +184,13 @@ const memory: ChartSpec = {
   },
   compared: {
     label: 'Used',
-    definition: 'Weights, KV pool, neighbours and the rest of the GPU with the least memory to spare, GiB',
+    definition: 'Weights, KV pool, neighbours and the rest of the GPU with the least memory to spare',
     draw: 'step',
     value(frame) {
       const parts = fullestGpu(frame)?.memory;
       return parts ? parts.limit - spare(parts) : observed(frame, 'gpu_memory_used_gb');
     },
-    format: (value) => `${amount(value)} GiB`,
+    format: amount,
   },
   series: (frame) => {
     if (!fullestGpu(frame)) {
@@ -201,7 +201,7 @@ const memory: ChartSpec = {
           draw: 'area',
           field: 'gpu_memory_used_gb',
           value: field('gpu_memory_used_gb'),
-          format: (value) => `${amount(value)} GB`,
+          format: amount,
         },
       ];
     }
@@ -247,7 +247,7 @@ const PART_TONES: readonly Tone[] = ['tokens', 'interactive', 'tenant', 'waiting
 const reward: ChartSpec = {
   id: 'reward',
   title: 'Reward',
-  unit: 'a window',
+  unit: () => 'a window',
   question: 'What is it worth, and why?',
   signed: true,
   tick: (value) => signedTick(value),
@@ -279,8 +279,19 @@ const reward: ChartSpec = {
   ],
 };
 
+/** At most two decimals; at least one, but for zero. */
 function signedTick(value: number): string {
-  return (Math.abs(value) < 10 ? value.toFixed(1) : count(value)).replace('-', '−');
+  if (value === 0) return '0';
+  return (Math.abs(value) < 10 ? value.toFixed(2).replace(/0$/, '') : count(value)).replace('-', '−');
+}
+
+/** Marks whole numbers only, of quantities that are read in whole numbers. */
+function wholeTick(value: number): string {
+  return Number.isInteger(value) ? count(value) : '';
+}
+
+function fineTick(value: number): string {
+  return Number.isInteger(value) ? count(value) : amount(value);
 }
 
 /** The charts of an LLM server, in reading order. */

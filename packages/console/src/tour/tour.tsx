@@ -73,9 +73,11 @@ export function Tour(): JSX.Element | null {
         <span class="fine">
           {step + 1} of {STOPS.length}
         </span>
-        <button type="button" class="button small" onClick={endTour}>
-          {isLast ? 'Close' : 'Skip'}
-        </button>
+        {!isLast && (
+          <button type="button" class="button small" onClick={endTour}>
+            Skip
+          </button>
+        )}
         <button
           type="button"
           class="button small primary"
@@ -84,7 +86,7 @@ export function Tour(): JSX.Element | null {
             else tourStep.value = step + 1;
           }}
         >
-          {isLast ? 'Play' : 'Next'}
+          {isLast ? 'Done' : 'Next'}
         </button>
       </footer>
     </dialog>

@@ -84,8 +84,8 @@ export function docsPage(document: OpenApiDocument) {
   </head>
   <body>
     <h1>${document.info.title}</h1>
-    ${document.info.description.split('\n\n').map((paragraph) => html`<p>${paragraph}</p>`)}
-    <p>Version ${document.info.version} · <a href="openapi.json">openapi.json</a></p>
+    ${document.info.description.split('\n\n').map((paragraph) => html`<p>${withCode(paragraph)}</p>`)}
+    <p>API version ${document.info.version} · <a href="openapi.json">openapi.json</a></p>
     ${tags.map(
       (tag) => html`<h2>${tag}</h2>
         ${operations
@@ -97,11 +97,16 @@ export function docsPage(document: OpenApiDocument) {
 </html>`;
 }
 
+/** A text with what stands between backticks as code. */
+function withCode(text: string) {
+  return text.split('`').map((part, i) => (i % 2 === 1 ? html`<code>${part}</code>` : part));
+}
+
 function operationSection(operation: Operation & { readonly path: string; readonly method: string }) {
   const request = operation.requestBody?.content['application/json'].schema;
   return html`<details>
     <summary><b>${operation.method}</b> <code>${operation.path}</code> ${operation.summary}</summary>
-    ${operation.description ? html`<p>${operation.description}</p>` : ''}
+    ${operation.description ? html`<p>${withCode(operation.description)}</p>` : ''}
     <form data-method="${operation.method.toUpperCase()}" data-path="${operation.path}">
       ${(operation.parameters ?? []).map(
         (parameter) => html`<label
