@@ -38,7 +38,7 @@ export {
   stratifiedBootstrap,
 } from './evaluation/stratified-bootstrap.ts';
 export { encodeOnnxActor } from './formats/onnx-actor.ts';
-export { eventFileHeader, type ScalarEvent, scalarRecord } from './formats/tensorboard-events.ts';
+export { eventFileHeader, type ScalarEvent, scalarRecord, startRecord } from './formats/tensorboard-events.ts';
 export { evaluatedGym } from './inferencegym/evaluated-gym.ts';
 export { gymLearningTask, type OwnTable } from './inferencegym/gym-learning-task.ts';
 export {

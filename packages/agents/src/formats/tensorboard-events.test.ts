@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { crc32c, eventFileHeader, scalarRecord } from './tensorboard-events.ts';
+import { crc32c, eventFileHeader, scalarRecord, startRecord } from './tensorboard-events.ts';
 
 describe('crc32c', () => {
   it('gives the checksums of RFC 3720', () => {
@@ -24,6 +24,12 @@ describe('an event file', () => {
       const unmasked = (view.getUint32(at, true) - 0xa282ead8) >>> 0;
       assert.equal(((unmasked >>> 17) | (unmasked << 15)) >>> 0, crc32c(data));
     }
+  });
+
+  it('says with which step a run goes on', () => {
+    const event = Buffer.from(startRecord({ wallTime: 2, step: 300 }).subarray(12, -4));
+    // wall_time = 2.0, step = 300, session_log { status: START }
+    assert.equal(event.toString('hex'), '09000000000000004010ac023a020801');
   });
 
   it('has the scalars of a step by their tags', () => {

@@ -1,9 +1,12 @@
 import { ProtobufMessage } from './protobuf-message.ts';
 
 /** Fields of `tensorflow.Event` and of what it holds (tensorflow/core/util/event.proto, framework/summary.proto). */
-const EVENT = { wallTime: 1, step: 2, fileVersion: 3, summary: 5 } as const;
+const EVENT = { wallTime: 1, step: 2, fileVersion: 3, summary: 5, sessionLog: 7 } as const;
 const SUMMARY = { value: 1 } as const;
 const SUMMARY_VALUE = { tag: 1, simpleValue: 2 } as const;
+const SESSION_LOG = { status: 1 } as const;
+/** `SessionLog.SessionStatus`. */
+const START = 1;
 
 /** Scalars of one step of a run. */
 export interface ScalarEvent {
@@ -19,6 +22,18 @@ export function eventFileHeader(wallTime: number): Uint8Array {
   return record(
     new ProtobufMessage().double(EVENT.wallTime, wallTime).text(EVENT.fileVersion, 'brain.Event:2').encode(),
   );
+}
+
+/**
+ * A record that says that a run starts, or goes on, with `step`: TensorBoard forgets what earlier files of the folder tell
+ * of this step and of those after it.
+ */
+export function startRecord({ wallTime, step }: Omit<ScalarEvent, 'scalars'>): Uint8Array {
+  const event = new ProtobufMessage()
+    .double(EVENT.wallTime, wallTime)
+    .integer(EVENT.step, step)
+    .message(EVENT.sessionLog, new ProtobufMessage().integer(SESSION_LOG.status, START));
+  return record(event.encode());
 }
 
 /** A record with scalars, to be appended to an event file. */

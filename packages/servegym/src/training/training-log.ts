@@ -1,6 +1,6 @@
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { eventFileHeader, scalarRecord } from '@servegym/agents';
+import { eventFileHeader, scalarRecord, startRecord } from '@servegym/agents';
 import { learningCurvePage, learningCurveSvg, type MetricsLine } from '../reports/learning-curve.ts';
 import { renderPng } from './render-png.ts';
 
@@ -11,7 +11,7 @@ export class TrainingLog {
   readonly #metrics: string;
   readonly #events: string;
 
-  /** @param keepUntil steps up to which the lines of an earlier part of the run are kept */
+  /** @param keepUntil steps up to which what is told of an earlier part of the run in this folder is kept */
   constructor(folder: string, keepUntil = 0) {
     this.#folder = folder;
     this.#metrics = join(folder, 'metrics.jsonl');
@@ -19,8 +19,9 @@ export class TrainingLog {
     writeFileSync(this.#metrics, this.lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
     // TensorBoard looks for this in the name of a file.
     this.#events = join(folder, `events.out.tfevents.${Date.now()}.servegym`);
-    writeFileSync(this.#events, eventFileHeader(Date.now() / 1000));
-    for (const line of this.lines) this.#appendEvent(line);
+    const wallTime = Date.now() / 1000;
+    writeFileSync(this.#events, eventFileHeader(wallTime));
+    appendFileSync(this.#events, startRecord({ wallTime, step: keepUntil + 1 }));
   }
 
   append(line: MetricsLine): void {
