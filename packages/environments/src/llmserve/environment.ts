@@ -71,7 +71,7 @@ class LlmServe implements Environment<ServeAction, ServeObservation, ServeState>
       ...scenarioState(this.scenario, task),
       seed,
       total_requests_served: totals.requestsServed,
-      total_slo_violations: totals.sloViolations,
+      total_slo_violations: episode.sloViolations(),
       cumulative_reward: totals.reward,
       elapsed_simulated_time_s: window * task.windowSeconds,
       workload_phase: episode.phase,

@@ -35,7 +35,7 @@ export function gradeEpisode(record: EpisodeRecord<ServeAction>): Grade {
 
   const anchors = episodeAnchors(task, seed, workload);
   const score = regretScore(total, anchors, roomToAdapt(task.id));
-  const { requestsServed, requestsRejected, sloViolations, preemptions, cost } = episode.totals;
+  const { requestsServed, requestsRejected, preemptions, cost } = episode.totals;
   return {
     score,
     breakdown: {
@@ -47,7 +47,7 @@ export function gradeEpisode(record: EpisodeRecord<ServeAction>): Grade {
       windows: task.windows,
       requests_served: requestsServed,
       requests_rejected: requestsRejected,
-      slo_violations: sloViolations,
+      slo_violations: episode.sloViolations(),
       preemptions,
       cost_usd: cost,
     },

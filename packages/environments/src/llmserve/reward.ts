@@ -8,7 +8,7 @@ export interface WindowOutcome {
   readonly sloAttainment: number;
   /** Share of the GPUs' memory that weights, draft and KV pool hold. */
   readonly memoryShare: number;
-  /** Cost of 1,000 output tokens over the task's reference; at most 1. */
+  /** Cost of 1,000 output tokens over the task's reference; at most 1, and 1 when nothing is emitted. */
   readonly costShare: number;
   /** 1 - the quality of the weights' tier. */
   readonly qualityLoss: number;

@@ -142,7 +142,10 @@ export const serveStateSchema = z
     profile: z.string().meta({ description: "Engine profile of each GPU's server" }),
     seed: count,
     total_requests_served: count,
-    total_slo_violations: count,
+    total_slo_violations: count.meta({
+      description:
+        'Requests that were finished or refused outside their SLO, or wait too long for their first token already',
+    }),
     cumulative_reward: z.number(),
     elapsed_simulated_time_s: amount,
     workload_phase: z.string(),

@@ -100,6 +100,27 @@ describe('an llmserve episode', () => {
     assert.ok(settled.every((observation) => observation.slo_compliance_rate < 0.05));
   });
 
+  it('counts a request that is late once, whether or not it is ever served', () => {
+    const { defaultAction } = SERVE_TASKS.static_workload;
+    const flapping = (window: number): ServeAction => ({
+      ...defaultAction,
+      quantization_tier: window % 2 === 0 ? 'INT8' : 'FP16',
+    });
+    for (const actionOf of [flapping, () => ({ ...defaultAction, batch_cap: 1 })]) {
+      const episode = new ServeEpisode(SERVE_TASKS.static_workload, 5);
+      let before = 0;
+      while (!episode.done) {
+        episode.step(actionOf(episode.window));
+        assert.ok(episode.sloViolations() >= before);
+        before = episode.sloViolations();
+      }
+      const { workload, totals, cluster } = episode;
+      assert.ok(before <= workload.arrivalTicks.length);
+      // All but the newest of those that wait are late.
+      assert.ok(before > cluster.waitingCount / 2 && cluster.waitingCount > totals.requestsServed);
+    }
+  });
+
   it('charges a switch of precision with a reload', () => {
     const { defaultAction } = SERVE_TASKS.static_workload;
     const at = 20;

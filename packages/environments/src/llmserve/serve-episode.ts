@@ -4,6 +4,8 @@ import {
   type EngineProfile,
   findProfile,
   type GpuMemory,
+  msFromTicks,
+  NOT_YET,
   type ServingConfig,
   TICKS_PER_S,
   usedGiB,
@@ -11,7 +13,7 @@ import {
 } from '@servegym/simulator';
 import { type RewardComponents, rewardComponents, totalReward } from './reward.ts';
 import type { ServeAction, ServeObservation } from './schema.ts';
-import type { ServeTask } from './tasks/serve-task.ts';
+import { REQUEST_CLASSES, type ServeTask } from './tasks/serve-task.ts';
 import { WindowMetrics } from './window-metrics.ts';
 import { promptPrefix } from './workload/prompt-prefixes.ts';
 import { generateWorkload, type Workload } from './workload/workload.ts';
@@ -24,6 +26,7 @@ export interface EpisodeTotals {
   requestsServed: number;
   /** Requests that can never fit the KV pool. */
   requestsRejected: number;
+  /** Of requests that have finished or were refused. */
   sloViolations: number;
   outputTokens: number;
   preemptions: number;
@@ -140,6 +143,26 @@ export class ServeEpisode {
     };
   }
 
+  /**
+   * Requests outside their objectives so far, each counted once: those that have finished or were refused, and those
+   * that wait or run and whose first token is late already.
+   */
+  sloViolations(): number {
+    const { cluster, task, totals, window, workload } = this;
+    const now = window * task.windowSeconds * TICKS_PER_S;
+    let violations = totals.sloViolations;
+    const countLate = (id: number, arrival: number, firstToken: number) => {
+      const { ttftMs } = task.objectives[REQUEST_CLASSES[workload.classes[id]]];
+      const waited = (firstToken === NOT_YET ? now : firstToken) - arrival;
+      if (msFromTicks(waited) > ttftMs) violations++;
+    };
+    for (const engine of cluster.engines) {
+      engine.forEachWaiting(countLate);
+      engine.forEachRunning(countLate);
+    }
+    return violations;
+  }
+
   /** What the rest of the episode depends on. */
   snapshot(): ServeEpisodeSnapshot {
     return {
@@ -170,7 +193,7 @@ export class ServeEpisode {
         servedShare: emitted === 0 ? 0 : emitted / (emitted + metrics.owedTokens),
         sloAttainment: metrics.weightedSloAttainment(task),
         memoryShare,
-        costShare: Math.min(1, this.costPer1k(emitted) / task.referenceCostPer1k),
+        costShare: emitted === 0 ? 1 : Math.min(1, this.costPer1k(emitted) / task.referenceCostPer1k),
         qualityLoss: 1 - weightVariant(profile, action.quantization_tier).quality,
         qualityValue,
       },

@@ -40,7 +40,7 @@ export function oracleCommand(): Command {
     .addOption(seedsOption('train', 20))
     .addOption(
       new Option('--planned <n>', 'with --rebuild: test seeds that the planner without foresight plays too')
-        .default(20)
+        .default(100)
         .argParser(wholeNumber(0, MOST_SEEDS)),
     );
   return addJobOptions(command)

@@ -8,7 +8,7 @@ import { generateWorkload } from '../workload/workload.ts';
 import { constantReturn } from './constant-return.ts';
 import { episodeAnchors, roomToAdapt } from './episode-anchors.ts';
 import { recordedReference, recordedReturns, type SeedReturns } from './reference-returns.ts';
-import { taskFingerprint } from './task-fingerprint.ts';
+import { FINGERPRINT_SEED, taskFingerprint } from './task-fingerprint.ts';
 
 const LEAST_ROOM = { static_workload: 0, bursty_workload: 0.08, adversarial_multitenant: 0.12 };
 
@@ -21,6 +21,11 @@ describe('the recorded returns', () => {
 
     it(`are those of this task on this simulator; if not, \`servegym oracle --rebuild\` makes them anew (${taskId})`, () => {
       assert.equal(reference.fingerprint, taskFingerprint(task));
+    });
+
+    it(`were made under a fingerprint that every phase is in (${taskId})`, () => {
+      const played = new Set(generateWorkload(task, FINGERPRINT_SEED).phases);
+      assert.equal(played.size, task.phases.length);
     });
 
     it(`are what the default and the best constant earn, to the last bit (${taskId})`, () => {

@@ -34,6 +34,23 @@ describe('the bound of a return', () => {
     });
   }
 
+  it('holds where hardly anybody comes and only cost counts', () => {
+    const [phase] = SERVE_TASKS.static_workload.phases;
+    const task = {
+      ...SERVE_TASKS.static_workload,
+      windows: 20,
+      reward: { throughput: 0, slo: 0, memory: 0, cost: 1 },
+      referenceCostPer1k: 0.1,
+      phases: [{ ...phase!, arrivalsPerSecond: [0.02, 0.02] as const }],
+    };
+    for (let seed = 0; seed < 5; seed++) {
+      const workload = generateWorkload(task, seed);
+      const episode = new ServeEpisode(task, seed, { workload });
+      while (!episode.done) episode.step(task.defaultAction);
+      assert.ok(episode.totals.reward <= returnBound(task, workload) + 1e-9);
+    }
+  });
+
   it('charges less for the same tokens when they can be emitted evenly', () => {
     const task = SERVE_TASKS.bursty_workload;
     const workload = generateWorkload(task, 3);

@@ -4,7 +4,10 @@ import type { ServeAction } from '../schema.ts';
 import { ServeEpisode } from '../serve-episode.ts';
 import type { ServeTask } from '../tasks/serve-task.ts';
 
-/** Knobs of the windows that are played for a fingerprint: what is costly to get right is in them. */
+/**
+ * Knobs of the first windows of the episode that is played for a fingerprint: what is costly to get right is in them. The
+ * others, which bring the other phases, are played with the default.
+ */
 const PLAYED: readonly Partial<ServeAction>[] = [
   {},
   { batch_cap: 96, kv_budget_fraction: 0.3 },
@@ -18,21 +21,23 @@ const PLAYED: readonly Partial<ServeAction>[] = [
   { quantization_tier: 'INT4', kv_budget_fraction: 1, priority_routing: true },
 ];
 
+/** Of the episode that is played for a fingerprint. */
+export const FINGERPRINT_SEED = 0;
+
 const KNOWN = new WeakMap<ServeTask, string>();
 
 /**
- * Stands for all that a return depends on: the task, its profile, and how the simulator plays a few windows of it, to
- * the last bit. Returns that were computed under another fingerprint are not comparable.
+ * Stands for all that a return depends on: the task, its profile, and how the simulator plays an episode of it, to the
+ * last bit. Returns that were computed under another fingerprint are not comparable.
  */
 export function taskFingerprint(task: ServeTask): string {
   const known = KNOWN.get(task);
   if (known !== undefined) return known;
   const { name: _, description: __, ...rest } = task;
   const hash = createHash('sha256').update(JSON.stringify([rest, findProfile(task.profile)]));
-  const episode = new ServeEpisode(task, 0);
-  for (const knobs of PLAYED) {
-    if (episode.done) break;
-    const reward = episode.step({ ...task.defaultAction, ...knobs });
+  const episode = new ServeEpisode(task, FINGERPRINT_SEED);
+  while (!episode.done) {
+    const reward = episode.step({ ...task.defaultAction, ...PLAYED[episode.window] });
     hash.update(JSON.stringify([reward, episode.observation()]));
   }
   const fingerprint = hash.digest('hex').slice(0, 16);
