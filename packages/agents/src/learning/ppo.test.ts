@@ -4,16 +4,17 @@ import { RandomStream } from '@servegym/simulator';
 import { identityEnvironment } from '../../test/identity-environment.ts';
 import { type LearningEnvironment, RUNNING, TERMINATED, TRUNCATED } from './learning-environment.ts';
 import { plainKernels } from './plain-kernels.ts';
-import { PPO_DEFAULTS, Ppo, type PpoOptions } from './ppo.ts';
-import { decodeCheckpoint, encodeCheckpoint, type PpoCheckpoint, resumePoint } from './ppo-checkpoint.ts';
+import { PPO_DEFAULTS, Ppo, type PpoOptions, type PpoStart } from './ppo.ts';
+import { decodeCheckpoint, encodeCheckpoint, resumePoint } from './ppo-checkpoint.ts';
 import { SerialRollouts } from './rollout-source.ts';
 import { simdKernels } from './simd-kernels.ts';
+import { decodeActor, encodeActor } from './trained-actor.ts';
 
 function learner(
   changes: Partial<PpoOptions> = {},
   make = identityEnvironment,
   kernels = plainKernels(),
-  checkpoint?: PpoCheckpoint,
+  start: PpoStart = {},
 ) {
   const options = {
     ...PPO_DEFAULTS,
@@ -23,10 +24,10 @@ function learner(
   const { seed, groupSize } = options;
   const plan = {
     ...{ seed, hidden: [16], schedule: { seed, groupSize, traces: { first: 0, last: 1e6 } } },
-    ...(checkpoint && { resume: resumePoint(checkpoint) }),
+    ...(start.checkpoint && { resume: resumePoint(start.checkpoint) }),
   };
   const source = new SerialRollouts(Array.from({ length: 8 }, make), 32, plan, kernels);
-  return new Ppo(source, kernels, options, checkpoint && { checkpoint });
+  return new Ppo(source, kernels, options, start);
 }
 
 function train(ppo: Ppo) {
@@ -73,10 +74,23 @@ describe('Ppo', () => {
     const before = [stopped.update(), stopped.update(), stopped.update()];
     const { checkpoint } = decodeCheckpoint(encodeCheckpoint(stopped.checkpoint(), {}));
     assert.ok(checkpoint.episodes.every(({ actions }) => actions.length > 0));
-    const resumed = learner(options, identityEnvironment, simdKernels(), checkpoint);
+    const resumed = learner(options, identityEnvironment, simdKernels(), { checkpoint });
     assert.deepEqual([...before, ...train(resumed)], expected);
     assert.deepEqual(resumed.checkpoint(), whole.checkpoint());
     assert.deepEqual(resumed.actorWeights(), whole.actorWeights());
+  });
+
+  it('starts from the file of an actor at the scale of observations and rewards that it ended at', () => {
+    const trained = learner({ seed: 4, totalSteps: 512 });
+    train(trained);
+    const { weights: actor } = decodeActor(encodeActor(trained.actorWeights(), {}));
+    const tuned = learner({ seed: 5, totalSteps: 512 }, identityEnvironment, plainKernels(), { actor });
+    assert.deepEqual(tuned.returns.moments, trained.returns.moments);
+    assert.deepEqual(tuned.observations.moments, trained.observations.moments);
+    assert.deepEqual(tuned.actorWeights().parameters, trained.actorWeights().parameters);
+    assert.equal(tuned.returns.moments.rows, 512);
+    tuned.update();
+    assert.equal(tuned.returns.moments.rows, 512 + 256);
   });
 
   it('lets learning rate, entropy weight and keep bonus fall along the way', () => {

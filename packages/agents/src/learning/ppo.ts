@@ -92,7 +92,7 @@ export interface PpoUpdate {
 export interface PpoStart {
   /** Where another run was; the weights then come out as if it had not stopped. */
   readonly checkpoint?: PpoCheckpoint;
-  /** An actor that knows something already, and the moments of what it saw. */
+  /** An actor that knows something already, and the moments of what it saw and, where it has them, of what it earned. */
   readonly actor?: ActorWeights;
   /** What a policy that has learned nothing leans to: `strength` is added to the logit of one bin of each head. */
   readonly prior?: { readonly bins: readonly number[]; readonly strength: number };
@@ -144,7 +144,8 @@ export class Ppo {
     if (checkpoint) this.network.restore(checkpoint);
     const moments = checkpoint?.observations ?? actor?.moments;
     this.observations = moments ? RunningNormalizer.from(moments) : new RunningNormalizer(observationSize);
-    this.returns = checkpoint ? RunningNormalizer.from(checkpoint.returns) : new RunningNormalizer(1);
+    const returns = checkpoint?.returns ?? actor?.returns;
+    this.returns = returns ? RunningNormalizer.from(returns) : new RunningNormalizer(1);
     this.#steps = checkpoint?.steps ?? 0;
     this.#log = new EpisodeLog(environments, headSizes.length, checkpoint?.episodes);
     this.#minibatch = new Minibatch(kernels, options.minibatchSize, observationSize, headSizes.length);
@@ -177,6 +178,7 @@ export class Ppo {
       shape,
       keepBonus,
       moments: this.observations.moments,
+      returns: this.returns.moments,
       parameters: adam.parameters.slice(0, actorParameterCount),
     };
   }
