@@ -53,6 +53,11 @@ describe('servegym compare', () => {
     ['of one policy', ['default'], /expected two policies or more to compare, got 1/],
     ['with an unknown one', ['default', 'nobody'], /expected a policy named one of random, .*, got nobody/],
     [
+      'of another environment through a queue',
+      ['random', 'heuristic', '--env', 'inferencegym', '--queue', 'redis://127.0.0.1:1'],
+      /--queue means nothing to inferencegym/,
+    ],
+    [
       'on one episode',
       ['default', 'random', '--episodes', '1'],
       /Expected a whole number from 2 to 10000, got `1`/,

@@ -100,6 +100,11 @@ describe('servegym evaluate', () => {
         () => ['--agent', './none'],
         /cannot read \.\/none: there is no such file/,
       ],
+      [
+        'of another environment through a queue',
+        () => ['--agent', 'heuristic', '--env', 'inferencegym', '--queue', 'redis://127.0.0.1:1'],
+        /--queue means nothing to inferencegym/,
+      ],
       ['of a file that is no policy', () => ['--agent', noPolicy], /policy\.safetensors: Expected a header/],
     ] as const) {
       it(`ends with exit code 2: ${what}`, async () => {
