@@ -1,5 +1,5 @@
 // What KV memory earns and what it is charged for in the storms of `adversarial_multitenant`: storms alone, at both ends of
-// their arrival rates and beyond, without tenants. For each share of the pool the best of batch caps, draft depths and
+// their arrival rates and between, without tenants. For each share of the pool the best of batch caps, draft depths and
 // orders of the queue, held throughout: reward a window from tokens and objectives, memory charge, and their sum.
 import { parseArgs } from 'node:util';
 import {
@@ -15,7 +15,7 @@ const { values } = parseArgs({ options: { json: { type: 'boolean', default: fals
 
 const WINDOWS = 16;
 const SEEDS = 2;
-const RATES = [16, 22, 28];
+const RATES = [8, 10, 11.5];
 const POOLS = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1];
 const CAPS = [32, 64, 96, 128, 256];
 const DEPTHS = [0, 2];
