@@ -9,10 +9,18 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
 from servegym.local_server import shared_server  # noqa: E402
 
+#: A task of llmserve whose precision and split are masked.
+MASKED_TASK = Path(__file__).resolve().parents[3] / "packages/servegym/test/fixtures/masked-task.ts"
+
 
 @pytest.fixture(scope="session")
 def llmserve_url() -> str:
     return shared_server("llmserve").url
+
+
+@pytest.fixture(scope="session")
+def masked_task_url() -> str:
+    return shared_server("llmserve", "--task-file", str(MASKED_TASK)).url
 
 
 @pytest.fixture(scope="session")

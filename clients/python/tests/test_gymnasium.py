@@ -153,3 +153,28 @@ def test_vectors_take_all_encodings_and_refuse_what_is_outside(llmserve_url):
     with pytest.raises(ValueError, match="from -1 to 1"):
         vector.step(np.full((2, 6), 2.0))
     vector.close()
+
+
+@pytest.mark.parametrize("encoding", ["box", "multi_discrete", "dict"])
+def test_knobs_that_a_task_masks_stay_at_its_default(masked_task_url, encoding):
+    env = ServeGymEnv(url=masked_task_url, task_id="masked_task", encoding=encoding)
+    env.action_space.seed(1)
+    env.reset(seed=3)
+    tiers = []
+    for _ in range(8):
+        _, _, _, _, info = env.step(env.action_space.sample())
+        tiers.append(info["quality"])
+    assert tiers == [1] * 8
+    env.reset(seed=3, options={"task_id": "bursty_workload"})
+    assert min(env.step(env.action_space.sample())[4]["quality"] for _ in range(12)) < 1
+    env.close()
+
+
+def test_a_vector_holds_masked_knobs_in_its_rows_of_float32(masked_task_url):
+    vector = ServeGymVectorEnv(2, url=masked_task_url, task_id="masked_task")
+    vector.action_space.seed(1)
+    vector.reset(seed=3)
+    for _ in range(8):
+        observations, _, _, _, _ = vector.step(vector.action_space.sample())
+    assert dict(zip(vector.observation_names, observations[0], strict=True))["step_index"] == 8
+    vector.close()

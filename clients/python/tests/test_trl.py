@@ -51,3 +51,9 @@ def test_a_rollout_is_played_and_rewarded(llmserve_url, monkeypatch):
     assert operator.configure(**configuration) == "Error: the episode is done"
     assert 0 < early < operator.get_reward() < 1
     assert operator.reset(task_id="static_workload", seed=0) == told
+
+
+def test_a_model_is_told_of_the_knobs_that_a_task_masks(masked_task_url, monkeypatch):
+    monkeypatch.setenv("SERVEGYM_URL", masked_task_url)
+    told = ServeOperator().reset(task_id="masked_task", seed=0)
+    assert 'must stay as they are: {"quantization_tier": "FP16", "prefill_decode_split": false}' in told

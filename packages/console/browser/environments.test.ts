@@ -8,6 +8,7 @@ import { startReverseProxy } from './reverse-proxy.ts';
 import { startServe } from './serve-process.ts';
 
 const GUESS = fileURLToPath(new URL('../../openenv/examples/guess/environment.ts', import.meta.url));
+const MASKED_TASK = fileURLToPath(new URL('../../servegym/test/fixtures/masked-task.ts', import.meta.url));
 const COUNTER = fileURLToPath(new URL('../../openenv/src/fixtures/counter-environment.ts', import.meta.url));
 
 let browser: Browser;
@@ -110,6 +111,35 @@ describe('inferencegym', () => {
       const parts = await page.view.getByRole('figure', { name: 'Reward' }).locator('dt').allTextContents();
       assert.ok(parts.includes('Latency') && parts.includes('Reward'), parts.join());
     });
+  });
+});
+
+describe('a task of llmserve of one’s own that masks knobs', () => {
+  it('locks them at its default, whatever another task had', async () => {
+    const server = await startServe({ args: ['--task-file', MASKED_TASK] });
+    const page = await openConsole(browser, `${server.origin}/web/?task=static_workload&policy=hand&seed=2`);
+    const precision = page.view.getByRole('radiogroup', { name: 'Precision' });
+    try {
+      await page.untilWindow(0);
+      await precision.getByLabel('INT4').check();
+      assert.equal((await page.step()).action.quantization_tier, 'INT4');
+      await page.choice('Task').selectOption('masked_task');
+      await page.view.getByText('Masked: this task holds it at its default.').first().waitFor();
+      assert.equal(await page.view.getByText('Masked: this task holds it at its default.').count(), 2);
+      assert.equal(await precision.getByLabel('INT4').isDisabled(), true);
+      assert.equal(await page.choice('Split the GPUs').isDisabled(), true);
+      assert.equal(await page.choice('Batch cap').isDisabled(), false);
+      await page.untilIdle();
+      await page.choice('Batch cap').press('End');
+      const { action } = await page.step();
+      assert.deepEqual([action.batch_cap, action.quantization_tier], [512, 'FP16']);
+      await page.choice('Played by').selectOption('heuristic');
+      await page.untilOver();
+      page.assertNoFaults();
+    } finally {
+      await page.close();
+      await server.kill();
+    }
   });
 });
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -59,9 +59,16 @@ class ActionEncoding:
         self._high = np.array([field.high for field in self.fields])
         self._is_whole = np.array([field.kind != "number" for field in self.fields])
         self._is_logarithmic = np.array([_is_logarithmic(field) for field in self.fields])
+        self._held: list[tuple[int, float]] = []
+
+    def hold(self, values: Mapping[str, Any]) -> None:
+        """Keeps fields at values of theirs from now on, whatever an action says; the space stays as it is."""
+        columns = {field.name: column for column, field in enumerate(self.fields)}
+        held = [(columns[name], value) for name, value in values.items() if name in columns]
+        self._held = [(column, self.fields[column].number(value)) for column, value in held]
 
     def rows(self, actions: Any) -> np.ndarray:
-        """The numbers of the server for the actions of n environments, shape ``(n, fields)``.
+        """The numbers of the server for the actions of n environments, shape ``(n, fields)``; held fields have theirs.
 
         Args:
             actions: of shape ``(n, fields)``, or for ``dict`` a mapping of arrays of length n.
@@ -69,6 +76,12 @@ class ActionEncoding:
         Raises:
             ValueError: when an action is outside its space; nothing is clipped.
         """
+        rows = self._rows(actions)
+        for column, number in self._held:
+            rows[:, column] = number
+        return rows
+
+    def _rows(self, actions: Any) -> np.ndarray:
         if self.encoding == "dict":
             return np.stack([np.asarray(actions[field.name], dtype=np.float64).reshape(-1) for field in self.fields], 1)
         table = np.asarray(actions)

@@ -12,6 +12,7 @@ from .connection import Connection
 from .fields import fields_of
 from .http_api import HttpApi
 from .local_server import shared_server
+from .masked_knobs import masked_values, tasks_of
 from .observation_encoding import ObservationEncoding
 
 #: Seeds of the training traffic; those from 1,000,000 on are for validation and tests.
@@ -22,7 +23,8 @@ class ServeGymEnv(gymnasium.Env[np.ndarray, Any]):
     """One episode after another over a WebSocket session.
 
     Episodes of ServeGym's own environments end by their time limit: they are truncated and never terminated, so that
-    learners bootstrap from the last observation. ``info`` has what the server tells beside the observation.
+    learners bootstrap from the last observation. ``info`` has what the server tells beside the observation. Knobs that the
+    task masks stay at its default, whatever an action says.
 
     Args:
         environment: which one to serve when no URL is given.
@@ -54,7 +56,9 @@ class ServeGymEnv(gymnasium.Env[np.ndarray, Any]):
         render_mode: None = None,
     ) -> None:
         address = url or shared_server(environment).url
-        schema = HttpApi(address, token=token, timeout_s=timeout_s).get("schema")
+        api = HttpApi(address, token=token, timeout_s=timeout_s)
+        schema = api.get("schema")
+        self._tasks = tasks_of(api)
         self._actions = ActionEncoding(fields_of(schema["action"]), encoding)
         self._observations = ObservationEncoding(fields_of(schema["observation"], leave_texts=True))
         self.action_space = self._actions.space
@@ -80,7 +84,10 @@ class ServeGymEnv(gymnasium.Env[np.ndarray, Any]):
         """
         super().reset(seed=seed)
         episode = int(self.np_random.integers(TRAINING_SEEDS)) if seed is None else seed
-        reply = self._connection.request("reset", {**self._options, **(options or {}), "seed": episode})
+        chosen = {**self._options, **(options or {})}
+        reply = self._connection.request("reset", {**chosen, "seed": episode})
+        played = reply["observation"].get("task_id", chosen.get("task_id"))
+        self._actions.hold(masked_values(self._tasks, played))
         return self._observations.array(reply["observation"]), {"seed": episode, **_info(reply)}
 
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:

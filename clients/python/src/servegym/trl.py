@@ -7,6 +7,7 @@ import os
 from typing import Any
 
 from .llmserve import LLMServeEnv, ServeObservation
+from .masked_knobs import masked_values
 
 #: Longest that one configuration is held by a call of a tool, windows.
 MOST_WINDOWS = 20
@@ -29,11 +30,14 @@ class ServeOperator:
     def reset(self, task_id: str | None = None, seed: int | None = None, **_columns: Any) -> str:
         """Starts an episode and says what is to be done."""
         self._observation = self._env.reset(task_id=task_id, seed=seed)
-        task = next(each for each in self._env.tasks() if each["id"] == self._observation.task_id)
+        tasks = self._env.tasks()
+        task = next(each for each in tasks if each["id"] == self._observation.task_id)
+        masked = masked_values(tasks, self._observation.task_id)
+        held = f"It masks knobs, which must stay as they are: {json.dumps(masked)}. " if masked else ""
         return (
             f"\nYou operate an LLM inference server of two GPUs. {task['description']} The episode has {task['windows']} "
             f"windows of {task['window_seconds']} s. Configure the server with the tools until the episode is done. "
-            f"At first: {_told(self._observation)}"
+            f"{held}At first: {_told(self._observation)}"
         )
 
     def get_reward(self) -> float:

@@ -15,6 +15,7 @@ from .fields import fields_of
 from .gymnasium_env import TRAINING_SEEDS
 from .http_api import HttpApi
 from .local_server import shared_server
+from .masked_knobs import masked_values, tasks_of
 from .observation_encoding import ObservationEncoding
 
 
@@ -50,7 +51,9 @@ class ServeGymVectorEnv(VectorEnv[np.ndarray, Any, np.ndarray]):
         render_mode: None = None,
     ) -> None:
         address = url or shared_server(environment, "--max-sessions", str(max(1024, 2 * num_envs))).url
-        schema = HttpApi(address, token=token, timeout_s=timeout_s).get("schema")
+        api = HttpApi(address, token=token, timeout_s=timeout_s)
+        schema = api.get("schema")
+        self._tasks = tasks_of(api)
         self._actions = ActionEncoding(fields_of(schema["action"]), encoding)
         self._observations = ObservationEncoding(fields_of(schema["observation"], leave_texts=True))
         self.num_envs = num_envs
@@ -84,15 +87,13 @@ class ServeGymVectorEnv(VectorEnv[np.ndarray, Any, np.ndarray]):
         """
         super().reset(seed=None if isinstance(seed, list) else seed)
         base = int(self.np_random.integers(TRAINING_SEEDS)) if seed is None else _first_of(seed, self.num_envs)
+        chosen = {**self._options, **(options or {})}
         data = self._connection.request(
             "vector_reset",
-            {
-                "count": self.num_envs,
-                "seed": base,
-                "format": "float32",
-                "options": {**self._options, **(options or {})},
-            },
+            {"count": self.num_envs, "seed": base, "format": "float32", "options": chosen},
         )
+        played = data["observations"][0].get("task_id", chosen.get("task_id"))
+        self._actions.hold(masked_values(self._tasks, played))
         layout = data["layout"]
         self._action_columns = np.array([layout["action"].index(field.name) for field in self._actions.fields])
         self._observation_columns = self._observations.columns(layout["observation"])
