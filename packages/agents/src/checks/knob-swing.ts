@@ -1,18 +1,21 @@
 import type { CheckResult } from './check-result.ts';
 
-/** A mean that moves by less than this share has not answered. */
+/** A mean that moves by less than this share of its larger value has not answered. */
 const ANSWERS = 0.1;
 /** A knob acts when it moves any figure by this share. */
 const ACTS = 0.01;
 
+/** Means that differ by less are the same but for rounding. */
+const LEAST_MOVE = 1e-9;
+
 /** What a knob moves when it goes from one end of its range to the other. */
 export interface KnobSwing<Figure extends string> {
   readonly knob: string;
-  /** Larger over smaller mean of each figure at the ends, less 1. */
+  /** How far the smaller mean of each figure at the ends lies below the larger, as a share of it: 0 to 1. */
   readonly of: Readonly<Record<Figure, number>>;
 }
 
-/** The swing between episodes at the two ends of a knob. */
+/** The swing between episodes at the two ends of a knob. No figure is negative. */
 export function knobSwing<Figure extends string>(
   knob: string,
   figures: readonly Figure[],
@@ -21,7 +24,7 @@ export function knobSwing<Figure extends string>(
   const swing = (figure: Figure) => {
     const low = Math.min(one[figure], other[figure]);
     const high = Math.max(one[figure], other[figure]);
-    return high - low < 1e-9 ? 0 : (high - low) / Math.max(Math.abs(low), 1e-6);
+    return high - low < LEAST_MOVE ? 0 : (high - low) / Math.max(Math.abs(low), Math.abs(high));
   };
   const of = Object.fromEntries(figures.map((figure) => [figure, swing(figure)]));
   return { knob, of: of as KnobSwing<Figure>['of'] };
