@@ -28,8 +28,8 @@ import { stepInfo } from './step-info.ts';
 import { GYM_TASK_IDS } from './tasks/gym-task.ts';
 import { GYM_TASKS } from './tasks/gym-tasks.ts';
 
-/** Changes with everything that changes episodes: dynamics, tasks, the table that comes with the package. */
-const VERSION = '1.1.0';
+/** Changes with everything that changes episodes or grades: dynamics, tasks, grader, the table that comes with the package. */
+const VERSION = '1.2.0';
 
 /** One session of `inferencegym`. */
 class InferenceGym implements Environment<GymAction, GymObservation, GymState> {

@@ -108,6 +108,37 @@ describe('the grade of inferencegym', () => {
     assert.ok(gradeGymEpisode(world, flapping).score < score(3));
   });
 
+  it('lets nothing that is saved make up for serving fewer requests, and later, than the default', () => {
+    const pairs: readonly [GymTaskId, Partial<GymAction>, Partial<GymAction>][] = [
+      [2, { batch_size: 4, kv_budget: 0.75 }, { batch_size: 64, kv_budget: 0.75 }],
+      [2, { batch_size: 2, kv_budget: 0.5, spec_length: 1 }, { batch_size: 48, kv_budget: 0.5 }],
+      [2, { kv_budget: 0.2 }, { kv_budget: 0.75 }],
+      [2, { batch_size: 16, kv_budget: 0.75 }, { batch_size: 16, kv_budget: 0.75 }],
+      [
+        3,
+        { batch_size: 8, kv_budget: 0.15, quant_tier: 1 },
+        { batch_size: 8, kv_budget: 0.15, quant_tier: 1 },
+      ],
+    ];
+    for (const [id, even, odd] of pairs) {
+      const flapping = record(id, {}, { seed: 2_000_000 });
+      for (const [i, action] of flapping.actions.entries()) Object.assign(action, i % 2 === 0 ? even : odd);
+      const { score: got, breakdown, feedback } = gradeGymEpisode(world, flapping);
+      const told = JSON.stringify({ id, even, odd, got });
+      assert.ok(Number(breakdown.served_share) < Number(breakdown.default_served_share), told);
+      assert.ok(
+        Number(breakdown.mean_slo_violation_rate) > Number(breakdown.default_slo_violation_rate),
+        told,
+      );
+      assert.ok(got < score(id, {}, { seed: 2_000_000 }), told);
+      assert.match(feedback, /nothing that is saved makes up for it/);
+    }
+  });
+
+  it('lets memory count that is saved while as many are served', () => {
+    assert.ok(score(2, { kv_budget: 0.75 }) > score(2) + 0.1);
+  });
+
   it('takes stability away from who changes batch and pool from step to step', () => {
     const wavering = record(3, GOOD[3]);
     for (const [i, action] of wavering.actions.entries()) action.batch_size = i % 2 === 0 ? 64 : 320;

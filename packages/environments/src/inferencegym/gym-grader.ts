@@ -3,7 +3,7 @@ import type { TaskCalibration } from './calibrate-task.ts';
 import { type ChangeMoments, GymEpisode, type GymTotals } from './gym-episode.ts';
 import type { GymWorld } from './gym-world.ts';
 import { chooseGymTask, readGymSeed } from './reset-options.ts';
-import { EPISODE_STEPS, type GymAction } from './schema.ts';
+import { EPISODE_STEPS, GYM_DEFAULT_ACTION, type GymAction } from './schema.ts';
 import type { GymTask } from './tasks/gym-task.ts';
 
 /** Memory beyond the limit at which nothing is left of the memory part, GB. */
@@ -25,8 +25,9 @@ interface Part {
 }
 
 /**
- * Grades an episode by replaying its actions on the traffic of its task and seed. Steps that were not played served
- * nobody, and each takes back two that were.
+ * Grades an episode by replaying its actions on the traffic of its task and seed, and beside it the default
+ * configuration. Steps that were not played served nobody, and each takes back two that were. Memory and cost below those
+ * of the default count only for who serves as many requests as the default, or violates no more objectives.
  * @throws EnvironmentError `EPISODE_TOO_LONG`, and what a reset throws
  */
 export function gradeGymEpisode(world: GymWorld, record: EpisodeRecord<GymAction>): Grade {
@@ -41,24 +42,26 @@ export function gradeGymEpisode(world: GymWorld, record: EpisodeRecord<GymAction
   }
   const episode = new GymEpisode(task, seed, world);
   for (const action of actions) episode.step(action);
-  return gradeTotals(task, episode.totals, actions.length, world.calibration(task));
+  const standard = new GymEpisode(task, seed, world);
+  while (!standard.done) standard.step(GYM_DEFAULT_ACTION);
+  return gradeTotals(task, episode.totals, actions.length, standard.totals, world.calibration(task));
 }
 
-/** The grade of an episode with these sums. */
-export function gradeTotals(
+/** The grade of an episode with these sums, beside those of the default configuration on the same traffic. */
+function gradeTotals(
   task: GymTask,
   totals: Readonly<GymTotals>,
   played: number,
+  standardTotals: Readonly<GymTotals>,
   calibration: TaskCalibration,
 ): Grade {
   const unplayed = EPISODE_STEPS - played;
-  const means = {
-    tokens_per_sec: totals.outputTokens / EPISODE_STEPS,
-    ttft_p50_ms: (totals.ttftMs + unplayed * UNPLAYED_TTFT_MS) / EPISODE_STEPS,
-    slo_violation_rate: (totals.violationRate + unplayed) / EPISODE_STEPS,
-    served_share: totals.arrived === 0 ? 0 : (totals.served / totals.arrived) * (played / EPISODE_STEPS),
-  };
-  const parts = partsOf(task, totals, means, calibration);
+  const means = meansOf(totals, played);
+  const standard = meansOf(standardTotals, EPISODE_STEPS);
+  const servesLess =
+    means.served_share < standard.served_share && means.slo_violation_rate > standard.slo_violation_rate;
+  const mostSaved = servesLess ? savings(task, standardTotals) : WHATEVER_IS_SAVED;
+  const parts = partsOf(task, totals, means, mostSaved, calibration);
   const raw = parts.reduce((sum, { weight, value }) => sum + weight * value, 0);
   // Each step that was not played also takes back two that were: stopping early never pays.
   const completeness = Math.max(0, 1 - (3 * unplayed) / EPISODE_STEPS);
@@ -74,6 +77,8 @@ export function gradeTotals(
       mean_ttft_p50_ms: means.ttft_p50_ms,
       mean_slo_violation_rate: means.slo_violation_rate,
       served_share: means.served_share,
+      default_served_share: standard.served_share,
+      default_slo_violation_rate: standard.slo_violation_rate,
       peak_memory_gb: totals.peakMemoryGb,
       out_of_memory_events: totals.oomEvents,
       cost_cents: totals.cost,
@@ -81,17 +86,59 @@ export function gradeTotals(
       steps_played: played,
       steps: EPISODE_STEPS,
     },
-    feedback: feedback(parts, totals, unplayed),
+    feedback: feedback(parts, totals, unplayed, servesLess),
+  };
+}
+
+/** Means over the steps of the episode. */
+interface Means {
+  readonly tokens_per_sec: number;
+  readonly ttft_p50_ms: number;
+  readonly slo_violation_rate: number;
+  /** Of the requests that arrived; those of steps that were not played are not served. */
+  readonly served_share: number;
+}
+
+function meansOf(totals: Readonly<GymTotals>, played: number): Means {
+  const unplayed = EPISODE_STEPS - played;
+  return {
+    tokens_per_sec: totals.outputTokens / EPISODE_STEPS,
+    ttft_p50_ms: (totals.ttftMs + unplayed * UNPLAYED_TTFT_MS) / EPISODE_STEPS,
+    slo_violation_rate: (totals.violationRate + unplayed) / EPISODE_STEPS,
+    served_share: totals.arrived === 0 ? 0 : (totals.served / totals.arrived) * (played / EPISODE_STEPS),
+  };
+}
+
+/** What a server does without, each from 0 to 1. */
+interface Savings {
+  /** 1 up to the task's memory limit, 0 from 10 GB above it. */
+  readonly memory: number;
+  /** Share of the task's budget that is left; 1 without a budget. */
+  readonly cost: number;
+}
+
+const WHATEVER_IS_SAVED: Savings = { memory: 1, cost: 1 };
+
+function savings(
+  { memoryLimitGb, costBudget }: GymTask,
+  { peakMemoryGb, cost }: Readonly<GymTotals>,
+): Savings {
+  return {
+    memory: memoryLimitGb === null ? 1 : held(1 - (peakMemoryGb - memoryLimitGb) / MEMORY_SLOPE_GB),
+    cost: costBudget === null ? 1 : Math.max(0, 1 - cost / costBudget),
   };
 }
 
 function partsOf(
   task: GymTask,
   totals: Readonly<GymTotals>,
-  means: { tokens_per_sec: number; ttft_p50_ms: number; slo_violation_rate: number; served_share: number },
+  means: Means,
+  mostSaved: Savings,
   { bestTokensPerSecond: best, referenceTokensPerSecond: reference }: TaskCalibration,
 ): Part[] {
-  const memory = memoryPart(task, totals.peakMemoryGb);
+  const saved = savings(task, totals);
+  const memory = Math.min(saved.memory, mostSaved.memory);
+  const cost = Math.min(saved.cost * saved.memory, mostSaved.cost * mostSaved.memory);
   switch (task.id) {
     case 1:
       return [
@@ -135,7 +182,7 @@ function partsOf(
         {
           name: 'cost',
           weight: 0.2,
-          value: Math.max(0, 1 - totals.cost / task.costBudget!) * memory * means.served_share,
+          value: cost * means.served_share,
           advice: `give KV memory back: the budget is ${task.costBudget} cents and ${task.memoryLimitGb} GB`,
         },
         {
@@ -146,11 +193,6 @@ function partsOf(
         },
       ];
   }
-}
-
-/** 1 up to the task's limit, 0 from 10 GB above it. */
-function memoryPart({ memoryLimitGb }: GymTask, peakGb: number): number {
-  return memoryLimitGb === null ? 1 : held(1 - (peakGb - memoryLimitGb) / MEMORY_SLOPE_GB);
 }
 
 /** How much neighbouring actions differ, 0 to 1. */
@@ -175,7 +217,12 @@ function insideUnitInterval(value: number): number {
   return Math.max(Number.MIN_VALUE, MARGIN * Math.exp(value / MARGIN - 1));
 }
 
-function feedback(parts: readonly Part[], totals: Readonly<GymTotals>, unplayed: number): string {
+function feedback(
+  parts: readonly Part[],
+  totals: Readonly<GymTotals>,
+  unplayed: number,
+  servesLess: boolean,
+): string {
   if (unplayed === EPISODE_STEPS) return 'The log has no actions: nobody was served. Play the episode.';
   if (unplayed > 0) {
     return `${unplayed} of ${EPISODE_STEPS} steps were not played and count as steps that serve nobody. Play to the end.`;
@@ -183,6 +230,9 @@ function feedback(parts: readonly Part[], totals: Readonly<GymTotals>, unplayed:
   if (totals.oomEvents > 0) {
     const times = totals.oomEvents === 1 ? 'once' : `${totals.oomEvents} times`;
     return `The server ran out of memory ${times} and lost its batch and ${totals.outageSteps} steps of service. Take a smaller KV budget beside a large batch or speculation.`;
+  }
+  if (servesLess) {
+    return 'Fewer requests are served, and more violate their objectives, than with the default configuration: nothing that is saved makes up for it. Serve more first: a larger batch.';
   }
   const [worst] = [...parts].sort((a, b) => b.weight * (1 - b.value) - a.weight * (1 - a.value));
   const lost = worst.weight * (1 - worst.value);
