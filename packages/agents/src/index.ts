@@ -38,7 +38,12 @@ export {
   stratifiedBootstrap,
 } from './evaluation/stratified-bootstrap.ts';
 export { encodeOnnxActor } from './formats/onnx-actor.ts';
-export { eventFileHeader, type ScalarEvent, scalarRecord, startRecord } from './formats/tensorboard-events.ts';
+export {
+  eventFileHeader,
+  type ScalarEvent,
+  scalarRecord,
+  startRecord,
+} from './formats/tensorboard-events.ts';
 export { evaluatedGym } from './inferencegym/evaluated-gym.ts';
 export { gymLearningTask, type OwnTable } from './inferencegym/gym-learning-task.ts';
 export {
@@ -76,6 +81,7 @@ export { LlmClient, type LlmUsage } from './llm/llm-client.ts';
 export { type LlmAnswers, type LlmEnvironment, LlmPolicy, type LlmPolicyOptions } from './llm/llm-policy.ts';
 export { hasLlmSettings, LlmError, type LlmSettings, llmSettings } from './llm/llm-settings.ts';
 export { type DemonstratedEpisode, demonstrate, joinDemonstrations } from './llmserve/demonstrate.ts';
+export { decodeDemonstrations, encodeDemonstrations } from './llmserve/demonstrations-file.ts';
 export {
   type DemonstrationRequest,
   DISTILLATION_ROUNDS,

@@ -28,6 +28,8 @@ export interface DistillOptions {
   readonly demonstrate: (request: DemonstrationRequest) => Promise<readonly DemonstratedEpisode[]>;
   /** That the clone learns from in each round; by default those of `CLONING_DEFAULTS`. */
   readonly minibatches?: number;
+  /** What the rounds before have shown: the run goes on after them as if it had not stopped. */
+  readonly shown?: readonly DemonstratedEpisode[];
   /** Ends after the round at hand. */
   readonly signal?: AbortSignal;
   readonly onRound?: (round: DistillationRound) => void;
@@ -41,6 +43,8 @@ export interface DistillationRound {
   readonly meanReturn: number;
   /** Of the clone, on all that has been demonstrated so far: mean negative log-likelihood, nats. */
   readonly loss: number;
+  /** All that has been demonstrated so far. */
+  readonly shown: readonly DemonstratedEpisode[];
 }
 
 /** Trains a network to do what a teacher does, on the training split. */
@@ -48,22 +52,30 @@ export async function distill(options: DistillOptions): Promise<ActorWeights> {
   const { taskId, seed, episodes, minibatches = CLONING_DEFAULTS.minibatches, signal, onRound } = options;
   const schedule = { seed, groupSize: 1, traces: SEED_SPLITS.train };
   const { headSizes } = new ServeActionCodec(knownTask(taskId));
-  const seen: DemonstratedEpisode[] = [];
-  let clone: Clone | undefined;
-  for (let round = 0; round < DISTILLATION_ROUNDS && !(clone && signal?.aborted); round++) {
-    const from = Math.round((round * episodes) / DISTILLATION_ROUNDS);
-    const to = Math.round(((round + 1) * episodes) / DISTILLATION_ROUNDS);
-    const traces = Array.from({ length: to - from }, (_, i) => traceSeed(schedule, 0, from + i));
-    const student = clone && { student: clone.weights };
-    const shown = await options.demonstrate({ taskId, traces, ...student });
-    seen.push(...shown);
-    clone = cloneBehaviour(
+  const seen: DemonstratedEpisode[] = [...(options.shown ?? [])];
+  const learn = () =>
+    cloneBehaviour(
       joinDemonstrations(seen),
       { ...CLONING_DEFAULTS, minibatches, headSizes, hidden: SERVE_PPO.hidden, seed },
       simdKernels(),
     );
+  let clone: Clone | undefined = seen.length > 0 ? learn() : undefined;
+  for (let round = 0; round < DISTILLATION_ROUNDS && !(clone && signal?.aborted); round++) {
+    const from = Math.round((round * episodes) / DISTILLATION_ROUNDS);
+    const to = Math.round(((round + 1) * episodes) / DISTILLATION_ROUNDS);
+    if (seen.length >= to) continue;
+    const traces = Array.from({ length: to - from }, (_, i) => traceSeed(schedule, 0, from + i));
+    const student = clone && { student: clone.weights };
+    const shown = await options.demonstrate({ taskId, traces, ...student });
+    seen.push(...shown);
+    clone = learn();
     const total = shown.reduce((sum, episode) => sum + episode.return, 0);
-    onRound?.({ round: round + 1, meanReturn: total / shown.length, loss: clone.loss });
+    onRound?.({
+      ...{ round: round + 1, meanReturn: total / shown.length, loss: clone.loss },
+      shown: [...seen],
+    });
+    // Learning blocks the thread: let signals be heard between rounds.
+    await new Promise((resolve) => setImmediate(resolve));
   }
   return clone!.weights;
 }

@@ -13,6 +13,7 @@ import { seedsJson, seedsTable } from '../reports/seeds-report.ts';
 import { addScenarioOptions, readScenario, type ScenarioArguments } from '../traffic/scenario-options.ts';
 import { readCheckpoint } from '../training/checkpoint-file.ts';
 import { LEARNING_TASKS } from '../training/learning-tasks.ts';
+import { resumeTraining } from '../training/resume-training.ts';
 import { searchRegimes } from '../training/search-regimes.ts';
 import { searchStatic } from '../training/search-static.ts';
 import { trainDistilled } from '../training/train-distilled.ts';
@@ -115,7 +116,7 @@ export function trainCommand(): Command {
       `
 ppo and distill write policy.safetensors, policy.onnx, checkpoint.safetensors, metrics.jsonl, an event file for
 TensorBoard and learning-curve.svg, .png and .html; cem writes policy.json, metrics and curve, static policy.json.
-Ctrl-C stops early and keeps what was learned. With --seeds 0..9 each seed gets a folder seed-<n> with the files that
+Ctrl-C stops early, distill after the round of lessons at hand, and keeps what was learned. With --seeds 0..9 each seed gets a folder seed-<n> with the files that
 --seed <n> writes; Ctrl-C then keeps the seeds that are done. --queue has the seeds trained, or the lessons and
 generations of a single training with distill or cem played, by \`servegym worker\`s.`,
     )
@@ -204,11 +205,10 @@ async function trainEachSeed(options: TrainOptions, seeds: readonly number[]): P
 
 /** Goes on with a run that stopped. */
 async function goOn(file: string, { threads, out }: TrainOptions, signal: AbortSignal) {
-  const { learningTask, algorithm, steps, seed, checkpoint } = await readCheckpoint(file);
-  const folder = makeFolder(out ?? dirname(file));
-  const plan = { learningTask, algorithm, steps, seed, threads, folder, signal };
-  const report = await trainNetwork(plan, { checkpoint });
+  const stopped = await readCheckpoint(file);
+  const { learningTask, algorithm, seed } = stopped;
   const { environment, taskId: task } = learningTask;
+  const report = await resumeTraining(stopped, { threads, folder: makeFolder(out ?? dirname(file)), signal });
   return { run: { environment: environment.id, task, algorithm, seed }, report };
 }
 

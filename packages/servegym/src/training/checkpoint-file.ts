@@ -1,7 +1,10 @@
 import { renameSync, writeFileSync } from 'node:fs';
 import {
+  type DemonstratedEpisode,
   decodeCheckpoint,
+  decodeDemonstrations,
   encodeCheckpoint,
+  encodeDemonstrations,
   type LearningTask,
   type PpoCheckpoint,
   SERVE_FINE_TUNING,
@@ -12,21 +15,39 @@ import type { TaskId } from '@servegym/environments';
 import { InputError } from '../input-error.ts';
 import { readInputBytes } from '../read-input-file.ts';
 import { LEARNING_TASKS } from './learning-tasks.ts';
-import type { NetworkAlgorithm } from './training-plan.ts';
+import type { Lessons, NetworkAlgorithm } from './training-plan.ts';
 
-/** A run that stopped. */
-export interface StoppedRun {
+interface Run {
   readonly learningTask: LearningTask;
   readonly algorithm: NetworkAlgorithm;
   readonly steps: number;
   readonly seed: number;
+}
+
+/** A run that stopped while it learned by PPO. */
+export interface StoppedPpo extends Run {
   readonly checkpoint: PpoCheckpoint;
 }
 
+/** A run of `distill` that stopped before the last lesson. */
+export interface StoppedLessons extends Run {
+  readonly lessons: Lessons;
+  /** What the lessons so far have shown. */
+  readonly shown: readonly DemonstratedEpisode[];
+}
+
+/** A run that stopped. */
+export type StoppedRun = StoppedPpo | StoppedLessons;
+
 /** Where a run is, as a file that `readCheckpoint` reads. */
-export function encodeRun({ learningTask, algorithm, steps, seed, checkpoint }: StoppedRun): Uint8Array {
+export function encodeRun(stopped: StoppedRun): Uint8Array {
+  const { learningTask, algorithm, steps, seed } = stopped;
   const run = { algorithm, steps, seed, task: learningTask.taskId, recipe: learningTask.recipe };
-  return encodeCheckpoint(checkpoint, { ...learningTask.metadata, run: JSON.stringify(run) });
+  if ('checkpoint' in stopped) {
+    return encodeCheckpoint(stopped.checkpoint, { ...learningTask.metadata, run: JSON.stringify(run) });
+  }
+  const { lessons, shown } = stopped;
+  return encodeDemonstrations(shown, { ...learningTask.metadata, run: JSON.stringify({ ...run, lessons }) });
 }
 
 /** Writes where a run is; a crash leaves the file that was there. */
@@ -37,9 +58,9 @@ export function writeCheckpoint(path: string, run: StoppedRun): void {
 
 /** Reads a run that stopped. @throws InputError when there is none, or when it cannot go on as it began */
 export async function readCheckpoint(path: string): Promise<StoppedRun> {
-  const { checkpoint, metadata } = decode(path, await readInputBytes(path));
+  const { metadata, ...where } = decode(path, await readInputBytes(path));
   const { run, ...belongs } = metadata;
-  const { algorithm, steps, seed, task, recipe } = JSON.parse(run ?? '{}');
+  const { algorithm, steps, seed, task, recipe, lessons } = JSON.parse(run ?? '{}');
   const learningTask = findRun(belongs.environment, algorithm, task);
   if (learningTask === undefined) {
     throw new InputError(
@@ -56,7 +77,8 @@ export async function readCheckpoint(path: string): Promise<StoppedRun> {
       );
     }
   }
-  return { learningTask, algorithm, steps, seed, checkpoint };
+  const stopped = { learningTask, algorithm, steps, seed };
+  return 'checkpoint' in where ? { ...stopped, ...where } : { ...stopped, ...where, lessons };
 }
 
 function findRun(environment: string | undefined, algorithm: NetworkAlgorithm, task: unknown) {
@@ -64,9 +86,11 @@ function findRun(environment: string | undefined, algorithm: NetworkAlgorithm, t
   return LEARNING_TASKS[environment ?? '']?.find(String(task));
 }
 
-function decode(path: string, bytes: Uint8Array): ReturnType<typeof decodeCheckpoint> {
+function decode(path: string, bytes: Uint8Array) {
   try {
-    return decodeCheckpoint(bytes);
+    const demonstrations = decodeDemonstrations(bytes);
+    if (demonstrations === null) return decodeCheckpoint(bytes);
+    return { shown: demonstrations.episodes, metadata: demonstrations.metadata };
   } catch (error) {
     if (error instanceof TensorFileError) throw new InputError(`${path}: ${error.message}`);
     throw error;

@@ -1,4 +1,10 @@
-import { type ActorWeights, type DemonstrationRequest, distill, encodeActor } from '@servegym/agents';
+import {
+  type ActorWeights,
+  type DemonstratedEpisode,
+  type DemonstrationRequest,
+  distill,
+  encodeActor,
+} from '@servegym/agents';
 import type { JobEngine, Json } from '@servegym/agents/jobs';
 import type { TaskId } from '@servegym/environments';
 import type { DemonstrationInput, DemonstrationOutput } from './demonstrate-job.ts';
@@ -7,20 +13,25 @@ import type { Lessons } from './training-plan.ts';
 export interface CloningPlan extends Lessons {
   readonly taskId: TaskId;
   readonly seed: number;
+  /** What the rounds before have shown, of a run that stopped. */
+  readonly shown?: readonly DemonstratedEpisode[];
   /** Ends after the round at hand. */
   readonly signal?: AbortSignal;
+  /** Called after each round with all that has been shown so far. */
+  readonly onShown?: (shown: readonly DemonstratedEpisode[]) => void;
   readonly onProgress: (line: string) => void;
 }
 
 /** Clones a policy of the catalogue into a network. */
 export async function cloneTeacher(
   jobs: JobEngine,
-  { teacher, onProgress, ...plan }: CloningPlan,
+  { teacher, onShown, onProgress, ...plan }: CloningPlan,
 ): Promise<ActorWeights> {
   return distill({
     ...plan,
     demonstrate: (request) => haveDemonstrated(jobs, teacher, request),
-    onRound({ round, meanReturn, loss }) {
+    onRound({ round, meanReturn, loss, shown }) {
+      onShown?.(shown);
       const player = round === 1 ? teacher : 'the student';
       onProgress(
         `lesson ${round}: ${player} earns ${meanReturn.toFixed(1)}, the student errs by ${loss.toFixed(3)} nats`,

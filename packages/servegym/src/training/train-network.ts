@@ -1,10 +1,9 @@
-import { writeFileSync } from 'node:fs';
-import { encodeOnnxActor, type PpoCheckpoint, type PpoStart, trainPpo } from '@servegym/agents';
+import { type PpoCheckpoint, type PpoStart, trainPpo } from '@servegym/agents';
 import { ProgressDisplay } from '../progress/progress-display.ts';
 import { finalReturn, learningCurveTitle } from '../reports/learning-curve.ts';
 import { learnedFigures, progressLine, timedLine } from '../reports/training-report.ts';
 import { writeCheckpoint } from './checkpoint-file.ts';
-import { networkFiles } from './trained-files.ts';
+import { networkFiles, writeNetwork } from './trained-files.ts';
 import { TrainingLog } from './training-log.ts';
 import type { NetworkTrainingPlan, TrainingReport } from './training-plan.ts';
 
@@ -44,8 +43,7 @@ export async function trainNetwork(
   });
   display.end();
   keep(checkpoint);
-  writeFileSync(files.policy, learningTask.encodeActor(weights, { algorithm, steps, seed: plan.seed }));
-  writeFileSync(files.onnx, encodeOnnxActor(weights, learningTask.metadata));
+  writeNetwork(files, { learningTask, algorithm, weights, steps, seed: plan.seed });
   const drawn = log.finish(learningCurveTitle(algorithm, learningTask.taskId, plan.seed));
   return { steps, final_return: finalReturn(log.lines), files: { ...files, ...drawn } };
 }
