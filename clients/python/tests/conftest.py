@@ -10,7 +10,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 from servegym.local_server import shared_server  # noqa: E402
 
 #: A task of llmserve whose precision and split are masked.
-MASKED_TASK = Path(__file__).resolve().parents[3] / "packages/servegym/test/fixtures/masked-task.ts"
+MASKED_TASK = Path(__file__).resolve().parents[3] / "packages/environments/examples/fixed-arrangement.ts"
 
 
 @pytest.fixture(scope="session")

@@ -157,7 +157,7 @@ def test_vectors_take_all_encodings_and_refuse_what_is_outside(llmserve_url):
 
 @pytest.mark.parametrize("encoding", ["box", "multi_discrete", "dict"])
 def test_knobs_that_a_task_masks_stay_at_its_default(masked_task_url, encoding):
-    env = ServeGymEnv(url=masked_task_url, task_id="masked_task", encoding=encoding)
+    env = ServeGymEnv(url=masked_task_url, task_id="fixed_arrangement", encoding=encoding)
     env.action_space.seed(1)
     env.reset(seed=3)
     tiers = []
@@ -171,7 +171,7 @@ def test_knobs_that_a_task_masks_stay_at_its_default(masked_task_url, encoding):
 
 
 def test_a_vector_holds_masked_knobs_in_its_rows_of_float32(masked_task_url):
-    vector = ServeGymVectorEnv(2, url=masked_task_url, task_id="masked_task")
+    vector = ServeGymVectorEnv(2, url=masked_task_url, task_id="fixed_arrangement")
     vector.action_space.seed(1)
     vector.reset(seed=3)
     for _ in range(8):

@@ -55,5 +55,5 @@ def test_a_rollout_is_played_and_rewarded(llmserve_url, monkeypatch):
 
 def test_a_model_is_told_of_the_knobs_that_a_task_masks(masked_task_url, monkeypatch):
     monkeypatch.setenv("SERVEGYM_URL", masked_task_url)
-    told = ServeOperator().reset(task_id="masked_task", seed=0)
+    told = ServeOperator().reset(task_id="fixed_arrangement", seed=0)
     assert 'must stay as they are: {"quantization_tier": "FP16", "prefill_decode_split": false}' in told

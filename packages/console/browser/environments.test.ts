@@ -8,7 +8,9 @@ import { startReverseProxy } from './reverse-proxy.ts';
 import { startServe } from './serve-process.ts';
 
 const GUESS = fileURLToPath(new URL('../../openenv/examples/guess/environment.ts', import.meta.url));
-const MASKED_TASK = fileURLToPath(new URL('../../servegym/test/fixtures/masked-task.ts', import.meta.url));
+const MASKED_TASK = fileURLToPath(
+  new URL('../../environments/examples/fixed-arrangement.ts', import.meta.url),
+);
 const COUNTER = fileURLToPath(new URL('../../openenv/src/fixtures/counter-environment.ts', import.meta.url));
 
 let browser: Browser;
@@ -123,7 +125,7 @@ describe('a task of llmserve of one’s own that masks knobs', () => {
       await page.untilWindow(0);
       await precision.getByLabel('INT4').check();
       assert.equal((await page.step()).action.quantization_tier, 'INT4');
-      await page.choice('Task').selectOption('masked_task');
+      await page.choice('Task').selectOption('fixed_arrangement');
       await page.view.getByText('Masked: this task holds it at its default.').first().waitFor();
       assert.equal(await page.view.getByText('Masked: this task holds it at its default.').count(), 2);
       assert.equal(await precision.getByLabel('INT4').isDisabled(), true);

@@ -10,7 +10,7 @@ import { loadTask } from '../src/task-files/load-task.ts';
 
 const MASKED = ['quantization_tier', 'prefill_decode_split'] as const;
 const FREE = ['batch_cap', 'kv_budget_fraction', 'speculation_depth', 'priority_routing'] as const;
-const file = join(import.meta.dirname, 'fixtures/masked-task.ts');
+const file = join(import.meta.dirname, '../../environments/examples/fixed-arrangement.ts');
 
 describe('a task of one’s own that masks knobs', () => {
   let task: ServeTask;
