@@ -134,7 +134,12 @@ export function sloUse(point: LoadPoint, slo: readonly SloTerm[], weights?: Arra
   return use;
 }
 
-function weighted(counts: readonly number[], weights: ArrayLike<number> | undefined): number {
+/** The share of the requests that meet every limit. */
+export function goodShare({ requests, goodEven, goodOdd }: LoadPoint): number {
+  return (weighted(goodEven) + weighted(goodOdd)) / weighted(requests);
+}
+
+function weighted(counts: readonly number[], weights?: ArrayLike<number>): number {
   let total = 0;
   for (const [b, count] of counts.entries()) total += count * (weights?.[b] ?? 1);
   return total;

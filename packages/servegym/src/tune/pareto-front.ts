@@ -1,0 +1,58 @@
+import type { EngineProfile } from '@servegym/simulator';
+import type { LoadPoint } from './load-point.ts';
+import type { SearchedCandidate } from './search.ts';
+import type { SloTerm } from './slo.ts';
+import { sustainedLoad } from './sustained-load.ts';
+import { usdPerMillionTokens } from './token-price.ts';
+import { requestRate, type Traffic } from './traffic.ts';
+import type { FrontPoint } from './tune-result.ts';
+
+/** Candidates that the front is drawn through, and that a controller may choose among. */
+const MOST_CHOICES = 24;
+/** Candidates of each precision, with and without speculation, that the Pareto front looks at. */
+const OF_EACH_KIND = 4;
+/** A ratio that nobody would choose for. */
+const ALIKE = 1.01;
+
+/** The best, and the best of each kind. */
+export function choicesOf(ranked: readonly SearchedCandidate[]): SearchedCandidate[] {
+  const ofKind = new Map<string, number>();
+  return ranked.filter(({ candidate: { weights, speculationDepth, split, priority } }, rank) => {
+    const kind = `${weights} ${speculationDepth > 0} ${split} ${priority}`;
+    const before = ofKind.get(kind) ?? 0;
+    ofKind.set(kind, before + 1);
+    return rank < MOST_CHOICES || before < OF_EACH_KIND;
+  });
+}
+
+/** What each choice sustains and how fast it answers at the reference load, and which no other choice beats. */
+export function frontPoints(
+  profile: EngineProfile,
+  traffic: Traffic,
+  choices: readonly SearchedCandidate[],
+  atLoads: readonly (readonly LoadPoint[])[],
+  slo: readonly SloTerm[],
+  referenceLoad: number,
+): FrontPoint[] {
+  const points = choices.map(({ candidate, points: found }, i) => {
+    const at = atLoads[i]!.find(({ load }) => load === referenceLoad)!;
+    const all = [...found, ...atLoads[i]!].sort((a, b) => a.load - b.load);
+    const sustained = requestRate(traffic) * sustainedLoad(all, slo);
+    return {
+      ...{ candidate, sustained, ttftP99Ms: at.ttftP99Ms, tpotP99Ms: at.tpotP99Ms },
+      quality: profile.weights[candidate.weights]!.quality,
+      usdPerMillionTokens: usdPerMillionTokens(profile, traffic, sustained),
+    };
+  });
+  // Ratios by which a is better than b; what is within `ALIKE` is no difference.
+  const isBetter = (a: (typeof points)[number], b: (typeof points)[number]) => {
+    const ratios = [
+      a.sustained / Math.max(1e-9, b.sustained),
+      b.ttftP99Ms / a.ttftP99Ms,
+      b.tpotP99Ms / a.tpotP99Ms,
+      a.quality / b.quality,
+    ];
+    return ratios.every((ratio) => ratio >= 1) && ratios.some((ratio) => ratio > ALIKE);
+  };
+  return points.map((point) => ({ ...point, onFront: !points.some((other) => isBetter(other, point)) }));
+}
