@@ -9,7 +9,7 @@ import type { ServerProcess } from '../../../../workshop/test-servers/server-pro
 import { JOB_KINDS } from '../jobs/job-kinds.ts';
 import { searchRegimes } from './search-regimes.ts';
 import { trainDistilled } from './train-distilled.ts';
-import { type SeedReport, trainSeeds } from './train-seeds.ts';
+import { trainSeeds } from './train-seeds.ts';
 import type { TrainingPlan, TrainingReport } from './training-plan.ts';
 
 const VERSION = 'a test';
@@ -20,22 +20,23 @@ describe('trainings with several seeds', () => {
   let folder: string;
   let redis: ServerProcess;
   let worker: QueueWorker;
+  let engines: Readonly<Record<string, JobEngine>> = {};
   before(async () => {
     folder = mkdtempSync(join(tmpdir(), 'servegym-seeds-'));
     redis = await startRedis();
     worker = await QueueWorker.start({ url: redis.url, version: VERSION, kinds: JOB_KINDS, threads: 1 });
+    engines = {
+      'one thread': new LocalJobs({ kinds: JOB_KINDS, threads: 1 }),
+      'two threads': new LocalJobs({ kinds: JOB_KINDS, threads: 2 }),
+      'a queue on Redis': await QueuedJobs.connect({ url: redis.url, version: VERSION }),
+    };
   });
   after(async () => {
+    await Promise.all(Object.values(engines).map((jobs) => jobs.close()));
     await worker?.close(true);
     await redis?.stop();
     rmSync(folder, { recursive: true });
   });
-
-  const ENGINES: Readonly<Record<string, () => JobEngine | Promise<JobEngine>>> = {
-    'one thread': () => new LocalJobs({ kinds: JOB_KINDS, threads: 1 }),
-    'two threads': () => new LocalJobs({ kinds: JOB_KINDS, threads: 2 }),
-    'a queue on Redis': () => QueuedJobs.connect({ url: redis.url, version: VERSION }),
-  };
 
   for (const [algorithm, steps, trainAlone, written] of [
     ['cem', 1, searchRegimes, ['policy.json']],
@@ -49,19 +50,13 @@ describe('trainings with several seeds', () => {
       const { signal } = new AbortController();
       const expected = await trainAlone({ task, steps, seed: 4, threads: 1, folder: alone, signal });
 
-      for (const [name, connect] of Object.entries(ENGINES)) {
+      for (const [name, jobs] of Object.entries(engines)) {
         const together = newFolder(`${algorithm} on ${name}`);
         const seeds = name === 'two threads' ? [3, 4] : [4];
-        const jobs = await connect();
-        let reports: SeedReport[];
-        try {
-          reports = await trainSeeds(jobs, {
-            ...{ environment: 'llmserve', task, algorithm, steps, seeds, lessons, scenario: {} },
-            folder: together,
-          });
-        } finally {
-          await jobs.close();
-        }
+        const reports = await trainSeeds(jobs, {
+          ...{ environment: 'llmserve', task, algorithm, steps, seeds, lessons, scenario: {} },
+          folder: together,
+        });
         const { files, ...learned } = reports.at(-1)!;
         assert.deepEqual(learned, { seed: 4, ...figuresOf(expected) }, name);
         assert.deepEqual(Object.keys(files).sort(), Object.keys(expected.files).sort(), name);
