@@ -5,7 +5,8 @@ import {
   REFERENCE_COST_PER_1K,
   type RewardTerms,
 } from './gym-reward.ts';
-import { REMEMBERED_LATENCIES, RecentLatencies } from './recent-latencies.ts';
+import { noTotals, noteChange } from './gym-totals.ts';
+import { RecentLatencies } from './recent-latencies.ts';
 import {
   EPISODE_STEPS,
   GYM_DEFAULT_ACTION,
@@ -13,10 +14,11 @@ import {
   type GymObservation,
   KNOBS,
   type Phase,
-  QUEUE_CAPACITY,
 } from './schema.ts';
+import { ServedRequests } from './served-requests.ts';
 import { Service } from './service.ts';
 import type { ServiceTimes } from './service-times.ts';
+import { noMetrics } from './step-metrics.ts';
 import type { GymTask, RewardWeights } from './tasks/gym-task.ts';
 import { WaitingRequests } from './waiting-requests.ts';
 import { GymTraffic, TPOT_JITTER, TTFT_JITTER } from './workload/gym-traffic.ts';
@@ -30,61 +32,11 @@ const LONGEST_PROMPT = 8192;
 const SHORTEST_PROMPT = 32;
 /** Weight of a step in the average of the arrival rate, which spans 10 steps. */
 const ARRIVAL_WEIGHT = 2 / 11;
-/** Time to first token from which on a rank counts towards the 99th percentile. */
-const MEDIAN_RANK = 0.5;
-const P99_RANK = 0.99;
-const SLOWEST_RANK = (1 - MEDIAN_RANK) / (P99_RANK - MEDIAN_RANK);
-
 /** What an episode is played on: a `GymWorld`. */
 export interface EpisodeGround {
   readonly times: ServiceTimes;
   /** Most tokens a second that a fixed configuration reaches in the task. */
   calibration(task: GymTask): { readonly bestTokensPerSecond: number };
-}
-
-/** Measurements of a step (`MetricsSnapshot` of InferenceGym). */
-export interface StepMetrics {
-  ttft_p50_ms: number;
-  ttft_p99_ms: number;
-  tpot_ms: number;
-  tokens_per_sec: number;
-  gpu_memory_gb: number;
-  /** US cents. */
-  cost_per_1k: number;
-  spec_accept_rate: number;
-  eviction_events: number;
-  slo_violations: number;
-}
-
-/** Sums over the episode, which its grade is made of. */
-export interface GymTotals {
-  reward: number;
-  arrived: number;
-  /** Turned away by a full queue. */
-  rejected: number;
-  /** Lost with a server that ran out of memory. */
-  failed: number;
-  served: number;
-  outputTokens: number;
-  /** Sum over the steps of the median time to first token, each at most 5,000 ms. */
-  ttftMs: number;
-  /** Sum over the steps of the violated share. */
-  violationRate: number;
-  peakMemoryGb: number;
-  /** US cents. */
-  cost: number;
-  /** Steps without full service: out of memory, or starting. */
-  outageSteps: number;
-  oomEvents: number;
-  batchChange: ChangeMoments;
-  kvChange: ChangeMoments;
-}
-
-/** Of the differences between neighbouring actions. */
-export interface ChangeMoments {
-  count: number;
-  sum: number;
-  squares: number;
 }
 
 /**
@@ -99,34 +51,9 @@ export class GymEpisode {
   readonly traffic: GymTraffic;
   /** Steps played. */
   timestep = 0;
-  readonly metrics: StepMetrics = {
-    ttft_p50_ms: 0,
-    ttft_p99_ms: 0,
-    tpot_ms: 0,
-    tokens_per_sec: 0,
-    gpu_memory_gb: 0,
-    cost_per_1k: 0,
-    spec_accept_rate: 0,
-    eviction_events: 0,
-    slo_violations: 0,
-  };
+  readonly metrics = noMetrics();
   readonly terms: RewardTerms = { throughput: 0, latency: 0, violations: 0, cost: 0 };
-  readonly totals: GymTotals = {
-    reward: 0,
-    arrived: 0,
-    rejected: 0,
-    failed: 0,
-    served: 0,
-    outputTokens: 0,
-    ttftMs: 0,
-    violationRate: 0,
-    peakMemoryGb: 0,
-    cost: 0,
-    outageSteps: 0,
-    oomEvents: 0,
-    batchChange: { count: 0, sum: 0, squares: 0 },
-    kvChange: { count: 0, sum: 0, squares: 0 },
-  };
+  readonly totals = noTotals();
   /** Whether the memory ran out in the last step. */
   outOfMemory = false;
   /** Requests that the last step turned away because the queue was full. */
@@ -146,11 +73,7 @@ export class GymEpisode {
   private readonly service: Service;
   private readonly waiting = new WaitingRequests();
   private readonly recent = new RecentLatencies();
-  /** Waits of the requests served in a step, s, and their classes. */
-  private readonly waits = new Float64Array(QUEUE_CAPACITY);
-  private readonly kinds = new Uint8Array(QUEUE_CAPACITY);
-  /** When the server can admit the next request, s. */
-  private nextAdmission = 0;
+  private readonly servedNow = new ServedRequests();
   /** Seconds for which the server is still starting. */
   private outage = 0;
   /** Seconds for which it computes again what a smaller pool has dropped. */
@@ -195,7 +118,7 @@ export class GymEpisode {
 
   /** Plays one step. Answers its reward. Only before the end. */
   step(action: GymAction): number {
-    const { service, metrics, traffic, task, totals, waiting } = this;
+    const { service, metrics, traffic, task, totals, waiting, servedNow } = this;
     const step = this.timestep++;
     const end = step + 1;
     this.apply(action, step);
@@ -218,7 +141,7 @@ export class GymEpisode {
     if (this.outage > 0) totals.outageSteps++;
     this.outage = Math.max(0, this.outage - 1);
     this.recomputing = Math.max(0, this.recomputing - 1);
-    const served = this.admit(start, end, capacity);
+    const served = servedNow.admit(waiting, start, end, capacity);
 
     const batch = service.batchFor(served);
     service.runAt(batch);
@@ -226,7 +149,7 @@ export class GymEpisode {
     const ttftP50 = service.ttftP50() * ttftJitter;
     const ttftP99 = Math.max(ttftP50, service.ttftP99() * ttftJitter);
     if (served > 0) metrics.tpot_ms = service.tpot() * traffic.jitter(step, TPOT_JITTER);
-    const late = this.judge(served, ttftP50, ttftP99);
+    const late = servedNow.late(task.sloMs, ttftP50, ttftP99, traffic, this.recent);
     const overdue = waiting.overdue(end, task.sloMs);
     const violated = late + overdue + failed + this.rejected;
     const judged = served + overdue + failed + this.rejected;
@@ -282,8 +205,8 @@ export class GymEpisode {
     const split = disagg ? action.prefill_disagg : GYM_DEFAULT_ACTION.prefill_disagg;
     const tier = quant ? action.quant_tier : GYM_DEFAULT_ACTION.quant_tier;
     if (step > 0) {
-      note(this.totals.batchChange, batchSize - this.batchSize);
-      note(this.totals.kvChange, kvBudget - this.kvBudget);
+      noteChange(this.totals.batchChange, batchSize - this.batchSize);
+      noteChange(this.totals.kvChange, kvBudget - this.kvBudget);
     }
     // Other weights or another division of the GPUs need another server.
     if (split !== this.prefillDisagg || tier !== this.quantTier) {
@@ -346,53 +269,11 @@ export class GymEpisode {
     return failed;
   }
 
-  /** Admits who waits, as far as the server gets before the step ends. Answers how many. */
-  private admit(start: number, end: number, capacity: number): number {
-    const { waiting, waits, kinds } = this;
-    const { count } = waiting;
-    const interval = 1 / capacity;
-    let at = Math.max(this.nextAdmission, start);
-    let served = 0;
-    for (; served < count; served++) {
-      const arrival = waiting.arrivalOf(served);
-      const admission = arrival > at ? arrival : at;
-      if (admission >= end) break;
-      waits[served] = admission - arrival;
-      kinds[served] = waiting.classOf(served);
-      at = admission + interval;
-    }
-    waiting.drop(served);
-    this.nextAdmission = at;
-    return served;
-  }
-
-  /** Counts who of the served got the first token too late, and remembers the last times. */
-  private judge(served: number, ttftP50: number, ttftP99: number): number {
-    const { waits, kinds, recent, traffic } = this;
-    const { sloMs } = this.task;
-    const firstRemembered = Math.max(0, served - REMEMBERED_LATENCIES);
-    const slowest = ttftP50 + (ttftP99 - ttftP50) * SLOWEST_RANK;
-    let late = 0;
-    for (let i = 0; i < firstRemembered; i++) {
-      const waited = waits[i] * 1000;
-      const slo = sloMs[kinds[i]];
-      // A rank is drawn only where it can make a difference.
-      if (waited + ttftP50 > slo) late++;
-      else if (waited + slowest > slo && waited + timeAt(traffic.rank(i), ttftP50, ttftP99) > slo) late++;
-    }
-    for (let i = firstRemembered; i < served; i++) {
-      const ttft = waits[i] * 1000 + timeAt(traffic.rank(i), ttftP50, ttftP99);
-      if (ttft > sloMs[kinds[i]]) late++;
-      recent.push(ttft);
-    }
-    return late;
-  }
-
   private measureTtft(served: number, failed: number, end: number, ttftP50: number, ttftP99: number): void {
-    const { metrics, waiting, waits, recent } = this;
+    const { metrics, waiting, servedNow, recent } = this;
     if (served > 0) {
-      metrics.ttft_p50_ms = waits[served >> 1] * 1000 + ttftP50;
-      metrics.ttft_p99_ms = Math.max(waits[0], waits[served - 1]) * 1000 + ttftP99;
+      metrics.ttft_p50_ms = servedNow.medianWait * 1000 + ttftP50;
+      metrics.ttft_p99_ms = servedNow.longestWait * 1000 + ttftP99;
     } else if (waiting.count > 0 || failed > 0) {
       // Nobody was served: those who wait have waited for so long already, those who failed wait for ever.
       const oldest = failed > 0 ? MOST_TTFT_MS : (end - waiting.arrivalOf(0)) * 1000;
@@ -412,16 +293,4 @@ export class GymEpisode {
     totals.reward += reward;
     return reward;
   }
-}
-
-/** Time to first token without the wait at a rank, given its median and its 99th percentile. */
-function timeAt(rank: number, ttftP50: number, ttftP99: number): number {
-  const beyond = (rank - MEDIAN_RANK) / (P99_RANK - MEDIAN_RANK);
-  return beyond > 0 ? ttftP50 + (ttftP99 - ttftP50) * beyond : ttftP50;
-}
-
-function note(moments: ChangeMoments, change: number): void {
-  moments.count++;
-  moments.sum += change;
-  moments.squares += change * change;
 }

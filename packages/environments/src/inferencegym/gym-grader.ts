@@ -1,6 +1,7 @@
 import { EnvironmentError, type EpisodeRecord, type Grade } from '@servegym/openenv/definition';
 import type { TaskCalibration } from './calibrate-task.ts';
-import { type ChangeMoments, GymEpisode, type GymTotals } from './gym-episode.ts';
+import { GymEpisode } from './gym-episode.ts';
+import type { ChangeMoments, GymTotals } from './gym-totals.ts';
 import type { GymWorld } from './gym-world.ts';
 import { chooseGymTask, readGymSeed } from './reset-options.ts';
 import { EPISODE_STEPS, GYM_DEFAULT_ACTION, type GymAction } from './schema.ts';

@@ -1,6 +1,7 @@
-import type { GymEpisode, StepMetrics } from './gym-episode.ts';
+import type { GymEpisode } from './gym-episode.ts';
 import type { RewardTerms } from './gym-reward.ts';
 import { EPISODE_STEPS, type GymAction, type Phase } from './schema.ts';
+import type { StepMetrics } from './step-metrics.ts';
 import { promptBucket } from './table/table-columns.ts';
 
 /** What comes beside an observation: `metadata`, which HTTP answers also call `info`. */

@@ -1,0 +1,57 @@
+/** Sums over the episode, which its grade is made of. */
+export interface GymTotals {
+  reward: number;
+  arrived: number;
+  /** Turned away by a full queue. */
+  rejected: number;
+  /** Lost with a server that ran out of memory. */
+  failed: number;
+  served: number;
+  outputTokens: number;
+  /** Sum over the steps of the median time to first token, each at most 5,000 ms. */
+  ttftMs: number;
+  /** Sum over the steps of the violated share. */
+  violationRate: number;
+  peakMemoryGb: number;
+  /** US cents. */
+  cost: number;
+  /** Steps without full service: out of memory, or starting. */
+  outageSteps: number;
+  oomEvents: number;
+  batchChange: ChangeMoments;
+  kvChange: ChangeMoments;
+}
+
+/** Of the differences between neighbouring actions. */
+export interface ChangeMoments {
+  count: number;
+  sum: number;
+  squares: number;
+}
+
+/** Those before the first step. */
+export function noTotals(): GymTotals {
+  return {
+    reward: 0,
+    arrived: 0,
+    rejected: 0,
+    failed: 0,
+    served: 0,
+    outputTokens: 0,
+    ttftMs: 0,
+    violationRate: 0,
+    peakMemoryGb: 0,
+    cost: 0,
+    outageSteps: 0,
+    oomEvents: 0,
+    batchChange: { count: 0, sum: 0, squares: 0 },
+    kvChange: { count: 0, sum: 0, squares: 0 },
+  };
+}
+
+/** Counts a difference in. */
+export function noteChange(moments: ChangeMoments, change: number): void {
+  moments.count++;
+  moments.sum += change;
+  moments.squares += change * change;
+}
