@@ -112,6 +112,26 @@ describe('servegym serve --env inferencegym', () => {
     assert.match(empty.body.feedback, /no actions/);
   });
 
+  it('replays a log on the seed of its session, and on 42 where nothing tells one', async () => {
+    const { session_id } = (await post('/reset', { task_id: 2, seed: 7 })).body;
+    const on = async (request: object) =>
+      (await post('/grader', { ...request, episode_log: [{}] })).body.replayed;
+    for (const request of [{ session_id }, { session_id, task_id: '2' }, { task_id: 'bursty_sharegpt' }]) {
+      assert.deepEqual(await on(request), { task_id: 2, seed: 7 }, JSON.stringify(request));
+    }
+    assert.deepEqual(await on({ session_id, task_id: 3 }), { task_id: 3, seed: 42 });
+    assert.deepEqual(await on({ task_id: 2, seed: 9 }), { task_id: 2, seed: 9 });
+  });
+
+  it('refuses a task of a split beside another task or seed', async () => {
+    for (const beside of [{ task_id: 2 }, { seed: 5 }]) {
+      const { status, body } = await post('/reset', { split: 'validation', index: 1, ...beside });
+      assert.deepEqual([status, body.code], [400, 'CONFLICTING_OPTIONS'], JSON.stringify(beside));
+    }
+    const agreeing = await post('/reset', { split: 'validation', index: 1, task_id: '1', seed: 1_000_001 });
+    assert.equal(agreeing.status, 200);
+  });
+
   it('answers what it does not understand with 404 and 422, and says why', async () => {
     const unknownTask = await post('/reset', { task_id: 9 });
     assert.equal(unknownTask.status, 422);

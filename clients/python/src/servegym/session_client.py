@@ -101,7 +101,8 @@ class SessionClient(Generic[ObservationT]):
         return self._connection.request("state")
 
     def grade(self) -> dict[str, Any]:
-        """The grade of this session's episode, from the server's own record: ``score``, ``breakdown``, ``feedback``.
+        """The grade of this session's episode, from the server's own record: ``score``, ``breakdown``, ``feedback``,
+        and in ``replayed`` its task and seed.
 
         Raises:
             ServeGymError: when the server does not name its sessions.

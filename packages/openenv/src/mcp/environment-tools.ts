@@ -1,4 +1,5 @@
 import { type EnvironmentDefinition, EnvironmentError } from '../definition.ts';
+import { gradeRecord } from '../episodes/grade-record.ts';
 import type { ToolCallResult, ToolListing } from '../protocol/json-rpc.ts';
 import type { JsonSchema } from '../protocol/json-schema.ts';
 import type { Session } from '../sessions/session.ts';
@@ -89,7 +90,7 @@ export function environmentTools(
       if (session.record === null) {
         throw new EnvironmentError('NOT_RESET', 'There is no episode to grade yet. Start one first.');
       }
-      return definition.grade?.(session.record);
+      return gradeRecord(definition, session.record);
     },
   };
   return [

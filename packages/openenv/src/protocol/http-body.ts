@@ -97,7 +97,10 @@ export interface TasksBody {
   readonly action_schema: JsonSchema;
 }
 
-/** `POST /grader`: an own record of the server by session, or a log whose actions are replayed. */
+/**
+ * `POST /grader`: an own record of the server by session, or a log whose actions are replayed after a reset with the
+ * options that stand beside it; those that do not are as in the session.
+ */
 export interface GraderBody {
   readonly session_id?: string | null;
   /** Actions, or objects with an `action`. Everything else in them is ignored. */
@@ -113,6 +116,11 @@ export interface GradeBody {
   readonly score: number;
   readonly breakdown: Readonly<Record<string, unknown>>;
   readonly feedback: string;
+  /**
+   * What the actions were replayed on: the options of the reset, `seed` and `task_id` among them, less lists and objects.
+   * Servers of others may leave it out.
+   */
+  readonly replayed?: Readonly<Record<string, unknown>>;
 }
 
 /** The body of every HTTP error: text, or the list of what is wrong with the input (status 422). */

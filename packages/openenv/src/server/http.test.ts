@@ -232,6 +232,7 @@ test('the grader grades the caller’s own episode, and replays the actions of a
   await postJson(`${url}/step`, { action: { amount: 8 } });
   const own = await postJson(`${url}/grader`, { session_id: body.session_id });
   assert.deepEqual(own.body.breakdown, { total: 10, target: 20 });
+  assert.deepEqual(own.body.replayed, { seed: 2, target: 20 });
 
   const claims = { observation: { total: 1_000_000 }, reward: 99, done: true };
   const logs: [unknown, object][] = [
@@ -253,9 +254,61 @@ test('the grader grades the caller’s own episode, and replays the actions of a
   }
 });
 
+test('the grader replays a log on the traffic of its session, as far as the request does not tell', async (t) => {
+  const { url } = await startServer(t, counterEnvironment);
+  const grade = async (body: object) => (await postJson(`${url}/grader`, body)).body;
+  const episode_log = [{ action: { amount: 3 } }, { amount: 4 }];
+  assert.deepEqual(
+    [(await grade({ episode_log })).code, (await grade({ task_id: 'long', episode_log })).code],
+    ['SEED_REQUIRED', 'SEED_REQUIRED'],
+    'nothing tells the seed',
+  );
+
+  const { session_id } = (await postJson(`${url}/reset`, { task_id: 'long', target: 50, episode_id: 'e' }))
+    .body;
+  for (const { action } of [{ action: { amount: 3 } }, { action: { amount: 4 } }]) {
+    await postJson(`${url}/step`, { session_id, action });
+  }
+  const own = await grade({ session_id });
+  const { seed } = own.replayed as { seed: number };
+  assert.deepEqual(own.replayed, { task_id: 'long', target: 50, seed });
+  const same = [
+    { session_id, episode_log },
+    { session_id, task_id: 'long', episode_log },
+    { session_id, task_id: 'long', seed, target: 50, episode_log },
+    { episode_log },
+    { seed, episode_log },
+    { task_id: 'long', episode_log: { steps: episode_log } },
+    { episode_log: { reset: { task_id: 'long' }, actions: episode_log } },
+    { session_id, seed: null, task_id: null, episode_log },
+  ];
+  for (const request of same) assert.deepEqual(await grade(request), own, JSON.stringify(request));
+
+  const on = async (request: object) => (await grade({ ...request, episode_log })).replayed;
+  assert.deepEqual(await on({ session_id, seed: 7 }), { task_id: 'long', target: 50, seed: 7 });
+  assert.deepEqual(await on({ session_id, target: 60 }), { task_id: 'long', target: 60, seed });
+  assert.deepEqual(
+    await on({ task_id: 'long', seed: seed === 7 ? 8 : 7 }),
+    { task_id: 'long', target: 20, seed: seed === 7 ? 8 : 7 },
+    'another seed than that of the latest session, which nobody has named',
+  );
+  assert.deepEqual(
+    (await grade({ session_id, task_id: 'short', episode_log })).code,
+    'SEED_REQUIRED',
+    'a log of another task is not of the session',
+  );
+  assert.deepEqual(await on({ session_id, split: 'train', index: 2 }), {
+    task_id: 'long',
+    target: 10,
+    seed: 2,
+  });
+  assert.equal((await grade({ session_id: 'nobody', seed: 1, episode_log })).code, 'UNKNOWN_SESSION');
+});
+
 test('the grader refuses a forged or foreign log with its place, and grades an empty one', async (t) => {
   const { url } = await startServer(t, counterEnvironment);
   const forged = await postJson(`${url}/grader`, {
+    seed: 0,
     episode_log: [{ action: { amount: 1 } }, { action: { amount: 1000 } }],
   });
   assert.equal(forged.status, 422);
@@ -268,7 +321,7 @@ test('the grader refuses a forged or foreign log with its place, and grades an e
   ]);
   assert.equal((await postJson(`${url}/grader`, { episode_log: { nothing: 1 } })).status, 422);
   assert.equal((await postJson(`${url}/grader`, { task_id: 'nope', episode_log: [] })).status, 422);
-  const empty = await postJson(`${url}/grader`, { task_id: 'short', episode_log: [] });
+  const empty = await postJson(`${url}/grader`, { task_id: 'short', seed: 0, episode_log: [] });
   assert.equal(empty.body.score, 0.05);
 });
 

@@ -21,10 +21,15 @@ export class RequestSessions {
    * @throws UnknownSessionError, and what `SessionRegistry.resume` throws
    */
   async of(context: Context, fromBody?: string | null): Promise<Session | undefined> {
-    const named = fromBody || context.req.query('session_id') || context.req.header('x-session-id');
+    const named = this.named(context, fromBody);
     if (named) return required(named, await this.#sessions.resume(named));
     const latest = this.#latest.get(callerOf(context, this.#trustProxy));
     return latest === undefined ? undefined : this.#sessions.resume(latest);
+  }
+
+  /** The id that a request names; `undefined` when it means the caller's latest session. */
+  named(context: Context, fromBody?: string | null): string | undefined {
+    return fromBody || context.req.query('session_id') || context.req.header('x-session-id') || undefined;
   }
 
   /** The named session, which the caller is about to reset. @throws UnknownSessionError */

@@ -206,16 +206,17 @@ function graderRoute(
     tag: 'Grading',
     summary: 'Grade an episode',
     description:
-      "Grades the session's own episode, or replays the actions of an `episode_log`. The score is strictly inside (0, 1).",
+      "Grades the session's own episode, or replays the actions of an `episode_log`. Options of the reset stand beside the log; those that do not are as in the session (the named one, or the caller's latest) where its task is the same. The score is strictly inside (0, 1); `replayed` names task and seed.",
     request: graderRequestSchema(definition, schemas.action),
     requestRequired: false,
     response: object({
       score: { type: 'number', exclusiveMinimum: 0, exclusiveMaximum: 1 },
       breakdown: { type: 'object' },
       feedback: { type: 'string' },
+      replayed: { type: 'object', description: 'Options of the reset that was replayed' },
     }),
     errors: {
-      400: 'The episode cannot be replayed',
+      400: 'The episode cannot be replayed, or nothing tells its seed (`SEED_REQUIRED`)',
       404: 'Unknown session',
       409: 'There is no episode to grade (`NOT_RESET`)',
       422: 'Invalid log',

@@ -22,9 +22,45 @@ test('the Task API lists splits and tasks, and a reset plays the task that is as
   await socket.ask({ type: 'reset', data: { split: 'train', index: 3, episode_id: 'e' } });
   const { data } = await socket.ask({ type: 'state' });
   assert.deepEqual([data.seed, data.target, data.episode_id], [3, 10, 'e']);
-  await socket.ask({ type: 'reset', data: { split: 'train', index: 3, seed: 8 } });
-  assert.equal((await socket.ask({ type: 'state' })).data.seed, 8, 'what is said outright wins');
+  await socket.ask({ type: 'reset', data: { split: 'train', index: 4, seed: 4, target: 10, index_note: 1 } });
+  assert.equal(
+    (await socket.ask({ type: 'state' })).data.seed,
+    4,
+    'what says the same twice is no contradiction',
+  );
+  const { data: error } = await socket.ask({ type: 'reset', data: { split: 'train', index: 3, seed: 8 } });
+  assert.match(error.message, /has seed 3, but seed 8 was sent beside it/);
+  assert.equal((await socket.ask({ type: 'state' })).data.seed, 4, 'nothing was reset');
   await socket.close();
+});
+
+test('a reset whose options contradict each other is refused, and says which', async (t) => {
+  const { url } = await startServer(t, counterEnvironment);
+  const refused = async (options: object) => {
+    const { status, body } = await postJson(`${url}/reset`, options);
+    assert.equal(status, 400, JSON.stringify(body));
+    assert.equal(body.code, 'CONFLICTING_OPTIONS');
+    return body.detail as string;
+  };
+  assert.match(await refused({ split: 'train', index: 1, seed: 5 }), /seed 1, but seed 5 .*leave out seed/);
+  assert.match(await refused({ split: 'train', index: 0, target: 11 }), /target 10, but target 11/);
+  assert.match(await refused({ split: 'exam', task_id: 'short' }), /task_id "long", but task_id "short"/);
+  const alone = await postJson(`${url}/reset`, { index: 4 });
+  assert.equal(alone.status, 422);
+  assert.deepEqual(
+    (alone.body.detail as { type: string; loc: unknown }[]).map(({ type, loc }) => [type, loc]),
+    [['missing', ['body', 'split']]],
+  );
+  for (const options of [
+    { split: null, index: null, seed: 5 },
+    { split: 'train', index: null, seed: null },
+    { split: 'train', index: 2, seed: 2.0, target: 10, task_id: 'short' },
+    { split: 'exam', seed: 9, task_id: 'long', target: 40 },
+  ]) {
+    assert.equal((await postJson(`${url}/reset`, options)).status, 200, JSON.stringify(options));
+  }
+  const malformed = await postJson(`${url}/reset`, { split: 'train', index: 1, seed: 'five' });
+  assert.equal(malformed.status, 422);
 });
 
 test('ranges are those of Python', async (t) => {

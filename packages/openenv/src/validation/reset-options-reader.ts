@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import {
   type EnvironmentDefinition,
@@ -5,7 +6,8 @@ import {
   type ResetOptions,
   type TaskSplit,
 } from '../definition.ts';
-import { isJsonObject } from '../json/json-object.ts';
+import { isJsonObject, type JsonObject } from '../json/json-object.ts';
+import { excerpt } from './excerpt.ts';
 import { InvalidInputError } from './invalid-input-error.ts';
 import { validationIssues } from './validation-issues.ts';
 
@@ -31,37 +33,51 @@ export function resetOptionsSchema({ resetOptions, splits }: Options): z.ZodObje
 
 /**
  * Reads `seed`, `episode_id`, the options that the environment declares and, where it has splits, a task by `split` and
- * `index`; other keys are ignored, as OpenEnv does. An option that is sent beside a task wins over the task's. The seed
- * is always there afterwards: the client's, else the task's or the schema's default, else `drawSeed()`.
- * A task that a split does not have is an `EnvironmentError`.
+ * `index`; other keys are ignored, as OpenEnv does. The seed is always there afterwards: the client's, else the task's or
+ * the schema's default, else one that is drawn. A task that a split does not have is an `EnvironmentError`
+ * `UNKNOWN_TASK`, and an option that says otherwise than the task beside it is `CONFLICTING_OPTIONS`.
  */
-export function resetOptionsReader(
-  options: Options,
-  drawSeed: () => number = () => Math.floor(Math.random() * DRAWN_SEEDS),
-): ResetOptionsReader {
-  const schema = commonOptions.extend(options.resetOptions?.shape ?? {});
-  const { splits } = options;
+export function resetOptionsReader(options: Options): ResetOptionsReader {
+  const readOptions = givenOptionsReader(options);
   return function readResetOptions(input) {
-    const offered = withoutNulls(input ?? {}, schema.shape);
-    const chosen = splits ? withTask(offered, splits) : offered;
-    const reading = schema.safeParse(chosen);
-    if (!reading.success) throw new InvalidInputError(validationIssues(schema, chosen));
-    const { seed, episode_id, ...own } = reading.data as Record<string, unknown>;
+    const { seed, episode_id, ...own } = readOptions(input).options;
     return {
       ...own,
-      seed: typeof seed === 'number' ? seed : drawSeed(),
+      seed: typeof seed === 'number' ? seed : Math.floor(Math.random() * DRAWN_SEEDS),
       ...(typeof episode_id === 'string' && { episode_id }),
     };
   };
 }
 
-/** A declared option that is null counts as absent, unless its schema takes null. */
+/** Options of a reset as they were sent. */
+export interface GivenOptions {
+  /** With the schema's defaults. */
+  readonly options: Readonly<Record<string, unknown>>;
+  /** Which of them were sent, outright or as a task of a split; the others are defaults. */
+  readonly given: ReadonlySet<string>;
+}
+
+/** Like `resetOptionsReader`, but draws no seed and tells what was sent from defaults. */
+export function givenOptionsReader(options: Options): (input: unknown) => GivenOptions {
+  const schema = commonOptions.extend(options.resetOptions?.shape ?? {});
+  const { splits } = options;
+  return function readGivenOptions(input) {
+    const offered = withoutNulls(input ?? {}, schema.shape);
+    const chosen = splits ? withTask(offered, splits, schema.shape) : offered;
+    const reading = schema.safeParse(chosen);
+    if (!reading.success) throw new InvalidInputError(validationIssues(schema, chosen));
+    return { options: reading.data, given: new Set(Object.keys(chosen as JsonObject)) };
+  };
+}
+
+/** A declared option that is null counts as absent, unless it is the environment's own and its schema takes null. */
 function withoutNulls(input: unknown, shape: Readonly<Record<string, z.core.$ZodType>>): unknown {
   if (!isJsonObject(input)) return input;
+  const takesNull = (name: string) =>
+    !Object.hasOwn(commonOptions.shape, name) && z.safeParse(shape[name]!, null).success;
   return Object.fromEntries(
     Object.entries(input).filter(
-      ([name, value]) =>
-        value !== null || !Object.hasOwn(shape, name) || z.safeParse(shape[name]!, null).success,
+      ([name, value]) => value !== null || !Object.hasOwn(shape, name) || takesNull(name),
     ),
   );
 }
@@ -76,14 +92,29 @@ function taskOptions(splits: readonly TaskSplit[]) {
   });
 }
 
-function withTask(input: unknown, splits: readonly TaskSplit[]): unknown {
+function withTask(
+  input: unknown,
+  splits: readonly TaskSplit[],
+  shape: Readonly<Record<string, z.core.$ZodType>>,
+): unknown {
   if (!isJsonObject(input)) return input;
   const { split: name, index, ...rest } = input;
   const taskSchema = taskOptions(splits);
   const reading = taskSchema.safeParse({ split: name, index });
   if (!reading.success) throw new InvalidInputError(validationIssues(taskSchema, { split: name, index }));
   const split = splits.find((candidate) => candidate.name === name);
-  if (!split) return rest;
+  if (!split) {
+    if (typeof index !== 'number') return rest;
+    const known = splits.map((candidate) => candidate.name).join(', ');
+    throw new InvalidInputError([
+      {
+        type: 'missing',
+        loc: ['split'],
+        msg: `Field required beside index: one of ${known}`,
+        input: { index },
+      },
+    ]);
+  }
   const chosen = reading.data.index ?? 0;
   if (chosen >= split.size) {
     throw new EnvironmentError(
@@ -91,5 +122,24 @@ function withTask(input: unknown, splits: readonly TaskSplit[]): unknown {
       `The split '${split.name}' has ${split.size} tasks, 0 to ${split.size - 1}; there is no task ${chosen}.`,
     );
   }
-  return { ...split.task(chosen), ...rest };
+  const task = split.task(chosen);
+  for (const [option, value] of Object.entries(task)) {
+    if (!Object.hasOwn(rest, option) || meansTheSame(shape[option], rest[option], value)) continue;
+    throw new EnvironmentError(
+      'CONFLICTING_OPTIONS',
+      `Task ${chosen} of the split '${split.name}' has ${option} ${shown(value)}, but ${option} ${shown(rest[option])} was sent beside it: leave out ${option}, or \`split\` and \`index\`.`,
+    );
+  }
+  return { ...task, ...rest };
+}
+
+/** Whether both are read as the same value. What cannot be read is told of later. */
+function meansTheSame(schema: z.core.$ZodType | undefined, sent: unknown, value: unknown): boolean {
+  if (schema === undefined) return true;
+  const reading = z.safeParse(schema, sent);
+  return !reading.success || isDeepStrictEqual(reading.data, z.parse(schema, value));
+}
+
+function shown(value: unknown): string {
+  return JSON.stringify(excerpt(value));
 }
