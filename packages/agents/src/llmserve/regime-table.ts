@@ -1,7 +1,8 @@
-import { llmserve, type ServeAction, serveActionSchema, serveTaskIds } from '@servegym/environments';
+import { llmserve, type ServeAction, serveActionSchema } from '@servegym/environments';
 import type { TrainingNote } from '../learning/learning-task.ts';
 import type { RegimeCenter } from './regime-tracker.ts';
 import { requireThisEnvironment, TrainedPolicyError } from './trained-policy-error.ts';
+import { findTrainedTask, trainedTask } from './trained-task.ts';
 
 /** A configuration for each regime of traffic. */
 export interface RegimeTable {
@@ -15,19 +16,15 @@ export interface RegimeTable {
 /** A JSON file that says which environment, version and task the regimes are for. */
 export function encodeRegimeTable({ taskId, regimes, training }: RegimeTable): string {
   const { id: environment, version } = llmserve;
-  return `${JSON.stringify({ environment, version, task: taskId, regimes, training }, null, 2)}\n`;
+  return `${JSON.stringify({ environment, version, ...trainedTask(taskId), regimes, training }, null, 2)}\n`;
 }
 
 /** What `encodeRegimeTable` wrote, parsed as JSON. @throws TrainedPolicyError */
 export function readRegimeTable(json: Readonly<Record<string, unknown>>): RegimeTable {
   requireThisEnvironment(json.environment, json.version);
-  const taskId = serveTaskIds().find((id) => id === json.task);
+  const { id: taskId } = findTrainedTask({ task: json.task, task_digest: json.task_digest });
   const regimes = Array.isArray(json.regimes) ? json.regimes.map(readRegime) : [];
-  if (taskId === undefined || regimes.length === 0) {
-    throw new TrainedPolicyError(
-      `Expected a task of llmserve and at least one regime, got ${JSON.stringify(json.task)} and ${regimes.length}`,
-    );
-  }
+  if (regimes.length === 0) throw new TrainedPolicyError('Expected at least one regime, got none');
   return { taskId, regimes, training: (json.training ?? {}) as TrainingNote };
 }
 

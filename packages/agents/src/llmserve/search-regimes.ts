@@ -1,4 +1,4 @@
-import { recordedReference, SEED_SPLITS, type ServeAction, ServeEpisode } from '@servegym/environments';
+import { referenceConfigurations, SEED_SPLITS, type ServeAction, ServeEpisode } from '@servegym/environments';
 import { CrossEntropySearch, type SearchPoint } from '../learning/cross-entropy-search.ts';
 import { traceSeed } from '../learning/trace-schedule.ts';
 import { knownTask } from './known-task.ts';
@@ -75,10 +75,10 @@ export async function searchRegimes(options: RegimeSearchOptions): Promise<Regim
   const { taskId, steps, seed, play, signal, onGeneration } = options;
   const task = knownTask(taskId);
   const codec = new ServeActionCodec(task);
-  const first = recordedReference(taskId)?.constant ?? task.defaultAction;
+  const [first] = referenceConfigurations(task);
   const search = new CrossEntropySearch({
     ...{ seed, population: POPULATION, elite: ELITE, smoothing: SMOOTHING },
-    bins: CENTERS.flatMap(() => firstProbabilities(codec, first)),
+    bins: CENTERS.flatMap(() => firstProbabilities(codec, first!)),
     numbers: CENTERS.flatMap(({ arrivals, prompts }) =>
       [arrivals, prompts].map((mean) => ({ mean, deviation: CENTER_DEVIATION })),
     ),

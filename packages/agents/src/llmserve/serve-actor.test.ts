@@ -40,7 +40,7 @@ describe('an actor of llmserve', () => {
       [{ environment: 'other' }, /Expected a policy for the environment llmserve, got other: train it anew/],
       [{ version: '0.0.0' }, new RegExp(`for the version of llmserve ${llmserve.version}, got 0.0.0`)],
       [{ action_bins: '{}' }, /for the action bins .*, got {}/],
-      [{ task: 'holiday' }, /Expected a policy for one of static_workload, .*, got holiday/],
+      [{ task: 'holiday' }, /Expected a policy for one of static_workload, .*, got one for holiday/],
     ] as const) {
       assert.throws(() => decodeServeActor(fileWith(changes)), { name: 'TrainedPolicyError', message });
     }

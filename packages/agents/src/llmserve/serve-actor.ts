@@ -1,9 +1,10 @@
-import { findServeTask, llmserve, serveTaskIds } from '@servegym/environments';
+import { llmserve } from '@servegym/environments';
 import { type ActorWeights, decodeActor, encodeActor } from '../learning/trained-actor.ts';
 import { knownTask } from './known-task.ts';
 import { ServeActionCodec } from './serve-action-codec.ts';
 import { ServeObservationEncoder } from './serve-observation-encoder.ts';
-import { requireSame, requireThisEnvironment, TrainedPolicyError } from './trained-policy-error.ts';
+import { requireSame, requireThisEnvironment } from './trained-policy-error.ts';
+import { findTrainedTask, trainedTask } from './trained-task.ts';
 
 /** A network that has been trained on a task of `llmserve`. */
 export interface ServeActor {
@@ -23,7 +24,7 @@ export function serveActorMetadata(taskId: string): Record<string, string> {
   return {
     environment: llmserve.id,
     version: llmserve.version,
-    task: taskId,
+    ...trainedTask(taskId),
     action_bins: JSON.stringify(new ServeActionCodec(knownTask(taskId)).bins),
   };
 }
@@ -36,12 +37,7 @@ export function serveActorMetadata(taskId: string): Record<string, string> {
 export function decodeServeActor(file: Uint8Array): ServeActor {
   const { weights, metadata } = decodeActor(file);
   requireThisEnvironment(metadata.environment, metadata.version);
-  const task = findServeTask(metadata.task ?? '');
-  if (task === undefined) {
-    throw new TrainedPolicyError(
-      `Expected a policy for one of ${serveTaskIds().join(', ')}, got ${metadata.task}`,
-    );
-  }
+  const task = findTrainedTask({ task: metadata.task, task_digest: metadata.task_digest });
   const { bins, headSizes } = new ServeActionCodec(task);
   requireSame('action bins', JSON.stringify(bins), metadata.action_bins);
   requireSame(

@@ -22,8 +22,11 @@ describe('a tuned constant', () => {
         text.replace(/"version": "[^"]*"/, '"version": "0.0.0"'),
         /for the version of llmserve .*, got 0\.0\.0/,
       ],
-      [text.replace('static_workload', 'holiday'), /Expected a task of llmserve and an action/],
-      [text.replace('48', '4800'), /Expected a task of llmserve and an action/],
+      [
+        text.replace('static_workload', 'holiday'),
+        /Expected a policy for one of static_workload, .*, got one for holiday/,
+      ],
+      [text.replace('48', '4800'), /Expected an action, got .*4800/],
     ] as const) {
       assert.throws(() => readServeConstant(JSON.parse(file)), { name: 'TrainedPolicyError', message });
     }

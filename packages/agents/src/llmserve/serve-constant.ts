@@ -1,5 +1,6 @@
-import { llmserve, type ServeAction, serveActionSchema, serveTaskIds } from '@servegym/environments';
+import { llmserve, type ServeAction, serveActionSchema } from '@servegym/environments';
 import { requireThisEnvironment, TrainedPolicyError } from './trained-policy-error.ts';
+import { findTrainedTask, trainedTask } from './trained-task.ts';
 
 /** A configuration that has been tuned for a task of `llmserve`. */
 export interface ServeConstant {
@@ -12,19 +13,17 @@ export interface ServeConstant {
 /** A JSON file that says which environment, version and task the configuration is for. */
 export function encodeServeConstant({ taskId, action, training }: ServeConstant): string {
   const { id: environment, version } = llmserve;
-  return `${JSON.stringify({ environment, version, task: taskId, action, training }, null, 2)}\n`;
+  return `${JSON.stringify({ environment, version, ...trainedTask(taskId), action, training }, null, 2)}\n`;
 }
 
 /** What `encodeServeConstant` wrote, parsed as JSON. @throws TrainedPolicyError */
 export function readServeConstant(json: Readonly<Record<string, unknown>>): ServeConstant {
-  const { environment, version, task, action, training } = json;
+  const { environment, version, task, task_digest, action, training } = json;
   requireThisEnvironment(environment, version);
-  const taskId = serveTaskIds().find((id) => id === task);
+  const { id: taskId } = findTrainedTask({ task, task_digest });
   const checked = serveActionSchema.safeParse(action);
-  if (taskId === undefined || !checked.success) {
-    throw new TrainedPolicyError(
-      `Expected a task of llmserve and an action, got ${JSON.stringify({ task, action }).slice(0, 200)}`,
-    );
+  if (!checked.success) {
+    throw new TrainedPolicyError(`Expected an action, got ${JSON.stringify({ action }).slice(0, 200)}`);
   }
   return { taskId, action: checked.data, training: training as ServeConstant['training'] };
 }

@@ -32,7 +32,11 @@ describe('loadTrainedPolicy', () => {
     for (const [file, message] of [
       ['{', /Expected a policy in JSON/],
       [text.replace(/"version": "[^"]*"/, '"version": "0.0.0"'), /version of llmserve .*, got 0\.0\.0/],
-      [text.replace('bursty_workload', 'holiday'), /Expected a task of llmserve and at least one regime/],
+      [
+        text.replace('bursty_workload', 'holiday'),
+        /Expected a policy for one of static_workload, .*, got one for holiday/,
+      ],
+      [encodeRegimeTable({ ...table, regimes: [] }), /Expected at least one regime, got none/],
       [text.replace('"arrivals": 3', '"arrivals": null'), /Expected a regime to have a center and an action/],
       [text.replace('256', '2560'), /Expected a regime to have a center and an action/],
     ] as const) {

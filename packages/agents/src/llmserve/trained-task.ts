@@ -1,0 +1,46 @@
+import { createHash } from 'node:crypto';
+import { findServeTask, type ServeTask, serveTaskIds, TASK_IDS } from '@servegym/environments';
+import { knownTask } from './known-task.ts';
+import { TrainedPolicyError } from './trained-policy-error.ts';
+
+/** The task that a policy was trained on, as its file names it. */
+export interface TrainedTask {
+  readonly task: string;
+  /** For a task of one's own, stands for all that is played; the version stands for that of the others. */
+  readonly task_digest?: string;
+}
+
+/** What the file of a policy says of the task of this id. Throws a `RangeError` when there is none. */
+export function trainedTask(taskId: string): TrainedTask {
+  const task = knownTask(taskId);
+  return isOwn(task) ? { task: taskId, task_digest: taskDigest(task) } : { task: taskId };
+}
+
+/**
+ * The task that the file of a policy names.
+ * @throws TrainedPolicyError when this process does not know it, or knows another one of this id
+ */
+export function findTrainedTask(trained: { readonly [Field in keyof TrainedTask]: unknown }): ServeTask {
+  const task = findServeTask(String(trained.task));
+  if (task === undefined) {
+    throw new TrainedPolicyError(
+      `Expected a policy for one of ${serveTaskIds().join(', ')}, got one for ${trained.task}: if that is a task of your own, give its file as well`,
+    );
+  }
+  if (isOwn(task) && trained.task_digest !== taskDigest(task)) {
+    throw new TrainedPolicyError(
+      `Expected a policy for the task ${task.id} with the digest ${taskDigest(task)}, got one for ${trained.task_digest ?? 'none'}: the file of the task is not what the policy was trained on. Give that file, or train anew on this one`,
+    );
+  }
+  return task;
+}
+
+function isOwn({ id }: ServeTask): boolean {
+  return !(TASK_IDS as readonly string[]).includes(id);
+}
+
+/** Of what is played: what only people read, and how hard the task is said to be, may change. */
+function taskDigest(task: ServeTask): string {
+  const { name: _, description: __, difficulty: ___, ...played } = task;
+  return createHash('sha256').update(JSON.stringify(played)).digest('hex').slice(0, 16);
+}
