@@ -1,11 +1,82 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { llmserve, SEED_SPLITS, SERVE_TASKS } from '@servegym/environments';
+import {
+  inferencegym,
+  llmserve,
+  SEED_SPLITS,
+  SERVE_TASKS,
+  SHIPPED_TABLE_URL,
+  type WindowReport,
+} from '@servegym/environments';
 import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects } from 'hyparquet';
+import { sourceFolder, sourceHash } from '../src/source-hash.ts';
 import { runServegym } from './serve-process.ts';
+
+const SEEN = ['observation.', 'next_observation.'];
+const SHARES = ['0', '1', '2'].map((i) => `priority_distribution.${i}`).join(' ');
+
+const ROW = {
+  ...columnsOf('INT64', [''], 'episode_id step seed'),
+  ...columnsOf('DOUBLE', [''], 'reward'),
+  ...columnsOf('BOOLEAN', [''], 'terminated truncated'),
+};
+
+const CLASSES = ['interactive', 'batch', 'best_effort'].map((name) => `info.classes.${name}.`);
+const OBJECTIVES = ['interactive', 'batch', 'best_effort'].map((name) => `info.slo.${name}.`);
+const GPUS = ['info.gpus.0.', 'info.gpus.1.'];
+const MEMORY = GPUS.map((gpu) => `${gpu}memory_gib.`);
+const SERVE_COLUMNS = {
+  ...ROW,
+  ...columnsOf('INT64', SEEN, 'queue_depth active_requests eviction_events step_index'),
+  ...columnsOf('DOUBLE', SEEN, 'kv_cache_occupancy mean_prompt_length p50_ttft_ms p99_ttft_ms p50_itl_ms'),
+  ...columnsOf('DOUBLE', SEEN, 'throughput_tps slo_compliance_rate gpu_memory_used_gb estimated_cost_per_1k'),
+  ...columnsOf('DOUBLE', SEEN, 'request_arrival_rate spec_acceptance_rate'),
+  ...columnsOf('UTF8', SEEN, 'task_id'),
+  ...columnsOf('INT64', ['action.'], 'batch_cap speculation_depth'),
+  ...columnsOf('DOUBLE', ['action.'], 'kv_budget_fraction'),
+  ...columnsOf('UTF8', ['action.'], 'quantization_tier'),
+  ...columnsOf('BOOLEAN', ['action.'], 'prefill_decode_split priority_routing'),
+  ...columnsOf('DOUBLE', ['info.'], 'window_s window_end_s quality slo_cost'),
+  ...columnsOf('DOUBLE', ['info.reward_components.'], 'throughput slo memory cost quality'),
+  ...columnsOf('UTF8', ['info.'], 'phase'),
+  ...columnsOf('JSON', ['info.'], 'events'),
+  ...columnsOf('DOUBLE', OBJECTIVES, 'ttft_ms tpot_ms'),
+  ...columnsOf('INT64', CLASSES, 'arrived completed waiting running kv_blocks'),
+  ...columnsOf('DOUBLE', CLASSES, 'ttft_p50_ms ttft_p99_ms tpot_p50_ms slo_compliance'),
+  ...columnsOf('UTF8', GPUS, 'role'),
+  ...columnsOf('INT64', GPUS, 'running waiting kv_blocks_used kv_blocks_total'),
+  ...columnsOf('DOUBLE', MEMORY, 'weights draft overhead kv_pool tenant limit'),
+  ...columnsOf('BOOLEAN', GPUS, 'reloading'),
+};
+
+const DONE = ['action.', 'info.applied_action.'];
+const GYM_COLUMNS = {
+  ...ROW,
+  ...columnsOf(
+    'DOUBLE',
+    SEEN,
+    'queue_depth mean_prompt_len arrival_rate kv_cache_occupancy ttft_p50 tpot_p50',
+  ),
+  ...columnsOf('DOUBLE', SEEN, 'slo_violation_rate gpu_memory_used_gb spec_accept_rate timestep cost_so_far'),
+  ...columnsOf('DOUBLE', [...SEEN, 'info.workload.'], SHARES),
+  ...columnsOf('INT64', DONE, 'spec_length batch_size quant_tier'),
+  ...columnsOf('DOUBLE', DONE, 'kv_budget'),
+  ...columnsOf('BOOLEAN', DONE, 'prefill_disagg'),
+  ...columnsOf('INT64', ['info.'], 'timestep episode_length rejected_requests'),
+  ...columnsOf('BOOLEAN', ['info.'], 'out_of_memory'),
+  ...columnsOf('DOUBLE', ['info.metrics.'], 'ttft_p50_ms ttft_p99_ms tpot_ms tokens_per_sec gpu_memory_gb'),
+  ...columnsOf('DOUBLE', ['info.metrics.'], 'cost_per_1k spec_accept_rate'),
+  ...columnsOf('INT64', ['info.metrics.'], 'eviction_events slo_violations'),
+  ...columnsOf('DOUBLE', ['info.workload.'], 'arrival_rate mean_prompt_len queue_depth'),
+  ...columnsOf('INT64', ['info.workload.'], 'prompt_len_bucket'),
+  ...columnsOf('BOOLEAN', ['info.workload.'], 'is_burst'),
+  ...columnsOf('UTF8', ['info.workload.'], 'phase'),
+  ...columnsOf('DOUBLE', ['info.reward_components.'], 'throughput latency violations cost'),
+};
 
 describe('servegym datasets export', () => {
   let folder: string;
@@ -20,15 +91,24 @@ describe('servegym datasets export', () => {
     assert.equal(stderr, '');
     assert.equal(code, 0);
     const file = await asyncBufferFromFile(out);
-    const { key_value_metadata } = await parquetMetadataAsync(file);
+    const { key_value_metadata, schema } = await parquetMetadataAsync(file);
     const metadata = Object.fromEntries(key_value_metadata!.map(({ key, value }) => [key, value]));
-    return { report: JSON.parse(stdout), rows: await parquetReadObjects({ file }), metadata };
+    const columns = Object.fromEntries(
+      schema.slice(1).map(({ name, type, converted_type }) => [name, converted_type ?? type]),
+    );
+    const rows = (await parquetReadObjects({ file })).map((row) =>
+      Object.fromEntries(
+        Object.entries(row).map(([name, value]) => [name, typeof value === 'bigint' ? Number(value) : value]),
+      ),
+    );
+    return { report: JSON.parse(stdout), rows, metadata, columns };
   }
 
   it('writes what the environment shows and pays, window by window', async () => {
-    const { rows, metadata, report } = await exported(
+    const { rows, metadata, report, columns } = await exported(
       ...['--agent', 'heuristic', '--task', 'static_workload', '--episodes', '2'],
     );
+    assert.deepEqual(columns, SERVE_COLUMNS);
     const { windows } = SERVE_TASKS.static_workload;
     assert.equal(rows.length, 2 * windows);
     assert.equal(report.rows, rows.length);
@@ -55,19 +135,47 @@ describe('servegym datasets export', () => {
       assert.equal(row.reward, step.reward);
       assert.equal(row['info.phase'], step.metadata!.phase);
       assert.equal(row['info.slo_cost'], step.metadata!.slo_cost);
+      const { classes, gpus, events } = step.metadata as unknown as WindowReport;
+      for (const { name, ...figures } of classes) assert.deepEqual(part(`info.classes.${name}`), figures);
+      assert.equal(row['info.gpus.0.memory_gib.kv_pool'], gpus[0]!.memory_gib.kv_pool);
+      assert.equal(row['info.gpus.1.role'], gpus[1]!.role);
+      assert.deepEqual(row['info.events'], events);
       assert.equal(row.truncated, step.done);
       assert.deepEqual([row.episode_id, row.seed, row.terminated], [1, seed, false]);
       ({ observation } = step);
     }
   });
 
-  it('writes episodes of inferencegym', async () => {
-    const { rows, metadata } = await exported(
+  it('writes episodes of inferencegym, lists and all, and which table they were played on', async () => {
+    const { rows, metadata, columns, report } = await exported(
       ...['--env', 'inferencegym', '--agent', 'random', '--task', '1', '--episodes', '1'],
     );
+    assert.deepEqual(columns, GYM_COLUMNS);
     assert.equal(rows.length, 200);
     assert.equal(metadata.environment, 'inferencegym');
+    const simulator = sourceHash([sourceFolder('@servegym/simulator')]);
+    assert.notEqual(metadata.simulator_hash, simulator, 'what `inferencegym` is made of is more');
+    const table = createHash('sha256').update(readFileSync(SHIPPED_TABLE_URL)).digest('hex');
+    assert.deepEqual([metadata.table_hash, report.table_hash], [table, table]);
     assert.equal(rows.at(-1)!.truncated, true);
+
+    const environment = inferencegym.create();
+    await environment.reset({ task_id: 1, seed: SEED_SPLITS.train.first });
+    for (const row of rows) {
+      const { observation } = await environment.step({
+        kv_budget: row['action.kv_budget'],
+        spec_length: row['action.spec_length'],
+        batch_size: row['action.batch_size'],
+        prefill_disagg: row['action.prefill_disagg'],
+        quant_tier: row['action.quant_tier'],
+      });
+      const { priority_distribution: shares } = observation;
+      assert.deepEqual(
+        shares.map((_, i) => row[`next_observation.priority_distribution.${i}`]),
+        shares,
+      );
+      assert.equal(row['next_observation.cost_so_far'], observation.cost_so_far);
+    }
   });
 
   for (const [what, args, message] of [
@@ -89,3 +197,10 @@ describe('servegym datasets export', () => {
     });
   }
 });
+
+/** Columns of one type, under each of the paths. */
+function columnsOf(type: string, paths: readonly string[], names: string): Record<string, string> {
+  return Object.fromEntries(
+    paths.flatMap((path) => names.split(' ').map((name) => [`${path}${name}`, type])),
+  );
+}

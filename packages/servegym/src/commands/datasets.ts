@@ -1,17 +1,23 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { evaluatedGym } from '@servegym/agents';
 import {
   type GymAction,
   type GymObservation,
   inferenceGym,
+  inferencegym,
   llmserve,
   SEED_SPLITS,
   type SeedSplit,
+  SHIPPED_TABLE_URL,
   TASK_IDS,
 } from '@servegym/environments';
 import { Command, Option } from 'commander';
 import { encodeDataset } from '../datasets/encode-dataset.ts';
 import { type DatasetRow, recordEpisodes } from '../datasets/record-episodes.ts';
 import { recordWithJobs } from '../datasets/record-job.ts';
+import { type DescribedEnvironment, wholeColumns } from '../datasets/whole-columns.ts';
 import { findGymPolicy } from '../evaluation/evaluate-gym.ts';
 import { findPolicy, tasksFor } from '../find-policy.ts';
 import { InputError } from '../input-error.ts';
@@ -33,7 +39,7 @@ interface ExportOptions extends JobOptions {
 
 /** What was recorded, and what the file says of it. */
 interface Recording {
-  readonly environment: { readonly id: string; readonly version: string };
+  readonly environment: DescribedEnvironment & { readonly id: string; readonly version: string };
   readonly taskId: string;
   readonly policy: string;
   readonly rows: readonly DatasetRow[];
@@ -64,7 +70,9 @@ export function datasetsCommand(): Command {
       'after',
       `
 Columns: episode_id, step, seed, observation.*, action.*, reward, terminated, truncated, next_observation.* and info.*.
-The key-value metadata of the file says which environment, version, simulator, policy and seeds it comes from.`,
+Entries of lists and of objects have columns of their own, as in observation.priority_distribution.0 and
+info.classes.interactive.ttft_p99_ms; info.events is JSON. Whole numbers are 64-bit integers, other figures doubles.
+The key-value metadata of the file says which environment, version, simulator, table, policy and seeds it comes from.`,
     )
     .action(exportDataset);
   return new Command('datasets')
@@ -82,15 +90,29 @@ async function exportDataset(options: ExportOptions): Promise<void> {
   const metadata = {
     environment: environment.id,
     version: environment.version,
-    simulator_hash: sourceHash([sourceFolder('@servegym/simulator')]),
+    simulator_hash: simulatorHash(environment.id),
+    ...(environment.id === inferencegym.id && { table_hash: fileHash(SHIPPED_TABLE_URL) }),
     task: taskId,
     policy,
     split,
     seeds: JSON.stringify([seeds[0], seeds.at(-1)]),
   };
-  await writeOutputFile(out, [encodeDataset(rows, metadata)]);
+  const isWhole = wholeColumns(environment);
+  await writeOutputFile(out, [encodeDataset(rows, { metadata, isWhole })]);
   if (json) console.log(JSON.stringify({ ...metadata, episodes, rows: rows.length, file: out }, null, 2));
   else console.log(`wrote ${rows.length.toLocaleString('en-US')} windows of ${episodes} episodes to ${out}`);
+}
+
+/** Of the sources that decide what an episode is. */
+function simulatorHash(environmentId: string): string {
+  return sourceHash([
+    sourceFolder('@servegym/simulator'),
+    join(sourceFolder('@servegym/environments'), environmentId),
+  ]);
+}
+
+function fileHash(file: URL): string {
+  return createHash('sha256').update(readFileSync(file)).digest('hex');
 }
 
 async function recordServe(options: ExportOptions, seeds: readonly number[]): Promise<Recording> {

@@ -2,7 +2,10 @@ import { type PlayableEnvironment, type Policy, playEpisode } from '@servegym/ag
 
 /** A window of an episode, flat: the columns of a dataset. */
 export type DatasetRow = Readonly<Record<string, DatasetValue>>;
-export type DatasetValue = number | string | boolean | null;
+export type DatasetValue = number | string | boolean | null | readonly object[];
+
+/** Lists of what came and went in a window, as many as there were. */
+const LOGS: ReadonlySet<string> = new Set(['info.events']);
 
 /** Episodes to record. */
 export interface RecordingPlan<Action> {
@@ -57,13 +60,20 @@ export async function recordEpisodes<Action extends object, Observation extends 
   return rows;
 }
 
-/** The figures, texts and flags of an object, also of objects in it, by their path. Lists are left out. */
-function flat(prefix: string, value: object): Record<string, DatasetValue> {
+/**
+ * The figures, texts and flags in an object and in what it holds, by their path. An entry of a list goes by its `name`,
+ * where it has one, or by its place.
+ */
+function flat(path: string, value: unknown): Record<string, DatasetValue> {
+  if (typeof value !== 'object' || value === null) return { [path]: value as DatasetValue };
+  if (LOGS.has(path)) return { [path]: value as readonly object[] };
   const columns: Record<string, DatasetValue> = {};
-  for (const [name, inner] of Object.entries(value)) {
-    const path = `${prefix}.${name}`;
-    if (inner === null || ['number', 'string', 'boolean'].includes(typeof inner)) columns[path] = inner;
-    else if (typeof inner === 'object' && !Array.isArray(inner)) Object.assign(columns, flat(path, inner));
+  for (const [key, inner] of Object.entries(value)) {
+    const { name, ...rest } = Array.isArray(value) ? (Object(inner) as { readonly name?: string }) : {};
+    Object.assign(
+      columns,
+      name === undefined ? flat(`${path}.${key}`, inner) : flat(`${path}.${name}`, rest),
+    );
   }
   return columns;
 }
