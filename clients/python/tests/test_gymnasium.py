@@ -10,6 +10,7 @@ from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode
 
 from servegym import ServeGymEnv, ServeGymVectorEnv, ServerError
+from servegym.http_api import HttpApi
 
 #: The checker is told nothing about bounds that physics does not give.
 UNBOUNDED = "A Box observation space maximum value is infinity"
@@ -59,6 +60,40 @@ def test_an_episode_ends_by_its_time_limit(llmserve_url):
     env.close()
 
 
+def test_observations_are_normalized_by_the_scales_of_the_schema(llmserve_url):
+    raw, normalized = (
+        gymnasium.make("ServeGym/LLMServe-v1", url=llmserve_url, task_id="bursty_workload", normalize=normalize)
+        for normalize in (False, True)
+    )
+    names = raw.unwrapped.observation_names
+    assert normalized.unwrapped.observation_names == names
+    scales = {
+        name: schema.get("normalization")
+        for name, schema in HttpApi(llmserve_url).get("schema")["observation"]["properties"].items()
+    }
+    assert scales["queue_depth"]["transform"] == "log1p"
+    assert scales["gpu_memory_used_gb"]["transform"] == "linear"
+    assert scales["step_index"] is None
+    logarithmic = np.array([(scales[name] or {}).get("transform") == "log1p" for name in names])
+    divisors = np.array([scales[name]["divisor"] if scales[name] else 1 for name in names])
+    seen, expected = normalized.reset(seed=4)[0], raw.reset(seed=4)[0]
+    for _ in range(5):
+        assert normalized.observation_space.contains(seen)
+        values = np.where(logarithmic, np.log1p(expected), expected) / divisors
+        np.testing.assert_allclose(seen, values, rtol=1e-5)
+        action = raw.action_space.sample()
+        seen, expected = normalized.step(action)[0], raw.step(action)[0]
+    assert expected[names.index("gpu_memory_used_gb")] > 1 > seen[names.index("gpu_memory_used_gb")] > 0
+    assert normalized.observation_space.high[names.index("kv_cache_occupancy")] == 1
+    raw.close()
+    normalized.close()
+
+
+def test_a_server_without_scales_is_told_from_one_that_has_them(inferencegym_url):
+    with pytest.raises(ValueError, match="NormalizeObservation"):
+        ServeGymEnv(url=inferencegym_url, normalize=True)
+
+
 def test_seeds_that_are_drawn_follow_from_the_given_one(llmserve_url):
     env = ServeGymEnv(url=llmserve_url)
 
@@ -103,10 +138,11 @@ def test_box_actions_reach_every_value_and_none_outside(llmserve_url):
     env.close()
 
 
-def test_a_vector_of_environments_plays_what_single_ones_play(llmserve_url):
+@pytest.mark.parametrize("normalize", [False, True])
+def test_a_vector_of_environments_plays_what_single_ones_play(llmserve_url, normalize):
     count, steps, seed = 4, 65, 11
     vector = gymnasium.make_vec(
-        "ServeGym/LLMServe-v1", num_envs=count, url=llmserve_url, task_id="static_workload"
+        "ServeGym/LLMServe-v1", num_envs=count, url=llmserve_url, task_id="static_workload", normalize=normalize
     )
     assert vector.metadata["autoreset_mode"] == AutoresetMode.NEXT_STEP
     rng = np.random.default_rng(0)
@@ -118,7 +154,7 @@ def test_a_vector_of_environments_plays_what_single_ones_play(llmserve_url):
     assert info["seed"].tolist() == [11, 12, 13, 14]
     played = [vector.step(actions) for actions in table]
     for index in range(count):
-        env = ServeGymEnv(url=llmserve_url, task_id="static_workload")
+        env = ServeGymEnv(url=llmserve_url, task_id="static_workload", normalize=normalize)
         observation, _ = env.reset(seed=seed + index)
         np.testing.assert_array_equal(observation, first[index])
         restarts = False

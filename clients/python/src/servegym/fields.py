@@ -12,6 +12,14 @@ BESIDE = ("done", "reward", "metadata")
 
 
 @dataclass(frozen=True)
+class Scale:
+    """What brings a figure to about 0 to 1: itself, or log(1 + itself), over ``divisor``."""
+
+    transform: Literal["linear", "log1p"]
+    divisor: float
+
+
+@dataclass(frozen=True)
 class Field:
     """One number of a row.
 
@@ -21,6 +29,7 @@ class Field:
         low, high: its range, infinite where the schema has no bound. Of a choice, the range of its index.
         values: what the indexes of a choice stand for.
         default: what the schema fills in, or ``None``.
+        scale: its ``normalization``, where the schema has one.
     """
 
     name: str
@@ -29,6 +38,7 @@ class Field:
     high: float
     values: tuple[Any, ...] = ()
     default: Any = None
+    scale: Scale | None = None
 
     @property
     def path(self) -> list[str]:
@@ -102,12 +112,22 @@ def _fields(name: str, schema: dict[str, Any]) -> list[Field]:
         high = schema.get("maximum", schema.get("exclusiveMaximum", math.inf))
         kind: Literal["integer", "number"] = "integer" if type_ == "integer" else "number"
         # Zod bounds integers by the largest safe one, which is no bound.
-        return [Field(name, kind, _bound(low), _bound(high), (), default)]
+        return [Field(name, kind, _bound(low), _bound(high), (), default, _scale(name, schema))]
     if type_ == "array":
         items = schema.get("prefixItems") or [schema.get("items", {})] * schema.get("minItems", 0)
         if items and schema.get("maxItems", len(items)) == len(items):
             return [field for index, item in enumerate(items) for field in _fields(f"{name}.{index}", item)]
     raise ValueError(f"The property {name!r} is no number, boolean, choice or fixed list of them: {schema}")
+
+
+def _scale(name: str, schema: dict[str, Any]) -> Scale | None:
+    normalization = schema.get("normalization")
+    if normalization is None:
+        return None
+    scale = Scale(normalization["transform"], float(normalization["divisor"]))
+    if scale.transform not in ("linear", "log1p"):
+        raise ValueError(f"The normalization of {name!r} is neither linear nor log1p: {normalization}")
+    return scale
 
 
 def _bound(value: float) -> float:

@@ -31,6 +31,7 @@ class ServeGymEnv(gymnasium.Env[np.ndarray, Any]):
         url: address of a running server. Without one, a server is started on this machine and shared by this process.
         task_id: the task of every reset. Default the server's first.
         encoding: of the actions, see :class:`ActionEncoding`.
+        normalize: bring observations to about 0 to 1 by the server's scales, see :class:`ObservationEncoding`.
         reset_options: further options of every reset, such as ``config`` or ``traffic``.
         token: sent as ``authorization: Bearer``.
         timeout_s: how long a reply may take, s.
@@ -38,6 +39,7 @@ class ServeGymEnv(gymnasium.Env[np.ndarray, Any]):
 
     Raises:
         ServeGymError: when the server cannot be had, or refuses.
+        ValueError: when observations are to be normalized and the server has no scales for them.
     """
 
     metadata: dict[str, Any] = {"render_modes": []}
@@ -49,6 +51,7 @@ class ServeGymEnv(gymnasium.Env[np.ndarray, Any]):
         url: str | None = None,
         task_id: str | int | None = None,
         encoding: Encoding = "box",
+        normalize: bool = False,
         reset_options: dict[str, Any] | None = None,
         token: str | None = None,
         timeout_s: float = 60.0,
@@ -60,7 +63,9 @@ class ServeGymEnv(gymnasium.Env[np.ndarray, Any]):
         schema = api.get("schema")
         self._tasks = tasks_of(api)
         self._actions = ActionEncoding(fields_of(schema["action"]), encoding)
-        self._observations = ObservationEncoding(fields_of(schema["observation"], leave_texts=True))
+        self._observations = ObservationEncoding(
+            fields_of(schema["observation"], leave_texts=True), normalize=normalize
+        )
         self.action_space = self._actions.space
         self.observation_space = self._observations.space
         self.render_mode = render_mode

@@ -28,10 +28,11 @@ class ServeGymVectorEnv(VectorEnv[np.ndarray, Any, np.ndarray]):
 
     Args:
         num_envs: how many. Each takes a slot of the server's sessions.
-        environment, url, task_id, encoding, reset_options, token, timeout_s, truncates: as of :class:`ServeGymEnv`.
+        environment, url, task_id, encoding, normalize, reset_options, token, timeout_s, truncates: as of :class:`ServeGymEnv`.
 
     Raises:
         ServeGymError: when the server cannot be had, refuses, or has too few sessions.
+        ValueError: when observations are to be normalized and the server has no scales for them.
     """
 
     metadata: dict[str, Any] = {"render_modes": [], "autoreset_mode": AutoresetMode.NEXT_STEP}
@@ -44,6 +45,7 @@ class ServeGymVectorEnv(VectorEnv[np.ndarray, Any, np.ndarray]):
         url: str | None = None,
         task_id: str | int | None = None,
         encoding: Encoding = "box",
+        normalize: bool = False,
         reset_options: dict[str, Any] | None = None,
         token: str | None = None,
         timeout_s: float = 60.0,
@@ -55,7 +57,9 @@ class ServeGymVectorEnv(VectorEnv[np.ndarray, Any, np.ndarray]):
         schema = api.get("schema")
         self._tasks = tasks_of(api)
         self._actions = ActionEncoding(fields_of(schema["action"]), encoding)
-        self._observations = ObservationEncoding(fields_of(schema["observation"], leave_texts=True))
+        self._observations = ObservationEncoding(
+            fields_of(schema["observation"], leave_texts=True), normalize=normalize
+        )
         self.num_envs = num_envs
         self.single_action_space = self._actions.space
         self.single_observation_space = self._observations.space
@@ -118,7 +122,8 @@ class ServeGymVectorEnv(VectorEnv[np.ndarray, Any, np.ndarray]):
         done = numbers[count : 2 * count] == 1
         never = np.zeros(count, dtype=np.bool_)
         terminated, truncated = (never, done) if self._truncates else (done, never)
-        return table[:, self._observation_columns], numbers[:count].astype(np.float64), terminated, truncated, {}
+        observations = self._observations.scaled(table[:, self._observation_columns])
+        return observations, numbers[:count].astype(np.float64), terminated, truncated, {}
 
     def close_extras(self, **kwargs: Any) -> None:
         """Ends the session, and with it all environments."""
