@@ -7,12 +7,28 @@ const server = process.env.SERVEGYM_URL ?? 'http://127.0.0.1:7860';
 const LATER =
   /[\\/](src[\\/](later|panels|tour|any-environment)|node_modules[\\/]marked)[\\/]|styles[\\/](drawer|tour|score|run-cards|figures)\.css/;
 
-/** Parts of uPlot that the page does not use. As its own exports hold them, no bundler sees that. */
-const UNUSED_IN_UPLOT = [
-  '(paths.bars    = bars);',
-  '(paths.spline  = monotoneCubic);',
-  'uPlot.join = join;',
-  'uPlot.tzDate  = tzDate;',
+/**
+ * Parts of uPlot that the page does not use, which no bundler sees: what its own exports hold, and calendar time, as the
+ * time of an episode starts from zero.
+ */
+const UNUSED_IN_UPLOT: readonly (readonly [code: string, instead: string])[] = [
+  ['(paths.bars    = bars);', ''],
+  ['(paths.spline  = monotoneCubic);', ''],
+  ['uPlot.join = join;', ''],
+  ['uPlot.fmtDate = fmtDate;', ''],
+  ['uPlot.tzDate  = tzDate;', ''],
+  ['const [ timeIncrsMs, _timeAxisStampsMs, timeAxisSplitsMs ] = genTimeStuffs(1);', ''],
+  ['const [ timeIncrsS,  _timeAxisStampsS,  timeAxisSplitsS  ] = genTimeStuffs(1e-3);', ''],
+  ['const _tzDate  = (opts.tzDate || (ts => new Date(round(ts / ms))));', ''],
+  ['const _fmtDate = (opts.fmtDate || fmtDate);', ''],
+  ['const _timeAxisSplits = (ms == 1 ? timeAxisSplitsMs(_tzDate) : timeAxisSplitsS(_tzDate));', ''],
+  [
+    'const _timeAxisVals   = timeAxisVals(_tzDate, timeAxisStamps((ms == 1 ? _timeAxisStampsMs : _timeAxisStampsS), _fmtDate));',
+    '',
+  ],
+  ['const _timeSeriesVal  = timeSeriesVal(_tzDate, timeSeriesStamp(_timeSeriesStamp, _fmtDate));', ''],
+  ['let isTime = mode == 1 && scales[s.scale].time;', 'const isTime = false;'],
+  ['let isTime = sc.time;', 'const isTime = false;'],
 ];
 
 function withoutUnused(): Plugin {
@@ -20,10 +36,9 @@ function withoutUnused(): Plugin {
     name: 'without-unused-parts-of-uplot',
     transform(code, id) {
       if (!/[\\/]uplot[\\/]dist[\\/]uPlot\.esm\.js/.test(id)) return undefined;
-      return UNUSED_IN_UPLOT.reduce((rest, part) => {
-        if (!rest.includes(part))
-          this.error(`uPlot has no \`${part}\` any more: look how it exports that now`);
-        return rest.replace(part, '');
+      return UNUSED_IN_UPLOT.reduce((rest, [part, instead]) => {
+        if (!rest.includes(part)) this.error(`uPlot has no \`${part}\` any more: look how it does that now`);
+        return rest.replaceAll(part, instead);
       }, code);
     },
   };

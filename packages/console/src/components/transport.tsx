@@ -1,6 +1,6 @@
 import { useComputed } from '@preact/signals';
 import type { JSX } from 'preact';
-import { SPEEDS } from '../state/console-state.ts';
+import { SPEEDS } from '../state/page-signals.ts';
 import { useConsole } from './console-context.ts';
 import { PauseIcon, PlayIcon, RestartIcon, StepIcon } from './icons.tsx';
 

@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { ApiError } from '../api/api-error.ts';
+import type { EpisodeFile } from '../api/wire.ts';
+import { createConsoleState } from './console-state.ts';
+import { choices, connected, fakeServer, settled, unreachable } from './fake-server.fixture.ts';
+
+describe('an episode', () => {
+  it('starts with the hardest task and the heuristic, paused at the first observation', async () => {
+    const { state } = await connected();
+    assert.equal(state.task.value, 'hard');
+    assert.equal(state.driver.value, 'heuristic');
+    assert.equal(state.frames.value.length, 1);
+    assert.equal(state.playing.value, false);
+  });
+
+  it('starts with what the address says, and ignores what the server does not have', async () => {
+    const { state, asked } = await connected({
+      task: 'easy',
+      seed: 9,
+      policies: ['nobody'],
+      options: { shift: 'a', nothing: 1 },
+    });
+    assert.equal(state.driver.value, 'heuristic');
+    assert.equal(asked.at(-1), 'reset {"task_id":"easy","seed":9,"shift":"a"} undefined');
+  });
+
+  it('waits for the window under way before it starts another episode in the same session', async () => {
+    const { state, asked } = await connected();
+    const step = state.step();
+    state.chooseSeed(5);
+    await step;
+    await settled();
+    assert.deepEqual(asked.slice(-2), ['heuristic 1', 'reset {"task_id":"hard","seed":5} s1']);
+    assert.equal(state.newest.value, 0);
+  });
+
+  it('sends one reset of a session after the other, and of those that wait only the newest', async () => {
+    const { state, asked, resetsAtOnce } = await connected();
+    const before = asked.length;
+    state.chooseSeed(5);
+    for (let i = 0; i < 20 && asked.length === before; i++) await Promise.resolve();
+    state.chooseSeed(6);
+    state.chooseSeed(7);
+    await settled();
+    assert.deepEqual(asked.slice(before), [
+      'reset {"task_id":"hard","seed":5} s1',
+      'reset {"task_id":"hard","seed":7} s1',
+    ]);
+    assert.equal(Math.max(...resetsAtOnce), 1);
+  });
+
+  it('can connect later when the server is down at first', async () => {
+    const { client, failWith } = fakeServer();
+    const state = createConsoleState(client);
+    failWith(unreachable);
+    await state.connect(choices(), false);
+    assert.equal(state.problem.value?.remedy, 'Connect again');
+    failWith(undefined);
+    state.problem.value?.mend();
+    await settled();
+    assert.equal(state.frames.value.length, 1);
+  });
+});
+
+describe('an episode from a file', () => {
+  const file: EpisodeFile = {
+    format: 'openenv-episode/1',
+    environment: { id: 'llmserve', version: '1' },
+    reset: { task_id: 'easy', seed: 77, shift: 'a' },
+    actions: [{ batch_cap: 1 }, { batch_cap: 2 }, { batch_cap: 3 }],
+  };
+
+  it('takes the place of what was there, from its first window on, and can be played on', async () => {
+    const { state } = await connected();
+    await state.openFile(file, false);
+    assert.deepEqual(
+      [state.task.value, state.seed.value, state.options.value, state.newest.value, state.position.value],
+      ['easy', 77, { shift: 'a' }, 3, 0],
+    );
+    assert.equal(state.opened.value?.verified, true);
+    state.seek(Infinity);
+    await state.step();
+    assert.equal(state.newest.value, 4);
+  });
+
+  it('that cannot be opened is told', async () => {
+    const { state, failWith } = await connected();
+    failWith(new ApiError('refused', 409, 'The episode was played on `chess`.'));
+    await state.openFile(file, false);
+    assert.match(state.problem.value?.message ?? '', /chess/);
+  });
+});

@@ -1,0 +1,134 @@
+import { batch } from '@preact/signals';
+import type { Client } from '../api/client.ts';
+import { readAbilities } from '../api/server-abilities.ts';
+import type { EpisodeFile, Fields } from '../api/wire.ts';
+import { startValues } from '../knobs/knob-values.ts';
+import type { Choices } from './choices.ts';
+import type { CurrentEpisode, IsCurrent } from './current-episode.ts';
+import type { PageSignals } from './page-signals.ts';
+import type { Player } from './player.ts';
+import { BY_HAND, createRun } from './run.ts';
+import { pickDrivers, pickOptions, pickTask } from './starting-choices.ts';
+import type { Troubles } from './troubles.ts';
+
+/** Puts episodes on the page: the one chosen, or one from a file. */
+export interface Episodes {
+  /** `ConsoleState.connect`, `openFile` and `resetOptions`. */
+  connect(choices: Choices, autoplay: boolean): Promise<void>;
+  openFile(file: EpisodeFile, thenPlay: boolean): Promise<void>;
+  resetOptions(): Fields;
+  /** Starts the chosen episode anew on every run. */
+  begin(thenPlay: boolean): Promise<void>;
+  /** Where the knobs stand at the start of the chosen task. */
+  startingKnobs(): Fields;
+}
+
+export function createEpisodes(
+  client: Client,
+  page: PageSignals,
+  current: CurrentEpisode,
+  { report }: Troubles,
+  { play, settled }: Player,
+  score: () => Promise<void>,
+): Episodes {
+  const { tasks, policies, abilities, task, chosenTask, seed, options, opened, runs, run, position } = page;
+  let resetting: Promise<unknown> | undefined;
+
+  const resetOptions = (): Fields => ({
+    ...(chosenTask.value && { task_id: chosenTask.value.id }),
+    seed: seed.value,
+    ...options.value,
+  });
+  const startingKnobs = (): Fields => startValues(page.knobs.value, chosenTask.value?.default_action);
+
+  /** Forgets the episode on the page. Answers whether its caller is still the one whose episode is awaited. */
+  async function clear(): Promise<IsCurrent> {
+    const isCurrent = current.next();
+    batch(() => {
+      page.playing.value = false;
+      page.problem.value = undefined;
+      position.value = null;
+      page.pointedAt.value = null;
+      opened.value = undefined;
+    });
+    // A step still under way would otherwise play into the new episode of the same session.
+    await settled();
+    // Two resets of one session on their way at once could reach the server in either order.
+    await resetting?.catch(() => {});
+    return isCurrent;
+  }
+
+  async function begin(thenPlay: boolean): Promise<void> {
+    const isCurrent = await clear();
+    if (!isCurrent()) return;
+    try {
+      resetting = Promise.all(runs.value.map((one) => one.begin(resetOptions(), startingKnobs())));
+      await resetting;
+      if (isCurrent() && thenPlay) play();
+    } catch (error) {
+      if (isCurrent()) report(error, 'Try again', () => void begin(thenPlay));
+    }
+  }
+
+  async function connect(choices: Choices, autoplay: boolean): Promise<void> {
+    page.problem.value = undefined;
+    try {
+      const [info, schemaBody, taskList, policyList, description] = await Promise.all([
+        client.metadata(),
+        client.schema(),
+        client.tasks(),
+        client.policies(),
+        client.description(),
+      ]);
+      batch(() => {
+        page.environment.value = info;
+        page.schemas.value = schemaBody;
+        tasks.value = taskList;
+        policies.value = policyList;
+        abilities.value = readAbilities(description);
+        task.value = pickTask(taskList, choices.task);
+        seed.value = choices.seed ?? seed.value;
+        options.value = pickOptions(abilities.value, choices.options);
+        const drivers = pickDrivers(policyList, choices.policies);
+        runs.value = drivers.map((name, place) => createRun(client, place, name));
+        run.value = runs.value[0];
+      });
+    } catch (error) {
+      report(error, 'Connect again', () => void connect(choices, autoplay));
+      return;
+    }
+    await begin(autoplay && run.value.driver.value !== BY_HAND);
+  }
+
+  async function openFile(file: EpisodeFile, thenPlay: boolean): Promise<void> {
+    const isCurrent = await clear();
+    if (!isCurrent()) return;
+    try {
+      const answer = await client.openEpisode(file, 0);
+      if (!isCurrent()) return;
+      const { task_id, seed: recordedSeed, ...rest } = file.reset;
+      batch(() => {
+        task.value = pickTask(tasks.value, task_id === undefined ? undefined : String(task_id));
+        seed.value = typeof recordedSeed === 'number' ? recordedSeed : 0;
+        options.value = pickOptions(abilities.value, rest);
+        const only = createRun(client, 0, BY_HAND);
+        only.adopt(file.reset, answer, startingKnobs());
+        runs.value = [only];
+        run.value = only;
+        position.value = 0;
+        opened.value = {
+          verified: answer.verified,
+          recorded: file.environment?.version,
+          played: answer.version,
+          windows: answer.steps.length,
+        };
+      });
+      await score();
+      if (isCurrent() && thenPlay) play();
+    } catch (error) {
+      if (isCurrent()) report(error, 'Start an episode instead', () => void begin(false));
+    }
+  }
+
+  return { connect, openFile, resetOptions, begin, startingKnobs };
+}

@@ -1,0 +1,67 @@
+import { ApiError } from '../api/api-error.ts';
+import type { Client } from '../api/client.ts';
+import type { IsCurrent } from './current-episode.ts';
+import type { Episodes } from './episodes.ts';
+import type { PageSignals } from './page-signals.ts';
+import type { Player } from './player.ts';
+import { retryDelayMs, type Sleep } from './retry.ts';
+import type { Troubles } from './troubles.ts';
+
+/**
+ * Answers what becomes of a play that met with an error: a connection that broke is mended by waiting, other errors are
+ * told.
+ */
+export function createReconnection(
+  client: Client,
+  { runs, abilities, playing, problem }: PageSignals,
+  sleep: Sleep,
+  { report }: Troubles,
+  { play }: Player,
+  { begin }: Episodes,
+  score: () => Promise<void>,
+): (error: unknown, isCurrent: IsCurrent) => void {
+  const giveUp = (error: ApiError, thenPlay: boolean) =>
+    report(error, 'Start the episode again', () => void begin(thenPlay));
+
+  /** Tries until the server is there again, then goes on where the page was. */
+  async function reconnect(cause: ApiError, isCurrent: IsCurrent, thenPlay: boolean): Promise<void> {
+    let error = cause;
+    for (let attempt = 0; isCurrent(); attempt++) {
+      const isWoken = new Promise<void>((wake) => {
+        problem.value = {
+          message: `${error.message} The page tries again by itself.`,
+          remedy: 'Try now',
+          mend: wake,
+        };
+      });
+      // A session that the server has forgotten is rebuilt at once; there is nothing to wait for.
+      if (error.isTemporary) await sleep(retryDelayMs(attempt), isWoken);
+      if (!isCurrent()) return;
+      try {
+        await client.health();
+        for (const one of runs.value) await one.recover();
+        if (!isCurrent()) return;
+        problem.value = undefined;
+        await score();
+        if (thenPlay) play();
+        return;
+      } catch (failure) {
+        if (!(failure instanceof ApiError)) throw failure;
+        if (!failure.isTemporary) {
+          giveUp(failure, thenPlay);
+          return;
+        }
+        error = failure;
+      }
+    }
+  }
+
+  return (error, isCurrent) => {
+    const wasPlaying = playing.value;
+    playing.value = false;
+    if (!(error instanceof ApiError)) throw error;
+    const isForgotten = error.status === 404 && abilities.value.episodes;
+    if (error.isTemporary || isForgotten) void reconnect(error, isCurrent, wasPlaying);
+    else giveUp(error, wasPlaying);
+  };
+}

@@ -1,0 +1,42 @@
+import { ApiError } from '../api/api-error.ts';
+import type { Client } from '../api/client.ts';
+import type { PageSignals } from './page-signals.ts';
+
+/** Tells the person what went wrong, with the way on. */
+export interface Troubles {
+  /** What the server refused. It may want a token first: then the page asks for it. Rethrows what no server said. */
+  report(error: unknown, remedy: string, action: () => void): void;
+  tell(message: string): void;
+  enterToken(token: string): void;
+}
+
+export function createTroubles(client: Client, { problem, needsToken }: PageSignals): Troubles {
+  let afterToken: () => void = () => {};
+
+  function show(message: string, remedy: string, action: () => void): void {
+    problem.value = {
+      message,
+      remedy,
+      mend() {
+        problem.value = undefined;
+        action();
+      },
+    };
+  }
+
+  return {
+    report(error, remedy, action) {
+      if (!(error instanceof ApiError)) throw error;
+      if (error.isUnauthorized) {
+        afterToken = action;
+        needsToken.value = true;
+      } else show(error.message, remedy, action);
+    },
+    tell: (message) => show(message, 'Close', () => {}),
+    enterToken(token) {
+      client.authorize(token);
+      needsToken.value = false;
+      afterToken();
+    },
+  };
+}
