@@ -63,6 +63,8 @@ describe('inside a frame of Hugging Face', () => {
     const embedded = new ConsolePage(page, frame, faults);
     await embedded.untilWindow(2);
     embedded.assertNoFaults();
+    // The page goes on playing: what is under way when the context closes has nobody to answer to.
+    await context.unrouteAll({ behavior: 'ignoreErrors' });
     await context.close();
   });
 
