@@ -1,7 +1,10 @@
-// Milliseconds of one training step of a small network (forward, backward and Adam), and microseconds of one decision,
-// on each kind of kernels, on one core. The fastest of several rounds.
+// Milliseconds of one training step of a small network (forward, backward and Adam), and microseconds of one decision, on
+// our SIMD kernels, on their plain twin and by jax-js, an automatic differentiation library, compiled for its WebAssembly
+// backend. They take turns: of the times the fastest of several rounds, of the ratios to the SIMD kernels the median.
 import { parseArgs } from 'node:util';
+import { defaultDevice, init, jit, numpy as np, tree, valueAndGrad } from '@jax-js/jax';
 import {
+  type Kernels,
   type LayerSizes,
   MultilayerPerceptron,
   parameterCount,
@@ -18,47 +21,179 @@ const { values } = parseArgs({
 });
 
 const SIZES: LayerSizes = [16, 64, 64, 6];
+const INPUTS = SIZES[0];
+const OUTPUTS = SIZES.at(-1)!;
 const BATCH = 256;
-const STEPS = 100;
-const DECISIONS = 5_000;
+/** Of a round. */
+const STEPS = 25;
+const DECISIONS = 200;
+const ADAM = { learningRate: 1e-4, beta1: 0.9, beta2: 0.999, epsilon: 1e-5 };
+/** Between the parameters of two of them after some steps. */
+const TOLERANCE = 1e-5;
 
-const rows = [simdKernels(), plainKernels()].map((kernels) => {
+/** Somebody who trains the network, on the same batch in every step, to answer 0. */
+interface Trainer {
+  readonly name: string;
+  train(): void;
+  decide(): void;
+  /** As our kernels have them: weights and bias of each layer in turn. Waits for steps under way. */
+  parameters(): Float32Array;
+}
+
+const random = new RandomStream(0, 'benchmark');
+const batch = Float32Array.from({ length: BATCH * INPUTS }, () => random.normal());
+const start = new Float32Array(parameterCount(SIZES));
+new MultilayerPerceptron(plainKernels(), SIZES, start, new Float32Array(start.length), 1).initialize(
+  random,
+  1,
+);
+
+function onKernels(kernels: Kernels): Trainer {
   const [parameters, gradients, firstMoments, secondMoments] = Array.from({ length: 4 }, () =>
-    kernels.allocate(parameterCount(SIZES)),
+    kernels.allocate(start.length),
   ) as [Float32Array, Float32Array, Float32Array, Float32Array];
   const adam = { parameters, gradients, firstMoments, secondMoments };
-  const random = new RandomStream(0, 'benchmark');
   const network = new MultilayerPerceptron(kernels, SIZES, parameters, gradients, BATCH);
-  network.initialize(random, 1);
-  const x = kernels.allocate(BATCH * SIZES[0]);
-  for (let i = 0; i < x.length; i++) x[i] = random.normal();
-  const one = x.subarray(0, SIZES[0]);
-
+  parameters.set(start);
+  const x = kernels.allocate(batch.length);
+  x.set(batch);
+  const one = x.subarray(0, INPUTS);
   let step = 0;
-  const trainingStep = () => {
-    const y = network.forward(x, BATCH);
-    // The gradient of the mean of half the squares: drives every output to 0.
-    for (let i = 0; i < BATCH * SIZES.at(-1)!; i++) network.outputGradients[i] = y[i]! / BATCH;
-    network.backward(BATCH);
-    kernels.adam(adam, { learningRate: 1e-4, gradientScale: 1, step: ++step });
-    gradients.fill(0);
-  };
   return {
-    kernels: kernels.name,
-    training_step_ms: Number((fastest(STEPS, trainingStep) / 1000).toFixed(3)),
-    decision_us: Number(fastest(DECISIONS, () => network.forward(one, 1)).toFixed(2)),
+    name: `${kernels.name} kernels`,
+    train() {
+      const y = network.forward(x, BATCH);
+      // The gradient of the mean over the rows of half the squares.
+      for (let i = 0; i < BATCH * OUTPUTS; i++) network.outputGradients[i] = y[i]! / BATCH;
+      network.backward(BATCH);
+      kernels.adam(adam, { learningRate: ADAM.learningRate, gradientScale: 1, step: ++step });
+      gradients.fill(0);
+    },
+    decide: () => network.forward(one, 1),
+    parameters: () => Float32Array.from(parameters),
+  };
+}
+
+type Layer = { weights: np.Array; bias: np.Array };
+type Training = Record<'layers' | 'firstMoments' | 'secondMoments', Layer[]>;
+
+/** Forward, backward and Adam in one function that is compiled as a whole. */
+async function onJax(): Promise<Trainer> {
+  await init('wasm');
+  defaultDevice('wasm');
+  const forward = (layers: Layer[], x: np.Array) =>
+    layers.reduce((input, { weights, bias }, l) => {
+      const sums = np.add(np.matmul(input, weights), bias);
+      return l === layers.length - 1 ? sums : np.tanh(sums);
+    }, x);
+  const loss = (layers: Layer[], x: np.Array) => np.sum(np.square(forward(layers, x))).mul(0.5 / BATCH);
+  const { learningRate, beta1, beta2, epsilon } = ADAM;
+  const mixed = (beta: number) => (average: np.Array, value: np.Array) =>
+    average.mul(beta).add(value.mul(1 - beta));
+  /** The corrections are those of Adam's averages for the steps taken. */
+  const update = jit(
+    (
+      { layers, firstMoments, secondMoments }: Training,
+      x: np.Array,
+      firstCorrection: np.Array,
+      secondCorrection: np.Array,
+    ): Training => {
+      const [value, gradients] = valueAndGrad(loss)(tree.ref(layers), x);
+      value.dispose();
+      const squares = tree.map(np.square, tree.ref(gradients)) as Layer[];
+      const first = tree.map(mixed(beta1), firstMoments, gradients) as Layer[];
+      const second = tree.map(mixed(beta2), secondMoments, squares) as Layer[];
+      const moved = tree.map(
+        (parameter: np.Array, m: np.Array, v: np.Array) => {
+          const deviation = np.sqrt(v.mul(secondCorrection.ref)).add(epsilon);
+          return parameter.sub(m.mul(learningRate).mul(firstCorrection.ref).div(deviation));
+        },
+        layers,
+        tree.ref(first),
+        tree.ref(second),
+      ) as Layer[];
+      firstCorrection.dispose();
+      secondCorrection.dispose();
+      return { layers: moved, firstMoments: first, secondMoments: second };
+    },
+  );
+  const decision = jit(forward);
+
+  const x = np.array(batch).reshape([BATCH, INPUTS]);
+  const one = np.array(batch.slice(0, INPUTS)).reshape([1, INPUTS]);
+  let at = 0;
+  const layers = SIZES.slice(1).map((outputs, l): Layer => {
+    const inputs = SIZES[l]!;
+    const weights = np.array(start.slice(at, at + inputs * outputs)).reshape([inputs, outputs]);
+    const bias = np.array(start.slice(at + inputs * outputs, at + (inputs + 1) * outputs));
+    at += (inputs + 1) * outputs;
+    return { weights, bias };
+  });
+  const zeros = () => tree.map((each: np.Array) => np.zerosLike(each), tree.ref(layers)) as Layer[];
+  let training: Training = { layers, firstMoments: zeros(), secondMoments: zeros() };
+  let step = 0;
+  return {
+    name: 'jax-js, wasm, compiled',
+    train() {
+      step++;
+      const corrections = [beta1, beta2].map((beta) => np.array(1 / (1 - beta ** step)));
+      training = update(training, x.ref, corrections[0]!, corrections[1]!);
+    },
+    decide: () => decision(tree.ref(training.layers), one.ref).dataSync(),
+    parameters: () =>
+      Float32Array.from(
+        training.layers.flatMap(({ weights, bias }) => [
+          ...weights.ref.reshape([-1]).dataSync(),
+          ...bias.ref.dataSync(),
+        ]),
+      ),
+  };
+}
+
+const trainers = [onKernels(simdKernels()), onKernels(plainKernels()), await onJax()];
+// Warms up, compiles, and shows that all do the same.
+for (const trainer of trainers) {
+  for (let i = 0; i < 10; i++) trainer.train();
+  trainer.decide();
+}
+const [expected, ...others] = trainers.map((trainer) => trainer.parameters());
+for (const [t, parameters] of others.entries()) {
+  const error = Math.max(...parameters.map((value, p) => Math.abs(value - expected![p]!)));
+  if (!(error < TOLERANCE)) throw new Error(`${trainers[t + 1]!.name} ends ${error} away from the others`);
+}
+
+const rounds = Array.from({ length: Number(values.rounds) }, () =>
+  trainers.map((trainer) => ({
+    training_step_ms: timed(STEPS, trainer.train, trainer.parameters) / 1000,
+    decision_us: timed(DECISIONS, trainer.decide),
+  })),
+);
+const rows = trainers.map(({ name }, t) => {
+  const fastest = (what: 'training_step_ms' | 'decision_us') =>
+    Math.min(...rounds.map((round) => round[t]![what]));
+  const ratio = (what: 'training_step_ms' | 'decision_us') =>
+    median(rounds.map((round) => round[t]![what] / round[0]![what]));
+  return {
+    what: name,
+    training_step_ms: Number(fastest('training_step_ms').toFixed(3)),
+    training_step_ratio: Number(ratio('training_step_ms').toFixed(1)),
+    decision_us: Number(fastest('decision_us').toFixed(2)),
+    decision_ratio: Number(ratio('decision_us').toFixed(1)),
   };
 });
 if (values.json) console.log(JSON.stringify(rows));
 else console.table(rows);
 
-/** Microseconds of one of `count` calls, in the fastest round. */
-function fastest(count: number, call: () => void): number {
-  let best = Infinity;
-  for (let round = 0; round < Number(values.rounds); round++) {
-    const started = performance.now();
-    for (let i = 0; i < count; i++) call();
-    best = Math.min(best, (1000 * (performance.now() - started)) / count);
-  }
-  return best;
+/** Microseconds of one of `count` calls, `finish` included. */
+function timed(count: number, call: () => void, finish?: () => void): number {
+  const started = performance.now();
+  for (let i = 0; i < count; i++) call();
+  finish?.();
+  return (1000 * (performance.now() - started)) / count;
+}
+
+function median(numbers: readonly number[]): number {
+  const ascending = [...numbers].sort((a, b) => a - b);
+  const middle = ascending.length / 2;
+  return (ascending[Math.ceil(middle) - 1]! + ascending[Math.floor(middle)]!) / 2;
 }
