@@ -75,7 +75,8 @@ export class HeuristicPolicy implements Policy<ServeAction, ServeObservation> {
  * Yu et al., "Orca: A Distributed Serving System for Transformer-Based Generative Models", OSDI 2022.
  */
 function orcaBatchCap(seen: ServeObservation, cap: number, tpotMs: number): number {
-  if (seen.queue_depth > 0.7 * cap) return clamp(cap + 16, BATCH_CAP_RANGE);
+  if (seen.queue_depth > 0.25 * cap)
+    return clamp(cap + Math.max(16, Math.round(seen.queue_depth / 2)), BATCH_CAP_RANGE);
   if (seen.slo_compliance_rate < 0.85 && seen.p50_itl_ms > tpotMs)
     return clamp(Math.round(0.75 * cap), BATCH_CAP_RANGE);
   return cap;
@@ -99,14 +100,12 @@ function vllmKvBudget(seen: ServeObservation, budget: number, gpuMemoryGb: numbe
  */
 
 /**
- * Quantizes under a heavy load of prompts or behind a queue, and goes back when the load is light.
+ * Quantizes under a heavy load of prompts or behind a queue, and stays there: the way back costs a reload, and the next
+ * burst another.
  */
 function decimaQuantization(seen: ServeObservation, tier: QuantizationTier): QuantizationTier {
   const promptTokensPerSecond = seen.request_arrival_rate * seen.mean_prompt_length;
-  if (promptTokensPerSecond > 6000 || seen.queue_depth > 40) return 'INT8';
-  const light = seen.request_arrival_rate < 8 && promptTokensPerSecond < 3000;
-  if (light && seen.queue_depth === 0 && seen.active_requests < 12) return 'FP16';
-  return tier;
+  return promptTokensPerSecond > 6000 || seen.queue_depth > 40 ? 'INT8' : tier;
 }
 
 /** The fewer run, the more drafts a verify step has room for. */
