@@ -12,7 +12,12 @@ const trivialTask = join(import.meta.dirname, 'fixtures/trivial-task.ts');
 interface Checked {
   readonly task_id: string | number;
   readonly passed: boolean;
-  readonly checks: readonly { readonly id: string; readonly outcome: string; readonly advice?: string }[];
+  readonly checks: readonly {
+    readonly id: string;
+    readonly outcome: string;
+    readonly figures: Readonly<Record<string, number | string>>;
+    readonly advice?: string;
+  }[];
 }
 
 const failed = ({ checks }: Checked) =>
@@ -28,6 +33,17 @@ describe('servegym check', () => {
       TASK_IDS.map((id) => [id, []]),
     );
     assert.equal(code, 0);
+    for (const { checks } of checked) {
+      const figures = (id: string) =>
+        checks.find((check) => check.id === id)!.figures as Record<string, number>;
+      for (const knob of ['batch_cap', 'kv_budget_fraction', 'speculation_depth', 'quantization_tier']) {
+        const { score, default_score } = figures(`most_${knob}`);
+        assert.ok(knob === 'batch_cap' ? score <= default_score : score < default_score, knob);
+      }
+      const int4 = figures('int4_tuned');
+      assert.ok(int4.score < int4.best_constant_score);
+      assert.match(String(int4.action), /"quantization_tier":"INT4"/);
+    }
   });
 
   it("fails loudly on a trivial task, somebody's own", async () => {
@@ -90,6 +106,11 @@ describe('servegym check --env inferencegym', () => {
       const ids = checks.map(({ id }) => id);
       for (const id of ['conservation', 'masks_hold', 'room_to_adapt', 'knob_dominance', 'late_stop']) {
         assert.ok(ids.includes(id), `${id} is not among ${ids}`);
+      }
+      const { serve_less, score, default_score } = checks.find(({ id }) => id === 'less_service')!.figures;
+      assert.ok(Number(serve_less) > 50 && Number(score) < Number(default_score));
+      for (const { id, figures } of checks) {
+        if (id.endsWith('_reacts')) assert.ok(Number(figures.swing) <= 1, `${id}: ${figures.swing}`);
       }
       assert.ok(best_constant.batch_size > 32, JSON.stringify(best_constant));
     }

@@ -89,7 +89,11 @@ describe('a task of one’s own that masks knobs', () => {
     assert.deepEqual(Object.keys(dominance).slice(-FREE.length), FREE);
     for (const knob of MASKED) assert.ok(!(knob in dominance));
     const ids = results.map(({ id }) => id);
-    for (const id of ['int4_always', 'flapping_weights', 'flapping_split']) assert.ok(!ids.includes(id), id);
+    for (const id of [
+      ...['most_quantization_tier', 'most_prefill_decode_split', 'int4_tuned'],
+      ...['flapping_weights', 'flapping_split'],
+    ])
+      assert.ok(!ids.includes(id), id);
     for (const id of ['least_of_all', 'flapping_all', 'late_stop']) assert.ok(ids.includes(id), id);
   });
 

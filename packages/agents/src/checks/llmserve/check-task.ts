@@ -20,7 +20,7 @@ export async function checkTask(
   await run.add(checkReaction(task, effort));
   const game = await checkGame(task, effort);
   await run.add(game.results);
-  await run.add(await checkExploits(task, game.bestConstant));
+  await run.add(await checkExploits(task, game.bestConstant, effort));
   return {
     taskId: task.id,
     difficulty: task.difficulty,

@@ -1,0 +1,26 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { SEED_SPLITS, SERVE_TASKS, type ServeAction, type ServeTask } from '@servegym/environments';
+import { bestInt4Constant } from './best-int4.ts';
+import { playTask } from './play-task.ts';
+
+const { static_workload } = SERVE_TASKS;
+const brief: ServeTask = {
+  ...static_workload,
+  windows: 8,
+  phases: static_workload.phases.map((phase) => ({ ...phase, windows: [8, 8] })),
+};
+const good: ServeAction = { ...brief.defaultAction, batch_cap: 24 };
+
+describe('bestInt4Constant', () => {
+  it('tunes the other knobs for INT4 on training traffic', () => {
+    const found = bestInt4Constant(brief, good, 1)!;
+    const earned = (action: ServeAction) => playTask(brief, SEED_SPLITS.train.first, () => action).return;
+    assert.equal(found.quantization_tier, 'INT4');
+    assert.ok(earned(found) > earned({ ...good, quantization_tier: 'INT4' }));
+  });
+
+  it('finds nothing where the precision is masked', () => {
+    assert.equal(bestInt4Constant({ ...brief, maskedKnobs: ['quantization_tier'] }, good, 1), undefined);
+  });
+});
