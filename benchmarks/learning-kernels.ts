@@ -1,6 +1,7 @@
 // Milliseconds of one training step of a small network (forward, backward and Adam), and microseconds of one decision, on
 // our SIMD kernels, on their plain twin and by jax-js, an automatic differentiation library, compiled for its WebAssembly
-// backend. They take turns: of the times the fastest of several rounds, of the ratios to the SIMD kernels the median.
+// backend. All compute on one thread; what is measured is its processor time, which other programs hardly change. They
+// take turns: of the times the fastest of several rounds, of the ratios to the SIMD kernels the median.
 import { parseArgs } from 'node:util';
 import { defaultDevice, init, jit, numpy as np, tree, valueAndGrad } from '@jax-js/jax';
 import {
@@ -184,12 +185,13 @@ const rows = trainers.map(({ name }, t) => {
 if (values.json) console.log(JSON.stringify(rows));
 else console.table(rows);
 
-/** Microseconds of one of `count` calls, `finish` included. */
+/** Microseconds of processor time of one of `count` calls, `finish` included. */
 function timed(count: number, call: () => void, finish?: () => void): number {
-  const started = performance.now();
+  const started = process.cpuUsage();
   for (let i = 0; i < count; i++) call();
   finish?.();
-  return (1000 * (performance.now() - started)) / count;
+  const { user, system } = process.cpuUsage(started);
+  return (user + system) / count;
 }
 
 function median(numbers: readonly number[]): number {
