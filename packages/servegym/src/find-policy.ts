@@ -1,5 +1,11 @@
-import { createPolicy, listPolicies, type ServePolicy, whyNotShipped } from '@servegym/agents';
-import { TASK_IDS, type TaskId } from '@servegym/environments';
+import {
+  createPolicy,
+  listPolicies,
+  type ServePolicy,
+  SHIPPED_FORMATS,
+  whyNotShipped,
+} from '@servegym/agents';
+import { serveTaskIds, TASK_IDS } from '@servegym/environments';
 import { InputError } from './input-error.ts';
 import { readTrainedPolicy } from './read-trained-policy.ts';
 
@@ -12,7 +18,10 @@ export interface FoundPolicy {
 /** The policy of that name, or in that file. @throws InputError when there is neither. */
 export async function findPolicy(nameOrFile: string): Promise<FoundPolicy> {
   const names = listPolicies().map((policy) => policy.name);
-  if (names.includes(nameOrFile)) return { policy: createPolicy(nameOrFile), taskIds: TASK_IDS };
+  if (names.includes(nameOrFile)) {
+    const taskIds = Object.hasOwn(SHIPPED_FORMATS, nameOrFile) ? TASK_IDS : serveTaskIds();
+    return { policy: createPolicy(nameOrFile), taskIds };
+  }
   if (!/[./\\]/.test(nameOrFile)) {
     throw new InputError(
       whyNotShipped(nameOrFile) ??
@@ -27,15 +36,16 @@ export async function findPolicy(nameOrFile: string): Promise<FoundPolicy> {
  * The tasks to play: the one asked for, or `all` that every policy can play.
  * @throws InputError when there is no such task, or a policy cannot play it
  */
-export function tasksFor(asked: string, policies: readonly FoundPolicy[]): readonly TaskId[] {
-  if (asked !== 'all' && !(TASK_IDS as readonly string[]).includes(asked)) {
-    throw new InputError(`expected --task to be all or one of ${TASK_IDS.join(', ')}, got ${asked}`);
+export function tasksFor(asked: string, policies: readonly FoundPolicy[]): readonly string[] {
+  const known = serveTaskIds();
+  if (asked !== 'all' && !known.includes(asked)) {
+    throw new InputError(`expected --task to be all or one of ${known.join(', ')}, got ${asked}`);
   }
-  const common = TASK_IDS.filter((taskId) => policies.every(({ taskIds }) => taskIds.includes(taskId)));
+  const common = known.filter((taskId) => policies.every(({ taskIds }) => taskIds.includes(taskId)));
   const tasks = asked === 'all' ? common : common.filter((taskId) => taskId === asked);
   if (tasks.length > 0) return tasks;
   const trained = policies.flatMap(({ policy, taskIds }) =>
-    taskIds.length === 1 ? [`${policy.name} for ${taskIds[0]}`] : [],
+    taskIds.length < known.length ? [`${policy.name} for ${taskIds.join(', ')}`] : [],
   );
   const wanted = asked === 'all' ? 'the same task' : asked;
   throw new InputError(`expected policies that can play ${wanted}, got ${trained.join(' and ')}`);

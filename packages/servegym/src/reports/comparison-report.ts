@@ -1,6 +1,6 @@
 import type { Evaluation, PairedDifference, Standings } from '@servegym/agents';
 import { alignedRows } from './aligned-rows.ts';
-import type { EvaluationContext } from './evaluation-report.ts';
+import { type EvaluationContext, playedOn } from './evaluation-report.ts';
 
 /** Policies, as they were named, and how they did. */
 export interface ComparisonResults {
@@ -14,12 +14,13 @@ export function comparisonJson(
   { names, evaluations, standings }: ComparisonResults,
   context: EvaluationContext,
 ) {
-  const { environment, split, episodes } = context;
+  const { environment, split, episodes, scenario } = context;
   return {
     environment: environment.id,
     version: environment.version,
     split,
     episodes,
+    ...scenario,
     policies: names.map((name, i) => ({
       policy: name,
       rank: standings.ranks[i],
@@ -48,7 +49,6 @@ function differenceJson(difference: PairedDifference) {
 /** What `compare` prints without `--json`. */
 export function comparisonTable(results: ComparisonResults, context: EvaluationContext): string {
   const { names, evaluations, standings } = results;
-  const { environment, split, episodes } = context;
   const order = names
     .map((_, i) => i)
     .sort(
@@ -67,7 +67,7 @@ export function comparisonTable(results: ComparisonResults, context: EvaluationC
     ...(tasks.length > 1 ? [pairRow(`${names[first]} - ${names[second]}`, 'all', overall)] : []),
   ]);
   return [
-    `${environment.id} ${environment.version}, ${split} split, ${episodes} episodes a task, the same for every policy`,
+    `${playedOn(context)}, ${context.episodes} episodes a task, the same for every policy`,
     '',
     ...alignedRows([['policy', 'rank', 'score', '95 %'], ...ranked]),
     '',

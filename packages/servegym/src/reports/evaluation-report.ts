@@ -57,7 +57,7 @@ export function evaluationTable(evaluation: Evaluation, context: EvaluationConte
 }
 
 function titledTable({ policy, tasks, overall }: Evaluation, context: EvaluationContext): string {
-  const { environment, split, episodes } = context;
+  const { episodes } = context;
   const rows = tasks.map((task) => [
     String(task.taskId),
     task.score.iqm.toFixed(3),
@@ -96,11 +96,16 @@ function titledTable({ policy, tasks, overall }: Evaluation, context: Evaluation
     'preempted',
     'windows/s',
   ];
-  const under = Object.entries(context.scenario ?? {}).map(
+  const title = `${policy} on ${playedOn(context)}, ${episodes} ${episodes === 1 ? 'episode' : 'episodes'} a task`;
+  return [title, '', ...alignedRows([header, ...rows])].join('\n');
+}
+
+/** The environment, the split and the scenario, for a title. */
+export function playedOn({ environment, split, scenario = {} }: EvaluationContext): string {
+  const under = Object.entries(scenario).map(
     ([name, value]) => `, ${name} ${String(value).replace(/@sha256:.*/, '')}`,
   );
-  const title = `${policy} on ${environment.id} ${environment.version}, ${split} split${under.join('')}, ${episodes} ${episodes === 1 ? 'episode' : 'episodes'} a task`;
-  return [title, '', ...alignedRows([header, ...rows])].join('\n');
+  return `${environment.id} ${environment.version}, ${split} split${under.join('')}`;
 }
 
 /** The object that `evaluate --split shifted --json` prints: an evaluation for each shift. */
@@ -116,6 +121,7 @@ export function shiftedJson(shifted: ReadonlyMap<string, Evaluation>, context: E
     version: context.environment.version,
     split: context.split,
     episodes: context.episodes,
+    ...context.scenario,
     shifts: Object.fromEntries(shifts),
   };
 }

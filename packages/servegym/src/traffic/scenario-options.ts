@@ -32,14 +32,15 @@ export function addScenarioOptions(command: Command): Command {
     .addOption(new Option('--shift <name>', 'the task made another than the one learned').choices(SHIFTS));
 }
 
-/** The reset options that these arguments stand for. @throws InputError, TraceError or EnvironmentError */
-export async function readScenario({
-  traffic,
-  trace,
-  rateScale,
-  profile,
-  shift,
-}: ScenarioArguments): Promise<ServeScenario> {
+/**
+ * The reset options that these arguments stand for.
+ * @param taskId of a task of one's own that is to be played under them
+ * @throws InputError, TraceError or EnvironmentError
+ */
+export async function readScenario(
+  { traffic, trace, rateScale, profile, shift }: ScenarioArguments,
+  taskId?: string,
+): Promise<ServeScenario> {
   const scenario: ServeScenario = {
     ...(traffic && { traffic }),
     ...(trace !== undefined && { trace: (await loadTrace(trace)).name }),
@@ -47,7 +48,7 @@ export async function readScenario({
     ...(profile !== undefined && { profile }),
     ...(shift && { shift }),
   };
-  chooseTask(scenario);
+  chooseTask({ ...scenario, ...(taskId !== undefined && { task_id: taskId }) });
   const { task_id, ...pinned } = serveResetOptions().parse(scenario);
   return pinned;
 }
