@@ -2,7 +2,6 @@ import { mkdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
 import { type LearningTask, listPolicies, SERVE_PPO, serveLearningTask } from '@servegym/agents';
-import type { TaskId } from '@servegym/environments';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { InputError } from '../input-error.ts';
 import { openStoppableJobs, queueOption } from '../jobs/open-jobs.ts';
@@ -10,6 +9,7 @@ import { wholeNumber } from '../options.ts';
 import { ProgressDisplay } from '../progress/progress-display.ts';
 import { readOwnTable } from '../read-table.ts';
 import { seedsJson, seedsTable } from '../reports/seeds-report.ts';
+import { loadTask } from '../task-files/load-task.ts';
 import { addScenarioOptions, readScenario, type ScenarioArguments } from '../traffic/scenario-options.ts';
 import { readCheckpoint } from '../training/checkpoint-file.ts';
 import { LEARNING_TASKS } from '../training/learning-tasks.ts';
@@ -25,6 +25,7 @@ interface TrainOptions extends ScenarioArguments {
   readonly env: keyof typeof LEARNING_TASKS;
   readonly algo: Algorithm;
   readonly task?: string;
+  readonly taskFile?: string;
   readonly steps: number;
   readonly seed: number;
   readonly seeds?: readonly number[];
@@ -57,6 +58,12 @@ export function trainCommand(): Command {
   const command = new Command('train')
     .description('learn a policy on the training traffic of a task')
     .addOption(new Option('--task <id>', 'the task'))
+    .addOption(
+      new Option(
+        '--task-file <file>',
+        'a task of your own, JSON or a module, in the place of --task',
+      ).conflicts('task'),
+    )
     .addOption(
       new Option('--env <id>', 'the environment').choices(Object.keys(LEARNING_TASKS)).default('llmserve'),
     )
@@ -107,7 +114,19 @@ export function trainCommand(): Command {
       new Option(
         '--resume <file>',
         'go on from a checkpoint.safetensors, as if the run had not stopped',
-      ).conflicts(['task', 'env', 'table', 'algo', 'steps', 'seed', 'seeds', 'queue', 'teacher', 'lessons']),
+      ).conflicts([
+        'task',
+        'taskFile',
+        'env',
+        'table',
+        'algo',
+        'steps',
+        'seed',
+        'seeds',
+        'queue',
+        'teacher',
+        'lessons',
+      ]),
     )
     .option('--out <folder>', 'where to write (default: runs/<task>-<algo>-seed<n>, or where the run was)')
     .option('--json', 'print one JSON object', false)
@@ -141,13 +160,14 @@ async function train(options: TrainOptions): Promise<void> {
     console.log(JSON.stringify({ ...run, wall_s, steps_per_s: report.steps / wall_s, ...report }, null, 2));
   } else {
     console.log(`Played ${report.steps.toLocaleString('en-US')} windows in ${wall_s.toFixed(1)} s.`);
-    console.log(`Evaluate the policy: servegym evaluate --agent ${report.files.policy}`);
+    const taskFile = options.taskFile === undefined ? '' : ` --task-file ${options.taskFile}`;
+    console.log(`Evaluate the policy: servegym evaluate --agent ${report.files.policy}${taskFile}`);
   }
 }
 
 async function begin(options: TrainOptions, signal: AbortSignal) {
   const { env, algo, steps, seed, threads, out } = options;
-  const task = requireTask(options);
+  const task = await readTask(options);
   const folder = makeFolder(
     out ?? join('runs', `${env === 'llmserve' ? '' : `${env}-`}${task}-${algo}-seed${seed}`),
   );
@@ -163,7 +183,7 @@ async function learn(
   const { algo, teacher, lessons: episodes } = options;
   const learningTask = await findLearningTask(options, task);
   if (algo === 'ppo') return trainNetwork({ ...plan, algorithm: algo, learningTask });
-  const servePlan = { ...plan, task: task as TaskId };
+  const servePlan = { ...plan, task };
   switch (algo) {
     case 'distill':
       return trainDistilled(servePlan, { teacher, episodes });
@@ -177,8 +197,8 @@ async function learn(
 /** A training for each seed, as jobs. */
 async function trainEachSeed(options: TrainOptions, seeds: readonly number[]): Promise<void> {
   const { env, algo, steps, teacher, lessons, table, out } = options;
-  const task = requireTask(options);
-  const scenario = await readScenario(options);
+  const task = await readTask(options);
+  const scenario = await readServeScenario(options, task);
   // Says what does not go together before anything is trained.
   await findLearningTask(options, task);
   const name = `${env === 'llmserve' ? '' : `${env}-`}${task}-${algo}-seeds${seeds[0]}-${seeds.at(-1)}`;
@@ -215,14 +235,14 @@ async function goOn(file: string, { threads, out }: TrainOptions, signal: AbortS
 /** What is learned. @throws InputError for what does not go together */
 async function findLearningTask(options: TrainOptions, task: string): Promise<LearningTask> {
   const { env, algo, table } = options;
-  const scenario = await readScenario(options);
+  const scenario = await readServeScenario(options, task);
   if (algo !== 'ppo' && Object.keys(scenario).length > 0) {
     throw new InputError(`expected --algo ppo, the one that learns on traffic of your own, got ${algo}`);
   }
   if (algo !== 'ppo' && env !== 'llmserve')
     throw new InputError(`expected --algo ppo, the one that learns ${env}, got ${algo}`);
   if (Object.keys(scenario).length > 0) {
-    if (env === 'llmserve') return serveLearningTask(task as TaskId, SERVE_PPO, scenario);
+    if (env === 'llmserve') return serveLearningTask(task, SERVE_PPO, scenario);
     throw new InputError(`expected --env llmserve beside traffic of your own, got ${env}`);
   }
   if (table === undefined) return LEARNING_TASKS[env]!.find(task);
@@ -230,9 +250,22 @@ async function findLearningTask(options: TrainOptions, task: string): Promise<Le
   return LEARNING_TASKS[env]!.find(task, await readOwnTable(table));
 }
 
-function requireTask({ env, task }: TrainOptions): string {
+/** The scenario that a task of `llmserve` is learned under; a task of another environment is not known to it. */
+function readServeScenario(options: TrainOptions, task: string) {
+  return readScenario(options, options.env === 'llmserve' ? task : undefined);
+}
+
+/** The id of the task that is learned. @throws InputError or ServeTaskError */
+async function readTask({ env, task, taskFile }: TrainOptions): Promise<string> {
+  if (taskFile !== undefined) {
+    if (env === 'llmserve') return (await loadTask(taskFile)).id;
+    throw new InputError(`expected --env llmserve beside --task-file, got ${env}`);
+  }
   const { taskIds } = LEARNING_TASKS[env]!;
-  if (task === undefined) throw new InputError(`expected --task, one of ${taskIds.join(', ')}`);
+  if (task === undefined) {
+    const ownTask = env === 'llmserve' ? ', or --task-file' : '';
+    throw new InputError(`expected --task, one of ${taskIds.join(', ')}${ownTask}`);
+  }
   if (!taskIds.includes(task)) {
     throw new InputError(`expected a task of ${env}, one of ${taskIds.join(', ')}, got ${task}`);
   }

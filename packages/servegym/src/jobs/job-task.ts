@@ -1,10 +1,21 @@
 import type { JobContext, JobEngine } from '@servegym/agents/jobs';
-import { addServeTask, findServeTask, parseServeTask, TASK_IDS } from '@servegym/environments';
+import {
+  addServeTask,
+  findServeTask,
+  parseServeTask,
+  type ServeTask,
+  TASK_IDS,
+} from '@servegym/environments';
+
+/** The task of this id where it is one of the caller's own; `undefined` for one that comes with ServeGym. */
+export function findOwnTask(taskId: string): ServeTask | undefined {
+  return (TASK_IDS as readonly string[]).includes(taskId) ? undefined : findServeTask(taskId);
+}
 
 /** Shares a task of the caller's own; `undefined` for one that comes with ServeGym. */
 export async function shareTask(jobs: JobEngine, taskId: string): Promise<string | undefined> {
-  if ((TASK_IDS as readonly string[]).includes(taskId)) return undefined;
-  return jobs.share(Buffer.from(JSON.stringify(findServeTask(taskId))));
+  const task = findOwnTask(taskId);
+  return task && jobs.share(Buffer.from(JSON.stringify(task)));
 }
 
 /** Makes the task known to a job that was given its shared bytes, in the place of another's of the same id. */

@@ -15,11 +15,20 @@ import { readInputFile } from '../read-input-file.ts';
  * @throws InputError when the file cannot be read, ServeTaskError when what it holds is no task
  */
 export async function loadTask(path: string): Promise<ServeTask> {
-  const task = parseServeTask(await content(path), path);
+  return addTask(await content(path), path);
+}
+
+/**
+ * Makes a task of one's own known under its id.
+ * @param source where it comes from, for messages
+ * @throws InputError for an id that is taken, ServeTaskError when the candidate is no task
+ */
+export function addTask(candidate: unknown, source: string): ServeTask {
+  const task = parseServeTask(candidate, source);
   try {
     addServeTask(task);
   } catch (error) {
-    throw new InputError(`${path}: ${(error as Error).message}`);
+    throw new InputError(`${source}: ${(error as Error).message}`);
   }
   return task;
 }

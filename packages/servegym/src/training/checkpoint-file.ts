@@ -11,9 +11,11 @@ import {
   serveLearningTask,
   TensorFileError,
 } from '@servegym/agents';
-import type { TaskId } from '@servegym/environments';
+import { llmserve } from '@servegym/environments';
 import { InputError } from '../input-error.ts';
+import { findOwnTask } from '../jobs/job-task.ts';
 import { readInputBytes } from '../read-input-file.ts';
+import { addTask } from '../task-files/load-task.ts';
 import { LEARNING_TASKS } from './learning-tasks.ts';
 import type { Lessons, NetworkAlgorithm } from './training-plan.ts';
 
@@ -42,7 +44,9 @@ export type StoppedRun = StoppedPpo | StoppedLessons;
 /** Where a run is, as a file that `readCheckpoint` reads. */
 export function encodeRun(stopped: StoppedRun): Uint8Array {
   const { learningTask, algorithm, steps, seed } = stopped;
-  const run = { algorithm, steps, seed, task: learningTask.taskId, recipe: learningTask.recipe };
+  const { taskId: task, environment, recipe } = learningTask;
+  const ownTask = environment.id === llmserve.id ? findOwnTask(String(task)) : undefined;
+  const run = { algorithm, steps, seed, task, ...(ownTask && { own_task: ownTask }), recipe };
   if ('checkpoint' in stopped) {
     return encodeCheckpoint(stopped.checkpoint, { ...learningTask.metadata, run: JSON.stringify(run) });
   }
@@ -56,11 +60,15 @@ export function writeCheckpoint(path: string, run: StoppedRun): void {
   renameSync(`${path}.part`, path);
 }
 
-/** Reads a run that stopped. @throws InputError when there is none, or when it cannot go on as it began */
+/**
+ * Reads a run that stopped, and makes a task of one's own known as it was when the run began, whatever its file has become.
+ * @throws InputError when there is none, or when it cannot go on as it began
+ */
 export async function readCheckpoint(path: string): Promise<StoppedRun> {
   const { metadata, ...where } = decode(path, await readInputBytes(path));
   const { run, ...belongs } = metadata;
-  const { algorithm, steps, seed, task, recipe, lessons } = JSON.parse(run ?? '{}');
+  const { algorithm, steps, seed, task, own_task, recipe, lessons } = JSON.parse(run ?? '{}');
+  if (own_task !== undefined) addTask(own_task, path);
   const learningTask = findRun(belongs.environment, algorithm, task);
   if (learningTask === undefined) {
     throw new InputError(
@@ -82,7 +90,7 @@ export async function readCheckpoint(path: string): Promise<StoppedRun> {
 }
 
 function findRun(environment: string | undefined, algorithm: NetworkAlgorithm, task: unknown) {
-  if (algorithm === 'distill') return serveLearningTask(task as TaskId, SERVE_FINE_TUNING);
+  if (algorithm === 'distill') return serveLearningTask(String(task), SERVE_FINE_TUNING);
   return LEARNING_TASKS[environment ?? '']?.find(String(task));
 }
 

@@ -6,12 +6,12 @@ import {
   encodeActor,
 } from '@servegym/agents';
 import type { JobEngine, Json } from '@servegym/agents/jobs';
-import type { TaskId } from '@servegym/environments';
+import { shareTask } from '../jobs/job-task.ts';
 import type { DemonstrationInput, DemonstrationOutput } from './demonstrate-job.ts';
 import type { Lessons } from './training-plan.ts';
 
 export interface CloningPlan extends Lessons {
-  readonly taskId: TaskId;
+  readonly taskId: string;
   readonly seed: number;
   /** What the rounds before have shown, of a run that stopped. */
   readonly shown?: readonly DemonstratedEpisode[];
@@ -46,14 +46,15 @@ async function haveDemonstrated(
   { taskId, traces, student }: DemonstrationRequest,
 ) {
   const name = student === undefined ? null : await jobs.share(encodeActor(student, {}));
+  const ownTask = await shareTask(jobs, taskId);
+  const shared = [name, ownTask].filter((each) => typeof each === 'string');
   const outputs = await jobs.run(
     traces.map((trace) => {
-      const input: DemonstrationInput = { taskId, trace, teacher, student: name };
-      return {
-        kind: 'demonstrate',
-        input: input as unknown as Json,
-        ...(name !== null && { shared: [name] }),
+      const input: DemonstrationInput = {
+        ...{ taskId, trace, teacher, student: name },
+        ...(ownTask !== undefined && { ownTask }),
       };
+      return { kind: 'demonstrate', input: input as unknown as Json, shared };
     }),
   );
   return (outputs as unknown as DemonstrationOutput[]).map((output) => ({

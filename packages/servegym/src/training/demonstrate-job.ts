@@ -1,5 +1,6 @@
 import { decodeActor } from '@servegym/agents';
 import type { JobContext, Json } from '@servegym/agents/jobs';
+import { addSharedTask } from '../jobs/job-task.ts';
 import { demonstrateWith } from './demonstrate-with.ts';
 
 /** An episode to be demonstrated. */
@@ -10,6 +11,8 @@ export interface DemonstrationInput {
   readonly teacher: string;
   /** Shared bytes of the actor that plays; `null` where the teacher does. */
   readonly student: string | null;
+  /** A task of one's own that `taskId` names: the name of its shared bytes. */
+  readonly ownTask?: string;
 }
 
 /** What `DemonstratedEpisode` has, as JSON. */
@@ -22,7 +25,8 @@ export interface DemonstrationOutput {
 
 /** Plays an episode, and puts down what a teacher would do. */
 export function runJob(input: Json, context: JobContext): Json {
-  const { taskId, trace, teacher, student } = input as unknown as DemonstrationInput;
+  const { taskId, trace, teacher, student, ownTask } = input as unknown as DemonstrationInput;
+  addSharedTask(ownTask, context);
   const actor = student === null ? undefined : decodeActor(context.shared(student)).weights;
   const shown = demonstrateWith(teacher, taskId, trace, actor);
   const output: DemonstrationOutput = {

@@ -1,4 +1,3 @@
-import type { TaskId } from '@servegym/environments';
 import type { StoppedRun } from './checkpoint-file.ts';
 import { trainDistilled } from './train-distilled.ts';
 import { trainNetwork } from './train-network.ts';
@@ -14,5 +13,5 @@ export async function resumeTraining(
   if ('checkpoint' in stopped) {
     return trainNetwork({ ...plan, learningTask, algorithm }, { checkpoint: stopped.checkpoint });
   }
-  return trainDistilled({ ...plan, task: learningTask.taskId as TaskId }, stopped.lessons, stopped.shown);
+  return trainDistilled({ ...plan, task: String(learningTask.taskId) }, stopped.lessons, stopped.shown);
 }

@@ -1,9 +1,11 @@
 import { writeFileSync } from 'node:fs';
 import { encodeRegimeTable, searchRegimes as search } from '@servegym/agents';
 import type { Json } from '@servegym/agents/jobs';
+import { shareTask } from '../jobs/job-task.ts';
 import { openJobs } from '../jobs/open-jobs.ts';
 import { finalReturn, learningCurveTitle } from '../reports/learning-curve.ts';
 import { generationFigures, timedLine } from '../reports/training-report.ts';
+import type { PlayRegimesInput } from './play-regimes-job.ts';
 import { searchedFiles } from './trained-files.ts';
 import { TrainingLog } from './training-log.ts';
 import type { TrainingPlan, TrainingReport } from './training-plan.ts';
@@ -15,11 +17,16 @@ export async function searchRegimes(plan: TrainingPlan): Promise<TrainingReport>
   const jobs = await openJobs({ threads, queue });
   const started = performance.now();
   try {
+    const ownTask = await shareTask(jobs, taskId);
+    const shared = ownTask === undefined ? [] : [ownTask];
     const table = await search({
       ...{ taskId, steps, seed, signal },
       async play(trials) {
         const returns = await jobs.run(
-          trials.map((trial) => ({ kind: 'play-regimes', input: trial as unknown as Json })),
+          trials.map((trial) => {
+            const input: PlayRegimesInput = { ...trial, ...(ownTask !== undefined && { ownTask }) };
+            return { kind: 'play-regimes', input: input as unknown as Json, shared };
+          }),
         );
         return returns as number[];
       },

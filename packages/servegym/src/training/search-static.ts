@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { encodeServeConstant, type TunedConstant, tuneConstant } from '@servegym/agents';
-import { SERVE_TASKS, type TaskId } from '@servegym/environments';
+import { findServeTask } from '@servegym/environments';
 import { searchedFiles } from './trained-files.ts';
 import type { TrainingPlan, TrainingReport } from './training-plan.ts';
 
@@ -22,13 +22,13 @@ export async function searchStatic({ task, seed, folder, signal }: TrainingPlan)
 
 /** What came of the search, and the file of the configuration. */
 export function constantReport(
-  taskId: TaskId,
+  taskId: string,
   seed: number,
   { action, meanReturn, episodes }: TunedConstant,
 ): Pick<TrainingReport, 'steps' | 'final_return'> & { readonly policy: string } {
   const training = { algorithm: 'static', episodes, mean_return: meanReturn, seed };
   return {
-    steps: episodes * SERVE_TASKS[taskId].windows,
+    steps: episodes * findServeTask(taskId)!.windows,
     final_return: meanReturn,
     policy: encodeServeConstant({ taskId, action, training }),
   };

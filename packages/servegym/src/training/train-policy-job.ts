@@ -16,7 +16,8 @@ import {
   tuneConstant,
 } from '@servegym/agents';
 import type { JobContext, Json } from '@servegym/agents/jobs';
-import type { ServeScenario, TaskId } from '@servegym/environments';
+import type { ServeScenario } from '@servegym/environments';
+import { addSharedTask } from '../jobs/job-task.ts';
 import { addSharedTrace } from '../jobs/job-trace.ts';
 import { gymTable } from '../read-table.ts';
 import { finalReturn, type MetricsLine } from '../reports/learning-curve.ts';
@@ -41,6 +42,8 @@ export interface TrainPolicyInput {
   readonly scenario?: ServeScenario;
   /** A trace of one's own that the scenario names: the name of its shared bytes. */
   readonly trace?: string;
+  /** `llmserve`: a task of one's own that `task` names: the name of its shared bytes. */
+  readonly ownTask?: string;
   /** `inferencegym`: the shared bytes of a table of one's own. */
   readonly table?: string;
 }
@@ -60,7 +63,9 @@ export interface TrainPolicyOutput {
 
 /** The job `train-policy`: learns with one seed, on one thread, what `train` with that seed learns. */
 export async function runJob(input: Json, context: JobContext): Promise<Json> {
-  const output = await learn(input as unknown as TrainPolicyInput, context);
+  const asked = input as unknown as TrainPolicyInput;
+  addSharedTask(asked.ownTask, context);
+  const output = await learn(asked, context);
   return output as unknown as Json;
 }
 
@@ -103,13 +108,13 @@ async function findLearningTask(
   { environment, task, algorithm, scenario = {}, trace, table }: TrainPolicyInput,
   context: JobContext,
 ): Promise<LearningTask> {
-  if (algorithm === 'distill') return serveLearningTask(task as TaskId, SERVE_FINE_TUNING);
+  if (algorithm === 'distill') return serveLearningTask(task, SERVE_FINE_TUNING);
   if (table !== undefined) {
     return LEARNING_TASKS[environment]!.find(task, await gymTable(context.shared(table)));
   }
   if (Object.keys(scenario).length === 0) return LEARNING_TASKS[environment]!.find(task);
   addSharedTrace(scenario, trace, context);
-  return serveLearningTask(task as TaskId, SERVE_PPO, scenario);
+  return serveLearningTask(task, SERVE_PPO, scenario);
 }
 
 /** The network that PPO goes on from, where it does, and the share of the job that is done then. */
@@ -121,7 +126,7 @@ async function findStart(
   if ('clone' in start) return { actor: decodeActor(context.shared(start.clone)).weights, share: 0 };
   const { teacher, ...lessons } = start;
   const actor = await distill({
-    ...{ ...lessons, taskId: task as TaskId, seed },
+    ...{ ...lessons, taskId: task, seed },
     demonstrate: async ({ taskId, traces, student }) =>
       traces.map((trace) => demonstrateWith(teacher, taskId, trace, student)),
     onRound: ({ round }) => context.report((LESSONS_SHARE * round) / DISTILLATION_ROUNDS),
@@ -135,7 +140,7 @@ async function learnRegimes(
 ): Promise<TrainPolicyOutput> {
   const metrics: MetricsLine[] = [];
   const table = await searchRegimes({
-    ...{ taskId: task as TaskId, steps, seed },
+    ...{ taskId: task, steps, seed },
     play: async (trials: readonly RegimeTrial[]) => trials.map(playRegimes),
     onGeneration(generation) {
       metrics.push(generationFigures(generation));
@@ -147,8 +152,7 @@ async function learnRegimes(
 }
 
 async function learnConstant({ task, seed }: TrainPolicyInput): Promise<TrainPolicyOutput> {
-  const taskId = task as TaskId;
-  const { policy, ...report } = constantReport(taskId, seed, await tuneConstant({ taskId, seed }));
+  const { policy, ...report } = constantReport(task, seed, await tuneConstant({ taskId: task, seed }));
   return { ...report, files: { policy: base64(Buffer.from(policy)) }, metrics: [] };
 }
 

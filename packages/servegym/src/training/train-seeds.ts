@@ -2,6 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { JobEngine, Json } from '@servegym/agents/jobs';
 import type { ServeScenario } from '@servegym/environments';
+import { shareTask } from '../jobs/job-task.ts';
 import { shareTrace } from '../jobs/job-trace.ts';
 import { readInputBytes } from '../read-input-file.ts';
 import { learningCurveTitle } from '../reports/learning-curve.ts';
@@ -39,12 +40,14 @@ export async function trainSeeds(jobs: JobEngine, plan: SeedsPlan): Promise<Seed
   const { environment, task, algorithm, steps, seeds, lessons, scenario, onProgress } = plan;
   const trace = await shareTrace(jobs, scenario);
   const table = plan.table === undefined ? undefined : await jobs.share(await readInputBytes(plan.table));
-  const shared = [trace, table].filter((name) => name !== undefined);
+  const ownTask = environment === 'llmserve' ? await shareTask(jobs, task) : undefined;
+  const shared = [trace, ownTask, table].filter((name) => name !== undefined);
   const inputs = seeds.map(
     (seed): TrainPolicyInput => ({
       ...{ environment, task, algorithm, steps, seed, scenario },
       ...(algorithm === 'distill' && { start: lessons }),
       ...(trace !== undefined && { trace }),
+      ...(ownTask !== undefined && { ownTask }),
       ...(table !== undefined && { table }),
     }),
   );

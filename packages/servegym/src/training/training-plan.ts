@@ -1,9 +1,9 @@
 import type { LearningTask } from '@servegym/agents';
-import type { TaskId } from '@servegym/environments';
 
 /** What to learn, and where to write it. */
 export interface TrainingPlan {
-  readonly task: TaskId;
+  /** Its id; this process knows it. */
+  readonly task: string;
   /** Windows to learn from, where the algorithm can tell in advance. */
   readonly steps: number;
   readonly seed: number;
