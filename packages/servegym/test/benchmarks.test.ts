@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { llmserve, regretScore, roomToAdapt, SEED_SPLITS } from '@servegym/environments';
+import { llmserve, regretScore, roomToAdapt, SEED_SPLITS, SHIFTS } from '@servegym/environments';
 import type { AgentBenchmark } from '../src/agent-benchmark/benchmark-agents.ts';
+import { isLearned } from '../src/agent-benchmark/benchmark-plan.ts';
 import { policyReturns } from '../src/agent-benchmark/policy-returns.ts';
 import { trafficAnchors } from '../src/agent-benchmark/traffic-anchors.ts';
 import { agentBenchmarkPage } from '../src/reports/agent-benchmark-report.ts';
@@ -11,6 +12,10 @@ import { agentBenchmarkPage } from '../src/reports/agent-benchmark-report.ts';
 const docs = join(import.meta.dirname, '..', '..', '..', 'docs');
 const benchmark = JSON.parse(readFileSync(join(docs, 'benchmarks.json'), 'utf8')) as AgentBenchmark;
 
+/** The least mean score of PPO over its training runs, by task. */
+const LEAST_PPO = { static_workload: 0.8, bursty_workload: 0.58, adversarial_multitenant: 0.6 };
+const RULES = ['random', 'default', 'heuristic', 'static-tuned', 'bandit'];
+const AGENTS = [...RULES, 'cem', 'ppo', 'distilled', 'mpc', 'oracle'];
 /** Agents that are quick to play and need no training. */
 const QUICK = ['default', 'heuristic', 'static-tuned'];
 
@@ -26,6 +31,35 @@ describe('docs/benchmarks.md', () => {
       'measure anew: servegym bench agents --out docs/benchmarks.md',
     );
   });
+
+  it('covers all agents on a hundred held-out traces, and ten training runs of those that learn', () => {
+    const { plan } = benchmark;
+    assert.deepEqual([...plan.agents].sort(), [...AGENTS].sort());
+    assert.ok(plan.episodes >= 100 && plan.planningEpisodes >= 100 && plan.shiftedEpisodes >= 100);
+    for (const { agent, split, runs, episodes } of benchmark.cells) {
+      if (split === 'test') assert.ok(episodes >= 100, `${agent}: ${episodes}`);
+      if (isLearned(agent)) assert.ok(runs.length >= 10, `${agent}: ${runs.length}`);
+    }
+    assert.equal(benchmark.cells.length, AGENTS.length * plan.taskIds.length * (1 + SHIFTS.length));
+  });
+
+  for (const [taskId, least] of Object.entries(LEAST_PPO)) {
+    it(`shows what PPO learns beside rules and constants (${taskId})`, () => {
+      const cellOf = (agent: string) =>
+        benchmark.cells.find(
+          (cell) => cell.agent === agent && cell.taskId === taskId && cell.split === 'test',
+        )!;
+      const { runs, score } = cellOf('ppo');
+      const [low] = score.ci95;
+      assert.ok(runs.reduce((sum, mean) => sum + mean, 0) / runs.length >= least);
+      assert.ok(low > cellOf('heuristic').score.ci95[1]);
+      if (taskId === 'static_workload') return;
+      // The best constant scores 0.50 where adapting has room, and above it scores are in proportion to the gain.
+      assert.ok(low > 0.5);
+      const gainOf = (agent: string) => cellOf(agent).score.mean - 0.5;
+      assert.ok(Math.max(gainOf('ppo'), gainOf('distilled')) >= 0.9 * gainOf('mpc'));
+    });
+  }
 
   it('has scores that come out again', async () => {
     const cells = benchmark.cells.filter(({ agent, split }) => QUICK.includes(agent) && split === 'test');

@@ -41,7 +41,7 @@ export function benchAgentsCommand(): Command {
     .addOption(count('--episodes <n>', 'held-out traces for each task', 100))
     .addOption(count('--shifted-episodes <n>', 'and under each shift', 100))
     .addOption(count('--planning-episodes <n>', 'the same for the agents that plan, which are slow', 100))
-    .addOption(count('--planning-shifted-episodes <n>', 'and for them under each shift', 20, 0))
+    .addOption(count('--planning-shifted-episodes <n>', 'and for them under each shift', 10, 0))
     .addOption(count('--training-seeds <n>', 'times that a learned agent is trained', 10))
     .addOption(count('--steps <n>', 'windows that each of them learns from', 120_000))
     .addOption(
