@@ -6,7 +6,6 @@ import { describe, it } from 'node:test';
 import { RandomStream } from '@servegym/simulator';
 import { actorLayerSizes } from '../learning/actor-critic.ts';
 import { parameterCount } from '../learning/multilayer-perceptron.ts';
-import { plainKernels } from '../learning/plain-kernels.ts';
 import { RunningNormalizer } from '../learning/running-normalizer.ts';
 import { type ActorWeights, decodeActor, TrainedActor } from '../learning/trained-actor.ts';
 import { readManifest, shippedFile } from '../policies/shipped-policy.ts';
@@ -69,7 +68,7 @@ describe('encodeOnnxActor', () => {
     assert.notEqual(stdout, '', stderr);
     for (const [i, { bins, metadata }] of JSON.parse(stdout).entries()) {
       const { what, weights, seen } = cases[i]!;
-      const actor = new TrainedActor(weights, plainKernels());
+      const actor = new TrainedActor(weights);
       const expected = seen.map(({ observation, inForce }) => {
         const chosen = Int32Array.from(inForce);
         actor.act(observation, chosen);

@@ -6,7 +6,6 @@ import {
   SPEC_LENGTHS,
 } from '@servegym/environments';
 import { RandomStream } from '@servegym/simulator';
-import { plainKernels } from '../learning/plain-kernels.ts';
 import { TrainedActor } from '../learning/trained-actor.ts';
 import type { PolicyDescription } from '../policies/catalogue.ts';
 import type { Policy, PolicyEpisode, PolicyStep } from '../policy.ts';
@@ -60,7 +59,7 @@ class GymPpoPolicy implements GymPolicy {
 
   constructor({ taskId, weights }: GymActor) {
     this.#taskId = taskId;
-    this.#actor = new TrainedActor(weights, plainKernels());
+    this.#actor = new TrainedActor(weights);
     this.#codec = new GymActionCodec(taskId);
   }
 

@@ -48,20 +48,21 @@ interface SimdExports {
 }
 
 const PAGE_BYTES = 65_536;
-/** Reserved, not used: the system gives pages out as they are touched. Growing would detach every array. */
-const MEMORY_BYTES = 256 * 2 ** 20;
+/** Enough to train with. Reserved, not used: the system gives pages out as they are touched. Growing would detach every array. */
+const TRAINING_BYTES = 256 * 2 ** 20;
 /** Arrays start on a cache line. Offset 0 stays free: it stands for no array. */
 const ALIGNMENT = 64;
 
 let compiled: WebAssembly.Module | undefined;
 
-/** Kernels in WebAssembly on lanes of four float32, over a memory of their own that ends with them. */
-export function simdKernels(): Kernels {
+/**
+ * Kernels in WebAssembly on lanes of four float32, over a memory of their own that ends with them.
+ * @param bytes of all arrays that they will allocate; 256 MiB by default
+ */
+export function simdKernels(bytes = TRAINING_BYTES): Kernels {
   compiled ??= new WebAssembly.Module(readFileSync(new URL('simd-kernels.wasm', import.meta.url)));
-  const memory = new WebAssembly.Memory({
-    initial: MEMORY_BYTES / PAGE_BYTES,
-    maximum: MEMORY_BYTES / PAGE_BYTES,
-  });
+  const pages = Math.ceil(bytes / PAGE_BYTES);
+  const memory = new WebAssembly.Memory({ initial: pages, maximum: pages });
   const { exports } = new WebAssembly.Instance(compiled, { env: { memory } });
   const simd = exports as unknown as SimdExports;
   let free = ALIGNMENT;
@@ -76,8 +77,10 @@ export function simdKernels(): Kernels {
     allocate(length) {
       const start = free;
       const end = start + length * Float32Array.BYTES_PER_ELEMENT;
-      if (end > MEMORY_BYTES) {
-        throw new RangeError(`Expected all arrays to fit in ${MEMORY_BYTES} bytes, asked for ${end}`);
+      if (end > memory.buffer.byteLength) {
+        throw new RangeError(
+          `Expected all arrays to fit in ${memory.buffer.byteLength} bytes, asked for ${end}`,
+        );
       }
       free = Math.ceil(end / ALIGNMENT) * ALIGNMENT;
       return new Float32Array(memory.buffer, start, length);

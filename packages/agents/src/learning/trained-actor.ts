@@ -4,6 +4,7 @@ import type { FloatArray, Kernels } from './kernels.ts';
 import { MultilayerPerceptron, parameterCount } from './multilayer-perceptron.ts';
 import { type FeatureScale, type Moments, normalizeRow, RunningNormalizer } from './running-normalizer.ts';
 import { decodeSafetensors, encodeSafetensors, type Tensor, TensorFileError } from './safetensors.ts';
+import { simdKernels } from './simd-kernels.ts';
 
 /** All that a trained policy needs to act. */
 export interface ActorWeights {
@@ -27,7 +28,10 @@ export class TrainedActor {
   readonly #scale: FeatureScale;
   readonly #normalized: FloatArray;
 
-  constructor({ shape, keepBonus, moments, parameters }: ActorWeights, kernels: Kernels) {
+  constructor(
+    { shape, keepBonus, moments, parameters }: ActorWeights,
+    kernels: Kernels = simdKernels(actingBytes(parameters)),
+  ) {
     this.shape = shape;
     this.#keepBonus = keepBonus;
     this.#heads = new CategoricalHeads(shape.headSizes);
@@ -46,6 +50,11 @@ export class TrainedActor {
     this.#heads.favor(logits, bins, this.#keepBonus, 1);
     this.#heads.mode(logits, 0, bins);
   }
+}
+
+/** Room for the parameters, their gradients, which acting leaves alone, and the activations, which are fewer. */
+function actingBytes(parameters: FloatArray): number {
+  return 4 * parameters.length * Float32Array.BYTES_PER_ELEMENT;
 }
 
 /**

@@ -1,5 +1,4 @@
 import type { ServeAction, ServeObservation } from '@servegym/environments';
-import { plainKernels } from '../learning/plain-kernels.ts';
 import { TrainedActor } from '../learning/trained-actor.ts';
 import { knownTask } from '../llmserve/known-task.ts';
 import { ServeActionCodec } from '../llmserve/serve-action-codec.ts';
@@ -21,7 +20,7 @@ export class PpoPolicy implements Policy<ServeAction, ServeObservation> {
     this.name = training.algorithm === 'distill' ? 'distilled' : 'ppo';
     this.#taskId = taskId;
     this.#codec = new ServeActionCodec(knownTask(taskId));
-    this.#actor = new TrainedActor(weights, plainKernels());
+    this.#actor = new TrainedActor(weights);
   }
 
   /** Throws a `RangeError` for another task than the network was trained on. */
