@@ -32,6 +32,9 @@ export function mountGraderRoute(
       };
       return context.json(await gradeRecord(definition, recordOf(body.episode_log, body, session)));
     }
+    // The record has its own options; those beside it are not needed, but they must be ones.
+    const { episode_log: _, session_id: __, ...options } = body;
+    located(() => readOptions(options), ['body']);
     if (!record) {
       throw new EnvironmentError(
         'NOT_RESET',

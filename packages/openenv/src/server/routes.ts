@@ -54,7 +54,12 @@ export function describeRoutes(
       request: resetRequestSchema(definition),
       requestRequired: false,
       response: observationBody(schemas.reset_observation, definition.httpFields?.reset),
-      errors: { 404: 'Unknown session', 422: 'Invalid options', 503: 'No session is free' },
+      errors: {
+        400: 'Options that contradict each other',
+        404: 'Unknown session',
+        422: 'Invalid options',
+        503: 'No session is free',
+      },
     },
     {
       method: 'post',
