@@ -10,6 +10,7 @@ import { ProgressDisplay } from '../progress/progress-display.ts';
 import { readOwnTable } from '../read-table.ts';
 import { seedsJson, seedsTable } from '../reports/seeds-report.ts';
 import { loadTask } from '../task-files/load-task.ts';
+import { taskFileOption } from '../task-files/task-file-option.ts';
 import { addScenarioOptions, readScenario, type ScenarioArguments } from '../traffic/scenario-options.ts';
 import { readCheckpoint } from '../training/checkpoint-file.ts';
 import { LEARNING_TASKS } from '../training/learning-tasks.ts';
@@ -58,12 +59,7 @@ export function trainCommand(): Command {
   const command = new Command('train')
     .description('learn a policy on the training traffic of a task')
     .addOption(new Option('--task <id>', 'the task'))
-    .addOption(
-      new Option(
-        '--task-file <file>',
-        'a task of your own, JSON or a module, in the place of --task',
-      ).conflicts('task'),
-    )
+    .addOption(taskFileOption())
     .addOption(
       new Option('--env <id>', 'the environment').choices(Object.keys(LEARNING_TASKS)).default('llmserve'),
     )

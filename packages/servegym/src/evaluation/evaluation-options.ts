@@ -5,6 +5,7 @@ import { InputError } from '../input-error.ts';
 import { addJobOptions, type JobOptions } from '../jobs/open-jobs.ts';
 import { wholeNumber } from '../options.ts';
 import { loadTask } from '../task-files/load-task.ts';
+import { taskFileOption } from '../task-files/task-file-option.ts';
 import { addScenarioOptions, readScenario, type ScenarioArguments } from '../traffic/scenario-options.ts';
 import { EVALUATION_SPLITS, type EvaluationSplit, SHIFTED } from './evaluate-serve.ts';
 
@@ -28,12 +29,7 @@ export function addEvaluationOptions(command: Command, leastEpisodes: number): C
     )
     .addOption(new Option('--table <file.parquet>', 'inferencegym: a table of your own'))
     .option('--task <id>', 'the task, or all that every policy can play', 'all')
-    .addOption(
-      new Option(
-        '--task-file <file>',
-        'a task of your own, JSON or a module, in the place of --task',
-      ).conflicts('task'),
-    )
+    .addOption(taskFileOption())
     .addOption(
       new Option('--episodes <n>', 'episodes for each task, each with a seed of its own')
         .default(20)

@@ -1,14 +1,9 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, describe, it } from 'node:test';
+import { before, describe, it } from 'node:test';
 import { loadTrainedPolicy, serveLearningTask } from '@servegym/agents';
-import { type JobEngine, LocalJobs, QueuedJobs, QueueWorker } from '@servegym/agents/jobs';
 import { addServeTask, findServeTask, parseServeTask, type ServeTask } from '@servegym/environments';
-import { startRedis } from '../../../../workshop/test-servers/redis.ts';
-import type { ServerProcess } from '../../../../workshop/test-servers/server-process.ts';
-import { JOB_KINDS } from '../jobs/job-kinds.ts';
 import { loadTask } from '../task-files/load-task.ts';
 import { readCheckpoint } from './checkpoint-file.ts';
 import { resumeTraining } from './resume-training.ts';
@@ -16,9 +11,9 @@ import { searchRegimes } from './search-regimes.ts';
 import { trainDistilled } from './train-distilled.ts';
 import { trainNetwork } from './train-network.ts';
 import { trainSeeds } from './train-seeds.ts';
+import { useTrainingEngines } from './training-engines.fixture.ts';
 import type { TrainingPlan } from './training-plan.ts';
 
-const VERSION = 'a test';
 const task = 'small_arrangement';
 const lessons = { teacher: 'heuristic', episodes: 3, minibatches: 8 };
 const { signal } = new AbortController();
@@ -36,26 +31,10 @@ const trainPpo = (plan: TrainingPlan) =>
   trainNetwork({ ...plan, algorithm: 'ppo', learningTask: serveLearningTask(task) });
 
 describe('training on a task of one’s own', () => {
-  let folder: string;
-  let redis: ServerProcess;
-  let worker: QueueWorker;
-  let engines: Readonly<Record<string, JobEngine>> = {};
-  before(async () => {
+  before(() => {
     addServeTask(ofWindows(8));
-    folder = mkdtempSync(join(tmpdir(), 'servegym-own-task-'));
-    redis = await startRedis();
-    worker = await QueueWorker.start({ url: redis.url, version: VERSION, kinds: JOB_KINDS, threads: 1 });
-    engines = {
-      'a thread': new LocalJobs({ kinds: JOB_KINDS, threads: 1 }),
-      'a queue on Redis': await QueuedJobs.connect({ url: redis.url, version: VERSION }),
-    };
   });
-  after(async () => {
-    await Promise.all(Object.values(engines).map((jobs) => jobs.close()));
-    await worker?.close(true);
-    await redis?.stop();
-    rmSync(folder, { recursive: true });
-  });
+  const { engines, newFolder } = useTrainingEngines({ 'a thread': 1 });
 
   for (const [algorithm, steps, trainAlone, written] of [
     ['ppo', 2048, trainPpo, 'policy.safetensors'],
@@ -101,10 +80,4 @@ describe('training on a task of one’s own', () => {
     const { learningTask } = await readCheckpoint(join(whole, 'checkpoint.safetensors'));
     assert.equal(learningTask.taskId, task);
   });
-
-  function newFolder(name: string): string {
-    const path = join(folder, name);
-    mkdirSync(path);
-    return path;
-  }
 });

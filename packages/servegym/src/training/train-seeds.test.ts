@@ -1,42 +1,18 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, describe, it } from 'node:test';
-import { type JobEngine, LocalJobs, QueuedJobs, QueueWorker } from '@servegym/agents/jobs';
-import { startRedis } from '../../../../workshop/test-servers/redis.ts';
-import type { ServerProcess } from '../../../../workshop/test-servers/server-process.ts';
-import { JOB_KINDS } from '../jobs/job-kinds.ts';
+import { describe, it } from 'node:test';
 import { searchRegimes } from './search-regimes.ts';
 import { trainDistilled } from './train-distilled.ts';
 import { trainSeeds } from './train-seeds.ts';
+import { useTrainingEngines } from './training-engines.fixture.ts';
 import type { TrainingPlan, TrainingReport } from './training-plan.ts';
 
-const VERSION = 'a test';
 const task = 'static_workload';
 const lessons = { teacher: 'heuristic', episodes: 3, minibatches: 8 };
 
 describe('trainings with several seeds', () => {
-  let folder: string;
-  let redis: ServerProcess;
-  let worker: QueueWorker;
-  let engines: Readonly<Record<string, JobEngine>> = {};
-  before(async () => {
-    folder = mkdtempSync(join(tmpdir(), 'servegym-seeds-'));
-    redis = await startRedis();
-    worker = await QueueWorker.start({ url: redis.url, version: VERSION, kinds: JOB_KINDS, threads: 1 });
-    engines = {
-      'one thread': new LocalJobs({ kinds: JOB_KINDS, threads: 1 }),
-      'two threads': new LocalJobs({ kinds: JOB_KINDS, threads: 2 }),
-      'a queue on Redis': await QueuedJobs.connect({ url: redis.url, version: VERSION }),
-    };
-  });
-  after(async () => {
-    await Promise.all(Object.values(engines).map((jobs) => jobs.close()));
-    await worker?.close(true);
-    await redis?.stop();
-    rmSync(folder, { recursive: true });
-  });
+  const { engines, newFolder } = useTrainingEngines({ 'one thread': 1, 'two threads': 2 });
 
   for (const [algorithm, steps, trainAlone, written] of [
     ['cem', 1, searchRegimes, ['policy.json']],
@@ -73,12 +49,6 @@ describe('trainings with several seeds', () => {
         }
       }
     });
-  }
-
-  function newFolder(name: string): string {
-    const path = join(folder, name);
-    mkdirSync(path);
-    return path;
   }
 });
 
