@@ -93,7 +93,7 @@ export {
   ServeTaskError,
   type ServeTaskFile,
 } from './llmserve/task-files/serve-task-schema.ts';
-export { addServeTask, findServeTask, serveTaskIds } from './llmserve/task-registry.ts';
+export { addServeTask, findServeTask, isOwnTask, serveTaskIds } from './llmserve/task-registry.ts';
 export { activeKnobs, holdMaskedKnobs, type KnobMask } from './llmserve/tasks/masked-knobs.ts';
 export {
   type LengthDistribution,

@@ -30,6 +30,31 @@ export function knobSwing<Figure extends string>(
   return { knob, of: of as KnobSwing<Figure>['of'] };
 }
 
+/** Whether some knob moves the queue, the time to first token and the KV memory, which go by these names. */
+export function serverReacts<Figure extends string>(
+  swings: readonly KnobSwing<Figure>[],
+  names: { readonly queue: Figure; readonly ttft: Figure; readonly kv: Figure },
+  remedy: string,
+): CheckResult[] {
+  return [
+    figureReacts(swings, names.queue, {
+      id: 'queue_reacts',
+      title: 'the queue reacts to the action',
+      remedy,
+    }),
+    figureReacts(swings, names.ttft, {
+      id: 'ttft_reacts',
+      title: 'the time to first token reacts to the action',
+      remedy,
+    }),
+    figureReacts(swings, names.kv, {
+      id: 'kv_reacts',
+      title: 'the KV occupancy reacts to the action',
+      remedy,
+    }),
+  ];
+}
+
 /** Whether any knob moves a figure. `remedy` says why none may, and what to do. */
 export function figureReacts<Figure extends string>(
   swings: readonly KnobSwing<Figure>[],

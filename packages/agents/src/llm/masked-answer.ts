@@ -2,9 +2,9 @@ import type { JsonSchema } from './answer-format.ts';
 import type { PromptedTask } from './llm-prompt.ts';
 
 /** The knobs that a task masks where it names its default action, with the values that they stay at. */
-export function maskedValues(task: PromptedTask | undefined): Readonly<Record<string, unknown>> {
-  const defaults = (task?.default_action ?? {}) as Readonly<Record<string, unknown>>;
-  const masked = (task?.masked_actions ?? []) as readonly string[];
+export function maskedValues(task: PromptedTask): Readonly<Record<string, unknown>> {
+  const defaults = (task.default_action ?? {}) as Readonly<Record<string, unknown>>;
+  const masked = (task.masked_actions ?? []) as readonly string[];
   const named = masked.filter((knob) => Object.hasOwn(defaults, knob));
   return Object.fromEntries(named.map((knob) => [knob, defaults[knob]]));
 }

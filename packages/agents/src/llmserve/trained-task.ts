@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { findServeTask, type ServeTask, serveTaskIds, TASK_IDS } from '@servegym/environments';
+import { findServeTask, isOwnTask, type ServeTask, serveTaskIds } from '@servegym/environments';
 import { knownTask } from './known-task.ts';
 import { TrainedPolicyError } from './trained-policy-error.ts';
 
@@ -13,7 +13,7 @@ export interface TrainedTask {
 /** What the file of a policy says of the task of this id. Throws a `RangeError` when there is none. */
 export function trainedTask(taskId: string): TrainedTask {
   const task = knownTask(taskId);
-  return isOwn(task) ? { task: taskId, task_digest: taskDigest(task) } : { task: taskId };
+  return isOwnTask(taskId) ? { task: taskId, task_digest: taskDigest(task) } : { task: taskId };
 }
 
 /**
@@ -27,16 +27,12 @@ export function findTrainedTask(trained: { readonly [Field in keyof TrainedTask]
       `Expected a policy for one of ${serveTaskIds().join(', ')}, got one for ${trained.task}: if that is a task of your own, give its file as well`,
     );
   }
-  if (isOwn(task) && trained.task_digest !== taskDigest(task)) {
+  if (isOwnTask(task.id) && trained.task_digest !== taskDigest(task)) {
     throw new TrainedPolicyError(
       `Expected a policy for the task ${task.id} with the digest ${taskDigest(task)}, got one for ${trained.task_digest ?? 'none'}: the file of the task is not what the policy was trained on. Give that file, or train anew on this one`,
     );
   }
   return task;
-}
-
-function isOwn({ id }: ServeTask): boolean {
-  return !(TASK_IDS as readonly string[]).includes(id);
 }
 
 /** Of what is played: what only people read, and how hard the task is said to be, may change. */

@@ -11,15 +11,20 @@ const OWN_TASKS = new Map<string, ServeTask>();
  * @throws RangeError for an id that belongs to one of these
  */
 export function addServeTask(task: ServeTask): void {
-  if (Object.hasOwn(SERVE_TASKS, task.id)) {
+  if (!isOwnTask(task.id)) {
     throw new RangeError(`Expected a task with an id of its own, got \`${task.id}\`, which is taken`);
   }
   OWN_TASKS.set(task.id, task);
 }
 
+/** Whether this is not the id of one of the three tasks that there always are. */
+export function isOwnTask(id: string): boolean {
+  return !Object.hasOwn(SERVE_TASKS, id);
+}
+
 /** The task of this id; `undefined` when there is none. */
 export function findServeTask(id: string): ServeTask | undefined {
-  return Object.hasOwn(SERVE_TASKS, id) ? SERVE_TASKS[id as TaskId] : OWN_TASKS.get(id);
+  return isOwnTask(id) ? OWN_TASKS.get(id) : SERVE_TASKS[id as TaskId];
 }
 
 /** Ids of the tasks that this process knows: the three, easiest first, then those that were added. */

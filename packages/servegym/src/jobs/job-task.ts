@@ -2,14 +2,14 @@ import type { JobContext, JobEngine } from '@servegym/agents/jobs';
 import {
   addServeTask,
   findServeTask,
+  isOwnTask,
   parseServeTask,
   type ServeTask,
-  TASK_IDS,
 } from '@servegym/environments';
 
 /** The task of this id where it is one of the caller's own; `undefined` for one that comes with ServeGym. */
 export function findOwnTask(taskId: string): ServeTask | undefined {
-  return (TASK_IDS as readonly string[]).includes(taskId) ? undefined : findServeTask(taskId);
+  return isOwnTask(taskId) ? findServeTask(taskId) : undefined;
 }
 
 /** Shares a task of the caller's own; `undefined` for one that comes with ServeGym. */

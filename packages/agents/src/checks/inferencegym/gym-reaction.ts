@@ -1,6 +1,6 @@
 import { GYM_DEFAULT_ACTION, type GymAction, type GymTask, type GymWorld } from '@servegym/environments';
 import type { CheckEffort, CheckResult } from '../check-result.ts';
-import { figureReacts, inertKnobs, type KnobSwing, knobSwing } from '../knob-swing.ts';
+import { inertKnobs, type KnobSwing, knobSwing, serverReacts } from '../knob-swing.ts';
 import { gymKnobs, valuesOf, withGymKnob } from './gym-knob-values.ts';
 import { meanOfGym, type PlayedGym, playGym, scaleGymArrivals } from './play-gym.ts';
 
@@ -45,21 +45,7 @@ export function checkGymReaction(
     'outOfMemory',
   );
   return [
-    figureReacts(swings, 'queueDepth', {
-      id: 'queue_reacts',
-      title: 'the queue reacts to the action',
-      remedy,
-    }),
-    figureReacts(swings, 'ttftMs', {
-      id: 'ttft_reacts',
-      title: 'the time to first token reacts to the action',
-      remedy,
-    }),
-    figureReacts(swings, 'kvOccupancy', {
-      id: 'kv_reacts',
-      title: 'the KV occupancy reacts to the action',
-      remedy,
-    }),
+    ...serverReacts(swings, { queue: 'queueDepth', ttft: 'ttftMs', kv: 'kvOccupancy' }, remedy),
     {
       id: 'knobs_act',
       group: 'reaction',

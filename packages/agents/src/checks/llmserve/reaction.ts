@@ -1,7 +1,7 @@
 import { type ServeTask, scaleArrivals } from '@servegym/environments';
 import { withKnob } from '../../planning/knob-grid.ts';
 import type { CheckEffort, CheckResult } from '../check-result.ts';
-import { figureReacts, inertKnobs, type KnobSwing, knobSwing } from '../knob-swing.ts';
+import { inertKnobs, type KnobSwing, knobSwing, serverReacts } from '../knob-swing.ts';
 import { serveKnobs } from './knob-values.ts';
 import { meanOver, type PlayedTask, playTask } from './play-task.ts';
 
@@ -28,21 +28,7 @@ export function checkReaction(task: ServeTask, effort: CheckEffort): CheckResult
   const swings = knobSwings(task, effort);
   const remedy = `raise the arrivals of \`${task.id}\`, or lengthen its requests, until the server has work.`;
   return [
-    figureReacts(swings, 'queueDepth', {
-      id: 'queue_reacts',
-      title: 'the queue reacts to the action',
-      remedy,
-    }),
-    figureReacts(swings, 'p99TtftMs', {
-      id: 'ttft_reacts',
-      title: 'the time to first token reacts to the action',
-      remedy,
-    }),
-    figureReacts(swings, 'kvOccupancy', {
-      id: 'kv_reacts',
-      title: 'the KV occupancy reacts to the action',
-      remedy,
-    }),
+    ...serverReacts(swings, { queue: 'queueDepth', ttft: 'p99TtftMs', kv: 'kvOccupancy' }, remedy),
     everyKnobActs(task, swings),
     starvationShows(task, effort),
     saneDefault(task, effort),
