@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { SessionStoreError, SessionTakenError } from './session-errors.ts';
 import { openSqliteStore, type SqliteSessionStoreOptions } from './sqlite-session-store.ts';
 
@@ -149,6 +152,22 @@ test('what is noted while another process holds the lock is written once it is f
   other.exec('ROLLBACK');
   await Promise.all(noted);
   for (const id of ['a', 'b']) assert.deepEqual((await store.take(id))?.actions, [0, 1, 2, 3, 4]);
+});
+
+test('two processes write to one file at full speed for ten seconds, and none waits for ever', async (t) => {
+  const path = temporaryFile(t);
+  await openSqliteStore(path).close();
+  const program = fileURLToPath(new URL('../fixtures/store-writer.ts', import.meta.url));
+  const run = promisify(execFile);
+  const outputs = await Promise.all(
+    ['one', 'two'].map((name) => run(process.execPath, [program, path, name, '10'])),
+  );
+  const store = openStore(t, path);
+  for (const { stdout } of outputs) {
+    const played = Object.entries<number>(JSON.parse(stdout));
+    assert.equal(played.length, 20);
+    for (const [id, steps] of played) assert.equal((await store.take(id))?.actions.length, steps);
+  }
 });
 
 test('a file with pages of another size is used as it is', async (t) => {

@@ -163,10 +163,13 @@ class SqliteSessionStore implements SessionStore {
     return this.#flushing;
   }
 
+  /** Writes entries that have just met a lock, and those that come while they wait. */
   async #flushWhenFree(first: readonly Entry[]): Promise<void> {
     for (let entries = first; entries.length > 0; entries = this.#takeEntries()) {
       const deadline = performance.now() + this.#lockTimeoutMs;
-      while (!this.#settle(entries, performance.now() > deadline)) await sleep(LOCK_RETRY_MS);
+      // Waits before the first try: this must not end before its caller has set `#flushing`.
+      do await sleep(LOCK_RETRY_MS);
+      while (!this.#settle(entries, performance.now() > deadline));
     }
     // In the same breath as the last look at the entries, so that none can slip in between and wait for ever.
     this.#flushing = null;
