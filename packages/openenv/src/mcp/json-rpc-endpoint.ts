@@ -1,5 +1,5 @@
 import { isJsonObject } from '../json/json-object.ts';
-import { readJson } from '../json/read-json.ts';
+import { readLimitedJson } from '../json/read-limited-json.ts';
 import {
   JSON_RPC_ERROR_CODES,
   type JsonRpcErrorCode,
@@ -45,7 +45,7 @@ export class JsonRpcEndpoint {
 
   /** Answers the text of a request. `session` is the session of the socket that it came on, if it came on one. */
   async answerText(text: string, session?: Session): Promise<JsonRpcResponse> {
-    const reading = readJson(text);
+    const reading = readLimitedJson(text);
     return reading.ok
       ? this.answer(reading.value, session)
       : failure(null, parseError, `Parse error: ${reading.message}`);

@@ -7,7 +7,7 @@ import {
 import type { Context } from 'hono';
 import { type EnvironmentDefinition, EnvironmentError } from '../definition.ts';
 import { isJsonObject, type JsonObject } from '../json/json-object.ts';
-import { readJson } from '../json/read-json.ts';
+import { readLimitedJson } from '../json/read-limited-json.ts';
 import { JSON_RPC_ERROR_CODES } from '../protocol/json-rpc.ts';
 import type { JsonSchema } from '../protocol/json-schema.ts';
 import type { Session } from '../sessions/session.ts';
@@ -60,7 +60,7 @@ export class StreamableHttpEndpoint {
 
   /** Answers a POST. */
   async post(context: Context): Promise<Response> {
-    const reading = readJson(await context.req.text());
+    const reading = readLimitedJson(await context.req.text());
     if (!reading.ok)
       return rpcError(context, 400, JSON_RPC_ERROR_CODES.parseError, `Parse error: ${reading.message}`);
     const request = context.req.raw;

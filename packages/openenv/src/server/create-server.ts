@@ -109,7 +109,11 @@ export function createServer<Action, Observation extends object, State extends o
     bodyLimit({
       maxSize: resolved.maxMessageBytes,
       onError: () => {
-        throw new HttpProblem(413, `The body is longer than ${resolved.maxMessageBytes} bytes.`);
+        throw new HttpProblem(
+          413,
+          `Expected a body of at most ${resolved.maxMessageBytes} bytes, got a longer one. Send less, or raise the server's limit.`,
+          'BODY_TOO_LONG',
+        );
       },
     }),
   );

@@ -1,12 +1,12 @@
 import type { Context } from 'hono';
 import { z } from 'zod';
-import { readJson } from '../json/read-json.ts';
+import { readLimitedJson } from '../json/read-limited-json.ts';
 import { InvalidInputError } from '../validation/invalid-input-error.ts';
 import { validationIssues } from '../validation/validation-issues.ts';
 
 /**
  * The JSON of a request's body; an empty body reads as `null`.
- * @throws InvalidInputError for text that is not JSON, or that does not say that it is.
+ * @throws InvalidInputError for text that is not JSON, does not say that it is, or exceeds the limits of `readLimitedJson`.
  */
 export async function requestJson(context: Context): Promise<unknown> {
   const text = await context.req.text();
@@ -22,13 +22,13 @@ export async function requestJson(context: Context): Promise<unknown> {
       },
     ]);
   }
-  const reading = readJson(text);
+  const reading = readLimitedJson(text);
   if (reading.ok) return reading.value;
   throw new InvalidInputError([
     {
-      type: 'json_invalid',
+      type: reading.isOverLimit ? 'json_over_limit' : 'json_invalid',
       loc: ['body', reading.position],
-      msg: 'JSON decode error',
+      msg: reading.isOverLimit ? 'JSON over a limit' : 'JSON decode error',
       input: {},
       ctx: { error: reading.message },
     },

@@ -14,7 +14,7 @@ export interface ServerOptions {
   readonly idleTimeoutMs?: number | null;
   /** A socket that sends nothing for this long is closed with its session, ms. Default `null`: never. */
   readonly socketIdleTimeoutMs?: number | null;
-  /** Longest request body and WebSocket message, bytes. Default 16 MiB. */
+  /** Longest request body and WebSocket message, bytes. Default 1 MiB. */
   readonly maxMessageBytes?: number;
   /** A socket is pinged this often and dropped when a ping stays unanswered until the next, ms. Default 20 s. */
   readonly pingIntervalMs?: number;
@@ -35,7 +35,7 @@ const DEFAULTS: ResolvedServerOptions = {
   maxSessions: 1024,
   idleTimeoutMs: 3_600_000,
   socketIdleTimeoutMs: null,
-  maxMessageBytes: 16 * 1024 * 1024,
+  maxMessageBytes: 1024 * 1024,
   pingIntervalMs: 20_000,
   guard: {},
   logger: silentLogger,

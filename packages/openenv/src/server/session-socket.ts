@@ -1,6 +1,6 @@
 import { EnvironmentError, type StepResult } from '../definition.ts';
 import { isJsonObject, type JsonObject } from '../json/json-object.ts';
-import { readJson } from '../json/read-json.ts';
+import { readLimitedJson } from '../json/read-limited-json.ts';
 import { toolCallResult } from '../mcp/environment-tools.ts';
 import type { JsonRpcEndpoint } from '../mcp/json-rpc-endpoint.ts';
 import type { ErrorCode } from '../protocol/error-code.ts';
@@ -69,7 +69,7 @@ class SessionConversation {
       if (this.#vector) return this.#vector.stepBinary(data);
       throw invalid([], 'Input should be a text frame, not a binary one');
     }
-    const reading = readJson(data);
+    const reading = readLimitedJson(data);
     if (!reading.ok) throw new MessageError('INVALID_JSON', `Invalid JSON: ${reading.message}`);
     const message = reading.value;
     if (!isJsonObject(message)) throw invalid([], 'Input should be an object with a `type`', message);
