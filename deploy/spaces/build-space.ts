@@ -1,23 +1,15 @@
-// Puts together the folder that is pushed to a Hugging Face Space: the Space's own files, and the source of ServeGym
-// from which its Dockerfile builds. The Dockerfiles of the Spaces in this folder are written again as well.
+// Puts together the folder that is pushed to a Hugging Face Space: the Space's own files, the template filled in, and the
+// source of ServeGym from which its Dockerfile builds.
 //
 //   node deploy/spaces/build-space.ts llmserve /tmp/llmserve
 //   openenv push /tmp/llmserve --repo-id you/llmserve
 import { execFileSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { SPACE_SOURCE, SPACES, type SpaceName, spaceDockerfile } from './space-dockerfile.ts';
+import { SPACE_SOURCE, SPACES, type SpaceName, writeSpace } from './write-space.ts';
 
-/** What the Dockerfile copies. */
-const SOURCES = [
-  'package.json',
-  'package-lock.json',
-  '.npmrc',
-  'tsconfig.json',
-  'packages',
-  'README.md',
-  'docs',
-];
+/** Paths that the Dockerfile copies. */
+const SOURCES = ['package.json', 'package-lock.json', 'tsconfig.json', 'packages', 'README.md', 'docs'];
 const root = resolve(import.meta.dirname, '../..');
 
 const [space, out] = process.argv.slice(2);
@@ -30,14 +22,7 @@ if (existsSync(out) && readdirSync(out).length > 0) {
   process.exit(2);
 }
 
-for (const name of Object.keys(SPACES) as SpaceName[]) {
-  writeFileSync(join(import.meta.dirname, name, 'Dockerfile'), spaceDockerfile(name));
-}
-mkdirSync(out, { recursive: true });
-cpSync(join(import.meta.dirname, space), out, {
-  recursive: true,
-  filter: (path) => !path.includes('__pycache__'),
-});
+writeSpace(space as SpaceName, out);
 const tracked = execFileSync('git', ['ls-files', '-z', '--', ...SOURCES], { cwd: root, encoding: 'utf8' });
 for (const path of tracked.split('\0')) {
   if (path === '' || /\.test\.tsx?$/.test(path) || !existsSync(join(root, path))) continue;

@@ -1,6 +1,8 @@
-"""What the tests ask of the Spaces, with OpenEnv's own program and client. Prints a JSON object.
+"""Checks built Spaces with OpenEnv's own program and client. Prints a JSON object.
 
-python check_spaces.py SPACE=URL ...
+python check_spaces.py FOLDER STAGED SPACE=URL ...
+
+FOLDER holds the built Spaces. What `openenv push` would upload of each goes to STAGED.
 """
 
 import importlib
@@ -8,13 +10,16 @@ import json
 import re
 import sys
 import urllib.request
+from contextlib import redirect_stdout
 from pathlib import Path
 
+import yaml
 from openenv.cli.__main__ import app
 from openenv.cli._cli_utils import validate_env_structure
+from openenv.cli.commands.push import _load_ignore_patterns, _prepare_staging_directory
 from typer.testing import CliRunner
 
-FOLDER = Path(__file__).resolve().parent
+FOLDER, STAGED = (Path(argument) for argument in sys.argv[1:3])
 CLIENTS = {"llmserve": "LLMServeEnv", "inferencegym": "InferenceGymEnv", "benchmark": "BenchmarkEnv"}
 
 
@@ -29,7 +34,15 @@ def openenv_validate(space: str) -> dict:
     return json.loads(CliRunner().invoke(app, ["validate", str(FOLDER / space), *options]).stdout)
 
 
+def stage(space: str) -> None:
+    """Leaves in STAGED what `openenv push` uploads."""
+    patterns = _load_ignore_patterns(FOLDER / space, None)
+    with redirect_stdout(sys.stderr):
+        _prepare_staging_directory(FOLDER / space, space, STAGED / space, patterns)
+
+
 def check(space: str, url: str) -> dict:
+    stage(space)
     package = importlib.import_module(space)
     models = importlib.import_module(f"{space}.models")
     with urllib.request.urlopen(f"{url}/schema") as answer:
@@ -48,6 +61,7 @@ def check(space: str, url: str) -> dict:
     report = openenv_validate(space)
     readme = front_matter((FOLDER / space / "README.md").read_text())
     return {
+        "manifest": yaml.safe_load((FOLDER / space / "openenv.yaml").read_text()),
         "warnings": validate_env_structure(FOLDER / space),
         "verdict": report.get("verdict") or report.get("passed"),
         "report": report,
@@ -66,5 +80,5 @@ def check(space: str, url: str) -> dict:
 
 if __name__ == "__main__":
     sys.path.insert(0, str(FOLDER))
-    pairs = [argument.split("=", 1) for argument in sys.argv[1:]]
+    pairs = [argument.split("=", 1) for argument in sys.argv[3:]]
     print(json.dumps({space: check(space, url) for space, url in pairs}))

@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
-import { SPACES, type SpaceName, spaceDockerfile } from './space-dockerfile.ts';
+import { commandOf, copyOf, readStages, variablesOf } from '../dockerfile-steps.ts';
+import { SPACES, type SpaceName } from './write-space.ts';
 
 const python =
   process.env.SERVEGYM_PYTHON ?? assert.fail('SERVEGYM_PYTHON is not set. Run the tests with `npm test`.');
@@ -45,21 +47,30 @@ async function serve(space: SpaceName): Promise<Served> {
 
 describe('the Spaces', () => {
   const servers: Served[] = [];
+  const work = mkdtempSync(join(tmpdir(), 'servegym-spaces-'));
+  const folder = join(work, 'built');
+  /** What `openenv push` uploads. */
+  const staged = join(work, 'staged');
   // biome-ignore lint/suspicious/noExplicitAny: what check_spaces.py prints
   let found: any;
   before(async () => {
     for (const space of spaces) servers.push(await serve(space));
+    for (const space of spaces) {
+      const script = join(import.meta.dirname, 'build-space.ts');
+      await promisify(execFile)(process.execPath, [script, space, join(folder, space)]);
+    }
     const pairs = servers.map(({ space, url }) => `${space}=${url}`);
     const { stdout } = await promisify(execFile)(
       python,
-      [join(import.meta.dirname, 'check_spaces.py'), ...pairs],
-      {
-        env: { ...process.env, PYTHONDONTWRITEBYTECODE: '1' },
-      },
+      [join(import.meta.dirname, 'check_spaces.py'), folder, staged, ...pairs],
+      { env: { ...process.env, PYTHONDONTWRITEBYTECODE: '1' } },
     );
     found = JSON.parse(stdout);
   });
-  after(() => Promise.all(servers.map(({ stop }) => stop())));
+  after(async () => {
+    await Promise.all(servers.map(({ stop }) => stop()));
+    rmSync(work, { recursive: true });
+  });
 
   for (const space of spaces) {
     it(`${space} has what \`openenv push\` and \`openenv validate\` ask for`, () => {
@@ -71,7 +82,7 @@ describe('the Spaces', () => {
         report.verdict === undefined ? true : 'pass',
         JSON.stringify(report),
       );
-      assert.deepEqual([sdk, app_port], ['docker', SPACES[space]]);
+      assert.deepEqual([sdk, app_port], ['docker', SPACES[space].port]);
     });
 
     it(`${space} has the types that its server publishes, and its client plays`, () => {
@@ -83,9 +94,39 @@ describe('the Spaces', () => {
       assert.equal(step_count, 1);
     });
 
-    it(`${space} has the Dockerfile of the repository`, () => {
-      const text = readFileSync(join(import.meta.dirname, space, 'Dockerfile'), 'utf8');
-      assert.equal(text, spaceDockerfile(space), 'node deploy/spaces/build-space.ts writes it again');
+    it(`${space} has all that its image is built from once \`openenv push\` has left files out`, () => {
+      const stages = readStages(readFileSync(join(staged, space, 'Dockerfile'), 'utf8'));
+      const copied = stages.flatMap(({ instructions }) =>
+        instructions.filter(({ name }) => name === 'COPY').map(copyOf),
+      );
+      const sources = copied.filter(({ from }) => from === undefined).flatMap((copy) => copy.sources);
+      assert.ok(sources.includes('servegym/package-lock.json'));
+      assert.deepEqual(
+        sources.filter((source) => !existsSync(join(staged, space, source))),
+        [],
+      );
+      const last = stages.at(-1)!;
+      const { SERVEGYM_ENV, PORT } = variablesOf(last);
+      assert.deepEqual([SERVEGYM_ENV, PORT], [space, String(SPACES[space].port)]);
+      assert.ok(last.instructions.some(({ name, rest }) => name === 'EXPOSE' && rest === PORT));
+      assert.ok(existsSync(join(staged, space, 'servegym', commandOf(last)[1]!)));
+      const lock = join(staged, space, 'uv.lock');
+      assert.ok(!existsSync(lock) || readFileSync(lock, 'utf8').includes('[[package]]'), 'uv.lock is empty');
+    });
+
+    it(`${space} names its tasks and its spaces in openenv.yaml`, async () => {
+      const { tasks = [], action_space, observation_space, reward_range } = found[space].manifest;
+      const [{ url }] = servers.filter((server) => server.space === space) as [Served];
+      const published = await (await fetch(`${url}/tasks`)).json();
+      assert.deepEqual(tasks, published.tasks);
+      const schema = await (await fetch(`${url}/schema`)).json();
+      const names = (fields: object) =>
+        Object.keys(fields).filter((name) => !['metadata', 'reward', 'done'].includes(name));
+      assert.deepEqual(
+        [action_space, observation_space].map((list) => list.map(({ name }: { name: string }) => name)),
+        [names(schema.action.properties), names(schema.observation.properties)],
+      );
+      assert.deepEqual(reward_range, SPACES[space].rewardRange);
     });
   }
 });

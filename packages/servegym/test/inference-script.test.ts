@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { python } from './python-driver.ts';
@@ -31,10 +30,10 @@ interface Played {
   readonly end: string;
 }
 
-/** Runs a Space's `inference.py` and reads its lines, which have to be nothing else. */
-async function runInference(space: string, variables: Record<string, string>) {
+/** Runs the Spaces' `inference.py` and reads its lines, which have to be nothing else. */
+async function runInference(variables: Record<string, string>) {
   const { OPENAI_API_KEY: _, ...environment } = process.env;
-  const child = spawn(python, [join(spaces, space, 'inference.py')], {
+  const child = spawn(python, [join(spaces, 'template', 'inference.py')], {
     env: { ...environment, HF_TOKEN: 'token', MODEL_NAME: 'scripted', ...variables },
   });
   let stdout = '';
@@ -94,17 +93,10 @@ describe('inference.py of the Spaces', () => {
     await model.close();
   });
 
-  it('is the same in all of them', () => {
-    const [first, ...others] = ['llmserve', 'inferencegym', 'benchmark'].map((space) =>
-      readFileSync(join(spaces, space, 'inference.py'), 'utf8'),
-    );
-    for (const other of others) assert.equal(other, first);
-  });
-
   it('plays every task of llmserve and tells each step', async () => {
     answer = () => ({ content: SERVE_ACTION });
     const asked = model.requests.length;
-    const { code, played } = await runInference('llmserve', {
+    const { code, played } = await runInference({
       ENV_URL: server.url,
       API_BASE_URL: model.baseUrl,
       MAX_CALLS: '4',
@@ -140,7 +132,7 @@ describe('inference.py of the Spaces', () => {
       if (answers === 4) return { status: 401 };
       return { content: `I set ${SERVE_ACTION}.` };
     };
-    const { played } = await runInference('llmserve', {
+    const { played } = await runInference({
       ENV_URL: server.url,
       API_BASE_URL: model.baseUrl,
       TASK_NAME: 'static_workload',
@@ -156,7 +148,7 @@ describe('inference.py of the Spaces', () => {
   });
 
   it('ends its lines also when there is no environment', async () => {
-    const { code, played, stderr } = await runInference('llmserve', {
+    const { code, played, stderr } = await runInference({
       ENV_URL: 'http://127.0.0.1:9',
       API_BASE_URL: model.baseUrl,
     });
@@ -180,8 +172,8 @@ describe('inference.py of the Spaces', () => {
         : '{"kv_budget": 0.9, "spec_length": 2, "batch_size": 64, "prefill_disagg": false, "quant_tier": 0}',
     });
     const [gymRun, benchmarkRun] = await Promise.all([
-      runInference('inferencegym', { ENV_URL: gym.url, API_BASE_URL: model.baseUrl, MAX_CALLS: '3' }),
-      runInference('benchmark', { ENV_URL: benchmark.url, API_BASE_URL: model.baseUrl }),
+      runInference({ ENV_URL: gym.url, API_BASE_URL: model.baseUrl, MAX_CALLS: '3' }),
+      runInference({ ENV_URL: benchmark.url, API_BASE_URL: model.baseUrl }),
     ]);
     assert.deepEqual(
       gymRun.played.map(({ steps }) => steps.length),

@@ -1,16 +1,16 @@
 import { execFile } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { type Finding, leftOut, passed, type ReleaseCheck } from './release-check.ts';
 
 const run = promisify(execFile);
-/** What each folder of a Space has. */
+/** Files of a built Space. */
 const SPACE_FILES = [
   'README.md',
   'openenv.yaml',
   'pyproject.toml',
-  'uv.lock',
   '__init__.py',
   'client.py',
   'models.py',
@@ -55,32 +55,43 @@ export function checkoutChecks({ skipDocker }: CheckoutOptions): ReleaseCheck[] 
   ];
 }
 
-function spaceNames(folder: string): string[] {
-  const entries = readdirSync(folder, { withFileTypes: true });
-  return entries
-    .filter((entry) => entry.isDirectory() && !entry.name.startsWith('__'))
-    .map(({ name }) => name);
-}
-
-function completeSpaces(folder: string): Finding {
-  const names = spaceNames(folder);
-  for (const name of names) {
-    const missing = SPACE_FILES.filter((file) => !existsSync(join(folder, name, file)));
-    if (missing.length > 0) throw new Error(`${name} lacks ${missing.join(', ')}`);
-    const [, head = ''] = readFileSync(join(folder, name, 'README.md'), 'utf8').split('---\n');
-    const absent = FRONT_MATTER.filter((key) => !new RegExp(`^${key}: `, 'm').test(head));
-    if (absent.length > 0) throw new Error(`the front matter of ${name} lacks ${absent.join(', ')}`);
+/** Builds each Space into a folder that is gone afterwards, and checks it there. */
+async function eachSpace(
+  spaces: string,
+  check: (folder: string, name: string) => Promise<Finding | undefined>,
+): Promise<Finding> {
+  const names = readdirSync(spaces).filter((name) => existsSync(join(spaces, name, 'models.py')));
+  const folder = mkdtempSync(join(tmpdir(), 'servegym-spaces-'));
+  try {
+    for (const name of names) {
+      await run(process.execPath, [join(spaces, 'build-space.ts'), name, join(folder, name)]);
+      const finding = await check(join(folder, name), name);
+      if (finding !== undefined) return finding;
+    }
+  } finally {
+    rmSync(folder, { recursive: true });
   }
   return passed(names.join(', '));
 }
 
-async function validateSpaces(folder: string): Promise<Finding> {
+function completeSpaces(spaces: string): Promise<Finding> {
+  return eachSpace(spaces, async (folder, name) => {
+    const missing = SPACE_FILES.filter((file) => !existsSync(join(folder, file)));
+    if (missing.length > 0) throw new Error(`${name} lacks ${missing.join(', ')}`);
+    const [, head = ''] = readFileSync(join(folder, 'README.md'), 'utf8').split('---\n');
+    const absent = FRONT_MATTER.filter((key) => !new RegExp(`^${key}: `, 'm').test(head));
+    if (absent.length > 0) throw new Error(`the front matter of ${name} lacks ${absent.join(', ')}`);
+    return undefined;
+  });
+}
+
+function validateSpaces(spaces: string): Promise<Finding> {
   const python = process.env.SERVEGYM_PYTHON;
   const [program, ...before] = python ? [python, '-m', 'openenv.cli'] : ['openenv'];
-  for (const name of spaceNames(folder)) {
-    const args = [...before, 'validate', join(folder, name), '--level', 'static', '--skip-build'];
+  return eachSpace(spaces, async (folder, name) => {
     try {
-      await run(program!, args);
+      await run(program!, [...before, 'validate', folder, '--level', 'static', '--skip-build']);
+      return undefined;
     } catch (error) {
       const {
         code,
@@ -90,8 +101,7 @@ async function validateSpaces(folder: string): Promise<Finding> {
       if (code === 'ENOENT') return leftOut('there is no `openenv` on the PATH: pip install openenv');
       throw new Error(`${name}: ${stdout}${stderr}`.trim(), { cause: error });
     }
-  }
-  return passed('static level');
+  });
 }
 
 /** With Docker where there is one, else the same steps in a folder. */

@@ -1,0 +1,136 @@
+import { cpSync, globSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { benchmarkEnvironment, inferenceGym, serveEnvironment } from '@servegym/environments';
+import { type EnvironmentDefinition, schemaBody } from '@servegym/openenv';
+
+/** Parts of a Space that its environment does not say. */
+interface SpaceFacts {
+  readonly title: string;
+  /** Class of the Python client. */
+  readonly client: string;
+  readonly port: number;
+  /** Least and largest reward of a step. */
+  readonly rewardRange: readonly [number, number];
+}
+
+/** The environments that have a Space. */
+export const SPACES = {
+  llmserve: space(serveEnvironment(), {
+    title: 'LLMServeEnv',
+    client: 'LLMServeEnv',
+    port: 7860,
+    rewardRange: [-1, 1],
+  }),
+  inferencegym: space(inferenceGym(), {
+    title: 'InferenceGym',
+    client: 'InferenceGymEnv',
+    port: 7860,
+    rewardRange: [-1, 1],
+  }),
+  benchmark: space(benchmarkEnvironment(), {
+    title: 'Benchmark',
+    client: 'BenchmarkEnv',
+    port: 8000,
+    rewardRange: [0, 1],
+  }),
+} as const;
+export type SpaceName = keyof typeof SPACES;
+
+function space<Action, Observation extends object, State extends object>(
+  definition: EnvironmentDefinition<Action, Observation, State>,
+  facts: SpaceFacts,
+) {
+  const { description, tasks, grade } = definition;
+  return { description, tasks, isGraded: grade !== undefined, schemas: schemaBody(definition), ...facts };
+}
+
+/** Folder of ServeGym's source in a Space. */
+export const SPACE_SOURCE = 'servegym';
+
+const root = resolve(import.meta.dirname, '../..');
+
+/** Writes the files of a Space but for ServeGym's source: those of its own folder, and the template filled in. */
+export function writeSpace(name: SpaceName, out: string): void {
+  mkdirSync(out, { recursive: true });
+  cpSync(join(import.meta.dirname, name), out, {
+    recursive: true,
+    filter: (path) => !path.includes('__pycache__'),
+  });
+  const values = templateValues(name);
+  const template = join(import.meta.dirname, 'template');
+  for (const path of globSync('**/*', { cwd: template })) {
+    if (path.includes('__pycache__') || statSync(join(template, path)).isDirectory()) continue;
+    const target = join(out, path);
+    mkdirSync(dirname(target), { recursive: true });
+    writeFileSync(target, filledIn(readFileSync(join(template, path), 'utf8'), values));
+  }
+  writeFileSync(join(out, 'Dockerfile'), spaceDockerfile(name));
+}
+
+/** `deploy/Dockerfile` as a Space has it: its own environment and port, and the source in a folder. */
+function spaceDockerfile(name: SpaceName): string {
+  const { port } = SPACES[name];
+  return [
+    ['ARG SOURCE=.', `ARG SOURCE=${SPACE_SOURCE}`],
+    ['ENV SERVEGYM_ENV=llmserve', `ENV SERVEGYM_ENV=${name}`],
+    ['ENV PORT=7860', `ENV PORT=${port}`],
+    ['EXPOSE 7860', `EXPOSE ${port}`],
+  ].reduce(
+    (text, [from, to]) => {
+      const parts = text.split(`${from}\n`);
+      if (parts.length !== 2) throw new Error(`Expected the line \`${from}\` once in deploy/Dockerfile`);
+      return parts.join(`${to}\n`);
+    },
+    readFileSync(join(root, 'deploy/Dockerfile'), 'utf8'),
+  );
+}
+
+function templateValues(name: SpaceName): Readonly<Record<string, string>> {
+  const { description, tasks, isGraded, schemas, title, client, port, rewardRange } = SPACES[name];
+  const { version } = JSON.parse(readFileSync(join(root, 'packages/servegym/package.json'), 'utf8'));
+  const { action, observation, state } = schemas;
+  return {
+    name,
+    version,
+    title,
+    description: description.replaceAll('"', "'"),
+    client,
+    port: String(port),
+    action: String(action.title),
+    observation: String(observation.title),
+    state: String(state.title),
+    reward_range: JSON.stringify(rewardRange),
+    grader_range: JSON.stringify(isGraded ? [0, 1] : null),
+    task_api: String(tasks !== undefined),
+    tasks: sequence(tasks ?? []),
+    action_space: sequence(spaceOf(action)),
+    observation_space: sequence(spaceOf(observation)),
+  };
+}
+
+/** Name, type and bounds of each field of a schema, as `openenv.yaml` lists them. */
+function spaceOf({ properties }: { readonly properties?: unknown }): object[] {
+  return Object.entries(properties as Record<string, Record<string, unknown>>)
+    .filter(([name]) => !['metadata', 'reward', 'done'].includes(name))
+    .map(([name, { type, enum: values, minimum, maximum, description }]) => ({
+      name,
+      type: values ? 'enum' : type,
+      ...(values !== undefined && { values }),
+      ...(minimum !== undefined && { min: minimum }),
+      ...(maximum !== undefined && Math.abs(Number(maximum)) < Number.MAX_SAFE_INTEGER && { max: maximum }),
+      ...(description !== undefined && { description }),
+    }));
+}
+
+/** A YAML sequence behind its key, one line an item. JSON is YAML. */
+function sequence(items: readonly unknown[]): string {
+  return items.length === 0 ? ' []' : items.map((item) => `\n  - ${JSON.stringify(item)}`).join('');
+}
+
+function filledIn(text: string, values: Readonly<Record<string, string>>): string {
+  return text.replaceAll(/\{\{(\w+)\}\}/g, (_, key: string) => {
+    const value = values[key];
+    if (value === undefined) throw new Error(`Expected the template to hold known names, got {{${key}}}`);
+    return value;
+  });
+}
