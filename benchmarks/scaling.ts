@@ -6,8 +6,8 @@ import { createWriteStream, mkdtempSync, readFileSync, rmSync, statSync } from '
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { type Job, type JobEngine, LocalJobs, QueuedJobs } from '@servegym/agents/jobs';
-import { startRedis } from '../workshop/test-servers/redis.ts';
+import { type Job, type JobEngine, LocalJobs, QueuedJobs } from '@servegym/jobs';
+import { startRedis } from '../maintenance/test-servers/redis.ts';
 import { KINDS, VERSION } from './scaling/kinds.ts';
 
 const { values } = parseArgs({

@@ -4,18 +4,14 @@ export {
   QUICK,
   type TaskCheck,
   THOROUGH,
-} from './checks/check-result.ts';
-export { checkGymTask } from './checks/inferencegym/check-gym-task.ts';
-export { checkTask } from './checks/llmserve/check-task.ts';
-export { type Exploit, type ExploitScores, exploitScores, exploitsOf } from './checks/llmserve/exploits.ts';
-export { checkKnobDominance, type GoodEpisode } from './checks/llmserve/knob-dominance.ts';
+} from './core/checks/check-result.ts';
 export {
   type Comparison,
   compareEvaluations,
   type PairedDifference,
   type ProfilePoint,
   type Standings,
-} from './evaluation/compare-evaluations.ts';
+} from './core/evaluation/compare-evaluations.ts';
 export {
   type EpisodeResult,
   type Estimate,
@@ -30,13 +26,29 @@ export {
   type ServiceFigures,
   type ServiceMeter,
   type TaskEvaluation,
-} from './evaluation/evaluate-policy.ts';
-export { interquartileMean } from './evaluation/interquartile-mean.ts';
+} from './core/evaluation/evaluate-policy.ts';
+export { interquartileMean } from './core/evaluation/interquartile-mean.ts';
 export {
   type BootstrapOptions,
   type Interval,
   stratifiedBootstrap,
-} from './evaluation/stratified-bootstrap.ts';
+} from './core/evaluation/stratified-bootstrap.ts';
+export { LlmClient, type LlmUsage } from './core/llm/llm-client.ts';
+export {
+  type LlmAnswers,
+  type LlmEnvironment,
+  LlmPolicy,
+  type LlmPolicyOptions,
+} from './core/llm/llm-policy.ts';
+export { hasLlmSettings, LlmError, type LlmSettings, llmSettings } from './core/llm/llm-settings.ts';
+export {
+  type EpisodePlan,
+  type PlayableEnvironment,
+  type PlayedEpisode,
+  type PlayedStep,
+  playEpisode,
+} from './core/play-episode.ts';
+export type { AsyncPolicy, Policy, PolicyEpisode, PolicyStep } from './core/policy.ts';
 export { encodeOnnxActor } from './formats/onnx-actor.ts';
 export {
   eventFileHeader,
@@ -44,14 +56,15 @@ export {
   scalarRecord,
   startRecord,
 } from './formats/tensorboard-events.ts';
+export { checkGymTask } from './inferencegym/checks/check-gym-task.ts';
 export { evaluatedGym } from './inferencegym/evaluated-gym.ts';
-export { gymLearningTask, type OwnTable } from './inferencegym/gym-learning-task.ts';
+export { gymLearningTask, type OwnTable } from './inferencegym/learn/gym-learning-task.ts';
 export {
   createGymPolicy,
   type GymPolicy,
   listGymPolicies,
   loadGymPolicy,
-} from './inferencegym/gym-policies.ts';
+} from './inferencegym/policies/gym-policies.ts';
 export type { Kernels } from './learning/kernels.ts';
 export {
   type EpisodeEnd,
@@ -77,63 +90,55 @@ export { simdKernels } from './learning/simd-kernels.ts';
 export { type TraceSchedule, traceSeed } from './learning/trace-schedule.ts';
 export { type PpoRecipe, type PpoTrained, type PpoTraining, trainPpo } from './learning/train-ppo.ts';
 export { type ActorWeights, decodeActor, encodeActor, TrainedActor } from './learning/trained-actor.ts';
-export { LlmClient, type LlmUsage } from './llm/llm-client.ts';
-export { type LlmAnswers, type LlmEnvironment, LlmPolicy, type LlmPolicyOptions } from './llm/llm-policy.ts';
-export { hasLlmSettings, LlmError, type LlmSettings, llmSettings } from './llm/llm-settings.ts';
-export { type DemonstratedEpisode, demonstrate, joinDemonstrations } from './llmserve/demonstrate.ts';
-export { decodeDemonstrations, encodeDemonstrations } from './llmserve/demonstrations-file.ts';
+export { checkTask } from './llmserve/checks/check-task.ts';
+export { type Exploit, type ExploitScores, exploitScores, exploitsOf } from './llmserve/checks/exploits.ts';
+export { checkKnobDominance, type GoodEpisode } from './llmserve/checks/knob-dominance.ts';
+export { evaluatedServe } from './llmserve/evaluated-serve.ts';
+export { type DemonstratedEpisode, demonstrate, joinDemonstrations } from './llmserve/learn/demonstrate.ts';
+export { decodeDemonstrations, encodeDemonstrations } from './llmserve/learn/demonstrations-file.ts';
 export {
   type DemonstrationRequest,
   DISTILLATION_ROUNDS,
   type DistillationRound,
   distill,
-} from './llmserve/distill.ts';
-export { evaluatedServe } from './llmserve/evaluated-serve.ts';
-export { encodeRegimeTable, type RegimeTable } from './llmserve/regime-table.ts';
+} from './llmserve/learn/distill.ts';
+export { encodeRegimeTable, type RegimeTable } from './llmserve/learn/regime-table.ts';
 export {
   playRegimes,
   type RegimeGeneration,
   type RegimeTrial,
   searchRegimes,
-} from './llmserve/search-regimes.ts';
-export { decodeServeActor, encodeServeActor, type ServeActor } from './llmserve/serve-actor.ts';
-export { encodeServeConstant, type ServeConstant } from './llmserve/serve-constant.ts';
-export { SERVE_FINE_TUNING, SERVE_PPO, serveLearningTask } from './llmserve/serve-learning-task.ts';
-export { TrainedPolicyError } from './llmserve/trained-policy-error.ts';
+} from './llmserve/learn/search-regimes.ts';
+export { decodeServeActor, encodeServeActor, type ServeActor } from './llmserve/learn/serve-actor.ts';
+export { encodeServeConstant, type ServeConstant } from './llmserve/learn/serve-constant.ts';
+export { SERVE_FINE_TUNING, SERVE_PPO, serveLearningTask } from './llmserve/learn/serve-learning-task.ts';
+export { TrainedPolicyError } from './llmserve/learn/trained-policy-error.ts';
 export {
   type TuneConstantOptions,
   type TunedConstant,
   tuneConstant,
   tunePhase,
-} from './llmserve/tune-constant.ts';
-export { policyUnderScenario, underScenario } from './llmserve/under-scenario.ts';
+} from './llmserve/learn/tune-constant.ts';
 export {
   type ClairvoyantOptions,
   type ClairvoyantPlan,
   planClairvoyant,
-} from './planning/plan-clairvoyant.ts';
+} from './llmserve/planning/plan-clairvoyant.ts';
 export {
   type Alternative,
   planRecedingHorizon,
   type RecedingHorizonOptions,
-} from './planning/plan-receding-horizon.ts';
-export { TrafficBelief } from './planning/traffic-belief.ts';
-export {
-  type EpisodePlan,
-  type PlayableEnvironment,
-  type PlayedEpisode,
-  type PlayedStep,
-  playEpisode,
-} from './play-episode.ts';
+} from './llmserve/planning/plan-receding-horizon.ts';
+export { TrafficBelief } from './llmserve/planning/traffic-belief.ts';
 export {
   createPolicy,
   listPolicies,
   type PolicyDescription,
   type ServePolicy,
-} from './policies/catalogue.ts';
-export { loadTrainedPolicy, type TrainedPolicy } from './policies/load-trained-policy.ts';
-export { MpcPolicy } from './policies/mpc-policy.ts';
-export { PpoPolicy } from './policies/ppo-policy.ts';
+} from './llmserve/policies/catalogue.ts';
+export { loadTrainedPolicy, type TrainedPolicy } from './llmserve/policies/load-trained-policy.ts';
+export { MpcPolicy } from './llmserve/policies/mpc-policy.ts';
+export { PpoPolicy } from './llmserve/policies/ppo-policy.ts';
 export {
   isNetwork,
   isShipped,
@@ -144,5 +149,5 @@ export {
   shippedFile,
   shippedOnnx,
   whyNotShipped,
-} from './policies/shipped-policy.ts';
-export type { AsyncPolicy, Policy, PolicyEpisode, PolicyStep } from './policy.ts';
+} from './llmserve/policies/shipped-policy.ts';
+export { policyUnderScenario, underScenario } from './llmserve/under-scenario.ts';

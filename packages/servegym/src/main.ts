@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { CommanderError } from 'commander';
-import { exitCodeOf, failureMessage } from './failure.ts';
-import { buildProgram } from './program.ts';
+import { exitCodeOf, failureMessage } from './cli/failure.ts';
+import { buildProgram } from './cli/program.ts';
 
 // Whoever reads the output may have read enough, as `head` has.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {

@@ -3,11 +3,11 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { llmserve, regretScore, roomToAdapt, SEED_SPLITS, SHIFTS } from '@servegym/environments';
-import type { AgentBenchmark } from '../src/agent-benchmark/benchmark-agents.ts';
-import { isLearned } from '../src/agent-benchmark/benchmark-plan.ts';
-import { policyReturns } from '../src/agent-benchmark/policy-returns.ts';
-import { trafficAnchors } from '../src/agent-benchmark/traffic-anchors.ts';
-import { agentBenchmarkPage } from '../src/reports/agent-benchmark-report.ts';
+import { agentBenchmarkPage } from '../src/cli/bench/agents/agent-benchmark-report.ts';
+import type { AgentBenchmark } from '../src/cli/bench/agents/benchmark-agents.ts';
+import { isLearned } from '../src/cli/bench/agents/benchmark-plan.ts';
+import { policyReturns } from '../src/cli/bench/agents/policy-returns.ts';
+import { trafficAnchors } from '../src/cli/bench/agents/traffic-anchors.ts';
 
 const docs = join(import.meta.dirname, '..', '..', '..', 'docs');
 const benchmark = JSON.parse(readFileSync(join(docs, 'benchmarks.json'), 'utf8')) as AgentBenchmark;

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { findProfile, listProfiles } from '@servegym/simulator';
-import { calibrateCommand } from '../src/commands/calibrate.ts';
+import { calibrateCommand } from '../src/cli/calibrate/command.ts';
 import { runServegym } from './serve-process.ts';
 
 const data = join(import.meta.dirname, '../../../../shared/data');

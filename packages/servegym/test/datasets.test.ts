@@ -13,7 +13,7 @@ import {
   type WindowReport,
 } from '@servegym/environments';
 import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects } from 'hyparquet';
-import { sourceFolder, sourceHash } from '../src/source-hash.ts';
+import { sourceFolder, sourceHash } from '../src/cli/jobs/source-hash.ts';
 import { runServegym } from './serve-process.ts';
 
 const SEEN = ['observation.', 'next_observation.'];

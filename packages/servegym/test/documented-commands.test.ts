@@ -3,7 +3,7 @@ import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, it } from 'node:test';
 import type { Command } from 'commander';
-import { buildProgram } from '../src/program.ts';
+import { buildProgram } from '../src/cli/program.ts';
 
 const root = join(import.meta.dirname, '..', '..', '..');
 const pages = globSync('{*,{docs,benchmarks}/*,{clients,deploy,packages}/**/*}.md', {

@@ -13,7 +13,7 @@ import {
   SHIPPED_TABLE_URL,
 } from '@servegym/environments';
 import { validateServer } from '@servegym/openenv';
-import { encodeTable } from '../src/tables/encode-table.ts';
+import { encodeTable } from '../src/cli/table/encode-table.ts';
 import { type PythonDriver, startPythonDriver } from './python-driver.ts';
 import { runServegym, type ServeProcess, startServe } from './serve-process.ts';
 

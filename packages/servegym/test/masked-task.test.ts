@@ -4,9 +4,9 @@ import { after, before, describe, it } from 'node:test';
 import { checkKnobDominance, checkTask, QUICK } from '@servegym/agents';
 import { generateWorkload, type llmserve, type ServeTask, serveEnvironment } from '@servegym/environments';
 import { connect, createServer, type ListeningServer } from '@servegym/openenv';
+import { loadTask } from '../src/cli/arguments/load-task.ts';
 import { SERVE_POLICIES } from '../src/server/policy-catalogue.ts';
 import { mountPolicyRoutes } from '../src/server/policy-routes.ts';
-import { loadTask } from '../src/task-files/load-task.ts';
 
 const MASKED = ['quantization_tier', 'prefill_decode_split'] as const;
 const FREE = ['batch_cap', 'kv_budget_fraction', 'speculation_depth', 'priority_routing'] as const;

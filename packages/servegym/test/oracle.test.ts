@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { createPolicy, stratifiedBootstrap } from '@servegym/agents';
-import type { JobContext } from '@servegym/agents/jobs';
 import {
   generateWorkload,
   recordedReference,
@@ -13,8 +12,9 @@ import {
   splitOfSeed,
   TASK_IDS,
 } from '@servegym/environments';
-import { runJob } from '../src/oracle/reference-job.ts';
-import { oracleTable } from '../src/reports/oracle-report.ts';
+import type { JobContext } from '@servegym/jobs';
+import { oracleTable } from '../src/cli/oracle/oracle-report.ts';
+import { runJob } from '../src/cli/oracle/reference-job.ts';
 import { runServegym } from './serve-process.ts';
 
 const ADAPTIVE = ['bursty_workload', 'adversarial_multitenant'] as const;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { startRedis } from '../../../workshop/test-servers/redis.ts';
-import type { ServerProcess } from '../../../workshop/test-servers/server-process.ts';
+import { startRedis } from '../../../maintenance/test-servers/redis.ts';
+import type { ServerProcess } from '../../../maintenance/test-servers/server-process.ts';
 import { runServegym, type ServeProcess, startServeWith } from './serve-process.ts';
 
 describe('two servers that share their sessions in Redis', () => {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { parquetWriteBuffer } from 'hyparquet-writer';
-import { readTrace } from '../src/traces/read-trace.ts';
+import { readTrace } from '../src/cli/arguments/read-trace.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'servegym-trace-'));
 after(() => rmSync(folder, { recursive: true, force: true }));

@@ -84,6 +84,7 @@ export { closedBatch, repeatTrace, scaleRate, takeRequests } from './traces/oper
 export { parseTrace, type TraceText, traceParser, traceTextOf } from './traces/parse-trace.ts';
 export { type ReadTrace, RequestReader } from './traces/request-reader.ts';
 export type { Trace } from './traces/trace.ts';
+export { decodeTrace, encodeTrace } from './traces/trace-bytes.ts';
 export { TraceError, type TraceErrorCode } from './traces/trace-error.ts';
 export type { TimeUnit, TraceColumn, TraceOptions, TraceReading } from './traces/trace-options.ts';
 export type { TraceParser } from './traces/trace-parser.ts';

@@ -8,7 +8,7 @@ import { actorLayerSizes } from '../learning/actor-critic.ts';
 import { parameterCount } from '../learning/multilayer-perceptron.ts';
 import { RunningNormalizer } from '../learning/running-normalizer.ts';
 import { type ActorWeights, decodeActor, TrainedActor } from '../learning/trained-actor.ts';
-import { readManifest, shippedFile } from '../policies/shipped-policy.ts';
+import { readManifest, shippedFile } from '../llmserve/policies/shipped-policy.ts';
 import { encodeOnnxActor } from './onnx-actor.ts';
 
 const ROWS = 2000;

@@ -5,7 +5,7 @@ import {
   type inferencegym,
   type StepInfo,
 } from '@servegym/environments';
-import type { EvaluatedEnvironment, ServiceMeter } from '../evaluation/evaluate-policy.ts';
+import type { EvaluatedEnvironment, ServiceMeter } from '../core/evaluation/evaluate-policy.ts';
 
 /** `inferencegym`, on whichever table, as evaluations take it. */
 export function evaluatedGym(

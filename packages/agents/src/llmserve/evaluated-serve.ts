@@ -1,5 +1,5 @@
 import { findServeTask, llmserve, type ServeAction, type ServeObservation } from '@servegym/environments';
-import type { EvaluatedEnvironment, ServiceMeter } from '../evaluation/evaluate-policy.ts';
+import type { EvaluatedEnvironment, ServiceMeter } from '../core/evaluation/evaluate-policy.ts';
 import { knownTask } from './known-task.ts';
 
 /** `llmserve` as evaluations take it. */

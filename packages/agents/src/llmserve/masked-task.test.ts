@@ -8,23 +8,23 @@ import {
   SERVE_KNOBS,
   ServeEpisode,
 } from '@servegym/environments';
+import { playEpisode } from '../core/play-episode.ts';
 import type { PpoUpdate } from '../learning/ppo.ts';
 import { trainPpo } from '../learning/train-ppo.ts';
 import { decodeActor, encodeActor } from '../learning/trained-actor.ts';
-import { MASKED_TASK, TURNED } from '../masked-task.fixture.ts';
-import { planClairvoyant } from '../planning/plan-clairvoyant.ts';
-import { playEpisode } from '../play-episode.ts';
-import { HeuristicPolicy } from '../policies/heuristic-policy.ts';
-import { loadTrainedPolicy } from '../policies/load-trained-policy.ts';
-import { PpoPolicy } from '../policies/ppo-policy.ts';
-import { demonstrate } from './demonstrate.ts';
-import { distill } from './distill.ts';
-import { encodeRegimeTable } from './regime-table.ts';
-import { playRegimes, searchRegimes } from './search-regimes.ts';
-import { ServeActionCodec } from './serve-action-codec.ts';
-import { encodeServeConstant } from './serve-constant.ts';
-import { SERVE_PPO, serveLearningTask } from './serve-learning-task.ts';
-import { tuneConstant, tunePhase } from './tune-constant.ts';
+import { demonstrate } from './learn/demonstrate.ts';
+import { distill } from './learn/distill.ts';
+import { encodeRegimeTable } from './learn/regime-table.ts';
+import { playRegimes, searchRegimes } from './learn/search-regimes.ts';
+import { ServeActionCodec } from './learn/serve-action-codec.ts';
+import { encodeServeConstant } from './learn/serve-constant.ts';
+import { SERVE_PPO, serveLearningTask } from './learn/serve-learning-task.ts';
+import { tuneConstant, tunePhase } from './learn/tune-constant.ts';
+import { MASKED_TASK, TURNED } from './masked-task.fixture.ts';
+import { planClairvoyant } from './planning/plan-clairvoyant.ts';
+import { HeuristicPolicy } from './policies/heuristic-policy.ts';
+import { loadTrainedPolicy } from './policies/load-trained-policy.ts';
+import { PpoPolicy } from './policies/ppo-policy.ts';
 
 const { id: taskId, defaultAction, maskedKnobs } = MASKED_TASK;
 

@@ -3,12 +3,12 @@ import { describe, it } from 'node:test';
 import { addServeTask, DEFAULT_ACTION, SERVE_TASKS, type ServeTask } from '@servegym/environments';
 import { actorLayerSizes } from '../learning/actor-critic.ts';
 import { parameterCount } from '../learning/multilayer-perceptron.ts';
-import { loadTrainedPolicy } from '../policies/load-trained-policy.ts';
-import { encodeRegimeTable } from './regime-table.ts';
-import { ServeActionCodec } from './serve-action-codec.ts';
-import { encodeServeActor } from './serve-actor.ts';
-import { encodeServeConstant } from './serve-constant.ts';
-import { ServeObservationEncoder } from './serve-observation-encoder.ts';
+import { encodeRegimeTable } from './learn/regime-table.ts';
+import { ServeActionCodec } from './learn/serve-action-codec.ts';
+import { encodeServeActor } from './learn/serve-actor.ts';
+import { encodeServeConstant } from './learn/serve-constant.ts';
+import { ServeObservationEncoder } from './learn/serve-observation-encoder.ts';
+import { loadTrainedPolicy } from './policies/load-trained-policy.ts';
 import { trainedTask } from './trained-task.ts';
 
 const training = {};

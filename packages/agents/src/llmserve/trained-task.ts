@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { findServeTask, isOwnTask, type ServeTask, serveTaskIds } from '@servegym/environments';
 import { knownTask } from './known-task.ts';
-import { TrainedPolicyError } from './trained-policy-error.ts';
+import { TrainedPolicyError } from './learn/trained-policy-error.ts';
 
 /** The task that a policy was trained on, as its file names it. */
 export interface TrainedTask {

@@ -1,5 +1,5 @@
 import type { ServeScenario } from '@servegym/environments';
-import type { Policy } from '../policy.ts';
+import type { Policy } from '../core/policy.ts';
 
 /** What there is to change of an environment so that it is played under a scenario. */
 interface Played {

@@ -1,4 +1,4 @@
-import { InputError } from '../input-error.ts';
+import { InputError } from '../cli/input-error.ts';
 
 /** What to do about an address that cannot be listened on; other errors come back as they are. */
 export function listenError(error: NodeJS.ErrnoException, port: number, host: string): Error {

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { EnvironmentDefinition } from '@servegym/openenv';
-import { InputError } from '../input-error.ts';
+import { InputError } from '../cli/input-error.ts';
 
 /**
  * Loads an environment of one's own from a module that exports one definition, as `defineEnvironment` makes them.

@@ -15,7 +15,7 @@ import {
   type OpenEnvServer,
   type ServerOptions,
 } from '@servegym/openenv';
-import { readGymOptions } from '../read-table.ts';
+import { readGymOptions } from '../cli/arguments/read-table.ts';
 import { CONSOLE_PATHS, mountConsole, mountDocsAsPage } from './console-files.ts';
 import { loadEnvironment } from './load-environment.ts';
 import { GYM_POLICIES, type PolicyCatalogue, SERVE_POLICIES, schemaPolicies } from './policy-catalogue.ts';

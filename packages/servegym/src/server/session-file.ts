@@ -7,7 +7,7 @@ import {
   SessionStoreError,
   type SqliteSessionStoreOptions,
 } from '@servegym/openenv';
-import { InputError } from '../input-error.ts';
+import { InputError } from '../cli/input-error.ts';
 
 const SQLITE_BUSY = 5;
 

@@ -1,5 +1,5 @@
 import type { SessionStore } from '@servegym/openenv';
-import { InputError } from '../input-error.ts';
+import { InputError } from '../cli/input-error.ts';
 import { openSessionFile } from './session-file.ts';
 
 /** Whether sessions are kept in Redis, by the address, and not in a file. */

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import { type RealSettings, readRealSettings } from '@servegym/environments';
 import type { ListeningServer, ServerOptions } from '@servegym/openenv';
-import { InputError } from '../input-error.ts';
+import { InputError } from '../cli/input-error.ts';
 import { listenError } from './listen-error.ts';
 import { type EnvironmentName, type MountedServer, mountEnvironment } from './mount-environment.ts';
 import { SharedStorage } from './session-storage.ts';

@@ -1,0 +1,90 @@
+// `npm test [path ...]`: sets up what is missing, then checks style and types and runs the tests; with paths, only
+// the tests under them. The last line is `N passed, N failed`, and the exit code is 0 when nothing failed.
+import { fork } from 'node:child_process';
+import { join } from 'node:path';
+import { explain, secondsSince } from './progress.mjs';
+import { runQuietly } from './quiet-command.mjs';
+import { projectEnvironment, projectNode, root } from './setup/checkout.mjs';
+import { ensureChromium } from './setup/chromium.mjs';
+import { ensureConsole } from './setup/console.mjs';
+import { ensurePackages } from './setup/packages.mjs';
+import { ensurePython } from './setup/python.mjs';
+import { ensureRedis } from './setup/redis.mjs';
+
+const startedAt = performance.now();
+const paths = process.argv.slice(2);
+const counts = { passed: 0, failed: 0 };
+
+/** Runs one thing that can fail; a failure is told and counted, and gives `undefined`. */
+async function attempt(what, work) {
+  try {
+    return await work();
+  } catch (error) {
+    counts.failed++;
+    console.log(`✗ ${what}\n${explain(error)}`);
+    return undefined;
+  }
+}
+
+async function check(name, command, args) {
+  const checkStartedAt = performance.now();
+  await attempt(name, async () => {
+    await runQuietly(command, args, { cwd: root, env: projectEnvironment() });
+    counts.passed++;
+    console.log(`✓ ${name}  ${secondsSince(checkStartedAt)}`);
+  });
+}
+
+async function setUpPackages() {
+  await ensurePackages();
+  const node = projectNode();
+  await attempt('set-up of the console', ensureConsole);
+  return node;
+}
+
+function runTests(node, environment) {
+  return new Promise((resolve, reject) => {
+    const runner = fork(join(root, 'maintenance', 'run-tests.mjs'), paths, {
+      cwd: root,
+      execPath: node,
+      env: projectEnvironment(environment),
+    });
+    let result;
+    runner.on('message', (message) => {
+      result = message;
+    });
+    runner.on('error', reject);
+    runner.on('exit', (code, signal) => {
+      if (result) resolve(result);
+      else reject(new Error(`The test runner ended with ${signal ?? `exit code ${code}`} and no result`));
+    });
+  });
+}
+
+const [node, python, chromium, redis] = await Promise.all([
+  attempt('set-up of the packages', setUpPackages),
+  attempt('set-up of Python', ensurePython),
+  attempt('set-up of Chromium', ensureChromium),
+  attempt('set-up of Redis', ensureRedis),
+]);
+if (node) {
+  if (paths.length === 0) {
+    await Promise.all([
+      check('biome', 'biome', ['check', '--colors=off', '.']),
+      check('tsc', 'tsc', ['-p', 'tsconfig.json']),
+    ]);
+  }
+  // The servers under test write nothing into a person's folders.
+  const environment = { SERVEGYM_STORE: 'memory' };
+  if (python) environment.SERVEGYM_PYTHON = python;
+  if (chromium) environment.SERVEGYM_CHROMIUM = chromium;
+  if (redis) environment.SERVEGYM_REDIS = redis;
+  const tests = await attempt('test runner', () => runTests(node, environment));
+  if (tests) {
+    counts.passed += tests.passed;
+    counts.failed += tests.failed;
+  }
+}
+console.log(`\nTook ${secondsSince(startedAt)}`);
+console.log(`${counts.passed} passed, ${counts.failed} failed`);
+process.exitCode = counts.failed === 0 ? 0 : 1;

@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { EPISODE_STEPS, GYM_DEFAULT_ACTION, GYM_TASKS, shippedWorld } from '@servegym/environments';
+import { gymReturn } from '../checks/play-gym.ts';
+import { planSchedule } from './plan-schedule.ts';
+
+describe('planSchedule', () => {
+  const task = GYM_TASKS[2];
+  const start = { ...GYM_DEFAULT_ACTION, batch_size: 128, kv_budget: 0.8 };
+
+  it('earns what it says, more than the configuration it starts from, and turns active knobs only', async () => {
+    const world = await shippedWorld();
+    const schedule = planSchedule(world, task, 5, { start, sweeps: 1 });
+    assert.equal(schedule.actions.length, EPISODE_STEPS);
+    assert.equal(
+      gymReturn(world, task, 5, (step) => schedule.actions[step]!),
+      schedule.return,
+    );
+    assert.ok(schedule.return > gymReturn(world, task, 5, () => start));
+    for (const { prefill_disagg, quant_tier } of schedule.actions) {
+      assert.deepEqual([prefill_disagg, quant_tier], [start.prefill_disagg, start.quant_tier]);
+    }
+  });
+
+  it('keeps the configuration when it may not look for another', async () => {
+    const world = await shippedWorld();
+    const { actions, return: earned } = planSchedule(world, task, 5, { start, sweeps: 0 });
+    assert.deepEqual(new Set(actions), new Set([start]));
+    assert.equal(
+      earned,
+      gymReturn(world, task, 5, () => start),
+    );
+  });
+});

@@ -1,0 +1,118 @@
+import {
+  GYM_DEFAULT_ACTION,
+  type GymAction,
+  type GymObservation,
+  type GymTaskId,
+  SPEC_LENGTHS,
+} from '@servegym/environments';
+import { RandomStream } from '@servegym/simulator';
+import type { Policy, PolicyEpisode, PolicyStep } from '../../core/policy.ts';
+import { TrainedActor } from '../../learning/trained-actor.ts';
+import type { PolicyDescription } from '../../llmserve/policies/catalogue.ts';
+import { GymActionCodec } from '../learn/gym-action-codec.ts';
+import { encodeGymObservation, GYM_OBSERVATION_SIZE } from '../learn/gym-observation-encoder.ts';
+import { decodeGymActor, type GymActor } from './gym-actor.ts';
+
+/** A policy for the `inferencegym` environment. */
+export type GymPolicy = Policy<GymAction, GymObservation>;
+
+/** Keeps InferenceGym's default action: the fixed baseline agent. */
+class GymBaselinePolicy implements GymPolicy {
+  readonly name: string;
+  constructor(name: string) {
+    this.name = name;
+  }
+  reset(): void {}
+  act(): GymAction {
+    return GYM_DEFAULT_ACTION;
+  }
+}
+
+/** Draws every knob uniformly from its values, anew for every step. */
+class GymRandomPolicy implements GymPolicy {
+  readonly name = 'random';
+  #random = new RandomStream(0, 'random policy');
+
+  reset({ seed }: PolicyEpisode): void {
+    this.#random = new RandomStream(seed, 'random policy');
+  }
+
+  act(): GymAction {
+    const random = this.#random;
+    return {
+      kv_budget: 0.1 + 0.9 * random.uniform(),
+      spec_length: SPEC_LENGTHS[random.integer(0, SPEC_LENGTHS.length - 1)]!,
+      batch_size: random.integer(1, 512),
+      prefill_disagg: random.integer(0, 1) === 1,
+      quant_tier: random.integer(0, 2) as GymAction['quant_tier'],
+    };
+  }
+}
+
+/** Sets each active knob to what a trained network finds likeliest to be best. */
+class GymPpoPolicy implements GymPolicy {
+  readonly name = 'ppo';
+  readonly #taskId: GymTaskId;
+  readonly #actor: TrainedActor;
+  readonly #codec: GymActionCodec;
+  readonly #features = new Float32Array(GYM_OBSERVATION_SIZE);
+
+  constructor({ taskId, weights }: GymActor) {
+    this.#taskId = taskId;
+    this.#actor = new TrainedActor(weights);
+    this.#codec = new GymActionCodec(taskId);
+  }
+
+  /** Throws a `RangeError` for another task than the network was trained on. */
+  reset({ taskId }: PolicyEpisode): void {
+    if (Number(taskId) === this.#taskId) return;
+    throw new RangeError(`Expected the task ${this.#taskId} that the policy was trained for, got ${taskId}`);
+  }
+
+  act({ observation, previousAction }: PolicyStep<GymAction, GymObservation>): GymAction {
+    encodeGymObservation(observation, previousAction, this.#features);
+    const bins = Int32Array.from(this.#codec.encode(previousAction));
+    this.#actor.act(this.#features, bins);
+    return this.#codec.decode(bins);
+  }
+}
+
+const CATALOGUE: readonly (PolicyDescription & { readonly create: () => GymPolicy })[] = [
+  {
+    name: 'random',
+    title: 'Random',
+    description: 'Draws every knob uniformly from its values, anew for every step.',
+    create: () => new GymRandomPolicy(),
+  },
+  {
+    name: 'default',
+    title: 'Default configuration',
+    description: 'Keeps the default action: batch 32, the whole KV budget, FP16.',
+    create: () => new GymBaselinePolicy('default'),
+  },
+  {
+    name: 'baseline',
+    title: 'Baseline agent',
+    description: 'The fixed baseline agent of InferenceGym, which keeps the default action.',
+    create: () => new GymBaselinePolicy('baseline'),
+  },
+];
+
+/** The policies that `createGymPolicy` knows. */
+export function listGymPolicies(): PolicyDescription[] {
+  return CATALOGUE.map(({ name, title, description }) => ({ name, title, description }));
+}
+
+/** A fresh policy. Throws a `RangeError` that names the known policies when there is none of that name. */
+export function createGymPolicy(name: string): GymPolicy {
+  const entry = CATALOGUE.find((known) => known.name === name);
+  if (entry !== undefined) return entry.create();
+  const known = CATALOGUE.map((policy) => policy.name).join(', ');
+  throw new RangeError(`Expected a policy named one of ${known}, got ${JSON.stringify(name)}`);
+}
+
+/** The policy in a file that training wrote, and its task. @throws TensorFileError or TrainedPolicyError */
+export function loadGymPolicy(file: Uint8Array): { readonly taskId: GymTaskId; readonly policy: GymPolicy } {
+  const actor = decodeGymActor(file);
+  return { taskId: actor.taskId, policy: new GymPpoPolicy(actor) };
+}

@@ -1,0 +1,124 @@
+import { referenceConfigurations, SEED_SPLITS, type ServeAction, ServeEpisode } from '@servegym/environments';
+import { CrossEntropySearch, type SearchPoint } from '../../learning/cross-entropy-search.ts';
+import { traceSeed } from '../../learning/trace-schedule.ts';
+import { knownTask } from '../known-task.ts';
+import type { RegimeTable } from './regime-table.ts';
+import { type RegimeCenter, RegimeTracker } from './regime-tracker.ts';
+import { ServeActionCodec } from './serve-action-codec.ts';
+
+type Regimes = RegimeTable['regimes'];
+
+/** Regimes that are told apart. More of them would hardly be met often enough to be told better from worse. */
+const REGIMES = 3;
+/** Tables of a generation, how many of the best the next one goes by, and traces that each is played on. */
+const POPULATION = 24;
+const ELITE = 5;
+const TRACES = 2;
+const SMOOTHING = 0.3;
+/** Probability of the first configuration's value of each knob to begin with, beyond its even share. */
+const FIRST_SHARE = 0.6;
+/** Centers to begin with: quiet, busy and long prompts, ln(1 + arrivals a second) and ln(1 + tokens). */
+const CENTERS: readonly RegimeCenter[] = [
+  { arrivals: Math.log1p(5), prompts: Math.log1p(250) },
+  { arrivals: Math.log1p(18), prompts: Math.log1p(250) },
+  { arrivals: Math.log1p(4), prompts: Math.log1p(2000) },
+];
+const CENTER_DEVIATION = 0.4;
+
+/** A table to be tried, and the traces to try it on. */
+export interface RegimeTrial {
+  readonly taskId: string;
+  readonly regimes: Regimes;
+  readonly traces: readonly number[];
+}
+
+export interface RegimeSearchOptions {
+  readonly taskId: string;
+  /** Windows to play; rounded up to whole generations. */
+  readonly steps: number;
+  readonly seed: number;
+  /** Plays trials and answers the mean return of each, in their order. */
+  readonly play: (trials: readonly RegimeTrial[]) => Promise<readonly number[]>;
+  /** Ends the search after the generation at hand. */
+  readonly signal?: AbortSignal;
+  readonly onGeneration?: (generation: RegimeGeneration) => void;
+}
+
+/** How far the search is. */
+export interface RegimeGeneration {
+  /** Windows played so far. */
+  readonly steps: number;
+  /** Of an episode, over the tables of the generation and over its best. */
+  readonly meanReturn: number;
+  readonly eliteReturn: number;
+}
+
+/** Mean return of a table. */
+export function playRegimes({ taskId, regimes, traces }: RegimeTrial): number {
+  const tracker = new RegimeTracker(regimes.map(({ center }) => center));
+  let total = 0;
+  for (const trace of traces) {
+    const episode = new ServeEpisode(knownTask(taskId), trace);
+    tracker.reset();
+    while (!episode.done) episode.step(regimes[tracker.see(episode.observation())]!.action);
+    total += episode.totals.reward;
+  }
+  return total / traces.length;
+}
+
+/**
+ * Searches a configuration for each regime of traffic, and where the regimes lie, with the cross-entropy method on the
+ * training split. It begins around the best constant configuration of the task, where one is recorded. All tables of a
+ * generation play the same traces, and every generation others.
+ */
+export async function searchRegimes(options: RegimeSearchOptions): Promise<RegimeTable & { steps: number }> {
+  const { taskId, steps, seed, play, signal, onGeneration } = options;
+  const task = knownTask(taskId);
+  const codec = new ServeActionCodec(task);
+  const [first] = referenceConfigurations(task);
+  const search = new CrossEntropySearch({
+    ...{ seed, population: POPULATION, elite: ELITE, smoothing: SMOOTHING },
+    bins: CENTERS.flatMap(() => firstProbabilities(codec, first!)),
+    numbers: CENTERS.flatMap(({ arrivals, prompts }) =>
+      [arrivals, prompts].map((mean) => ({ mean, deviation: CENTER_DEVIATION })),
+    ),
+  });
+  const schedule = { seed, groupSize: 1, traces: SEED_SPLITS.train };
+  let played = 0;
+  for (let generation = 0; played < steps && !signal?.aborted; generation++) {
+    const points = search.draw();
+    const traces = Array.from({ length: TRACES }, (_, i) => traceSeed(schedule, 0, generation * TRACES + i));
+    const returns = await play(points.map((point) => ({ taskId, traces, regimes: regimesOf(codec, point) })));
+    search.learn(points, returns);
+    played += POPULATION * TRACES * task.windows;
+    onGeneration?.({
+      steps: played,
+      meanReturn: mean(returns),
+      eliteReturn: mean([...returns].sort((a, b) => b - a).slice(0, ELITE)),
+    });
+  }
+  const regimes = regimesOf(codec, search.likeliest());
+  return { taskId, regimes, training: { algorithm: 'cem', steps: played, seed }, steps: played };
+}
+
+function firstProbabilities(codec: ServeActionCodec, action: ServeAction): number[][] {
+  return codec.encode(action).map((inForce, head) => {
+    const size = codec.headSizes[head]!;
+    return Array.from(
+      { length: size },
+      (_, bin) => (1 - FIRST_SHARE) / size + (bin === inForce ? FIRST_SHARE : 0),
+    );
+  });
+}
+
+function regimesOf(codec: ServeActionCodec, { bins, numbers }: SearchPoint): Regimes {
+  const heads = codec.headSizes.length;
+  return Array.from({ length: REGIMES }, (_, regime) => ({
+    center: { arrivals: numbers[2 * regime]!, prompts: numbers[2 * regime + 1]! },
+    action: codec.decode(bins.slice(regime * heads, (regime + 1) * heads)),
+  }));
+}
+
+function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
+}

@@ -1,0 +1,48 @@
+import { chooseTask, llmserve, SEED_SPLITS, type ServeScenario } from '@servegym/environments';
+import type { LearningTask } from '../../learning/learning-task.ts';
+import { PPO_DEFAULTS } from '../../learning/ppo.ts';
+import type { PpoRecipe } from '../../learning/train-ppo.ts';
+import { encodeServeActor, serveActorMetadata } from './serve-actor.ts';
+
+/** How PPO learns `llmserve`, where it differs from `PPO_DEFAULTS`. */
+export const SERVE_PPO = {
+  ...PPO_DEFAULTS,
+  environments: 32,
+  rolloutSteps: 64,
+  hidden: [64, 64],
+  // A change of weights costs a reload: policies that change at random serve nobody, and learn nothing but that.
+  keepBonus: [4, 1],
+  gamma: 0.97,
+  entropyCoef: [0.003, 0],
+} as const satisfies PpoRecipe;
+
+/** How PPO goes on from a network that was cloned from a teacher: gently, and not before the critic knows the policy. */
+export const SERVE_FINE_TUNING = {
+  ...SERVE_PPO,
+  keepBonus: [1, 1],
+  learningRate: 3e-4,
+  entropyCoef: [0.001, 0],
+  targetKl: 0.015,
+  criticOnlySteps: 8192,
+} as const satisfies PpoRecipe;
+
+/** A task of `llmserve` on its training split, under the traffic, trace and shift of `scenario`. */
+export function serveLearningTask(
+  taskId: string,
+  recipe: PpoRecipe = SERVE_PPO,
+  scenario: ServeScenario = {},
+): LearningTask {
+  const under: Record<string, string> =
+    Object.keys(scenario).length === 0 ? {} : { scenario: JSON.stringify(scenario) };
+  return {
+    environment: llmserve,
+    taskId,
+    recipe,
+    module: new URL('serve-learning-environment.ts', import.meta.url),
+    settings: chooseTask({ ...scenario, task_id: taskId }),
+    traces: SEED_SPLITS.train,
+    metadata: { ...serveActorMetadata(taskId), ...under },
+    encodeActor: (weights, training) =>
+      encodeServeActor({ taskId, weights, training: { ...training, ...under } }),
+  };
+}

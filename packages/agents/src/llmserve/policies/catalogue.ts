@@ -1,0 +1,101 @@
+import type { ServeAction, ServeObservation } from '@servegym/environments';
+import type { Policy } from '../../core/policy.ts';
+import { BanditPolicy } from './bandit-policy.ts';
+import { BestConstantPolicy } from './best-constant-policy.ts';
+import { DefaultPolicy } from './default-policy.ts';
+import { HeuristicPolicy } from './heuristic-policy.ts';
+import { MpcPolicy } from './mpc-policy.ts';
+import { OraclePolicy } from './oracle-policy.ts';
+import { RandomPolicy } from './random-policy.ts';
+import { isShipped, type ShippedName, ShippedPolicy, whyNotShipped } from './shipped-policy.ts';
+
+/** A policy for the `llmserve` environment. */
+export type ServePolicy = Policy<ServeAction, ServeObservation>;
+
+/** A policy as lists show it. */
+export interface PolicyDescription {
+  /** What `createPolicy` takes. */
+  readonly name: string;
+  readonly title: string;
+  readonly description: string;
+}
+
+const CATALOGUE: readonly (PolicyDescription & { readonly create: () => ServePolicy })[] = [
+  {
+    name: 'random',
+    title: 'Random',
+    description: 'Draws every knob uniformly from its range, anew for every window.',
+    create: () => new RandomPolicy(),
+  },
+  {
+    name: 'default',
+    title: 'Default configuration',
+    description: 'Keeps the configuration that the server starts with.',
+    create: () => new DefaultPolicy(),
+  },
+  {
+    name: 'heuristic',
+    title: 'Heuristic rules',
+    description:
+      'Hand-written rules for batching, memory and adaptation to the workload, after Orca, vLLM and Decima.',
+    create: () => new HeuristicPolicy(),
+  },
+  {
+    name: 'static-tuned',
+    title: 'Best constant',
+    description: 'Keeps the configuration that earned most on the training traffic.',
+    create: () => new BestConstantPolicy(),
+  },
+  {
+    name: 'bandit',
+    title: 'Bandit',
+    description:
+      'Tries configurations around the best constant one while it serves, and returns to what paid under such a load.',
+    create: () => new BanditPolicy(),
+  },
+  {
+    name: 'mpc',
+    title: 'Planner',
+    description:
+      'Tries configurations on a simulated twin before each window, on futures like the traffic seen so far.',
+    create: () => new MpcPolicy(),
+  },
+  {
+    name: 'oracle',
+    title: 'Clairvoyant planner',
+    description: 'Plans the whole episode knowing all traffic to come: what others are held against.',
+    create: () => new OraclePolicy(),
+  },
+  ...shipped(
+    'cem',
+    'Configurations by regime',
+    'Keeps a configuration for each regime of traffic; found by search.',
+  ),
+  ...shipped('ppo', 'PPO', 'A network trained with proximal policy optimization.'),
+  ...shipped('distilled', 'Distilled planner', 'A network that learned from the planner, and then with PPO.'),
+];
+
+/** Policies that were trained beforehand; none when they were trained on another version of the environment. */
+function shipped(name: ShippedName, title: string, description: string) {
+  return isShipped(name) ? [{ name, title, description, create: () => new ShippedPolicy(name) }] : [];
+}
+
+/** The policies that `createPolicy` knows. */
+export function listPolicies(): PolicyDescription[] {
+  return CATALOGUE.map(({ name, title, description }) => ({ name, title, description }));
+}
+
+/**
+ * A fresh policy. Throws a `RangeError` that names the known policies when there is none of that name, or says what is
+ * wrong with the one that there is.
+ */
+export function createPolicy(name: string): ServePolicy {
+  const entry = CATALOGUE.find((known) => known.name === name);
+  if (entry === undefined) {
+    const known = CATALOGUE.map((policy) => policy.name).join(', ');
+    throw new RangeError(
+      whyNotShipped(name) ?? `Expected a policy named one of ${known}, got ${JSON.stringify(name)}`,
+    );
+  }
+  return entry.create();
+}

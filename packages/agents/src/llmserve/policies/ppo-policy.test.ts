@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { llmserve, SERVE_TASKS, serveActionSchema } from '@servegym/environments';
+import { type PlayedEpisode, playEpisode } from '../../core/play-episode.ts';
+import { trainPpo } from '../../learning/train-ppo.ts';
+import { serveLearningTask } from '../learn/serve-learning-task.ts';
+import type { ServePolicy } from './catalogue.ts';
+import { DefaultPolicy } from './default-policy.ts';
+import { PpoPolicy } from './ppo-policy.ts';
+
+const { defaultAction } = SERVE_TASKS.static_workload;
+
+async function play(policy: ServePolicy, seed: number): Promise<PlayedEpisode<unknown>> {
+  return playEpisode(llmserve.create(), policy, {
+    taskId: 'static_workload',
+    seed,
+    initialAction: defaultAction,
+  });
+}
+
+describe('ppo', async () => {
+  const task = serveLearningTask('static_workload');
+  const { weights } = await trainPpo({ ...task, steps: 24_000, seed: 0, threads: 1 });
+  const actor = { taskId: 'static_workload', weights, training: {} } as const;
+
+  it('beats the default configuration on traffic that it has not seen, after seconds of training', async () => {
+    let [trained, standard] = [0, 0];
+    for (let seed = 2_000_000; seed < 2_000_006; seed++) {
+      trained += (await play(new PpoPolicy(actor), seed)).return;
+      standard += (await play(new DefaultPolicy(), seed)).return;
+    }
+    assert.ok(trained > standard, `${trained} against ${standard} over six episodes`);
+  });
+
+  it('acts validly, and the same in the same episode', async () => {
+    const policy = new PpoPolicy(actor);
+    const first = await play(policy, 1);
+    for (const action of first.actions) serveActionSchema.parse(action);
+    await play(policy, 2);
+    assert.deepEqual((await play(policy, 1)).actions, first.actions);
+  });
+
+  it('refuses another task than it was trained on', () => {
+    assert.throws(() => new PpoPolicy(actor).reset({ taskId: 'bursty_workload', seed: 0 }), {
+      name: 'RangeError',
+      message: 'Expected the task `static_workload` that the policy was trained for, got `bursty_workload`',
+    });
+  });
+});

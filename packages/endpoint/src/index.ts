@@ -1,0 +1,1 @@
+export { type EndpointOptions, type RunningEndpoint, startEndpoint } from './start-endpoint.ts';

@@ -1,0 +1,170 @@
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createAdaptorServer } from '@hono/node-server';
+import { type EngineProfile, kvPoolBlocks, type ServingConfig } from '@servegym/simulator';
+import { Hono } from 'hono';
+import { bodyLimit } from 'hono/body-limit';
+import packageJson from '../package.json' with { type: 'json' };
+import { mountKnobRoutes } from './knobs/knob-routes.ts';
+import { PreciseAlarm } from './live/alarm.ts';
+import { LiveServer } from './live/live-server.ts';
+import { SimulatedClock } from './live/simulated-clock.ts';
+import { createSimulatedServer } from './live/simulated-server.ts';
+import { EndpointMetrics } from './metrics/endpoint-metrics.ts';
+import { ApiError } from './openai/api-error.ts';
+import { type EndpointApp, mountOpenAiRoutes } from './openai/openai-routes.ts';
+
+const MOST_BODY_BYTES = 64 * 1024 * 1024;
+/** Longer than the pauses of load generators, which would otherwise write into connections that are being closed. */
+const KEEP_ALIVE_MS = 75_000;
+const DRAIN_POLL_MS = 20;
+
+export interface EndpointOptions {
+  readonly profile: EngineProfile;
+  readonly config: ServingConfig;
+  /** 1 engine as `simulate` has it, or the 2 of `llmserve`. */
+  readonly engines: 1 | 2;
+  readonly maxNumBatchedTokens: number;
+  /** Which of the profile's acceptance tables holds for the traffic. */
+  readonly acceptance: string;
+  /** Whether prompts find what is cached of their prefix; two engines cache nothing. */
+  readonly prefixCaching: boolean;
+  /** Names that requests may use. Default: the profile's model and the profile. */
+  readonly modelNames?: readonly string[];
+  /** Most tokens of a prompt and its reply together. Default: what the KV pool holds. */
+  readonly maxModelLen?: number;
+  /** Simulated seconds in a second. */
+  readonly timeScale: number;
+  /** When there are any, requests must carry one as `authorization: Bearer`; `/health` and `/metrics` need none. */
+  readonly apiKeys: readonly string[];
+  /** Seed of the replies and of the acceptance of draft tokens. */
+  readonly seed: number;
+  /** 0 takes any free port. */
+  readonly port: number;
+  readonly host: string;
+}
+
+export interface RunningEndpoint {
+  /** Without a slash at the end; the API is below `/v1`. */
+  readonly url: string;
+  readonly port: number;
+  readonly modelNames: readonly string[];
+  readonly maxModelLen: number;
+  /** Requests that wait or run. */
+  readonly liveRequests: number;
+  /** Takes no more requests, lets those that run go on for a while, then closes. */
+  drain(options: { readonly graceMs: number }): Promise<void>;
+  /** Ends all connections at once. */
+  close(): Promise<void>;
+}
+
+/**
+ * Serves a simulated engine over the OpenAI API, in step with the wall clock.
+ * @throws EngineError, ProfileVariantError and the like when the settings do not fit the profile
+ * @throws InputError when the address is taken, forbidden or not of this machine
+ */
+export async function startEndpoint(options: EndpointOptions): Promise<RunningEndpoint> {
+  const { profile, config, port, host } = options;
+  const prefixCaching = options.prefixCaching && options.engines === 1;
+  const { blockTokens } = profile.memory;
+  const server = createSimulatedServer(config, { ...options, prefixCaching });
+  const blocks = kvPoolBlocks(profile, config.weights, config.speculationDepth > 0, config.kvBudgetFraction);
+  const maxModelLen = options.maxModelLen ?? blocks * blockTokens;
+  const [modelName = profile.model.name, ...otherNames] = options.modelNames ?? [
+    profile.model.name,
+    profile.name,
+  ];
+  const names: readonly [string, ...string[]] = [modelName, ...otherNames];
+  const metrics = new EndpointMetrics(server, { modelName, maxModelLen, blockTokens, prefixCaching });
+  const clock = new SimulatedClock({ timeScale: options.timeScale });
+  const live = new LiveServer(server, clock, (ring) => new PreciseAlarm(ring), metrics);
+
+  let isDraining = false;
+  const app: EndpointApp = new Hono();
+  app.onError((error, context) => {
+    const known = error instanceof ApiError ? error : internalError(error);
+    return context.json(known.body, known.status);
+  });
+  app.notFound((context) => {
+    const { method, path } = context.req;
+    const error = new ApiError(404, 'unknown_url', `Unknown request URL: ${method} ${path.slice(0, 200)}.`);
+    return context.json(error.body, error.status);
+  });
+  app.get('/health', (context) => context.body(null, isDraining ? 503 : 200));
+  app.get('/ping', (context) => context.body(null, isDraining ? 503 : 200));
+  app.get('/metrics', async (context) =>
+    context.body(await metrics.render(), 200, { 'content-type': metrics.contentType }),
+  );
+  app.get('/version', (context) => context.json({ version: packageJson.version }));
+  const keys = new Set(options.apiKeys.map(digest));
+  app.use(async (context, next) => {
+    const [scheme, key = ''] = (context.req.header('authorization') ?? '').split(' ');
+    if (keys.size > 0 && (scheme?.toLowerCase() !== 'bearer' || !keys.has(digest(key)))) {
+      throw new ApiError(
+        401,
+        'invalid_api_key',
+        'Expected `authorization: Bearer` with a key of this endpoint.',
+      );
+    }
+    if (isDraining) throw new ApiError(503, 'draining', 'The endpoint is being stopped.');
+    await next();
+  });
+  app.use(
+    bodyLimit({
+      maxSize: MOST_BODY_BYTES,
+      onError: () => {
+        throw new ApiError(413, 'body_too_large', `Expected a body of at most ${MOST_BODY_BYTES} bytes.`);
+      },
+    }),
+  );
+  mountOpenAiRoutes(app, live, { names, maxModelLen, blockTokens, prefixCaching, seed: options.seed });
+  mountKnobRoutes(app, live, profile);
+
+  const http = createAdaptorServer({ fetch: app.fetch }) as Server;
+  http.keepAliveTimeout = KEEP_ALIVE_MS;
+  http.listen(port, host);
+  await once(http, 'listening');
+  const address = http.address() as AddressInfo;
+
+  const close = async () => {
+    live.close();
+    const closed = http.listening ? once(http, 'close') : undefined;
+    http.close();
+    http.closeAllConnections();
+    await closed;
+  };
+  return {
+    url: `http://${hostInUrl(host)}:${address.port}`,
+    port: address.port,
+    modelNames: names,
+    maxModelLen,
+    get liveRequests() {
+      return live.liveCount;
+    },
+    async drain({ graceMs }) {
+      isDraining = true;
+      const untilMs = performance.now() + graceMs;
+      while (live.liveCount > 0 && performance.now() < untilMs) await sleep(DRAIN_POLL_MS);
+      await close();
+    },
+    close,
+  };
+}
+
+function hostInUrl(host: string): string {
+  if (host === '0.0.0.0' || host === '::') return 'localhost';
+  return host.includes(':') ? `[${host}]` : host;
+}
+
+/** Looking a key up takes no longer the more of it is right. */
+function digest(key: string): string {
+  return createHash('sha256').update(key).digest('hex');
+}
+
+function internalError(error: unknown): ApiError {
+  const detail = error instanceof Error ? error.message : String(error);
+  return new ApiError(500, 'internal_error', `The endpoint failed: ${detail}`);
+}

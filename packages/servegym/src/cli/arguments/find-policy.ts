@@ -1,0 +1,52 @@
+import {
+  createPolicy,
+  listPolicies,
+  type ServePolicy,
+  SHIPPED_FORMATS,
+  whyNotShipped,
+} from '@servegym/agents';
+import { serveTaskIds, TASK_IDS } from '@servegym/environments';
+import { InputError } from '../input-error.ts';
+import { readTrainedPolicy } from './read-trained-policy.ts';
+
+/** A policy as somebody named it on the command line, and the tasks that it can play. */
+export interface FoundPolicy {
+  readonly policy: ServePolicy;
+  readonly taskIds: readonly string[];
+}
+
+/** The policy of that name, or in that file. @throws InputError when there is neither. */
+export async function findPolicy(nameOrFile: string): Promise<FoundPolicy> {
+  const names = listPolicies().map((policy) => policy.name);
+  if (names.includes(nameOrFile)) {
+    const taskIds = Object.hasOwn(SHIPPED_FORMATS, nameOrFile) ? TASK_IDS : serveTaskIds();
+    return { policy: createPolicy(nameOrFile), taskIds };
+  }
+  if (!/[./\\]/.test(nameOrFile)) {
+    throw new InputError(
+      whyNotShipped(nameOrFile) ??
+        `expected a policy named one of ${names.join(', ')}, or a file that \`servegym train\` wrote, got ${nameOrFile}`,
+    );
+  }
+  const { policy, taskId } = await readTrainedPolicy(nameOrFile);
+  return { policy, taskIds: [taskId] };
+}
+
+/**
+ * The tasks to play: the one asked for, or `all` that every policy can play.
+ * @throws InputError when there is no such task, or a policy cannot play it
+ */
+export function tasksFor(asked: string, policies: readonly FoundPolicy[]): readonly string[] {
+  const known = serveTaskIds();
+  if (asked !== 'all' && !known.includes(asked)) {
+    throw new InputError(`expected --task to be all or one of ${known.join(', ')}, got ${asked}`);
+  }
+  const common = known.filter((taskId) => policies.every(({ taskIds }) => taskIds.includes(taskId)));
+  const tasks = asked === 'all' ? common : common.filter((taskId) => taskId === asked);
+  if (tasks.length > 0) return tasks;
+  const trained = policies.flatMap(({ policy, taskIds }) =>
+    taskIds.length < known.length ? [`${policy.name} for ${taskIds.join(', ')}`] : [],
+  );
+  const wanted = asked === 'all' ? 'the same task' : asked;
+  throw new InputError(`expected policies that can play ${wanted}, got ${trained.join(' and ')}`);
+}

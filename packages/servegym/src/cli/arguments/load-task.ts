@@ -1,0 +1,66 @@
+import { resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import {
+  addServeTask,
+  findServeTask,
+  parseServeTask,
+  type ServeTask,
+  serveTaskIds,
+} from '@servegym/environments';
+import { InputError } from '../input-error.ts';
+import { readInputFile } from './read-input-file.ts';
+
+/**
+ * Loads a task of one's own, from JSON or from a module whose default export it is, and makes it known under its id.
+ * @throws InputError when the file cannot be read, ServeTaskError when what it holds is no task
+ */
+export async function loadTask(path: string): Promise<ServeTask> {
+  return addTask(await content(path), path);
+}
+
+/**
+ * Makes a task of one's own known under its id.
+ * @param source where it comes from, for messages
+ * @throws InputError for an id that is taken, ServeTaskError when the candidate is no task
+ */
+export function addTask(candidate: unknown, source: string): ServeTask {
+  const task = parseServeTask(candidate, source);
+  try {
+    addServeTask(task);
+  } catch (error) {
+    throw new InputError(`${source}: ${(error as Error).message}`);
+  }
+  return task;
+}
+
+/**
+ * The task of this id, or the one in this file when it looks like a path.
+ * @throws InputError when there is none
+ */
+export async function findOrLoadTask(idOrFile: string): Promise<ServeTask> {
+  const known = findServeTask(idOrFile);
+  if (known !== undefined) return known;
+  if (/[./\\]/.test(idOrFile)) return loadTask(idOrFile);
+  throw new InputError(
+    `expected a task, one of ${serveTaskIds().join(', ')}, or a file that holds one, got ${idOrFile}`,
+  );
+}
+
+async function content(path: string): Promise<unknown> {
+  const text = await readInputFile(path);
+  if (/\.json$/i.test(path)) {
+    try {
+      return JSON.parse(text);
+    } catch (error) {
+      throw new InputError(`${path} is no JSON: ${(error as Error).message}`);
+    }
+  }
+  let module: { readonly default?: unknown };
+  try {
+    module = await import(pathToFileURL(resolve(path)).href);
+  } catch (error) {
+    throw new InputError(`${path} could not be loaded: ${(error as Error).message}`);
+  }
+  if (module.default !== undefined) return module.default;
+  throw new InputError(`expected the task to be the default export of ${path}, which has none`);
+}

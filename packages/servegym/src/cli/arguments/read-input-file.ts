@@ -1,0 +1,23 @@
+import { readFile } from 'node:fs/promises';
+import { InputError } from '../input-error.ts';
+
+const REASONS: Record<string, string> = {
+  ENOENT: 'there is no such file',
+  EISDIR: 'it is a folder',
+  EACCES: 'permission denied',
+};
+
+/** Text of a file that somebody named on the command line. @throws InputError when it cannot be read. */
+export async function readInputFile(path: string): Promise<string> {
+  return (await readInputBytes(path)).toString('utf8');
+}
+
+/** Bytes of a file that somebody named on the command line. @throws InputError when it cannot be read. */
+export async function readInputBytes(path: string): Promise<Buffer> {
+  try {
+    return await readFile(path);
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code ?? '';
+    throw new InputError(`cannot read ${path}: ${REASONS[code] ?? code}`);
+  }
+}

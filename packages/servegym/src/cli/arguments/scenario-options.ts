@@ -1,0 +1,54 @@
+import {
+  chooseTask,
+  type ServeScenario,
+  SHIFTS,
+  type Shift,
+  serveResetOptions,
+  TRAFFIC_IDS,
+  type TrafficId,
+} from '@servegym/environments';
+import { type Command, Option } from 'commander';
+import { loadTrace } from './load-trace.ts';
+import { numberFrom } from './options.ts';
+
+/** Options that say under which traffic tasks are played. */
+export interface ScenarioArguments {
+  readonly traffic?: TrafficId;
+  readonly trace?: string;
+  readonly rateScale?: number;
+  readonly profile?: string;
+  readonly shift?: Shift;
+}
+
+/** Adds `--traffic`, `--trace`, `--rate-scale`, `--profile` and `--shift` to a command. */
+export function addScenarioOptions(command: Command): Command {
+  return command
+    .addOption(new Option('--traffic <id>', 'requests as a public trace has them').choices(TRAFFIC_IDS))
+    .addOption(new Option('--trace <file>', 'requests of your own').conflicts('traffic'))
+    .addOption(
+      new Option('--rate-scale <x>', 'arrivals come this many times as fast').argParser(numberFrom(0.01, 20)),
+    )
+    .option('--profile <name>', "the engine profile, instead of the task's own")
+    .addOption(new Option('--shift <name>', 'the task made another than the one learned').choices(SHIFTS));
+}
+
+/**
+ * The reset options that these arguments stand for.
+ * @param taskId of a task of one's own that is to be played under them
+ * @throws InputError, TraceError or EnvironmentError
+ */
+export async function readScenario(
+  { traffic, trace, rateScale, profile, shift }: ScenarioArguments,
+  taskId?: string,
+): Promise<ServeScenario> {
+  const scenario: ServeScenario = {
+    ...(traffic && { traffic }),
+    ...(trace !== undefined && { trace: (await loadTrace(trace)).name }),
+    ...(rateScale !== undefined && { rate_scale: rateScale }),
+    ...(profile !== undefined && { profile }),
+    ...(shift && { shift }),
+  };
+  chooseTask({ ...scenario, ...(taskId !== undefined && { task_id: taskId }) });
+  const { task_id, ...pinned } = serveResetOptions().parse(scenario);
+  return pinned;
+}

@@ -1,0 +1,97 @@
+import type { ReadTrace, TimeUnit, TraceColumn, TraceOptions, TraceReading } from '@servegym/simulator';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { showProgress } from '../output/progress-line.ts';
+import { wholeNumber } from './options.ts';
+import { readTrace } from './read-trace.ts';
+
+/** What the options that `addTraceOptions` adds give. */
+export interface TraceArguments {
+  readonly map?: Partial<Record<TraceColumn, string>>;
+  readonly timeUnit?: TimeUnit;
+  readonly sort?: boolean;
+  readonly skipUnanswered?: boolean;
+  readonly prefixBlockTokens?: number;
+  readonly load?: number;
+}
+
+const COLUMNS: readonly string[] = ['arrival', 'input', 'output', 'prefix'] satisfies TraceColumn[];
+
+/** Adds to a command how its trace is to be read. */
+export function addTraceOptions(command: Command): Command {
+  return command
+    .option(
+      '--map <column=name,...>',
+      'columns of the trace whose names say nothing, e.g. arrival=t0,input=n_in,output=n_out',
+      parseMap,
+    )
+    .addOption(
+      new Option('--time-unit <unit>', 'unit of arrivals that are plain numbers (default: guessed)').choices([
+        's',
+        'ms',
+        'us',
+        'ns',
+      ]),
+    )
+    .option('--sort', 'put requests that are out of order in order')
+    .option('--skip-unanswered', 'leave out requests without an output')
+    .addOption(
+      new Option(
+        '--prefix-block-tokens <n>',
+        'tokens that one prefix hash stands for (default: 512)',
+      ).argParser(wholeNumber(1, 1_000_000)),
+    )
+    .addOption(
+      new Option('--load <n>', 'which load of a benchmark that has several').argParser(
+        wholeNumber(1, 10_000),
+      ),
+    );
+}
+
+/** Reads the trace that somebody named, and shows in a terminal how far it is. `onRequests` is that of `TraceOptions`. */
+export async function readTraceArgument(
+  path: string,
+  options: TraceArguments,
+  onRequests?: TraceOptions['onRequests'],
+): Promise<ReadTrace> {
+  const { map, timeUnit, sort, skipUnanswered, prefixBlockTokens, load } = options;
+  const read = await readTrace(path, {
+    ...{ map, timeUnit, sort, prefixBlockTokens, load, onRequests },
+    ...(skipUnanswered && { unanswered: 'skip' as const }),
+    onProgress: (done: number, of: number) =>
+      showProgress(`reading ${path}: ${Math.round((100 * done) / of)} %`),
+  });
+  showProgress('');
+  return read;
+}
+
+/** What was read as what, in a line. */
+export function readingLine(path: string, reading: TraceReading, requests: number): string {
+  return `${path}: ${reading.format}; ${columnsText(reading)}; ${leftOutText(reading, requests)}`;
+}
+
+function columnsText({ columns, arrivalUnit }: TraceReading): string {
+  const unit = arrivalUnit === 'date' ? 'date and time' : arrivalUnit;
+  const prefix = columns.prefix === undefined ? '' : `, prefix hashes ${columns.prefix}`;
+  return `arrival ${columns.arrival} (${unit}), input ${columns.input}, output ${columns.output}${prefix}`;
+}
+
+function leftOutText({ unanswered, outOfOrder }: TraceReading, requests: number): string {
+  const count = (n: number) => n.toLocaleString('en-US');
+  return [
+    `${count(requests)} requests`,
+    ...(unanswered > 0 ? [`${count(unanswered)} without an output left out`] : []),
+    ...(outOfOrder > 0 ? [`${count(outOfOrder)} put in order`] : []),
+  ].join(', ');
+}
+
+function parseMap(text: string): Partial<Record<TraceColumn, string>> {
+  const map: Record<string, string> = {};
+  for (const part of text.split(',')) {
+    const [column, name] = part.split(/=(.*)/s).map((piece) => piece.trim());
+    if (column === undefined || !COLUMNS.includes(column) || !name) {
+      throw new InvalidArgumentError(`Expected ${COLUMNS.join(', ')}, each =name, got \`${part}\`.`);
+    }
+    map[column] = name;
+  }
+  return map;
+}

@@ -1,0 +1,127 @@
+import type { BatchResult } from './session-batch.ts';
+
+const WIDTH = 720;
+const PANEL_HEIGHT = 180;
+const MARGIN = { top: 56, right: 24, bottom: 44, left: 64 };
+const GAP = 44;
+const TICKS = 4;
+
+interface Line {
+  readonly name: string;
+  readonly colour: string;
+  /** `null` where there is nothing to draw. */
+  readonly at: (batch: BatchResult) => number | null;
+}
+
+interface Panel {
+  readonly title: string;
+  readonly lines: readonly Line[];
+  /** Where the axis ends; by default at the largest value. */
+  readonly top?: number;
+}
+
+const PANELS: readonly Panel[] = [
+  {
+    title: 'time of a request, s',
+    lines: [
+      { name: 'p99', colour: '#d1495b', at: ({ total }) => total && total.p99 / 1000 },
+      { name: 'p50', colour: '#1a5fd0', at: ({ total }) => total && total.p50 / 1000 },
+    ],
+  },
+  {
+    title: 'requests/s',
+    lines: [{ name: 'requests/s', colour: '#1a5fd0', at: (batch) => batch.requestsPerS }],
+  },
+  {
+    title: 'success, %',
+    lines: [
+      { name: 'success', colour: '#2e8b57', at: ({ succeeded, sessions }) => (100 * succeeded) / sessions },
+    ],
+    top: 100,
+  },
+];
+
+/** The batches of a benchmark as SVG, over the number of sessions on a logarithmic axis. */
+export function concurrencyPlotSvg(title: string, batches: readonly BatchResult[]): string {
+  const sorted = batches.toSorted((a, b) => a.sessions - b.sessions);
+  const low = Math.log2(sorted[0]!.sessions);
+  const span = Math.log2(sorted.at(-1)!.sessions) - low || 1;
+  const x = (sessions: number) =>
+    MARGIN.left + ((Math.log2(sessions) - low) / span) * (WIDTH - MARGIN.left - MARGIN.right);
+  const height = MARGIN.top + PANELS.length * PANEL_HEIGHT + (PANELS.length - 1) * GAP + MARGIN.bottom;
+  const panels = PANELS.map((panel, index) =>
+    drawPanel(panel, sorted, x, MARGIN.top + index * (PANEL_HEIGHT + GAP)),
+  );
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" font-family="sans-serif" font-size="12">
+<rect width="${WIDTH}" height="${height}" fill="#fff"/>
+<text x="${MARGIN.left}" y="24" font-size="15" fill="#111">${escapeText(title)}</text>
+${panels.join('\n')}
+${sorted.map(({ sessions }) => `<text x="${px(x(sessions))}" y="${height - MARGIN.bottom + 18}" text-anchor="middle" fill="#444">${sessions}</text>`).join('\n')}
+<text x="${(MARGIN.left + WIDTH - MARGIN.right) / 2}" y="${height - 8}" text-anchor="middle" fill="#444">sessions at once</text>
+</svg>
+`;
+}
+
+function drawPanel(
+  { title, lines, top }: Panel,
+  batches: readonly BatchResult[],
+  x: (sessions: number) => number,
+  upper: number,
+): string {
+  const lower = upper + PANEL_HEIGHT;
+  const values = lines.flatMap((line) => batches.flatMap((batch) => line.at(batch) ?? []));
+  const largest = top ?? (Math.max(0, ...values) || 1);
+  const step = roundStep(largest / TICKS);
+  const end = top ?? step * Math.ceil(largest / step);
+  const y = (value: number) => lower - (value / end) * PANEL_HEIGHT;
+  const ticks = Array.from({ length: Math.floor(end / step + 1e-9) + 1 }, (_, k) =>
+    Number((k * step).toPrecision(12)),
+  );
+  const grid = ticks.map(
+    (tick) =>
+      `<path d="M${MARGIN.left} ${px(y(tick))}H${WIDTH - MARGIN.right}" stroke="#ddd"/><text x="${MARGIN.left - 8}" y="${px(y(tick) + 4)}" text-anchor="end" fill="#444">${tick}</text>`,
+  );
+  const drawn = lines.map((line) => drawLine(line, batches, x, y));
+  const legend =
+    lines.length < 2
+      ? ''
+      : lines
+          .map(
+            ({ name, colour }, i) =>
+              `<text x="${WIDTH - MARGIN.right - 40 * i}" y="${upper - 8}" text-anchor="end" fill="${colour}">${name}</text>`,
+          )
+          .join('');
+  return `<text x="${MARGIN.left}" y="${upper - 8}" fill="#444">${title}</text>${legend}\n${[...grid, ...drawn].join('\n')}`;
+}
+
+function drawLine(
+  { colour, at }: Line,
+  batches: readonly BatchResult[],
+  x: (sessions: number) => number,
+  y: (value: number) => number,
+): string {
+  const points = batches.flatMap((batch) => {
+    const value = at(batch);
+    return value === null ? [] : [`${px(x(batch.sessions))} ${px(y(value))}`];
+  });
+  if (points.length === 0) return '';
+  const dots = points.map((point) => {
+    const [cx, cy] = point.split(' ');
+    return `<circle cx="${cx}" cy="${cy}" r="3" fill="${colour}"/>`;
+  });
+  return `<path d="M${points.join('L')}" fill="none" stroke="${colour}" stroke-width="2"/>${dots.join('')}`;
+}
+
+/** The least of 1, 2, 5, 10, 20, ... (and their tenths, hundredths, ...) that is not below `least`. */
+function roundStep(least: number): number {
+  const power = 10 ** Math.floor(Math.log10(least));
+  return [1, 2, 5, 10].find((factor) => factor * power >= least * (1 - 1e-9))! * power;
+}
+
+function px(value: number): string {
+  return value.toFixed(1);
+}
+
+function escapeText(text: string): string {
+  return text.replace(/&/g, '&amp;').replace(/</g, '&lt;');
+}

@@ -1,0 +1,279 @@
+import { basename, join } from 'node:path';
+import type { EngineProfile, WeightPrecision } from '@servegym/simulator';
+import {
+  calibrateBench,
+  calibrateKernels,
+  calibrateStaticBatches,
+  estimatedProfile,
+  findGpu,
+  findModel,
+  GPUS,
+  type Gpu,
+  MODELS,
+  parseBenchResult,
+  parseKernelTables,
+  parseStaticBatches,
+  type ServedModel,
+} from '@servegym/simulator/calibration';
+import { Command, Option } from 'commander';
+import { numberAbove, wholeNumber } from '../arguments/options.ts';
+import { readInputFile } from '../arguments/read-input-file.ts';
+import { readProfile } from '../arguments/read-profile.ts';
+import { InputError } from '../input-error.ts';
+import { requireWritable, writeOutputFile } from '../output/write-output-file.ts';
+import { profileSheet } from '../profiles/profiles-report.ts';
+import {
+  benchCalibrationJson,
+  benchCalibrationTable,
+  calibrationJson,
+  calibrationTable,
+  kernelCalibrationTable,
+} from './calibration-report.ts';
+
+interface CalibrateOptions {
+  readonly staticBatch?: string;
+  readonly kernels?: string;
+  readonly bench?: readonly string[];
+  readonly start?: string;
+  readonly weights: WeightPrecision;
+  readonly maxNumSeqs?: number;
+  readonly maxNumBatchedTokens?: number;
+  readonly kvBlocks?: number;
+  readonly estimate?: true;
+  readonly gpu?: string;
+  readonly gpus: number;
+  readonly model?: string;
+  readonly engine: string;
+  readonly memoryOverhead?: number;
+  readonly source?: string;
+  readonly output?: string;
+  readonly json: boolean;
+}
+
+/** What a calibration answers: the profile, and the report on it in both forms. */
+interface Calibrated {
+  readonly profile: EngineProfile;
+  readonly json: unknown;
+  readonly table: string;
+}
+
+/** `servegym calibrate`: an engine profile from measurements, or from data sheets alone. */
+export function calibrateCommand(): Command {
+  return new Command('calibrate')
+    .description('make an engine profile from measured latencies, or estimate one')
+    .option(
+      '--static-batch <file.csv>',
+      'latencies of whole batches, columns gpu,gpus,engine,model,weights,kv_cache,input_tokens,output_tokens,batch,latency_s',
+    )
+    .addOption(
+      new Option(
+        '--kernels <folder>',
+        'kernel times of one GPU: dense.csv, per_sequence.csv, attention.csv',
+      ).conflicts(['staticBatch', 'estimate', 'gpus']),
+    )
+    .addOption(
+      new Option(
+        '--bench <file...>',
+        'loads on a server: results of vllm bench serve --save-result --save-detailed, GuideLLM reports, or JSON lines of request timings',
+      ).conflicts(['staticBatch', 'kernels', 'estimate', 'memoryOverhead']),
+    )
+    .option(
+      '--start <name|file.json>',
+      'with --bench: the profile to start from (default: the estimated one)',
+    )
+    .addOption(
+      new Option('--weights <precision>', 'with --bench: precision of the weights that were served')
+        .choices(['FP16', 'FP8', 'INT8', 'INT4'])
+        .default('FP16'),
+    )
+    .addOption(
+      new Option('--max-num-seqs <n>', 'with --bench: as the server was started (default: 256)').argParser(
+        wholeNumber(1, 1_000_000),
+      ),
+    )
+    .addOption(
+      new Option(
+        '--max-num-batched-tokens <n>',
+        'with --bench: as the server was started (default: 2048)',
+      ).argParser(wholeNumber(1, 1_000_000)),
+    )
+    .addOption(
+      new Option(
+        '--kv-blocks <n>',
+        'with --bench: KV blocks of the server (default: what the memory leaves)',
+      ).argParser(wholeNumber(1, 2 ** 30)),
+    )
+    .addOption(
+      new Option(
+        '--estimate',
+        'no measurements: the data sheets, with efficiencies measured elsewhere',
+      ).conflicts(['staticBatch', 'source', 'memoryOverhead']),
+    )
+    .option('--gpu <name>', `GPU: ${GPUS.map(({ id }) => id).join(', ')}, or as the file calls it`)
+    .option('--model <name>', `model: ${MODELS.map(({ id }) => id).join(', ')}, or as the file calls it`)
+    .addOption(
+      new Option('--gpus <n>', 'GPUs of the tensor-parallel group')
+        .default(1)
+        .argParser(wholeNumber(1, 1024)),
+    )
+    .option('--engine <name>', 'engine, as the file calls it', 'vLLM')
+    .addOption(
+      new Option(
+        '--memory-overhead <GiB>',
+        'what activations and CUDA graphs took of each GPU (default: 1.2)',
+      ).argParser(numberAbove(0, 1000)),
+    )
+    .option('--source <text>', 'where the measurements come from (default: the name of the file)')
+    .option('--output <file.json>', 'write the profile to this file')
+    .option('--json', 'print one JSON object', false)
+    .addHelpText(
+      'after',
+      `
+Every way needs --gpu and --model, but for --bench with a --start.
+--static-batch: rows with FP16 weights and KV cache are fitted, four of them at least. Rows that do not fit the KV pool
+at once only check its size. Other weights are fitted too where there are rows with them, else to the speedups of pairs of rows
+with and without them, else estimated from bytes and arithmetic.
+--bench: the loads are served on the simulator, and the profile moves until TTFT and TPOT agree. Loads of several rates
+and lengths determine more of it. Prompts are taken to share nothing.
+
+Examples:
+  servegym calibrate --bench rate-1.json rate-8.json --gpu h100-80gb --model llama-3-8b --output mine.json
+  servegym calibrate --bench guidellm.json --start mine.json --kv-blocks 27000 --output better.json`,
+    )
+    .action(calibrate);
+}
+
+async function calibrate(options: CalibrateOptions): Promise<void> {
+  const { output } = options;
+  await requireWritable(output);
+  const { profile, json, table } = await calibrated(options);
+  if (output !== undefined) await writeOutputFile(output, [`${JSON.stringify(profile, null, 2)}\n`]);
+  console.log(options.json ? JSON.stringify(json, null, 2) : table);
+  if (output !== undefined && !options.json) console.log(`\nwrote ${output}`);
+}
+
+async function calibrated(options: CalibrateOptions): Promise<Calibrated> {
+  const { staticBatch, kernels, bench, estimate } = options;
+  if (bench !== undefined) return fromBench(options, bench);
+  if (staticBatch !== undefined) return fromStaticBatches(options, staticBatch);
+  if (kernels !== undefined) return fromKernels(options, kernels);
+  if (estimate) return estimated(options);
+  throw new InputError(
+    'nothing to calibrate from: name measurements with --static-batch, --kernels or --bench, or ask for an --estimate',
+  );
+}
+
+/** GPU and model that a profile is made for. @throws InputError when one is not named. */
+function hardware({ gpu, model }: CalibrateOptions): { gpu: Gpu; model: ServedModel } {
+  if (gpu === undefined) throw new InputError('--gpu is missing: which GPU was measured?');
+  if (model === undefined) throw new InputError('--model is missing: which model was served?');
+  return { gpu: findGpu(gpu), model: findModel(model) };
+}
+
+async function fromBench(options: CalibrateOptions, files: readonly string[]): Promise<Calibrated> {
+  const { start, weights, maxNumSeqs, maxNumBatchedTokens, kvBlocks } = options;
+  if (start !== undefined && (options.gpu !== undefined || options.model !== undefined)) {
+    throw new InputError('--start names GPU and model already: leave out --gpu and --model');
+  }
+  const startProfile = start === undefined ? estimatedStart(options) : await readProfile(start);
+  const texts = await Promise.all(files.map(readInputFile));
+  const loads = texts.flatMap((text, i) => parseBenchResult(text, basename(files[i]!)));
+  const calibration = calibrateBench(loads, {
+    start: startProfile,
+    weights,
+    maxNumSeqs,
+    maxNumBatchedTokens,
+    kvBlocks,
+    source: options.source ?? files.map((file) => basename(file)).join(', '),
+    command: benchCommandLine(options, files),
+  });
+  const { profile } = calibration;
+  return { profile, json: benchCalibrationJson(calibration), table: benchCalibrationTable(calibration) };
+}
+
+function estimatedStart(options: CalibrateOptions): EngineProfile {
+  const { gpu, model } = hardware(options);
+  return estimatedProfile(gpu, model, options.gpus);
+}
+
+function benchCommandLine(options: CalibrateOptions, files: readonly string[]): string {
+  const { start, gpu, model, gpus, weights, maxNumSeqs, maxNumBatchedTokens, kvBlocks, source } = options;
+  const hardwareFlags =
+    start === undefined
+      ? [
+          `--gpu ${findGpu(gpu!).id}`,
+          `--model ${findModel(model!).id}`,
+          ...(gpus === 1 ? [] : [`--gpus ${gpus}`]),
+        ]
+      : [`--start ${basename(start)}`];
+  return [
+    'servegym calibrate --bench',
+    ...files.map((file) => basename(file)),
+    ...hardwareFlags,
+    ...(weights === 'FP16' ? [] : [`--weights ${weights}`]),
+    ...(maxNumSeqs === undefined ? [] : [`--max-num-seqs ${maxNumSeqs}`]),
+    ...(maxNumBatchedTokens === undefined ? [] : [`--max-num-batched-tokens ${maxNumBatchedTokens}`]),
+    ...(kvBlocks === undefined ? [] : [`--kv-blocks ${kvBlocks}`]),
+    ...(source === undefined ? [] : [`--source ${JSON.stringify(source)}`]),
+  ].join(' ');
+}
+
+async function fromStaticBatches(options: CalibrateOptions, file: string): Promise<Calibrated> {
+  const { gpu, model } = hardware(options);
+  const rows = parseStaticBatches(await readInputFile(file), file);
+  const calibration = calibrateStaticBatches(rows, {
+    gpu,
+    model,
+    count: options.gpus,
+    engine: options.engine,
+    memoryOverheadGiB: options.memoryOverhead,
+    source: options.source ?? basename(file),
+    command: commandLine(options, `--static-batch ${basename(file)}`, gpu.id, model.id),
+  });
+  const { profile } = calibration;
+  return { profile, json: calibrationJson(calibration), table: calibrationTable(calibration) };
+}
+
+async function fromKernels(options: CalibrateOptions, folder: string): Promise<Calibrated> {
+  const [dense, perSequence, attention] = await Promise.all(
+    ['dense.csv', 'per_sequence.csv', 'attention.csv'].map((name) => readInputFile(join(folder, name))),
+  );
+  const tables = parseKernelTables(
+    { 'dense.csv': dense!, 'per_sequence.csv': perSequence!, 'attention.csv': attention! },
+    folder,
+  );
+  const { gpu, model } = hardware(options);
+  const calibration = calibrateKernels(tables, {
+    gpu,
+    model,
+    memoryOverheadGiB: options.memoryOverhead,
+    source: options.source ?? basename(folder),
+    command: commandLine(options, `--kernels ${basename(folder)}`, gpu.id, model.id),
+  });
+  const { profile } = calibration;
+  return { profile, json: calibration, table: kernelCalibrationTable(calibration) };
+}
+
+function estimated(options: CalibrateOptions): Calibrated {
+  const profile = estimatedStart(options);
+  return { profile, json: { profile }, table: profileSheet(profile) };
+}
+
+/** The command that makes the profile again, wherever the file lies. */
+function commandLine(
+  { gpus, engine, memoryOverhead, source }: CalibrateOptions,
+  from: string,
+  gpu: string,
+  model: string,
+): string {
+  return [
+    'servegym calibrate',
+    from,
+    `--gpu ${gpu}`,
+    `--model ${model}`,
+    ...(gpus === 1 ? [] : [`--gpus ${gpus}`]),
+    ...(engine === 'vLLM' ? [] : [`--engine ${engine}`]),
+    ...(memoryOverhead === undefined ? [] : [`--memory-overhead ${memoryOverhead}`]),
+    ...(source === undefined ? [] : [`--source ${JSON.stringify(source)}`]),
+  ].join(' ');
+}

@@ -1,0 +1,57 @@
+import { Command, Option } from 'commander';
+import { numberAbove } from '../arguments/options.ts';
+import { serverAddress } from '../arguments/server-address.ts';
+import { checkoutChecks } from './checkout-checks.ts';
+import { environmentChecks } from './environment-checks.ts';
+import { runChecks } from './release-check.ts';
+import { releaseLine, releaseSummary } from './release-lines.ts';
+import { openaiBaselineCheck, spaceChecks } from './remote-checks.ts';
+
+interface CheckReleaseOptions {
+  readonly skipDocker: boolean;
+  readonly healthyWithin: number;
+  readonly spaceUrl?: URL;
+  readonly runOpenaiBaseline: boolean;
+  readonly json: boolean;
+}
+
+/** `servegym check-release`: whether what is here can be handed in, pushed or published. */
+export function checkReleaseCommand(): Command {
+  return new Command('check-release')
+    .description('make all checks that should pass before a release or a submission')
+    .option('--skip-docker', 'leave out the image, which takes minutes', false)
+    .addOption(
+      new Option('--healthy-within <seconds>', 'how soon after its start a server must be healthy')
+        .default(5)
+        .argParser(numberAbove(0, 3600)),
+    )
+    .addOption(new Option('--space-url <address>', 'also check a Space that is up').argParser(serverAddress))
+    .option('--run-openai-baseline', 'also run the baseline of a language model, which costs money', false)
+    .option('--json', 'print one JSON object', false)
+    .addHelpText('after', '\nThe exit code is 0 when no check has failed, else 1.')
+    .action(checkRelease);
+}
+
+async function checkRelease({
+  skipDocker,
+  healthyWithin: healthyWithinS,
+  spaceUrl,
+  runOpenaiBaseline,
+  json,
+}: CheckReleaseOptions): Promise<void> {
+  const checks = [
+    ...environmentChecks('llmserve', { graded: true, healthyWithinS }),
+    ...environmentChecks('inferencegym', { graded: true, healthyWithinS }),
+    ...environmentChecks('benchmark', { graded: false, healthyWithinS }),
+    ...checkoutChecks({ skipDocker }),
+    ...(spaceUrl ? spaceChecks(spaceUrl) : []),
+    ...(runOpenaiBaseline ? [openaiBaselineCheck()] : []),
+  ];
+  const findings = await runChecks(checks, (finding) => {
+    if (!json) console.log(releaseLine(finding));
+  });
+  const failed = findings.filter(({ passed }) => passed === false);
+  if (json) console.log(JSON.stringify({ passed: failed.length === 0, checks: findings }, null, 2));
+  else console.log(`\n${releaseSummary(findings)}`);
+  process.exitCode = failed.length === 0 ? 0 : 1;
+}

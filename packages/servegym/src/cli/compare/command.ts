@@ -1,0 +1,67 @@
+import { compareEvaluations, type Evaluation, joinEvaluations } from '@servegym/agents';
+import { Command } from 'commander';
+import { evaluateGymPolicies } from '../evaluate/evaluate-gym.ts';
+import { evaluateServe, evaluateShifted, SHIFTED } from '../evaluate/evaluate-serve.ts';
+import {
+  addEvaluationOptions,
+  type EvaluationArguments,
+  readServeEvaluation,
+  refuseMisplacedOptions,
+} from '../evaluate/evaluation-options.ts';
+import type { EvaluationContext } from '../evaluate/evaluation-report.ts';
+import { InputError } from '../input-error.ts';
+import { openStoppableJobs } from '../jobs/open-jobs.ts';
+import { showShare } from '../output/progress-line.ts';
+import { comparisonJson, comparisonTable } from './comparison-report.ts';
+
+interface CompareOptions extends EvaluationArguments {
+  readonly json: boolean;
+}
+
+/** `servegym compare`: plays several policies on the same traffic and says which are better, where that can be said. */
+export function compareCommand(): Command {
+  const command = new Command('compare')
+    .description('play policies on the same traffic and say which are better, where that can be said')
+    .argument('<policies...>', 'names, or files that `servegym train` wrote; two or more');
+  return addEvaluationOptions(command, 2).option('--json', 'print one JSON object', false).action(compare);
+}
+
+async function compare(names: readonly string[], options: CompareOptions): Promise<void> {
+  if (names.length < 2) throw new InputError(`expected two policies or more to compare, got ${names.length}`);
+  refuseMisplacedOptions(options);
+  const { evaluations, context } =
+    options.env === 'inferencegym'
+      ? await evaluateGymPolicies(names, options)
+      : await evaluateServePolicies(names, options);
+  const results = { names, evaluations, standings: compareEvaluations(evaluations) };
+  console.log(
+    options.json
+      ? JSON.stringify(comparisonJson(results, context), null, 2)
+      : comparisonTable(results, context),
+  );
+}
+
+async function evaluateServePolicies(
+  names: readonly string[],
+  options: CompareOptions,
+): Promise<{ readonly evaluations: readonly Evaluation[]; readonly context: EvaluationContext }> {
+  const { found, taskIds, context } = await readServeEvaluation(names, options);
+  const evaluations: Evaluation[] = [];
+  const jobs = await openStoppableJobs(options);
+  try {
+    for (const [i, { policy }] of found.entries()) {
+      const plan = {
+        ...{ ...context, agent: names[i]!, policyName: policy.name, taskIds },
+        onProgress: showShare,
+      };
+      evaluations.push(
+        options.split === SHIFTED
+          ? joinEvaluations(await evaluateShifted(jobs, plan))
+          : await evaluateServe(jobs, plan),
+      );
+    }
+  } finally {
+    await jobs.close();
+  }
+  return { evaluations, context };
+}

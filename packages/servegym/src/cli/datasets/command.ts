@@ -1,0 +1,154 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { evaluatedGym } from '@servegym/agents';
+import {
+  type GymAction,
+  type GymObservation,
+  inferenceGym,
+  inferencegym,
+  llmserve,
+  SEED_SPLITS,
+  type SeedSplit,
+  SHIPPED_TABLE_URL,
+  TASK_IDS,
+} from '@servegym/environments';
+import { Command, Option } from 'commander';
+import { findPolicy, tasksFor } from '../arguments/find-policy.ts';
+import { wholeNumber } from '../arguments/options.ts';
+import { findGymPolicy } from '../evaluate/evaluate-gym.ts';
+import { InputError } from '../input-error.ts';
+import { addJobOptions, type JobOptions, openStoppableJobs } from '../jobs/open-jobs.ts';
+import { sourceFolder, sourceHash } from '../jobs/source-hash.ts';
+import { showProgress } from '../output/progress-line.ts';
+import { requireWritable, writeOutputFile } from '../output/write-output-file.ts';
+import { encodeDataset } from './encode-dataset.ts';
+import { type DatasetRow, recordEpisodes } from './record-episodes.ts';
+import { recordWithJobs } from './record-job.ts';
+import { type DescribedEnvironment, wholeColumns } from './whole-columns.ts';
+
+interface ExportOptions extends JobOptions {
+  readonly env: 'llmserve' | 'inferencegym';
+  readonly agent: string;
+  readonly task: string;
+  readonly episodes: number;
+  readonly split: SeedSplit;
+  readonly out: string;
+  readonly json: boolean;
+}
+
+/** What was recorded, and what the file says of it. */
+interface Recording {
+  readonly environment: DescribedEnvironment & { readonly id: string; readonly version: string };
+  readonly taskId: string;
+  readonly policy: string;
+  readonly rows: readonly DatasetRow[];
+}
+
+/** `servegym datasets`: episodes for offline learning. */
+export function datasetsCommand(): Command {
+  const exporting = new Command('export')
+    .description('play episodes and write them as Parquet, a row for each window')
+    .requiredOption('--agent <name|file>', 'the policy that plays: a name, or a file of `servegym train`')
+    .requiredOption('--task <id>', 'the task')
+    .addOption(
+      new Option('--env <id>', 'the environment').choices(['llmserve', 'inferencegym']).default('llmserve'),
+    )
+    .addOption(
+      new Option('--episodes <n>', 'episodes, each with a seed of its own')
+        .default(20)
+        .argParser(wholeNumber(1, 100_000)),
+    )
+    .addOption(
+      new Option('--split <name>', 'where the seeds come from')
+        .choices(Object.keys(SEED_SPLITS))
+        .default('train'),
+    )
+    .requiredOption('--out <file.parquet>', 'the file to write')
+    .option('--json', 'print one JSON object', false)
+    .addHelpText(
+      'after',
+      `
+Columns: episode_id, step, seed, observation.*, action.*, reward, terminated, truncated, next_observation.* and info.*.
+Entries of lists and of objects have columns of their own, as in observation.priority_distribution.0 and
+info.classes.interactive.ttft_p99_ms; info.events is JSON. Whole numbers are 64-bit integers, other figures doubles.
+The key-value metadata of the file says which environment, version, simulator, table, policy and seeds it comes from.`,
+    )
+    .action(exportDataset);
+  return new Command('datasets')
+    .description('episodes for offline learning')
+    .addCommand(addJobOptions(exporting));
+}
+
+async function exportDataset(options: ExportOptions): Promise<void> {
+  const { episodes, split, out, json } = options;
+  await requireWritable(out);
+  const { first } = SEED_SPLITS[split];
+  const seeds = Array.from({ length: episodes }, (_, i) => first + i);
+  const recording = await (options.env === 'llmserve' ? recordServe : recordGym)(options, seeds);
+  const { environment, taskId, policy, rows } = recording;
+  const metadata = {
+    environment: environment.id,
+    version: environment.version,
+    simulator_hash: simulatorHash(environment.id),
+    ...(environment.id === inferencegym.id && { table_hash: fileHash(SHIPPED_TABLE_URL) }),
+    task: taskId,
+    policy,
+    split,
+    seeds: JSON.stringify([seeds[0], seeds.at(-1)]),
+  };
+  const isWhole = wholeColumns(environment);
+  await writeOutputFile(out, [encodeDataset(rows, { metadata, isWhole })]);
+  if (json) console.log(JSON.stringify({ ...metadata, episodes, rows: rows.length, file: out }, null, 2));
+  else console.log(`wrote ${rows.length.toLocaleString('en-US')} windows of ${episodes} episodes to ${out}`);
+}
+
+/** Of the sources that decide what an episode is. */
+function simulatorHash(environmentId: string): string {
+  return sourceHash([
+    sourceFolder('@servegym/simulator'),
+    join(sourceFolder('@servegym/environments'), environmentId),
+  ]);
+}
+
+function fileHash(file: URL): string {
+  return createHash('sha256').update(readFileSync(file)).digest('hex');
+}
+
+async function recordServe(options: ExportOptions, seeds: readonly number[]): Promise<Recording> {
+  const { agent, task } = options;
+  const taskId = TASK_IDS.find((id) => id === task);
+  if (taskId === undefined)
+    throw new InputError(`expected --task, one of ${TASK_IDS.join(', ')}, got ${task}`);
+  const found = await findPolicy(agent);
+  tasksFor(taskId, [found]);
+  const jobs = await openStoppableJobs(options);
+  const onEpisode = progress(seeds.length);
+  try {
+    const rows = await recordWithJobs(jobs, agent, taskId, seeds, (share) =>
+      onEpisode?.(Math.round(share * seeds.length)),
+    );
+    return { environment: llmserve, taskId, policy: found.policy.name, rows };
+  } finally {
+    await jobs.close();
+  }
+}
+
+async function recordGym({ agent, task }: ExportOptions, seeds: readonly number[]): Promise<Recording> {
+  const { policy, taskIds } = await findGymPolicy(agent);
+  const taskId = taskIds.find((id) => String(id) === task);
+  if (taskId === undefined) {
+    throw new InputError(`expected --task, one of ${taskIds.join(', ')}, got ${task}`);
+  }
+  const environment = inferenceGym();
+  const evaluated = evaluatedGym(environment);
+  const rows = await recordEpisodes<GymAction, GymObservation>(evaluated.create(), policy, {
+    ...{ taskId, seeds, initialAction: evaluated.initialAction(taskId) },
+    onEpisode: progress(seeds.length),
+  });
+  return { environment, taskId: String(taskId), policy: policy.name, rows };
+}
+
+function progress(planned: number): (finished: number) => void {
+  return (finished) => showProgress(finished < planned ? `episode ${finished} of ${planned}` : '');
+}

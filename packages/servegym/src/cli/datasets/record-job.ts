@@ -1,0 +1,44 @@
+import { evaluatedServe } from '@servegym/agents';
+import type { ServeAction, ServeObservation, TaskId } from '@servegym/environments';
+import type { JobContext, JobEngine, Json } from '@servegym/jobs';
+import { type JobAgent, policyOfAgent, shareAgent, sharedOfAgent } from '../jobs/job-agent.ts';
+import { type DatasetRow, recordEpisodes } from './record-episodes.ts';
+
+interface RecordInput {
+  readonly agent: JobAgent;
+  readonly taskId: TaskId;
+  readonly seed: number;
+}
+
+/** The job `record-episode`: the rows of one episode of `llmserve`. */
+export async function runJob(input: Json, context: JobContext): Promise<Json> {
+  const { agent, taskId, seed } = input as unknown as RecordInput;
+  const initialAction = evaluatedServe.initialAction(taskId);
+  const rows = await recordEpisodes<ServeAction, ServeObservation>(
+    evaluatedServe.create(),
+    policyOfAgent(agent, context),
+    { taskId, seeds: [seed], initialAction },
+  );
+  return rows as unknown as Json;
+}
+
+/** The rows of an episode for each seed, an episode a job. The same as `recordEpisodes` gives. */
+export async function recordWithJobs(
+  jobs: JobEngine,
+  nameOrFile: string,
+  taskId: TaskId,
+  seeds: readonly number[],
+  onShare?: (share: number) => void,
+): Promise<DatasetRow[]> {
+  const agent = await shareAgent(jobs, nameOrFile);
+  const episodes = await jobs.run(
+    seeds.map((seed) => {
+      const input: RecordInput = { agent, taskId, seed };
+      return { kind: 'record-episode', input: input as unknown as Json, shared: sharedOfAgent(agent) };
+    }),
+    { onProgress: ({ share }) => onShare?.(share) },
+  );
+  return (episodes as unknown as DatasetRow[][]).flatMap((rows, episode) =>
+    rows.map((row) => ({ ...row, episode_id: episode })),
+  );
+}

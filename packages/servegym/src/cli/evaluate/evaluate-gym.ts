@@ -1,0 +1,100 @@
+import {
+  createGymPolicy,
+  type Evaluation,
+  evaluatedGym,
+  evaluatePolicy,
+  type GymPolicy,
+  listGymPolicies,
+  loadGymPolicy,
+  TensorFileError,
+  TrainedPolicyError,
+} from '@servegym/agents';
+import {
+  chooseGymTask,
+  GYM_TASK_IDS,
+  inferenceGym,
+  SEED_SPLITS,
+  type SeedSplit,
+} from '@servegym/environments';
+import { readInputBytes } from '../arguments/read-input-file.ts';
+import { readGymOptions } from '../arguments/read-table.ts';
+import { InputError } from '../input-error.ts';
+import { showEpisode } from '../output/episode-progress.ts';
+import { type EvaluationContext, evaluationJson, evaluationTable } from './evaluation-report.ts';
+
+export interface GymEvaluationOptions {
+  readonly task: string;
+  readonly table?: string;
+  readonly episodes: number;
+  readonly split: string;
+}
+
+export interface EvaluateGymOptions extends GymEvaluationOptions {
+  readonly agent: string;
+  readonly json: boolean;
+}
+
+/** Plays and grades a policy of `inferencegym`, and prints how it did. */
+export async function evaluateGym({ agent, json, ...options }: EvaluateGymOptions): Promise<void> {
+  const { evaluations, context } = await evaluateGymPolicies([agent], options);
+  console.log(
+    json
+      ? JSON.stringify(evaluationJson(evaluations[0]!, context), null, 2)
+      : evaluationTable(evaluations[0]!, context),
+  );
+}
+
+/** Plays and grades policies on the same traffic, on the table that comes with the package or on one's own. */
+export async function evaluateGymPolicies(
+  names: readonly string[],
+  { task, table, episodes, split }: GymEvaluationOptions,
+): Promise<{ readonly evaluations: readonly Evaluation[]; readonly context: EvaluationContext }> {
+  if (!Object.hasOwn(SEED_SPLITS, split)) {
+    throw new InputError(
+      `expected a split of inferencegym, one of ${Object.keys(SEED_SPLITS).join(', ')}, got ${split}`,
+    );
+  }
+  const environment = inferenceGym(await readGymOptions(table));
+  const found = await Promise.all(names.map(findGymPolicy));
+  const taskIds = tasksFor(
+    task,
+    GYM_TASK_IDS.filter((id) => found.every((policy) => policy.taskIds.includes(id))),
+  );
+  const { first } = SEED_SPLITS[split as SeedSplit];
+  const seeds = Array.from({ length: episodes }, (_, i) => first + i);
+  const evaluations: Evaluation[] = [];
+  for (const { policy } of found) {
+    const plan = { taskIds, seeds, onEpisode: showEpisode };
+    evaluations.push(await evaluatePolicy(evaluatedGym(environment), policy, plan));
+  }
+  return { evaluations, context: { environment, split, episodes } };
+}
+
+/** The policy of that name, or in that file, and the tasks that it can play. @throws InputError when there is neither */
+export async function findGymPolicy(
+  nameOrFile: string,
+): Promise<{ readonly policy: GymPolicy; readonly taskIds: readonly number[] }> {
+  const names = listGymPolicies().map((policy) => policy.name);
+  if (names.includes(nameOrFile)) return { policy: createGymPolicy(nameOrFile), taskIds: GYM_TASK_IDS };
+  if (!/[./\\]/.test(nameOrFile)) {
+    throw new InputError(
+      `expected a policy of inferencegym named one of ${names.join(', ')}, or a file that \`servegym train --env inferencegym\` wrote, got ${nameOrFile}`,
+    );
+  }
+  const bytes = await readInputBytes(nameOrFile);
+  try {
+    const { policy, taskId } = loadGymPolicy(bytes);
+    return { policy, taskIds: [taskId] };
+  } catch (error) {
+    if (!(error instanceof TensorFileError || error instanceof TrainedPolicyError)) throw error;
+    throw new InputError(`${nameOrFile}: ${error.message}`);
+  }
+}
+
+function tasksFor(asked: string, playable: readonly number[]): readonly number[] {
+  const tasks =
+    asked === 'all' ? playable : playable.filter((id) => id === chooseGymTask({ task_id: asked }).id);
+  if (tasks.length > 0) return tasks;
+  const common = playable.length > 0 ? `play ${playable.join(', ')}` : 'have no task in common';
+  throw new InputError(`expected policies that can play task ${asked}; these ${common}`);
+}

@@ -1,0 +1,40 @@
+import { CommanderError } from 'commander';
+
+/** Errors of the packages below that say what is wrong with what they were given. */
+const INPUT_ERRORS = new Set([
+  'InputError',
+  'TuningError',
+  'EnvironmentError',
+  'TraceError',
+  'ProfileError',
+  'ProfileVariantError',
+  'SimulationError',
+  'AcceptanceTableError',
+  'EngineError',
+  'CalibrationError',
+  'ServeTaskError',
+  'TrafficFitError',
+  'JobQueueError',
+  'LlmError',
+]);
+
+/** 2 for bad input, 1 for an internal failure, 0 for `--help` and `--version`. */
+export function exitCodeOf(error: unknown): 0 | 1 | 2 {
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+  return isInputError(error) ? 2 : 1;
+}
+
+/** One line for standard error. `SERVEGYM_DEBUG=1` in the environment adds the stack of an internal failure. */
+export function failureMessage(error: unknown): string {
+  if (!(error instanceof Error)) return `internal failure: ${String(error)}`;
+  if (isInputError(error)) return error.message;
+  const detail = process.env.SERVEGYM_DEBUG === '1' ? error.stack : error.message;
+  return `internal failure: ${detail}`;
+}
+
+function isInputError(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  // What a job was given may be wrong just as well.
+  const { failure } = error as { failure?: { name?: unknown } };
+  return INPUT_ERRORS.has(error.name === 'JobFailedError' ? String(failure?.name) : error.name);
+}

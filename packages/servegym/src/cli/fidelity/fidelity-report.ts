@@ -1,0 +1,142 @@
+import type { Fidelity, ServedLoadErrors } from './fidelity.ts';
+
+/** The report that `fidelity` writes, in Markdown. */
+export function fidelityReport({
+  staticBatches,
+  quantized,
+  replay,
+  servedLoads,
+  speculation,
+}: Fidelity): string {
+  return `# Fidelity
+
+How near the simulator comes to measurements of real servers. This page is written by
+
+\`\`\`sh
+npx servegym fidelity --data ../shared/data --output docs/fidelity.md
+\`\`\`
+
+Errors are relative to the measurement. A signed error is positive when the simulator says more.
+
+## Static batches
+
+Latency of whole batches of equal requests on vLLM: batch 1, 16 and 64, 128 to 2048 tokens in and as many out
+(LLM-Inference-Bench, BSD-3-Clause). Each row is predicted by a fit that left it out. Batches that do not fit the KV
+memory at once take part in no fit: what makes them slow is preemption, which the engine does by itself.
+
+${table(
+  ['profile', 'rows', 'mean', 'worst', 'overflowing batch'],
+  staticBatches.map(({ profile, rows, leftOutMean, leftOutWorst, overflowing }) => [
+    `\`${profile}\``,
+    `${rows}`,
+    plain(leftOutMean),
+    plain(leftOutWorst),
+    overflowing.map(signed).join(', ') || '-',
+  ]),
+)}
+
+Mean over all ${sum(staticBatches.map(({ rows }) => rows))} rows: **${plain(
+    sum(staticBatches.map(({ rows, leftOutMean }) => rows * leftOutMean)) /
+      sum(staticBatches.map(({ rows }) => rows)),
+  )}**.
+
+## Quantized weights
+
+FP8: latencies on vLLM with an FP8 KV cache. INT8: speedups over FP16 with TensorRT-LLM, applied to the profile's own
+FP16 law. Each row is predicted by a fit that left it out.
+
+${table(
+  ['profile', 'weights', 'rows', 'mean', 'worst'],
+  quantized.map(({ profile, weights, rows, leftOutMean, leftOutWorst }) => [
+    `\`${profile}\``,
+    weights,
+    `${rows}`,
+    plain(leftOutMean),
+    plain(leftOutWorst),
+  ]),
+)}
+
+Mean over all ${sum(quantized.map(({ rows }) => rows))} rows: **${plain(
+    sum(quantized.map(({ rows, leftOutMean }) => rows * leftOutMean)) /
+      sum(quantized.map(({ rows }) => rows)),
+  )}**.
+
+## A run of vLLM under overload, request by request
+
+${replay.requests} requests on vLLM 0.19 with Llama-3.1-8B on an RTX 4090, far more than it can serve (LLMServingSim, MIT).
+The profile is made from kernel times of that GPU alone, with 0.8 ms of CPU work an iteration; it has seen nothing of
+the run. The replay preempts ${replay.preemptions} times.
+
+${table(
+  ['TTFT mean', 'TTFT p99', 'TPOT mean', 'end to end mean', 'end to end p99', 'makespan'],
+  [
+    [replay.ttftMean, replay.ttftP99, replay.tpotMean, replay.e2eMean, replay.e2eP99, replay.makespan].map(
+      signed,
+    ),
+  ],
+)}
+
+## Served loads
+
+Twelve loads on vLLM 0.15 on H100, of evenly spaced equal requests. Profiles are estimated from data sheets; one set
+of twelve constants serves all models, GPUs and loads. Eleven were fitted to the means of these loads, and one, how much
+the time before a request is scheduled varies, to the p99 of TTFT (\`benchmarks/engine-constants.ts\`). Left out: the
+same errors under constants that have not seen the load. Three of the loads (48, 66, 67) have lengths that vary and are
+only known as means.
+
+${table(
+  ['run', 'model', 'GPUs', 'TTFT mean', 'TTFT p99', 'end to end mean', 'left out: TTFT', 'p99', 'end to end'],
+  servedLoads.map(({ run, model, gpus, ttftMean, ttftP99, e2eMean, leftOut }) => [
+    run,
+    model,
+    `${gpus}`,
+    ...[ttftMean, ttftP99, e2eMean, leftOut.ttftMean, leftOut.ttftP99, leftOut.e2eMean].map(signed),
+  ]),
+)}
+
+Median error: ${medians(servedLoads)}. Left out: ${medians(servedLoads.map(({ leftOut }) => leftOut))}.
+
+## Speculation
+
+Speedup of EAGLE with three draft tokens over plain decoding, Llama-3.1-8B on H100 (estimated profile), 256 tokens in
+and out. Acceptance is measured by position (SpecDecode-Bench); the measured speedups are published ones of EAGLE.
+
+${table(
+  ['batch', 'simulated', 'measured', 'error'],
+  speculation.map(({ batch, simulated, measured }) => [
+    `${batch}`,
+    `${simulated.toFixed(2)}x`,
+    measured === null ? '-' : `${measured.toFixed(2)}x`,
+    measured === null ? '-' : signed(100 * (simulated / measured - 1)),
+  ]),
+)}
+`;
+}
+
+function table(header: readonly string[], rows: readonly (readonly string[])[]): string {
+  return [header, header.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
+}
+
+function signed(percent: number): string {
+  return `${percent < 0 ? '-' : '+'}${plain(Math.abs(percent))}`;
+}
+
+function plain(percent: number): string {
+  return `${percent.toFixed(1)} %`;
+}
+
+function medians(errors: readonly ServedLoadErrors[]): string {
+  const [ttft, p99, e2e] = (['ttftMean', 'ttftP99', 'e2eMean'] as const).map((what) =>
+    plain(median(errors.map((each) => each[what]))),
+  );
+  return `TTFT mean **${ttft}**, TTFT p99 **${p99}**, end to end **${e2e}**`;
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}
+
+function median(values: readonly number[]): number {
+  const sorted = values.map(Math.abs).sort((a, b) => a - b);
+  return (sorted[Math.floor((sorted.length - 1) / 2)]! + sorted[Math.ceil((sorted.length - 1) / 2)]!) / 2;
+}

@@ -1,0 +1,53 @@
+import { availableParallelism } from 'node:os';
+import { type JobEngine, LocalJobs, QueuedJobs } from '@servegym/jobs';
+import { type Command, Option } from 'commander';
+import { wholeNumber } from '../arguments/options.ts';
+import { codeVersion } from './code-version.ts';
+import { JOB_KINDS } from './job-kinds.ts';
+import { StoppableJobs } from './stoppable-jobs.ts';
+
+/** Where a command has its jobs done. */
+export interface JobOptions {
+  readonly threads: number;
+  /** `redis://...` or `postgres://...`; on threads of this process when it is left out. */
+  readonly queue?: string;
+}
+
+const MOST_THREADS = 256;
+
+/** Adds `--threads` and `--queue` to a command. */
+export function addJobOptions(command: Command): Command {
+  return command.addOption(threadsOption()).addOption(queueOption());
+}
+
+export function queueOption(): Option {
+  return new Option(
+    '--queue <url>',
+    'have the jobs done by `servegym worker`s at redis://... or postgres://...; the results are the same',
+  );
+}
+
+export function threadsOption(): Option {
+  return new Option('--threads <n>', 'jobs at once on this machine; the results do not depend on it')
+    .default(Math.min(MOST_THREADS, availableParallelism()))
+    .argParser(wholeNumber(1, MOST_THREADS));
+}
+
+/**
+ * The engine that the options ask for, for a command: Ctrl-C and SIGTERM stop what it has begun, and `message` is then
+ * told. `close` it.
+ * @throws {JobQueueError} when nobody answers at the queue.
+ */
+export async function openStoppableJobs(options: JobOptions, message?: string): Promise<JobEngine> {
+  return new StoppableJobs(await openJobs(options), message);
+}
+
+/** The engine that the options ask for. `close` it. @throws {JobQueueError} when nobody answers at the queue. */
+export async function openJobs({ threads, queue }: JobOptions): Promise<JobEngine> {
+  if (queue === undefined) return new LocalJobs({ kinds: JOB_KINDS, threads });
+  return QueuedJobs.connect({
+    url: queue,
+    version: codeVersion(),
+    onNotice: (notice) => console.error(`note: ${notice}`),
+  });
+}

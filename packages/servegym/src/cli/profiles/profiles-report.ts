@@ -1,0 +1,104 @@
+import { type EngineProfile, type IterationLaw, kvPoolBlocks, type WeightVariant } from '@servegym/simulator';
+import { alignedRows } from '@servegym/tuning/report';
+
+/** What `profiles` prints: a line a profile. */
+export function profilesTable(profiles: readonly EngineProfile[]): string {
+  const rows = profiles.map((profile) => [
+    profile.name,
+    profile.status,
+    Object.keys(profile.weights).join(' '),
+    profile.speculation?.method ?? '-',
+    ...(profile.fit === null
+      ? ['-', '-', '-']
+      : [
+          String(profile.fit.rows),
+          `${profile.fit.meanErrorPercent.toFixed(1)} / ${profile.fit.worstErrorPercent.toFixed(1)} %`,
+          `${profile.fit.heldOutMeanErrorPercent.toFixed(1)} / ${profile.fit.heldOutWorstErrorPercent.toFixed(1)} %`,
+        ]),
+  ]);
+  const header = ['profile', 'status', 'weights', 'draft', 'rows', 'fit error', 'left out'];
+  return [
+    ...alignedRows([header, ...rows]),
+    '',
+    'Errors are mean / worst over the measured latencies; left out: each row predicted by a fit without it.',
+  ].join('\n');
+}
+
+/** What `profiles NAME` prints. */
+export function profileSheet(profile: EngineProfile): string {
+  const { gpu, model, engine, fit, validity, speculation } = profile;
+  const facts: [string, string][] = [
+    ['GPU', `${gpu.count} x ${gpu.name}, ${gpu.memoryGiB} GiB, ${gpu.usdPerHour} USD/h each`],
+    ['model', `${model.name}, ${model.kvBytesPerToken / 1024} KiB of KV a token`],
+    ['engine', `${engine.name} (version: ${engine.version})`],
+    ['status', profile.status],
+    ['source', profile.source],
+    ['valid for', `batch ${range(validity.batch)}, context ${range(validity.contextTokens)} tokens`],
+  ];
+  if (fit !== null) {
+    facts.push(
+      ['fit', `${fit.rows} rows, error ${fit.meanErrorPercent} % mean, ${fit.worstErrorPercent} % worst`],
+      ['left out', `error ${fit.heldOutMeanErrorPercent} % mean, ${fit.heldOutWorstErrorPercent} % worst`],
+      ['made by', fit.command],
+    );
+  }
+  if (speculation !== null) {
+    facts.push([
+      'speculation',
+      `${speculation.method}, acceptance on ${Object.keys(speculation.survival).join(', ')}`,
+    ]);
+  }
+  const variants = Object.entries(profile.weights).map(([precision, variant]) =>
+    variantRow(profile, precision, variant),
+  );
+  return [
+    profile.name,
+    '',
+    ...facts.map(([name, value]) => `${name.padEnd(14)} ${value}`),
+    '',
+    ...alignedRows([
+      [
+        'weights',
+        'GiB a GPU',
+        'KV tokens',
+        'base, ms',
+        'weights, ms',
+        'token, us',
+        'sequence, us',
+        'context, ns',
+        'quality',
+        'status',
+      ],
+      ...variants,
+    ]),
+  ].join('\n');
+}
+
+function variantRow(
+  profile: EngineProfile,
+  precision: string,
+  { law, quality, status, weightGiB }: WeightVariant,
+) {
+  const blocks = kvPoolBlocks(profile, precision as keyof EngineProfile['weights'], false, 1);
+  return [
+    precision,
+    weightGiB.toFixed(2),
+    (blocks * profile.memory.blockTokens).toLocaleString('en-US'),
+    (law.baseUs / 1000).toFixed(2),
+    (law.weightReadUs / 1000).toFixed(2),
+    law.perTokenUs.toFixed(1),
+    law.perDecodeSequenceUs.toFixed(1),
+    contextCost(law),
+    quality.toFixed(3),
+    status,
+  ];
+}
+
+function contextCost({ perContextTokenNs, manySequences: many }: IterationLaw): string {
+  const few = perContextTokenNs.toFixed(1);
+  return many === undefined ? few : `${few}, ${many.perContextTokenNs.toFixed(1)} above ${many.above}`;
+}
+
+function range([low, high]: readonly [number, number]): string {
+  return `${low} to ${high.toLocaleString('en-US')}`;
+}

@@ -1,0 +1,138 @@
+import { Command } from 'commander';
+import packageJson from '../../package.json' with { type: 'json' };
+
+interface CommandEntry {
+  readonly name: string;
+  /** What the list of commands says about it. */
+  readonly summary: string;
+  /** Imports the command; only the one that was asked for is. */
+  readonly load: () => Promise<Command>;
+}
+
+const COMMANDS: readonly CommandEntry[] = [
+  {
+    name: 'serve',
+    summary: 'serve an environment over OpenEnv, with the web console',
+    load: async () => (await import('./serve/command.ts')).serveCommand(),
+  },
+  {
+    name: 'simulate',
+    summary: 'serve a trace on a simulated engine and report its latencies',
+    load: async () => (await import('./simulate/command.ts')).simulateCommand(),
+  },
+  {
+    name: 'check',
+    summary: 'check whether a task is sound and worth learning, ours or yours',
+    load: async () => (await import('./check/command.ts')).checkCommand(),
+  },
+  {
+    name: 'traffic',
+    summary: 'list and fit models of traffic',
+    load: async () => (await import('./traffic/command.ts')).trafficCommand(),
+  },
+  {
+    name: 'profiles',
+    summary: 'list the engine profiles with their fit errors',
+    load: async () => (await import('./profiles/command.ts')).profilesCommand(),
+  },
+  {
+    name: 'calibrate',
+    summary: 'make an engine profile from measured latencies',
+    load: async () => (await import('./calibrate/command.ts')).calibrateCommand(),
+  },
+  {
+    name: 'fidelity',
+    summary: 'compare the simulator with measurements of real servers',
+    load: async () => (await import('./fidelity/command.ts')).fidelityCommand(),
+  },
+  {
+    name: 'evaluate',
+    summary: 'play and grade a policy',
+    load: async () => (await import('./evaluate/command.ts')).evaluateCommand(),
+  },
+  {
+    name: 'oracle',
+    summary: 'show what traffic is worth to the best constant and to planners',
+    load: async () => (await import('./oracle/command.ts')).oracleCommand(),
+  },
+  {
+    name: 'compare',
+    summary: 'play policies on the same traffic and say which are better',
+    load: async () => (await import('./compare/command.ts')).compareCommand(),
+  },
+  {
+    name: 'train',
+    summary: 'learn a policy on the training traffic of a task',
+    load: async () => (await import('./train/command.ts')).trainCommand(),
+  },
+  {
+    name: 'tune',
+    summary: 'find the engine settings that serve your traffic best',
+    load: async () => (await import('./tune/command.ts')).tuneCommand(),
+  },
+  {
+    name: 'trace',
+    summary: 'look at a trace of requests',
+    load: async () => (await import('./trace/command.ts')).traceCommand(),
+  },
+  {
+    name: 'worker',
+    summary: 'do the jobs of commands that were started with --queue',
+    load: async () => (await import('./worker/command.ts')).workerCommand(),
+  },
+  {
+    name: 'table',
+    summary: 'make and check the tables of measurements that inferencegym plays',
+    load: async () => (await import('./table/command.ts')).tableCommand(),
+  },
+  {
+    name: 'datasets',
+    summary: 'write episodes of a policy as Parquet',
+    load: async () => (await import('./datasets/command.ts')).datasetsCommand(),
+  },
+  {
+    name: 'bench',
+    summary: 'measure servers and agents',
+    load: async () => (await import('./bench/command.ts')).benchCommand(),
+  },
+  {
+    name: 'baseline',
+    summary: 'play and grade each task by rules or by a language model',
+    load: async () => (await import('./baseline/command.ts')).baselineCommand(),
+  },
+  {
+    name: 'endpoint',
+    summary: 'serve a simulated engine over the OpenAI API, in real time',
+    load: async () => (await import('./endpoint/command.ts')).endpointCommand(),
+  },
+  {
+    name: 'validate',
+    summary: 'check a running OpenEnv server, whoever made it',
+    load: async () => (await import('./validate/command.ts')).validateCommand(),
+  },
+  {
+    name: 'check-release',
+    summary: 'make all checks that should pass before a release',
+    load: async () => (await import('./check-release/command.ts')).checkReleaseCommand(),
+  },
+];
+
+/** The command line. Only the command that is asked for has its options; the others stand in the list. */
+export async function buildProgram(asked: string | undefined): Promise<Command> {
+  const program = new Command('servegym')
+    .description(packageJson.description)
+    .version(packageJson.version)
+    .showHelpAfterError('(add --help for the options)');
+  for (const { name, summary, load } of COMMANDS) {
+    if (name === asked) program.addCommand(await load());
+    else program.command(name).summary(summary).description(summary);
+  }
+  return overrideExit(program);
+}
+
+/** Lets a command and those below it throw where they would end the process. */
+function overrideExit(command: Command): Command {
+  command.exitOverride();
+  for (const each of command.commands) overrideExit(each.copyInheritedSettings(command));
+  return command;
+}

@@ -1,0 +1,249 @@
+import { HUNDRED_A_MINUTE, type RateLimitOptions } from '@servegym/openenv';
+import { Command, InvalidArgumentError, Option } from 'commander';
+import { consoleIsBuilt } from '../../server/console-files.ts';
+import { ENVIRONMENT_IDS, type EnvironmentName } from '../../server/mount-environment.ts';
+import {
+  LOG_FORMATS,
+  LOG_LEVELS,
+  type LogFormat,
+  type LogLevel,
+  serverLog,
+} from '../../server/server-log.ts';
+import { defaultSessionFile } from '../../server/session-file.ts';
+import { startServer } from '../../server/start-server.ts';
+import { stopOnSignals } from '../../server/stop-on-signals.ts';
+import { loadTask } from '../arguments/load-task.ts';
+import { loadTrace } from '../arguments/load-trace.ts';
+import { numberAbove, wholeNumber } from '../arguments/options.ts';
+import { InputError } from '../input-error.ts';
+
+interface ServeOptions {
+  readonly env: readonly [EnvironmentName, ...EnvironmentName[]];
+  readonly port: number;
+  readonly host: string;
+  readonly mode: 'simulation' | 'production';
+  readonly store: string;
+  readonly maxSessions: number;
+  readonly sessionTimeout: number | 'never';
+  readonly drainTimeout: number;
+  readonly token: readonly string[];
+  readonly cors: readonly string[];
+  readonly rateLimit?: RateLimitOptions;
+  readonly trustProxy: boolean;
+  readonly log: LogFormat;
+  readonly logLevel: LogLevel;
+  readonly trace: readonly string[];
+  readonly taskFile: readonly string[];
+  readonly table?: string;
+}
+
+/** In the place of a file: sessions live no longer than the server. */
+const IN_MEMORY = 'memory';
+
+/** `servegym serve`: an environment over OpenEnv, with its console, until a signal ends it. */
+export function serveCommand(): Command {
+  return new Command('serve')
+    .description('Serve an environment over OpenEnv, with the web console.')
+    .addOption(
+      new Option(
+        '--env <names>',
+        `the environments, with commas between them: ${ENVIRONMENT_IDS.join(', ')}, or a module that exports one. The first is at the root, the others below their names, as in /inferencegym/web/`,
+      )
+        .env('SERVEGYM_ENV')
+        .argParser(environmentNames)
+        .default(ENVIRONMENT_IDS, ENVIRONMENT_IDS.join(',')),
+    )
+    .addOption(
+      new Option('--port <number>', 'port to listen on; 0 takes any free one')
+        .env('PORT')
+        .default(7860)
+        .argParser(wholeNumber(0, 65535)),
+    )
+    .addOption(new Option('--host <address>', 'address to listen on').env('HOST').default('0.0.0.0'))
+    .addOption(
+      new Option(
+        '--mode <mode>',
+        'production leaves out what only trainers need: /reset, /step, /state, the console',
+      )
+        .env('SERVEGYM_MODE')
+        .choices(['simulation', 'production'])
+        .default('simulation'),
+    )
+    .optionsGroup('What llmserve plays:')
+    .option(
+      '--trace <file>',
+      'requests of your own, as `reset({trace: NAME})` with the name of the file without its ending; may be repeated',
+      repeated,
+      [],
+    )
+    .option('--task-file <file>', 'a task of your own, JSON or a module; may be repeated', repeated, [])
+    .addOption(
+      new Option('--table <file.parquet>', 'inferencegym: a table of your own measurements').env(
+        'SERVEGYM_TABLE',
+      ),
+    )
+    .optionsGroup('Sessions:')
+    .addOption(
+      new Option(
+        '--store <file|url>',
+        'SQLite file from which sessions go on after a restart, redis://... for servers on several machines, or `memory` for none',
+      )
+        .env('SERVEGYM_STORE')
+        .argParser(storeName)
+        .default(defaultSessionFile()),
+    )
+    .addOption(
+      new Option('--max-sessions <number>', 'most sessions at once')
+        .env('MAX_CONCURRENT_ENVS')
+        .default(1024)
+        .argParser(wholeNumber(1, 1_000_000)),
+    )
+    .addOption(
+      new Option(
+        '--session-timeout <seconds>',
+        'rest after which a session without a socket leaves memory, or `never`',
+      )
+        .env('SERVEGYM_SESSION_TIMEOUT')
+        .argParser((text) => (text === 'never' ? text : numberAbove(0)(text)))
+        .default(3600),
+    )
+    .addOption(
+      new Option(
+        '--drain-timeout <seconds>',
+        'how long open sessions may go on when the server is told to stop',
+      )
+        .env('SERVEGYM_DRAIN_TIMEOUT')
+        .argParser(wholeNumber(0, 86_400))
+        .default(5),
+    )
+    .optionsGroup('Who may use the server:')
+    .addOption(
+      new Option(
+        '--token <text>',
+        'a token that requests must carry (authorization: Bearer); may be repeated. Others on this machine can see arguments: prefer the variable, with commas between tokens',
+      )
+        .env('SERVEGYM_TOKEN')
+        .argParser(listed)
+        .default([], 'everybody'),
+    )
+    .addOption(
+      new Option(
+        '--cors <origin>',
+        'also let in pages of another site, for instance https://example.com; `*` is all',
+      )
+        .env('SERVEGYM_CORS')
+        .argParser(origins)
+        .default([], 'none'),
+    )
+    .addOption(
+      new Option('--rate-limit <number>', 'most requests a minute from each client; `seed` stands for 100')
+        .env('SERVEGYM_RATE_LIMIT')
+        .argParser(rateLimit),
+    )
+    .option(
+      '--trust-proxy',
+      'take the address of a client from x-forwarded-for, behind a proxy that sets it',
+      false,
+    )
+    .optionsGroup('Log, on standard error:')
+    .addOption(
+      new Option('--log <format>', 'how it looks').env('SERVEGYM_LOG').choices(LOG_FORMATS).default('pretty'),
+    )
+    .addOption(
+      new Option('--log-level <level>', 'the least it tells')
+        .env('SERVEGYM_LOG_LEVEL')
+        .choices(LOG_LEVELS)
+        .default('warn'),
+    )
+    .action(serve);
+}
+
+async function serve(options: ServeOptions): Promise<void> {
+  const { host, store, sessionTimeout } = options;
+  requireTokens(options.token);
+  for (const file of options.taskFile) {
+    const task = await loadTask(file);
+    console.log(`Task ${task.id}: ${file}`);
+  }
+  for (const file of options.trace) {
+    const { name, requests } = await loadTrace(file);
+    console.log(`Trace ${name}: ${requests} requests of ${file}`);
+  }
+  const server = await startServer({
+    environments: options.env,
+    port: options.port,
+    host,
+    mode: options.mode,
+    sessionFile: store === IN_MEMORY ? undefined : store,
+    tableFile: options.table,
+    maxSessions: options.maxSessions,
+    idleTimeoutMs: sessionTimeout === 'never' ? null : sessionTimeout * 1000,
+    guard: { tokens: options.token, origins: options.cors, rateLimit: options.rateLimit },
+    trustProxy: options.trustProxy,
+    logger: serverLog({ format: options.log, level: options.logLevel }),
+  });
+  console.log(`ServeGym is ready: ${pageUrl(host, server.port)} (Ctrl-C stops it)`);
+  for (const id of server.below) console.log(`${id}: ${pageUrl(host, server.port, `/${id}`)}`);
+  if (server.keepsSessions) console.log(`Sessions are kept in ${store}`);
+  if (server.realMode) {
+    const { baseUrl, maxRequestsPerStep } = server.realMode;
+    console.log(`Real mode: each step sends up to ${maxRequestsPerStep} requests to ${baseUrl}`);
+  }
+  if (server.hasConsole && !consoleIsBuilt()) {
+    console.error('warning: the console is not built; build it with `npm run build -w packages/console`');
+  }
+  await stopOnSignals(server, { graceMs: options.drainTimeout * 1000, say: console.log });
+}
+
+function environmentNames(text: string): [EnvironmentName, ...EnvironmentName[]] {
+  const names = text.split(',').map((name) => name.trim());
+  if (names.includes(''))
+    throw new InvalidArgumentError('Expected names of environments with commas between them.');
+  return names as [EnvironmentName, ...EnvironmentName[]];
+}
+
+function storeName(text: string): string {
+  if (text === '') throw new InvalidArgumentError('Expected a file, redis://... or `memory`.');
+  return text;
+}
+
+function repeated(text: string, before: readonly string[]): readonly string[] {
+  return [...before, text];
+}
+
+/** Adds the parts of a text with commas to what other options of the name gave. */
+function listed(text: string, before: readonly string[]): readonly string[] {
+  return [...before, ...text.split(',')];
+}
+
+/** The messages of commander would tell the token, so that this is not left to it. */
+function requireTokens(tokens: readonly string[]): void {
+  if (tokens.every((token) => /^\S+$/.test(token))) return;
+  throw new InputError(
+    'Expected each token of --token or SERVEGYM_TOKEN to be a text without spaces, got one that is empty or has some. Leave the option and the variable out to let everybody in.',
+  );
+}
+
+function origins(text: string, before: readonly string[]): readonly string[] {
+  const all = listed(text, before);
+  for (const origin of all) {
+    if (origin === '*' || (URL.canParse(origin) && new URL(origin).origin === origin)) continue;
+    throw new InvalidArgumentError(
+      `Expected an origin such as https://example.com, without a path or a slash at the end, or \`*\`; got \`${origin}\`.`,
+    );
+  }
+  return all;
+}
+
+function rateLimit(text: string): RateLimitOptions {
+  if (text === 'seed') return HUNDRED_A_MINUTE;
+  if (!/^\d+$/.test(text)) throw new InvalidArgumentError('Expected a whole number or `seed`.');
+  return { requests: wholeNumber(1, 1_000_000_000)(text), perMs: 60_000 };
+}
+
+/** Where a browser on this machine finds the page. */
+function pageUrl(host: string, port: number, path = ''): string {
+  const isEverywhere = host === '0.0.0.0' || host === '::';
+  const name = isEverywhere ? 'localhost' : host.includes(':') ? `[${host}]` : host;
+  return `http://${name}:${port}${path}/web/`;
+}

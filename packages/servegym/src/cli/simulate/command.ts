@@ -1,0 +1,140 @@
+import { ROUTER_POLICIES } from '@servegym/simulator';
+import { Command, Option } from 'commander';
+import { addEngineOptions } from '../arguments/engine-options.ts';
+import { numberAbove, wholeNumber } from '../arguments/options.ts';
+import { readProfile } from '../arguments/read-profile.ts';
+import { addTraceOptions } from '../arguments/trace-arguments.ts';
+import { requireWritable } from '../output/write-output-file.ts';
+import { parseChange, parseShares, parseTenant } from './serving-changes.ts';
+import { simulateAsRead } from './simulate-as-read.ts';
+import type { SimulateOptions } from './simulate-options.ts';
+import { needsWholeTrace, simulateWhole } from './simulate-whole.ts';
+import { simulationJson, simulationTable } from './simulation-report.ts';
+
+const MOST_REQUESTS = 100_000_000;
+const MOST_TOKENS = 10_000_000;
+
+/** `servegym simulate`: a trace, or a batch that is all there at the start, on one simulated engine. */
+export function simulateCommand(): Command {
+  const command = new Command('simulate')
+    .description('serve a trace on a simulated engine and report its latencies')
+    .requiredOption('--profile <name|file.json>', 'engine profile (see `servegym profiles`)')
+    .option(
+      '--trace <file>',
+      'requests to serve: CSV, JSON lines, Parquet or a result of vllm bench serve or GuideLLM',
+    )
+    .addOption(
+      new Option('--rate-scale <factor>', 'let the requests arrive this many times as fast')
+        .default(1)
+        .argParser(numberAbove(0)),
+    )
+    .addOption(
+      new Option('--limit <n>', 'serve only the first n requests').argParser(wholeNumber(1, MOST_REQUESTS)),
+    )
+    .addOption(
+      new Option('--repeat-to <n>', 'play the trace over and over, until n requests')
+        .argParser(wholeNumber(1, MOST_REQUESTS))
+        .conflicts('limit'),
+    )
+    .addOption(
+      new Option('--closed-batch <n>', 'instead of a trace: n requests that are all there at the start')
+        .argParser(wholeNumber(1, MOST_REQUESTS))
+        .conflicts(['trace', 'limit', 'repeatTo']),
+    )
+    .addOption(
+      new Option('--input-tokens <n>', 'prompt of each in a closed batch').argParser(
+        wholeNumber(1, MOST_TOKENS),
+      ),
+    )
+    .addOption(
+      new Option('--output-tokens <n>', 'output of each in a closed batch').argParser(
+        wholeNumber(1, MOST_TOKENS),
+      ),
+    );
+  return addTraceOptions(
+    addEngineOptions(command)
+      .addOption(
+        new Option('--replicas <n>', 'engines that serve the trace together')
+          .default(1)
+          .argParser(wholeNumber(1, 1024)),
+      )
+      .addOption(
+        new Option('--router <policy>', 'how requests are spread over the replicas')
+          .choices(ROUTER_POLICIES)
+          .default('round_robin'),
+      )
+      .addOption(
+        new Option('--kv-blocks <n>', 'KV blocks of each pool, instead of a share of the memory')
+          .argParser(wholeNumber(1, 2 ** 30))
+          .conflicts('kvBudgetFraction'),
+      )
+      .option('--acceptance <text>', 'kind of text that draft tokens are accepted as in (default: sharegpt)')
+      .addOption(
+        new Option(
+          '--priority-shares <shares>',
+          'priority classes drawn for the requests, the most urgent first, for instance 0.2,0.8',
+        ).argParser(parseShares),
+      )
+      .addOption(
+        new Option('--split', 'two GPUs: one prefills, sends the KV over, and the other decodes')
+          .default(false)
+          .conflicts(['replicas', 'router', 'kvBlocks']),
+      )
+      .addOption(
+        new Option(
+          '--change <s:setting=value,...>',
+          'two GPUs, on which settings change at second s: max-num-seqs, kv-budget-fraction, speculation-depth, weights, policy, split; may be repeated',
+        )
+          .argParser(parseChange)
+          .conflicts(['replicas', 'router', 'kvBlocks']),
+      )
+      .addOption(
+        new Option(
+          '--tenant <s:GiB>',
+          'two GPUs, of each of which co-located tenants take so much memory from second s on; may be repeated',
+        )
+          .argParser(parseTenant)
+          .conflicts(['replicas', 'router', 'kvBlocks']),
+      )
+      .option('--no-prefix-caching', 'do not look for cached prefixes of prompts')
+      .option(
+        '--chrome-trace <file.json>',
+        'write the run for Perfetto (ui.perfetto.dev) or chrome://tracing',
+      )
+      .option(
+        '--requests-file <file>',
+        'write a row for each request: JSON lines when it ends in .jsonl, Parquet when in .parquet, else CSV',
+      )
+      .addOption(
+        new Option('--seed <n>', 'seed of the acceptance of draft tokens')
+          .default(0)
+          .argParser(wholeNumber(0, Number.MAX_SAFE_INTEGER)),
+      )
+      .option('--json', 'print one JSON object', false)
+      .addHelpText(
+        'after',
+        `
+Examples:
+  servegym simulate --profile a100-40gb-llama-3-8b --trace azure-llm-2023-conv.csv --rate-scale 2
+  servegym simulate --profile mine.json --closed-batch 64 --input-tokens 1024 --output-tokens 1024 --weights INT8
+  servegym simulate --profile h100-80gb-llama-3-8b --trace trace.csv --split --chrome-trace run.json
+  servegym simulate --profile a100-40gb-llama-3-8b --trace trace.csv --change 60:weights=INT8 --tenant 120:12 --tenant 180:0
+
+Latencies: TTFT from arrival to first token, TPOT over the tokens after it, end to end to the last.
+Wall time is that of the simulation, without reading the trace.`,
+      )
+      .action(simulate),
+  );
+}
+
+async function simulate(options: SimulateOptions): Promise<void> {
+  const profile = await readProfile(options.profile);
+  await requireWritable(options.chromeTrace);
+  await requireWritable(options.requestsFile);
+  const simulation = await (needsWholeTrace(options)
+    ? simulateWhole(profile, options)
+    : simulateAsRead(profile, options));
+  console.log(
+    options.json ? JSON.stringify(simulationJson(simulation), null, 2) : simulationTable(simulation),
+  );
+}

@@ -1,0 +1,38 @@
+import type { EngineProfile, RouterPolicy, ServingChange, SimulationOptions } from '@servegym/simulator';
+import type { EngineOptions } from '../arguments/engine-options.ts';
+import type { TraceArguments } from '../arguments/trace-arguments.ts';
+
+/** What `servegym simulate` is told. */
+export interface SimulateOptions extends TraceArguments, EngineOptions {
+  readonly profile: string;
+  readonly trace?: string;
+  readonly rateScale: number;
+  readonly limit?: number;
+  readonly repeatTo?: number;
+  readonly closedBatch?: number;
+  readonly inputTokens?: number;
+  readonly outputTokens?: number;
+  readonly replicas: number;
+  readonly router: RouterPolicy;
+  readonly prefixCaching: boolean;
+  readonly acceptance?: string;
+  readonly kvBlocks?: number;
+  readonly priorityShares?: readonly number[];
+  readonly split: boolean;
+  readonly change?: readonly ServingChange[];
+  readonly tenant?: readonly ServingChange[];
+  readonly chromeTrace?: string;
+  readonly requestsFile?: string;
+  readonly seed: number;
+  readonly json: boolean;
+}
+
+/** What is asked for, of replicas of one engine. */
+export function replicaOptions(profile: EngineProfile, options: SimulateOptions): SimulationOptions {
+  const { weights, maxNumSeqs, maxNumBatchedTokens, kvBudgetFraction, kvBlocks, speculationDepth } = options;
+  const { acceptance, prefixCaching, policy, replicas, router, seed } = options;
+  return {
+    ...{ profile, weights, maxNumSeqs, maxNumBatchedTokens, kvBudgetFraction, kvBlocks, speculationDepth },
+    ...{ acceptance, prefixCaching, schedulingPolicy: policy, replicas, router, seed },
+  };
+}

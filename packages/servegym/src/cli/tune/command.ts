@@ -1,0 +1,245 @@
+import type { TaskId } from '@servegym/environments';
+import { drawPriorities, type EngineProfile } from '@servegym/simulator';
+import {
+  KNOB_NAMES,
+  type KnobName,
+  type Objective,
+  parseSlo,
+  type SloTerm,
+  type SplitTraffic,
+  splitTrace,
+  type TuneResult,
+  tuneProfile,
+} from '@servegym/tuning';
+import { frontSvg, tuneJson, tunePage, tuneReport } from '@servegym/tuning/report';
+import { Command, InvalidArgumentError, Option } from 'commander';
+import { numberAbove, numberFrom, wholeNumber } from '../arguments/options.ts';
+import { readProfile } from '../arguments/read-profile.ts';
+import {
+  addTraceOptions,
+  readingLine,
+  readTraceArgument,
+  type TraceArguments,
+} from '../arguments/trace-arguments.ts';
+import { InputError } from '../input-error.ts';
+import { addJobOptions, type JobOptions, openStoppableJobs } from '../jobs/open-jobs.ts';
+import { showProgress } from '../output/progress-line.ts';
+import { renderPng } from '../output/render-png.ts';
+import { requireWritable, writeOutputFile } from '../output/write-output-file.ts';
+import { parseShares } from '../simulate/serving-changes.ts';
+import { TUNABLE_TASKS, taskTraffic } from './task-traffic.ts';
+
+interface TuneCommandOptions extends TraceArguments, JobOptions {
+  readonly profile: readonly string[];
+  readonly trace?: string;
+  readonly workload?: TaskId;
+  readonly slo: SloTerm[];
+  readonly objective: Objective;
+  readonly knobs: CommandKnob[];
+  readonly minQuality: number;
+  readonly replicas?: readonly [number, number];
+  readonly priorityShares?: readonly number[];
+  readonly rateScale: number;
+  readonly requests: number;
+  readonly configurations: number;
+  readonly seed: number;
+  readonly report?: string;
+  readonly plot?: string;
+  readonly json: boolean;
+}
+
+const OBJECTIVES: readonly Objective[] = ['goodput', 'cost', 'latency'];
+/** What `--knobs` may name: the settings of an engine, and how many engines there are. */
+type CommandKnob = KnobName | 'replicas';
+const KNOBS: readonly CommandKnob[] = [...(Object.keys(KNOB_NAMES) as KnobName[]), 'replicas'];
+const MOST_REPLICAS = 64;
+
+/** `servegym tune`: which settings serve a traffic best. */
+export function tuneCommand(): Command {
+  const command = new Command('tune')
+    .description('find the engine settings that serve your traffic best under your SLO')
+    .requiredOption(
+      '--profile <name|file.json...>',
+      'engine profiles (see `servegym profiles`); several are tuned one after the other and compared',
+    )
+    .option(
+      '--trace <file>',
+      'your traffic: CSV, JSON lines, Parquet or a result of vllm bench serve or GuideLLM',
+    )
+    .addOption(
+      new Option('--workload <task>', 'instead of a trace: the traffic of a task of llmserve')
+        .choices(TUNABLE_TASKS)
+        .conflicts('trace'),
+    )
+    .addOption(
+      new Option(
+        '--slo <bounds>',
+        'ttft, tpot or e2e, each with a percentile or the mean; class0_ before it bounds the most urgent class',
+      )
+        .default(parseSlo('ttft_p99=2s,tpot_p99=100ms'), 'ttft_p99=2s,tpot_p99=100ms')
+        .argParser(parseSlo),
+    )
+    .addOption(
+      new Option(
+        '--objective <name>',
+        'goodput: the load that is sustained; cost: USD; latency: the least share of the limits',
+      )
+        .choices(OBJECTIVES)
+        .default('goodput'),
+    )
+    .addOption(
+      new Option('--knobs <names>', `what to choose: ${KNOBS.join(', ')}`)
+        .default(KNOBS, 'all')
+        .argParser(parseKnobs),
+    )
+    .addOption(
+      new Option('--min-quality <share>', 'least accuracy of quantized weights, relative to FP16')
+        .default(0)
+        .argParser(numberFrom(0, 1)),
+    )
+    .addOption(
+      new Option(
+        '--replicas <n|from..to>',
+        'engines that may share the traffic (default: 1..8; 1 where --knobs leaves replicas out)',
+      ).argParser(parseReplicas),
+    )
+    .addOption(
+      new Option(
+        '--priority-shares <shares>',
+        'priority classes drawn for the requests of a trace, the most urgent first, for instance 0.2,0.8',
+      )
+        .argParser(parseShares)
+        .conflicts('workload'),
+    )
+    .addOption(
+      new Option('--rate-scale <factor>', 'plan for this many times the traffic')
+        .default(1)
+        .argParser(numberAbove(0)),
+    )
+    .addOption(
+      new Option('--requests <n>', 'requests of the trace that are used, evenly over it')
+        .default(20_000)
+        .argParser(wholeNumber(400, 1_000_000)),
+    )
+    .addOption(
+      new Option('--configurations <n>', 'configurations to start from')
+        .default(1024)
+        .argParser(wholeNumber(16, 100_000)),
+    )
+    .addOption(
+      new Option('--seed <n>', 'seed of the acceptance of draft tokens and of the bootstrap')
+        .default(0)
+        .argParser(wholeNumber(0, Number.MAX_SAFE_INTEGER)),
+    )
+    .option('--report <file.html>', 'write the report as a page')
+    .option('--plot <file.svg|file.png>', 'write the Pareto plot of the first profile')
+    .option('--json', 'print one JSON object', false)
+    .addHelpText(
+      'after',
+      `
+Examples:
+  servegym tune --profile a100-40gb-llama-3-8b --trace azure-llm-2023-conv.csv --slo ttft_p99=1s,tpot_p99=50ms
+  servegym tune --profile a100-40gb-llama-3-8b h100-80gb-llama-3-8b --trace log.parquet --replicas 1..16 --report tune.html
+  servegym tune --profile a100-40gb-llama-3-8b --trace log.csv --priority-shares 0.3,0.7 --slo class0_ttft_p99=300ms,ttft_p99=5s`,
+    )
+    .action(tune);
+  return addJobOptions(addTraceOptions(command));
+}
+
+async function tune(options: TuneCommandOptions): Promise<void> {
+  const profiles = await Promise.all(options.profile.map(readProfile));
+  await requireWritable(options.report);
+  await requireWritable(options.plot);
+  const jobs = await openStoppableJobs(options);
+  const results: TuneResult[] = [];
+  try {
+    const split = await requestedTraffic(options);
+    for (const profile of profiles) results.push(await tuneOne(jobs, profile, split, options));
+  } finally {
+    await jobs.close();
+  }
+  if (options.json)
+    console.log(
+      JSON.stringify(results.length === 1 ? tuneJson(results[0]!) : results.map(tuneJson), null, 2),
+    );
+  else console.log(results.map(tuneReport).join('\n\n'));
+  if (options.report !== undefined) await writeOutputFile(options.report, [tunePage(results)]);
+  if (options.plot !== undefined) await writePlot(options.plot, results[0]!);
+}
+
+async function tuneOne(
+  jobs: Parameters<typeof tuneProfile>[0],
+  profile: EngineProfile,
+  split: SplitTraffic,
+  options: TuneCommandOptions,
+): Promise<TuneResult> {
+  const result = await tuneProfile(jobs, profile, split, {
+    ...{ slo: options.slo, objective: options.objective, minQuality: options.minQuality },
+    knobs: options.knobs.filter((name) => name !== 'replicas').map((name) => KNOB_NAMES[name]),
+    ...{
+      replicas: options.replicas ?? (options.knobs.includes('replicas') ? [1, 8] : [1, 1]),
+      rateScale: options.rateScale,
+      start: options.configurations,
+      seed: options.seed,
+    },
+    onProgress: (stage, share) => showProgress(`${profile.name}: ${stage} ${Math.round(100 * share)} %`),
+  });
+  showProgress('');
+  return result;
+}
+
+async function requestedTraffic(options: TuneCommandOptions): Promise<SplitTraffic> {
+  const traffic = await readTraffic(options);
+  const classes = new Set(traffic.search.priorities);
+  for (const { priorityClass } of options.slo) {
+    if (priorityClass === undefined || classes.has(priorityClass)) continue;
+    throw new InputError(
+      classes.size === 0
+        ? '--slo: expected no bounds of classes, as the requests have none; a trace gets them with --priority-shares'
+        : `--slo: expected bounds of the classes that the requests have, ${[...classes].sort().join(', ')}, got class ${priorityClass}`,
+    );
+  }
+  return traffic;
+}
+
+async function readTraffic(options: TuneCommandOptions): Promise<SplitTraffic> {
+  if (options.workload !== undefined) return taskTraffic(options.workload, options.requests);
+  if (options.trace === undefined)
+    throw new InputError('nothing to tune for: name a --trace, or a --workload');
+  const read = await readTraceArgument(options.trace, options);
+  if (!options.json) console.error(readingLine(options.trace, read.reading, read.trace.arrivalMs.length));
+  const { trace } = read;
+  const { priorityShares, seed } = options;
+  return splitTrace(
+    trace,
+    options.requests,
+    priorityShares && drawPriorities(trace.arrivalMs.length, priorityShares, seed),
+  );
+}
+
+async function writePlot(path: string, result: TuneResult): Promise<void> {
+  if (result.impossible !== null) {
+    console.error(`note: nothing to plot in ${path}, as no settings meet the SLO`);
+    return;
+  }
+  const drawing = frontSvg(result);
+  await writeOutputFile(path, [path.endsWith('.png') ? renderPng(drawing) : drawing]);
+}
+
+function parseKnobs(text: string): CommandKnob[] {
+  return text.split(',').map((part) => {
+    const name = part.trim();
+    if ((KNOBS as readonly string[]).includes(name)) return name as CommandKnob;
+    throw new InvalidArgumentError(`Expected some of ${KNOBS.join(', ')}, got \`${name}\`.`);
+  });
+}
+
+function parseReplicas(text: string): [number, number] {
+  const match = /^(\d+)(?:\.\.(\d+))?$/.exec(text.trim());
+  const from = Number(match?.[1]);
+  const to = Number(match?.[2] ?? match?.[1]);
+  if (match !== null && from >= 1 && to >= from && to <= MOST_REPLICAS) return [from, to];
+  throw new InvalidArgumentError(
+    `Expected a number from 1 to ${MOST_REPLICAS}, or a range such as 1..8, got \`${text}\`.`,
+  );
+}

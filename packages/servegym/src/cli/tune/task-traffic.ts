@@ -1,0 +1,41 @@
+import { generateWorkload, SEED_SPLITS, SERVE_TASKS, TASK_IDS, type TaskId } from '@servegym/environments';
+import { msFromTicks } from '@servegym/simulator';
+import { joinBlocks, type SplitTraffic, sliceTrace, type Traffic } from '@servegym/tuning';
+
+/** The tasks whose traffic can be tuned for. */
+export const TUNABLE_TASKS: readonly TaskId[] = TASK_IDS;
+
+const EPISODES = 20;
+
+/**
+ * The traffic of episodes of a task, a block from each: those of training to search on, those of the test split held
+ * out. Of long episodes a block is a stretch, early in the first and late in the last. What tenants take of the memory is
+ * left out.
+ *
+ * @param most Requests in all.
+ */
+export function taskTraffic(id: TaskId, most: number): SplitTraffic {
+  const size = Math.floor(most / (2 * EPISODES));
+  const blocksFrom = (first: number) =>
+    joinBlocks(
+      Array.from({ length: EPISODES }, (_, i) => {
+        const episode = episodeRequests(id, first + i);
+        const requests = episode.trace.arrivalMs.length;
+        const length = Math.min(size, requests - 1);
+        const start = Math.floor(((i + 0.5) / EPISODES) * (requests - length));
+        return sliceTrace(episode, start, start + length);
+      }),
+    );
+  return { search: blocksFrom(SEED_SPLITS.train.first), heldOut: blocksFrom(SEED_SPLITS.test.first) };
+}
+
+function hasClasses(id: TaskId): boolean {
+  const present = SERVE_TASKS[id].phases.flatMap(({ traffic }) => Object.keys(traffic));
+  return new Set(present).size > 1;
+}
+
+function episodeRequests(id: TaskId, seed: number): Omit<Traffic, 'blockStarts'> {
+  const { arrivalTicks, inputTokens, outputTokens, classes } = generateWorkload(SERVE_TASKS[id], seed);
+  const trace = { source: id, arrivalMs: arrivalTicks.map(msFromTicks), inputTokens, outputTokens };
+  return hasClasses(id) ? { trace, priorities: classes } : { trace };
+}

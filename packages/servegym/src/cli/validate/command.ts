@@ -1,0 +1,72 @@
+import { validateServer } from '@servegym/openenv';
+import { Command, Option } from 'commander';
+import { jsonObject } from '../arguments/json-argument.ts';
+import { numberAbove, wholeNumber } from '../arguments/options.ts';
+import { serverAddress } from '../arguments/server-address.ts';
+import { criterionLines, validationSummary } from './validation-lines.ts';
+
+interface ValidateOptions {
+  readonly url: URL;
+  readonly action?: Record<string, unknown>;
+  readonly reset: Record<string, unknown>;
+  readonly steps: number;
+  readonly sessions: number;
+  readonly timeout: number;
+  readonly token?: string;
+  readonly strict: boolean;
+  readonly json: boolean;
+}
+
+/** `servegym validate`: whether a running server is an OpenEnv server that clients can rely on. */
+export function validateCommand(): Command {
+  return new Command('validate')
+    .description('check a running OpenEnv server, whoever made it')
+    .addOption(
+      new Option('--url <address>', 'address of the server').argParser(serverAddress).makeOptionMandatory(),
+    )
+    .addOption(
+      new Option('--action <json>', 'a valid action (default: made from the schema)').argParser(jsonObject),
+    )
+    .addOption(new Option('--reset <json>', 'options of every reset').argParser(jsonObject).default({}, '{}'))
+    .addOption(
+      new Option('--steps <n>', 'steps of the episode that is played')
+        .default(3)
+        .argParser(wholeNumber(1, 10_000)),
+    )
+    .addOption(
+      new Option('--sessions <n>', 'most sessions to open in order to find out what a full server says')
+        .default(16)
+        .argParser(wholeNumber(1, 1000)),
+    )
+    .addOption(
+      new Option('--timeout <seconds>', 'how long a reply may take')
+        .default(10)
+        .argParser(numberAbove(0, 600)),
+    )
+    .option('--token <text>', 'sent as `authorization: Bearer`')
+    .option('--strict', 'count advised criteria as required', false)
+    .option('--json', 'print one JSON object, as `openenv validate` does', false)
+    .addHelpText(
+      'after',
+      `
+The first six criteria are those of \`openenv validate --url\`. The exit code is 0 when all required ones are met, else 1.
+It resets sessions and plays a few steps, so do not point it at an environment whose actions do harm.`,
+    )
+    .action(validate);
+}
+
+async function validate(options: ValidateOptions): Promise<void> {
+  const { url: base, action, reset: resetOptions, steps, json, strict, token } = options;
+  const subject = {
+    ...{ action, resetOptions, steps },
+    timeoutMs: 1000 * options.timeout,
+    mostSessions: options.sessions,
+    headers: token ? { authorization: `Bearer ${token}` } : ({} as Record<string, string>),
+  };
+  const report = await validateServer(base, subject, (criterion) => {
+    if (!json) console.log(criterionLines(criterion));
+  });
+  console.log(json ? JSON.stringify(report, null, 2) : `\n${report.target}: ${validationSummary(report)}`);
+  const failures = strict ? report.summary.failed_criteria.length : report.passed ? 0 : 1;
+  process.exitCode = failures === 0 ? 0 : 1;
+}

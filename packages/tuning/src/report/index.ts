@@ -1,0 +1,6 @@
+export { alignedRows } from './aligned-rows.ts';
+export { escapeText, lineChartSvg } from './line-chart.ts';
+export { terminalBars } from './terminal-bars.ts';
+export { tunePage } from './tune-page.ts';
+export { frontSvg } from './tune-plots.ts';
+export { tuneJson, tuneReport } from './tune-report.ts';

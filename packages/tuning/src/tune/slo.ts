@@ -1,0 +1,65 @@
+import { TuningError } from '../tuning-error.ts';
+
+/** A latency of a request that an SLO may bound. */
+export type SloMetric = 'ttft' | 'tpot' | 'e2e';
+
+/** One bound of an SLO: the quantile (or the mean) of a latency stays at or below the limit. */
+export interface SloTerm {
+  readonly metric: SloMetric;
+  /** The priority class whose requests it bounds, 0 is the most urgent; all requests where it is left out. */
+  readonly priorityClass?: number;
+  /** 0..1, for instance 0.99; `null` for the mean. */
+  readonly quantile: number | null;
+  readonly limitMs: number;
+}
+
+const TERM =
+  /^(?:class([0-7])_)?(ttft|tpot|e2e)_(p\d{1,2}(?:\.\d+)?|p100|mean)\s*=\s*(\d+(?:\.\d+)?)\s*(ms|s)$/;
+const FORM =
+  'a list such as ttft_p99=300ms,tpot_p99=40ms (ttft, tpot or e2e; p50, p99 ... or mean; ms or s; class0_ before it for the most urgent class)';
+
+/** Reads `ttft_p99=300ms,tpot_p99=40ms`. @throws TuningError that says what is wrong with which part. */
+export function parseSlo(text: string): SloTerm[] {
+  const terms = text.split(',').map((part): SloTerm => {
+    const match = TERM.exec(part.trim().toLowerCase());
+    if (match === null)
+      throw new TuningError('INVALID_SLO', `--slo: expected ${FORM}, got \`${part.trim()}\``);
+    const [, priorityClass, metric, statistic, limit, unit] = match;
+    const limitMs = Number(limit) * (unit === 's' ? 1000 : 1);
+    const quantile = statistic === 'mean' ? null : Number(statistic!.slice(1)) / 100;
+    if (limitMs === 0 || quantile === 0) {
+      throw new TuningError(
+        'INVALID_SLO',
+        `--slo: expected a limit and a percentile above 0, got \`${part.trim()}\``,
+      );
+    }
+    return {
+      ...{ metric: metric as SloMetric, quantile, limitMs },
+      ...(priorityClass !== undefined && { priorityClass: Number(priorityClass) }),
+    };
+  });
+  const names = terms.map(sloTermName);
+  const twice = names.find((name, i) => names.indexOf(name) !== i);
+  if (twice !== undefined)
+    throw new TuningError('INVALID_SLO', `--slo: expected each bound once, got ${twice} twice`);
+  return terms;
+}
+
+/** `ttft_p99`, or `class0_ttft_p99`. */
+export function sloTermName({ metric, quantile, priorityClass }: SloTerm): string {
+  const whose = priorityClass === undefined ? '' : `class${priorityClass}_`;
+  return `${whose}${metric}_${quantile === null ? 'mean' : `p${Number((100 * quantile).toFixed(6))}`}`;
+}
+
+/** `TTFT p99 at most 300 ms`, or `TTFT p99 of class 0 at most 300 ms`. */
+export function sloTermText(term: SloTerm): string {
+  const { metric, quantile, limitMs, priorityClass } = term;
+  const whose = priorityClass === undefined ? '' : ` of class ${priorityClass}`;
+  const statistic = quantile === null ? 'mean' : `p${Number((100 * quantile).toFixed(6))}`;
+  return `${metric === 'e2e' ? 'end-to-end' : metric.toUpperCase()} ${statistic}${whose} at most ${milliseconds(limitMs)}`;
+}
+
+export function milliseconds(ms: number): string {
+  if (ms >= 10_000) return `${Number((ms / 1000).toPrecision(3))} s`;
+  return `${Number(ms.toPrecision(3))} ms`;
+}

@@ -1,0 +1,169 @@
+import { decodeTrace, encodeTrace, type Trace } from '@servegym/simulator';
+import { TuningError } from '../tuning-error.ts';
+
+/** Requests to tune on, in blocks that are the units of its statistics. */
+export interface Traffic {
+  readonly trace: Trace;
+  /** Priority class of each request, 0 is the most urgent, where they have any. */
+  readonly priorities?: Uint8Array;
+  /** First request of each block, and the end of the last. */
+  readonly blockStarts: readonly number[];
+}
+
+/** Traffic to search on, and traffic that the search never sees. */
+export interface SplitTraffic {
+  readonly search: Traffic;
+  readonly heldOut: Traffic;
+}
+
+/** Fewer give no 99th percentile worth the name. */
+const FEWEST_REQUESTS = 200;
+const BLOCKS = 40;
+
+/**
+ * Cuts a trace into blocks of equally many requests. The even ones are searched on, the odd ones are held out. Of a
+ * trace with more than `most` requests the blocks are shorter than their share, and lie evenly over it.
+ *
+ * @param priorities Priority class of each request.
+ * @throws TuningError when there are too few requests.
+ */
+export function splitTrace(trace: Trace, most: number, priorities?: Uint8Array): SplitTraffic {
+  const requests = trace.arrivalMs.length;
+  if (requests < FEWEST_REQUESTS) {
+    throw new TuningError(
+      'TOO_FEW_REQUESTS',
+      `${trace.source}: expected at least ${FEWEST_REQUESTS} requests to tune on, got ${requests}`,
+    );
+  }
+  const size = Math.floor(Math.min(requests, most) / BLOCKS);
+  const starts = Array.from({ length: BLOCKS }, (_, b) => Math.floor((b * requests) / BLOCKS));
+  const blocks = starts.map((start) => sliceTrace({ trace, priorities }, start, start + size));
+  return {
+    search: joinBlocks(blocks.filter((_, b) => b % 2 === 0)),
+    heldOut: joinBlocks(blocks.filter((_, b) => b % 2 === 1)),
+  };
+}
+
+/** A stretch of a trace. */
+interface Block {
+  readonly trace: Trace;
+  readonly priorities?: Uint8Array;
+  readonly durationMs: number;
+}
+
+/** The requests `start` .. `end - 1`, and the time until the one after them. */
+export function sliceTrace(
+  { trace, priorities }: Omit<Traffic, 'blockStarts'>,
+  start: number,
+  end: number,
+): Block {
+  const { arrivalMs, prefixBlocks } = trace;
+  const from = arrivalMs[start]!;
+  const gap = (arrivalMs[end - 1]! - from) / Math.max(1, end - 1 - start);
+  return {
+    ...(priorities && { priorities: priorities.slice(start, end) }),
+    durationMs: (arrivalMs[end] ?? arrivalMs[end - 1]! + gap) - from,
+    trace: {
+      source: trace.source,
+      arrivalMs: arrivalMs.slice(start, end).map((ms) => ms - from),
+      inputTokens: trace.inputTokens.slice(start, end),
+      outputTokens: trace.outputTokens.slice(start, end),
+      ...(prefixBlocks && {
+        prefixBlocks: {
+          blockTokens: prefixBlocks.blockTokens,
+          ids: prefixBlocks.ids.slice(prefixBlocks.offsets[start], prefixBlocks.offsets[end]),
+          offsets: prefixBlocks.offsets
+            .slice(start, end + 1)
+            .map((offset) => offset - prefixBlocks.offsets[start]!),
+        },
+      }),
+    },
+  };
+}
+
+/** Blocks one after the other. */
+export function joinBlocks(blocks: readonly Block[]): Traffic {
+  const requests = blocks.reduce((sum, { trace }) => sum + trace.arrivalMs.length, 0);
+  const arrivalMs = new Float64Array(requests);
+  const inputTokens = new Int32Array(requests);
+  const outputTokens = new Int32Array(requests);
+  const first = blocks[0]!.trace;
+  const offsets = new Int32Array(requests + 1);
+  const ids: number[] = [];
+  const priorities = blocks[0]!.priorities && new Uint8Array(requests);
+  const blockStarts = [0];
+  let at = 0;
+  let now = 0;
+  for (const { trace, durationMs, priorities: own } of blocks) {
+    const { prefixBlocks } = trace;
+    for (const [i, ms] of trace.arrivalMs.entries()) {
+      arrivalMs[at + i] = now + ms;
+      offsets[at + i + 1] = ids.length + (prefixBlocks?.offsets[i + 1] ?? 0);
+    }
+    inputTokens.set(trace.inputTokens, at);
+    outputTokens.set(trace.outputTokens, at);
+    if (prefixBlocks !== undefined) for (const id of prefixBlocks.ids) ids.push(id);
+    if (own !== undefined) priorities?.set(own, at);
+    at += trace.arrivalMs.length;
+    now += durationMs;
+    blockStarts.push(at);
+  }
+  return {
+    blockStarts,
+    ...(priorities && { priorities }),
+    trace: {
+      source: first.source,
+      ...{ arrivalMs, inputTokens, outputTokens },
+      ...(first.prefixBlocks && {
+        prefixBlocks: { blockTokens: first.prefixBlocks.blockTokens, ids: Float64Array.from(ids), offsets },
+      }),
+    },
+  };
+}
+
+/** Some of the blocks, evenly over the traffic. */
+export function someBlocks(traffic: Traffic, count: number): Traffic {
+  const { blockStarts } = traffic;
+  const blocks = blockStarts.length - 1;
+  if (count >= blocks) return traffic;
+  const chosen = Array.from({ length: count }, (_, i) => Math.floor(((i + 0.5) * blocks) / count));
+  return joinBlocks(chosen.map((b) => sliceTrace(traffic, blockStarts[b]!, blockStarts[b + 1]!)));
+}
+
+/** Traffics one after the other. */
+export function joinTraffic(traffics: readonly Traffic[]): Traffic {
+  return joinBlocks(
+    traffics.flatMap((traffic) =>
+      traffic.blockStarts.slice(1).map((end, b) => sliceTrace(traffic, traffic.blockStarts[b]!, end)),
+    ),
+  );
+}
+
+/** Mean requests/s. */
+export function requestRate({ trace }: Traffic): number {
+  const { arrivalMs } = trace;
+  return (1000 * (arrivalMs.length - 1)) / arrivalMs[arrivalMs.length - 1]!;
+}
+
+/** The traffic as bytes, for jobs: the places of the blocks, the priority classes where there are any, then the trace. */
+export function encodeTraffic({ trace, blockStarts, priorities }: Traffic): Uint8Array {
+  const starts = Int32Array.from([blockStarts.length, priorities?.length ?? 0, ...blockStarts]);
+  const encoded = encodeTrace(trace);
+  const classes = priorities ?? new Uint8Array(0);
+  const bytes = new Uint8Array(starts.byteLength + classes.length + encoded.length);
+  bytes.set(new Uint8Array(starts.buffer));
+  bytes.set(classes, starts.byteLength);
+  bytes.set(encoded, starts.byteLength + classes.length);
+  return bytes;
+}
+
+/** The traffic in the bytes of `encodeTraffic`. */
+export function decodeTraffic(encoded: Uint8Array): Traffic {
+  const [count, classes] = new Int32Array(encoded.slice(0, 8).buffer) as unknown as [number, number];
+  const end = 4 * (count + 2);
+  return {
+    blockStarts: [...new Int32Array(encoded.slice(8, end).buffer)],
+    ...(classes > 0 && { priorities: encoded.slice(end, end + classes) }),
+    trace: decodeTrace(encoded.subarray(end + classes)),
+  };
+}

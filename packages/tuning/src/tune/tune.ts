@@ -1,0 +1,147 @@
+import type { JobEngine } from '@servegym/jobs';
+import type { EngineProfile } from '@servegym/simulator';
+import { candidateKey, candidateSpace } from './candidate.ts';
+import { CandidateMeasurer } from './candidate-measurer.ts';
+import { controllerGain } from './controller-gain.ts';
+import { deployment, evenFor } from './deployment.ts';
+import { type Finalist, measureFinalists } from './finalists.ts';
+import { NOTHING_FOUND, nearestToSlo } from './impossible-slo.ts';
+import { goodShare, type LoadPoint, sloUse } from './load-point.ts';
+import { choicesOf, frontPoints } from './pareto-front.ts';
+import { searchCandidates } from './search.ts';
+import { servingCommands } from './serving-command.ts';
+import type { SloTerm } from './slo.ts';
+import { usdPerMillionTokens } from './token-price.ts';
+import { joinTraffic, requestRate, type SplitTraffic, type Traffic } from './traffic.ts';
+import { HELD_OUT_SEED, type TuneOptions } from './tune-options.ts';
+import type { LoadCurvePoint, TunedCandidate, TuneResult } from './tune-result.ts';
+
+/** How much more traffic the settings are tried with. */
+const SURGE = 1.5;
+/** The load at which a controller is asked for: a bit more than fixed settings sustain. */
+const CONTROLLER_LOAD = 1.2;
+
+/** Finds the settings that serve a traffic best on a profile. */
+export async function tuneProfile(
+  jobs: JobEngine,
+  profile: EngineProfile,
+  split: SplitTraffic,
+  options: TuneOptions,
+): Promise<TuneResult> {
+  const { slo, objective, seed, rateScale, onProgress = () => undefined } = options;
+  const started = performance.now();
+  let stage = '';
+  const measurer = new CandidateMeasurer(jobs, profile, slo, (share) => onProgress(stage, share));
+  const say = (next: string) => {
+    stage = next;
+    onProgress(stage, 0);
+  };
+  const space = candidateSpace(profile, {
+    knobs: options.knobs,
+    minQuality: options.minQuality,
+    hasPrefixes: split.search.trace.prefixBlocks !== undefined,
+    hasClasses: split.search.priorities !== undefined,
+    mostReplicas: options.replicas[1],
+  });
+  const search = await searchCandidates(measurer, profile, space, split.search, slo, {
+    ...{ objective, seed, start: options.start, onStage: say },
+    targetLoad: rateScale / options.replicas[1],
+  });
+  const whole = joinTraffic([split.search, split.heldOut]);
+  const common = {
+    ...{ profile, objective, slo, considered: search.considered },
+    traffic: {
+      source: whole.trace.source,
+      searched: split.search.trace.arrivalMs.length,
+      heldOut: split.heldOut.trace.arrivalMs.length,
+      rate: requestRate(whole) * rateScale,
+    },
+  };
+  const totals = () => ({
+    simulations: measurer.simulations,
+    simulatedRequests: measurer.simulatedRequests,
+    wallS: (performance.now() - started) / 1000,
+  });
+
+  say('the finalists');
+  const finalists = await measureFinalists(measurer, profile, split, search, options);
+  const winner = finalists[0]!;
+  if (winner.searched.value === 0) {
+    say('whether anything meets the SLO');
+    const impossible = await nearestToSlo(measurer, split.search, search, slo, seed);
+    return { ...NOTHING_FOUND, ...common, ...totals(), impossible, commands: [] };
+  }
+
+  say('replicas');
+  const deploy = (load: number) => deployment(measurer, profile, whole, winner, load, options);
+  const planned = await deploy(rateScale);
+  const surge = await deploy(rateScale * SURGE);
+  const engines = planned.replicas ?? evenFor(winner.candidate, options.replicas[1]);
+  const [strained] = await measurer.measure(
+    whole,
+    [{ candidate: winner.candidate, loads: [rateScale * SURGE] }],
+    { seed, replicas: engines },
+  );
+
+  say('the Pareto front');
+  const referenceLoad = planned.replicas === null ? 0.8 * winner.searchedLoad : rateScale / planned.replicas;
+  const controllerLoad = CONTROLLER_LOAD * winner.searchedLoad;
+  const choices = choicesOf(search.ranked);
+  const atLoads = await measurer.measure(
+    split.search,
+    choices.map(({ candidate }) => ({ candidate, loads: [referenceLoad, controllerLoad] })),
+    { seed },
+  );
+  const latencies = await measurer.measure(
+    split.heldOut,
+    finalists.map(({ candidate }) => ({ candidate, loads: [referenceLoad] })),
+    { seed: seed + HELD_OUT_SEED },
+  );
+  const front = frontPoints(profile, split.search, choices, atLoads, slo, referenceLoad);
+  const candidates = finalists.map((finalist, i): TunedCandidate => {
+    const [{ ttftP99Ms, tpotP99Ms }] = latencies[i] as [LoadPoint];
+    const { candidate, isDefault, searched, heldOut, overDefaults } = finalist;
+    return {
+      ...{ candidate, isDefault, searched, heldOut, overDefaults, ttftP99Ms, tpotP99Ms },
+      usdPerMillionTokens: usdPerMillionTokens(profile, whole, heldOut.value),
+      quality: profile.weights[candidate.weights]!.quality,
+      onFront: front.some(
+        (point) => point.onFront && candidateKey(point.candidate) === candidateKey(candidate),
+      ),
+    };
+  });
+  const defaults = finalists.find(({ isDefault }) => isDefault);
+  return {
+    ...common,
+    ...totals(),
+    impossible: null,
+    candidates,
+    prediction: winner.prediction,
+    isConfirmed:
+      winner.heldOut.value >= winner.prediction.low && winner.heldOut.value <= winner.prediction.high,
+    referenceRate: referenceLoad * requestRate(split.heldOut),
+    front,
+    curves: {
+      winner: curveOf(winner, split.heldOut, slo),
+      defaults: defaults === undefined ? [] : curveOf(defaults, split.heldOut, slo),
+    },
+    deployment: planned,
+    surge,
+    surgeWithoutMore: goodShare(strained![0]!),
+    controller: controllerGain(
+      atLoads.map((points) => points.find(({ load }) => load === controllerLoad)!),
+      seed,
+    ),
+    commands: servingCommands(profile, winner.candidate, planned.replicas ?? options.replicas[1]),
+  };
+}
+
+/** How a finalist fares as the held-out traffic grows. */
+function curveOf({ heldOutPoints }: Finalist, traffic: Traffic, slo: readonly SloTerm[]): LoadCurvePoint[] {
+  const rate = requestRate(traffic);
+  return heldOutPoints.map((point) => ({
+    rate: rate * point.load,
+    sloUse: sloUse(point, slo),
+    good: goodShare(point),
+  }));
+}
