@@ -2,7 +2,10 @@
 import { CommanderError } from 'commander';
 import { exitCodeOf, failureMessage } from './cli/failure.ts';
 import { buildProgram } from './cli/program.ts';
+import { maskOutput } from './mask-output.ts';
 
+maskOutput(process.stdout);
+maskOutput(process.stderr);
 // Whoever reads the output may have read enough, as `head` has.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;

@@ -1,5 +1,6 @@
 import { WebSocket } from 'ws';
 import { readJson } from '../json/read-json.ts';
+import { maskUrls } from '../operations/mask-urls.ts';
 import type {
   ClientMessage,
   ServerMessage,
@@ -37,6 +38,7 @@ export class Exchange {
 
   /** Connects. @throws ConnectionError, TimeoutError */
   static open(url: string, options: ExchangeOptions): Promise<Exchange> {
+    const shown = maskUrls(url);
     return new Promise((resolve, reject) => {
       const socket = new WebSocket(url, {
         headers: options.headers,
@@ -52,7 +54,7 @@ export class Exchange {
       socket.once('unexpected-response', (_request, response) => {
         response.resume();
         reject(
-          new ConnectionError(`Could not connect to ${url}: the server answered ${response.statusCode}.`),
+          new ConnectionError(`Could not connect to ${shown}: the server answered ${response.statusCode}.`),
         );
         socket.terminate();
       });
@@ -60,8 +62,8 @@ export class Exchange {
         const late = error.message === 'Opening handshake has timed out';
         reject(
           late
-            ? new TimeoutError(`Could not connect to ${url} within ${options.connectTimeoutMs} ms.`)
-            : new ConnectionError(`Could not connect to ${url}: ${error.message || String(error)}`, {
+            ? new TimeoutError(`Could not connect to ${shown} within ${options.connectTimeoutMs} ms.`)
+            : new ConnectionError(`Could not connect to ${shown}: ${error.message || String(error)}`, {
                 cause: error,
               }),
         );

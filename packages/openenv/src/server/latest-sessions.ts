@@ -1,12 +1,18 @@
+import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Context } from 'hono';
 import { clientAddress } from '../guard/client-address.ts';
 
 /**
- * Who a request without a `session_id` comes from. Requests with the same `authorization` header are one caller;
- * without it, requests from the same address with the same user agent are.
+ * Digest of who a request without a `session_id` comes from. Requests with the same `authorization` header are one
+ * caller; without it, requests from the same address with the same user agent are. Headers can be long, so that only
+ * the digest is kept.
  */
 export function callerOf(context: Context, trustProxy: boolean): string {
+  return createHash('sha256').update(caller(context, trustProxy)).digest('base64');
+}
+
+function caller(context: Context, trustProxy: boolean): string {
   const authorization = context.req.header('authorization');
   if (authorization) return `authorization ${authorization}`;
   const incoming: IncomingMessage | undefined = context.env?.incoming;

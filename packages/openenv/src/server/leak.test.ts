@@ -40,6 +40,12 @@ test('sessions leave nothing behind: 100,000 in process, 2,000 over HTTP, 500 ov
       assert.equal(response.status, 200);
     }
   };
+  const fromManyBrowsers = async (count: number) => {
+    for (let opened = 0; opened < count; opened++) {
+      const headers = { 'user-agent': `${opened} ${'x'.repeat(15_000)}` };
+      assert.equal((await server.app.request('/reset', { method: 'POST', headers })).status, 200);
+    }
+  };
   const overSockets = async (count: number) => {
     for (let opened = 0; opened < count; opened++) {
       const socket = await openRawSocket(url);
@@ -53,6 +59,7 @@ test('sessions leave nothing behind: 100,000 in process, 2,000 over HTTP, 500 ov
   const before = await settledHeap();
   await inProcess(100_000);
   await overHttp(2000);
+  await fromManyBrowsers(1000);
   await overSockets(500);
   const grown = (await settledHeap()) - before;
   assert.ok(grown < 4, `the heap grew by ${grown.toFixed(1)} MiB`);

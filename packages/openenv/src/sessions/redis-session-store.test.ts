@@ -78,7 +78,7 @@ describe('sessions in Redis', () => {
   it('say when Redis is not there, at the start and later', async () => {
     await assert.rejects(openRedisStore('redis://127.0.0.1:1', { timeoutMs: 1500 }), {
       name: 'SessionStoreError',
-      message: /Could not open the sessions in Redis: .*ECONNREFUSED/,
+      message: /Could not open the sessions in Redis at redis:\/\/127\.0\.0\.1:1: .*ECONNREFUSED/,
     });
     const lost = await startRedis();
     const store = await openRedisStore(lost.url, { timeoutMs: 1500 });

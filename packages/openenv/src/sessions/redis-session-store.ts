@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
 import type { ResetOptions } from '../definition.ts';
+import { maskUrls } from '../operations/mask-urls.ts';
 import { SessionStoreError, SessionTakenError } from './session-errors.ts';
 import type { SessionJournal, SessionStore, StoredSession } from './session-store.ts';
 
@@ -74,7 +75,7 @@ export async function openRedisStore(
   } catch (error) {
     redis.disconnect();
     throw new SessionStoreError(
-      `Could not open the sessions in Redis: ${(reason ?? (error as Error)).message}`,
+      `Could not open the sessions in Redis at ${maskUrls(url)}: ${(reason ?? (error as Error)).message}`,
       {
         cause: error,
       },

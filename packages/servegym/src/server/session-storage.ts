@@ -1,4 +1,5 @@
 import type { SessionStore } from '@servegym/openenv';
+import { maskUrls } from '@servegym/openenv/mask-urls';
 import { InputError } from '../cli/input-error.ts';
 import { openSessionFile } from './session-file.ts';
 
@@ -7,6 +8,9 @@ export function isRedisAddress(fileOrAddress: string): boolean {
   return /^rediss?:\/\//.test(fileOrAddress);
 }
 
+/** Any URL; the path of a file on a Windows drive is none. */
+const URL_SCHEME = /^[a-z][a-z\d+.-]+:\/\//i;
+
 /** One place where the sessions of several servers are kept. Nothing is opened before the first needs it. */
 export class SharedStorage {
   /** A SQLite file, or `redis://...`. */
@@ -14,7 +18,13 @@ export class SharedStorage {
   #store: Promise<SessionStore> | undefined;
   #users = 0;
 
+  /** @throws InputError for a URL of anything but Redis */
   constructor(address: string) {
+    if (URL_SCHEME.test(address) && !isRedisAddress(address)) {
+      throw new InputError(
+        `Expected --store or SERVEGYM_STORE to be a file, redis://, rediss:// or \`memory\`, got \`${maskUrls(address)}\`. Sessions are kept in SQLite files and in Redis only`,
+      );
+    }
     this.address = address;
   }
 

@@ -190,6 +190,10 @@ describe('the settings of a model', () => {
     assert.equal(llmSettings(variables, { model: 'other' }).model, 'other');
     assert.equal(llmSettings({}, { baseUrl: 'http://localhost:1/v1' }).apiKey, 'none');
     assert.throws(() => llmSettings({}), { code: 'LLM_SETTINGS', message: /OPENAI_API_KEY/ });
+    assert.throws(() => llmSettings({}, { baseUrl: 'http://me:pw@localhost' }), {
+      code: 'LLM_SETTINGS',
+      message: /^(?!.*pw@).*without user and password/,
+    });
     assert.throws(() => llmSettings({}, { baseUrl: 'localhost' }), { code: 'LLM_SETTINGS' });
   });
 });

@@ -53,6 +53,13 @@ export function llmSettings(
       `Expected the address of the model's API to begin with http:// or https://, got \`${baseUrl}\``,
     );
   }
+  const { username, password } = new URL(baseUrl);
+  if (username !== '' || password !== '') {
+    throw new LlmError(
+      'LLM_SETTINGS',
+      'Expected the address of the model’s API to be without user and password. Put the key into OPENAI_API_KEY',
+    );
+  }
   const apiKey = variables.OPENAI_API_KEY || variables.HF_TOKEN || '';
   if (apiKey === '' && baseUrl === OPENAI_URL) {
     throw new LlmError(

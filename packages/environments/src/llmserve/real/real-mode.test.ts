@@ -219,6 +219,7 @@ describe('the settings of real mode', () => {
       });
     refused({ LLMSERVE_MODE: 'reel' }, /LLMSERVE_MODE .*`sim` or `real`, got `reel`/);
     refused({ OPENAI_API_KEY: '' }, /OPENAI_API_KEY/);
+    refused({ LLMSERVE_REAL_BASE_URL: 'http://me:pw@host/v1' }, /^(?!.*pw@).*without user and password/);
     refused({ LLMSERVE_REAL_PROVIDER: 'azure' }, /LLMSERVE_REAL_PROVIDER .*openai, vllm, servegym/);
     refused({ LLMSERVE_REAL_PROVIDER: 'vllm' }, /LLMSERVE_REAL_BASE_URL/);
     refused({ LLMSERVE_REAL_BASE_URL: 'localhost:8000' }, /LLMSERVE_REAL_BASE_URL/);

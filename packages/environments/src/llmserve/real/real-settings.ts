@@ -57,6 +57,13 @@ export function readRealSettings(variables: Variables): RealSettings | null {
     const example = provider === 'servegym' ? 'http://localhost:8000/v1' : 'http://my-server:8000/v1';
     throw invalid('LLMSERVE_REAL_BASE_URL', `an address such as ${example}`, baseUrl);
   }
+  const { username, password } = new URL(baseUrl);
+  if (username !== '' || password !== '') {
+    throw new EnvironmentError(
+      'REAL_SETTINGS',
+      'Expected LLMSERVE_REAL_BASE_URL to be without user and password. Put the key into OPENAI_API_KEY',
+    );
+  }
   const apiKey = variables.OPENAI_API_KEY ?? '';
   if (apiKey === '' && baseUrl === OPENAI_URL) {
     throw new EnvironmentError(
