@@ -26,7 +26,7 @@ export function ChartPanel({ spec }: { spec: ChartSpec }): JSX.Element | null {
   const state = useConsole();
   const shown = useComputed(() => shownSeries(state, spec));
   const kinds = useComputed(() =>
-    shown.value.map(({ series: { label, draw }, run }) => `${label} ${draw} ${run.place}`).join(),
+    shown.value.map(({ series: { label, draw }, run }) => `${label} ${draw} ${run.id}`).join(),
   );
   const isEmpty = useComputed(() => kinds.value === '' && state.latest.value !== undefined);
   const unit = useComputed(() => {
@@ -79,7 +79,7 @@ export function ChartPanel({ spec }: { spec: ChartSpec }): JSX.Element | null {
       </figcaption>
       <dl class={state.runs.value.length > 1 ? 'legend compared' : 'legend'}>
         {shown.value.map((one) => (
-          <LegendEntry key={`${one.series.label} ${one.run.place}`} {...one} />
+          <LegendEntry key={`${one.series.label} ${one.run.id}`} {...one} />
         ))}
       </dl>
       <div class="plot" ref={box} aria-hidden="true" />

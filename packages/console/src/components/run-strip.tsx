@@ -17,7 +17,7 @@ export function RunStrip(): JSX.Element {
           <DriverSelect run={runs[0]} label="Played by" />
         </div>
         <AddRun />
-        <NarrationLine run={runs[0]} />
+        <NarrationLine key={runs[0].id} run={runs[0]} />
       </section>
     );
   }

@@ -18,7 +18,7 @@ export function Timeline(): JSX.Element | null {
   const knobs = state.knobs.value.filter(hasLane);
   const names = knobs.map(({ name }) => name).join();
   const { run } = state;
-  const epoch = `${run.value.place} ${state.epoch.value}`;
+  const epoch = `${run.value.id} ${state.epoch.value}`;
   const context = usePlotContext();
   const source = useMemo<PlotSource | undefined>(() => {
     void epoch;

@@ -24,7 +24,7 @@ export function RunCards(): JSX.Element {
   return (
     <section class="run-cards" aria-label="Runs side by side">
       {runs.map((run) => (
-        <RunCard key={run.place} run={run} />
+        <RunCard key={run.id} run={run} />
       ))}
       {runs.length < RUN_PLACES && <AddRun />}
     </section>

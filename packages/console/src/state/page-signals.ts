@@ -58,7 +58,7 @@ export function createPageSignals(client: Client) {
     opened: signal<OpenedFile>(),
     runs,
     run,
-    epoch: computed(() => runs.value.map((one) => `${one.place}:${one.epoch.value}`).join()),
+    epoch: computed(() => runs.value.map((one) => `${one.id}:${one.epoch.value}`).join()),
     newest,
     position,
     pointedAt,

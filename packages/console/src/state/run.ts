@@ -13,8 +13,13 @@ export const EPISODE_FORMAT = 'openenv-episode/1';
 /** The colours and dashes that tell the runs on one page apart, by the place that a run takes. */
 export const RUN_PLACES = 4;
 
+/** Runs made so far. */
+let made = 0;
+
 /** One episode on the page: who plays it and what has come of it. */
 export interface Run {
+  /** Unique, unlike `place`: another run may take the place of one that has left the page. */
+  readonly id: number;
   /** 0 to `RUN_PLACES` - 1: its colour. Unique among the runs on the page. */
   readonly place: number;
   readonly driver: ReadonlySignal<string>;
@@ -85,6 +90,7 @@ export function createRun(client: Client, place: number, firstDriver: string): R
   });
 
   const run: Run = {
+    id: ++made,
     place,
     driver,
     frames,

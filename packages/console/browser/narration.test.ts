@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import type { Browser } from 'playwright-core';
+import { narrate } from '../src/llm-server/narration.ts';
+import { type Frame, firstFrame, nextFrame } from '../src/state/frame.ts';
+import { openConsole } from './console-page.ts';
+import type { ServeProcess } from './serve-process.ts';
+import { startBoth } from './start-both.ts';
+
+const SAMPLES = 50;
+
+let browser: Browser;
+let server: ServeProcess;
+
+before(async () => {
+  [browser, server] = await startBoth();
+});
+after(async () => {
+  await browser?.close();
+  await server?.kill();
+});
+
+interface Sample {
+  readonly window: number;
+  readonly waiting: string;
+  readonly sentence: string;
+}
+
+describe('the sentence on the server', () => {
+  it('is of the same window as the figures, in every displayed frame while it plays', async () => {
+    const query = '?task=adversarial_multitenant&seed=7&policy=heuristic';
+    const page = await openConsole(browser, `${server.origin}/web/${query}`, { reducedMotion: 'reduce' });
+    const frames: Frame[] = [];
+    page.page.on('response', async (response) => {
+      const { pathname } = new URL(response.url());
+      if (pathname === '/reset') frames.splice(0, Infinity, firstFrame(await response.json()));
+      if (pathname !== '/policies/heuristic/step') return;
+      for (const step of (await response.json()).steps) frames.push(nextFrame(frames.at(-1)!, step));
+    });
+    await page.untilWindow(0);
+    await page.choice('Speed').selectOption('8');
+    await page.button('Play').click();
+    const samples = await page.page.evaluate(
+      (wanted) =>
+        new Promise<Sample[]>((resolve) => {
+          const text = (selector: string) => document.querySelector(selector)?.textContent ?? '';
+          const figure = (label: string) =>
+            [...document.querySelectorAll('dt')].find(({ textContent }) => textContent === label)
+              ?.nextElementSibling?.textContent ?? '';
+          const taken: Sample[] = [];
+          const take = () => {
+            const window = Number.parseInt(figure('Window'), 10);
+            if (window > 0 && window !== taken.at(-1)?.window)
+              taken.push({ window, waiting: figure('In the queue'), sentence: text('.sentence') });
+            if (taken.length < wanted) requestAnimationFrame(take);
+            else resolve(taken);
+          };
+          requestAnimationFrame(take);
+        }),
+      SAMPLES,
+    );
+    await page.button('Pause').click();
+    await page.untilIdle();
+    assert.equal(samples.length, SAMPLES);
+    for (const { window, waiting, sentence } of samples) {
+      const { headline, detail } = narrate(frames[window], frames[window - 1])!;
+      assert.equal(sentence, `${headline} ${detail}`, `window ${window}`);
+      const queue = /([\d,]+) requests? (?:is|are) waiting/.exec(sentence);
+      if (queue) assert.equal(queue[1], waiting, `window ${window}`);
+    }
+    page.assertNoFaults();
+    await page.close();
+  });
+});
