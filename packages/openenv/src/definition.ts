@@ -65,6 +65,14 @@ export interface EpisodeRecord<Action = unknown> {
   readonly actions: readonly Action[];
 }
 
+/** A client that waits for an answer. */
+export interface Caller {
+  /** Requests of the same client have the same name. */
+  readonly name: string;
+  /** Aborts when the client has left. */
+  readonly signal: AbortSignal;
+}
+
 /** A graded episode. */
 export interface Grade {
   /** Strictly inside (0, 1). */
@@ -121,10 +129,15 @@ export interface EnvironmentDefinition<
     readonly reset?: AnswerFields<Observation>;
     readonly step?: AnswerFields<Observation>;
   };
+  /**
+   * Size of an episode with these valid options, in units of the environment: requests, rows. Servers limit it, also for
+   * all episodes together. Each episode has size 1 without this.
+   */
+  episodeSize?(options: ResetOptions): number;
   /** Makes a fresh instance for one session. */
   create(): Environment<Action, Observation, State>;
-  /** Grades an episode from its record alone, by replaying it. */
-  grade?(record: EpisodeRecord<Action>): Grade | Promise<Grade>;
+  /** Grades an episode from its record alone, by replaying it. Work that goes on elsewhere heeds the caller. */
+  grade?(record: EpisodeRecord<Action>, caller?: Caller): Grade | Promise<Grade>;
 }
 
 /** Checks nothing at run time; it lets TypeScript infer the types of the schemas. */

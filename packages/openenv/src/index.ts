@@ -14,6 +14,7 @@ export {
 } from './client/index.ts';
 export {
   type AnswerFields,
+  type Caller,
   defineEnvironment,
   type Environment,
   type EnvironmentDefinition,
@@ -55,6 +56,7 @@ export {
 export { SessionRegistry, type SessionRegistryOptions } from './sessions/session-registry.ts';
 export type { SessionJournal, SessionStore, StoredSession } from './sessions/session-store.ts';
 export { openSqliteStore, type SqliteSessionStoreOptions } from './sessions/sqlite-session-store.ts';
+export { Turn } from './sessions/turns.ts';
 export type { Criterion } from './validate/check.ts';
 export { type ForeignSchema, sampleValue } from './validate/sample-value.ts';
 export { type SchemaCheck, schemaCheck } from './validate/schema-check.ts';

@@ -10,7 +10,13 @@ import {
 } from '@servegym/openenv/definition';
 import { gradeEpisode } from './grader.ts';
 import { LLMSERVE_README } from './readme.ts';
-import { chooseTask, readSeed, type ServeScenario, serveResetOptions } from './reset-options.ts';
+import {
+  chooseTask,
+  episodeRequests,
+  readSeed,
+  type ServeScenario,
+  serveResetOptions,
+} from './reset-options.ts';
 import {
   type ServeAction,
   type ServeObservation,
@@ -137,8 +143,9 @@ export function serveEnvironment(): EnvironmentDefinition<ServeAction, ServeObse
     resetOptions: serveResetOptions(),
     splits: taskSplits(serveTaskIds()),
     tasks: serveTaskIds().map((id) => describeTask(findServeTask(id) as ServeTask)),
+    episodeSize: episodeRequests,
     create: () => new LlmServe(),
-    grade: gradeEpisode,
+    grade: (record) => gradeEpisode(record),
   });
 }
 

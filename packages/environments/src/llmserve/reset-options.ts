@@ -2,7 +2,7 @@ import { EnvironmentError, type ResetOptions } from '@servegym/openenv/definitio
 import { listProfiles } from '@servegym/simulator';
 import { z } from 'zod';
 import { profileFits } from './profile-fit.ts';
-import { SHIFTS, type Shift, scaleArrivals, shiftTask } from './shifts.ts';
+import { FASTER, SHIFTS, type Shift, scaleArrivals, shiftTask } from './shifts.ts';
 import { findServeTask, serveTaskIds } from './task-registry.ts';
 import type { ServeTask } from './tasks/serve-task.ts';
 import { type InlineTrace, inlineTrace, inlineTraceSchema } from './traces/inline-trace.ts';
@@ -76,6 +76,48 @@ export function chooseTask(options: ResetOptions): ServeTask {
   if (shift !== undefined) played = shifted(played, shift);
   requirePlayable(played);
   return played;
+}
+
+/**
+ * Requests of an episode with these options, about: never fewer than a trace in columns makes. 0 for options that
+ * `chooseTask` refuses.
+ */
+export function episodeRequests(options: ResetOptions): number {
+  const task = findServeTask(named(options.task_id ?? EASIEST));
+  if (task === undefined) return 0;
+  const { rate_scale: scale = 1, shift } = options;
+  const rate = (typeof scale === 'number' ? scale : 1) * (shift === 'rate_1.5' ? FASTER : 1);
+  const seconds = task.windows * task.windowSeconds * rate;
+  const { traffic, trace } = options;
+  if (traffic !== undefined) return (findTraffic(named(traffic))?.arrivals.perSecond ?? 0) * seconds;
+  if (typeof trace === 'string') {
+    const known = findServeTrace(trace.split(DIGEST_MARK)[0]);
+    return known === undefined ? 0 : requestsOf(known.arrivalMs, known.arrivalMs.length, seconds * 1000);
+  }
+  if (trace !== undefined) {
+    const { arrival_s: arrivals } = (trace ?? {}) as { readonly arrival_s?: unknown };
+    if (!Array.isArray(arrivals)) return 0;
+    return Math.max(arrivals.length, requestsOf(arrivals, arrivals.length, seconds));
+  }
+  return meanRate(task.phases) * seconds;
+}
+
+/** Requests of a trace that is played over and over for a time, in the unit of its arrivals. */
+function requestsOf(arrivals: ArrayLike<number>, count: number, time: number): number {
+  const lasts = arrivals[count - 1] - arrivals[0];
+  return lasts > 0 ? (count * time) / lasts : count;
+}
+
+/** Arrivals a second, over the time that each phase takes on average. */
+function meanRate(phases: ServeTask['phases']): number {
+  let requests = 0;
+  let time = 0;
+  for (const { weight, windows, arrivalsPerSecond } of phases) {
+    const share = weight * (windows[0] + windows[1]);
+    requests += (share * (arrivalsPerSecond[0] + arrivalsPerSecond[1])) / 2;
+    time += share;
+  }
+  return requests / time;
 }
 
 /**

@@ -9,7 +9,7 @@ export type Shift = (typeof SHIFTS)[number];
 /** Prompts of `long_prompts` are this many times as long. */
 const LONGER = 2;
 /** Arrivals of `rate_1.5` come this many times as fast. */
-const FASTER = 1.5;
+export const FASTER = 1.5;
 
 /** The same task, shifted: knobs, objectives, prices and default configuration stay. @throws RangeError when no profile fits */
 export function shiftTask(task: ServeTask, shift: Shift): ServeTask {

@@ -1,15 +1,12 @@
-import { setImmediate } from 'node:timers/promises';
 import {
   type EnvironmentDefinition,
   EnvironmentError,
   type EpisodeRecord,
   type StepResult,
 } from '../definition.ts';
+import { Turn } from '../sessions/turns.ts';
 import { EpisodeDigest } from './episode-digest.ts';
 import { EPISODE_FORMAT, type EpisodeFile } from './episode-file.ts';
-
-/** A long replay lets other sessions be served this often, steps. */
-const STEPS_AT_A_TIME = 64;
 
 /** How an episode came out when it was played again. */
 export interface ReplayedEpisode {
@@ -26,7 +23,7 @@ export interface EpisodePlayer<Action> {
 }
 
 /**
- * Plays a record. `onResult` sees the answer to the reset as result 0, that to the first action as result 1.
+ * Plays a record, in turns with other computations. `onResult` sees the answer to the reset as result 0, that to the first action as result 1.
  * @throws EnvironmentError `UNPLAYABLE_EPISODE` naming the action at which it ends, and what the reset throws
  */
 export async function replayEpisode<Action>(
@@ -35,11 +32,14 @@ export async function replayEpisode<Action>(
   onResult?: (result: StepResult<object>, index: number) => void,
 ): Promise<ReplayedEpisode> {
   const digest = new EpisodeDigest();
+  const turn = new Turn();
+  await turn.next();
   let result = await player.reset(reset);
   digest.add(result);
   onResult?.(result, 0);
   let total = 0;
   for (const [index, action] of actions.entries()) {
+    if (turn.isOver) await turn.next();
     try {
       const next = player.step(action);
       result = next instanceof Promise ? await next : next;
@@ -53,7 +53,6 @@ export async function replayEpisode<Action>(
     digest.add(result);
     onResult?.(result, index + 1);
     total += result.reward ?? 0;
-    if (index % STEPS_AT_A_TIME === STEPS_AT_A_TIME - 1) await setImmediate();
   }
   return { digest: digest.text(), return: total, done: result.done };
 }

@@ -98,7 +98,7 @@ export function mountLeaderboardRoutes<Action, Observation extends object, State
         'EPISODE_NOT_OVER',
       );
     }
-    const grade = await definition.grade?.(record);
+    const grade = await definition.grade?.(record, server.callerOf(context));
     const entry = leaderboard.save({
       name,
       score: grade?.score ?? null,

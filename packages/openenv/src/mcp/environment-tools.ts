@@ -1,4 +1,4 @@
-import { type EnvironmentDefinition, EnvironmentError } from '../definition.ts';
+import { type Caller, type EnvironmentDefinition, EnvironmentError } from '../definition.ts';
 import { gradeRecord } from '../episodes/grade-record.ts';
 import type { ToolCallResult, ToolListing } from '../protocol/json-rpc.ts';
 import type { JsonSchema } from '../protocol/json-schema.ts';
@@ -18,7 +18,7 @@ export interface EnvironmentTool {
   readonly needsSession: boolean;
   readonly startsEpisode: boolean;
   /** @throws InvalidInputError, EnvironmentError, or whatever the environment throws. */
-  call(session: Session, args: unknown): unknown;
+  call(session: Session, args: unknown, caller?: Caller): unknown;
 }
 
 const NO_ARGUMENTS: JsonSchema = { type: 'object', properties: {}, additionalProperties: false };
@@ -86,11 +86,11 @@ export function environmentTools(
     readOnly: true,
     needsSession: true,
     startsEpisode: false,
-    call(session) {
+    call(session, _args, caller) {
       if (session.record === null) {
         throw new EnvironmentError('NOT_RESET', 'There is no episode to grade yet. Start one first.');
       }
-      return gradeRecord(definition, session.record);
+      return gradeRecord(definition, session.record, caller);
     },
   };
   return [

@@ -1,3 +1,4 @@
+import { type Caller, EnvironmentError } from '../definition.ts';
 import { isJsonObject } from '../json/json-object.ts';
 import { readLimitedJson } from '../json/read-limited-json.ts';
 import {
@@ -44,14 +45,14 @@ export class JsonRpcEndpoint {
   }
 
   /** Answers the text of a request. `session` is the session of the socket that it came on, if it came on one. */
-  async answerText(text: string, session?: Session): Promise<JsonRpcResponse> {
+  async answerText(text: string, session?: Session, caller?: Caller): Promise<JsonRpcResponse> {
     const reading = readLimitedJson(text);
     return reading.ok
-      ? this.answer(reading.value, session)
+      ? this.answer(reading.value, session, caller)
       : failure(null, parseError, `Parse error: ${reading.message}`);
   }
 
-  async answer(request: unknown, session?: Session): Promise<JsonRpcResponse> {
+  async answer(request: unknown, session?: Session, caller?: Caller): Promise<JsonRpcResponse> {
     const flaw = flawOf(request);
     if (flaw !== undefined) return failure(null, invalidRequest, `Invalid request: ${flaw}`);
     const {
@@ -61,7 +62,7 @@ export class JsonRpcEndpoint {
     } = request as { method: string; params?: unknown; id?: JsonRpcId };
     try {
       if (!isJsonObject(params)) throw new JsonRpcFailure(invalidParams, 'Params must be an object');
-      return { jsonrpc: '2.0', id, result: await this.#call(method, params, session) };
+      return { jsonrpc: '2.0', id, result: await this.#call(method, params, session, caller) };
     } catch (error) {
       if (error instanceof JsonRpcFailure) return failure(id, error.code, error.message, error.data);
       if (error instanceof SessionCapacityError) {
@@ -80,15 +81,16 @@ export class JsonRpcEndpoint {
       if (error instanceof EnvironmentFactoryError) {
         return failure(id, serverError, error.message, { factory_name: error.factoryName });
       }
-      return failure(id, internalError, (error as Error).message);
+      const reason = error instanceof EnvironmentError ? { reason: error.code } : null;
+      return failure(id, internalError, (error as Error).message, reason);
     }
   }
 
   /** Calls a tool by name on a session. @throws whatever the tool throws, or an error for an unknown tool. */
-  callTool(name: string, args: unknown, session: Session): unknown {
+  callTool(name: string, args: unknown, session: Session, caller?: Caller): unknown {
     const tool = this.#tools.get(name);
     if (!tool) throw new JsonRpcFailure(internalError, `Unknown tool: '${name.slice(0, 100)}'`);
-    return tool.call(session, args);
+    return tool.call(session, args, caller);
   }
 
   hasTool(name: string): boolean {
@@ -103,6 +105,7 @@ export class JsonRpcEndpoint {
     method: string,
     params: Readonly<Record<string, unknown>>,
     session?: Session,
+    caller?: Caller,
   ): Promise<unknown> {
     switch (method) {
       case 'openenv/session/create':
@@ -119,7 +122,7 @@ export class JsonRpcEndpoint {
         const known = await this.#requireKnown(params.session_id, session);
         const target = known ?? this.#sessions.open();
         try {
-          return toolCallResult(await this.callTool(params.name, params.arguments ?? {}, target));
+          return toolCallResult(await this.callTool(params.name, params.arguments ?? {}, target, caller));
         } finally {
           if (!known) this.#sessions.close(target.id).catch(() => {});
         }

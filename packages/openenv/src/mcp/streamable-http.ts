@@ -5,7 +5,7 @@ import {
   Server,
 } from '@modelcontextprotocol/server';
 import type { Context } from 'hono';
-import { type EnvironmentDefinition, EnvironmentError } from '../definition.ts';
+import { type Caller, type EnvironmentDefinition, EnvironmentError } from '../definition.ts';
 import { isJsonObject, type JsonObject } from '../json/json-object.ts';
 import { readLimitedJson } from '../json/read-limited-json.ts';
 import { JSON_RPC_ERROR_CODES } from '../protocol/json-rpc.ts';
@@ -19,6 +19,8 @@ import type { EnvironmentTool } from './environment-tools.ts';
 export interface McpSessions {
   of(context: Context, sessionId?: string | null): Promise<Session | undefined>;
   remember(context: Context, session: Session): void;
+  /** The client of a request that it waits for. */
+  caller(context: Context): Caller;
 }
 
 /** The code that the SDK's own transport gives for a session that is not there. */
@@ -133,7 +135,7 @@ export class StreamableHttpEndpoint {
       const { session_id, ...own } = args;
       const sessionId = typeof session_id === 'string' ? session_id : context.req.header('mcp-session-id');
       const session = tool.needsSession ? await this.#sessionFor(context, tool, sessionId) : undefined;
-      const value = await tool.call(session!, own);
+      const value = await tool.call(session!, own, this.#requestSessions.caller(context));
       const told = tool.startsEpisode ? { session_id: session!.id, ...(value as object) } : value;
       return {
         content: [{ type: 'text', text: JSON.stringify(told) }],

@@ -1,7 +1,7 @@
 import { getRequestListener } from '@hono/node-server';
 import { type Context, Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
-import type { EnvironmentDefinition } from '../definition.ts';
+import type { Caller, EnvironmentDefinition } from '../definition.ts';
 import { Guard } from '../guard/guard.ts';
 import { guardRequests } from '../guard/guard-requests.ts';
 import { environmentTools } from '../mcp/environment-tools.ts';
@@ -47,6 +47,8 @@ export interface OpenEnvServer<Action = unknown, Observation = object, State = o
   ): Promise<Session<Action, Observation, State> | undefined>;
   /** Makes a session the caller's latest, as `POST /reset` does. */
   rememberSession(context: Context, session: Session<Action, Observation, State>): void;
+  /** The client of a request, for work that it waits for. */
+  callerOf(context: Context): Caller;
   /** Adds a mounted route to `/openapi.json` and `/docs`. */
   describeRoute(route: RouteDescription): void;
   /**
@@ -134,8 +136,10 @@ export function createServer<Action, Observation extends object, State extends o
     () => draining,
     () => ({ environments: neighbourhood.entries(self) }),
   );
-  mountGraderRoute(app, served, requestSessions, readAction);
-  mountMcpRoutes(app, jsonRpc, mcp);
+  mountGraderRoute(app, served, requestSessions, readAction, (options) =>
+    sessions.requireEpisodeSize(options),
+  );
+  mountMcpRoutes(app, jsonRpc, mcp, resolved.trustProxy);
   mountTaskRoutes(app, served);
   if (metrics) {
     app.get('/metrics', async (context) =>
@@ -174,6 +178,7 @@ export function createServer<Action, Observation extends object, State extends o
     sessions,
     sessionOf: (context, sessionId) => requestSessions.of(context, sessionId),
     rememberSession: (context, session) => requestSessions.remember(context, session),
+    callerOf: (context) => requestSessions.caller(context),
     describeRoute: (route) => void routes.push(route),
     onClose: (listener) => void closeListeners.push(listener),
     close: closeAll,

@@ -1,5 +1,10 @@
 import type { Hono } from 'hono';
-import { type EnvironmentDefinition, EnvironmentError, type EpisodeRecord } from '../definition.ts';
+import {
+  type EnvironmentDefinition,
+  EnvironmentError,
+  type EpisodeRecord,
+  type ResetOptions,
+} from '../definition.ts';
 import { gradeRecord } from '../episodes/grade-record.ts';
 import { isJsonObject, type JsonObject } from '../json/json-object.ts';
 import type { ActionReader } from '../validation/action-reader.ts';
@@ -18,6 +23,7 @@ export function mountGraderRoute(
   definition: EnvironmentDefinition<unknown, object, object>,
   requestSessions: RequestSessions,
   readAction: ActionReader<unknown>,
+  requireSize: (options: ResetOptions) => void,
 ): void {
   const readOptions = givenOptionsReader(definition);
 
@@ -30,7 +36,9 @@ export function mountGraderRoute(
         reset: record.reset,
         isNamed: requestSessions.named(context, body.session_id) !== undefined,
       };
-      return context.json(await gradeRecord(definition, recordOf(body.episode_log, body, session)));
+      const logged = recordOf(body.episode_log, body, session);
+      requireSize(logged.reset);
+      return context.json(await gradeRecord(definition, logged, requestSessions.caller(context)));
     }
     // The record has its own options; those beside it are not needed, but they must be ones.
     const { episode_log: _, session_id: __, ...options } = body;
@@ -41,7 +49,7 @@ export function mountGraderRoute(
         'There is no episode to grade. POST /reset first, or send an `episode_log`.',
       );
     }
-    return context.json(await gradeRecord(definition, record));
+    return context.json(await gradeRecord(definition, record, requestSessions.caller(context)));
   });
 
   function recordOf(

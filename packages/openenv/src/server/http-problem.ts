@@ -20,6 +20,10 @@ const ENVIRONMENT_ERROR_STATUS: Readonly<Record<string, ContentfulStatusCode>> =
   NOT_RESET: 409,
   EPISODE_OVER: 409,
   UNKNOWN_TASK: 404,
+  WORK_QUEUE_FULL: 429,
+  WORK_TIMEOUT: 503,
+  WORK_MEMORY: 503,
+  WORK_LOST: 503,
 };
 
 /** An HTTP answer that is an error. Routes throw it. */

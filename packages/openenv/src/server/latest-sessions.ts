@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Context } from 'hono';
+import type { Caller } from '../definition.ts';
 import { clientAddress } from '../guard/client-address.ts';
 
 /**
@@ -19,6 +20,14 @@ function caller(context: Context, trustProxy: boolean): string {
   // Requests made in process, as `app.request()` does, have no connection.
   const address = incoming ? clientAddress(incoming, trustProxy) : 'in process';
   return `${address} ${context.req.header('user-agent') ?? ''}`;
+}
+
+/** The client of a request, for work that it waits for. */
+export function waitingCaller(context: Context, trustProxy: boolean): Caller {
+  const incoming: IncomingMessage | undefined = context.env?.incoming;
+  const name =
+    context.req.header('authorization') ?? (incoming ? clientAddress(incoming, trustProxy) : 'in process');
+  return { name, signal: context.req.raw.signal };
 }
 
 /** Callers that are remembered; the one that was longest away is forgotten first. */

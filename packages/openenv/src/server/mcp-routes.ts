@@ -1,15 +1,22 @@
 import type { Hono } from 'hono';
 import type { JsonRpcEndpoint } from '../mcp/json-rpc-endpoint.ts';
 import type { StreamableHttpEndpoint } from '../mcp/streamable-http.ts';
+import { waitingCaller } from './latest-sessions.ts';
 
 /**
  * `/mcp`: two protocols on one path. MCP requires its clients to accept an event stream, which OpenEnv's own clients
  * never do; that tells them apart.
  */
-export function mountMcpRoutes(app: Hono, jsonRpc: JsonRpcEndpoint, mcp: StreamableHttpEndpoint): void {
+export function mountMcpRoutes(
+  app: Hono,
+  jsonRpc: JsonRpcEndpoint,
+  mcp: StreamableHttpEndpoint,
+  trustProxy: boolean,
+): void {
   app.post('/mcp', async (context) => {
     if (/\btext\/event-stream\b/i.test(context.req.header('accept') ?? '')) return mcp.post(context);
-    return context.json(await jsonRpc.answerText(await context.req.text()));
+    const text = await context.req.text();
+    return context.json(await jsonRpc.answerText(text, undefined, waitingCaller(context, trustProxy)));
   });
   app.delete('/mcp', (context) => mcp.delete(context));
 }

@@ -1,8 +1,9 @@
 import type { Context } from 'hono';
+import type { Caller } from '../definition.ts';
 import type { Session } from '../sessions/session.ts';
 import { UnknownSessionError } from '../sessions/session-errors.ts';
 import type { SessionRegistry } from '../sessions/session-registry.ts';
-import { callerOf, LatestSessions } from './latest-sessions.ts';
+import { callerOf, LatestSessions, waitingCaller } from './latest-sessions.ts';
 
 /** Finds the session that an HTTP request means. */
 export class RequestSessions {
@@ -35,6 +36,11 @@ export class RequestSessions {
   /** The named session, which the caller is about to reset. @throws UnknownSessionError */
   async toReset(id: string): Promise<Session> {
     return required(id, await this.#sessions.restart(id));
+  }
+
+  /** The client of a request, for work that it waits for. */
+  caller(context: Context): Caller {
+    return waitingCaller(context, this.#trustProxy);
   }
 
   /** Makes a session the caller's latest. */

@@ -16,6 +16,10 @@ export interface ServerOptions {
   readonly socketIdleTimeoutMs?: number | null;
   /** Longest request body and WebSocket message, bytes. Default 1 MiB. */
   readonly maxMessageBytes?: number;
+  /** Largest episode, in the units of the environment's `episodeSize`. Default: no limit. */
+  readonly maxEpisodeSize?: number;
+  /** Most that all episodes in memory have together, in the same units. Default: no limit. */
+  readonly maxTotalSize?: number;
   /** A socket is pinged this often and dropped when a ping stays unanswered until the next, ms. Default 20 s. */
   readonly pingIntervalMs?: number;
   /** Who may use the server. Default: everybody, from pages of the server's own host and of this machine. */
@@ -36,6 +40,8 @@ const DEFAULTS: ResolvedServerOptions = {
   idleTimeoutMs: 3_600_000,
   socketIdleTimeoutMs: null,
   maxMessageBytes: 1024 * 1024,
+  maxEpisodeSize: Number.POSITIVE_INFINITY,
+  maxTotalSize: Number.POSITIVE_INFINITY,
   pingIntervalMs: 20_000,
   guard: {},
   logger: silentLogger,
@@ -52,6 +58,8 @@ export function resolveServerOptions(options: ServerOptions): ResolvedServerOpti
   }
   requirePositive('maxSessions', resolved.maxSessions, Number.isSafeInteger);
   requirePositive('maxMessageBytes', resolved.maxMessageBytes, Number.isSafeInteger);
+  requirePositive('maxEpisodeSize', resolved.maxEpisodeSize, isNumber);
+  requirePositive('maxTotalSize', resolved.maxTotalSize, isNumber);
   requirePositive('pingIntervalMs', resolved.pingIntervalMs, Number.isFinite);
   if (resolved.idleTimeoutMs !== null) {
     requirePositive('idleTimeoutMs', resolved.idleTimeoutMs, Number.isFinite);
@@ -66,4 +74,8 @@ function requirePositive(name: string, value: number, isValid: (value: number) =
   if (!isValid(value) || value <= 0) {
     throw new TypeError(`Expected \`${name}\` to be a number above 0, got \`${value}\` (${typeof value}).`);
   }
+}
+
+function isNumber(value: number): boolean {
+  return typeof value === 'number' && !Number.isNaN(value);
 }

@@ -1,4 +1,4 @@
-import { EnvironmentError, type StepResult } from '../definition.ts';
+import { type Caller, EnvironmentError, type StepResult } from '../definition.ts';
 import { isJsonObject, type JsonObject } from '../json/json-object.ts';
 import { readLimitedJson } from '../json/read-limited-json.ts';
 import { toolCallResult } from '../mcp/environment-tools.ts';
@@ -27,8 +27,13 @@ export interface SessionSocketParts extends VectorParts {
 }
 
 /** Speaks OpenEnv's session protocol on an accepted socket: one message out for each message in, in order. */
-export function serveSession(socket: ServerWebSocket, session: Session, parts: SessionSocketParts): void {
-  const conversation = new SessionConversation(socket, session, parts);
+export function serveSession(
+  socket: ServerWebSocket,
+  session: Session,
+  parts: SessionSocketParts,
+  caller: Caller,
+): void {
+  const conversation = new SessionConversation(socket, session, parts, caller);
   // What could not be kept must not be played on; the client can resume the session.
   const isOver = () => session.failure !== null;
   const tellError = (error: unknown) => {
@@ -55,9 +60,11 @@ class SessionConversation {
   readonly #socket: ServerWebSocket;
   readonly #session: Session;
   readonly #parts: SessionSocketParts;
+  readonly #caller: Caller;
   #vector: VectorConversation | null = null;
 
-  constructor(socket: ServerWebSocket, session: Session, parts: SessionSocketParts) {
+  constructor(socket: ServerWebSocket, session: Session, parts: SessionSocketParts, caller: Caller) {
+    this.#caller = caller;
     this.#socket = socket;
     this.#session = session;
     this.#parts = parts;
@@ -88,7 +95,7 @@ class SessionConversation {
       case 'step': {
         const payload = envelope(message, 'required');
         if (toolsAsSteps && (payload.type === 'call_tool' || payload.type === 'list_tools')) {
-          return toolStep(payload, session, jsonRpc);
+          return toolStep(payload, session, jsonRpc, this.#caller);
         }
         return observationMessage(session.step(readAction(payload)));
       }
@@ -101,7 +108,7 @@ class SessionConversation {
       }
       case 'mcp':
         return jsonRpc
-          .answer(envelope(message, 'required'), session)
+          .answer(envelope(message, 'required'), session, this.#caller)
           .then((response) => JSON.stringify({ type: 'mcp', data: response }));
       case 'vector_reset':
         this.#vector ??= new VectorConversation(this.#parts);
@@ -166,7 +173,12 @@ function stateMessage(state: object): string {
 }
 
 /** How clients before OpenEnv 0.4 reach tools: as actions of a reserved `type`. */
-async function toolStep(payload: JsonObject, session: Session, jsonRpc: JsonRpcEndpoint): Promise<string> {
+async function toolStep(
+  payload: JsonObject,
+  session: Session,
+  jsonRpc: JsonRpcEndpoint,
+  caller: Caller,
+): Promise<string> {
   const reply = (observation: object) => observationText({ observation, reward: null, done: false });
   if (payload.type === 'list_tools') return reply({ tools: jsonRpc.listTools() });
   const name = String(payload.tool_name ?? '');
@@ -174,7 +186,7 @@ async function toolStep(payload: JsonObject, session: Session, jsonRpc: JsonRpcE
     reply({ tool_name: name, result: null, error: { error_type: type, message } });
   if (!jsonRpc.hasTool(name)) return failed('tool_not_found', `Unknown tool: '${name.slice(0, 100)}'`);
   try {
-    const value = await jsonRpc.callTool(name, payload.arguments ?? {}, session);
+    const value = await jsonRpc.callTool(name, payload.arguments ?? {}, session, caller);
     return reply({ tool_name: name, result: toolCallResult(value), error: null });
   } catch (error) {
     const type = error instanceof InvalidInputError ? 'invalid_args' : 'execution_error';

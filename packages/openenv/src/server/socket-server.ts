@@ -196,8 +196,11 @@ export class SocketServer {
       this.#holders.delete(session.id);
       this.#letGo(hold, this.#leaving.has(socket));
     });
-    if (path === '/ws') serveSession(socket, session, this.#parts);
-    else serveJsonRpc(socket, session, this.#parts.jsonRpc);
+    const leaving = new AbortController();
+    socket.once('close', () => leaving.abort(new Error('The client has left')));
+    const caller = { name: address, signal: leaving.signal };
+    if (path === '/ws') serveSession(socket, session, this.#parts, caller);
+    else serveJsonRpc(socket, session, this.#parts.jsonRpc, caller);
   }
 
   /** What becomes of a session whose socket is gone: one that others know rests, one that is kept can be resumed. */

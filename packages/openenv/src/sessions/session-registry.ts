@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { EnvironmentDefinition } from '../definition.ts';
+import { type EnvironmentDefinition, EnvironmentError, type ResetOptions } from '../definition.ts';
 import { PlayCounts } from '../operations/play-counts.ts';
 import { Session } from './session.ts';
 import {
@@ -9,6 +9,7 @@ import {
   SessionReplayError,
 } from './session-errors.ts';
 import type { SessionStore, StoredSession } from './session-store.ts';
+import { Pace } from './turns.ts';
 
 /** How many sessions live how long. */
 export interface SessionRegistryOptions {
@@ -16,6 +17,10 @@ export interface SessionRegistryOptions {
   readonly maxSessions: number;
   /** A session that no socket holds leaves memory after resting this long, ms. `null`: never. */
   readonly idleTimeoutMs: number | null;
+  /** Largest episode, in the environment's units. Default: no limit. */
+  readonly maxEpisodeSize?: number | undefined;
+  /** Most that all episodes in memory have together, in the environment's units. Default: no limit. */
+  readonly maxTotalSize?: number | undefined;
   /** Keeps sessions beyond their time in memory. */
   readonly store?: SessionStore | undefined;
 }
@@ -40,17 +45,31 @@ export class SessionRegistry<Action = unknown, Observation = object, State = obj
   readonly #closeListeners: ((session: Session<Action, Observation, State>) => void)[] = [];
   readonly #idleTimeoutMs: number | null;
   readonly #idleTimer: NodeJS.Timeout | undefined;
+  readonly #maxEpisodeSize: number;
+  readonly #maxTotalSize: number;
+  readonly #resetPace = new Pace();
+  /** Size of the episode of each session in memory. */
+  readonly #sizes = new Map<object, number>();
+  #totalSize = 0;
   #reserved = 0;
   #draining = false;
 
   constructor(
     definition: EnvironmentDefinition<Action, Observation, State>,
-    { maxSessions, idleTimeoutMs, store }: SessionRegistryOptions,
+    {
+      maxSessions,
+      idleTimeoutMs,
+      store,
+      maxEpisodeSize = Number.POSITIVE_INFINITY,
+      maxTotalSize = Number.POSITIVE_INFINITY,
+    }: SessionRegistryOptions,
   ) {
     this.#definition = definition;
     this.#store = definition.replayable === false ? undefined : store;
     this.#closeStore = async () => store?.close();
     this.maxSessions = maxSessions;
+    this.#maxEpisodeSize = maxEpisodeSize;
+    this.#maxTotalSize = maxTotalSize;
     this.#idleTimeoutMs = idleTimeoutMs;
     if (idleTimeoutMs !== null) {
       this.#idleTimer = setInterval(
@@ -87,7 +106,7 @@ export class SessionRegistry<Action = unknown, Observation = object, State = obj
       id,
       journal: this.#store?.open(id, this.#definition),
       keepsActions: this.#definition.replayable !== false,
-      counts: this.counts,
+      ...this.#common,
     });
     this.#sessions.set(id, session);
     return session;
@@ -114,19 +133,36 @@ export class SessionRegistry<Action = unknown, Observation = object, State = obj
     return this.#fetch(id, async (stored) => {
       if (stored.environment.id !== this.#definition.id) this.#refuseForeign(id, stored);
       const journal = this.#store!.open(id, this.#definition);
-      return new Session(this.#createEnvironment(), { id, journal, counts: this.counts });
+      return new Session(this.#createEnvironment(), { id, journal, ...this.#common });
     });
   }
 
-  /** Takes slots for instances that are no sessions. @throws SessionCapacityError */
-  reserve(slots: number): void {
+  /**
+   * Takes slots for instances that are no sessions, each with an episode of these options. Answers a function that gives
+   * them back.
+   * @throws SessionCapacityError, EnvironmentError `EPISODE_TOO_LARGE`
+   */
+  reserve(slots: number, options: ResetOptions): () => void {
+    const size = slots * this.#episodeSize(options);
+    if (size > this.#maxTotalSize) {
+      throw new EnvironmentError(
+        'EPISODE_TOO_LARGE',
+        `Expected at most ${this.#maxTotalSize} requests in all episodes together, got ${slots} episodes of about ${size / slots}. Ask for fewer or smaller ones.`,
+      );
+    }
     this.#makeRoom(slots);
+    this.#makeRoomForSize(size);
     this.#reserved += slots;
+    this.#totalSize += size;
+    return () => {
+      this.#reserved -= slots;
+      this.#totalSize -= size;
+    };
   }
 
-  /** Gives back slots that `reserve` has set aside. */
-  unreserve(slots: number): void {
-    this.#reserved -= slots;
+  /** @throws EnvironmentError `EPISODE_TOO_LARGE` for an episode over the limit of one episode */
+  requireEpisodeSize(options: ResetOptions): void {
+    this.#episodeSize(options);
   }
 
   /** Whether a socket holds the session. */
@@ -160,6 +196,7 @@ export class SessionRegistry<Action = unknown, Observation = object, State = obj
     const session = this.#sessions.get(id);
     if (!session) return false;
     this.#sessions.delete(id);
+    this.#setSize(session, 0);
     this.#attached.delete(id);
     this.#closing.delete(id);
     for (const listener of this.#closeListeners) listener(session);
@@ -239,9 +276,9 @@ export class SessionRegistry<Action = unknown, Observation = object, State = obj
       this.#refuseForeign(id, stored);
     }
     try {
-      return await Session.restore(id, this.#createEnvironment(), stored, this.counts);
+      return await Session.restore(id, this.#createEnvironment(), stored, this.#common);
     } catch (error) {
-      if (error instanceof EnvironmentFactoryError) throw error;
+      if (error instanceof EnvironmentFactoryError || error instanceof SessionCapacityError) throw error;
       throw new SessionReplayError(
         `Session ${id} could not be replayed: ${(error as Error).message} Reset it to go on.`,
         { cause: error },
@@ -265,6 +302,46 @@ export class SessionRegistry<Action = unknown, Observation = object, State = obj
     }
   }
 
+  /** Options that all sessions share. */
+  get #common() {
+    return {
+      counts: this.counts,
+      resetPace: this.#resetPace,
+      admit: (session: object, options: ResetOptions) => this.#admit(session, options),
+    };
+  }
+
+  /** Counts the size of a session's new episode. @throws SessionCapacityError, EnvironmentError `EPISODE_TOO_LARGE` */
+  #admit(session: object, options: ResetOptions): void {
+    const size = this.#episodeSize(options);
+    this.#makeRoomForSize(size - (this.#sizes.get(session) ?? 0), session);
+    this.#setSize(session, size);
+  }
+
+  #episodeSize(options: ResetOptions): number {
+    const size = this.#definition.episodeSize?.(options) ?? 1;
+    if (size <= this.#maxEpisodeSize) return size;
+    throw new EnvironmentError(
+      'EPISODE_TOO_LARGE',
+      `Expected an episode of at most ${this.#maxEpisodeSize} requests, got one of about ${Math.ceil(size)}. Lower the rate, or send fewer requests.`,
+    );
+  }
+
+  #setSize(session: object, size: number): void {
+    this.#totalSize += size - (this.#sizes.get(session) ?? 0);
+    if (size === 0) this.#sizes.delete(session);
+    else this.#sizes.set(session, size);
+  }
+
+  /** Evicts sessions until an episode of this size fits. */
+  #makeRoomForSize(size: number, except?: object): void {
+    while (this.#totalSize + size > this.#maxTotalSize) {
+      const evicted = this.#leastRecentlyUsed(except);
+      if (!evicted) throw new SessionCapacityError(this.size, this.maxSessions);
+      void this.release(evicted.id);
+    }
+  }
+
   #createEnvironment() {
     try {
       return this.#definition.create();
@@ -273,10 +350,10 @@ export class SessionRegistry<Action = unknown, Observation = object, State = obj
     }
   }
 
-  #leastRecentlyUsed(): Session<Action, Observation, State> | undefined {
+  #leastRecentlyUsed(except?: object): Session<Action, Observation, State> | undefined {
     let oldest: Session<Action, Observation, State> | undefined;
     for (const session of this.#sessions.values()) {
-      if (this.#attached.has(session.id) || session.busy) continue;
+      if (this.#attached.has(session.id) || session.busy || session === except) continue;
       if (!oldest || session.lastUsedAt < oldest.lastUsedAt) oldest = session;
     }
     return oldest;

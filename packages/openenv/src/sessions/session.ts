@@ -10,6 +10,7 @@ import { PlayCounts } from '../operations/play-counts.ts';
 import type { StateBody } from '../protocol/http-body.ts';
 import { replay } from './replay.ts';
 import type { SessionJournal, StoredSession } from './session-store.ts';
+import { nextTurn, Pace } from './turns.ts';
 
 /** An operation that takes longer than this does not keep its environment from being closed, ms. */
 const CLOSE_PATIENCE_MS = 2000;
@@ -23,13 +24,18 @@ export interface SessionOptions {
   readonly keepsActions?: boolean;
   /** Where steps and resets are counted. */
   readonly counts?: PlayCounts;
+  /** Time that resets take, of all sessions of a server together. */
+  readonly resetPace?: Pace;
+  /** Called before each reset. @throws an error for an episode that the server cannot hold */
+  readonly admit?: (session: object, options: ResetOptions) => void;
 }
 
 type Result<Observation> = StepResult<Observation> | Promise<StepResult<Observation>>;
 
 /**
  * One environment instance and what was done with it. Operations never overlap: when the environment or the journal is
- * asynchronous, a call waits for those before it. Otherwise `reset` and `step` return plain results.
+ * asynchronous, a call waits for those before it; one that will take long waits for a turn. Otherwise `reset` and `step`
+ * return plain results.
  */
 export class Session<Action = unknown, Observation = object, State = object> {
   readonly id: string;
@@ -41,6 +47,9 @@ export class Session<Action = unknown, Observation = object, State = object> {
   readonly #journal: SessionJournal | undefined;
   readonly #keepsActions: boolean;
   readonly #counts: PlayCounts;
+  readonly #admit: SessionOptions['admit'];
+  readonly #resetPace: Pace;
+  readonly #stepPace = new Pace();
   #episodeId: string | null = null;
   #reset: ResetOptions | null = null;
   #actions: Action[] = [];
@@ -55,6 +64,8 @@ export class Session<Action = unknown, Observation = object, State = object> {
     this.#journal = options.journal;
     this.#keepsActions = options.keepsActions ?? true;
     this.#counts = options.counts ?? new PlayCounts();
+    this.#admit = options.admit;
+    this.#resetPace = options.resetPace ?? new Pace();
   }
 
   /** Rebuilds a session from what a store kept of it. @throws whatever the environment throws. */
@@ -62,10 +73,11 @@ export class Session<Action = unknown, Observation = object, State = object> {
     id: string,
     environment: Environment<Action, Observation, State>,
     stored: StoredSession,
-    counts?: PlayCounts,
+    options: Omit<SessionOptions, 'id' | 'journal' | 'keepsActions'> = {},
   ): Promise<Session<Action, Observation, State>> {
-    const session = new Session(environment, { id, journal: stored.journal, ...(counts && { counts }) });
+    const session = new Session(environment, { ...options, id, journal: stored.journal });
     const actions = stored.actions as Action[];
+    options.admit?.(session, stored.reset);
     session.#lastResult = await replay(environment, { reset: stored.reset, actions });
     session.#episodeId = stored.episodeId;
     session.#reset = stored.reset;
@@ -114,9 +126,7 @@ export class Session<Action = unknown, Observation = object, State = object> {
 
   /** Starts a new episode. */
   reset(options: ResetOptions): Result<Observation> {
-    return this.#running === null
-      ? this.#track(this.#start(options))
-      : this.#track(this.#running.then(() => this.#start(options)));
+    return this.#inOrder(this.#resetPace, () => this.#start(options));
   }
 
   /**
@@ -124,9 +134,7 @@ export class Session<Action = unknown, Observation = object, State = object> {
    * @throws EnvironmentError `NOT_RESET` before the first reset, `EPISODE_OVER` after the end, or the environment's own.
    */
   step(action: Action): Result<Observation> {
-    return this.#running === null
-      ? this.#track(this.#play(action))
-      : this.#track(this.#running.then(() => this.#play(action)));
+    return this.#inOrder(this.#stepPace, () => this.#play(action));
   }
 
   /** The episode's identity and the environment's own state; before the first reset only the identity. */
@@ -142,7 +150,8 @@ export class Session<Action = unknown, Observation = object, State = object> {
 
   #start(options: ResetOptions): Result<Observation> {
     this.#use();
-    const result = this.environment.reset(options);
+    this.#admit?.(this, options);
+    const result = this.#resetPace.time(() => this.environment.reset(options));
     return result instanceof Promise
       ? result.then((late) => this.#started(options, late))
       : this.#started(options, result);
@@ -169,7 +178,7 @@ export class Session<Action = unknown, Observation = object, State = object> {
     if (this.#lastResult.done) {
       throw new EnvironmentError('EPISODE_OVER', 'The episode is over. Reset the session to start another.');
     }
-    const result = this.environment.step(action);
+    const result = this.#stepPace.time(() => this.environment.step(action));
     return result instanceof Promise
       ? result.then((late) => this.#played(action, late))
       : this.#played(action, result);
@@ -206,6 +215,12 @@ export class Session<Action = unknown, Observation = object, State = object> {
         throw error;
       },
     );
+  }
+
+  #inOrder(pace: Pace, run: () => Result<Observation>): Result<Observation> {
+    if (this.#running === null && !pace.isLong) return this.#track(run());
+    const before = this.#running ?? Promise.resolve();
+    return this.#track(before.then(() => (pace.isLong ? nextTurn().then(run) : run())));
   }
 
   #track(outcome: Result<Observation>): Result<Observation> {

@@ -43,12 +43,13 @@ export class VectorConversation {
   readonly #parts: VectorParts;
   #environments: VectorEnvironments | null = null;
   #layouts: Layouts | null = null;
+  #giveBack: () => void = () => {};
 
   constructor(parts: VectorParts) {
     this.#parts = parts;
   }
 
-  /** Answers `vector_reset`. @throws InvalidInputError, SessionCapacityError */
+  /** Answers `vector_reset`. @throws InvalidInputError, SessionCapacityError, EnvironmentError */
   reset(data: JsonObject): Reply | Promise<Reply> {
     const reading = resetRequest.safeParse(data);
     if (!reading.success) throw new InvalidInputError(validationIssues(resetRequest, data));
@@ -110,7 +111,7 @@ export class VectorConversation {
     const environments = this.#environments;
     if (!environments) return;
     this.#environments = null;
-    this.#parts.sessions.unreserve(environments.size);
+    this.#giveBack();
     void environments.close();
   }
 
@@ -121,13 +122,14 @@ export class VectorConversation {
 
   #open(count: number, base: ReturnType<ResetOptionsReader>): VectorEnvironments {
     const { definition, sessions } = this.#parts;
-    sessions.reserve(count);
+    const giveBack = sessions.reserve(count, base);
     try {
       const environments = Array.from({ length: count }, () => definition.create());
       const options = environments.map((_, index) => ({ ...base, seed: (base.seed ?? 0) + index }));
+      this.#giveBack = giveBack;
       return new VectorEnvironments(environments, options);
     } catch (error) {
-      sessions.unreserve(count);
+      giveBack();
       throw error;
     }
   }

@@ -1,6 +1,10 @@
 import type { Environment, ResetOptions, StepResult } from '../definition.ts';
+import { Turn } from '../sessions/turns.ts';
 
 const SEEDS = 2 ** 32;
+
+/** Resets or steps one environment. */
+type Play = (index: number) => StepResult<object> | Promise<StepResult<object>>;
 
 /** What a reset or step of all environments gives, an entry for each environment. */
 export interface VectorResult {
@@ -20,6 +24,9 @@ export class VectorEnvironments {
   readonly #options: readonly ResetOptions[];
   readonly #episodes: number[];
   readonly #done: boolean[];
+  /** Whether the last reset or step of all took more than a turn. */
+  #isLong = false;
+  #isClosed = false;
 
   /** @param options the reset options of each environment; their seeds are those of the first episodes */
   constructor(
@@ -56,7 +63,9 @@ export class VectorEnvironments {
     return this.#done[index]!;
   }
 
+  /** Frees the environments; a reset or step under way stops before the next one. */
   async close(): Promise<void> {
+    this.#isClosed = true;
     await Promise.allSettled(this.#environments.map(async (environment) => environment.close?.()));
   }
 
@@ -66,19 +75,33 @@ export class VectorEnvironments {
     return this.#environments[index]!.reset({ ...options, seed });
   }
 
-  #collect(
-    play: (index: number) => StepResult<object> | Promise<StepResult<object>>,
-  ): VectorResult | Promise<VectorResult> {
-    const results: (StepResult<object> | Promise<StepResult<object>>)[] = [];
-    let isAsync = false;
-    for (let index = 0; index < this.size; index++) {
-      const result = play(index);
-      isAsync ||= result instanceof Promise;
-      results.push(result);
+  #collect(play: Play): VectorResult | Promise<VectorResult> {
+    const results: ReturnType<Play>[] = [];
+    if (this.#isLong) return this.#collectInTurns(play, results);
+    const turn = new Turn();
+    while (results.length < this.size) {
+      if (turn.isOver) return this.#collectInTurns(play, results);
+      results.push(play(results.length));
     }
-    return isAsync
+    return results.some((result) => result instanceof Promise)
       ? Promise.all(results).then((all) => this.#gather(all))
       : this.#gather(results as StepResult<object>[]);
+  }
+
+  /** Goes on with the environments that have no result yet, in turns with other computations. */
+  async #collectInTurns(play: Play, results: ReturnType<Play>[]): Promise<VectorResult> {
+    const turn = new Turn();
+    let turns = 0;
+    while (results.length < this.size) {
+      if (turns === 0 || turn.isOver) {
+        await turn.next();
+        turns++;
+      }
+      if (this.#isClosed) throw new Error('The environments were closed.');
+      results.push(play(results.length));
+    }
+    this.#isLong = turns > 1;
+    return this.#gather(await Promise.all(results));
   }
 
   #gather(results: readonly StepResult<object>[]): VectorResult {

@@ -1,0 +1,57 @@
+/** A computation that takes longer waits for a turn the next time, ms. */
+const LONG_MS = 4;
+/** A loop gives way after this time, ms. */
+const SLICE_MS = 8;
+/** Share of a measured time that is remembered after a shorter one. */
+const MEMORY = 0.95;
+
+const waiting: (() => void)[] = [];
+
+/**
+ * Waits for a turn of the process. One is given in each pass of the event loop, so that short requests are served between
+ * any two long computations, however many wait.
+ */
+export function nextTurn(): Promise<void> {
+  return new Promise((resolve) => {
+    if (waiting.push(resolve) === 1) setImmediate(giveTurn);
+  });
+}
+
+function giveTurn(): void {
+  waiting.shift()!();
+  if (waiting.length > 0) setImmediate(giveTurn);
+}
+
+/** Tells long computations of one kind by the time that the last ones took. */
+export class Pace {
+  #ms = 0;
+
+  /** Whether the next one should wait for a turn. */
+  get isLong(): boolean {
+    return this.#ms > LONG_MS;
+  }
+
+  time<Result>(compute: () => Result): Result {
+    const startedAt = performance.now();
+    try {
+      return compute();
+    } finally {
+      this.#ms = Math.max(performance.now() - startedAt, this.#ms * MEMORY);
+    }
+  }
+}
+
+/** The turn of a loop. */
+export class Turn {
+  #startedAt = performance.now();
+
+  /** Whether the loop should wait for its next turn. */
+  get isOver(): boolean {
+    return performance.now() - this.#startedAt >= SLICE_MS;
+  }
+
+  async next(): Promise<void> {
+    await nextTurn();
+    this.#startedAt = performance.now();
+  }
+}
