@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { LlmClient } from '@servegym/agents';
+import { runBaseline } from '../src/cli/baseline/run-baseline.ts';
 import {
   COMPLETION_TOKENS,
   type ModelAnswer,
@@ -205,8 +206,39 @@ describe('servegym baseline', () => {
     assert.deepEqual([client.usage.calls, client.usage.failedCalls], [1, 1]);
   });
 
+  it('gives a model up that leaves three questions in a row without an answer', async () => {
+    let requests = 0;
+    answer = () => (requests++ === 0 ? { content: '{}' } : { status: 503 });
+    const client = new LlmClient({ baseUrl: model.baseUrl, apiKey: 'k', model: 'm', retries: 0 });
+    const ask = () => client.ask([{ role: 'user', content: 'go' }], {});
+    assert.deepEqual([await ask(), await ask(), await ask()], ['{}', null, null]);
+    await assert.rejects(ask, { code: 'LLM_UNREACHABLE', message: /3 questions in a row/ });
+  });
+
+  it('shows that a model which hangs is waited for, and waits no longer than it is told', async () => {
+    answer = () => ({ hangs: true });
+    const waited: unknown[][] = [];
+    const llm = { baseUrl: model.baseUrl, apiKey: 'k', model: 'slow', timeoutSeconds: 1.4, history: 6 };
+    const plan = { environment: 'llmserve', taskIds: ['static_workload'], seed: 0, llm } as const;
+    const watcher = { waiting: (...notice: unknown[]) => void waited.push(notice) };
+    await assert.rejects(runBaseline({ ...plan, watcher }), {
+      code: 'LLM_UNREACHABLE',
+      message: /no answer of `slow`: it took longer than 1.4 s/,
+    });
+    assert.deepEqual(waited[0]?.slice(0, 2), ['static_workload', 1]);
+  });
+
+  it('plays the benchmark, which has neither tasks nor an end', async () => {
+    const { tasks, mean_score } = JSON.parse(await baseline('--env', 'benchmark', '--json'));
+    assert.deepEqual([tasks.length, tasks[0].task_id, tasks[0].steps, mean_score], [1, null, 10, 1]);
+    assert.match(await baseline('--env', 'benchmark', '--max-steps', '3'), /^benchmark +1\.000 +3\.00 +3 /m);
+  });
+
   it('says what is wrong with its options', async () => {
     await Promise.all([
+      assertRefused(/contradict/, '--lines', '--json'),
+      assertRefused(/contradict/, '--max-calls', '3', '--decide-every', '2'),
+      assertRefused(/benchmark has no tasks/, '--env', 'benchmark', '--task', 'any'),
       assertRefused(/OPENAI_API_KEY/, '--mode', 'openai'),
       assertRefused(/--api-base-url/, '--base-url', 'http://localhost:1'),
       assertRefused(/one of static_workload/, '--task', 'easy'),

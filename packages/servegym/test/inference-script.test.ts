@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, dirname, join, resolve } from 'node:path';
 import { after, before, describe, it } from 'node:test';
+import { promisify } from 'node:util';
 import { python } from './python-driver.ts';
 import {
   type ModelAnswer,
@@ -12,7 +15,7 @@ import {
 } from './scripted-model.ts';
 import { type ServeProcess, startServe } from './serve-process.ts';
 
-const spaces = join(import.meta.dirname, '..', '..', '..', 'deploy', 'spaces');
+const root = resolve(import.meta.dirname, '../../..');
 
 const SERVE_ACTION = JSON.stringify({
   batch_cap: 64,
@@ -30,11 +33,29 @@ interface Played {
   readonly end: string;
 }
 
-/** Runs the Spaces' `inference.py` and reads its lines, which have to be nothing else. */
-async function runInference(variables: Record<string, string>) {
+/** Where the Spaces are built. */
+const spaces = mkdtempSync(join(tmpdir(), 'servegym-inference-'));
+after(() => rmSync(spaces, { recursive: true }));
+
+async function buildSpace(space: string): Promise<void> {
+  const script = join(root, 'deploy', 'spaces', 'build-space.ts');
+  await promisify(execFile)(process.execPath, [script, space, join(spaces, space)]);
+}
+
+/** Runs a Space's `inference.py` and reads its lines, which have to be nothing else. */
+async function runInference(space: string, variables: Record<string, string>) {
   const { OPENAI_API_KEY: _, ...environment } = process.env;
-  const child = spawn(python, [join(spaces, 'template', 'inference.py')], {
-    env: { ...environment, HF_TOKEN: 'token', MODEL_NAME: 'scripted', ...variables },
+  // `npm ci` has put the program there.
+  const programs = [dirname(process.execPath), join(root, 'node_modules', '.bin')].join(delimiter);
+  const child = spawn(python, [join(spaces, space, 'inference.py')], {
+    env: {
+      ...environment,
+      PATH: `${programs}${delimiter}${process.env.PATH}`,
+      HF_TOKEN: 'token',
+      MODEL_NAME: 'scripted',
+      PYTHONDONTWRITEBYTECODE: '1',
+      ...variables,
+    },
   });
   let stdout = '';
   let stderr = '';
@@ -46,7 +67,10 @@ async function runInference(variables: Record<string, string>) {
   });
   const [code] = await once(child, 'close');
   const played: { start: string; steps: string[]; end: string }[] = [];
-  for (const line of stdout.trimEnd().split('\n')) {
+  for (const line of stdout
+    .trimEnd()
+    .split('\n')
+    .filter((line) => line !== '')) {
     if (line.startsWith('[START] ')) played.push({ start: line, steps: [], end: '' });
     else if (line.startsWith('[STEP] ')) played.at(-1)!.steps.push(line);
     else if (line.startsWith('[END] ')) played.at(-1)!.end = line;
@@ -87,6 +111,7 @@ describe('inference.py of the Spaces', () => {
   before(async () => {
     model = await startScriptedModel((request) => answer(request));
     server = await startServe();
+    for (const space of ['llmserve', 'inferencegym', 'benchmark']) await buildSpace(space);
   });
   after(async () => {
     await server.stop();
@@ -96,7 +121,7 @@ describe('inference.py of the Spaces', () => {
   it('plays every task of llmserve and tells each step', async () => {
     answer = () => ({ content: SERVE_ACTION });
     const asked = model.requests.length;
-    const { code, played } = await runInference({
+    const { code, played } = await runInference('llmserve', {
       ENV_URL: server.url,
       API_BASE_URL: model.baseUrl,
       MAX_CALLS: '4',
@@ -122,45 +147,143 @@ describe('inference.py of the Spaces', () => {
     assert.match(request.messages[1]!.content, /which earned/);
   });
 
-  it('keeps the last action when an answer is none, refused or missing, and falls back to plain words', async () => {
+  it('keeps the last action when an answer is none or missing, and falls back to plain words', async () => {
     let answers = 0;
-    answer = ({ response_format }) => {
-      if (response_format) return { status: 400 };
+    answer = ({ response_format, tools }) => {
+      if (response_format || tools) return { status: 400 };
       answers++;
-      if (answers === 2) return { content: 'I would rather not.' };
-      if (answers === 3) return { content: SERVE_ACTION.replace('64', '9999') };
-      if (answers === 4) return { status: 401 };
+      if (answers === 2 || answers === 3) return { content: 'I would rather not.' };
+      if (answers === 4) return { content: SERVE_ACTION.replace('64', '9999') };
+      if (answers === 5) return { content: SERVE_ACTION };
+      if (answers >= 6 && answers <= 9) return { status: 503 };
       return { content: `I set ${SERVE_ACTION}.` };
     };
-    const { played } = await runInference({
+    const { code, played } = await runInference('llmserve', {
       ENV_URL: server.url,
       API_BASE_URL: model.baseUrl,
       TASK_NAME: 'static_workload',
       MAX_STEPS: '5',
     });
+    assert.equal(code, 0);
     const { errors, actions } = assertLines(played[0]!);
-    assert.deepEqual([errors[0], errors[4]], ['null', 'null']);
-    assert.equal(errors[1], 'invalid answer; last action kept');
-    assert.match(errors[2]!, /^422 .*batch_cap.*; last action kept$/);
-    assert.equal(errors[3], 'no answer: AuthenticationError; last action kept');
+    assert.match(errors[1]!, /^invalid answer: .*; last action kept$/);
+    assert.deepEqual(
+      [errors[0], errors[2], errors[3], errors[4]],
+      ['null', 'null', 'no answer; last action kept', 'null'],
+    );
     for (const action of actions) assert.deepEqual(action, JSON.parse(SERVE_ACTION));
     assert.match(played[0]!.end, /^\[END\] success=false steps=5 /);
   });
 
-  it('ends its lines also when there is no environment', async () => {
-    const { code, played, stderr } = await runInference({
-      ENV_URL: 'http://127.0.0.1:9',
+  it('goes on with the default action when the first answers are out of range', async () => {
+    let answers = 0;
+    answer = () => ({ content: answers++ < 2 ? SERVE_ACTION.replace('64', '9999') : SERVE_ACTION });
+    const { code, played } = await runInference('llmserve', {
+      ENV_URL: server.url,
+      API_BASE_URL: model.baseUrl,
+      TASK_NAME: 'static_workload',
+      MAX_CALLS: '6',
+    });
+    assert.equal(code, 0);
+    const { errors, actions } = assertLines(played[0]!);
+    assert.match(errors[0]!, /^invalid answer: batch_cap: .*512.*; last action kept$/);
+    assert.equal((actions[0] as { batch_cap: number }).batch_cap, 96);
+    assert.deepEqual(actions.at(-1), JSON.parse(SERVE_ACTION));
+    assert.match(played[0]!.steps.at(-1)!, / done=true /);
+  });
+
+  it('fails when no answer was a valid action, whatever the default action scored', async () => {
+    answer = () => ({ content: 'I would rather not.' });
+    const { code, played, stderr } = await runInference('llmserve', {
+      ENV_URL: server.url,
+      API_BASE_URL: model.baseUrl,
+      MAX_CALLS: '2',
+      SUCCESS_SCORE: '0.1',
+    });
+    assert.equal(code, 2);
+    assert.match(stderr, /no answer of `scripted` was a valid action/);
+    assert.equal(played.length, 3);
+    for (const { end } of played) assert.match(end, /^\[END\] success=false steps=\d+ score=0\.200 /);
+  });
+
+  it('is no success with the score of the default action', async () => {
+    answer = ({ messages }) => ({ content: /In force: (\{.*?\})/.exec(messages.at(-1)!.content)![1]! });
+    const { code, played } = await runInference('llmserve', {
+      ENV_URL: server.url,
+      API_BASE_URL: model.baseUrl,
+      MAX_CALLS: '2',
+    });
+    assert.equal(code, 0);
+    for (const { end } of played) assert.match(end, /^\[END\] success=false steps=\d+ score=0\.200 /);
+  });
+
+  it('ends the lines and fails when the model never answers', async () => {
+    answer = () => ({ status: 503 });
+    const { code, played, stderr } = await runInference('llmserve', {
+      ENV_URL: server.url,
       API_BASE_URL: model.baseUrl,
     });
-    assert.equal(code, 1);
+    assert.equal(code, 2);
+    assert.match(stderr, /gave no answer of `scripted`/);
     assert.deepEqual(played, [
       {
-        start: '[START] task=all env=unknown model=scripted',
+        start: '[START] task=static_workload env=llmserve model=scripted',
         steps: [],
         end: '[END] success=false steps=0 score=0.000 rewards=',
       },
     ]);
-    assert.notEqual(stderr, '');
+  });
+
+  it('ends the lines and fails when the model hangs', async () => {
+    answer = () => ({ hangs: true });
+    const { code, played, stderr } = await runInference('llmserve', {
+      ENV_URL: server.url,
+      API_BASE_URL: model.baseUrl,
+      ANSWER_TIMEOUT_S: '0.3',
+    });
+    assert.equal(code, 2);
+    assert.match(stderr, /gave no answer of `scripted`: it took longer than 0.3 s/);
+    assert.equal(played[0]!.end, '[END] success=false steps=0 score=0.000 rewards=');
+  });
+
+  it('ends its lines also when there is no environment', async () => {
+    const { code, played, stderr } = await runInference('llmserve', {
+      ENV_URL: 'http://127.0.0.1:9',
+      API_BASE_URL: model.baseUrl,
+    });
+    assert.equal(code, 2);
+    assert.deepEqual(played, [
+      {
+        start: '[START] task=llmserve env=llmserve model=scripted',
+        steps: [],
+        end: '[END] success=false steps=0 score=0.000 rewards=',
+      },
+    ]);
+    assert.match(stderr, /no OpenEnv server/);
+  });
+
+  it('plays in the image with the same options, and hands over the key by its name', async () => {
+    const docker = join(spaces, 'docker');
+    writeFileSync(docker, '#!/bin/sh\necho "$OPENAI_API_KEY $@" >&2\n');
+    chmodSync(docker, 0o755);
+    const { code, stderr } = await runInference('inferencegym', {
+      PATH: spaces,
+      LOCAL_IMAGE_NAME: 'gym:latest',
+      API_BASE_URL: model.baseUrl,
+      TASK_NAME: '2',
+    });
+    assert.equal(code, 0, stderr);
+    const url = model.baseUrl;
+    assert.equal(
+      stderr.trim(),
+      `token run --rm --network host --env OPENAI_API_KEY gym:latest node packages/servegym/src/main.ts baseline --mode openai --lines --env inferencegym --api-base-url ${url} --model scripted --task 2 --seed 0 --max-calls 30 --answer-timeout 45 --time-budget 1020 --success-score 0.2`,
+    );
+  });
+
+  it('says what to install where there is no program', async () => {
+    const { code, stderr } = await runInference('llmserve', { PATH: spaces });
+    assert.equal(code, 1);
+    assert.match(stderr, /npm ci --omit=dev/);
   });
 
   it('plays inferencegym and the benchmark, which has no end', async () => {
@@ -169,11 +292,11 @@ describe('inference.py of the Spaces', () => {
     answer = ({ messages }) => ({
       content: messages[0]!.content.includes('wait_seconds')
         ? '{"wait_seconds": 0.001}'
-        : '{"kv_budget": 0.9, "spec_length": 2, "batch_size": 64, "prefill_disagg": false, "quant_tier": 0}',
+        : '{"kv_budget": 0.9, "spec_length": 0, "batch_size": 64, "prefill_disagg": false, "quant_tier": 0}',
     });
     const [gymRun, benchmarkRun] = await Promise.all([
-      runInference({ ENV_URL: gym.url, API_BASE_URL: model.baseUrl, MAX_CALLS: '3' }),
-      runInference({ ENV_URL: benchmark.url, API_BASE_URL: model.baseUrl }),
+      runInference('inferencegym', { ENV_URL: gym.url, API_BASE_URL: model.baseUrl, MAX_CALLS: '3' }),
+      runInference('benchmark', { ENV_URL: benchmark.url, API_BASE_URL: model.baseUrl }),
     ]);
     assert.deepEqual(
       gymRun.played.map(({ steps }) => steps.length),

@@ -10,10 +10,11 @@ export interface ModelRequest {
   readonly tools?: readonly { readonly function: { readonly name: string } }[];
 }
 
-/** An answer of the model: a text, the arguments of a tool call, or an error status. */
+/** An answer of the model: a text, the arguments of a tool call, an error status, or headers and then nothing. */
 export type ModelAnswer =
   | { readonly content: string }
   | { readonly toolArguments: string }
+  | { readonly hangs: true }
   | { readonly status: number; readonly message?: string };
 
 /** A model that answers by a script, behind the Chat Completions API. */
@@ -43,6 +44,10 @@ export async function startScriptedModel(
       const { status, message = 'refused by the script' } = answer;
       response.writeHead(status, { 'retry-after-ms': '1' });
       response.end(JSON.stringify({ error: { message, type: 'x', code: null, param: null } }));
+      return;
+    }
+    if ('hangs' in answer) {
+      response.flushHeaders();
       return;
     }
     const message =

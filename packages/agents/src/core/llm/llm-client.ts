@@ -26,6 +26,8 @@ export interface LlmUsage {
 const UNKNOWN_FORMAT = new Set([400, 404, 415, 422, 500, 501]);
 /** What neither another attempt nor another format can mend. */
 const REFUSED = new Set([401, 403]);
+/** Questions in a row without an answer, after which the model is given up. */
+const MOST_SILENCES = 3;
 
 /** Asks a model over the Chat Completions API, with the official client. */
 export class LlmClient {
@@ -41,6 +43,8 @@ export class LlmClient {
   #client: Promise<OpenAI> | undefined;
   /** Index of the format in use. */
   #format = 0;
+  /** Questions without an answer since the last answer. */
+  #silences = 0;
 
   constructor(settings: LlmSettings) {
     this.settings = settings;
@@ -56,7 +60,7 @@ export class LlmClient {
   /**
    * The model's answer; `null` when the server fails or is silent, after all attempts, though it has answered before.
    * @throws LlmError `LLM_REFUSED` when the key, the model or the address is wrong; `LLM_UNREACHABLE` when the very
-   *   first request gets no answer
+   *   first question gets no answer, or several in a row
    */
   async ask(
     messages: readonly OpenAI.ChatCompletionMessageParam[],
@@ -68,19 +72,24 @@ export class LlmClient {
     try {
       for (;;) {
         const format = ANSWER_FORMATS[this.#format]!;
+        // The client's own timeout ends with the headers of the answer.
+        const signal = AbortSignal.timeout(1000 * this.#timeoutSeconds);
         try {
-          const answer = await client.chat.completions.create({
-            model: this.settings.model,
-            messages: [...messages],
-            ...formatFields(format, schema),
-          });
+          const answer = await client.chat.completions.create(
+            { model: this.settings.model, messages: [...messages], ...formatFields(format, schema) },
+            { signal },
+          );
           this.usage.calls++;
+          this.#silences = 0;
           this.usage.format = format;
           this.usage.promptTokens += answer.usage?.prompt_tokens ?? 0;
           this.usage.completionTokens += answer.usage?.completion_tokens ?? 0;
           return answerText(answer.choices?.[0]?.message);
         } catch (error) {
-          if (!this.#stepDown(error)) return null;
+          const failure = signal.aborted
+            ? new Error(`it took longer than ${this.#timeoutSeconds} s`, { cause: error })
+            : error;
+          if (!this.#stepDown(failure)) return null;
         }
       }
     } finally {
@@ -101,9 +110,11 @@ export class LlmClient {
       if (status < 500) throw this.#refused(message);
     }
     this.usage.failedCalls++;
-    if (isFirst) {
+    this.#silences++;
+    if (isFirst || this.#silences >= MOST_SILENCES) {
       const { baseUrl, model } = this.settings;
-      throw new LlmError('LLM_UNREACHABLE', `${baseUrl} gave no answer of \`${model}\`: ${message}`);
+      const times = isFirst ? '' : ` to ${this.#silences} questions in a row`;
+      throw new LlmError('LLM_UNREACHABLE', `${baseUrl} gave no answer of \`${model}\`${times}: ${message}`);
     }
     return false;
   }
@@ -116,14 +127,18 @@ export class LlmClient {
     );
   }
 
+  get #timeoutSeconds(): number {
+    return this.settings.timeoutSeconds ?? 60;
+  }
+
   async #connect(): Promise<OpenAI> {
     const { default: Client } = await import('openai');
-    const { baseUrl, apiKey, retries = 3, timeoutSeconds = 60 } = this.settings;
+    const { baseUrl, apiKey, retries = 3 } = this.settings;
     return new Client({
       baseURL: baseUrl,
       apiKey,
       maxRetries: retries,
-      timeout: timeoutSeconds * 1000,
+      timeout: this.#timeoutSeconds * 1000,
       logLevel: 'off',
     });
   }

@@ -31,6 +31,8 @@ export interface LlmPolicyOptions {
   readonly history?: number;
   /** Ask before every n-th window and keep the action between. Default 1. */
   readonly decideEvery?: number;
+  /** Whether the model may still be asked; where it may not, the action stays. Default: always. */
+  readonly mayAsk?: () => boolean;
 }
 
 /** What became of the model's answers. */
@@ -60,27 +62,36 @@ export class LlmPolicy<Action, Observation> implements AsyncPolicy<Action, Obser
   readonly #environment: LlmEnvironment<Action, Observation>;
   readonly #history: number;
   readonly #decideEvery: number;
+  readonly #mayAsk: () => boolean;
   readonly #actionSchema: JsonSchema;
   /** That of the task: the action's, but for masked knobs. */
   #schema: JsonSchema;
   #masked: Readonly<Record<string, unknown>> = {};
   #system = '';
   #windows: RememberedWindow[] = [];
+  #keptBecause: string | null = null;
 
   constructor(
     environment: LlmEnvironment<Action, Observation>,
     answerer: LlmAnswerer,
-    { history = 6, decideEvery = 1 }: LlmPolicyOptions = {},
+    { history = 6, decideEvery = 1, mayAsk = () => true }: LlmPolicyOptions = {},
   ) {
     this.#answerer = answerer;
     this.#environment = environment;
     this.#history = history;
     this.#decideEvery = decideEvery;
+    this.#mayAsk = mayAsk;
     this.#actionSchema = strictSchema(environment.action);
     this.#schema = this.#actionSchema;
   }
 
+  /** Why the last `act` kept the action though the model was asked; `null` when it did not. */
+  get keptBecause(): string | null {
+    return this.#keptBecause;
+  }
+
   reset({ taskId }: PolicyEpisode): void {
+    this.#keptBecause = null;
     this.#windows = [];
     const task = promptedTask(this.#environment, taskId) ?? { id: taskId };
     this.#masked = maskedValues(task);
@@ -95,7 +106,8 @@ export class LlmPolicy<Action, Observation> implements AsyncPolicy<Action, Obser
   }
 
   async act(step: PolicyStep<Action, Observation>): Promise<Action> {
-    const isAsked = step.stepIndex % this.#decideEvery === 0;
+    const isAsked = step.stepIndex % this.#decideEvery === 0 && this.#mayAsk();
+    this.#keptBecause = null;
     const action = isAsked ? await this.#decide(step) : step.previousAction;
     this.watch(step, action);
     return action;
@@ -126,6 +138,7 @@ export class LlmPolicy<Action, Observation> implements AsyncPolicy<Action, Obser
         content: windowPrompt(history, { stepIndex, observation, action: previousAction, reward }),
       },
     ];
+    let flaw = 'no answer';
     for (let attempt = 0; attempt < 2; attempt++) {
       const answer = await this.#answerer.ask(messages, this.#schema);
       if (answer === null) break;
@@ -138,15 +151,18 @@ export class LlmPolicy<Action, Observation> implements AsyncPolicy<Action, Obser
         return read.data;
       }
       this.answers.invalid++;
+      const complaint = complaints.join('; ').slice(0, LONGEST_COMPLAINT);
+      flaw = `invalid answer: ${complaint}`;
       messages.push(
         { role: 'assistant', content: answer },
         {
           role: 'user',
-          content: `That is no valid action: ${complaints.join('; ').slice(0, LONGEST_COMPLAINT)}. Answer with the action as one JSON object and nothing else.`,
+          content: `That is no valid action: ${complaint}. Answer with the action as one JSON object and nothing else.`,
         },
       );
     }
     this.answers.keptLast++;
+    this.#keptBecause = `${flaw}; last action kept`;
     return previousAction;
   }
 }

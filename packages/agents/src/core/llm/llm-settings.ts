@@ -4,7 +4,7 @@ export interface LlmSettings {
   readonly baseUrl: string;
   readonly apiKey: string;
   readonly model: string;
-  /** Longest wait for an answer, s. Default 60. */
+  /** Longest wait for an answer, attempts included, s. Default 60. */
   readonly timeoutSeconds?: number;
   /** Attempts after the first, for 408, 409, 429, 5xx and lost connections. Default 3. */
   readonly retries?: number;
@@ -18,9 +18,9 @@ export class LlmError extends Error {
   override readonly name = 'LlmError';
   /**
    * `LLM_SETTINGS`: nothing was asked. `LLM_REFUSED`: the key, the model or the address is wrong. `LLM_UNREACHABLE`: the
-   * very first request got no answer.
+   * very first question got no answer, or several in a row. `LLM_NO_ACTION`: no answer was a valid action.
    */
-  readonly code: 'LLM_SETTINGS' | 'LLM_REFUSED' | 'LLM_UNREACHABLE';
+  readonly code: 'LLM_SETTINGS' | 'LLM_REFUSED' | 'LLM_UNREACHABLE' | 'LLM_NO_ACTION';
   constructor(code: LlmError['code'], message: string) {
     super(message);
     this.code = code;

@@ -8,6 +8,8 @@ import {
   type PolicyDescription,
 } from '@servegym/agents';
 import {
+  type BenchmarkAction,
+  benchmarkEnvironment,
   GYM_DEFAULT_ACTION,
   inferencegym,
   SERVE_TASKS,
@@ -24,30 +26,49 @@ export interface BaselineEnvironment {
   readonly agent: string;
   listPolicies(): readonly PolicyDescription[];
   createPolicy(name: string): Policy<Record<string, unknown>, object>;
-  /** What `reset` applies. */
+  /** The action in force right after a reset. */
   initialAction(taskId: string | number): Record<string, unknown>;
 }
 
-export const BASELINE_ENVIRONMENT_IDS = ['llmserve', 'inferencegym'] as const;
+export const BASELINE_ENVIRONMENT_IDS = ['llmserve', 'inferencegym', 'benchmark'] as const;
 export type BaselineEnvironmentId = (typeof BASELINE_ENVIRONMENT_IDS)[number];
 
 export function baselineEnvironment(id: BaselineEnvironmentId): BaselineEnvironment {
-  const environment =
-    id === 'llmserve'
-      ? {
-          definition: serveEnvironment(),
-          agent: 'heuristic',
-          listPolicies,
-          createPolicy,
-          initialAction: (taskId: string | number) => SERVE_TASKS[taskId as TaskId].defaultAction,
-        }
-      : {
-          definition: inferencegym,
-          agent: 'baseline',
-          listPolicies: listGymPolicies,
-          createPolicy: createGymPolicy,
-          initialAction: () => GYM_DEFAULT_ACTION,
-        };
   // A policy of an environment meets only this environment's observations.
-  return environment as unknown as BaselineEnvironment;
+  return parts(id) as unknown as BaselineEnvironment;
+}
+
+function parts(id: BaselineEnvironmentId): unknown {
+  switch (id) {
+    case 'llmserve':
+      return {
+        definition: serveEnvironment(),
+        agent: 'heuristic',
+        listPolicies,
+        createPolicy,
+        initialAction: (taskId: TaskId) => SERVE_TASKS[taskId].defaultAction,
+      };
+    case 'inferencegym':
+      return {
+        definition: inferencegym,
+        agent: 'baseline',
+        listPolicies: listGymPolicies,
+        createPolicy: createGymPolicy,
+        initialAction: () => GYM_DEFAULT_ACTION,
+      };
+    case 'benchmark': {
+      const definition = benchmarkEnvironment();
+      return {
+        definition,
+        agent: 'default',
+        listPolicies: () => [{ name: 'default', title: 'Default', description: 'Never waits.' }],
+        createPolicy: (): Policy<BenchmarkAction, object> => ({
+          name: 'default',
+          reset() {},
+          act: () => definition.action.parse({}),
+        }),
+        initialAction: () => definition.action.parse({}),
+      };
+    }
+  }
 }

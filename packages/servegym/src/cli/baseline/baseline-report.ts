@@ -9,7 +9,7 @@ export function baselineTable(result: BaselineResult): string {
   ];
   for (const { task_id, score, return: total, steps, wall_s, answers } of result.tasks) {
     rows.push([
-      String(task_id),
+      String(task_id ?? result.environment),
       score.toFixed(3),
       total.toFixed(2),
       String(steps),

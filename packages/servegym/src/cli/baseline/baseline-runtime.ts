@@ -10,12 +10,10 @@ export interface RuntimeStep {
 
 /** Where the episodes of a baseline are played: in this process, or at a server. */
 export interface BaselineRuntime {
-  reset(
-    options: ResetOptions & { readonly task_id: string | number; readonly seed: number },
-  ): Promise<RuntimeStep>;
+  reset(options: ResetOptions): Promise<RuntimeStep>;
   step(action: Record<string, unknown>): Promise<RuntimeStep>;
-  /** Grades the episode that was played last. */
-  grade(): Promise<Grade>;
+  /** The grade of the episode that was played last; `null` where the environment has no grader. */
+  grade(): Promise<Grade | null>;
   close(): Promise<void>;
 }
 
@@ -34,7 +32,7 @@ export function inProcessRuntime({ definition }: BaselineEnvironment): BaselineR
       return instance.step(action);
     },
     async grade() {
-      return definition.grade!({ reset, actions });
+      return definition.grade?.({ reset, actions }) ?? null;
     },
     async close() {
       await instance.close?.();
@@ -57,7 +55,7 @@ export async function httpRuntime(url: URL, { definition }: BaselineEnvironment)
   return {
     reset: (options) => client.reset(options),
     step: (action) => client.step(action),
-    grade: async () => (await client.grade()) as Grade,
+    grade: async () => (definition.grade === undefined ? null : ((await client.grade()) as Grade)),
     close: () => client.close(),
   };
 }

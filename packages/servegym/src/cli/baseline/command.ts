@@ -1,4 +1,4 @@
-import { llmSettings } from '@servegym/agents';
+import { LlmError, llmSettings } from '@servegym/agents';
 import { Command, Option } from 'commander';
 import { numberFrom, wholeNumber } from '../arguments/options.ts';
 import { serverAddress } from '../arguments/server-address.ts';
@@ -11,7 +11,14 @@ import {
   baselineEnvironment,
 } from './baseline-environments.ts';
 import { baselineTable } from './baseline-report.ts';
-import { runBaseline } from './run-baseline.ts';
+import { episodeLines } from './episode-lines.ts';
+import {
+  type BaselineModel,
+  type BaselineResult,
+  type BaselineWatcher,
+  runBaseline,
+  validAnswers,
+} from './run-baseline.ts';
 
 interface BaselineOptions {
   readonly env: BaselineEnvironmentId;
@@ -24,7 +31,13 @@ interface BaselineOptions {
   readonly apiBaseUrl?: string;
   readonly model?: string;
   readonly history: number;
-  readonly decideEvery: number;
+  readonly decideEvery?: number;
+  readonly maxCalls?: number;
+  readonly maxSteps?: number;
+  readonly timeBudget?: number;
+  readonly answerTimeout: number;
+  readonly lines: boolean;
+  readonly successScore: number;
   readonly inputPrice?: number;
   readonly outputPrice?: number;
   readonly output?: string;
@@ -32,6 +45,8 @@ interface BaselineOptions {
 }
 
 const SERVER = 'http://localhost:7860';
+/** Time between two notices that the model is still asked, where standard error is no terminal, s. */
+const NOTICE_SECONDS = 10;
 
 /** `servegym baseline`: one graded episode of each task, played by rules or by a language model. */
 export function baselineCommand(): Command {
@@ -55,8 +70,23 @@ export function baselineCommand(): Command {
       '--agent <name>',
       'another deterministic agent than heuristic (llmserve) or baseline (inferencegym)',
     )
+    .addOption(
+      new Option(
+        '--max-steps <n>',
+        'most steps of a task (default: all, or 10 where it has no end)',
+      ).argParser(wholeNumber(1, 100_000)),
+    )
     .option('--output <file.json>', 'write the result with all actions and rewards')
     .option('--json', 'print one JSON object', false)
+    .option('--lines', 'print [START], [STEP] and [END] lines, as inference scripts of OpenEnv do', false)
+    .addOption(
+      new Option(
+        '--success-score <score>',
+        'with --lines: an episode that a model played and that scores more is a success',
+      )
+        .default(0.2)
+        .argParser(numberFrom(0, 1)),
+    )
     .optionsGroup('Where the episodes are played:')
     .addOption(
       new Option('--runtime <where>', 'in this process, or at a server of the environment')
@@ -80,9 +110,23 @@ export function baselineCommand(): Command {
         .argParser(wholeNumber(0, 100)),
     )
     .addOption(
-      new Option('--decide-every <n>', 'ask it before every n-th window and keep the action between')
-        .default(1)
-        .argParser(wholeNumber(1, 1000)),
+      new Option(
+        '--decide-every <n>',
+        'ask it before every n-th window and keep the action between (default: 1)',
+      ).argParser(wholeNumber(1, 1000)),
+    )
+    .addOption(
+      new Option('--max-calls <n>', 'ask it for at most n windows of a task, spread evenly').argParser(
+        wholeNumber(1, 100_000),
+      ),
+    )
+    .addOption(
+      new Option('--answer-timeout <s>', 'longest wait for an answer')
+        .default(60)
+        .argParser(numberFrom(0.1, 3600)),
+    )
+    .addOption(
+      new Option('--time-budget <s>', 'ask it no more after so many seconds').argParser(numberFrom(0, 1e6)),
     )
     .addOption(
       new Option('--input-price <usd>', 'of a million prompt tokens, for the cost').argParser(
@@ -101,36 +145,74 @@ Examples:
   servegym baseline --mode openai --api-base-url http://localhost:8001/v1 --model Qwen/Qwen2.5-7B-Instruct
 
 An invalid answer of the model is counted and goes back to it once; when no valid action comes of that, the last valid
-action stays in force, which is counted too.`,
+action stays in force, which is counted too. The command fails when no answer at all was a valid action, and when the
+model gives no answer to its first question or to three in a row.`,
     )
     .action(baseline);
 }
 
 async function baseline(options: BaselineOptions): Promise<void> {
-  const { env, mode, seed, json } = options;
+  const { env, json, lines } = options;
   requireTogether(options);
+  const llm = modelOf(options);
+  const printed = lines
+    ? episodeLines(env, llm?.model ?? 'none', options.successScore, (line) => console.log(line))
+    : undefined;
+  const label = options.task === 'all' ? env : options.task;
   const result = await runBaseline({
     environment: env,
     taskIds: tasksOf(env, options.task),
-    seed,
+    seed: options.seed,
     agent: agentOf(env, options.agent),
+    maxSteps: options.maxSteps,
     ...(options.runtime === 'http' && { url: options.baseUrl ?? serverAddress(SERVER) }),
-    ...(mode === 'openai' && {
-      llm: {
-        ...llmSettings(process.env, { baseUrl: options.apiBaseUrl, model: options.model }),
-        inputUsdPerMillion: options.inputPrice,
-        outputUsdPerMillion: options.outputPrice,
-        history: options.history,
-        decideEvery: options.decideEvery,
-      },
-    }),
-    onStep: (taskId, step) => showProgress(`${taskId}: window ${step}`),
+    ...(llm && { llm }),
+    watcher: { ...progressWatcher(), ...printed?.watcher },
+  }).catch((error) => {
+    printed?.abandon(label);
+    throw error;
   });
   showProgress('');
+  await report(result, options);
+  if (llm !== undefined && result.tasks.every((task) => validAnswers(task) === 0)) {
+    throw new LlmError(
+      'LLM_NO_ACTION',
+      `no answer of \`${llm.model}\` was a valid action, so that the ${json || lines ? 'scores are' : 'scores above are'} those of the default action`,
+    );
+  }
+}
+
+function modelOf(options: BaselineOptions): BaselineModel | undefined {
+  if (options.mode !== 'openai') return undefined;
+  return {
+    ...llmSettings(process.env, { baseUrl: options.apiBaseUrl, model: options.model }),
+    inputUsdPerMillion: options.inputPrice,
+    outputUsdPerMillion: options.outputPrice,
+    timeoutSeconds: options.answerTimeout,
+    history: options.history,
+    decideEvery: options.decideEvery,
+    maxCalls: options.maxCalls,
+    timeBudgetSeconds: options.timeBudget,
+  };
+}
+
+function progressWatcher(): BaselineWatcher {
+  return {
+    stepped: (label, step) => showProgress(`${label}: window ${step}`),
+    waiting(label, step, seconds) {
+      const notice = `${label}: window ${step}, waiting for the model since ${seconds} s`;
+      showProgress(notice);
+      if (!process.stderr.isTTY && seconds % NOTICE_SECONDS === 0) console.error(notice);
+    },
+  };
+}
+
+async function report(result: BaselineResult, { output, json, lines }: BaselineOptions): Promise<void> {
   const text = JSON.stringify(result, null, 2);
-  if (options.output !== undefined) await writeOutputFile(options.output, [`${text}\n`]);
+  if (output !== undefined) await writeOutputFile(output, [`${text}\n`]);
+  if (lines) return;
   console.log(json ? text : baselineTable(result));
-  if (options.output !== undefined && !json) console.log(`\nwrote ${options.output}`);
+  if (output !== undefined && !json) console.log(`\nwrote ${output}`);
 }
 
 function requireTogether({ mode, runtime, ...options }: BaselineOptions): void {
@@ -142,14 +224,19 @@ function requireTogether({ mode, runtime, ...options }: BaselineOptions): void {
   if (mode === 'openai' && options.agent !== undefined) {
     throw new InputError('--agent is for --mode deterministic; --model says which model plays');
   }
+  if (options.json && options.lines) throw new InputError('--json and --lines contradict each other');
+  if (options.decideEvery !== undefined && options.maxCalls !== undefined) {
+    throw new InputError('--decide-every and --max-calls contradict each other: give one of them');
+  }
   if (mode === 'deterministic' && (options.model ?? options.apiBaseUrl) !== undefined) {
     throw new InputError('--model and --api-base-url need --mode openai');
   }
 }
 
-function tasksOf(env: BaselineEnvironmentId, asked: string): readonly (string | number)[] {
-  const tasks = (baselineEnvironment(env).definition.tasks ?? []).map(({ id }) => id);
-  if (asked === 'all') return tasks;
+function tasksOf(env: BaselineEnvironmentId, asked: string): readonly (string | number | null)[] {
+  const tasks = baselineEnvironment(env).definition.tasks?.map(({ id }) => id);
+  if (asked === 'all') return tasks ?? [null];
+  if (tasks === undefined) throw new InputError(`${env} has no tasks: leave --task out`);
   const found = tasks.filter((id) => String(id) === asked);
   if (found.length > 0) return found;
   throw new InputError(`expected --task to be all or one of ${tasks.join(', ')}, got ${asked}`);
