@@ -1,7 +1,6 @@
-// Fits the constants of vLLM V1 (`packages/simulator/src/calibration/engine-constants.ts`) to served loads. Takes the
-// file of loads as its argument; needs about a minute. `--leave-out load|model`: the errors of each load under
-// constants fitted anew to the others, or to the loads of other models.
-import { readFileSync } from 'node:fs';
+// Fits the constants of vLLM V1 (`packages/simulator/src/calibration/engine-constants.ts`) to served loads: those of
+// `--data FOLDER` (docs/reference-data.md), or the nine that the tests hold. Needs about a minute. `--leave-out
+// load|model`: the errors of each load under constants fitted anew to the others, or to the loads of other models.
 import { parseArgs } from 'node:util';
 import { summarize } from '@servegym/simulator';
 import {
@@ -12,13 +11,15 @@ import {
   type ServedLoad,
   simulateServedLoad,
 } from '@servegym/simulator/calibration';
+import { REFERENCE_DATA, readReferenceFile } from '../packages/servegym/src/cli/arguments/reference-data.ts';
+import { MEASURED_LOADS } from '../packages/servegym/src/cli/fidelity/measured-figures.fixture.ts';
 
-const { positionals, values } = parseArgs({
-  allowPositionals: true,
-  options: { 'leave-out': { type: 'string' } },
-});
-const file = positionals[0] ?? '../shared/data/measured/vllm-0.15-served-load.json';
-const all = parseServedLoads(readFileSync(file, 'utf8'), file);
+const { values } = parseArgs({ options: { data: { type: 'string' }, 'leave-out': { type: 'string' } } });
+const { servedLoads } = REFERENCE_DATA;
+const all =
+  values.data === undefined
+    ? MEASURED_LOADS
+    : parseServedLoads(await readReferenceFile(values.data, servedLoads), servedLoads.path);
 const leaveOut = values['leave-out'];
 
 if (leaveOut === undefined) {

@@ -1,19 +1,24 @@
-// Simulated requests per second of wall time on a trace repeated to many requests, in one process on one core. The
-// scenarios take turns, so that a machine that slows down slows them all; quoted is the median of the runs.
-import { readFileSync } from 'node:fs';
+// Simulated requests per second of wall time on a trace repeated to many requests, in one process on one core: the
+// Azure conversation trace of `--data FOLDER` (docs/reference-data.md), a `--trace FILE`, or an hour drawn from the
+// traffic model of that trace. The scenarios take turns, so that a machine that slows down slows them all; quoted is
+// the median of the runs.
 import { parseArgs } from 'node:util';
+import { drawTraffic, findTraffic } from '@servegym/environments';
 import {
   findProfile,
-  parseTrace,
   repeatTrace,
   type SimulationOptions,
   scaleRate,
   simulateTrace,
+  type Trace,
 } from '@servegym/simulator';
+import { readTrace } from '../packages/servegym/src/cli/arguments/read-trace.ts';
+import { findReferenceFiles, REFERENCE_DATA } from '../packages/servegym/src/cli/arguments/reference-data.ts';
 
 const { values } = parseArgs({
   options: {
-    trace: { type: 'string', default: '../shared/data/traces/azure-llm-2023-conv.csv' },
+    trace: { type: 'string' },
+    data: { type: 'string' },
     profile: { type: 'string', default: 'a100-40gb-llama-3-8b' },
     requests: { type: 'string', default: '200000' },
     runs: { type: 'string', default: '7' },
@@ -37,10 +42,7 @@ const scenarios: readonly Scenario[] = [
 ];
 
 const profile = findProfile(values.profile);
-const recorded = repeatTrace(
-  parseTrace(readFileSync(values.trace, 'utf8'), values.trace),
-  Number(values.requests),
-);
+const recorded = repeatTrace(await chosenTrace(), Number(values.requests));
 const results = scenarios.map((scenario) => ({
   scenario,
   trace: scaleRate(recorded, scenario.rateScale),
@@ -70,3 +72,18 @@ const rows = results.map(({ scenario, wallMs, preemptions }) => {
 });
 if (values.json) console.log(JSON.stringify(rows));
 else console.table(rows);
+
+async function chosenTrace(): Promise<Trace> {
+  const [published] =
+    values.data === undefined ? [] : findReferenceFiles(values.data, [REFERENCE_DATA.azureConversation]);
+  const file = values.trace ?? published;
+  if (file !== undefined) return (await readTrace(file)).trace;
+  const model = findTraffic('azure-conversation-2023')!;
+  const { arrivalSeconds, inputTokens, outputTokens } = drawTraffic(model, 0, model.seconds);
+  return {
+    source: model.id,
+    arrivalMs: Float64Array.from(arrivalSeconds, (at) => 1000 * (at - arrivalSeconds[0]!)),
+    inputTokens: Int32Array.from(inputTokens),
+    outputTokens: Int32Array.from(outputTokens),
+  };
+}

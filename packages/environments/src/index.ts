@@ -106,6 +106,7 @@ export {
 export { SERVE_TASKS } from './llmserve/tasks/serve-tasks.ts';
 export { type InlineTrace, inlineTraceSchema, MOST_INLINE_REQUESTS } from './llmserve/traces/inline-trace.ts';
 export { addServeTrace, findServeTrace, serveTraceNames } from './llmserve/traces/named-traces.ts';
+export { type DrawnRequests, drawTraffic } from './llmserve/traffic/draw-traffic.ts';
 export { fitTraffic, TrafficFitError, type TrafficIdentity } from './llmserve/traffic/fit-traffic.ts';
 export type { TrafficModel } from './llmserve/traffic/traffic-model.ts';
 export { findTraffic, TRAFFIC_IDS, type TrafficId } from './llmserve/traffic/traffic-models.ts';

@@ -1,41 +1,55 @@
 import assert from 'node:assert/strict';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { findProfile, listProfiles } from '@servegym/simulator';
-import { calibrateCommand } from '../src/cli/calibrate/command.ts';
+import { staticBatchCsv, WHOLLY_TABLED } from '../src/cli/fidelity/measured-figures.fixture.ts';
 import { runServegym } from './serve-process.ts';
 
-const data = join(import.meta.dirname, '../../../../shared/data');
-const measured = join(data, 'measured/static-batch-latency.csv');
-const kernels = join(data, 'kernel-profiles/rtx4090-llama-3.1-8b-bf16-tp1');
 const header = 'gpu,gpus,engine,model,weights,kv_cache,input_tokens,output_tokens,batch,latency_s';
 
 describe('servegym calibrate', () => {
   let folder: string;
+  let measured: string;
   before(() => {
-    assert.ok(existsSync(measured), `the measurements are missing: expected them at ${measured}`);
     folder = mkdtempSync(join(tmpdir(), 'servegym-calibrate-'));
+    measured = join(folder, 'static-batch-latency.csv');
+    writeFileSync(measured, staticBatchCsv());
   });
   after(() => rmSync(folder, { recursive: true }));
 
-  for (const { name, fit } of listProfiles()) {
-    if (fit === null) continue;
-    it(`makes ${name} again by the command that the profile names`, async (t) => {
-      t.mock.method(console, 'log', () => {});
-      const output = join(folder, `${name}.json`);
-      const words = [...fit.command.matchAll(/"([^"]*)"|(\S+)/g)].map(
-        ([, quoted, plain]) => quoted ?? plain!,
-      );
-      assert.deepEqual(words.slice(0, 2), ['servegym', 'calibrate']);
-      const args = words
-        .slice(2)
-        .map((word) => [measured, kernels].find((path) => basename(path) === word) ?? word);
-      await calibrateCommand().parseAsync([...args, '--output', output], { from: 'user' });
-      assert.deepEqual(JSON.parse(readFileSync(output, 'utf8')), findProfile(name));
-    });
-  }
+  it('makes shipped profiles again by the commands that they name', async () => {
+    const out = mkdtempSync(join(folder, 'refit-'));
+    const { code, stdout, stderr } = await runServegym(
+      ...['profiles', 'refit', ...WHOLLY_TABLED, '--data', folder, '--out', out],
+    );
+    assert.equal(code, 0, stderr);
+    assert.match(stdout, /^as shipped$/m);
+    for (const name of WHOLLY_TABLED) {
+      assert.deepEqual(JSON.parse(readFileSync(join(out, `${name}.json`), 'utf8')), findProfile(name));
+    }
+    const fewer = mkdtempSync(join(folder, 'fewer-'));
+    const rows = staticBatchCsv().split('\n');
+    writeFileSync(join(fewer, 'static-batch-latency.csv'), rows.toSpliced(2, 1).join('\n'));
+    const changed = await runServegym('profiles', 'refit', ...WHOLLY_TABLED, '--data', fewer, '--json');
+    assert.deepEqual(JSON.parse(changed.stdout).changed, [WHOLLY_TABLED[0]]);
+  });
+
+  it('says which measurements are missing, and where they come from', async () => {
+    const empty = mkdtempSync(join(folder, 'empty-'));
+    for (const [args, source] of [
+      [['profiles', 'refit'], 'argonne-lcf/LLM-Inference-Bench'],
+      [['profiles', 'refit', 'rtx4090-24gb-llama-3-8b'], 'casys-kaist/LLMServingSim'],
+      [['fidelity'], 'inference-sim/inference-sim'],
+    ] as const) {
+      const { code, stdout, stderr } = await runServegym(...args, '--data', empty);
+      assert.equal(code, 2, stderr);
+      assert.equal(stdout, '');
+      assert.match(stderr, /^error: REFERENCE_DATA_MISSING: /);
+      assert.ok(stderr.includes(source), stderr);
+    }
+  });
 
   it('prints coefficients, errors on rows left out, a plot, and what the rows cannot say', async () => {
     const { code, stdout } = await runServegym(
@@ -139,7 +153,7 @@ describe('servegym calibrate', () => {
     ],
     [
       'an estimate with measurements',
-      ['--estimate', '--static-batch', measured, '--gpu', 'A100', '--model', 'llama-3-8b'],
+      ['--estimate', '--static-batch', 'any.csv', '--gpu', 'A100', '--model', 'llama-3-8b'],
       /cannot be used with/,
     ],
   ];

@@ -1,21 +1,94 @@
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, it } from 'node:test';
-import { findTraffic, TRAFFIC_IDS } from '@servegym/environments';
+import { after, before, describe, it } from 'node:test';
+import { findTraffic, TRAFFIC_IDS, type TrafficId, type TrafficModel } from '@servegym/environments';
+import { parseTrace } from '@servegym/simulator';
 import { runServegym } from './serve-process.ts';
 
-const traces = join(import.meta.dirname, '../../../../shared/data/traces');
 const page = join(import.meta.dirname, '../../../docs/traffic.md');
 const tiny = join(import.meta.dirname, 'fixtures/trace.csv');
 
+/** The name of each model's trace where it is published. */
+const PUBLISHED_AS: Readonly<Record<TrafficId, string>> = {
+  'azure-conversation-2023': 'AzureLLMInferenceTrace_conv.csv',
+  'azure-code-2023': 'AzureLLMInferenceTrace_code.csv',
+  'mooncake-conversation': 'conversation_trace.jsonl',
+};
+const MOONCAKE_BLOCK = 512;
+/** Its arrivals come in steps of the clock. */
+const MOONCAKE_TICK_MS = 3000;
+
 describe('servegym traffic', () => {
-  it('fits the models that the repository holds to the public traces again', async () => {
-    assert.ok(existsSync(traces), `the traces are missing: expected them at ${traces}`);
-    const { code, stdout, stderr } = await runServegym('traffic', 'fit', '--data', traces, '--json');
+  let folder: string;
+  before(() => {
+    folder = mkdtempSync(join(tmpdir(), 'servegym-traffic-'));
+  });
+  after(() => rmSync(folder, { recursive: true }));
+
+  /** Draws a trace as long as the model's own, and reads it. */
+  async function draw(id: TrafficId, ...options: string[]) {
+    const file = join(folder, `${id}.csv`);
+    const { seconds } = findTraffic(id)!;
+    const drawn = await runServegym(
+      ...['traffic', 'draw', id, '--seconds', `${seconds}`, '--output', file, ...options],
+    );
+    assert.equal(drawn.code, 0, drawn.stderr);
+    const text = readFileSync(file, 'utf8');
+    return { text, trace: parseTrace(text, file) };
+  }
+
+  it('draws traces, and fits to them the models that they were drawn from', async () => {
+    const drawn: number[] = [];
+    for (const id of TRAFFIC_IDS) {
+      const { text, trace } = await draw(id, '--seed', '7');
+      drawn.push(trace.arrivalMs.length);
+      const isMooncake = id === 'mooncake-conversation';
+      writeFileSync(join(folder, PUBLISHED_AS[id]), isMooncake ? withSharedBlocks(trace) : text);
+    }
+    const { code, stdout, stderr } = await runServegym('traffic', 'fit', '--data', folder, '--json');
     assert.equal(stderr, '');
     assert.equal(code, 0);
-    assert.deepEqual(JSON.parse(stdout), TRAFFIC_IDS.map(findTraffic));
+    const fitted: TrafficModel[] = JSON.parse(stdout);
+    assert.deepEqual(
+      fitted.map(({ id, source, requests }) => [id, source, requests]),
+      TRAFFIC_IDS.map((id, i) => [id, findTraffic(id)!.source, drawn[i]]),
+    );
+    for (const model of fitted) {
+      const { arrivals, lengths, fit } = findTraffic(model.id)!;
+      const { perSecond } = model.arrivals;
+      assert.ok(
+        Math.abs(perSecond / (model.requests / model.seconds) - 1) < 0.01,
+        `${model.id}: ${perSecond}`,
+      );
+      assert.equal(model.arrivals.levelSeconds, arrivals.levelSeconds);
+      assert.ok(Math.abs(model.lengths.correlation - lengths.correlation) < 0.05, model.id);
+      for (const side of ['input', 'output'] as const) {
+        for (const probability of [0.1, 0.5, 0.9]) {
+          const at = (of: TrafficModel['lengths']) => of[side][nearest(of.probabilities, probability)]!;
+          const ratio = at(model.lengths) / at(lengths);
+          assert.ok(Math.abs(ratio - 1) < 0.1, `${model.id}, ${side} ${probability}: ${ratio}`);
+        }
+        assert.ok(model.fit.ks[side] < 0.02, `${model.id}, ${side}: KS ${model.fit.ks[side]}`);
+        // As near as to the public traces.
+        assert.ok(fit.ks[side] < 0.02, `${model.id}, ${side}: KS ${fit.ks[side]}`);
+      }
+    }
+    const { prefixes } = fitted.find(({ id }) => id === 'mooncake-conversation')!;
+    assert.equal(prefixes!.blockTokens, MOONCAKE_BLOCK);
+    assert.equal(prefixes!.commonTokens, MOONCAKE_BLOCK);
+  });
+
+  it('draws the same trace for the same seed, faster when asked', async () => {
+    const { text } = await draw('azure-code-2023', '--seed', '1');
+    assert.equal((await draw('azure-code-2023', '--seed', '1')).text, text);
+    const { trace } = await draw('azure-code-2023', '--seed', '1', '--rate-scale', '2');
+    const ratio = trace.arrivalMs.length / (text.trim().split('\n').length - 1);
+    assert.ok(Math.abs(ratio - 2) < 0.2, `${ratio}`);
+    const refused = await runServegym('traffic', 'draw', 'azure', '--output', join(folder, 'none.csv'));
+    assert.equal(refused.code, 2);
+    assert.match(refused.stderr, /azure-conversation-2023, azure-code-2023/);
   });
 
   it('lists them with their distances, as the documents show', async () => {
@@ -31,7 +104,10 @@ describe('servegym traffic', () => {
   it('says what it lacks', async () => {
     for (const [args, message] of [
       [['fit'], /expected traces/],
-      [['fit', '--data', import.meta.dirname], /AzureLLMInferenceTrace_conv\.csv/],
+      [
+        ['fit', '--data', import.meta.dirname],
+        /REFERENCE_DATA_MISSING: .*AzureLLMInferenceTrace_conv\.csv.*Azure\/AzurePublicDataset/s,
+      ],
       [['fit', tiny], /at least 200 requests/],
     ] as const) {
       const { code, stderr } = await runServegym('traffic', ...args);
@@ -40,3 +116,28 @@ describe('servegym traffic', () => {
     }
   });
 });
+
+function nearest(values: readonly number[], wanted: number): number {
+  const distances = values.map((value) => Math.abs(value - wanted));
+  return distances.indexOf(Math.min(...distances));
+}
+
+/** The trace as Mooncake publishes its own: all prompts share their first block, every third one all of the one before. */
+function withSharedBlocks({ arrivalMs, inputTokens, outputTokens }: ReturnType<typeof parseTrace>): string {
+  let next = 1;
+  let before: number[] = [];
+  return Array.from(arrivalMs, (at, i) => {
+    const blocks = Math.ceil(inputTokens[i]! / MOONCAKE_BLOCK);
+    const ids = Array.from({ length: blocks }, (_, block) => {
+      if (block === 0) return 0;
+      return (i % 3 === 2 ? before[block] : undefined) ?? next++;
+    });
+    before = ids;
+    return JSON.stringify({
+      timestamp: MOONCAKE_TICK_MS * Math.floor(at / MOONCAKE_TICK_MS),
+      input_length: inputTokens[i],
+      output_length: outputTokens[i],
+      hash_ids: ids,
+    });
+  }).join('\n');
+}

@@ -14,6 +14,7 @@ const INPUT_ERRORS = new Set([
   'CalibrationError',
   'ServeTaskError',
   'TrafficFitError',
+  'ReferenceDataError',
   'JobQueueError',
   'LlmError',
 ]);

@@ -27,7 +27,7 @@ const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'traffic',
-    summary: 'list and fit models of traffic',
+    summary: 'list, draw and fit models of traffic',
     load: async () => (await import('./traffic/command.ts')).trafficCommand(),
   },
   {
@@ -122,6 +122,7 @@ export async function buildProgram(asked: string | undefined): Promise<Command> 
   const program = new Command('servegym')
     .description(packageJson.description)
     .version(packageJson.version)
+    .enablePositionalOptions()
     .showHelpAfterError('(add --help for the options)');
   for (const { name, summary, load } of COMMANDS) {
     if (name === asked) program.addCommand(await load());

@@ -65,8 +65,15 @@ export function parseMeasuredRun(requestsText: string, metaText: string, source:
 }
 
 /** The same requests on a simulated engine with the pool and the limits of the real one. */
-export function replayRun(profile: EngineProfile, run: MeasuredRun): SimulationRun {
-  const { trace, kvBlocks, maxNumSeqs, maxNumBatchedTokens } = run;
+export function replayRun(
+  profile: EngineProfile,
+  {
+    trace,
+    kvBlocks,
+    maxNumSeqs,
+    maxNumBatchedTokens,
+  }: Pick<MeasuredRun, 'trace' | 'kvBlocks' | 'maxNumSeqs' | 'maxNumBatchedTokens'>,
+): SimulationRun {
   // The arrivals are those at the engine: what lies before it has been spent.
   const atEngine = { ...profile, requestOverheadMs: 0 };
   return simulateTrace(trace, { profile: atEngine, kvBlocks, maxNumSeqs, maxNumBatchedTokens });

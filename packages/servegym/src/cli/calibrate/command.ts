@@ -59,7 +59,31 @@ interface Calibrated {
 
 /** `servegym calibrate`: an engine profile from measurements, or from data sheets alone. */
 export function calibrateCommand(): Command {
-  return new Command('calibrate')
+  return withCalibrateOptions(new Command('calibrate')).action(calibrate);
+}
+
+/**
+ * The profile that a command line makes again which a profile names.
+ *
+ * @param line `servegym calibrate ...`; a `"..."` is one word
+ * @param locate Path of a file or folder, by the name that the command gives it
+ */
+export async function calibratedBy(line: string, locate: (name: string) => string): Promise<EngineProfile> {
+  const words = [...line.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain!);
+  const command = withCalibrateOptions(new Command());
+  command.parse(words.slice(2), { from: 'user' });
+  const options = command.opts<CalibrateOptions>();
+  const { staticBatch, kernels } = options;
+  const { profile } = await calibrated({
+    ...options,
+    ...(staticBatch !== undefined && { staticBatch: locate(staticBatch) }),
+    ...(kernels !== undefined && { kernels: locate(kernels) }),
+  });
+  return profile;
+}
+
+function withCalibrateOptions(command: Command): Command {
+  return command
     .description('make an engine profile from measured latencies, or estimate one')
     .option(
       '--static-batch <file.csv>',
@@ -139,8 +163,7 @@ and lengths determine more of it. Prompts are taken to share nothing.
 Examples:
   servegym calibrate --bench rate-1.json rate-8.json --gpu h100-80gb --model llama-3-8b --output mine.json
   servegym calibrate --bench guidellm.json --start mine.json --kv-blocks 27000 --output better.json`,
-    )
-    .action(calibrate);
+    );
 }
 
 async function calibrate(options: CalibrateOptions): Promise<void> {

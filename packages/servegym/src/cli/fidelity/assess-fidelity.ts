@@ -1,4 +1,5 @@
 import type { Job, JobEngine, Json } from '@servegym/jobs';
+import { REFERENCE_DATA, type ReferenceFile } from '../arguments/reference-data.ts';
 import type {
   Fidelity,
   QuantizedFidelity,
@@ -9,33 +10,40 @@ import type {
 } from './fidelity.ts';
 import type { FidelityInput, FidelityPart } from './fidelity-job.ts';
 import { REPLAY_FILES } from './replay-fidelity.ts';
-import { SERVED_LOADS } from './served-load-fidelity.ts';
-import { STATIC_BATCHES, staticBatchProfiles } from './static-batch-fidelity.ts';
+import { staticBatchProfiles } from './static-batch-fidelity.ts';
+
+/** Everything that `assessFidelity` reads. */
+export const FIDELITY_FILES: readonly ReferenceFile[] = [
+  REFERENCE_DATA.staticBatches,
+  REFERENCE_DATA.servedLoads,
+  ...REPLAY_FILES,
+];
 
 /**
  * Compares the simulator with every measurement there is.
  *
- * @param read Text of a file of the data, by its path there.
+ * @param read Text of a reference file.
  */
 export async function assessFidelity(
   jobs: JobEngine,
-  read: (path: string) => Promise<string>,
+  read: (file: ReferenceFile) => Promise<string>,
   onProgress: (share: number) => void = () => undefined,
 ): Promise<Fidelity> {
-  const parts: [FidelityPart, readonly string[]][] = [
+  const parts: [FidelityPart, readonly ReferenceFile[]][] = [
     // The longest first.
-    [{ part: 'served-loads' }, [SERVED_LOADS]],
-    [{ part: 'replay' }, Object.values(REPLAY_FILES)],
+    [{ part: 'served-loads' }, [REFERENCE_DATA.servedLoads]],
+    [{ part: 'replay' }, REPLAY_FILES],
     [{ part: 'speculation' }, []],
-    ...staticBatchProfiles().map((profile): [FidelityPart, readonly string[]] => [
+    ...staticBatchProfiles().map((profile): [FidelityPart, readonly ReferenceFile[]] => [
       { part: 'static-batches', profile },
-      [STATIC_BATCHES],
+      [REFERENCE_DATA.staticBatches],
     ]),
   ];
   const list: Job[] = [];
-  for (const [part, paths] of parts) {
+  for (const [part, needed] of parts) {
     const files: Record<string, string> = {};
-    for (const path of paths) files[path] = await jobs.share(new TextEncoder().encode(await read(path)));
+    for (const file of needed)
+      files[file.path] = await jobs.share(new TextEncoder().encode(await read(file)));
     const input: FidelityInput = { ...part, files };
     list.push({ kind: 'fidelity', input: input as unknown as Json, shared: Object.values(files) });
   }

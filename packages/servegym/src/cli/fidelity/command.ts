@@ -1,10 +1,9 @@
-import { join } from 'node:path';
 import { Command } from 'commander';
-import { readInputFile } from '../arguments/read-input-file.ts';
+import { findReferenceFiles, readReferenceFile } from '../arguments/reference-data.ts';
 import { addJobOptions, type JobOptions, openStoppableJobs } from '../jobs/open-jobs.ts';
 import { showProgress } from '../output/progress-line.ts';
 import { requireWritable, writeOutputFile } from '../output/write-output-file.ts';
-import { assessFidelity } from './assess-fidelity.ts';
+import { assessFidelity, FIDELITY_FILES } from './assess-fidelity.ts';
 import type { Fidelity } from './fidelity.ts';
 import { fidelityReport } from './fidelity-report.ts';
 
@@ -18,22 +17,20 @@ interface FidelityOptions extends JobOptions {
 export function fidelityCommand(): Command {
   const command = new Command('fidelity')
     .description('compare the simulator with measurements of real servers')
-    .requiredOption(
-      '--data <folder>',
-      'measurements: measured/static-batch-latency.csv, measured/vllm-0.15-served-load.json, kernel-profiles/ and vllm-runs/',
-    )
+    .requiredOption('--data <folder>', 'public measurements, as docs/reference-data.md describes them')
     .option('--output <file.md>', 'write the report to this file');
   return addJobOptions(command).option('--json', 'print one JSON object', false).action(fidelity);
 }
 
 async function fidelity({ data, output, json, ...where }: FidelityOptions): Promise<void> {
   await requireWritable(output);
+  findReferenceFiles(data, FIDELITY_FILES);
   const jobs = await openStoppableJobs(where);
   let results: Fidelity;
   try {
     results = await assessFidelity(
       jobs,
-      (path) => readInputFile(join(data, path)),
+      (file) => readReferenceFile(data, file),
       (share) => showProgress(`compared ${Math.round(100 * share)} %`),
     );
   } finally {

@@ -1,8 +1,9 @@
 import type { JobContext, Json } from '@servegym/jobs';
+import { REFERENCE_DATA } from '../arguments/reference-data.ts';
 import { replayFidelity } from './replay-fidelity.ts';
-import { SERVED_LOADS, servedLoadFidelity } from './served-load-fidelity.ts';
+import { servedLoadFidelity } from './served-load-fidelity.ts';
 import { speculationFidelity } from './speculation-fidelity.ts';
-import { STATIC_BATCHES, staticBatchFidelity } from './static-batch-fidelity.ts';
+import { staticBatchFidelity } from './static-batch-fidelity.ts';
 
 /** A part of the comparison, for a thread or another machine. */
 export type FidelityPart =
@@ -22,9 +23,9 @@ export function runJob(input: Json, context: JobContext): Json {
 function fidelityOf(asked: FidelityPart, read: (path: string) => string): unknown {
   switch (asked.part) {
     case 'static-batches':
-      return staticBatchFidelity(asked.profile, read(STATIC_BATCHES));
+      return staticBatchFidelity(asked.profile, read(REFERENCE_DATA.staticBatches.path));
     case 'served-loads':
-      return servedLoadFidelity(read(SERVED_LOADS));
+      return servedLoadFidelity(read(REFERENCE_DATA.servedLoads.path));
     case 'replay':
       return replayFidelity(read);
     case 'speculation':

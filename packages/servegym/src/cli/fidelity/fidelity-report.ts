@@ -13,8 +13,10 @@ export function fidelityReport({
 How near the simulator comes to measurements of real servers. This page is written by
 
 \`\`\`sh
-npx servegym fidelity --data ../shared/data --output docs/fidelity.md
+npx servegym fidelity --data reference-data --output docs/fidelity.md
 \`\`\`
+
+from the public measurements that [reference-data.md](reference-data.md) describes.
 
 Errors are relative to the measurement. A signed error is positive when the simulator says more.
 

@@ -1,3 +1,4 @@
+import { dirname } from 'node:path';
 import { summarize } from '@servegym/simulator';
 import {
   calibrateKernels,
@@ -7,31 +8,26 @@ import {
   parseMeasuredRun,
   replayRun,
 } from '@servegym/simulator/calibration';
+import { REFERENCE_DATA } from '../arguments/reference-data.ts';
 import { errorPercent, type ReplayFidelity } from './fidelity.ts';
 
-const KERNELS = 'kernel-profiles/rtx4090-llama-3.1-8b-bf16-tp1';
-const RUN = 'vllm-runs/rtx4090-llama-3.1-8b';
+const { denseKernels, sequenceKernels, attentionKernels, runRequests, runMeta } = REFERENCE_DATA;
+const KERNELS = dirname(denseKernels.path);
 
-/** Where the kernel times of an RTX 4090 and a run on that GPU lie in the data. */
-export const REPLAY_FILES = {
-  dense: `${KERNELS}/dense.csv`,
-  perSequence: `${KERNELS}/per_sequence.csv`,
-  attention: `${KERNELS}/attention.csv`,
-  requests: `${RUN}/requests.jsonl`,
-  meta: `${RUN}/meta.json`,
-} as const;
+/** Kernel times of an RTX 4090, and a run on that GPU. */
+export const REPLAY_FILES = [denseKernels, sequenceKernels, attentionKernels, runRequests, runMeta];
 
 /**
  * The kernels of an RTX 4090 make a profile; the profile replays a run on that GPU, of which it has seen nothing.
  *
- * @param read Text of a file of the data, by its path there.
+ * @param read Text of a reference file, by its path.
  */
 export function replayFidelity(read: (path: string) => string): ReplayFidelity {
   const tables = parseKernelTables(
     {
-      'dense.csv': read(REPLAY_FILES.dense),
-      'per_sequence.csv': read(REPLAY_FILES.perSequence),
-      'attention.csv': read(REPLAY_FILES.attention),
+      'dense.csv': read(denseKernels.path),
+      'per_sequence.csv': read(sequenceKernels.path),
+      'attention.csv': read(attentionKernels.path),
     },
     KERNELS,
   );
@@ -41,7 +37,7 @@ export function replayFidelity(read: (path: string) => string): ReplayFidelity {
     source: KERNELS,
     command: '-',
   });
-  const measured = parseMeasuredRun(read(REPLAY_FILES.requests), read(REPLAY_FILES.meta), RUN);
+  const measured = parseMeasuredRun(read(runRequests.path), read(runMeta.path), dirname(runMeta.path));
   const run = replayRun(profile, measured);
   const ttft = summarize(run.ttftMs);
   const e2e = summarize(run.e2eMs);

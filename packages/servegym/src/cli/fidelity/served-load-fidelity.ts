@@ -8,14 +8,12 @@ import {
   simulateServedLoad,
   VLLM_V1,
 } from '@servegym/simulator/calibration';
+import { REFERENCE_DATA } from '../arguments/reference-data.ts';
 import { errorPercent, type ServedLoadErrors, type ServedLoadFidelity } from './fidelity.ts';
 
-/** Where the loads that real servers have served lie in the data. */
-export const SERVED_LOADS = 'measured/vllm-0.15-served-load.json';
-
-/** How near one set of constants comes to the loads of real servers. */
+/** Errors of one set of constants on the loads of real servers. @param text JSON list of loads */
 export function servedLoadFidelity(text: string): ServedLoadFidelity[] {
-  const loads = parseServedLoads(text, SERVED_LOADS);
+  const loads = parseServedLoads(text, REFERENCE_DATA.servedLoads.path);
   const leftOut = leftOutConstants(loads);
   return loads.map((load, i) => ({
     run: load.run,

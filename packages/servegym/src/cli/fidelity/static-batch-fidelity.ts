@@ -5,10 +5,8 @@ import {
   findModel,
   parseStaticBatches,
 } from '@servegym/simulator/calibration';
+import { REFERENCE_DATA } from '../arguments/reference-data.ts';
 import { errorPercent, type QuantizedFidelity, type StaticBatchFidelity } from './fidelity.ts';
-
-/** Where the latencies of static batches lie in the data. */
-export const STATIC_BATCHES = 'measured/static-batch-latency.csv';
 
 /** The profiles that were fitted to static batches. */
 export function staticBatchProfiles(): string[] {
@@ -23,7 +21,7 @@ export function staticBatchFidelity(
   table: string,
 ): { readonly own: StaticBatchFidelity; readonly quantized: readonly QuantizedFidelity[] } {
   const profile = findProfile(name);
-  const calibration = calibrateStaticBatches(parseStaticBatches(table, STATIC_BATCHES), {
+  const calibration = calibrateStaticBatches(parseStaticBatches(table, REFERENCE_DATA.staticBatches.path), {
     gpu: findGpu(profile.gpu.name),
     model: findModel(profile.model.name),
     count: profile.gpu.count,

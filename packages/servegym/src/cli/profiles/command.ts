@@ -1,6 +1,7 @@
 import { type EngineProfile, listProfiles } from '@servegym/simulator';
 import { Command } from 'commander';
 import { readProfile } from '../arguments/read-profile.ts';
+import { refitProfilesCommand } from './profiles-refit-command.ts';
 import { profileSheet, profilesTable } from './profiles-report.ts';
 
 /** `servegym profiles`: what engines can be simulated, and how well. */
@@ -9,7 +10,8 @@ export function profilesCommand(): Command {
     .description('list the engine profiles with their fit errors')
     .argument('[name]', 'show one profile (a name, or a file ending in .json) in full')
     .option('--json', 'print JSON: a list of profiles, or the one', false)
-    .action(showProfiles);
+    .action(showProfiles)
+    .addCommand(refitProfilesCommand());
 }
 
 async function showProfiles(name: string | undefined, { json }: { json: boolean }): Promise<void> {

@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import {
@@ -10,8 +9,10 @@ import {
 } from '@servegym/environments';
 import { Command } from 'commander';
 import { readTrace } from '../arguments/read-trace.ts';
+import { findReferenceFiles } from '../arguments/reference-data.ts';
 import { InputError } from '../input-error.ts';
 import { PUBLIC_TRACES } from './public-traces.ts';
+import { drawTrafficCommand } from './traffic-draw-command.ts';
 import { trafficTable } from './traffic-report.ts';
 
 interface FitOptions {
@@ -24,7 +25,9 @@ interface FitOptions {
 /** `servegym traffic`: models of traffic, fitted to traces. */
 export function trafficCommand(): Command {
   return new Command('traffic')
-    .description('models of traffic that tasks can be played under, fitted to traces')
+    .description(
+      'models of traffic that tasks can be played under: list them, draw traces from them, fit new ones',
+    )
     .addCommand(
       new Command('list')
         .description('the models that `reset({traffic})` takes, and how near they come to their traces')
@@ -38,12 +41,16 @@ export function trafficCommand(): Command {
       new Command('fit')
         .description('fit a model to each trace, and say how near it comes')
         .argument('[files...]', 'traces, in the forms that `servegym simulate` takes')
-        .option('--data <folder>', 'a folder with the public traces that the models come from')
+        .option(
+          '--data <folder>',
+          'the public traces behind the models, as docs/reference-data.md describes them',
+        )
         .option('--id <name>', 'how the model is called; with one file')
         .option('--out <folder>', 'write each model into this folder, as <id>.json')
         .option('--json', 'print one JSON array', false)
         .action(fit),
-    );
+    )
+    .addCommand(drawTrafficCommand());
 }
 
 async function fit(files: readonly string[], { data, id, out, json }: FitOptions): Promise<void> {
@@ -76,11 +83,9 @@ function ownTrace(file: string, id: string | undefined): TraceToFit {
 }
 
 function publicTraces(folder: string): TraceToFit[] {
-  return PUBLIC_TRACES.map(({ files, ...identity }) => {
-    const file = files.map((name) => join(folder, name)).find((path) => existsSync(path));
-    if (file === undefined) {
-      throw new InputError(`expected ${files.join(' or ')} (${identity.source}) in ${folder}, found none`);
-    }
-    return { file, identity };
-  });
+  const files = findReferenceFiles(
+    folder,
+    PUBLIC_TRACES.map(({ file }) => file),
+  );
+  return PUBLIC_TRACES.map(({ file: _, ...identity }, i) => ({ file: files[i]!, identity }));
 }

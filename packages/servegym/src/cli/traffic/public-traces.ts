@@ -1,9 +1,9 @@
 import type { TrafficIdentity } from '@servegym/environments';
+import { REFERENCE_DATA, type ReferenceFile } from '../arguments/reference-data.ts';
 
-/** A public trace that traffic is fitted to, under the name that its file has where it is published or kept. */
+/** A public trace that a traffic model is fitted to. */
 export interface PublicTrace extends TrafficIdentity {
-  /** Names that the file goes by. */
-  readonly files: readonly string[];
+  readonly file: ReferenceFile;
 }
 
 export const PUBLIC_TRACES: readonly PublicTrace[] = [
@@ -11,18 +11,18 @@ export const PUBLIC_TRACES: readonly PublicTrace[] = [
     id: 'azure-conversation-2023',
     title: 'Azure, conversation, November 2023',
     source: 'AzureLLMInferenceTrace_conv (Azure/AzurePublicDataset, CC-BY-4.0)',
-    files: ['azure-llm-2023-conv.csv', 'AzureLLMInferenceTrace_conv.csv'],
+    file: REFERENCE_DATA.azureConversation,
   },
   {
     id: 'azure-code-2023',
     title: 'Azure, code completion, November 2023',
     source: 'AzureLLMInferenceTrace_code (Azure/AzurePublicDataset, CC-BY-4.0)',
-    files: ['azure-llm-2023-code.csv', 'AzureLLMInferenceTrace_code.csv'],
+    file: REFERENCE_DATA.azureCode,
   },
   {
     id: 'mooncake-conversation',
     title: 'Mooncake (Kimi), conversation, 2024',
     source: 'conversation_trace (kvcache-ai/Mooncake, Apache-2.0)',
-    files: ['mooncake-conversation.jsonl', 'conversation_trace.jsonl'],
+    file: REFERENCE_DATA.mooncakeConversation,
   },
 ];

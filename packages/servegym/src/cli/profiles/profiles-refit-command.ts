@@ -1,0 +1,59 @@
+import { basename, dirname, join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
+import { type EngineProfile, findProfile, listProfiles } from '@servegym/simulator';
+import { Command } from 'commander';
+import { findReferenceFiles, REFERENCE_DATA } from '../arguments/reference-data.ts';
+import { calibratedBy } from '../calibrate/command.ts';
+import { InputError } from '../input-error.ts';
+import { writeOutputFile } from '../output/write-output-file.ts';
+import { profilesTable } from './profiles-report.ts';
+
+interface RefitOptions {
+  readonly data: string;
+  readonly out?: string;
+  readonly json: boolean;
+}
+
+/** `servegym profiles refit`: the shipped profiles, made again from the measurements behind them. */
+export function refitProfilesCommand(): Command {
+  return new Command('refit')
+    .description('fit shipped profiles again, each by the command that it names, and compare')
+    .argument('[names...]', 'profiles (default: all that were fitted)')
+    .requiredOption(
+      '--data <folder>',
+      'the measurements behind the profiles, as docs/reference-data.md describes them',
+    )
+    .option('--out <folder>', 'write each profile into this folder, as <name>.json')
+    .option('--json', 'print one JSON object', false)
+    .action(refit);
+}
+
+async function refit(names: readonly string[], { data, out, json }: RefitOptions): Promise<void> {
+  const shipped =
+    names.length > 0 ? names.map(findProfile) : listProfiles().filter(({ fit }) => fit !== null);
+  const profiles: EngineProfile[] = [];
+  for (const { name, fit } of shipped) {
+    if (fit === null)
+      throw new InputError(`${name} was estimated, not fitted: there is nothing to fit again`);
+    const profile = await calibratedBy(fit.command, (file) => locate(data, file));
+    profiles.push(profile);
+    if (out !== undefined) {
+      await writeOutputFile(join(out, `${name}.json`), [`${JSON.stringify(profile, null, 2)}\n`]);
+    }
+  }
+  const changed = shipped
+    .filter((profile, i) => !isDeepStrictEqual(profile, profiles[i]))
+    .map(({ name }) => name);
+  if (json) console.log(JSON.stringify({ profiles, changed }, null, 2));
+  else {
+    console.log(profilesTable(profiles));
+    console.log(changed.length === 0 ? '\nas shipped' : `\nnot as shipped: ${changed.join(', ')}`);
+  }
+}
+
+/** Path of a file, or of the folder of kernel tables, that the command of a shipped profile names. */
+function locate(data: string, name: string): string {
+  const { staticBatches, denseKernels, sequenceKernels, attentionKernels } = REFERENCE_DATA;
+  if (name === basename(staticBatches.path)) return findReferenceFiles(data, [staticBatches])[0]!;
+  return dirname(findReferenceFiles(data, [denseKernels, sequenceKernels, attentionKernels])[0]!);
+}
