@@ -1,5 +1,6 @@
 export {
   type BenchCalibration,
+  type BenchErrors,
   type BenchFold,
   type BenchOptions,
   type BenchParameter,

@@ -1,0 +1,103 @@
+// `npm run build`: compiles every published package into `dist/packages/<folder>`, as npm publishes it, and packs each
+// into `dist/tarballs`.
+import { execFileSync } from 'node:child_process';
+import { cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { basename, dirname, extname, join, relative } from 'node:path';
+import { ensureConsole } from './setup/console.mjs';
+
+const root = dirname(import.meta.dirname);
+
+interface Manifest {
+  readonly name: string;
+  readonly version: string;
+  readonly private?: boolean;
+  readonly exports?: Readonly<Record<string, string>>;
+  readonly bin?: Readonly<Record<string, string>>;
+  readonly devDependencies?: object;
+  readonly scripts?: object;
+  readonly [field: string]: unknown;
+}
+
+/** Published packages by folder, those that others import first. */
+const PUBLISHED = [
+  ...['simulator', 'openenv', 'jobs', 'console', 'environments', 'endpoint', 'tuning', 'agents', 'servegym'],
+] as const;
+
+/** Folders beside `src` that a package reads at run time. */
+const ASSETS: Readonly<Record<string, readonly string[]>> = { agents: ['weights'], console: ['dist'] };
+
+const staging = join(root, 'dist', 'packages');
+const tarballs = join(root, 'dist', 'tarballs');
+
+await ensureConsole();
+rmSync(join(root, 'dist'), { recursive: true, force: true });
+execFileSync('tsc', ['-b', 'packages/servegym/tsconfig.build.json'], { cwd: root, stdio: 'inherit' });
+mkdirSync(tarballs, { recursive: true });
+for (const folder of PUBLISHED) {
+  stage(folder);
+  execFileSync('npm', ['pack', '--silent', '--pack-destination', tarballs], { cwd: join(staging, folder) });
+}
+console.log(`Packed ${PUBLISHED.length} packages into ${relative(root, tarballs)}`);
+
+/** Lays out one package as it is published. `lib` replaces `src` at the same depth, so relative paths keep. */
+function stage(folder: string): void {
+  const source = join(root, 'packages', folder);
+  const target = join(staging, folder);
+  const manifest: Manifest = JSON.parse(readFileSync(join(source, 'package.json'), 'utf8'));
+  const assets = ASSETS[folder] ?? [];
+  mkdirSync(target, { recursive: true });
+  if (folder !== 'console') {
+    cpSync(join(root, 'dist', 'build', folder, 'src'), join(target, 'lib'), { recursive: true });
+    for (const path of globSync('**/*.{parquet,wasm,json}', { cwd: join(source, 'src') }))
+      if (isAsset(path)) cpSync(join(source, 'src', path), join(target, 'lib', path));
+    for (const path of globSync('**/*.{js,d.ts}', { cwd: join(target, 'lib') }))
+      rewrite(join(target, 'lib', path));
+  }
+  for (const asset of assets) {
+    cpSync(join(source, asset), join(target, asset), {
+      recursive: true,
+      filter: (path) => !basename(path).startsWith('.'),
+    });
+  }
+  for (const file of ['README.md', 'LICENSE'])
+    cpSync(file === 'LICENSE' ? join(root, file) : join(source, file), join(target, file));
+  writeFileSync(
+    join(target, 'package.json'),
+    `${JSON.stringify(publishedManifest(manifest, assets), null, 2)}\n`,
+  );
+}
+
+/** Data that the code reads at run time, and not only the tests. */
+function isAsset(path: string): boolean {
+  return !/(^|\/)(golden-|fixtures\/)/.test(path);
+}
+
+/** Names compiled files where TypeScript leaves the source's name: in declarations, and in URLs of modules. */
+function rewrite(path: string): void {
+  const text = readFileSync(path, 'utf8');
+  const isDeclaration = path.endsWith('.d.ts');
+  const rewritten = isDeclaration
+    ? text.replace(/((?:from|import)\s*\(?\s*['"]\.[^'"]*)\.tsx?(['"])/g, '$1.js$2')
+    : text.replace(/(new URL\(\s*(['"`])[^'"`]*)\.ts(\2,\s*import\.meta\.url)/g, '$1.js$3');
+  if (rewritten !== text) writeFileSync(path, rewritten);
+}
+
+function publishedManifest(manifest: Manifest, assets: readonly string[]): object {
+  const { devDependencies, scripts, exports, bin, ...kept } = manifest;
+  const compiled = Object.entries(exports ?? {}).map(([name, path]) => [name, publishedTarget(path)]);
+  return {
+    ...kept,
+    ...(bin && { bin: Object.fromEntries(Object.entries(bin).map(([name, path]) => [name, library(path)])) }),
+    ...(exports && { exports: { ...Object.fromEntries(compiled), './package.json': './package.json' } }),
+    files: [...(manifest.name === '@servegym/console' ? [] : ['lib']), ...assets],
+  };
+}
+
+function publishedTarget(path: string): string | { readonly types: string; readonly default: string } {
+  if (extname(path) !== '.ts') return library(path);
+  return { types: library(path).replace(/\.js$/, '.d.ts'), default: library(path) };
+}
+
+function library(path: string): string {
+  return path.replace(/^\.\/src\//, './lib/').replace(/\.ts$/, '.js');
+}
