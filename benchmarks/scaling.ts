@@ -6,7 +6,8 @@ import { createWriteStream, mkdtempSync, readFileSync, rmSync, statSync } from '
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { type Job, type JobEngine, LocalJobs, QueuedJobs } from '@servegym/jobs';
+import { type Job, type JobEngine, LocalJobs } from '@servegym/jobs';
+import { QueuedJobs } from '@servegym/jobs/queue';
 import { startRedis } from '../maintenance/test-servers/redis.ts';
 import { KINDS, VERSION } from './scaling/kinds.ts';
 
@@ -17,7 +18,6 @@ const { values } = parseArgs({
     sweep: { type: 'string', default: '48' },
     workers: { type: 'string', default: '1,2,4' },
     requests: { type: 'string', default: '10000,100000,1000000,10000000' },
-    postgres: { type: 'string' },
     json: { type: 'boolean', default: false },
   },
 });
@@ -220,7 +220,6 @@ async function withQueues(
   } finally {
     await redis.stop();
   }
-  if (values.postgres !== undefined) await measure('PostgreSQL', values.postgres);
 }
 
 async function startWorker(url: string): Promise<ChildProcess> {

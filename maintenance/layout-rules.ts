@@ -39,6 +39,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
 export interface Manifest {
   readonly name: string;
   readonly dependencies?: Readonly<Record<string, string>>;
+  readonly peerDependencies?: Readonly<Record<string, string>>;
   readonly devDependencies?: Readonly<Record<string, string>>;
 }
 
@@ -90,6 +91,7 @@ export function brokenRules(path: string, source: SourceFile, own: Manifest, wor
       const isDeclared =
         name === own.name ||
         name in (own.dependencies ?? {}) ||
+        name in (own.peerDependencies ?? {}) ||
         (mayUseDevelopment &&
           (name in (own.devDependencies ?? {}) || name in (workspace.devDependencies ?? {})));
       if (!isDeclared) complain(`imports \`${specifier}\`, which its package.json does not declare`);

@@ -1,5 +1,5 @@
 // A worker of a queue with one thread: `node benchmarks/scaling/worker.ts <url>`. Says `ready` when it is.
-import { QueueWorker } from '@servegym/jobs';
+import { QueueWorker } from '@servegym/jobs/queue';
 import { KINDS, VERSION } from './kinds.ts';
 
 await QueueWorker.start({ url: process.argv[2]!, version: VERSION, kinds: KINDS, threads: 1 });

@@ -21,14 +21,11 @@ export interface ServerStart {
   readonly args: readonly string[];
   /** What it says when it takes connections. */
   readonly ready: string;
-  /** Whose process it is; that of whoever runs this when it is left out. */
-  readonly owner?: { readonly uid: number; readonly gid: number } | undefined;
 }
 
 export async function startServerProcess(start: ServerStart): Promise<ServerProcess> {
   let server = await launch(start);
   const end = async () => {
-    // PostgreSQL waits for its clients on SIGTERM.
     if (server.exitCode !== null || server.signalCode !== null) return;
     server.kill('SIGINT');
     await once(server, 'exit');
@@ -49,8 +46,8 @@ export async function startServerProcess(start: ServerStart): Promise<ServerProc
   };
 }
 
-async function launch({ program, args, folder, ready, owner }: ServerStart): Promise<ChildProcess> {
-  const child = spawn(program, args, { ...owner, cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] });
+async function launch({ program, args, folder, ready }: ServerStart): Promise<ChildProcess> {
+  const child = spawn(program, args, { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] });
   let said = '';
   await new Promise<void>((resolve, reject) => {
     for (const stream of [child.stdout, child.stderr]) {

@@ -10,5 +10,3 @@ export type {
 } from './job.ts';
 export { JobFailedError, type JobFailure, JobQueueError, type JobQueueErrorCode } from './job-errors.ts';
 export { LocalJobs, type LocalJobsOptions } from './local-jobs.ts';
-export { QueueWorker, type QueueWorkerSettings } from './queue-worker.ts';
-export { QueuedJobs, type QueuedJobsOptions } from './queued-jobs.ts';

@@ -29,7 +29,7 @@ export function failureOf(error: unknown): JobFailure {
 
 /** What can be wrong with a queue. */
 export type JobQueueErrorCode =
-  /** An address that is neither Redis nor PostgreSQL. */
+  /** An address of no Redis server. */
   | 'QUEUE_ADDRESS'
   /** Nobody answers there. */
   | 'QUEUE_UNREACHABLE'

@@ -1,11 +1,8 @@
-import { createPostgresBackend, type Processor, Queue, QueueEvents, runMigrations, Worker } from 'bullmq';
+import { type Processor, Queue, QueueEvents, Worker } from 'bullmq';
 import { Redis } from 'ioredis';
-import pg from 'pg';
 import type { Json } from './job.ts';
 import { JobQueueError } from './job-errors.ts';
-import { PostgresStore } from './postgres-store.ts';
-import type { QueueStore } from './queue-store.ts';
-import { RedisStore } from './redis-store.ts';
+import { QueueStore } from './queue-store.ts';
 
 /** What a job carries through the queue. */
 export interface QueuedJob {
@@ -26,7 +23,7 @@ export const MOST_LOST_WORKERS = 10;
 
 const CONNECT_MS = 5000;
 
-/** The queue of one version of the code, on Redis or PostgreSQL. */
+/** The queue of one version of the code, on Redis. */
 export interface QueueConnection {
   /** The address, without its password. */
   readonly address: string;
@@ -38,41 +35,14 @@ export interface QueueConnection {
 }
 
 /**
- * Connects to `redis://`, `rediss://`, `postgres://` or `postgresql://`.
+ * Connects to `redis://` or `rediss://`.
  *
  * @param version Jobs are seen only by those of the same version.
  * @throws {JobQueueError} `QUEUE_ADDRESS` or `QUEUE_UNREACHABLE`.
  */
 export async function connectQueue(url: string, version: string): Promise<QueueConnection> {
-  const { protocol, address } = readAddress(url);
+  const address = readAddress(url);
   const name = `servegym-jobs-${version}`;
-  if (protocol === 'redis:' || protocol === 'rediss:') return connectRedis(url, address, name);
-  return connectPostgres(url, address, name);
-}
-
-function readAddress(url: string): { protocol: string; address: string } {
-  const parsed = URL.parse(url);
-  if (parsed === null || !['redis:', 'rediss:', 'postgres:', 'postgresql:'].includes(parsed.protocol)) {
-    throw new JobQueueError(
-      'QUEUE_ADDRESS',
-      `Expected the address of a queue, such as redis://localhost:6379 or postgres://user@localhost/database, got \`${url}\``,
-    );
-  }
-  const { protocol } = parsed;
-  if (parsed.password !== '') parsed.password = '***';
-  return { protocol, address: parsed.href };
-}
-
-function unreachable(address: string, error: Error): JobQueueError {
-  const { code } = error as { code?: string };
-  const reason = error.message === '' ? (code ?? 'no answer') : error.message;
-  return new JobQueueError(
-    'QUEUE_UNREACHABLE',
-    `Cannot use the queue at ${address}: ${reason}. Start the server there, or correct the address`,
-  );
-}
-
-async function connectRedis(url: string, address: string, name: string): Promise<QueueConnection> {
   const attempt = new Redis(url, {
     lazyConnect: true,
     connectTimeout: CONNECT_MS,
@@ -100,7 +70,7 @@ async function connectRedis(url: string, address: string, name: string): Promise
   const connection = redis;
   return {
     address,
-    store: new RedisStore(redis),
+    store: new QueueStore(redis),
     queue: () => quiet(new Queue<QueuedJob, Json>(name, { connection })),
     events: () => quiet(new QueueEvents(name, { connection })),
     worker: (processor, options) =>
@@ -111,46 +81,25 @@ async function connectRedis(url: string, address: string, name: string): Promise
   };
 }
 
-async function connectPostgres(url: string, address: string, name: string): Promise<QueueConnection> {
-  // The queue names its tables without their schema.
-  const pool = new pg.Pool({
-    connectionString: url,
-    connectionTimeoutMillis: CONNECT_MS,
-    keepAlive: true,
-    options: '-c search_path=bullmq',
-    max: 10,
-  });
-  pool.on('error', () => undefined);
-  let store: QueueStore;
-  try {
-    const client = await pool.connect();
-    try {
-      await runMigrations(client);
-    } finally {
-      client.release();
-    }
-    store = await PostgresStore.open(pool);
-  } catch (error) {
-    await pool.end();
-    throw unreachable(address, error as Error);
+function readAddress(url: string): string {
+  const parsed = URL.parse(url);
+  if (parsed === null || !['redis:', 'rediss:'].includes(parsed.protocol)) {
+    throw new JobQueueError(
+      'QUEUE_ADDRESS',
+      `Expected the address of a Redis server, such as redis://localhost:6379, got \`${url}\``,
+    );
   }
-  const connection = pool;
-  // The classes differ from those on Redis in the type of their backend only.
-  return {
-    address,
-    store,
-    queue: () =>
-      quiet(new Queue(name, { connection }, createPostgresBackend)) as unknown as Queue<QueuedJob, Json>,
-    events: () =>
-      quiet(new QueueEvents(name, { connection }, createPostgresBackend)) as unknown as QueueEvents,
-    worker: (processor, options) =>
-      quiet(
-        new Worker(name, processor, { connection, ...workerOptions(options) }, createPostgresBackend),
-      ) as unknown as Worker<QueuedJob, Json>,
-    async close() {
-      await pool.end();
-    },
-  };
+  if (parsed.password !== '') parsed.password = '***';
+  return parsed.href;
+}
+
+function unreachable(address: string, error: Error): JobQueueError {
+  const { code } = error as { code?: string };
+  const reason = error.message === '' ? (code ?? 'no answer') : error.message;
+  return new JobQueueError(
+    'QUEUE_UNREACHABLE',
+    `Cannot use the queue at ${address}: ${reason}. Start the server there, or correct the address`,
+  );
 }
 
 function workerOptions({ concurrency, lockMs }: QueueWorkerOptions) {

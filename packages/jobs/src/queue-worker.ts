@@ -7,7 +7,7 @@ import { CANCELLED, encodeFailure } from './queued-failure.ts';
 import { ThreadPool } from './thread-pool.ts';
 
 export interface QueueWorkerSettings {
-  /** `redis://...` or `postgres://...`. */
+  /** `redis://...`. */
   readonly url: string;
   /** Version of the code. Jobs of another one are left alone. */
   readonly version: string;

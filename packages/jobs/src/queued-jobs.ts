@@ -10,7 +10,7 @@ import { attemptDelayMs, MOST_ATTEMPTS } from './retries.ts';
 import { RunState } from './run-state.ts';
 
 export interface QueuedJobsOptions {
-  /** `redis://...` or `postgres://...`. */
+  /** `redis://...`. */
   readonly url: string;
   /** Version of the code. Workers of another one leave the jobs alone. */
   readonly version: string;

@@ -1,7 +1,8 @@
 import { availableParallelism } from 'node:os';
-import { type JobEngine, LocalJobs, QueuedJobs } from '@servegym/jobs';
+import { type JobEngine, LocalJobs } from '@servegym/jobs';
 import { type Command, Option } from 'commander';
 import { wholeNumber } from '../arguments/options.ts';
+import { InputError } from '../input-error.ts';
 import { codeVersion } from './code-version.ts';
 import { JOB_KINDS } from './job-kinds.ts';
 import { StoppableJobs } from './stoppable-jobs.ts';
@@ -9,7 +10,7 @@ import { StoppableJobs } from './stoppable-jobs.ts';
 /** Where a command has its jobs done. */
 export interface JobOptions {
   readonly threads: number;
-  /** `redis://...` or `postgres://...`; on threads of this process when it is left out. */
+  /** `redis://...`; on threads of this process when it is left out. */
   readonly queue?: string;
 }
 
@@ -23,7 +24,7 @@ export function addJobOptions(command: Command): Command {
 export function queueOption(): Option {
   return new Option(
     '--queue <url>',
-    'have the jobs done by `servegym worker`s at redis://... or postgres://...; the results are the same',
+    'have the jobs done by `servegym worker`s at redis://...; the results are the same',
   );
 }
 
@@ -45,9 +46,25 @@ export async function openStoppableJobs(options: JobOptions, message?: string): 
 /** The engine that the options ask for. `close` it. @throws {JobQueueError} when nobody answers at the queue. */
 export async function openJobs({ threads, queue }: JobOptions): Promise<JobEngine> {
   if (queue === undefined) return new LocalJobs({ kinds: JOB_KINDS, threads });
+  const { QueuedJobs } = await importQueue();
   return QueuedJobs.connect({
     url: queue,
     version: codeVersion(),
     onNotice: (notice) => console.error(`note: ${notice}`),
   });
+}
+
+/**
+ * The part of jobs that needs Redis, which a plain installation leaves out.
+ * @throws {InputError} when its packages are not installed.
+ */
+export async function importQueue(): Promise<typeof import('@servegym/jobs/queue')> {
+  try {
+    return await import('@servegym/jobs/queue');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error;
+    throw new InputError(
+      'Queues need the packages bullmq and ioredis, which are not installed. Install them beside servegym: npm install bullmq ioredis',
+    );
+  }
 }

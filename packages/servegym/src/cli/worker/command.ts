@@ -1,8 +1,7 @@
-import { QueueWorker } from '@servegym/jobs';
 import { Command } from 'commander';
 import { codeVersion } from '../jobs/code-version.ts';
 import { JOB_KINDS } from '../jobs/job-kinds.ts';
-import { threadsOption } from '../jobs/open-jobs.ts';
+import { importQueue, threadsOption } from '../jobs/open-jobs.ts';
 
 interface WorkerOptions {
   readonly queue: string;
@@ -15,7 +14,7 @@ interface WorkerOptions {
 export function workerCommand(): Command {
   return new Command('worker')
     .description('do the jobs of commands that were started with --queue, on this machine')
-    .requiredOption('--queue <url>', 'redis://host:6379 or postgres://user@host/database')
+    .requiredOption('--queue <url>', 'redis://host:6379')
     .addOption(threadsOption())
     .option('--quiet', 'say nothing of single jobs', false)
     .option('--json', 'say it in JSON lines', false)
@@ -34,6 +33,7 @@ async function work({ queue, threads, quiet, json }: WorkerOptions): Promise<voi
     console.log(json ? JSON.stringify({ event, ...details }) : line);
   };
   let finished = 0;
+  const { QueueWorker } = await importQueue();
   const worker = await QueueWorker.start({
     url: queue,
     version,

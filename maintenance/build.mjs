@@ -1,37 +1,31 @@
 // `npm run build`: compiles every published package into `dist/packages/<folder>`, as npm publishes it, and packs each
 // into `dist/tarballs`.
 import { execFileSync } from 'node:child_process';
-import { cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { basename, dirname, extname, join, relative } from 'node:path';
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { basename, extname, join, relative } from 'node:path';
+import { projectEnvironment, root } from './setup/checkout.mjs';
 import { ensureConsole } from './setup/console.mjs';
-
-const root = dirname(import.meta.dirname);
-
-interface Manifest {
-  readonly name: string;
-  readonly version: string;
-  readonly private?: boolean;
-  readonly exports?: Readonly<Record<string, string>>;
-  readonly bin?: Readonly<Record<string, string>>;
-  readonly devDependencies?: object;
-  readonly scripts?: object;
-  readonly [field: string]: unknown;
-}
+import { ensurePackages } from './setup/packages.mjs';
 
 /** Published packages by folder, those that others import first. */
 const PUBLISHED = [
   ...['simulator', 'openenv', 'jobs', 'console', 'environments', 'endpoint', 'tuning', 'agents', 'servegym'],
-] as const;
+];
 
 /** Folders beside `src` that a package reads at run time. */
-const ASSETS: Readonly<Record<string, readonly string[]>> = { agents: ['weights'], console: ['dist'] };
+const ASSETS = { agents: ['weights'], console: ['dist'] };
 
 const staging = join(root, 'dist', 'packages');
 const tarballs = join(root, 'dist', 'tarballs');
 
+await ensurePackages();
 await ensureConsole();
 rmSync(join(root, 'dist'), { recursive: true, force: true });
-execFileSync('tsc', ['-b', 'packages/servegym/tsconfig.build.json'], { cwd: root, stdio: 'inherit' });
+execFileSync('tsc', ['-b', 'packages/servegym/tsconfig.build.json'], {
+  cwd: root,
+  env: projectEnvironment(),
+  stdio: 'inherit',
+});
 mkdirSync(tarballs, { recursive: true });
 for (const folder of PUBLISHED) {
   stage(folder);
@@ -40,18 +34,17 @@ for (const folder of PUBLISHED) {
 console.log(`Packed ${PUBLISHED.length} packages into ${relative(root, tarballs)}`);
 
 /** Lays out one package as it is published. `lib` replaces `src` at the same depth, so relative paths keep. */
-function stage(folder: string): void {
+function stage(folder) {
   const source = join(root, 'packages', folder);
   const target = join(staging, folder);
-  const manifest: Manifest = JSON.parse(readFileSync(join(source, 'package.json'), 'utf8'));
+  const manifest = JSON.parse(readFileSync(join(source, 'package.json'), 'utf8'));
   const assets = ASSETS[folder] ?? [];
   mkdirSync(target, { recursive: true });
   if (folder !== 'console') {
     cpSync(join(root, 'dist', 'build', folder, 'src'), join(target, 'lib'), { recursive: true });
-    for (const path of globSync('**/*.{parquet,wasm,json}', { cwd: join(source, 'src') }))
+    for (const path of filesIn(join(source, 'src'), /\.(parquet|wasm|json)$/))
       if (isAsset(path)) cpSync(join(source, 'src', path), join(target, 'lib', path));
-    for (const path of globSync('**/*.{js,d.ts}', { cwd: join(target, 'lib') }))
-      rewrite(join(target, 'lib', path));
+    for (const path of filesIn(join(target, 'lib'), /\.(js|d\.ts)$/)) rewrite(join(target, 'lib', path));
   }
   for (const asset of assets) {
     cpSync(join(source, asset), join(target, asset), {
@@ -67,13 +60,18 @@ function stage(folder: string): void {
   );
 }
 
+/** Paths below `folder` that match. */
+function filesIn(folder, pattern) {
+  return readdirSync(folder, { recursive: true }).filter((path) => pattern.test(path));
+}
+
 /** Data that the code reads at run time, and not only the tests. */
-function isAsset(path: string): boolean {
+function isAsset(path) {
   return !/(^|\/)(golden-|fixtures\/)/.test(path);
 }
 
 /** Names compiled files where TypeScript leaves the source's name: in declarations, and in URLs of modules. */
-function rewrite(path: string): void {
+function rewrite(path) {
   const text = readFileSync(path, 'utf8');
   const isDeclaration = path.endsWith('.d.ts');
   const rewritten = isDeclaration
@@ -82,7 +80,7 @@ function rewrite(path: string): void {
   if (rewritten !== text) writeFileSync(path, rewritten);
 }
 
-function publishedManifest(manifest: Manifest, assets: readonly string[]): object {
+function publishedManifest(manifest, assets) {
   const { devDependencies, scripts, exports, bin, ...kept } = manifest;
   const compiled = Object.entries(exports ?? {}).map(([name, path]) => [name, publishedTarget(path)]);
   return {
@@ -93,11 +91,11 @@ function publishedManifest(manifest: Manifest, assets: readonly string[]): objec
   };
 }
 
-function publishedTarget(path: string): string | { readonly types: string; readonly default: string } {
+function publishedTarget(path) {
   if (extname(path) !== '.ts') return library(path);
   return { types: library(path).replace(/\.js$/, '.d.ts'), default: library(path) };
 }
 
-function library(path: string): string {
+function library(path) {
   return path.replace(/^\.\/src\//, './lib/').replace(/\.ts$/, '.js');
 }
