@@ -3,7 +3,7 @@ import { after, before, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { Browser } from 'playwright-core';
 import { launchChromium } from './chromium.ts';
-import { type ConsolePage, openConsole } from './console-page.ts';
+import { type ConsolePage, eventually, openConsole } from './console-page.ts';
 import { startReverseProxy } from './reverse-proxy.ts';
 import { startServe } from './serve-process.ts';
 
@@ -90,6 +90,8 @@ describe('an environment of which nothing is known', () => {
       }
       await page.page.locator('h1').click();
       await page.page.keyboard.press('End');
+      assert.equal(await page.button('Step').isDisabled(), true, 'a recording ends');
+      await page.button('Take over').click();
       await page.button('Step').click();
       await page.view.locator('.figure', { hasText: 'Total' }).getByText('45,009').waitFor();
     });
@@ -145,12 +147,64 @@ describe('a task of llmserve of one’s own that masks knobs', () => {
   });
 });
 
+describe('the memory limit of a task of inferencegym', () => {
+  it('is told with its effect where the server goes over it, and where it did', async () => {
+    await withConsole('inferencegym', '?task=3&policy=hand&seed=2', async (page) => {
+      const limit = page.view.locator('.over-limit');
+      assert.equal(await limit.count(), 0);
+      await page.step();
+      assert.equal(await page.figure('GPU memory'), 39.9);
+      assert.match(
+        (await limit.textContent()) ?? '',
+        /^1\.9\d?.GB over the limit of the task\. It costs score, not service/,
+      );
+      await page.view.getByText('of 38.0 GB').waitFor();
+      await page.choice('KV memory').press('Home');
+      await page.step();
+      assert.ok((await page.figure('GPU memory')) < 38);
+      assert.match((await limit.textContent()) ?? '', /over the limit earlier in this episode/);
+      await page.page.locator('h1').click();
+      await page.page.keyboard.press('Home');
+      await limit.waitFor({ state: 'detached' });
+    });
+  });
+});
+
+describe('the readme of an environment', () => {
+  it('names the address of the page’s own server', async () => {
+    const server = await startServe();
+    const proxy = await startReverseProxy(server.origin, '/gym');
+    try {
+      for (const path of ['', 'inferencegym/', 'benchmark/']) {
+        const page = await openConsole(browser, `${proxy.url}/${path}web/?policy=hand`);
+        await page.untilWindow(0);
+        const code = page.panel('Readme').locator('pre', { hasText: 'GenericEnvClient' });
+        await page.open('Readme');
+        const url = `${proxy.url}/${path}`.replace(/\/$/, '');
+        assert.match((await code.textContent()) ?? '', new RegExp(`base_url="${url}"`));
+        assert.doesNotMatch((await page.panel('Readme').textContent()) ?? '', /localhost|7860/);
+        page.assertNoFaults();
+        await page.close();
+      }
+    } finally {
+      proxy.close();
+      await server.kill();
+    }
+  });
+});
+
 describe('benchmark', () => {
   it('is played by hand, and offers nothing that it cannot keep', async () => {
     await withConsole('benchmark', '?policy=hand', async (page, origin) => {
+      assert.equal(await page.choice('Compare with').count(), 0, 'its episodes cannot be played alike');
+      await eventually(
+        () => page.view.getByText('Drawn from the first window on').count(),
+        (count) => count === 3,
+      );
       assert.match((await field(page, 'Host url').textContent()) ?? '', new RegExp(origin));
       await page.button('Step').click();
       await page.untilWindow(1);
+      assert.equal(await page.view.getByText('Drawn from the first window on').count(), 0);
       assert.equal(await page.button('Leaderboard').count(), 0);
       const panel = await page.open('Share');
       await panel.getByLabel('Link to the scenario').waitFor();

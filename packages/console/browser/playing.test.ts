@@ -274,13 +274,122 @@ describe('the scenario', () => {
   });
 });
 
+describe('the menu of the scenario', () => {
+  it('closes by Escape, by a click or by Tab beside it, and under the tour', async () => {
+    const page = await open('?task=static_workload&seed=1&policy=hand');
+    await page.untilWindow(0);
+    const { keyboard } = page.page;
+    const summary = page.view.locator('.options-menu summary');
+    const menu = page.view.locator('.options-menu .menu');
+    const openMenu = async () => {
+      await summary.click();
+      await menu.waitFor();
+    };
+    const isFocused = () => summary.evaluate((element) => element === document.activeElement);
+
+    await openMenu();
+    await page.choice('Shift').focus();
+    await keyboard.press('Escape');
+    await menu.waitFor({ state: 'detached' });
+    assert.equal(await isFocused(), true, 'the focus goes back to what opened it');
+
+    await openMenu();
+    await menu.click({ position: { x: 5, y: 5 } });
+    assert.equal(await menu.count(), 1, 'a click inside leaves it open');
+    await page.view.locator('h1').click();
+    await menu.waitFor({ state: 'detached' });
+
+    await openMenu();
+    await page.button('Share').focus();
+    await menu.waitFor({ state: 'detached' });
+
+    await openMenu();
+    await keyboard.press('?');
+    await page.button('Take the tour').click();
+    await page.view.getByRole('dialog', { name: /^Tour, 1 of / }).waitFor();
+    assert.equal(await menu.count(), 0);
+  });
+});
+
+describe('the question mark', () => {
+  it('does the same as a key and as a button', async () => {
+    const page = await open('?task=static_workload&seed=1&policy=hand');
+    await page.untilWindow(0);
+    const shown: string[] = [];
+    for (const ask of [() => page.page.keyboard.press('?'), () => page.button('Keys and terms').click()]) {
+      await ask();
+      await page.panel('Keys and terms').getByText('Play and pause').waitFor();
+      shown.push(await page.view.getByRole('dialog').innerText());
+      await page.page.keyboard.press('Escape');
+      await page.panel('Keys and terms').waitFor({ state: 'detached' });
+    }
+    assert.equal(shown[0], shown[1]);
+  });
+});
+
+describe('an address that asks for what there is not', () => {
+  it('is told part by part, and the page waits to be started', async () => {
+    const page = await open('?task=nope&seed=-3&policy=wat&option.foo=1');
+    await page.untilWindow(0);
+    await page.problem.waitFor();
+    const said = (await page.problem.textContent()) ?? '';
+    for (const part of ['task “nope”', 'got “-3”', 'policy “wat”', 'option “foo”', 'static_workload'])
+      assert.ok(said.includes(part), `${part} in ${said}`);
+    assert.equal(await page.window(), 0);
+    await page.button('Close').click();
+    await page.problem.waitFor({ state: 'detached' });
+    await page.button('Play').click();
+    await page.untilWindow(1);
+  });
+});
+
+describe('while a planner computes', () => {
+  it('the page says so, and not that it waits for the person', async () => {
+    const page = await openConsole(browser, `${proxy.url}/web/?policy=mpc&task=static_workload&seed=1`);
+    shownPage = page;
+    const sentence = page.view.locator('.sentence');
+    const gate = Promise.withResolvers<void>();
+    await page.page.route('**/policies/*/step', async (route) => {
+      await gate.promise;
+      await route.continue();
+    });
+    await page.page.reload();
+    await sentence.getByText('Starting.').waitFor();
+    assert.match((await sentence.textContent()) ?? '', /first window is being computed, played by Planner/);
+    await page.view.locator('[aria-busy=true] > .busy-bar').waitFor({ state: 'attached' });
+    gate.resolve();
+    await page.untilWindow(1);
+    assert.doesNotMatch((await sentence.textContent()) ?? '', /Starting/);
+  });
+
+  it('a run that joins says how far it is, and the others can be watched', async () => {
+    const page = await open('?task=static_workload&seed=1&policy=default');
+    await page.untilOver();
+    const gate = Promise.withResolvers<void>();
+    await page.page.route('**/policies/heuristic/step', async (route) => {
+      await gate.promise;
+      await route.continue();
+    });
+    await page.choice('Compare with').selectOption('heuristic');
+    const added = page.view.getByRole('article').nth(1);
+    await added.getByText('Joining.').waitFor();
+    assert.match((await added.locator('.sentence').textContent()) ?? '', /0 of \d+ windows played/);
+    assert.equal(await page.choice('Compare with').isDisabled(), true);
+    gate.resolve();
+    await added.getByText('Episode over.').waitFor();
+    assert.equal(await page.choice('Compare with').isDisabled(), false);
+  });
+});
+
 describe('the tour', () => {
   it('walks a newcomer over the page, by keyboard alone', async () => {
     const page = await open('?task=static_workload&policy=hand');
     await page.untilWindow(0);
-    await page.button('Take the tour').focus();
     const { keyboard } = page.page;
+    await keyboard.press('?');
+    await page.button('Take the tour').focus();
     await keyboard.press('Enter');
+    await page.panel('Keys and terms').waitFor({ state: 'detached' });
     const seen = new Set<string>();
     for (let stop = 1; ; stop++) {
       const bubble = page.view.getByRole('dialog', { name: new RegExp(`^Tour, ${stop} of `) });

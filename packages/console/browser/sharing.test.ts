@@ -45,10 +45,45 @@ describe('an episode as a link', () => {
     await page.close();
     assert.ok(link.startsWith(`${server.origin}/web/#episode=`), link.slice(0, 80));
     page = await openConsole(browser, link);
+    await page.view.getByText(/^Recorded episode by Random, \d+ windows\.$/).waitFor();
     await page.view.getByText('Replayed bit for bit').waitFor();
     await page.choice('Speed').selectOption('60');
     await page.score.waitFor();
     assert.equal(await page.totals(), total);
+  });
+
+  it('that is not over stops where it was left, says so and who played it, and can be played on', async () => {
+    await open('?task=static_workload&seed=6&policy=heuristic');
+    await page.untilWindow(3);
+    await page.button('Take over').click();
+    await page.untilIdle();
+    await page.step();
+    const windows = await page.window();
+    const panel = await page.open('Share');
+    await panel.getByText('sha256:').waitFor();
+    const link = await panel.getByLabel('Link to the episode').inputValue();
+    await page.close();
+
+    page = await openConsole(browser, link);
+    const note = page.view.locator('.opened');
+    await note.getByText(`Recorded episode by Heuristic rules, By hand, ${windows} windows.`).waitFor();
+    await note.getByText('Replayed bit for bit').waitFor();
+    await note.getByText('The recording stops before the episode is over').waitFor();
+    await page.untilWindow(windows);
+    await page.button('Play again').waitFor();
+    await page.untilIdle();
+    assert.equal(await page.window(), windows);
+    assert.equal(await page.button('Step').isDisabled(), true);
+    assert.equal(await page.choice('Played by').inputValue(), 'recorded');
+
+    await page.choice('Played by').selectOption('default');
+    await page.button('Step').click();
+    await page.untilWindow(windows + 1);
+    await note.getByText(`The windows after ${windows} are not recorded`).waitFor();
+    const again = await page.open('Share');
+    await again
+      .getByText(`Heuristic rules, By hand, Default configuration, ${windows + 1} windows`)
+      .waitFor();
   });
 
   it('that is damaged is told, and the page plays on', async () => {
@@ -116,6 +151,7 @@ describe('the leaderboard', () => {
     await row.waitFor();
     assert.ok(((await page.score.locator('strong').textContent()) ?? '').length > 0);
     await row.getByRole('button', { name: 'Watch' }).click();
+    await page.view.getByText('Recorded episode by Ada Lovelace').waitFor();
     await page.view.getByText('Replayed bit for bit').waitFor();
     await page.choice('Speed').selectOption('60');
     await page.score.waitFor();

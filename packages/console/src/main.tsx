@@ -10,6 +10,7 @@ import { noteExchange } from './state/exchange-log.ts';
 import { listenToKeys } from './state/keys.ts';
 import { openPanel } from './state/open-panel.ts';
 import { playInFrames } from './state/playback.ts';
+import { RECORDED } from './state/run.ts';
 import { keptToken } from './state/token.ts';
 
 startTheme();
@@ -47,7 +48,7 @@ function rememberInAddress(): void {
   const query = writeChoices({
     task: state.task.value,
     seed: state.seed.value,
-    policies: state.runs.value.map(({ driver }) => driver.value),
+    policies: state.runs.value.map(({ driver }) => driver.value).filter((name) => name !== RECORDED),
     options: state.options.value,
   });
   // The link of an episode stands in the address for as long as that episode is shown.

@@ -13,13 +13,14 @@ addStyles(styles);
 const LONGEST_TEXT = 60;
 
 /** What an environment of which nothing is known observes now: each field with its name. */
-export function FiguresPanel(): JSX.Element {
+export function FiguresPanel(): JSX.Element | null {
   const state = useConsole();
   const { value: names } = useComputed(() =>
     Object.keys(state.shown.value?.observation ?? {})
       .filter((name) => name !== 'metadata' && name !== 'reward' && name !== 'done')
       .join('\n'),
   );
+  if (names === '') return null;
   return (
     <section class="panel figures" aria-label="The environment now">
       <div>

@@ -3,16 +3,37 @@ import type { Fields } from './wire.ts';
 /** `unreachable`: no answer came. `refused`: the server answered with an error. `unreadable`: the answer is not what the API promises. */
 export type ApiErrorKind = 'unreachable' | 'refused' | 'unreadable';
 
+/** Codes of work that the server broke off because it took too much time or memory: the same request meets the same end. */
+const TOO_MUCH_WORK = ['WORK_TIMEOUT', 'WORK_MEMORY'];
+
+/** Particulars of a refusal, where the server names them. */
+export interface Refusal {
+  /** For instance `RATE_LIMITED`. */
+  readonly code?: string;
+  /** Time after which the server wants to be asked again. */
+  readonly retryAfterMs?: number;
+}
+
 /** A request to the server that did not work out, in words for the person at the page. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   readonly kind: ApiErrorKind;
   /** The HTTP status; 0 when no answer came. */
   readonly status: number;
-  constructor(kind: ApiErrorKind, status: number, message: string) {
+  readonly code: string | undefined;
+  /** 0 where the server does not say. */
+  readonly retryAfterMs: number;
+  constructor(kind: ApiErrorKind, status: number, message: string, { code, retryAfterMs = 0 }: Refusal = {}) {
     super(message);
     this.kind = kind;
     this.status = status;
+    this.code = code;
+    this.retryAfterMs = retryAfterMs;
+  }
+
+  /** Whether the server broke the request off because it took too much time or memory. */
+  get isTooMuchWork(): boolean {
+    return this.code !== undefined && TOO_MUCH_WORK.includes(this.code);
   }
 
   /** Whether the server wants a token that it has not got. */
@@ -22,6 +43,7 @@ export class ApiError extends Error {
 
   /** Whether the same request may work out later: the connection, a gateway, a rate limit or the capacity stood in its way. */
   get isTemporary(): boolean {
+    if (this.isTooMuchWork) return false;
     return this.kind === 'unreachable' || [429, 502, 503, 504].includes(this.status);
   }
 }
@@ -33,6 +55,13 @@ export function errorText(body: unknown): string | undefined {
   const { detail, error, message } = body as Fields;
   if (Array.isArray(detail)) return detail.map(validationText).join('; ');
   return errorText(detail) ?? errorText(error) ?? (typeof message === 'string' ? message : undefined);
+}
+
+/** The code beside the sentence, as in `{detail, code}` or `{error: {code}}`. */
+export function errorCode(body: unknown): string | undefined {
+  if (typeof body !== 'object' || body === null) return undefined;
+  const { code, detail, error } = body as Fields;
+  return typeof code === 'string' ? code : (errorCode(detail) ?? errorCode(error));
 }
 
 function validationText(entry: unknown): string {

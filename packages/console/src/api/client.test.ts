@@ -11,7 +11,10 @@ afterEach(() => stop?.());
 
 /** A server that answers each request with what `answer` says, and a client that finds it under a prefix. */
 async function clientOf(
-  answer: (path: string, body: unknown) => [status: number, body: unknown],
+  answer: (
+    path: string,
+    body: unknown,
+  ) => readonly [status: number, body: unknown, headers?: Record<string, string>],
   note?: (exchange: Exchange) => void,
   see: (request: IncomingMessage) => void = () => {},
 ) {
@@ -19,11 +22,11 @@ async function clientOf(
     see(request);
     let text = '';
     for await (const chunk of request) text += chunk;
-    const [status, body] = answer(
+    const [status, body, headers] = answer(
       `${request.method} ${request.url}`,
       text === '' ? undefined : JSON.parse(text),
     );
-    response.writeHead(status).end(typeof body === 'string' ? body : JSON.stringify(body));
+    response.writeHead(status, headers).end(typeof body === 'string' ? body : JSON.stringify(body));
   });
   await new Promise<void>((ready) => server.listen(0, '127.0.0.1', ready));
   stop = () => {
@@ -157,6 +160,20 @@ describe('the client', () => {
       });
     });
   }
+
+  it('knows the code of a refusal and when to ask again', async () => {
+    for (const [code, isTemporary] of [
+      ['WORK_QUEUE_FULL', true],
+      ['WORK_TIMEOUT', false],
+    ] as const) {
+      const client = await clientOf(() => [503, { detail: 'Busy.', code }, { 'retry-after': '2' }]);
+      await assert.rejects(client.metadata(), (error: ApiError) => {
+        assert.deepEqual([error.code, error.retryAfterMs, error.isTemporary], [code, 2000, isTemporary]);
+        return true;
+      });
+      stop?.();
+    }
+  });
 
   it('says so when nobody answers', async () => {
     const client = await clientOf(() => [200, {}]);

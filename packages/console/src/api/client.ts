@@ -1,4 +1,4 @@
-import { ApiError, errorText } from './api-error.ts';
+import { ApiError, errorCode, errorText } from './api-error.ts';
 import { outcome, playedStep, unreadable } from './read-answer.ts';
 import type {
   EnvironmentInfo,
@@ -15,6 +15,8 @@ import type {
 } from './wire.ts';
 
 const ANSWER_WITHIN_MS = 20_000;
+/** For what the server computes: windows of a planner, grades and replays. */
+const COMPUTE_WITHIN_MS = 120_000;
 
 /** What the console asks of a server. Every method throws `ApiError`. */
 export interface Client {
@@ -51,22 +53,28 @@ export interface Client {
 export function createClient(root: URL, note: (exchange: Exchange) => void = () => {}): Client {
   let token: string | undefined;
 
-  async function send(method: string, path: string, body?: Fields): Promise<Exchange> {
+  async function send(
+    method: string,
+    path: string,
+    body?: Fields,
+    withinMs = ANSWER_WITHIN_MS,
+  ): Promise<Exchange> {
     const request = body && JSON.stringify(body);
     const headers: Record<string, string> = {};
     if (request !== undefined) headers['content-type'] = 'application/json';
     if (token !== undefined) headers.authorization = `Bearer ${token}`;
     const startedAt = performance.now();
-    const noted = (status: number, answer: string): Exchange => {
+    const noted = (status: number, answer: string, retryAfterMs?: number): Exchange => {
       const milliseconds = performance.now() - startedAt;
-      const exchange = { method, path: `/${path}`, request, status, answer, milliseconds };
+      const exchange = { method, path: `/${path}`, request, status, answer, retryAfterMs, milliseconds };
       note(exchange);
       return exchange;
     };
     try {
-      const signal = AbortSignal.timeout(ANSWER_WITHIN_MS);
+      const signal = AbortSignal.timeout(withinMs);
       const response = await fetch(new URL(path, root), { method, headers, body: request, signal });
-      return noted(response.status, await response.text());
+      const retryAfterMs = Number(response.headers.get('retry-after') ?? 0) * 1000 || undefined;
+      return noted(response.status, await response.text(), retryAfterMs);
     } catch (cause) {
       const late = cause instanceof DOMException && cause.name === 'TimeoutError';
       const message = late ? 'The server took too long to answer.' : 'The server does not answer.';
@@ -75,11 +83,16 @@ export function createClient(root: URL, note: (exchange: Exchange) => void = () 
     }
   }
 
-  async function ask(path: string, body?: Fields): Promise<Fields> {
-    const { status, answer: text } = await send(body ? 'POST' : 'GET', path, body);
+  async function ask(path: string, body?: Fields, withinMs?: number): Promise<Fields> {
+    const { status, answer: text, retryAfterMs } = await send(body ? 'POST' : 'GET', path, body, withinMs);
     const answer = parse(text);
-    if (status < 200 || status > 299)
-      throw new ApiError('refused', status, errorText(answer) ?? `The server answered ${status}.`);
+    if (status < 200 || status > 299) {
+      const code = errorCode(answer);
+      throw new ApiError('refused', status, errorText(answer) ?? `The server answered ${status}.`, {
+        ...(code !== undefined && { code }),
+        ...(retryAfterMs !== undefined && { retryAfterMs }),
+      });
+    }
     if (typeof answer !== 'object' || answer === null) throw unreadable(path);
     return answer as Fields;
   }
@@ -128,12 +141,12 @@ export function createClient(root: URL, note: (exchange: Exchange) => void = () 
     },
     async policySteps(policy, sessionId, steps) {
       const path = `policies/${encodeURIComponent(policy)}/step`;
-      const answer = await ask(path, { session_id: sessionId, steps });
+      const answer = await ask(path, { session_id: sessionId, steps }, COMPUTE_WITHIN_MS);
       if (!Array.isArray(answer.steps)) throw unreadable(path);
       return answer.steps.map((step: Fields) => playedStep(step, path));
     },
     async grade(sessionId) {
-      const answer = await ask('grader', { session_id: sessionId });
+      const answer = await ask('grader', { session_id: sessionId }, COMPUTE_WITHIN_MS);
       if (typeof answer.score !== 'number') throw unreadable('grader');
       return {
         score: answer.score,
@@ -146,9 +159,13 @@ export function createClient(root: URL, note: (exchange: Exchange) => void = () 
       return state && Number(state.step_count);
     },
     episode: async (sessionId) =>
-      (await ask(`episodes/${encodeURIComponent(sessionId)}`)) as unknown as EpisodeFile,
+      (await ask(
+        `episodes/${encodeURIComponent(sessionId)}`,
+        undefined,
+        COMPUTE_WITHIN_MS,
+      )) as unknown as EpisodeFile,
     async openEpisode(file, from) {
-      const answer = await ask('episodes', { ...file, windows_from: from });
+      const answer = await ask('episodes', { ...file, windows_from: from }, COMPUTE_WITHIN_MS);
       const { session_id: sessionId, verified, windows, environment } = answer;
       if (typeof sessionId !== 'string' || !Array.isArray(windows)) throw unreadable('episodes');
       return {

@@ -40,6 +40,8 @@ export interface EpisodeFile {
   readonly environment?: { readonly id: string; readonly version: string };
   readonly reset: Fields;
   readonly actions: readonly Fields[];
+  /** Name of the player, as the player gives it. */
+  readonly author?: string | null;
   readonly digest?: string;
 }
 
@@ -79,5 +81,7 @@ export interface Exchange {
   /** 0 when no answer came. */
   readonly status: number;
   readonly answer: string;
+  /** Time after which the server wants to be asked again. */
+  readonly retryAfterMs?: number;
   readonly milliseconds: number;
 }

@@ -82,7 +82,9 @@ export function ChartPanel({ spec }: { spec: ChartSpec }): JSX.Element | null {
           <LegendEntry key={`${one.series.label} ${one.run.id}`} {...one} />
         ))}
       </dl>
-      <div class="plot" ref={box} aria-hidden="true" />
+      <div class="plot" ref={box} aria-hidden="true">
+        <NotPlayed />
+      </div>
     </figure>
   );
 }
@@ -152,6 +154,13 @@ function LegendEntry({ series, run }: ShownSeries): JSX.Element {
       <dd>{text}</dd>
     </div>
   );
+}
+
+/** Stands in a plot until there is a window to draw. */
+export function NotPlayed(): JSX.Element | null {
+  const { latest, newest } = useConsole();
+  const { value: isEmpty } = useComputed(() => latest.value !== undefined && newest.value === 0);
+  return isEmpty ? <p class="not-played">Drawn from the first window on</p> : null;
 }
 
 interface LineKeyProps {

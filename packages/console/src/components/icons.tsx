@@ -105,7 +105,7 @@ export const BookIcon = () => (
     />
   </Icon>
 );
-export const TourIcon = () => (
+export const HelpIcon = () => (
   <Icon>
     <path d="M4.300 5.500a3.700 3.700 0 1 1 5.500 3.200c-.7.400-.9.700-.9 1.400v.400H7.100v-.500c0-1.400.5-2 1.600-2.700a1.900 1.900 0 1 0-2.600-1.800zm2.700 6.300h2v2.200H7z" />
   </Icon>

@@ -11,30 +11,34 @@ export function RunStrip(): JSX.Element {
   const runs = state.runs.value;
   if (runs.length === 1) {
     return (
-      <section class="run-line" aria-label="Run">
+      <section class="run-line" aria-label="Run" aria-busy={runs[0].isBusy}>
         <div class="field">
           <span class="label">Played by</span>
           <DriverSelect run={runs[0]} label="Played by" />
         </div>
         <AddRun />
         <NarrationLine key={runs[0].id} run={runs[0]} />
+        <BusyBar />
       </section>
     );
   }
   return <LaterRunCards />;
 }
 
-/** Chooses a policy to put beside the runs. */
+/** Chooses a policy to put beside the runs, where the same seed gives the same episode. */
 export function AddRun(): JSX.Element | null {
   const state = useConsole();
-  if (state.policies.value.length === 0 || state.latest.value === undefined) return null;
+  const isOffered = state.policies.value.length > 0 && state.abilities.value.episodes;
+  if (!isOffered || state.latest.value === undefined) return null;
+  const isJoining = state.joining.value !== undefined;
   return (
-    <label class="add-run">
+    <label class={isJoining ? 'add-run joining' : 'add-run'}>
       <PlusIcon />
-      <span>Compare</span>
+      <span>{isJoining ? 'Joining …' : 'Compare'}</span>
       <select
         aria-label="Compare with"
         value=""
+        disabled={isJoining}
         onChange={(event) => {
           const policy = event.currentTarget.value;
           event.currentTarget.value = '';
@@ -50,4 +54,9 @@ export function AddRun(): JSX.Element | null {
       </select>
     </label>
   );
+}
+
+/** Moves while the section around it has been busy for longer than a moment. */
+export function BusyBar(): JSX.Element {
+  return <span class="busy-bar" aria-hidden="true" />;
 }

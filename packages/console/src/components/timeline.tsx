@@ -8,6 +8,7 @@ import { type PlotSource, usePlot } from '../charts/use-plot.ts';
 import { KNOB_GUIDE } from '../knobs/knob-guide.ts';
 import { valueText } from '../knobs/knob-text.ts';
 import { isServer } from '../state/is-server.ts';
+import { NotPlayed } from './chart-panel.tsx';
 import { useConsole } from './console-context.ts';
 import { words } from './format.ts';
 import { usePlotContext } from './use-plot-context.ts';
@@ -64,7 +65,9 @@ export function Timeline(): JSX.Element | null {
             <LaneLabel key={knob.name} knob={knob} />
           ))}
         </dl>
-        <div class="plot" ref={box} aria-hidden="true" />
+        <div class="plot" ref={box} aria-hidden="true">
+          <NotPlayed />
+        </div>
       </div>
     </figure>
   );

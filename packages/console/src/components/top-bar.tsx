@@ -1,5 +1,6 @@
-import { useSignal } from '@preact/signals';
+import { useSignal, useSignalEffect } from '@preact/signals';
 import type { JSX } from 'preact';
+import { useRef } from 'preact/hooks';
 import { chooseTheme, isDark } from '../charts/palette.ts';
 import { LARGEST_SEED } from '../state/choices.ts';
 import { openPanel, PANELS, type PanelName } from '../state/open-panel.ts';
@@ -9,11 +10,11 @@ import {
   BookIcon,
   CodeIcon,
   CupIcon,
+  HelpIcon,
   MoonIcon,
   OptionsIcon,
   ShareIcon,
   SunIcon,
-  TourIcon,
 } from './icons.tsx';
 import { LaterOptionsMenu } from './later.ts';
 import { Transport } from './transport.tsx';
@@ -83,17 +84,7 @@ export function TopBar(): JSX.Element {
         {state.abilities.value.leaderboard && <PanelButton panel="leaderboard" icon={<CupIcon />} />}
         <PanelButton panel="developers" icon={<CodeIcon />} />
         <PanelButton panel="readme" icon={<BookIcon />} />
-        <button
-          type="button"
-          class="button quiet square"
-          title="Take the tour"
-          aria-label="Take the tour"
-          onClick={() => {
-            tourStep.value = 0;
-          }}
-        >
-          <TourIcon />
-        </button>
+        <PanelButton panel="help" icon={<HelpIcon />} />
         <button
           type="button"
           class="button quiet square"
@@ -112,9 +103,39 @@ export function TopBar(): JSX.Element {
 function Scenario(): JSX.Element {
   const state = useConsole();
   const isOpen = useSignal(false);
+  const menu = useRef<HTMLDetailsElement>(null);
+  useSignalEffect(() => {
+    const element = menu.current;
+    if (!isOpen.value || !element) return;
+    const close = () => {
+      element.open = false;
+    };
+    // The tour covers the page, and points at what is under the menu.
+    if (tourStep.value !== undefined) {
+      close();
+      return;
+    }
+    const closeOutside = ({ target }: Event) => {
+      if (target instanceof Node && !element.contains(target)) close();
+    };
+    const closeByEscape = ({ key }: KeyboardEvent) => {
+      if (key !== 'Escape') return;
+      close();
+      element.querySelector('summary')?.focus();
+    };
+    addEventListener('pointerdown', closeOutside);
+    addEventListener('focusin', closeOutside);
+    addEventListener('keydown', closeByEscape);
+    return () => {
+      removeEventListener('pointerdown', closeOutside);
+      removeEventListener('focusin', closeOutside);
+      removeEventListener('keydown', closeByEscape);
+    };
+  });
   const chosen = Object.keys(state.options.value).length;
   return (
     <details
+      ref={menu}
       class="options-menu"
       onToggle={(event) => {
         isOpen.value = event.currentTarget.open;

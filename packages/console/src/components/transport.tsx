@@ -9,10 +9,7 @@ export function Transport(): JSX.Element {
   const state = useConsole();
   const playing = state.playing.value;
   const { value: ready } = useComputed(() => state.latest.value !== undefined);
-  const { value: over } = useComputed(
-    () =>
-      state.position.value === null && state.runs.value.every(({ latest }) => latest.value?.done === true),
-  );
+  const { value: over } = useComputed(() => state.position.value === null && state.areOver.value);
   return (
     <fieldset class="transport">
       <legend class="sr-only">Playback</legend>

@@ -56,7 +56,7 @@ export const KNOB_GUIDE: Readonly<Record<string, KnobGuide | undefined>> = {
     costs: 'Batch jobs wait, and are preempted first',
   },
   batch_size: { ...BATCH, label: 'Batch size', unit: 'requests' },
-  kv_budget: { ...KV_MEMORY, costs: 'Memory over the limit is a crash', unit: undefined },
+  kv_budget: { ...KV_MEMORY, costs: 'It costs rent; more than the GPU has is a crash', unit: undefined },
   spec_length: SPECULATION,
   quant_tier: { ...PRECISION, costs: 'Worse answers' },
   prefill_disagg: { ...SPLIT, costs: 'Neither helps the other' },

@@ -19,6 +19,11 @@ export function KnobPanel(): JSX.Element {
   const byHand = state.driver.value === BY_HAND;
   const isPast = state.position.value !== null;
   const { value: isExplained } = useComputed(() => state.shown.value?.explanation !== undefined);
+  /** Takes the knobs in the window that is shown, where the server can go back to it. */
+  const takeOver = async () => {
+    if (isPast && state.abilities.value.episodes) await state.branch();
+    state.chooseDriver(BY_HAND);
+  };
   const policy = state.policies.value.find(({ name }) => name === state.driver.value);
   return (
     <section class="panel knobs" aria-label="Knobs">
@@ -34,11 +39,14 @@ export function KnobPanel(): JSX.Element {
           </p>
         )}
         {!byHand && (
-          <button type="button" class="button small" onClick={() => state.chooseDriver(BY_HAND)}>
+          <button type="button" class="button small" onClick={() => void takeOver()}>
             Take over
           </button>
         )}
       </header>
+      {state.schemas.value && state.knobs.value.length === 0 && (
+        <p class="fine">The action of this environment has no fields: there is nothing to set.</p>
+      )}
       <div class="knob-list">
         {state.knobs.value.map((knob) => (
           <KnobRow key={knob.name} knob={knob} locked={!byHand || isPast} />

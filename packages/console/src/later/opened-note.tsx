@@ -7,17 +7,25 @@ import { CalmIcon, StrainedIcon } from '../components/icons.tsx';
 export function OpenedNote(): JSX.Element | null {
   const opened = useConsole().opened.value;
   if (!opened) return null;
-  const { verified, recorded, played, windows } = opened;
+  const { verified, recorded, played, windows, run } = opened;
+  const isWhole = run.frames.value[windows]?.done === true;
+  const isPlayedOn = run.played.value - 1 > windows;
   const isOther = recorded !== undefined && recorded !== played;
   return (
     <p class={verified === false ? 'opened strained' : 'opened calm'} role="status">
       {verified === false ? <StrainedIcon /> : <CalmIcon />}
       <span>
-        <b>Recorded episode, {count(windows)} windows.</b>{' '}
+        <b>
+          Recorded episode{run.author && ` by ${run.author}`}, {count(windows)} windows.
+        </b>{' '}
         {verified === true && 'Replayed bit for bit: its digest is the recorded one.'}
         {verified === false &&
           `It did not come out as recorded: ${isOther ? `it was played on version ${recorded}, this is ${played}.` : 'its actions or its digest were changed.'}`}
         {verified === null && 'It carries no digest to check it against.'}
+        {isPlayedOn && ` The windows after ${count(windows)} are not recorded: they are played on this page.`}
+        {!isWhole &&
+          !isPlayedOn &&
+          ' The recording stops before the episode is over. Take over or choose a policy to play on.'}
       </span>
     </p>
   );

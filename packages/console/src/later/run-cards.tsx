@@ -10,7 +10,7 @@ import { count, percent, signed } from '../components/format.ts';
 import { CloseIcon } from '../components/icons.tsx';
 import { NarrationLine } from '../components/narration-line.tsx';
 import { runName } from '../components/run-name.ts';
-import { AddRun } from '../components/run-strip.tsx';
+import { AddRun, BusyBar } from '../components/run-strip.tsx';
 import { isServer } from '../state/is-server.ts';
 import { observed } from '../state/observed.ts';
 import { RUN_PLACES, type Run } from '../state/run.ts';
@@ -49,6 +49,7 @@ function RunCard({ run }: { run: Run }): JSX.Element {
       class={isFocused ? 'panel run-card focused' : 'panel run-card'}
       style={{ '--run': `var(--tone-${tone})` }}
       aria-label={name}
+      aria-busy={run.isBusy}
     >
       <header>
         <LineKey look="line" tone={tone} dash={dash} />
@@ -79,6 +80,7 @@ function RunCard({ run }: { run: Run }): JSX.Element {
         )}
       </div>
       <NarrationLine run={run} />
+      <BusyBar />
     </article>
   );
 }

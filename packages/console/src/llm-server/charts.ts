@@ -180,7 +180,8 @@ const memory: ChartSpec = {
   limits(frame, task) {
     const limit = fullestGpu(frame)?.memory?.limit ?? task?.memory_limit_gb;
     if (typeof limit !== 'number') return [];
-    return [{ value: limit, label: `${amount(limit)} ${fullestGpu(frame) ? 'GiB' : 'GB'} limit` }];
+    const label = fullestGpu(frame) ? `${amount(limit)} GiB limit` : `${amount(limit)} GB limit of the task`;
+    return [{ value: limit, label }];
   },
   compared: {
     label: 'Used',

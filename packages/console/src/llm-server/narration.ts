@@ -21,7 +21,7 @@ export function narrate(frame: Frame, previous: Frame | undefined): Narration | 
     return {
       severity: 'calm',
       headline: 'Ready.',
-      detail: 'Press play and watch the server work, or turn the knobs yourself.',
+      detail: `Press play${observed(frame, 'queue_depth') === undefined ? '' : ' and watch the server work'}, or turn the knobs yourself.`,
     };
   }
   if (frame.done) {

@@ -1,6 +1,8 @@
 import type { JSX } from 'preact';
 import { useConsole } from '../components/console-context.ts';
 import { words } from '../components/format.ts';
+import { openPanel } from '../state/open-panel.ts';
+import { tourStep } from '../state/tour-state.ts';
 import { KEYS } from './key-hints.ts';
 
 /** The keys of the page, and every number of the observation with its definition. */
@@ -8,6 +10,19 @@ export function HelpPanel(): JSX.Element {
   const definitions = Object.entries(useConsole().definitions.value);
   return (
     <>
+      <section class="tour-offer">
+        <p>A walk over the page in five steps.</p>
+        <button
+          type="button"
+          class="button primary"
+          onClick={() => {
+            openPanel.value = undefined;
+            tourStep.value = 0;
+          }}
+        >
+          Take the tour
+        </button>
+      </section>
       <section>
         <h3>Keys</h3>
         <dl class="keys">

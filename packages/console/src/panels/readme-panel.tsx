@@ -1,6 +1,10 @@
 import { marked } from 'marked';
 import type { JSX } from 'preact';
 import { useConsole } from '../components/console-context.ts';
+import { serverUrl } from './server-url.ts';
+
+/** The server's address in the readme of an environment, which does not know where it is served. */
+const SOME_SERVER = 'http://localhost:7860';
 
 /** Markdown as HTML. Code that is wider than the panel can be scrolled by the keyboard as well. */
 function html(markdown: string): string {
@@ -18,7 +22,10 @@ export function ReadmePanel(): JSX.Element {
       </p>
       {readme ? (
         // The text is the server's own, and the page's policy lets no script of it run.
-        <div class="readme" dangerouslySetInnerHTML={{ __html: html(readme) }} />
+        <div
+          class="readme"
+          dangerouslySetInnerHTML={{ __html: html(readme.replaceAll(SOME_SERVER, serverUrl())) }}
+        />
       ) : (
         <p>{description}</p>
       )}

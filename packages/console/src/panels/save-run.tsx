@@ -2,14 +2,17 @@ import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { ApiError } from '../api/api-error.ts';
 import { useConsole } from '../components/console-context.ts';
-import { runName } from '../components/run-name.ts';
+import { authorOf } from '../components/run-name.ts';
 import { saveRun } from './leaderboard-requests.ts';
+
+/** Longest name on the leaderboard, characters. */
+const LONGEST_NAME = 60;
 
 /** Puts the finished episode in focus on the leaderboard. */
 export function SaveRun({ onSaved }: { onSaved?: () => void }): JSX.Element | null {
   const state = useConsole();
   const run = state.run.value;
-  const name = useSignal(runName(state, run));
+  const name = useSignal(authorOf(state, run).slice(0, LONGEST_NAME));
   const said = useSignal('');
   if (!state.abilities.value.leaderboard) return null;
   const isOver = state.latest.value?.done === true;
@@ -39,7 +42,7 @@ export function SaveRun({ onSaved }: { onSaved?: () => void }): JSX.Element | nu
         <input
           type="text"
           aria-label="Name on the leaderboard"
-          maxLength={60}
+          maxLength={LONGEST_NAME}
           required
           value={name.value}
           onInput={(event) => {

@@ -5,7 +5,7 @@ import { ApiError } from '../api/api-error.ts';
 import type { EpisodeFile } from '../api/wire.ts';
 import { useConsole } from '../components/console-context.ts';
 import { count } from '../components/format.ts';
-import { runName } from '../components/run-name.ts';
+import { authorOf } from '../components/run-name.ts';
 import { readEpisodeFile, writeEpisodeLink } from '../later/episode-link.ts';
 import { openPanel } from '../state/open-panel.ts';
 import { CopyBox } from './copy-box.tsx';
@@ -23,7 +23,8 @@ export function SharePanel(): JSX.Element {
   useEffect(() => {
     if (!canKeep) return;
     state.client.episode(sessionId).then(
-      async (episode) => {
+      async (answer) => {
+        const episode = { ...answer, author: authorOf(state, run) };
         const fragment = await writeEpisodeLink(episode);
         batch(() => {
           file.value = episode;
@@ -34,7 +35,7 @@ export function SharePanel(): JSX.Element {
         fault.value = error instanceof ApiError ? error.message : String(error);
       },
     );
-  }, [canKeep, sessionId, file, link, fault, state]);
+  }, [canKeep, sessionId, run, file, link, fault, state]);
   const open = async (chosen: File | undefined) => {
     if (!chosen) return;
     try {
@@ -57,7 +58,7 @@ export function SharePanel(): JSX.Element {
         <section>
           <h3>This episode, move by move</h3>
           <p class="fine">
-            {runName(state, run)}, {count(file.value?.actions.length ?? 0)} windows. Environment, version,
+            {authorOf(state, run)}, {count(file.value?.actions.length ?? 0)} windows. Environment, version,
             seed and actions are in the link itself; whoever opens it sees the same episode, checked bit for
             bit.
           </p>

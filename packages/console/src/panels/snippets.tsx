@@ -2,6 +2,7 @@ import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useConsole } from '../components/console-context.ts';
 import { CodeBox } from './code-box.tsx';
+import { serverUrl } from './server-url.ts';
 import { LANGUAGES, type Language, snippet } from './snippet.ts';
 
 /** Code that plays what the page plays, to copy. */
@@ -10,7 +11,7 @@ export function Snippets(): JSX.Element {
   const language = useSignal<Language>('Python');
   const isCopied = useSignal(false);
   const text = snippet(language.value, {
-    url: new URL('..', document.baseURI).href.replace(/\/$/, ''),
+    url: serverUrl(),
     reset: state.resetOptions(),
     action: state.knobValues.value,
   });

@@ -9,6 +9,8 @@ export interface Choices {
   readonly policies: readonly string[];
   /** Further options of the reset. */
   readonly options: Fields;
+  /** A sentence for each part of the address that cannot be what it says. */
+  readonly faults?: readonly string[];
 }
 
 /** The largest seed that every JSON reader keeps exact. */
@@ -19,14 +21,22 @@ export const EPISODE_FRAGMENT = '#episode=';
 
 const OPTION = 'option.';
 
-/** Reads the query of an address; what is missing or malformed is absent. */
+/** Reads the query of an address. Malformed parts are absent from the choices and named in `faults`. */
 export function readChoices(query: string): Choices {
   const parameters = new URLSearchParams(query);
-  const seed = parameters.get('seed') ?? '';
+  const seed = parameters.get('seed') ?? undefined;
+  const isSeed = seed !== undefined && /^\d{1,16}$/.test(seed) && Number(seed) <= LARGEST_SEED;
+  const policies = parameters.getAll('policy');
+  const faults: string[] = [];
+  if (seed !== undefined && !isSeed)
+    faults.push(`Expected the seed to be a whole number from 0 to ${LARGEST_SEED}, got “${seed}”.`);
+  if (policies.length > RUN_PLACES)
+    faults.push(`Expected at most ${RUN_PLACES} policies, got ${policies.length}.`);
   return {
     task: parameters.get('task') ?? undefined,
-    seed: /^\d{1,16}$/.test(seed) && Number(seed) <= LARGEST_SEED ? Number(seed) : undefined,
-    policies: parameters.getAll('policy').slice(0, RUN_PLACES),
+    seed: isSeed ? Number(seed) : undefined,
+    policies: policies.slice(0, RUN_PLACES),
+    faults,
     options: Object.fromEntries(
       [...parameters].flatMap(([name, text]) =>
         name.startsWith(OPTION) ? [[name.slice(OPTION.length), optionValue(text)]] : [],

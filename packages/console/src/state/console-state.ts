@@ -48,6 +48,8 @@ export interface ConsoleState {
   readonly runs: ReadonlySignal<readonly Run[]>;
   /** The run whose server, knobs and decisions are shown. */
   readonly run: ReadonlySignal<Run>;
+  /** Whether no window follows on any run. */
+  readonly areOver: ReadonlySignal<boolean>;
   /** Changes when the frames of any run start anew, or runs come and go. */
   readonly epoch: ReadonlySignal<string>;
   /** The newest window of any run. */
@@ -68,6 +70,8 @@ export interface ConsoleState {
   /** Where the knobs stand: the hand's values, or what was chosen in the shown window. */
   readonly knobValues: ReadonlySignal<Fields>;
 
+  /** The run that was added and is catching up with the others. */
+  readonly joining: ReadonlySignal<Run | undefined>;
   readonly playing: ReadonlySignal<boolean>;
   readonly problem: ReadonlySignal<Problem | undefined>;
   /** Whether the server wants a token. */
@@ -87,7 +91,7 @@ export interface ConsoleState {
   removeRun(run: Run): void;
   focus(run: Run): void;
   turn(knob: string, value: unknown): void;
-  /** Starts the same episode again. */
+  /** Starts the same episode again; winds an opened one back to its start. */
   restart(): Promise<void>;
   togglePlay(): void;
   /** Plays or shows one window more, and pauses. */
@@ -108,7 +112,7 @@ export interface ConsoleState {
 
 export function createConsoleState(client: Client, sleep: Sleep = sleepUntilWoken): ConsoleState {
   const page = createPageSignals(client);
-  const { task, seed, options, runs, run, latest, position, playing } = page;
+  const { task, seed, options, opened, areOver, run, latest, position, playing } = page;
   const current = createCurrentEpisode();
   const troubles = createTroubles(client, page);
   const score = createGrading(page, troubles);
@@ -150,11 +154,19 @@ export function createConsoleState(client: Client, sleep: Sleep = sleepUntilWoke
     turn(knob, value) {
       run.value.turn({ [knob]: value });
     },
-    restart: () => begin(playing.value),
+    async restart() {
+      const thenPlay = playing.value;
+      if (!opened.value) return begin(thenPlay);
+      seek(0);
+      if (thenPlay) play();
+    },
     togglePlay() {
       if (playing.value) playing.value = false;
       else if (position.value !== null) play();
-      else if (runs.value.every((one) => one.latest.value?.done)) void begin(true);
+      else if (areOver.value && opened.value) {
+        seek(0);
+        play();
+      } else if (areOver.value) void begin(true);
       else if (latest.value) play();
     },
   };

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { ApiError } from '../api/api-error.ts';
 import type { EpisodeFile } from '../api/wire.ts';
 import { createConsoleState } from './console-state.ts';
-import { choices, connected, fakeServer, settled, unreachable } from './fake-server.fixture.ts';
+import { choices, connected, fakeServer, playToEnd, settled, unreachable } from './fake-server.fixture.ts';
 
 describe('an episode', () => {
   it('starts with the hardest task and the heuristic, paused at the first observation', async () => {
@@ -14,15 +14,32 @@ describe('an episode', () => {
     assert.equal(state.playing.value, false);
   });
 
-  it('starts with what the address says, and ignores what the server does not have', async () => {
-    const { state, asked } = await connected({
-      task: 'easy',
-      seed: 9,
-      policies: ['nobody'],
-      options: { shift: 'a', nothing: 1 },
-    });
-    assert.equal(state.driver.value, 'heuristic');
+  it('starts with what the address says', async () => {
+    const { state, asked } = await connected(
+      { task: 'easy', seed: 9, policies: ['default'], options: { shift: 'a' } },
+      true,
+    );
     assert.equal(asked.at(-1), 'reset {"task_id":"easy","seed":9,"shift":"a"} undefined');
+    assert.equal(state.driver.value, 'default');
+    assert.equal(state.playing.value, true);
+    assert.equal(state.problem.value, undefined);
+  });
+
+  it('says what of the address the server does not have, and waits to be started', async () => {
+    const wrong = { task: 'nope', policies: ['nobody', 'default'], options: { shift: 'a', nothing: 1 } };
+    const { state, asked } = await connected({ ...wrong, faults: ['Not a seed.'] }, true);
+    assert.equal(asked.at(-1), 'reset {"task_id":"hard","seed":1,"shift":"a"} undefined');
+    assert.equal(state.driver.value, 'default');
+    assert.equal(state.playing.value, false);
+    const { message, remedy } = state.problem.value!;
+    for (const part of [
+      'There is no task “nope”: expected easy, hard.',
+      'Not a seed.',
+      'There is no policy “nobody”: expected heuristic, default, hand.',
+      'There is no option “nothing”: expected shift.',
+    ])
+      assert.ok(message.includes(part), `${part} in ${message}`);
+    assert.equal(remedy, 'Close');
   });
 
   it('waits for the window under way before it starts another episode in the same session', async () => {
@@ -80,8 +97,33 @@ describe('an episode from a file', () => {
     );
     assert.equal(state.opened.value?.verified, true);
     state.seek(Infinity);
+    state.chooseDriver('heuristic');
     await state.step();
     assert.equal(state.newest.value, 4);
+  });
+
+  it('stops where its recording does, and is wound back to be seen again', async () => {
+    const { state, asked } = await connected();
+    await state.openFile(file, true);
+    await playToEnd(state);
+    assert.deepEqual([state.newest.value, state.position.value, state.playing.value], [3, null, false]);
+    const played = asked.length;
+    await state.step();
+    state.togglePlay();
+    assert.deepEqual([state.position.value, state.playing.value], [0, true]);
+    await playToEnd(state);
+    assert.equal(asked.length, played, 'the server is asked for nothing more');
+  });
+
+  it('is no longer on the page when another episode starts', async () => {
+    const { state } = await connected();
+    await state.openFile(file, false);
+    state.chooseSeed(5);
+    await settled();
+    assert.deepEqual(
+      [state.driver.value, state.opened.value, state.newest.value],
+      ['heuristic', undefined, 0],
+    );
   });
 
   it('that cannot be opened is told', async () => {

@@ -7,8 +7,8 @@ import type { Choices } from './choices.ts';
 import type { CurrentEpisode, IsCurrent } from './current-episode.ts';
 import type { PageSignals } from './page-signals.ts';
 import type { Player } from './player.ts';
-import { BY_HAND, createRun } from './run.ts';
-import { pickDrivers, pickOptions, pickTask } from './starting-choices.ts';
+import { BY_HAND, createRun, RECORDED } from './run.ts';
+import { faultsOf, pickDrivers, pickOptions, pickTask } from './starting-choices.ts';
 import type { Troubles } from './troubles.ts';
 
 /** Puts episodes on the page: the one chosen, or one from a file. */
@@ -27,7 +27,7 @@ export function createEpisodes(
   client: Client,
   page: PageSignals,
   current: CurrentEpisode,
-  { report }: Troubles,
+  { report, tell }: Troubles,
   { play, settled }: Player,
   score: () => Promise<void>,
 ): Episodes {
@@ -61,6 +61,8 @@ export function createEpisodes(
   async function begin(thenPlay: boolean): Promise<void> {
     const isCurrent = await clear();
     if (!isCurrent()) return;
+    for (const one of runs.value)
+      if (one.driver.value === RECORDED) one.drive(pickDrivers(policies.value, [])[0]);
     try {
       resetting = Promise.all(runs.value.map((one) => one.begin(resetOptions(), startingKnobs())));
       await resetting;
@@ -72,6 +74,7 @@ export function createEpisodes(
 
   async function connect(choices: Choices, autoplay: boolean): Promise<void> {
     page.problem.value = undefined;
+    let faults: string[] = [];
     try {
       const [info, schemaBody, taskList, policyList, description] = await Promise.all([
         client.metadata(),
@@ -86,6 +89,7 @@ export function createEpisodes(
         tasks.value = taskList;
         policies.value = policyList;
         abilities.value = readAbilities(description);
+        faults = faultsOf(choices, taskList, policyList, abilities.value);
         task.value = pickTask(taskList, choices.task);
         seed.value = choices.seed ?? seed.value;
         options.value = pickOptions(abilities.value, choices.options);
@@ -97,7 +101,11 @@ export function createEpisodes(
       report(error, 'Connect again', () => void connect(choices, autoplay));
       return;
     }
-    await begin(autoplay && run.value.driver.value !== BY_HAND);
+    await begin(autoplay && faults.length === 0 && run.value.driver.value !== BY_HAND);
+    if (faults.length > 0 && !page.problem.value)
+      tell(
+        `The address asks for what this page cannot play. ${faults.join(' ')} Defaults are shown instead.`,
+      );
   }
 
   async function openFile(file: EpisodeFile, thenPlay: boolean): Promise<void> {
@@ -111,8 +119,8 @@ export function createEpisodes(
         task.value = pickTask(tasks.value, task_id === undefined ? undefined : String(task_id));
         seed.value = typeof recordedSeed === 'number' ? recordedSeed : 0;
         options.value = pickOptions(abilities.value, rest);
-        const only = createRun(client, 0, BY_HAND);
-        only.adopt(file.reset, answer, startingKnobs());
+        const only = createRun(client, 0, RECORDED);
+        only.adopt(file, answer, startingKnobs());
         runs.value = [only];
         run.value = only;
         position.value = 0;
@@ -121,6 +129,7 @@ export function createEpisodes(
           recorded: file.environment?.version,
           played: answer.version,
           windows: answer.steps.length,
+          run: only,
         };
       });
       await score();

@@ -6,6 +6,8 @@ export interface Frame {
   readonly index: number;
   /** `undefined` for the reset. */
   readonly action?: Fields;
+  /** Driver that chose the action; `undefined` for the reset. */
+  readonly driver?: string;
   /** Why the policy chose the action, where it tells. */
   readonly explanation?: Fields;
   readonly observation: Fields;
@@ -29,10 +31,11 @@ export function firstFrame(outcome: Outcome): Frame {
   };
 }
 
-export function nextFrame(previous: Frame, step: PlayedStep): Frame {
+export function nextFrame(previous: Frame, step: PlayedStep, driver?: string): Frame {
   return {
     index: previous.index + 1,
     action: step.action,
+    driver,
     explanation: step.explanation,
     observation: step.observation,
     metadata: step.metadata,

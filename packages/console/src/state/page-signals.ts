@@ -23,6 +23,8 @@ export interface OpenedFile {
   readonly recorded?: string;
   readonly played: string;
   readonly windows: number;
+  /** The run that shows it. It may play on after the recorded windows. */
+  readonly run: Run;
 }
 
 /** What the page shows, as the parts that change it share it; `ConsoleState` tells what each means. */
@@ -58,6 +60,7 @@ export function createPageSignals(client: Client) {
     opened: signal<OpenedFile>(),
     runs,
     run,
+    areOver: computed(() => runs.value.every(({ isOver }) => isOver.value)),
     epoch: computed(() => runs.value.map((one) => `${one.id}:${one.epoch.value}`).join()),
     newest,
     position,
@@ -74,6 +77,7 @@ export function createPageSignals(client: Client) {
         ? run.value.handValues.value
         : (shown.value?.action ?? run.value.handValues.value);
     }),
+    joining: signal<Run>(),
     playing: signal(false),
     problem: signal<Problem>(),
     needsToken: signal(false),

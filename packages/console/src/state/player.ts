@@ -20,7 +20,7 @@ export interface Player {
  * @param interrupted is told what a request for windows met with, unless its episode has left the page
  */
 export function createPlayer(
-  { runs, newest, position, playing, speed }: PageSignals,
+  { runs, newest, position, playing, joining, speed, areOver }: PageSignals,
   watch: () => IsCurrent,
   score: () => Promise<void>,
   interrupted: (error: unknown, isCurrent: IsCurrent) => void,
@@ -28,11 +28,9 @@ export function createPlayer(
   const pacer = createPacer();
   let asking: Promise<void> | undefined;
 
-  const areOver = () => runs.value.every(({ latest }) => latest.value?.done);
-
   /** Plays so many windows more on every run that is not over, those that are behind first; one request at a time. */
   async function advance(windows: number): Promise<void> {
-    const active = runs.value.filter(({ latest }) => latest.value && !latest.value.done);
+    const active = runs.value.filter((one) => one.latest.value && !one.isOver.value && one !== joining.value);
     if (asking || active.length === 0) return;
     asking = ask(active, windows).finally(() => {
       asking = undefined;
@@ -56,7 +54,7 @@ export function createPlayer(
     } catch (error) {
       if (isCurrent()) interrupted(error, isCurrent);
     }
-    if (areOver()) playing.value = false;
+    if (areOver.value) playing.value = false;
   }
 
   function seek(window: number): void {
@@ -81,7 +79,7 @@ export function createPlayer(
       const next = position.value + windows;
       const isNewest = next >= newest.value;
       position.value = isNewest ? null : next;
-      if (isNewest && areOver()) playing.value = false;
+      if (isNewest && areOver.value) playing.value = false;
     },
     async step() {
       playing.value = false;

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ApiError } from '../api/api-error.ts';
-import { connected, settled, unreachable } from './fake-server.fixture.ts';
+import { createConsoleState } from './console-state.ts';
+import { choices, connected, fakeServer, settled, unreachable } from './fake-server.fixture.ts';
 import { BY_HAND } from './run.ts';
 
 describe('when the connection breaks', () => {
@@ -62,5 +63,67 @@ describe('when the connection breaks', () => {
     await settled();
     assert.match(asked.at(-1) ?? '', /^reset/);
     assert.equal(state.problem.value, undefined);
+  });
+});
+
+describe('a planner that the server has no time for', () => {
+  /** A page that plays, on a server that refuses windows with `refusal` as long as it stands. */
+  async function playing(refusal: ApiError) {
+    const { client, asked } = fakeServer();
+    const server = { refusal: refusal as ApiError | undefined };
+    const waits: number[] = [];
+    const state = createConsoleState(
+      {
+        ...client,
+        policySteps: (...request) =>
+          server.refusal ? Promise.reject(server.refusal) : client.policySteps(...request),
+      },
+      async (milliseconds) => {
+        waits.push(milliseconds);
+        if (waits.length === 4) server.refusal = undefined;
+      },
+    );
+    await state.connect(choices(), true);
+    return { state, server, waits, asked };
+  }
+
+  it('is asked for again, ever less often and not before the server wants it', async () => {
+    const busy = new ApiError('refused', 429, 'Too much is being computed.', {
+      code: 'WORK_QUEUE_FULL',
+      retryAfterMs: 1000,
+    });
+    const { state, waits } = await playing(busy);
+    for (let now = 0; state.newest.value === 0; now += 1000) {
+      state.tick(now);
+      await settled();
+    }
+    assert.deepEqual(waits, [1000, 1000, 1600, 3200]);
+    assert.equal(state.problem.value, undefined);
+    assert.equal(state.playing.value, true);
+  });
+
+  it('is not asked again by itself where it was broken off', async () => {
+    const broken = new ApiError('refused', 503, 'The planner took longer than 30 s.', {
+      code: 'WORK_TIMEOUT',
+    });
+    const { state, server, waits, asked } = await playing(broken);
+    state.tick(0);
+    await settled();
+    assert.deepEqual(
+      [state.problem.value?.message, state.problem.value?.remedy],
+      ['The planner took longer than 30 s.', 'Try again'],
+    );
+    assert.deepEqual(waits, []);
+    const resets = asked.filter((request) => request.startsWith('reset')).length;
+    server.refusal = undefined;
+    state.problem.value?.mend();
+    state.tick(1000);
+    await settled();
+    assert.ok(state.newest.value > 0);
+    assert.equal(
+      asked.filter((request) => request.startsWith('reset')).length,
+      resets,
+      'the episode goes on',
+    );
   });
 });

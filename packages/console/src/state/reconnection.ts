@@ -13,20 +13,27 @@ import type { Troubles } from './troubles.ts';
  */
 export function createReconnection(
   client: Client,
-  { runs, abilities, playing, problem }: PageSignals,
+  { runs, abilities, epoch, newest, playing, problem }: PageSignals,
   sleep: Sleep,
   { report }: Troubles,
-  { play }: Player,
+  { play, step }: Player,
   { begin }: Episodes,
   score: () => Promise<void>,
 ): (error: unknown, isCurrent: IsCurrent) => void {
+  /** Where the page was when a connection broke last, and how often it has done so there: a server that is busy is asked ever less often. */
+  let place = '';
+  let failures = 0;
+
   const giveUp = (error: ApiError, thenPlay: boolean) =>
     report(error, 'Start the episode again', () => void begin(thenPlay));
 
   /** Tries until the server is there again, then goes on where the page was. */
   async function reconnect(cause: ApiError, isCurrent: IsCurrent, thenPlay: boolean): Promise<void> {
     let error = cause;
-    for (let attempt = 0; isCurrent(); attempt++) {
+    const here = `${epoch.value} ${newest.value}`;
+    if (here !== place) failures = 0;
+    place = here;
+    while (isCurrent()) {
       const isWoken = new Promise<void>((wake) => {
         problem.value = {
           message: `${error.message} The page tries again by itself.`,
@@ -35,7 +42,8 @@ export function createReconnection(
         };
       });
       // A session that the server has forgotten is rebuilt at once; there is nothing to wait for.
-      if (error.isTemporary) await sleep(retryDelayMs(attempt), isWoken);
+      const delay = Math.max(retryDelayMs(failures++), error.retryAfterMs);
+      if (error.isTemporary) await sleep(delay, isWoken);
       if (!isCurrent()) return;
       try {
         await client.health();
@@ -62,6 +70,7 @@ export function createReconnection(
     if (!(error instanceof ApiError)) throw error;
     const isForgotten = error.status === 404 && abilities.value.episodes;
     if (error.isTemporary || isForgotten) void reconnect(error, isCurrent, wasPlaying);
+    else if (error.isTooMuchWork) report(error, 'Try again', () => (wasPlaying ? play() : void step()));
     else giveUp(error, wasPlaying);
   };
 }

@@ -5,6 +5,8 @@ import { type Frame, firstFrame, nextFrame } from './frame.ts';
 
 /** The driver that sends the knobs of the page. Every other driver is the name of a policy on the server. */
 export const BY_HAND = 'hand';
+/** The driver of an episode that was opened: its actions are recorded, and nothing follows the last one. */
+export const RECORDED = 'recorded';
 /** Windows that the server plays at one request. */
 const MOST_WINDOWS = 200;
 
@@ -30,6 +32,12 @@ export interface Run {
   /** Changes when the frames start anew. */
   readonly epoch: ReadonlySignal<number>;
   readonly latest: ReadonlySignal<Frame | undefined>;
+  /** Whether no window follows: the episode is over, or its recording ends. */
+  readonly isOver: ReadonlySignal<boolean>;
+  /** Whether the server is at work on it. */
+  readonly isBusy: ReadonlySignal<boolean>;
+  /** Name of the player of its recorded windows, where it was opened and the file has one. */
+  readonly author: string | undefined;
   readonly grade: ReadonlySignal<Grade | undefined>;
   readonly handValues: ReadonlySignal<Fields>;
   /** The session that the server plays it in, once it has begun. */
@@ -43,7 +51,7 @@ export interface Run {
   /** Starts an episode. @throws ApiError */
   begin(reset: Fields, startValues: Fields): Promise<void>;
   /** Shows an episode that was opened from a file. */
-  adopt(reset: Fields, opened: OpenedEpisode, startValues: Fields): void;
+  adopt(file: EpisodeFile, opened: OpenedEpisode, startValues: Fields): void;
   /** Plays up to so many windows; by hand one. @throws ApiError */
   advance(windows: number): Promise<void>;
   /** Goes back to a window and on from there, in a session of its own. @throws ApiError */
@@ -64,6 +72,10 @@ export function createRun(client: Client, place: number, firstDriver: string): R
   const grade = signal<Grade>();
   const handValues = signal<Fields>({});
   const latest = computed(() => frames.value[played.value - 1]);
+  const isOver = computed(() => latest.value?.done === true || driver.value === RECORDED);
+  const requests = signal(0);
+  const isBusy = computed(() => requests.value > 0);
+  let author: string | undefined;
   let sessionId: string | undefined;
   let reset: Fields = {};
   let isAsking = false;
@@ -77,10 +89,20 @@ export function createRun(client: Client, place: number, firstDriver: string): R
     });
   }
 
-  function append(steps: readonly PlayedStep[]): void {
+  function append(steps: readonly PlayedStep[], by: string): void {
     const all = frames.value;
-    for (const step of steps) all.push(nextFrame(all[all.length - 1], step));
+    for (const step of steps) all.push(nextFrame(all[all.length - 1], step, by));
     played.value = all.length;
+  }
+
+  /** Counts a request as work of the server until it is answered. */
+  async function whileBusy<T>(request: Promise<T>): Promise<T> {
+    requests.value++;
+    try {
+      return await request;
+    } finally {
+      requests.value--;
+    }
   }
 
   const file = (): EpisodeFile => ({
@@ -97,8 +119,13 @@ export function createRun(client: Client, place: number, firstDriver: string): R
     played,
     epoch,
     latest,
+    isOver,
+    isBusy,
     grade,
     handValues,
+    get author() {
+      return author;
+    },
     get sessionId() {
       return sessionId;
     },
@@ -116,33 +143,38 @@ export function createRun(client: Client, place: number, firstDriver: string): R
       handValues.value = { ...handValues.value, ...values };
     },
     async begin(options, startValues) {
-      const started = await client.reset(options, sessionId);
+      const started = await whileBusy(client.reset(options, sessionId));
       sessionId = started.sessionId;
       reset = options;
+      author = undefined;
       batch(() => {
         startWith([firstFrame(started)]);
         handValues.value = startValues;
       });
     },
-    adopt(options, opened, startValues) {
+    adopt(recorded, opened, startValues) {
       sessionId = opened.sessionId;
-      reset = options;
+      reset = recorded.reset;
+      author = recorded.author || undefined;
       batch(() => {
+        driver.value = RECORDED;
         if (opened.start) startWith([firstFrame(opened.start)]);
-        append(opened.steps);
+        append(opened.steps, RECORDED);
         handValues.value = latest.value?.action ?? startValues;
       });
     },
     async advance(windows) {
-      if (isAsking || sessionId === undefined || latest.value === undefined || latest.value.done) return;
+      if (isAsking || sessionId === undefined || latest.value === undefined || isOver.value) return;
       isAsking = true;
       const now = epoch.value;
+      const by = driver.value;
       try {
-        const steps =
-          driver.value === BY_HAND
-            ? [await client.step(sessionId, handValues.value)]
-            : await client.policySteps(driver.value, sessionId, Math.min(windows, MOST_WINDOWS));
-        if (epoch.value === now) append(steps);
+        const steps = await whileBusy(
+          by === BY_HAND
+            ? client.step(sessionId, handValues.value).then((step) => [step])
+            : client.policySteps(by, sessionId, Math.min(windows, MOST_WINDOWS)),
+        );
+        if (epoch.value === now) append(steps, by);
       } finally {
         isAsking = false;
       }
@@ -150,9 +182,12 @@ export function createRun(client: Client, place: number, firstDriver: string): R
     async branchAt(window) {
       const kept = frames.value.slice(0, window + 1);
       const { actions, ...rest } = file();
-      const opened = await client.openEpisode({ ...rest, actions: actions.slice(0, window) }, window + 1);
+      const opened = await whileBusy(
+        client.openEpisode({ ...rest, actions: actions.slice(0, window) }, window + 1),
+      );
       sessionId = opened.sessionId;
       batch(() => {
+        if (driver.value === RECORDED) driver.value = BY_HAND;
         startWith(kept);
         handValues.value = latest.value?.action ?? handValues.value;
       });
@@ -167,7 +202,7 @@ export function createRun(client: Client, place: number, firstDriver: string): R
         there !== undefined && there > windows ? (await client.episode(sessionId)).actions : own.actions;
       const opened = await client.openEpisode({ ...own, actions }, windows + 1);
       sessionId = opened.sessionId;
-      append(opened.steps);
+      append(opened.steps, driver.value);
     },
     async score() {
       if (sessionId === undefined) return;

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { ApiError } from '../api/api-error.ts';
 import { connected, playToEnd, settled } from './fake-server.fixture.ts';
 import { BY_HAND } from './run.ts';
 
@@ -53,6 +54,32 @@ describe('runs side by side', () => {
       state.runs.value.map(({ played }) => played.value),
       [6, 6],
     );
+  });
+
+  it('say which one is catching up, leave it to itself, and remove it when the server refuses', async () => {
+    const { state, failWith, asked } = await connected();
+    for (let i = 0; i < 6; i++) await state.step();
+    const joined = state.addRun('default');
+    assert.equal(state.joining.value?.driver.value, 'default');
+    await settled();
+    await joined;
+    assert.equal(state.joining.value, undefined);
+    assert.deepEqual(
+      asked.filter((request) => request.startsWith('default')),
+      ['default 4', 'default 2'],
+    );
+    failWith(new ApiError('refused', 429, 'Too much is being computed.'));
+    await state.addRun('default');
+    assert.equal(state.runs.value.length, 2);
+    assert.equal(state.joining.value, undefined);
+    assert.deepEqual(
+      [state.problem.value?.message, state.problem.value?.remedy],
+      ['Too much is being computed.', 'Add it again'],
+    );
+    failWith(undefined);
+    state.problem.value?.mend();
+    await settled();
+    assert.equal(state.runs.value.length, 3);
   });
 
   it('are four at most, each in a place of its own', async () => {

@@ -1,7 +1,7 @@
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { addStyles } from '../components/add-styles.ts';
-import { endTour, tourStep } from '../state/tour-state.ts';
+import { tourStep } from '../state/tour-state.ts';
 import styles from '../styles/tour.css?inline';
 
 addStyles(styles);
@@ -41,6 +41,10 @@ const STOPS: readonly TourStop[] = [
     text: 'Drag to any window and play on from there. At the end the server grades the episode. Can you beat the policy?',
   },
 ];
+
+function endTour(): void {
+  tourStep.value = undefined;
+}
 
 /** A short walk over the page, one stop at a time. */
 export function Tour(): JSX.Element | null {

@@ -23,16 +23,13 @@ The reward is \`1 / (1 + wait_seconds)\`. An episode never ends. A seed changes 
 their connection, because a wait cannot be replayed.
 
 \`\`\`sh
-npx servegym serve --env benchmark --port 8000
-npx servegym bench server --url http://localhost:8000 --requests 1..1024 --wait 1
+npx servegym bench server --url http://localhost:7860 --requests 1..1024 --wait 1
 \`\`\`
-
-Without \`--port\` it listens on 7860, as all environments of ServeGym do; OpenEnv's servers stand on 8000.
 
 \`\`\`python
 from openenv.core import GenericEnvClient
 
-with GenericEnvClient(base_url="http://localhost:8000").sync() as env:
+with GenericEnvClient(base_url="http://localhost:7860").sync() as env:
     env.reset()
     result = env.step({"wait_seconds": 0.5})
     print(result.observation["session_hash"], result.observation["waited_seconds"], result.reward)

@@ -9,7 +9,7 @@ import {
 import { z } from 'zod';
 import { SEED_SPLITS } from '../llmserve/splits.ts';
 import { GymEpisode } from './gym-episode.ts';
-import { gradeGymEpisode } from './gym-grader.ts';
+import { gradeGymEpisode, MEMORY_LIMIT_EFFECT } from './gym-grader.ts';
 import { type GymWorld, shippedWorld } from './gym-world.ts';
 import { INFERENCEGYM_README } from './readme.ts';
 import { chooseGymTask, gymResetOptions, readGymSeed, readRewardWeights } from './reset-options.ts';
@@ -126,6 +126,7 @@ export function inferenceGym({
         episode_length: EPISODE_STEPS,
         slo_ms: { interactive: task.sloMs[0], batch: task.sloMs[1], best_effort: task.sloMs[2] },
         memory_limit_gb: task.memoryLimitGb,
+        memory_limit_effect: task.memoryLimitGb === null ? null : MEMORY_LIMIT_EFFECT,
         cost_budget: task.costBudget,
         reward_weights: task.reward,
         default_action: GYM_DEFAULT_ACTION,

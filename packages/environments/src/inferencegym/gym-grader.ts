@@ -9,6 +9,8 @@ import type { GymTask } from './tasks/gym-task.ts';
 
 /** Memory beyond the limit at which nothing is left of the memory part, GB. */
 const MEMORY_SLOPE_GB = 10;
+/** Consequence of going over a task's memory limit, for people. */
+export const MEMORY_LIMIT_EFFECT = `It costs score, not service: the score's memory part falls to 0 at ${MEMORY_SLOPE_GB} GB over, by the highest use of the episode.`;
 /** Mean time to first token of a step that was not played, ms. */
 const UNPLAYED_TTFT_MS = 5000;
 /** Variance of the actions at which nothing is left of the stability part. */

@@ -13,6 +13,8 @@ export interface EpisodeFile {
   /** Options of the reset, with the seed. */
   readonly reset: Readonly<Record<string, unknown>>;
   readonly actions: readonly unknown[];
+  /** Name of the player, as the player gives it. */
+  readonly author?: string;
   /** `sha256:` and 64 hex digits over what the reset and each action answered, see `EpisodeDigest`. */
   readonly digest: string;
 }
@@ -24,6 +26,12 @@ export const episodeFileSchema = z
     environment: z.object({ id: z.string().max(200), version: z.string().max(200) }),
     reset: z.record(z.string(), z.unknown()).meta({ description: 'Options of the reset, with the seed' }),
     actions: z.array(z.unknown()).max(LONGEST_EPISODE),
+    author: z
+      .string()
+      .trim()
+      .max(200)
+      .nullish()
+      .meta({ description: 'Name of the player, as the player gives it; nobody checks it' }),
     digest: z
       .string()
       .regex(/^sha256:[0-9a-f]{64}$/)

@@ -59,6 +59,7 @@ describe('the leaderboard', () => {
   it('gives the episode of a run, which replays to the digest on the board', async () => {
     const { body } = await ask('/leaderboard', { session_id: await finished(7, 3), name: 'Eve' });
     const { body: file } = await ask(`/leaderboard/${body.entry.id}`);
+    assert.equal(file.author, 'Eve');
     const opened = await ask('/episodes', file);
     assert.equal(opened.body.verified, true);
     assert.equal(opened.body.digest, body.entry.digest);

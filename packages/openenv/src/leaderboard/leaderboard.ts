@@ -128,10 +128,10 @@ export class Leaderboard {
     );
   }
 
-  /** The episode of a saved run. */
+  /** The episode of a saved run, with the run's name as its author. */
   episode(id: number): EpisodeFile | undefined {
-    const row = this.#statements.episode.get(id) as { episode: string } | undefined;
-    return row && JSON.parse(row.episode);
+    const row = this.#statements.episode.get(id) as { episode: string; name: string } | undefined;
+    return row && { ...JSON.parse(row.episode), author: row.name };
   }
 
   /** Closes the file. */
@@ -173,6 +173,6 @@ function prepareStatements(database: DatabaseSync) {
          scenario, seed, score, return, windows, digest, saved_at
        FROM leaderboard_run WHERE environment = ? ORDER BY task, scenario, ${order}`,
     ),
-    episode: prepare('SELECT episode FROM leaderboard_run WHERE id = ?'),
+    episode: prepare('SELECT episode, name FROM leaderboard_run WHERE id = ?'),
   };
 }
