@@ -82,6 +82,41 @@ export interface Grade {
   readonly feedback: string;
 }
 
+/** A session as a tool of the environment sees it. */
+export interface ToolSession<Action = unknown, Observation = object, State = object> {
+  readonly id: string;
+  /** The instance, to look at. What a tool changes on it, other than by `step`, is lost when the session is rebuilt. */
+  readonly environment: Environment<Action, Observation, State>;
+  /** The episode so far; `null` before the first reset. */
+  readonly record: EpisodeRecord<Action> | null;
+  /** Result of the last reset or step. */
+  readonly lastResult: StepResult<Observation> | null;
+  /** Plays an action, which becomes part of the record. @throws InvalidInputError, EnvironmentError */
+  step(action: Action): Promise<StepResult<Observation>>;
+}
+
+/** A tool that an environment brings for agents, beside those that the server makes from its schemas. */
+export interface ToolDefinition<
+  Action = unknown,
+  Observation = object,
+  State = object,
+  Input extends z.ZodObject = z.ZodObject,
+> {
+  /**
+   * Letters, digits, `_` and `-`, 64 at most. `reset`, `step`, `state` and `close` are reserved in OpenEnv;
+   * `start_episode`, `take_action`, `get_state`, `list_tasks` and `grade_episode` are the server's own.
+   */
+  readonly name: string;
+  readonly title?: string;
+  readonly description: string;
+  /** The arguments. `session_id` is the server's own. */
+  readonly input: Input;
+  /** Whether the tool only looks. Default false. */
+  readonly readOnly?: boolean;
+  /** Answers a call with JSON. What it throws is the error that the agent reads. */
+  call(args: z.infer<Input>, session: ToolSession<Action, Observation, State>): unknown;
+}
+
 /** Fields that stand beside `observation` in an HTTP answer. */
 export interface AnswerFields<Observation = Record<string, unknown>> {
   /** What they look like, for the OpenAPI document. */
@@ -117,6 +152,8 @@ export interface EnvironmentDefinition<
   /** Own options of `reset`, beside `seed` and `episode_id`. Options it does not name are ignored, as OpenEnv does. */
   readonly resetOptions?: z.ZodObject;
   readonly tasks?: readonly TaskDescription[];
+  /** Tools of its own, each made by `defineTool`. */
+  readonly tools?: readonly ToolDefinition<NoInfer<Action>, NoInfer<Observation>, NoInfer<State>>[];
   /** Collections of episodes for the Task API. `reset` then also takes `split` and `index`. */
   readonly splits?: readonly TaskSplit[];
   /**
@@ -145,6 +182,13 @@ export function defineEnvironment<Action, Observation, State>(
   definition: EnvironmentDefinition<Action, Observation, State>,
 ): EnvironmentDefinition<Action, Observation, State> {
   return definition;
+}
+
+/** Checks nothing at run time; it lets TypeScript infer the type of the arguments. */
+export function defineTool<Input extends z.ZodObject, Action, Observation, State>(
+  tool: ToolDefinition<Action, Observation, State, Input>,
+): ToolDefinition<Action, Observation, State> {
+  return tool;
 }
 
 /**

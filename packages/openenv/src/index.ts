@@ -16,6 +16,7 @@ export {
   type AnswerFields,
   type Caller,
   defineEnvironment,
+  defineTool,
   type Environment,
   type EnvironmentDefinition,
   EnvironmentError,
@@ -25,6 +26,8 @@ export {
   type StepResult,
   type TaskDescription,
   type TaskSplit,
+  type ToolDefinition,
+  type ToolSession,
 } from './definition.ts';
 export {
   EPISODE_FORMAT,

@@ -1,9 +1,16 @@
-import { type Caller, type EnvironmentDefinition, EnvironmentError } from '../definition.ts';
+import {
+  type Caller,
+  type EnvironmentDefinition,
+  EnvironmentError,
+  type ToolDefinition,
+  type ToolSession,
+} from '../definition.ts';
 import { gradeRecord } from '../episodes/grade-record.ts';
+import { isJsonObject } from '../json/json-object.ts';
 import type { ToolCallResult, ToolListing } from '../protocol/json-rpc.ts';
 import type { JsonSchema } from '../protocol/json-schema.ts';
 import type { Session } from '../sessions/session.ts';
-import { actionReader } from '../validation/action-reader.ts';
+import { type ActionReader, actionReader } from '../validation/action-reader.ts';
 import { toJsonSchema } from '../validation/json-schemas.ts';
 import { resetOptionsReader, resetOptionsSchema } from '../validation/reset-options-reader.ts';
 
@@ -22,10 +29,17 @@ export interface EnvironmentTool {
 }
 
 const NO_ARGUMENTS: JsonSchema = { type: 'object', properties: {}, additionalProperties: false };
+/** Names that no tool may have: in OpenEnv they are the messages of a session. */
+const RESERVED = ['reset', 'step', 'state', 'close'];
+/** Names of the tools that the server makes. */
+const MADE = ['start_episode', 'take_action', 'get_state', 'list_tasks', 'grade_episode'];
+/** Names that language models' tool calls accept. */
+const TOOL_NAME = /^[\w-]{1,64}$/;
 
 /**
- * The tools of an environment, made from the schemas that it has anyway. `reset`, `step`, `state` and `close` are
- * reserved in OpenEnv, hence the longer names. In production the episode is started for the agent, not by it.
+ * The tools of an environment: those made from the schemas that it has anyway, and its own. In production the episode is
+ * started for the agent, not by it.
+ * @throws EnvironmentError `TOOL_NAME` for a tool whose name is taken, reserved or malformed
  */
 export function environmentTools(
   definition: EnvironmentDefinition<unknown, object, object>,
@@ -33,6 +47,9 @@ export function environmentTools(
 ): readonly EnvironmentTool[] {
   const readOptions = resetOptionsReader(definition);
   const readAction = actionReader(definition.action);
+  const startInProduction = async (session: Session) => {
+    if (mode === 'production' && session.record === null) await session.reset(readOptions({}));
+  };
   const startEpisode: EnvironmentTool = {
     name: 'start_episode',
     title: 'Start an episode',
@@ -53,7 +70,7 @@ export function environmentTools(
     startsEpisode: false,
     async call(session, args) {
       const action = readAction(args);
-      if (mode === 'production' && session.record === null) await session.reset(readOptions({}));
+      await startInProduction(session);
       return session.step(action);
     },
   };
@@ -99,7 +116,69 @@ export function environmentTools(
     getState,
     ...(tasks ? [listTasks] : []),
     ...(definition.grade ? [gradeEpisode] : []),
+    ...checked(definition.tools ?? []).map((tool) => ownTool(tool, readAction, startInProduction)),
   ];
+}
+
+/** @throws EnvironmentError */
+function checked(tools: readonly ToolDefinition[]): readonly ToolDefinition[] {
+  const taken = new Set([...RESERVED, ...MADE]);
+  for (const { name, input } of tools) {
+    if (!TOOL_NAME.test(name)) {
+      throw new EnvironmentError(
+        'TOOL_NAME',
+        `Expected the name of a tool to be 1 to 64 letters, digits, \`_\` or \`-\`, got ${JSON.stringify(name)}.`,
+      );
+    }
+    if (taken.has(name)) {
+      throw new EnvironmentError(
+        'TOOL_NAME',
+        `Expected the tool \`${name}\` to have a name that is neither reserved nor taken (${[...taken].join(', ')}). Choose another.`,
+      );
+    }
+    if ('session_id' in input.shape) {
+      throw new EnvironmentError(
+        'TOOL_NAME',
+        `Expected the tool \`${name}\` to have no argument \`session_id\`, which the server reads. Name it otherwise.`,
+      );
+    }
+    taken.add(name);
+  }
+  return tools;
+}
+
+function ownTool(
+  tool: ToolDefinition,
+  readAction: ActionReader<unknown>,
+  startInProduction: (session: Session) => Promise<void>,
+): EnvironmentTool {
+  const { name, title = name, description, input, readOnly = false } = tool;
+  const readArguments = actionReader(input);
+  return {
+    name,
+    title,
+    description,
+    inputSchema: toJsonSchema(input, 'input'),
+    readOnly,
+    needsSession: true,
+    startsEpisode: false,
+    async call(session, args) {
+      const read = readArguments(args);
+      await startInProduction(session);
+      const seen: ToolSession = {
+        id: session.id,
+        environment: session.environment,
+        get record() {
+          return session.record;
+        },
+        get lastResult() {
+          return session.lastResult;
+        },
+        step: async (action) => session.step(readAction(action)),
+      };
+      return tool.call(read, seen);
+    },
+  };
 }
 
 export function toolListing({ name, title, description, inputSchema }: EnvironmentTool): ToolListing {
@@ -108,12 +187,21 @@ export function toolListing({ name, title, description, inputSchema }: Environme
 
 /** The value of a tool in every spelling that OpenEnv clients read. */
 export function toolCallResult(value: unknown): ToolCallResult {
+  const { text, structured } = toolContent(value);
   return {
-    content: [{ type: 'text', text: JSON.stringify(value) }],
-    structured_content: value,
-    structuredContent: value,
-    data: value,
+    content: [{ type: 'text', text }],
+    structured_content: structured,
+    structuredContent: structured,
+    data: value ?? null,
     is_error: false,
     isError: false,
+  };
+}
+
+/** The value of a tool as text and as an object: another value becomes the field `result`, as in OpenEnv's own server. */
+export function toolContent(value: unknown): { text: string; structured: Record<string, unknown> } {
+  return {
+    text: typeof value === 'string' ? value : JSON.stringify(value ?? null),
+    structured: isJsonObject(value) ? value : { result: value ?? null },
   };
 }

@@ -13,7 +13,7 @@ import type { JsonSchema } from '../protocol/json-schema.ts';
 import type { Session } from '../sessions/session.ts';
 import { SessionCapacityError } from '../sessions/session-errors.ts';
 import type { SessionRegistry } from '../sessions/session-registry.ts';
-import type { EnvironmentTool } from './environment-tools.ts';
+import { type EnvironmentTool, toolContent } from './environment-tools.ts';
 
 /** How the endpoint finds the sessions that requests mean. */
 export interface McpSessions {
@@ -137,10 +137,8 @@ export class StreamableHttpEndpoint {
       const session = tool.needsSession ? await this.#sessionFor(context, tool, sessionId) : undefined;
       const value = await tool.call(session!, own, this.#requestSessions.caller(context));
       const told = tool.startsEpisode ? { session_id: session!.id, ...(value as object) } : value;
-      return {
-        content: [{ type: 'text', text: JSON.stringify(told) }],
-        structuredContent: told as Record<string, unknown>,
-      };
+      const { text, structured } = toolContent(told);
+      return { content: [{ type: 'text', text }], structuredContent: structured };
     } catch (error) {
       // In MCP a tool that fails says so in its result, where the model can read it and do better.
       return { content: [{ type: 'text', text: (error as Error).message }], isError: true };
@@ -152,12 +150,15 @@ export class StreamableHttpEndpoint {
     tool: EnvironmentTool,
     sessionId: string | undefined,
   ): Promise<Session> {
-    if (tool.startsEpisode && sessionId === undefined) {
+    const open = () => {
       const opened = this.#sessions.open();
       this.#requestSessions.remember(context, opened);
       return opened;
-    }
+    };
+    if (tool.startsEpisode && sessionId === undefined) return open();
     const session = await this.#requestSessions.of(context, sessionId);
+    // In production the episode is started for the agent.
+    if (!session && sessionId === undefined && !this.#tools.has('start_episode')) return open();
     if (!session) throw new EnvironmentError('NOT_RESET', 'You have no session yet. Start an episode first.');
     return session;
   }

@@ -74,11 +74,11 @@ export function createServer<Action, Observation extends object, State extends o
 ): OpenEnvServer<Action, Observation, State> {
   const resolved = resolveServerOptions(options);
   const served = definition as unknown as EnvironmentDefinition<unknown, object, object>;
+  const tools = environmentTools(served, resolved.mode);
   const sessions = new SessionRegistry(served, resolved);
   const schemas = schemaBody(served);
   const readAction = actionReader(served.action);
   const readResetOptions = resetOptionsReader(served);
-  const tools = environmentTools(served, resolved.mode);
   const jsonRpc = new JsonRpcEndpoint(sessions, tools);
   const requestSessions = new RequestSessions(sessions, resolved.trustProxy);
   const mcp = new StreamableHttpEndpoint(served, sessions, requestSessions, tools);

@@ -3,7 +3,8 @@ import { after, before, test } from 'node:test';
 import { guess } from '../../examples/guess/environment.ts';
 import { counterEnvironment } from '../fixtures/counter-environment.ts';
 import type { LooseJson } from '../fixtures/loose-json.ts';
-import { pythonProgram, runPython } from '../fixtures/python.ts';
+import { pythonProgram, runPython, startPython } from '../fixtures/python.ts';
+import { toolEnvironment } from '../fixtures/tool-environment.ts';
 import { createServer } from './create-server.ts';
 import type { ListeningServer } from './listen.ts';
 import type { ServerOptions } from './server-options.ts';
@@ -11,19 +12,28 @@ import type { ServerOptions } from './server-options.ts';
 const TOOLS = ['start_episode', 'take_action', 'get_state', 'list_tasks', 'grade_episode'];
 
 let servers: ListeningServer[] = [];
+/** OpenEnv's own server of an environment that brings tools. */
+let referenceTools: Awaited<ReturnType<typeof startPython>> | undefined;
 /** What the Python clients saw, by scenario. One interpreter plays them all: it takes seconds to import OpenEnv. */
 let seen: LooseJson;
 
 before(async () => {
   const kinds: ServerOptions[] = [{}, { maxSessions: 1 }, { mode: 'production' }];
   servers = await Promise.all(
-    [...kinds.map((options) => createServer(counterEnvironment, options)), createServer(guess)].map(
-      (server) => server.listen({ port: 0, host: '127.0.0.1' }),
-    ),
+    [
+      ...kinds.map((options) => createServer(counterEnvironment, options)),
+      createServer(guess),
+      createServer(toolEnvironment),
+    ].map((server) => server.listen({ port: 0, host: '127.0.0.1' })),
   );
-  seen = JSON.parse(await runPython(pythonProgram('clients.py'), ...servers.map(({ url }) => url)));
+  referenceTools = await startPython('reference_tools.py');
+  const urls = [...servers, referenceTools].map(({ url }) => url);
+  seen = JSON.parse(await runPython(pythonProgram('clients.py'), ...urls));
 });
-after(() => Promise.all(servers.map((server) => server.close())));
+after(async () => {
+  referenceTools?.process.kill('SIGKILL');
+  await Promise.all(servers.map((server) => server.close()));
+});
 
 test('the Python client plays an episode, synchronously', () => {
   assert.deepEqual(seen.synchronous, [
@@ -58,6 +68,18 @@ test('MCPToolClient finds the tools, plays with them, and shares the session wit
     ['mine', 1],
     "Tool 'nope' failed: Unknown tool: 'nope'",
   ]);
+});
+
+test('MCPToolClient finds and calls the tools of an environment as it does at OpenEnv’s own server', () => {
+  const [overHttp, asSteps, ...reference] = seen['own tools'];
+  assert.deepEqual(overHttp, [
+    ['echo_message', 'Echo back the provided message.', { message: 'string' }, ['message']],
+    ['divide', 'Divide a number by another.', { number: 'number', by: 'number' }, ['by', 'number']],
+    'hi',
+    { quotient: 1.5 },
+    true,
+  ]);
+  assert.deepEqual([overHttp, asSteps], reference);
 });
 
 test('the stock MCP client of Python plays an episode', () => {
