@@ -11,8 +11,7 @@ let browser: Browser;
 let server: ServeProcess;
 
 before(async () => {
-  // As in a Space: behind a proxy that names the host.
-  [browser, server] = await startBoth({ args: ['--trust-proxy', '--allowed-hosts', '*.hf.space'] });
+  [browser, server] = await startBoth();
 });
 after(async () => {
   await browser?.close();

@@ -34,9 +34,7 @@ export {
   type EpisodeFile,
 } from './episodes/episode-file.ts';
 export { mountEpisodeRoutes } from './episodes/episode-routes.ts';
-export { isHostPattern, isLoopback } from './guard/allowed-hosts.ts';
-export { MOST_PROXIES } from './guard/forwarded.ts';
-export { Guard, type GuardedRequest, type GuardOptions, type Refusal } from './guard/guard.ts';
+export type { GuardOptions } from './guard/guard.ts';
 export { HUNDRED_A_MINUTE, type RateLimitOptions } from './guard/rate-limiter.ts';
 export { Leaderboard, type LeaderboardEntry } from './leaderboard/leaderboard.ts';
 export { mountLeaderboardRoutes } from './leaderboard/leaderboard-routes.ts';

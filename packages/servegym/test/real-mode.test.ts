@@ -5,8 +5,8 @@ import { connect } from '@servegym/openenv';
 import { type EndpointProcess, startEndpointProcess } from './endpoint-process.ts';
 import { runServegymWith, type ServeProcess, startServeWith } from './serve-process.ts';
 
-/** The server and the endpoint run this many times as fast as the wall clock: a window of 5 s takes a quarter of one. */
-const TIME_SCALE = '20';
+/** The server and the endpoint run this many times as fast as the wall clock: a window of 5 s takes 2.5 s. */
+const TIME_SCALE = '2';
 
 const action: ServeAction = {
   batch_cap: 24,
@@ -53,6 +53,7 @@ describe('llmserve in real mode', () => {
       sent: 20,
       completed: 20,
       failed: {},
+      errors: {},
       retries: 0,
     });
     assert.ok(observation.gpu_memory_used_gb > 20 && observation.estimated_cost_per_1k > 0);
@@ -70,16 +71,6 @@ describe('llmserve in real mode', () => {
     });
     const graded = await fetch(`${server.url}/grader`, { method: 'POST', body: '{}' });
     assert.equal(graded.status, 501);
-  });
-
-  it('says at /runtime that it measures, and on which server', async () => {
-    const { mode, backend, seed } = await (await fetch(`${server.url}/runtime`)).json();
-    assert.deepEqual([mode, seed], ['real', null]);
-    assert.deepEqual(
-      [backend.mode, backend.provider, backend.max_requests_per_step],
-      ['real', 'servegym', 20],
-    );
-    assert.doesNotMatch(JSON.stringify(backend), /http|key/i);
   });
 
   it('goes on with what an endpoint can do, and tells what it cannot', async () => {

@@ -11,12 +11,12 @@ export function mountMcpRoutes(
   app: Hono,
   jsonRpc: JsonRpcEndpoint,
   mcp: StreamableHttpEndpoint,
-  trustedProxies: number,
+  trustProxy: boolean,
 ): void {
   app.post('/mcp', async (context) => {
     if (/\btext\/event-stream\b/i.test(context.req.header('accept') ?? '')) return mcp.post(context);
     const text = await context.req.text();
-    return context.json(await jsonRpc.answerText(text, undefined, waitingCaller(context, trustedProxies)));
+    return context.json(await jsonRpc.answerText(text, undefined, waitingCaller(context, trustProxy)));
   });
   app.delete('/mcp', (context) => mcp.delete(context));
 }

@@ -9,11 +9,11 @@ import { callerOf, LatestSessions, waitingCaller } from './latest-sessions.ts';
 export class RequestSessions {
   readonly #sessions: SessionRegistry;
   readonly #latest = new LatestSessions();
-  readonly #trustedProxies: number;
+  readonly #trustProxy: boolean;
 
-  constructor(sessions: SessionRegistry, trustedProxies: number) {
+  constructor(sessions: SessionRegistry, trustProxy: boolean) {
     this.#sessions = sessions;
-    this.#trustedProxies = trustedProxies;
+    this.#trustProxy = trustProxy;
   }
 
   /**
@@ -24,7 +24,7 @@ export class RequestSessions {
   async of(context: Context, fromBody?: string | null): Promise<Session | undefined> {
     const named = this.named(context, fromBody);
     if (named) return required(named, await this.#sessions.resume(named));
-    const latest = this.#latest.get(callerOf(context, this.#trustedProxies));
+    const latest = this.#latest.get(callerOf(context, this.#trustProxy));
     return latest === undefined ? undefined : this.#sessions.resume(latest);
   }
 
@@ -40,12 +40,12 @@ export class RequestSessions {
 
   /** The client of a request, for work that it waits for. */
   caller(context: Context): Caller {
-    return waitingCaller(context, this.#trustedProxies);
+    return waitingCaller(context, this.#trustProxy);
   }
 
   /** Makes a session the caller's latest. */
   remember(context: Context, session: Session): void {
-    this.#latest.set(callerOf(context, this.#trustedProxies), session.id);
+    this.#latest.set(callerOf(context, this.#trustProxy), session.id);
   }
 }
 

@@ -1,4 +1,3 @@
-import { MOST_PROXIES } from '../guard/forwarded.ts';
 import type { GuardOptions } from '../guard/guard.ts';
 import { type Logger, silentLogger } from '../operations/logger.ts';
 import type { SessionStore } from '../sessions/session-store.ts';
@@ -29,11 +28,8 @@ export interface ServerOptions {
   readonly logger?: Logger;
   /** Whether `GET /metrics` answers with numbers for Prometheus. Default true. */
   readonly metrics?: boolean;
-  /**
-   * Proxies of yours before the server, which set `x-forwarded-for` and `x-forwarded-host`; 0 ignores these headers.
-   * Default 0.
-   */
-  readonly trustedProxies?: number;
+  /** Whether `x-forwarded-for` names the client, as behind a proxy that you run. Default false. */
+  readonly trustProxy?: boolean;
 }
 
 export type ResolvedServerOptions = Required<Omit<ServerOptions, 'store'>> & Pick<ServerOptions, 'store'>;
@@ -50,7 +46,7 @@ const DEFAULTS: ResolvedServerOptions = {
   guard: {},
   logger: silentLogger,
   metrics: true,
-  trustedProxies: 0,
+  trustProxy: false,
 };
 
 /** Fills in the defaults. @throws TypeError naming the option that makes no sense. */
@@ -70,12 +66,6 @@ export function resolveServerOptions(options: ServerOptions): ResolvedServerOpti
   }
   if (resolved.socketIdleTimeoutMs !== null) {
     requirePositive('socketIdleTimeoutMs', resolved.socketIdleTimeoutMs, Number.isFinite);
-  }
-  const { trustedProxies } = resolved;
-  if (!Number.isInteger(trustedProxies) || trustedProxies < 0 || trustedProxies > MOST_PROXIES) {
-    throw new TypeError(
-      `Expected \`trustedProxies\` to be a whole number from 0 to ${MOST_PROXIES}, got \`${trustedProxies}\` (${typeof trustedProxies}).`,
-    );
   }
   return resolved;
 }

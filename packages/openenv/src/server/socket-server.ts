@@ -2,8 +2,9 @@ import { type IncomingMessage, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
-import { clientAddress } from '../guard/forwarded.ts';
+import { clientAddress } from '../guard/client-address.ts';
 import type { Guard } from '../guard/guard.ts';
+import { guardedHandshake } from '../guard/guard-requests.ts';
 import type { Logger } from '../operations/logger.ts';
 import { JSON_RPC_ERROR_CODES } from '../protocol/json-rpc.ts';
 import type { ErrorData } from '../protocol/web-socket-message.ts';
@@ -23,7 +24,7 @@ const CLOSE_GRACE_MS = 2000;
 
 type SocketOptions = Pick<
   ResolvedServerOptions,
-  'maxMessageBytes' | 'pingIntervalMs' | 'socketIdleTimeoutMs' | 'trustedProxies' | 'logger'
+  'maxMessageBytes' | 'pingIntervalMs' | 'socketIdleTimeoutMs' | 'trustProxy' | 'logger'
 > & { readonly guard: Guard };
 
 /** How a socket holds a session. */
@@ -106,11 +107,11 @@ export class SocketServer {
       refuseHandshake(socket, 403, { detail: 'There is no WebSocket at this path' });
       return;
     }
-    const { guard, trustedProxies } = this.#options;
-    const refusal = guard.check(request, path);
+    const { guard, trustProxy } = this.#options;
+    const refusal = guard.check(guardedHandshake(request, path, trustProxy));
     if (refusal) {
       const { status, detail, code, headers } = refusal;
-      this.#logger.warn({ path, code, address: clientAddress(request, trustedProxies) }, 'handshake refused');
+      this.#logger.warn({ path, code, address: clientAddress(request, trustProxy) }, 'handshake refused');
       refuseHandshake(socket, status, { detail, code }, headers);
       return;
     }
@@ -132,7 +133,7 @@ export class SocketServer {
     }
     const webSocket = this.#accept(request, socket, head, admission);
     if (admission.session) {
-      this.#serve(webSocket, path, admission, clientAddress(request, trustedProxies));
+      this.#serve(webSocket, path, admission, clientAddress(request, trustProxy));
     } else {
       this.#logger.warn({ path, code: admission.refusal.code }, 'session refused');
       this.#sessions.counts.countError(admission.refusal.code);

@@ -19,7 +19,7 @@ export interface ModelBaselineRun {
 
 export interface BaselineRoutes {
   readonly suite: BaselineSuite;
-  /** Plays where a `POST` says `use_openai`. */
+  /** What `use_openai=true` plays. */
   readonly model?: ModelBaseline;
 }
 
@@ -41,16 +41,11 @@ const baselineRequest = z
       .meta({ description: 'One task; without it, all of them' }),
     agent: z.string().nullish().meta({ description: 'Which baseline; without it, the first of `agents`' }),
     seed: number.nullish().meta({ description: 'Seed of the episodes' }),
-    use_openai: flag
-      .nullish()
-      .meta({ description: 'Play a language model instead. POST only. Needs OPENAI_API_KEY' }),
+    use_openai: flag.nullish().meta({ description: 'Play a language model instead. Needs OPENAI_API_KEY' }),
   })
   .meta({ title: 'BaselineRequest', examples: [{}, { task_id: 1 }] });
 
-/**
- * `GET` and `POST /baseline`: what agents that need no training reach, graded anew by this server. Only a `POST` can
- * have a language model play, which costs money: any page can make a browser send a `GET`.
- */
+/** `GET` and `POST /baseline`: what agents that need no training reach, graded anew by this server. */
 export function mountBaselineRoutes<Action, Observation extends object, State extends object>(
   server: OpenEnvServer<Action, Observation, State>,
   { suite, model }: BaselineRoutes,
@@ -58,24 +53,11 @@ export function mountBaselineRoutes<Action, Observation extends object, State ex
   const { definition } = server;
   const tasks = definition.tasks ?? [];
 
-  server.app.get('/baseline', (context) => {
-    const asked = readBody(context.req.query(), baselineRequest);
-    if (!asked.use_openai) return answer(context, asked);
-    context.header('allow', 'POST');
-    throw new HttpProblem(
-      405,
-      'Expected POST: playing a language model costs tokens. Send POST /baseline with {"use_openai": true}.',
-      'POST_REQUIRED',
-    );
-  });
-  server.app.post('/baseline', async (context) =>
-    answer(context, readBody(await requestJson(context), baselineRequest)),
-  );
+  server.app.get('/baseline', (context) => answer(context, context.req.query()));
+  server.app.post('/baseline', async (context) => answer(context, await requestJson(context)));
 
-  async function answer(
-    context: Context,
-    { task_id, agent, seed, use_openai }: z.infer<typeof baselineRequest>,
-  ): Promise<Response> {
+  async function answer(context: Context, sent: unknown): Promise<Response> {
+    const { task_id, agent, seed, use_openai } = readBody(sent, baselineRequest);
     const request = { taskIds: taskIdsOf(task_id), seed: seed ?? suite.seed };
     if (use_openai) {
       if (model === undefined) {
@@ -117,7 +99,6 @@ export function mountBaselineRoutes<Action, Observation extends object, State ex
       tasks: results,
       scores: Object.fromEntries(results.map(({ task_id, score }) => [task_id, score])),
       mean_score: results.reduce((sum, { score }) => sum + score, 0) / results.length,
-      ...numberedTasks(results),
     };
   }
 
@@ -138,7 +119,6 @@ export function mountBaselineRoutes<Action, Observation extends object, State ex
     ...common,
     method: 'get',
     operationId: 'baseline_get',
-    errors: { ...common.errors, 405: 'A language model is to play (`POST_REQUIRED`)' },
     query: Object.entries(baselineRequest.shape).map(([name, option]) => ({
       name,
       description: option.meta()?.description ?? '',
@@ -153,25 +133,6 @@ export function mountBaselineRoutes<Action, Observation extends object, State ex
   });
 }
 
-/** Results of tasks with numbers as `task1`, `task2`, ...: the keys of InferenceGym's baseline agent. */
-function numberedTasks(results: readonly BaselineResult[]): Readonly<Record<string, BaselineResult>> {
-  const numbered = results.filter(({ task_id }) => typeof task_id === 'number');
-  return Object.fromEntries(numbered.map((result) => [`task${result.task_id}`, result]));
-}
-
-const RESULT = {
-  type: 'object',
-  properties: {
-    task_id: { anyOf: [{ type: 'string' }, { type: 'integer' }] },
-    score: { type: 'number', exclusiveMinimum: 0, exclusiveMaximum: 1 },
-    breakdown: { type: 'object' },
-    feedback: { type: 'string' },
-    configuration: { anyOf: [{ type: 'object' }, { type: 'null' }] },
-    expected_range: { type: 'array', items: { type: 'number' } },
-  },
-  required: ['task_id', 'score', 'breakdown', 'feedback', 'configuration'],
-} as const;
-
 const RESPONSE = {
   type: 'object',
   properties: {
@@ -181,11 +142,23 @@ const RESPONSE = {
     mode: { type: 'string', enum: ['deterministic', 'openai'] },
     agents: { type: 'array', items: { type: 'string' } },
     seed: { type: 'integer' },
-    tasks: { type: 'array', items: RESULT },
+    tasks: {
+      type: 'array',
+      items: {
+        type: 'object',
+        properties: {
+          task_id: { anyOf: [{ type: 'string' }, { type: 'integer' }] },
+          score: { type: 'number', exclusiveMinimum: 0, exclusiveMaximum: 1 },
+          breakdown: { type: 'object' },
+          feedback: { type: 'string' },
+          configuration: { anyOf: [{ type: 'object' }, { type: 'null' }] },
+        },
+        required: ['task_id', 'score', 'breakdown', 'feedback', 'configuration'],
+      },
+    },
     scores: { type: 'object' },
     mean_score: { type: 'number' },
     usage: { type: 'object', description: 'Of a language model: calls, tokens, cost and answers' },
   },
-  patternProperties: { '^task\\d+$': RESULT },
   required: ['environment', 'version', 'agent', 'mode', 'agents', 'seed', 'tasks', 'scores', 'mean_score'],
 } as const;
