@@ -35,7 +35,8 @@ describe('the Dockerfile', () => {
     assert.ok(existsSync(join(root, program!)));
     assert.equal(folder, '/servegym');
     assert.match(last.instructions.find(({ name }) => name === 'USER')!.rest, /^[1-9]\d*:[1-9]\d*$/);
-    const { SERVEGYM_STORE, SERVEGYM_ENV, PORT } = variablesOf(last);
+    const { SERVEGYM_STORE, SERVEGYM_ENV, PORT, HOST, SERVEGYM_ALLOWED_HOSTS } = variablesOf(last);
+    assert.deepEqual([HOST, SERVEGYM_ALLOWED_HOSTS], ['0.0.0.0', '*']);
     assert.match(SERVEGYM_STORE!, /^\/tmp\//);
     assert.equal(SERVEGYM_ENV, 'llmserve');
     assert.ok(last.instructions.some(({ name, rest }) => name === 'EXPOSE' && rest === PORT));

@@ -75,6 +75,8 @@ function spaceDockerfile(name: SpaceName): string {
     ['ENV SERVEGYM_ENV=llmserve', `ENV SERVEGYM_ENV=${name}`],
     ['ENV PORT=7860', `ENV PORT=${port}`],
     ['EXPOSE 7860', `EXPOSE ${port}`],
+    // The proxy of Hugging Face alone reaches the container.
+    ['ENV HOST=0.0.0.0', 'ENV HOST=0.0.0.0\nENV SERVEGYM_TRUST_PROXY=1'],
   ].reduce(
     (text, [from, to]) => {
       const parts = text.split(`${from}\n`);

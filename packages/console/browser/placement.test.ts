@@ -11,7 +11,8 @@ let browser: Browser;
 let server: ServeProcess;
 
 before(async () => {
-  [browser, server] = await startBoth();
+  // As in a Space: behind a proxy that names the host.
+  [browser, server] = await startBoth({ args: ['--trust-proxy', '--allowed-hosts', '*.hf.space'] });
 });
 after(async () => {
   await browser?.close();

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import type { Server } from 'node:http';
+import type { IncomingMessage, Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createAdaptorServer } from '@hono/node-server';
@@ -40,6 +40,8 @@ export interface EndpointOptions {
   readonly timeScale: number;
   /** When there are any, requests must carry one as `authorization: Bearer`; `/health` and `/metrics` need none. */
   readonly apiKeys: readonly string[];
+  /** Why a request is not let in, before its key is looked at; `null` for one that may go on. Default: all may. */
+  readonly refuse?: (request: IncomingMessage, path: string) => EndpointRefusal | null;
   /** Seed of the replies and of the acceptance of draft tokens. */
   readonly seed: number;
   /** 0 takes any free port. */
@@ -47,9 +49,17 @@ export interface EndpointOptions {
   readonly host: string;
 }
 
+export interface EndpointRefusal {
+  readonly status: ApiError['status'];
+  readonly code: string;
+  readonly detail: string;
+}
+
 export interface RunningEndpoint {
   /** Without a slash at the end; the API is below `/v1`. */
   readonly url: string;
+  /** Address at which it listens; `0.0.0.0` and `::` are all of this machine's. */
+  readonly address: string;
   readonly port: number;
   readonly modelNames: readonly string[];
   readonly maxModelLen: number;
@@ -92,6 +102,11 @@ export async function startEndpoint(options: EndpointOptions): Promise<RunningEn
     const { method, path } = context.req;
     const error = new ApiError(404, 'unknown_url', `Unknown request URL: ${method} ${path.slice(0, 200)}.`);
     return context.json(error.body, error.status);
+  });
+  app.use(async (context, next) => {
+    const refusal = options.refuse?.(context.env.incoming as IncomingMessage, context.req.path);
+    if (refusal) throw new ApiError(refusal.status, refusal.code, refusal.detail);
+    await next();
   });
   app.get('/health', (context) => context.body(null, isDraining ? 503 : 200));
   app.get('/ping', (context) => context.body(null, isDraining ? 503 : 200));
@@ -138,6 +153,7 @@ export async function startEndpoint(options: EndpointOptions): Promise<RunningEn
   };
   return {
     url: `http://${hostInUrl(host)}:${address.port}`,
+    address: address.address,
     port: address.port,
     modelNames: names,
     maxModelLen,

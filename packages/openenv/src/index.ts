@@ -34,7 +34,9 @@ export {
   type EpisodeFile,
 } from './episodes/episode-file.ts';
 export { mountEpisodeRoutes } from './episodes/episode-routes.ts';
-export type { GuardOptions } from './guard/guard.ts';
+export { isHostPattern, isLoopback } from './guard/allowed-hosts.ts';
+export { MOST_PROXIES } from './guard/forwarded.ts';
+export { Guard, type GuardedRequest, type GuardOptions, type Refusal } from './guard/guard.ts';
 export { HUNDRED_A_MINUTE, type RateLimitOptions } from './guard/rate-limiter.ts';
 export { Leaderboard, type LeaderboardEntry } from './leaderboard/leaderboard.ts';
 export { mountLeaderboardRoutes } from './leaderboard/leaderboard-routes.ts';
@@ -51,13 +53,21 @@ export {
   EnvironmentFactoryError,
   ServerDrainingError,
   SessionCapacityError,
+  SessionDamagedError,
+  SessionDeletedError,
+  SessionQuotaError,
   SessionReplayError,
   SessionStoreError,
   SessionTakenError,
   UnknownSessionError,
 } from './sessions/session-errors.ts';
 export { SessionRegistry, type SessionRegistryOptions } from './sessions/session-registry.ts';
-export type { SessionJournal, SessionStore, StoredSession } from './sessions/session-store.ts';
+export type {
+  SessionJournal,
+  SessionStore,
+  StoreCondition,
+  StoredSession,
+} from './sessions/session-store.ts';
 export { openSqliteStore, type SqliteSessionStoreOptions } from './sessions/sqlite-session-store.ts';
 export { Turn } from './sessions/turns.ts';
 export type { Criterion } from './validate/check.ts';

@@ -132,8 +132,15 @@ describe('servegym baseline', () => {
       MODEL_NAME: 'scripted',
     });
     servers.push(server);
+    const post = async (path: string, body: object) =>
+      fetch(`${server.url}/${path}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      });
     const asked = model.requests.length;
-    const played = await fetch(`${server.url}/baseline?use_openai=true&task_id=static_workload`);
+    const asModel = { use_openai: true, task_id: 'static_workload' };
+    const played = await post('baseline', asModel);
     const result = await played.json();
     assert.deepEqual([played.status, result.mode, result.agent], [200, 'openai', 'llm']);
     assert.deepEqual(result.tasks[0].configuration, { ...ACTION });
@@ -145,12 +152,6 @@ describe('servegym baseline', () => {
 
     const policies = await (await fetch(`${server.url}/policies`)).json();
     assert.equal(policies.at(-1).title, 'Language model (scripted)');
-    const post = async (path: string, body: object) =>
-      fetch(`${server.url}/${path}`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify(body),
-      });
     const { session_id } = await (await post('reset', { seed: 1 })).json();
     const { steps } = await (await post('policies/llm/step', { session_id, steps: 2 })).json();
     assert.deepEqual(
@@ -166,9 +167,40 @@ describe('servegym baseline', () => {
     assert.equal(shown?.length, 3);
 
     answer = () => ({ status: 401 });
-    const refused = await fetch(`${server.url}/baseline?use_openai=true&task_id=static_workload`);
+    const refused = await post('baseline', asModel);
     assert.deepEqual([refused.status, (await refused.json()).code], [502, 'LLM_REFUSED']);
     assert.equal((await post('policies/llm/step', { session_id })).status, 502);
+  });
+
+  it('is never asked by what a page of another site can make a browser send', async () => {
+    const server = await startServeWith({
+      ...NOBODY,
+      SERVEGYM_STORE: 'memory',
+      OPENAI_BASE_URL: model.baseUrl,
+      MODEL_NAME: 'scripted',
+    });
+    servers.push(server);
+    const asked = model.requests.length;
+    const url = `${server.url}/baseline?use_openai=true&task_id=static_workload`;
+    const refused = await fetch(url);
+    assert.deepEqual([refused.status, refused.headers.get('allow')], [405, 'POST']);
+    const { code, detail } = await refused.json();
+    assert.equal(code, 'POST_REQUIRED');
+    assert.match(detail, /Send POST \/baseline with \{"use_openai": true\}/);
+    const image = { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'no-cors', 'sec-fetch-dest': 'image' };
+    assert.equal((await fetch(url, { headers: image })).status, 403);
+    const form = { 'content-type': 'text/plain', origin: 'https://evil.example' };
+    const sent = await fetch(`${server.url}/baseline`, {
+      method: 'POST',
+      headers: form,
+      body: '{"use_openai": true}',
+    });
+    assert.deepEqual([sent.status, (await sent.json()).code], [403, 'ORIGIN_REFUSED']);
+    assert.equal(model.requests.length, asked);
+    const local = await (
+      await fetch(`${server.url}/baseline?use_openai=false&task_id=static_workload`)
+    ).json();
+    assert.equal(local.mode, 'deterministic');
   });
 
   it('takes the form of answer that the server knows, and gives up where none helps', async () => {

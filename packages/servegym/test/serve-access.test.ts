@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
 import { describe, it } from 'node:test';
 import { connect } from '@servegym/openenv';
-import { runServegym, startServe, startServeWith } from './serve-process.ts';
+import { runServegym, startServe, startServeOn, startServeWith } from './serve-process.ts';
 
 describe('servegym serve, with a guard', () => {
   const token = 'open-sesame-1234';
@@ -47,8 +49,9 @@ describe('servegym serve, with a guard', () => {
     const named = await ask({ origin, 'x-forwarded-for': '203.0.113.1' });
     assert.deepEqual([named.status, named.headers.get('access-control-allow-origin')], [200, origin]);
     assert.equal((await ask({ origin: 'https://elsewhere.example' })).status, 403);
-    assert.equal((await ask({ 'x-forwarded-for': '203.0.113.1' })).status, 200);
-    assert.equal((await ask({ 'x-forwarded-for': '203.0.113.1' })).status, 429);
+    const forged = { 'x-forwarded-for': '198.51.100.1, 203.0.113.1' };
+    assert.equal((await ask(forged)).status, 200);
+    assert.equal((await ask(forged)).status, 429);
     assert.equal((await ask({ 'x-forwarded-for': '203.0.113.2' })).status, 200);
   });
 
@@ -58,6 +61,58 @@ describe('servegym serve, with a guard', () => {
     let allowed = 0;
     while ((await fetch(`${server.url}/tasks`)).ok && allowed < 1000) allowed++;
     assert.ok(allowed >= 100 && allowed < 1000, `${allowed} requests were allowed`);
+  });
+});
+
+describe('the address of servegym serve', () => {
+  const ANY_HOST = { HOST: undefined, SERVEGYM_STORE: 'memory' };
+
+  it('is that of this machine alone, unless it is told otherwise', async (t) => {
+    const server = await startServeOn(undefined, ANY_HOST);
+    t.after(() => server.stop());
+    assert.match(server.url, /^http:\/\/127\.0\.0\.1:\d+$/);
+    const { port } = new URL(server.url);
+    // All of 127.0.0.0/8 is this machine: a server on every address answers at 127.0.0.2 too.
+    await assert.rejects(fetch(`http://127.0.0.2:${port}/health`));
+    const { stdout, stderr } = await server.stop();
+    assert.doesNotMatch(stdout + stderr, /other machines|no token/);
+  });
+
+  it('is told as it is, with a warning when anybody may use the server', async (t) => {
+    const open = await startServeOn('0.0.0.0', ANY_HOST);
+    t.after(() => open.stop());
+    const { port } = new URL(open.url);
+    assert.equal((await fetch(`http://127.0.0.2:${port}/health`)).status, 200);
+    const opened = await open.stop();
+    assert.match(
+      opened.stdout,
+      new RegExp(`^It listens on 0\\.0\\.0\\.0, port ${port}: other machines`, 'm'),
+    );
+    assert.match(opened.stderr, /^warning: the server asks for no token/);
+    const guarded = await startServeOn('0.0.0.0', { ...ANY_HOST, SERVEGYM_TOKEN: 'secret' });
+    assert.equal((await guarded.stop()).stderr, '');
+  });
+
+  it('goes by the names that it is given, and by no other', async (t) => {
+    const server = await startServe('--allowed-hosts', 'gym.example.com,*.internal.example');
+    t.after(() => server.stop());
+    const ask = async (host: string) => {
+      const asked = request(`${server.url}/tasks`, { headers: { host } }).end();
+      const [answer] = (await once(asked, 'response')) as [IncomingMessage];
+      answer.resume();
+      return answer.statusCode;
+    };
+    for (const host of ['gym.example.com:7860', 'a.internal.example', 'localhost'])
+      assert.equal(await ask(host), 200, host);
+    for (const host of ['example.com', 'rebound.evil.example:7860']) assert.equal(await ask(host), 403, host);
+  });
+
+  it('refuses names that are none', async () => {
+    for (const name of ['http://gym.example.com', 'gym.example.com:80', '']) {
+      const { code, stderr } = await runServegym('serve', '--port', '0', '--allowed-hosts', name);
+      assert.equal(code, 2, name);
+      assert.match(stderr, /Expected names such as gym\.example\.com/);
+    }
   });
 });
 

@@ -37,8 +37,18 @@ export function startServe(...args: string[]): Promise<ServeProcess> {
 }
 
 /** Starts `servegym serve` with these variables in its environment; `undefined` takes one away. */
-export async function startServeWith(variables: Variables, ...args: string[]): Promise<ServeProcess> {
-  const { child, ended, said } = launch(variables, 'serve', '--port', '0', '--host', '127.0.0.1', ...args);
+export function startServeWith(variables: Variables, ...args: string[]): Promise<ServeProcess> {
+  return startServeOn('127.0.0.1', variables, ...args);
+}
+
+/** Starts `servegym serve` at an address; `undefined` leaves it to the server. */
+export async function startServeOn(
+  host: string | undefined,
+  variables: Variables,
+  ...args: string[]
+): Promise<ServeProcess> {
+  const at = host === undefined ? [] : ['--host', host];
+  const { child, ended, said } = launch(variables, 'serve', '--port', '0', ...at, ...args);
   const [, url] = await said(/^ServeGym is ready: (\S+)\/web\//m);
   return {
     url: url!,

@@ -1,16 +1,16 @@
 const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]']);
 
 /**
- * Whether pages of an origin may use the server: those of one of its own hosts, those of this machine, and the named
- * ones. Browsers tell the truth about origins, other clients send none.
+ * Whether pages of an origin may use the server: those of the host that the request names, those of this machine, and
+ * those of `named` origins. Browsers tell the truth about origins, other clients send none.
  */
 export function isAllowedOrigin(
   origin: string,
-  hosts: readonly (string | undefined)[],
+  ownHost: string | undefined,
   named: readonly string[],
 ): boolean {
   if (named.includes('*') || named.includes(origin)) return true;
   if (!URL.canParse(origin)) return false;
   const { host, hostname } = new URL(origin);
-  return hosts.includes(host) || LOOPBACK.has(hostname);
+  return host === ownHost?.toLowerCase() || LOOPBACK.has(hostname);
 }

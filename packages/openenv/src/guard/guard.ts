@@ -1,36 +1,55 @@
 import { createHash } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+import { AllowedHosts } from './allowed-hosts.ts';
 import { isAllowedOrigin } from './allowed-origin.ts';
+import { clientAddress, requestedHost } from './forwarded.ts';
 import { RateLimiter, type RateLimitOptions } from './rate-limiter.ts';
 
 /** Who may use a server, and how much. */
 export interface GuardOptions {
   /** When there are any, requests must carry one as `authorization: Bearer`. `/health` is open to all. Default none. */
   readonly tokens?: readonly string[];
-  /** Paths that need no token, with all below them; for instance `/web`. Default none. */
+  /**
+   * Paths of pages, with all below them, for instance `/web`. They need no token, and pages of other sites may show them
+   * in a frame. Default none.
+   */
   readonly openPaths?: readonly string[];
   /**
    * Origins of other sites whose pages may use the server, for instance `https://example.com`; `*` is all. Pages of the
    * server's own host and of this machine always may. Default none.
    */
   readonly origins?: readonly string[];
+  /**
+   * Names under which clients may reach the server, without a port: `gym.example.com`, `*.example.com`, or `*` for any.
+   * `localhost` and the addresses at which the server listens always may. Default none.
+   */
+  readonly allowedHosts?: readonly string[];
   /** Limits the requests of each client: each token, else each address. `/health` is not counted. Default none. */
   readonly rateLimit?: RateLimitOptions;
 }
 
-/** What the guard looks at, of an HTTP request as of a WebSocket handshake. */
+/** Parts of an HTTP request or WebSocket handshake that the guard reads; `IncomingMessage` has them. */
 export interface GuardedRequest {
-  readonly path: string;
-  readonly address: string;
-  header(name: string): string | undefined;
+  readonly method?: string | undefined;
+  readonly headers: IncomingHttpHeaders;
+  readonly socket: {
+    readonly localAddress?: string | undefined;
+    readonly remoteAddress?: string | undefined;
+  };
 }
 
 /** Why a request is not let in. */
 export interface Refusal {
   readonly status: 401 | 403 | 429;
-  readonly code: 'UNAUTHORIZED' | 'ORIGIN_REFUSED' | 'RATE_LIMITED';
+  readonly code: 'UNAUTHORIZED' | 'HOST_REFUSED' | 'ORIGIN_REFUSED' | 'RATE_LIMITED';
   readonly detail: string;
   readonly headers: Readonly<Record<string, string>>;
 }
+
+/** Pages that every server has. */
+const DOCS_PATHS = ['/docs', '/redoc'];
+/** `sec-fetch-site` of requests that no page of another site made. */
+const OWN_SITES = ['same-origin', 'none'];
 
 /** Decides who may use the server. */
 export class Guard {
@@ -38,16 +57,26 @@ export class Guard {
   readonly #tokens: ReadonlySet<string>;
   readonly #openPaths: readonly string[];
   readonly #origins: readonly string[];
+  readonly #hosts: AllowedHosts;
+  readonly #trustedProxies: number;
   readonly #rateLimiter: RateLimiter | null;
 
-  /** @throws TypeError naming the option that makes no sense. */
-  constructor({ tokens = [], openPaths = [], origins = [], rateLimit }: GuardOptions = {}) {
+  /**
+   * @param trustedProxies Proxies before the server that set `x-forwarded-for` and `x-forwarded-host`.
+   * @throws TypeError naming the option that makes no sense.
+   */
+  constructor(
+    { tokens = [], openPaths = [], origins = [], allowedHosts = [], rateLimit }: GuardOptions = {},
+    trustedProxies = 0,
+  ) {
     if (tokens.some((token) => token === '')) {
       throw new TypeError('Expected `tokens` to be texts that are not empty, got an empty one.');
     }
     this.#tokens = new Set(tokens.map(digest));
-    this.#openPaths = ['/health', ...openPaths];
+    this.#openPaths = openPaths;
     this.#origins = origins;
+    this.#hosts = new AllowedHosts(allowedHosts);
+    this.#trustedProxies = trustedProxies;
     this.#rateLimiter = rateLimit ? new RateLimiter(rateLimit) : null;
   }
 
@@ -56,33 +85,77 @@ export class Guard {
     return this.#origins;
   }
 
-  /** `null` for a request that may go on. */
-  check(request: GuardedRequest): Refusal | null {
-    const token = bearer(request);
-    const known = token !== undefined && this.#tokens.has(digest(token));
+  /**
+   * `null` for a request that may go on.
+   * @param path As routes see it, which is not always as the client wrote it.
+   */
+  check(request: GuardedRequest, path: string): Refusal | null {
+    const known = this.#knownToken(request) !== undefined;
     return (
-      this.#checkOrigin(request) ??
-      // Only a token that is known tells clients apart: anybody can make up others.
-      this.#checkRate(request, known ? token : request.address) ??
-      (known ? null : this.#checkToken(request.path))
+      this.#checkHost(request) ??
+      this.#checkSite(request, path) ??
+      this.#checkRate(request, path) ??
+      (known ? null : this.#checkToken(path))
     );
   }
 
-  #checkOrigin(request: GuardedRequest): Refusal | null {
-    const origin = request.header('origin');
-    const hosts = [request.header('host'), request.header('x-forwarded-host')];
-    if (origin === undefined || isAllowedOrigin(origin, hosts, this.#origins)) return null;
+  /**
+   * Digest of who makes a request: a token, else an address. Only a token that is known tells clients apart: anybody can
+   * make up others.
+   */
+  clientOf(request: GuardedRequest): string {
+    return digest(this.#knownToken(request) ?? clientAddress(request, this.#trustedProxies));
+  }
+
+  #knownToken(request: GuardedRequest): string | undefined {
+    const token = bearer(request);
+    return token !== undefined && this.#tokens.has(digest(token)) ? token : undefined;
+  }
+
+  #checkHost(request: GuardedRequest): Refusal | null {
+    const host = requestedHost(request, this.#trustedProxies);
+    // Browsers always send one, and HTTP/1.1 requires it.
+    if (host === undefined || this.#hosts.allows(host, request.socket.localAddress)) return null;
     return {
       status: 403,
-      code: 'ORIGIN_REFUSED',
-      detail: `Pages of ${origin.slice(0, 200)} may not use this server. Allow the origin in its options.`,
+      code: 'HOST_REFUSED',
+      detail: `Expected the header \`host\` to name this server, got \`${host.slice(0, 200)}\`. If clients are to reach it under that name, add the name to its allowed hosts.`,
       headers: {},
     };
   }
 
-  #checkRate(request: GuardedRequest, client: string): Refusal | null {
-    if (!this.#rateLimiter || request.path === '/health') return null;
-    const waitMs = this.#rateLimiter.take(client);
+  /** Refuses what a page of another site sends, or loads as an image or script, but not links to the server. */
+  #checkSite(request: GuardedRequest, path: string): Refusal | null {
+    const { origin, 'sec-fetch-site': site } = request.headers;
+    if (origin !== undefined) {
+      const ownHost = requestedHost(request, this.#trustedProxies);
+      if (isAllowedOrigin(origin, ownHost, this.#origins)) return null;
+      return refuseSite(
+        `Pages of ${origin.slice(0, 200)} may not use this server. Allow the origin in its options.`,
+      );
+    }
+    if (site === undefined || OWN_SITES.includes(String(site)) || this.#origins.includes('*')) return null;
+    if (this.#isPageView(request, path)) return null;
+    return refuseSite(
+      'Pages of other sites may not load this. Allow their origin in the options of the server, and ask with CORS.',
+    );
+  }
+
+  /** Whether a browser opens the answer in a window, or one of the server's pages in a frame. */
+  #isPageView({ method, headers }: GuardedRequest, path: string): boolean {
+    if ((method !== 'GET' && method !== 'HEAD') || headers.upgrade !== undefined) return false;
+    if (headers['sec-fetch-mode'] !== 'navigate') return false;
+    const target = headers['sec-fetch-dest'];
+    if (target === 'document') return true;
+    return (
+      (target === 'iframe' || target === 'frame') &&
+      [...DOCS_PATHS, ...this.#openPaths].some((page) => isUnder(path, page))
+    );
+  }
+
+  #checkRate(request: GuardedRequest, path: string): Refusal | null {
+    if (!this.#rateLimiter || path === '/health') return null;
+    const waitMs = this.#rateLimiter.take(this.clientOf(request));
     if (waitMs === 0) return null;
     const seconds = Math.ceil(waitMs / 1000);
     return {
@@ -94,7 +167,8 @@ export class Guard {
   }
 
   #checkToken(path: string): Refusal | null {
-    if (this.#tokens.size === 0 || this.#openPaths.some((open) => isUnder(path, open))) return null;
+    const isOpen = path === '/health' || this.#openPaths.some((open) => isUnder(path, open));
+    if (this.#tokens.size === 0 || isOpen) return null;
     return {
       status: 401,
       code: 'UNAUTHORIZED',
@@ -108,8 +182,12 @@ function digest(token: string): string {
   return createHash('sha256').update(token).digest('base64');
 }
 
-function bearer(request: GuardedRequest): string | undefined {
-  return /^Bearer +(\S+)$/i.exec(request.header('authorization') ?? '')?.[1];
+function refuseSite(detail: string): Refusal {
+  return { status: 403, code: 'ORIGIN_REFUSED', detail, headers: {} };
+}
+
+function bearer({ headers }: GuardedRequest): string | undefined {
+  return /^Bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1];
 }
 
 function isUnder(path: string, folder: string): boolean {

@@ -80,11 +80,11 @@ export function createServer<Action, Observation extends object, State extends o
   const readAction = actionReader(served.action);
   const readResetOptions = resetOptionsReader(served);
   const jsonRpc = new JsonRpcEndpoint(sessions, tools);
-  const requestSessions = new RequestSessions(sessions, resolved.trustProxy);
+  const guard = new Guard(resolved.guard, resolved.trustedProxies);
+  const requestSessions = new RequestSessions(sessions, guard, resolved.trustedProxies);
   const mcp = new StreamableHttpEndpoint(served, sessions, requestSessions, tools);
   const routes = describeRoutes(served, resolved.mode, schemas);
   const toolsAsSteps = !declares(schemas.action, 'type');
-  const guard = new Guard(resolved.guard);
   const sockets = new SocketServer(
     sessions,
     { definition: served, sessions, readAction, readResetOptions, jsonRpc, toolsAsSteps },
@@ -106,7 +106,7 @@ export function createServer<Action, Observation extends object, State extends o
     return context.json({ detail: 'Method Not Allowed' }, 405, { allow: allowed.join(', ') });
   });
   observeRequests(app, resolved.logger, metrics);
-  guardRequests(app, guard, resolved.trustProxy);
+  guardRequests(app, guard);
   app.use(
     bodyLimit({
       maxSize: resolved.maxMessageBytes,
@@ -139,7 +139,7 @@ export function createServer<Action, Observation extends object, State extends o
   mountGraderRoute(app, served, requestSessions, readAction, (options) =>
     sessions.requireEpisodeSize(options),
   );
-  mountMcpRoutes(app, jsonRpc, mcp, resolved.trustProxy);
+  mountMcpRoutes(app, jsonRpc, mcp, requestSessions);
   mountTaskRoutes(app, served);
   if (metrics) {
     app.get('/metrics', async (context) =>

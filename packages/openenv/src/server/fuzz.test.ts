@@ -167,7 +167,7 @@ test('no query, header or path brings a server error', async (t) => {
 });
 
 const HANDSHAKE =
-  'GET /ws HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\n' +
+  'GET /ws HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\n' +
   'sec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n';
 
 test('garbage on the wire closes its own connection and nothing else', async (t) => {
@@ -179,10 +179,12 @@ test('garbage on the wire closes its own connection and nothing else', async (t)
       .uint8Array({ minLength: 1, maxLength: 60 })
       .map((array) => Buffer.concat([Buffer.from(HANDSHAKE), array])),
     fc.constantFrom(
-      Buffer.from('GET // HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n'),
-      Buffer.from('GET http:// HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n'),
-      Buffer.from('POST /reset HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{'),
-      Buffer.from('POST /reset HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n'),
+      Buffer.from('GET // HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n'),
+      Buffer.from(
+        'GET http:// HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n',
+      ),
+      Buffer.from('POST /reset HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100\r\n\r\n{'),
+      Buffer.from('POST /reset HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n'),
       Buffer.from(HANDSHAKE.replace('/ws', '/ws?session_id=%')),
     ),
   );

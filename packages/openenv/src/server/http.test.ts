@@ -64,7 +64,7 @@ test('callers with different tokens are different callers, whatever their addres
 });
 
 test('x-forwarded-for tells callers apart only behind a trusted proxy', async (t) => {
-  const trusting = await startServer(t, counterEnvironment, { trustProxy: true });
+  const trusting = await startServer(t, counterEnvironment, { trustedProxies: 1 });
   const wary = await startServer(t, counterEnvironment);
   for (const { url } of [trusting, wary]) {
     await postJson(`${url}/reset`, { seed: 1 }, { 'x-forwarded-for': '203.0.113.1' });

@@ -1,33 +1,22 @@
 import { createHash } from 'node:crypto';
-import type { IncomingMessage } from 'node:http';
 import type { Context } from 'hono';
-import type { Caller } from '../definition.ts';
-import { clientAddress } from '../guard/client-address.ts';
+import { clientAddress } from '../guard/forwarded.ts';
+import { guarded } from '../guard/guard-requests.ts';
 
 /**
  * Digest of who a request without a `session_id` comes from. Requests with the same `authorization` header are one
  * caller; without it, requests from the same address with the same user agent are. Headers can be long, so that only
  * the digest is kept.
  */
-export function callerOf(context: Context, trustProxy: boolean): string {
-  return createHash('sha256').update(caller(context, trustProxy)).digest('base64');
+export function callerOf(context: Context, trustedProxies: number): string {
+  return createHash('sha256').update(caller(context, trustedProxies)).digest('base64');
 }
 
-function caller(context: Context, trustProxy: boolean): string {
+function caller(context: Context, trustedProxies: number): string {
   const authorization = context.req.header('authorization');
   if (authorization) return `authorization ${authorization}`;
-  const incoming: IncomingMessage | undefined = context.env?.incoming;
-  // Requests made in process, as `app.request()` does, have no connection.
-  const address = incoming ? clientAddress(incoming, trustProxy) : 'in process';
+  const address = clientAddress(guarded(context), trustedProxies);
   return `${address} ${context.req.header('user-agent') ?? ''}`;
-}
-
-/** The client of a request, for work that it waits for. */
-export function waitingCaller(context: Context, trustProxy: boolean): Caller {
-  const incoming: IncomingMessage | undefined = context.env?.incoming;
-  const name =
-    context.req.header('authorization') ?? (incoming ? clientAddress(incoming, trustProxy) : 'in process');
-  return { name, signal: context.req.raw.signal };
 }
 
 /** Callers that are remembered; the one that was longest away is forgotten first. */

@@ -8,7 +8,7 @@ import type { Neighbourhood } from './neighbourhood.ts';
 export interface ListenOptions {
   /** 0 takes any free port. Default 8000. */
   readonly port?: number;
-  /** Default `0.0.0.0`, as containers need it. */
+  /** Default `127.0.0.1`, which only this machine reaches. Containers need `0.0.0.0`, every address. */
   readonly host?: string;
 }
 
@@ -16,6 +16,8 @@ export interface ListenOptions {
 export interface ListeningServer {
   /** Where clients on this machine reach the server, without a slash at the end. */
   readonly url: string;
+  /** Address at which it listens; `0.0.0.0` and `::` are all of this machine's. */
+  readonly address: string;
   readonly port: number;
   /** Answers what is being answered, then closes the sockets (code 1001), the sessions and the port. */
   close(): Promise<void>;
@@ -44,7 +46,7 @@ const KEEP_ALIVE_TIMEOUT_MS = 75_000;
 export async function listen(
   neighbourhood: Neighbourhood,
   logger: Logger,
-  { port = 8000, host = '0.0.0.0' }: ListenOptions = {},
+  { port = 8000, host = '127.0.0.1' }: ListenOptions = {},
 ): Promise<ListeningServer> {
   const http = createServer((incoming, outgoing) => neighbourhood.answer(incoming, outgoing));
   http.headersTimeout = HEADERS_TIMEOUT_MS;
@@ -58,11 +60,12 @@ export async function listen(
       resolve();
     });
   });
-  const bound = (http.address() as AddressInfo).port;
+  const bound = http.address() as AddressInfo;
   let closing: Promise<void> | undefined;
   return {
-    url: `http://${reachable(host)}:${bound}`,
-    port: bound,
+    url: `http://${reachable(host)}:${bound.port}`,
+    address: bound.address,
+    port: bound.port,
     close,
     async drain({ graceMs = 10_000 } = {}) {
       const { all } = neighbourhood;

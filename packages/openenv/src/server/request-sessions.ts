@@ -1,19 +1,23 @@
 import type { Context } from 'hono';
 import type { Caller } from '../definition.ts';
+import type { Guard } from '../guard/guard.ts';
+import { guarded } from '../guard/guard-requests.ts';
 import type { Session } from '../sessions/session.ts';
 import { UnknownSessionError } from '../sessions/session-errors.ts';
 import type { SessionRegistry } from '../sessions/session-registry.ts';
-import { callerOf, LatestSessions, waitingCaller } from './latest-sessions.ts';
+import { callerOf, LatestSessions } from './latest-sessions.ts';
 
 /** Finds the session that an HTTP request means. */
 export class RequestSessions {
   readonly #sessions: SessionRegistry;
   readonly #latest = new LatestSessions();
-  readonly #trustProxy: boolean;
+  readonly #guard: Guard;
+  readonly #trustedProxies: number;
 
-  constructor(sessions: SessionRegistry, trustProxy: boolean) {
+  constructor(sessions: SessionRegistry, guard: Guard, trustedProxies: number) {
     this.#sessions = sessions;
-    this.#trustProxy = trustProxy;
+    this.#guard = guard;
+    this.#trustedProxies = trustedProxies;
   }
 
   /**
@@ -24,7 +28,7 @@ export class RequestSessions {
   async of(context: Context, fromBody?: string | null): Promise<Session | undefined> {
     const named = this.named(context, fromBody);
     if (named) return required(named, await this.#sessions.resume(named));
-    const latest = this.#latest.get(callerOf(context, this.#trustProxy));
+    const latest = this.#latest.get(callerOf(context, this.#trustedProxies));
     return latest === undefined ? undefined : this.#sessions.resume(latest);
   }
 
@@ -38,14 +42,14 @@ export class RequestSessions {
     return required(id, await this.#sessions.restart(id));
   }
 
-  /** The client of a request, for work that it waits for. */
+  /** The client of a request, for its quotas and for work that it waits for. */
   caller(context: Context): Caller {
-    return waitingCaller(context, this.#trustProxy);
+    return { name: this.#guard.clientOf(guarded(context)), signal: context.req.raw.signal };
   }
 
   /** Makes a session the caller's latest. */
   remember(context: Context, session: Session): void {
-    this.#latest.set(callerOf(context, this.#trustProxy), session.id);
+    this.#latest.set(callerOf(context, this.#trustedProxies), session.id);
   }
 }
 

@@ -1,3 +1,4 @@
+import { MOST_PROXIES } from '../guard/forwarded.ts';
 import type { GuardOptions } from '../guard/guard.ts';
 import { type Logger, silentLogger } from '../operations/logger.ts';
 import type { SessionStore } from '../sessions/session-store.ts';
@@ -28,8 +29,11 @@ export interface ServerOptions {
   readonly logger?: Logger;
   /** Whether `GET /metrics` answers with numbers for Prometheus. Default true. */
   readonly metrics?: boolean;
-  /** Whether `x-forwarded-for` names the client, as behind a proxy that you run. Default false. */
-  readonly trustProxy?: boolean;
+  /**
+   * Proxies of yours before the server, which set `x-forwarded-for` and `x-forwarded-host`; 0 ignores these headers.
+   * Default 0.
+   */
+  readonly trustedProxies?: number;
 }
 
 export type ResolvedServerOptions = Required<Omit<ServerOptions, 'store'>> & Pick<ServerOptions, 'store'>;
@@ -46,7 +50,7 @@ const DEFAULTS: ResolvedServerOptions = {
   guard: {},
   logger: silentLogger,
   metrics: true,
-  trustProxy: false,
+  trustedProxies: 0,
 };
 
 /** Fills in the defaults. @throws TypeError naming the option that makes no sense. */
@@ -66,6 +70,12 @@ export function resolveServerOptions(options: ServerOptions): ResolvedServerOpti
   }
   if (resolved.socketIdleTimeoutMs !== null) {
     requirePositive('socketIdleTimeoutMs', resolved.socketIdleTimeoutMs, Number.isFinite);
+  }
+  const { trustedProxies } = resolved;
+  if (!Number.isInteger(trustedProxies) || trustedProxies < 0 || trustedProxies > MOST_PROXIES) {
+    throw new TypeError(
+      `Expected \`trustedProxies\` to be a whole number from 0 to ${MOST_PROXIES}, got \`${trustedProxies}\` (${typeof trustedProxies}).`,
+    );
   }
   return resolved;
 }

@@ -269,7 +269,7 @@ test('an upgrade to another path is answered 403, a plain GET of /ws 404', async
 test('a broken handshake opens no session', async (t) => {
   const { listening, server } = await startServer(t, counterEnvironment, { maxSessions: 1 });
   const socket = connectTcp(listening.port, '127.0.0.1');
-  socket.write('GET /ws HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n');
+  socket.write('GET /ws HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n');
   const [answer] = await once(socket, 'data');
   assert.match(String(answer), /^HTTP\/1.1 400/);
   await once(socket, 'close');

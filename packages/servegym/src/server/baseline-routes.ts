@@ -19,7 +19,7 @@ export interface ModelBaselineRun {
 
 export interface BaselineRoutes {
   readonly suite: BaselineSuite;
-  /** What `use_openai=true` plays. */
+  /** Plays where a `POST` says `use_openai`. */
   readonly model?: ModelBaseline;
 }
 
@@ -41,11 +41,16 @@ const baselineRequest = z
       .meta({ description: 'One task; without it, all of them' }),
     agent: z.string().nullish().meta({ description: 'Which baseline; without it, the first of `agents`' }),
     seed: number.nullish().meta({ description: 'Seed of the episodes' }),
-    use_openai: flag.nullish().meta({ description: 'Play a language model instead. Needs OPENAI_API_KEY' }),
+    use_openai: flag
+      .nullish()
+      .meta({ description: 'Play a language model instead. POST only. Needs OPENAI_API_KEY' }),
   })
   .meta({ title: 'BaselineRequest', examples: [{}, { task_id: 1 }] });
 
-/** `GET` and `POST /baseline`: what agents that need no training reach, graded anew by this server. */
+/**
+ * `GET` and `POST /baseline`: what agents that need no training reach, graded anew by this server. Only a `POST` can
+ * have a language model play, which costs money: any page can make a browser send a `GET`.
+ */
 export function mountBaselineRoutes<Action, Observation extends object, State extends object>(
   server: OpenEnvServer<Action, Observation, State>,
   { suite, model }: BaselineRoutes,
@@ -53,11 +58,24 @@ export function mountBaselineRoutes<Action, Observation extends object, State ex
   const { definition } = server;
   const tasks = definition.tasks ?? [];
 
-  server.app.get('/baseline', (context) => answer(context, context.req.query()));
-  server.app.post('/baseline', async (context) => answer(context, await requestJson(context)));
+  server.app.get('/baseline', (context) => {
+    const asked = readBody(context.req.query(), baselineRequest);
+    if (!asked.use_openai) return answer(context, asked);
+    context.header('allow', 'POST');
+    throw new HttpProblem(
+      405,
+      'Expected POST: playing a language model costs tokens. Send POST /baseline with {"use_openai": true}.',
+      'POST_REQUIRED',
+    );
+  });
+  server.app.post('/baseline', async (context) =>
+    answer(context, readBody(await requestJson(context), baselineRequest)),
+  );
 
-  async function answer(context: Context, sent: unknown): Promise<Response> {
-    const { task_id, agent, seed, use_openai } = readBody(sent, baselineRequest);
+  async function answer(
+    context: Context,
+    { task_id, agent, seed, use_openai }: z.infer<typeof baselineRequest>,
+  ): Promise<Response> {
     const request = { taskIds: taskIdsOf(task_id), seed: seed ?? suite.seed };
     if (use_openai) {
       if (model === undefined) {
@@ -119,6 +137,7 @@ export function mountBaselineRoutes<Action, Observation extends object, State ex
     ...common,
     method: 'get',
     operationId: 'baseline_get',
+    errors: { ...common.errors, 405: 'A language model is to play (`POST_REQUIRED`)' },
     query: Object.entries(baselineRequest.shape).map(([name, option]) => ({
       name,
       description: option.meta()?.description ?? '',

@@ -52,7 +52,7 @@ export async function chooseAction<Action, Observation>(
   }
 }
 
-/** What `GET /baseline?use_openai=true` plays: the model that the server's variables name. One run at a time. */
+/** The model that the server's variables name, for `POST /baseline` with `use_openai`. One run at a time. */
 export function modelBaseline<Action, Observation extends object, State extends object>(
   definition: EnvironmentDefinition<Action, Observation, State>,
   initialAction: (reset: ResetOptions) => Action,

@@ -12,10 +12,11 @@ import type { ServeAction, ServeObservation, ServeState } from '../schema.ts';
 import { requireMaskedKnobsHeld } from '../tasks/masked-knobs.ts';
 import { RealClient } from './real-client.ts';
 import { applyAction, RealEpisode, type RealServer } from './real-episode.ts';
-import { isRefusal } from './real-failure.ts';
 import type { RealSettings } from './real-settings.ts';
 import { ServerControls } from './server-controls.ts';
-import { requirePrecision, warmUp } from './warm-up.ts';
+
+/** Longest wait for the list of models, ms. */
+const LISTING_MS = 10_000;
 
 /** One session of `llmserve` in real mode. */
 class RealLlmServe implements Environment<ServeAction, ServeObservation, ServeState> {
@@ -32,9 +33,7 @@ class RealLlmServe implements Environment<ServeAction, ServeObservation, ServeSt
   async reset(options: ResetOptions): Promise<StepResult<ServeObservation>> {
     const task = chooseTask(options);
     const seed = readSeed(options);
-    this.#server ??= await connectTo(this.#settings, this.#closing.signal);
-    const { precision } = this.#server;
-    if (precision !== null) requirePrecision(precision, task, this.#settings);
+    this.#server ??= await connect(this.#settings, this.#closing.signal);
     const applied = await applyAction(this.#server.controls, task.defaultAction, this.#closing.signal);
     const episode = new RealEpisode(task, seed, this.#server);
     this.#episode = episode;
@@ -49,8 +48,6 @@ class RealLlmServe implements Environment<ServeAction, ServeObservation, ServeSt
         model: this.#server.model,
         applied: applied.applied,
         not_applied: applied.notApplied,
-        refused_fields: Object.fromEntries(this.#server.client.refusedFields),
-        ttft_overhead_ms: precision?.ttftOverheadMs ?? null,
       },
     };
   }
@@ -93,21 +90,21 @@ class RealLlmServe implements Environment<ServeAction, ServeObservation, ServeSt
   }
 }
 
-/** @throws EnvironmentError `REAL_SERVER_UNREACHABLE`, `REAL_SERVER_REFUSED` or `REAL_SETTINGS` */
-async function connectTo(settings: RealSettings, signal: AbortSignal): Promise<RealServer> {
+async function connect(settings: RealSettings, signal: AbortSignal): Promise<RealServer> {
   const client = await RealClient.create(settings);
-  const controls = new ServerControls(settings, client.refusedFields);
+  const controls = new ServerControls(settings);
   const model = settings.model ?? (await firstModel(client, settings, signal));
-  const precision = await warmUp(client, controls, settings, model, signal);
-  return { settings, client, controls, model, precision };
+  return { settings, client, controls, model };
 }
 
 async function firstModel(client: RealClient, settings: RealSettings, signal: AbortSignal): Promise<string> {
-  const models = await client.models(signal);
-  if ('outcome' in models) {
+  let models: string[];
+  try {
+    models = await client.models(AbortSignal.any([signal, AbortSignal.timeout(LISTING_MS)]));
+  } catch (error) {
     throw new EnvironmentError(
-      isRefusal(models) ? 'REAL_SERVER_REFUSED' : 'REAL_SERVER_UNREACHABLE',
-      `${client.describeListing(models)}. LLMSERVE_REAL_MODEL names a model without the list`,
+      'REAL_SERVER_UNREACHABLE',
+      `${settings.baseUrl}/models did not answer: ${(error as Error).message}. Start the server, correct LLMSERVE_REAL_BASE_URL, or name the model in LLMSERVE_REAL_MODEL`,
     );
   }
   if (models[0] !== undefined) return models[0];

@@ -1,5 +1,4 @@
 import { EnvironmentError } from '@servegym/openenv/definition';
-import { maskUrls } from '@servegym/openenv/mask-urls';
 
 /**
  * Who is asked. `openai`: the API as OpenAI serves it, or anybody who does the same. `vllm`: also takes `ignore_eos`,
@@ -33,7 +32,7 @@ export interface RealSettings {
   readonly outputUsdPerMillion: number | null;
 }
 
-export const OPENAI_URL = 'https://api.openai.com/v1';
+const OPENAI_URL = 'https://api.openai.com/v1';
 const OPENAI_MODEL = 'gpt-4.1-mini';
 
 type Variables = Readonly<Record<string, string | undefined>>;
@@ -54,12 +53,6 @@ export function readRealSettings(variables: Variables): RealSettings | null {
     variables.LLMSERVE_REAL_BASE_URL ||
     variables.OPENAI_BASE_URL ||
     (provider === 'openai' ? OPENAI_URL : '');
-  if (/[@?#]/.test(baseUrl)) {
-    throw new EnvironmentError(
-      'REAL_SETTINGS',
-      'Expected LLMSERVE_REAL_BASE_URL to have no user name, password, query or fragment. Put the key in OPENAI_API_KEY',
-    );
-  }
   if (!/^https?:\/\//.test(baseUrl) || !URL.canParse(baseUrl)) {
     const example = provider === 'servegym' ? 'http://localhost:8000/v1' : 'http://my-server:8000/v1';
     throw invalid('LLMSERVE_REAL_BASE_URL', `an address such as ${example}`, baseUrl);
@@ -117,8 +110,5 @@ function price(variables: Variables, name: string): number | null {
 }
 
 function invalid(name: string, expected: string, got: string | undefined): EnvironmentError {
-  return new EnvironmentError(
-    'REAL_SETTINGS',
-    `Expected ${name} to be ${expected}, got \`${maskUrls(got ?? '')}\``,
-  );
+  return new EnvironmentError('REAL_SETTINGS', `Expected ${name} to be ${expected}, got \`${got ?? ''}\``);
 }

@@ -1,7 +1,9 @@
 import { startEndpoint } from '@servegym/endpoint';
+import { Guard, isLoopback } from '@servegym/openenv';
 import { Command, Option } from 'commander';
 import { listenError } from '../../server/listen-error.ts';
 import { stopOnSignals } from '../../server/stop-on-signals.ts';
+import { allowedHostsOption, withBoundName } from '../arguments/allowed-hosts.ts';
 import { addEngineOptions, type EngineOptions } from '../arguments/engine-options.ts';
 import { numberAbove, wholeNumber } from '../arguments/options.ts';
 import { readProfile } from '../arguments/read-profile.ts';
@@ -18,6 +20,7 @@ interface EndpointCommandOptions extends EngineOptions {
   readonly maxModelLen?: number;
   readonly timeScale: number;
   readonly apiKey: readonly string[];
+  readonly allowedHosts: readonly string[];
   readonly drainTimeout: number;
   readonly seed: number;
 }
@@ -51,6 +54,7 @@ export function endpointCommand(): Command {
         .argParser((text: string, before: readonly string[]) => [...before, ...text.split(',')])
         .default([], 'everybody'),
     )
+    .addOption(allowedHostsOption())
     .option(
       '--served-model-name <names...>',
       "names that requests may use for the model (default: the profile's model and the profile)",
@@ -103,6 +107,8 @@ A token is four characters of text. Replies are words without meaning.`,
 }
 
 async function endpoint(options: EndpointCommandOptions): Promise<void> {
+  const { host } = options;
+  const guard = new Guard({ allowedHosts: withBoundName(options.allowedHosts, host) });
   const endpoint = await startEndpoint({
     profile: await readProfile(options.profile),
     config: {
@@ -123,11 +129,23 @@ async function endpoint(options: EndpointCommandOptions): Promise<void> {
     apiKeys: options.apiKey,
     seed: options.seed,
     port: options.port,
-    host: options.host,
+    host,
+    refuse(request, path) {
+      const refusal = guard.check(request, path);
+      return refusal && { ...refusal, code: refusal.code.toLowerCase() };
+    },
   }).catch((error) => {
-    throw listenError(error, options.port, options.host);
+    throw listenError(error, options.port, host);
   });
   console.log(`The endpoint is ready: ${endpoint.url}/v1 serves ${endpoint.modelNames[0]} (Ctrl-C stops it)`);
+  if (!isLoopback(endpoint.address)) {
+    console.log(`It listens on ${endpoint.address}, port ${endpoint.port}: other machines can reach it`);
+    if (options.apiKey.length === 0) {
+      console.error(
+        'warning: the endpoint asks for no key: whoever reaches this machine can use it. Set SERVEGYM_ENDPOINT_API_KEY, or listen on 127.0.0.1',
+      );
+    }
+  }
   await stopOnSignals(
     {
       heldSessions: 0,

@@ -1,4 +1,4 @@
-import { HUNDRED_A_MINUTE, type RateLimitOptions } from '@servegym/openenv';
+import { HUNDRED_A_MINUTE, isLoopback, MOST_PROXIES, type RateLimitOptions } from '@servegym/openenv';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { consoleIsBuilt } from '../../server/console-files.ts';
 import { ENVIRONMENT_IDS, type EnvironmentName } from '../../server/mount-environment.ts';
@@ -12,6 +12,7 @@ import {
 import { defaultSessionFile } from '../../server/session-file.ts';
 import { startServer } from '../../server/start-server.ts';
 import { stopOnSignals } from '../../server/stop-on-signals.ts';
+import { allowedHostsOption, withBoundName } from '../arguments/allowed-hosts.ts';
 import { loadTask } from '../arguments/load-task.ts';
 import { loadTrace } from '../arguments/load-trace.ts';
 import { numberAbove, wholeNumber } from '../arguments/options.ts';
@@ -28,8 +29,9 @@ interface ServeOptions {
   readonly drainTimeout: number;
   readonly token: readonly string[];
   readonly cors: readonly string[];
+  readonly allowedHosts: readonly string[];
   readonly rateLimit?: RateLimitOptions;
-  readonly trustProxy: boolean;
+  readonly trustProxy: number;
   readonly log: LogFormat;
   readonly logLevel: LogLevel;
   readonly trace: readonly string[];
@@ -59,7 +61,11 @@ export function serveCommand(): Command {
         .default(7860)
         .argParser(wholeNumber(0, 65535)),
     )
-    .addOption(new Option('--host <address>', 'address to listen on').env('HOST').default('0.0.0.0'))
+    .addOption(
+      new Option('--host <address>', 'address to listen on; 0.0.0.0 is all of them, for other machines too')
+        .env('HOST')
+        .default('127.0.0.1'),
+    )
     .addOption(
       new Option(
         '--mode <mode>',
@@ -140,10 +146,16 @@ export function serveCommand(): Command {
         .env('SERVEGYM_RATE_LIMIT')
         .argParser(rateLimit),
     )
-    .option(
-      '--trust-proxy',
-      'take the address of a client from x-forwarded-for, behind a proxy that sets it',
-      false,
+    .addOption(allowedHostsOption())
+    .addOption(
+      new Option(
+        '--trust-proxy [proxies]',
+        'proxies of yours before the server: take the address of a client from the x-forwarded-for that they set, and the host from x-forwarded-host',
+      )
+        .env('SERVEGYM_TRUST_PROXY')
+        .preset('1')
+        .argParser(wholeNumber(0, MOST_PROXIES))
+        .default(0, 'none'),
     )
     .optionsGroup('Log, on standard error:')
     .addOption(
@@ -178,12 +190,25 @@ async function serve(options: ServeOptions): Promise<void> {
     tableFile: options.table,
     maxSessions: options.maxSessions,
     idleTimeoutMs: sessionTimeout === 'never' ? null : sessionTimeout * 1000,
-    guard: { tokens: options.token, origins: options.cors, rateLimit: options.rateLimit },
-    trustProxy: options.trustProxy,
+    guard: {
+      tokens: options.token,
+      origins: options.cors,
+      allowedHosts: withBoundName(options.allowedHosts, host),
+      rateLimit: options.rateLimit,
+    },
+    trustedProxies: options.trustProxy,
     logger: serverLog({ format: options.log, level: options.logLevel }),
   });
-  console.log(`ServeGym is ready: ${pageUrl(host, server.port)} (Ctrl-C stops it)`);
-  for (const id of server.below) console.log(`${id}: ${pageUrl(host, server.port, `/${id}`)}`);
+  console.log(`ServeGym is ready: ${server.url}/web/ (Ctrl-C stops it)`);
+  for (const id of server.below) console.log(`${id}: ${server.url}/${id}/web/`);
+  if (!isLoopback(server.address)) {
+    console.log(`It listens on ${server.address}, port ${server.port}: other machines can reach it`);
+    if (options.token.length === 0) {
+      console.error(
+        'warning: the server asks for no token: whoever reaches this machine can use it. Set SERVEGYM_TOKEN, or listen on 127.0.0.1',
+      );
+    }
+  }
   if (server.keepsSessions) console.log(`Sessions are kept in ${store}`);
   if (server.realMode) {
     const { baseUrl, maxRequestsPerStep } = server.realMode;
@@ -239,11 +264,4 @@ function rateLimit(text: string): RateLimitOptions {
   if (text === 'seed') return HUNDRED_A_MINUTE;
   if (!/^\d+$/.test(text)) throw new InvalidArgumentError('Expected a whole number or `seed`.');
   return { requests: wholeNumber(1, 1_000_000_000)(text), perMs: 60_000 };
-}
-
-/** Where a browser on this machine finds the page. */
-function pageUrl(host: string, port: number, path = ''): string {
-  const isEverywhere = host === '0.0.0.0' || host === '::';
-  const name = isEverywhere ? 'localhost' : host.includes(':') ? `[${host}]` : host;
-  return `http://${name}:${port}${path}/web/`;
 }
