@@ -10,6 +10,9 @@ interface MeteredSessions {
   readonly storeCondition: StoreCondition | undefined;
 }
 
+/** Gauges of prom-client whose names end as those of counters do. The series beside them tell the same by kind. */
+const MISNAMED_GAUGES = ['handles', 'requests', 'resources'].map((kind) => `nodejs_active_${kind}_total`);
+
 /** The numbers of a server for Prometheus. */
 export class ServerMetrics {
   readonly #registry = new Registry();
@@ -19,6 +22,7 @@ export class ServerMetrics {
     const { counts } = sessions;
     const registers = [this.#registry];
     collectDefaultMetrics({ register: this.#registry });
+    for (const name of MISNAMED_GAUGES) this.#registry.removeSingleMetric(name);
     this.#requests = new Histogram({
       name: 'openenv_http_request_duration_seconds',
       help: 'Time to answer HTTP requests',

@@ -14,7 +14,7 @@ import { SessionRegistry } from '../sessions/session-registry.ts';
 import { actionReader, declares } from '../validation/action-reader.ts';
 import { schemaBody } from '../validation/json-schemas.ts';
 import { resetOptionsReader } from '../validation/reset-options-reader.ts';
-import { docsPage } from './docs-page.ts';
+import { DOCS_POLICY, docsPage } from './docs-page.ts';
 import { mountEnvironmentRoutes } from './environment-routes.ts';
 import { mountGraderRoute } from './grader-route.ts';
 import { answerError, HttpProblem } from './http-problem.ts';
@@ -148,7 +148,10 @@ export function createServer<Action, Observation extends object, State extends o
     routes.push(METRICS_ROUTE);
   }
   app.get('/openapi.json', (context) => context.json(openApiDocument(served, routes)));
-  app.get('/docs', (context) => context.html(docsPage(openApiDocument(served, routes))));
+  app.get('/docs', (context) => {
+    context.header('content-security-policy', DOCS_POLICY);
+    return context.html(docsPage(openApiDocument(served, routes)));
+  });
   app.get('/redoc', (context) => context.redirect('docs', 307));
 
   const closeAll = async () => {
