@@ -73,6 +73,7 @@ export { Turn } from './sessions/turns.ts';
 export type { Criterion } from './validate/check.ts';
 export { type ForeignSchema, sampleValue } from './validate/sample-value.ts';
 export { type SchemaCheck, schemaCheck } from './validate/schema-check.ts';
+export { type SelfTestOptions, type SelfTestReport, selfTest } from './validate/self-test.ts';
 export type { ValidateOptions } from './validate/subject.ts';
 export { type ValidationReport, validateServer } from './validate/validate-server.ts';
 export { type ActionReader, actionReader } from './validation/action-reader.ts';
