@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-export const SQLITE_BUSY = 5;
+const SQLITE_BUSY = 5;
 export const SQLITE_CORRUPT = 11;
 export const SQLITE_FULL = 13;
 export const SQLITE_NOT_A_DATABASE = 26;
@@ -14,6 +14,18 @@ export function primaryCode(error: unknown): number {
 /** Whether another process holds the lock. */
 export function isBusy(error: unknown): boolean {
   return primaryCode(error) === SQLITE_BUSY;
+}
+
+/** Why the database refused, and what to do. */
+export function reasonOf(error: unknown): string {
+  switch (primaryCode(error)) {
+    case SQLITE_FULL:
+      return 'the disk is full, or the file has reached its limit. Make room';
+    case SQLITE_BUSY:
+      return 'another process holds the database locked. End it, or try again';
+    default:
+      return (error as Error).message;
+  }
 }
 
 /** Tries again while another process holds the lock, without stopping the event loop. @throws what the last try threw */

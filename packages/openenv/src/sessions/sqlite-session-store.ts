@@ -23,7 +23,7 @@ import {
   isBusy,
   LOCK_RETRY_MS,
   primaryCode,
-  SQLITE_BUSY,
+  reasonOf,
   SQLITE_CORRUPT,
   SQLITE_FULL,
   SQLITE_NOT_A_DATABASE,
@@ -563,17 +563,6 @@ function limitSize(database: DatabaseSync, maxBytes: number): number {
 function isCorrupt(error: unknown): boolean {
   const code = primaryCode(error);
   return code === SQLITE_CORRUPT || code === SQLITE_NOT_A_DATABASE;
-}
-
-function reasonOf(error: unknown): string {
-  switch (primaryCode(error)) {
-    case SQLITE_FULL:
-      return 'the disk is full, or the file has reached its limit. Make room';
-    case SQLITE_BUSY:
-      return 'another process holds the database locked. End it, or try again';
-    default:
-      return (error as Error).message;
-  }
 }
 
 function storeError(what: 'read' | 'write', error: unknown): SessionStoreError {
