@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { connectionFailure, describeFailure, type RealFailure, serverSentence } from './real-failure.ts';
 
 /** What `GET /admin/knobs` of a `servegym endpoint` answers, as far as it is needed here. */
 const endpointKnobs = z.object({
@@ -18,25 +19,25 @@ const endpointKnobs = z.object({
 });
 export type EndpointKnobs = z.infer<typeof endpointKnobs>;
 
-/** An endpoint that answers, though not with what was asked for. */
+/** An endpoint whose knobs cannot be read or set. */
 export class EndpointRefusal extends Error {
-  override readonly name = 'EndpointRefusal';
-  readonly status: number;
-  constructor(status: number, message: string) {
-    super(message);
-    this.status = status;
+  readonly failure: RealFailure;
+  constructor(failure: RealFailure, url: string, apiKey: string) {
+    super(describeFailure(failure, url, apiKey));
+    this.failure = failure;
   }
 }
 
-/** @throws TypeError when the endpoint cannot be reached; EndpointRefusal when it answers with something else */
+/** @throws EndpointRefusal */
 export async function readKnobs(root: string, apiKey: string, signal: AbortSignal): Promise<EndpointKnobs> {
   const body = await exchange(root, apiKey, { method: 'GET', signal });
   const read = endpointKnobs.safeParse(body);
   if (read.success) return read.data;
-  throw new EndpointRefusal(200, `${root}/admin/knobs is not that of a servegym endpoint`);
+  const sentence = 'The answer is not that of a servegym endpoint';
+  throw new EndpointRefusal({ outcome: 'http_200', status: 200, sentence }, knobsUrl(root), apiKey);
 }
 
-/** Changes the knobs named in `changes`. @throws as `readKnobs` */
+/** Changes the knobs named in `changes`. @throws EndpointRefusal */
 export async function writeKnobs(
   root: string,
   apiKey: string,
@@ -46,25 +47,32 @@ export async function writeKnobs(
   await exchange(root, apiKey, { method: 'PATCH', body: JSON.stringify(changes), signal });
 }
 
+function knobsUrl(root: string): string {
+  return `${root}/admin/knobs`;
+}
+
 async function exchange(root: string, apiKey: string, init: RequestInit): Promise<unknown> {
-  const answer = await fetch(`${root}/admin/knobs`, {
-    ...init,
-    headers: { 'content-type': 'application/json', authorization: `Bearer ${apiKey}` },
-  });
-  const text = await answer.text();
-  if (!answer.ok) throw new EndpointRefusal(answer.status, messageOf(text));
+  const url = knobsUrl(root);
+  let status: number;
+  let isOk: boolean;
+  let text: string;
+  try {
+    const answer = await fetch(url, {
+      ...init,
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${apiKey}` },
+    });
+    ({ status, ok: isOk } = answer);
+    text = await answer.text();
+  } catch (error) {
+    throw new EndpointRefusal(connectionFailure(error), url, apiKey);
+  }
+  if (!isOk) {
+    const failure = { outcome: `http_${status}`, status, sentence: serverSentence(text) };
+    throw new EndpointRefusal(failure, url, apiKey);
+  }
   try {
     return JSON.parse(text);
   } catch {
     return undefined;
-  }
-}
-
-function messageOf(text: string): string {
-  try {
-    const message = JSON.parse(text)?.error?.message;
-    return typeof message === 'string' ? message : text.slice(0, 200);
-  } catch {
-    return text.slice(0, 200);
   }
 }

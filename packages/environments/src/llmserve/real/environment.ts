@@ -12,11 +12,10 @@ import type { ServeAction, ServeObservation, ServeState } from '../schema.ts';
 import { requireMaskedKnobsHeld } from '../tasks/masked-knobs.ts';
 import { RealClient } from './real-client.ts';
 import { applyAction, RealEpisode, type RealServer } from './real-episode.ts';
+import { isRefusal } from './real-failure.ts';
 import type { RealSettings } from './real-settings.ts';
 import { ServerControls } from './server-controls.ts';
-
-/** Longest wait for the list of models, ms. */
-const LISTING_MS = 10_000;
+import { requirePrecision, warmUp } from './warm-up.ts';
 
 /** One session of `llmserve` in real mode. */
 class RealLlmServe implements Environment<ServeAction, ServeObservation, ServeState> {
@@ -33,7 +32,9 @@ class RealLlmServe implements Environment<ServeAction, ServeObservation, ServeSt
   async reset(options: ResetOptions): Promise<StepResult<ServeObservation>> {
     const task = chooseTask(options);
     const seed = readSeed(options);
-    this.#server ??= await connect(this.#settings, this.#closing.signal);
+    this.#server ??= await connectTo(this.#settings, this.#closing.signal);
+    const { precision } = this.#server;
+    if (precision !== null) requirePrecision(precision, task, this.#settings);
     const applied = await applyAction(this.#server.controls, task.defaultAction, this.#closing.signal);
     const episode = new RealEpisode(task, seed, this.#server);
     this.#episode = episode;
@@ -48,6 +49,8 @@ class RealLlmServe implements Environment<ServeAction, ServeObservation, ServeSt
         model: this.#server.model,
         applied: applied.applied,
         not_applied: applied.notApplied,
+        refused_fields: Object.fromEntries(this.#server.client.refusedFields),
+        ttft_overhead_ms: precision?.ttftOverheadMs ?? null,
       },
     };
   }
@@ -90,21 +93,21 @@ class RealLlmServe implements Environment<ServeAction, ServeObservation, ServeSt
   }
 }
 
-async function connect(settings: RealSettings, signal: AbortSignal): Promise<RealServer> {
+/** @throws EnvironmentError `REAL_SERVER_UNREACHABLE`, `REAL_SERVER_REFUSED` or `REAL_SETTINGS` */
+async function connectTo(settings: RealSettings, signal: AbortSignal): Promise<RealServer> {
   const client = await RealClient.create(settings);
-  const controls = new ServerControls(settings);
+  const controls = new ServerControls(settings, client.refusedFields);
   const model = settings.model ?? (await firstModel(client, settings, signal));
-  return { settings, client, controls, model };
+  const precision = await warmUp(client, controls, settings, model, signal);
+  return { settings, client, controls, model, precision };
 }
 
 async function firstModel(client: RealClient, settings: RealSettings, signal: AbortSignal): Promise<string> {
-  let models: string[];
-  try {
-    models = await client.models(AbortSignal.any([signal, AbortSignal.timeout(LISTING_MS)]));
-  } catch (error) {
+  const models = await client.models(signal);
+  if ('outcome' in models) {
     throw new EnvironmentError(
-      'REAL_SERVER_UNREACHABLE',
-      `${settings.baseUrl}/models did not answer: ${(error as Error).message}. Start the server, correct LLMSERVE_REAL_BASE_URL, or name the model in LLMSERVE_REAL_MODEL`,
+      isRefusal(models) ? 'REAL_SERVER_REFUSED' : 'REAL_SERVER_UNREACHABLE',
+      `${client.describeListing(models)}. LLMSERVE_REAL_MODEL names a model without the list`,
     );
   }
   if (models[0] !== undefined) return models[0];

@@ -19,7 +19,15 @@ export type Manner =
   | 'short'
   | 'garbage'
   /** Never answers. */
-  | 'silent';
+  | 'silent'
+  /** As `transformers serve` 5.19: bodies and streams recorded from it. Its list of models fails without a cache. */
+  | 'transformers'
+  /** As vLLM 0.32 that serves `tiny`: bodies and streams recorded from it. */
+  | 'vllm'
+  /** As OpenAI's reasoning models, which take no `max_tokens`. */
+  | 'reasoning'
+  /** Refuses another optional field with each request, as a chain of proxies may. */
+  | 'picky';
 
 /** A server of the OpenAI API that behaves as it is told. */
 export interface MisbehavingServer {
@@ -45,6 +53,10 @@ export async function startMisbehavingServer(): Promise<MisbehavingServer> {
   const state = { manner: 'well' as Manner };
 
   const answer = async (request: IncomingMessage, response: ServerResponse) => {
+    if (request.url === '/v1/models' && state.manner === 'transformers') {
+      response.writeHead(500, { 'content-type': 'text/plain; charset=utf-8' }).end('Internal Server Error');
+      return;
+    }
     if (request.url === '/v1/models') {
       response.setHeader('content-type', 'application/json');
       response.end(JSON.stringify({ object: 'list', data: [{ id: 'first', object: 'model' }] }));
@@ -61,10 +73,12 @@ export async function startMisbehavingServer(): Promise<MisbehavingServer> {
     for await (const piece of request) text += piece;
     const body = JSON.parse(text);
     bodies.push(body);
-    const error = (status: number) =>
+    const refuse = (status: number, answer: object) =>
       response
         .writeHead(status, { 'content-type': 'application/json', 'retry-after-ms': '1' })
-        .end(JSON.stringify({ error: { message: 'no', type: 'x', code: 'x', param: null } }));
+        .end(JSON.stringify(answer));
+    const error = (status: number) =>
+      refuse(status, { error: { message: 'no', type: 'x', code: 'x', param: null } });
     const start = () => response.writeHead(200, { 'content-type': 'text/event-stream' });
     const send = (choice: object | null, usage?: object) =>
       response.write(`data: ${JSON.stringify({ id: 'c', choices: choice ? [choice] : [], usage })}\n\n`);
@@ -91,7 +105,88 @@ export async function startMisbehavingServer(): Promise<MisbehavingServer> {
       case 'broken':
         return void error(500);
       case 'unauthorized':
-        return void error(401);
+        return void refuse(401, {
+          error: { message: `Incorrect API key provided: ${request.headers.authorization?.slice(7)}.` },
+        });
+      case 'transformers': {
+        const unknown = ['ignore_eos', 'min_tokens', 'priority'].filter((name) => name in body);
+        if (unknown.length > 0) {
+          const set = unknown.map((name) => `'${name}'`).join(', ');
+          return void refuse(422, { detail: `Unexpected fields in the request: {${set}}` });
+        }
+        if (body.model !== '/models/tiny') {
+          return void refuse(400, {
+            detail: `Server is pinned to '/models/tiny'; requested '${body.model}'.`,
+          });
+        }
+        start();
+        send({ index: 0, delta: { role: 'assistant' } });
+        // It ignores `max_completion_tokens`.
+        const limit = body.max_tokens ?? 1024;
+        for (let i = 0; i < limit; i++) send({ index: 0, delta: { content: 'lock' } });
+        send(
+          { index: 0, delta: {}, finish_reason: 'length' },
+          { completion_tokens: limit, prompt_tokens: 6, total_tokens: limit + 6 },
+        );
+        return void response.end();
+      }
+      case 'vllm': {
+        if (body.model !== 'tiny') {
+          return void refuse(404, {
+            error: {
+              message: `The model \`${body.model}\` does not exist. Valid aliases: tiny.`,
+              type: 'NotFoundError',
+              param: 'model',
+              code: 404,
+            },
+          });
+        }
+        if (body.max_tokens > 4096) {
+          return void refuse(400, {
+            error: {
+              message: `max_tokens=${body.max_tokens} cannot be greater than max_model_len=4096. Please request fewer output tokens. (parameter=max_tokens, value=${body.max_tokens})`,
+              type: 'BadRequestError',
+              param: 'max_tokens',
+              code: 400,
+            },
+          });
+        }
+        start();
+        send({ index: 0, delta: { role: 'assistant', content: '' }, finish_reason: null });
+        // Special tokens have no text.
+        for (let i = 1; i <= body.max_tokens; i++) {
+          const finish_reason = i === body.max_tokens ? 'length' : null;
+          send({ index: 0, delta: { content: '' }, finish_reason });
+        }
+        send(null, {
+          prompt_tokens: 4,
+          total_tokens: 4 + body.max_tokens,
+          completion_tokens: body.max_tokens,
+        });
+        return void response.end('data: [DONE]\n\n');
+      }
+      case 'reasoning':
+        if ('max_tokens' in body) {
+          return void refuse(400, {
+            error: {
+              message:
+                "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
+              type: 'invalid_request_error',
+              param: 'max_tokens',
+              code: 'unsupported_parameter',
+            },
+          });
+        }
+        return well();
+      case 'picky': {
+        const name = ['ignore_eos', 'min_tokens', 'priority', 'stream_options'].find(
+          (field) => field in body,
+        );
+        if (name === undefined) return well();
+        return void refuse(422, {
+          detail: [{ type: 'extra_forbidden', loc: ['body', name], msg: 'Extra inputs are not permitted' }],
+        });
+      }
       case 'hanging':
         start();
         return void token();

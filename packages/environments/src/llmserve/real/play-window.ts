@@ -4,6 +4,7 @@ import type { ServeTask } from '../tasks/serve-task.ts';
 import type { Workload } from '../workload/workload.ts';
 import { promptText } from './prompt-text.ts';
 import type { RealAnswer, RealClient } from './real-client.ts';
+import type { RealFailure } from './real-failure.ts';
 import type { RealSettings } from './real-settings.ts';
 import { RequestGate } from './request-gate.ts';
 import type { AppliedAction } from './server-controls.ts';
@@ -77,11 +78,13 @@ export async function playWindow(
     const promptTokensWanted = Math.min(workload.inputTokens[id], settings.maxPromptTokens);
     const outputTokensWanted = Math.min(workload.outputTokens[id], settings.maxCompletionTokens);
     await pause(dueMs - performance.now(), signal);
+    // The timer's lateness is the client's own: it does not count as a wait.
+    const readyMs = performance.now();
     await gate.enter(applied.sendsPriority ? kind : 0);
-    const waitedMs = performance.now() - dueMs;
+    const waitedMs = performance.now() - readyMs;
     try {
       const answer = stop.aborted
-        ? notSent(signal.aborted ? 'aborted' : 'timeout')
+        ? notSent(signal.aborted ? ABORTED : expired(settings))
         : await client.complete(
             {
               prompt: promptText(plan.seed, id, promptTokensWanted),
@@ -92,7 +95,7 @@ export async function playWindow(
             stop,
           );
       // The deadline of the window is a timeout to the request.
-      const outcome = answer.outcome === 'aborted' && !signal.aborted ? 'timeout' : answer.outcome;
+      const isExpired = answer.failure?.outcome === 'aborted' && !signal.aborted;
       const gaps = answer.completionTokens - 1;
       // A piece of a stream may hold several tokens.
       const piecesPerToken = gaps > 0 ? answer.gapsMs.length / gaps : 1;
@@ -103,7 +106,7 @@ export async function playWindow(
         ttftMs: answer.ttftMs === null ? null : (waitedMs + answer.ttftMs) * timeScale,
         tpotMs: gaps > 0 ? (answer.decodeMs / gaps) * timeScale : null,
         itlMs: answer.gapsMs.map((gapMs) => gapMs * piecesPerToken * timeScale),
-        answer: { ...answer, outcome },
+        answer: isExpired ? { ...answer, failure: expired(settings) } : answer,
       };
     } finally {
       endedMs = performance.now();
@@ -142,9 +145,16 @@ async function pause(ms: number, signal: AbortSignal): Promise<void> {
   await sleep(ms, undefined, { signal }).catch(() => {});
 }
 
-function notSent(outcome: string): RealAnswer {
+const ABORTED: RealFailure = { outcome: 'aborted', status: null, sentence: '' };
+
+function expired({ timeoutSeconds }: RealSettings): RealFailure {
+  const sentence = `No end of the answer within ${timeoutSeconds} s after the window`;
+  return { outcome: 'timeout', status: null, sentence };
+}
+
+function notSent(failure: RealFailure): RealAnswer {
   return {
-    outcome,
+    failure,
     ttftMs: null,
     decodeMs: 0,
     gapsMs: [],

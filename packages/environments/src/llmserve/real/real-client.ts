@@ -1,5 +1,6 @@
 import type OpenAI from 'openai';
-import type { RealSettings } from './real-settings.ts';
+import { connectionFailure, describeFailure, type RealFailure, serverSentence } from './real-failure.ts';
+import { OPENAI_URL, type RealSettings } from './real-settings.ts';
 
 /** A request to the real server. */
 export interface RealRequest {
@@ -10,13 +11,10 @@ export interface RealRequest {
   readonly priority: number | null;
 }
 
-/** What came of a request. Wall times, ms. */
+/** Result of a request. Wall times, ms. */
 export interface RealAnswer {
-  /**
-   * `completed`, or why not: `http_429` and the like, `connection`, `timeout`, `broken_stream` (it ended early or was
-   * no stream), `aborted` (the session was closed).
-   */
-  readonly outcome: string;
+  /** `null` when the request completed. */
+  readonly failure: RealFailure | null;
   /** From the first attempt to the first token; `null` when none came. */
   readonly ttftMs: number | null;
   /** From the first token to the last. */
@@ -29,14 +27,34 @@ export interface RealAnswer {
   readonly retries: number;
 }
 
+/** Fields that the OpenAI API does not require; requests do without those that a server refuses. */
+const OPTIONAL_FIELDS = ['ignore_eos', 'min_tokens', 'priority', 'stream_options'] as const;
+export type OptionalField = (typeof OPTIONAL_FIELDS)[number];
+
+const COMPLETIONS = '/chat/completions';
+const MODELS = '/models';
+
+/** Longest wait for the list of models, ms. */
+const LISTING_MS = 10_000;
+
 /** Asks a real server over the OpenAI API, and measures. */
 export class RealClient {
   readonly #settings: RealSettings;
   readonly #client: OpenAI;
+  readonly #refusedFields = new Map<OptionalField, string>();
+  /** Name of the field that limits the output. */
+  #limitField: 'max_tokens' | 'max_completion_tokens';
 
   private constructor(settings: RealSettings, client: OpenAI) {
     this.#settings = settings;
     this.#client = client;
+    // OpenAI refuses the old name for its reasoning models; `transformers serve` ignores the new one.
+    this.#limitField = settings.baseUrl === OPENAI_URL ? 'max_completion_tokens' : 'max_tokens';
+  }
+
+  /** Fields that the server refused, each with its sentence; they are no longer sent. */
+  get refusedFields(): ReadonlyMap<OptionalField, string> {
+    return this.#refusedFields;
   }
 
   /** The official client takes longer to load than all the rest of the environment: only real mode does. */
@@ -53,85 +71,174 @@ export class RealClient {
     return new RealClient(settings, client);
   }
 
-  /** Ids of the models that the server lists. @throws APIError */
-  async models(signal: AbortSignal): Promise<string[]> {
-    const page = await this.#client.models.list({ signal });
-    return page.data.map(({ id }) => id);
+  /** Ids of the models that the server lists, or the failure to list them. */
+  async models(signal: AbortSignal): Promise<readonly string[] | RealFailure> {
+    const attempts = new Attempts();
+    try {
+      const page = await this.#client
+        .withOptions({ fetch: attempts.fetch })
+        .models.list({ signal, timeout: LISTING_MS });
+      return page.data.map(({ id }) => id);
+    } catch (error) {
+      return attempts.failure(error);
+    }
   }
 
-  /** Sends a request and reads its stream to the end. Never throws: what goes wrong is the outcome. */
+  /** Text for a failure of `complete`: address, status, the server's sentence and advice. */
+  describe(failure: RealFailure): string {
+    return describeFailure(failure, this.#settings.baseUrl + COMPLETIONS, this.#settings.apiKey);
+  }
+
+  /** The same for a failure of `models`. */
+  describeListing(failure: RealFailure): string {
+    return describeFailure(failure, this.#settings.baseUrl + MODELS, this.#settings.apiKey);
+  }
+
+  /**
+   * Sends a request and reads its stream to the end. A request with fields that the server refuses is sent again
+   * without them. Never throws: what goes wrong is in `failure`.
+   */
   async complete(request: RealRequest, model: string, signal: AbortSignal): Promise<RealAnswer> {
-    const { provider, timeoutSeconds } = this.#settings;
+    for (;;) {
+      const fields = this.#fields(request);
+      const answer = await this.#send(fields, request, model, signal);
+      if (answer.failure === null || !this.#dropRefused(fields, answer.failure)) return answer;
+    }
+  }
+
+  /** Fields beside the model, the messages and `stream`. */
+  #fields({ outputTokens, priority }: RealRequest): Record<string, unknown> {
+    const fields: Record<string, unknown> = {
+      [this.#limitField]: outputTokens,
+      stream_options: { include_usage: true },
+    };
+    if (this.#settings.provider !== 'openai') {
+      Object.assign(fields, { ignore_eos: true, min_tokens: outputTokens });
+      if (priority !== null) fields.priority = priority;
+    }
+    for (const name of this.#refusedFields.keys()) delete fields[name];
+    return fields;
+  }
+
+  /** Notes the fields that a refusal names. Answers whether the next attempt sends less than this one did. */
+  #dropRefused(sent: Record<string, unknown>, { status, sentence }: RealFailure): boolean {
+    if (status !== 400 && status !== 422) return false;
+    if ('max_tokens' in sent && /unsupported.*max_completion_tokens/i.test(sentence)) {
+      this.#limitField = 'max_completion_tokens';
+      return true;
+    }
+    const named = OPTIONAL_FIELDS.filter(
+      (name) => name in sent && new RegExp(`\\b${name}\\b`).test(sentence),
+    );
+    for (const name of named) this.#refusedFields.set(name, sentence);
+    return named.length > 0;
+  }
+
+  async #send(
+    fields: Record<string, unknown>,
+    { prompt }: RealRequest,
+    model: string,
+    signal: AbortSignal,
+  ): Promise<RealAnswer> {
+    const { timeoutSeconds } = this.#settings;
     const timeout = AbortSignal.timeout(timeoutSeconds * 1000);
+    const attempts = new Attempts();
     const gapsMs: number[] = [];
-    let attempts = 0;
     let firstMs: number | null = null;
     let lastMs = 0;
     let usage = { prompt_tokens: 0, completion_tokens: 0 };
-    let isFinished = false;
+    let finishReason: string | null = null;
     const startMs = performance.now();
-    let outcome = 'completed';
+    let failure: RealFailure | null = null;
     try {
-      const client = this.#client.withOptions({
-        fetch: (url: string | URL | Request, init?: RequestInit) => {
-          attempts++;
-          return fetch(url, init);
-        },
-      });
-      const stream = await client.chat.completions.create(
-        {
-          model,
-          messages: [{ role: 'user', content: request.prompt }],
-          max_completion_tokens: request.outputTokens,
-          stream: true,
-          stream_options: { include_usage: true },
-          ...(provider === 'openai' ? {} : vllmFields(request)),
-        },
-        { signal: AbortSignal.any([signal, timeout]) },
-      );
+      const stream = await this.#client
+        .withOptions({ fetch: attempts.fetch })
+        .chat.completions.create(
+          { model, messages: [{ role: 'user', content: prompt }], stream: true, ...fields },
+          { signal: AbortSignal.any([signal, timeout]) },
+        );
       for await (const chunk of stream) {
         if (chunk.usage) usage = chunk.usage;
         const [choice] = chunk.choices;
-        if (choice?.finish_reason) isFinished = true;
-        if (!choice?.delta?.content) continue;
+        if (choice?.finish_reason) finishReason = choice.finish_reason;
+        if (!isToken(choice?.delta)) continue;
         const nowMs = performance.now();
         if (firstMs === null) firstMs = nowMs;
         else gapsMs.push(nowMs - lastMs);
         lastMs = nowMs;
       }
-      // The client ends the iteration quietly when the stream is aborted.
-      if (signal.aborted || timeout.aborted) outcome = signal.aborted ? 'aborted' : 'timeout';
-      else if (!isFinished || firstMs === null) outcome = 'broken_stream';
+      if (finishReason === null) failure = brokenStream('The stream ended without a finish_reason');
+      else if (firstMs === null) {
+        const sentence = `The answer ended (${finishReason}) after ${usage.completion_tokens} tokens, none of which is text`;
+        failure = { outcome: 'no_text', status: null, sentence };
+      }
     } catch (error) {
-      outcome = outcomeOf(error, signal, timeout);
+      failure = attempts.failure(error);
+    }
+    // The client ends the iteration quietly when the stream is aborted.
+    if (signal.aborted) failure = { outcome: 'aborted', status: null, sentence: '' };
+    else if (timeout.aborted) {
+      failure = {
+        outcome: 'timeout',
+        status: null,
+        sentence: `No end of the answer within ${timeoutSeconds} s`,
+      };
     }
     const pieces = firstMs === null ? 0 : gapsMs.length + 1;
     return {
-      outcome,
+      failure,
       ttftMs: firstMs === null ? null : firstMs - startMs,
       decodeMs: firstMs === null ? 0 : lastMs - firstMs,
       gapsMs,
       promptTokens: usage.prompt_tokens,
       completionTokens: Math.max(usage.completion_tokens, pieces),
-      retries: Math.max(0, attempts - 1),
+      retries: Math.max(0, attempts.count - 1),
     };
   }
 }
 
-/** Fields of vLLM, of which the client's types know nothing. */
-function vllmFields({ outputTokens, priority }: RealRequest): object {
-  return {
-    ignore_eos: true,
-    min_tokens: outputTokens,
-    ...(priority === null ? {} : { priority }),
+/** Counts the attempts of a request, and keeps the body of the last error: the client drops those it does not know. */
+class Attempts {
+  count = 0;
+  #refusal: RealFailure | null = null;
+
+  readonly fetch = async (url: string | URL | Request, init?: RequestInit): Promise<Response> => {
+    this.count++;
+    this.#refusal = null;
+    const answer = await fetch(url, init);
+    if (!answer.ok) {
+      const { status } = answer;
+      const body = await answer.clone().text();
+      this.#refusal = { outcome: `http_${status}`, status, sentence: serverSentence(body) };
+    }
+    return answer;
   };
+
+  failure(error: unknown): RealFailure {
+    if (this.#refusal !== null) return this.#refusal;
+    const { message, error: sent } = error as Error & { readonly error?: unknown };
+    const { name } = (error as Error).constructor;
+    if (name === 'APIConnectionError') return connectionFailure(error);
+    if (name === 'APIConnectionTimeoutError') return { outcome: 'timeout', status: null, sentence: message };
+    // An error that is an event of the stream, else no stream at all.
+    return brokenStream(sent === undefined ? message : serverSentence(JSON.stringify(sent)));
+  }
 }
 
-function outcomeOf(error: unknown, signal: AbortSignal, timeout: AbortSignal): string {
-  if (signal.aborted) return 'aborted';
-  if (timeout.aborted) return 'timeout';
-  const failure = error as Error & { readonly status?: number };
-  if (failure.status !== undefined) return `http_${failure.status}`;
-  if (failure.constructor.name === 'APIConnectionError') return 'connection';
-  return 'broken_stream';
+function brokenStream(sentence: string): RealFailure {
+  return { outcome: 'broken_stream', status: null, sentence };
+}
+
+/** A piece of a stream's answer, with the fields that servers add for reasoning. */
+interface Delta {
+  readonly role?: string;
+  readonly content?: string | null;
+  readonly reasoning?: string | null;
+  readonly reasoning_content?: string | null;
+}
+
+/** Whether a piece carries a token. The text of a token may be empty; the piece that opens an answer has the role and no token. */
+function isToken(delta: Delta | undefined): boolean {
+  const text = delta?.content ?? delta?.reasoning ?? delta?.reasoning_content;
+  return typeof text === 'string' && (text !== '' || delta?.role === undefined);
 }

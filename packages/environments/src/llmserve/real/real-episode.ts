@@ -3,22 +3,27 @@ import { type RewardComponents, rewardComponents, totalReward } from '../reward.
 import type { ServeAction, ServeObservation } from '../schema.ts';
 import type { ServeTask } from '../tasks/serve-task.ts';
 import { generateWorkload, type Workload } from '../workload/workload.ts';
+import { EndpointRefusal } from './endpoint-knobs.ts';
 import { type PlayedWindow, playWindow } from './play-window.ts';
 import type { RealClient } from './real-client.ts';
+import { isRefusal } from './real-failure.ts';
 import { type RealReport, realReport, type UnobservedFigure } from './real-report.ts';
 import type { RealSettings } from './real-settings.ts';
 import { percentile, type RealWindowFigures, windowFigures } from './real-window.ts';
 import type { AppliedAction, ServerControls } from './server-controls.ts';
 import type { VllmReading } from './vllm-metrics.ts';
+import { type ClientPrecision, clientPrecision } from './warm-up.ts';
 
 const BYTES_PER_GIB = 2 ** 30;
 
-/** What was asked of the real server and with what. */
+/** A real server that has answered. */
 export interface RealServer {
   readonly settings: RealSettings;
   readonly client: RealClient;
   readonly controls: ServerControls;
   readonly model: string;
+  /** `null` where it was not measured. */
+  readonly precision: ClientPrecision | null;
 }
 
 export interface RealStep {
@@ -104,9 +109,12 @@ export class RealEpisode {
     if (signal.aborted) {
       throw new EnvironmentError('REAL_CLOSED', 'The session was closed while the window was played.');
     }
-    requireAnswers(played, settings);
+    requireAnswers(played, client);
     const figures = windowFigures(played, this.task, settings, applied, { before, after });
-    return this.#settle(played, figures, applied, after);
+    const answers = played.requests.map(({ answer }) => answer);
+    const ended = { before, after: await controls.read(signal) };
+    const precision = clientPrecision(answers, ended, settings.timeScale);
+    return this.#settle(played, figures, applied, after, precision);
   }
 
   #settle(
@@ -114,9 +122,10 @@ export class RealEpisode {
     figures: RealWindowFigures,
     applied: AppliedAction,
     reading: VllmReading | null,
+    precision: ClientPrecision | null,
   ): RealStep {
     const { task } = this;
-    const { settings, model } = this.#server;
+    const { settings, model, client } = this.#server;
     const phase = task.phases[this.workload.phases[this.window]];
     const { completionTokens, owedTokens, cost } = figures;
     const costPer1k = cost === null ? null : completionTokens === 0 ? cost : (cost / completionTokens) * 1000;
@@ -178,6 +187,8 @@ export class RealEpisode {
       components,
       played,
       figures,
+      precision,
+      client,
     });
     return { observation, reward, report };
   }
@@ -192,35 +203,25 @@ export async function applyAction(
   try {
     return await controls.apply(action, signal);
   } catch (error) {
-    const { name, message } = error as Error;
-    if (name === 'EndpointRefusal') {
-      throw new EnvironmentError(
-        'REAL_SERVER_REFUSED',
-        `The server did not let its knobs be set: ${message}`,
-      );
-    }
+    if (!(error instanceof EndpointRefusal)) throw error;
+    const { failure } = error;
     throw new EnvironmentError(
-      'REAL_SERVER_UNREACHABLE',
-      `The server's knobs could not be reached: ${message}. Start it, or correct LLMSERVE_REAL_BASE_URL`,
+      failure.outcome === 'connection' ? 'REAL_SERVER_UNREACHABLE' : 'REAL_SERVER_REFUSED',
+      error.message,
     );
   }
 }
 
-function requireAnswers({ requests }: PlayedWindow, { baseUrl }: RealSettings): void {
-  if (requests.length === 0) return;
-  const outcomes = new Set(requests.map(({ answer }) => answer.outcome));
-  if (outcomes.size === 1 && outcomes.has('connection')) {
-    throw new EnvironmentError(
-      'REAL_SERVER_UNREACHABLE',
-      `None of ${requests.length} requests reached ${baseUrl}. The window counts as not played: start the server and step again`,
-    );
+function requireAnswers({ requests }: PlayedWindow, client: RealClient): void {
+  const failures = requests.map(({ answer }) => answer.failure);
+  const [first] = failures;
+  if (!first) return;
+  const ending = `All ${requests.length} requests of the window failed, so that it counts as not played: step again`;
+  if (failures.every((failure) => failure?.outcome === 'connection')) {
+    throw new EnvironmentError('REAL_SERVER_UNREACHABLE', `${client.describe(first)}. ${ending}`);
   }
-  // What a retry or another action cannot mend: the key, the model, the form of the request.
-  if ([...outcomes].every((outcome) => /^http_4(?!08|09|29)\d\d$/.test(outcome))) {
-    throw new EnvironmentError(
-      'REAL_SERVER_REFUSED',
-      `${baseUrl} refused all ${requests.length} requests (${[...outcomes].join(', ')}). Look at OPENAI_API_KEY and LLMSERVE_REAL_MODEL`,
-    );
+  if (failures.every((failure) => failure !== null && isRefusal(failure))) {
+    throw new EnvironmentError('REAL_SERVER_REFUSED', `${client.describe(first)}. ${ending}`);
   }
 }
 

@@ -21,7 +21,7 @@ describe('real mode', () => {
   const settings = (changes: Partial<RealSettings> = {}): RealSettings => ({
     provider: 'openai',
     baseUrl: server.baseUrl,
-    apiKey: 'key',
+    apiKey: 'sk-0123456789',
     model: null,
     maxRequestsPerStep: 6,
     maxPromptTokens: 40,
@@ -39,6 +39,9 @@ describe('real mode', () => {
     const environment = realServeEnvironment(settings(changes)).create();
     try {
       await environment.reset({ task_id: 'static_workload', seed: 1 });
+      // The warm-up.
+      server.bodies.length = 0;
+      server.mostOpen = 0;
       const { observation, reward, metadata } = await environment.step(action);
       // The server hears a moment later that its clients have gone; one that was left running would keep it waiting.
       while (server.open > 0) await new Promise(setImmediate);
@@ -62,7 +65,7 @@ describe('real mode', () => {
     assert.ok(reward! > -1 && reward! <= 1);
     for (const body of server.bodies) {
       assert.equal(body.model, 'first');
-      assert.equal(body.max_completion_tokens, 5);
+      assert.equal(body.max_tokens, 5);
       const [message] = body.messages as { content: string }[];
       assert.ok(message!.content.length <= 160 && message!.content.length > 10);
       assert.equal('ignore_eos' in body, false);
@@ -95,17 +98,13 @@ describe('real mode', () => {
 
   it('keeps to the batch cap, and sends priorities where they are understood', async () => {
     server.manner = 'slow';
-    server.mostOpen = 0;
     const capped = { ...DEFAULT_ACTION, batch_cap: 1, priority_routing: true };
     const { report, observation } = await play({ provider: 'vllm' }, capped);
     assert.equal(server.mostOpen, 1);
     assert.ok(observation.queue_depth > 0 && observation.active_requests === 1);
     assert.equal(report.applied.priority_routing, 'request');
     for (const body of server.bodies) {
-      assert.deepEqual(
-        [body.ignore_eos, body.min_tokens, body.priority],
-        [true, body.max_completion_tokens, 0],
-      );
+      assert.deepEqual([body.ignore_eos, body.min_tokens, body.priority], [true, body.max_tokens, 0]);
     }
   });
 
@@ -137,6 +136,7 @@ describe('real mode', () => {
       const { observation, report } = await play({ timeoutSeconds, maxRequestsPerStep: 3, retries: 1 });
       assert.equal(report.requests.completed, 0);
       assert.deepEqual(report.requests.failed, { [outcome]: 3 });
+      assert.deepEqual(Object.keys(report.requests.errors), [outcome]);
       assert.equal(observation.slo_compliance_rate, 0);
       assert.equal(report.classes[0]!.slo_compliance, 0);
       assert.ok(report.reward_components.slo === 0 && report.reward_components.throughput < 0.2);
@@ -147,7 +147,10 @@ describe('real mode', () => {
     const environment = realServeEnvironment(settings({ model: 'x', retries: 0 })).create();
     await environment.reset({ task_id: 'static_workload', seed: 1 });
     server.manner = 'unauthorized';
-    await assert.rejects(async () => environment.step(DEFAULT_ACTION), { code: 'REAL_SERVER_REFUSED' });
+    await assert.rejects(async () => environment.step(DEFAULT_ACTION), {
+      code: 'REAL_SERVER_REFUSED',
+      message: `${server.baseUrl}/chat/completions answered 401: "Incorrect API key provided: ***". Set OPENAI_API_KEY to a key that this server accepts. All 6 requests of the window failed, so that it counts as not played: step again`,
+    });
     server.manner = 'well';
     const { observation } = await environment.step(DEFAULT_ACTION);
     assert.equal(observation.step_index, 1);
@@ -155,23 +158,109 @@ describe('real mode', () => {
     const gone = await startMisbehavingServer();
     await gone.close();
     const dead = realServeEnvironment(settings({ baseUrl: gone.baseUrl, retries: 0 })).create();
-    await assert.rejects(async () => dead.reset({}), { code: 'REAL_SERVER_UNREACHABLE' });
+    const noServer = {
+      code: 'REAL_SERVER_UNREACHABLE',
+      message: /ECONNREFUSED.*Start the server, or correct/,
+    };
+    await assert.rejects(async () => dead.reset({}), noServer);
     const named = realServeEnvironment(settings({ baseUrl: gone.baseUrl, retries: 0, model: 'x' })).create();
-    await named.reset({});
-    await assert.rejects(async () => named.step(DEFAULT_ACTION), { code: 'REAL_SERVER_UNREACHABLE' });
+    await assert.rejects(async () => named.reset({}), noServer);
     const fresh = realServeEnvironment(settings()).create();
     await assert.rejects(async () => fresh.step(DEFAULT_ACTION), { code: 'NOT_RESET' });
   });
 
   it('leaves no request running when its session is closed', async () => {
-    server.manner = 'silent';
     const environment = realServeEnvironment(settings({ model: 'x', timeoutSeconds: 60 })).create();
     await environment.reset({ task_id: 'static_workload', seed: 1 });
+    server.manner = 'silent';
     const step = assert.rejects(async () => environment.step(DEFAULT_ACTION), { code: 'REAL_CLOSED' });
     while (server.open < 3) await new Promise(setImmediate);
     await environment.close?.();
     await step;
     while (server.open > 0) await new Promise(setImmediate);
+  });
+
+  it('plays against `transformers serve`: without the fields that it refuses, which it hears of once', async () => {
+    server.manner = 'transformers';
+    const { report } = await play({ provider: 'vllm', model: '/models/tiny' });
+    assert.deepEqual(report.requests, { ...report.requests, sent: 6, completed: 6, failed: {}, retries: 0 });
+    assert.deepEqual(report.tokens, { prompt: 36, completion: 30 });
+    const sentence = "Unexpected fields in the request: {'ignore_eos', 'min_tokens', 'priority'}";
+    assert.deepEqual(report.refused_fields, {
+      ignore_eos: sentence,
+      min_tokens: sentence,
+      priority: sentence,
+    });
+    assert.equal(server.bodies.length, 6, 'no window pays for the refusal');
+    for (const body of server.bodies) {
+      assert.deepEqual(Object.keys(body).sort(), [
+        'max_tokens',
+        'messages',
+        'model',
+        'stream',
+        'stream_options',
+      ]);
+    }
+  });
+
+  it('sends a request again as long as it gets shorter', async () => {
+    server.manner = 'picky';
+    const { report } = await play({ provider: 'vllm' });
+    assert.equal(report.requests.completed, 6);
+    assert.deepEqual(report.refused_fields, {
+      ignore_eos: 'body.ignore_eos: Extra inputs are not permitted',
+      min_tokens: 'body.min_tokens: Extra inputs are not permitted',
+      priority: 'body.priority: Extra inputs are not permitted',
+      stream_options: 'body.stream_options: Extra inputs are not permitted',
+    });
+    server.manner = 'reasoning';
+    const { report: other } = await play();
+    assert.equal(other.requests.completed, 6);
+    assert.ok(server.bodies.every((body) => body.max_completion_tokens === 5 && !('max_tokens' in body)));
+  });
+
+  it('does not ask for priorities that the server refuses', async () => {
+    server.manner = 'picky';
+    const { report } = await play({ provider: 'vllm' }, { ...DEFAULT_ACTION, priority_routing: true });
+    assert.equal(report.applied.priority_routing, undefined);
+    assert.match(report.not_applied.priority_routing!, /body\.priority: Extra inputs/);
+  });
+
+  it('counts tokens without text, as vLLM streams special tokens', async () => {
+    server.manner = 'vllm';
+    const { report } = await play({ provider: 'vllm', model: 'tiny' });
+    assert.deepEqual([report.requests.completed, report.tokens.completion], [6, 30]);
+    assert.deepEqual(report.refused_fields, {});
+  });
+
+  const refusals: readonly (readonly [Manner, Partial<RealSettings>, RegExp])[] = [
+    ['unauthorized', {}, /answered 401: "Incorrect API key provided: \*\*\*"\. Set OPENAI_API_KEY/],
+    [
+      'vllm',
+      { model: 'nope' },
+      /answered 404: "The model `nope` does not exist\. Valid aliases: tiny"\. Set LLMSERVE_REAL_MODEL/,
+    ],
+    [
+      'transformers',
+      { model: 'nope' },
+      /answered 400: "Server is pinned to '\/models\/tiny'; requested 'nope'"\. Set LLMSERVE_REAL_MODEL/,
+    ],
+  ];
+  for (const [manner, changes, message] of refusals) {
+    it(`says at the reset what a server that is ${manner} refuses`, async () => {
+      server.manner = manner;
+      const environment = realServeEnvironment(settings({ model: 'x', ...changes })).create();
+      await assert.rejects(async () => environment.reset({}), { code: 'REAL_SERVER_REFUSED', message });
+    });
+  }
+
+  it('passes on why the models cannot be listed', async () => {
+    server.manner = 'transformers';
+    const environment = realServeEnvironment(settings({ retries: 0 })).create();
+    await assert.rejects(async () => environment.reset({}), {
+      code: 'REAL_SERVER_UNREACHABLE',
+      message: /\/models answered 500: "Internal Server Error"\. .*LLMSERVE_REAL_MODEL names a model/,
+    });
   });
 
   it('is not repeatable and says so', () => {
@@ -223,6 +312,13 @@ describe('the settings of real mode', () => {
     refused({ LLMSERVE_REAL_PROVIDER: 'azure' }, /LLMSERVE_REAL_PROVIDER .*openai, vllm, servegym/);
     refused({ LLMSERVE_REAL_PROVIDER: 'vllm' }, /LLMSERVE_REAL_BASE_URL/);
     refused({ LLMSERVE_REAL_BASE_URL: 'localhost:8000' }, /LLMSERVE_REAL_BASE_URL/);
+    for (const url of ['http://me:secret@gpu:8000/v1', 'http://gpu:8000/v1?key=secret', 'me:secret@gpu']) {
+      assert.throws(
+        () => readRealSettings({ LLMSERVE_MODE: 'real', LLMSERVE_REAL_BASE_URL: url }),
+        ({ code, message }) =>
+          code === 'REAL_SETTINGS' && /OPENAI_API_KEY/.test(message) && !/secret/.test(message),
+      );
+    }
     refused({ LLMSERVE_REAL_MAX_REQUESTS_PER_STEP: '2.5' }, /MAX_REQUESTS_PER_STEP .*whole number/);
     refused({ LLMSERVE_REAL_MAX_PROMPT_TOKENS: '0' }, /MAX_PROMPT_TOKENS .*from 1/);
     refused({ LLMSERVE_REAL_TIME_SCALE: 'fast' }, /TIME_SCALE .*got `fast`/);

@@ -3,9 +3,11 @@ import type { ServeKnob } from '../schema.ts';
 import { REQUEST_CLASSES, type RequestClass, type ServeTask } from '../tasks/serve-task.ts';
 import type { ClassReport, WindowReport } from '../window-report.ts';
 import type { PlayedWindow } from './play-window.ts';
+import type { RealClient } from './real-client.ts';
 import type { RealSettings } from './real-settings.ts';
 import { percentile, type RealWindowFigures } from './real-window.ts';
 import type { AppliedAction } from './server-controls.ts';
+import type { ClientPrecision } from './warm-up.ts';
 
 /** Figures of the observation that not every server tells. */
 export type UnobservedFigure =
@@ -35,10 +37,16 @@ export interface RealReport extends Omit<WindowReport, 'quality'> {
     readonly completed: number;
     /** By outcome. */
     readonly failed: Readonly<Record<string, number>>;
+    /** Text of the first failure of each outcome. */
+    readonly errors: Readonly<Record<string, string>>;
     readonly retries: number;
   };
   readonly tokens: { readonly prompt: number; readonly completion: number };
   readonly cost_usd: number | null;
+  /** Optional fields that the server refused and that are no longer sent, each with the server's sentence. */
+  readonly refused_fields: Readonly<Record<string, string>>;
+  /** Mean measured TTFT less the mean that the server reports, ms; `null` when it reports none for these requests. */
+  readonly ttft_overhead_ms: number | null;
 }
 
 export interface ReportedWindow {
@@ -52,10 +60,12 @@ export interface ReportedWindow {
   readonly components: RewardComponents;
   readonly played: PlayedWindow;
   readonly figures: RealWindowFigures;
+  readonly precision: ClientPrecision | null;
+  readonly client: RealClient;
 }
 
 export function realReport(reported: ReportedWindow): RealReport {
-  const { task, settings, applied, played, figures } = reported;
+  const { task, settings, applied, played, figures, client } = reported;
   const objective = (kind: RequestClass) => {
     const { ttftMs, tpotMs } = task.objectives[kind];
     return { ttft_ms: ttftMs, tpot_ms: tpotMs };
@@ -100,9 +110,14 @@ export function realReport(reported: ReportedWindow): RealReport {
       sent: played.requests.length,
       completed: figures.completed,
       failed: figures.failures,
+      errors: Object.fromEntries(
+        figures.firstFailures.map((failure) => [failure.outcome, client.describe(failure)]),
+      ),
       retries: figures.retries,
     },
     tokens: { prompt: figures.promptTokens, completion: figures.completionTokens },
     cost_usd: figures.cost,
+    refused_fields: Object.fromEntries(client.refusedFields),
+    ttft_overhead_ms: reported.precision?.ttftOverheadMs ?? null,
   };
 }

@@ -1,4 +1,5 @@
 import { EnvironmentError } from '@servegym/openenv/definition';
+import { maskUrls } from '@servegym/openenv/mask-urls';
 
 /**
  * Who is asked. `openai`: the API as OpenAI serves it, or anybody who does the same. `vllm`: also takes `ignore_eos`,
@@ -32,7 +33,7 @@ export interface RealSettings {
   readonly outputUsdPerMillion: number | null;
 }
 
-const OPENAI_URL = 'https://api.openai.com/v1';
+export const OPENAI_URL = 'https://api.openai.com/v1';
 const OPENAI_MODEL = 'gpt-4.1-mini';
 
 type Variables = Readonly<Record<string, string | undefined>>;
@@ -53,16 +54,15 @@ export function readRealSettings(variables: Variables): RealSettings | null {
     variables.LLMSERVE_REAL_BASE_URL ||
     variables.OPENAI_BASE_URL ||
     (provider === 'openai' ? OPENAI_URL : '');
+  if (/[@?#]/.test(baseUrl)) {
+    throw new EnvironmentError(
+      'REAL_SETTINGS',
+      'Expected LLMSERVE_REAL_BASE_URL to be without user and password, query and fragment. Put the key into OPENAI_API_KEY',
+    );
+  }
   if (!/^https?:\/\//.test(baseUrl) || !URL.canParse(baseUrl)) {
     const example = provider === 'servegym' ? 'http://localhost:8000/v1' : 'http://my-server:8000/v1';
     throw invalid('LLMSERVE_REAL_BASE_URL', `an address such as ${example}`, baseUrl);
-  }
-  const { username, password } = new URL(baseUrl);
-  if (username !== '' || password !== '') {
-    throw new EnvironmentError(
-      'REAL_SETTINGS',
-      'Expected LLMSERVE_REAL_BASE_URL to be without user and password. Put the key into OPENAI_API_KEY',
-    );
   }
   const apiKey = variables.OPENAI_API_KEY ?? '';
   if (apiKey === '' && baseUrl === OPENAI_URL) {
@@ -110,5 +110,8 @@ function price(variables: Variables, name: string): number | null {
 }
 
 function invalid(name: string, expected: string, got: string | undefined): EnvironmentError {
-  return new EnvironmentError('REAL_SETTINGS', `Expected ${name} to be ${expected}, got \`${got ?? ''}\``);
+  return new EnvironmentError(
+    'REAL_SETTINGS',
+    `Expected ${name} to be ${expected}, got \`${maskUrls(got ?? '')}\``,
+  );
 }

@@ -1,6 +1,7 @@
 import { percentileOfSorted } from '@servegym/simulator';
 import { REQUEST_CLASSES, type ServeTask } from '../tasks/serve-task.ts';
 import type { PlayedWindow, SentRequest } from './play-window.ts';
+import type { RealFailure } from './real-failure.ts';
 import type { RealSettings } from './real-settings.ts';
 import type { AppliedAction } from './server-controls.ts';
 import type { VllmReading } from './vllm-metrics.ts';
@@ -20,6 +21,8 @@ export interface RealWindowFigures {
   readonly completed: number;
   /** Requests that did not complete, by outcome. */
   readonly failures: Readonly<Record<string, number>>;
+  /** First failure of each outcome. */
+  readonly firstFailures: readonly RealFailure[];
   readonly retries: number;
   readonly promptTokens: number;
   readonly completionTokens: number;
@@ -54,8 +57,11 @@ export function windowFigures(
 ): RealWindowFigures {
   const { requests } = played;
   const failures: Record<string, number> = {};
-  for (const { answer } of requests) {
-    if (answer.outcome !== 'completed') failures[answer.outcome] = (failures[answer.outcome] ?? 0) + 1;
+  const firstFailures: RealFailure[] = [];
+  for (const { failure } of requests.map(({ answer }) => answer)) {
+    if (failure === null) continue;
+    if (failures[failure.outcome] === undefined) firstFailures.push(failure);
+    failures[failure.outcome] = (failures[failure.outcome] ?? 0) + 1;
   }
   const sum = (value: (request: SentRequest) => number) =>
     requests.reduce((total, request) => total + value(request), 0);
@@ -70,19 +76,20 @@ export function windowFigures(
       const own = requests.filter((request) => request.kind === kind);
       return {
         sent: own.length,
-        completed: own.filter(({ answer }) => answer.outcome === 'completed').length,
+        completed: own.filter(({ answer }) => answer.failure === null).length,
         attained: own.filter(attained).length,
         ttftMs: ascending(own.map(({ ttftMs }) => ttftMs)),
         tpotMs: ascending(own.map(({ tpotMs }) => tpotMs)),
       };
     }),
-    completed: requests.filter(({ answer }) => answer.outcome === 'completed').length,
+    completed: requests.filter(({ answer }) => answer.failure === null).length,
     failures,
+    firstFailures,
     retries: sum(({ answer }) => answer.retries),
     promptTokens,
     completionTokens,
     owedTokens: sum(({ answer, outputTokensWanted }) =>
-      answer.outcome === 'completed' ? 0 : Math.max(0, outputTokensWanted - answer.completionTokens),
+      answer.failure === null ? 0 : Math.max(0, outputTokensWanted - answer.completionTokens),
     ),
     ttftMs: ascending(requests.map(({ ttftMs }) => ttftMs)),
     itlMs: ascending(requests.flatMap(({ itlMs }) => itlMs)),
@@ -114,7 +121,7 @@ export function percentile(sorted: readonly number[], q: number): number {
 function meetsObjectives({ kind, answer, ttftMs, tpotMs }: SentRequest, task: ServeTask): boolean {
   const objective = task.objectives[REQUEST_CLASSES[kind]];
   return (
-    answer.outcome === 'completed' &&
+    answer.failure === null &&
     ttftMs !== null &&
     ttftMs <= objective.ttftMs &&
     (tpotMs ?? 0) <= objective.tpotMs

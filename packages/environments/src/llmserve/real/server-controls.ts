@@ -1,6 +1,7 @@
 import type { ServeAction, ServeKnob } from '../schema.ts';
 import { servingConfig } from '../serve-episode.ts';
 import { type EndpointKnobs, EndpointRefusal, readKnobs, writeKnobs } from './endpoint-knobs.ts';
+import type { RealClient } from './real-client.ts';
 import type { RealProvider, RealSettings } from './real-settings.ts';
 import { readVllmMetrics, type VllmReading } from './vllm-metrics.ts';
 
@@ -24,30 +25,38 @@ const NO_ROUTE = 'the server has no run-time route for it';
 export class ServerControls {
   readonly #provider: RealProvider;
   readonly #settings: RealSettings;
+  readonly #refusedFields: RealClient['refusedFields'];
   /** Where `/metrics` and `/admin` are: the API's address without `/v1`. */
   readonly #root: string;
 
-  constructor(settings: RealSettings) {
+  /** @param refusedFields fields that the server does not take, as they become known */
+  constructor(settings: RealSettings, refusedFields: RealClient['refusedFields']) {
     this.#provider = settings.provider;
+    this.#refusedFields = refusedFields;
     this.#settings = settings;
     this.#root = settings.baseUrl.replace(/\/v1$/, '');
   }
 
-  /** @throws TypeError or EndpointRefusal when a `servegym endpoint` cannot be reached or does not let itself be told */
+  /** @throws EndpointRefusal when a `servegym endpoint` cannot be reached or its knobs cannot be set */
   async apply(action: ServeAction, signal: AbortSignal): Promise<AppliedAction> {
     if (this.#provider === 'servegym') return this.#applyToEndpoint(action, signal);
-    const isVllm = this.#provider === 'vllm';
+    const refusal = this.#refusedFields.get('priority');
+    const takesPriority = this.#provider === 'vllm' && refusal === undefined;
+    const noPriority =
+      refusal === undefined
+        ? 'the API has no priorities that act at once'
+        : `the server refused the field: ${refusal}`;
     return {
-      applied: { batch_cap: 'client', ...(isVllm && { priority_routing: 'request' }) },
+      applied: { batch_cap: 'client', ...(takesPriority && { priority_routing: 'request' }) },
       notApplied: {
         kv_budget_fraction: NO_ROUTE,
         speculation_depth: NO_ROUTE,
         quantization_tier: NO_ROUTE,
         prefill_decode_split: NO_ROUTE,
-        ...(!isVllm && { priority_routing: 'the API has no priorities that act at once' }),
+        ...(!takesPriority && { priority_routing: noPriority }),
       },
       concurrency: action.batch_cap,
-      sendsPriority: isVllm && action.priority_routing,
+      sendsPriority: takesPriority && action.priority_routing,
       endpoint: null,
     };
   }
@@ -74,14 +83,14 @@ export class ServerControls {
     try {
       await write(Object.assign({}, ...wanted.map(([, change]) => change)));
     } catch (error) {
-      if (!(error instanceof EndpointRefusal) || error.status !== 400) throw error;
+      if (!(error instanceof EndpointRefusal) || error.failure.status !== 400) throw error;
       // One of them does not fit the server: the others still do.
       for (const [knob, change] of wanted) {
         try {
           await write(change);
         } catch (refusal) {
-          if (!(refusal instanceof EndpointRefusal) || refusal.status !== 400) throw refusal;
-          notApplied[knob] = refusal.message;
+          if (!(refusal instanceof EndpointRefusal) || refusal.failure.status !== 400) throw refusal;
+          notApplied[knob] = refusal.failure.sentence;
         }
       }
     }

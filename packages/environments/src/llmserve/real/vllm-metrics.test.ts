@@ -15,6 +15,11 @@ vllm:kv_cache_usage_perc{engine="0",model_name="m"} 0.25
 vllm:kv_cache_usage_perc{engine="1",model_name="m"} 0.75
 vllm:num_preemptions_total{engine="0",model_name="m"} 1.0
 vllm:num_preemptions_created{engine="0",model_name="m"} 1.7e+09
+vllm:time_to_first_token_seconds_bucket{engine="0",le="0.1",model_name="m"} 4.0
+vllm:time_to_first_token_seconds_count{engine="0",model_name="m"} 4.0
+vllm:time_to_first_token_seconds_sum{engine="0",model_name="m"} 0.25
+vllm:inter_token_latency_seconds_count{engine="0",model_name="m"} 12.0
+vllm:inter_token_latency_seconds_sum{engine="0",model_name="m"} 0.5
 `;
 
 it('reads what a vLLM tells at /metrics, and nothing where there is none', async () => {
@@ -34,6 +39,10 @@ it('reads what a vLLM tells at /metrics, and nothing where there is none', async
     preemptions: 1,
     draftTokens: 0,
     acceptedTokens: 0,
+    ttftSumS: 0.25,
+    ttftCount: 4,
+    itlSumS: 0.5,
+    itlCount: 12,
   });
   assert.equal(await readVllmMetrics(`${root}/other`, signal), null);
   assert.equal(await readVllmMetrics(`${root}/none`, signal), null);

@@ -8,6 +8,11 @@ export interface VllmReading {
   readonly preemptions: number;
   readonly draftTokens: number;
   readonly acceptedTokens: number;
+  /** Time to first token and inter-token latency: sum, s, and count. */
+  readonly ttftSumS: number;
+  readonly ttftCount: number;
+  readonly itlSumS: number;
+  readonly itlCount: number;
 }
 
 const LONGEST_WAIT_MS = 2000;
@@ -41,5 +46,9 @@ export async function readVllmMetrics(root: string, signal: AbortSignal): Promis
     preemptions: sum('vllm:num_preemptions_total'),
     draftTokens: sum('vllm:spec_decode_num_draft_tokens_total'),
     acceptedTokens: sum('vllm:spec_decode_num_accepted_tokens_total'),
+    ttftSumS: sum('vllm:time_to_first_token_seconds_sum'),
+    ttftCount: sum('vllm:time_to_first_token_seconds_count'),
+    itlSumS: sum('vllm:inter_token_latency_seconds_sum'),
+    itlCount: sum('vllm:inter_token_latency_seconds_count'),
   };
 }
