@@ -11,10 +11,11 @@ import { type ServeProcess, startServe } from './serve-process.ts';
 const packageFolder = dirname(import.meta.dirname);
 const root = dirname(dirname(packageFolder));
 const readme = readFileSync(join(root, 'README.md'), 'utf8');
+const clientReadme = readFileSync(join(root, 'clients', 'python', 'README.md'), 'utf8');
 
-/** The code blocks of the README in a language, as they are written. */
-function snippets(language: string): string[] {
-  return [...readme.matchAll(/^```(\w+)\n(.*?)^```$/gms)]
+/** The code blocks of a page in a language, as they are written. */
+function snippets(language: string, page = readme): string[] {
+  return [...page.matchAll(/^```(\w+)\n(.*?)^```$/gms)]
     .filter((match) => match[1] === language)
     .map((match) => match[2]!);
 }
@@ -49,15 +50,27 @@ describe('the README', () => {
     const [snippet, ...more] = snippets('python');
     assert.equal(more.length, 0);
     const output = await runOn(atServer(snippet!), python, ['-'], root);
-    assert.match(output, /^return -?\d+\.\d\d, SLO compliance \d+%\n$/);
+    const told = 'score 0.74, 75% of 5614 requests within their SLO\n';
+    assert.equal(output, told);
+    assert.ok(snippet!.endsWith(`# ${told}`));
   });
 
   it('has a TypeScript snippet that plays an episode and has it graded', async () => {
     const [snippet, ...more] = snippets('ts');
     assert.equal(more.length, 0);
+    // Node 22 cannot parse it.
+    assert.doesNotMatch(snippet!, /\busing\b/);
     const args = ['--input-type=module-typescript', '-'];
     const output = await runOn(atServer(snippet!), process.execPath, args, packageFolder);
-    assert.match(output, /^0\.\d{3} \S/);
+    assert.match(output, /^score 0\.74, 75% of 5614 requests within their SLO\nBetter than the default /);
+  });
+
+  it('leads to the Python client, whose first snippet comes near the planner', async () => {
+    const [snippet] = snippets('python', clientReadme);
+    const score = Number(
+      await runOn(atServer(snippet!), python, ['-'], join(root, 'clients', 'python', 'src')),
+    );
+    assert.ok(score > 0.85 && score < 0.95, `${score}`);
   });
 
   it('has command lines that work', async () => {

@@ -32,16 +32,20 @@ with GenericEnvClient(base_url=${JSON.stringify(url)}) as env:
     case 'TypeScript':
       return `import { connect } from '@servegym/openenv/client';
 
-await using env = await connect(${JSON.stringify(url)});
-let { done } = await env.reset(${JSON.stringify(reset)});
-let total = 0;
-while (!done) {
-  const action = ${JSON.stringify(action, null, 2).replaceAll('\n', '\n  ')};
-  const result = await env.step(action);
-  total += result.reward ?? 0;
-  done = result.done;
+const env = await connect(${JSON.stringify(url)});
+try {
+  let { done } = await env.reset(${JSON.stringify(reset)});
+  let total = 0;
+  while (!done) {
+    const action = ${JSON.stringify(action, null, 2).replaceAll('\n', '\n    ')};
+    const result = await env.step(action);
+    total += result.reward ?? 0;
+    done = result.done;
+  }
+  console.log(total, await env.grade());
+} finally {
+  await env.close();
 }
-console.log(total, await env.grade());
 `;
     case 'curl':
       return `# The answer to the reset names the session.

@@ -27,8 +27,9 @@ from openenv.core import GenericEnvClient
 with GenericEnvClient(base_url="http://localhost:7860").sync() as env:
     result = env.reset(task_id="bursty_workload", seed=42)
     while not result.done:
+        rush = result.observation["request_arrival_rate"] > 8
         result = env.step({
-            "batch_cap": 96, "kv_budget_fraction": 0.5, "speculation_depth": 0,
+            "batch_cap": 96 if rush else 48, "kv_budget_fraction": 0.6 if rush else 0.2, "speculation_depth": 3,
             "quantization_tier": "INT8", "prefill_decode_split": False, "priority_routing": True,
         })
 \`\`\`
