@@ -151,11 +151,28 @@ describe('servegym serve --env inferencegym', () => {
     assert.equal((await post('/reset', { config: { gain: 1 } })).status, 422);
   });
 
+  it('says that it simulates, and with which seed', async () => {
+    const { body } = await get('/runtime');
+    const { active_sessions, ...rest } = body;
+    assert.ok(active_sessions >= 0);
+    assert.deepEqual(rest, { mode: 'sim', backend: { mode: 'sim', provider: 'simulator' }, seed: 42 });
+    assert.equal((await get('/tasks')).body.action_schema.title, 'InferenceAction');
+  });
+
   it('plays the baseline agent within the expected ranges, over GET and POST', async () => {
     const { body } = await get('/baseline');
     assert.deepEqual([body.agent, body.mode, body.seed], ['baseline', 'deterministic', 0]);
-    for (const { score, expected_score, configuration, breakdown, feedback } of body.tasks) {
-      assert.ok(score >= expected_score[0] && score <= expected_score[1]);
+    assert.deepEqual([body.task1, body.task2, body.task3], body.tasks);
+    assert.deepEqual(
+      body.tasks.map(({ expected_range }: { expected_range: number[] }) => expected_range),
+      [
+        [0.3, 0.4],
+        [0.22, 0.32],
+        [0.18, 0.28],
+      ],
+    );
+    for (const { score, expected_range, configuration, breakdown, feedback } of body.tasks) {
+      assert.ok(score >= expected_range[0] && score <= expected_range[1]);
       assert.deepEqual(configuration, GYM_DEFAULT_ACTION);
       assert.equal(breakdown.steps_played, EPISODE_STEPS);
       assert.notEqual(feedback, '');

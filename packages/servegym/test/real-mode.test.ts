@@ -73,6 +73,16 @@ describe('llmserve in real mode', () => {
     assert.equal(graded.status, 501);
   });
 
+  it('says at /runtime that it measures, and on which server', async () => {
+    const { mode, backend, seed } = await (await fetch(`${server.url}/runtime`)).json();
+    assert.deepEqual([mode, seed], ['real', null]);
+    assert.deepEqual(
+      [backend.mode, backend.provider, backend.max_requests_per_step],
+      ['real', 'servegym', 20],
+    );
+    assert.doesNotMatch(JSON.stringify(backend), /http|key/i);
+  });
+
   it('goes on with what an endpoint can do, and tells what it cannot', async () => {
     const single = await startEndpointProcess('--time-scale', TIME_SCALE);
     const other = await startServeWith({

@@ -117,6 +117,7 @@ export function mountBaselineRoutes<Action, Observation extends object, State ex
       tasks: results,
       scores: Object.fromEntries(results.map(({ task_id, score }) => [task_id, score])),
       mean_score: results.reduce((sum, { score }) => sum + score, 0) / results.length,
+      ...numberedTasks(results),
     };
   }
 
@@ -152,6 +153,25 @@ export function mountBaselineRoutes<Action, Observation extends object, State ex
   });
 }
 
+/** Results of tasks with numbers as `task1`, `task2`, ...: the keys of InferenceGym's baseline agent. */
+function numberedTasks(results: readonly BaselineResult[]): Readonly<Record<string, BaselineResult>> {
+  const numbered = results.filter(({ task_id }) => typeof task_id === 'number');
+  return Object.fromEntries(numbered.map((result) => [`task${result.task_id}`, result]));
+}
+
+const RESULT = {
+  type: 'object',
+  properties: {
+    task_id: { anyOf: [{ type: 'string' }, { type: 'integer' }] },
+    score: { type: 'number', exclusiveMinimum: 0, exclusiveMaximum: 1 },
+    breakdown: { type: 'object' },
+    feedback: { type: 'string' },
+    configuration: { anyOf: [{ type: 'object' }, { type: 'null' }] },
+    expected_range: { type: 'array', items: { type: 'number' } },
+  },
+  required: ['task_id', 'score', 'breakdown', 'feedback', 'configuration'],
+} as const;
+
 const RESPONSE = {
   type: 'object',
   properties: {
@@ -161,23 +181,11 @@ const RESPONSE = {
     mode: { type: 'string', enum: ['deterministic', 'openai'] },
     agents: { type: 'array', items: { type: 'string' } },
     seed: { type: 'integer' },
-    tasks: {
-      type: 'array',
-      items: {
-        type: 'object',
-        properties: {
-          task_id: { anyOf: [{ type: 'string' }, { type: 'integer' }] },
-          score: { type: 'number', exclusiveMinimum: 0, exclusiveMaximum: 1 },
-          breakdown: { type: 'object' },
-          feedback: { type: 'string' },
-          configuration: { anyOf: [{ type: 'object' }, { type: 'null' }] },
-        },
-        required: ['task_id', 'score', 'breakdown', 'feedback', 'configuration'],
-      },
-    },
+    tasks: { type: 'array', items: RESULT },
     scores: { type: 'object' },
     mean_score: { type: 'number' },
     usage: { type: 'object', description: 'Of a language model: calls, tokens, cost and answers' },
   },
+  patternProperties: { '^task\\d+$': RESULT },
   required: ['environment', 'version', 'agent', 'mode', 'agents', 'seed', 'tasks', 'scores', 'mean_score'],
 } as const;

@@ -21,7 +21,7 @@ export interface BaselineResult {
   readonly steps: number;
   readonly total_reward: number;
   /** Where InferenceGym expects the score. */
-  readonly expected_score?: readonly [number, number];
+  readonly expected_range?: readonly [number, number];
 }
 
 /** The baselines of an environment: agents that need nothing but the server. */
@@ -39,13 +39,13 @@ export interface BaselineParts<Action, Observation> {
   create(agent: string): AsyncPolicy<Action, Observation>;
   /** The action in force right after a reset. */
   initialAction(reset: ResetOptions): Action;
-  readonly expectedScores?: Readonly<Record<string | number, readonly [number, number]>>;
+  readonly expectedRanges?: Readonly<Record<string | number, readonly [number, number]>>;
 }
 
 /** Plays agents on fresh instances of an environment and grades what they did. The same request gives the same answer. */
 export function baselineSuite<Action, Observation extends object, State extends object>(
   definition: EnvironmentDefinition<Action, Observation, State>,
-  { agents, seed, create, initialAction, expectedScores = {} }: BaselineParts<Action, Observation>,
+  { agents, seed, create, initialAction, expectedRanges = {} }: BaselineParts<Action, Observation>,
 ): BaselineSuite {
   const known = new Map<string, Promise<BaselineResult>>();
   return {
@@ -79,7 +79,7 @@ export function baselineSuite<Action, Observation extends object, State extends 
         initialAction: initialAction(reset),
       });
       const { score, breakdown, feedback } = await definition.grade({ reset, actions: played.actions });
-      const expected = agent === agents[0] && asked === seed ? expectedScores[taskId] : undefined;
+      const expected = agent === agents[0] && asked === seed ? expectedRanges[taskId] : undefined;
       return {
         task_id: taskId,
         name: task.name,
@@ -90,7 +90,7 @@ export function baselineSuite<Action, Observation extends object, State extends 
         configuration: constantOf(played.actions),
         steps: played.actions.length,
         total_reward: played.return,
-        ...(expected && { expected_score: expected }),
+        ...(expected && { expected_range: expected }),
       };
     } finally {
       await environment.close?.();

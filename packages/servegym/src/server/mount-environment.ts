@@ -20,6 +20,7 @@ import { CONSOLE_PATHS, mountConsole, mountDocsAsPage } from './console-files.ts
 import { loadEnvironment } from './load-environment.ts';
 import { GYM_POLICIES, type PolicyCatalogue, SERVE_POLICIES, schemaPolicies } from './policy-catalogue.ts';
 import { mountPolicyRoutes } from './policy-routes.ts';
+import { mountRuntimeRoute } from './runtime-route.ts';
 import { mountGymSeedRoutes, mountServeSeedRoutes } from './seed-routes.ts';
 import { isRedisAddress, type SharedStorage } from './session-storage.ts';
 
@@ -57,12 +58,18 @@ export async function mountEnvironment(name: EnvironmentName, options: MountOpti
     case 'llmserve': {
       const real = readRealSettings(process.env);
       const definition = real === null ? serveEnvironment() : realServeEnvironment(real);
-      return mount(definition, SERVE_POLICIES, options, mountServeSeedRoutes);
+      return mount(definition, SERVE_POLICIES, options, {
+        always: (server) => mountRuntimeRoute(server, real),
+        ifReplayable: mountServeSeedRoutes,
+      });
     }
     case 'inferencegym': {
       const gym = await readGymOptions(options.tableFile);
       if (options.isAtRoot) (await (gym.world ?? shippedWorld)()).prepare();
-      return mount(inferenceGym(gym), GYM_POLICIES, options, mountGymSeedRoutes);
+      return mount(inferenceGym(gym), GYM_POLICIES, options, {
+        always: (server) => mountRuntimeRoute(server, null),
+        ifReplayable: mountGymSeedRoutes,
+      });
     }
     case 'benchmark': {
       const benchmark = benchmarkEnvironment({ hostUrl: options.hostUrl });
@@ -75,11 +82,17 @@ export async function mountEnvironment(name: EnvironmentName, options: MountOpti
   }
 }
 
+/** Routes of an environment's own, outside production. */
+interface FurtherRoutes<Action, Observation extends object, State extends object> {
+  always?(server: OpenEnvServer<Action, Observation, State>): void;
+  ifReplayable?(server: OpenEnvServer<Action, Observation, State>): void;
+}
+
 async function mount<Action, Observation extends object, State extends object>(
   definition: EnvironmentDefinition<Action, Observation, State>,
   policies: PolicyCatalogue<Action, Observation>,
   { storage, tableFile, hostUrl, isAtRoot, ...options }: MountOptions,
-  mountFurther: (server: OpenEnvServer<Action, Observation, State>) => void = () => {},
+  further: FurtherRoutes<Action, Observation, State> = {},
 ): Promise<MountedServer> {
   const isReplayable = definition.replayable !== false;
   const store = isReplayable ? await storage?.share() : undefined;
@@ -91,8 +104,9 @@ async function mount<Action, Observation extends object, State extends object>(
   }
   mountPolicyRoutes(server, policies);
   mountConsole(server.app);
+  further.always?.(server);
   if (!isReplayable) return server;
-  mountFurther(server);
+  further.ifReplayable?.(server);
   mountEpisodeRoutes(server);
   const isFile = storage !== undefined && !isRedisAddress(storage.address);
   const leaderboard = new Leaderboard(isFile ? storage.address : ':memory:');

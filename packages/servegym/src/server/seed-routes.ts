@@ -22,7 +22,7 @@ import { GYM_POLICIES, SERVE_POLICIES } from './policy-catalogue.ts';
 /** Seed of the baselines' episodes. */
 const BASELINE_SEED = 0;
 /** Where InferenceGym expects the baseline agent on the table that comes with the package. */
-const EXPECTED_SCORES = { 1: [0.3, 0.4], 2: [0.22, 0.32], 3: [0.18, 0.28] } as const;
+const EXPECTED_RANGES = { 1: [0.3, 0.4], 2: [0.22, 0.32], 3: [0.18, 0.28] } as const;
 
 /** `/baseline` and `/info` of `llmserve`. */
 export function mountServeSeedRoutes(server: OpenEnvServer<ServeAction, ServeObservation, ServeState>): void {
@@ -54,7 +54,7 @@ export function mountGymSeedRoutes(server: OpenEnvServer<GymAction, GymObservati
       seed: BASELINE_SEED,
       create: createGymPolicy,
       initialAction: GYM_POLICIES.initialAction,
-      ...(!ownTable && { expectedScores: EXPECTED_SCORES }),
+      ...(!ownTable && { expectedRanges: EXPECTED_RANGES }),
     }),
     model: modelBaseline(server.definition, GYM_POLICIES.initialAction),
   });
