@@ -5,9 +5,6 @@ import { connect } from '@servegym/openenv';
 import { type EndpointProcess, startEndpointProcess } from './endpoint-process.ts';
 import { runServegymWith, type ServeProcess, startServeWith } from './serve-process.ts';
 
-/** The server and the endpoint run this many times as fast as the wall clock: a window of 5 s takes 2.5 s. */
-const TIME_SCALE = '2';
-
 const action: ServeAction = {
   batch_cap: 24,
   kv_budget_fraction: 0.5,
@@ -21,14 +18,13 @@ describe('llmserve in real mode', () => {
   let endpoint: EndpointProcess;
   let server: ServeProcess;
   before(async () => {
-    endpoint = await startEndpointProcess('--time-scale', TIME_SCALE, '--engines', '2');
+    endpoint = await startEndpointProcess('--engines', '2');
     server = await startServeWith({
       SERVEGYM_STORE: 'memory',
       LLMSERVE_MODE: 'real',
       LLMSERVE_REAL_PROVIDER: 'servegym',
       LLMSERVE_REAL_BASE_URL: `${endpoint.url}/v1`,
       LLMSERVE_REAL_MAX_REQUESTS_PER_STEP: '20',
-      LLMSERVE_REAL_TIME_SCALE: TIME_SCALE,
     });
   });
   after(async () => {
@@ -84,14 +80,13 @@ describe('llmserve in real mode', () => {
   });
 
   it('goes on with what an endpoint can do, and tells what it cannot', async () => {
-    const single = await startEndpointProcess('--time-scale', TIME_SCALE);
+    const single = await startEndpointProcess();
     const other = await startServeWith({
       SERVEGYM_STORE: 'memory',
       LLMSERVE_MODE: 'real',
       LLMSERVE_REAL_PROVIDER: 'servegym',
       LLMSERVE_REAL_BASE_URL: `${single.url}/v1`,
       LLMSERVE_REAL_MAX_REQUESTS_PER_STEP: '3',
-      LLMSERVE_REAL_TIME_SCALE: TIME_SCALE,
     });
     const session = await connect<ReturnType<typeof serveEnvironment>>(other.url);
     await session.reset({ task_id: 'bursty_workload', seed: 1 });
