@@ -15,6 +15,14 @@ const PUBLISHED = [
 /** Folders beside `src` that a package reads at run time. */
 const ASSETS = { agents: ['weights'], console: ['dist'] };
 
+/** Files of dependencies too large to install for one file. */
+const CARRIED = {
+  servegym: {
+    'fonts/DejaVuSans.ttf': 'dejavu-fonts-ttf/ttf/DejaVuSans.ttf',
+    'fonts/LICENSE': 'dejavu-fonts-ttf/LICENSE',
+  },
+};
+
 const staging = join(root, 'dist', 'packages');
 const tarballs = join(root, 'dist', 'tarballs');
 
@@ -38,7 +46,6 @@ function stage(folder) {
   const source = join(root, 'packages', folder);
   const target = join(staging, folder);
   const manifest = JSON.parse(readFileSync(join(source, 'package.json'), 'utf8'));
-  const assets = ASSETS[folder] ?? [];
   mkdirSync(target, { recursive: true });
   if (folder !== 'console') {
     cpSync(join(root, 'dist', 'build', folder, 'src'), join(target, 'lib'), { recursive: true });
@@ -46,18 +53,19 @@ function stage(folder) {
       if (isAsset(path)) cpSync(join(source, 'src', path), join(target, 'lib', path));
     for (const path of filesIn(join(target, 'lib'), /\.(js|d\.ts)$/)) rewrite(join(target, 'lib', path));
   }
-  for (const asset of assets) {
+  for (const asset of ASSETS[folder] ?? []) {
     cpSync(join(source, asset), join(target, asset), {
       recursive: true,
       filter: (path) => !basename(path).startsWith('.'),
     });
   }
+  for (const [file, origin] of Object.entries(CARRIED[folder] ?? {}))
+    cpSync(join(root, 'node_modules', origin), join(target, file));
   for (const file of ['README.md', 'LICENSE'])
     cpSync(file === 'LICENSE' ? join(root, file) : join(source, file), join(target, file));
-  writeFileSync(
-    join(target, 'package.json'),
-    `${JSON.stringify(publishedManifest(manifest, assets), null, 2)}\n`,
-  );
+  const files = readdirSync(target).filter((name) => name !== 'README.md' && name !== 'LICENSE');
+  const published = publishedManifest(manifest, files);
+  writeFileSync(join(target, 'package.json'), `${JSON.stringify(published, null, 2)}\n`);
 }
 
 /** Paths below `folder` that match. */
@@ -80,14 +88,14 @@ function rewrite(path) {
   if (rewritten !== text) writeFileSync(path, rewritten);
 }
 
-function publishedManifest(manifest, assets) {
+function publishedManifest(manifest, files) {
   const { devDependencies, scripts, exports, bin, ...kept } = manifest;
   const compiled = Object.entries(exports ?? {}).map(([name, path]) => [name, publishedTarget(path)]);
   return {
     ...kept,
     ...(bin && { bin: Object.fromEntries(Object.entries(bin).map(([name, path]) => [name, library(path)])) }),
     ...(exports && { exports: { ...Object.fromEntries(compiled), './package.json': './package.json' } }),
-    files: [...(manifest.name === '@servegym/console' ? [] : ['lib']), ...assets],
+    files,
   };
 }
 

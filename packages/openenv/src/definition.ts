@@ -177,8 +177,18 @@ export interface EnvironmentDefinition<
   grade?(record: EpisodeRecord<Action>, caller?: Caller): Grade | Promise<Grade>;
 }
 
-/** Checks nothing at run time; it lets TypeScript infer the types of the schemas. */
-export function defineEnvironment<Action, Observation, State>(
+type FieldValue = string | number | boolean | object | null | undefined;
+
+/**
+ * Checks nothing at run time; TypeScript infers the types of the schemas. `Field` keeps the literals of what `create`
+ * returns, so that an enum of the schema stays an enum.
+ */
+export function defineEnvironment<
+  Action,
+  Observation extends { readonly [Name in keyof Observation]: Field },
+  State,
+  Field extends FieldValue = FieldValue,
+>(
   definition: EnvironmentDefinition<Action, Observation, State>,
 ): EnvironmentDefinition<Action, Observation, State> {
   return definition;

@@ -10,9 +10,10 @@ import {
 import type { Session } from '../sessions/session.ts';
 import {
   EnvironmentFactoryError,
-  isStoredSessionError,
   SessionCapacityError,
   SessionReplayError,
+  SessionStoreError,
+  SessionTakenError,
 } from '../sessions/session-errors.ts';
 import type { SessionRegistry } from '../sessions/session-registry.ts';
 import { type EnvironmentTool, toolCallResult, toolListing } from './environment-tools.ts';
@@ -70,8 +71,13 @@ export class JsonRpcEndpoint {
           max_sessions: error.maxSessions,
         });
       }
-      if (isStoredSessionError(error)) return failure(id, serverError, error.message, { reason: error.code });
-      if (error instanceof SessionReplayError) return failure(id, serverError, error.message);
+      if (
+        error instanceof SessionStoreError ||
+        error instanceof SessionTakenError ||
+        error instanceof SessionReplayError
+      ) {
+        return failure(id, serverError, error.message);
+      }
       if (error instanceof EnvironmentFactoryError) {
         return failure(id, serverError, error.message, { factory_name: error.factoryName });
       }
@@ -103,7 +109,7 @@ export class JsonRpcEndpoint {
   ): Promise<unknown> {
     switch (method) {
       case 'openenv/session/create':
-        return { session_id: (session ?? this.#sessions.open(caller?.name)).id };
+        return { session_id: (session ?? this.#sessions.open()).id };
       case 'openenv/session/close':
         return this.#closeSession(params.session_id, session);
       case 'tools/list':
@@ -114,7 +120,7 @@ export class JsonRpcEndpoint {
           throw new JsonRpcFailure(invalidParams, "Missing 'name' in params");
         }
         const known = await this.#requireKnown(params.session_id, session);
-        const target = known ?? this.#sessions.open(caller?.name);
+        const target = known ?? this.#sessions.open();
         try {
           return toolCallResult(await this.callTool(params.name, params.arguments ?? {}, target, caller));
         } finally {

@@ -8,11 +8,7 @@ import type { Logger } from '../operations/logger.ts';
 import { JSON_RPC_ERROR_CODES } from '../protocol/json-rpc.ts';
 import type { ErrorData } from '../protocol/web-socket-message.ts';
 import type { Session } from '../sessions/session.ts';
-import {
-  EnvironmentFactoryError,
-  isStoredSessionError,
-  SessionCapacityError,
-} from '../sessions/session-errors.ts';
+import { EnvironmentFactoryError, SessionCapacityError } from '../sessions/session-errors.ts';
 import type { SessionRegistry } from '../sessions/session-registry.ts';
 import { handshakeAnswer, handshakeRefusal } from '../web-socket/accept-handshake.ts';
 import { ServerWebSocket } from '../web-socket/server-web-socket.ts';
@@ -29,13 +25,6 @@ type SocketOptions = Pick<
   ResolvedServerOptions,
   'maxMessageBytes' | 'pingIntervalMs' | 'socketIdleTimeoutMs' | 'trustedProxies' | 'logger'
 > & { readonly guard: Guard };
-
-/** Who is at the other end of a socket. */
-interface Peer {
-  readonly address: string;
-  /** Digest, as of `Guard.clientOf`. */
-  readonly client: string;
-}
 
 /** How a socket holds a session. */
 interface Hold {
@@ -132,11 +121,10 @@ export class SocketServer {
       refuseHandshake(socket, mistake.status, { detail: mistake.detail }, mistake.headers);
       return;
     }
-    const client = guard.clientOf(request);
     const sessionId = path === '/ws' ? query.get('session_id') : null;
     const admission = sessionId
       ? await this.#admitTo(sessionId, query.get('takeover') === 'true')
-      : this.#admit(client);
+      : this.#admit();
     if (socket.destroyed || this.#isClosing) {
       if (admission.session) this.#letGo(admission, false);
       socket.destroy();
@@ -144,7 +132,7 @@ export class SocketServer {
     }
     const webSocket = this.#accept(request, socket, head, admission);
     if (admission.session) {
-      this.#serve(webSocket, path, admission, { address: clientAddress(request, trustedProxies), client });
+      this.#serve(webSocket, path, admission, clientAddress(request, trustedProxies));
     } else {
       this.#logger.warn({ path, code: admission.refusal.code }, 'session refused');
       this.#sessions.counts.countError(admission.refusal.code);
@@ -162,9 +150,9 @@ export class SocketServer {
   }
 
   /** Opens the session that a new socket will hold. */
-  #admit(client: string): Admission {
+  #admit(): Admission {
     try {
-      const session = this.#sessions.open(client);
+      const session = this.#sessions.open();
       this.#sessions.attach(session.id);
       return { session, owned: true };
     } catch (error) {
@@ -194,7 +182,7 @@ export class SocketServer {
     }
   }
 
-  #serve(socket: ServerWebSocket, path: string, hold: Hold, { address, client }: Peer): void {
+  #serve(socket: ServerWebSocket, path: string, hold: Hold, address: string): void {
     const { session } = hold;
     const openedAt = performance.now();
     this.#logger.info({ session: session.id, path, address }, 'socket opened');
@@ -209,7 +197,7 @@ export class SocketServer {
     });
     const leaving = new AbortController();
     socket.once('close', () => leaving.abort(new Error('The client has left')));
-    const caller = { name: client, signal: leaving.signal };
+    const caller = { name: address, signal: leaving.signal };
     if (path === '/ws') serveSession(socket, session, this.#parts, caller);
     else serveJsonRpc(socket, session, this.#parts.jsonRpc, caller);
   }
@@ -276,8 +264,7 @@ function refusalOf(error: Error): ErrorData {
   if (error instanceof EnvironmentFactoryError) {
     return { message: error.message, code: 'FACTORY_ERROR', factory_name: error.factoryName };
   }
-  const reason = isStoredSessionError(error) ? error.code : undefined;
-  return { message: error.message, code: 'SESSION_ERROR', ...(reason && { reason }) };
+  return { message: error.message, code: 'SESSION_ERROR' };
 }
 
 /**

@@ -6,10 +6,9 @@ import {
   EnvironmentFactoryError,
   ServerDrainingError,
   SessionCapacityError,
-  SessionDamagedError,
   SessionReplayError,
 } from './session-errors.ts';
-import type { SessionStore, StoreCondition, StoredSession } from './session-store.ts';
+import type { SessionStore, StoredSession } from './session-store.ts';
 import { Pace } from './turns.ts';
 
 /** How many sessions live how long. */
@@ -90,28 +89,22 @@ export class SessionRegistry<Action = unknown, Observation = object, State = obj
     return this.#store !== undefined;
   }
 
-  /** Condition of the store; `undefined` without one that tells. */
-  get storeCondition(): StoreCondition | undefined {
-    return this.#store?.condition?.();
-  }
-
   [Symbol.iterator](): Iterator<Session<Action, Observation, State>> {
     return this.#sessions.values();
   }
 
   /**
    * Opens a session with a fresh environment.
-   * @param client Digest of who opens it, for the quotas of the store.
    * @throws SessionCapacityError when no slot is free and none can be freed.
    * @throws EnvironmentFactoryError when the environment cannot be created.
    */
-  open(client?: string): Session<Action, Observation, State> {
+  open(): Session<Action, Observation, State> {
     this.#makeRoom(1);
     const environment = this.#createEnvironment();
     const id = randomUUID();
     const session = new Session(environment, {
       id,
-      journal: this.#store?.open(id, this.#definition, client),
+      journal: this.#store?.open(id, this.#definition),
       keepsActions: this.#definition.replayable !== false,
       ...this.#common,
     });
@@ -126,7 +119,7 @@ export class SessionRegistry<Action = unknown, Observation = object, State = obj
 
   /**
    * The session with this id, from memory or rebuilt from the store; `undefined` when there is none.
-   * @throws SessionReplayError, SessionDamagedError, SessionStoreError, SessionCapacityError, EnvironmentFactoryError
+   * @throws SessionReplayError, SessionStoreError, SessionCapacityError, EnvironmentFactoryError
    */
   resume(id: string): Promise<Session<Action, Observation, State> | undefined> {
     return this.#fetch(id, (stored) => this.#rebuild(id, stored));
@@ -139,7 +132,7 @@ export class SessionRegistry<Action = unknown, Observation = object, State = obj
   restart(id: string): Promise<Session<Action, Observation, State> | undefined> {
     return this.#fetch(id, async (stored) => {
       if (stored.environment.id !== this.#definition.id) this.#refuseForeign(id, stored);
-      const journal = this.#store!.open(id, this.#definition, stored.client);
+      const journal = this.#store!.open(id, this.#definition);
       return new Session(this.#createEnvironment(), { id, journal, ...this.#common });
     });
   }
@@ -279,7 +272,6 @@ export class SessionRegistry<Action = unknown, Observation = object, State = obj
 
   async #rebuild(id: string, stored: StoredSession): Promise<Session<Action, Observation, State>> {
     const { id: environmentId, version } = this.#definition;
-    if (stored.damage !== undefined) throw new SessionDamagedError(id, stored.damage);
     if (stored.environment.id !== environmentId || stored.environment.version !== version) {
       this.#refuseForeign(id, stored);
     }

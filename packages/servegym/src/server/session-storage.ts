@@ -35,10 +35,9 @@ export class SharedStorage {
     this.#users++;
     let isOpen = true;
     return {
-      open: (id, environment, client) => store.open(id, environment, client),
+      open: (id, environment) => store.open(id, environment),
       take: (id) => store.take(id),
       remove: (id) => store.remove(id),
-      condition: () => store.condition!(),
       close: async () => {
         if (!isOpen) return;
         isOpen = false;
