@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { after, before, describe, it } from 'node:test';
@@ -24,6 +25,16 @@ async function startReference(mode: 'simulation' | 'production') {
   const [url] = (await Promise.race([once(lines, 'line'), failed])) as [string];
   failed.catch(() => {});
   return { url, stop: () => child.kill('SIGKILL') };
+}
+
+/** An address where nobody listens. */
+async function closedAddress(): Promise<string> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return `http://127.0.0.1:${port}`;
 }
 
 async function validate(...args: string[]) {
@@ -124,6 +135,14 @@ describe('servegym validate', () => {
   it('exits with 1 when nobody is there, and with 2 when it is asked wrongly', async () => {
     const { code, report } = await validate('--url', 'http://127.0.0.1:9');
     assert.deepEqual([code, report.passed], [1, false]);
+    const address = await closedAddress();
+    const told = await runServegym('validate', '--url', address);
+    assert.deepEqual(told, {
+      code: 1,
+      signal: null,
+      stdout: '',
+      stderr: `error: ${address}/ cannot be reached: ECONNREFUSED. Start the server, or correct --url.\n`,
+    });
     for (const args of [[], ['--url', 'here'], ['--url', ours.url, '--action', '3']]) {
       assert.equal((await runServegym('validate', ...args)).code, 2, args.join(' '));
     }

@@ -72,7 +72,11 @@ class Benchmark implements Environment<BenchmarkAction, BenchmarkObservation, Be
 
   async #answerLate(seconds: number): Promise<StepResult<BenchmarkObservation>> {
     const startedAt = performance.now();
-    await wait(seconds * 1000, undefined, { signal: this.#closed.signal });
+    const endsAt = startedAt + seconds * 1000;
+    // A timer may fire up to a millisecond early.
+    for (let left = seconds * 1000; left > 0; left = endsAt - performance.now()) {
+      await wait(Math.ceil(left), undefined, { signal: this.#closed.signal });
+    }
     return this.#answer(seconds, (performance.now() - startedAt) / 1000);
   }
 

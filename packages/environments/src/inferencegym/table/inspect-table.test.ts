@@ -38,8 +38,6 @@ describe('the inspection of a trace table', () => {
     ['a negative latency', (_, i) => (i === 5 ? { ttft_p50_ms: -1 } : {}), 'NOT_POSITIVE'],
     ['memory in bytes', (row) => ({ gpu_mem_gb: row.gpu_mem_gb * 1e9 }), 'ABSURD_VALUE'],
     ['two rows for one configuration', () => ({ kv_budget: 1 }), 'DUPLICATE_ROW'],
-    ['latencies in seconds', (row) => ({ ttft_p50_ms: row.ttft_p50_ms / 1000 }), 'SECONDS_NOT_MS'],
-    ['inter-token latency in seconds', (row) => ({ tpot_ms: row.tpot_ms / 1000 }), 'SECONDS_NOT_MS'],
     ['latency in microseconds', (row) => ({ tpot_ms: row.tpot_ms * 300 }), 'MICROSECONDS_NOT_MS'],
     ['memory as a share', (row) => ({ gpu_mem_gb: row.gpu_mem_gb / 80 }), 'MEMORY_NOT_GB'],
     ['memory in MB', (row) => ({ gpu_mem_gb: row.gpu_mem_gb * 20 }), 'MEMORY_NOT_GB'],
@@ -50,6 +48,30 @@ describe('the inspection of a trace table', () => {
     ['batches that make tokens quicker', (row) => ({ tpot_ms: 30 - row.batch_size / 25 }), 'NOT_MONOTONE'],
   ] as [string, (row: FixtureRow, index: number) => Partial<FixtureRow>, string][]) {
     it(`sees ${what}`, () => assert.ok(codesAfter(change).includes(code), String(codesAfter(change))));
+  }
+
+  for (const column of ['ttft_p50_ms', 'ttft_p99_ms', 'tpot_ms'] as const) {
+    it(`lets no table be played whose ${column} is in seconds`, async () => {
+      const shipped = await readTableRows(readFileSync(SHIPPED_TABLE_URL));
+      for (const sound of [tableOf(soundRows()), shipped]) {
+        assert.deepEqual(
+          inspectTable(sound).filter(({ severity }) => severity === 'error'),
+          [],
+        );
+        // Latencies of a slow server may be above the least in ms even in seconds.
+        for (const slow of [1, 4]) {
+          const inSeconds = sound.columns[column]!.map((value) => (slow * value) / 1000);
+          const rows = { ...sound, columns: { ...sound.columns, [column]: inSeconds } };
+          const findings = inspectTable(rows);
+          assert.deepEqual(
+            findings.map(({ code, severity }) => [code, severity]),
+            [['SECONDS_NOT_MS', 'error']],
+          );
+          assert.match(findings[0]!.message, new RegExp(`\`${column}\` in ms, .* Multiply it by 1,000`));
+          assert.throws(() => new TraceTable(rows), { code: 'SECONDS_NOT_MS' });
+        }
+      }
+    });
   }
 
   it('lists configurations that were not measured', () => {

@@ -39,6 +39,16 @@ const ABSURD: Readonly<Record<ValueColumn, number>> = {
   cost_per_1k: 1000,
 };
 
+/** No server answers as fast: half of the table below these is in another unit. */
+const LEAST_TTFT_MS = 2;
+const LEAST_TPOT_MS = 0.3;
+/** A prompt that takes a server more time than its other work, tokens. */
+const LONG_PROMPT = 512;
+/** Prefill of a model of a billion parameters at the peak FLOPs of an H100, in FP8. */
+const MOST_TOKENS_PER_MS = 1000;
+/** Share of the time that the smallest batch decodes, prefills of long prompts between. */
+const LEAST_DECODING = 0.02;
+
 /** A fall against what physics says counts from here on, as a share: less is noise. */
 const NOISE = 0.1;
 const EXAMPLES = 3;
@@ -61,6 +71,8 @@ export function inspectTable(rows: TableRows): readonly TableFinding[] {
   inspectCells(columns, rows.count, error);
   if (findings.length > 0) return findings;
   inspectGrid(columns, rows.count, error);
+  if (findings.length > 0) return findings;
+  inspectSeconds(columns, rows.count, error);
   if (findings.length > 0) return findings;
   const warn = (code: string, message: string) => findings.push({ code, severity: 'warning', message });
   inspectCoverage(columns, warn);
@@ -203,26 +215,52 @@ function inspectCoverage(columns: Columns, warn: Report): void {
   }
 }
 
-function inspectUnits(columns: Columns, warn: Report): void {
-  const median = (name: ValueColumn) => columns[name].slice().sort()[columns[name].length >> 1];
+/** Latencies in seconds, which would play as a server a thousand times as fast. */
+function inspectSeconds(columns: Columns, count: number, error: Report): void {
+  const inSeconds = (name: ValueColumn, sign: string) =>
+    error(
+      'SECONDS_NOT_MS',
+      `Expected \`${name}\` in ms, got seconds as it seems: ${sign}. Multiply it by 1,000`,
+    );
+  const [smallest] = extent(columns.batch_size);
+  // Few requests at once wait for nothing but their own prompt.
+  const alone = rowsWhere(count, (row) => columns.batch_size[row] === smallest);
+  const long = alone.filter((row) => promptAtLeast(columns, row) >= LONG_PROMPT);
+  const medianOf = (rows: readonly number[], value: (row: number) => number) =>
+    median(Float64Array.from(rows, value));
   for (const name of ['ttft_p50_ms', 'ttft_p99_ms'] as const) {
-    if (median(name) < 2) {
-      warn(
-        'SECONDS_NOT_MS',
-        `Half of \`${name}\` is below 2 ms (median ${median(name)}): it seems to be in seconds. Multiply by 1,000`,
-      );
+    const typical = median(columns[name]);
+    const tokensPerMs = medianOf(long, (row) => promptAtLeast(columns, row) / columns[name][row]);
+    if (typical < LEAST_TTFT_MS) inSeconds(name, `half of it is below ${LEAST_TTFT_MS} (median ${typical})`);
+    else if (tokensPerMs > MOST_TOKENS_PER_MS) {
+      inSeconds(name, `a lone long prompt would be computed at ${Math.round(tokensPerMs)} tokens a ms`);
     }
   }
-  if (median('tpot_ms') < 0.3) {
-    warn(
-      'SECONDS_NOT_MS',
-      `Half of \`tpot_ms\` is below 0.3 ms (median ${median('tpot_ms')}): it seems to be in seconds. Multiply by 1,000`,
+  const typical = median(columns.tpot_ms);
+  const decoding = medianOf(alone, (row) => (columns.tps[row] * columns.tpot_ms[row]) / 1000 / smallest);
+  if (typical < LEAST_TPOT_MS)
+    inSeconds('tpot_ms', `half of it is below ${LEAST_TPOT_MS} (median ${typical})`);
+  else if (decoding < LEAST_DECODING) {
+    const percent = (100 * decoding).toFixed(1);
+    inSeconds(
+      'tpot_ms',
+      `at \`batch_size\` ${smallest} and its \`tps\`, a server would decode ${percent} % of the time`,
     );
   }
-  if (median('tpot_ms') > 2000) {
+}
+
+/** Prompt tokens that a row has at least. */
+function promptAtLeast(columns: Columns, row: number): number {
+  return PROMPT_LENGTHS[columns.prompt_len_bucket[row] - 1] ?? 0;
+}
+
+function inspectUnits(columns: Columns, warn: Report): void {
+  const typicalTpot = median(columns.tpot_ms);
+  const typicalCost = median(columns.cost_per_1k);
+  if (typicalTpot > 2000) {
     warn(
       'MICROSECONDS_NOT_MS',
-      `Half of \`tpot_ms\` is above 2,000 ms (median ${median('tpot_ms')}): it seems to be in microseconds. Divide by 1,000`,
+      `Half of \`tpot_ms\` is above 2,000 ms (median ${typicalTpot}): it seems to be in microseconds. Divide by 1,000`,
     );
   }
   const [, mostMemory] = extent(columns.gpu_mem_gb);
@@ -237,10 +275,10 @@ function inspectUnits(columns: Columns, warn: Report): void {
       `\`gpu_mem_gb\` goes up to ${mostMemory}: it seems to be in MB. Give GB, 10^9 bytes`,
     );
   }
-  if (median('cost_per_1k') < 2e-4) {
+  if (typicalCost < 2e-4) {
     warn(
       'USD_NOT_CENTS',
-      `Half of \`cost_per_1k\` is below 0.0002 (median ${median('cost_per_1k')}): it seems to be in dollars. It is US cents for 1,000 output tokens`,
+      `Half of \`cost_per_1k\` is below 0.0002 (median ${typicalCost}): it seems to be in dollars. It is US cents for 1,000 output tokens`,
     );
   }
 }
@@ -322,6 +360,11 @@ function list(rows: readonly number[]): string {
   const shown = rows.slice(0, EXAMPLES).map((row) => row + 1);
   const more = rows.length - shown.length;
   return more > 0 ? `${shown.join(', ')} and ${more} more` : shown.join(', ');
+}
+
+/** NaN where there are no values. */
+function median(values: Float64Array): number {
+  return values.toSorted()[values.length >> 1] ?? Number.NaN;
 }
 
 function extent(column: Float64Array): [number, number] {

@@ -38,6 +38,7 @@ async function evaluate(options: EvaluateOptions): Promise<void> {
   const { found, taskIds, context } = await readServeEvaluation([agent], options);
   const plan = { ...context, agent, policyName: found[0]!.policy.name, taskIds, onProgress: showShare };
   const jobs = await openStoppableJobs(options);
+  showShare(0);
   try {
     if (split === SHIFTED) {
       const shifted = await evaluateShifted(jobs, plan);
@@ -53,6 +54,7 @@ async function evaluate(options: EvaluateOptions): Promise<void> {
         : evaluationTable(evaluation, context),
     );
   } finally {
+    showShare(1);
     await jobs.close();
   }
 }

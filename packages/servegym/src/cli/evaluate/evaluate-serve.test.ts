@@ -41,6 +41,25 @@ function played({ tasks, ...rest }: Evaluation) {
 }
 
 describe('an evaluation with jobs', () => {
+  it('tells how far it is while an episode is played, as planners take long for one', async () => {
+    const jobs = new LocalJobs({ kinds: JOB_KINDS, threads: 1 });
+    try {
+      const shares: number[] = [];
+      const { windows } = SERVE_TASKS.static_workload;
+      await evaluateServe(jobs, {
+        ...{ ...plan, agent: 'mpc', policyName: 'mpc', taskIds: ['static_workload'], episodes: 1 },
+        onProgress: (share) => shares.push(share),
+      });
+      assert.deepEqual(
+        shares.slice(0, 9),
+        Array.from({ length: 9 }, (_, i) => (windows * (i + 1)) / 10 / windows),
+      );
+      assert.equal(shares.at(-1), 1);
+    } finally {
+      await jobs.close();
+    }
+  });
+
   let redis: ServerProcess;
   let worker: QueueWorker;
   const engines: JobEngine[] = [];

@@ -5,7 +5,7 @@ import {
   policyUnderScenario,
   underScenario,
 } from '@servegym/agents';
-import type { ServeScenario } from '@servegym/environments';
+import { findServeTask, type ServeScenario } from '@servegym/environments';
 import type { JobContext, Json } from '@servegym/jobs';
 import { type JobAgent, policyOfAgent } from '../jobs/job-agent.ts';
 import { addSharedTask } from '../jobs/job-task.ts';
@@ -29,16 +29,36 @@ export async function runJob(input: Json, context: JobContext): Promise<Json> {
   addSharedTrace(scenario, trace, context);
   addSharedTask(ownTask, context);
   const policy = policyOfAgent(agent, context);
-  let finished = 0;
+  const environment = underScenario(evaluatedServe, scenario);
+  const everyTenth = reportTenths(seeds.length * findServeTask(taskId)!.windows, context);
   const played: PlayedTask = await playTask(
-    underScenario(evaluatedServe, scenario),
+    {
+      ...environment,
+      meter: (task) => {
+        const meter = environment.meter(task);
+        const see: typeof meter.see = (window) => {
+          meter.see(window);
+          everyTenth();
+        };
+        return { see, figures: meter.figures };
+      },
+    },
     policyUnderScenario(policy, scenario),
     taskId,
     seeds,
-    () => {
-      finished += 1;
-      context.report(finished / seeds.length);
-    },
   );
   return played as unknown as Json;
+}
+
+/** Reports each tenth of so many windows; to be called after each of them. */
+function reportTenths(windows: number, context: JobContext): () => void {
+  let played = 0;
+  let tenths = 0;
+  return () => {
+    played += 1;
+    const now = Math.floor((10 * played) / windows);
+    if (now === tenths) return;
+    tenths = now;
+    context.report(played / windows);
+  };
 }

@@ -6,7 +6,7 @@ export function showProgress(line: string): void {
   if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${line}`);
 }
 
-/** Shows which share of the episodes is played; once they all are, nothing. */
+/** Shows which share of the episodes is played, in tenths of a percent: planners take long; once they all are, nothing. */
 export function showShare(share: number): void {
-  showProgress(share < 1 ? `played ${Math.round(100 * share)} %` : '');
+  showProgress(share < 1 ? `played ${(100 * share).toFixed(1)} %` : '');
 }

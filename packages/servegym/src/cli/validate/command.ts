@@ -57,6 +57,12 @@ It resets sessions and plays a few steps, so do not point it at an environment w
 
 async function validate(options: ValidateOptions): Promise<void> {
   const { url: base, action, reset: resetOptions, steps, json, strict, token } = options;
+  const failure = json ? null : await connectionFailure(base, 1000 * options.timeout);
+  if (failure !== null) {
+    console.error(`error: ${base.href} cannot be reached: ${failure}. Start the server, or correct --url.`);
+    process.exitCode = 1;
+    return;
+  }
   const subject = {
     ...{ action, resetOptions, steps },
     timeoutMs: 1000 * options.timeout,
@@ -69,4 +75,15 @@ async function validate(options: ValidateOptions): Promise<void> {
   console.log(json ? JSON.stringify(report, null, 2) : `\n${report.target}: ${validationSummary(report)}`);
   const failures = strict ? report.summary.failed_criteria.length : report.passed ? 0 : 1;
   process.exitCode = failures === 0 ? 0 : 1;
+}
+
+/** Why no request to the server is answered; `null` when one is. */
+async function connectionFailure(base: URL, timeoutMs: number): Promise<string | null> {
+  try {
+    await fetch(new URL('health', base), { signal: AbortSignal.timeout(timeoutMs) });
+    return null;
+  } catch (error) {
+    const { message, cause } = error as Error;
+    return (cause as { code?: string } | undefined)?.code ?? message;
+  }
 }
