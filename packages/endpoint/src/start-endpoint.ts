@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createAdaptorServer } from '@hono/node-server';
 import { type EngineProfile, kvPoolBlocks, type ServingConfig } from '@servegym/simulator';
+import { MODELS } from '@servegym/simulator/calibration';
 import { Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import packageJson from '../package.json' with { type: 'json' };
@@ -34,7 +35,7 @@ export interface EndpointOptions {
   readonly prefixCaching: boolean;
   /** Names that requests may use. Default: the profile's model and the profile. */
   readonly modelNames?: readonly string[];
-  /** Most tokens of a prompt and its reply together. Default: what the KV pool holds. */
+  /** Most tokens of a prompt and its reply together. Default: the model's context, or less when the KV pool holds less. */
   readonly maxModelLen?: number;
   /** Simulated seconds in a second. */
   readonly timeScale: number;
@@ -82,7 +83,8 @@ export async function startEndpoint(options: EndpointOptions): Promise<RunningEn
   const { blockTokens } = profile.memory;
   const server = createSimulatedServer(config, { ...options, prefixCaching });
   const blocks = kvPoolBlocks(profile, config.weights, config.speculationDepth > 0, config.kvBudgetFraction);
-  const maxModelLen = options.maxModelLen ?? blocks * blockTokens;
+  const contextTokens = MODELS.find(({ name }) => name === profile.model.name)?.contextTokens;
+  const maxModelLen = options.maxModelLen ?? Math.min(contextTokens ?? Infinity, blocks * blockTokens);
   const [modelName = profile.model.name, ...otherNames] = options.modelNames ?? [
     profile.model.name,
     profile.name,

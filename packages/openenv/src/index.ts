@@ -53,18 +53,27 @@ export {
   EnvironmentFactoryError,
   ServerDrainingError,
   SessionCapacityError,
+  SessionDamagedError,
+  SessionDeletedError,
+  SessionQuotaError,
   SessionReplayError,
   SessionStoreError,
   SessionTakenError,
   UnknownSessionError,
 } from './sessions/session-errors.ts';
 export { SessionRegistry, type SessionRegistryOptions } from './sessions/session-registry.ts';
-export type { SessionJournal, SessionStore, StoredSession } from './sessions/session-store.ts';
+export type {
+  SessionJournal,
+  SessionStore,
+  StoreCondition,
+  StoredSession,
+} from './sessions/session-store.ts';
 export { openSqliteStore, type SqliteSessionStoreOptions } from './sessions/sqlite-session-store.ts';
 export { Turn } from './sessions/turns.ts';
 export type { Criterion } from './validate/check.ts';
 export { type ForeignSchema, sampleValue } from './validate/sample-value.ts';
 export { type SchemaCheck, schemaCheck } from './validate/schema-check.ts';
+export { type SelfTestOptions, type SelfTestReport, selfTest } from './validate/self-test.ts';
 export type { ValidateOptions } from './validate/subject.ts';
 export { type ValidationReport, validateServer } from './validate/validate-server.ts';
 export { type ActionReader, actionReader } from './validation/action-reader.ts';

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { request } from 'node:http';
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
 import { join } from 'node:path';
+import { json } from 'node:stream/consumers';
 import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import OpenAI, { APIError } from 'openai';
@@ -18,7 +20,7 @@ describe('servegym endpoint', () => {
   let endpoint: EndpointProcess;
   let client: OpenAI;
   before(async () => {
-    endpoint = await startEndpointProcess('--time-scale', '20');
+    endpoint = await startEndpointProcess('--time-scale', '20', '--max-model-len', '120000');
     client = new OpenAI({ baseURL: `${endpoint.url}/v1`, apiKey: 'any', maxRetries: 0 });
   });
   after(async () => assert.equal(await endpoint.stop(), 0));
@@ -284,11 +286,45 @@ describe('servegym endpoint', () => {
     const served = /^vllm:request_generation_tokens_sum\{.*\} (\d+)$/m.exec(text)![1];
     assert.ok(Number(served) > 0);
     assert.match(text, /^# TYPE vllm:time_to_first_token_seconds histogram$/m);
+    assert.doesNotMatch(text, /^# TYPE \S+_total gauge$/m);
     assert.match(text, /^vllm:time_to_first_token_seconds_bucket\{le="\+Inf"|^vllm:.*le="\+Inf"/m);
   });
 });
 
 describe('the process of servegym endpoint', () => {
+  it("has the model's context, as far as the KV pool holds it, unless it is told otherwise", async (t) => {
+    const contextOf = async (...args: string[]) => {
+      const endpoint = await startEndpointProcess(...args);
+      t.after(() => endpoint.stop());
+      const { data } = await (await fetch(`${endpoint.url}/v1/models`)).json();
+      return data[0].max_model_len;
+    };
+    const [model, pool, told] = await Promise.all([
+      contextOf('--profile', 'a100-40gb-llama-3-8b'),
+      contextOf('--profile', 'a100-40gb-llama-3-8b', '--kv-budget-fraction', '0.05'),
+      contextOf('--profile', 'a100-40gb-llama-3-8b', '--max-model-len', '12000'),
+    ]);
+    assert.deepEqual([model, told], [8192, 12_000]);
+    assert.ok(pool > 0 && pool < 8192, `${pool}`);
+  });
+
+  it('answers no name but its own, and no page of another site', async (t) => {
+    const endpoint = await startEndpointProcess('--allowed-hosts', 'llm.example');
+    t.after(() => endpoint.stop());
+    const ask = async (headers: Record<string, string>) => {
+      const asked = request(`${endpoint.url}/v1/models`, { headers }).end();
+      const [answer] = (await once(asked, 'response')) as [IncomingMessage];
+      const body = (await json(answer)) as { readonly error?: { readonly code: string } };
+      return [answer.statusCode, body.error?.code];
+    };
+    assert.deepEqual(await ask({ host: 'rebound.evil.example:8000' }), [403, 'host_refused']);
+    assert.deepEqual(await ask({ origin: 'https://evil.example' }), [403, 'origin_refused']);
+    const image = { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'no-cors', 'sec-fetch-dest': 'image' };
+    assert.deepEqual(await ask(image), [403, 'origin_refused']);
+    for (const headers of [{ host: 'llm.example' }, { host: 'localhost:8000' }])
+      assert.deepEqual(await ask(headers), [200, undefined]);
+  });
+
   it('lets in those with a key, and everybody to its health', async () => {
     const endpoint = await startEndpointProcess('--api-key', 'sesame', '--served-model-name', 'mine');
     const models = (key: string) =>

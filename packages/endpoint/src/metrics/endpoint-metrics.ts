@@ -21,6 +21,9 @@ const LATENCY_BUCKETS_S = [
 const ITERATION_BUCKETS = [1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384];
 const LATENESS_BUCKETS_S = [0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1];
 
+/** Gauges of prom-client whose names end as those of counters do. The series beside them tell the same by kind. */
+const MISNAMED_GAUGES = ['handles', 'requests', 'resources'].map((kind) => `nodejs_active_${kind}_total`);
+
 export interface EndpointMetricsOptions {
   readonly modelName: string;
   readonly maxModelLen: number;
@@ -62,6 +65,7 @@ export class EndpointMetrics implements LiveObserver {
     this.#labels = labels;
     this.#prefixCaching = options.prefixCaching;
     collectDefaultMetrics({ register: registry });
+    for (const name of MISNAMED_GAUGES) registry.removeSingleMetric(name);
 
     const gauge = (name: string, help: string, read: (engine: number) => number) =>
       new Gauge({

@@ -58,7 +58,7 @@ export function mountEpisodeRoutes<Action, Observation extends object, State ext
     const actions = file.actions.map((action, i) => located(() => readAction(action), 'actions', i));
     const from = file.windows_from ?? 0;
     const windows: object[] = [];
-    const session = sessions.open();
+    const session = sessions.open(server.callerOf(context).name);
     try {
       const { digest, done } = await replayEpisode(session, { reset, actions }, (result, index) => {
         if (index < from) return;

@@ -13,7 +13,12 @@ export function guardRequests(app: Hono, guard: Guard): void {
     const { headers } = context.res;
     headers.set('x-content-type-options', 'nosniff');
     headers.set('referrer-policy', 'strict-origin-when-cross-origin');
-    if (!headers.has('content-security-policy')) headers.set('content-security-policy', FRAME_ANCESTORS);
+    // What a page allows itself is its own affair; who may frame it is the same for all.
+    const policy = headers.get('content-security-policy');
+    headers.set(
+      'content-security-policy',
+      policy === null ? FRAME_ANCESTORS : `${policy}; ${FRAME_ANCESTORS}`,
+    );
   });
   if (guard.origins.length > 0) {
     app.use(

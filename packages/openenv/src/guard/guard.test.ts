@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import { connect } from '../client/connect.ts';
 import { counterEnvironment } from '../fixtures/counter-environment.ts';
@@ -318,6 +319,30 @@ test('answers carry headers that protect, and let Hugging Face show the page in 
   assert.equal(headers.get('x-content-type-options'), 'nosniff');
   assert.equal(headers.get('x-frame-options'), null);
   assert.match(headers.get('content-security-policy') ?? '', /frame-ancestors .*https:\/\/huggingface\.co/);
+});
+
+test('the documentation runs its own script alone, and a page keeps a policy of its own', async (t) => {
+  const { url, server } = await startServer(t, counterEnvironment);
+  server.app.get('/own', (context) =>
+    context.html('<p>', 200, { 'content-security-policy': "default-src 'none'" }),
+  );
+  const policyOf = async (path: string) =>
+    (await fetch(url + path)).headers.get('content-security-policy')!.split('; ');
+  const docs = await policyOf('/docs');
+  const page = await (await fetch(`${url}/docs`)).text();
+  for (const tag of ['script', 'style']) {
+    const inline = [...page.matchAll(new RegExp(`<${tag}>(.*?)</${tag}>`, 'gs'))].map(
+      ([, source]) => source!,
+    );
+    assert.equal(inline.length, 1);
+    const digest = createHash('sha256').update(inline[0]!).digest('base64');
+    assert.ok(docs.includes(`${tag}-src 'sha256-${digest}'`), docs.join('\n'));
+  }
+  assert.ok(docs.includes("default-src 'none'"));
+  assert.doesNotMatch(page, / on\w+=|javascript:|<script src|style="/);
+  const [, frames] = await policyOf('/own');
+  assert.match(frames!, /^frame-ancestors /);
+  for (const policy of [docs, await policyOf('/health')]) assert.equal(policy.at(-1), frames);
 });
 
 test('options of the guard that make no sense are refused', async () => {

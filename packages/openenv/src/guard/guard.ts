@@ -90,15 +90,26 @@ export class Guard {
    * @param path As routes see it, which is not always as the client wrote it.
    */
   check(request: GuardedRequest, path: string): Refusal | null {
-    const token = bearer(request);
-    const known = token !== undefined && this.#tokens.has(digest(token));
+    const known = this.#knownToken(request) !== undefined;
     return (
       this.#checkHost(request) ??
       this.#checkSite(request, path) ??
-      // Only a token that is known tells clients apart: anybody can make up others.
-      this.#checkRate(path, known ? token : clientAddress(request, this.#trustedProxies)) ??
+      this.#checkRate(request, path) ??
       (known ? null : this.#checkToken(path))
     );
+  }
+
+  /**
+   * Digest of who makes a request: a token, else an address. Only a token that is known tells clients apart: anybody can
+   * make up others.
+   */
+  clientOf(request: GuardedRequest): string {
+    return digest(this.#knownToken(request) ?? clientAddress(request, this.#trustedProxies));
+  }
+
+  #knownToken(request: GuardedRequest): string | undefined {
+    const token = bearer(request);
+    return token !== undefined && this.#tokens.has(digest(token)) ? token : undefined;
   }
 
   #checkHost(request: GuardedRequest): Refusal | null {
@@ -142,9 +153,9 @@ export class Guard {
     );
   }
 
-  #checkRate(path: string, client: string): Refusal | null {
+  #checkRate(request: GuardedRequest, path: string): Refusal | null {
     if (!this.#rateLimiter || path === '/health') return null;
-    const waitMs = this.#rateLimiter.take(client);
+    const waitMs = this.#rateLimiter.take(this.clientOf(request));
     if (waitMs === 0) return null;
     const seconds = Math.ceil(waitMs / 1000);
     return {

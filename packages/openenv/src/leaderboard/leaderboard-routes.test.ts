@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { after, describe, it } from 'node:test';
 import { mountEpisodeRoutes } from '../episodes/episode-routes.ts';
 import { counterEnvironment } from '../fixtures/counter-environment.ts';
 import { createServer } from '../server/create-server.ts';
-import { Leaderboard, RUNS_PER_BOARD } from './leaderboard.ts';
+import { Leaderboard, RUNS_PER_BOARD, RUNS_PER_CLIENT } from './leaderboard.ts';
 import { mountLeaderboardRoutes } from './leaderboard-routes.ts';
 
 const server = createServer(counterEnvironment);
@@ -97,29 +101,90 @@ describe('the leaderboard', () => {
   });
 });
 
+/** A run of the counter; runs of different numbers differ. */
+function run(client: string, number: number, score: number, options = {}) {
+  return {
+    ...{ name: `${client} ${number}`, client, score, return: 0, windows: 1 },
+    episode: {
+      format: 'openenv-episode/1' as const,
+      environment: { id: 'counter', version: '1' },
+      reset: { seed: 1, ...options },
+      actions: [],
+      digest: `sha256:${client}-${number}`,
+    },
+  };
+}
+
 describe('a full board', () => {
-  it('keeps the best runs and says of the others that they are not on it', () => {
+  const kept = (board: Leaderboard) => board.list({ id: 'counter', version: '1' });
+
+  it('keeps the best runs and says of the others that they are not on it', async () => {
     const board = new Leaderboard(':memory:');
-    const save = (score: number) =>
-      board.save({
-        name: 'Ada',
-        score,
-        return: 0,
-        windows: 1,
-        episode: {
-          format: 'openenv-episode/1',
-          environment: { id: 'counter', version: '1' },
-          reset: { seed: 1 },
-          actions: [],
-          digest: `sha256:${score}`,
-        },
-      });
-    for (let i = 1; i <= RUNS_PER_BOARD; i++) assert.equal(save(i / 1000)?.rank, 1);
-    assert.equal(save(0.0001), undefined);
-    assert.equal(save(0.9)?.rank, 1);
-    const kept = board.list({ id: 'counter', version: '1' });
-    assert.equal(kept.length, RUNS_PER_BOARD);
-    assert.equal(kept.at(-1)?.score, 0.002);
+    const save = (i: number, score: number) => board.save(run(`client ${i % 10}`, i, score));
+    for (let i = 1; i <= RUNS_PER_BOARD; i++) assert.equal((await save(i, i / 1000))?.rank, 1);
+    assert.equal(await save(200, 0.0001), undefined);
+    assert.equal((await save(201, 0.9))?.rank, 1);
+    assert.equal(kept(board).length, RUNS_PER_BOARD);
+    assert.equal(kept(board).at(-1)?.score, 0.002);
     board.close();
+  });
+
+  it('keeps the run of a person whatever one other client saves', async () => {
+    const board = new Leaderboard(':memory:');
+    await board.save(run('victim', 1, 0.3));
+    await board.save(run('victim', 2, 0.3, { target: 7 }));
+    for (let i = 0; i < 300; i++) {
+      await board.save(run('spam', i, 0.9));
+      await board.save(run('spam', 1000 + i, 0.9, { target: 100 + i }));
+    }
+    const own = kept(board).filter(({ name }) => name.startsWith('victim'));
+    assert.deepEqual(own.map(({ scenario }) => scenario).sort(), ['', '{"target":7}']);
+    assert.equal(kept(board).filter(({ scenario }) => scenario === '').length, 1 + RUNS_PER_CLIENT);
+    assert.ok(kept(board).length < 50);
+    board.close();
+  });
+
+  it('gives up the boards with the lowest scores, not those that came first', async () => {
+    const board = new Leaderboard(':memory:');
+    for (let i = 0; i < 150; i++) {
+      await board.save(run(`client ${i % 15}`, i, (150 - i) / 1000, { target: i + 1 }));
+    }
+    const scores = kept(board).map(({ score }) => score!);
+    assert.equal(scores.length, 100);
+    assert.equal(Math.min(...scores), 51 / 1000);
+    board.close();
+  });
+
+  it('limits the length of a client’s episodes, and the number of runs in a minute', async () => {
+    const board = new Leaderboard(':memory:');
+    for (let i = 0; i < 40; i++) {
+      await board.save(run('long', i, i / 100, { trace: 'x'.repeat(2 ** 20), target: i + 1 }));
+    }
+    assert.ok(kept(board).length <= 16);
+    assert.equal(Math.max(...kept(board).map(({ score }) => score!)), 0.39);
+    board.close();
+    const session_id = await finished(8, 70);
+    const statuses = new Set<number>();
+    for (let i = 0; i < 70; i++)
+      statuses.add((await ask('/leaderboard', { session_id, name: 'Ada' })).status);
+    assert.deepEqual([...statuses], [200, 429]);
+  });
+
+  it('waits for a locked file without stopping the server, and says when it stays locked', async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'leaderboard-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    const path = join(folder, 'sessions.db');
+    const board = new Leaderboard(path);
+    const hasty = new Leaderboard(path, { lockTimeoutMs: 20 });
+    const other = new DatabaseSync(path);
+    other.exec('BEGIN IMMEDIATE');
+    const saving = board.save(run('ada', 1, 0.5));
+    await assert.rejects(hasty.save(run('bob', 1, 0.5)), {
+      code: 'STORE_ERROR',
+      message: /could not be saved: another process holds the database locked/,
+    });
+    other.exec('ROLLBACK');
+    assert.equal((await saving)?.rank, 1);
+    for (const open of [board, hasty, other]) open.close();
   });
 });

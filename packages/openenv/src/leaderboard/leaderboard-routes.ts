@@ -2,11 +2,15 @@ import { z } from 'zod';
 import { type EnvironmentDefinition, EnvironmentError } from '../definition.ts';
 import { episodeFileSchema } from '../episodes/episode-file.ts';
 import { episodeFile, replayRecord } from '../episodes/replay-episode.ts';
+import { RateLimiter, type RateLimitOptions } from '../guard/rate-limiter.ts';
 import type { OpenEnvServer } from '../server/create-server.ts';
 import { HttpProblem } from '../server/http-problem.ts';
 import { requestBody } from '../server/request-body.ts';
 import { toJsonSchema } from '../validation/json-schemas.ts';
-import { type Leaderboard, RUNS_PER_BOARD } from './leaderboard.ts';
+import { type Leaderboard, RUNS_PER_BOARD, RUNS_PER_CLIENT } from './leaderboard.ts';
+
+/** Runs that a client may save. */
+const SAVES: RateLimitOptions = { requests: 60, perMs: 60_000 };
 
 const saveRequest = z
   .strictObject({
@@ -74,6 +78,7 @@ export function mountLeaderboardRoutes<Action, Observation extends object, State
   leaderboard: Leaderboard,
 ): void {
   const { app } = server;
+  const saves = new RateLimiter(SAVES);
   const definition = server.definition as unknown as EnvironmentDefinition<unknown, object, object>;
 
   app.get('/leaderboard', (context) => {
@@ -87,6 +92,12 @@ export function mountLeaderboardRoutes<Action, Observation extends object, State
 
   app.post('/leaderboard', async (context) => {
     const { session_id, name } = await requestBody(context, saveRequest);
+    const client = server.callerOf(context).name;
+    const waitMs = saves.take(client);
+    if (waitMs > 0) {
+      context.header('retry-after', String(Math.ceil(waitMs / 1000)));
+      throw new HttpProblem(429, `Too many runs: ${saves.description}. Try again later.`, 'RATE_LIMITED');
+    }
     const live = (await server.sessionOf(context, session_id))?.record;
     if (!live) throw new EnvironmentError('NOT_RESET', 'There is no episode to save. POST /reset first.');
     const record = { reset: live.reset, actions: [...live.actions] };
@@ -99,8 +110,9 @@ export function mountLeaderboardRoutes<Action, Observation extends object, State
       );
     }
     const grade = await definition.grade?.(record, server.callerOf(context));
-    const entry = leaderboard.save({
+    const entry = await leaderboard.save({
       name,
+      client,
       score: grade?.score ?? null,
       return: replayed.return,
       windows: record.actions.length,
@@ -144,7 +156,7 @@ function describe(server: Pick<OpenEnvServer, 'describeRoute'>): void {
     operationId: 'save_run_post',
     tag: 'Leaderboard',
     summary: 'Save a finished episode',
-    description: `The server replays and grades the episode. A scenario keeps its ${RUNS_PER_BOARD} best runs; \`entry\` is \`null\` for a run that is not among them.`,
+    description: `The server replays and grades the episode. A scenario keeps its ${RUNS_PER_BOARD} best runs, at most ${RUNS_PER_CLIENT} of a client; \`entry\` is \`null\` for a run that is not among them.`,
     request: saveRequest,
     response: {
       type: 'object',
@@ -155,6 +167,8 @@ function describe(server: Pick<OpenEnvServer, 'describeRoute'>): void {
       404: 'Unknown session',
       409: 'No episode was started (`NOT_RESET`), or it is not over (`EPISODE_NOT_OVER`)',
       422: 'Invalid body',
+      429: 'Too many runs of the client (`RATE_LIMITED`)',
+      503: 'The run cannot be written now (`STORE_ERROR`)',
     },
   });
   server.describeRoute({

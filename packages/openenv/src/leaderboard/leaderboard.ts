@@ -1,16 +1,23 @@
 import { createHash } from 'node:crypto';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import type { EpisodeFile } from '../episodes/episode-file.ts';
+import { SessionStoreError } from '../sessions/session-errors.ts';
+import { reasonOf, whenFree } from '../sessions/sqlite-lock.ts';
 
 /** Runs that a board keeps; the worst give way to better ones. */
 export const RUNS_PER_BOARD = 100;
-/** Boards (a version of an environment, a task and a scenario) that are kept; those that were used longest ago give way. */
-const BOARDS = 100;
+/** Runs that one client may have on a board. */
+export const RUNS_PER_CLIENT = 20;
+/** Boards with options of their own that are kept, in all and with runs of one client; those with the best runs stay. */
+const SCENARIOS = 100;
+const SCENARIOS_PER_CLIENT = 20;
+/** Length of all episodes of a client, characters; the best runs stay. */
+const BYTES_PER_CLIENT = 16 * 2 ** 20;
 /** In the place of a task, for environments without tasks. */
 const NO_TASK = '';
 /** Longer scenarios, as those with a trace of their own, are told by a digest, characters. */
 const LONGEST_SCENARIO = 300;
-const LOCK_TIMEOUT_MS = 2000;
+const LOCK_TIMEOUT_MS = 5000;
 
 const SCHEMA = `
 CREATE TABLE IF NOT EXISTS leaderboard_run (
@@ -18,6 +25,7 @@ CREATE TABLE IF NOT EXISTS leaderboard_run (
   environment TEXT NOT NULL,
   task TEXT NOT NULL,
   scenario TEXT NOT NULL,
+  client TEXT NOT NULL,
   name TEXT NOT NULL,
   seed INTEGER NOT NULL,
   score REAL,
@@ -25,16 +33,20 @@ CREATE TABLE IF NOT EXISTS leaderboard_run (
   windows INTEGER NOT NULL,
   digest TEXT NOT NULL,
   episode TEXT NOT NULL,
+  bytes INTEGER NOT NULL,
   saved_at INTEGER NOT NULL,
   UNIQUE (environment, task, scenario, name, digest)
 ) STRICT;
 CREATE INDEX IF NOT EXISTS leaderboard_run_rank ON leaderboard_run (environment, task, scenario, score DESC, return DESC);
+CREATE INDEX IF NOT EXISTS leaderboard_run_client ON leaderboard_run (client);
 `;
 
 /** A run that is to be saved. It has been replayed: its numbers are the server's own. */
 export interface FinishedRun {
   /** Who played it, in the words of the one who saved it. */
   readonly name: string;
+  /** Digest of the client that saved it. */
+  readonly client: string;
   readonly score: number | null;
   readonly return: number;
   readonly windows: number;
@@ -66,53 +78,61 @@ export interface LeaderboardFilter {
 }
 
 /**
- * The best runs of each environment version, task and scenario, in SQLite. Bounded: `RUNS_PER_BOARD` a board. May share the file
- * of the sessions.
+ * The best runs of each environment version, task and scenario, in SQLite. Bounded for each board and each client; the best runs
+ * stay, whenever they came. May share the file of the sessions.
  */
 export class Leaderboard {
   readonly #database: DatabaseSync;
   readonly #statements: ReturnType<typeof prepareStatements>;
+  readonly #lockTimeoutMs: number;
 
   /** @param path a file, or `:memory:` @throws the database's error when it cannot be opened */
-  constructor(path: string) {
-    this.#database = new DatabaseSync(path, { timeout: LOCK_TIMEOUT_MS });
+  constructor(path: string, { lockTimeoutMs = LOCK_TIMEOUT_MS }: { readonly lockTimeoutMs?: number } = {}) {
+    this.#lockTimeoutMs = lockTimeoutMs;
+    this.#database = new DatabaseSync(path, { timeout: lockTimeoutMs });
     this.#database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL');
     this.#database.exec(SCHEMA);
+    // From here on waiting for a lock must not stop the event loop: transactions are tried again instead.
+    this.#database.exec('PRAGMA busy_timeout = 0');
     this.#statements = prepareStatements(this.#database);
   }
 
-  /** Saves a run. Saving it again under the same name changes nothing. `undefined` when it does not reach the board. */
-  save(run: FinishedRun): LeaderboardEntry | undefined {
-    const { add, prune, pruneBoards } = this.#statements;
+  /**
+   * Saves a run. Saving it again under the same name changes nothing. `undefined` when it does not reach the board.
+   * @throws SessionStoreError when the file cannot be written
+   */
+  async save(run: FinishedRun): Promise<LeaderboardEntry | undefined> {
     const { reset, digest } = run.episode;
-    const environment = nameOf(run.episode.environment);
-    const task = String(reset.task_id ?? NO_TASK);
-    const scenario = scenarioOf(reset);
+    try {
+      await whenFree(this.#lockTimeoutMs, () => this.#write(run));
+    } catch (error) {
+      throw new SessionStoreError(`The run could not be saved: ${reasonOf(error)}.`, { cause: error });
+    }
+    return this.list(run.episode.environment, { taskId: taskOf(reset) }).find(
+      (entry) => entry.digest === digest && entry.name === run.name,
+    );
+  }
+
+  #write(run: FinishedRun): void {
+    const { add, pruneClient, pruneBoard, pruneBoardsOfClient, pruneBoards, pruneBytes } = this.#statements;
+    const { reset, digest } = run.episode;
+    const board = [nameOf(run.episode.environment), taskOf(reset), scenarioOf(reset)] as const;
+    const { client, name } = run;
+    const episode = JSON.stringify(run.episode);
+    const values = [Number(reset.seed ?? 0), run.score, run.return, run.windows, digest, episode] as const;
     this.#database.exec('BEGIN IMMEDIATE');
     try {
-      add.run(
-        environment,
-        task,
-        scenario,
-        run.name,
-        Number(reset.seed ?? 0),
-        run.score,
-        run.return,
-        run.windows,
-        digest,
-        JSON.stringify(run.episode),
-        Date.now(),
-      );
-      prune.run(environment, task, scenario, environment, task, scenario);
+      add.run(...board, client, name, ...values, episode.length, Date.now());
+      pruneClient.run(...board, client, ...board, client);
+      pruneBoard.run(...board, ...board);
+      pruneBoardsOfClient.run(client, client);
       pruneBoards.run();
+      pruneBytes.run(client);
       this.#database.exec('COMMIT');
     } catch (error) {
       this.#database.exec('ROLLBACK');
       throw error;
     }
-    return this.list(run.episode.environment, { taskId: task }).find(
-      (entry) => entry.digest === digest && entry.name === run.name,
-    );
   }
 
   /** The runs of an environment's version, the best of each task first; of one task or seed where it is given. */
@@ -153,26 +173,49 @@ function scenarioOf({ task_id, seed, episode_id, ...options }: EpisodeFile['rese
   return `sha256:${createHash('sha256').update(text).digest('hex')}`;
 }
 
+function taskOf(reset: EpisodeFile['reset']): string {
+  return String(reset.task_id ?? NO_TASK);
+}
+
 function prepareStatements(database: DatabaseSync) {
   const prepare = (sql: string): StatementSync => database.prepare(sql);
   const order = 'score DESC, return DESC, id';
+  const board = 'environment, task, scenario';
+  const onBoard = 'environment = ? AND task = ? AND scenario = ?';
+  const bestBoards = (of: string, most: number) =>
+    `(${board}) NOT IN (SELECT ${board} FROM leaderboard_run WHERE ${of} GROUP BY ${board}
+        ORDER BY max(score) DESC, max(return) DESC, min(id) LIMIT ${most})`;
   return {
     add: prepare(
-      'INSERT INTO leaderboard_run (environment, task, scenario, name, seed, score, return, windows, digest, episode, saved_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING',
+      `INSERT INTO leaderboard_run (${board}, client, name, seed, score, return, windows, digest, episode, bytes, saved_at)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
     ),
-    prune: prepare(
-      `DELETE FROM leaderboard_run WHERE environment = ? AND task = ? AND scenario = ? AND id NOT IN
-         (SELECT id FROM leaderboard_run WHERE environment = ? AND task = ? AND scenario = ? ORDER BY ${order} LIMIT ${RUNS_PER_BOARD})`,
+    pruneClient: prepare(
+      `DELETE FROM leaderboard_run WHERE ${onBoard} AND client = ? AND id NOT IN
+         (SELECT id FROM leaderboard_run WHERE ${onBoard} AND client = ? ORDER BY ${order} LIMIT ${RUNS_PER_CLIENT})`,
+    ),
+    pruneBoard: prepare(
+      `DELETE FROM leaderboard_run WHERE ${onBoard} AND id NOT IN
+         (SELECT id FROM leaderboard_run WHERE ${onBoard} ORDER BY ${order} LIMIT ${RUNS_PER_BOARD})`,
+    ),
+    pruneBoardsOfClient: prepare(
+      `DELETE FROM leaderboard_run WHERE client = ? AND scenario <> '' AND
+         ${bestBoards("client = ? AND scenario <> ''", SCENARIOS_PER_CLIENT)}`,
     ),
     pruneBoards: prepare(
-      `DELETE FROM leaderboard_run WHERE (environment, task, scenario) NOT IN
-         (SELECT environment, task, scenario FROM leaderboard_run GROUP BY environment, task, scenario ORDER BY max(id) DESC LIMIT ${BOARDS})`,
+      `DELETE FROM leaderboard_run WHERE scenario <> '' AND ${bestBoards("scenario <> ''", SCENARIOS)}`,
+    ),
+    pruneBytes: prepare(
+      `DELETE FROM leaderboard_run WHERE id IN (
+         SELECT id FROM (
+           SELECT id, sum(bytes) OVER (ORDER BY ${order}) AS total FROM leaderboard_run WHERE client = ?
+         ) WHERE total > ${BYTES_PER_CLIENT})`,
     ),
     list: prepare(
       `SELECT id, row_number() OVER (PARTITION BY task, scenario ORDER BY ${order}) AS rank, name, nullif(task, '${NO_TASK}') AS task_id,
          scenario, seed, score, return, windows, digest, saved_at
        FROM leaderboard_run WHERE environment = ? ORDER BY task, scenario, ${order}`,
     ),
-    episode: prepare('SELECT episode, name FROM leaderboard_run WHERE id = ?'),
+    episode: prepare('SELECT name, episode FROM leaderboard_run WHERE id = ?'),
   };
 }

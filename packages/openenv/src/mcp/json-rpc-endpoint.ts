@@ -10,10 +10,9 @@ import {
 import type { Session } from '../sessions/session.ts';
 import {
   EnvironmentFactoryError,
+  isStoredSessionError,
   SessionCapacityError,
   SessionReplayError,
-  SessionStoreError,
-  SessionTakenError,
 } from '../sessions/session-errors.ts';
 import type { SessionRegistry } from '../sessions/session-registry.ts';
 import { type EnvironmentTool, toolCallResult, toolListing } from './environment-tools.ts';
@@ -71,13 +70,8 @@ export class JsonRpcEndpoint {
           max_sessions: error.maxSessions,
         });
       }
-      if (
-        error instanceof SessionStoreError ||
-        error instanceof SessionTakenError ||
-        error instanceof SessionReplayError
-      ) {
-        return failure(id, serverError, error.message);
-      }
+      if (isStoredSessionError(error)) return failure(id, serverError, error.message, { reason: error.code });
+      if (error instanceof SessionReplayError) return failure(id, serverError, error.message);
       if (error instanceof EnvironmentFactoryError) {
         return failure(id, serverError, error.message, { factory_name: error.factoryName });
       }
@@ -109,7 +103,7 @@ export class JsonRpcEndpoint {
   ): Promise<unknown> {
     switch (method) {
       case 'openenv/session/create':
-        return { session_id: (session ?? this.#sessions.open()).id };
+        return { session_id: (session ?? this.#sessions.open(caller?.name)).id };
       case 'openenv/session/close':
         return this.#closeSession(params.session_id, session);
       case 'tools/list':
@@ -120,7 +114,7 @@ export class JsonRpcEndpoint {
           throw new JsonRpcFailure(invalidParams, "Missing 'name' in params");
         }
         const known = await this.#requireKnown(params.session_id, session);
-        const target = known ?? this.#sessions.open();
+        const target = known ?? this.#sessions.open(caller?.name);
         try {
           return toolCallResult(await this.callTool(params.name, params.arguments ?? {}, target, caller));
         } finally {

@@ -97,7 +97,7 @@ export class StreamableHttpEndpoint {
   async #initialize(context: Context, message: JsonObject): Promise<Response> {
     let session: Session;
     try {
-      session = this.#sessions.open();
+      session = this.#sessions.open(this.#requestSessions.caller(context).name);
     } catch (error) {
       const code = JSON_RPC_ERROR_CODES.serverError;
       const status = error instanceof SessionCapacityError ? 503 : 500;
@@ -151,7 +151,7 @@ export class StreamableHttpEndpoint {
     sessionId: string | undefined,
   ): Promise<Session> {
     const open = () => {
-      const opened = this.#sessions.open();
+      const opened = this.#sessions.open(this.#requestSessions.caller(context).name);
       this.#requestSessions.remember(context, opened);
       return opened;
     };

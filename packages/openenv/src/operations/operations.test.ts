@@ -45,6 +45,11 @@ async function metricsOf(url: string): Promise<Map<string, number>> {
   return new Map(lines.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.split(' ').at(-1))]));
 }
 
+/** OpenMetrics keeps `_total` for counters. */
+function gaugesNamedAsCounters(text: string): string[] {
+  return [...text.matchAll(/^# TYPE (\S+_total) gauge$/gm)].map(([, name]) => name!);
+}
+
 test('the metrics count steps, resets, sessions, sockets, errors and requests', async (t) => {
   const { url } = await startServer(t, counterEnvironment, { maxSessions: 10 });
   await postJson(`${url}/reset`, {});
@@ -67,6 +72,7 @@ test('the metrics count steps, resets, sessions, sockets, errors and requests', 
     1,
   );
   assert.ok(metrics.has('process_resident_memory_bytes'));
+  assert.deepEqual(gaugesNamedAsCounters(await (await fetch(`${url}/metrics`)).text()), []);
   await socket.close();
 });
 

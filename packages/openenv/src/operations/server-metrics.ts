@@ -1,4 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { StoreCondition } from '../sessions/session-store.ts';
 import type { PlayCounts } from './play-counts.ts';
 
 /** What is read of the sessions when the metrics are asked for, so that the hot path only counts. */
@@ -6,7 +7,11 @@ interface MeteredSessions {
   readonly size: number;
   readonly maxSessions: number;
   readonly counts: PlayCounts;
+  readonly storeCondition: StoreCondition | undefined;
 }
+
+/** Gauges of prom-client whose names end as those of counters do. The series beside them tell the same by kind. */
+const MISNAMED_GAUGES = ['handles', 'requests', 'resources'].map((kind) => `nodejs_active_${kind}_total`);
 
 /** The numbers of a server for Prometheus. */
 export class ServerMetrics {
@@ -17,6 +22,7 @@ export class ServerMetrics {
     const { counts } = sessions;
     const registers = [this.#registry];
     collectDefaultMetrics({ register: this.#registry });
+    for (const name of MISNAMED_GAUGES) this.#registry.removeSingleMetric(name);
     this.#requests = new Histogram({
       name: 'openenv_http_request_duration_seconds',
       help: 'Time to answer HTTP requests',
@@ -29,6 +35,16 @@ export class ServerMetrics {
     gauge('openenv_sockets', 'Open WebSockets', () => sockets.size);
     counter('openenv_steps_total', 'Steps played in sessions', () => counts.steps);
     counter('openenv_resets_total', 'Episodes started in sessions', () => counts.resets);
+    if (sessions.storeCondition) {
+      const store = () => sessions.storeCondition!;
+      gauge('openenv_store_degraded', '1 while sessions cannot be written', () =>
+        store().problem === null ? 0 : 1,
+      );
+      gauge('openenv_store_bytes', 'Size of the file of the sessions', () => store().bytes ?? Number.NaN);
+      counter('openenv_store_failed_writes_total', 'Entries lost', () => store().failedWrites);
+      counter('openenv_store_refused_writes_total', 'Entries over a quota', () => store().refusedWrites);
+      counter('openenv_store_damaged_sessions_total', 'Damaged sessions', () => store().damagedSessions);
+    }
     new Counter({
       name: 'openenv_errors_total',
       help: 'WebSocket messages answered with an error',

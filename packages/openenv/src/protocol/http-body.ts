@@ -51,6 +51,8 @@ export interface HealthBody {
   readonly status: 'healthy' | 'unhealthy' | 'degraded';
   readonly active_sessions: number;
   readonly uptime_seconds: number;
+  /** Why the server is `degraded`. */
+  readonly reason?: string;
 }
 
 /** `GET /environments`: those that are reached through the same port. */

@@ -51,7 +51,10 @@ export interface ErrorData {
   readonly code: ErrorCode;
   /** With `VALIDATION_ERROR`. */
   readonly errors?: readonly ValidationIssue[];
-  /** With `EXECUTION_ERROR`, when the environment names the reason, for instance `EPISODE_OVER`. */
+  /**
+   * With `EXECUTION_ERROR`, when the environment names the reason, for instance `EPISODE_OVER`; with `SESSION_ERROR`, when
+   * the session could not be kept, for instance `SESSION_DAMAGED`.
+   */
   readonly reason?: string;
   /** With `CAPACITY_REACHED`. */
   readonly active_sessions?: number;

@@ -14,7 +14,7 @@ import { SessionRegistry } from '../sessions/session-registry.ts';
 import { actionReader, declares } from '../validation/action-reader.ts';
 import { schemaBody } from '../validation/json-schemas.ts';
 import { resetOptionsReader } from '../validation/reset-options-reader.ts';
-import { docsPage } from './docs-page.ts';
+import { DOCS_POLICY, docsPage } from './docs-page.ts';
 import { mountEnvironmentRoutes } from './environment-routes.ts';
 import { mountGraderRoute } from './grader-route.ts';
 import { answerError, HttpProblem } from './http-problem.ts';
@@ -80,11 +80,11 @@ export function createServer<Action, Observation extends object, State extends o
   const readAction = actionReader(served.action);
   const readResetOptions = resetOptionsReader(served);
   const jsonRpc = new JsonRpcEndpoint(sessions, tools);
-  const requestSessions = new RequestSessions(sessions, resolved.trustedProxies);
+  const guard = new Guard(resolved.guard, resolved.trustedProxies);
+  const requestSessions = new RequestSessions(sessions, guard, resolved.trustedProxies);
   const mcp = new StreamableHttpEndpoint(served, sessions, requestSessions, tools);
   const routes = describeRoutes(served, resolved.mode, schemas);
   const toolsAsSteps = !declares(schemas.action, 'type');
-  const guard = new Guard(resolved.guard, resolved.trustedProxies);
   const sockets = new SocketServer(
     sessions,
     { definition: served, sessions, readAction, readResetOptions, jsonRpc, toolsAsSteps },
@@ -139,7 +139,7 @@ export function createServer<Action, Observation extends object, State extends o
   mountGraderRoute(app, served, requestSessions, readAction, (options) =>
     sessions.requireEpisodeSize(options),
   );
-  mountMcpRoutes(app, jsonRpc, mcp, resolved.trustedProxies);
+  mountMcpRoutes(app, jsonRpc, mcp, requestSessions);
   mountTaskRoutes(app, served);
   if (metrics) {
     app.get('/metrics', async (context) =>
@@ -148,7 +148,10 @@ export function createServer<Action, Observation extends object, State extends o
     routes.push(METRICS_ROUTE);
   }
   app.get('/openapi.json', (context) => context.json(openApiDocument(served, routes)));
-  app.get('/docs', (context) => context.html(docsPage(openApiDocument(served, routes))));
+  app.get('/docs', (context) => {
+    context.header('content-security-policy', DOCS_POLICY);
+    return context.html(docsPage(openApiDocument(served, routes)));
+  });
   app.get('/redoc', (context) => context.redirect('docs', 307));
 
   const closeAll = async () => {

@@ -31,7 +31,9 @@ export function mountEnvironmentRoutes(
     const json = await requestJson(context);
     const body = readBody(json, resetRequest);
     const options = under('body', () => readResetOptions(json));
-    const session = body.session_id ? await requestSessions.toReset(body.session_id) : sessions.open();
+    const session = body.session_id
+      ? await requestSessions.toReset(body.session_id)
+      : sessions.open(requestSessions.caller(context).name);
     try {
       const result = await session.reset(options);
       requestSessions.remember(context, session);

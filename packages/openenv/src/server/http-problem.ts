@@ -6,11 +6,11 @@ import type { Logger } from '../operations/logger.ts';
 import type { ErrorBody } from '../protocol/http-body.ts';
 import {
   EnvironmentFactoryError,
+  isStoredSessionError,
   ServerDrainingError,
   SessionCapacityError,
   SessionReplayError,
-  SessionStoreError,
-  SessionTakenError,
+  type StoredSessionError,
   UnknownSessionError,
 } from '../sessions/session-errors.ts';
 import { InvalidInputError } from '../validation/invalid-input-error.ts';
@@ -24,6 +24,14 @@ const ENVIRONMENT_ERROR_STATUS: Readonly<Record<string, ContentfulStatusCode>> =
   WORK_TIMEOUT: 503,
   WORK_MEMORY: 503,
   WORK_LOST: 503,
+};
+
+const STORED_SESSION_STATUS: Readonly<Record<StoredSessionError['code'], ContentfulStatusCode>> = {
+  STORE_ERROR: 503,
+  STORE_QUOTA: 429,
+  SESSION_TAKEN: 409,
+  SESSION_DAMAGED: 409,
+  SESSION_DELETED: 410,
 };
 
 /** An HTTP answer that is an error. Routes throw it. */
@@ -67,11 +75,10 @@ export function answerError(error: Error, context: Context, logger: Logger): Res
   if (error instanceof EnvironmentFactoryError) {
     return problem(context, 500, { detail: error.message, code: 'FACTORY_ERROR' });
   }
-  if (error instanceof SessionStoreError) {
-    return problem(context, 503, { detail: error.message, code: 'STORE_ERROR' });
-  }
-  if (error instanceof SessionTakenError) {
-    return problem(context, 409, { detail: error.message, code: 'SESSION_TAKEN' });
+  if (isStoredSessionError(error)) {
+    const { code } = error;
+    if (code === 'STORE_QUOTA') context.header('retry-after', '60');
+    return problem(context, STORED_SESSION_STATUS[code], { detail: error.message, code });
   }
   if (error instanceof SessionReplayError) {
     return problem(context, 409, { detail: error.message, code: 'REPLAY_FAILED' });

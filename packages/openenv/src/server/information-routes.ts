@@ -31,10 +31,12 @@ export function mountInformationRoutes(
 
   app.get('/health', (context) => {
     const draining = isDraining();
+    const problem = sessions.storeCondition?.problem;
     const body: HealthBody = {
-      status: draining ? 'unhealthy' : 'healthy',
+      status: draining ? 'unhealthy' : problem ? 'degraded' : 'healthy',
       active_sessions: sessions.size,
       uptime_seconds: Math.round(performance.now() - startedAt) / 1000,
+      ...(problem && { reason: problem }),
     };
     return context.json(body, draining ? 503 : 200);
   });

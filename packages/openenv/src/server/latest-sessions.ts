@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import type { Context } from 'hono';
-import type { Caller } from '../definition.ts';
 import { clientAddress } from '../guard/forwarded.ts';
 import { guarded } from '../guard/guard-requests.ts';
 
@@ -18,12 +17,6 @@ function caller(context: Context, trustedProxies: number): string {
   if (authorization) return `authorization ${authorization}`;
   const address = clientAddress(guarded(context), trustedProxies);
   return `${address} ${context.req.header('user-agent') ?? ''}`;
-}
-
-/** The client of a request, for work that it waits for. */
-export function waitingCaller(context: Context, trustedProxies: number): Caller {
-  const name = context.req.header('authorization') ?? clientAddress(guarded(context), trustedProxies);
-  return { name, signal: context.req.raw.signal };
 }
 
 /** Callers that are remembered; the one that was longest away is forgotten first. */

@@ -1,18 +1,22 @@
 import type { Context } from 'hono';
 import type { Caller } from '../definition.ts';
+import type { Guard } from '../guard/guard.ts';
+import { guarded } from '../guard/guard-requests.ts';
 import type { Session } from '../sessions/session.ts';
 import { UnknownSessionError } from '../sessions/session-errors.ts';
 import type { SessionRegistry } from '../sessions/session-registry.ts';
-import { callerOf, LatestSessions, waitingCaller } from './latest-sessions.ts';
+import { callerOf, LatestSessions } from './latest-sessions.ts';
 
 /** Finds the session that an HTTP request means. */
 export class RequestSessions {
   readonly #sessions: SessionRegistry;
   readonly #latest = new LatestSessions();
+  readonly #guard: Guard;
   readonly #trustedProxies: number;
 
-  constructor(sessions: SessionRegistry, trustedProxies: number) {
+  constructor(sessions: SessionRegistry, guard: Guard, trustedProxies: number) {
     this.#sessions = sessions;
+    this.#guard = guard;
     this.#trustedProxies = trustedProxies;
   }
 
@@ -38,9 +42,9 @@ export class RequestSessions {
     return required(id, await this.#sessions.restart(id));
   }
 
-  /** The client of a request, for work that it waits for. */
+  /** The client of a request, for its quotas and for work that it waits for. */
   caller(context: Context): Caller {
-    return waitingCaller(context, this.#trustedProxies);
+    return { name: this.#guard.clientOf(guarded(context)), signal: context.req.raw.signal };
   }
 
   /** Makes a session the caller's latest. */

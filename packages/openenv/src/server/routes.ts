@@ -158,6 +158,7 @@ export function describeRoutes(
         status: { type: 'string', enum: ['healthy', 'unhealthy', 'degraded'] },
         active_sessions: { type: 'integer', minimum: 0 },
         uptime_seconds: { type: 'number', minimum: 0 },
+        reason: { type: 'string', description: 'Why the server is degraded: sessions are not being written' },
       }),
       errors: { 503: 'The server is shutting down' },
     },

@@ -7,10 +7,9 @@ import type { ErrorCode } from '../protocol/error-code.ts';
 import type { ErrorData } from '../protocol/web-socket-message.ts';
 import type { Session } from '../sessions/session.ts';
 import {
+  isStoredSessionError,
   ServerDrainingError,
   SessionCapacityError,
-  SessionStoreError,
-  SessionTakenError,
 } from '../sessions/session-errors.ts';
 import { excerpt } from '../validation/excerpt.ts';
 import { InvalidInputError } from '../validation/invalid-input-error.ts';
@@ -210,13 +209,8 @@ function errorData(error: unknown): ErrorData {
   }
   if (error instanceof MessageError) return { message, code: error.code };
   if (error instanceof SessionCapacityError) return capacityData(error);
-  if (
-    error instanceof SessionStoreError ||
-    error instanceof SessionTakenError ||
-    error instanceof ServerDrainingError
-  ) {
-    return { message, code: 'SESSION_ERROR' };
-  }
+  if (isStoredSessionError(error)) return { message, code: 'SESSION_ERROR', reason: error.code };
+  if (error instanceof ServerDrainingError) return { message, code: 'SESSION_ERROR' };
   return {
     message,
     code: 'EXECUTION_ERROR',

@@ -8,7 +8,11 @@ import type { Logger } from '../operations/logger.ts';
 import { JSON_RPC_ERROR_CODES } from '../protocol/json-rpc.ts';
 import type { ErrorData } from '../protocol/web-socket-message.ts';
 import type { Session } from '../sessions/session.ts';
-import { EnvironmentFactoryError, SessionCapacityError } from '../sessions/session-errors.ts';
+import {
+  EnvironmentFactoryError,
+  isStoredSessionError,
+  SessionCapacityError,
+} from '../sessions/session-errors.ts';
 import type { SessionRegistry } from '../sessions/session-registry.ts';
 import { handshakeAnswer, handshakeRefusal } from '../web-socket/accept-handshake.ts';
 import { ServerWebSocket } from '../web-socket/server-web-socket.ts';
@@ -25,6 +29,13 @@ type SocketOptions = Pick<
   ResolvedServerOptions,
   'maxMessageBytes' | 'pingIntervalMs' | 'socketIdleTimeoutMs' | 'trustedProxies' | 'logger'
 > & { readonly guard: Guard };
+
+/** Who is at the other end of a socket. */
+interface Peer {
+  readonly address: string;
+  /** Digest, as of `Guard.clientOf`. */
+  readonly client: string;
+}
 
 /** How a socket holds a session. */
 interface Hold {
@@ -121,10 +132,11 @@ export class SocketServer {
       refuseHandshake(socket, mistake.status, { detail: mistake.detail }, mistake.headers);
       return;
     }
+    const client = guard.clientOf(request);
     const sessionId = path === '/ws' ? query.get('session_id') : null;
     const admission = sessionId
       ? await this.#admitTo(sessionId, query.get('takeover') === 'true')
-      : this.#admit();
+      : this.#admit(client);
     if (socket.destroyed || this.#isClosing) {
       if (admission.session) this.#letGo(admission, false);
       socket.destroy();
@@ -132,7 +144,7 @@ export class SocketServer {
     }
     const webSocket = this.#accept(request, socket, head, admission);
     if (admission.session) {
-      this.#serve(webSocket, path, admission, clientAddress(request, trustedProxies));
+      this.#serve(webSocket, path, admission, { address: clientAddress(request, trustedProxies), client });
     } else {
       this.#logger.warn({ path, code: admission.refusal.code }, 'session refused');
       this.#sessions.counts.countError(admission.refusal.code);
@@ -150,9 +162,9 @@ export class SocketServer {
   }
 
   /** Opens the session that a new socket will hold. */
-  #admit(): Admission {
+  #admit(client: string): Admission {
     try {
-      const session = this.#sessions.open();
+      const session = this.#sessions.open(client);
       this.#sessions.attach(session.id);
       return { session, owned: true };
     } catch (error) {
@@ -182,7 +194,7 @@ export class SocketServer {
     }
   }
 
-  #serve(socket: ServerWebSocket, path: string, hold: Hold, address: string): void {
+  #serve(socket: ServerWebSocket, path: string, hold: Hold, { address, client }: Peer): void {
     const { session } = hold;
     const openedAt = performance.now();
     this.#logger.info({ session: session.id, path, address }, 'socket opened');
@@ -197,7 +209,7 @@ export class SocketServer {
     });
     const leaving = new AbortController();
     socket.once('close', () => leaving.abort(new Error('The client has left')));
-    const caller = { name: address, signal: leaving.signal };
+    const caller = { name: client, signal: leaving.signal };
     if (path === '/ws') serveSession(socket, session, this.#parts, caller);
     else serveJsonRpc(socket, session, this.#parts.jsonRpc, caller);
   }
@@ -264,7 +276,8 @@ function refusalOf(error: Error): ErrorData {
   if (error instanceof EnvironmentFactoryError) {
     return { message: error.message, code: 'FACTORY_ERROR', factory_name: error.factoryName };
   }
-  return { message: error.message, code: 'SESSION_ERROR' };
+  const reason = isStoredSessionError(error) ? error.code : undefined;
+  return { message: error.message, code: 'SESSION_ERROR', ...(reason && { reason }) };
 }
 
 /**

@@ -30,6 +30,7 @@ describe('sessions in Redis', () => {
       { ...taken, journal: undefined },
       {
         environment: ENVIRONMENT,
+        client: '',
         episodeId: 'episode-1',
         reset: { seed: 7 },
         actions: [{ value: 1 }, { value: 2 }],
@@ -72,7 +73,7 @@ describe('sessions in Redis', () => {
   it('refuse a step that does not follow the last one', async () => {
     const journal = here.open('e', ENVIRONMENT);
     await journal.reset('episode-1', {});
-    await assert.rejects(journal.step(3, {}), { name: 'SessionStoreError', message: /missing/ });
+    await assert.rejects(journal.step(3, {}), { code: 'SESSION_DAMAGED', message: /missing/ });
   });
 
   it('say when Redis is not there, at the start and later', async () => {

@@ -1,51 +1,41 @@
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
 import type { ResetOptions } from '../definition.ts';
+import { type Logger, silentLogger } from '../operations/logger.ts';
 import { maskUrls } from '../operations/mask-urls.ts';
-import { SessionStoreError, SessionTakenError } from './session-errors.ts';
-import type { SessionJournal, SessionStore, StoredSession } from './session-store.ts';
+import { resetDigest, stepDigest } from './journal-digest.ts';
+import { REDIS_SCRIPTS, type RedisSession, type Script } from './redis-scripts.ts';
+import {
+  SessionDamagedError,
+  SessionDeletedError,
+  SessionQuotaError,
+  SessionStoreError,
+  SessionTakenError,
+} from './session-errors.ts';
+import type {
+  EnvironmentName,
+  SessionJournal,
+  SessionStore,
+  StoreCondition,
+  StoredSession,
+} from './session-store.ts';
+import { StoreMonitor } from './store-monitor.ts';
 
 export interface RedisSessionStoreOptions {
   /** A session that nobody has used for this long is forgotten, ms. Default seven days. */
   readonly retentionMs?: number;
+  /** Limit of the sessions of one client, bytes. Default 256 MiB. Redis's own `maxmemory` limits them all. */
+  readonly maxClientBytes?: number;
+  /** A session that was used this recently is not deleted to make room, ms. Default two minutes. */
+  readonly restMs?: number;
   /** How long a command may take, and a connection may be away, before the session's step fails, ms. Default 5 s. */
   readonly timeoutMs?: number;
+  /** Where failures are told, and an eviction policy that loses sessions. Default: nowhere. */
+  readonly logger?: Logger;
 }
 
-const PREFIX = 'openenv:session:';
-
-/**
- * Each script checks the owner and acts in one go. A session is a hash `{owner, environment, version, episode, reset}`
- * and beside it a list of its actions.
- */
-const SCRIPTS = {
-  saveReset: `
-    local owner = redis.call('HGET', KEYS[1], 'owner')
-    if owner and owner ~= ARGV[1] then return 0 end
-    redis.call('HSET', KEYS[1], 'owner', ARGV[1], 'environment', ARGV[3], 'version', ARGV[4], 'episode', ARGV[5], 'reset', ARGV[6])
-    redis.call('DEL', KEYS[2])
-    redis.call('PEXPIRE', KEYS[1], ARGV[2])
-    return 1`,
-  saveStep: `
-    if redis.call('HGET', KEYS[1], 'owner') ~= ARGV[1] then return 0 end
-    if redis.call('LLEN', KEYS[2]) ~= tonumber(ARGV[3]) then return -1 end
-    redis.call('RPUSH', KEYS[2], ARGV[4])
-    redis.call('PEXPIRE', KEYS[1], ARGV[2])
-    redis.call('PEXPIRE', KEYS[2], ARGV[2])
-    return 1`,
-  take: `
-    if redis.call('EXISTS', KEYS[1]) == 0 then return false end
-    redis.call('HSET', KEYS[1], 'owner', ARGV[1])
-    redis.call('PEXPIRE', KEYS[1], ARGV[2])
-    redis.call('PEXPIRE', KEYS[2], ARGV[2])
-    local kept = redis.call('HMGET', KEYS[1], 'environment', 'version', 'episode', 'reset')
-    return {kept[1], kept[2], kept[3], kept[4], redis.call('LRANGE', KEYS[2], 0, -1)}`,
-  remove: `
-    if redis.call('HGET', KEYS[1], 'owner') ~= ARGV[1] then return 0 end
-    return redis.call('DEL', KEYS[1], KEYS[2])`,
-} as const;
-
-type Script = keyof typeof SCRIPTS;
+const SESSION = 'openenv:session:';
+const CLIENT = 'openenv:client:';
 
 /**
  * Keeps sessions in Redis, so that servers on several machines can take them over from one another. An entry is as safe
@@ -58,7 +48,7 @@ export async function openRedisStore(
   url: string,
   options: RedisSessionStoreOptions = {},
 ): Promise<SessionStore> {
-  const { retentionMs = 7 * 86_400_000, timeoutMs = 5000 } = options;
+  const { timeoutMs = 5000, logger = silentLogger } = options;
   const redis = new Redis(url, {
     lazyConnect: true,
     connectTimeout: timeoutMs,
@@ -81,38 +71,73 @@ export async function openRedisStore(
       },
     );
   }
-  return new RedisSessionStore(redis, retentionMs);
+  await warnOfEviction(redis, logger);
+  return new RedisSessionStore(redis, options, logger);
+}
+
+/** All other policies than `noeviction` drop sessions when memory runs out, as these have a time to live. */
+async function warnOfEviction(redis: Redis, logger: Logger): Promise<void> {
+  // A server that does not tell its policy is none that can be warned of.
+  const info = await redis.info('memory').catch(() => '');
+  const policy = /^maxmemory_policy:(\S+)/m.exec(info)?.[1];
+  if (policy === undefined || policy === 'noeviction') return;
+  logger.warn({ policy }, 'Redis may evict sessions: set its maxmemory-policy to noeviction');
 }
 
 class RedisSessionStore implements SessionStore {
   readonly #redis: Redis;
   readonly #retentionMs: number;
+  readonly #maxClientBytes: number;
+  readonly #restMs: number;
   readonly #owner = randomUUID();
+  readonly #monitor: StoreMonitor;
+  readonly #scripts: Readonly<Record<Script, (...values: (string | number)[]) => Promise<unknown>>>;
 
-  constructor(redis: Redis, retentionMs: number) {
+  constructor(redis: Redis, options: RedisSessionStoreOptions, logger: Logger) {
     this.#redis = redis;
-    this.#retentionMs = retentionMs;
+    this.#retentionMs = options.retentionMs ?? 7 * 86_400_000;
+    this.#maxClientBytes = options.maxClientBytes ?? 2 ** 28;
+    this.#restMs = options.restMs ?? 120_000;
+    this.#monitor = new StoreMonitor(logger);
+    for (const [name, lua] of Object.entries(REDIS_SCRIPTS)) {
+      // Redis is sent the digest of a script that it knows.
+      redis.defineCommand(name, { lua, numberOfKeys: 2 });
+    }
+    this.#scripts = redis as never;
   }
 
-  open(id: string, environment: { readonly id: string; readonly version: string }): SessionJournal {
-    return new RedisJournal(this, id, environment);
+  open(id: string, environment: EnvironmentName, client = ''): SessionJournal {
+    return new RedisJournal(this, id, environment, client);
   }
 
   async take(id: string): Promise<StoredSession | undefined> {
-    const kept = (await this.run('take', 'read', id, this.#retentionMs)) as RedisSession | null;
+    const kept = (await this.#read(() => this.#eval('take', id, '')).catch((error: SessionStoreError) => {
+      // The keys hold something else than a session.
+      const { message } = error.cause as Error;
+      if (/WRONGTYPE/.test(message)) throw this.#damaged(id, 'its keys hold no session.');
+      throw error;
+    })) as RedisSession | [] | null;
     if (kept === null) return undefined;
-    const [environmentId, version, episodeId, reset, actions] = kept;
+    if (kept.length === 0) throw this.#damaged(id, 'its reset is missing.');
+    const [environmentId, version, episodeId, reset, client, steps, digest, actions] = kept;
     const environment = { id: environmentId, version };
+    const damage = damageOf(id, kept);
+    if (damage !== undefined) this.#damaged(id, damage);
     return {
-      ...{ environment, episodeId },
-      reset: JSON.parse(reset) as ResetOptions,
-      actions: actions.map((action) => JSON.parse(action) as unknown),
-      journal: new RedisJournal(this, id, environment),
+      ...{ environment, client, episodeId },
+      reset: damage === undefined ? (JSON.parse(reset) as ResetOptions) : {},
+      actions: damage === undefined ? actions.map((action) => JSON.parse(action) as unknown) : [],
+      ...(damage !== undefined && { damage }),
+      journal: new RedisJournal(this, id, environment, client, { digest, steps: Number(steps) }),
     };
   }
 
   async remove(id: string): Promise<void> {
-    await this.run('remove', 'write', id);
+    await this.#write(() => this.#eval('remove', id, ''));
+  }
+
+  condition(): StoreCondition {
+    return { ...this.#monitor.condition, bytes: null };
   }
 
   async close(): Promise<void> {
@@ -125,80 +150,129 @@ class RedisSessionStore implements SessionStore {
 
   async saveReset(
     id: string,
-    environment: { readonly id: string; readonly version: string },
+    environment: EnvironmentName,
+    client: string,
     episodeId: string,
-    options: ResetOptions,
+    reset: string,
+    digest: string,
   ): Promise<void> {
     const { id: environmentId, version } = environment;
-    const reset = JSON.stringify(options);
-    const saved = await this.run(
-      'saveReset',
-      'write',
-      id,
-      this.#retentionMs,
-      environmentId,
-      version,
-      episodeId,
-      reset,
-    );
-    if (saved === 0) throw new SessionTakenError(id);
+    const limits = [this.#maxClientBytes, this.#restMs];
+    const values = [environmentId, version, episodeId, reset, digest, ...limits];
+    this.#require(id, await this.#write(() => this.#eval('saveReset', id, client, ...values)));
   }
 
-  async saveStep(id: string, index: number, action: unknown): Promise<void> {
-    const saved = await this.run('saveStep', 'write', id, this.#retentionMs, index, JSON.stringify(action));
-    if (saved === 0) throw new SessionTakenError(id);
-    if (saved === -1)
-      throw new SessionStoreError('The session could not be saved: steps before this one are missing.');
+  async saveStep(id: string, client: string, index: number, action: string, digest: string): Promise<void> {
+    const values = [index, action, digest, this.#maxClientBytes, this.#restMs];
+    this.#require(id, await this.#write(() => this.#eval('saveStep', id, client, ...values)));
   }
 
   async isOwned(id: string): Promise<boolean> {
-    const owner = await this.#command('read', () => this.#redis.hget(PREFIX + id, 'owner'));
-    return owner === null || owner === this.#owner;
+    return (await this.#read(() => this.#redis.hget(SESSION + id, 'owner'))) === this.#owner;
   }
 
-  run(script: Script, what: 'read' | 'write', id: string, ...values: (string | number)[]): Promise<unknown> {
-    const keys = [PREFIX + id, `${PREFIX}${id}:actions`];
-    return this.#command(what, () => this.#redis.eval(SCRIPTS[script], 2, ...keys, this.#owner, ...values));
+  /** @throws for a script that has answered that an entry was not saved */
+  #require(id: string, answer: unknown): void {
+    switch (answer) {
+      case 'taken':
+        throw new SessionTakenError(id);
+      case 'deleted':
+        throw new SessionDeletedError(id);
+      case 'gap':
+        throw this.#damaged(id, 'steps before this one are missing.');
+      case 'quota':
+        this.#monitor.overQuota();
+        throw new SessionQuotaError(this.#maxClientBytes);
+    }
   }
 
-  async #command<T>(what: 'read' | 'write', command: () => Promise<T>): Promise<T> {
+  #damaged(id: string, damage: string): SessionDamagedError {
+    this.#monitor.damaged(id, damage);
+    return new SessionDamagedError(id, damage);
+  }
+
+  #eval(script: Script, id: string, client: string, ...values: (string | number)[]): Promise<unknown> {
+    const keys = [SESSION + id, `${SESSION}${id}:actions`];
+    const common = [this.#owner, this.#retentionMs, id, client, CLIENT, SESSION];
+    return this.#scripts[script](...keys, ...common, ...values);
+  }
+
+  async #read<T>(command: () => Promise<T>): Promise<T> {
     try {
       return await command();
     } catch (error) {
-      const done = what === 'write' ? 'saved' : 'read';
-      throw new SessionStoreError(`The session could not be ${done}: Redis: ${(error as Error).message}.`, {
-        cause: error,
-      });
+      throw storeError('read', error);
+    }
+  }
+
+  async #write<T>(command: () => Promise<T>): Promise<T> {
+    this.#monitor.began();
+    try {
+      const answer = await command();
+      this.#monitor.written(1);
+      return answer;
+    } catch (error) {
+      this.#monitor.failed(1, `Redis: ${(error as Error).message}`);
+      throw storeError('saved', error);
     }
   }
 }
 
-type RedisSession = [environment: string, version: string, episode: string, reset: string, actions: string[]];
-
 class RedisJournal implements SessionJournal {
   readonly #store: RedisSessionStore;
   readonly #id: string;
-  readonly #environment: { readonly id: string; readonly version: string };
+  readonly #environment: EnvironmentName;
+  readonly #client: string;
+  #digest: string;
+  #isKept: boolean;
 
   constructor(
     store: RedisSessionStore,
     id: string,
-    environment: { readonly id: string; readonly version: string },
+    environment: EnvironmentName,
+    client: string,
+    taken?: { readonly digest: string; readonly steps: number },
   ) {
     this.#store = store;
     this.#id = id;
     this.#environment = environment;
+    this.#client = client;
+    this.#digest = taken?.digest ?? '';
+    this.#isKept = taken !== undefined;
   }
 
-  reset(episodeId: string, options: ResetOptions): Promise<void> {
-    return this.#store.saveReset(this.#id, this.#environment, episodeId, options);
+  async reset(episodeId: string, options: ResetOptions): Promise<void> {
+    const text = JSON.stringify(options);
+    this.#digest = resetDigest(this.#id, this.#environment, episodeId, text);
+    await this.#store.saveReset(
+      ...([this.#id, this.#environment, this.#client, episodeId, text, this.#digest] as const),
+    );
+    this.#isKept = true;
   }
 
   step(index: number, action: unknown): Promise<void> {
-    return this.#store.saveStep(this.#id, index, action);
+    const text = JSON.stringify(action);
+    this.#digest = stepDigest(this.#digest, text);
+    return this.#store.saveStep(this.#id, this.#client, index, text, this.#digest);
   }
 
-  isOwned(): Promise<boolean> {
-    return this.#store.isOwned(this.#id);
+  async isOwned(): Promise<boolean> {
+    return !this.#isKept || this.#store.isOwned(this.#id);
   }
+}
+
+/** What is wrong with a kept session, as a sentence. */
+function damageOf(id: string, kept: RedisSession): string | undefined {
+  const [environmentId, version, episodeId, reset, , steps, digest, actions] = kept;
+  const missing = Number(steps) - actions.length;
+  if (missing > 0) return `${missing} of its ${steps} steps are missing.`;
+  if (missing !== 0) return `it has ${actions.length} steps, not ${steps || 'any'}.`;
+  const start = resetDigest(id, { id: environmentId, version }, episodeId, reset);
+  return actions.reduce(stepDigest, start) === digest ? undefined : 'its entries were changed.';
+}
+
+function storeError(done: 'saved' | 'read', error: unknown): SessionStoreError {
+  return new SessionStoreError(`The session could not be ${done}: Redis: ${(error as Error).message}.`, {
+    cause: error,
+  });
 }

@@ -6,9 +6,10 @@ import {
   EnvironmentFactoryError,
   ServerDrainingError,
   SessionCapacityError,
+  SessionDamagedError,
   SessionReplayError,
 } from './session-errors.ts';
-import type { SessionStore, StoredSession } from './session-store.ts';
+import type { SessionStore, StoreCondition, StoredSession } from './session-store.ts';
 import { Pace } from './turns.ts';
 
 /** How many sessions live how long. */
@@ -89,22 +90,28 @@ export class SessionRegistry<Action = unknown, Observation = object, State = obj
     return this.#store !== undefined;
   }
 
+  /** Condition of the store; `undefined` without one that tells. */
+  get storeCondition(): StoreCondition | undefined {
+    return this.#store?.condition?.();
+  }
+
   [Symbol.iterator](): Iterator<Session<Action, Observation, State>> {
     return this.#sessions.values();
   }
 
   /**
    * Opens a session with a fresh environment.
+   * @param client Digest of who opens it, for the quotas of the store.
    * @throws SessionCapacityError when no slot is free and none can be freed.
    * @throws EnvironmentFactoryError when the environment cannot be created.
    */
-  open(): Session<Action, Observation, State> {
+  open(client?: string): Session<Action, Observation, State> {
     this.#makeRoom(1);
     const environment = this.#createEnvironment();
     const id = randomUUID();
     const session = new Session(environment, {
       id,
-      journal: this.#store?.open(id, this.#definition),
+      journal: this.#store?.open(id, this.#definition, client),
       keepsActions: this.#definition.replayable !== false,
       ...this.#common,
     });
@@ -119,7 +126,7 @@ export class SessionRegistry<Action = unknown, Observation = object, State = obj
 
   /**
    * The session with this id, from memory or rebuilt from the store; `undefined` when there is none.
-   * @throws SessionReplayError, SessionStoreError, SessionCapacityError, EnvironmentFactoryError
+   * @throws SessionReplayError, SessionDamagedError, SessionStoreError, SessionCapacityError, EnvironmentFactoryError
    */
   resume(id: string): Promise<Session<Action, Observation, State> | undefined> {
     return this.#fetch(id, (stored) => this.#rebuild(id, stored));
@@ -132,7 +139,7 @@ export class SessionRegistry<Action = unknown, Observation = object, State = obj
   restart(id: string): Promise<Session<Action, Observation, State> | undefined> {
     return this.#fetch(id, async (stored) => {
       if (stored.environment.id !== this.#definition.id) this.#refuseForeign(id, stored);
-      const journal = this.#store!.open(id, this.#definition);
+      const journal = this.#store!.open(id, this.#definition, stored.client);
       return new Session(this.#createEnvironment(), { id, journal, ...this.#common });
     });
   }
@@ -272,6 +279,7 @@ export class SessionRegistry<Action = unknown, Observation = object, State = obj
 
   async #rebuild(id: string, stored: StoredSession): Promise<Session<Action, Observation, State>> {
     const { id: environmentId, version } = this.#definition;
+    if (stored.damage !== undefined) throw new SessionDamagedError(id, stored.damage);
     if (stored.environment.id !== environmentId || stored.environment.version !== version) {
       this.#refuseForeign(id, stored);
     }

@@ -1,25 +1,53 @@
 import type { ResetOptions } from '../definition.ts';
 
+/** The environment that a session is played on. */
+export interface EnvironmentName {
+  readonly id: string;
+  readonly version: string;
+}
+
 /** Where the episodes of sessions are kept, so that they outlive the process that played them. */
 export interface SessionStore {
-  /** A journal for a session that is new. Nothing is kept before its first reset. */
-  open(id: string, environment: { readonly id: string; readonly version: string }): SessionJournal;
+  /**
+   * A journal for a session that is new. Nothing is kept before its first reset.
+   * @param client Digest of who opened it. Without one no quota applies.
+   */
+  open(id: string, environment: EnvironmentName, client?: string): SessionJournal;
   /**
    * Takes a session over from whoever played it, who can write to it no more. `undefined` when none is kept.
-   * @throws SessionStoreError
+   * @throws SessionStoreError, SessionDamagedError
    */
   take(id: string): Promise<StoredSession | undefined>;
   /** Forgets a session. */
   remove(id: string): Promise<void>;
+  /** Condition of the store, for `/health` and `/metrics`. */
+  condition?(): StoreCondition;
   /** Writes what is still to be written, then lets go of the storage. */
   close(): Promise<void>;
 }
 
+/** Condition of a store. Counts begin when it is opened. */
+export interface StoreCondition {
+  /** Why entries are not being written, as a sentence; `null` when they are. */
+  readonly problem: string | null;
+  /** Entries that could not be written. */
+  readonly failedWrites: number;
+  /** Entries that were refused because their client keeps too much. */
+  readonly refusedWrites: number;
+  /** Sessions that were asked for and found damaged. */
+  readonly damagedSessions: number;
+  /** Size of the file, bytes; `null` where it is not known. */
+  readonly bytes: number | null;
+}
+
 /** The written side of one session. Each promise resolves when the entry is safe against the loss of the process. */
 export interface SessionJournal {
-  /** @throws SessionStoreError, SessionTakenError */
+  /** @throws SessionStoreError, SessionQuotaError, SessionTakenError, SessionDeletedError */
   reset(episodeId: string, options: ResetOptions): Promise<void>;
-  /** Notes the action of the step with this index, from 0. @throws SessionStoreError, SessionTakenError */
+  /**
+   * Notes the action of the step with this index, from 0.
+   * @throws SessionStoreError, SessionQuotaError, SessionTakenError, SessionDeletedError
+   */
   step(index: number, action: unknown): Promise<void>;
   /** Whether this process may still write: another may have taken the session over. */
   isOwned(): Promise<boolean>;
@@ -27,9 +55,13 @@ export interface SessionJournal {
 
 /** What is kept of a session: enough to rebuild it by replay. */
 export interface StoredSession {
-  readonly environment: { readonly id: string; readonly version: string };
+  readonly environment: EnvironmentName;
+  /** Digest of who opened it; empty when it is not known. */
+  readonly client: string;
   readonly episodeId: string;
   readonly reset: ResetOptions;
   readonly actions: readonly unknown[];
+  /** What is wrong with the journal, as a sentence: entries are missing or changed. The session must not be replayed. */
+  readonly damage?: string;
   readonly journal: SessionJournal;
 }

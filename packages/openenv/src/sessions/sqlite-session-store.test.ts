@@ -1,8 +1,18 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  cpSync,
+  mkdtempSync,
+  openSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -38,6 +48,7 @@ test('what was written is there for the next process, with its last episode only
   const stored = await second.take('a');
   assert.deepEqual(stored && { ...stored, journal: undefined }, {
     environment,
+    client: '',
     episodeId: 'new',
     reset: { seed: 2, target: 5 },
     actions: [{ amount: 2 }, { amount: 3, note: 'ü"' }],
@@ -170,6 +181,104 @@ test('two processes write to one file at full speed for ten seconds, and none wa
   }
 });
 
+/** Plays twenty sessions of fifty steps each, and answers their ids. */
+async function played(path: string): Promise<{ ids: string[]; close: () => Promise<void> }> {
+  const store = openSqliteStore(path);
+  const ids = Array.from({ length: 20 }, (_, number) => `session-${number}`);
+  await Promise.all(
+    ids.map(async (id) => {
+      const journal = store.open(id, environment);
+      await journal.reset('episode', { seed: 1 });
+      for (let step = 0; step < 50; step++) await journal.step(step, { amount: step });
+    }),
+  );
+  return { ids, close: () => store.close() };
+}
+
+/** Asserts that each session is whole, or told to be damaged or unknown. Answers how many are whole. */
+async function wholeOrTold(path: string, ids: readonly string[]): Promise<number> {
+  const store = openSqliteStore(path);
+  let whole = 0;
+  for (const id of ids) {
+    const stored = await store.take(id).catch((error) => {
+      assert.ok(['SESSION_DAMAGED', 'STORE_ERROR'].includes(error.code), error);
+      return undefined;
+    });
+    if (stored === undefined || stored.damage !== undefined) continue;
+    assert.equal(stored.actions.length, 50);
+    whole++;
+  }
+  await store.close();
+  return whole;
+}
+
+test('a log that was cut makes no session shorter in silence', async (t) => {
+  const path = temporaryFile(t);
+  const { ids, close } = await played(path);
+  for (const share of [0.1, 0.5, 0.9, 1]) {
+    const copy = join(dirname(path), `copy-${share}`, 'sessions.db');
+    for (const end of ['', '-wal', '-marks']) cpSync(path + end, copy + end);
+    truncateSync(`${copy}-wal`, Math.floor(statSync(`${copy}-wal`).size * share));
+    assert.equal(await wholeOrTold(copy, ids), share === 1 ? 20 : 0);
+  }
+  await close();
+});
+
+test('random bytes in the file make no session shorter in silence', async (t) => {
+  const path = temporaryFile(t);
+  const { ids, close } = await played(path);
+  await close();
+  const { size } = statSync(path);
+  let whole = 0;
+  for (let place = 0; place < 12; place++) {
+    const copy = join(dirname(path), `copy-${place}`, 'sessions.db');
+    for (const end of ['', '-marks']) cpSync(path + end, copy + end);
+    const file = openSync(copy, 'r+');
+    const bytes = Buffer.from(Array.from({ length: 64 }, (_, i) => (i * 73 + place * 31) % 256));
+    writeSync(file, bytes, 0, bytes.length, 2048 + Math.floor((place / 12) * (size - 4096)));
+    closeSync(file);
+    try {
+      whole += await wholeOrTold(copy, ids);
+    } catch (error) {
+      assert.ok(error instanceof SessionStoreError, String(error));
+    }
+  }
+  assert.ok(whole < 12 * 20);
+});
+
+test('a clock that is a week ahead deletes no session', async (t) => {
+  const path = temporaryFile(t);
+  const { ids, close } = await played(path);
+  await close();
+  const now = Date.now();
+  t.mock.method(Date, 'now', () => now + 8 * 86_400_000);
+  assert.equal(await wholeOrTold(path, ids), 20);
+});
+
+test('a file that has become large is pruned, the most of one client first, and gives its room back', async (t) => {
+  const path = temporaryFile(t);
+  const maxBytes = 40 * 2 ** 20;
+  const store = openStore(t, path, { maxBytes, maxClientBytes: maxBytes, restMs: -1 });
+  await store.open('small', environment, 'ada').reset('e', { seed: 1 });
+  const reset = { trace: 'x'.repeat(2 ** 20) };
+  for (let session = 0; session < 100; session++) {
+    await store.open(`large-${session}`, environment, 'eve').reset('e', reset);
+    assert.ok(statSync(path).size <= maxBytes);
+  }
+  assert.notEqual(await store.take('small'), undefined);
+  assert.equal(await store.take('large-0'), undefined);
+  assert.notEqual(await store.take('large-99'), undefined);
+  const full = store.condition!().bytes!;
+  for (let session = 0; session < 100; session++) {
+    if (await store.take(`large-${session}`)) await store.remove(`large-${session}`);
+  }
+  await store.close();
+  const again = openSqliteStore(path, { maxBytes });
+  await again.close();
+  const { size } = statSync(path);
+  assert.ok(size < full / 4, `${size} of ${full} bytes`);
+});
+
 test('a file with pages of another size is used as it is', async (t) => {
   const path = temporaryFile(t);
   const old = new DatabaseSync(path);
@@ -195,5 +304,5 @@ test('a file that cannot be used says why', async (t) => {
   const database = new DatabaseSync(newer);
   database.exec('PRAGMA user_version = 99');
   database.close();
-  assert.throws(() => openSqliteStore(newer), /it has format 99, this version reads format 1/);
+  assert.throws(() => openSqliteStore(newer), /it has format 99, this version reads format 2/);
 });

@@ -1,21 +1,64 @@
 import { randomUUID } from 'node:crypto';
-import { DatabaseSync, type StatementSync } from 'node:sqlite';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { DatabaseSync } from 'node:sqlite';
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import type { ResetOptions } from '../definition.ts';
-import { SessionStoreError, SessionTakenError } from './session-errors.ts';
-import type { SessionJournal, SessionStore, StoredSession } from './session-store.ts';
+import { type Logger, silentLogger } from '../operations/logger.ts';
+import { AcknowledgedMarks, type Mark, markOf, setNumber } from './acknowledged-marks.ts';
+import { resetDigest, stepDigest } from './journal-digest.ts';
+import {
+  SessionDamagedError,
+  SessionDeletedError,
+  SessionQuotaError,
+  SessionStoreError,
+  SessionTakenError,
+} from './session-errors.ts';
+import type {
+  EnvironmentName,
+  SessionJournal,
+  SessionStore,
+  StoreCondition,
+  StoredSession,
+} from './session-store.ts';
+import {
+  isBusy,
+  LOCK_RETRY_MS,
+  primaryCode,
+  reasonOf,
+  SQLITE_CORRUPT,
+  SQLITE_FULL,
+  SQLITE_NOT_A_DATABASE,
+  whenFree,
+} from './sqlite-lock.ts';
+import {
+  type EntryRow,
+  makeTables,
+  prepareStatements,
+  RESET_STEP,
+  type SessionRow,
+  type Statements,
+} from './sqlite-schema.ts';
+import { StoreMonitor } from './store-monitor.ts';
 
 /** Limits of the file. */
 export interface SqliteSessionStoreOptions {
-  /** A session that nobody has used for this long is forgotten, ms. Default seven days. */
+  /** A session that nobody has used for this long, while a server ran, is forgotten, ms. Default seven days. */
   readonly retentionMs?: number;
-  /** The file may not grow beyond this, bytes. Default: as far as the disk allows. */
+  /**
+   * Limit of the file, bytes. From nine tenths of it on, the client that keeps most loses the sessions that it has not
+   * used for longest. Default 1 GiB.
+   */
   readonly maxBytes?: number;
+  /** Limit of the sessions of one client, bytes. Default a quarter of `maxBytes`. */
+  readonly maxClientBytes?: number;
+  /** A session that was used this recently is not deleted to make room, ms. Default two minutes. */
+  readonly restMs?: number;
   /** How long to wait for a database that another process has locked, ms. Default 5 s. */
   readonly lockTimeoutMs?: number;
+  /** Where failures are told. Default: nowhere. */
+  readonly logger?: Logger;
 }
 
-const FORMAT = 1;
+export const DEFAULT_MAX_BYTES = 2 ** 30;
 /**
  * Every session that has played a step since the last transaction has a page written to the log anew, so that pages of a
  * quarter of SQLite's default save the disk and the checksums most of their work. A file that is there keeps its own.
@@ -23,38 +66,29 @@ const FORMAT = 1;
 const PAGE_BYTES = 1024;
 /** Pages of the log between checkpoints, which wait for the disk: eight times SQLite's default doubles the steps a second. */
 const CHECKPOINT_PAGES = 8000;
-const SQLITE_BUSY = 5;
-const SQLITE_FULL = 13;
-const LOCK_RETRY_MS = 5;
-/** How exactly `used_at` is kept, ms. */
+/** A log that has grown beyond this is cut after a checkpoint, bytes. */
+const LOG_BYTES = 16 * 2 ** 20;
+/** How exactly `used_at` is kept, ms, and `bytes`. */
 const USE_RESOLUTION_MS = 60_000;
-const FORGET_INTERVAL_MS = 3_600_000;
+const SIZE_RESOLUTION_BYTES = 65_536;
+/** Bytes that a session and an entry take beside their texts, about. */
+const SESSION_BYTES = 400;
+const ENTRY_BYTES = 40;
+/** Shares of the file's limit between which it is pruned. */
+const PRUNE_FROM = 0.9;
+const PRUNE_TO = 0.8;
+/** Free pages that stay in the file for the next sessions, bytes, and as many as are given back at once, pages. */
+const SLACK_BYTES = 4 * 2 ** 20;
+const VACUUM_PAGES = 250;
+/** Sessions that are deleted in one transaction when the file is too large. */
+const PRUNED_AT_ONCE = 5;
+const UPKEEP_INTERVAL_MS = 60_000;
 
-const SCHEMA = `
-CREATE TABLE IF NOT EXISTS session (
-  key INTEGER PRIMARY KEY,
-  id TEXT NOT NULL UNIQUE,
-  environment TEXT NOT NULL,
-  version TEXT NOT NULL,
-  owner TEXT NOT NULL,
-  episode_id TEXT NOT NULL,
-  reset TEXT NOT NULL,
-  used_at INTEGER NOT NULL
-) STRICT;
-CREATE INDEX IF NOT EXISTS session_used_at ON session (used_at);
-CREATE TABLE IF NOT EXISTS action (
-  session INTEGER NOT NULL,
-  step INTEGER NOT NULL,
-  action TEXT NOT NULL,
-  PRIMARY KEY (session, step)
-) STRICT, WITHOUT ROWID;
-PRAGMA user_version = ${FORMAT};
-`;
-
-/** Something to write in the next transaction. Returns false when the session belongs to another process by now. */
+/** Something to write in the next transaction. */
 interface Entry {
   readonly sessionId: string;
-  write(): boolean;
+  /** Returns why it may not be written, or its mark. */
+  write(): Mark | Error;
   /** Whether the entry needs no transaction to be written as a whole or not at all. */
   readonly isOneStatement: boolean;
   readonly resolve: () => void;
@@ -64,7 +98,8 @@ interface Entry {
 /**
  * Keeps sessions in a SQLite file. All entries of one turn of the event loop go into one transaction. An entry is safe
  * against `kill -9` of the process when its promise resolves; against loss of power only after SQLite's next checkpoint.
- * Processes that share the file can take sessions over from one another.
+ * A session that comes back shorter than what was acknowledged, or changed, is refused as damaged. Processes that share
+ * the file can take sessions over from one another.
  * @throws SessionStoreError when the file cannot be used.
  */
 export function openSqliteStore(path: string, options: SqliteSessionStoreOptions = {}): SessionStore {
@@ -72,87 +107,188 @@ export function openSqliteStore(path: string, options: SqliteSessionStoreOptions
 }
 
 class SqliteSessionStore implements SessionStore {
+  readonly owner = randomUUID();
+  readonly statements: Statements;
   readonly #database: DatabaseSync;
-  readonly #owner = randomUUID();
+  readonly #marks: AcknowledgedMarks;
+  readonly #monitor: StoreMonitor;
+  readonly #logger: Logger;
   readonly #lockTimeoutMs: number;
   readonly #retentionMs: number;
-  readonly #statements: ReturnType<typeof prepareStatements>;
-  readonly #forgetTimer: NodeJS.Timeout;
+  readonly #restMs: number;
+  readonly #maxBytes: number;
+  readonly #maxClientBytes: number;
+  readonly #pageBytes: number;
+  readonly #clockAtStart: number;
+  readonly #startedAt = performance.now();
+  readonly #upkeepTimer: NodeJS.Timeout;
   #entries: Entry[] = [];
   #flushing: Promise<void> | null = null;
+  #upkeep: Promise<void> | null = null;
+  /** Bytes that may be written before the size of the file is looked at. */
+  #allowance = 0;
+  #isClosed = false;
 
   constructor(path: string, options: SqliteSessionStoreOptions) {
-    const { retentionMs = 7 * 86_400_000, lockTimeoutMs = 5000, maxBytes } = options;
+    const { retentionMs = 7 * 86_400_000, restMs = 120_000, lockTimeoutMs = 5000 } = options;
     this.#lockTimeoutMs = lockTimeoutMs;
     this.#retentionMs = retentionMs;
+    this.#restMs = restMs;
+    this.#maxBytes = options.maxBytes ?? DEFAULT_MAX_BYTES;
+    this.#maxClientBytes = options.maxClientBytes ?? Math.ceil(this.#maxBytes / 4);
+    this.#logger = options.logger ?? silentLogger;
+    this.#monitor = new StoreMonitor(this.#logger);
+    let database: DatabaseSync | undefined;
     try {
-      this.#database = new DatabaseSync(path, { timeout: lockTimeoutMs });
-      this.#database.exec(
-        `PRAGMA page_size = ${PAGE_BYTES}; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`,
+      database = new DatabaseSync(path, { timeout: lockTimeoutMs });
+      database.exec(
+        `PRAGMA page_size = ${PAGE_BYTES}; PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;
+         PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}; PRAGMA journal_size_limit = ${LOG_BYTES}`,
       );
-      const { user_version: format } = this.#database.prepare('PRAGMA user_version').get() as {
-        user_version: number;
-      };
-      if (format > FORMAT) {
-        throw new Error(`it has format ${format}, this version reads format ${FORMAT}`);
+      makeTables(database);
+      this.#database = database;
+      this.#pageBytes = limitSize(database, this.#maxBytes);
+      this.statements = prepareStatements(database);
+      this.#clockAtStart = (this.statements.readClock.get() as { ms: number }).ms;
+      this.#marks = new AcknowledgedMarks(`${path}-marks`);
+      if (this.#marks.isNew && (this.statements.hasSessions.get() as { yes: number }).yes === 1) {
+        this.#logger.warn({ path: `${path}-marks` }, 'sessions that lost their last steps cannot be told');
       }
-      this.#database.exec(SCHEMA);
-      if (maxBytes !== undefined) limitSize(this.#database, maxBytes);
-      this.#forgetOld();
+      this.#deleteUnused();
       // From here on waiting for a lock must not stop the event loop: transactions are tried again instead.
-      this.#database.exec('PRAGMA busy_timeout = 0');
-      this.#statements = prepareStatements(this.#database);
+      database.exec('PRAGMA busy_timeout = 0');
     } catch (error) {
+      if (database?.isOpen) database.close();
       throw new SessionStoreError(`Could not open the sessions in ${path}: ${(error as Error).message}`, {
         cause: error,
       });
     }
-    this.#forgetTimer = setInterval(() => this.#forgetWhenFree(), FORGET_INTERVAL_MS).unref();
+    this.#upkeepTimer = setInterval(() => this.#startUpkeep(), UPKEEP_INTERVAL_MS).unref();
+    this.#startUpkeep();
   }
 
-  open(id: string, environment: { readonly id: string; readonly version: string }): SessionJournal {
-    return new SqliteJournal(this, this.#statements, this.#owner, id, environment);
+  /** Time for which the file has been served, ms. A wrong clock of the machine does not change it. */
+  get now(): number {
+    return Math.round(this.#clockAtStart + performance.now() - this.#startedAt);
+  }
+
+  open(id: string, environment: EnvironmentName, client = ''): SessionJournal {
+    return new SqliteJournal(this, id, environment, client);
   }
 
   async take(id: string): Promise<StoredSession | undefined> {
     await this.#written();
-    const statements = this.#statements;
+    const { takeSession, readEntries } = this.statements;
     return this.#whenFree('read', () => {
-      const row = statements.takeSession.get(this.#owner, Date.now(), id) as SessionRow | undefined;
-      if (!row) return undefined;
-      const actions = statements.readActions.all(row.key) as unknown as { action: string }[];
-      const environment = { id: row.environment, version: row.version };
-      return {
-        environment,
-        episodeId: row.episode_id,
-        reset: JSON.parse(row.reset) as ResetOptions,
-        actions: actions.map(({ action }) => JSON.parse(action) as unknown),
-        journal: new SqliteJournal(this, statements, this.#owner, id, environment, row.key),
-      };
+      try {
+        return this.transact(() => {
+          const row = takeSession.get(this.owner, this.now, id) as SessionRow | undefined;
+          return row && this.#restore(id, row, readEntries.all(row.key) as unknown as EntryRow[]);
+        });
+      } catch (error) {
+        if (!isCorrupt(error)) throw error;
+        this.#monitor.damaged(id, (error as Error).message);
+        throw new SessionDamagedError(id, `${(error as Error).message}.`, { cause: error });
+      }
     });
   }
 
   remove(id: string): Promise<void> {
-    const { removeActions, removeSession } = this.#statements;
-    return this.write(id, false, () => {
-      removeActions.run(id, this.#owner);
-      removeSession.run(id, this.#owner);
-      return true;
-    });
+    return this.#whenFree('write', () => void this.statements.removeSession.run(id, this.owner));
+  }
+
+  condition(): StoreCondition {
+    let bytes: number | null = null;
+    try {
+      bytes = this.#isClosed
+        ? null
+        : (this.statements.pages.get() as { pages: number }).pages * this.#pageBytes;
+    } catch {
+      // A file that is locked or damaged has no size to tell; `problem` tells the rest.
+    }
+    return { ...this.#monitor.condition, bytes };
   }
 
   async close(): Promise<void> {
-    clearInterval(this.#forgetTimer);
+    clearInterval(this.#upkeepTimer);
     await this.#written();
-    if (this.#database.isOpen) this.#database.close();
+    await this.#upkeep;
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    try {
+      this.statements.saveClock.run(this.now);
+    } catch {
+      // Another process may hold the lock, and the clock loses a minute.
+    }
+    this.#database.close();
+    this.#marks.close();
   }
 
   /** Puts an entry into the next transaction. */
-  write(sessionId: string, isOneStatement: boolean, write: () => boolean): Promise<void> {
+  write(sessionId: string, isOneStatement: boolean, bytes: number, write: () => Mark | Error): Promise<void> {
+    this.#monitor.began();
+    this.#allowance -= bytes;
     return new Promise((resolve, reject) => {
       this.#entries.push({ sessionId, isOneStatement, write, resolve, reject });
       if (this.#entries.length === 1 && this.#flushing === null) setImmediate(() => void this.#flush());
     });
+  }
+
+  /** Makes room for what a client wants to keep. Returns why it may not. */
+  refusal(client: string, bytes: number, sessionId: string): SessionQuotaError | null {
+    if (client === '') return null;
+    const { readBytes, deleteOfClient } = this.statements;
+    for (let most = 1; ; most *= 2) {
+      const kept = (readBytes.get(client) as { bytes: number } | undefined)?.bytes ?? 0;
+      if (kept + bytes <= this.#maxClientBytes) return null;
+      if (deleteOfClient.run(client, this.now - this.#restMs, sessionId, most).changes === 0) {
+        return new SessionQuotaError(this.#maxClientBytes);
+      }
+    }
+  }
+
+  /** Why an entry of a session found no session to belong to. */
+  lost(id: string): Error {
+    const row = this.statements.readOwner.get(id) as { owner: string } | undefined;
+    return row === undefined ? new SessionDeletedError(id) : new SessionTakenError(id);
+  }
+
+  async isOwned(id: string): Promise<boolean> {
+    const row = await this.#whenFree('read', () => this.statements.readOwner.get(id));
+    return (row as { owner: string } | undefined)?.owner === this.owner;
+  }
+
+  transact<T>(transaction: () => T): T {
+    this.statements.begin.run();
+    try {
+      const value = transaction();
+      this.statements.commit.run();
+      return value;
+    } catch (error) {
+      if (this.#database.isTransaction) this.statements.rollback.run();
+      throw error;
+    }
+  }
+
+  #restore(id: string, row: SessionRow, entries: readonly EntryRow[]): StoredSession {
+    const environment = { id: row.environment, version: row.version };
+    const acknowledged = this.#marks.read(row.key, id);
+    const damage = damageOf(id, row, entries, acknowledged);
+    if (damage !== undefined) this.#monitor.damaged(id, damage);
+    const texts = damage === undefined ? entries.map(({ text }) => JSON.parse(text) as unknown) : [{}];
+    return {
+      environment,
+      client: row.client,
+      episodeId: row.episode_id,
+      reset: texts[0] as ResetOptions,
+      actions: texts.slice(1),
+      ...(damage !== undefined && { damage }),
+      journal: new SqliteJournal(this, id, environment, row.client, {
+        key: row.key,
+        number: row.number,
+        digest: entries.at(-1)?.digest ?? '',
+      }),
+    };
   }
 
   /** Writes what there is to write: at once, unless another process holds the lock. */
@@ -184,22 +320,50 @@ class SqliteSessionStore implements SessionStore {
   /** Writes entries and tells how that went. False, with nothing told, when the lock is worth another try. */
   #settle(entries: readonly Entry[], isLastTry: boolean): boolean {
     if (entries.length === 0) return true;
+    let outcomes: (Mark | Error)[];
     try {
-      const owned = this.#writeAll(entries);
-      for (const [index, entry] of entries.entries()) {
-        if (owned[index]) entry.resolve();
-        else entry.reject(new SessionTakenError(entry.sessionId));
-      }
+      outcomes = this.#writeAll(entries);
     } catch (error) {
       if (isBusy(error) && !isLastTry) return false;
-      for (const entry of entries) entry.reject(storeError('write', error));
+      if (entries.length > 1 && !isBusy(error)) {
+        // One that fails takes no other with it.
+        for (const entry of entries) this.#settle([entry], isLastTry);
+        return true;
+      }
+      const failure = storeError('write', error);
+      this.#monitor.failed(entries.length, reasonOf(error));
+      for (const entry of entries) entry.reject(failure);
+      if (primaryCode(error) === SQLITE_FULL) this.#startUpkeep();
+      return true;
     }
+    this.#acknowledge(entries, outcomes);
+    if (this.#allowance < 0) this.#startUpkeep();
     return true;
   }
 
-  #writeAll(entries: readonly Entry[]): boolean[] {
+  #acknowledge(entries: readonly Entry[], outcomes: readonly (Mark | Error)[]): void {
+    const marks = outcomes.filter((outcome): outcome is Mark => !(outcome instanceof Error));
+    try {
+      this.#marks.write(marks);
+    } catch (error) {
+      this.#logger.error({ err: error }, 'marks of sessions cannot be written');
+    }
+    if (marks.length > 0) this.#monitor.written(marks.length);
+    this.#monitor.refused(entries.length - marks.length);
+    for (const [index, entry] of entries.entries()) {
+      const outcome = outcomes[index]!;
+      if (!(outcome instanceof Error)) {
+        entry.resolve();
+        continue;
+      }
+      if (outcome instanceof SessionQuotaError) this.#monitor.overQuota();
+      entry.reject(outcome);
+    }
+  }
+
+  #writeAll(entries: readonly Entry[]): (Mark | Error)[] {
     const write = () => entries.map((entry) => entry.write());
-    return entries.length === 1 && entries[0]!.isOneStatement ? write() : this.#transact(write);
+    return entries.length === 1 && entries[0]!.isOneStatement ? write() : this.transact(write);
   }
 
   /** Resolves when everything noted so far is written. */
@@ -207,168 +371,201 @@ class SqliteSessionStore implements SessionStore {
     if (this.#flushing !== null || this.#entries.length > 0) await this.#flush();
   }
 
-  /** Runs a transaction, and tries again while another process holds the lock. */
-  async #whenFree<T>(what: 'read' | 'write', transaction: () => T): Promise<T> {
-    const deadline = performance.now() + this.#lockTimeoutMs;
-    for (;;) {
-      try {
-        return this.#transact(transaction);
-      } catch (error) {
-        if (!isBusy(error) || performance.now() > deadline) throw storeError(what, error);
-      }
-      await sleep(LOCK_RETRY_MS);
-    }
-  }
-
-  #transact<T>(transaction: () => T): T {
-    this.#statements.begin.run();
+  async #whenFree<T>(what: 'read' | 'write', run: () => T): Promise<T> {
     try {
-      const value = transaction();
-      this.#statements.commit.run();
-      return value;
+      return await whenFree(this.#lockTimeoutMs, run);
     } catch (error) {
-      if (this.#database.isTransaction) this.#statements.rollback.run();
-      throw error;
+      if (error instanceof SessionDamagedError) throw error;
+      throw storeError(what, error);
     }
   }
 
-  #forgetOld(): void {
-    const before = Date.now() - this.#retentionMs;
-    this.#database
-      .prepare('DELETE FROM action WHERE session IN (SELECT key FROM session WHERE used_at < ?)')
-      .run(before);
-    this.#database.prepare('DELETE FROM session WHERE used_at < ?').run(before);
-  }
-
-  #forgetWhenFree(): void {
+  #startUpkeep(): void {
     // A lock or a full disk only puts this off until the next time.
-    this.#whenFree('write', () => this.#forgetOld()).catch(() => {});
+    this.#upkeep ??= this.#keepUp()
+      .catch(() => {})
+      .finally(() => {
+        this.#upkeep = null;
+      });
   }
-}
 
-interface SessionRow {
-  readonly key: number;
-  readonly environment: string;
-  readonly version: string;
-  readonly episode_id: string;
-  readonly reset: string;
+  /** Deletes what is too old or too much, a little at a time, and gives the room back. */
+  async #keepUp(): Promise<void> {
+    const { saveClock } = this.statements;
+    await whenFree(this.#lockTimeoutMs, () => saveClock.run(this.now));
+    while (await this.#pruned(() => this.#deleteUnused())) await nextTurn();
+    if (this.#usedBytes() > PRUNE_FROM * this.#maxBytes) {
+      const isTooMuch = () => this.#usedBytes() > PRUNE_TO * this.#maxBytes;
+      while (isTooMuch() && (await this.#pruned(() => this.#deleteOfLargestClient()))) await nextTurn();
+    }
+    this.#allowance = Math.max(0.02 * this.#maxBytes, PRUNE_FROM * this.#maxBytes - this.#usedBytes());
+    while (!this.#isClosed && this.#freeBytes() > SLACK_BYTES) {
+      const before = this.#freeBytes();
+      await whenFree(this.#lockTimeoutMs, () =>
+        this.#database.exec(`PRAGMA incremental_vacuum(${VACUUM_PAGES})`),
+      );
+      // A file that was made without `auto_vacuum` keeps its size, and uses the room again.
+      if (this.#freeBytes() >= before) break;
+      await nextTurn();
+    }
+  }
+
+  async #pruned(prune: () => number): Promise<boolean> {
+    if (this.#isClosed) return false;
+    return (await whenFree(this.#lockTimeoutMs, () => this.transact(prune))) > 0;
+  }
+
+  #deleteUnused(): number {
+    return Number(this.statements.deleteUnused.run(this.now - this.#retentionMs).changes);
+  }
+
+  #deleteOfLargestClient(): number {
+    const before = this.now - this.#restMs;
+    const client = this.statements.largestClient.get(before) as { id: string } | undefined;
+    return client
+      ? Number(this.statements.deleteOfClient.run(client.id, before, '', PRUNED_AT_ONCE).changes)
+      : 0;
+  }
+
+  #usedBytes(): number {
+    const { pages, free } = this.statements.pages.get() as { pages: number; free: number };
+    return (pages - free) * this.#pageBytes;
+  }
+
+  #freeBytes(): number {
+    return (this.statements.pages.get() as { free: number }).free * this.#pageBytes;
+  }
 }
 
 class SqliteJournal implements SessionJournal {
   readonly #store: SqliteSessionStore;
-  readonly #statements: ReturnType<typeof prepareStatements>;
-  readonly #owner: string;
   readonly #id: string;
-  readonly #environment: { readonly id: string; readonly version: string };
-  #key: number | undefined;
-  #usedAt = 0;
+  readonly #environment: EnvironmentName;
+  readonly #client: string;
+  readonly #mark: Buffer;
+  #key: number;
+  /** Number of the entry of the last reset. */
+  #number: number;
+  #digest: string;
+  #usedAt = Number.NEGATIVE_INFINITY;
+  /** Bytes that are not counted in the store yet. */
+  #uncounted = 0;
 
   constructor(
     store: SqliteSessionStore,
-    statements: ReturnType<typeof prepareStatements>,
-    owner: string,
     id: string,
-    environment: { readonly id: string; readonly version: string },
-    key?: number,
+    environment: EnvironmentName,
+    client: string,
+    taken: { readonly key: number; readonly number: number; readonly digest: string } = {
+      ...{ key: 0, number: 0, digest: '' },
+    },
   ) {
     this.#store = store;
-    this.#statements = statements;
-    this.#owner = owner;
     this.#id = id;
     this.#environment = environment;
-    this.#key = key;
+    this.#client = client;
+    this.#mark = markOf(id);
+    this.#key = taken.key;
+    this.#number = taken.number;
+    this.#digest = taken.digest;
   }
 
   reset(episodeId: string, options: ResetOptions): Promise<void> {
-    const { saveReset, clearActions } = this.#statements;
+    const { saveReset, takeKey, clearEntries, saveEntry } = this.#store.statements;
     const { id, version } = this.#environment;
-    return this.#store.write(this.#id, false, () => {
-      const now = Date.now();
-      const row = saveReset.get(this.#id, id, version, this.#owner, episodeId, JSON.stringify(options), now);
-      if (!row) return false;
+    const text = JSON.stringify(options);
+    const bytes = SESSION_BYTES + text.length;
+    this.#digest = resetDigest(this.#id, this.#environment, episodeId, text);
+    return this.#store.write(this.#id, false, bytes, () => {
+      const { owner, now } = this.#store;
+      const refusal = this.#store.refusal(this.#client, bytes, this.#id);
+      if (refusal) return refusal;
+      const row = saveReset.get(this.#id, id, version, owner, this.#client, episodeId, bytes, now);
+      if (!row) return this.#store.lost(this.#id);
+      ({ key: this.#key, number: this.#number } = row as { key: number; number: number });
       this.#usedAt = now;
-      this.#key = (row as { key: number }).key;
-      clearActions.run(this.#key);
-      return true;
+      this.#uncounted = 0;
+      takeKey.run(this.#key);
+      clearEntries.run(this.#key);
+      saveEntry.run(RESET_STEP, text, this.#digest, this.#key, this.#id, owner);
+      return this.#markOf(this.#number);
     });
   }
 
   step(index: number, action: unknown): Promise<void> {
     const text = JSON.stringify(action);
-    return this.#store.write(this.#id, true, () => {
-      const key = this.#key!;
-      const now = Date.now();
-      if (now - this.#usedAt > USE_RESOLUTION_MS) {
-        this.#usedAt = now;
-        this.#statements.saveUse.run(now, key, this.#owner);
-      }
-      return this.#statements.saveAction.run(index, text, key, this.#owner).changes === 1;
+    const bytes = ENTRY_BYTES + text.length;
+    this.#digest = stepDigest(this.#digest, text);
+    const digest = this.#digest;
+    this.#uncounted += bytes;
+    return this.#store.write(this.#id, true, bytes, () => {
+      const refusal = this.#count();
+      if (refusal) return refusal;
+      const { statements, owner } = this.#store;
+      const { changes } = statements.saveEntry.run(index, text, digest, this.#key, this.#id, owner);
+      return changes === 1 ? this.#markOf(this.#number + index + 1) : this.#store.lost(this.#id);
     });
   }
 
-  async isOwned(): Promise<boolean> {
-    if (this.#key === undefined) return true;
-    try {
-      const row = this.#statements.readOwner.get(this.#key) as { owner: string } | undefined;
-      return row?.owner === this.#owner;
-    } catch (error) {
-      throw storeError('read', error);
-    }
+  isOwned(): Promise<boolean> {
+    return this.#number === 0 ? Promise.resolve(true) : this.#store.isOwned(this.#id);
+  }
+
+  #markOf(number: number): Mark {
+    setNumber(this.#mark, number);
+    return { key: this.#key, bytes: this.#mark };
+  }
+
+  /** Notes from time to time that the session is used, and how long it has become. */
+  #count(): SessionQuotaError | null {
+    const { now, owner, statements } = this.#store;
+    if (now - this.#usedAt <= USE_RESOLUTION_MS && this.#uncounted < SIZE_RESOLUTION_BYTES) return null;
+    const refusal = this.#store.refusal(this.#client, this.#uncounted, this.#id);
+    if (refusal) return refusal;
+    statements.saveUse.run(now, this.#uncounted, this.#key, this.#id, owner);
+    this.#usedAt = now;
+    this.#uncounted = 0;
+    return null;
   }
 }
 
-function limitSize(database: DatabaseSync, maxBytes: number): void {
+/** What is wrong with a journal, as a sentence. */
+function damageOf(
+  id: string,
+  row: SessionRow,
+  entries: readonly EntryRow[],
+  acknowledged: number | undefined,
+): string | undefined {
+  let digest = '';
+  for (const [index, entry] of entries.entries()) {
+    const step = index + RESET_STEP;
+    if (entry.step !== step)
+      return step === RESET_STEP ? 'its reset is missing.' : `step ${step} is missing.`;
+    digest =
+      step === RESET_STEP
+        ? resetDigest(id, { id: row.environment, version: row.version }, row.episode_id, entry.text)
+        : stepDigest(digest, entry.text);
+    if (digest !== entry.digest)
+      return step === RESET_STEP ? 'its reset was changed.' : `step ${step} was changed.`;
+  }
+  if (entries.length === 0) return 'its reset is missing.';
+  const missing = acknowledged === undefined ? 0 : acknowledged - (row.number + entries.length - 1);
+  return missing > 0 ? `its last ${missing} entries are missing.` : undefined;
+}
+
+/** Returns the size of a page, bytes. */
+function limitSize(database: DatabaseSync, maxBytes: number): number {
   const { page_size: pageBytes } = database.prepare('PRAGMA page_size').get() as { page_size: number };
   database.exec(`PRAGMA max_page_count = ${Math.max(1, Math.floor(maxBytes / pageBytes))}`);
+  return pageBytes;
 }
 
-function prepareStatements(database: DatabaseSync) {
-  const prepare = (sql: string): StatementSync => database.prepare(sql);
-  return {
-    begin: prepare('BEGIN IMMEDIATE'),
-    commit: prepare('COMMIT'),
-    rollback: prepare('ROLLBACK'),
-    saveReset: prepare(
-      `INSERT INTO session (id, environment, version, owner, episode_id, reset, used_at) VALUES (?, ?, ?, ?, ?, ?, ?)
-       ON CONFLICT (id) DO UPDATE SET environment = excluded.environment, version = excluded.version,
-         episode_id = excluded.episode_id, reset = excluded.reset, used_at = excluded.used_at
-       WHERE owner = excluded.owner
-       RETURNING key`,
-    ),
-    clearActions: prepare('DELETE FROM action WHERE session = ?'),
-    saveAction: prepare(
-      'INSERT INTO action (step, action, session) SELECT ?, ?, key FROM session WHERE key = ? AND owner = ?',
-    ),
-    saveUse: prepare('UPDATE session SET used_at = ? WHERE key = ? AND owner = ?'),
-    takeSession: prepare(
-      'UPDATE session SET owner = ?, used_at = ? WHERE id = ? RETURNING key, environment, version, episode_id, reset',
-    ),
-    readActions: prepare('SELECT action FROM action WHERE session = ? ORDER BY step'),
-    readOwner: prepare('SELECT owner FROM session WHERE key = ?'),
-    removeActions: prepare(
-      'DELETE FROM action WHERE session = (SELECT key FROM session WHERE id = ? AND owner = ?)',
-    ),
-    removeSession: prepare('DELETE FROM session WHERE id = ? AND owner = ?'),
-  };
-}
-
-/** Whether another process holds the lock. The code may say more in its higher bytes. */
-function isBusy(error: unknown): boolean {
-  return primaryCode(error) === SQLITE_BUSY;
-}
-
-function primaryCode(error: unknown): number {
-  return ((error as { errcode?: number }).errcode ?? 0) & 0xff;
+function isCorrupt(error: unknown): boolean {
+  const code = primaryCode(error);
+  return code === SQLITE_CORRUPT || code === SQLITE_NOT_A_DATABASE;
 }
 
 function storeError(what: 'read' | 'write', error: unknown): SessionStoreError {
-  const code = primaryCode(error);
-  const reason =
-    code === SQLITE_FULL
-      ? 'the disk is full, or the file has reached its limit. Make room'
-      : code === SQLITE_BUSY
-        ? 'another process holds the database locked. End it, or try again'
-        : (error as Error).message;
   const done = what === 'write' ? 'saved' : 'read';
-  return new SessionStoreError(`The session could not be ${done}: ${reason}.`, { cause: error });
+  return new SessionStoreError(`The session could not be ${done}: ${reasonOf(error)}.`, { cause: error });
 }

@@ -111,6 +111,11 @@ const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./validate/command.ts')).validateCommand(),
   },
   {
+    name: 'selftest',
+    summary: 'play environments in this process, without a server',
+    load: async () => (await import('./selftest/command.ts')).selftestCommand(),
+  },
+  {
     name: 'check-release',
     summary: 'make all checks that should pass before a release',
     load: async () => (await import('./check-release/command.ts')).checkReleaseCommand(),

@@ -11,6 +11,10 @@ const built = dirname(fileURLToPath(import.meta.resolve('@servegym/console/dist/
 /** Paths of the page, which needs no token: it asks the person for one. */
 export const CONSOLE_PATHS = ['/', '/web', '/demo'] as const;
 
+/** Content security policy of the console: everything is its own, and no script stands in the page itself. */
+const CONSOLE_POLICY =
+  "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; base-uri 'none'; form-action 'self'";
+
 /** Whether the console has been built. */
 export function consoleIsBuilt(folder = built): boolean {
   return existsSync(join(folder, 'index.html'));
@@ -32,6 +36,7 @@ export function mountConsole(app: Hono, folder = built): void {
       onFound: (path, context) => {
         // Vite puts a hash of the content into the names of assets; the page itself keeps its name.
         const isHashed = /[\\/]assets[\\/]/.test(path);
+        context.header('content-security-policy', CONSOLE_POLICY);
         context.header('cache-control', isHashed ? 'public, max-age=31536000, immutable' : 'no-cache');
       },
     }),

@@ -35,9 +35,10 @@ export class SharedStorage {
     this.#users++;
     let isOpen = true;
     return {
-      open: (id, environment) => store.open(id, environment),
+      open: (id, environment, client) => store.open(id, environment, client),
       take: (id) => store.take(id),
       remove: (id) => store.remove(id),
+      condition: () => store.condition!(),
       close: async () => {
         if (!isOpen) return;
         isOpen = false;

@@ -21,6 +21,11 @@ export interface ServedModel extends Named {
   readonly hiddenWidth: number;
   /** KV cache of one token in FP16, bytes. */
   readonly kvBytesPerToken: number;
+  /**
+   * Longest context: `max_position_embeddings`. Where the models of a name differ, that of the first, or of the
+   * instruction-tuned Qwen2.5.
+   */
+  readonly contextTokens: number;
 }
 
 interface ModelConfig {
@@ -40,6 +45,7 @@ interface ModelConfig {
   readonly layers: number;
   readonly queryHeads: number;
   readonly kvHeads: number;
+  readonly contextTokens: number;
 }
 
 /** Size of an attention head, the same in all of these. */
@@ -62,6 +68,7 @@ export const MODELS: readonly ServedModel[] = [
     layers: 32,
     queryHeads: 32,
     kvHeads: 8,
+    contextTokens: 8192,
   }),
   model({
     id: 'llama-3-70b',
@@ -79,6 +86,7 @@ export const MODELS: readonly ServedModel[] = [
     layers: 80,
     queryHeads: 64,
     kvHeads: 8,
+    contextTokens: 8192,
   }),
   model({
     id: 'llama-2-7b',
@@ -90,6 +98,7 @@ export const MODELS: readonly ServedModel[] = [
     layers: 32,
     queryHeads: 32,
     kvHeads: 32,
+    contextTokens: 4096,
   }),
   model({
     id: 'mistral-7b',
@@ -101,6 +110,7 @@ export const MODELS: readonly ServedModel[] = [
     layers: 32,
     queryHeads: 32,
     kvHeads: 8,
+    contextTokens: 32_768,
   }),
   model({
     id: 'mistral-nemo-12b',
@@ -112,6 +122,7 @@ export const MODELS: readonly ServedModel[] = [
     layers: 40,
     queryHeads: 32,
     kvHeads: 8,
+    contextTokens: 131_072,
   }),
   model({
     id: 'qwen2.5-7b',
@@ -123,6 +134,7 @@ export const MODELS: readonly ServedModel[] = [
     layers: 28,
     queryHeads: 28,
     kvHeads: 4,
+    contextTokens: 32_768,
   }),
   model({
     id: 'yi-34b',
@@ -134,6 +146,7 @@ export const MODELS: readonly ServedModel[] = [
     layers: 60,
     queryHeads: 56,
     kvHeads: 8,
+    contextTokens: 4096,
   }),
   model({
     id: 'llama-4-scout',
@@ -151,6 +164,7 @@ export const MODELS: readonly ServedModel[] = [
     layers: 48,
     queryHeads: 40,
     kvHeads: 8,
+    contextTokens: 10_485_760,
   }),
   model({
     id: 'llama-2-70b',
@@ -162,6 +176,7 @@ export const MODELS: readonly ServedModel[] = [
     layers: 80,
     queryHeads: 64,
     kvHeads: 8,
+    contextTokens: 4096,
   }),
   model({
     id: 'codellama-34b',
@@ -173,6 +188,7 @@ export const MODELS: readonly ServedModel[] = [
     layers: 48,
     queryHeads: 64,
     kvHeads: 8,
+    contextTokens: 16_384,
   }),
   model({
     id: 'mistral-small-24b',
@@ -184,6 +200,7 @@ export const MODELS: readonly ServedModel[] = [
     layers: 40,
     queryHeads: 32,
     kvHeads: 8,
+    contextTokens: 32_768,
   }),
   model({
     id: 'mixtral-8x7b',
@@ -197,6 +214,7 @@ export const MODELS: readonly ServedModel[] = [
     layers: 32,
     queryHeads: 32,
     kvHeads: 8,
+    contextTokens: 32_768,
   }),
   model({
     id: 'mixtral-8x22b',
@@ -210,6 +228,7 @@ export const MODELS: readonly ServedModel[] = [
     layers: 56,
     queryHeads: 48,
     kvHeads: 8,
+    contextTokens: 65_536,
   }),
   model({
     id: 'qwen2.5-14b',
@@ -221,6 +240,7 @@ export const MODELS: readonly ServedModel[] = [
     layers: 48,
     queryHeads: 40,
     kvHeads: 8,
+    contextTokens: 32_768,
   }),
   model({
     id: 'qwen2.5-32b',
@@ -232,6 +252,7 @@ export const MODELS: readonly ServedModel[] = [
     layers: 64,
     queryHeads: 40,
     kvHeads: 8,
+    contextTokens: 32_768,
   }),
   model({
     id: 'qwen2.5-72b',
@@ -243,6 +264,7 @@ export const MODELS: readonly ServedModel[] = [
     layers: 80,
     queryHeads: 64,
     kvHeads: 8,
+    contextTokens: 32_768,
   }),
   model({
     id: 'qwen3-8b',
@@ -254,6 +276,7 @@ export const MODELS: readonly ServedModel[] = [
     layers: 36,
     queryHeads: 32,
     kvHeads: 8,
+    contextTokens: 40_960,
   }),
   model({
     id: 'qwen3-14b',
@@ -265,6 +288,7 @@ export const MODELS: readonly ServedModel[] = [
     layers: 40,
     queryHeads: 40,
     kvHeads: 8,
+    contextTokens: 40_960,
   }),
   model({
     id: 'qwen3-32b',
@@ -276,6 +300,7 @@ export const MODELS: readonly ServedModel[] = [
     layers: 64,
     queryHeads: 64,
     kvHeads: 8,
+    contextTokens: 40_960,
   }),
   model({
     id: 'qwen3-30b-a3b',
@@ -289,6 +314,7 @@ export const MODELS: readonly ServedModel[] = [
     layers: 48,
     queryHeads: 32,
     kvHeads: 4,
+    contextTokens: 40_960,
   }),
 ];
 
@@ -308,6 +334,7 @@ function model(config: ModelConfig): ServedModel {
     attentionWidth: queryHeads * HEAD_SIZE,
     hiddenWidth: hidden,
     kvBytesPerToken: 2 * 2 * layers * config.kvHeads * HEAD_SIZE,
+    contextTokens: config.contextTokens,
   };
 }
 

@@ -80,7 +80,7 @@ export function endpointCommand(): Command {
     .addOption(
       new Option(
         '--max-model-len <n>',
-        'most tokens of a prompt and its reply together (default: what the KV pool holds)',
+        "most tokens of a prompt and its reply together (default: the model's context, or what the KV pool holds if that is less)",
       ).argParser(wholeNumber(2, MOST_TOKENS)),
     );
   return addEngineOptions(command)

@@ -1,0 +1,136 @@
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+
+/** Format that this version reads and writes. */
+export const FORMAT = 2;
+
+/** In the place of a step, for the reset, which is the first entry of a journal. */
+export const RESET_STEP = -1;
+
+/**
+ * Keys of deleted sessions are used again, so that the marks beside the database stay few. `number` counts the entries
+ * that were ever written for a session before its reset; `used_at` and `clock` are in ms of serving.
+ */
+const SCHEMA = `
+CREATE TABLE IF NOT EXISTS session (
+  key INTEGER PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
+  environment TEXT NOT NULL,
+  version TEXT NOT NULL,
+  owner TEXT NOT NULL,
+  client TEXT NOT NULL,
+  episode_id TEXT NOT NULL,
+  number INTEGER NOT NULL,
+  bytes INTEGER NOT NULL,
+  used_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX IF NOT EXISTS session_used_at ON session (used_at);
+CREATE INDEX IF NOT EXISTS session_client ON session (client, used_at);
+CREATE TABLE IF NOT EXISTS entry (
+  session INTEGER NOT NULL,
+  step INTEGER NOT NULL,
+  text TEXT NOT NULL,
+  digest TEXT NOT NULL,
+  PRIMARY KEY (session, step)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS free_key (key INTEGER PRIMARY KEY) STRICT;
+CREATE TABLE IF NOT EXISTS client (id TEXT PRIMARY KEY, bytes INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS client_bytes ON client (bytes);
+CREATE TABLE IF NOT EXISTS clock (one INTEGER PRIMARY KEY CHECK (one = 1), ms INTEGER NOT NULL) STRICT;
+INSERT INTO clock (one, ms) VALUES (1, 0) ON CONFLICT DO NOTHING;
+CREATE TRIGGER IF NOT EXISTS session_added AFTER INSERT ON session BEGIN
+  INSERT INTO client (id, bytes) VALUES (new.client, new.bytes)
+    ON CONFLICT DO UPDATE SET bytes = bytes + excluded.bytes;
+END;
+CREATE TRIGGER IF NOT EXISTS session_resized AFTER UPDATE OF bytes ON session BEGIN
+  UPDATE client SET bytes = bytes + new.bytes - old.bytes WHERE id = new.client;
+END;
+CREATE TRIGGER IF NOT EXISTS session_deleted AFTER DELETE ON session BEGIN
+  DELETE FROM entry WHERE session = old.key;
+  INSERT INTO free_key (key) VALUES (old.key);
+  UPDATE client SET bytes = bytes - old.bytes WHERE id = old.client;
+  DELETE FROM client WHERE id = old.client AND bytes <= 0;
+END;
+PRAGMA user_version = ${FORMAT};
+`;
+
+/** Makes the tables, where they are missing. @throws Error for a file of another format */
+export function makeTables(database: DatabaseSync): void {
+  const { user_version: format } = database.prepare('PRAGMA user_version').get() as { user_version: number };
+  if (format !== 0 && format !== FORMAT) {
+    throw new Error(`it has format ${format}, this version reads format ${FORMAT}`);
+  }
+  database.exec(SCHEMA);
+}
+
+export interface SessionRow {
+  readonly key: number;
+  readonly environment: string;
+  readonly version: string;
+  readonly client: string;
+  readonly episode_id: string;
+  readonly number: number;
+}
+
+export interface EntryRow {
+  readonly step: number;
+  readonly text: string;
+  readonly digest: string;
+}
+
+export type Statements = ReturnType<typeof prepareStatements>;
+
+export function prepareStatements(database: DatabaseSync) {
+  const prepare = (sql: string): StatementSync => database.prepare(sql);
+  return {
+    begin: prepare('BEGIN IMMEDIATE'),
+    commit: prepare('COMMIT'),
+    rollback: prepare('ROLLBACK'),
+    saveReset: prepare(
+      `INSERT INTO session (key, id, environment, version, owner, client, episode_id, number, bytes, used_at)
+       VALUES (
+         coalesce((SELECT min(key) FROM free_key), (SELECT coalesce(max(key), 0) + 1 FROM session)),
+         ?, ?, ?, ?, ?, ?, 1, ?, ?
+       )
+       ON CONFLICT (id) DO UPDATE SET environment = excluded.environment, version = excluded.version,
+         episode_id = excluded.episode_id, bytes = excluded.bytes, used_at = excluded.used_at,
+         number = number + 1 + coalesce((SELECT max(step) + 1 FROM entry WHERE session = key), 0)
+       WHERE owner = excluded.owner
+       RETURNING key, number, client`,
+    ),
+    takeKey: prepare('DELETE FROM free_key WHERE key = ?'),
+    clearEntries: prepare('DELETE FROM entry WHERE session = ?'),
+    saveEntry: prepare(
+      `INSERT INTO entry (step, text, digest, session)
+       SELECT ?, ?, ?, key FROM session WHERE key = ? AND id = ? AND owner = ?`,
+    ),
+    saveUse: prepare(
+      'UPDATE session SET used_at = ?, bytes = bytes + ? WHERE key = ? AND id = ? AND owner = ?',
+    ),
+    takeSession: prepare(
+      `UPDATE session SET owner = ?, used_at = ? WHERE id = ?
+       RETURNING key, environment, version, client, episode_id, number`,
+    ),
+    readEntries: prepare('SELECT step, text, digest FROM entry WHERE session = ? ORDER BY step'),
+    readOwner: prepare('SELECT owner FROM session WHERE id = ?'),
+    removeSession: prepare('DELETE FROM session WHERE id = ? AND owner = ?'),
+    readBytes: prepare('SELECT bytes FROM client WHERE id = ?'),
+    deleteOfClient: prepare(
+      `DELETE FROM session WHERE key IN
+         (SELECT key FROM session WHERE client = ? AND used_at < ? AND id <> ? ORDER BY used_at LIMIT ?)`,
+    ),
+    deleteUnused: prepare(
+      'DELETE FROM session WHERE key IN (SELECT key FROM session WHERE used_at < ? ORDER BY used_at LIMIT 20)',
+    ),
+    largestClient: prepare(
+      `SELECT id FROM client
+       WHERE EXISTS (SELECT 1 FROM session WHERE session.client = client.id AND used_at < ?)
+       ORDER BY bytes DESC LIMIT 1`,
+    ),
+    readClock: prepare('SELECT ms FROM clock'),
+    saveClock: prepare('UPDATE clock SET ms = max(ms, ?)'),
+    pages: prepare(
+      'SELECT page_count AS pages, freelist_count AS free FROM pragma_page_count, pragma_freelist_count',
+    ),
+    hasSessions: prepare('SELECT EXISTS (SELECT 1 FROM session) AS yes'),
+  };
+}

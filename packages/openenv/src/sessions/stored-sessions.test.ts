@@ -1,0 +1,236 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { after, before, describe, it, type TestContext } from 'node:test';
+import { Redis } from 'ioredis';
+import { startRedis } from '../../../../maintenance/test-servers/redis.ts';
+import type { ServerProcess } from '../../../../maintenance/test-servers/server-process.ts';
+import { collectingLogger } from '../fixtures/collecting-logger.ts';
+import { counterEnvironment } from '../fixtures/counter-environment.ts';
+import { openRawSocket } from '../fixtures/raw-socket.ts';
+import { getJson, postJson, startServer } from '../fixtures/start-server.ts';
+import type { Logger } from '../operations/logger.ts';
+import { openRedisStore } from './redis-session-store.ts';
+import type { SessionStore } from './session-store.ts';
+import { openSqliteStore } from './sqlite-session-store.ts';
+
+const ENVIRONMENT = { id: counterEnvironment.id, version: counterEnvironment.version };
+
+interface Options {
+  readonly maxClientBytes?: number;
+  readonly restMs?: number;
+  readonly logger?: Logger;
+}
+
+/** A kind of store, and how to break it. */
+interface Kind {
+  readonly name: string;
+  start(): Promise<void>;
+  stop(): Promise<void>;
+  open(options?: Options): Promise<SessionStore>;
+  /** Ways to damage a session with four steps, each with what is told of it. */
+  readonly damages: Readonly<Record<string, (id: string) => Promise<RegExp>>>;
+}
+
+function sqlite(): Kind {
+  let path = '';
+  const change = (sql: string) => async (id: string) => {
+    const database = new DatabaseSync(path);
+    const { changes } = database
+      .prepare(sql.replace('KEY', '(SELECT key FROM session WHERE id = ?)'))
+      .run(id);
+    assert.ok(changes > 0);
+    database.close();
+  };
+  const damage = (sql: string, told: RegExp) => async (id: string) => {
+    await change(sql)(id);
+    return told;
+  };
+  return {
+    name: 'SQLite',
+    async start() {
+      path = join(mkdtempSync(join(tmpdir(), 'sessions-')), 'sessions.db');
+    },
+    async stop() {
+      rmSync(join(path, '..'), { recursive: true });
+    },
+    open: async (options) => openSqliteStore(path, options),
+    damages: {
+      'the reset removed': damage(
+        'DELETE FROM entry WHERE step = -1 AND session = KEY',
+        /its reset is missing/,
+      ),
+      'a step removed': damage('DELETE FROM entry WHERE step = 1 AND session = KEY', /step 1 is missing/),
+      'the last steps removed': damage(
+        'DELETE FROM entry WHERE step > 1 AND session = KEY',
+        /last 2 entries are missing/,
+      ),
+      'all entries removed': damage('DELETE FROM entry WHERE session = KEY', /its reset is missing/),
+      'an action changed': damage(
+        `UPDATE entry SET text = '{"amount":9}' WHERE step = 2 AND session = KEY`,
+        /step 2 was changed/,
+      ),
+      'the reset changed': damage(
+        `UPDATE entry SET text = '{"seed":9}' WHERE step = -1 AND session = KEY`,
+        /its reset was changed/,
+      ),
+    },
+  };
+}
+
+function redis(): Kind {
+  let server: ServerProcess;
+  let client: Redis;
+  const damage = (change: (session: string) => Promise<unknown>, told: RegExp) => async (id: string) => {
+    assert.ok(await change(`openenv:session:${id}`));
+    return told;
+  };
+  return {
+    name: 'Redis',
+    async start() {
+      server = await startRedis();
+      client = new Redis(server.url);
+    },
+    async stop() {
+      client.disconnect();
+      await server.stop();
+    },
+    open: (options) => openRedisStore(server.url, options),
+    damages: {
+      'the key of the reset gone': damage((key) => client.del(key), /its reset is missing/),
+      'the key of the actions gone': damage(
+        (key) => client.del(`${key}:actions`),
+        /4 of its 4 steps are missing/,
+      ),
+      'a step removed': damage((key) => client.lpop(`${key}:actions`), /1 of its 4 steps are missing/),
+      'the last step removed': damage((key) => client.rpop(`${key}:actions`), /1 of its 4 steps are missing/),
+      'an action changed': damage(
+        (key) => client.lset(`${key}:actions`, 2, '{"amount":9}'),
+        /its entries were changed/,
+      ),
+      'random bytes': damage(
+        (key) => client.set(`${key}:actions`, Buffer.from([7, 255, 0])),
+        /its keys hold no session/,
+      ),
+      'fields of the reset gone': damage(
+        (key) => client.hdel(key, 'steps', 'reset'),
+        /it has 4 steps, not any/,
+      ),
+    },
+  };
+}
+
+for (const kind of [sqlite(), redis()]) {
+  describe(`sessions kept in ${kind.name}`, () => {
+    before(() => kind.start());
+    after(() => kind.stop());
+
+    async function serve(t: TestContext, options?: Options) {
+      return startServer(t, counterEnvironment, { store: await kind.open(options) });
+    }
+
+    /** A session with four steps that has left the memory of its server. */
+    async function rested(t: TestContext): Promise<string> {
+      const { url, server } = await serve(t);
+      const { body } = await postJson(`${url}/reset`, { seed: 0, target: 1000 });
+      for (let step = 0; step < 4; step++) {
+        await postJson(`${url}/step`, { session_id: body.session_id, action: { amount: 1 } });
+      }
+      await server.sessions.release(body.session_id);
+      return body.session_id;
+    }
+
+    for (const [name, damage] of Object.entries(kind.damages)) {
+      it(`are told to be damaged, not shorter: ${name}`, async (t) => {
+        const sessionId = await rested(t);
+        const told = await damage(sessionId);
+        const { logger, entries } = collectingLogger();
+        const { url } = await serve(t, { logger });
+        const answer = await getJson(`${url}/state?session_id=${sessionId}`);
+        assert.deepEqual(
+          [answer.status, answer.body.code],
+          [409, 'SESSION_DAMAGED'],
+          JSON.stringify(answer.body),
+        );
+        assert.match(answer.body.detail, told);
+        const socket = await openRawSocket(url, `/ws?session_id=${sessionId}`);
+        const refusal = (await socket.next()).data;
+        assert.deepEqual([refusal.code, refusal.reason], ['SESSION_ERROR', 'SESSION_DAMAGED']);
+        await socket.close();
+        assert.ok(
+          entries.some(({ level, message }) => level === 'error' && message === 'a session is damaged'),
+        );
+        assert.match(await (await fetch(`${url}/metrics`)).text(), /openenv_store_damaged_sessions_total 2/);
+      });
+    }
+
+    it('can be reset once they are damaged, and go on from there', async (t) => {
+      const session_id = await rested(t);
+      await kind.damages['a step removed']!(session_id);
+      const { url } = await serve(t);
+      assert.equal((await postJson(`${url}/reset`, { session_id, seed: 5, target: 1000 })).status, 200);
+      await postJson(`${url}/step`, { session_id, action: { amount: 1 } });
+      const other = await serve(t);
+      assert.equal((await getJson(`${other.url}/state?session_id=${session_id}`)).body.total, 6);
+    });
+
+    it('of one client have a quota; those that rest give way, and nobody else’s do', async (t) => {
+      const { logger } = collectingLogger();
+      const limits = { maxClientBytes: 20_000, logger };
+      const store = await kind.open({ ...limits, restMs: 60_000 });
+      t.after(() => store.close());
+      const reset = (from: SessionStore, id: string, client: string) =>
+        from.open(id, ENVIRONMENT, client).reset('e', { note: 'x'.repeat(4000) });
+      await reset(store, 'victim', 'ada');
+      let kept = 0;
+      const error = await (async () => {
+        for (; kept < 100; kept++) await reset(store, `spam-${kept}`, 'eve');
+      })().catch((reason) => reason);
+      assert.equal(error.code, 'STORE_QUOTA');
+      assert.equal(kept, 4);
+      assert.equal(store.condition!().refusedWrites, 1);
+      assert.equal(store.condition!().problem, null);
+      await reset(store, 'another', 'ada');
+
+      const later = await kind.open({ ...limits, restMs: -1 });
+      t.after(() => later.close());
+      await reset(later, 'spam-last', 'eve');
+      assert.equal(await later.take('spam-0'), undefined);
+      assert.notEqual(await later.take('spam-3'), undefined);
+      assert.notEqual(await later.take('victim'), undefined);
+    });
+
+    it('that were deleted while they were open say so', async (t) => {
+      const store = await kind.open({ maxClientBytes: 10_000, restMs: -1 });
+      t.after(() => store.close());
+      const journal = store.open('resting', ENVIRONMENT, 'bob');
+      await journal.reset('e', { note: 'x'.repeat(4000) });
+      for (const id of ['more', 'and more']) {
+        await store.open(id, ENVIRONMENT, 'bob').reset('e', { note: 'x'.repeat(4000) });
+      }
+      await assert.rejects(journal.step(0, { amount: 1 }), { code: 'SESSION_DELETED' });
+      assert.equal(await journal.isOwned(), false);
+    });
+  });
+}
+
+describe('Redis', () => {
+  it('is warned of when it may evict sessions', async (t) => {
+    const server = await startRedis();
+    t.after(() => server.stop());
+    const client = new Redis(server.url);
+    t.after(() => client.disconnect());
+    const warnings = async () => {
+      const { logger, entries } = collectingLogger();
+      await (await openRedisStore(server.url, { logger })).close();
+      return entries.map(({ level, message, fields }) => [level, message, fields.policy]);
+    };
+    assert.deepEqual(await warnings(), []);
+    await client.config('SET', 'maxmemory-policy', 'allkeys-lru');
+    assert.deepEqual(await warnings(), [
+      ['warn', 'Redis may evict sessions: set its maxmemory-policy to noeviction', 'allkeys-lru'],
+    ]);
+  });
+});

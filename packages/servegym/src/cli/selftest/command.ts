@@ -1,0 +1,73 @@
+import { benchmarkEnvironment, inferencegym, serveEnvironment } from '@servegym/environments';
+import { type SelfTestOptions, type SelfTestReport, selfTest } from '@servegym/openenv';
+import { Command, Option } from 'commander';
+import { loadEnvironment } from '../../server/load-environment.ts';
+import { ENVIRONMENT_IDS } from '../../server/mount-environment.ts';
+import { jsonObject } from '../arguments/json-argument.ts';
+import { wholeNumber } from '../arguments/options.ts';
+import { criterionLines } from '../validate/validation-lines.ts';
+
+interface SelftestOptions {
+  readonly env?: string;
+  readonly action?: Record<string, unknown>;
+  readonly reset: Record<string, unknown>;
+  readonly steps: number;
+  readonly json: boolean;
+}
+
+/** `servegym selftest`: plays environments in this process, without a server. */
+export function selftestCommand(): Command {
+  return new Command('selftest')
+    .description('Play environments in this process, without a server. Ends with 1 when one fails.')
+    .option(
+      '--env <name>',
+      `${ENVIRONMENT_IDS.join(', ')}, or a module that exports an environment (default: all three)`,
+    )
+    .addOption(
+      new Option(
+        '--action <json>',
+        'action of every step (default: that of the task, or made from the schema)',
+      ).argParser(jsonObject),
+    )
+    .addOption(new Option('--reset <json>', 'options of every reset').argParser(jsonObject).default({}, '{}'))
+    .addOption(
+      new Option('--steps <n>', 'steps of each episode').default(3).argParser(wholeNumber(1, 10_000)),
+    )
+    .option('--json', 'print one JSON array', false)
+    .action(run);
+}
+
+async function run({ env, action, reset, steps, json }: SelftestOptions): Promise<void> {
+  const reports: SelfTestReport[] = [];
+  for (const name of env === undefined ? ENVIRONMENT_IDS : [env]) {
+    const report = await play(name, { action, resetOptions: reset, steps });
+    reports.push(report);
+    if (!json) console.log(`${reportLines(report)}\n`);
+  }
+  if (json) console.log(JSON.stringify(reports, null, 2));
+  process.exitCode = reports.every(({ passed }) => passed) ? 0 : 1;
+}
+
+async function play(name: string, options: SelfTestOptions): Promise<SelfTestReport> {
+  switch (name) {
+    case 'llmserve':
+      return selfTest(serveEnvironment(), options);
+    case 'inferencegym':
+      return selfTest(inferencegym, options);
+    case 'benchmark':
+      return selfTest(benchmarkEnvironment(), options);
+    default:
+      return selfTest(await loadEnvironment(name, ENVIRONMENT_IDS), options);
+  }
+}
+
+function reportLines({ environment, version, passed, criteria, observation }: SelfTestReport): string {
+  const applicable = criteria.filter((criterion) => criterion.passed !== null);
+  const met = applicable.filter((criterion) => criterion.passed).length;
+  return [
+    `${environment} ${version}`,
+    ...criteria.map(criterionLines),
+    ...(observation === null ? [] : [`last observation: ${JSON.stringify(observation)}`]),
+    `${passed ? 'passed' : 'FAILED'}: ${met} of ${applicable.length}`,
+  ].join('\n');
+}
