@@ -1,3 +1,4 @@
+export { AGENT_JOB_KINDS } from './agent-job-kinds.ts';
 export {
   type CheckEffort,
   type CheckResult,
@@ -49,6 +50,7 @@ export {
   playEpisode,
 } from './core/play-episode.ts';
 export type { AsyncPolicy, Policy, PolicyEpisode, PolicyStep } from './core/policy.ts';
+export { type DatasetRow, type DatasetValue, recordEpisodes } from './core/record-episodes.ts';
 export { encodeOnnxActor } from './formats/onnx-actor.ts';
 export {
   eventFileHeader,
@@ -58,7 +60,7 @@ export {
 } from './formats/tensorboard-events.ts';
 export { checkGymTask } from './inferencegym/checks/check-gym-task.ts';
 export { evaluatedGym } from './inferencegym/evaluated-gym.ts';
-export { gymLearningTask, type OwnTable } from './inferencegym/learn/gym-learning-task.ts';
+export { decodeGymTable, gymLearningTask, type OwnTable } from './inferencegym/learn/gym-learning-task.ts';
 export {
   createGymPolicy,
   type GymPolicy,
@@ -93,8 +95,16 @@ export { type ActorWeights, decodeActor, encodeActor, TrainedActor } from './lea
 export { checkTask } from './llmserve/checks/check-task.ts';
 export { type Exploit, type ExploitScores, exploitScores, exploitsOf } from './llmserve/checks/exploits.ts';
 export { checkKnobDominance, type GoodEpisode } from './llmserve/checks/knob-dominance.ts';
+export {
+  EVALUATION_SPLITS,
+  type EvaluationSplit,
+  evaluateServe,
+  evaluateShifted,
+  SHIFTED,
+} from './llmserve/evaluate-serve.ts';
 export { evaluatedServe } from './llmserve/evaluated-serve.ts';
 export { type DemonstratedEpisode, demonstrate, joinDemonstrations } from './llmserve/learn/demonstrate.ts';
+export { haveDemonstrated } from './llmserve/learn/demonstrate-job.ts';
 export { decodeDemonstrations, encodeDemonstrations } from './llmserve/learn/demonstrations-file.ts';
 export {
   type DemonstrationRequest,
@@ -129,6 +139,7 @@ export {
   planRecedingHorizon,
   type RecedingHorizonOptions,
 } from './llmserve/planning/plan-receding-horizon.ts';
+export type { ReferenceInput } from './llmserve/planning/reference-job.ts';
 export { TrafficBelief } from './llmserve/planning/traffic-belief.ts';
 export {
   createPolicy,
@@ -150,4 +161,32 @@ export {
   shippedOnnx,
   whyNotShipped,
 } from './llmserve/policies/shipped-policy.ts';
+export type { PolicyReturnsInput, SeededTraffic } from './llmserve/policy-returns-job.ts';
+export { recordWithJobs } from './llmserve/record-episode-job.ts';
+export {
+  type PolicySource,
+  type SharedPolicy,
+  sharedOfPolicy,
+  sharePolicy,
+} from './llmserve/shared-inputs.ts';
 export { policyUnderScenario, underScenario } from './llmserve/under-scenario.ts';
+export { decodeStoppedRun, type StoppedRun, type StoppingPoint } from './training/stopped-run.ts';
+export {
+  type PolicyFiles,
+  type TrainedRun,
+  type TrainingOptions,
+  type TrainingProgress,
+  trainPolicy,
+} from './training/train-policy.ts';
+export { type SeedsOptions, trainSeeds } from './training/train-policy-job.ts';
+export {
+  type Algorithm,
+  finalReturn,
+  isNetworkAlgorithm,
+  LEARNABLE_TASKS,
+  type LearnableEnvironment,
+  type Lessons,
+  learningTaskOf,
+  type MetricsLine,
+  type TrainingRun,
+} from './training/training-run.ts';

@@ -92,7 +92,7 @@ const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'bench',
-    summary: 'measure servers and agents',
+    summary: 'measure servers',
     load: async () => (await import('./bench/command.ts')).benchCommand(),
   },
   {

@@ -1,9 +1,11 @@
+import { createHash } from 'node:crypto';
 import {
   calibrateTask,
   GYM_TASKS,
   type GymTaskId,
   GymWorld,
   inferencegym,
+  readTableRows,
   SEED_SPLITS,
   type TableRows,
   TraceTable,
@@ -28,9 +30,19 @@ export const GYM_PPO = {
 
 /** A table of one's own to learn on. */
 export interface OwnTable {
+  /** A Parquet file. */
+  readonly bytes: Uint8Array;
   readonly rows: TableRows;
-  /** Tells it from others. */
+  /** SHA-256 of the bytes. */
   readonly hash: string;
+}
+
+/** The trace table in the bytes of a Parquet file. @throws TraceTableError when it cannot be played */
+export async function decodeGymTable(bytes: Uint8Array): Promise<OwnTable> {
+  const rows = await readTableRows(bytes);
+  // Says what is wrong with the rows, if anything is.
+  new TraceTable(rows);
+  return { bytes, rows, hash: createHash('sha256').update(bytes).digest('hex') };
 }
 
 /** A task of `inferencegym`, on its training split, by the table that comes with the package or by one's own. */

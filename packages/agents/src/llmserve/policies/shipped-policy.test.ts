@@ -25,7 +25,7 @@ describe('the policies that come with the package', () => {
     assert.equal(
       version,
       llmserve.version,
-      'The tasks have changed: train the policies anew with `servegym bench agents --ship`',
+      'The tasks have changed: train the policies anew with `npx node maintenance/bench-agents.ts --ship`',
     );
     const known = listPolicies().map((policy) => policy.name);
     for (const name of shipped()) {

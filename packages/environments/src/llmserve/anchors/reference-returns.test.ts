@@ -19,7 +19,7 @@ describe('the recorded returns', () => {
     assert.ok(reference);
     const seeds = Object.keys(reference.seeds).map(Number);
 
-    it(`are those of this task on this simulator; if not, \`servegym oracle --rebuild\` makes them anew (${taskId})`, () => {
+    it(`are those of this task on this simulator; if not, \`maintenance/rebuild-references.ts\` makes them anew (${taskId})`, () => {
       assert.equal(reference.fingerprint, taskFingerprint(task));
     });
 

@@ -25,7 +25,7 @@ export interface SeedReturns {
   readonly clairvoyant: number;
 }
 
-/** Where the records are: `servegym oracle --rebuild` writes them there. */
+/** File of the records; `maintenance/rebuild-references.ts` writes it. */
 export const REFERENCE_RETURNS_URL = new URL('./reference-returns.json', import.meta.url);
 
 const RECORDED = recorded as unknown as Readonly<Record<string, TaskReference>>;

@@ -1,17 +1,22 @@
 import {
   createPolicy,
   listPolicies,
+  loadTrainedPolicy,
+  type PolicySource,
   type ServePolicy,
   SHIPPED_FORMATS,
   whyNotShipped,
 } from '@servegym/agents';
 import { serveTaskIds, TASK_IDS } from '@servegym/environments';
 import { InputError } from '../input-error.ts';
-import { readTrainedPolicy } from './read-trained-policy.ts';
+import { decodeTrained } from './decode-trained.ts';
+import { readInputBytes } from './read-input-file.ts';
 
 /** A policy as somebody named it on the command line, and the tasks that it can play. */
 export interface FoundPolicy {
   readonly policy: ServePolicy;
+  /** Its name in the catalogue, or its file: jobs load it from there. */
+  readonly source: PolicySource;
   readonly taskIds: readonly string[];
 }
 
@@ -20,7 +25,7 @@ export async function findPolicy(nameOrFile: string): Promise<FoundPolicy> {
   const names = listPolicies().map((policy) => policy.name);
   if (names.includes(nameOrFile)) {
     const taskIds = Object.hasOwn(SHIPPED_FORMATS, nameOrFile) ? TASK_IDS : serveTaskIds();
-    return { policy: createPolicy(nameOrFile), taskIds };
+    return { policy: createPolicy(nameOrFile), source: nameOrFile, taskIds };
   }
   if (!/[./\\]/.test(nameOrFile)) {
     throw new InputError(
@@ -28,8 +33,9 @@ export async function findPolicy(nameOrFile: string): Promise<FoundPolicy> {
         `expected a policy named one of ${names.join(', ')}, or a file that \`servegym train\` wrote, got ${nameOrFile}`,
     );
   }
-  const { policy, taskId } = await readTrainedPolicy(nameOrFile);
-  return { policy, taskIds: [taskId] };
+  const source = await readInputBytes(nameOrFile);
+  const { policy, taskId } = decodeTrained(nameOrFile, () => loadTrainedPolicy(source));
+  return { policy, source, taskIds: [taskId] };
 }
 
 /**

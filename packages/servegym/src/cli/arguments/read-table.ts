@@ -1,12 +1,5 @@
-import { createHash } from 'node:crypto';
-import type { OwnTable } from '@servegym/agents';
-import {
-  GymWorld,
-  type InferenceGymOptions,
-  readTableRows,
-  TraceTable,
-  TraceTableError,
-} from '@servegym/environments';
+import { decodeGymTable, type OwnTable } from '@servegym/agents';
+import { GymWorld, type InferenceGymOptions, TraceTable, TraceTableError } from '@servegym/environments';
 import { InputError } from '../input-error.ts';
 import { readInputBytes } from './read-input-file.ts';
 
@@ -22,19 +15,11 @@ export async function readGymOptions(path: string | undefined): Promise<Inferenc
 export async function readOwnTable(path: string): Promise<OwnTable> {
   const bytes = await readInputBytes(path);
   try {
-    return await gymTable(bytes);
+    return await decodeGymTable(bytes);
   } catch (error) {
     if (!(error instanceof TraceTableError)) throw error;
     throw new InputError(
       `${path}: ${error.message} (${error.code}). \`servegym table check ${path}\` lists all that is wrong with it.`,
     );
   }
-}
-
-/** The trace table in the bytes of a Parquet file. @throws TraceTableError when it cannot be played */
-export async function gymTable(bytes: Uint8Array): Promise<OwnTable> {
-  const rows = await readTableRows(bytes);
-  // Says what is wrong with the rows, if anything is.
-  new TraceTable(rows);
-  return { rows, hash: createHash('sha256').update(bytes).digest('hex') };
 }

@@ -1,11 +1,7 @@
 import { Command } from 'commander';
-import { benchAgentsCommand } from './bench-agents-command.ts';
 import { benchServerCommand } from './bench-server-command.ts';
 
-/** `servegym bench`: measurements of servers and of agents. */
+/** `servegym bench`: measurements of servers. */
 export function benchCommand(): Command {
-  return new Command('bench')
-    .description('measure servers and agents')
-    .addCommand(benchServerCommand())
-    .addCommand(benchAgentsCommand());
+  return new Command('bench').description('measure servers').addCommand(benchServerCommand());
 }

@@ -1,7 +1,13 @@
-import { compareEvaluations, type Evaluation, joinEvaluations } from '@servegym/agents';
+import {
+  compareEvaluations,
+  type Evaluation,
+  evaluateServe,
+  evaluateShifted,
+  joinEvaluations,
+  SHIFTED,
+} from '@servegym/agents';
 import { Command } from 'commander';
 import { evaluateGymPolicies } from '../evaluate/evaluate-gym.ts';
-import { evaluateServe, evaluateShifted, SHIFTED } from '../evaluate/evaluate-serve.ts';
 import {
   addEvaluationOptions,
   type EvaluationArguments,
@@ -49,9 +55,9 @@ async function evaluateServePolicies(
   const evaluations: Evaluation[] = [];
   const jobs = await openStoppableJobs(options);
   try {
-    for (const [i, { policy }] of found.entries()) {
+    for (const { policy, source } of found) {
       const plan = {
-        ...{ ...context, agent: names[i]!, policyName: policy.name, taskIds },
+        ...{ ...context, agent: source, policyName: policy.name, taskIds },
         onProgress: showShare,
       };
       evaluations.push(

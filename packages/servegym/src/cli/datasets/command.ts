@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { evaluatedGym } from '@servegym/agents';
+import { type DatasetRow, evaluatedGym, recordEpisodes, recordWithJobs } from '@servegym/agents';
 import {
   type GymAction,
   type GymObservation,
@@ -23,8 +23,6 @@ import { sourceFolder, sourceHash } from '../jobs/source-hash.ts';
 import { showProgress } from '../output/progress-line.ts';
 import { requireWritable, writeOutputFile } from '../output/write-output-file.ts';
 import { encodeDataset } from './encode-dataset.ts';
-import { type DatasetRow, recordEpisodes } from './record-episodes.ts';
-import { recordWithJobs } from './record-job.ts';
 import { type DescribedEnvironment, wholeColumns } from './whole-columns.ts';
 
 interface ExportOptions extends JobOptions {
@@ -125,7 +123,7 @@ async function recordServe(options: ExportOptions, seeds: readonly number[]): Pr
   const jobs = await openStoppableJobs(options);
   const onEpisode = progress(seeds.length);
   try {
-    const rows = await recordWithJobs(jobs, agent, taskId, seeds, (share) =>
+    const rows = await recordWithJobs(jobs, found.source, taskId, seeds, (share) =>
       onEpisode?.(Math.round(share * seeds.length)),
     );
     return { environment: llmserve, taskId, policy: found.policy.name, rows };

@@ -1,5 +1,5 @@
+import type { DatasetRow, DatasetValue } from '@servegym/agents';
 import { parquetWriteBuffer } from 'hyparquet-writer';
-import type { DatasetRow, DatasetValue } from './record-episodes.ts';
 
 /** What is known of a file beside its rows. */
 export interface DatasetFile {

@@ -1,9 +1,15 @@
-import { listGymPolicies, listPolicies, type PolicyDescription } from '@servegym/agents';
+import {
+  evaluateServe,
+  evaluateShifted,
+  listGymPolicies,
+  listPolicies,
+  type PolicyDescription,
+  SHIFTED,
+} from '@servegym/agents';
 import { Command } from 'commander';
 import { openStoppableJobs } from '../jobs/open-jobs.ts';
 import { showShare } from '../output/progress-line.ts';
 import { evaluateGym } from './evaluate-gym.ts';
-import { evaluateServe, evaluateShifted, SHIFTED } from './evaluate-serve.ts';
 import {
   addEvaluationOptions,
   type EvaluationArguments,
@@ -36,7 +42,8 @@ async function evaluate(options: EvaluateOptions): Promise<void> {
   if (options.env === 'inferencegym') return evaluateGym(options);
   const { agent, split, json } = options;
   const { found, taskIds, context } = await readServeEvaluation([agent], options);
-  const plan = { ...context, agent, policyName: found[0]!.policy.name, taskIds, onProgress: showShare };
+  const { policy, source } = found[0]!;
+  const plan = { ...context, agent: source, policyName: policy.name, taskIds, onProgress: showShare };
   const jobs = await openStoppableJobs(options);
   showShare(0);
   try {

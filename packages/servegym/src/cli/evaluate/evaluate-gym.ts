@@ -6,8 +6,6 @@ import {
   type GymPolicy,
   listGymPolicies,
   loadGymPolicy,
-  TensorFileError,
-  TrainedPolicyError,
 } from '@servegym/agents';
 import {
   chooseGymTask,
@@ -16,6 +14,7 @@ import {
   SEED_SPLITS,
   type SeedSplit,
 } from '@servegym/environments';
+import { decodeTrained } from '../arguments/decode-trained.ts';
 import { readInputBytes } from '../arguments/read-input-file.ts';
 import { readGymOptions } from '../arguments/read-table.ts';
 import { InputError } from '../input-error.ts';
@@ -82,13 +81,8 @@ export async function findGymPolicy(
     );
   }
   const bytes = await readInputBytes(nameOrFile);
-  try {
-    const { policy, taskId } = loadGymPolicy(bytes);
-    return { policy, taskIds: [taskId] };
-  } catch (error) {
-    if (!(error instanceof TensorFileError || error instanceof TrainedPolicyError)) throw error;
-    throw new InputError(`${nameOrFile}: ${error.message}`);
-  }
+  const { policy, taskId } = decodeTrained(nameOrFile, () => loadGymPolicy(bytes));
+  return { policy, taskIds: [taskId] };
 }
 
 function tasksFor(asked: string, playable: readonly number[]): readonly number[] {

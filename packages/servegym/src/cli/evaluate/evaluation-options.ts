@@ -1,3 +1,4 @@
+import { EVALUATION_SPLITS, type EvaluationSplit, SHIFTED } from '@servegym/agents';
 import { llmserve } from '@servegym/environments';
 import { type Command, Option } from 'commander';
 import { type FoundPolicy, findPolicy, tasksFor } from '../arguments/find-policy.ts';
@@ -7,7 +8,6 @@ import { addScenarioOptions, readScenario, type ScenarioArguments } from '../arg
 import { taskFileOption } from '../arguments/task-file-option.ts';
 import { InputError } from '../input-error.ts';
 import { addJobOptions, type JobOptions } from '../jobs/open-jobs.ts';
-import { EVALUATION_SPLITS, type EvaluationSplit, SHIFTED } from './evaluate-serve.ts';
 
 /** Options that say what policies are evaluated on, and by whom. */
 export interface EvaluationArguments extends ScenarioArguments, JobOptions {

@@ -68,7 +68,7 @@ export function oracleTable(references: References): string {
   const constants: string[] = [];
   for (const [id, reference] of Object.entries(references)) {
     if (reference === undefined) {
-      rows.push([id, 'nothing recorded: --rebuild computes it']);
+      rows.push([id, 'nothing recorded']);
       continue;
     }
     const summary = summaryOf(SERVE_TASKS[id as keyof typeof SERVE_TASKS], reference);

@@ -6,9 +6,11 @@ const LINES = 20;
 /** Shows on standard error how far something is: one line drawn over and over in a terminal, a few lines elsewhere. */
 export class ProgressDisplay {
   #lines = 0;
+  #isShown = false;
 
   /** `share` of the work that is done; at most 1. */
   show(line: string, share: number): void {
+    this.#isShown = true;
     if (process.stderr.isTTY) {
       showProgress(line);
     } else if (share * LINES >= this.#lines) {
@@ -18,6 +20,6 @@ export class ProgressDisplay {
   }
 
   end(): void {
-    if (process.stderr.isTTY) process.stderr.write('\n');
+    if (this.#isShown && process.stderr.isTTY) process.stderr.write('\n');
   }
 }

@@ -1,29 +1,33 @@
 import { mkdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
-import { type LearningTask, listPolicies, SERVE_PPO, serveLearningTask } from '@servegym/agents';
+import {
+  type Algorithm,
+  decodeStoppedRun,
+  LEARNABLE_TASKS,
+  type LearnableEnvironment,
+  learningTaskOf,
+  listPolicies,
+  type StoppingPoint,
+  type TrainingRun,
+} from '@servegym/agents';
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { decodeTrained } from '../arguments/decode-trained.ts';
 import { loadTask } from '../arguments/load-task.ts';
 import { wholeNumber } from '../arguments/options.ts';
+import { readInputBytes } from '../arguments/read-input-file.ts';
 import { readOwnTable } from '../arguments/read-table.ts';
 import { addScenarioOptions, readScenario, type ScenarioArguments } from '../arguments/scenario-options.ts';
 import { taskFileOption } from '../arguments/task-file-option.ts';
 import { InputError } from '../input-error.ts';
 import { openStoppableJobs, queueOption } from '../jobs/open-jobs.ts';
 import { ProgressDisplay } from '../output/progress-display.ts';
-import { readCheckpoint } from './checkpoint-file.ts';
-import { LEARNING_TASKS } from './learning-tasks.ts';
-import { resumeTraining } from './resume-training.ts';
-import { searchRegimes } from './search-regimes.ts';
-import { searchStatic } from './search-static.ts';
 import { seedsJson, seedsTable } from './seeds-report.ts';
-import { trainDistilled } from './train-distilled.ts';
-import { trainNetwork } from './train-network.ts';
+import { trainOne } from './train-one.ts';
 import { type SeedReport, trainSeeds } from './train-seeds.ts';
-import type { Algorithm, TrainingPlan, TrainingReport } from './training-plan.ts';
 
 interface TrainOptions extends ScenarioArguments {
-  readonly env: keyof typeof LEARNING_TASKS;
+  readonly env: LearnableEnvironment;
   readonly algo: Algorithm;
   readonly task?: string;
   readonly taskFile?: string;
@@ -61,7 +65,7 @@ export function trainCommand(): Command {
     .addOption(new Option('--task <id>', 'the task'))
     .addOption(taskFileOption())
     .addOption(
-      new Option('--env <id>', 'the environment').choices(Object.keys(LEARNING_TASKS)).default('llmserve'),
+      new Option('--env <id>', 'the environment').choices(Object.keys(LEARNABLE_TASKS)).default('llmserve'),
     )
     .addOption(new Option('--table <file.parquet>', 'inferencegym: a table of your own'));
   return addScenarioOptions(command)
@@ -139,116 +143,45 @@ generations of a single training with distill or cem played, by \`servegym worke
 }
 
 async function train(options: TrainOptions): Promise<void> {
-  if (options.seeds !== undefined) return trainEachSeed(options, options.seeds);
-  if (options.queue !== undefined && !['cem', 'distill'].includes(options.algo)) {
+  const { seeds, resume, algo, queue } = options;
+  if (resume !== undefined) return goOn(resume, options);
+  if (seeds === undefined && queue !== undefined && !['cem', 'distill'].includes(algo)) {
     throw new InputError(
-      `expected --seeds beside --queue: a single training with --algo ${options.algo} has no jobs for others`,
+      `expected --seeds beside --queue: a single training with --algo ${algo} has no jobs for others`,
     );
   }
-  const interrupt = new AbortController();
-  process.once('SIGINT', () => interrupt.abort());
-  const started = performance.now();
-  const { run, report } = await (options.resume === undefined
-    ? begin(options, interrupt.signal)
-    : goOn(options.resume, options, interrupt.signal));
-  const wall_s = (performance.now() - started) / 1000;
-  if (options.json) {
-    console.log(JSON.stringify({ ...run, wall_s, steps_per_s: report.steps / wall_s, ...report }, null, 2));
-  } else {
-    console.log(`Played ${report.steps.toLocaleString('en-US')} windows in ${wall_s.toFixed(1)} s.`);
-    const taskFile = options.taskFile === undefined ? '' : ` --task-file ${options.taskFile}`;
-    console.log(`Evaluate the policy: servegym evaluate --agent ${report.files.policy}${taskFile}`);
-  }
+  const run = await readRun(options);
+  return seeds === undefined ? trainAlone(run, options) : trainEachSeed(run, seeds, options);
 }
 
-async function begin(options: TrainOptions, signal: AbortSignal) {
-  const { env, algo, steps, seed, threads, out } = options;
+/** The run that the options ask for. @throws InputError for options that do not go together */
+async function readRun(options: TrainOptions): Promise<TrainingRun> {
+  const { env: environment, algo: algorithm, steps, seed, teacher, lessons: episodes, table } = options;
   const task = await readTask(options);
-  const folder = makeFolder(
-    out ?? join('runs', `${env === 'llmserve' ? '' : `${env}-`}${task}-${algo}-seed${seed}`),
-  );
-  const plan = { steps, seed, threads, queue: options.queue, folder, signal };
-  return { run: { environment: env, task, algorithm: algo, seed }, report: await learn(options, task, plan) };
-}
-
-async function learn(
-  options: TrainOptions,
-  task: string,
-  plan: Omit<TrainingPlan, 'task'>,
-): Promise<TrainingReport> {
-  const { algo, teacher, lessons: episodes } = options;
-  const learningTask = await findLearningTask(options, task);
-  if (algo === 'ppo') return trainNetwork({ ...plan, algorithm: algo, learningTask });
-  const servePlan = { ...plan, task };
-  switch (algo) {
-    case 'distill':
-      return trainDistilled(servePlan, { teacher, episodes });
-    case 'cem':
-      return searchRegimes(servePlan);
-    case 'static':
-      return searchStatic(servePlan);
+  // A task of another environment is not known to the scenario.
+  const scenario = await readScenario(options, environment === 'llmserve' ? task : undefined);
+  const hasScenario = Object.keys(scenario).length > 0;
+  if (algorithm !== 'ppo' && hasScenario) {
+    throw new InputError(`expected --algo ppo, the one that learns on traffic of your own, got ${algorithm}`);
   }
-}
-
-/** A training for each seed, as jobs. */
-async function trainEachSeed(options: TrainOptions, seeds: readonly number[]): Promise<void> {
-  const { env, algo, steps, teacher, lessons, table, out } = options;
-  const task = await readTask(options);
-  const scenario = await readServeScenario(options, task);
-  // Says what does not go together before anything is trained.
-  await findLearningTask(options, task);
-  const name = `${env === 'llmserve' ? '' : `${env}-`}${task}-${algo}-seeds${seeds[0]}-${seeds.at(-1)}`;
-  const folder = out ?? join('runs', name);
-  const jobs = await openStoppableJobs(options, `interrupted; the seeds that are done are in ${folder}`);
-  const display = new ProgressDisplay();
-  const started = performance.now();
-  let reports: SeedReport[];
-  try {
-    makeFolder(folder);
-    reports = await trainSeeds(jobs, {
-      ...{ environment: env, task, algorithm: algo, steps, seeds, scenario, table, folder },
-      lessons: { teacher, episodes: lessons },
-      onProgress: (share) => display.show(`${Math.floor(100 * share)} % of ${seeds.length} trainings`, share),
-    });
-  } finally {
-    display.end();
-    await jobs.close();
+  if (algorithm !== 'ppo' && environment !== 'llmserve') {
+    throw new InputError(`expected --algo ppo, the one that learns ${environment}, got ${algorithm}`);
   }
-  const wallS = (performance.now() - started) / 1000;
-  const run = { environment: env, task, algorithm: algo, folder, wallS, reports };
-  console.log(options.json ? JSON.stringify(seedsJson(run), null, 2) : seedsTable(run));
-}
-
-/** Goes on with a run that stopped. */
-async function goOn(file: string, { threads, out }: TrainOptions, signal: AbortSignal) {
-  const stopped = await readCheckpoint(file);
-  const { learningTask, algorithm, seed } = stopped;
-  const { environment, taskId: task } = learningTask;
-  const report = await resumeTraining(stopped, { threads, folder: makeFolder(out ?? dirname(file)), signal });
-  return { run: { environment: environment.id, task, algorithm, seed }, report };
-}
-
-/** What is learned. @throws InputError for what does not go together */
-async function findLearningTask(options: TrainOptions, task: string): Promise<LearningTask> {
-  const { env, algo, table } = options;
-  const scenario = await readServeScenario(options, task);
-  if (algo !== 'ppo' && Object.keys(scenario).length > 0) {
-    throw new InputError(`expected --algo ppo, the one that learns on traffic of your own, got ${algo}`);
+  if (hasScenario && environment !== 'llmserve') {
+    throw new InputError(`expected --env llmserve beside traffic of your own, got ${environment}`);
   }
-  if (algo !== 'ppo' && env !== 'llmserve')
-    throw new InputError(`expected --algo ppo, the one that learns ${env}, got ${algo}`);
-  if (Object.keys(scenario).length > 0) {
-    if (env === 'llmserve') return serveLearningTask(task, SERVE_PPO, scenario);
-    throw new InputError(`expected --env llmserve beside traffic of your own, got ${env}`);
+  if (table !== undefined && environment !== 'inferencegym') {
+    throw new InputError(`expected --env inferencegym beside --table, got ${environment}`);
   }
-  if (table === undefined) return LEARNING_TASKS[env]!.find(task);
-  if (env !== 'inferencegym') throw new InputError(`expected --env inferencegym beside --table, got ${env}`);
-  return LEARNING_TASKS[env]!.find(task, await readOwnTable(table));
-}
-
-/** The scenario that a task of `llmserve` is learned under; a task of another environment is not known to it. */
-function readServeScenario(options: TrainOptions, task: string) {
-  return readScenario(options, options.env === 'llmserve' ? task : undefined);
+  const run = {
+    ...{ environment, task, algorithm, steps, seed },
+    ...(algorithm === 'distill' && { lessons: { teacher, episodes } }),
+    ...(hasScenario && { scenario }),
+    ...(table !== undefined && { table: await readOwnTable(table) }),
+  };
+  // Refuses a scenario or a table that the task cannot be learned under, before anything is written.
+  learningTaskOf(run);
+  return run;
 }
 
 /** The id of the task that is learned. @throws InputError or ServeTaskError */
@@ -257,7 +190,7 @@ async function readTask({ env, task, taskFile }: TrainOptions): Promise<string> 
     if (env === 'llmserve') return (await loadTask(taskFile)).id;
     throw new InputError(`expected --env llmserve beside --task-file, got ${env}`);
   }
-  const { taskIds } = LEARNING_TASKS[env]!;
+  const taskIds = LEARNABLE_TASKS[env];
   if (task === undefined) {
     const ownTask = env === 'llmserve' ? ', or --task-file' : '';
     throw new InputError(`expected --task, one of ${taskIds.join(', ')}${ownTask}`);
@@ -266,6 +199,67 @@ async function readTask({ env, task, taskFile }: TrainOptions): Promise<string> 
     throw new InputError(`expected a task of ${env}, one of ${taskIds.join(', ')}, got ${task}`);
   }
   return task;
+}
+
+/** Goes on with a run that stopped, as if it had not. */
+async function goOn(file: string, options: TrainOptions): Promise<void> {
+  const bytes = await readInputBytes(file);
+  const { run, stoppedAt } = decodeTrained(file, () => decodeStoppedRun(bytes, file));
+  return trainAlone(run, { ...options, out: options.out ?? dirname(file) }, stoppedAt);
+}
+
+async function trainAlone(
+  run: TrainingRun,
+  { threads, queue, taskFile, out, json }: TrainOptions,
+  start?: StoppingPoint,
+): Promise<void> {
+  const folder = makeFolder(out ?? join('runs', `${runName(run)}-seed${run.seed}`));
+  const interrupt = new AbortController();
+  process.once('SIGINT', () => interrupt.abort());
+  const started = performance.now();
+  const report = await trainOne(run, { threads, queue, folder, signal: interrupt.signal, start });
+  const wall_s = (performance.now() - started) / 1000;
+  if (json) {
+    const { environment, task, algorithm, seed } = run;
+    const steps_per_s = report.steps / wall_s;
+    console.log(
+      JSON.stringify({ environment, task, algorithm, seed, wall_s, steps_per_s, ...report }, null, 2),
+    );
+  } else {
+    console.log(`Played ${report.steps.toLocaleString('en-US')} windows in ${wall_s.toFixed(1)} s.`);
+    const own = taskFile === undefined ? '' : ` --task-file ${taskFile}`;
+    console.log(`Evaluate the policy: servegym evaluate --agent ${report.files.policy}${own}`);
+  }
+}
+
+/** A training for each seed, as jobs. */
+async function trainEachSeed(
+  run: TrainingRun,
+  seeds: readonly number[],
+  { threads, queue, out, json }: TrainOptions,
+): Promise<void> {
+  const folder = out ?? join('runs', `${runName(run)}-seeds${seeds[0]}-${seeds.at(-1)}`);
+  const message = `interrupted; the seeds that are done are in ${folder}`;
+  const jobs = await openStoppableJobs({ threads, queue }, message);
+  const display = new ProgressDisplay();
+  const started = performance.now();
+  let reports: SeedReport[];
+  try {
+    reports = await trainSeeds(jobs, run, seeds, makeFolder(folder), (share) =>
+      display.show(`${Math.floor(100 * share)} % of ${seeds.length} trainings`, share),
+    );
+  } finally {
+    display.end();
+    await jobs.close();
+  }
+  const wallS = (performance.now() - started) / 1000;
+  const { environment, task, algorithm } = run;
+  const done = { environment, task, algorithm, folder, wallS, reports };
+  console.log(json ? JSON.stringify(seedsJson(done), null, 2) : seedsTable(done));
+}
+
+function runName({ environment, task, algorithm }: TrainingRun): string {
+  return `${environment === 'llmserve' ? '' : `${environment}-`}${task}-${algorithm}`;
 }
 
 function parseSeeds(text: string): number[] {

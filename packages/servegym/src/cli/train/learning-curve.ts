@@ -1,14 +1,5 @@
+import type { Algorithm, MetricsLine, TrainingRun } from '@servegym/agents';
 import { escapeText, lineChartSvg } from '@servegym/tuning/report';
-import type { Algorithm } from './training-plan.ts';
-
-/** One line of `metrics.jsonl`. */
-export interface MetricsLine {
-  /** Windows learned from so far. */
-  readonly steps: number;
-  /** Mean return of the episodes that ended since the last line; `null` when none did. */
-  readonly mean_return: number | null;
-  readonly [metric: string]: number | null;
-}
 
 const TITLES: Readonly<Record<Algorithm, string>> = {
   ppo: 'PPO',
@@ -17,14 +8,13 @@ const TITLES: Readonly<Record<Algorithm, string>> = {
   static: 'Search of a constant',
 };
 
-/** What the learning curve of a run is called. */
-export function learningCurveTitle(algorithm: Algorithm, task: string | number, seed: number): string {
+/** Title of the learning curve of a run. */
+export function learningCurveTitle({
+  algorithm,
+  task,
+  seed,
+}: Pick<TrainingRun, 'algorithm' | 'task' | 'seed'>): string {
   return `${TITLES[algorithm]} on ${task}, seed ${seed}`;
-}
-
-/** Mean return of the last episodes that ended; `null` when none did. */
-export function finalReturn(lines: readonly MetricsLine[]): number | null {
-  return lines.findLast((line) => line.mean_return !== null)?.mean_return ?? null;
 }
 
 /** The learning curve of a run as SVG. */

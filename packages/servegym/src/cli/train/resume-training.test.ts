@@ -3,14 +3,13 @@ import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { readCheckpoint } from './checkpoint-file.ts';
-import { resumeTraining } from './resume-training.ts';
-import { trainDistilled } from './train-distilled.ts';
-import type { TrainingReport } from './training-plan.ts';
+import { decodeStoppedRun } from '@servegym/agents';
+import { trainOne } from './train-one.ts';
+import type { TrainingReport } from './written-policy.ts';
 
 const task = 'static_workload';
 const lessons = { teacher: 'heuristic', episodes: 4, minibatches: 8 };
-const run = { steps: 2048, seed: 4, threads: 1 } as const;
+const run = { environment: 'llmserve', task, algorithm: 'distill', steps: 2048, seed: 4, lessons } as const;
 
 describe('a run of distill that stops', () => {
   let folder: string;
@@ -20,7 +19,7 @@ describe('a run of distill that stops', () => {
     folder = mkdtempSync(join(tmpdir(), 'servegym-resume-'));
     whole = newFolder('whole');
     const { signal } = new AbortController();
-    expected = await trainDistilled({ ...run, task, folder: whole, signal }, lessons);
+    expected = await trainOne(run, { threads: 1, folder: whole, signal });
   });
   after(() => rmSync(folder, { recursive: true }));
 
@@ -38,7 +37,7 @@ describe('a run of distill that stops', () => {
         interrupt.abort();
       });
       const { signal } = interrupt;
-      const first = await trainDistilled({ ...run, task, folder: stopped, signal }, lessons);
+      const first = await trainOne(run, { threads: 1, folder: stopped, signal });
       assert.equal(first.steps, 0);
       const lines = told.mock.calls.map(({ arguments: [line] }) => String(line));
       assert.equal(lines.filter((line) => line.startsWith('lesson')).length, round);
@@ -48,9 +47,10 @@ describe('a run of distill that stops', () => {
 
       // Ctrl-C after the last lesson leaves a checkpoint of PPO, being killed there one of the lessons.
       for (const at of round < 3 ? [stopped] : [stopped, killed]) {
-        const run = await readCheckpoint(join(at, 'checkpoint.safetensors'));
+        const path = join(at, 'checkpoint.safetensors');
+        const { run, stoppedAt: start } = decodeStoppedRun(readFileSync(path), path);
         const { signal } = new AbortController();
-        const { files: _, ...figures } = await resumeTraining(run, { threads: 1, folder: at, signal });
+        const { files: _, ...figures } = await trainOne(run, { threads: 1, folder: at, signal, start });
         assert.deepEqual(figures, { steps: expected.steps, final_return: expected.final_return });
         for (const file of ['policy.safetensors', 'policy.onnx', 'checkpoint.safetensors']) {
           assert.ok(readFileSync(join(at, file)).equals(readFileSync(join(whole, file))), `${file} of ${at}`);

@@ -2,11 +2,10 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { searchRegimes } from './search-regimes.ts';
-import { trainDistilled } from './train-distilled.ts';
+import { trainOne } from './train-one.ts';
 import { trainSeeds } from './train-seeds.ts';
 import { useTrainingEngines } from './training-engines.fixture.ts';
-import type { TrainingPlan, TrainingReport } from './training-plan.ts';
+import type { TrainingReport } from './written-policy.ts';
 
 const task = 'static_workload';
 const lessons = { teacher: 'heuristic', episodes: 3, minibatches: 8 };
@@ -14,25 +13,20 @@ const lessons = { teacher: 'heuristic', episodes: 3, minibatches: 8 };
 describe('trainings with several seeds', () => {
   const { engines, newFolder } = useTrainingEngines({ 'one thread': 1, 'two threads': 2 });
 
-  for (const [algorithm, steps, trainAlone, written] of [
-    ['cem', 1, searchRegimes, ['policy.json']],
-    [
-      ...(['distill', 2048, (plan: TrainingPlan) => trainDistilled(plan, lessons)] as const),
-      ['policy.safetensors', 'policy.onnx', 'checkpoint.safetensors'],
-    ],
+  for (const [algorithm, steps, written] of [
+    ['cem', 1, ['policy.json']],
+    ['distill', 2048, ['policy.safetensors', 'policy.onnx', 'checkpoint.safetensors']],
   ] as const) {
     it(`write what ${algorithm} with a seed alone writes, wherever they are done`, async () => {
       const alone = newFolder(`${algorithm} alone`);
       const { signal } = new AbortController();
-      const expected = await trainAlone({ task, steps, seed: 4, threads: 1, folder: alone, signal });
+      const run = { environment: 'llmserve', task, algorithm, steps, lessons } as const;
+      const expected = await trainOne({ ...run, seed: 4 }, { threads: 1, folder: alone, signal });
 
       for (const [name, jobs] of Object.entries(engines)) {
         const together = newFolder(`${algorithm} on ${name}`);
         const seeds = name === 'two threads' ? [3, 4] : [4];
-        const reports = await trainSeeds(jobs, {
-          ...{ environment: 'llmserve', task, algorithm, steps, seeds, lessons, scenario: {} },
-          folder: together,
-        });
+        const reports = await trainSeeds(jobs, run, seeds, together);
         const { files, ...learned } = reports.at(-1)!;
         assert.deepEqual(learned, { seed: 4, ...figuresOf(expected) }, name);
         assert.deepEqual(Object.keys(files).sort(), Object.keys(expected.files).sort(), name);

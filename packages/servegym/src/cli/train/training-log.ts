@@ -1,8 +1,8 @@
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { eventFileHeader, scalarRecord, startRecord } from '@servegym/agents';
+import { eventFileHeader, type MetricsLine, scalarRecord, startRecord } from '@servegym/agents';
 import { renderPng } from '../output/render-png.ts';
-import { learningCurvePage, learningCurveSvg, type MetricsLine } from './learning-curve.ts';
+import { learningCurvePage, learningCurveSvg } from './learning-curve.ts';
 
 /** Writes down how a training goes: JSON lines and a TensorBoard event file as it goes, the learning curve at the end. */
 export class TrainingLog {

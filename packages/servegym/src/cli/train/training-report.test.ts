@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { PpoUpdate } from '@servegym/agents';
-import { learnedFigures, progressLine, timedLine } from './training-report.ts';
+import type { PpoUpdate, TrainingRun } from '@servegym/agents';
+import { progressLine, timedLine } from './training-report.ts';
 
 const update: PpoUpdate = {
   steps: 30_000,
@@ -19,25 +19,39 @@ const update: PpoUpdate = {
   minibatches: 64,
   firstRatioError: 0,
 };
-const progress = { plannedSteps: 120_000, firstStep: 0, wallSeconds: 10 };
+const run: TrainingRun = {
+  environment: 'llmserve',
+  task: 'a_task',
+  algorithm: 'ppo',
+  steps: 120_000,
+  seed: 0,
+};
+const clock = { firstStep: 0, wallSeconds: 10 };
+const shown = (change: Partial<PpoUpdate>, wallSeconds: number) =>
+  progressLine(
+    run,
+    {
+      ...{ kind: 'update', update: { ...update, ...change }, share: 0 },
+      metrics: { steps: 0, mean_return: null },
+      checkpoint: () => new Uint8Array(),
+    },
+    { firstStep: 0, wallSeconds },
+  );
 
 describe('progressLine', () => {
   it('says how far, how fast, how well and how long still', () => {
     assert.equal(
-      progressLine(update, progress),
+      shown({}, 10),
       ' 25 %  30,000 steps  3,000/s  return -  KL 0.0123  EV 0.88  entropy 2.35  30 s left',
     );
-    const done = progressLine(
-      { ...update, steps: 122_880, meanReturn: 97.26 },
-      { ...progress, wallSeconds: 40.96 },
-    );
+    const done = shown({ steps: 122_880, meanReturn: 97.26 }, 40.96);
     assert.match(done, /^100 % {2}122,880 steps {2}3,000\/s {2}return 97\.3 .* 0 s left$/);
   });
 });
 
 describe('timedLine', () => {
   it('is one flat object that JSON can carry', () => {
-    const json = timedLine(learnedFigures(update), progress);
+    const json = timedLine({ steps: 30_000, mean_return: null, approx_kl: 0.01234 }, clock);
     assert.deepEqual(JSON.parse(JSON.stringify(json)), json);
     assert.equal(json.steps_per_s, 3000);
     assert.equal(json.mean_return, null);

@@ -1,21 +1,49 @@
-import type { PpoUpdate, RegimeGeneration } from '@servegym/agents';
-import type { MetricsLine } from './learning-curve.ts';
+import type { MetricsLine, PpoUpdate, TrainingProgress, TrainingRun } from '@servegym/agents';
 
-/** How far a training run is. */
-export interface TrainingProgress {
-  readonly plannedSteps: number;
-  /** Where this part of the run began. */
+/** Clock of a training run. */
+export interface TrainingClock {
+  /** Windows played before this part of the run. */
   readonly firstStep: number;
   /** Since then. */
   readonly wallSeconds: number;
 }
 
-/** One line of progress: share done, speed, how the policy does and how it changes, time left. */
-export function progressLine(
-  update: PpoUpdate,
-  { plannedSteps, firstStep, wallSeconds }: TrainingProgress,
+/** A line of `metrics.jsonl` with the time that it took. */
+export function timedLine(
+  { steps, ...figures }: MetricsLine,
+  { firstStep, wallSeconds }: TrainingClock,
+): MetricsLine {
+  return { steps, wall_s: wallSeconds, steps_per_s: (steps - firstStep) / wallSeconds, ...figures };
+}
+
+/** One line of progress. */
+export function progressLine(run: TrainingRun, progress: TrainingProgress, clock: TrainingClock): string {
+  switch (progress.kind) {
+    case 'update':
+      return updateLine(run.steps, progress.update, clock);
+    case 'lesson': {
+      const { round, meanReturn, loss } = progress.lesson;
+      const player = round === 1 ? run.lessons!.teacher : 'the student';
+      return `lesson ${round}: ${player} earns ${meanReturn.toFixed(1)}, the student errs by ${loss.toFixed(3)} nats`;
+    }
+    case 'generation': {
+      const { steps, meanReturn, eliteReturn } = progress.generation;
+      const speed = Math.round(steps / clock.wallSeconds);
+      return `${steps.toLocaleString('en-US')} windows  ${speed}/s  return ${meanReturn.toFixed(1)}, of the best ${eliteReturn.toFixed(1)}`;
+    }
+    case 'constant': {
+      const { episodes, meanReturn, action } = progress.found;
+      return `${episodes} episodes  return ${meanReturn.toFixed(2)}  ${JSON.stringify(action)}`;
+    }
+  }
+}
+
+/** Share done, speed, how the policy does and how it changes, time left. */
+function updateLine(
+  plannedSteps: number,
+  { steps, meanReturn, approxKl, explainedVariance, entropy }: PpoUpdate,
+  { firstStep, wallSeconds }: TrainingClock,
 ): string {
-  const { steps, meanReturn, approxKl, explainedVariance, entropy } = update;
   const speed = (steps - firstStep) / wallSeconds;
   const left = Math.max(0, plannedSteps - steps) / speed;
   return [
@@ -28,36 +56,4 @@ export function progressLine(
     `entropy ${entropy.toFixed(2)}`,
     `${Math.ceil(left)} s left`,
   ].join('  ');
-}
-
-/** A line of `metrics.jsonl` with the time that it took. */
-export function timedLine(
-  { steps, ...figures }: MetricsLine,
-  { firstStep, wallSeconds }: Pick<TrainingProgress, 'firstStep' | 'wallSeconds'>,
-): MetricsLine {
-  return { steps, wall_s: wallSeconds, steps_per_s: (steps - firstStep) / wallSeconds, ...figures };
-}
-
-/** What of a line of `metrics.jsonl` does not depend on the machine. */
-export function learnedFigures(update: PpoUpdate): MetricsLine {
-  return {
-    steps: update.steps,
-    episodes: update.episodes,
-    mean_return: update.meanReturn,
-    policy_loss: update.policyLoss,
-    value_loss: update.valueLoss,
-    entropy: update.entropy,
-    approx_kl: update.approxKl,
-    clip_fraction: update.clipFraction,
-    explained_variance: update.explainedVariance,
-    learning_rate: update.learningRate,
-    entropy_coef: update.entropyCoef,
-    keep_bonus: update.keepBonus,
-    minibatches: update.minibatches,
-  };
-}
-
-/** The same for a search of regimes. */
-export function generationFigures({ steps, meanReturn, eliteReturn }: RegimeGeneration): MetricsLine {
-  return { steps, mean_return: meanReturn, elite_return: eliteReturn };
 }

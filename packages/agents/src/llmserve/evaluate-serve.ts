@@ -1,0 +1,75 @@
+import { SEED_SPLITS, type SeedSplit, type ServeScenario, SHIFTS } from '@servegym/environments';
+import type { JobEngine, Json } from '@servegym/jobs';
+import { type Evaluation, evaluationOf, type PlayedTask } from '../core/evaluation/evaluate-policy.ts';
+import type { PlayEpisodesInput } from './play-episodes-job.ts';
+import { type PolicySource, sharedOfPolicy, sharePolicy, shareTask, shareTrace } from './shared-inputs.ts';
+
+/** In the place of a split: the test seeds under each shift. */
+export const SHIFTED = 'shifted';
+
+/** Where the seeds of an evaluation come from. */
+export type EvaluationSplit = SeedSplit | typeof SHIFTED;
+export const EVALUATION_SPLITS = [...Object.keys(SEED_SPLITS), SHIFTED] as const;
+
+/** Episodes to play, and the policy that plays them. */
+export interface ServeEvaluationPlan {
+  readonly agent: PolicySource;
+  /** Name of the policy in the report. */
+  readonly policyName: string;
+  /** Tasks that this process knows. */
+  readonly taskIds: readonly string[];
+  readonly split: EvaluationSplit;
+  /** For each task. */
+  readonly episodes: number;
+  /** Traffic, trace and shift. */
+  readonly scenario: ServeScenario;
+  /** Called with the share that is done; under shifts, once more for each of them. */
+  readonly onProgress?: (share: number) => void;
+}
+
+/** Plays a policy on `llmserve`, an episode a job. */
+export async function evaluateServe(jobs: JobEngine, plan: ServeEvaluationPlan): Promise<Evaluation> {
+  const { taskIds, split, episodes, scenario, onProgress } = plan;
+  const { first } = SEED_SPLITS[split === SHIFTED ? 'test' : split];
+  const agent = await sharePolicy(jobs, plan.agent);
+  const trace = await shareTrace(jobs, scenario);
+  const tasks = await Promise.all(
+    taskIds.map(async (taskId) => ({ taskId, ownTask: await shareTask(jobs, taskId) })),
+  );
+  const list = tasks.flatMap(({ taskId, ownTask }) => {
+    const shared = [...sharedOfPolicy(agent), trace, ownTask].filter((name) => name !== undefined);
+    return Array.from({ length: episodes }, (_, i) => {
+      const input: PlayEpisodesInput = {
+        ...{ agent, taskId, scenario, seeds: [first + i] },
+        ...(trace !== undefined && { trace }),
+        ...(ownTask !== undefined && { ownTask }),
+      };
+      return { kind: 'play-episodes', input: input as unknown as Json, shared };
+    });
+  });
+  const results = await jobs.run(list, { onProgress: ({ share }) => onProgress?.(share) });
+  const played = results as unknown as PlayedTask[];
+  return evaluationOf(
+    plan.policyName,
+    taskIds.map((taskId, t): PlayedTask => {
+      const own = played.slice(t * episodes, (t + 1) * episodes);
+      return {
+        taskId,
+        episodes: own.flatMap((each) => each.episodes),
+        wallSeconds: own.reduce((sum, { wallSeconds }) => sum + wallSeconds, 0),
+      };
+    }),
+  );
+}
+
+/** Plays a policy on `llmserve` under each shift. */
+export async function evaluateShifted(
+  jobs: JobEngine,
+  plan: ServeEvaluationPlan,
+): Promise<ReadonlyMap<string, Evaluation>> {
+  const shifted = new Map<string, Evaluation>();
+  for (const shift of SHIFTS) {
+    shifted.set(shift, await evaluateServe(jobs, { ...plan, scenario: { ...plan.scenario, shift } }));
+  }
+  return shifted;
+}

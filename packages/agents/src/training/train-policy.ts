@@ -1,0 +1,194 @@
+import type { JobEngine } from '@servegym/jobs';
+import { encodeOnnxActor } from '../formats/onnx-actor.ts';
+import type { PpoStart, PpoUpdate } from '../learning/ppo.ts';
+import { trainPpo } from '../learning/train-ppo.ts';
+import type { ActorWeights } from '../learning/trained-actor.ts';
+import { knownTask } from '../llmserve/known-task.ts';
+import { haveDemonstrated } from '../llmserve/learn/demonstrate-job.ts';
+import { DISTILLATION_ROUNDS, type DistillationRound, distill } from '../llmserve/learn/distill.ts';
+import { playRegimesWithJobs } from '../llmserve/learn/play-regimes-job.ts';
+import { encodeRegimeTable } from '../llmserve/learn/regime-table.ts';
+import { playRegimes, type RegimeGeneration, searchRegimes } from '../llmserve/learn/search-regimes.ts';
+import { encodeServeConstant } from '../llmserve/learn/serve-constant.ts';
+import { type TunedConstant, tuneConstant } from '../llmserve/learn/tune-constant.ts';
+import { encodeStoppedRun, type StoppingPoint } from './stopped-run.ts';
+import {
+  finalReturn,
+  isNetworkAlgorithm,
+  learningTaskOf,
+  type MetricsLine,
+  type TrainingRun,
+} from './training-run.ts';
+
+/** Means of a training: none of them changes what is learned. */
+export interface TrainingOptions {
+  /** Threads that play rollouts of PPO. Default 1. */
+  readonly threads?: number;
+  /** Plays the lessons of `distill` and the generations of `cem`; this thread does when it is left out. */
+  readonly jobs?: JobEngine;
+  /** Point to go on from, or a clone that `distill` goes on from without lessons. */
+  readonly start?: StoppingPoint | { readonly actor: ActorWeights };
+  /** Ends the training after the update, round, generation or knob at hand; what was learned is kept. */
+  readonly signal?: AbortSignal;
+  readonly onProgress?: (progress: TrainingProgress) => void;
+}
+
+/** One step of a training. */
+export type TrainingProgress = {
+  /** Share of the whole training that is done; lessons count as half. 0 where it cannot be told. */
+  readonly share: number;
+} & (
+  | {
+      readonly kind: 'update';
+      readonly update: PpoUpdate;
+      readonly metrics: MetricsLine;
+      /** File to go on from. */
+      readonly checkpoint: () => Uint8Array;
+    }
+  | { readonly kind: 'lesson'; readonly lesson: DistillationRound; readonly checkpoint: () => Uint8Array }
+  | { readonly kind: 'generation'; readonly generation: RegimeGeneration; readonly metrics: MetricsLine }
+  | { readonly kind: 'constant'; readonly found: TunedConstant }
+);
+
+/** A policy, and how its training went. */
+export interface TrainedRun {
+  /** Windows played; 0 for a `distill` that was stopped before its last lesson. */
+  readonly steps: number;
+  /** Mean return of an episode, as training last saw it; `null` when no episode ended. */
+  readonly finalReturn: number | null;
+  /** One line for each update or generation; none for `static`. */
+  readonly metrics: readonly MetricsLine[];
+  readonly files: PolicyFiles;
+}
+
+/** Files of a policy. Networks have all of them; the policy comes last, so that it is written last. */
+export interface PolicyFiles {
+  /** For ONNX runtimes. */
+  readonly onnx?: Uint8Array;
+  /** To go on from. */
+  readonly checkpoint?: Uint8Array;
+  /** For agents: safetensors of a network, else JSON. */
+  readonly policy: Uint8Array;
+}
+
+/** Share of a training that lessons stand for: how long a teacher takes beside PPO is not known in advance. */
+const LESSONS_SHARE = 0.5;
+
+/** Trains a policy. The same run gives the same files, bit for bit, wherever it is done and however often it stopped. */
+export async function trainPolicy(run: TrainingRun, options: TrainingOptions = {}): Promise<TrainedRun> {
+  if (isNetworkAlgorithm(run.algorithm)) return trainNetwork(run, options);
+  return run.algorithm === 'cem' ? trainRegimes(run, options) : trainConstant(run, options);
+}
+
+/** PPO, after the lessons of a teacher where there are any. */
+async function trainNetwork(run: TrainingRun, options: TrainingOptions): Promise<TrainedRun> {
+  const { threads = 1, start, signal, onProgress } = options;
+  const { algorithm, steps, seed } = run;
+  const learningTask = learningTaskOf(run);
+  const filesOf = (weights: ActorWeights, learned: number, stoppedAt: StoppingPoint): PolicyFiles => ({
+    onnx: encodeOnnxActor(weights, learningTask.metadata),
+    checkpoint: encodeStoppedRun({ run, stoppedAt }),
+    policy: learningTask.encodeActor(weights, { algorithm, steps: learned, seed }),
+  });
+
+  let ppoStart: PpoStart = {};
+  let lessonsShare = 0;
+  if (start !== undefined && !('shown' in start)) {
+    ppoStart = start;
+  } else if (algorithm === 'distill') {
+    const { actor, shown } = await learnFromTeacher(run, options);
+    if (shown.length < run.lessons!.episodes) {
+      return { steps: 0, finalReturn: null, metrics: [], files: filesOf(actor, 0, { shown }) };
+    }
+    ppoStart = { actor };
+    lessonsShare = LESSONS_SHARE;
+  }
+
+  const metrics: MetricsLine[] = [];
+  const trained = await trainPpo({
+    ...{ ...learningTask, steps, seed, threads, start: ppoStart, signal },
+    onUpdate(update, checkpoint) {
+      const line = metricsOf(update);
+      metrics.push(line);
+      onProgress?.({
+        ...{ kind: 'update', update, metrics: line },
+        share: lessonsShare + (1 - lessonsShare) * Math.min(1, update.steps / steps),
+        checkpoint: () => encodeStoppedRun({ run, stoppedAt: { checkpoint: checkpoint() } }),
+      });
+    },
+  });
+  const files = filesOf(trained.weights, trained.steps, { checkpoint: trained.checkpoint });
+  return { steps: trained.steps, finalReturn: finalReturn(metrics), metrics, files };
+}
+
+/** A clone of the teacher, and all that the lessons have shown: fewer than planned where the run was stopped. */
+async function learnFromTeacher(run: TrainingRun, { jobs, start, signal, onProgress }: TrainingOptions) {
+  const { teacher, ...lessons } = run.lessons!;
+  let shown = start !== undefined && 'shown' in start ? start.shown : [];
+  const actor = await distill({
+    ...{ ...lessons, taskId: run.task, seed: run.seed, shown, signal },
+    demonstrate: (request) => haveDemonstrated(jobs, teacher, request),
+    onRound(lesson) {
+      shown = lesson.shown;
+      onProgress?.({
+        ...{ kind: 'lesson', lesson, share: (LESSONS_SHARE * lesson.round) / DISTILLATION_ROUNDS },
+        checkpoint: () => encodeStoppedRun({ run, stoppedAt: { shown: lesson.shown } }),
+      });
+    },
+  });
+  return { actor, shown };
+}
+
+/** A configuration for each regime of traffic. */
+async function trainRegimes(
+  { task: taskId, steps, seed }: TrainingRun,
+  { jobs, signal, onProgress }: TrainingOptions,
+): Promise<TrainedRun> {
+  const metrics: MetricsLine[] = [];
+  const table = await searchRegimes({
+    ...{ taskId, steps, seed, signal },
+    play: async (trials) => (jobs ? playRegimesWithJobs(jobs, trials) : trials.map(playRegimes)),
+    onGeneration(generation) {
+      const { steps: played, meanReturn, eliteReturn } = generation;
+      const line = { steps: played, mean_return: meanReturn, elite_return: eliteReturn };
+      metrics.push(line);
+      onProgress?.({ kind: 'generation', generation, metrics: line, share: Math.min(1, played / steps) });
+    },
+  });
+  const policy = Buffer.from(encodeRegimeTable(table));
+  return { steps: table.steps, finalReturn: finalReturn(metrics), metrics, files: { policy } };
+}
+
+/** The best configuration that never changes. */
+async function trainConstant(
+  { task: taskId, seed }: TrainingRun,
+  { signal, onProgress }: TrainingOptions,
+): Promise<TrainedRun> {
+  const { action, meanReturn, episodes } = await tuneConstant({
+    ...{ taskId, seed, signal },
+    onProgress: (found) => onProgress?.({ kind: 'constant', found, share: 0 }),
+  });
+  const training = { algorithm: 'static', episodes, mean_return: meanReturn, seed };
+  const policy = Buffer.from(encodeServeConstant({ taskId, action, training }));
+  const steps = episodes * knownTask(taskId).windows;
+  return { steps, finalReturn: meanReturn, metrics: [], files: { policy } };
+}
+
+/** Figures of an update that do not depend on the machine. */
+function metricsOf(update: PpoUpdate): MetricsLine {
+  return {
+    steps: update.steps,
+    episodes: update.episodes,
+    mean_return: update.meanReturn,
+    policy_loss: update.policyLoss,
+    value_loss: update.valueLoss,
+    entropy: update.entropy,
+    approx_kl: update.approxKl,
+    clip_fraction: update.clipFraction,
+    explained_variance: update.explainedVariance,
+    learning_rate: update.learningRate,
+    entropy_coef: update.entropyCoef,
+    keep_bonus: update.keepBonus,
+    minibatches: update.minibatches,
+  };
+}

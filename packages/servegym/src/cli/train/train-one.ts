@@ -1,0 +1,90 @@
+import {
+  finalReturn,
+  type StoppingPoint,
+  type TrainingProgress,
+  type TrainingRun,
+  trainPolicy,
+} from '@servegym/agents';
+import { openJobs } from '../jobs/open-jobs.ts';
+import { ProgressDisplay } from '../output/progress-display.ts';
+import { learningCurveTitle } from './learning-curve.ts';
+import { TrainingLog } from './training-log.ts';
+import { progressLine, timedLine } from './training-report.ts';
+import {
+  checkpointPath,
+  policyPaths,
+  replaceFile,
+  type TrainingReport,
+  writePolicy,
+} from './written-policy.ts';
+
+/** Time between two checkpoints of PPO, s. */
+const CHECKPOINT_EVERY_S = 20;
+
+/** Means of a training, and the folder that it is written to. */
+export interface TrainOneOptions {
+  readonly threads: number;
+  /** Queue of the workers that play lessons and generations; threads of this process when it is left out. */
+  readonly queue?: string;
+  /** It exists. */
+  readonly folder: string;
+  readonly signal: AbortSignal;
+  /** Point that the run stopped at, to go on from. */
+  readonly start?: StoppingPoint;
+}
+
+/** Trains a policy. Shows the progress, and writes metrics, checkpoints and the policy. */
+export async function trainOne(
+  run: TrainingRun,
+  { threads, queue, folder, signal, start }: TrainOneOptions,
+): Promise<TrainingReport> {
+  const { algorithm, lessons } = run;
+  const resumed = start !== undefined && 'checkpoint' in start ? start.checkpoint.steps : undefined;
+  const firstStep = resumed ?? 0;
+  let log = resumed === undefined ? undefined : new TrainingLog(folder, resumed);
+  let lessonsGiven = start !== undefined && 'shown' in start ? start.shown.length : 0;
+  let started = performance.now();
+  let written = started;
+  const display = new ProgressDisplay();
+  const keepAndShow = (progress: TrainingProgress) => {
+    const now = performance.now();
+    const clock = { firstStep, wallSeconds: (now - started) / 1000 };
+    if (progress.kind === 'lesson') {
+      lessonsGiven = progress.lesson.shown.length;
+      replaceFile(checkpointPath(folder), progress.checkpoint());
+      // The speed that is shown is that of PPO.
+      started = performance.now();
+    } else if (progress.kind === 'update' && now - written >= 1000 * CHECKPOINT_EVERY_S) {
+      replaceFile(checkpointPath(folder), progress.checkpoint());
+      written = now;
+    }
+    if ('metrics' in progress) {
+      log ??= new TrainingLog(folder);
+      log.append(timedLine(progress.metrics, clock));
+    }
+    const line = progressLine(run, progress, clock);
+    if (progress.kind === 'update') display.show(line, Math.min(1, progress.update.steps / run.steps));
+    else console.error(line);
+  };
+
+  const jobs =
+    algorithm === 'distill' || algorithm === 'cem' ? await openJobs({ threads, queue }) : undefined;
+  try {
+    const trained = await trainPolicy(run, { threads, jobs, start, signal, onProgress: keepAndShow });
+    const isTaught = resumed === undefined && algorithm === 'distill' && lessons !== undefined;
+    if (isTaught && lessonsGiven < lessons.episodes) {
+      console.error(`stopped after ${lessonsGiven} of ${lessons.episodes} lessons; train --resume goes on`);
+    }
+    const paths = policyPaths(folder, algorithm);
+    writePolicy(paths, trained.files);
+    const drawn = log?.finish(learningCurveTitle(run));
+    return {
+      steps: trained.steps,
+      final_return: log === undefined ? trained.finalReturn : finalReturn(log.lines),
+      files: { ...paths, ...drawn },
+    };
+  } finally {
+    display.end();
+    await jobs?.close();
+  }
+}
