@@ -16,6 +16,7 @@ export interface Ending {
 export interface ServeProcess {
   /** Where its API stands, without a slash at the end. */
   readonly url: string;
+  readonly pid: number;
   /** Sends it a signal, and waits for nothing. */
   signal(signal: NodeJS.Signals): void;
   /** Waits until it has written a line to its standard output that this matches. Throws when it ends without. */
@@ -52,6 +53,7 @@ export async function startServeOn(
   const [, url] = await said(/^ServeGym is ready: (\S+)\/web\//m);
   return {
     url: url!,
+    pid: child.pid!,
     said,
     ended,
     signal: (signal) => void child.kill(signal),

@@ -1,4 +1,5 @@
 import type { ResetOptions } from '../definition.ts';
+import type { StoreUser } from './store-users.ts';
 
 /** The environment that a session is played on. */
 export interface EnvironmentName {
@@ -38,6 +39,10 @@ export interface StoreCondition {
   readonly damagedSessions: number;
   /** Size of the file, bytes; `null` where it is not known. */
   readonly bytes: number | null;
+  /** Other servers that had the file open when the store was opened. */
+  readonly sharedWith?: readonly StoreUser[];
+  /** Program of the server that used the file before, when it is another one. */
+  readonly lastProgram?: string | null;
 }
 
 /** The written side of one session. Each promise resolves when the entry is safe against the loss of the process. */

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import {
   closeSync,
   cpSync,
@@ -277,6 +278,27 @@ test('a file that has become large is pruned, the most of one client first, and 
   await again.close();
   const { size } = statSync(path);
   assert.ok(size < full / 4, `${size} of ${full} bytes`);
+});
+
+test('a store names the other servers of its file that run, and the program that used it last', async (t) => {
+  const path = temporaryFile(t);
+  const condition = async (program: string) => {
+    const store = openSqliteStore(path, { program });
+    await store.close();
+    const { sharedWith, lastProgram } = store.condition!();
+    return [sharedWith!.map(({ process, program }) => [process, program]), lastProgram];
+  };
+  assert.deepEqual(await condition('/a/main.ts'), [[], null]);
+  assert.deepEqual(await condition('/a/main.ts'), [[], null]);
+  assert.deepEqual(await condition('/b/main.ts'), [[], '/a/main.ts']);
+  const program = fileURLToPath(new URL('../fixtures/durable-server.ts', import.meta.url));
+  const child = spawn(process.execPath, [program, path], { stdio: ['ignore', 'pipe', 'inherit'] });
+  t.after(() => child.kill('SIGKILL'));
+  await once(child.stdout, 'data');
+  assert.deepEqual((await condition('/b/main.ts'))[0], [[child.pid, program]]);
+  child.kill('SIGKILL');
+  await once(child, 'exit');
+  assert.deepEqual((await condition('/b/main.ts'))[0], []);
 });
 
 test('a file with pages of another size is used as it is', async (t) => {

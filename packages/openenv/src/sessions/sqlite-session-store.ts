@@ -38,6 +38,7 @@ import {
   type Statements,
 } from './sqlite-schema.ts';
 import { StoreMonitor } from './store-monitor.ts';
+import { StoreUsers } from './store-users.ts';
 
 /** Limits of the file. */
 export interface SqliteSessionStoreOptions {
@@ -54,6 +55,8 @@ export interface SqliteSessionStoreOptions {
   readonly restMs?: number;
   /** How long to wait for a database that another process has locked, ms. Default 5 s. */
   readonly lockTimeoutMs?: number;
+  /** Path of the program, for other servers that open the file. Default: that of the process. */
+  readonly program?: string;
   /** Where failures are told. Default: nowhere. */
   readonly logger?: Logger;
 }
@@ -111,6 +114,7 @@ class SqliteSessionStore implements SessionStore {
   readonly statements: Statements;
   readonly #database: DatabaseSync;
   readonly #marks: AcknowledgedMarks;
+  readonly #users: StoreUsers;
   readonly #monitor: StoreMonitor;
   readonly #logger: Logger;
   readonly #lockTimeoutMs: number;
@@ -150,6 +154,7 @@ class SqliteSessionStore implements SessionStore {
       this.#pageBytes = limitSize(database, this.#maxBytes);
       this.statements = prepareStatements(database);
       this.#clockAtStart = (this.statements.readClock.get() as { ms: number }).ms;
+      this.#users = new StoreUsers(database, this.owner, options.program);
       this.#marks = new AcknowledgedMarks(`${path}-marks`);
       if (this.#marks.isNew && (this.statements.hasSessions.get() as { yes: number }).yes === 1) {
         this.#logger.warn({ path: `${path}-marks` }, 'sessions that lost their last steps cannot be told');
@@ -206,7 +211,8 @@ class SqliteSessionStore implements SessionStore {
     } catch {
       // A file that is locked or damaged has no size to tell; `problem` tells the rest.
     }
-    return { ...this.#monitor.condition, bytes };
+    const { others: sharedWith, lastProgram } = this.#users;
+    return { ...this.#monitor.condition, bytes, sharedWith, lastProgram };
   }
 
   async close(): Promise<void> {
@@ -217,8 +223,9 @@ class SqliteSessionStore implements SessionStore {
     this.#isClosed = true;
     try {
       this.statements.saveClock.run(this.now);
+      this.#users.close();
     } catch {
-      // Another process may hold the lock, and the clock loses a minute.
+      // Another process may hold the lock. The clock loses a minute, and the next server sees from the process that this one ended.
     }
     this.#database.close();
     this.#marks.close();

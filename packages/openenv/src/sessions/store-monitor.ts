@@ -66,7 +66,7 @@ export class StoreMonitor {
     this.#logger.error({ session, damage }, 'a session is damaged');
   }
 
-  get condition(): Omit<StoreCondition, 'bytes'> {
+  get condition(): Omit<StoreCondition, 'bytes' | 'sharedWith' | 'lastProgram'> {
     return {
       problem: this.#problem(),
       failedWrites: this.#failedWrites,

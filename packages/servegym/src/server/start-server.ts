@@ -17,6 +17,8 @@ export interface StartOptions extends Omit<ServerOptions, 'store'> {
    * Default: they are not kept.
    */
   readonly sessionFile?: string;
+  /** Limit of the file, bytes. Default 1 GiB. */
+  readonly sessionFileMaxBytes?: number;
   /** A trace table of one's own for `inferencegym`. */
   readonly tableFile?: string;
 }
@@ -26,6 +28,8 @@ export interface RunningServer extends ListeningServer {
   readonly heldSessions: number;
   /** Whether sessions outlive the process. */
   readonly keepsSessions: boolean;
+  /** Sentences on who else keeps sessions in the same file. */
+  readonly storageNotes: readonly string[];
   /** Whether `/web/` is the console. */
   readonly hasConsole: boolean;
   /** Ids of the environments below the one at the root. */
@@ -44,10 +48,14 @@ export async function startServer({
   port,
   host,
   sessionFile,
+  sessionFileMaxBytes: maxBytes,
   ...options
 }: StartOptions): Promise<RunningServer> {
   let url = '';
-  const storage = sessionFile === undefined ? undefined : new SharedStorage(sessionFile);
+  const storage =
+    sessionFile === undefined
+      ? undefined
+      : new SharedStorage(sessionFile, { maxBytes, logger: options.logger });
   const servers: MountedServer[] = [];
   try {
     for (const name of environments) {
@@ -67,6 +75,7 @@ export async function startServer({
     return {
       ...listening,
       keepsSessions: servers.some(({ sessions }) => sessions.durable),
+      storageNotes: (await storage?.notes()) ?? [],
       hasConsole: options.mode !== 'production',
       below: below.map(({ definition }) => definition.id),
       realMode: environments.includes('llmserve') ? readRealSettings(process.env) : null,

@@ -27,3 +27,21 @@ export function numberFrom(low: number, high: number): (text: string) => number 
     throw new InvalidArgumentError(`Expected a number from ${low} to ${high}, got \`${text}\`.`);
   };
 }
+
+const BYTES: Readonly<Record<string, number>> = {
+  '': 1,
+  ...{ kb: 1e3, mb: 1e6, gb: 1e9, tb: 1e12 },
+  ...{ kib: 2 ** 10, mib: 2 ** 20, gib: 2 ** 30, tib: 2 ** 40 },
+};
+
+/** An argument parser for a number of bytes from `low` on, such as `500MB` or `2GiB`. */
+export function byteCount(low: number): (text: string) => number {
+  return (text) => {
+    const [, number, unit] = /^(\d+(?:\.\d+)?) ?([kmgt]i?b)?$/i.exec(text.trim()) ?? [];
+    const value = Math.floor(Number(number) * BYTES[(unit ?? '').toLowerCase()]!);
+    if (value >= low) return value;
+    throw new InvalidArgumentError(
+      `Expected at least ${low} bytes, as a number or as \`500MB\` or \`2GiB\`, got \`${text}\`.`,
+    );
+  };
+}

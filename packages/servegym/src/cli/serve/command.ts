@@ -15,7 +15,7 @@ import { stopOnSignals } from '../../server/stop-on-signals.ts';
 import { allowedHostsOption, withBoundName } from '../arguments/allowed-hosts.ts';
 import { loadTask } from '../arguments/load-task.ts';
 import { loadTrace } from '../arguments/load-trace.ts';
-import { numberAbove, wholeNumber } from '../arguments/options.ts';
+import { byteCount, numberAbove, wholeNumber } from '../arguments/options.ts';
 import { InputError } from '../input-error.ts';
 
 interface ServeOptions {
@@ -24,6 +24,7 @@ interface ServeOptions {
   readonly host: string;
   readonly mode: 'simulation' | 'production';
   readonly store: string;
+  readonly storeMaxBytes: number;
   readonly maxSessions: number;
   readonly sessionTimeout: number | 'never';
   readonly drainTimeout: number;
@@ -97,6 +98,15 @@ export function serveCommand(): Command {
         .env('SERVEGYM_STORE')
         .argParser(storeName)
         .default(defaultSessionFile()),
+    )
+    .addOption(
+      new Option(
+        '--store-max-bytes <size>',
+        'limit of the file, such as 500MB or 2GiB; each client may have a quarter of it. Old sessions give way',
+      )
+        .env('SERVEGYM_STORE_MAX_BYTES')
+        .argParser(byteCount(2 ** 20))
+        .default(2 ** 30, '1GiB'),
     )
     .addOption(
       new Option('--max-sessions <number>', 'most sessions at once')
@@ -187,6 +197,7 @@ async function serve(options: ServeOptions): Promise<void> {
     host,
     mode: options.mode,
     sessionFile: store === IN_MEMORY ? undefined : store,
+    sessionFileMaxBytes: options.storeMaxBytes,
     tableFile: options.table,
     maxSessions: options.maxSessions,
     idleTimeoutMs: sessionTimeout === 'never' ? null : sessionTimeout * 1000,
@@ -210,6 +221,7 @@ async function serve(options: ServeOptions): Promise<void> {
     }
   }
   if (server.keepsSessions) console.log(`Sessions are kept in ${store}`);
+  for (const note of server.storageNotes) console.log(`note: ${note}`);
   if (server.realMode) {
     const { baseUrl, maxRequestsPerStep } = server.realMode;
     console.log(`Real mode: each step sends up to ${maxRequestsPerStep} requests to ${baseUrl}`);
