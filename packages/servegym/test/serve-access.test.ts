@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
+import { hostname } from 'node:os';
 import { describe, it } from 'node:test';
 import { connect } from '@servegym/openenv';
 import { runServegym, startServe, startServeOn, startServeWith } from './serve-process.ts';
@@ -64,6 +65,14 @@ describe('servegym serve, with a guard', () => {
   });
 });
 
+/** Status of the answer to a client that reaches the server under a name. */
+async function statusAt(url: string, host: string, path: string): Promise<number | undefined> {
+  const asked = request(url + path, { headers: { host } }).end();
+  const [answer] = (await once(asked, 'response')) as [IncomingMessage];
+  answer.resume();
+  return answer.statusCode;
+}
+
 describe('the address of servegym serve', () => {
   const ANY_HOST = { HOST: undefined, SERVEGYM_STORE: 'memory' };
 
@@ -90,18 +99,15 @@ describe('the address of servegym serve', () => {
     );
     assert.match(opened.stderr, /^warning: the server asks for no token/);
     const guarded = await startServeOn('0.0.0.0', { ...ANY_HOST, SERVEGYM_TOKEN: 'secret' });
+    t.after(() => guarded.stop());
+    assert.equal(await statusAt(guarded.url, hostname(), '/health'), 200);
     assert.equal((await guarded.stop()).stderr, '');
   });
 
   it('goes by the names that it is given, and by no other', async (t) => {
     const server = await startServe('--allowed-hosts', 'gym.example.com,*.internal.example');
     t.after(() => server.stop());
-    const ask = async (host: string) => {
-      const asked = request(`${server.url}/tasks`, { headers: { host } }).end();
-      const [answer] = (await once(asked, 'response')) as [IncomingMessage];
-      answer.resume();
-      return answer.statusCode;
-    };
+    const ask = (host: string) => statusAt(server.url, host, '/tasks');
     for (const host of ['gym.example.com:7860', 'a.internal.example', 'localhost'])
       assert.equal(await ask(host), 200, host);
     for (const host of ['example.com', 'rebound.evil.example:7860']) assert.equal(await ask(host), 403, host);

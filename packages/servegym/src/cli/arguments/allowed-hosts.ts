@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import { hostname } from 'node:os';
 import { isHostPattern } from '@servegym/openenv';
 import { InvalidArgumentError, Option } from 'commander';
 
@@ -6,16 +7,17 @@ import { InvalidArgumentError, Option } from 'commander';
 export function allowedHostsOption(): Option {
   return new Option(
     '--allowed-hosts <names>',
-    'names under which clients may reach the server, with commas between them: gym.example.com, *.example.com, or * for any. localhost and its addresses always may',
+    'names under which clients may reach the server, with commas between them: gym.example.com, *.example.com, or * for any. localhost, its addresses and the name of the machine always may',
   )
     .env('SERVEGYM_ALLOWED_HOSTS')
     .argParser(hostPatterns)
     .default([], 'none');
 }
 
-/** Adds the name at which a server listens, if it listens at a name. */
+/** Adds the name at which a server listens; for one that listens on all addresses, that of the machine. */
 export function withBoundName(allowedHosts: readonly string[], host: string): readonly string[] {
-  return isIP(host) === 0 && isHostPattern(host) ? [...allowedHosts, host] : allowedHosts;
+  const name = host === '0.0.0.0' || host === '::' ? hostname() : host;
+  return isIP(name) === 0 && isHostPattern(name) ? [...allowedHosts, name] : allowedHosts;
 }
 
 function hostPatterns(text: string, before: readonly string[]): readonly string[] {
