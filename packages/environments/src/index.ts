@@ -66,6 +66,7 @@ export {
   type ObservedFigure,
 } from './llmserve/observation-scales.ts';
 export { realServeEnvironment } from './llmserve/real/environment.ts';
+export type { RealReport } from './llmserve/real/real-report.ts';
 export { type RealSettings, readRealSettings } from './llmserve/real/real-settings.ts';
 export { chooseTask, type ServeScenario, serveResetOptions } from './llmserve/reset-options.ts';
 export type { RewardComponents } from './llmserve/reward.ts';
