@@ -5,9 +5,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { connect, type EnvironmentClient } from '../client/connect.ts';
+import { collectingLogger } from '../fixtures/collecting-logger.ts';
 import {
   type CountAction,
   type CountObservation,
@@ -236,6 +238,35 @@ test('a step that cannot be saved is not acknowledged, and the session goes on f
   assert.equal(state.body.step_count, acknowledged);
   const other = await postJson(`${url}/reset`, { episode_id: 'x'.repeat(200) });
   if (other.status !== 200) assert.deepEqual([other.status, other.body.code], [503, 'STORE_ERROR']);
+});
+
+test('/health and /metrics tell that sessions cannot be written, and that they can again', async (t) => {
+  const path = temporaryFile(t);
+  const { logger, entries } = collectingLogger();
+  const store = openSqliteStore(path, { lockTimeoutMs: 50, logger });
+  const { url } = await startServer(t, counterEnvironment, { store });
+  const { body } = await postJson(`${url}/reset`, { seed: 0 });
+  const { session_id } = body;
+  const health = async () => (await getJson(`${url}/health`)).body;
+  const metrics = async () => (await fetch(`${url}/metrics`)).text();
+  assert.deepEqual([(await health()).status, 'reason' in (await health())], ['healthy', false]);
+  const other = new DatabaseSync(path);
+  t.after(() => other.close());
+  other.exec('BEGIN IMMEDIATE');
+  const step = await postJson(`${url}/step`, { session_id, action: { amount: 1 } });
+  assert.deepEqual([step.status, step.body.code], [503, 'STORE_ERROR']);
+  assert.equal((await health()).status, 'degraded');
+  assert.match((await health()).reason, /another process holds the database locked/);
+  assert.match(await metrics(), /openenv_store_degraded 1\n/);
+  assert.match(await metrics(), /openenv_store_failed_writes_total 1\n/);
+  assert.deepEqual(
+    entries.filter(({ level }) => level === 'error').map(({ message }) => message),
+    ['sessions cannot be written'],
+  );
+  other.exec('ROLLBACK');
+  const again = await postJson(`${url}/step`, { session_id, action: { amount: 1 } });
+  assert.equal(again.body.observation.total, 1);
+  assert.equal((await health()).status, 'healthy');
 });
 
 test('an environment that says it cannot be replayed is served without being kept', async (t) => {
