@@ -143,6 +143,7 @@ export type { ReferenceInput } from './llmserve/planning/reference-job.ts';
 export { TrafficBelief } from './llmserve/planning/traffic-belief.ts';
 export {
   createPolicy,
+  isPlanner,
   listPolicies,
   type PolicyDescription,
   type ServePolicy,

@@ -10,14 +10,20 @@ import { ThreadPool } from './thread-pool.ts';
 export interface LocalJobsOptions {
   readonly kinds: JobKinds;
   readonly threads: number;
+  /** Times that a job is tried before it has failed. */
+  readonly attempts?: number;
+  /** Heap that a thread may use, MB; a job that needs more fails with `ERR_WORKER_OUT_OF_MEMORY`. Default: that of the process. */
+  readonly heapMb?: number;
 }
 
 /** Does jobs on threads of this process. */
 export class LocalJobs implements JobEngine {
   readonly #pool: ThreadPool;
+  readonly #attempts: number;
 
-  constructor({ kinds, threads }: LocalJobsOptions) {
-    this.#pool = new ThreadPool(kinds, threads);
+  constructor({ kinds, threads, attempts = MOST_ATTEMPTS, heapMb }: LocalJobsOptions) {
+    this.#attempts = attempts;
+    this.#pool = new ThreadPool(kinds, threads, heapMb);
   }
 
   get width(): number {
@@ -65,7 +71,7 @@ export class LocalJobs implements JobEngine {
       } catch (error) {
         signal.throwIfAborted();
         if (error instanceof JobQueueError) throw error;
-        if (attempt === MOST_ATTEMPTS) {
+        if (attempt === this.#attempts) {
           throw error instanceof JobFailedError ? error : new JobFailedError(job.kind, failureOf(error));
         }
       }

@@ -18,7 +18,7 @@ export class ThreadPool {
   readonly #piscina: Piscina<ThreadTask, ThreadAnswer>;
   readonly #shared = new Map<string, Uint8Array>();
 
-  constructor(kinds: JobKinds, threads: number) {
+  constructor(kinds: JobKinds, threads: number, heapMb?: number) {
     if (!Number.isSafeInteger(threads) || threads < 1) {
       throw new RangeError(`Expected a whole number of threads from 1, got ${threads}`);
     }
@@ -31,6 +31,7 @@ export class ThreadPool {
       idleTimeout: 10_000,
       // A thread that blocks on `Atomics.wait` between jobs cannot report its progress.
       atomics: 'disabled',
+      ...(heapMb !== undefined && { resourceLimits: { maxOldGenerationSizeMb: heapMb } }),
     });
   }
 

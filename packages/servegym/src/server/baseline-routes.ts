@@ -1,4 +1,4 @@
-import { HttpProblem, type OpenEnvServer, readBody, requestJson } from '@servegym/openenv';
+import { type Caller, HttpProblem, type OpenEnvServer, readBody, requestJson } from '@servegym/openenv';
 import type { Context } from 'hono';
 import { z } from 'zod';
 import type { BaselineRequest, BaselineResult, BaselineSuite } from './baseline-suite.ts';
@@ -8,7 +8,7 @@ export interface ModelBaseline {
   /** Name of the model. */
   readonly agent: string;
   /** @throws HttpProblem when there is no key, or the model does not answer */
-  play(request: BaselineRequest): Promise<ModelBaselineRun>;
+  play(request: BaselineRequest, caller: Caller): Promise<ModelBaselineRun>;
 }
 
 export interface ModelBaselineRun {
@@ -81,7 +81,7 @@ export function mountBaselineRoutes<Action, Observation extends object, State ex
       if (model === undefined) {
         throw new HttpProblem(501, 'This server plays no language model.', 'NO_MODEL');
       }
-      const { results, usage } = await model.play(request);
+      const { results, usage } = await model.play(request, server.callerOf(context));
       return context.json({ ...report(model.agent, 'openai', request.seed, results), usage });
     }
     const name = agent ?? suite.agents[0]!;
@@ -92,7 +92,8 @@ export function mountBaselineRoutes<Action, Observation extends object, State ex
         'UNKNOWN_AGENT',
       );
     }
-    return context.json(report(name, 'deterministic', request.seed, await suite.play(name, request)));
+    const results = await suite.play(name, request, server.callerOf(context));
+    return context.json(report(name, 'deterministic', request.seed, results));
   }
 
   function taskIdsOf(asked: string | number | null | undefined): readonly (string | number)[] {
@@ -130,8 +131,10 @@ export function mountBaselineRoutes<Action, Observation extends object, State ex
       404: 'Unknown task (`UNKNOWN_TASK`) or agent (`UNKNOWN_AGENT`)',
       409: 'The model is playing a baseline already (`MODEL_BUSY`)',
       422: 'Invalid parameters',
+      429: 'The client has too many long requests under way (`WORK_QUEUE_FULL`)',
       501: 'The server plays no language model (`NO_MODEL`), or knows no key (`LLM_SETTINGS`)',
       502: 'The model refuses (`LLM_REFUSED`) or does not answer (`LLM_UNREACHABLE`)',
+      503: 'The work takes too long (`WORK_TIMEOUT`) or too much memory (`WORK_MEMORY`)',
     },
   } as const;
   server.describeRoute({

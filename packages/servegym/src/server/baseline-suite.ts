@@ -1,5 +1,5 @@
-import { type AsyncPolicy, playEpisode } from '@servegym/agents';
-import { type EnvironmentDefinition, HttpProblem, type ResetOptions } from '@servegym/openenv';
+import { type Caller, type EnvironmentDefinition, HttpProblem } from '@servegym/openenv';
+import type { PlayedBaseline } from './play-baseline.ts';
 
 /** What to play. */
 export interface BaselineRequest {
@@ -9,17 +9,10 @@ export interface BaselineRequest {
 }
 
 /** One graded episode of a baseline. */
-export interface BaselineResult {
+export interface BaselineResult extends PlayedBaseline {
   readonly task_id: string | number;
   readonly name: string;
   readonly difficulty: string;
-  readonly score: number;
-  readonly breakdown: Readonly<Record<string, unknown>>;
-  readonly feedback: string;
-  /** The action that was kept throughout; `null` when the agent changed it. */
-  readonly configuration: Readonly<Record<string, unknown>> | null;
-  readonly steps: number;
-  readonly total_reward: number;
   /** Where InferenceGym expects the score. */
   readonly expected_range?: readonly [number, number];
 }
@@ -30,77 +23,56 @@ export interface BaselineSuite {
   readonly agents: readonly string[];
   /** Seed of the episodes where none is given. */
   readonly seed: number;
-  play(agent: string, request: BaselineRequest): Promise<BaselineResult[]>;
+  play(agent: string, request: BaselineRequest, caller: Caller): Promise<BaselineResult[]>;
 }
 
-export interface BaselineParts<Action, Observation> {
+export interface BaselineParts {
   readonly agents: readonly string[];
   readonly seed: number;
-  create(agent: string): AsyncPolicy<Action, Observation>;
-  /** The action in force right after a reset. */
-  initialAction(reset: ResetOptions): Action;
+  play(agent: string, taskId: string | number, seed: number, caller: Caller): Promise<PlayedBaseline>;
   readonly expectedRanges?: Readonly<Record<string | number, readonly [number, number]>>;
 }
 
-/** Plays agents on fresh instances of an environment and grades what they did. The same request gives the same answer. */
-export function baselineSuite<Action, Observation extends object, State extends object>(
-  definition: EnvironmentDefinition<Action, Observation, State>,
-  { agents, seed, create, initialAction, expectedRanges = {} }: BaselineParts<Action, Observation>,
+/** Plays agents on the tasks of an environment. The same request gives the same answer. */
+export function baselineSuite(
+  definition: Pick<EnvironmentDefinition, 'name' | 'tasks' | 'grade'>,
+  { agents, seed, play, expectedRanges = {} }: BaselineParts,
 ): BaselineSuite {
-  const known = new Map<string, Promise<BaselineResult>>();
+  /** Results that everybody asks for. */
+  const known = new Map<string, BaselineResult>();
   return {
     agents,
     seed,
-    async play(agent, { taskIds, seed: asked }) {
+    async play(agent, { taskIds, seed: asked }, caller) {
       const results: BaselineResult[] = [];
       for (const taskId of taskIds) {
-        const key = JSON.stringify([agent, taskId, asked]);
-        const result = known.get(key) ?? playTask(agent, taskId, asked);
-        // Only what everybody asks for is worth remembering, and no failure is.
+        const key = JSON.stringify([agent, taskId]);
+        const result =
+          asked === seed && known.has(key) ? known.get(key)! : await playTask(agent, taskId, asked, caller);
         if (asked === seed) known.set(key, result);
-        result.catch(() => known.delete(key));
-        results.push(await result);
+        results.push(result);
       }
       return results;
     },
   };
 
-  async function playTask(agent: string, taskId: string | number, asked: number): Promise<BaselineResult> {
+  async function playTask(
+    agent: string,
+    taskId: string | number,
+    asked: number,
+    caller: Caller,
+  ): Promise<BaselineResult> {
     const task = definition.tasks?.find(({ id }) => id === taskId);
     if (task === undefined || definition.grade === undefined) {
       throw new HttpProblem(501, `${definition.name} has no task ${taskId} that could be graded.`);
     }
-    const reset = { task_id: taskId, seed: asked };
-    const environment = definition.create();
-    try {
-      const played = await playEpisode(environment, create(agent), {
-        taskId,
-        seed: asked,
-        initialAction: initialAction(reset),
-      });
-      const { score, breakdown, feedback } = await definition.grade({ reset, actions: played.actions });
-      const expected = agent === agents[0] && asked === seed ? expectedRanges[taskId] : undefined;
-      return {
-        task_id: taskId,
-        name: task.name,
-        difficulty: task.difficulty,
-        score,
-        breakdown,
-        feedback,
-        configuration: constantOf(played.actions),
-        steps: played.actions.length,
-        total_reward: played.return,
-        ...(expected && { expected_range: expected }),
-      };
-    } finally {
-      await environment.close?.();
-    }
+    const expected = agent === agents[0] && asked === seed ? expectedRanges[taskId] : undefined;
+    return {
+      task_id: taskId,
+      name: task.name,
+      difficulty: task.difficulty,
+      ...(await play(agent, taskId, asked, caller)),
+      ...(expected && { expected_range: expected }),
+    };
   }
-}
-
-function constantOf(actions: readonly unknown[]): Readonly<Record<string, unknown>> | null {
-  const [first] = actions;
-  const text = JSON.stringify(first);
-  const isConstant = first !== undefined && actions.every((action) => JSON.stringify(action) === text);
-  return isConstant ? (first as Record<string, unknown>) : null;
 }

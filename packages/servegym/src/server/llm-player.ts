@@ -10,6 +10,7 @@ import {
 import { type EnvironmentDefinition, HttpProblem, type ResetOptions } from '@servegym/openenv';
 import type { ModelBaseline } from './baseline-routes.ts';
 import { baselineSuite } from './baseline-suite.ts';
+import { playBaseline } from './play-baseline.ts';
 import type { PolicyCatalogue } from './policy-catalogue.ts';
 
 /** In a baseline over HTTP the model is asked before every so many windows: whoever asks for it waits for all answers. */
@@ -61,7 +62,7 @@ export function modelBaseline<Action, Observation extends object, State extends 
   let isPlaying = false;
   return {
     agent: NAME,
-    async play(request) {
+    async play(request, caller) {
       if (isPlaying) {
         throw new HttpProblem(409, 'The model is playing a baseline already. Ask again later.', 'MODEL_BUSY');
       }
@@ -70,17 +71,17 @@ export function modelBaseline<Action, Observation extends object, State extends 
         const settings = llmSettings(variables);
         const client = new LlmClient(settings);
         const policies: LlmPolicy<Action, Observation>[] = [];
-        const suite = baselineSuite(definition, {
+        const suite = baselineSuite(definition as unknown as EnvironmentDefinition, {
           agents: [NAME],
           seed: request.seed,
-          create() {
+          play(_agent, taskId, seed) {
             const policy = new LlmPolicy(definition, client, { decideEvery: BASELINE_DECIDE_EVERY });
             policies.push(policy);
-            return policy;
+            const initial = initialAction({ task_id: taskId, seed });
+            return playBaseline(definition, policy, { taskId, seed, initialAction: initial }, caller);
           },
-          initialAction,
         });
-        const results = await suite.play(NAME, request);
+        const results = await suite.play(NAME, request, caller);
         const answers = policies.map((policy) => policy.answers);
         return {
           results,

@@ -16,9 +16,17 @@ import {
   type ServerOptions,
 } from '@servegym/openenv';
 import { readGymOptions } from '../cli/arguments/read-table.ts';
+import { BackgroundEnvironment } from './background/background-environment.ts';
+import type { BackgroundWork } from './background/background-work.ts';
 import { CONSOLE_PATHS, mountConsole, mountDocsAsPage } from './console-files.ts';
 import { loadEnvironment } from './load-environment.ts';
-import { GYM_POLICIES, type PolicyCatalogue, SERVE_POLICIES, schemaPolicies } from './policy-catalogue.ts';
+import {
+  GYM_POLICIES,
+  inBackground,
+  type PolicyCatalogue,
+  SERVE_POLICIES,
+  schemaPolicies,
+} from './policy-catalogue.ts';
 import { mountPolicyRoutes } from './policy-routes.ts';
 import { mountRuntimeRoute } from './runtime-route.ts';
 import { mountGymSeedRoutes, mountServeSeedRoutes } from './seed-routes.ts';
@@ -32,6 +40,8 @@ export type EnvironmentName = string;
 export interface MountOptions extends Omit<ServerOptions, 'store'> {
   /** Where the sessions of a replayable environment are kept. Default: nowhere. */
   readonly storage?: SharedStorage | undefined;
+  /** Does what takes long. */
+  readonly work: BackgroundWork;
   /** A trace table of one's own for `inferencegym`. */
   readonly tableFile?: string | undefined;
   /** Whether the environment is the first of its port, and so made ready before the port opens. */
@@ -41,7 +51,8 @@ export interface MountOptions extends Omit<ServerOptions, 'store'> {
 }
 
 /** What is common to the servers of all environments. */
-export interface MountedServer extends Pick<OpenEnvServer, 'definition' | 'listen' | 'close' | 'mount'> {
+export interface MountedServer
+  extends Pick<OpenEnvServer, 'definition' | 'listen' | 'close' | 'mount' | 'onClose'> {
   readonly sessions: Iterable<{ readonly id: string }> & {
     readonly durable: boolean;
     isAttached(id: string): boolean;
@@ -58,7 +69,7 @@ export async function mountEnvironment(name: EnvironmentName, options: MountOpti
     case 'llmserve': {
       const real = readRealSettings(process.env);
       const definition = real === null ? serveEnvironment() : realServeEnvironment(real);
-      return mount(definition, SERVE_POLICIES, options, {
+      return mount(name, definition, SERVE_POLICIES, options, {
         always: (server) => mountRuntimeRoute(server, real),
         ifReplayable: mountServeSeedRoutes,
       });
@@ -66,18 +77,18 @@ export async function mountEnvironment(name: EnvironmentName, options: MountOpti
     case 'inferencegym': {
       const gym = await readGymOptions(options.tableFile);
       if (options.isAtRoot) (await (gym.world ?? shippedWorld)()).prepare();
-      return mount(inferenceGym(gym), GYM_POLICIES, options, {
+      return mount(name, inferenceGym(gym), GYM_POLICIES, options, {
         always: (server) => mountRuntimeRoute(server, null),
         ifReplayable: mountGymSeedRoutes,
       });
     }
     case 'benchmark': {
       const benchmark = benchmarkEnvironment({ hostUrl: options.hostUrl });
-      return mount(benchmark, schemaPolicies(benchmark), options);
+      return mount(name, benchmark, schemaPolicies(benchmark), options);
     }
     default: {
       const own = await loadEnvironment(name, ENVIRONMENT_IDS);
-      return mount(own, schemaPolicies(own), options);
+      return mount(name, own, schemaPolicies(own), options);
     }
   }
 }
@@ -85,15 +96,27 @@ export async function mountEnvironment(name: EnvironmentName, options: MountOpti
 /** Routes of an environment's own, outside production. */
 interface FurtherRoutes<Action, Observation extends object, State extends object> {
   always?(server: OpenEnvServer<Action, Observation, State>): void;
-  ifReplayable?(server: OpenEnvServer<Action, Observation, State>): void;
+  ifReplayable?(
+    server: OpenEnvServer<Action, Observation, State>,
+    background: BackgroundEnvironment,
+  ): void;
 }
 
 async function mount<Action, Observation extends object, State extends object>(
-  definition: EnvironmentDefinition<Action, Observation, State>,
+  name: EnvironmentName,
+  own: EnvironmentDefinition<Action, Observation, State>,
   policies: PolicyCatalogue<Action, Observation>,
-  { storage, tableFile, hostUrl, isAtRoot, ...options }: MountOptions,
+  { storage, tableFile, hostUrl, isAtRoot, work, ...options }: MountOptions,
   further: FurtherRoutes<Action, Observation, State> = {},
 ): Promise<MountedServer> {
+  const background = new BackgroundEnvironment(work, {
+    name,
+    version: own.version,
+    ...(tableFile !== undefined && { tableFile }),
+  });
+  const definition: typeof own = own.grade
+    ? { ...own, grade: (record, caller) => background.grade(record, caller) }
+    : own;
   const isReplayable = definition.replayable !== false;
   const store = isReplayable ? await storage?.share() : undefined;
   const openPaths = [...(options.guard?.openPaths ?? []), ...CONSOLE_PATHS];
@@ -102,11 +125,11 @@ async function mount<Action, Observation extends object, State extends object>(
     mountDocsAsPage(server.app);
     return server;
   }
-  mountPolicyRoutes(server, policies);
+  mountPolicyRoutes(server, inBackground(policies, background));
   mountConsole(server.app);
   further.always?.(server);
   if (!isReplayable) return server;
-  further.ifReplayable?.(server);
+  further.ifReplayable?.(server, background);
   mountEpisodeRoutes(server);
   const isFile = storage !== undefined && !isRedisAddress(storage.address);
   const leaderboard = new Leaderboard(isFile ? storage.address : ':memory:');

@@ -2,6 +2,7 @@ import {
   type AsyncPolicy,
   createGymPolicy,
   createPolicy,
+  isPlanner,
   listGymPolicies,
   listPolicies,
   type PolicyDescription,
@@ -18,6 +19,7 @@ import {
 } from '@servegym/environments';
 import { type EnvironmentDefinition, type ResetOptions, sampleValue, toJsonSchema } from '@servegym/openenv';
 import { RandomStream } from '@servegym/simulator';
+import { type BackgroundEnvironment, BackgroundPolicy } from './background/background-environment.ts';
 import { withLlm } from './llm-player.ts';
 
 /** The policies that can play the sessions of an environment. */
@@ -48,6 +50,17 @@ export const GYM_POLICIES: PolicyCatalogue<GymAction, GymObservation> = withLlm(
   },
   inferenceGym,
 );
+
+/** The same policies, of which those that plan do so on worker threads. */
+export function inBackground<Action, Observation>(
+  catalogue: PolicyCatalogue<Action, Observation>,
+  background: BackgroundEnvironment,
+): PolicyCatalogue<Action, Observation> {
+  return {
+    ...catalogue,
+    create: (name) => (isPlanner(name) ? new BackgroundPolicy(name, background) : catalogue.create(name)),
+  };
+}
 
 /** Policies for an environment of which only the schemas are known: actions drawn from its schema. */
 export function schemaPolicies<Action>(

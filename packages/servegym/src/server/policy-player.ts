@@ -1,11 +1,15 @@
 import type { AsyncPolicy } from '@servegym/agents';
 import {
+  type Caller,
   type EnvironmentDefinition,
   EnvironmentError,
   HttpProblem,
   type ResetOptions,
   type Session,
+  Turn,
 } from '@servegym/openenv';
+import { BackgroundPolicy } from './background/background-environment.ts';
+import { explains } from './explaining.ts';
 import { chooseAction } from './llm-player.ts';
 import type { PolicyCatalogue } from './policy-catalogue.ts';
 
@@ -32,12 +36,7 @@ interface EngagedPolicy<Action, Observation> {
   seen: number;
 }
 
-/** A policy that tells why it chose its last action. */
-interface Explaining {
-  explain(): unknown;
-}
-
-/** Plays sessions with the policies that live in this process, and keeps the memory of each to its own session. */
+/** Plays sessions with policies, and keeps the memory of each to its own session. */
 export class PolicyPlayer<Action, Observation extends object, State extends object> {
   readonly #definition: EnvironmentDefinition<Action, Observation, State>;
   readonly #catalogue: PolicyCatalogue<Action, Observation>;
@@ -52,7 +51,7 @@ export class PolicyPlayer<Action, Observation extends object, State extends obje
   }
 
   /**
-   * Lets a policy play the next windows of a session; fewer when the episode ends before.
+   * Lets a policy play the next windows of a session; fewer when the episode ends before. Stops when the caller has left.
    * @throws HttpProblem 404 for an unknown policy.
    * @throws EnvironmentError `NOT_RESET` without an episode, `EPISODE_OVER` after its end.
    */
@@ -60,6 +59,7 @@ export class PolicyPlayer<Action, Observation extends object, State extends obje
     session: Session<Action, Observation, State>,
     policyName: string,
     windows: number,
+    caller: Caller,
   ): Promise<PlayedWindow<Action, Observation>[]> {
     this.#requireKnown(policyName);
     const { record, lastResult } = session;
@@ -77,9 +77,15 @@ export class PolicyPlayer<Action, Observation extends object, State extends obje
     const played: PlayedWindow<Action, Observation>[] = [];
     let { observation, reward } = session.lastResult!;
     let previousAction = record.actions.at(-1) ?? this.#catalogue.initialAction(record.reset);
+    const turn = new Turn();
     while (played.length < windows) {
+      caller.signal.throwIfAborted();
+      if (turn.isOver) await turn.next();
       const step = { observation, reward, previousAction, stepIndex: session.stepCount };
-      const action = await chooseAction(policy, step);
+      const action =
+        policy instanceof BackgroundPolicy
+          ? await policy.actFor(step, caller)
+          : await chooseAction(policy, step);
       const explanation = explains(policy) ? policy.explain() : undefined;
       const result = await session.step(action);
       engaged.seen = session.stepCount;
@@ -126,10 +132,13 @@ export class PolicyPlayer<Action, Observation extends object, State extends obje
     const { policy, seen } = engaged;
     if (!record || record.actions.length <= seen) return;
     const environment = this.#definition.create();
+    const turn = new Turn();
     try {
+      await turn.next();
       let { observation, reward } = await environment.reset(record.reset);
       let previousAction = this.#catalogue.initialAction(record.reset);
       for (const [stepIndex, action] of record.actions.entries()) {
+        if (turn.isOver) await turn.next();
         const step = { observation, reward, previousAction, stepIndex };
         if (stepIndex >= seen) {
           if (policy.watch) policy.watch(step, action);
@@ -153,8 +162,4 @@ export class PolicyPlayer<Action, Observation extends object, State extends obje
       'UNKNOWN_POLICY',
     );
   }
-}
-
-function explains(policy: object): policy is Explaining {
-  return 'explain' in policy && typeof policy.explain === 'function';
 }

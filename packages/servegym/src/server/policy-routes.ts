@@ -45,7 +45,7 @@ export function mountPolicyRoutes<Action, Observation extends object, State exte
     const { session_id, steps } = await requestBody(context, policyStepRequest);
     const session = await server.sessionOf(context, session_id);
     if (!session) throw new EnvironmentError('NOT_RESET', 'You have no session yet. POST /reset first.');
-    const played = await player.play(session, context.req.param('name'), steps);
+    const played = await player.play(session, context.req.param('name'), steps, server.callerOf(context));
     return context.json({ steps: played, done: played.at(-1)?.done === true });
   });
   server.describeRoute({
@@ -86,6 +86,8 @@ export function mountPolicyRoutes<Action, Observation extends object, State exte
       404: 'Unknown session, or unknown policy (`UNKNOWN_POLICY`)',
       409: 'No episode was started (`NOT_RESET`), or it is over (`EPISODE_OVER`)',
       422: 'Invalid body',
+      429: 'The client has too many long requests under way (`WORK_QUEUE_FULL`)',
+      503: 'The policy thinks too long (`WORK_TIMEOUT`) or needs too much memory (`WORK_MEMORY`)',
     },
   });
 }

@@ -1,4 +1,4 @@
-import { createGymPolicy, createPolicy, listPolicies } from '@servegym/agents';
+import { listPolicies } from '@servegym/agents';
 import {
   EPISODE_STEPS,
   findServeTask,
@@ -12,7 +12,8 @@ import {
   type ServeState,
   serveTaskIds,
 } from '@servegym/environments';
-import type { OpenEnvServer } from '@servegym/openenv';
+import type { EnvironmentDefinition, OpenEnvServer } from '@servegym/openenv';
+import type { BackgroundEnvironment } from './background/background-environment.ts';
 import { mountBaselineRoutes } from './baseline-routes.ts';
 import { baselineSuite } from './baseline-suite.ts';
 import { mountInfoRoute } from './info-route.ts';
@@ -25,18 +26,19 @@ const BASELINE_SEED = 0;
 const EXPECTED_RANGES = { 1: [0.3, 0.4], 2: [0.22, 0.32], 3: [0.18, 0.28] } as const;
 
 /** `/baseline` and `/info` of `llmserve`. */
-export function mountServeSeedRoutes(server: OpenEnvServer<ServeAction, ServeObservation, ServeState>): void {
+export function mountServeSeedRoutes(
+  server: OpenEnvServer<ServeAction, ServeObservation, ServeState>,
+  background: BackgroundEnvironment,
+): void {
   const names = listPolicies().map(({ name }) => name);
   const agents = ['heuristic', ...names.filter((name) => ['default', 'random'].includes(name))];
-  const { initialAction } = SERVE_POLICIES;
   mountBaselineRoutes(server, {
-    suite: baselineSuite(server.definition, {
+    suite: baselineSuite(server.definition as unknown as EnvironmentDefinition, {
       agents,
       seed: BASELINE_SEED,
-      create: createPolicy,
-      initialAction,
+      play: background.playBaseline.bind(background),
     }),
-    model: modelBaseline(server.definition, initialAction),
+    model: modelBaseline(server.definition, SERVE_POLICIES.initialAction),
   });
   const tasks = serveTaskIds().map((id) => findServeTask(id)!);
   mountInfoRoute(server, {
@@ -46,14 +48,16 @@ export function mountServeSeedRoutes(server: OpenEnvServer<ServeAction, ServeObs
 }
 
 /** `/baseline` and `/info` of `inferencegym`. */
-export function mountGymSeedRoutes(server: OpenEnvServer<GymAction, GymObservation, GymState>): void {
+export function mountGymSeedRoutes(
+  server: OpenEnvServer<GymAction, GymObservation, GymState>,
+  background: BackgroundEnvironment,
+): void {
   const ownTable = server.definition.version.includes('+table.');
   mountBaselineRoutes(server, {
-    suite: baselineSuite(server.definition, {
+    suite: baselineSuite(server.definition as unknown as EnvironmentDefinition, {
       agents: ['baseline', 'default', 'random'],
       seed: BASELINE_SEED,
-      create: createGymPolicy,
-      initialAction: GYM_POLICIES.initialAction,
+      play: background.playBaseline.bind(background),
       ...(!ownTable && { expectedRanges: EXPECTED_RANGES }),
     }),
     model: modelBaseline(server.definition, GYM_POLICIES.initialAction),

@@ -2,6 +2,7 @@ import { hostname } from 'node:os';
 import { type RealSettings, readRealSettings } from '@servegym/environments';
 import type { ListeningServer, ServerOptions } from '@servegym/openenv';
 import { InputError } from '../cli/input-error.ts';
+import { type BackgroundLimits, BackgroundWork, defaultWorkLimits } from './background/background-work.ts';
 import { listenError } from './listen-error.ts';
 import { type EnvironmentName, type MountedServer, mountEnvironment } from './mount-environment.ts';
 import { SharedStorage } from './session-storage.ts';
@@ -19,6 +20,8 @@ export interface StartOptions extends Omit<ServerOptions, 'store'> {
   readonly sessionFile?: string;
   /** Limit of the file, bytes. Default 1 GiB. */
   readonly sessionFileMaxBytes?: number;
+  /** What planners, baselines and graders may use. Default: `defaultWorkLimits()`. */
+  readonly work?: Partial<BackgroundLimits>;
   /** A trace table of one's own for `inferencegym`. */
   readonly tableFile?: string;
 }
@@ -26,6 +29,8 @@ export interface StartOptions extends Omit<ServerOptions, 'store'> {
 export interface RunningServer extends ListeningServer {
   /** Sessions that a socket holds now. */
   readonly heldSessions: number;
+  /** Long requests that are worked on, or wait for a thread. */
+  readonly longRequests: number;
   /** Whether sessions outlive the process. */
   readonly keepsSessions: boolean;
   /** Sentences on who else keeps sessions in the same file. */
@@ -49,6 +54,7 @@ export async function startServer({
   host,
   sessionFile,
   sessionFileMaxBytes: maxBytes,
+  work: limits,
   ...options
 }: StartOptions): Promise<RunningServer> {
   let url = '';
@@ -56,12 +62,20 @@ export async function startServer({
     sessionFile === undefined
       ? undefined
       : new SharedStorage(sessionFile, { maxBytes, logger: options.logger });
+  const work = new BackgroundWork({ ...defaultWorkLimits(), ...limits });
   const servers: MountedServer[] = [];
   try {
     for (const name of environments) {
       const isAtRoot = servers.length === 0;
-      const server = await mountEnvironment(name, { ...options, storage, isAtRoot, hostUrl: () => url });
+      const server = await mountEnvironment(name, {
+        ...options,
+        storage,
+        work,
+        isAtRoot,
+        hostUrl: () => url,
+      });
       servers.push(server);
+      if (isAtRoot) server.onClose(() => void work.close());
       if (!isAtRoot) mountBelow(servers[0]!, server);
     }
   } catch (error) {
@@ -79,6 +93,9 @@ export async function startServer({
       hasConsole: options.mode !== 'production',
       below: below.map(({ definition }) => definition.id),
       realMode: environments.includes('llmserve') ? readRealSettings(process.env) : null,
+      get longRequests() {
+        return work.size;
+      },
       get heldSessions() {
         return servers.flatMap(({ sessions }) => [...sessions].filter(({ id }) => sessions.isAttached(id)))
           .length;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type ServeAction, type ServeObservation, serveActionSchema, TASK_IDS } from '@servegym/environments';
 import fc from 'fast-check';
-import { createPolicy, listPolicies } from './catalogue.ts';
+import { createPolicy, isPlanner, listPolicies } from './catalogue.ts';
 
 const observation = fc.record<ServeObservation>({
   queue_depth: fc.nat(5000),
@@ -55,11 +55,8 @@ const start: ServeAction = {
   priority_routing: true,
 };
 
-/** They think for long, and have tests of their own. */
-const PLANNERS = new Set(['mpc', 'oracle']);
-
 describe('every policy of the catalogue', () => {
-  for (const { name } of listPolicies().filter((policy) => !PLANNERS.has(policy.name))) {
+  for (const { name } of listPolicies().filter((policy) => !isPlanner(policy.name))) {
     it(`${name}: chooses valid actions, the same ones for the same episode`, () => {
       fc.assert(
         fc.property(

@@ -80,6 +80,14 @@ function shipped(name: ShippedName, title: string, description: string) {
   return isShipped(name) ? [{ name, title, description, create: () => new ShippedPolicy(name) }] : [];
 }
 
+/** Policies that simulate before they act, for much longer than the environment takes. */
+const PLANNERS = ['mpc', 'oracle'];
+
+/** Whether the policy of this name thinks for long. */
+export function isPlanner(name: string): boolean {
+  return PLANNERS.includes(name);
+}
+
 /** The policies that `createPolicy` knows. */
 export function listPolicies(): PolicyDescription[] {
   return CATALOGUE.map(({ name, title, description }) => ({ name, title, description }));

@@ -12,13 +12,14 @@ import { planClairvoyant, UNSURE_BACKLOG_PRICES } from '../planning/plan-clairvo
 /** Plays the plan of `planClairvoyant`, which knows all traffic to come: no fair opponent, but what others are held against. */
 export class OraclePolicy implements Policy<ServeAction, ServeObservation> {
   readonly name = 'oracle';
-  #actions: readonly ServeAction[] = [];
+  /** The actions of the whole episode, after `reset`. */
+  plan: readonly ServeAction[] = [];
 
   reset({ taskId, seed, resetOptions }: PolicyEpisode): void {
     const task = chooseTask({ ...resetOptions, task_id: taskId });
     const workload = generateWorkload(task, seed);
     const configurations = referenceConfigurations(task);
-    this.#actions = planClairvoyant(task, seed, {
+    this.plan = planClairvoyant(task, seed, {
       workload,
       configurations,
       ...(!isRecordedTask(task) && { backlogPrices: UNSURE_BACKLOG_PRICES }),
@@ -26,7 +27,7 @@ export class OraclePolicy implements Policy<ServeAction, ServeObservation> {
   }
 
   act({ stepIndex }: PolicyStep<ServeAction, ServeObservation>): ServeAction {
-    const action = this.#actions[stepIndex];
+    const action = this.plan[stepIndex];
     if (action === undefined)
       throw new RangeError(`Expected a window of the episode, got window ${stepIndex}`);
     return action;

@@ -1,0 +1,127 @@
+import type { AsyncPolicy, PolicyEpisode, PolicyStep } from '@servegym/agents';
+import { isOwnTask } from '@servegym/environments';
+import type { Json } from '@servegym/jobs';
+import type { Caller, EpisodeRecord, Grade } from '@servegym/openenv';
+import { shareTask } from '../../cli/jobs/job-task.ts';
+import { shareTrace } from '../../cli/jobs/job-trace.ts';
+import type { PlayedBaseline } from '../play-baseline.ts';
+import type { BackgroundWork } from './background-work.ts';
+import type { ChosenAction } from './choose-action-job.ts';
+import type { ServedEnvironment } from './served-environment.ts';
+
+/** The long work of one environment of a server, done on worker threads. Its results are those of this process. */
+export class BackgroundEnvironment {
+  readonly #work: BackgroundWork;
+  readonly #environment: ServedEnvironment;
+  /** Names of shared bytes, by what they are of. */
+  readonly #shared = new Map<string, Promise<string | undefined>>();
+
+  constructor(work: BackgroundWork, environment: ServedEnvironment) {
+    this.#work = work;
+    this.#environment = environment;
+  }
+
+  async grade(record: EpisodeRecord, caller?: Caller): Promise<Grade> {
+    return (await this.#run('grade', record.reset, { record }, caller)) as Grade;
+  }
+
+  async playBaseline(
+    agent: string,
+    taskId: string | number,
+    seed: number,
+    caller: Caller,
+  ): Promise<PlayedBaseline> {
+    const input = { agent, taskId, seed };
+    return (await this.#run('play-baseline', { task_id: taskId }, input, caller)) as PlayedBaseline;
+  }
+
+  async chooseAction<Action>(
+    policy: string,
+    episode: PolicyEpisode,
+    steps: readonly PolicyStep<Action, unknown>[],
+    caller?: Caller,
+  ): Promise<ChosenAction<Action>> {
+    const reset = { ...episode.resetOptions, task_id: episode.taskId };
+    const input = { policy, episode, steps };
+    return (await this.#run('choose-action', reset, input, caller)) as ChosenAction<Action>;
+  }
+
+  async #run(
+    kind: string,
+    { task_id: task, trace }: Readonly<Record<string, unknown>>,
+    input: object,
+    caller: Caller | undefined,
+  ): Promise<unknown> {
+    const environment = { ...this.#environment };
+    const shared: string[] = [];
+    if (environment.name === 'llmserve') {
+      const names = {
+        task: typeof task === 'string' && isOwnTask(task) ? await this.#shareTask(task) : undefined,
+        trace: typeof trace === 'string' ? await this.#shareTrace(trace) : undefined,
+      };
+      for (const [what, name] of Object.entries(names)) {
+        if (name === undefined) continue;
+        Object.assign(environment, { [what]: name });
+        shared.push(name);
+      }
+    }
+    const job = { kind, input: { environment, ...input } as unknown as Json, shared };
+    return this.#work.run(job, caller);
+  }
+
+  #shareTask(task: string): Promise<string | undefined> {
+    return this.#share(`task ${task}`, () => shareTask(this.#work.jobs, task));
+  }
+
+  #shareTrace(trace: string): Promise<string | undefined> {
+    return this.#share(`trace ${trace}`, () => shareTrace(this.#work.jobs, { trace }));
+  }
+
+  #share(name: string, share: () => Promise<string | undefined>): Promise<string | undefined> {
+    const known = this.#shared.get(name) ?? share();
+    this.#shared.set(name, known);
+    return known;
+  }
+}
+
+/** A policy that chooses its actions on a worker thread. */
+export class BackgroundPolicy<Action, Observation> implements AsyncPolicy<Action, Observation> {
+  readonly name: string;
+  readonly #environment: BackgroundEnvironment;
+  #episode: PolicyEpisode = { taskId: '', seed: 0 };
+  #steps: PolicyStep<Action, Observation>[] = [];
+  #chosen: ChosenAction<Action> | undefined;
+
+  constructor(name: string, environment: BackgroundEnvironment) {
+    this.name = name;
+    this.#environment = environment;
+  }
+
+  reset(episode: PolicyEpisode): void {
+    this.#episode = episode;
+    this.#steps = [];
+    this.#chosen = undefined;
+  }
+
+  watch(step: PolicyStep<Action, Observation>): void {
+    this.#steps[step.stepIndex] = step;
+  }
+
+  act(step: PolicyStep<Action, Observation>): Promise<Action> {
+    return this.actFor(step);
+  }
+
+  /** Chooses for a client that waits. */
+  async actFor(step: PolicyStep<Action, Observation>, caller?: Caller): Promise<Action> {
+    const planned = this.#chosen?.plan?.[step.stepIndex];
+    if (planned !== undefined) return planned;
+    this.watch(step);
+    const steps = this.#steps.slice(0, step.stepIndex + 1);
+    this.#chosen = await this.#environment.chooseAction(this.name, this.#episode, steps, caller);
+    return this.#chosen.action;
+  }
+
+  explain(): unknown {
+    return this.#chosen?.explanation;
+  }
+}

@@ -1,0 +1,172 @@
+import { availableParallelism } from 'node:os';
+import { type Job, JobFailedError, type JobKinds, type Json, LocalJobs } from '@servegym/jobs';
+import { type Caller, EnvironmentError } from '@servegym/openenv';
+
+/** What the work of a server may use. */
+export interface BackgroundLimits {
+  readonly threads: number;
+  /** Time that a caller waits for a job, s. */
+  readonly seconds: number;
+  /** Heap of each thread, MB. */
+  readonly heapMb: number;
+}
+
+/** A thread is kept free for other clients even where there are few cores. */
+export function defaultWorkLimits(): BackgroundLimits {
+  return { threads: Math.max(2, availableParallelism() - 1), seconds: 30, heapMb: 1024 };
+}
+
+/** The modules that do the work of a server. */
+const KINDS: JobKinds = {
+  grade: new URL('grade-job.ts', import.meta.url).href,
+  'choose-action': new URL('choose-action-job.ts', import.meta.url).href,
+  'play-baseline': new URL('play-baseline-job.ts', import.meta.url).href,
+};
+
+/** Most jobs of one client, and of all, that run or wait. */
+const MOST_OF_CLIENT = 8;
+const MOST_OF_ALL = 64;
+/** Work that no request waits for. */
+const SERVER: Caller = { name: 'server', signal: new AbortController().signal };
+
+/** A job that runs, or waits for a thread. */
+class Place {
+  readonly client: string;
+  /** Resolves when there is a thread. */
+  readonly started: Promise<void>;
+  readonly #start: () => void;
+  isRunning = false;
+
+  constructor(client: string) {
+    this.client = client;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.started = promise;
+    this.#start = resolve;
+  }
+
+  start(): void {
+    this.isRunning = true;
+    this.#start();
+  }
+}
+
+/**
+ * Does long work on worker threads, so that other clients are served meanwhile. A client that waits may use all threads
+ * but one, the limits are those of `BackgroundLimits`, and a job ends when its caller leaves.
+ */
+export class BackgroundWork {
+  readonly #limits: BackgroundLimits;
+  readonly #places = new Set<Place>();
+  readonly #stop = new AbortController();
+  #jobs: LocalJobs | undefined;
+
+  constructor(limits: BackgroundLimits) {
+    this.#limits = limits;
+  }
+
+  /** Jobs that run or wait. */
+  get size(): number {
+    return this.#places.size;
+  }
+
+  /** The engine, to share bytes with. Threads start with the first use. */
+  get jobs(): LocalJobs {
+    const { threads, heapMb } = this.#limits;
+    this.#jobs ??= new LocalJobs({ kinds: KINDS, threads, heapMb, attempts: 1 });
+    return this.#jobs;
+  }
+
+  /**
+   * Does a job.
+   * @throws EnvironmentError that of the job, `WORK_QUEUE_FULL`, `WORK_TIMEOUT` or `WORK_MEMORY`
+   */
+  async run(job: Job, caller: Caller = SERVER): Promise<Json> {
+    const { seconds } = this.#limits;
+    const timeout = AbortSignal.timeout(seconds * 1000);
+    const signal = AbortSignal.any([caller.signal, timeout, this.#stop.signal]);
+    const place = this.#enter(caller.name);
+    try {
+      await Promise.race([place.started, aborted(signal)]);
+      const [result] = await this.jobs.run([job], { signal });
+      return result!;
+    } catch (error) {
+      if (timeout.aborted && signal.reason === timeout.reason) {
+        throw new EnvironmentError(
+          'WORK_TIMEOUT',
+          `The work took longer than the ${seconds} s that this server allows. Ask for less, or try again when the server is less busy.`,
+        );
+      }
+      throw error instanceof JobFailedError ? this.#failureOf(error) : error;
+    } finally {
+      this.#leave(place);
+    }
+  }
+
+  /** Ends what is under way. */
+  async close(): Promise<void> {
+    this.#stop.abort(new Error('The server is shutting down'));
+    await this.#jobs?.close();
+  }
+
+  #enter(client: string): Place {
+    const ofClient = [...this.#places].filter((place) => place.client === client).length;
+    if (ofClient >= MOST_OF_CLIENT || this.#places.size >= MOST_OF_ALL) {
+      throw new EnvironmentError(
+        'WORK_QUEUE_FULL',
+        `Expected at most ${MOST_OF_CLIENT} long requests of a client and ${MOST_OF_ALL} in all, got one more. Wait for an answer, then try again.`,
+      );
+    }
+    const place = new Place(client);
+    this.#places.add(place);
+    this.#startNext();
+    return place;
+  }
+
+  #leave(place: Place): void {
+    this.#places.delete(place);
+    this.#startNext();
+  }
+
+  /** Gives free threads to the clients with the fewest running jobs, in the order of their arrival. */
+  #startNext(): void {
+    const { threads } = this.#limits;
+    const mostOfClient = Math.max(1, threads - 1);
+    for (;;) {
+      const running = new Map<string, number>();
+      let busy = 0;
+      for (const { client, isRunning } of this.#places) {
+        if (!isRunning) continue;
+        running.set(client, (running.get(client) ?? 0) + 1);
+        busy++;
+      }
+      if (busy >= threads) return;
+      let next: Place | undefined;
+      for (const place of this.#places) {
+        const own = running.get(place.client) ?? 0;
+        if (place.isRunning || own >= mostOfClient) continue;
+        if (next === undefined || own < (running.get(next.client) ?? 0)) next = place;
+      }
+      if (next === undefined) return;
+      next.start();
+    }
+  }
+
+  #failureOf({ failure }: JobFailedError): Error {
+    const { name, code, message } = failure;
+    if (name === 'EnvironmentError' && code !== undefined) return new EnvironmentError(code, message);
+    if (code !== 'ERR_WORKER_OUT_OF_MEMORY') return new Error(message);
+    return new EnvironmentError(
+      'WORK_MEMORY',
+      `The work needed more than the ${this.#limits.heapMb} MB of memory that this server allows. Ask for less.`,
+    );
+  }
+}
+
+/** Rejects when a signal aborts. */
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    const abort = () => reject(signal.reason);
+    if (signal.aborted) abort();
+    else signal.addEventListener('abort', abort, { once: true });
+  });
+}
