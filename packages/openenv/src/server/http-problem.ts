@@ -23,7 +23,6 @@ const ENVIRONMENT_ERROR_STATUS: Readonly<Record<string, ContentfulStatusCode>> =
   WORK_QUEUE_FULL: 429,
   WORK_TIMEOUT: 503,
   WORK_MEMORY: 503,
-  WORK_LOST: 503,
 };
 
 const STORED_SESSION_STATUS: Readonly<Record<StoredSessionError['code'], ContentfulStatusCode>> = {
@@ -59,6 +58,7 @@ export function answerError(error: Error, context: Context, logger: Logger): Res
     return problem(context, 404, { detail: error.message, code: 'UNKNOWN_SESSION' });
   }
   if (error instanceof EnvironmentError) {
+    if (error.code === 'WORK_QUEUE_FULL') context.header('retry-after', '1');
     return problem(context, ENVIRONMENT_ERROR_STATUS[error.code] ?? 400, {
       detail: error.message,
       code: error.code,
@@ -84,6 +84,7 @@ export function answerError(error: Error, context: Context, logger: Logger): Res
     return problem(context, 409, { detail: error.message, code: 'REPLAY_FAILED' });
   }
   if (error instanceof HTTPException) return problem(context, error.status, { detail: error.message });
+  if (context.req.raw.signal.aborted) return problem(context, 503, { detail: 'The client has left.' });
   logger.error({ err: error, method: context.req.method, path: context.req.path }, 'request failed');
   return problem(context, 500, {
     detail: `Internal Server Error: ${error.message}`,

@@ -1,5 +1,6 @@
 import { HUNDRED_A_MINUTE, isLoopback, MOST_PROXIES, type RateLimitOptions } from '@servegym/openenv';
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { defaultWorkLimits } from '../../server/background/background-work.ts';
 import { consoleIsBuilt } from '../../server/console-files.ts';
 import { ENVIRONMENT_IDS, type EnvironmentName } from '../../server/mount-environment.ts';
 import {
@@ -28,6 +29,11 @@ interface ServeOptions {
   readonly maxSessions: number;
   readonly sessionTimeout: number | 'never';
   readonly drainTimeout: number;
+  readonly maxEpisodeRequests: number;
+  readonly maxMessageBytes: number;
+  readonly workTimeout: number;
+  readonly workMemory: number;
+  readonly workThreads: number;
   readonly token: readonly string[];
   readonly cors: readonly string[];
   readonly allowedHosts: readonly string[];
@@ -43,8 +49,12 @@ interface ServeOptions {
 /** In the place of a file: sessions live no longer than the server. */
 const IN_MEMORY = 'memory';
 
+/** Simulated requests of all sessions together, for each session that there may be: an episode of a task has about 3,000. */
+const REQUESTS_OF_SESSION = 4000;
+
 /** `servegym serve`: an environment over OpenEnv, with its console, until a signal ends it. */
 export function serveCommand(): Command {
+  const work = defaultWorkLimits();
   return new Command('serve')
     .description('Serve an environment over OpenEnv, with the web console.')
     .addOption(
@@ -132,6 +142,37 @@ export function serveCommand(): Command {
         .argParser(wholeNumber(0, 86_400))
         .default(5),
     )
+    .optionsGroup('Limits:')
+    .addOption(
+      new Option('--max-episode-requests <number>', 'llmserve: most simulated requests of an episode, about')
+        .env('SERVEGYM_MAX_EPISODE_REQUESTS')
+        .default(20_000)
+        .argParser(wholeNumber(1, 10_000_000)),
+    )
+    .addOption(
+      new Option('--max-message-bytes <number>', 'longest request body and WebSocket message')
+        .env('SERVEGYM_MAX_MESSAGE_BYTES')
+        .default(1_048_576)
+        .argParser(wholeNumber(1024, 1_000_000_000)),
+    )
+    .addOption(
+      new Option('--work-timeout <seconds>', 'most time of a planner, a baseline or a grading')
+        .env('SERVEGYM_WORK_TIMEOUT')
+        .default(work.seconds)
+        .argParser(numberAbove(0, 86_400)),
+    )
+    .addOption(
+      new Option('--work-memory <MB>', 'most memory (heap) of each')
+        .env('SERVEGYM_WORK_MEMORY')
+        .default(work.heapMb)
+        .argParser(wholeNumber(64, 1_000_000)),
+    )
+    .addOption(
+      new Option('--work-threads <number>', 'most of them at once; one client has all but one of the threads')
+        .env('SERVEGYM_WORK_THREADS')
+        .default(work.threads)
+        .argParser(wholeNumber(1, 256)),
+    )
     .optionsGroup('Who may use the server:')
     .addOption(
       new Option(
@@ -200,6 +241,10 @@ async function serve(options: ServeOptions): Promise<void> {
     sessionFileMaxBytes: options.storeMaxBytes,
     tableFile: options.table,
     maxSessions: options.maxSessions,
+    maxEpisodeSize: options.maxEpisodeRequests,
+    maxTotalSize: options.maxSessions * REQUESTS_OF_SESSION,
+    maxMessageBytes: options.maxMessageBytes,
+    work: { threads: options.workThreads, seconds: options.workTimeout, heapMb: options.workMemory },
     idleTimeoutMs: sessionTimeout === 'never' ? null : sessionTimeout * 1000,
     guard: {
       tokens: options.token,
