@@ -96,10 +96,7 @@ export async function mountEnvironment(name: EnvironmentName, options: MountOpti
 /** Routes of an environment's own, outside production. */
 interface FurtherRoutes<Action, Observation extends object, State extends object> {
   always?(server: OpenEnvServer<Action, Observation, State>): void;
-  ifReplayable?(
-    server: OpenEnvServer<Action, Observation, State>,
-    background: BackgroundEnvironment,
-  ): void;
+  ifReplayable?(server: OpenEnvServer<Action, Observation, State>, background: BackgroundEnvironment): void;
 }
 
 async function mount<Action, Observation extends object, State extends object>(
