@@ -165,10 +165,14 @@ export {
 export type { PolicyReturnsInput, SeededTraffic } from './llmserve/policy-returns-job.ts';
 export { recordWithJobs } from './llmserve/record-episode-job.ts';
 export {
+  addSharedTask,
+  addSharedTrace,
   type PolicySource,
   type SharedPolicy,
   sharedOfPolicy,
   sharePolicy,
+  shareTask,
+  shareTrace,
 } from './llmserve/shared-inputs.ts';
 export { policyUnderScenario, underScenario } from './llmserve/under-scenario.ts';
 export { decodeStoppedRun, type StoppedRun, type StoppingPoint } from './training/stopped-run.ts';

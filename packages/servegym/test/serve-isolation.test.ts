@@ -82,7 +82,10 @@ describe('a server that plans a heavy episode', () => {
   });
 
   it('refuses what is more than one client may have under way', async (t) => {
-    const server = await start(t, { work: { seconds: 3600, threads: 2 } });
+    const server = await start(t, {
+      work: { seconds: 3600, threads: 2 },
+      maxTotalSize: 1_000_000,
+    });
     const many = await Promise.all(Array.from({ length: 10 }, () => plan(server.url)));
     const refused: unknown[] = [];
     await new Promise<void>((resolve) => {

@@ -1,9 +1,13 @@
-import type { AsyncPolicy, PolicyEpisode, PolicyStep } from '@servegym/agents';
+import {
+  type AsyncPolicy,
+  type PolicyEpisode,
+  type PolicyStep,
+  shareTask,
+  shareTrace,
+} from '@servegym/agents';
 import { isOwnTask } from '@servegym/environments';
 import type { Json } from '@servegym/jobs';
 import type { Caller, EpisodeRecord, Grade } from '@servegym/openenv';
-import { shareTask } from '../../cli/jobs/job-task.ts';
-import { shareTrace } from '../../cli/jobs/job-trace.ts';
 import type { PlayedBaseline } from '../play-baseline.ts';
 import type { BackgroundWork } from './background-work.ts';
 import type { ChosenAction } from './choose-action-job.ts';

@@ -1,9 +1,8 @@
+import { addSharedTask, addSharedTrace } from '@servegym/agents';
 import { inferenceGym, serveEnvironment } from '@servegym/environments';
 import type { JobContext } from '@servegym/jobs';
 import type { EnvironmentDefinition } from '@servegym/openenv';
 import { readGymOptions } from '../../cli/arguments/read-table.ts';
-import { addSharedTask } from '../../cli/jobs/job-task.ts';
-import { addSharedTrace } from '../../cli/jobs/job-trace.ts';
 import { loadEnvironment } from '../load-environment.ts';
 import { GYM_POLICIES, type PolicyCatalogue, SERVE_POLICIES, schemaPolicies } from '../policy-catalogue.ts';
 
