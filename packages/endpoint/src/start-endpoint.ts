@@ -11,6 +11,7 @@ import { bodyLimit } from 'hono/body-limit';
 import packageJson from '../package.json' with { type: 'json' };
 import { mountKnobRoutes } from './knobs/knob-routes.ts';
 import { PreciseAlarm } from './live/alarm.ts';
+import { type LateFinding, LatenessWatch } from './live/lateness-watch.ts';
 import { LiveServer } from './live/live-server.ts';
 import { SimulatedClock } from './live/simulated-clock.ts';
 import { createSimulatedServer } from './live/simulated-server.ts';
@@ -39,6 +40,8 @@ export interface EndpointOptions {
   readonly maxModelLen?: number;
   /** Simulated seconds in a second. */
   readonly timeScale: number;
+  /** Called once when tokens are handed out so late that clients measure wrong latencies. */
+  readonly onLate?: (finding: LateFinding) => void;
   /** When there are any, requests must carry one as `authorization: Bearer`; `/health` and `/metrics` need none. */
   readonly apiKeys: readonly string[];
   /** Why a request is not let in, before its key is looked at; `null` for one that may go on. Default: all may. */
@@ -90,7 +93,13 @@ export async function startEndpoint(options: EndpointOptions): Promise<RunningEn
     profile.name,
   ];
   const names: readonly [string, ...string[]] = [modelName, ...otherNames];
-  const metrics = new EndpointMetrics(server, { modelName, maxModelLen, blockTokens, prefixCaching });
+  const metrics = new EndpointMetrics(server, {
+    modelName,
+    maxModelLen,
+    blockTokens,
+    prefixCaching,
+    latenessWatch: new LatenessWatch(options.timeScale, (finding) => options.onLate?.(finding)),
+  });
   const clock = new SimulatedClock({ timeScale: options.timeScale });
   const live = new LiveServer(server, clock, (ring) => new PreciseAlarm(ring), metrics);
 

@@ -1,4 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import type { LatenessWatch } from '../live/lateness-watch.ts';
 import type { FinishedRequest, LiveIteration, LiveObserver, LiveRequest } from '../live/live-server.ts';
 import type { SimulatedServer } from '../live/simulated-server.ts';
 import { BucketHistogram } from './bucket-histogram.ts';
@@ -29,6 +30,7 @@ export interface EndpointMetricsOptions {
   readonly maxModelLen: number;
   readonly blockTokens: number;
   readonly prefixCaching: boolean;
+  readonly latenessWatch: LatenessWatch;
 }
 
 /** The endpoint for Prometheus, in simulated time, as vLLM tells its own. */
@@ -56,10 +58,12 @@ export class EndpointMetrics implements LiveObserver {
   readonly #maxTokens: BucketHistogram;
   readonly #iterationTokens: BucketHistogram;
   readonly #lateness: BucketHistogram;
+  readonly #latenessWatch: LatenessWatch;
   readonly #prefixCaching: boolean;
 
   constructor(server: SimulatedServer, options: EndpointMetricsOptions) {
     const registry = this.#registry;
+    this.#latenessWatch = options.latenessWatch;
     const { modelName, maxModelLen, blockTokens } = options;
     const labels = server.engines.map((_, engine) => ({ model_name: modelName, engine: String(engine) }));
     this.#labels = labels;
@@ -282,6 +286,7 @@ export class EndpointMetrics implements LiveObserver {
 
   onLateness(wallMs: number): void {
     this.#lateness.observe(wallMs / 1000);
+    this.#latenessWatch.add(wallMs);
   }
 }
 

@@ -126,6 +126,16 @@ async function endpoint(options: EndpointCommandOptions): Promise<void> {
     modelNames: options.servedModelName,
     maxModelLen: options.maxModelLen,
     timeScale: options.timeScale,
+    onLate: ({ lateMs, allowedMs, fittingScale }) => {
+      const scale = Math.floor(fittingScale);
+      const advice =
+        scale >= 1 && options.timeScale > 1
+          ? `--time-scale ${options.timeScale} is too fast for this machine as it is: use ${scale} or less`
+          : 'this machine is too busy: end other programs';
+      console.error(
+        `warning: tokens are handed out ${lateMs.toFixed(1)} ms of simulated time late, more than ${allowedMs} ms; ${advice}`,
+      );
+    },
     apiKeys: options.apiKey,
     seed: options.seed,
     port: options.port,
