@@ -79,7 +79,17 @@ export {
 export type { LearningTask, TrainingNote } from './learning/learning-task.ts';
 export { type LayerSizes, MultilayerPerceptron, parameterCount } from './learning/multilayer-perceptron.ts';
 export { plainKernels } from './learning/plain-kernels.ts';
-export { PPO_DEFAULTS, Ppo, type PpoOptions, type PpoStart, type PpoUpdate } from './learning/ppo.ts';
+export {
+  PPO_DEFAULTS,
+  Ppo,
+  type PpoOptions,
+  type PpoRecipe,
+  type PpoStart,
+  type PpoTrained,
+  type PpoTraining,
+  type PpoUpdate,
+  trainPpo,
+} from './learning/ppo.ts';
 export {
   decodeCheckpoint,
   encodeCheckpoint,
@@ -90,7 +100,6 @@ export { RolloutThreads, type ThreadedRollouts } from './learning/rollout-thread
 export { TensorFileError } from './learning/safetensors.ts';
 export { simdKernels } from './learning/simd-kernels.ts';
 export { type TraceSchedule, traceSeed } from './learning/trace-schedule.ts';
-export { type PpoRecipe, type PpoTrained, type PpoTraining, trainPpo } from './learning/train-ppo.ts';
 export { type ActorWeights, decodeActor, encodeActor, TrainedActor } from './learning/trained-actor.ts';
 export { checkTask } from './llmserve/checks/check-task.ts';
 export { type Exploit, type ExploitScores, exploitScores, exploitsOf } from './llmserve/checks/exploits.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { generalizedAdvantages } from './generalized-advantage.ts';
 import { RUNNING, TERMINATED, TRUNCATED } from './learning-environment.ts';
+import { generalizedAdvantages } from './ppo.ts';
 
 const GAMMA = 0.9;
 const LAMBDA = 0.5;

@@ -1,4 +1,4 @@
-import type { PpoTraining } from './train-ppo.ts';
+import type { PpoTraining } from './ppo.ts';
 import type { ActorWeights } from './trained-actor.ts';
 
 /** Something that networks can be trained on: what to play, how to learn it and how to keep what was learned. */

@@ -1,4 +1,6 @@
 import type { NetworkSnapshot } from './actor-critic.ts';
+import { RUNNING } from './learning-environment.ts';
+import type { Rollout } from './rollout.ts';
 import type { ResumePoint, RunningEpisode } from './rollout-player.ts';
 import type { Moments } from './running-normalizer.ts';
 import { decodeSafetensors, encodeSafetensors, type Tensor, TensorFileError } from './safetensors.ts';
@@ -15,9 +17,38 @@ export interface PpoCheckpoint extends NetworkSnapshot {
   readonly episodes: readonly RunningEpisode[];
 }
 
-/** Where environments have to go on for a run to go on. */
+/** Points that environments go on from, for a run to go on. */
 export function resumePoint({ steps, episodes }: PpoCheckpoint): ResumePoint {
   return { steps: steps / episodes.length, episodes };
+}
+
+/** Actions of the running episodes, by which environments are brought there again. */
+export class EpisodeLog {
+  readonly #headCount: number;
+  readonly #running: { episode: number; actions: number[] }[];
+
+  constructor(environments: number, headCount: number, episodes?: readonly RunningEpisode[]) {
+    this.#headCount = headCount;
+    this.#running = Array.from({ length: environments }, (_, e) => ({
+      episode: episodes?.[e]?.episode ?? 0,
+      actions: [...(episodes?.[e]?.actions ?? [])],
+    }));
+  }
+
+  append({ environments, steps, actions, ends }: Rollout): void {
+    const heads = this.#headCount;
+    for (let at = 0; at < environments * steps; at++) {
+      const running = this.#running[at % environments]!;
+      for (let head = 0; head < heads; head++) running.actions.push(actions[at * heads + head]!);
+      if (ends[at] === RUNNING) continue;
+      running.episode++;
+      running.actions.length = 0;
+    }
+  }
+
+  episodes(): RunningEpisode[] {
+    return this.#running.map(({ episode, actions }) => ({ episode, actions: [...actions] }));
+  }
 }
 
 const VERSION = '1';

@@ -6,7 +6,7 @@ import { ActorCritic } from './actor-critic.ts';
 import type { Kernels } from './kernels.ts';
 import type { MultilayerPerceptron } from './multilayer-perceptron.ts';
 import { plainKernels } from './plain-kernels.ts';
-import { type PpoSamples, ppoLossGradient } from './ppo-loss.ts';
+import { type PpoSamples, ppoLossGradient } from './ppo.ts';
 import { simdKernels } from './simd-kernels.ts';
 
 const ROWS = 24;

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { RandomStream } from '@servegym/simulator';
 import { ActorCritic } from './actor-critic.ts';
 import { plainKernels } from './plain-kernels.ts';
-import { type PpoSamples, ppoLossGradient } from './ppo-loss.ts';
+import { type PpoSamples, ppoLossGradient } from './ppo.ts';
 
 const ROWS = 12;
 const coefficients = { clipCoef: 0.2, entropyCoef: 0.05, valueCoef: 0.5 };

@@ -1,18 +1,30 @@
 import { RandomStream } from '@servegym/simulator';
 import { publishPolicy } from './acting-policy.ts';
 import { ActorCritic } from './actor-critic.ts';
-import { EpisodeLog } from './episode-log.ts';
-import { generalizedAdvantages } from './generalized-advantage.ts';
 import type { FloatArray, Kernels } from './kernels.ts';
-import { RUNNING, TRUNCATED } from './learning-environment.ts';
-import type { PpoCheckpoint } from './ppo-checkpoint.ts';
-import { ppoLossGradient } from './ppo-loss.ts';
-import { Minibatch, rolloutSize } from './rollout.ts';
+import { RUNNING, TERMINATED, TRUNCATED } from './learning-environment.ts';
+import { EpisodeLog, type PpoCheckpoint, resumePoint } from './ppo-checkpoint.ts';
+import { type Rollout, rolloutSize } from './rollout.ts';
 import type { RolloutSource } from './rollout-source.ts';
+import { RolloutThreads } from './rollout-threads.ts';
 import { normalizeRow, RunningNormalizer } from './running-normalizer.ts';
 import { shuffle } from './shuffle.ts';
-import { subtractTraceBaseline } from './trace-baseline.ts';
+import { simdKernels } from './simd-kernels.ts';
+import type { TraceSchedule } from './trace-schedule.ts';
 import type { ActorWeights } from './trained-actor.ts';
+
+// Proximal policy optimization, in the order in which it runs:
+//
+//   trainPpo                        until all steps are learned from
+//     Ppo.update
+//       #collect                    one rollout of the policy as it is
+//       #computeAdvantages          critic, GAE, trace baseline, standardization
+//       #learn                      epochs of shuffled minibatches: loss, gradients, Adam
+//
+// Shapes. Everything is flat and row-major; [N x O] holds row n at n * O.
+//   E environments    T steps of each in a rollout    N = T * E entries: (t, e) is entry t * E + e
+//   O numbers in an observation    H heads of an action, one bin each    L logits, the bins of all heads
+//   B rows of a minibatch
 
 /** Names are those of Schulman et al., "Proximal Policy Optimization Algorithms", 2017, and of CleanRL. */
 export interface PpoOptions {
@@ -46,7 +58,7 @@ export interface PpoOptions {
   readonly criticOnlySteps: number;
 }
 
-/** What suits most tasks; `SERVE_PPO` and the like change what theirs need. */
+/** Options that suit most tasks; recipes such as `SERVE_PPO` change what theirs need. */
 export const PPO_DEFAULTS = {
   groupSize: 4,
   epochs: 8,
@@ -63,7 +75,58 @@ export const PPO_DEFAULTS = {
   criticOnlySteps: 0,
 } as const satisfies Omit<PpoOptions, 'seed' | 'totalSteps'>;
 
-/** What one update did. */
+/** Options, sizes of rollouts and layers for a family of environments. */
+export interface PpoRecipe extends Omit<PpoOptions, 'seed' | 'totalSteps'> {
+  /** Environments that are played side by side. */
+  readonly environments: number;
+  /** Actions that each environment plays between two updates. */
+  readonly rolloutSteps: number;
+  /** Units of the hidden layers of actor and critic. */
+  readonly hidden: readonly number[];
+}
+
+/** A training. */
+export interface PpoTraining {
+  /** `SERVE_PPO`, say. */
+  readonly recipe: PpoRecipe;
+  /** Module that exports `createEnvironment(settings): LearningEnvironment`; imported by every thread. */
+  readonly module: URL;
+  /** Passed to `createEnvironment`; must survive structured cloning. */
+  readonly settings: unknown;
+  readonly traces: TraceSchedule['traces'];
+  /** Actions to learn from, over all environments; rounded up to whole rollouts. */
+  readonly steps: number;
+  /** Seed of weights, exploration and traces. */
+  readonly seed: number;
+  /** Threads that play; the result does not depend on it. */
+  readonly threads: number;
+  readonly start?: PpoStart;
+  /** Ends the training after the update at hand; what has been learned is kept. */
+  readonly signal?: AbortSignal;
+  /** Called after each update. `checkpoint` copies the point that the run is at. */
+  readonly onUpdate?: (update: PpoUpdate, checkpoint: () => PpoCheckpoint) => void;
+}
+
+/** Result of a training. */
+export interface PpoTrained {
+  readonly weights: ActorWeights;
+  /** Actions learned from. */
+  readonly steps: number;
+  /** Point that the run ended at. */
+  readonly checkpoint: PpoCheckpoint;
+}
+
+/** Start of a training: random weights and a nearly uniform policy where it says nothing. */
+export interface PpoStart {
+  /** Point of a run to go on from; the weights come out as if it had not stopped. */
+  readonly checkpoint?: PpoCheckpoint;
+  /** An actor that knows something already, and the moments of what it saw and, where it has them, of what it earned. */
+  readonly actor?: ActorWeights;
+  /** Leaning of a policy that has learned nothing: `strength` is added to the logit of one bin of each head. */
+  readonly prior?: { readonly bins: readonly number[]; readonly strength: number };
+}
+
+/** Figures of one update. */
 export interface PpoUpdate {
   /** Actions learned from so far. */
   readonly steps: number;
@@ -88,14 +151,30 @@ export interface PpoUpdate {
   readonly firstRatioError: number;
 }
 
-/** Where learning starts from. At random weights and a nearly uniform policy where nothing is said. */
-export interface PpoStart {
-  /** Where another run was; the weights then come out as if it had not stopped. */
-  readonly checkpoint?: PpoCheckpoint;
-  /** An actor that knows something already, and the moments of what it saw and, where it has them, of what it earned. */
-  readonly actor?: ActorWeights;
-  /** What a policy that has learned nothing leans to: `strength` is added to the logit of one bin of each head. */
-  readonly prior?: { readonly bins: readonly number[]; readonly strength: number };
+/** Trains a network with PPO on several threads. */
+export async function trainPpo(training: PpoTraining, kernels: Kernels = simdKernels()): Promise<PpoTrained> {
+  const { recipe, module, settings, traces, steps, seed, threads, start = {}, signal, onUpdate } = training;
+  const { environments, rolloutSteps, hidden, ...options } = recipe;
+  const { checkpoint } = start;
+  const source = await RolloutThreads.start({
+    ...{ environments, steps: rolloutSteps, threads, module, settings },
+    plan: {
+      ...{ seed, hidden, schedule: { seed, groupSize: recipe.groupSize, traces } },
+      ...(checkpoint && { resume: resumePoint(checkpoint) }),
+    },
+  });
+  try {
+    const ppo = new Ppo(source, kernels, { ...options, seed, totalSteps: steps }, start);
+    while (!ppo.finished && !signal?.aborted) {
+      const update = ppo.update();
+      onUpdate?.(update, () => ppo.checkpoint());
+      // Rollouts block the thread: let progress be shown and signals be heard between them.
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    return { weights: ppo.actorWeights(), steps: ppo.steps, checkpoint: ppo.checkpoint() };
+  } finally {
+    await source.close();
+  }
 }
 
 /** Proximal policy optimization. Deterministic: the same options and environments give the same weights, bit for bit. */
@@ -111,19 +190,23 @@ export class Ppo {
   readonly #log: EpisodeLog;
   readonly #size: number;
   readonly #minibatch: Minibatch;
-  /** Of the rollout: normalized observations, and all that is made of them entry by entry. */
+  /** Normalized observations of the rollout, [N x O], and those that it does not go on from, [at most N x O]. */
   readonly #normalized: FloatArray;
   readonly #nextNormalized: FloatArray;
+  /** [N]: rewards over the deviation of the returns. */
   readonly #rewards: Float64Array;
+  /** [N]: the critic's values of the observations, and of those that actions led to. */
   readonly #values: Float64Array;
   readonly #nextValues: Float64Array;
+  /** [N]. */
   readonly #advantages: Float64Array;
+  /** [N]: advantages plus values, for the critic. */
   readonly #targets: Float64Array;
-  /** Of each environment's running episode. */
+  /** [E]: returns of the running episodes. */
   readonly #discountedReturns: Float64Array;
   readonly #episodeReturns: Float64Array;
 
-  /** With a checkpoint, `source` must go on from where it was: `resumePoint` tells. */
+  /** With a checkpoint, `source` must go on from its `resumePoint`. */
   constructor(source: RolloutSource, kernels: Kernels, options: PpoOptions, start: PpoStart = {}) {
     const { rollout, plan } = source;
     const { environments, observationSize, headSizes } = rollout;
@@ -348,11 +431,227 @@ export class Ppo {
   }
 }
 
+/** A rollout as the advantages see it. */
+export interface RolloutValues extends Pick<Rollout, 'environments' | 'steps' | 'rewards' | 'ends'> {
+  /** Values of the observations that actions were chosen on, [N]. */
+  readonly values: Float64Array;
+  /** Values of the observations that actions led to, [N]; read where the rollout or, by its time limit, the episode ended. */
+  readonly nextValues: Float64Array;
+}
+
+/**
+ * Writes the advantage of each action: sum over k of (gamma lambda)^k delta(t + k) up to the end of the episode or of the
+ * rollout, delta(t) = r(t) + gamma V(t + 1) - V(t). An episode that was cut off is bootstrapped like a running one.
+ * Schulman et al., "High-Dimensional Continuous Control Using Generalized Advantage Estimation", ICLR 2016; Pardo et
+ * al., "Time Limits in Reinforcement Learning", ICML 2018.
+ */
+export function generalizedAdvantages(
+  { environments, steps, rewards, ends, values, nextValues }: RolloutValues,
+  gamma: number,
+  lambda: number,
+  advantages: Float64Array,
+): void {
+  for (let e = 0; e < environments; e++) {
+    let advantage = 0;
+    for (let t = steps - 1; t >= 0; t--) {
+      const at = t * environments + e;
+      const running = ends[at] === RUNNING;
+      const next = running && t < steps - 1 ? values[at + environments]! : nextValues[at]!;
+      const worthNext = ends[at] === TERMINATED ? 0 : next;
+      const delta = rewards[at]! + gamma * worthNext - values[at]!;
+      advantage = delta + (running ? gamma * lambda * advantage : 0);
+      advantages[at] = advantage;
+    }
+  }
+}
+
+/**
+ * Takes out of the advantages what the trace explains: neighbouring environments form groups of `groupSize` that play the
+ * same traces, and from each advantage the mean over the group's others at the same window is subtracted. Whatever the
+ * traffic does to everybody cancels, and what the actions did remains. The others' actions do not depend on one's own, so
+ * the policy gradient stays unbiased. Mao et al., "Variance Reduction for Reinforcement Learning in Input-Driven
+ * Environments", ICLR 2019.
+ */
+export function subtractTraceBaseline(
+  {
+    environments,
+    steps,
+    seeds,
+    stepIndices,
+  }: Pick<Rollout, 'environments' | 'steps' | 'seeds' | 'stepIndices'>,
+  groupSize: number,
+  advantages: Float64Array,
+): void {
+  const before = new Float64Array(groupSize);
+  for (let t = 0; t < steps; t++) {
+    for (let group = 0; group < environments; group += groupSize) {
+      const first = t * environments + group;
+      for (let i = 0; i < groupSize; i++) before[i] = advantages[first + i]!;
+      for (let i = 0; i < groupSize; i++) {
+        let sum = 0;
+        let others = 0;
+        for (let j = 0; j < groupSize; j++) {
+          const same =
+            seeds[first + j] === seeds[first + i] && stepIndices[first + j] === stepIndices[first + i];
+          if (j === i || !same) continue;
+          sum += before[j]!;
+          others++;
+        }
+        if (others > 0) advantages[first + i] = before[i]! - sum / others;
+      }
+    }
+  }
+}
+
 /** Brings the values to mean 0 and variance 1. */
 function standardize(values: Float64Array): void {
   const center = mean(values);
   const deviation = Math.sqrt(variance(values)) + 1e-8;
   for (let i = 0; i < values.length; i++) values[i] = (values[i]! - center) / deviation;
+}
+
+/** Entries of a rollout, gathered row by row, with what the learner has made of them. */
+class Minibatch implements PpoSamples {
+  rows = 0;
+  readonly observations: FloatArray;
+  readonly binsInForce: Int32Array;
+  readonly actions: Int32Array;
+  readonly logProbabilities: Float64Array;
+  readonly advantages: Float64Array;
+  readonly targets: Float64Array;
+
+  constructor(kernels: Kernels, maxRows: number, observationSize: number, headCount: number) {
+    this.observations = kernels.allocate(maxRows * observationSize);
+    this.binsInForce = new Int32Array(maxRows * headCount);
+    this.actions = new Int32Array(maxRows * headCount);
+    this.logProbabilities = new Float64Array(maxRows);
+    this.advantages = new Float64Array(maxRows);
+    this.targets = new Float64Array(maxRows);
+  }
+
+  /** Takes the given entries of `rollout`. */
+  gather(rollout: Rollout, { observations, advantages, targets }: RolloutJudgement, entries: Int32Array) {
+    const { observationSize } = rollout;
+    const headCount = rollout.headSizes.length;
+    this.rows = entries.length;
+    for (let row = 0; row < entries.length; row++) {
+      const at = entries[row]!;
+      for (let i = 0; i < observationSize; i++) {
+        this.observations[row * observationSize + i] = observations[at * observationSize + i]!;
+      }
+      for (let head = 0; head < headCount; head++) {
+        this.binsInForce[row * headCount + head] = rollout.binsInForce[at * headCount + head]!;
+        this.actions[row * headCount + head] = rollout.actions[at * headCount + head]!;
+      }
+      this.logProbabilities[row] = rollout.logProbabilities[at]!;
+      this.advantages[row] = advantages[at]!;
+      this.targets[row] = targets[at]!;
+    }
+  }
+}
+
+/** What the learner has made of a rollout, entry by entry. */
+interface RolloutJudgement {
+  /** Normalized, [N x O]. */
+  readonly observations: FloatArray;
+  /** [N]. */
+  readonly advantages: Float64Array;
+  readonly targets: Float64Array;
+}
+
+/** Rows of a minibatch. */
+export interface PpoSamples {
+  /** B, or fewer at the end of a pass. */
+  readonly rows: number;
+  /** Normalized, [B x O]. */
+  readonly observations: FloatArray;
+  /** Bins in force before the actions, and the actions, [B x H]. */
+  readonly binsInForce: Int32Array;
+  readonly actions: Int32Array;
+  /** Of the actions, under the policy that played them, [B]. */
+  readonly logProbabilities: Float64Array;
+  /** [B]. */
+  readonly advantages: Float64Array;
+  /** Values that the critic should give, [B]. */
+  readonly targets: Float64Array;
+}
+
+export interface PpoLossCoefficients {
+  readonly clipCoef: number;
+  readonly entropyCoef: number;
+  readonly valueCoef: number;
+}
+
+/** Means over the samples. */
+export interface PpoLoss {
+  readonly policyLoss: number;
+  readonly valueLoss: number;
+  readonly entropy: number;
+  readonly approxKl: number;
+  readonly clipFraction: number;
+  /** Largest distance of a probability ratio from 1. */
+  readonly ratioError: number;
+}
+
+/**
+ * Adds to the network's gradients those of `policyLoss - entropyCoef * entropy + valueCoef * valueLoss`:
+ *
+ * - `policyLoss`: mean of `-min(ratio * A, clip(ratio, 1 - clipCoef, 1 + clipCoef) * A)`,
+ *   ratio = p(action) / p(action) when it was played;
+ * - `valueLoss`: mean of `(value - target)^2 / 2`.
+ */
+export function ppoLossGradient(
+  network: ActorCritic,
+  samples: PpoSamples,
+  { clipCoef, entropyCoef, valueCoef }: PpoLossCoefficients,
+): PpoLoss {
+  const { actor, critic, heads } = network;
+  const { rows, observations, actions, advantages, targets } = samples;
+  let policyLoss = 0;
+  let entropy = 0;
+  let approxKl = 0;
+  let clipped = 0;
+  let ratioError = 0;
+
+  const logProbabilities = network.logProbabilities(observations, samples.binsInForce, rows);
+  for (let row = 0; row < rows; row++) {
+    const logRatio = heads.logProbability(logProbabilities, row, actions) - samples.logProbabilities[row]!;
+    const ratio = Math.exp(logRatio);
+    const clippedRatio = Math.max(1 - clipCoef, Math.min(1 + clipCoef, ratio));
+    const advantage = advantages[row]!;
+    const inside = ratio * advantage <= clippedRatio * advantage;
+    policyLoss -= inside ? ratio * advantage : clippedRatio * advantage;
+    approxKl += ratio - 1 - logRatio;
+    if (ratio !== clippedRatio) clipped++;
+    ratioError = Math.max(ratioError, Math.abs(ratio - 1));
+    entropy += heads.gradient(
+      logProbabilities,
+      row,
+      actions,
+      inside ? (-ratio * advantage) / rows : 0,
+      -entropyCoef / rows,
+      actor.outputGradients,
+    );
+  }
+  actor.backward(rows);
+
+  let valueLoss = 0;
+  const values = critic.forward(observations, rows);
+  for (let row = 0; row < rows; row++) {
+    const error = values[row]! - targets[row]!;
+    valueLoss += (error * error) / 2;
+    critic.outputGradients[row] = (valueCoef * error) / rows;
+  }
+  critic.backward(rows);
+
+  return {
+    policyLoss: policyLoss / rows,
+    valueLoss: valueLoss / rows,
+    entropy: entropy / rows,
+    approxKl: approxKl / rows,
+    clipFraction: clipped / rows,
+    ratioError,
+  };
 }
 
 /** 1 - Var(targets - values) / Var(targets). */

@@ -1,5 +1,3 @@
-import type { FloatArray, Kernels } from './kernels.ts';
-
 /** What decides how large a rollout is. */
 export interface RolloutShape {
   readonly environments: number;
@@ -53,54 +51,4 @@ export function allocateRollout(shape: RolloutShape): Rollout {
     stepIndices: new Int32Array(shared(4 * size)),
     nextObservations: new Float32Array(shared(4 * size * shape.observationSize)),
   };
-}
-
-/** Entries of a rollout, side by side, with what has been made of them. */
-export class Minibatch {
-  rows = 0;
-  /** Normalized. */
-  readonly observations: FloatArray;
-  readonly binsInForce: Int32Array;
-  readonly actions: Int32Array;
-  readonly logProbabilities: Float64Array;
-  readonly advantages: Float64Array;
-  readonly targets: Float64Array;
-
-  constructor(kernels: Kernels, maxRows: number, observationSize: number, headCount: number) {
-    this.observations = kernels.allocate(maxRows * observationSize);
-    this.binsInForce = new Int32Array(maxRows * headCount);
-    this.actions = new Int32Array(maxRows * headCount);
-    this.logProbabilities = new Float64Array(maxRows);
-    this.advantages = new Float64Array(maxRows);
-    this.targets = new Float64Array(maxRows);
-  }
-
-  /** Takes the given entries of `rollout`. */
-  gather(rollout: Rollout, { observations, advantages, targets }: RolloutJudgement, entries: Int32Array) {
-    const { observationSize } = rollout;
-    const headCount = rollout.headSizes.length;
-    this.rows = entries.length;
-    for (let row = 0; row < entries.length; row++) {
-      const at = entries[row]!;
-      for (let i = 0; i < observationSize; i++) {
-        this.observations[row * observationSize + i] = observations[at * observationSize + i]!;
-      }
-      for (let head = 0; head < headCount; head++) {
-        this.binsInForce[row * headCount + head] = rollout.binsInForce[at * headCount + head]!;
-        this.actions[row * headCount + head] = rollout.actions[at * headCount + head]!;
-      }
-      this.logProbabilities[row] = rollout.logProbabilities[at]!;
-      this.advantages[row] = advantages[at]!;
-      this.targets[row] = targets[at]!;
-    }
-  }
-}
-
-/** What the learner has made of a rollout, entry by entry. */
-export interface RolloutJudgement {
-  /** Normalized, as the policy saw them. */
-  readonly observations: FloatArray;
-  readonly advantages: Float64Array;
-  /** What the critic should have said: discounted returns, as far as the advantages know them. */
-  readonly targets: Float64Array;
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { subtractTraceBaseline } from './trace-baseline.ts';
+import { subtractTraceBaseline } from './ppo.ts';
 
 function subtract(
   groupSize: number,

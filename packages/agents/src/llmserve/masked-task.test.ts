@@ -10,7 +10,7 @@ import {
 } from '@servegym/environments';
 import { playEpisode } from '../core/play-episode.ts';
 import type { PpoUpdate } from '../learning/ppo.ts';
-import { trainPpo } from '../learning/train-ppo.ts';
+import { trainPpo } from '../learning/ppo.ts';
 import { decodeActor, encodeActor } from '../learning/trained-actor.ts';
 import { demonstrate } from './learn/demonstrate.ts';
 import { distill } from './learn/distill.ts';

@@ -1,7 +1,7 @@
 import type { JobEngine } from '@servegym/jobs';
 import { encodeOnnxActor } from '../formats/onnx-actor.ts';
 import type { PpoStart, PpoUpdate } from '../learning/ppo.ts';
-import { trainPpo } from '../learning/train-ppo.ts';
+import { trainPpo } from '../learning/ppo.ts';
 import type { ActorWeights } from '../learning/trained-actor.ts';
 import { knownTask } from '../llmserve/known-task.ts';
 import { haveDemonstrated } from '../llmserve/learn/demonstrate-job.ts';

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { inferencegym, SEED_SPLITS, shippedWorld } from '@servegym/environments';
 import { evaluatePolicy } from '../../core/evaluation/evaluate-policy.ts';
 import { RUNNING, TRUNCATED } from '../../learning/learning-environment.ts';
-import { trainPpo } from '../../learning/train-ppo.ts';
+import { trainPpo } from '../../learning/ppo.ts';
 import { decodeActor, encodeActor } from '../../learning/trained-actor.ts';
 import { evaluatedGym } from '../evaluated-gym.ts';
 import { createGymPolicy, type GymPolicy, loadGymPolicy } from '../policies/gym-policies.ts';

@@ -11,8 +11,8 @@ import {
   TraceTable,
 } from '@servegym/environments';
 import type { LearningTask } from '../../learning/learning-task.ts';
+import type { PpoRecipe } from '../../learning/ppo.ts';
 import { PPO_DEFAULTS } from '../../learning/ppo.ts';
-import type { PpoRecipe } from '../../learning/train-ppo.ts';
 import { encodeGymActor, gymActorMetadata } from '../policies/gym-actor.ts';
 import type { GymLearningSettings } from './gym-learning-environment.ts';
 

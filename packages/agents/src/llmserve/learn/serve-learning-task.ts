@@ -1,7 +1,7 @@
 import { chooseTask, llmserve, SEED_SPLITS, type ServeScenario } from '@servegym/environments';
 import type { LearningTask } from '../../learning/learning-task.ts';
+import type { PpoRecipe } from '../../learning/ppo.ts';
 import { PPO_DEFAULTS } from '../../learning/ppo.ts';
-import type { PpoRecipe } from '../../learning/train-ppo.ts';
 import { encodeServeActor, serveActorMetadata } from './serve-actor.ts';
 
 /** How PPO learns `llmserve`, where it differs from `PPO_DEFAULTS`. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { llmserve, SERVE_TASKS, serveActionSchema } from '@servegym/environments';
 import { type PlayedEpisode, playEpisode } from '../../core/play-episode.ts';
-import { trainPpo } from '../../learning/train-ppo.ts';
+import { trainPpo } from '../../learning/ppo.ts';
 import { serveLearningTask } from '../learn/serve-learning-task.ts';
 import type { ServePolicy } from './catalogue.ts';
 import { DefaultPolicy } from './default-policy.ts';
