@@ -73,7 +73,12 @@ export class SharedStorage {
 async function openStorage(fileOrAddress: string, options: StorageOptions): Promise<SessionStore> {
   if (!isRedisAddress(fileOrAddress)) return openSessionFile(fileOrAddress, options);
   const { maxBytes, logger } = options;
-  const { openRedisStore } = await import('@servegym/openenv/redis');
+  const { openRedisStore } = await import('@servegym/openenv/redis').catch((error) => {
+    if (error.code !== 'ERR_MODULE_NOT_FOUND') throw error;
+    throw new InputError(
+      'Sessions in Redis need the package ioredis, which is not installed. Install it beside servegym: npm install ioredis',
+    );
+  });
   try {
     return await openRedisStore(fileOrAddress, {
       ...(maxBytes !== undefined && { maxClientBytes: maxBytes / 4 }),

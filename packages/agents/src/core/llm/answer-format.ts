@@ -1,5 +1,3 @@
-import type OpenAI from 'openai';
-
 /**
  * How a model is made to answer with an action. Servers differ in what they can do: the first that one does not refuse
  * is kept.
@@ -9,28 +7,36 @@ export type AnswerFormat = (typeof ANSWER_FORMATS)[number];
 
 export type JsonSchema = Record<string, unknown>;
 
-type Request = OpenAI.ChatCompletionCreateParamsNonStreaming;
-type Message = OpenAI.ChatCompletionMessage;
+/** The fields of an answer's message that may hold the action. */
+interface Message {
+  readonly content?: string | null;
+  readonly tool_calls?: readonly {
+    readonly type: string;
+    readonly function?: { readonly arguments: string };
+  }[];
+}
 
 const NAME = 'set_knobs';
 
 /** The fields of a request that ask for an answer in a format. */
-export function formatFields(format: AnswerFormat, schema: JsonSchema): Partial<Request> {
+export function formatFields(format: AnswerFormat, schema: JsonSchema) {
   switch (format) {
     case 'json_schema':
-      return { response_format: { type: 'json_schema', json_schema: { name: NAME, schema, strict: true } } };
+      return {
+        response_format: { type: 'json_schema' as const, json_schema: { name: NAME, schema, strict: true } },
+      };
     case 'tool':
       return {
         tools: [
           {
-            type: 'function',
+            type: 'function' as const,
             function: { name: NAME, description: 'Sets the knobs for the next window', parameters: schema },
           },
         ],
-        tool_choice: { type: 'function', function: { name: NAME } },
+        tool_choice: { type: 'function' as const, function: { name: NAME } },
       };
     case 'json_object':
-      return { response_format: { type: 'json_object' } };
+      return { response_format: { type: 'json_object' as const } };
     case 'plain':
       return {};
   }
@@ -39,7 +45,7 @@ export function formatFields(format: AnswerFormat, schema: JsonSchema): Partial<
 /** The text in which the action stands; `null` when there is none. */
 export function answerText(message: Message | undefined): string | null {
   const [call] = message?.tool_calls ?? [];
-  if (call?.type === 'function') return call.function.arguments;
+  if (call?.function) return call.function.arguments;
   return message?.content ?? null;
 }
 

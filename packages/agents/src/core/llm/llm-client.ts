@@ -8,6 +8,11 @@ import {
 } from './answer-format.ts';
 import { LlmError, type LlmSettings } from './llm-settings.ts';
 
+export interface ChatMessage {
+  readonly role: 'system' | 'user' | 'assistant';
+  readonly content: string;
+}
+
 /** What asking has come to. */
 export interface LlmUsage {
   /** Requests that were answered, those for a repair included. */
@@ -62,10 +67,7 @@ export class LlmClient {
    * @throws LlmError `LLM_REFUSED` when the key, the model or the address is wrong; `LLM_UNREACHABLE` when the very
    *   first question gets no answer, or several in a row
    */
-  async ask(
-    messages: readonly OpenAI.ChatCompletionMessageParam[],
-    schema: JsonSchema,
-  ): Promise<string | null> {
+  async ask(messages: readonly ChatMessage[], schema: JsonSchema): Promise<string | null> {
     this.#client ??= this.#connect();
     const client = await this.#client;
     const startMs = performance.now();
@@ -132,7 +134,13 @@ export class LlmClient {
   }
 
   async #connect(): Promise<OpenAI> {
-    const { default: Client } = await import('openai');
+    const { default: Client } = await import('openai').catch((cause) => {
+      throw new LlmError(
+        'LLM_SETTINGS',
+        'Language models are asked with the package openai, which is not installed. Install it beside servegym: npm install openai',
+        { cause },
+      );
+    });
     const { baseUrl, apiKey, retries = 3 } = this.settings;
     return new Client({
       baseURL: baseUrl,

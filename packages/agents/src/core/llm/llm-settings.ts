@@ -21,8 +21,8 @@ export class LlmError extends Error {
    * very first question got no answer, or several in a row. `LLM_NO_ACTION`: no answer was a valid action.
    */
   readonly code: 'LLM_SETTINGS' | 'LLM_REFUSED' | 'LLM_UNREACHABLE' | 'LLM_NO_ACTION';
-  constructor(code: LlmError['code'], message: string) {
-    super(message);
+  constructor(code: LlmError['code'], message: string, options?: ErrorOptions) {
+    super(message, options);
     this.code = code;
   }
 }

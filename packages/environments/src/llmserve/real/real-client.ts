@@ -1,3 +1,4 @@
+import { EnvironmentError } from '@servegym/openenv/definition';
 import type OpenAI from 'openai';
 import { connectionFailure, describeFailure, type RealFailure, serverSentence } from './real-failure.ts';
 import { OPENAI_URL, type RealSettings } from './real-settings.ts';
@@ -59,7 +60,12 @@ export class RealClient {
 
   /** The official client takes longer to load than all the rest of the environment: only real mode does. */
   static async create(settings: RealSettings): Promise<RealClient> {
-    const { default: Client } = await import('openai');
+    const { default: Client } = await import('openai').catch(() => {
+      throw new EnvironmentError(
+        'REAL_CLIENT_MISSING',
+        'Real mode asks servers with the package openai, which is not installed. Install it beside servegym: npm install openai',
+      );
+    });
     const client = new Client({
       baseURL: settings.baseUrl,
       apiKey: settings.apiKey,
