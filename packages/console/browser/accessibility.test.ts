@@ -69,6 +69,56 @@ describe('axe-core finds no serious fault', () => {
   }
 });
 
+describe('axe-core finds no serious fault', () => {
+  for (const [screen, colorScheme, width] of [
+    ['phone', 'dark', 390],
+    ['desk', 'light', 1440],
+  ] as const) {
+    it(`on a ${screen}: a wrong address, the menu, the tour, a recording, other environments`, async () => {
+      const open = async (path: string) => {
+        const options = { colorScheme, bypassCSP: true, reducedMotion: 'reduce' } as const;
+        const view = { ...options, viewport: { width, height: 900 } };
+        const page = await openConsole(browser, `${server.origin}${path}`, view);
+        await page.untilWindow(0);
+        return page;
+      };
+      const page = await open('/web/?task=nope&policy=heuristic');
+      await page.problem.waitFor();
+      await assertAccessible(page, `a wrong address`);
+      await page.button('Close').click();
+      await page.view.locator('.options-menu summary').click();
+      await page.choice('Shift').waitFor();
+      await assertAccessible(page, `the menu`);
+      await page.page.keyboard.press('Escape');
+      await page.button('Step').click();
+      await page.untilWindow(1);
+      const shared = await page.open('Share');
+      await shared.getByText('sha256:').waitFor();
+      const link = await shared.getByLabel('Link to the episode').inputValue();
+      await page.page.keyboard.press('Escape');
+      await page.page.keyboard.press('?');
+      await page.button('Take the tour').click();
+      await page.view.getByRole('dialog', { name: /^Tour, 1 of / }).waitFor();
+      await assertAccessible(page, `the tour`);
+      await page.close();
+
+      const recording = await open(new URL(link).pathname + new URL(link).hash);
+      await recording.view.getByText('The recording stops').waitFor();
+      await assertAccessible(recording, `a recording`);
+      await recording.close();
+
+      for (const name of ['inferencegym', 'benchmark']) {
+        const other = await open(`/${name}/web/`);
+        await assertAccessible(other, `${name}, before its first window`);
+        await other.button('Step').click();
+        await other.untilWindow(1);
+        await assertAccessible(other, `${name}`);
+        await other.close();
+      }
+    });
+  }
+});
+
 describe('without a mouse', () => {
   it('every control of the page is reached by Tab, with a visible mark', async () => {
     const page = await openConsole(browser, `${server.origin}/web/?task=static_workload&seed=1&policy=hand`);

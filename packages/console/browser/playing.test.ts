@@ -329,11 +329,18 @@ describe('the question mark', () => {
 
 describe('an address that asks for what there is not', () => {
   it('is told part by part, and the page waits to be started', async () => {
-    const page = await open('?task=nope&seed=-3&policy=wat&option.foo=1');
+    const page = await open('?task=nope&seed=-3&policy=wat&option.foo=1&option.rate_scale=fast');
     await page.untilWindow(0);
     await page.problem.waitFor();
     const said = (await page.problem.textContent()) ?? '';
-    for (const part of ['task “nope”', 'got “-3”', 'policy “wat”', 'option “foo”', 'static_workload'])
+    for (const part of [
+      'task “nope”',
+      'got “-3”',
+      'policy “wat”',
+      'option “foo”',
+      'got “fast”',
+      'static_workload',
+    ])
       assert.ok(said.includes(part), `${part} in ${said}`);
     assert.equal(await page.window(), 0);
     await page.button('Close').click();

@@ -4,6 +4,7 @@ import { lazy } from './lazy.tsx';
 export const LaterScoreCard = lazy(async () => (await import('../later/score-card.tsx')).ScoreCard);
 export const LaterRunCards = lazy(async () => (await import('../later/run-cards.tsx')).RunCards);
 export const LaterOpenedNote = lazy(async () => (await import('../later/opened-note.tsx')).OpenedNote);
+export const LaterMemoryUse = lazy(async () => (await import('../later/memory-use.tsx')).MemoryUse);
 export const LaterTokenDialog = lazy(async () => (await import('../later/token-dialog.tsx')).TokenDialog);
 export const LaterWhyPanel = lazy(async () => (await import('../later/why-panel.tsx')).WhyPanel);
 export const LaterOptionsMenu = lazy(async () => (await import('../later/options-menu.tsx')).OptionsMenu);

@@ -6,12 +6,11 @@ import { useConsole } from './console-context.ts';
 import { Figure } from './figure.tsx';
 import { amount, count, dollars, finePercent, percent } from './format.ts';
 import { GpuViews } from './gpu-views.tsx';
-import { StrainedIcon } from './icons.tsx';
+import { LaterMemoryUse } from './later.ts';
 import { QueueView } from './queue-view.tsx';
 import { SloViews } from './slo-views.tsx';
 
 const UNKNOWN = '–';
-const MEMORY_FIELD = 'gpu_memory_used_gb';
 
 /** The way of a request through the server: it arrives, waits, runs, is answered, in time or not. */
 export function Stage(): JSX.Element {
@@ -37,7 +36,7 @@ export function Stage(): JSX.Element {
           <Observed optional label="Preempted" field="eviction_events" format={count} />
         </div>
         <GpuViews />
-        {!hasGpus && <MemoryUse />}
+        {!hasGpus && <LaterMemoryUse />}
       </Station>
       <Station title="Answer">
         <Observed large optional label="Tokens" field="throughput_tps" format={count} unit="/s" />
@@ -86,7 +85,7 @@ interface ObservedProps {
 }
 
 /** A number of the observation. */
-function Observed({ field, format, optional, ...rest }: ObservedProps): JSX.Element | null {
+export function Observed({ field, format, optional, ...rest }: ObservedProps): JSX.Element | null {
   const state = useConsole();
   const figure = useComputed(() => {
     const value = state.shown.value && observed(state.shown.value, field);
@@ -97,44 +96,6 @@ function Observed({ field, format, optional, ...rest }: ObservedProps): JSX.Elem
   );
   if (optional && isUnknown) return null;
   return <Figure {...rest} field={field} figure={figure} />;
-}
-
-/** Memory in use beside the limit of the task, and the cost of having gone over it, where the server tells only totals. */
-function MemoryUse(): JSX.Element {
-  const state = useConsole();
-  const task = state.chosenTask.value;
-  const limit = task?.memory_limit_gb;
-  const effect = task?.memory_limit_effect;
-  const { value: excess } = useComputed(() => {
-    const shown = state.shown.value;
-    if (!shown || typeof limit !== 'number') return undefined;
-    const uses = state.frames.value
-      .slice(1, shown.index + 1)
-      .map((frame) => (observed(frame, MEMORY_FIELD) ?? 0) - limit);
-    const highest = Math.max(0, ...uses);
-    if (highest === 0) return undefined;
-    const isOver = uses[uses.length - 1] > 0;
-    return `${amount(highest)}\u202fGB over the limit ${isOver ? 'of the task' : 'earlier in this episode'}.`;
-  });
-  return (
-    <>
-      <Observed
-        optional
-        label="GPU memory"
-        field={MEMORY_FIELD}
-        format={amount}
-        unit={typeof limit === 'number' ? `of ${amount(limit)} GB` : 'GB'}
-      />
-      {excess && (
-        <p class="over-limit">
-          <StrainedIcon />
-          <span>
-            <b>{excess}</b> {typeof effect === 'string' && effect}
-          </span>
-        </p>
-      )}
-    </>
-  );
 }
 
 function Quality(): JSX.Element | null {

@@ -1,10 +1,8 @@
-import { useSignal, useSignalEffect } from '@preact/signals';
+import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
-import { useRef } from 'preact/hooks';
 import { chooseTheme, isDark } from '../charts/palette.ts';
 import { LARGEST_SEED } from '../state/choices.ts';
 import { openPanel, PANELS, type PanelName } from '../state/open-panel.ts';
-import { tourStep } from '../state/tour-state.ts';
 import { useConsole } from './console-context.ts';
 import {
   BookIcon,
@@ -103,39 +101,9 @@ export function TopBar(): JSX.Element {
 function Scenario(): JSX.Element {
   const state = useConsole();
   const isOpen = useSignal(false);
-  const menu = useRef<HTMLDetailsElement>(null);
-  useSignalEffect(() => {
-    const element = menu.current;
-    if (!isOpen.value || !element) return;
-    const close = () => {
-      element.open = false;
-    };
-    // The tour covers the page, and points at what is under the menu.
-    if (tourStep.value !== undefined) {
-      close();
-      return;
-    }
-    const closeOutside = ({ target }: Event) => {
-      if (target instanceof Node && !element.contains(target)) close();
-    };
-    const closeByEscape = ({ key }: KeyboardEvent) => {
-      if (key !== 'Escape') return;
-      close();
-      element.querySelector('summary')?.focus();
-    };
-    addEventListener('pointerdown', closeOutside);
-    addEventListener('focusin', closeOutside);
-    addEventListener('keydown', closeByEscape);
-    return () => {
-      removeEventListener('pointerdown', closeOutside);
-      removeEventListener('focusin', closeOutside);
-      removeEventListener('keydown', closeByEscape);
-    };
-  });
   const chosen = Object.keys(state.options.value).length;
   return (
     <details
-      ref={menu}
       class="options-menu"
       onToggle={(event) => {
         isOpen.value = event.currentTarget.open;

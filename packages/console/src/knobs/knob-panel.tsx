@@ -6,7 +6,7 @@ import { words } from '../components/format.ts';
 import { LaterWhyPanel } from '../components/later.ts';
 import { runName } from '../components/run-name.ts';
 import { tip } from '../components/tooltip.tsx';
-import { BY_HAND } from '../state/run.ts';
+import { BY_HAND, RECORDED } from '../state/run.ts';
 import { KnobControl } from './knob-control.tsx';
 import { KNOB_GUIDE } from './knob-guide.ts';
 import { knobText } from './knob-text.ts';
@@ -35,7 +35,7 @@ export function KnobPanel(): JSX.Element {
           <p class="fine">You turn them: they hold for the next window.</p>
         ) : (
           <p class="fine" {...tip(policy?.description)}>
-            Turned by {runName(state, run)}
+            {state.driver.value === RECORDED ? 'As recorded:' : 'Turned by'} {runName(state, run)}
           </p>
         )}
         {!byHand && (

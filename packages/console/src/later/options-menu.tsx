@@ -1,8 +1,11 @@
+import { effect } from '@preact/signals';
 import type { JSX } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
 import { useConsole } from '../components/console-context.ts';
 import { words } from '../components/format.ts';
 import { KnobControl } from '../knobs/knob-control.tsx';
 import { knobText } from '../knobs/knob-text.ts';
+import { tourStep } from '../state/tour-state.ts';
 import { EnvironmentChoice } from './environment-choice.tsx';
 
 /** The environment, and the options of the episode that it offers: traffic, trace, shift, profile, and what else there may be. */
@@ -10,8 +13,10 @@ export function OptionsMenu(): JSX.Element {
   const state = useConsole();
   const options = state.abilities.value.resetOptions;
   const chosen = Object.keys(state.options.value).length;
+  const menu = useRef<HTMLDivElement>(null);
+  useEffect(() => closeFromOutside(menu.current!.closest('details')!), []);
   return (
-    <div class="panel menu">
+    <div class="panel menu" ref={menu}>
       <EnvironmentChoice />
       {options.map((option) => (
         <div class="option" key={option.name}>
@@ -44,4 +49,31 @@ export function OptionsMenu(): JSX.Element {
       )}
     </div>
   );
+}
+
+/** Closes the menu by Escape, when something beside it is clicked or focused, and when the tour starts. Answers how to stop. */
+function closeFromOutside(menu: HTMLDetailsElement): () => void {
+  const close = () => {
+    menu.open = false;
+  };
+  const closeOutside = ({ target }: Event) => {
+    if (target instanceof Node && !menu.contains(target)) close();
+  };
+  const closeByEscape = ({ key }: KeyboardEvent) => {
+    if (key !== 'Escape') return;
+    close();
+    menu.querySelector('summary')?.focus();
+  };
+  const stopWatching = effect(() => {
+    if (tourStep.value !== undefined) close();
+  });
+  addEventListener('pointerdown', closeOutside);
+  addEventListener('focusin', closeOutside);
+  addEventListener('keydown', closeByEscape);
+  return () => {
+    stopWatching();
+    removeEventListener('pointerdown', closeOutside);
+    removeEventListener('focusin', closeOutside);
+    removeEventListener('keydown', closeByEscape);
+  };
 }

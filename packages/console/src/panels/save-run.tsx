@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { ApiError } from '../api/api-error.ts';
 import { useConsole } from '../components/console-context.ts';
-import { authorOf } from '../components/run-name.ts';
+import { authorOf } from './author-of.ts';
 import { saveRun } from './leaderboard-requests.ts';
 
 /** Longest name on the leaderboard, characters. */

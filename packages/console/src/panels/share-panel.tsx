@@ -5,9 +5,9 @@ import { ApiError } from '../api/api-error.ts';
 import type { EpisodeFile } from '../api/wire.ts';
 import { useConsole } from '../components/console-context.ts';
 import { count } from '../components/format.ts';
-import { authorOf } from '../components/run-name.ts';
 import { readEpisodeFile, writeEpisodeLink } from '../later/episode-link.ts';
 import { openPanel } from '../state/open-panel.ts';
+import { authorOf } from './author-of.ts';
 import { CopyBox } from './copy-box.tsx';
 import { SaveRun } from './save-run.tsx';
 

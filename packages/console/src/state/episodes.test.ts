@@ -26,9 +26,9 @@ describe('an episode', () => {
   });
 
   it('says what of the address the server does not have, and waits to be started', async () => {
-    const wrong = { task: 'nope', policies: ['nobody', 'default'], options: { shift: 'a', nothing: 1 } };
+    const wrong = { task: 'nope', policies: ['nobody', 'default'], options: { shift: 'b', nothing: 1 } };
     const { state, asked } = await connected({ ...wrong, faults: ['Not a seed.'] }, true);
-    assert.equal(asked.at(-1), 'reset {"task_id":"hard","seed":1,"shift":"a"} undefined');
+    assert.equal(asked.at(-1), 'reset {"task_id":"hard","seed":1} undefined');
     assert.equal(state.driver.value, 'default');
     assert.equal(state.playing.value, false);
     const { message, remedy } = state.problem.value!;
@@ -36,6 +36,7 @@ describe('an episode', () => {
       'There is no task “nope”: expected easy, hard.',
       'Not a seed.',
       'There is no policy “nobody”: expected heuristic, default, hand.',
+      'Expected shift to be a, got “b”.',
       'There is no option “nothing”: expected shift.',
     ])
       assert.ok(message.includes(part), `${part} in ${message}`);

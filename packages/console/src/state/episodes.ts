@@ -1,5 +1,6 @@
 import { batch } from '@preact/signals';
 import type { Client } from '../api/client.ts';
+import { fetchPart } from '../api/fetch-part.ts';
 import { readAbilities } from '../api/server-abilities.ts';
 import type { EpisodeFile, Fields } from '../api/wire.ts';
 import { startValues } from '../knobs/knob-values.ts';
@@ -8,7 +9,7 @@ import type { CurrentEpisode, IsCurrent } from './current-episode.ts';
 import type { PageSignals } from './page-signals.ts';
 import type { Player } from './player.ts';
 import { BY_HAND, createRun, RECORDED } from './run.ts';
-import { faultsOf, pickDrivers, pickOptions, pickTask } from './starting-choices.ts';
+import { namedOptions, pickDrivers, pickTask } from './starting-choices.ts';
 import type { Troubles } from './troubles.ts';
 
 /** Puts episodes on the page: the one chosen, or one from a file. */
@@ -76,12 +77,13 @@ export function createEpisodes(
     page.problem.value = undefined;
     let faults: string[] = [];
     try {
-      const [info, schemaBody, taskList, policyList, description] = await Promise.all([
+      const [info, schemaBody, taskList, policyList, description, checks] = await Promise.all([
         client.metadata(),
         client.schema(),
         client.tasks(),
         client.policies(),
         client.description(),
+        asksForSomething(choices) ? fetchPart(import('../later/check-choices.ts')) : undefined,
       ]);
       batch(() => {
         page.environment.value = info;
@@ -89,10 +91,10 @@ export function createEpisodes(
         tasks.value = taskList;
         policies.value = policyList;
         abilities.value = readAbilities(description);
-        faults = faultsOf(choices, taskList, policyList, abilities.value);
         task.value = pickTask(taskList, choices.task);
         seed.value = choices.seed ?? seed.value;
-        options.value = pickOptions(abilities.value, choices.options);
+        faults = checks?.faultsOf(choices, taskList, policyList, abilities.value) ?? [];
+        options.value = checks?.pickOptions(abilities.value, choices.options) ?? {};
         const drivers = pickDrivers(policyList, choices.policies);
         runs.value = drivers.map((name, place) => createRun(client, place, name));
         run.value = runs.value[0];
@@ -118,7 +120,7 @@ export function createEpisodes(
       batch(() => {
         task.value = pickTask(tasks.value, task_id === undefined ? undefined : String(task_id));
         seed.value = typeof recordedSeed === 'number' ? recordedSeed : 0;
-        options.value = pickOptions(abilities.value, rest);
+        options.value = namedOptions(abilities.value, rest);
         const only = createRun(client, 0, RECORDED);
         only.adopt(file, answer, startingKnobs());
         runs.value = [only];
@@ -140,4 +142,8 @@ export function createEpisodes(
   }
 
   return { connect, openFile, resetOptions, begin, startingKnobs };
+}
+
+function asksForSomething({ task, policies, options, faults = [] }: Choices): boolean {
+  return task !== undefined || policies.length + faults.length + Object.keys(options).length > 0;
 }
