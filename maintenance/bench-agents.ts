@@ -1,4 +1,3 @@
-import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createPolicy, listPolicies, SHIPPED_FORMATS, type ShippedName } from '@servegym/agents';
 import { llmserve, TASK_IDS, type TaskId } from '@servegym/environments';
@@ -108,7 +107,7 @@ async function benchAgents(options: BenchAgentsOptions): Promise<void> {
     const figures = `${JSON.stringify(benchmark, null, 1)}\n`;
     if (out !== undefined) {
       await writeOutputFile(out, [agentBenchmarkPage(benchmark)]);
-      writeFileSync(out.replace(/\.md$/, '.json'), figures);
+      await writeOutputFile(out.replace(/\.md$/, '.json'), [figures]);
     }
     console.log(json ? figures : agentBenchmarkPage(benchmark));
   } finally {

@@ -79,7 +79,7 @@ describe('servegym train', () => {
       stdio: ['ignore', 'ignore', 'pipe'],
     });
     stopped.stderr.once('data', () => stopped.kill('SIGINT'));
-    await once(stopped, 'exit');
+    assert.deepEqual(await once(stopped, 'exit'), [130, null]);
     const before = metricsOf(parts);
     assert.ok(before.length < 3, `stopped after ${before.length} updates`);
 
@@ -114,9 +114,9 @@ describe('servegym train', () => {
     const out = join(folder, 'static');
     const args = ['train', '--algo', 'static', '--task', 'static_workload', '--out', out, '--json'];
     const search = spawn(process.execPath, [main, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
-    search.stderr.once('data', () => search.kill('SIGINT'));
+    search.stderr.once('data', () => search.kill('SIGTERM'));
     const [stdout, [code]] = await Promise.all([text(search.stdout), once(search, 'exit')]);
-    assert.equal(code, 0);
+    assert.equal(code, 143);
     const { final_return, files } = JSON.parse(stdout);
     const { training } = JSON.parse(readFileSync(files.policy, 'utf8'));
     assert.equal(training.mean_return, final_return);

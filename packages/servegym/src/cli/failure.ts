@@ -1,4 +1,5 @@
 import { CommanderError } from 'commander';
+import { InterruptedError } from './interrupted-error.ts';
 
 /** Errors of the packages below that say what is wrong with what they were given. */
 const INPUT_ERRORS = new Set([
@@ -19,8 +20,9 @@ const INPUT_ERRORS = new Set([
   'LlmError',
 ]);
 
-/** 2 for bad input, 1 for an internal failure, 0 for `--help` and `--version`. */
-export function exitCodeOf(error: unknown): 0 | 1 | 2 {
+/** 2 for bad input, 130 after Ctrl-C, 143 after SIGTERM, 1 for an internal failure, 0 for `--help` and `--version`. */
+export function exitCodeOf(error: unknown): number {
+  if (error instanceof InterruptedError) return error.exitCode;
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
   return isInputError(error) ? 2 : 1;
 }
@@ -28,7 +30,7 @@ export function exitCodeOf(error: unknown): 0 | 1 | 2 {
 /** One line for standard error. `SERVEGYM_DEBUG=1` in the environment adds the stack of an internal failure. */
 export function failureMessage(error: unknown): string {
   if (!(error instanceof Error)) return `internal failure: ${String(error)}`;
-  if (isInputError(error)) return error.message;
+  if (isInputError(error) || error instanceof InterruptedError) return error.message;
   const detail = process.env.SERVEGYM_DEBUG === '1' ? error.stack : error.message;
   return `internal failure: ${detail}`;
 }

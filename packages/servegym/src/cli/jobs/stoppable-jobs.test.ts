@@ -8,12 +8,15 @@ const WAITING = [{ kind: 'waiting', input: null }];
 
 describe('jobs of a command', () => {
   it('stop when the process is told to, and leave the next signal to end it', async () => {
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    for (const [signal, exitCode] of [
+      ['SIGINT', 130],
+      ['SIGTERM', 143],
+    ] as const) {
       const before = process.listenerCount(signal);
       const jobs = new StoppableJobs(new LocalJobs({ kinds: KINDS, threads: 1 }), 'told to stop');
       try {
-        const run = jobs.run(WAITING, { onProgress: () => process.emit(signal) });
-        await assert.rejects(run, { name: 'InputError', message: 'told to stop' });
+        const run = jobs.run(WAITING, { onProgress: () => process.emit(signal, signal) });
+        await assert.rejects(run, { name: 'InterruptedError', message: 'told to stop', exitCode });
         assert.equal(process.listenerCount(signal), before);
         await assert.rejects(jobs.run(WAITING), { message: 'told to stop' });
       } finally {

@@ -1,22 +1,16 @@
 import type { Job, JobEngine, Json, RunOptions } from '@servegym/jobs';
-import { InputError } from '../input-error.ts';
-
-const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
+import { InterruptedError, onInterrupt } from '../interrupted-error.ts';
 
 /** An engine whose jobs stop, here and at the queue, when this process is told to; a second signal ends it at once. */
 export class StoppableJobs implements JobEngine {
   readonly #engine: JobEngine;
   readonly #stop = new AbortController();
-  readonly #hear: () => void;
+  readonly #unhear: () => void;
 
-  /** @param message What `run` then throws, as an `InputError`. */
+  /** @param message Of the `InterruptedError` that `run` then throws. */
   constructor(engine: JobEngine, message = 'interrupted') {
     this.#engine = engine;
-    this.#hear = () => {
-      this.#unhear();
-      this.#stop.abort(new InputError(message));
-    };
-    for (const signal of SIGNALS) process.on(signal, this.#hear);
+    this.#unhear = onInterrupt((signal) => this.#stop.abort(new InterruptedError(signal, message)));
   }
 
   get width(): number {
@@ -36,9 +30,5 @@ export class StoppableJobs implements JobEngine {
   async close(): Promise<void> {
     this.#unhear();
     await this.#engine.close();
-  }
-
-  #unhear(): void {
-    for (const signal of SIGNALS) process.off(signal, this.#hear);
   }
 }

@@ -1,9 +1,10 @@
-import { createWriteStream } from 'node:fs';
+import { createWriteStream, rmSync } from 'node:fs';
 import { access, constants, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { InputError } from '../input-error.ts';
+import { InterruptedError, onInterrupt } from '../interrupted-error.ts';
 
 const REASONS: Record<string, string> = {
   ENOENT: 'there is no such folder',
@@ -16,18 +17,24 @@ const REASONS: Record<string, string> = {
 
 /**
  * Writes pieces of text, or of bytes, to a file that somebody named on the command line: all of it or nothing. What was
- * there before stays until then. A device or a pipe is written to as it is.
+ * there before stays until then, also when Ctrl-C or SIGTERM ends the command. A device or a pipe is written to as it is.
  * @throws InputError when it cannot.
  */
 export async function writeOutputFile(path: string, pieces: Iterable<string | Uint8Array>): Promise<void> {
   const direct = await isSpecial(path);
   const part = direct ? path : `${path}.part`;
+  const unlisten = onInterrupt((signal) => {
+    if (!direct) rmSync(part, { force: true });
+    process.exit(new InterruptedError(signal).exitCode);
+  });
   try {
     await pipeline(Readable.from(pieces), createWriteStream(part));
     if (!direct) await rename(part, path);
   } catch (error) {
     if (!direct) await rm(part, { force: true }).catch(() => undefined);
     throw failure(path, error);
+  } finally {
+    unlisten();
   }
 }
 

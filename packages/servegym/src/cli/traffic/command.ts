@@ -1,4 +1,3 @@
-import { writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import {
   findTraffic,
@@ -11,6 +10,7 @@ import { Command } from 'commander';
 import { readTrace } from '../arguments/read-trace.ts';
 import { findReferenceFiles } from '../arguments/reference-data.ts';
 import { InputError } from '../input-error.ts';
+import { writeOutputFile } from '../output/write-output-file.ts';
 import { PUBLIC_TRACES } from './public-traces.ts';
 import { drawTrafficCommand } from './traffic-draw-command.ts';
 import { trafficTable } from './traffic-report.ts';
@@ -66,7 +66,7 @@ async function fit(files: readonly string[], { data, id, out, json }: FitOptions
     const model = fitTraffic(trace, identity);
     models.push(model);
     if (out !== undefined) {
-      await writeFile(join(out, `${model.id}.json`), `${JSON.stringify(model, null, 2)}\n`);
+      await writeOutputFile(join(out, `${model.id}.json`), [`${JSON.stringify(model, null, 2)}\n`]);
     }
   }
   console.log(json ? JSON.stringify(models, null, 2) : trafficTable(models));

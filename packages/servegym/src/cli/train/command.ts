@@ -20,6 +20,7 @@ import { readOwnTable } from '../arguments/read-table.ts';
 import { addScenarioOptions, readScenario, type ScenarioArguments } from '../arguments/scenario-options.ts';
 import { taskFileOption } from '../arguments/task-file-option.ts';
 import { InputError } from '../input-error.ts';
+import { InterruptedError, onInterrupt } from '../interrupted-error.ts';
 import { openStoppableJobs, queueOption } from '../jobs/open-jobs.ts';
 import { ProgressDisplay } from '../output/progress-display.ts';
 import { seedsJson, seedsTable } from './seeds-report.ts';
@@ -135,7 +136,7 @@ export function trainCommand(): Command {
       `
 ppo and distill write policy.safetensors, policy.onnx, checkpoint.safetensors, metrics.jsonl, an event file for
 TensorBoard and learning-curve.svg, .png and .html; cem writes policy.json, metrics and curve, static policy.json.
-Ctrl-C stops early, distill after the round of lessons at hand, and keeps what was learned. With --seeds 0..9 each seed gets a folder seed-<n> with the files that
+Ctrl-C stops early, distill after the round of lessons at hand, keeps what was learned and ends with 130. With --seeds 0..9 each seed gets a folder seed-<n> with the files that
 --seed <n> writes; Ctrl-C then keeps the seeds that are done. --queue has the seeds trained, or the lessons and
 generations of a single training with distill or cem played, by \`servegym worker\`s.`,
     )
@@ -215,9 +216,14 @@ async function trainAlone(
 ): Promise<void> {
   const folder = makeFolder(out ?? join('runs', `${runName(run)}-seed${run.seed}`));
   const interrupt = new AbortController();
-  process.once('SIGINT', () => interrupt.abort());
+  const unlisten = onInterrupt((signal) => {
+    interrupt.abort();
+    // What was learned until now is kept, and yet the training is not done.
+    process.exitCode = new InterruptedError(signal).exitCode;
+  });
   const started = performance.now();
   const report = await trainOne(run, { threads, queue, folder, signal: interrupt.signal, start });
+  unlisten();
   const wall_s = (performance.now() - started) / 1000;
   if (json) {
     const { environment, task, algorithm, seed } = run;

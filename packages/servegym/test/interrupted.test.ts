@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { after, before, describe, it } from 'node:test';
+
+const source = join(import.meta.dirname, '..', 'src');
+/** Says `listening` once the process listens for Ctrl-C and SIGTERM, the latter of the two. */
+const SAY_LISTENING = `data:text/javascript,${encodeURIComponent(
+  "process.on('newListener', (name) => name === 'SIGTERM' && process.nextTick(() => process.stderr.write('listening\\n')))",
+)}`;
+
+/** Runs a program, sends it the signal as soon as it listens for signals, and waits for its end. */
+async function interrupt(signal: NodeJS.Signals, args: readonly string[]) {
+  const child = spawn(process.execPath, ['--import', SAY_LISTENING, ...args], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  child.stderr.once('data', () => child.kill(signal));
+  const [stdout, stderr, [code]] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    once(child, 'exit'),
+  ]);
+  return { code, stdout, stderr: stderr.replace(/^listening\n/gm, '') };
+}
+
+describe('a command that is interrupted', () => {
+  let folder: string;
+  before(() => {
+    folder = mkdtempSync(join(tmpdir(), 'servegym-interrupted-'));
+  });
+  after(() => rmSync(folder, { recursive: true }));
+
+  for (const [signal, exitCode] of [
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ] as const) {
+    for (const [command, ...args] of [
+      ['evaluate', '--agent', 'mpc', '--task', 'bursty_workload'],
+      ['compare', 'mpc', 'heuristic', '--task', 'bursty_workload'],
+      ['tune', '--profile', 'a100-40gb-llama-3-8b', '--workload', 'bursty_workload', '--report', 'tune.html'],
+      ['train', '--task', 'static_workload', '--seeds', '0..1', '--out', 'runs'],
+    ] as const) {
+      it(`ends with ${exitCode} (${command}) and leaves no broken file`, async () => {
+        const inFolder = args.map((word) => (/^(tune\.html|runs)$/.test(word) ? join(folder, word) : word));
+        const ending = await interrupt(signal, [join(source, 'main.ts'), command, ...inFolder]);
+        assert.equal(ending.code, exitCode, ending.stderr);
+        assert.equal(ending.stdout, '');
+        assert.match(ending.stderr, /^error: interrupted.*\n$/m);
+        assert.deepEqual(
+          readdirSync(folder, { recursive: true }).filter((name) => name !== 'runs'),
+          [],
+        );
+      });
+    }
+
+    it(`ends with ${exitCode} while it writes a file, which is not there afterwards`, async () => {
+      const module = join(source, 'cli', 'output', 'write-output-file.ts');
+      const program = `import { writeOutputFile } from ${JSON.stringify(module)};
+        function* endless() { for (;;) yield 'x'.repeat(10_000); }
+        await writeOutputFile(${JSON.stringify(join(folder, 'out.csv'))}, endless());`;
+      const ending = await interrupt(signal, ['--input-type=module-typescript', '--eval', program]);
+      assert.deepEqual([ending.code, ending.stderr], [exitCode, '']);
+      assert.deepEqual(
+        readdirSync(folder).filter((name) => name !== 'runs'),
+        [],
+      );
+    });
+  }
+});
