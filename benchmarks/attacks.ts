@@ -1,0 +1,306 @@
+// What one hostile client can do to a server: each attack runs for some seconds against a `servegym serve` of its own,
+// while another client steps over a WebSocket and a third asks for /health. Everything stays on this machine.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
+import { WebSocket } from 'ws';
+
+const { values } = parseArgs({
+  options: {
+    checkout: { type: 'string', default: join(import.meta.dirname, '..') },
+    seconds: { type: 'string', default: '8' },
+    attacks: { type: 'string' },
+  },
+});
+const SECONDS = Number(values.seconds);
+const MAIN = resolve(values.checkout, 'packages/servegym/src/main.ts');
+/** Time between the steps of the other client, and between requests for /health, ms. */
+const PACE_MS = 20;
+/** Time that a server has to stop after SIGTERM, s. */
+const STOP_S = 10;
+const ACTION = {
+  batch_cap: 32,
+  kv_budget_fraction: 1,
+  speculation_depth: 0,
+  quantization_tier: 'FP16',
+  prefill_decode_split: false,
+  priority_routing: false,
+};
+
+interface Target {
+  readonly url: string;
+  readonly store: string;
+  readonly signal: AbortSignal;
+}
+
+/** Attacks until the signal aborts; tells each answer. */
+type Attack = (target: Target, answered: (answer: string) => void) => Promise<unknown>;
+
+async function post(
+  { url, signal }: Target,
+  path: string,
+  body: unknown,
+  headers: Record<string, string> = {},
+) {
+  const text = typeof body === 'string' ? body : JSON.stringify(body);
+  const init = {
+    method: 'POST',
+    body: text,
+    signal,
+    headers: { 'content-type': 'application/json', ...headers },
+  };
+  const response = await fetch(url + path, init);
+  const answer = await response.text();
+  const [, code = ''] = /"(?:code|type)":"([A-Za-z_]+)"/.exec(answer) ?? [];
+  return { answer, text: response.ok ? `${response.status}` : `${response.status} ${code}` };
+}
+
+/** Posts the same over and over, on several connections. */
+function flood(
+  path: string,
+  body: (round: number) => unknown,
+  headers?: Record<string, string>,
+  width = 4,
+): Attack {
+  const text = (round: number) => JSON.stringify(body(round));
+  return (target, answered) =>
+    Promise.all(
+      Array.from({ length: width }, async (_, lane) => {
+        for (let round = lane; !target.signal.aborted; round += width) {
+          answered((await post(target, path, text(round), headers)).text);
+        }
+      }),
+    );
+}
+
+function oracle(rate: number): Attack {
+  return async (target, answered) => {
+    const reset = await post(target, '/reset', { task_id: 'bursty_workload', seed: 5, rate_scale: rate });
+    answered(`reset ${reset.text}`);
+    if (!reset.text.startsWith('200')) return;
+    const { session_id } = JSON.parse(reset.answer);
+    answered(`step ${(await post(target, '/policies/oracle/step', { session_id })).text}`);
+  };
+}
+
+/** Sends one message on a WebSocket, and waits for the answer or the end. */
+function message(text: () => string): Attack {
+  return async ({ url, signal }, answered) => {
+    const socket = new WebSocket(`${url.replace('http', 'ws')}/ws`, { maxPayload: 2 ** 30 });
+    socket.on('error', () => {});
+    await once(socket, 'open', { signal });
+    socket.send(text());
+    const reply = once(socket, 'message', { signal }).then(([data]) => {
+      const { type, data: body } = JSON.parse(String(data));
+      return type === 'error' ? `${body.code} ${body.reason ?? ''}` : type;
+    });
+    const end = once(socket, 'close', { signal }).then(([code]) => `closed ${code}`);
+    answered(await Promise.race([reply, end]));
+  };
+}
+
+const MILLION_KEYS = `{${Array.from({ length: 1_000_000 }, (_, i) => `"key-${i}":1`).join(',')}}`;
+const INLINE = {
+  arrival_s: Array.from({ length: 19_000 }, (_, i) => i / 60),
+  input_tokens: new Array(19_000).fill(100),
+  output_tokens: new Array(19_000).fill(100),
+};
+
+const vector = (options: object) =>
+  message(() => JSON.stringify({ type: 'vector_reset', data: { count: 1000, seed: 1, options } }));
+
+const ATTACKS: Readonly<Record<string, Attack>> = {
+  'no attack': ({ signal }) => once(signal, 'abort'),
+  'oracle, rate_scale 20': oracle(20),
+  'oracle, rate_scale 4.5': oracle(4.5),
+  'resets, rate_scale 20': flood('/reset', (seed) => ({ task_id: 'bursty_workload', rate_scale: 20, seed })),
+  'resets, rate_scale 4.5': flood('/reset', (seed) => ({
+    task_id: 'bursty_workload',
+    rate_scale: 4.5,
+    seed,
+  })),
+  'vector_reset of 1,000, rate_scale 20': vector({ rate_scale: 20 }),
+  'vector_reset of 1,000': vector({}),
+  'vector_reset of 1,000, trace of 19,000 rows': vector({ trace: INLINE }),
+  'resets, trace of 19,000 rows': flood('/reset', (seed) => ({ seed, trace: INLINE })),
+  'gradings of unseen seeds': flood(
+    '/grader',
+    (round) => ({
+      task_id: 'bursty_workload',
+      seed: 7_000_000 + round,
+      rate_scale: 4,
+      episode_log: [{ action: ACTION }],
+    }),
+    {},
+    8,
+  ),
+  'baselines of unseen seeds': flood('/baseline', (round) => ({ seed: 7_000_000 + round }), {}, 8),
+  'body of a million keys': async (target, answered) =>
+    answered((await post(target, '/reset', `{"more":${MILLION_KEYS}}`)).text),
+  'body of 100,000 brackets': async (target, answered) =>
+    answered((await post(target, '/reset', `{"more":${'['.repeat(100_000)}${']'.repeat(100_000)}}`)).text),
+  'message of a million keys': message(() => `{"type":"reset","data":${MILLION_KEYS}}`),
+  'resets with user agents of 15 kB': flood('/reset', () => ({}), { 'user-agent': 'x'.repeat(15_000) }),
+  'leaderboard spam': async (target, answered) => {
+    const { session_id } = JSON.parse((await post(target, '/reset', { seed: 3 })).answer);
+    await post(target, '/policies/default/step', { session_id, steps: 60 });
+    return flood('/leaderboard', (round) => ({ session_id, name: `name ${round}` }))(target, answered);
+  },
+  'a second server on the same file': async (target, answered) => {
+    const second = await start(target.store);
+    answered('200');
+    await once(target.signal, 'abort');
+    second.child.kill('SIGKILL');
+  },
+};
+
+async function start(store: string): Promise<{ child: ChildProcess; url: string }> {
+  const args = [
+    MAIN,
+    'serve',
+    '--env',
+    'llmserve',
+    '--drain-timeout',
+    '1',
+    '--host',
+    '127.0.0.1',
+    '--port',
+    '0',
+    '--store',
+    store,
+  ];
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'ignore'], detached: false });
+  let said = '';
+  const url = await new Promise<string | undefined>((found) => {
+    child.stdout!.on('data', (chunk) => {
+      said += chunk;
+      const [, url] = /ready: (\S+)\/web\//.exec(said) ?? [];
+      if (url !== undefined) found(url);
+    });
+    child.once('exit', () => found(undefined));
+  });
+  if (url !== undefined) return { child, url };
+  throw new Error(`The server did not start: ${said}`);
+}
+
+/** Steps an episode of its own, at a pace, until the signal aborts. Tells how long each step takes, also the unfinished one, ms. */
+async function stepAlong(url: string, signal: AbortSignal): Promise<number[]> {
+  const times: number[] = [];
+  const socket = new WebSocket(`${url.replace('http', 'ws')}/ws`);
+  socket.on('error', () => {});
+  await once(socket, 'open');
+  const ask = async (text: object) => {
+    socket.send(JSON.stringify(text));
+    const [data] = await once(socket, 'message', { signal });
+    return JSON.parse(String(data));
+  };
+  while (!signal.aborted) {
+    await ask({ type: 'reset', data: { seed: 1 } }).catch(() => {});
+    for (let done = false; !done && !signal.aborted; ) {
+      await sleep(PACE_MS);
+      const startedAt = performance.now();
+      const reply = await ask({ type: 'step', data: ACTION }).catch(() => null);
+      times.push(performance.now() - startedAt);
+      done = reply?.data?.done !== false;
+    }
+  }
+  socket.terminate();
+  return times;
+}
+
+/** The longest time without an answer of /health, ms. */
+async function watchHealth(url: string, signal: AbortSignal): Promise<number> {
+  let longest = 0;
+  let last = performance.now();
+  while (!signal.aborted) {
+    await fetch(`${url}/health`, { signal })
+      .then((response) => response.text())
+      .catch(() => {});
+    const now = performance.now();
+    longest = Math.max(longest, now - last);
+    last = now;
+    await sleep(PACE_MS);
+  }
+  return longest;
+}
+
+async function measure(name: string, attack: Attack): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), 'servegym-attack-'));
+  const store = join(folder, 'sessions.sqlite');
+  const { child, url } = await start(store);
+  try {
+    const over = new AbortController();
+    const { signal } = over;
+    const answers = new Map<string, number>();
+    const others = new Worker(new URL(import.meta.url), { workerData: url });
+    await sleep(500);
+    const attacking = attack({ url, store, signal }, (answer) => {
+      answers.set(answer, (answers.get(answer) ?? 0) + 1);
+    }).catch((error) => {
+      if (!signal.aborted) answers.set(`${error.cause?.code ?? error.message}`, 1);
+    });
+    await sleep(SECONDS * 1000);
+    others.postMessage('stop');
+    const [{ times, gap }] = (await once(others, 'message')) as [Observed];
+    const sorted = times.toSorted((a, b) => a - b);
+    const p99 = sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * 0.99))]!;
+    const status = readFileSync(`/proc/${child.pid}/status`, 'utf8');
+    const peak = Number(/VmHWM:\s+(\d+)/.exec(status)?.[1]) / 1024;
+    const disk = [store, `${store}-wal`].reduce(
+      (sum, file) => sum + (statSync(file, { throwIfNoEntry: false })?.size ?? 0),
+      0,
+    );
+    const stoppedIn = await stop(child);
+    over.abort();
+    await attacking;
+    const told = [...answers].map(([answer, count]) => (count > 1 ? `${answer} x ${count}` : answer));
+    const cells = [name, told.join(', ') || 'none', gap.toFixed(0), p99.toFixed(0), peak.toFixed(0)];
+    return `| ${[...cells, (disk / 2 ** 20).toFixed(0), stoppedIn].join(' | ')} |`;
+  } finally {
+    child.kill('SIGKILL');
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Seconds from SIGTERM to the end of a process. */
+async function stop(child: ChildProcess): Promise<string> {
+  const startedAt = performance.now();
+  child.kill('SIGTERM');
+  const ended = await Promise.race([once(child, 'exit'), sleep(STOP_S * 1000)]);
+  return ended ? ((performance.now() - startedAt) / 1000).toFixed(1) : `over ${STOP_S}`;
+}
+
+interface Observed {
+  readonly times: number[];
+  readonly gap: number;
+}
+
+/** The other clients, on a thread of their own: what the attack costs its own process is not theirs. */
+async function observe(url: string): Promise<void> {
+  const over = new AbortController();
+  const observed = Promise.all([stepAlong(url, over.signal), watchHealth(url, over.signal)]);
+  await once(parentPort!, 'message');
+  over.abort();
+  const [times, gap] = await observed;
+  parentPort!.postMessage({ times, gap } satisfies Observed);
+  parentPort!.close();
+}
+
+if (!isMainThread) {
+  await observe(workerData);
+} else {
+  console.log(
+    '| attack | answer | longest gap of /health, ms | p99 of the other client, ms | peak memory, MiB | store, MiB | stops in, s |',
+  );
+  console.log('|---|---|---|---|---|---|---|');
+  const chosen = values.attacks?.split(';');
+  for (const [name, attack] of Object.entries(ATTACKS)) {
+    if (chosen && !chosen.includes(name)) continue;
+    console.log(await measure(name, attack));
+  }
+}
