@@ -299,6 +299,12 @@ test('a store names the other servers of its file that run, and the program that
   child.kill('SIGKILL');
   await once(child, 'exit');
   assert.deepEqual((await condition('/b/main.ts'))[0], []);
+  const database = new DatabaseSync(path);
+  database.exec(
+    `INSERT INTO store_user VALUES ('x', 1, 'elsewhere', '/app/main.ts', 0, 1), ('y', 2, 'elsewhere', '/app/main.ts', -999999, 1)`,
+  );
+  database.close();
+  assert.deepEqual((await condition('/b/main.ts'))[0], [[1, '/app/main.ts']]);
 });
 
 test('a file with pages of another size is used as it is', async (t) => {

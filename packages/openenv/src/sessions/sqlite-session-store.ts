@@ -154,7 +154,7 @@ class SqliteSessionStore implements SessionStore {
       this.#pageBytes = limitSize(database, this.#maxBytes);
       this.statements = prepareStatements(database);
       this.#clockAtStart = (this.statements.readClock.get() as { ms: number }).ms;
-      this.#users = new StoreUsers(database, this.owner, options.program);
+      this.#users = new StoreUsers(database, this.owner, this.#clockAtStart, options.program);
       this.#marks = new AcknowledgedMarks(`${path}-marks`);
       if (this.#marks.isNew && (this.statements.hasSessions.get() as { yes: number }).yes === 1) {
         this.#logger.warn({ path: `${path}-marks` }, 'sessions that lost their last steps cannot be told');
@@ -399,7 +399,10 @@ class SqliteSessionStore implements SessionStore {
   /** Deletes what is too old or too much, a little at a time, and gives the room back. */
   async #keepUp(): Promise<void> {
     const { saveClock } = this.statements;
-    await whenFree(this.#lockTimeoutMs, () => saveClock.run(this.now));
+    await whenFree(this.#lockTimeoutMs, () => {
+      saveClock.run(this.now);
+      this.#users.seen(this.now);
+    });
     while (await this.#pruned(() => this.#deleteUnused())) await nextTurn();
     if (this.#usedBytes() > PRUNE_FROM * this.#maxBytes) {
       const isTooMuch = () => this.#usedBytes() > PRUNE_TO * this.#maxBytes;
