@@ -1,3 +1,4 @@
+import { mean } from '@servegym/simulator/statistics';
 import type { AgentBenchmark, BenchmarkCell } from './benchmark-agents.ts';
 import { type BenchmarkPlan, type BenchmarkSplit, PLANNERS, plannedEpisodes } from './benchmark-plan.ts';
 
@@ -95,7 +96,7 @@ function gapSection({ plan, cells }: AgentBenchmark): string {
   const rows = playing(plan, shifts[0]!).map((agent) => {
     const meanOf = (split: string) => {
       const of = cells.filter((cell) => cell.agent === agent && cell.split === split);
-      return of.reduce((sum, cell) => sum + cell.score.mean, 0) / of.length;
+      return mean(of.map((cell) => cell.score.mean));
     };
     const gaps = shifts.map((shift) => (meanOf(shift) - meanOf('test')).toFixed(3));
     return `| \`${agent}\` | ${meanOf('test').toFixed(3)} | ${gaps.join(' | ')} |`;
@@ -122,8 +123,7 @@ function runsSection(cells: readonly BenchmarkCell[]): string {
     '| agent | task | runs | mean | worst | best |',
     '|---|---|---|---|---|---|',
     ...cells.map(({ agent, taskId, runs }) => {
-      const mean = runs.reduce((sum, run) => sum + run, 0) / runs.length;
-      const figures = [mean, Math.min(...runs), Math.max(...runs)].map((figure) => figure.toFixed(3));
+      const figures = [mean(runs), Math.min(...runs), Math.max(...runs)].map((figure) => figure.toFixed(3));
       return `| \`${agent}\` | ${taskId} | ${runs.length} | ${figures.join(' | ')} |`;
     }),
   ].join('\n');

@@ -1,5 +1,6 @@
-import { type Estimate, interquartileMean, type ShippedName } from '@servegym/agents';
+import type { Estimate, ShippedName } from '@servegym/agents';
 import { llmserve, SEED_SPLITS, type TaskId } from '@servegym/environments';
+import { interquartileMean, mean, nestedBootstrap } from '@servegym/simulator/statistics';
 import {
   type BenchmarkPlan,
   type BenchmarkSplit,
@@ -8,7 +9,6 @@ import {
   plannedSplits,
 } from './benchmark-plan.ts';
 import { learnAll, type Workshop } from './learn-all.ts';
-import { nestedBootstrap } from './nested-bootstrap.ts';
 import { type Player, scorePolicies } from './score-policies.ts';
 
 /** How an agent did on a task. */
@@ -87,8 +87,4 @@ export async function bestOnValidation(
 
 function firstSeeds(split: 'test' | 'validation', count: number): number[] {
   return Array.from({ length: count }, (_, i) => SEED_SPLITS[split].first + i);
-}
-
-function mean(values: readonly number[]): number {
-  return values.reduce((sum, value) => sum + value, 0) / values.length;
 }

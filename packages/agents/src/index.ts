@@ -28,12 +28,6 @@ export {
   type ServiceMeter,
   type TaskEvaluation,
 } from './core/evaluation/evaluate-policy.ts';
-export { interquartileMean } from './core/evaluation/interquartile-mean.ts';
-export {
-  type BootstrapOptions,
-  type Interval,
-  stratifiedBootstrap,
-} from './core/evaluation/stratified-bootstrap.ts';
 export { LlmClient, type LlmUsage } from './core/llm/llm-client.ts';
 export {
   type LlmAnswers,

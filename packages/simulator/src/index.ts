@@ -17,7 +17,6 @@ export { LatencyHistogram } from './engine/latency-histogram.ts';
 export type { PromptPrefix } from './engine/prefix-cache.ts';
 export { msFromTicks, NOT_YET, TICKS_PER_MS, TICKS_PER_S, ticksFromMs } from './engine/ticks.ts';
 export type { SchedulingPolicy } from './engine/waiting-queue.ts';
-export { percentileOfSorted, type Summary, summarize } from './metrics/summary.ts';
 export { AcceptanceTableError, acceptanceTable } from './profiles/acceptance-table.ts';
 export { findProfile, listProfiles } from './profiles/catalog.ts';
 export type {
@@ -65,6 +64,8 @@ export type {
   SimulationTotals,
 } from './simulation/simulation-run.ts';
 export { summarizeRun, TraceSimulation } from './simulation/trace-simulation.ts';
+export { percentileOfSorted } from './statistics/quantile.ts';
+export { type Summary, summarize } from './statistics/summary.ts';
 export {
   type BenchmarkLoad,
   type BenchmarkRequest,

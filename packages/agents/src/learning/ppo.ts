@@ -1,4 +1,5 @@
 import { RandomStream } from '@servegym/simulator';
+import { mean, variance } from '@servegym/simulator/statistics';
 import { publishPolicy } from './acting-policy.ts';
 import { ActorCritic } from './actor-critic.ts';
 import type { FloatArray, Kernels } from './kernels.ts';
@@ -658,17 +659,4 @@ export function ppoLossGradient(
 function explainedVariance(values: Float64Array, targets: Float64Array): number {
   const errors = targets.map((target, i) => target - values[i]!);
   return 1 - variance(errors) / (variance(targets) + 1e-12);
-}
-
-function variance(values: Float64Array): number {
-  const center = mean(values);
-  let squares = 0;
-  for (const value of values) squares += (value - center) ** 2;
-  return squares / values.length;
-}
-
-function mean(values: ArrayLike<number>): number {
-  let sum = 0;
-  for (let i = 0; i < values.length; i++) sum += values[i]!;
-  return sum / values.length;
 }

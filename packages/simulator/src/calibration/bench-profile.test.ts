@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
-import { summarize } from '../metrics/summary.ts';
 import { findProfile } from '../profiles/catalog.ts';
 import { checkEngineProfile } from '../profiles/parse-engine-profile.ts';
 import { RandomStream } from '../random/counter-random.ts';
 import { simulateTrace } from '../simulation/simulate-trace.ts';
+import { summarize } from '../statistics/summary.ts';
 import type { Trace } from '../traces/trace.ts';
 import { type BenchCalibration, calibrateBench } from './bench-profile.ts';
 import { estimatedProfile } from './estimated-profile.ts';

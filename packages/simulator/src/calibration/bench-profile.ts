@@ -1,7 +1,8 @@
-import { summarize } from '../metrics/summary.ts';
 import type { EngineProfile, IterationLaw, WeightPrecision } from '../profiles/engine-profile.ts';
 import { weightVariant } from '../profiles/kv-pool.ts';
 import { simulateTrace } from '../simulation/simulate-trace.ts';
+import { mean } from '../statistics/mean.ts';
+import { summarize } from '../statistics/summary.ts';
 import { CalibrationError } from './calibration-error.ts';
 import { determinedShares } from './fit-law.ts';
 import { type FittedLoad, fittedLoad, parts, type Times, timesOf } from './fitted-load.ts';
@@ -317,10 +318,6 @@ function errorsOf(simulatedMs: BenchErrors, measuredMs: BenchErrors): BenchError
 
 function meanOf(values: Float64Array, indices: readonly number[]): number {
   return mean(indices.map((i) => values[i]!).filter((value) => Number.isFinite(value)));
-}
-
-function mean(values: readonly number[]): number {
-  return values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 
 function hundredths(value: number): number {

@@ -1,5 +1,5 @@
 import { Matrix, solve } from 'ml-matrix';
-import { summarize } from '../metrics/summary.ts';
+import { summarize } from '../statistics/summary.ts';
 import { type EngineConstants, VLLM_V1 } from './engine-constants.ts';
 import { leastSquares } from './least-squares.ts';
 import { type ServedLoad, simulateServedLoad } from './served-load.ts';

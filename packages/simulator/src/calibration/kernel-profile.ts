@@ -2,6 +2,7 @@ import { IterationTimer } from '../engine/iteration-timer.ts';
 import { TICKS_PER_US } from '../engine/ticks.ts';
 import type { EngineProfile, IterationLaw } from '../profiles/engine-profile.ts';
 import { kvPoolBlocks } from '../profiles/kv-pool.ts';
+import { mean } from '../statistics/mean.ts';
 import { BLOCK_TOKENS, blankProfile } from './blank-profile.ts';
 import { CalibrationError } from './calibration-error.ts';
 import { VLLM_V1 } from './engine-constants.ts';
@@ -202,10 +203,6 @@ function timerMemo(): (law: IterationLaw) => IterationTimer {
 
 function errorOf({ measuredS, predictS }: Observation, law: IterationLaw): number {
   return 100 * Math.abs(predictS(law) / measuredS - 1);
-}
-
-function mean(values: readonly number[]): number {
-  return values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 
 function hundredths(value: number): number {

@@ -1,7 +1,7 @@
-import { type Summary, summarize } from '../metrics/summary.ts';
 import type { EngineProfile } from '../profiles/engine-profile.ts';
 import { simulateTrace } from '../simulation/simulate-trace.ts';
 import type { SimulationRun } from '../simulation/simulation-run.ts';
+import { type Summary, summarize } from '../statistics/summary.ts';
 import { parseJsonlTrace } from '../traces/jsonl-trace.ts';
 import type { Trace } from '../traces/trace.ts';
 import { CalibrationError } from './calibration-error.ts';

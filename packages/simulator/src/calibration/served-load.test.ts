@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { summarize } from '../metrics/summary.ts';
+import { summarize } from '../statistics/summary.ts';
 import { parseServedLoads, type ServedLoad, simulateServedLoad } from './served-load.ts';
 
 const load: ServedLoad = {

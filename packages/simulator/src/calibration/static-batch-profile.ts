@@ -1,5 +1,6 @@
 import type { EngineProfile, IterationLaw } from '../profiles/engine-profile.ts';
 import { kvPoolBlocks } from '../profiles/kv-pool.ts';
+import { mean } from '../statistics/mean.ts';
 import { BLOCK_TOKENS, blankProfile } from './blank-profile.ts';
 import { CalibrationError } from './calibration-error.ts';
 import { VLLM_V0 } from './engine-constants.ts';
@@ -230,10 +231,6 @@ export function errorPercent(predicted: number, measured: number): number {
 /** Repeated measurements of one shape are left out together, or the other would give the answer away. */
 function isSameShape(a: StaticBatchRow, b: StaticBatchRow): boolean {
   return a.batch === b.batch && a.inputTokens === b.inputTokens && a.outputTokens === b.outputTokens;
-}
-
-function mean(values: readonly number[]): number {
-  return values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 
 function hundredths(value: number): number {

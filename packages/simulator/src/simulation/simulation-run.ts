@@ -1,7 +1,7 @@
 import type { ClusterEvent } from '../cluster/serving-config.ts';
 import type { IterationSpan } from '../engine/engine-config.ts';
 import type { EngineCounters } from '../engine/engine-log.ts';
-import type { Summary } from '../metrics/summary.ts';
+import type { Summary } from '../statistics/summary.ts';
 
 /** A stretch of iterations of one replica, ms after the first arrival. */
 export interface SimulatedSpan extends Omit<IterationSpan, 'start' | 'end'> {

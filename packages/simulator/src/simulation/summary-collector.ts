@@ -1,6 +1,6 @@
 import type { Engine } from '../engine/engine.ts';
 import { msFromTicks } from '../engine/ticks.ts';
-import { summarizeInPlace } from '../metrics/summary.ts';
+import { summarizeInPlace } from '../statistics/summary.ts';
 import type { SimulationSummary } from './simulation-run.ts';
 import type { CompletionCollector } from './trace-server.ts';
 

@@ -1,4 +1,4 @@
-import { summarize } from '../metrics/summary.ts';
+import { summarize } from '../statistics/summary.ts';
 import type { Trace } from '../traces/trace.ts';
 import type { SimulationOptions } from './simulation-options.ts';
 import type { SimulationRun, SimulationSummary } from './simulation-run.ts';

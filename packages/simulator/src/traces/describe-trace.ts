@@ -1,4 +1,4 @@
-import { percentileOfSorted } from '../metrics/summary.ts';
+import { percentileOfSorted } from '../statistics/quantile.ts';
 import type { Trace } from './trace.ts';
 
 /** How the lengths of prompts or outputs are spread, tokens. */

@@ -1,4 +1,4 @@
-import type { Interval } from '../tune/block-bootstrap.ts';
+import type { IntervalEnds } from '@servegym/simulator/statistics';
 import type { ControllerGain } from '../tune/controller-gain.ts';
 import { milliseconds, type SloTerm, sloTermText } from '../tune/slo.ts';
 import type { Estimate, Impossible, TunedCandidate, TuneResult } from '../tune/tune-result.ts';
@@ -99,7 +99,7 @@ export function estimateText({ value, interval }: Estimate): string {
   return `${figure(value)} (${intervalText(interval)})`;
 }
 
-export function intervalText({ low, high }: Interval): string {
+export function intervalText({ low, high }: IntervalEnds): string {
   return `${figure(low)} to ${figure(high)}`;
 }
 

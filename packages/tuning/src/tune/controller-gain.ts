@@ -1,4 +1,4 @@
-import { blockResamples, type Interval, percentileInterval } from './block-bootstrap.ts';
+import { blockResamples, type IntervalEnds, percentileInterval } from '@servegym/simulator/statistics';
 import type { LoadPoint } from './load-point.ts';
 
 /** What switching settings with the traffic could add to a fixed configuration, at one load. */
@@ -10,7 +10,7 @@ export interface ControllerGain {
   /** The same, with the best settings for each block, known beforehand and switched at no cost. */
   readonly clairvoyant: number;
   readonly gain: number;
-  readonly interval: Interval;
+  readonly interval: IntervalEnds;
   /** Blocks between which the settings could change. */
   readonly blocks: number;
 }

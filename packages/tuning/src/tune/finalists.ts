@@ -1,5 +1,5 @@
 import type { EngineProfile } from '@servegym/simulator';
-import { blockResamples, type Interval, percentileInterval } from './block-bootstrap.ts';
+import { blockResamples, type IntervalEnds, percentileInterval } from '@servegym/simulator/statistics';
 import { type Candidate, candidateKey, vllmDefaults } from './candidate.ts';
 import type { CandidateMeasurer } from './candidate-measurer.ts';
 import type { LoadPoint } from './load-point.ts';
@@ -22,7 +22,7 @@ export interface Finalist {
   readonly searched: Estimate;
   readonly heldOut: Estimate;
   readonly overDefaults: Estimate | null;
-  readonly prediction: Interval;
+  readonly prediction: IntervalEnds;
   readonly heldOutPoints: readonly LoadPoint[];
 }
 

@@ -6,6 +6,7 @@ import {
   simulateCluster,
   simulateTrace,
 } from '@servegym/simulator';
+import { mean } from '@servegym/simulator/statistics';
 import type { Candidate } from './candidate.ts';
 import type { SloTerm } from './slo.ts';
 import type { Traffic } from './traffic.ts';
@@ -172,10 +173,4 @@ function sortedOfClass(
 function latencies(run: SimulationRun, metric: SloTerm['metric']): Float64Array {
   if (metric === 'ttft') return run.ttftMs;
   return metric === 'tpot' ? run.tpotMs : run.e2eMs;
-}
-
-function mean(values: Float64Array): number {
-  let sum = 0;
-  for (const value of values) sum += value;
-  return sum / values.length;
 }

@@ -1,5 +1,5 @@
 import type { EngineProfile } from '@servegym/simulator';
-import type { Interval } from './block-bootstrap.ts';
+import type { IntervalEnds } from '@servegym/simulator/statistics';
 import type { Candidate } from './candidate.ts';
 import type { ControllerGain } from './controller-gain.ts';
 import type { Objective } from './search.ts';
@@ -9,7 +9,7 @@ import type { SloTerm } from './slo.ts';
 /** A figure with its 95 % interval over blocks of the traffic. */
 export interface Estimate {
   readonly value: number;
-  readonly interval: Interval;
+  readonly interval: IntervalEnds;
 }
 
 /** What the tables say of one candidate. */
@@ -86,7 +86,7 @@ export interface TuneResult {
   /** The best first; empty when the SLO is impossible. */
   readonly candidates: readonly TunedCandidate[];
   /** Where `heldOut` of the winner should lie, had the search not deceived itself. */
-  readonly prediction: Interval;
+  readonly prediction: IntervalEnds;
   readonly isConfirmed: boolean;
   /** Load of one engine for the latencies of the tables, requests/s. */
   readonly referenceRate: number;

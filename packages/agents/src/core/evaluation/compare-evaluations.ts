@@ -1,5 +1,5 @@
+import { type Interval, mean, stratifiedBootstrap } from '@servegym/simulator/statistics';
 import type { Evaluation } from './evaluate-policy.ts';
-import { type Interval, stratifiedBootstrap } from './stratified-bootstrap.ts';
 
 /** How the scores of two policies differ on the same traffic. */
 export interface PairedDifference {
@@ -104,10 +104,4 @@ function performanceProfile({ tasks }: Evaluation): ProfilePoint[] {
     threshold,
     share: scores.filter((score) => score > threshold).length / scores.length,
   }));
-}
-
-function mean(values: ArrayLike<number>): number {
-  let sum = 0;
-  for (let i = 0; i < values.length; i++) sum += values[i]!;
-  return sum / values.length;
 }

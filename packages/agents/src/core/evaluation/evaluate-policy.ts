@@ -1,7 +1,6 @@
+import { type Interval, interquartileMean, mean, stratifiedBootstrap } from '@servegym/simulator/statistics';
 import { type PlayableEnvironment, type PlayedWindow, playEpisode } from '../play-episode.ts';
 import type { Policy } from '../policy.ts';
-import { interquartileMean } from './interquartile-mean.ts';
-import { type Interval, stratifiedBootstrap } from './stratified-bootstrap.ts';
 
 /** What an evaluation needs of an environment: `evaluatedServe` and `evaluatedGym` make it of a definition. */
 export interface EvaluatedEnvironment<Action, Observation> {
@@ -220,8 +219,4 @@ function estimate(strata: readonly (readonly number[])[]): Estimate {
     iqm: interquartileMean(values),
     ci95: stratifiedBootstrap(strata, interquartileMean),
   };
-}
-
-function mean(values: readonly number[]): number {
-  return values.reduce((sum, value) => sum + value, 0) / values.length;
 }

@@ -1,4 +1,5 @@
 import { referenceConfigurations, SEED_SPLITS, type ServeAction, ServeEpisode } from '@servegym/environments';
+import { mean } from '@servegym/simulator/statistics';
 import { CrossEntropySearch, type SearchPoint } from '../../learning/cross-entropy-search.ts';
 import { traceSeed } from '../../learning/trace-schedule.ts';
 import { knownTask } from '../known-task.ts';
@@ -117,8 +118,4 @@ function regimesOf(codec: ServeActionCodec, { bins, numbers }: SearchPoint): Reg
     center: { arrivals: numbers[2 * regime]!, prompts: numbers[2 * regime + 1]! },
     action: codec.decode(bins.slice(regime * heads, (regime + 1) * heads)),
   }));
-}
-
-function mean(values: readonly number[]): number {
-  return values.reduce((sum, value) => sum + value, 0) / values.length;
 }

@@ -11,7 +11,7 @@ import {
   type TASK_IDS,
 } from '@servegym/environments';
 import type { JobContext } from '@servegym/jobs';
-import { stratifiedBootstrap } from '../../core/evaluation/stratified-bootstrap.ts';
+import { mean, stratifiedBootstrap } from '@servegym/simulator/statistics';
 import { createPolicy } from '../policies/catalogue.ts';
 import { runJob } from './reference-job.ts';
 
@@ -27,12 +27,6 @@ function planned(taskId: (typeof TASK_IDS)[number]): [number, Required<SeedRetur
     if (planner === undefined || splitOfSeed(Number(seed)) !== 'test') return [];
     return [[Number(seed), { ...returns, planner }] as [number, Required<SeedReturns>]];
   });
-}
-
-function mean(values: ArrayLike<number>): number {
-  let sum = 0;
-  for (let i = 0; i < values.length; i++) sum += values[i]!;
-  return sum / values.length;
 }
 
 /** Asserts that the 95 % interval of the mean of the differences lies above 0. */

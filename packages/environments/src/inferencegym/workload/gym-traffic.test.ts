@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { inverseNormal } from '@servegym/simulator/statistics';
 import { EPISODE_STEPS } from '../schema.ts';
 import { GYM_TASK_IDS } from '../tasks/gym-task.ts';
 import { GYM_TASKS } from '../tasks/gym-tasks.ts';
 import { GymTraffic, TPOT_JITTER, TTFT_JITTER } from './gym-traffic.ts';
-import { inverseNormal } from './inverse-normal.ts';
 
 const SEEDS = Array.from({ length: 40 }, (_, seed) => seed);
 const STEPS = Array.from({ length: EPISODE_STEPS }, (_, step) => step);

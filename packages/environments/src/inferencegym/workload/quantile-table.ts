@@ -1,5 +1,5 @@
+import { inverseNormal } from '@servegym/simulator/statistics';
 import type { GymTask, PromptDistribution } from '../tasks/gym-task.ts';
-import { inverseNormal } from './inverse-normal.ts';
 
 const BITS = 12;
 const ENTRIES = 2 ** BITS;

@@ -1,5 +1,5 @@
 import { RandomStream } from '@servegym/simulator';
-import { normalProbability } from './normal-distribution.ts';
+import { normalProbability } from '@servegym/simulator/statistics';
 import { evenQuantile, logQuantile } from './quantile-table.ts';
 import type { TrafficModel } from './traffic-model.ts';
 

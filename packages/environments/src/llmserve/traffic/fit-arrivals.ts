@@ -1,7 +1,8 @@
 import type { Trace } from '@servegym/simulator';
+import { mean } from '@servegym/simulator/statistics';
 import { normalScores } from './fit-lengths.ts';
 import { evenQuantile } from './quantile-table.ts';
-import { countsOf, dispersion, meanOf } from './request-counts.ts';
+import { countsOf, dispersion } from './request-counts.ts';
 import { round } from './round.ts';
 import type { TrafficModel } from './traffic-model.ts';
 
@@ -59,21 +60,21 @@ function shapeOfSeconds(
   let squaredRate = 0;
   for (let start = 0; start + levelSeconds <= perSecond.length; start += levelSeconds) {
     const level = perSecond.subarray(start, start + levelSeconds);
-    const mean = meanOf(level);
-    if (mean === 0) continue;
-    const variance = dispersion(level) * mean;
-    excess += variance - mean;
+    const average = mean(level);
+    if (average === 0) continue;
+    const variance = dispersion(level) * average;
+    excess += variance - average;
     // The mean of so few seconds is itself uncertain: its square overstates the square of the rate.
-    squaredRate += Math.max(0, mean ** 2 - variance / levelSeconds);
+    squaredRate += Math.max(0, average ** 2 - variance / levelSeconds);
   }
   return excess <= 0 ? null : round(Math.max(0.02, squaredRate / excess));
 }
 
 /** Share of the variance of the counts that is the levels', not that of arrivals within a level. */
 function signalShare(counts: Float64Array, levelSeconds: number, secondShape: number | null): number {
-  const mean = meanOf(counts);
-  const within = mean + (secondShape === null ? 0 : mean ** 2 / (levelSeconds * secondShape));
-  const variance = dispersion(counts) * mean;
+  const average = mean(counts);
+  const within = average + (secondShape === null ? 0 : average ** 2 / (levelSeconds * secondShape));
+  const variance = dispersion(counts) * average;
   return Math.min(1, Math.max(0.05, 1 - within / variance));
 }
 
@@ -82,12 +83,12 @@ function signalShare(counts: Float64Array, levelSeconds: number, secondShape: nu
  * their spread, so that a level without arrivals stays one.
  */
 function levelQuantiles(counts: Float64Array, levelSeconds: number, secondShape: number | null): number[] {
-  const mean = meanOf(counts);
+  const average = mean(counts);
   const power = Math.sqrt(signalShare(counts, levelSeconds, secondShape));
   const sorted = Array.from(counts).sort((a, b) => a - b);
   const levels = Array.from(
     { length: LEVELS + 1 },
-    (_, i) => (evenQuantile(sorted, i / LEVELS) / mean) ** power,
+    (_, i) => (evenQuantile(sorted, i / LEVELS) / average) ** power,
   );
   // What is drawn is linear between the quantiles: its mean is that of the trapezes.
   const drawn = levels.slice(1).reduce((sum, level, i) => sum + (level + levels[i]) / 2, 0) / LEVELS;

@@ -1,4 +1,4 @@
-import { normalScore } from './normal-distribution.ts';
+import { normalScore, quantile } from '@servegym/simulator/statistics';
 import { round } from './round.ts';
 import type { TrafficModel } from './traffic-model.ts';
 
@@ -27,12 +27,7 @@ export function fitLengths(input: Int32Array, output: Int32Array): TrafficModel[
 
 function quantilesOf(lengths: Int32Array): number[] {
   const sorted = lengths.slice().sort();
-  return PROBABILITIES.map((p) => {
-    const at = p * (sorted.length - 1);
-    const below = Math.floor(at);
-    const above = Math.min(sorted.length - 1, below + 1);
-    return round(sorted[below] + (at - below) * (sorted[above] - sorted[below]));
-  });
+  return PROBABILITIES.map((p) => round(quantile(sorted, p)));
 }
 
 /** Correlation of normal scores: those of the ranks, with the mean rank for equal values. */

@@ -1,3 +1,5 @@
+import { mean } from '@servegym/simulator/statistics';
+
 /** Arrivals in each whole stretch of `scale` seconds. */
 export function countsOf(arrivalSeconds: readonly number[], seconds: number, scale: number): Float64Array {
   const counts = new Float64Array(Math.floor(seconds / scale));
@@ -10,14 +12,8 @@ export function countsOf(arrivalSeconds: readonly number[], seconds: number, sca
 
 /** Variance over mean. */
 export function dispersion(counts: Float64Array): number {
-  const mean = meanOf(counts);
+  const average = mean(counts);
   let squares = 0;
-  for (const count of counts) squares += (count - mean) ** 2;
-  return squares / (counts.length - 1) / mean;
-}
-
-export function meanOf(values: ArrayLike<number>): number {
-  let sum = 0;
-  for (let i = 0; i < values.length; i++) sum += values[i];
-  return sum / values.length;
+  for (const count of counts) squares += (count - average) ** 2;
+  return squares / (counts.length - 1) / average;
 }

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Trace } from '@servegym/simulator';
+import { normalProbability, normalScore } from '@servegym/simulator/statistics';
 import { distributionDistance } from './distribution-distance.ts';
 import { drawTraffic } from './draw-traffic.ts';
 import { fitTraffic, TrafficFitError } from './fit-traffic.ts';
-import { normalProbability, normalScore } from './normal-distribution.ts';
 import { evenQuantile, logQuantile } from './quantile-table.ts';
 import { countsOf, dispersion } from './request-counts.ts';
 import type { TrafficModel } from './traffic-model.ts';

@@ -1,4 +1,3 @@
-import { stratifiedBootstrap } from '@servegym/agents';
 import {
   generateWorkload,
   returnBound,
@@ -9,6 +8,7 @@ import {
   splitOfSeed,
   type TaskReference,
 } from '@servegym/environments';
+import { mean as meanOf, stratifiedBootstrap } from '@servegym/simulator/statistics';
 import { alignedRows } from '@servegym/tuning/report';
 
 /** Room to adapt below which a share of it is noise. */
@@ -135,12 +135,6 @@ function plannerSummary(returns: readonly SeedReturns[]): TaskSummary['planner']
 
 function meanReturn(values: readonly number[]): MeanReturn {
   return { mean: meanOf(values), ci95: stratifiedBootstrap([values], meanOf) };
-}
-
-function meanOf(values: ArrayLike<number>): number {
-  let sum = 0;
-  for (let i = 0; i < values.length; i++) sum += values[i]!;
-  return sum / values.length;
 }
 
 function meanText({ mean, ci95: [low, high] }: MeanReturn): string {

@@ -1,3 +1,4 @@
+import { mean, sampleDeviation } from '@servegym/simulator/statistics';
 import { alignedRows } from '@servegym/tuning/report';
 import type { SeedReport } from './train-seeds.ts';
 
@@ -27,7 +28,7 @@ export function seedsJson({ environment, task, algorithm, folder, wallS, reports
 /** The return of each seed as training last saw it, and what they have in common. */
 export function seedsTable({ folder, wallS, reports }: SeedsRun): string {
   const shown = (value: number | null) => (value === null ? '-' : value.toFixed(1));
-  const { mean, standard_deviation } = spread(reports);
+  const { mean: average, standard_deviation } = spread(reports);
   const windows = reports.reduce((sum, { steps }) => sum + steps, 0);
   return [
     ...alignedRows([
@@ -35,7 +36,7 @@ export function seedsTable({ folder, wallS, reports }: SeedsRun): string {
       ...reports.map(({ seed, final_return, files }) => [String(seed), shown(final_return), files.policy]),
     ]),
     '',
-    `mean return ${shown(mean)}, standard deviation ${shown(standard_deviation)}, as training last saw it`,
+    `mean return ${shown(average)}, standard deviation ${shown(standard_deviation)}, as training last saw it`,
     `Played ${windows.toLocaleString('en-US')} windows in ${wallS.toFixed(1)} s. All files: ${folder}`,
   ].join('\n');
 }
@@ -46,10 +47,8 @@ function spread(reports: readonly SeedReport[]): {
 } {
   const returns = reports.map(({ final_return }) => final_return).filter((value) => value !== null);
   if (returns.length === 0) return { mean: null, standard_deviation: null };
-  const mean = returns.reduce((sum, value) => sum + value, 0) / returns.length;
-  const squares = returns.reduce((sum, value) => sum + (value - mean) ** 2, 0);
   return {
-    mean,
-    standard_deviation: returns.length < 2 ? null : Math.sqrt(squares / (returns.length - 1)),
+    mean: mean(returns),
+    standard_deviation: returns.length < 2 ? null : sampleDeviation(returns),
   };
 }

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { percentileOfSorted, summarize } from './summary.ts';
+import { percentileOfSorted } from './quantile.ts';
+import { summarize } from './summary.ts';
 
 describe('a summary', () => {
   it('interpolates percentiles as numpy does', () => {

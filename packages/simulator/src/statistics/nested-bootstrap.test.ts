@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { RandomStream } from '@servegym/simulator';
-import { nestedBootstrap } from './nested-bootstrap.ts';
+import { RandomStream } from '../random/counter-random.ts';
+import { nestedBootstrap } from './bootstrap.ts';
 
 const mean = (values: ArrayLike<number>) => Array.from(values).reduce((sum, x) => sum + x, 0) / values.length;
 

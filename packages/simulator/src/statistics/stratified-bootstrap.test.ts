@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { RandomStream } from '@servegym/simulator';
-import { interquartileMean } from './interquartile-mean.ts';
-import { quantile } from './quantile.ts';
-import { stratifiedBootstrap } from './stratified-bootstrap.ts';
+import { RandomStream } from '../random/counter-random.ts';
+import { stratifiedBootstrap } from './bootstrap.ts';
+import { interquartileMean, quantile } from './quantile.ts';
 
 const mean = (values: ArrayLike<number>) =>
   Array.from(values).reduce((sum, value) => sum + value, 0) / values.length;

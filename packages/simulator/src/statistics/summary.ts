@@ -1,3 +1,6 @@
+import { mean } from './mean.ts';
+import { percentileOfSorted } from './quantile.ts';
+
 /** What a set of measurements looks like. All are `NaN` for an empty set, which JSON writes as `null`. */
 export interface Summary {
   readonly mean: number;
@@ -18,23 +21,12 @@ export function summarize(values: Float64Array): Summary {
 
 /** As `summarize`, for values that nobody needs any more: they are sorted where they are. */
 export function summarizeInPlace(values: Float64Array): Summary {
-  let sum = 0;
-  for (const value of values) sum += value;
+  const average = mean(values);
   values.sort();
   return {
-    mean: sum / values.length,
+    mean: average,
     p50: percentileOfSorted(values, 50),
     p90: percentileOfSorted(values, 90),
     p99: percentileOfSorted(values, 99),
   };
-}
-
-/** Percentile `q` (0..100) of values in ascending order, as defined at `summarize`. `NaN` when there are none. */
-export function percentileOfSorted(sorted: Float64Array, q: number): number {
-  const position = ((sorted.length - 1) * q) / 100;
-  const below = Math.floor(position);
-  const low = sorted[below];
-  if (low === undefined) return Number.NaN;
-  const high = sorted[below + 1] ?? low;
-  return low + (high - low) * (position - below);
 }

@@ -1,0 +1,100 @@
+import { RandomStream } from '../random/counter-random.ts';
+import { quantile } from './quantile.ts';
+
+/** Size, confidence and seed of a bootstrap. */
+export interface BootstrapOptions {
+  /** Default 0.95. */
+  readonly confidence?: number;
+  /** Resamples drawn. Default 5,000. */
+  readonly resamples?: number;
+  /** Seed of the resampling; the same seed gives the same interval. Default 0. */
+  readonly seed?: number;
+}
+
+/** Lower and upper end of a confidence interval. */
+export type Interval = readonly [low: number, high: number];
+
+/**
+ * Percentile interval of a statistic, by the stratified bootstrap: every resample draws, with replacement, as many
+ * values from each stratum (a task, say) as it has. `statistic` gets all of them in one array, which it must not keep.
+ * Efron and Tibshirani, "An Introduction to the Bootstrap", 1993, chapters 13 and 16.
+ */
+export function stratifiedBootstrap(
+  strata: readonly (readonly number[])[],
+  statistic: (values: Float64Array) => number,
+  { confidence = 0.95, resamples = 5_000, seed = 0 }: BootstrapOptions = {},
+): Interval {
+  if (strata.length === 0 || strata.some((stratum) => stratum.length === 0)) {
+    throw new RangeError('Expected at least one stratum and at least one value in each');
+  }
+  const random = new RandomStream(seed, 'bootstrap');
+  const drawn = new Float64Array(strata.reduce((total, stratum) => total + stratum.length, 0));
+  const estimates = new Float64Array(resamples);
+  for (let resample = 0; resample < resamples; resample++) {
+    let filled = 0;
+    for (const stratum of strata) {
+      for (let i = 0; i < stratum.length; i++) {
+        drawn[filled++] = stratum[Math.floor(random.uniform() * stratum.length)]!;
+      }
+    }
+    estimates[resample] = statistic(drawn);
+  }
+  estimates.sort();
+  const tail = (1 - confidence) / 2;
+  return [quantile(estimates, tail), quantile(estimates, 1 - tail)];
+}
+
+const NESTED_RESAMPLES = 2_000;
+const NESTED_TAIL = 0.025;
+
+/**
+ * 95 % interval of a statistic over training runs that all played the same traces: every resample draws runs and traces
+ * with replacement, so that the interval has the chance of the training in it as well as that of the traffic.
+ */
+export function nestedBootstrap(
+  runs: readonly (readonly number[])[],
+  statistic: (values: Float64Array) => number,
+): Interval {
+  const traces = runs[0]?.length ?? 0;
+  if (traces === 0 || runs.some((run) => run.length !== traces)) {
+    throw new RangeError('Expected at least one run, all of the same number of traces');
+  }
+  const random = new RandomStream(0, 'nested bootstrap');
+  const drawn = new Float64Array(runs.length * traces);
+  const estimates = Float64Array.from({ length: NESTED_RESAMPLES }, () => {
+    const picked = Int32Array.from({ length: traces }, () => random.integer(0, traces - 1));
+    let filled = 0;
+    for (let r = 0; r < runs.length; r++) {
+      const run = runs[random.integer(0, runs.length - 1)]!;
+      for (const trace of picked) drawn[filled++] = run[trace]!;
+    }
+    return statistic(drawn);
+  }).sort();
+  const at = (share: number) => estimates[Math.round(share * (NESTED_RESAMPLES - 1))]!;
+  return [at(NESTED_TAIL), at(1 - NESTED_TAIL)];
+}
+
+const BLOCK_RESAMPLES = 1000;
+
+/** A 95 % interval. */
+export interface IntervalEnds {
+  readonly low: number;
+  readonly high: number;
+}
+
+/** How often each block counts in each resample: blocks drawn with replacement, the same for the same seed. */
+export function blockResamples(blocks: number, seed: number): Uint16Array[] {
+  const random = new RandomStream(seed, 'blocks');
+  return Array.from({ length: BLOCK_RESAMPLES }, () => {
+    const weights = new Uint16Array(blocks);
+    for (let draw = 0; draw < blocks; draw += 1) weights[Math.floor(blocks * random.uniform())]! += 1;
+    return weights;
+  });
+}
+
+/** The middle 95 % of the values of resamples. */
+export function percentileInterval(values: readonly number[]): IntervalEnds {
+  const sorted = values.toSorted((a, b) => a - b);
+  const at = (share: number) => sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))]!;
+  return { low: at(0.025), high: at(0.975) };
+}
