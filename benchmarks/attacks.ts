@@ -189,11 +189,8 @@ async function start(store: string): Promise<{ child: ChildProcess; url: string 
 }
 
 /** Steps an episode of its own, at a pace, until the signal aborts. Tells how long each step takes, also the unfinished one, ms. */
-async function stepAlong(url: string, signal: AbortSignal): Promise<number[]> {
+async function stepAlong(socket: WebSocket, signal: AbortSignal): Promise<number[]> {
   const times: number[] = [];
-  const socket = new WebSocket(`${url.replace('http', 'ws')}/ws`);
-  socket.on('error', () => {});
-  await once(socket, 'open');
   const ask = async (text: object) => {
     socket.send(JSON.stringify(text));
     const [data] = await once(socket, 'message', { signal });
@@ -238,6 +235,7 @@ async function measure(name: string, attack: Attack): Promise<string> {
     const { signal } = over;
     const answers = new Map<string, number>();
     const others = new Worker(new URL(import.meta.url), { workerData: url });
+    await once(others, 'message');
     await sleep(500);
     const attacking = attack({ url, store, signal }, (answer) => {
       answers.set(answer, (answers.get(answer) ?? 0) + 1);
@@ -283,7 +281,11 @@ interface Observed {
 /** The other clients, on a thread of their own: what the attack costs its own process is not theirs. */
 async function observe(url: string): Promise<void> {
   const over = new AbortController();
-  const observed = Promise.all([stepAlong(url, over.signal), watchHealth(url, over.signal)]);
+  const socket = new WebSocket(`${url.replace('http', 'ws')}/ws`);
+  socket.on('error', () => {});
+  await once(socket, 'open');
+  parentPort!.postMessage('ready');
+  const observed = Promise.all([stepAlong(socket, over.signal), watchHealth(url, over.signal)]);
   await once(parentPort!, 'message');
   over.abort();
   const [times, gap] = await observed;
