@@ -1,5 +1,6 @@
 export { alignedRows } from './aligned-rows.ts';
-export { escapeText, lineChartSvg } from './line-chart.ts';
+export { lineChartSvg } from './line-chart.ts';
+export { escapeText, px, tickStep } from './svg.ts';
 export { terminalBars } from './terminal-bars.ts';
 export { tunePage } from './tune-page.ts';
 export { frontSvg } from './tune-plots.ts';

@@ -1,3 +1,5 @@
+import { escapeText, px, tickStep } from './svg.ts';
+
 /** A point of a line. */
 export interface ChartPoint {
   readonly x: number;
@@ -51,22 +53,8 @@ function smoothed(points: readonly ChartPoint[]): ChartPoint[] {
 /** A linear scale from `domain` to pixels, with round ticks inside the domain. */
 function axis([low, high]: readonly [number, number], [start, end]: readonly [number, number]) {
   const span = high - low || 1;
-  const step = roundStep(span / 5);
+  const step = tickStep(span / 5);
   const ticks: number[] = [];
   for (let k = Math.ceil(low / step); k * step <= high; k++) ticks.push(Number((k * step).toPrecision(12)));
   return { ticks, at: (value: number) => start + ((value - low) / span) * (end - start) };
-}
-
-/** The least of 1, 2, 5, 10, 20, ... (and their tenths, hundredths, ...) that is not below `least`. */
-function roundStep(least: number): number {
-  const power = 10 ** Math.floor(Math.log10(least));
-  return [1, 2, 5, 10].find((factor) => factor * power >= least)! * power;
-}
-
-function px(value: number): string {
-  return value.toFixed(1);
-}
-
-export function escapeText(text: string): string {
-  return text.replace(/&/g, '&amp;').replace(/</g, '&lt;');
 }

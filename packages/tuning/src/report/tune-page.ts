@@ -2,8 +2,9 @@ import { basename } from 'node:path';
 import { candidateText, vllmDefaults } from '../tune/candidate.ts';
 import { sloTermText } from '../tune/slo.ts';
 import type { TuneResult } from '../tune/tune-result.ts';
+import { escapeText } from './svg.ts';
 import { estimateText, figure, impossibleText, intervalText, percent, tuneVerdict } from './tune-figures.ts';
-import { escapeText, frontSvg, intervalsSvg, loadCurveSvg, type PlotColours } from './tune-plots.ts';
+import { frontSvg, intervalsSvg, loadCurveSvg, type PlotColours } from './tune-plots.ts';
 
 const PAGE_COLOURS: PlotColours = {
   ink: 'var(--ink)',

@@ -1,5 +1,6 @@
 import { candidateText, vllmDefaults } from '../tune/candidate.ts';
 import type { LoadCurvePoint, TuneResult } from '../tune/tune-result.ts';
+import { escapeText, px, tickStep } from './svg.ts';
 import { figure } from './tune-figures.ts';
 
 /** Colours of a drawing; on a page they are variables of its style sheet. */
@@ -163,7 +164,7 @@ interface Scale {
 
 function linearScale(values: readonly number[], from = FRAME.height - FRAME.bottom, to = FRAME.top): Scale {
   const largest = Math.max(...values, 1e-9);
-  const step = niceStep(largest / 5);
+  const step = tickStep(largest / 5);
   const end = step * Math.ceil(largest / step - 1e-9);
   return {
     ticks: Array.from({ length: Math.round(end / step) + 1 }, (_, i) => Number((i * step).toPrecision(12))),
@@ -181,12 +182,6 @@ function logScale(values: readonly number[], from: number, to: number): Scale {
     ticks: ticks.filter((tick) => tick >= low && tick <= high),
     at: (value) => from + (Math.log(value / low) / Math.log(high / low)) * (to - from),
   };
-}
-
-/** The least of 1, 2, 5, 10 ... times a power of ten that is not below `least`. */
-function niceStep(least: number): number {
-  const power = 10 ** Math.floor(Math.log10(least));
-  return [1, 2, 5, 10].find((factor) => factor * power >= least * (1 - 1e-9))! * power;
 }
 
 function gridLines(x: Scale, y: Scale, colours: PlotColours): string[] {
@@ -219,12 +214,4 @@ function frame(parts: readonly string[], axes: { x: string; y: string }, colours
 
 function svg(width: number, height: number, parts: readonly string[], colours: PlotColours): string {
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" font-family="system-ui, sans-serif" font-size="12"><rect width="${width}" height="${height}" fill="${colours.paper}"/>${parts.join('\n')}</svg>\n`;
-}
-
-function px(value: number): string {
-  return value.toFixed(1);
-}
-
-export function escapeText(text: string): string {
-  return text.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/"/g, '&quot;');
 }

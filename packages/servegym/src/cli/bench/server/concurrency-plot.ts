@@ -1,3 +1,4 @@
+import { escapeText, px, tickStep } from '@servegym/tuning/report';
 import type { BatchResult } from './session-batch.ts';
 
 const WIDTH = 720;
@@ -71,7 +72,7 @@ function drawPanel(
   const lower = upper + PANEL_HEIGHT;
   const values = lines.flatMap((line) => batches.flatMap((batch) => line.at(batch) ?? []));
   const largest = top ?? (Math.max(0, ...values) || 1);
-  const step = roundStep(largest / TICKS);
+  const step = tickStep(largest / TICKS);
   const end = top ?? step * Math.ceil(largest / step);
   const y = (value: number) => lower - (value / end) * PANEL_HEIGHT;
   const ticks = Array.from({ length: Math.floor(end / step + 1e-9) + 1 }, (_, k) =>
@@ -110,18 +111,4 @@ function drawLine(
     return `<circle cx="${cx}" cy="${cy}" r="3" fill="${colour}"/>`;
   });
   return `<path d="M${points.join('L')}" fill="none" stroke="${colour}" stroke-width="2"/>${dots.join('')}`;
-}
-
-/** The least of 1, 2, 5, 10, 20, ... (and their tenths, hundredths, ...) that is not below `least`. */
-function roundStep(least: number): number {
-  const power = 10 ** Math.floor(Math.log10(least));
-  return [1, 2, 5, 10].find((factor) => factor * power >= least * (1 - 1e-9))! * power;
-}
-
-function px(value: number): string {
-  return value.toFixed(1);
-}
-
-function escapeText(text: string): string {
-  return text.replace(/&/g, '&amp;').replace(/</g, '&lt;');
 }
