@@ -1,4 +1,4 @@
-import type { ServerWebSocket } from '../web-socket/server-web-socket.ts';
+import { WebSocket } from 'ws';
 
 /** A client may send this many messages ahead of the replies before its socket is no longer read. */
 const MOST_WAITING = 64;
@@ -16,14 +16,15 @@ export type Reply = string | Uint8Array | null;
  * is slowed down by TCP; one that does not read is dropped in the end.
  */
 export function answerInOrder(
-  socket: ServerWebSocket,
+  socket: WebSocket,
   answer: (data: string | Buffer) => Reply | Promise<Reply>,
   isOver: () => boolean = () => false,
 ): void {
   const waiting: (string | Buffer)[] = [];
   let busy = false;
 
-  socket.on('message', (data) => {
+  socket.on('message', (bytes: Buffer, isBinary) => {
+    const data = isBinary ? bytes : bytes.toString();
     if (busy) {
       waiting.push(data);
       if (waiting.length >= MOST_WAITING) socket.pause();
@@ -36,7 +37,7 @@ export function answerInOrder(
   });
 
   function take(data: string | Buffer): void {
-    if (!socket.isOpen) return;
+    if (socket.readyState !== WebSocket.OPEN) return;
     const reply = answer(data);
     if (reply instanceof Promise) {
       busy = true;
@@ -58,7 +59,7 @@ export function answerInOrder(
   }
 
   function send(reply: string | Uint8Array): void {
-    if (!socket.isOpen) return;
+    if (socket.readyState !== WebSocket.OPEN) return;
     if (socket.bufferedAmount < MOST_UNREAD) {
       socket.send(reply);
       if (isOver()) socket.close(1000);

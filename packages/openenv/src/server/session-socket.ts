@@ -1,3 +1,4 @@
+import type { WebSocket } from 'ws';
 import { type Caller, EnvironmentError, type StepResult } from '../definition.ts';
 import { isJsonObject, type JsonObject } from '../json/json-object.ts';
 import { readLimitedJson } from '../json/read-limited-json.ts';
@@ -14,7 +15,6 @@ import {
 import { excerpt } from '../validation/excerpt.ts';
 import { InvalidInputError } from '../validation/invalid-input-error.ts';
 import { VectorConversation, type VectorParts } from '../vector/vector-conversation.ts';
-import type { ServerWebSocket } from '../web-socket/server-web-socket.ts';
 import { answerInOrder, type Reply } from './answer-in-order.ts';
 
 export interface SessionSocketParts extends VectorParts {
@@ -22,12 +22,12 @@ export interface SessionSocketParts extends VectorParts {
   /** Whether `list_tools` and `call_tool` may come as steps: yes, unless the environment's actions have a `type`. */
   readonly toolsAsSteps: boolean;
   /** The client has said that it needs its session no more. */
-  onFarewell(socket: ServerWebSocket): void;
+  onFarewell(socket: WebSocket): void;
 }
 
 /** Speaks OpenEnv's session protocol on an accepted socket: one message out for each message in, in order. */
 export function serveSession(
-  socket: ServerWebSocket,
+  socket: WebSocket,
   session: Session,
   parts: SessionSocketParts,
   caller: Caller,
@@ -56,13 +56,13 @@ export function serveSession(
 }
 
 class SessionConversation {
-  readonly #socket: ServerWebSocket;
+  readonly #socket: WebSocket;
   readonly #session: Session;
   readonly #parts: SessionSocketParts;
   readonly #caller: Caller;
   #vector: VectorConversation | null = null;
 
-  constructor(socket: ServerWebSocket, session: Session, parts: SessionSocketParts, caller: Caller) {
+  constructor(socket: WebSocket, session: Session, parts: SessionSocketParts, caller: Caller) {
     this.#caller = caller;
     this.#socket = socket;
     this.#session = session;

@@ -1,7 +1,7 @@
 import { type IncomingMessage, STATUS_CODES } from 'node:http';
-import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
+import { WebSocket, WebSocketServer } from 'ws';
 import { clientAddress } from '../guard/forwarded.ts';
 import type { Guard } from '../guard/guard.ts';
 import type { Logger } from '../operations/logger.ts';
@@ -14,8 +14,6 @@ import {
   SessionCapacityError,
 } from '../sessions/session-errors.ts';
 import type { SessionRegistry } from '../sessions/session-registry.ts';
-import { handshakeAnswer, handshakeRefusal } from '../web-socket/accept-handshake.ts';
-import { ServerWebSocket } from '../web-socket/server-web-socket.ts';
 import { serveJsonRpc } from './json-rpc-socket.ts';
 import type { ResolvedServerOptions } from './server-options.ts';
 import { capacityData, errorText, type SessionSocketParts, serveSession } from './session-socket.ts';
@@ -24,6 +22,8 @@ import { capacityData, errorText, type SessionSocketParts, serveSession } from '
 const REFUSAL_GRACE_MS = 5000;
 /** A closing socket has this long to answer before it is dropped, ms. */
 const CLOSE_GRACE_MS = 2000;
+/** A client that pings and lets this much pile up unread is dropped, bytes. */
+const MOST_UNREAD_PONGS = 64 * 1024;
 
 type SocketOptions = Pick<
   ResolvedServerOptions,
@@ -48,7 +48,8 @@ type Admission = Hold | { readonly session?: undefined; readonly refusal: ErrorD
 
 /** Takes the WebSocket upgrades of an HTTP server: `/ws` and `/mcp`. */
 export class SocketServer {
-  readonly #sockets = new Set<ServerWebSocket>();
+  readonly #webSockets: WebSocketServer;
+  readonly #sessionIds = new WeakMap<IncomingMessage, string>();
   readonly #sessions: SessionRegistry;
   readonly #parts: SessionSocketParts;
   readonly #options: SocketOptions;
@@ -56,11 +57,11 @@ export class SocketServer {
   readonly #pingTimer: NodeJS.Timeout;
   #isClosing = false;
   /** Sockets that have not been heard since the last ping. */
-  readonly #silent = new Set<ServerWebSocket>();
+  readonly #silent = new Set<WebSocket>();
   /** Which socket holds each session. */
-  readonly #holders = new Map<string, Hold & { readonly socket: ServerWebSocket }>();
+  readonly #holders = new Map<string, Hold & { readonly socket: WebSocket }>();
   /** Sockets whose client has said that it is done. */
-  readonly #leaving = new WeakSet<ServerWebSocket>();
+  readonly #leaving = new WeakSet<WebSocket>();
 
   constructor(
     sessions: SessionRegistry,
@@ -71,18 +72,29 @@ export class SocketServer {
     this.#parts = { ...parts, onFarewell: (socket) => void this.#leaving.add(socket) };
     this.#options = options;
     this.#logger = options.logger;
+    this.#webSockets = new WebSocketServer({
+      noServer: true,
+      maxPayload: options.maxMessageBytes,
+      perMessageDeflate: false,
+      autoPong: false,
+    });
+    this.#webSockets.on('headers', (headers, request) => {
+      const id = this.#sessionIds.get(request);
+      headers.push('x-openenv-extensions: vector');
+      if (id !== undefined) headers.push(`x-session-id: ${id}`);
+    });
     this.#pingTimer = setInterval(() => this.#pingAll(), options.pingIntervalMs).unref();
   }
 
   /** Sockets that are open. */
   get size(): number {
-    return this.#sockets.size;
+    return this.#webSockets.clients.size;
   }
 
   /** Resolves when the last socket has left. */
   async empty(): Promise<void> {
     while (this.size > 0) {
-      const [socket] = this.#sockets;
+      const [socket] = this.#webSockets.clients;
       await new Promise((resolve) => socket!.once('close', resolve));
     }
   }
@@ -91,14 +103,14 @@ export class SocketServer {
   async close(): Promise<void> {
     this.#isClosing = true;
     clearInterval(this.#pingTimer);
-    const sockets = [...this.#sockets];
+    const sockets = [...this.#webSockets.clients];
     for (const socket of sockets) socket.pause();
     const settled = [...this.#holders.values()].map(({ session }) => session.settled());
     await Promise.race([Promise.all(settled), sleep(CLOSE_GRACE_MS, undefined, { ref: false })]);
     // The replies of what has just settled are sent in the microtasks before this.
     await setImmediate();
     const closed = sockets.map((socket) => {
-      if (socket.isClosed) return undefined;
+      if (socket.readyState === WebSocket.CLOSED) return undefined;
       const gone = new Promise((resolve) => socket.once('close', resolve));
       socket.close(1001, 'The server is shutting down');
       socket.resume();
@@ -125,11 +137,8 @@ export class SocketServer {
       refuseHandshake(socket, status, { detail, code }, headers);
       return;
     }
-    const mistake = this.#isClosing
-      ? { status: 503, detail: 'The server is shutting down' }
-      : handshakeRefusal(request);
-    if (mistake) {
-      refuseHandshake(socket, mistake.status, { detail: mistake.detail }, mistake.headers);
+    if (this.#isClosing) {
+      refuseHandshake(socket, 503, { detail: 'The server is shutting down' });
       return;
     }
     const client = guard.clientOf(request);
@@ -137,28 +146,28 @@ export class SocketServer {
     const admission = sessionId
       ? await this.#admitTo(sessionId, query.get('takeover') === 'true')
       : this.#admit(client);
-    if (socket.destroyed || this.#isClosing) {
+    const abandon = () => {
       if (admission.session) this.#letGo(admission, false);
+    };
+    if (socket.destroyed || this.#isClosing) {
+      abandon();
       socket.destroy();
       return;
     }
-    const webSocket = this.#accept(request, socket, head, admission);
-    if (admission.session) {
-      this.#serve(webSocket, path, admission, { address: clientAddress(request, trustedProxies), client });
-    } else {
-      this.#logger.warn({ path, code: admission.refusal.code }, 'session refused');
-      this.#sessions.counts.countError(admission.refusal.code);
-      refuse(webSocket, path, admission.refusal);
-    }
-  }
-
-  #accept(request: IncomingMessage, socket: Duplex, head: Buffer, { session }: Admission): ServerWebSocket {
-    const named = session ? [`x-session-id: ${session.id}`] : [];
-    socket.write(handshakeAnswer(request, 'x-openenv-extensions: vector', ...named), 'latin1');
-    const webSocket = new ServerWebSocket(socket as Socket, head, this.#options.maxMessageBytes);
-    this.#sockets.add(webSocket);
-    this.#watch(webSocket);
-    return webSocket;
+    if (admission.session) this.#sessionIds.set(request, admission.session.id);
+    // A handshake that is not in order ends the connection.
+    socket.once('close', abandon);
+    this.#webSockets.handleUpgrade(request, socket, head, (webSocket) => {
+      socket.off('close', abandon);
+      this.#watch(webSocket);
+      if (admission.session) {
+        this.#serve(webSocket, path, admission, { address: clientAddress(request, trustedProxies), client });
+      } else {
+        this.#logger.warn({ path, code: admission.refusal.code }, 'session refused');
+        this.#sessions.counts.countError(admission.refusal.code);
+        refuse(webSocket, path, admission.refusal);
+      }
+    });
   }
 
   /** Opens the session that a new socket will hold. */
@@ -194,7 +203,7 @@ export class SocketServer {
     }
   }
 
-  #serve(socket: ServerWebSocket, path: string, hold: Hold, { address, client }: Peer): void {
+  #serve(socket: WebSocket, path: string, hold: Hold, { address, client }: Peer): void {
     const { session } = hold;
     const openedAt = performance.now();
     this.#logger.info({ session: session.id, path, address }, 'socket opened');
@@ -221,12 +230,15 @@ export class SocketServer {
     else void this.#sessions.release(session.id);
   }
 
-  #watch(socket: ServerWebSocket): void {
-    socket.on('pong', () => this.#silent.delete(socket));
-    socket.once('close', () => {
-      this.#silent.delete(socket);
-      this.#sockets.delete(socket);
+  #watch(socket: WebSocket): void {
+    // An error of the connection is followed by its close.
+    socket.on('error', () => {});
+    socket.on('ping', (payload) => {
+      if (socket.bufferedAmount > MOST_UNREAD_PONGS) socket.terminate();
+      else socket.pong(payload);
     });
+    socket.on('pong', () => this.#silent.delete(socket));
+    socket.once('close', () => this.#silent.delete(socket));
     const limit = this.#options.socketIdleTimeoutMs;
     if (limit === null) return;
     const timer = setTimeout(() => socket.close(1000, 'Idle for too long'), limit).unref();
@@ -235,12 +247,12 @@ export class SocketServer {
   }
 
   #pingAll(): void {
-    for (const socket of this.#sockets) {
+    for (const socket of this.#webSockets.clients) {
       // A socket that is not being read cannot be heard; how long it may stay so is limited elsewhere.
       if (socket.isPaused) continue;
       if (this.#silent.has(socket)) {
         socket.terminate();
-      } else if (socket.isOpen) {
+      } else if (socket.readyState === WebSocket.OPEN) {
         this.#silent.add(socket);
         socket.ping();
       }
@@ -284,7 +296,7 @@ function refusalOf(error: Error): ErrorData {
  * Tells a client why it gets no session, and closes only after its first message: a client that sends before it reads
  * would otherwise see nothing but a closed socket.
  */
-function refuse(socket: ServerWebSocket, path: string, refusal: ErrorData): void {
+function refuse(socket: WebSocket, path: string, refusal: ErrorData): void {
   const { message, code, ...data } = refusal;
   socket.send(
     path === '/ws'
