@@ -44,7 +44,7 @@ describe('the Dockerfile', () => {
 
   it('has the version of Node that the project is developed on', () => {
     const { devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
-    const [major] = devDependencies.node.split('.');
+    const [major] = devDependencies['@types/node'].split('.');
     assert.ok(stages.length > 1);
     for (const { base } of stages.slice(0, -1)) assert.equal(base, `node:${major}-bookworm-slim`);
   });

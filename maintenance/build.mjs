@@ -5,6 +5,7 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } f
 import { basename, extname, join, relative } from 'node:path';
 import { projectEnvironment, root } from './setup/checkout.mjs';
 import { ensureConsole } from './setup/console.mjs';
+import { ensureNode } from './setup/node.mjs';
 import { ensurePackages } from './setup/packages.mjs';
 
 /** Published packages by folder, those that others import first. */
@@ -27,6 +28,7 @@ const staging = join(root, 'dist', 'packages');
 const tarballs = join(root, 'dist', 'tarballs');
 
 await ensurePackages();
+await ensureNode();
 await ensureConsole();
 rmSync(join(root, 'dist'), { recursive: true, force: true });
 execFileSync('tsc', ['-b', 'packages/servegym/tsconfig.build.json'], {

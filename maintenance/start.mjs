@@ -3,15 +3,16 @@ import { spawn } from 'node:child_process';
 import { constants } from 'node:os';
 import { join } from 'node:path';
 import { explain } from './progress.mjs';
-import { projectEnvironment, projectNode, root } from './setup/checkout.mjs';
+import { projectEnvironment, root } from './setup/checkout.mjs';
 import { ensureConsole } from './setup/console.mjs';
+import { ensureNode } from './setup/node.mjs';
 import { ensurePackages } from './setup/packages.mjs';
 
 let node;
 try {
   await ensurePackages();
+  node = await ensureNode();
   await ensureConsole();
-  node = projectNode();
 } catch (error) {
   console.error(explain(error));
   process.exit(1);

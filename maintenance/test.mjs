@@ -4,9 +4,10 @@ import { fork } from 'node:child_process';
 import { join } from 'node:path';
 import { explain, secondsSince } from './progress.mjs';
 import { runQuietly } from './quiet-command.mjs';
-import { projectEnvironment, projectNode, root } from './setup/checkout.mjs';
+import { projectEnvironment, root } from './setup/checkout.mjs';
 import { ensureChromium } from './setup/chromium.mjs';
 import { ensureConsole } from './setup/console.mjs';
+import { ensureNode } from './setup/node.mjs';
 import { ensurePackages } from './setup/packages.mjs';
 import { ensurePython } from './setup/python.mjs';
 import { ensureRedis } from './setup/redis.mjs';
@@ -37,7 +38,7 @@ async function check(name, command, args) {
 
 async function setUpPackages() {
   await ensurePackages();
-  const node = projectNode();
+  const node = await ensureNode();
   await attempt('set-up of the console', ensureConsole);
   return node;
 }

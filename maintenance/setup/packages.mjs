@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { announced } from '../progress.mjs';
 import { runQuietly } from '../quiet-command.mjs';
-import { npmEnvironment, root } from './checkout.mjs';
+import { root } from './checkout.mjs';
 
 /** Installs the npm packages of the lock file, unless they are there. */
 export async function ensurePackages() {
@@ -10,7 +10,6 @@ export async function ensurePackages() {
   await announced('Installing npm packages', () =>
     runQuietly('npm', ['ci', '--include=dev', '--include=optional', '--loglevel=error', '--no-progress'], {
       cwd: root,
-      env: npmEnvironment(),
     }),
   );
 }
