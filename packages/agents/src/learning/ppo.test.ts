@@ -6,7 +6,7 @@ import { type LearningEnvironment, RUNNING, TERMINATED, TRUNCATED } from './lear
 import { plainKernels } from './plain-kernels.ts';
 import { PPO_DEFAULTS, Ppo, type PpoOptions, type PpoStart } from './ppo.ts';
 import { decodeCheckpoint, encodeCheckpoint, resumePoint } from './ppo-checkpoint.ts';
-import { SerialRollouts } from './rollout-source.ts';
+import { SerialRollouts } from './serial-rollouts.fixture.ts';
 import { simdKernels } from './simd-kernels.ts';
 import { decodeActor, encodeActor } from './trained-actor.ts';
 

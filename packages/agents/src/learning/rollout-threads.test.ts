@@ -4,9 +4,9 @@ import { RandomStream } from '@servegym/simulator';
 import { identityEnvironment } from '../../test/identity-environment.ts';
 import { publishPolicy } from './acting-policy.ts';
 import { RUNNING } from './learning-environment.ts';
-import { type RolloutSource, SerialRollouts } from './rollout-source.ts';
-import { RolloutThreads } from './rollout-threads.ts';
+import { type RolloutSource, RolloutThreads } from './rollout-threads.ts';
 import { RunningNormalizer } from './running-normalizer.ts';
+import { SerialRollouts } from './serial-rollouts.fixture.ts';
 import { simdKernels } from './simd-kernels.ts';
 
 const module = new URL('../../test/identity-environment.ts', import.meta.url);

@@ -3,8 +3,17 @@ import { allocatePolicy, type PublishedPolicy } from './acting-policy.ts';
 import type { LearningEnvironment } from './learning-environment.ts';
 import { allocateRollout, type Rollout } from './rollout.ts';
 import { type PlayerShare, type PlayPlan, RolloutPlayer } from './rollout-player.ts';
-import type { RolloutSource } from './rollout-source.ts';
 import { simdKernels } from './simd-kernels.ts';
+
+/** Environments that play rollouts for a learner. */
+export interface RolloutSource {
+  readonly plan: PlayPlan;
+  /** Policy that `play` acts by. */
+  readonly policy: PublishedPolicy;
+  /** Written by the last `play`. */
+  readonly rollout: Rollout;
+  play(): void;
+}
 
 /** What to run, and on how many threads. */
 export interface ThreadedRollouts {

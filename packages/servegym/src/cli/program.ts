@@ -115,11 +115,6 @@ const COMMANDS: readonly CommandEntry[] = [
     summary: 'play environments in this process, without a server',
     load: async () => (await import('./selftest/command.ts')).selftestCommand(),
   },
-  {
-    name: 'check-release',
-    summary: 'make all checks that should pass before a release',
-    load: async () => (await import('./check-release/command.ts')).checkReleaseCommand(),
-  },
 ];
 
 /** The command line. Only the command that is asked for has its options; the others stand in the list. */

@@ -5,7 +5,7 @@ import { validateServer } from '@servegym/openenv';
 import { passed, type ReleaseCheck } from './release-check.ts';
 
 const run = promisify(execFile);
-const main = join(import.meta.dirname, '..', '..', 'main.ts');
+const main = join(import.meta.dirname, '../../packages/servegym/src/main.ts');
 
 /** That a Space which is already up conforms, and shows its page. */
 export function spaceChecks(url: URL): ReleaseCheck[] {

@@ -4,15 +4,7 @@ import type { LearningEnvironment } from './learning-environment.ts';
 import { allocateRollout, type Rollout } from './rollout.ts';
 import { type PlayPlan, RolloutPlayer } from './rollout-player.ts';
 
-/** Environments that play rollouts for a learner. */
-export interface RolloutSource {
-  readonly plan: PlayPlan;
-  /** Whom `play` plays. */
-  readonly policy: PublishedPolicy;
-  /** What the last `play` wrote. */
-  readonly rollout: Rollout;
-  play(): void;
-}
+import type { RolloutSource } from './rollout-threads.ts';
 
 /** Environments that play on the calling thread. */
 export class SerialRollouts implements RolloutSource {

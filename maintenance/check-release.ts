@@ -1,11 +1,11 @@
 import { Command, Option } from 'commander';
-import { numberAbove } from '../arguments/options.ts';
-import { serverAddress } from '../arguments/server-address.ts';
-import { checkoutChecks } from './checkout-checks.ts';
-import { environmentChecks } from './environment-checks.ts';
-import { runChecks } from './release-check.ts';
-import { releaseLine, releaseSummary } from './release-lines.ts';
-import { openaiBaselineCheck, spaceChecks } from './remote-checks.ts';
+import { numberAbove } from '../packages/servegym/src/cli/arguments/options.ts';
+import { serverAddress } from '../packages/servegym/src/cli/arguments/server-address.ts';
+import { checkoutChecks } from './check-release/checkout-checks.ts';
+import { environmentChecks } from './check-release/environment-checks.ts';
+import { type ReleaseFinding, runChecks } from './check-release/release-check.ts';
+import { openaiBaselineCheck, spaceChecks } from './check-release/remote-checks.ts';
+import { runCommand } from './run-command.ts';
 
 interface CheckReleaseOptions {
   readonly skipDocker: boolean;
@@ -15,8 +15,8 @@ interface CheckReleaseOptions {
   readonly json: boolean;
 }
 
-/** `servegym check-release`: whether what is here can be handed in, pushed or published. */
-export function checkReleaseCommand(): Command {
+/** All checks that should pass before a release. */
+function checkReleaseCommand(): Command {
   return new Command('check-release')
     .description('make all checks that should pass before a release or a submission')
     .option('--skip-docker', 'leave out the image, which takes minutes', false)
@@ -55,3 +55,18 @@ async function checkRelease({
   else console.log(`\n${releaseSummary(findings)}`);
   process.exitCode = failed.length === 0 ? 0 : 1;
 }
+
+/** A line for a check, with what it found out below it. */
+function releaseLine({ passed, id, description, details, seconds }: ReleaseFinding): string {
+  const mark = passed === null ? '-' : passed ? '✓' : '✗';
+  return `${mark} ${id.padEnd(24)}${description}\n  ${''.padEnd(24)}${details} (${seconds.toFixed(1)} s)`;
+}
+
+/** The result in a few words. */
+function releaseSummary(findings: readonly ReleaseFinding[]): string {
+  const count = (wanted: boolean | null) => findings.filter(({ passed }) => passed === wanted).length;
+  const verdict = count(false) === 0 ? 'ready' : 'not ready';
+  return `${verdict}: ${count(true)} passed, ${count(false)} failed, ${count(null)} left out`;
+}
+
+await runCommand(checkReleaseCommand());

@@ -31,7 +31,7 @@ export interface CheckoutOptions {
 
 /** That the folders of the checkout which go elsewhere are whole: the Spaces and the image. */
 export function checkoutChecks({ skipDocker }: CheckoutOptions): ReleaseCheck[] {
-  const root = resolve(import.meta.dirname, '../../../../..');
+  const root = resolve(import.meta.dirname, '../..');
   const spaces = join(root, 'deploy', 'spaces');
   return [
     {

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 
-const main = join(import.meta.dirname, '..', '..', 'main.ts');
+const main = join(import.meta.dirname, '../../packages/servegym/src/main.ts');
 /** What the program says when it takes requests. */
 const READY = /^ServeGym is ready: (\S+)\/web\//m;
 

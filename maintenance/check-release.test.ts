@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { runServegym } from './serve-process.ts';
+import { runScript } from './run-script.fixture.ts';
 
 it('check-release passes on this checkout, without the image', async () => {
-  const { code, stdout, stderr } = await runServegym(
-    ...['check-release', '--skip-docker', '--json'],
+  const { code, stdout, stderr } = await runScript(
+    'check-release.ts',
+    ...['--skip-docker', '--json'],
     // How fast it starts is for a machine that does nothing else.
     ...['--healthy-within', '600'],
   );
