@@ -154,12 +154,19 @@ export function describeRoutes(
       operationId: 'endpoint_health_get',
       tag: 'Health',
       summary: 'Health check',
-      response: object({
-        status: { type: 'string', enum: ['healthy', 'unhealthy', 'degraded'] },
-        active_sessions: { type: 'integer', minimum: 0 },
-        uptime_seconds: { type: 'number', minimum: 0 },
-        reason: { type: 'string', description: 'Why the server is degraded: sessions are not being written' },
-      }),
+      response: object(
+        {
+          status: { type: 'string', enum: ['healthy', 'unhealthy', 'degraded'] },
+          active_sessions: { type: 'integer', minimum: 0 },
+          uptime_seconds: { type: 'number', minimum: 0 },
+        },
+        {
+          reason: {
+            type: 'string',
+            description: 'Why the server is degraded: sessions are not being written',
+          },
+        },
+      ),
       errors: { 503: 'The server is shutting down' },
     },
     {
@@ -191,9 +198,11 @@ export function describeRoutes(
   ];
 }
 
-/** Every property is always there. */
-function object(properties: Readonly<Record<string, JsonSchema>>): JsonSchema {
-  return { type: 'object', properties, required: Object.keys(properties) };
+function object(
+  required: Readonly<Record<string, JsonSchema>>,
+  optional: Readonly<Record<string, JsonSchema>> = {},
+): JsonSchema {
+  return { type: 'object', properties: { ...required, ...optional }, required: Object.keys(required) };
 }
 
 function resetRequestSchema(definition: EnvironmentDefinition<unknown, object, object>): JsonSchema {
