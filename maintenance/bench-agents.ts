@@ -14,7 +14,7 @@ import { agentBenchmarkPage } from './bench-agents/agent-benchmark-report.ts';
 import { benchmarkAgents, bestOnValidation } from './bench-agents/benchmark-agents.ts';
 import { BenchmarkCache } from './bench-agents/benchmark-cache.ts';
 import { type BenchmarkPlan, isLearned } from './bench-agents/benchmark-plan.ts';
-import type { Workshop } from './bench-agents/learn-all.ts';
+import type { BenchmarkContext } from './bench-agents/learn-all.ts';
 import { shipPolicies } from './bench-agents/ship-policies.ts';
 import { runCommand } from './run-command.ts';
 
@@ -91,7 +91,7 @@ async function benchAgents(options: BenchAgentsOptions): Promise<void> {
   };
   await requireWritable(out);
   const jobs = await openStoppableJobs({ threads, queue });
-  const workshop: Workshop = {
+  const context: BenchmarkContext = {
     jobs,
     cache: new BenchmarkCache(join(cache, `${llmserve.id}-${llmserve.version}`)),
     say: (line) => console.error(line),
@@ -100,10 +100,10 @@ async function benchAgents(options: BenchAgentsOptions): Promise<void> {
     if (ship) {
       const learned = agents.filter(isLearned);
       if (learned.length === 0) throw new InputError(`expected agents that learn: ${LEARNED.join(', ')}`);
-      await shipPolicies(plan, learned, (agent, taskId) => bestOnValidation(plan, agent, taskId, workshop));
+      await shipPolicies(plan, learned, (agent, taskId) => bestOnValidation(plan, agent, taskId, context));
       return;
     }
-    const benchmark = await benchmarkAgents(plan, workshop);
+    const benchmark = await benchmarkAgents(plan, context);
     const figures = `${JSON.stringify(benchmark, null, 1)}\n`;
     if (out !== undefined) {
       await writeOutputFile(out, [agentBenchmarkPage(benchmark)]);

@@ -2,8 +2,8 @@ import { isBuiltin } from 'node:module';
 import { posix } from 'node:path';
 import type { NameUse, SourceFile } from './source-file.ts';
 
-/** What a package of this repository may import from the others. Arrows only point down. */
-interface Room {
+/** Rules for the imports of a package. A package imports only packages listed below it. */
+interface PackageRules {
   readonly mayImport: readonly string[];
   /** Specifiers of which it may import types only. */
   readonly mayImportTypesOf?: readonly string[];
@@ -13,7 +13,7 @@ interface Room {
   readonly isBundled?: boolean;
 }
 
-export const ROOMS: Readonly<Record<string, Room>> = {
+export const LAYOUT: Readonly<Record<string, PackageRules>> = {
   servegym: {
     mayImport: [
       '@servegym/agents',
@@ -62,20 +62,21 @@ const IMPURE_GLOBALS = new Set(
  * @param workspace the manifest at the root; its development dependencies are for tests
  */
 export function brokenRules(path: string, source: SourceFile, own: Manifest, workspace: Manifest): string[] {
-  const room = ROOMS[own.name];
-  if (!room) return [`${own.name} has no place in ROOMS: say what it may import`];
+  const rules = LAYOUT[own.name];
+  if (!rules) return [`${own.name} is not in LAYOUT: add what it may import`];
   const isShipped = path.startsWith('src/') && !/\.(test|fixture)\.tsx?$|\/fixtures\//.test(path);
-  const mayUseDevelopment = !isShipped || room.isBundled === true;
+  const mayUseDevelopment = !isShipped || rules.isBundled === true;
   const broken: string[] = [];
 
   for (const { specifier, isTypeOnly, offset } of source.requests) {
     const complain = (what: string) => broken.push(`${path}:${source.lineAt(offset)}: ${what}`);
     if (specifier === undefined) {
       // Worker threads load what they are told to; a simulator has nothing to load.
-      if (room.isPure) complain('imports a module whose name is computed');
+      if (rules.isPure) complain('imports a module whose name is computed');
     } else if (isBuiltin(specifier)) {
       if (!specifier.startsWith('node:')) complain(`imports \`${specifier}\`; write \`node:${specifier}\``);
-      if (room.isPure && isShipped) complain(`imports \`${specifier}\`, but ${own.name} is pure computation`);
+      if (rules.isPure && isShipped)
+        complain(`imports \`${specifier}\`, but ${own.name} is pure computation`);
     } else if (specifier.startsWith('.')) {
       const target = posix.join(posix.dirname(path), specifier);
       const isTestServer = !isShipped && target.startsWith(TEST_SERVERS);
@@ -85,8 +86,9 @@ export function brokenRules(path: string, source: SourceFile, own: Manifest, wor
     } else {
       const name = packageOf(specifier);
       const mayImport =
-        room.mayImport.includes(name) || (isTypeOnly && room.mayImportTypesOf?.includes(specifier) === true);
-      if (name in ROOMS && name !== own.name && !mayImport)
+        rules.mayImport.includes(name) ||
+        (isTypeOnly && rules.mayImportTypesOf?.includes(specifier) === true);
+      if (name in LAYOUT && name !== own.name && !mayImport)
         complain(`imports \`${specifier}\`, which is above it`);
       const isDeclared =
         name === own.name ||
@@ -97,7 +99,7 @@ export function brokenRules(path: string, source: SourceFile, own: Manifest, wor
       if (!isDeclared) complain(`imports \`${specifier}\`, which its package.json does not declare`);
     }
   }
-  if (room.isPure && isShipped) {
+  if (rules.isPure && isShipped) {
     for (const use of source.names) {
       if (isImpure(use))
         broken.push(

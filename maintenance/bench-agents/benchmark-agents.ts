@@ -8,7 +8,7 @@ import {
   plannedEpisodes,
   plannedSplits,
 } from './benchmark-plan.ts';
-import { learnAll, type Workshop } from './learn-all.ts';
+import { type BenchmarkContext, learnAll } from './learn-all.ts';
 import { type Player, scorePolicies } from './score-policies.ts';
 
 /** How an agent did on a task. */
@@ -38,11 +38,14 @@ const FIRST_SCORES = 3;
 const VALIDATION_EPISODES = 30;
 
 /** Trains what is learned, and plays all agents on the same held-out traces. */
-export async function benchmarkAgents(plan: BenchmarkPlan, workshop: Workshop): Promise<AgentBenchmark> {
+export async function benchmarkAgents(
+  plan: BenchmarkPlan,
+  context: BenchmarkContext,
+): Promise<AgentBenchmark> {
   const contenders: { agent: string; taskId: TaskId; players: readonly Player[] }[] = [];
   for (const agent of plan.agents) {
     for (const taskId of plan.taskIds) {
-      const players = isLearned(agent) ? await learnAll(plan, agent, taskId, workshop) : [agent];
+      const players = isLearned(agent) ? await learnAll(plan, agent, taskId, context) : [agent];
       contenders.push({ agent, taskId, players });
     }
   }
@@ -52,13 +55,13 @@ export async function benchmarkAgents(plan: BenchmarkPlan, workshop: Workshop): 
       const seeds = firstSeeds('test', plannedEpisodes(plan, agent, split));
       if (seeds.length === 0) continue;
       const shift = split === 'test' ? null : split;
-      const runs = await scorePolicies(players, { taskId, shift, seeds }, workshop);
+      const runs = await scorePolicies(players, { taskId, shift, seeds }, context);
       const score = {
         mean: mean(runs.flat()),
         iqm: interquartileMean(runs.flat()),
         ci95: nestedBootstrap(runs, interquartileMean),
       };
-      workshop.say(`${split}: ${agent} on ${taskId} ${score.iqm.toFixed(3)}`);
+      context.say(`${split}: ${agent} on ${taskId} ${score.iqm.toFixed(3)}`);
       cells.push({
         ...{ agent, taskId, split, score, episodes: seeds.length },
         runs: runs.map(mean),
@@ -74,14 +77,14 @@ export async function bestOnValidation(
   plan: BenchmarkPlan,
   agent: ShippedName,
   taskId: TaskId,
-  workshop: Workshop,
+  context: BenchmarkContext,
 ): Promise<Uint8Array> {
-  const learned = await learnAll(plan, agent, taskId, workshop);
+  const learned = await learnAll(plan, agent, taskId, context);
   const seeds = firstSeeds('validation', VALIDATION_EPISODES);
-  const runs = await scorePolicies(learned, { taskId, shift: null, seeds }, workshop);
+  const runs = await scorePolicies(learned, { taskId, shift: null, seeds }, context);
   const means = runs.map(mean);
   const best = means.indexOf(Math.max(...means));
-  workshop.say(`${agent} on ${taskId}: run ${best} has ${means[best]!.toFixed(3)} on the validation split`);
+  context.say(`${agent} on ${taskId}: run ${best} has ${means[best]!.toFixed(3)} on the validation split`);
   return learned[best]!.file;
 }
 

@@ -12,11 +12,11 @@ import type { JobEngine } from '@servegym/jobs';
 import type { BenchmarkCache } from './benchmark-cache.ts';
 import type { BenchmarkPlan } from './benchmark-plan.ts';
 
-/** What a benchmark works with. */
-export interface Workshop {
+/** Jobs, cache and output of a benchmark. */
+export interface BenchmarkContext {
   readonly jobs: JobEngine;
   readonly cache: BenchmarkCache;
-  /** Says what is going on. */
+  /** Prints a line of progress. */
   readonly say: (line: string) => void;
 }
 
@@ -40,16 +40,16 @@ export async function learnAll(
   plan: BenchmarkPlan,
   algorithm: ShippedName,
   taskId: TaskId,
-  workshop: Workshop,
+  context: BenchmarkContext,
 ): Promise<readonly LearnedPolicy[]> {
-  const { jobs, cache, say } = workshop;
+  const { jobs, cache, say } = context;
   const nameOf = (seed: number) => policyName(plan, algorithm, taskId, seed);
   const seeds = Array.from({ length: plan.trainingSeeds }, (_, seed) => seed);
   const missing = seeds.filter((seed) => cache.readFile(nameOf(seed)) === undefined);
   if (missing.length > 0) {
     const steps = plannedSteps(plan, algorithm);
     const run = { environment: 'llmserve', task: taskId, algorithm: TRAINED_BY[algorithm], steps } as const;
-    const clone = algorithm === 'distilled' ? await findClone(plan, taskId, workshop) : undefined;
+    const clone = algorithm === 'distilled' ? await findClone(plan, taskId, context) : undefined;
     let learned = 0;
     await trainSeeds(jobs, run, missing, {
       clone,
@@ -67,7 +67,7 @@ export async function learnAll(
 function findClone(
   { teacher, lessons }: BenchmarkPlan,
   taskId: TaskId,
-  { jobs, cache, say }: Workshop,
+  { jobs, cache, say }: BenchmarkContext,
 ): Promise<Uint8Array> {
   return cache.file(`clone-${taskId}-${teacher}-${lessons}.safetensors`, async () => {
     const weights = await distill({

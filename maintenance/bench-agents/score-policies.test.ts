@@ -30,7 +30,7 @@ describe('scorePolicies', () => {
     await jobs.close();
     rmSync(folder, { recursive: true });
   });
-  const workshop = () => ({ jobs, cache: new BenchmarkCache(folder), say() {} });
+  const context = () => ({ jobs, cache: new BenchmarkCache(folder), say() {} });
   const idle: JobEngine = {
     width: 1,
     share: async () => 'nothing',
@@ -51,16 +51,16 @@ describe('scorePolicies', () => {
         { taskIds: [taskId], seeds: traffic.seeds },
       );
       const graded = tasks[0]!.episodes.map(({ score }) => score);
-      assert.deepEqual(await scorePolicies(['heuristic'], traffic, workshop()), [graded]);
-      assert.deepEqual(await scorePolicies(['heuristic'], traffic, { ...workshop(), jobs: idle }), [graded]);
+      assert.deepEqual(await scorePolicies(['heuristic'], traffic, context()), [graded]);
+      assert.deepEqual(await scorePolicies(['heuristic'], traffic, { ...context(), jobs: idle }), [graded]);
     }
   });
 
   it('takes what planners earned from the record, where they are recorded', async () => {
     const traffic = { taskId, shift: null, seeds: [first, first + 1] } as const;
-    await scorePolicies(['default'], traffic, workshop());
+    await scorePolicies(['default'], traffic, context());
     const [planned, foreseen] = await scorePolicies(['mpc', 'oracle'], traffic, {
-      ...workshop(),
+      ...context(),
       jobs: idle,
     });
     assert.ok(foreseen!.every((score) => Math.abs(score - 0.95) < 1e-9));

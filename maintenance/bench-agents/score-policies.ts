@@ -11,7 +11,7 @@ import {
 import type { Job, Json } from '@servegym/jobs';
 import { sourceFolder, sourceHash } from '../../packages/servegym/src/cli/jobs/source-hash.ts';
 import { PLANNERS } from './benchmark-plan.ts';
-import type { LearnedPolicy, Workshop } from './learn-all.ts';
+import type { BenchmarkContext, LearnedPolicy } from './learn-all.ts';
 
 /** Who plays: an agent of the catalogue by its name, or a policy that was learned. */
 export type Player = string | LearnedPolicy;
@@ -24,15 +24,15 @@ const CHUNK = 10;
 export async function scorePolicies(
   players: readonly Player[],
   traffic: SeededTraffic,
-  workshop: Workshop,
+  context: BenchmarkContext,
 ): Promise<number[][]> {
-  const anchors = await findAnchors(traffic, workshop);
+  const anchors = await findAnchors(traffic, context);
   const room = roomToAdapt(traffic.taskId);
   const scores: number[][] = [];
   for (const player of players) {
     const recorded = anchors.map((each) => recordedReturn(player, each));
     const open = traffic.seeds.filter((_, i) => recorded[i] === null);
-    const played = await findReturns(player, { ...traffic, seeds: open }, workshop);
+    const played = await findReturns(player, { ...traffic, seeds: open }, context);
     const returns = recorded.map((known) => known ?? played.shift()!);
     scores.push(returns.map((total, i) => regretScore(total, anchors[i]!, room)));
   }
@@ -46,12 +46,12 @@ function recordedReturn(player: Player, { planner, clairvoyant, estimated }: Epi
   return player === 'mpc' ? planner : null;
 }
 
-async function findAnchors(traffic: SeededTraffic, workshop: Workshop): Promise<EpisodeAnchors[]> {
+async function findAnchors(traffic: SeededTraffic, context: BenchmarkContext): Promise<EpisodeAnchors[]> {
   const found = await findAll(
     `anchors/${traffic.taskId}-${traffic.shift ?? 'unshifted'}`,
     [fingerprint(traffic), recordedReference(traffic.taskId) as unknown as Json],
     traffic,
-    workshop,
+    context,
     {
       chunk: CHUNK,
       jobFor: (seeds) => ({ kind: 'traffic-anchors', input: { ...traffic, seeds } as unknown as Json }),
@@ -60,8 +60,12 @@ async function findAnchors(traffic: SeededTraffic, workshop: Workshop): Promise<
   return found as unknown as EpisodeAnchors[];
 }
 
-async function findReturns(player: Player, traffic: SeededTraffic, workshop: Workshop): Promise<number[]> {
-  const { jobs } = workshop;
+async function findReturns(
+  player: Player,
+  traffic: SeededTraffic,
+  context: BenchmarkContext,
+): Promise<number[]> {
+  const { jobs } = context;
   const { taskId, shift } = traffic;
   const isLearned = typeof player !== 'string';
   const name = isLearned ? player.name : `${player}-${taskId}`;
@@ -77,7 +81,7 @@ async function findReturns(player: Player, traffic: SeededTraffic, workshop: Wor
       { constant, phases } as unknown as Json,
     ],
     traffic,
-    workshop,
+    context,
     {
       chunk: !isLearned && PLANNERS.has(player) ? PLANNED_CHUNK : CHUNK,
       jobFor(seeds) {
@@ -94,7 +98,7 @@ async function findAll(
   name: string,
   dependsOn: Json,
   { seeds }: SeededTraffic,
-  { jobs, cache }: Workshop,
+  { jobs, cache }: BenchmarkContext,
   work: { readonly chunk: number; readonly jobFor: (seeds: readonly number[]) => Job },
 ): Promise<Json[]> {
   const { chunk, jobFor } = work;

@@ -21,8 +21,8 @@ import { answerError, HttpProblem } from './http-problem.ts';
 import { mountInformationRoutes } from './information-routes.ts';
 import { type ListeningServer, type ListenOptions, listen } from './listen.ts';
 import { mountMcpRoutes } from './mcp-routes.ts';
-import { type Neighbour, Neighbourhood } from './neighbourhood.ts';
 import { openApiDocument } from './openapi-document.ts';
+import { type PortServer, PortServers } from './port-servers.ts';
 import { RequestSessions } from './request-sessions.ts';
 import type { RouteDescription } from './route-table.ts';
 import { describeRoutes, METRICS_ROUTE } from './routes.ts';
@@ -64,8 +64,8 @@ export interface OpenEnvServer<Action = unknown, Observation = object, State = o
   close(): Promise<void>;
 }
 
-/** How each server enters the neighbourhood of another. */
-const ENTRANCES = new WeakMap<object, (neighbourhood: Neighbourhood, path: string) => void>();
+/** Mounts each server on the port of another. */
+const MOUNT_FUNCTIONS = new WeakMap<object, (portServers: PortServers, path: string) => void>();
 
 /** Makes a server that speaks the whole of OpenEnv for one environment. */
 export function createServer<Action, Observation extends object, State extends object>(
@@ -134,7 +134,7 @@ export function createServer<Action, Observation extends object, State extends o
     schemas,
     sessions,
     () => draining,
-    () => ({ environments: neighbourhood.entries(self) }),
+    () => ({ environments: portServers.entries(self) }),
   );
   mountGraderRoute(app, served, requestSessions, readAction, (options) =>
     sessions.requireEpisodeSize(options),
@@ -161,7 +161,7 @@ export function createServer<Action, Observation extends object, State extends o
     for (const listener of closeListeners.splice(0)) listener();
   };
 
-  const self: Neighbour = {
+  const self: PortServer = {
     definition: served,
     answer: getRequestListener(app.fetch),
     upgrade: (request, socket, head) => void sockets.upgrade(request, socket, head),
@@ -173,7 +173,7 @@ export function createServer<Action, Observation extends object, State extends o
     empty: () => sockets.empty(),
     close: closeAll,
   };
-  let neighbourhood = new Neighbourhood(self);
+  let portServers = new PortServers(self);
 
   const server: OpenEnvServer<unknown, object, object> = {
     definition: served,
@@ -186,18 +186,18 @@ export function createServer<Action, Observation extends object, State extends o
     onClose: (listener) => void closeListeners.push(listener),
     close: closeAll,
     mount(path, other) {
-      const enter = ENTRANCES.get(other);
-      if (enter === undefined) throw new TypeError('Expected a server that `createServer` made');
-      enter(neighbourhood, path);
+      const mountOn = MOUNT_FUNCTIONS.get(other);
+      if (mountOn === undefined) throw new TypeError('Expected a server that `createServer` made');
+      mountOn(portServers, path);
     },
-    listen: (where) => listen(neighbourhood, resolved.logger, where),
+    listen: (where) => listen(portServers, resolved.logger, where),
   };
-  ENTRANCES.set(server, (entered, path) => {
-    if (entered === neighbourhood || neighbourhood.all.length > 1) {
+  MOUNT_FUNCTIONS.set(server, (port, path) => {
+    if (port === portServers || portServers.all.length > 1) {
       throw new TypeError('Expected another server, which shares its port with none yet');
     }
-    entered.add(path, self);
-    neighbourhood = entered;
+    port.add(path, self);
+    portServers = port;
   });
   return server as unknown as OpenEnvServer<Action, Observation, State>;
 }

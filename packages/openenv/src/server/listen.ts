@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../operations/logger.ts';
-import type { Neighbourhood } from './neighbourhood.ts';
+import type { PortServers } from './port-servers.ts';
 
 /** Where to listen. */
 export interface ListenOptions {
@@ -42,17 +42,17 @@ const REQUEST_TIMEOUT_MS = 120_000;
 /** Longer than proxies keep a connection, so that it is they who close it, ms. */
 const KEEP_ALIVE_TIMEOUT_MS = 75_000;
 
-/** Opens the port of a neighbourhood. */
+/** Opens the port that servers share. */
 export async function listen(
-  neighbourhood: Neighbourhood,
+  portServers: PortServers,
   logger: Logger,
   { port = 8000, host = '127.0.0.1' }: ListenOptions = {},
 ): Promise<ListeningServer> {
-  const http = createServer((incoming, outgoing) => neighbourhood.answer(incoming, outgoing));
+  const http = createServer((incoming, outgoing) => portServers.answer(incoming, outgoing));
   http.headersTimeout = HEADERS_TIMEOUT_MS;
   http.requestTimeout = REQUEST_TIMEOUT_MS;
   http.keepAliveTimeout = KEEP_ALIVE_TIMEOUT_MS;
-  http.on('upgrade', (request, socket, head) => neighbourhood.upgrade(request, socket, head));
+  http.on('upgrade', (request, socket, head) => portServers.upgrade(request, socket, head));
   await new Promise<void>((resolve, reject) => {
     http.once('error', reject);
     http.listen({ port, host, backlog: BACKLOG }, () => {
@@ -68,12 +68,12 @@ export async function listen(
     port: bound.port,
     close,
     async drain({ graceMs = 10_000 } = {}) {
-      const { all } = neighbourhood;
-      for (const neighbour of all) neighbour.beginDrain();
+      const { all } = portServers;
+      for (const server of all) server.beginDrain();
       http.close();
-      const sockets = all.reduce((sum, neighbour) => sum + neighbour.openSockets(), 0);
+      const sockets = all.reduce((sum, server) => sum + server.openSockets(), 0);
       logger.info({ sockets, graceMs }, 'draining');
-      const empty = Promise.all(all.map((neighbour) => neighbour.empty()));
+      const empty = Promise.all(all.map((server) => server.empty()));
       await Promise.race([empty, sleep(graceMs, undefined, { ref: false })]);
       await close();
     },
@@ -86,7 +86,7 @@ export async function listen(
 
   async function stop(): Promise<void> {
     const closed = new Promise<void>((resolve) => http.close(() => resolve()));
-    await Promise.all(neighbourhood.all.map((neighbour) => neighbour.close()));
+    await Promise.all(portServers.all.map((server) => server.close()));
     http.closeAllConnections();
     await closed;
   }

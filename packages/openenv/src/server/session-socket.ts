@@ -21,8 +21,8 @@ export interface SessionSocketParts extends VectorParts {
   readonly jsonRpc: JsonRpcEndpoint;
   /** Whether `list_tools` and `call_tool` may come as steps: yes, unless the environment's actions have a `type`. */
   readonly toolsAsSteps: boolean;
-  /** The client has said that it needs its session no more. */
-  onFarewell(socket: WebSocket): void;
+  /** The client has sent `close`: it needs its session no more. */
+  onCloseMessage(socket: WebSocket): void;
 }
 
 /** Speaks OpenEnv's session protocol on an accepted socket: one message out for each message in, in order. */
@@ -117,7 +117,7 @@ class SessionConversation {
         return this.#vector.step(envelope(message, 'required'));
       case 'close':
         envelope(message, 'forbidden');
-        this.#parts.onFarewell(this.#socket);
+        this.#parts.onCloseMessage(this.#socket);
         this.#socket.close(1000);
         return null;
       default:

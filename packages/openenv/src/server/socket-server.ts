@@ -60,16 +60,16 @@ export class SocketServer {
   readonly #silent = new Set<WebSocket>();
   /** Which socket holds each session. */
   readonly #holders = new Map<string, Hold & { readonly socket: WebSocket }>();
-  /** Sockets whose client has said that it is done. */
+  /** Sockets whose client has sent `close`. */
   readonly #leaving = new WeakSet<WebSocket>();
 
   constructor(
     sessions: SessionRegistry,
-    parts: Omit<SessionSocketParts, 'onFarewell'>,
+    parts: Omit<SessionSocketParts, 'onCloseMessage'>,
     options: SocketOptions,
   ) {
     this.#sessions = sessions;
-    this.#parts = { ...parts, onFarewell: (socket) => void this.#leaving.add(socket) };
+    this.#parts = { ...parts, onCloseMessage: (socket) => void this.#leaving.add(socket) };
     this.#options = options;
     this.#logger = options.logger;
     this.#webSockets = new WebSocketServer({

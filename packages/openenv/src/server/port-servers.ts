@@ -3,8 +3,8 @@ import type { Duplex } from 'node:stream';
 import type { EnvironmentDefinition } from '../definition.ts';
 import type { EnvironmentEntry } from '../protocol/http-body.ts';
 
-/** What a port needs of a server whose environment is reached through it. */
-export interface Neighbour {
+/** A server that is reached through a port, alone or beside others. */
+export interface PortServer {
   readonly definition: Pick<EnvironmentDefinition, 'id' | 'version' | 'name' | 'description'>;
   answer(incoming: IncomingMessage, outgoing: ServerResponse): void;
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
@@ -18,33 +18,33 @@ export interface Neighbour {
 }
 
 /** The servers of one port: one at its root, others below a path each. */
-export class Neighbourhood {
-  readonly #root: Neighbour;
-  readonly #below = new Map<string, Neighbour>();
+export class PortServers {
+  readonly #root: PortServer;
+  readonly #below = new Map<string, PortServer>();
 
-  constructor(root: Neighbour) {
+  constructor(root: PortServer) {
     this.#root = root;
   }
 
   /** @throws TypeError when the path is no single step such as `/name`, or taken */
-  add(path: string, neighbour: Neighbour): void {
+  add(path: string, server: PortServer): void {
     if (!/^\/[\w.~-]+$/.test(path)) {
       throw new TypeError(`Expected the path of an environment to be like \`/name\`, got \`${path}\``);
     }
     if (this.#below.has(path)) {
       throw new TypeError(`Expected a path of its own for each environment, got \`${path}\` twice`);
     }
-    this.#below.set(path, neighbour);
+    this.#below.set(path, server);
   }
 
-  get all(): Neighbour[] {
+  get all(): PortServer[] {
     return [this.#root, ...this.#below.values()];
   }
 
   answer(incoming: IncomingMessage, outgoing: ServerResponse): void {
-    const neighbour = this.#enter(incoming);
-    if (neighbour !== undefined) {
-      neighbour.answer(incoming, outgoing);
+    const server = this.#enter(incoming);
+    if (server !== undefined) {
+      server.answer(incoming, outgoing);
       return;
     }
     // What links from the page of the environment mean depends on the slash. Relative, for proxies that add a prefix.
@@ -57,9 +57,9 @@ export class Neighbourhood {
   }
 
   /** The environments of the port, with paths relative to that of `asking`. */
-  entries(asking: Neighbour): EnvironmentEntry[] {
+  entries(asking: PortServer): EnvironmentEntry[] {
     const isRoot = asking === this.#root;
-    const entry = ({ definition }: Neighbour, path: string): EnvironmentEntry => ({
+    const entry = ({ definition }: PortServer, path: string): EnvironmentEntry => ({
       id: definition.id,
       version: definition.version,
       name: definition.name,
@@ -68,22 +68,22 @@ export class Neighbourhood {
     });
     return [
       entry(this.#root, isRoot ? './' : '../'),
-      ...[...this.#below].map(([path, neighbour]) =>
-        entry(neighbour, neighbour === asking ? './' : `${isRoot ? '' : '../'}${path.slice(1)}/`),
+      ...[...this.#below].map(([path, server]) =>
+        entry(server, server === asking ? './' : `${isRoot ? '' : '../'}${path.slice(1)}/`),
       ),
     ];
   }
 
   /** Whom a request is for, who then finds its own path in it; `undefined` when the slash behind the path is missing. */
-  #enter(request: IncomingMessage): Neighbour | undefined {
+  #enter(request: IncomingMessage): PortServer | undefined {
     if (this.#below.size === 0) return this.#root;
     const url = request.url ?? '/';
     const [path] = /^\/[^/?]*/.exec(url) ?? [''];
-    const neighbour = this.#below.get(path);
-    if (neighbour === undefined) return this.#root;
+    const server = this.#below.get(path);
+    if (server === undefined) return this.#root;
     const rest = url.slice(path.length);
     if (!rest.startsWith('/')) return undefined;
     request.url = rest;
-    return neighbour;
+    return server;
   }
 }
