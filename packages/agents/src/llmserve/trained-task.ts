@@ -35,6 +35,12 @@ export function findTrainedTask(trained: { readonly [Field in keyof TrainedTask]
   return task;
 }
 
+/** Throws a `RangeError` when a policy that was trained for one task is to play another. */
+export function requireTask(trained: string, asked: string | number): void {
+  if (asked === trained) return;
+  throw new RangeError(`Expected the task \`${trained}\` that the policy was trained for, got \`${asked}\``);
+}
+
 /** Of what is played: what only people read, and how hard the task is said to be, may change. */
 function taskDigest(task: ServeTask): string {
   const { name: _, description: __, difficulty: ___, ...played } = task;

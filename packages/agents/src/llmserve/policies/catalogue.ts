@@ -1,8 +1,7 @@
 import type { ServeAction, ServeObservation } from '@servegym/environments';
 import type { Policy } from '../../core/policy.ts';
 import { BanditPolicy } from './bandit-policy.ts';
-import { BestConstantPolicy } from './best-constant-policy.ts';
-import { DefaultPolicy } from './default-policy.ts';
+import { BestConstantPolicy, DefaultPolicy } from './constant-policies.ts';
 import { HeuristicPolicy } from './heuristic-policy.ts';
 import { MpcPolicy } from './mpc-policy.ts';
 import { OraclePolicy } from './oracle-policy.ts';

@@ -3,9 +3,9 @@ import { decodeServeActor } from '../learn/serve-actor.ts';
 import { readServeConstant } from '../learn/serve-constant.ts';
 import { TrainedPolicyError } from '../learn/trained-policy-error.ts';
 import type { ServePolicy } from './catalogue.ts';
+import { StaticPolicy } from './constant-policies.ts';
 import { PpoPolicy } from './ppo-policy.ts';
 import { RegimePolicy } from './regime-policy.ts';
-import { StaticPolicy } from './static-policy.ts';
 
 /** A policy that was trained, and the task it was trained for. */
 export interface TrainedPolicy {

@@ -6,10 +6,10 @@ import type { Policy } from '../../core/policy.ts';
 import { MASKED_TASK, TURNED } from '../masked-task.fixture.ts';
 import { BanditPolicy } from './bandit-policy.ts';
 import { createPolicy, listPolicies } from './catalogue.ts';
+import { StaticPolicy } from './constant-policies.ts';
 import { MpcPolicy } from './mpc-policy.ts';
 import { RegimePolicy } from './regime-policy.ts';
 import { SHIPPED_FORMATS } from './shipped-policy.ts';
-import { StaticPolicy } from './static-policy.ts';
 
 const { id: taskId, defaultAction: initialAction } = MASKED_TASK;
 

@@ -5,7 +5,7 @@ import { type PlayedEpisode, playEpisode } from '../../core/play-episode.ts';
 import { trainPpo } from '../../learning/ppo.ts';
 import { serveLearningTask } from '../learn/serve-learning-task.ts';
 import type { ServePolicy } from './catalogue.ts';
-import { DefaultPolicy } from './default-policy.ts';
+import { DefaultPolicy } from './constant-policies.ts';
 import { PpoPolicy } from './ppo-policy.ts';
 
 const { defaultAction } = SERVE_TASKS.static_workload;

@@ -5,7 +5,7 @@ import { knownTask } from '../known-task.ts';
 import { ServeActionCodec } from '../learn/serve-action-codec.ts';
 import type { ServeActor } from '../learn/serve-actor.ts';
 import { ServeObservationEncoder } from '../learn/serve-observation-encoder.ts';
-import { requireTask } from './trained-task.ts';
+import { requireTask } from '../trained-task.ts';
 
 /** Sets each knob that its task leaves free to what a trained network finds likeliest to be best. */
 export class PpoPolicy implements Policy<ServeAction, ServeObservation> {

@@ -3,7 +3,7 @@ import type { Policy, PolicyEpisode, PolicyStep } from '../../core/policy.ts';
 import { knownTask } from '../known-task.ts';
 import type { RegimeTable } from '../learn/regime-table.ts';
 import { RegimeTracker } from '../learn/regime-tracker.ts';
-import { requireTask } from './trained-task.ts';
+import { requireTask } from '../trained-task.ts';
 
 /** Tells regimes of traffic apart, and keeps a configuration for each. */
 export class RegimePolicy implements Policy<ServeAction, ServeObservation> {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { DEFAULT_ACTION } from '@servegym/environments';
-import { StaticPolicy } from './static-policy.ts';
+import { StaticPolicy } from './constant-policies.ts';
 
 describe('static-tuned', () => {
   const action = { ...DEFAULT_ACTION, batch_cap: 48 };
