@@ -12,6 +12,12 @@ export {
   type VectorOptions,
   type VectorStep,
 } from './client/index.ts';
+export type { Criterion } from './conformance/check.ts';
+export { type ForeignSchema, sampleValue } from './conformance/sample-value.ts';
+export { type SchemaCheck, schemaCheck } from './conformance/schema-check.ts';
+export { type SelfTestOptions, type SelfTestReport, selfTest } from './conformance/self-test.ts';
+export type { ValidateOptions } from './conformance/subject.ts';
+export { type ValidationReport, validateServer } from './conformance/validate-server.ts';
 export {
   type AnswerFields,
   type Caller,
@@ -38,6 +44,10 @@ export { isHostPattern, isLoopback } from './guard/allowed-hosts.ts';
 export { MOST_PROXIES } from './guard/forwarded.ts';
 export { Guard, type GuardedRequest, type GuardOptions, type Refusal } from './guard/guard.ts';
 export { HUNDRED_A_MINUTE, type RateLimitOptions } from './guard/rate-limiter.ts';
+export { type ActionReader, actionReader } from './input/action-reader.ts';
+export { InvalidInputError } from './input/invalid-input-error.ts';
+export { schemaBody, toJsonSchema } from './input/json-schemas.ts';
+export { type ResetOptionsReader, resetOptionsReader } from './input/reset-options-reader.ts';
 export { Leaderboard, type LeaderboardEntry } from './leaderboard/leaderboard.ts';
 export { mountLeaderboardRoutes } from './leaderboard/leaderboard-routes.ts';
 export { drainOnSignal } from './operations/drain-on-signal.ts';
@@ -70,13 +80,3 @@ export type {
 } from './sessions/session-store.ts';
 export { openSqliteStore, type SqliteSessionStoreOptions } from './sessions/sqlite-session-store.ts';
 export { Turn } from './sessions/turns.ts';
-export type { Criterion } from './validate/check.ts';
-export { type ForeignSchema, sampleValue } from './validate/sample-value.ts';
-export { type SchemaCheck, schemaCheck } from './validate/schema-check.ts';
-export { type SelfTestOptions, type SelfTestReport, selfTest } from './validate/self-test.ts';
-export type { ValidateOptions } from './validate/subject.ts';
-export { type ValidationReport, validateServer } from './validate/validate-server.ts';
-export { type ActionReader, actionReader } from './validation/action-reader.ts';
-export { InvalidInputError } from './validation/invalid-input-error.ts';
-export { schemaBody, toJsonSchema } from './validation/json-schemas.ts';
-export { type ResetOptionsReader, resetOptionsReader } from './validation/reset-options-reader.ts';

@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { EnvironmentError, type EpisodeRecord } from '../definition.ts';
+import { actionReader } from '../input/action-reader.ts';
+import { InvalidInputError } from '../input/invalid-input-error.ts';
+import { toJsonSchema } from '../input/json-schemas.ts';
+import { resetOptionsReader } from '../input/reset-options-reader.ts';
 import type { OpenEnvServer } from '../server/create-server.ts';
 import { HttpProblem } from '../server/http-problem.ts';
 import { requestBody } from '../server/request-body.ts';
-import { actionReader } from '../validation/action-reader.ts';
-import { InvalidInputError } from '../validation/invalid-input-error.ts';
-import { toJsonSchema } from '../validation/json-schemas.ts';
-import { resetOptionsReader } from '../validation/reset-options-reader.ts';
 import { EPISODE_FORMAT, episodeFileSchema, LONGEST_EPISODE } from './episode-file.ts';
 import { episodeFile, replayEpisode, replayRecord } from './replay-episode.ts';
 

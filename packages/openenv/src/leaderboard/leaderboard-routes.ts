@@ -3,10 +3,10 @@ import { type EnvironmentDefinition, EnvironmentError } from '../definition.ts';
 import { episodeFileSchema } from '../episodes/episode-file.ts';
 import { episodeFile, replayRecord } from '../episodes/replay-episode.ts';
 import { RateLimiter, type RateLimitOptions } from '../guard/rate-limiter.ts';
+import { toJsonSchema } from '../input/json-schemas.ts';
 import type { OpenEnvServer } from '../server/create-server.ts';
 import { HttpProblem } from '../server/http-problem.ts';
 import { requestBody } from '../server/request-body.ts';
-import { toJsonSchema } from '../validation/json-schemas.ts';
 import { type Leaderboard, RUNS_PER_BOARD, RUNS_PER_CLIENT } from './leaderboard.ts';
 
 /** Runs that a client may save. */

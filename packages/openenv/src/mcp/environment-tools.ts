@@ -6,13 +6,13 @@ import {
   type ToolSession,
 } from '../definition.ts';
 import { gradeRecord } from '../episodes/grade-record.ts';
+import { type ActionReader, actionReader } from '../input/action-reader.ts';
+import { toJsonSchema } from '../input/json-schemas.ts';
+import { resetOptionsReader, resetOptionsSchema } from '../input/reset-options-reader.ts';
 import { isJsonObject } from '../json/json-object.ts';
 import type { ToolCallResult, ToolListing } from '../protocol/json-rpc.ts';
 import type { JsonSchema } from '../protocol/json-schema.ts';
 import type { Session } from '../sessions/session.ts';
-import { type ActionReader, actionReader } from '../validation/action-reader.ts';
-import { toJsonSchema } from '../validation/json-schemas.ts';
-import { resetOptionsReader, resetOptionsSchema } from '../validation/reset-options-reader.ts';
 
 /** A tool through which an agent plays a session. */
 export interface EnvironmentTool {

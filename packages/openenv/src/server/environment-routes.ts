@@ -5,11 +5,11 @@ import {
   EnvironmentError,
   type StepResult,
 } from '../definition.ts';
+import type { ActionReader } from '../input/action-reader.ts';
+import { InvalidInputError } from '../input/invalid-input-error.ts';
+import type { ResetOptionsReader } from '../input/reset-options-reader.ts';
 import type { Session } from '../sessions/session.ts';
 import type { SessionRegistry } from '../sessions/session-registry.ts';
-import type { ActionReader } from '../validation/action-reader.ts';
-import { InvalidInputError } from '../validation/invalid-input-error.ts';
-import type { ResetOptionsReader } from '../validation/reset-options-reader.ts';
 import { readBody, requestBody, requestJson } from './request-body.ts';
 import { resetRequest, stepRequest } from './request-schemas.ts';
 import type { RequestSessions } from './request-sessions.ts';

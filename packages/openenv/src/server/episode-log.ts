@@ -1,6 +1,6 @@
+import { excerpt } from '../input/excerpt.ts';
+import { InvalidInputError } from '../input/invalid-input-error.ts';
 import { isJsonObject, type JsonObject } from '../json/json-object.ts';
-import { excerpt } from '../validation/excerpt.ts';
-import { InvalidInputError } from '../validation/invalid-input-error.ts';
 
 /** What an `episode_log` says was done. Observations, rewards and scores in it are dropped unread. */
 export interface LoggedEpisode {

@@ -6,10 +6,10 @@ import {
   type ResetOptions,
 } from '../definition.ts';
 import { gradeRecord } from '../episodes/grade-record.ts';
+import type { ActionReader } from '../input/action-reader.ts';
+import { InvalidInputError } from '../input/invalid-input-error.ts';
+import { givenOptionsReader } from '../input/reset-options-reader.ts';
 import { isJsonObject, type JsonObject } from '../json/json-object.ts';
-import type { ActionReader } from '../validation/action-reader.ts';
-import { InvalidInputError } from '../validation/invalid-input-error.ts';
-import { givenOptionsReader } from '../validation/reset-options-reader.ts';
 import { readEpisodeLog } from './episode-log.ts';
 import { HttpProblem } from './http-problem.ts';
 import { loggedOptions, type SessionOfLog } from './logged-options.ts';

@@ -2,6 +2,7 @@ import type { Context } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import { EnvironmentError } from '../definition.ts';
+import { InvalidInputError } from '../input/invalid-input-error.ts';
 import type { Logger } from '../operations/logger.ts';
 import type { ErrorBody } from '../protocol/http-body.ts';
 import {
@@ -13,7 +14,6 @@ import {
   type StoredSessionError,
   UnknownSessionError,
 } from '../sessions/session-errors.ts';
-import { InvalidInputError } from '../validation/invalid-input-error.ts';
 
 /** Errors of environments that have a status of their own; the others are 400. */
 const ENVIRONMENT_ERROR_STATUS: Readonly<Record<string, ContentfulStatusCode>> = {

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { EnvironmentError, type ResetOptions } from '../definition.ts';
-import type { GivenOptions } from '../validation/reset-options-reader.ts';
+import type { GivenOptions } from '../input/reset-options-reader.ts';
 
 /** The session that a log may be of. */
 export interface SessionOfLog {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { toJsonSchema } from '../input/json-schemas.ts';
 import type { JsonSchema } from '../protocol/json-schema.ts';
-import { toJsonSchema } from '../validation/json-schemas.ts';
 import type { RouteDescription } from './route-table.ts';
 
 /** The version of OpenEnv's HTTP API that this server speaks; `openenv validate` reads it. */

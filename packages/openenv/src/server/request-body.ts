@@ -1,8 +1,8 @@
 import type { Context } from 'hono';
 import { z } from 'zod';
+import { InvalidInputError } from '../input/invalid-input-error.ts';
+import { validationIssues } from '../input/validation-issues.ts';
 import { readLimitedJson } from '../json/read-limited-json.ts';
-import { InvalidInputError } from '../validation/invalid-input-error.ts';
-import { validationIssues } from '../validation/validation-issues.ts';
 
 /**
  * The JSON of a request's body; an empty body reads as `null`.

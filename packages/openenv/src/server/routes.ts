@@ -1,8 +1,8 @@
 import type { AnswerFields, EnvironmentDefinition } from '../definition.ts';
+import { toJsonSchema } from '../input/json-schemas.ts';
+import { resetOptionsSchema } from '../input/reset-options-reader.ts';
 import type { SchemaBody } from '../protocol/http-body.ts';
 import type { JsonSchema } from '../protocol/json-schema.ts';
-import { toJsonSchema } from '../validation/json-schemas.ts';
-import { resetOptionsSchema } from '../validation/reset-options-reader.ts';
 import { LOG_LISTS } from './episode-log.ts';
 import { graderRequest, resetRequest, stepRequest } from './request-schemas.ts';
 import type { RouteDescription } from './route-table.ts';

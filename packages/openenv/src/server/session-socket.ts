@@ -1,5 +1,7 @@
 import type { WebSocket } from 'ws';
 import { type Caller, EnvironmentError, type StepResult } from '../definition.ts';
+import { excerpt } from '../input/excerpt.ts';
+import { InvalidInputError } from '../input/invalid-input-error.ts';
 import { isJsonObject, type JsonObject } from '../json/json-object.ts';
 import { readLimitedJson } from '../json/read-limited-json.ts';
 import { toolCallResult } from '../mcp/environment-tools.ts';
@@ -12,8 +14,6 @@ import {
   ServerDrainingError,
   SessionCapacityError,
 } from '../sessions/session-errors.ts';
-import { excerpt } from '../validation/excerpt.ts';
-import { InvalidInputError } from '../validation/invalid-input-error.ts';
 import { VectorConversation, type VectorParts } from '../vector/vector-conversation.ts';
 import { answerInOrder, type Reply } from './answer-in-order.ts';
 

@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { guess } from '../../examples/guess/environment.ts';
 import { connect } from '../client/connect.ts';
+import { validateServer } from '../conformance/validate-server.ts';
 import { startServer } from '../fixtures/start-server.ts';
-import { validateServer } from '../validate/validate-server.ts';
 
 const docs = readFileSync(new URL('../../../../docs/your-own-environment.md', import.meta.url), 'utf8');
 

@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import type { EnvironmentDefinition } from '../definition.ts';
+import type { ActionReader } from '../input/action-reader.ts';
+import { InvalidInputError } from '../input/invalid-input-error.ts';
+import { toJsonSchema } from '../input/json-schemas.ts';
+import type { ResetOptionsReader } from '../input/reset-options-reader.ts';
+import { validationIssues } from '../input/validation-issues.ts';
 import type { JsonObject } from '../json/json-object.ts';
 import type { SessionRegistry } from '../sessions/session-registry.ts';
-import type { ActionReader } from '../validation/action-reader.ts';
-import { InvalidInputError } from '../validation/invalid-input-error.ts';
-import { toJsonSchema } from '../validation/json-schemas.ts';
-import type { ResetOptionsReader } from '../validation/reset-options-reader.ts';
-import { validationIssues } from '../validation/validation-issues.ts';
 import { FloatLayout } from './float-layout.ts';
 import { VectorEnvironments, type VectorResult } from './vector-environments.ts';
 

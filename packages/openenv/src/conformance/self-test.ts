@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { EnvironmentDefinition, StepResult, TaskDescription } from '../definition.ts';
+import { actionReader } from '../input/action-reader.ts';
+import { toJsonSchema } from '../input/json-schemas.ts';
+import { resetOptionsReader } from '../input/reset-options-reader.ts';
 import { environmentTools } from '../mcp/environment-tools.ts';
 import type { StateBody } from '../protocol/http-body.ts';
 import { Session } from '../sessions/session.ts';
-import { actionReader } from '../validation/action-reader.ts';
-import { toJsonSchema } from '../validation/json-schemas.ts';
-import { resetOptionsReader } from '../validation/reset-options-reader.ts';
 import { type Criterion, type Finding, notApplicable, unless } from './check.ts';
 import { sampleValue } from './sample-value.ts';
 
