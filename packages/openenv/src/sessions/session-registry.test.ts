@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict';
+import { describe, it, type TestContext } from 'node:test';
+import { counterEnvironment } from '../fixtures/counter-environment.ts';
+import { SessionRegistry, type SessionRegistryOptions } from './session-registry.ts';
+
+/** A registry on a clock that stands still until it is told to go on. */
+function registry(
+  t: TestContext,
+  options: Partial<SessionRegistryOptions> = {},
+  definition = counterEnvironment,
+) {
+  t.mock.timers.enable({ apis: ['Date'] });
+  const sessions = new SessionRegistry(definition, { maxSessions: 3, idleTimeoutMs: null, ...options });
+  t.after(() => sessions.shutDown());
+  const open = () => {
+    t.mock.timers.tick(10);
+    const session = sessions.open();
+    session.reset({ seed: 0, target: 100 });
+    return session;
+  };
+  const use = (session: ReturnType<typeof open>) => {
+    t.mock.timers.tick(10);
+    return session.step({ amount: 1, note: '', mode: 'plain', weight: 1 });
+  };
+  const isHere = (each: { id: string }[]) => each.map(({ id }) => sessions.find(id) !== undefined);
+  return { sessions, open, use, isHere };
+}
+
+describe('sessions that leave memory', () => {
+  it('are those used least recently, not those opened first', (t) => {
+    const { open, use, isHere } = registry(t);
+    const all = [open(), open(), open()];
+    use(all[0]!);
+    use(all[1]!);
+    all.push(open());
+    assert.deepEqual(isHere(all), [true, true, false, true]);
+    use(all[0]!);
+    all.push(open());
+    assert.deepEqual(isHere(all), [true, false, false, true, true]);
+  });
+
+  it('are not held by a socket, and none leaves when all are held', (t) => {
+    const { sessions, open, isHere } = registry(t, { maxSessions: 2 });
+    const all = [open(), open()];
+    assert.equal(sessions.attach(all[0]!.id), true);
+    assert.equal(sessions.attach(all[0]!.id), false);
+    all.push(open());
+    assert.deepEqual(isHere(all), [true, false, true]);
+    sessions.attach(all[2]!.id);
+    assert.throws(() => open(), { name: 'SessionCapacityError', activeSessions: 2, maxSessions: 2 });
+    sessions.detach(all[0]!.id);
+    all.push(open());
+    assert.deepEqual(isHere(all), [false, false, true, true]);
+  });
+
+  it('have rested for the whole idle time', async (t) => {
+    const { sessions, open, isHere } = registry(t, { idleTimeoutMs: 1000 });
+    const all = [open(), open(), open()];
+    sessions.attach(all[1]!.id);
+    const { lastUsedAt } = all[0]!;
+    await sessions.releaseIdle(lastUsedAt + 999);
+    assert.deepEqual(isHere(all), [true, true, true]);
+    await sessions.releaseIdle(lastUsedAt + 1000);
+    assert.deepEqual(isHere(all), [false, true, true]);
+    await sessions.releaseIdle(lastUsedAt + 1e9);
+    assert.deepEqual(isHere(all), [false, true, false]);
+  });
+});
+
+describe('the sizes of episodes', () => {
+  const sized = { ...counterEnvironment, episodeSize: ({ seed }: { seed?: number }) => seed ?? 0 };
+
+  it('evict the session used least recently, and never the one that asks', (t) => {
+    const { sessions, isHere } = registry(t, { maxSessions: 9, maxTotalSize: 100 }, sized);
+    const open = (seed: number) => {
+      t.mock.timers.tick(10);
+      const session = sessions.open();
+      session.reset({ seed });
+      return session;
+    };
+    const all = [open(40), open(40), open(20)];
+    assert.deepEqual(isHere(all), [true, true, true]);
+    t.mock.timers.tick(10);
+    all[0]!.reset({ seed: 41 });
+    assert.deepEqual(isHere(all), [true, false, true]);
+    all.push(open(39));
+    assert.deepEqual(isHere(all), [true, false, true, true]);
+    assert.throws(() => all[0]!.reset({ seed: 101 }), { name: 'SessionCapacityError' });
+  });
+
+  it('are limited one by one, and given back when a session or a reservation ends', async (t) => {
+    const { sessions } = registry(t, { maxSessions: 9, maxEpisodeSize: 60, maxTotalSize: 100 }, sized);
+    const session = sessions.open();
+    assert.throws(() => session.reset({ seed: 61 }), { code: 'EPISODE_TOO_LARGE' });
+    session.reset({ seed: 60 });
+    sessions.attach(session.id);
+    assert.throws(() => sessions.reserve(3, { seed: 40 }), { code: 'EPISODE_TOO_LARGE' });
+    assert.throws(() => sessions.reserve(2, { seed: 30 }), { name: 'SessionCapacityError' });
+    const giveBack = sessions.reserve(2, { seed: 20 });
+    assert.equal(sessions.size, 3);
+    giveBack();
+    assert.equal(sessions.size, 1);
+    await sessions.release(session.id);
+    sessions.reserve(2, { seed: 50 })();
+    assert.equal(sessions.size, 0);
+  });
+});
+
+describe('a draining registry', () => {
+  it('opens no more sessions', (t) => {
+    const { sessions, open } = registry(t);
+    open();
+    sessions.drain();
+    assert.throws(() => open(), { name: 'ServerDrainingError' });
+    assert.equal(sessions.size, 1);
+  });
+});
