@@ -27,7 +27,7 @@ export async function joinRun(
   const { runs, run, newest, joining } = page;
   const taken = runs.value.map(({ place }) => place);
   const place = Array.from({ length: RUN_PLACES }, (_, i) => i).find((i) => !taken.includes(i));
-  if (place === undefined || joining.value) return;
+  if (place === undefined) return;
   const added = createRun(client, place, policy);
   const isCurrent = watch();
   joining.value = added;

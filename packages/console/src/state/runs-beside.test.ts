@@ -82,6 +82,15 @@ describe('runs side by side', () => {
     assert.equal(state.runs.value.length, 3);
   });
 
+  it('join one after another when they are chosen at once', async () => {
+    const { state } = await connected();
+    await Promise.all([state.addRun('default'), state.addRun('random')]);
+    assert.deepEqual(
+      state.runs.value.map(({ driver }) => driver.value),
+      ['heuristic', 'default', 'random'],
+    );
+  });
+
   it('are four at most, each in a place of its own', async () => {
     const { state } = await connected({ policies: ['heuristic', 'default'] });
     await state.addRun('default');

@@ -27,7 +27,16 @@ export function createRunsBeside(
 ): RunsBeside {
   const { runs, run, position, playing, opened } = page;
 
-  async function addRun(policy: string): Promise<void> {
+  /** Resolves when the run that was added last has joined. */
+  let joined: Promise<void> = Promise.resolve();
+
+  /** Adds runs one after another, in the order in which they are chosen. */
+  function addRun(policy: string): Promise<void> {
+    joined = joined.then(() => join(policy));
+    return joined;
+  }
+
+  async function join(policy: string): Promise<void> {
     try {
       const { joinRun } = await fetchPart(import('../later/join-run.ts'));
       await joinRun(policy, { client, page, watch, removeRun, startingKnobs });

@@ -259,7 +259,7 @@ test('a clock that is a week ahead deletes no session', async (t) => {
 test('a file that has become large is pruned, the most of one client first, and gives its room back', async (t) => {
   const path = temporaryFile(t);
   const maxBytes = 40 * 2 ** 20;
-  const store = openStore(t, path, { maxBytes, maxClientBytes: maxBytes, restMs: -1 });
+  const store = openStore(t, path, { maxBytes, maxClientBytes: maxBytes, restMs: -60_000 });
   await store.open('small', environment, 'ada').reset('e', { seed: 1 });
   const reset = { trace: 'x'.repeat(2 ** 20) };
   for (let session = 0; session < 100; session++) {

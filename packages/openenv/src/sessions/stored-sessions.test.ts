@@ -194,7 +194,8 @@ for (const kind of [sqlite(), redis()]) {
       assert.equal(store.condition!().problem, null);
       await reset(store, 'another', 'ada');
 
-      const later = await kind.open({ ...limits, restMs: -1 });
+      // Whenever a session was used last, it rests.
+      const later = await kind.open({ ...limits, restMs: -60_000 });
       t.after(() => later.close());
       await reset(later, 'spam-last', 'eve');
       assert.equal(await later.take('spam-0'), undefined);
@@ -203,7 +204,7 @@ for (const kind of [sqlite(), redis()]) {
     });
 
     it('that were deleted while they were open say so', async (t) => {
-      const store = await kind.open({ maxClientBytes: 10_000, restMs: -1 });
+      const store = await kind.open({ maxClientBytes: 10_000, restMs: -60_000 });
       t.after(() => store.close());
       const journal = store.open('resting', ENVIRONMENT, 'bob');
       await journal.reset('e', { note: 'x'.repeat(4000) });
