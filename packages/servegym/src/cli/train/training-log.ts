@@ -1,7 +1,7 @@
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { eventFileHeader, type MetricsLine, scalarRecord, startRecord } from '@servegym/agents';
-import { renderPng } from '../output/render-png.ts';
+import { pngRenderer } from '../output/render-png.ts';
 import { learningCurvePage, learningCurveSvg } from './learning-curve.ts';
 
 /** Writes down how a training goes: JSON lines and a TensorBoard event file as it goes, the learning curve at the end. */
@@ -30,8 +30,8 @@ export class TrainingLog {
     this.#appendEvent(line);
   }
 
-  /** Draws the curve. Answers where everything stands. */
-  finish(title: string): Record<'metrics' | 'events' | 'curve' | 'picture' | 'page', string> {
+  /** Draws the curve. Answers where everything stands. There is no `picture` where PNG cannot be drawn. */
+  finish(title: string): Record<'metrics' | 'events' | 'curve' | 'page', string> & { picture?: string } {
     const svg = learningCurveSvg(title, this.lines);
     const at = (name: string) => join(this.#folder, name);
     const [curve, picture, page] = [
@@ -40,9 +40,12 @@ export class TrainingLog {
       at('learning-curve.html'),
     ];
     writeFileSync(curve, svg);
-    writeFileSync(picture, renderPng(svg));
     writeFileSync(page, learningCurvePage(title, this.lines));
-    return { metrics: this.#metrics, events: this.#events, curve, picture, page };
+    const files = { metrics: this.#metrics, events: this.#events, curve, page };
+    const renderPng = pngRenderer();
+    if (!renderPng) return files;
+    writeFileSync(picture, renderPng(svg));
+    return { ...files, picture };
   }
 
   #appendEvent({ steps, ...metrics }: MetricsLine): void {

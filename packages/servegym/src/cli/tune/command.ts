@@ -24,7 +24,7 @@ import {
 import { InputError } from '../input-error.ts';
 import { addJobOptions, type JobOptions, openStoppableJobs } from '../jobs/open-jobs.ts';
 import { showProgress } from '../output/progress-line.ts';
-import { renderPng } from '../output/render-png.ts';
+import { pngRenderer } from '../output/render-png.ts';
 import { requireWritable, writeOutputFile } from '../output/write-output-file.ts';
 import { parseShares } from '../simulate/serving-changes.ts';
 import { TUNABLE_TASKS, taskTraffic } from './task-traffic.ts';
@@ -150,6 +150,7 @@ async function tune(options: TuneCommandOptions): Promise<void> {
   const profiles = await Promise.all(options.profile.map(readProfile));
   await requireWritable(options.report);
   await requireWritable(options.plot);
+  if (options.plot !== undefined) rendererFor(options.plot);
   const jobs = await openStoppableJobs(options);
   const results: TuneResult[] = [];
   try {
@@ -222,8 +223,17 @@ async function writePlot(path: string, result: TuneResult): Promise<void> {
     console.error(`note: nothing to plot in ${path}, as no settings meet the SLO`);
     return;
   }
-  const drawing = frontSvg(result);
-  await writeOutputFile(path, [path.endsWith('.png') ? renderPng(drawing) : drawing]);
+  await writeOutputFile(path, [rendererFor(path)(frontSvg(result))]);
+}
+
+/** Converts a drawing to the format that the file's name asks for. */
+function rendererFor(path: string): (svg: string) => string | Uint8Array {
+  if (!path.endsWith('.png')) return (svg) => svg;
+  const render = pngRenderer();
+  if (render) return render;
+  throw new InputError(
+    `cannot draw ${path}: this installation has no PNG renderer (the optional native package of @resvg/resvg-js). Name an .svg file, or install the npm package servegym with its optional packages`,
+  );
 }
 
 function parseKnobs(text: string): CommandKnob[] {
