@@ -1,13 +1,21 @@
 """Python client of ServeGym: environments in which an agent learns to run an LLM inference server.
 
-- :class:`LLMServeEnv` and :class:`InferenceGymEnv`: sessions with named fields.
+- :class:`LLMServeEnv`, :class:`InferenceGymEnv` and :class:`BenchmarkEnv`: sessions with named fields.
 - ``gymnasium.make("ServeGym/LLMServe-v1")`` and :class:`ServeGymEnv`: Gymnasium.
 - ``gymnasium.make_vec("ServeGym/LLMServe-v1", num_envs=64)`` and :class:`ServeGymVectorEnv`: many at once.
 - :class:`servegym.trl.ServeOperator`: tools for TRL's ``environment_factory``.
 """
 
 from .action_encoding import ActionEncoding
-from .errors import CapacityError, ConnectionLost, ServeGymError, ServerError, ServerNotStarted
+from .benchmark import BenchmarkAction, BenchmarkEnv, BenchmarkObservation
+from .errors import (
+    CapacityError,
+    ConnectionLost,
+    ServeGymError,
+    ServerError,
+    ServerNotStarted,
+    WrongEnvironment,
+)
 from .gymnasium_env import ServeGymEnv
 from .inferencegym import InferenceAction, InferenceGymEnv, InferenceObservation
 from .llmserve import LLMServeEnv, ServeAction, ServeObservation
@@ -18,6 +26,9 @@ from .vector_env import ServeGymVectorEnv
 
 __all__ = [
     "ActionEncoding",
+    "BenchmarkAction",
+    "BenchmarkEnv",
+    "BenchmarkObservation",
     "CapacityError",
     "ConnectionLost",
     "InferenceAction",
@@ -33,6 +44,7 @@ __all__ = [
     "ServeObservation",
     "ServerError",
     "ServerNotStarted",
+    "WrongEnvironment",
     "register_environments",
 ]
 __version__ = "0.1.0"

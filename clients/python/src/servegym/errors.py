@@ -17,6 +17,10 @@ class ServerNotStarted(ServeGymError):
     """No URL was given and no server could be started on this machine."""
 
 
+class WrongEnvironment(ServeGymError):
+    """The server has another environment at the address than the one that was asked for."""
+
+
 class ServerError(ServeGymError):
     """The server refused what it was sent.
 

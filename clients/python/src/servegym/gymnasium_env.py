@@ -14,9 +14,12 @@ from .http_api import HttpApi
 from .local_server import shared_server
 from .masked_knobs import masked_values, tasks_of
 from .observation_encoding import ObservationEncoding
+from .served_environment import require_environment
 
 #: Seeds of the training traffic; those from 1,000,000 on are for validation and tests.
 TRAINING_SEEDS = 1_000_000
+#: Served on this machine when neither an environment nor a URL is given.
+DEFAULT_ENVIRONMENT = "llmserve"
 
 
 class ServeGymEnv(gymnasium.Env[np.ndarray, Any]):
@@ -27,7 +30,7 @@ class ServeGymEnv(gymnasium.Env[np.ndarray, Any]):
     task masks stay at its default, whatever an action says.
 
     Args:
-        environment: which one to serve when no URL is given.
+        environment: the one to play. Default ``llmserve``, or with a URL whichever the server has there.
         url: address of a running server. Without one, a server is started on this machine and shared by this process.
         task_id: the task of every reset. Default the server's first.
         encoding: of the actions, see :class:`ActionEncoding`.
@@ -38,6 +41,7 @@ class ServeGymEnv(gymnasium.Env[np.ndarray, Any]):
         truncates: whether an episode that is done has reached its time limit, as all of ServeGym's do, and has not ended.
 
     Raises:
+        WrongEnvironment: when the server has another environment than the given one at the URL.
         ServeGymError: when the server cannot be had, or refuses.
         ValueError: when observations are to be normalized and the server has no scales for them.
     """
@@ -46,7 +50,7 @@ class ServeGymEnv(gymnasium.Env[np.ndarray, Any]):
 
     def __init__(
         self,
-        environment: str = "llmserve",
+        environment: str | None = None,
         *,
         url: str | None = None,
         task_id: str | int | None = None,
@@ -58,8 +62,10 @@ class ServeGymEnv(gymnasium.Env[np.ndarray, Any]):
         truncates: bool = True,
         render_mode: None = None,
     ) -> None:
-        address = url or shared_server(environment).url
+        address = url or shared_server(environment or DEFAULT_ENVIRONMENT).url
         api = HttpApi(address, token=token, timeout_s=timeout_s)
+        if url and environment:
+            require_environment(api, environment)
         schema = api.get("schema")
         self._tasks = tasks_of(api)
         self._actions = ActionEncoding(fields_of(schema["action"]), encoding)

@@ -10,6 +10,7 @@ from .connection import Connection
 from .errors import ServeGymError
 from .http_api import HttpApi
 from .local_server import shared_server
+from .served_environment import require_environment
 
 ObservationT = TypeVar("ObservationT")
 ClientT = TypeVar("ClientT", bound="SessionClient[Any]")
@@ -25,6 +26,7 @@ class SessionClient(Generic[ObservationT]):
         self, url: str, *, token: str | None = None, session_id: str | None = None, timeout_s: float = 60.0
     ) -> None:
         self._http = HttpApi(url, token=token, timeout_s=timeout_s)
+        require_environment(self._http, self.ENVIRONMENT)
         self._connection = Connection(url, token=token, session_id=session_id, timeout_s=timeout_s)
 
     @classmethod
@@ -46,6 +48,7 @@ class SessionClient(Generic[ObservationT]):
 
         Raises:
             ConnectionLost: when the server cannot be reached.
+            WrongEnvironment: when it has another environment at this address.
             CapacityError: when it has no free session.
         """
         return cls(url, token=token, session_id=session_id, timeout_s=timeout_s)

@@ -12,11 +12,12 @@ from gymnasium.vector.utils import batch_space
 from .action_encoding import ActionEncoding, Encoding
 from .connection import Connection
 from .fields import fields_of
-from .gymnasium_env import TRAINING_SEEDS
+from .gymnasium_env import DEFAULT_ENVIRONMENT, TRAINING_SEEDS
 from .http_api import HttpApi
 from .local_server import shared_server
 from .masked_knobs import masked_values, tasks_of
 from .observation_encoding import ObservationEncoding
+from .served_environment import require_environment
 
 
 class ServeGymVectorEnv(VectorEnv[np.ndarray, Any, np.ndarray]):
@@ -31,6 +32,7 @@ class ServeGymVectorEnv(VectorEnv[np.ndarray, Any, np.ndarray]):
         environment, url, task_id, encoding, normalize, reset_options, token, timeout_s, truncates: as of :class:`ServeGymEnv`.
 
     Raises:
+        WrongEnvironment: when the server has another environment than the given one at the URL.
         ServeGymError: when the server cannot be had, refuses, or has too few sessions.
         ValueError: when observations are to be normalized and the server has no scales for them.
     """
@@ -40,7 +42,7 @@ class ServeGymVectorEnv(VectorEnv[np.ndarray, Any, np.ndarray]):
     def __init__(
         self,
         num_envs: int = 1,
-        environment: str = "llmserve",
+        environment: str | None = None,
         *,
         url: str | None = None,
         task_id: str | int | None = None,
@@ -52,8 +54,10 @@ class ServeGymVectorEnv(VectorEnv[np.ndarray, Any, np.ndarray]):
         truncates: bool = True,
         render_mode: None = None,
     ) -> None:
-        address = url or shared_server(environment, "--max-sessions", str(max(1024, 2 * num_envs))).url
+        address = url or shared_server(environment or DEFAULT_ENVIRONMENT, "--max-sessions", str(max(1024, 2 * num_envs))).url
         api = HttpApi(address, token=token, timeout_s=timeout_s)
+        if url and environment:
+            require_environment(api, environment)
         schema = api.get("schema")
         self._tasks = tasks_of(api)
         self._actions = ActionEncoding(fields_of(schema["action"]), encoding)
