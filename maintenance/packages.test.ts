@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import { chromium } from 'playwright-core';
+import { packPackages } from './packed-packages.fixture.ts';
 
 const run = promisify(execFile);
 const root = dirname(import.meta.dirname);
@@ -27,14 +28,12 @@ async function install(folder: string, packages: readonly string[]): Promise<str
 
 describe('the packed packages', () => {
   const folder = mkdtempSync(join(tmpdir(), 'servegym-packages-'));
-  const tarballs = join(root, 'dist', 'tarballs');
   let paths: string[] = [];
   let consumer = '';
   let tools = '';
 
   before(async () => {
-    await run('npm', ['run', 'build', '--silent'], { cwd: root });
-    paths = readdirSync(tarballs).map((name) => join(tarballs, name));
+    paths = await packPackages(join(folder, 'tarballs'));
     [consumer, tools] = await Promise.all([
       install(join(folder, 'consumer'), paths),
       install(join(folder, 'tools'), TOOLS),

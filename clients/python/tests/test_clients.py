@@ -2,9 +2,8 @@
 
 import pytest
 
-import servegym
-from servegym import CapacityError, ConnectionLost, InferenceGymEnv, LLMServeEnv, ServerError, ServerNotStarted
-from servegym.local_server import LocalServer, servegym_command
+from servegym import BenchmarkEnv, CapacityError, ConnectionLost, InferenceGymEnv, LLMServeEnv, ServerError
+from servegym.local_server import LocalServer
 
 DEFAULT = {
     "batch_cap": 32,
@@ -94,20 +93,6 @@ def test_a_full_server_says_so():
         LLMServeEnv.from_url(server.url)
 
 
-def test_without_a_program_it_is_told_how_to_get_a_server(monkeypatch, tmp_path):
-    monkeypatch.delenv("SERVEGYM_COMMAND", raising=False)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(servegym.local_server, "__file__", str(tmp_path / "local_server.py"))
-    with pytest.raises(ServerNotStarted, match="SERVEGYM_COMMAND"):
-        servegym_command()
-
-
-def test_a_program_that_fails_is_quoted(monkeypatch):
-    monkeypatch.setenv("SERVEGYM_COMMAND", "ls /nowhere/of/servegym")
-    with pytest.raises(ServerNotStarted, match="/nowhere/of/servegym"):
-        LocalServer("llmserve")
-
-
 @pytest.mark.parametrize("address", ["here", "ftp://host", "http://"])
 def test_what_is_no_address_is_refused(address):
     with pytest.raises(ValueError, match="Expected an address"):
@@ -128,3 +113,14 @@ def test_inferencegym_plays_its_three_tasks(inferencegym_url):
             assert len(observation.priority_distribution) == 3
             assert 0 < env.grade()["score"] < 1
         assert env.info()
+
+
+def test_benchmark_waits_as_long_as_it_is_told():
+    with BenchmarkEnv.local() as env:
+        first = env.reset()
+        observation, reward, done, _ = env.step({"wait_seconds": 0.05})
+        assert observation.waited_seconds >= 0.05
+        assert observation.session_hash == first.session_hash
+        assert (reward, done) == (pytest.approx(1 / 1.05), False)
+        with pytest.raises(ServerError, match="wait_seconds"):
+            env.step({"wait_seconds": -1})

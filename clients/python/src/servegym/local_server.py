@@ -11,9 +11,12 @@ import threading
 from pathlib import Path
 
 from .errors import ServerNotStarted
+from .node_program import node_program
 
 #: A server that is not ready by then is not coming, s.
 START_TIMEOUT_S = 60.0
+#: Program of the server that the built package carries.
+_CARRIED = Path("_server", "node_modules", "servegym", "lib", "main.js")
 _READY = re.compile(r"(http://\S+?)/web/")
 _running: dict[tuple[str, ...], LocalServer] = {}
 _lock = threading.Lock()
@@ -100,14 +103,18 @@ def shared_server(environment: str, *arguments: str) -> LocalServer:
 
 
 def servegym_command() -> list[str]:
-    """How ``servegym`` is run here: ``SERVEGYM_COMMAND``, the program on the path, or the checkout that this file is in.
+    """How ``servegym`` is run here: ``SERVEGYM_COMMAND``, the server that the package carries, the program on the path, or
+    the checkout that this file is in.
 
     Raises:
-        ServerNotStarted: when it is none of these.
+        ServerNotStarted: when it is none of these, or there is no Node for the server that the package carries.
     """
     given = os.environ.get("SERVEGYM_COMMAND")
     if given:
         return given.split()
+    carried = Path(__file__).resolve().parent / _CARRIED
+    if carried.exists():
+        return [node_program(), str(carried)]
     on_path = shutil.which("servegym")
     if on_path:
         return [on_path]
