@@ -71,7 +71,11 @@ describe('ppoLossGradient', () => {
 
   it('clips ratios that left the range, and says how many did', () => {
     const { network, samples } = setting();
-    const { policyLoss, clipFraction, ratioError } = ppoLossGradient(network, samples, coefficients);
+    const { policyLoss, clipFraction, ratioError, approxKl } = ppoLossGradient(
+      network,
+      samples,
+      coefficients,
+    );
     const expected = Array.from(samples.advantages, (advantage, row) => {
       const ratio = Math.exp([0.4, -0.05, -0.4][row % 3]!);
       return -Math.min(ratio * advantage, Math.max(0.8, Math.min(1.2, ratio)) * advantage);
@@ -79,6 +83,12 @@ describe('ppoLossGradient', () => {
     assert.ok(Math.abs(policyLoss - expected.reduce((sum, value) => sum + value, 0) / ROWS) < 1e-12);
     assert.ok(Math.abs(clipFraction - 2 / 3) < 1e-12);
     assert.ok(Math.abs(ratioError - (Math.exp(0.4) - 1)) < 1e-12);
+    const divergences = [0.4, -0.05, -0.4].map((logRatio) => Math.exp(logRatio) - 1 - logRatio);
+    assert.ok(Math.abs(approxKl - divergences.reduce((sum, value) => sum + value, 0) / 3) < 1e-12);
+    // A ratio below 1 is as far from it as one above.
+    const likelier = { ...samples, logProbabilities: samples.logProbabilities.map((log) => log + 1) };
+    const below = ppoLossGradient(network, likelier, coefficients).ratioError;
+    assert.ok(Math.abs(below - (1 - Math.exp(-1.4))) < 1e-12);
   });
 
   it('finds no divergence from the policy that played', () => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type LearningEnvironment, RUNNING, TERMINATED } from './learning-environment.ts';
+import type { Kernels } from './kernels.ts';
+import { type LearningEnvironment, RUNNING, TERMINATED, TRUNCATED } from './learning-environment.ts';
 import { plainKernels } from './plain-kernels.ts';
 import { PPO_DEFAULTS, Ppo, type PpoOptions } from './ppo.ts';
 import { SerialRollouts } from './serial-rollouts.fixture.ts';
@@ -9,8 +10,10 @@ const OBSERVATIONS = [1, -1, 2, 0.5];
 const REWARDS = [1, 2, 3, 6];
 const ROWS = REWARDS.length;
 
+type End = typeof RUNNING | typeof TERMINATED | typeof TRUNCATED;
+
 /** Shows the observations and pays the rewards above in turn, whatever is done; `end` follows each action. */
-function scripted(end: typeof RUNNING | typeof TERMINATED): () => LearningEnvironment {
+function scripted(end: End): () => LearningEnvironment {
   return () => {
     let at = 0;
     return {
@@ -34,8 +37,11 @@ function scripted(end: typeof RUNNING | typeof TERMINATED): () => LearningEnviro
  * One environment, four actions, one minibatch of them, and networks without hidden layers whose parameters are all 0:
  * each action has the probability 0.5, and each value is 0.
  */
-function learner(changes: Partial<PpoOptions> = {}, end: typeof RUNNING | typeof TERMINATED = TERMINATED) {
-  const kernels = plainKernels('float64');
+function learner(
+  changes: Partial<PpoOptions> = {},
+  end: End = TERMINATED,
+  kernels: Kernels = plainKernels('float64'),
+) {
   const options = {
     ...PPO_DEFAULTS,
     ...{ seed: 0, totalSteps: 1000, groupSize: 1, minibatchSize: ROWS, epochs: 1 },
@@ -124,6 +130,59 @@ describe('one update', () => {
       ppo.network.adam.firstMoments,
       all.map((gradient) => 0.1 * gradient),
     );
+  });
+
+  it('goes on, at the end of the rollout and at a time limit, with the value of what the action led to', () => {
+    for (const end of [RUNNING, TRUNCATED] as const) {
+      const { ppo, source } = learner({ maxGradNorm: 1e6, gamma: 0.5, gaeLambda: 0 }, end);
+      // The bias of the critic: every value is 2.
+      ppo.network.adam.parameters[5] = 2;
+      ppo.update();
+      const deviation = ppo.returns.deviation(0);
+      const errors = REWARDS.map((reward) => reward / deviation + 0.5 * 2 - 2);
+      const all = gradients([...source.rollout.actions], STANDARDIZED, errors);
+      assertNear(
+        ppo.network.adam.firstMoments,
+        all.map((gradient) => 0.1 * gradient),
+      );
+    }
+  });
+
+  it('goes over the rows in another order each time', () => {
+    const orders: string[] = [];
+    const kernels = plainKernels('float64');
+    const recording: Kernels = {
+      ...kernels,
+      denseForward(layer, x, y, rows) {
+        const seen = [...x.subarray(0, rows)];
+        if (layer.outputs === 2 && rows === ROWS) {
+          orders.push(seen.map((value) => seen.filter((other) => other < value).length).join(' '));
+        }
+        kernels.denseForward(layer, x, y, rows);
+      },
+    };
+    const { ppo } = learner({ epochs: 12, targetKl: 1e9 }, TERMINATED, recording);
+    ppo.update();
+    ppo.update();
+    assert.equal(orders.length, 24);
+    for (const order of orders) assert.deepEqual(order.split(' ').toSorted(), ['0', '1', '2', '3']);
+    assert.ok(new Set(orders).size > 6, `${new Set(orders).size} orders`);
+    assert.notDeepEqual(orders.slice(0, 12), orders.slice(12));
+  });
+
+  it('takes the observations into its moments, after they have been acted on', () => {
+    const { ppo } = learner();
+    ppo.update();
+    assert.deepEqual([ppo.observations.moments.rows, ppo.observations.moments.mean], [4, [0.625]]);
+    assert.deepEqual([ppo.returns.moments.rows, ppo.returns.moments.mean], [4, [3]]);
+  });
+
+  it('acts and learns with the keep bonus', () => {
+    const { ppo } = learner({ keepBonus: [Math.log(3), 0] });
+    const { entropy, firstRatioError } = ppo.update();
+    // The bin in force has three quarters of the probability.
+    assert.ok(Math.abs(entropy + 0.75 * Math.log(0.75) + 0.25 * Math.log(0.25)) < 1e-12);
+    assert.equal(firstRatioError, 0);
   });
 
   it('changes the critic only, until the policy may be trusted', () => {

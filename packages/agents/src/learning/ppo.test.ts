@@ -93,6 +93,13 @@ describe('Ppo', () => {
     assert.equal(tuned.returns.moments.rows, 512 + 256);
   });
 
+  it('starts from the leaning of a prior', () => {
+    const { network } = learner({}, identityEnvironment, plainKernels(), {
+      prior: { bins: [1, 2], strength: 3 },
+    });
+    assert.deepEqual([...network.actor.layers.at(-1)!.bias], [0, 3, 0, 0, 0, 0, 3]);
+  });
+
   it('lets learning rate, entropy weight and keep bonus fall along the way', () => {
     const updates = train(
       learner({ totalSteps: 2_560, learningRate: 0.01, entropyCoef: [0.1, 0], keepBonus: [4, 2] }),
@@ -111,7 +118,9 @@ describe('Ppo', () => {
     const full = PPO_DEFAULTS.epochs * 4;
     const bold = { totalSteps: 256, learningRate: 0.05 };
     assert.equal(learner({ ...bold, targetKl: 1e9 }).update().minibatches, full);
-    assert.ok(learner({ ...bold, targetKl: 0.01 }).update().minibatches < full);
+    const stopped = learner({ ...bold, targetKl: 0.01 });
+    assert.ok(stopped.update().minibatches < full);
+    assert.ok(stopped.network.adam.gradients.every((gradient) => gradient === 0));
   });
 
   it('values a time limit as if the episode went on, and an end as an end', () => {

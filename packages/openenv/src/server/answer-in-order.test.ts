@@ -8,7 +8,6 @@ function unreadSocket(bufferedAmount = 0) {
   const sent: { reply: Reply; onSent: (() => void) | undefined }[] = [];
   const socket = Object.assign(new EventEmitter(), {
     readyState: 1,
-    isOpen: true,
     isPaused: false,
     isTerminated: false,
     bufferedAmount,

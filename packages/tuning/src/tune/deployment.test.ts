@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { findProfile } from '@servegym/simulator';
+import { vllmDefaults } from './candidate.ts';
+import type { CandidateMeasurer } from './candidate-measurer.ts';
+import { deployment, evenFor } from './deployment.ts';
+import type { Finalist } from './finalists.ts';
+import type { MeasuredCandidate } from './measure-candidates.ts';
+import { evenTraffic, pointAt, SLO } from './measured.fixture.ts';
+import type { TuneOptions } from './tune-options.ts';
+
+const profile = findProfile('a100-80gb-llama-3-70b-tp4');
+const traffic = evenTraffic(2);
+
+/** Engines that each sustain `capacity` times the traffic, which a search expected to be `expected` requests/s. */
+async function deploy(
+  capacity: number,
+  load: number,
+  { expected = 10 * capacity, split = false, replicas = [1, 8] as [number, number] } = {},
+) {
+  const asked: number[] = [];
+  const measure = async (
+    _: unknown,
+    [{ loads }]: [MeasuredCandidate],
+    { replicas: engines }: { replicas: number },
+  ) => {
+    asked.push(engines);
+    return [loads!.map((at) => pointAt([capacity * engines, capacity * engines], at))];
+  };
+  const winner = { candidate: { ...vllmDefaults(profile), split }, heldOut: { value: expected } };
+  const found = await deployment(
+    { measure } as unknown as CandidateMeasurer,
+    profile,
+    traffic,
+    winner as unknown as Finalist,
+    load,
+    { slo: SLO, seed: 1, replicas } as unknown as TuneOptions,
+  );
+  return { ...found, asked };
+}
+
+describe('a deployment', () => {
+  it('takes the fewest engines under which the SLO holds, and costs what all their GPUs do', async () => {
+    const { replicas, usdPerHour, good } = await deploy(0.35, 1);
+    assert.equal(replicas, 3);
+    assert.equal(usdPerHour, 3 * 4 * profile.gpu.usdPerHour);
+    assert.ok(good > 0.99 && good < 1);
+  });
+
+  it('starts from what the search expects, and goes on until it is enough', async () => {
+    assert.deepEqual((await deploy(0.35, 1)).asked, [2, 3]);
+    assert.deepEqual((await deploy(0.35, 1, { expected: 8 })).asked, [1, 2, 3]);
+    assert.deepEqual((await deploy(0.35, 1, { replicas: [5, 8] })).asked, [5]);
+  });
+
+  it('takes pairs in even numbers', async () => {
+    const { replicas, asked } = await deploy(0.35, 1, { split: true });
+    assert.deepEqual([replicas, asked], [4, [2, 4]]);
+    assert.deepEqual([evenFor({ split: true } as never, 7), evenFor({ split: false } as never, 7)], [6, 7]);
+  });
+
+  it('says when the most that are allowed are too few', async () => {
+    const { replicas, usdPerHour, good, asked } = await deploy(0.35, 4);
+    assert.deepEqual([replicas, usdPerHour, asked], [null, null, [8]]);
+    assert.ok(good < 0.99);
+  });
+});

@@ -1,0 +1,147 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { findProfile, RandomStream, scaleRate, simulateTrace, type Trace } from '@servegym/simulator';
+import { percentileOfSorted } from '@servegym/simulator/statistics';
+import { vllmDefaults } from './candidate.ts';
+import { goodShare, measureLoad, sloUse } from './load-point.ts';
+import { pointAt } from './measured.fixture.ts';
+import { parseSlo } from './slo.ts';
+
+const profile = findProfile('a100-40gb-llama-3-8b');
+const { split: _, priority: __, ...config } = vllmDefaults(profile);
+const REQUESTS = 600;
+const LOAD = 3;
+const SEED = 5;
+
+/** A Poisson process of 4 requests/s; every tenth request asks for one token. */
+function poissonTrace(): Trace {
+  const random = new RandomStream(1, 'trace');
+  const arrivalMs = new Float64Array(REQUESTS);
+  for (let i = 1; i < REQUESTS; i += 1) arrivalMs[i] = arrivalMs[i - 1]! + random.exponential(250);
+  return {
+    source: 'poisson.csv',
+    arrivalMs,
+    inputTokens: Int32Array.from({ length: REQUESTS }, () => random.integer(50, 1500)),
+    outputTokens: Int32Array.from({ length: REQUESTS }, (_, i) =>
+      i % 10 === 0 ? 1 : random.integer(20, 300),
+    ),
+  };
+}
+
+const trace = poissonTrace();
+const priorities = Uint8Array.from({ length: REQUESTS }, (_, i) => (i % 3 === 0 ? 0 : 1));
+const blockStarts = [0, 250, REQUESTS];
+const slo = parseSlo('ttft_p90=120ms,tpot_p50=30ms,e2e_mean=4s,class0_ttft_p50=60ms');
+
+/** The same requests, served once more by the simulator itself. */
+function latencies() {
+  const run = simulateTrace(scaleRate(trace, LOAD), {
+    ...{ profile, seed: SEED, priorities, schedulingPolicy: 'fcfs', ...config },
+  });
+  assert.equal(run.completed, REQUESTS);
+  return Array.from(run.ids, (id, i) => ({
+    ...{ id, block: id < 250 ? 0 : 1, ttft: run.ttftMs[i]!, tpot: run.tpotMs[i]!, e2e: run.e2eMs[i]! },
+  }));
+}
+
+describe('a load that is measured', () => {
+  const point = measureLoad(profile, vllmDefaults(profile), { trace, blockStarts, priorities }, slo, {
+    ...{ load: LOAD, seed: SEED },
+  });
+  const served = latencies();
+  const inBlocks = (isCounted: (each: (typeof served)[number]) => boolean) =>
+    [0, 1].map((block) => served.filter((each) => each.block === block && isCounted(each)).length);
+
+  it('counts, block by block, the requests of each class, and those above each limit', () => {
+    assert.deepEqual(point.requests, [250, 350]);
+    assert.deepEqual(point.classRequests, [null, null, null, inBlocks(({ id }) => id % 3 === 0)]);
+    assert.deepEqual(
+      point.excess[0],
+      inBlocks(({ ttft }) => ttft > 120),
+    );
+    // A request of one token has no TPOT and is above no limit of it.
+    assert.deepEqual(
+      point.excess[1],
+      inBlocks(({ tpot }) => tpot > 30),
+    );
+    assert.deepEqual(
+      point.excess[3],
+      inBlocks(({ id, ttft }) => id % 3 === 0 && ttft > 60),
+    );
+    assert.ok(point.excess.every((blocks) => blocks.some((each) => each > 0)));
+    for (const block of [0, 1]) {
+      const total = served
+        .filter((each) => each.block === block)
+        .reduce((sum, { e2e }) => sum + e2e / 4000, 0);
+      assert.ok(Math.abs(point.excess[2]![block]! - total) < 1e-6);
+    }
+  });
+
+  it('counts the requests that meet every limit, even and odd ones apart', () => {
+    const isGood = ({ id, ttft, tpot, e2e }: (typeof served)[number]) =>
+      !(ttft > 120 || tpot > 30 || e2e > 4000 || (id % 3 === 0 && ttft > 60));
+    const even = inBlocks((each) => each.id % 2 === 0 && isGood(each));
+    const odd = inBlocks((each) => each.id % 2 === 1 && isGood(each));
+    assert.deepEqual([point.goodEven, point.goodOdd], [even, odd]);
+    assert.equal(goodShare(point), (even[0]! + even[1]! + odd[0]! + odd[1]!) / REQUESTS);
+  });
+
+  it('has the quantiles and means of all requests, and those of the SLO', () => {
+    const sorted = (values: number[]) => Float64Array.from(values).sort();
+    const ttft = sorted(served.map((each) => each.ttft));
+    const tpot = sorted(served.map((each) => each.tpot).filter((ms) => !Number.isNaN(ms)));
+    const e2e = sorted(served.map((each) => each.e2e));
+    const urgent = sorted(served.filter(({ id }) => id % 3 === 0).map((each) => each.ttft));
+    assert.deepEqual(
+      [point.ttftP50Ms, point.ttftP99Ms, point.tpotP50Ms, point.tpotP99Ms, point.e2eP99Ms],
+      [
+        ...[percentileOfSorted(ttft, 50), percentileOfSorted(ttft, 99)],
+        ...[percentileOfSorted(tpot, 50), percentileOfSorted(tpot, 99), percentileOfSorted(e2e, 99)],
+      ],
+    );
+    const [ttftP90, tpotP50, e2eMean, urgentP50] = point.values;
+    assert.deepEqual(
+      [ttftP90, tpotP50, urgentP50],
+      [percentileOfSorted(ttft, 90), percentileOfSorted(tpot, 50), percentileOfSorted(urgent, 50)],
+    );
+    assert.ok(Math.abs(e2eMean! - e2e.reduce((sum, ms) => sum + ms, 0) / REQUESTS) < 1e-6);
+  });
+});
+
+describe('the use of an SLO', () => {
+  const p90 = parseSlo('ttft_p90=1s');
+  const point = pointAt([1, 1], 1, { requests: [100, 300], excess: [[20, 10]] });
+
+  it('is the share of the requests above the limit, over the share that may be', () => {
+    assert.ok(Math.abs(sloUse(point, p90) - 0.75) < 1e-12);
+    assert.ok(Math.abs(sloUse(point, p90, [1, 0]) - 2) < 1e-12);
+    assert.ok(Math.abs(sloUse(point, p90, [2, 1]) - 1) < 1e-12);
+  });
+
+  it('is the mean over the limit for a mean', () => {
+    assert.equal(sloUse({ ...point, excess: [[250, 350]] }, parseSlo('ttft_mean=1s')), 1.5);
+  });
+
+  it('is that of the term that is used most', () => {
+    const two = parseSlo('ttft_p90=1s,tpot_p50=1s');
+    const classRequests = [null, null];
+    for (const excess of [
+      [
+        [40, 40],
+        [10, 10],
+      ],
+      [
+        [2, 2],
+        [200, 200],
+      ],
+    ]) {
+      assert.ok(Math.abs(sloUse({ ...point, excess, classRequests }, two) - 2) < 1e-12);
+    }
+  });
+
+  it('counts a bound of a class among its own requests, and not where there are none', () => {
+    const own = { ...point, classRequests: [[20, 40]], excess: [[6, 6]] };
+    assert.ok(Math.abs(sloUse(own, parseSlo('class0_ttft_p90=1s')) - 2) < 1e-12);
+    assert.equal(sloUse({ ...own, classRequests: [[0, 40]] }, parseSlo('class0_ttft_p90=1s'), [1, 0]), 0);
+  });
+});
