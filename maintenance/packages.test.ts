@@ -1,7 +1,16 @@
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
@@ -11,6 +20,7 @@ import { packPackages } from './packed-packages.fixture.ts';
 
 const run = promisify(execFile);
 const root = dirname(import.meta.dirname);
+const MIB = 1024 * 1024;
 
 /** Tools of a consumer, which are not part of what is measured. */
 const TOOLS = [
@@ -24,6 +34,25 @@ async function install(folder: string, packages: readonly string[]): Promise<str
   writeFileSync(join(folder, 'package.json'), '{"private": true, "type": "module"}\n');
   await run('npm', ['install', '--no-audit', '--no-fund', '--loglevel=error', ...packages], { cwd: folder });
   return folder;
+}
+
+function filesBelow(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name));
+}
+
+/** Disk use of what an installation brought, MiB, in blocks of 4 KiB as `du` counts. */
+function installedMib(folder: string): number {
+  const blocks = filesBelow(join(folder, 'node_modules')).map((path) =>
+    Math.ceil(statSync(path).size / 4096),
+  );
+  return (blocks.reduce((sum, each) => sum + each, 0) * 4096) / MIB;
+}
+
+function installedPackages(folder: string): string[] {
+  const lock = JSON.parse(readFileSync(join(folder, 'node_modules', '.package-lock.json'), 'utf8'));
+  return Object.keys(lock.packages);
 }
 
 describe('the packed packages', () => {
@@ -40,6 +69,8 @@ describe('the packed packages', () => {
     ]);
   });
   after(() => rmSync(folder, { recursive: true, force: true }));
+
+  const tarball = (name: string) => paths.find((path) => new RegExp(`/servegym-${name}-\\d`).test(path))!;
 
   it('bring JavaScript, declarations, README and LICENSE, and no test', async () => {
     assert.equal(paths.length, 9);
@@ -162,6 +193,20 @@ describe('the packed packages', () => {
       });
     });
   }
+
+  it('install little: 60 MiB and 120 packages for servegym, 25 MiB for openenv, 5 MiB for the simulator', async () => {
+    assert.ok(installedPackages(consumer).length <= 120, `${installedPackages(consumer).length} packages`);
+    const openenv = await install(join(folder, 'openenv'), [tarball('openenv')]);
+    const simulator = await install(join(folder, 'simulator'), [tarball('simulator')]);
+    for (const [installed, most] of [
+      [consumer, 60],
+      [openenv, 25],
+      [simulator, 5],
+    ] as const)
+      assert.ok(installedMib(installed) <= most, `${installed}: ${installedMib(installed).toFixed(1)} MiB`);
+    const native = filesBelow(simulator).filter((path) => /\.(node|so|dylib|dll)$/.test(path));
+    assert.deepEqual(native, []);
+  });
 });
 
 /** Imports every module that a package exports. */
@@ -173,12 +218,14 @@ import * as jobs from '@servegym/jobs';
 import * as openenv from '@servegym/openenv';
 import * as client from '@servegym/openenv/client';
 import * as definition from '@servegym/openenv/definition';
+import * as metrics from '@servegym/openenv/metrics';
 import * as protocol from '@servegym/openenv/protocol';
+import * as validate from '@servegym/openenv/validate';
 import * as simulator from '@servegym/simulator';
 import * as calibration from '@servegym/simulator/calibration';
 import * as tuning from '@servegym/tuning';
 import * as report from '@servegym/tuning/report';
-const all = { agents, endpoint, environments, jobs, openenv, client, definition, protocol, simulator, calibration, tuning, report };
+const all = { agents, endpoint, environments, jobs, openenv, client, definition, metrics, protocol, validate, simulator, calibration, tuning, report };
 for (const [name, module] of Object.entries(all)) if (Object.keys(module).length === 0) throw new Error(name);
 console.log(process.version, 'ok');
 `;

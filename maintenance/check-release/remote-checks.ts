@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { validateServer } from '@servegym/openenv';
+import { validateServer } from '@servegym/openenv/validate';
 import { passed, type ReleaseCheck } from './release-check.ts';
 
 const run = promisify(execFile);

@@ -14,10 +14,7 @@ export {
 } from './client/index.ts';
 export type { Criterion } from './conformance/check.ts';
 export { type ForeignSchema, sampleValue } from './conformance/sample-value.ts';
-export { type SchemaCheck, schemaCheck } from './conformance/schema-check.ts';
 export { type SelfTestOptions, type SelfTestReport, selfTest } from './conformance/self-test.ts';
-export type { ValidateOptions } from './conformance/subject.ts';
-export { type ValidationReport, validateServer } from './conformance/validate-server.ts';
 export {
   type AnswerFields,
   type Caller,
@@ -52,6 +49,7 @@ export { Leaderboard, type LeaderboardEntry } from './leaderboard/leaderboard.ts
 export { mountLeaderboardRoutes } from './leaderboard/leaderboard-routes.ts';
 export { drainOnSignal } from './operations/drain-on-signal.ts';
 export type { Logger } from './operations/logger.ts';
+export type { MetricsFactory, ServerMetrics } from './operations/server-metrics.ts';
 export { createServer, type OpenEnvServer } from './server/create-server.ts';
 export { HttpProblem } from './server/http-problem.ts';
 export type { DrainOptions, ListeningServer, ListenOptions } from './server/listen.ts';

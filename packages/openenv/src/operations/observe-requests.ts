@@ -7,7 +7,7 @@ import type { ServerMetrics } from './server-metrics.ts';
 const UNLOGGED = new Set(['/health', '/metrics']);
 
 /** Tells a logger of every request, and measures it. */
-export function observeRequests(app: Hono, logger: Logger, metrics: ServerMetrics | null): void {
+export function observeRequests(app: Hono, logger: Logger, metrics?: ServerMetrics): void {
   app.use(async function observeRequest(context, next) {
     const startedAt = performance.now();
     await next();

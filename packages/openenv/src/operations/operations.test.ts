@@ -6,7 +6,9 @@ import { collectingLogger } from '../fixtures/collecting-logger.ts';
 import { counterEnvironment } from '../fixtures/counter-environment.ts';
 import { openRawSocket } from '../fixtures/raw-socket.ts';
 import { getJson, postJson, startServer } from '../fixtures/start-server.ts';
+import { createServer } from '../server/create-server.ts';
 import { drainOnSignal } from './drain-on-signal.ts';
+import { prometheusMetrics } from './prometheus-metrics.ts';
 
 /** An environment whose steps end when the test says so. */
 function gatedEnvironment() {
@@ -51,7 +53,7 @@ function gaugesNamedAsCounters(text: string): string[] {
 }
 
 test('the metrics count steps, resets, sessions, sockets, errors and requests', async (t) => {
-  const { url } = await startServer(t, counterEnvironment, { maxSessions: 10 });
+  const { url } = await startServer(t, counterEnvironment, { maxSessions: 10, metrics: prometheusMetrics() });
   await postJson(`${url}/reset`, {});
   const socket = await openRawSocket(url);
   await socket.ask({ type: 'reset' });
@@ -76,16 +78,23 @@ test('the metrics count steps, resets, sessions, sockets, errors and requests', 
   await socket.close();
 });
 
-test('paths that nobody serves do not multiply the series, and metrics can be left out', async (t) => {
-  const { url } = await startServer(t, counterEnvironment);
+test('paths that nobody serves do not multiply the series', async (t) => {
+  const { url } = await startServer(t, counterEnvironment, { metrics: prometheusMetrics() });
   for (let path = 0; path < 5; path++) await fetch(`${url}/nothing/${path}`);
   const metrics = await metricsOf(url);
   assert.equal(
     metrics.get('openenv_http_request_duration_seconds_count{method="GET",route="unknown",status="404"}'),
     5,
   );
-  const without = await startServer(t, counterEnvironment, { metrics: false });
-  assert.equal((await fetch(`${without.url}/metrics`)).status, 404);
+});
+
+test('there are no metrics without the option, which takes nothing but a factory', async (t) => {
+  const { url } = await startServer(t, counterEnvironment);
+  assert.equal((await fetch(`${url}/metrics`)).status, 404);
+  assert.throws(() => createServer(counterEnvironment, { metrics: true as never }), {
+    name: 'TypeError',
+    message: /`prometheusMetrics\(\)` of @servegym\/openenv\/metrics.*got `true`/,
+  });
 });
 
 test('the log tells requests, sockets, refusals and unexpected errors, with fields', async (t) => {

@@ -11,7 +11,6 @@ import { environmentTools } from '../mcp/environment-tools.ts';
 import { JsonRpcEndpoint } from '../mcp/json-rpc-endpoint.ts';
 import { StreamableHttpEndpoint } from '../mcp/streamable-http.ts';
 import { observeRequests } from '../operations/observe-requests.ts';
-import { ServerMetrics } from '../operations/server-metrics.ts';
 import type { Session } from '../sessions/session.ts';
 import { SessionRegistry } from '../sessions/session-registry.ts';
 import { DOCS_POLICY, docsPage } from './docs-page.ts';
@@ -90,7 +89,7 @@ export function createServer<Action, Observation extends object, State extends o
     { definition: served, sessions, readAction, readResetOptions, jsonRpc, toolsAsSteps },
     { ...resolved, guard },
   );
-  const metrics = resolved.metrics ? new ServerMetrics(sessions, sockets) : null;
+  const metrics = resolved.metrics?.(sessions, sockets);
   const closeListeners: (() => void)[] = [];
   let draining = false;
 

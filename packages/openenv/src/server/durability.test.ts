@@ -18,6 +18,7 @@ import {
 } from '../fixtures/counter-environment.ts';
 import { openRawSocket } from '../fixtures/raw-socket.ts';
 import { getJson, postJson, startServer } from '../fixtures/start-server.ts';
+import { prometheusMetrics } from '../operations/prometheus-metrics.ts';
 import { openSqliteStore } from '../sessions/sqlite-session-store.ts';
 
 type CounterClient = EnvironmentClient<CountAction, CountObservation, CountState>;
@@ -244,7 +245,7 @@ test('/health and /metrics tell that sessions cannot be written, and that they c
   const path = temporaryFile(t);
   const { logger, entries } = collectingLogger();
   const store = openSqliteStore(path, { lockTimeoutMs: 50, logger });
-  const { url } = await startServer(t, counterEnvironment, { store });
+  const { url } = await startServer(t, counterEnvironment, { store, metrics: prometheusMetrics() });
   const { body } = await postJson(`${url}/reset`, { seed: 0 });
   const { session_id } = body;
   const health = async () => (await getJson(`${url}/health`)).body;

@@ -1,6 +1,7 @@
 import { MOST_PROXIES } from '../guard/forwarded.ts';
 import type { GuardOptions } from '../guard/guard.ts';
 import { type Logger, silentLogger } from '../operations/logger.ts';
+import type { MetricsFactory } from '../operations/server-metrics.ts';
 import type { SessionStore } from '../sessions/session-store.ts';
 
 /** How a server serves. Every field has a default. */
@@ -27,8 +28,8 @@ export interface ServerOptions {
   readonly guard?: GuardOptions;
   /** Where the server tells what happens. A pino logger will do. Default: nowhere. */
   readonly logger?: Logger;
-  /** Whether `GET /metrics` answers with numbers for Prometheus. Default true. */
-  readonly metrics?: boolean;
+  /** Answers `GET /metrics`: `prometheusMetrics()` of `@servegym/openenv/metrics`. Default: there is no such route. */
+  readonly metrics?: MetricsFactory;
   /**
    * Proxies of yours before the server, which set `x-forwarded-for` and `x-forwarded-host`; 0 ignores these headers.
    * Default 0.
@@ -36,7 +37,8 @@ export interface ServerOptions {
   readonly trustedProxies?: number;
 }
 
-export type ResolvedServerOptions = Required<Omit<ServerOptions, 'store'>> & Pick<ServerOptions, 'store'>;
+export type ResolvedServerOptions = Required<Omit<ServerOptions, 'store' | 'metrics'>> &
+  Pick<ServerOptions, 'store' | 'metrics'>;
 
 const DEFAULTS: ResolvedServerOptions = {
   mode: 'simulation',
@@ -49,7 +51,6 @@ const DEFAULTS: ResolvedServerOptions = {
   pingIntervalMs: 20_000,
   guard: {},
   logger: silentLogger,
-  metrics: true,
   trustedProxies: 0,
 };
 
@@ -71,7 +72,12 @@ export function resolveServerOptions(options: ServerOptions): ResolvedServerOpti
   if (resolved.socketIdleTimeoutMs !== null) {
     requirePositive('socketIdleTimeoutMs', resolved.socketIdleTimeoutMs, Number.isFinite);
   }
-  const { trustedProxies } = resolved;
+  const { trustedProxies, metrics } = resolved;
+  if (metrics !== undefined && typeof metrics !== 'function') {
+    throw new TypeError(
+      `Expected \`metrics\` to be \`prometheusMetrics()\` of @servegym/openenv/metrics, or to be left out, got \`${metrics}\`.`,
+    );
+  }
   if (!Number.isInteger(trustedProxies) || trustedProxies < 0 || trustedProxies > MOST_PROXIES) {
     throw new TypeError(
       `Expected \`trustedProxies\` to be a whole number from 0 to ${MOST_PROXIES}, got \`${trustedProxies}\` (${typeof trustedProxies}).`,

@@ -12,6 +12,7 @@ import { counterEnvironment } from '../fixtures/counter-environment.ts';
 import { openRawSocket } from '../fixtures/raw-socket.ts';
 import { getJson, postJson, startServer } from '../fixtures/start-server.ts';
 import type { Logger } from '../operations/logger.ts';
+import { prometheusMetrics } from '../operations/prometheus-metrics.ts';
 import { openRedisStore } from './redis-session-store.ts';
 import type { SessionStore } from './session-store.ts';
 import { openSqliteStore } from './sqlite-session-store.ts';
@@ -128,7 +129,10 @@ for (const kind of [sqlite(), redis()]) {
     after(() => kind.stop());
 
     async function serve(t: TestContext, options?: Options) {
-      return startServer(t, counterEnvironment, { store: await kind.open(options) });
+      return startServer(t, counterEnvironment, {
+        store: await kind.open(options),
+        metrics: prometheusMetrics(),
+      });
     }
 
     /** A session with four steps that has left the memory of its server. */

@@ -15,6 +15,7 @@ import {
   type OpenEnvServer,
   type ServerOptions,
 } from '@servegym/openenv';
+import { prometheusMetrics } from '@servegym/openenv/metrics';
 import { readGymOptions } from '../cli/arguments/read-table.ts';
 import { BackgroundEnvironment } from './background/background-environment.ts';
 import type { BackgroundWork } from './background/background-work.ts';
@@ -117,7 +118,12 @@ async function mount<Action, Observation extends object, State extends object>(
   const isReplayable = definition.replayable !== false;
   const store = isReplayable ? await storage?.share() : undefined;
   const openPaths = [...(options.guard?.openPaths ?? []), ...CONSOLE_PATHS];
-  const server = createServer(definition, { ...options, guard: { ...options.guard, openPaths }, store });
+  const server = createServer(definition, {
+    ...options,
+    guard: { ...options.guard, openPaths },
+    store,
+    metrics: prometheusMetrics(),
+  });
   if (options.mode === 'production') {
     mountDocsAsPage(server.app);
     return server;

@@ -1,4 +1,4 @@
-import { validateServer } from '@servegym/openenv';
+import { validateServer } from '@servegym/openenv/validate';
 import { Command, Option } from 'commander';
 import { jsonObject } from '../arguments/json-argument.ts';
 import { numberAbove, wholeNumber } from '../arguments/options.ts';

@@ -1,4 +1,5 @@
-import type { Criterion, ValidationReport } from '@servegym/openenv';
+import type { Criterion } from '@servegym/openenv';
+import type { ValidationReport } from '@servegym/openenv/validate';
 
 /** A line for a criterion, and below it what was wrong. */
 export function criterionLines({

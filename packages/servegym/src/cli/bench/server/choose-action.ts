@@ -1,4 +1,5 @@
-import { type ForeignSchema, sampleValue, schemaCheck } from '@servegym/openenv';
+import { type ForeignSchema, sampleValue } from '@servegym/openenv';
+import { schemaCheck } from '@servegym/openenv/validate';
 import { InputError } from '../../input-error.ts';
 
 const DEFAULT_WAIT_S = 1;
