@@ -1,51 +1,43 @@
-// Runs every `*.test.ts` (or those under the paths given) on the project's Node, says a line for each file and tells
-// each failure in full at the end. Sends `{ passed, failed }` to the process that started it. A test that is skipped
-// or to do counts as failed, and so does a file that ends before its tests do, or takes longer than `--file-seconds`
-// (240): it is killed with all that it has started.
+// Runs every `*.test.ts` (or those under the paths given) on the project's Node: a line for each file, and each failure
+// in full at the end. Sends `{ passed, failed }` to the process that started it. A test that is skipped or to do counts
+// as failed, and so does a file that ends before its tests do, or takes longer than four minutes.
 import { existsSync, globSync, statSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
-import { parseArgs } from 'node:util';
 import { FileRunner } from './test-runner/file-runner.ts';
 
 /** The folders that have tests. */
 const ROOTS = ['packages', 'clients', 'deploy', 'notebooks', 'maintenance', 'benchmarks'];
+const FILE_SECONDS = 240;
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: { 'file-seconds': { type: 'string', default: '240' } },
-});
-const fileSeconds = Number(values['file-seconds']);
-if (!(fileSeconds > 0)) {
-  throw new Error(
-    `Expected a number of seconds above 0 for --file-seconds, got \`${values['file-seconds']}\``,
-  );
-}
-const files = testFiles(positionals);
-const queue = [...files];
+const files = testFiles(process.argv.slice(2));
 const results = [];
 
 // It ends with the process that started it, but does not wait for its end.
 process.on('disconnect', () => process.exit(1));
 process.channel?.unref();
+const queue = files.values();
 await Promise.all(Array.from({ length: Math.min(availableParallelism(), files.length) }, runFiles));
 
-let passed = 0;
-let failed = 0;
-for (const result of results.sort((a, b) => (a.name < b.name ? -1 : 1))) {
-  if (result.failed > 0) tellFailures(result);
-  passed += result.passed;
-  failed += result.failed;
+for (const { name, failures, output } of results.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
+  for (const failure of failures) console.log(`\n✗ ${failure}`);
+  if (failures.length > 0 && output)
+    console.log(`\n  ${name} wrote:\n${output.trimEnd().replace(/^/gm, '    ')}`);
 }
-process.exitCode = failed === 0 ? 0 : 1;
-process.send?.({ passed, failed });
+const sum = (count) => results.reduce((total, result) => total + count(result), 0);
+const counts = { passed: sum(({ passed }) => passed), failed: sum(({ failures }) => failures.length) };
+process.exitCode = counts.failed === 0 ? 0 : 1;
+process.send?.(counts);
 
 async function runFiles() {
-  const runner = new FileRunner(fileSeconds);
-  for (let path = queue.shift(); path !== undefined; path = queue.shift()) {
+  const runner = new FileRunner(FILE_SECONDS);
+  for (const path of queue) {
     const result = await runner.run(path);
+    const { name, passed, failures, seconds } = result;
+    const outcome =
+      failures.length === 0 ? `✓ ${name}  ${passed} tests` : `✗ ${name}  ${failures.length} failed`;
+    console.log(`${outcome}  ${seconds.toFixed(1)} s`);
     results.push(result);
-    sayFile(result);
   }
   runner.close();
 }
@@ -60,17 +52,4 @@ function testFiles(paths) {
   const found = new Set(globSync(patterns, { exclude }).map((path) => resolve(path)));
   if (found.size === 0) throw new Error(`There is no *.test.ts under ${wanted.join(', ')}`);
   return [...found].sort();
-}
-
-function sayFile({ name, passed, failed, seconds }) {
-  const took = `${seconds.toFixed(1)} s`;
-  console.log(failed === 0 ? `✓ ${name}  ${passed} tests  ${took}` : `✗ ${name}  ${failed} failed  ${took}`);
-}
-
-function tellFailures({ name, failures, output }) {
-  for (const { title, error } of failures) {
-    console.log(`\n✗ ${title}`);
-    if (error !== undefined) console.log(error.replace(/^/gm, '    '));
-  }
-  if (output) console.log(`\n  ${name} wrote:\n${output.trimEnd().replace(/^/gm, '    ')}`);
 }
