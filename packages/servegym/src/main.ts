@@ -4,6 +4,12 @@ import { exitCodeOf, failureMessage } from './cli/failure.ts';
 import { buildProgram } from './cli/program.ts';
 import { maskOutput } from './mask-output.ts';
 
+// Node 22 warns at each start that its SQLite is experimental.
+const { emitWarning } = process;
+process.emitWarning = (warning: string | Error, ...rest: unknown[]) => {
+  if (!String(warning).startsWith('SQLite is an experimental feature'))
+    Reflect.apply(emitWarning, process, [warning, ...rest]);
+};
 maskOutput(process.stdout);
 maskOutput(process.stderr);
 // Whoever reads the output may have read enough, as `head` has.
