@@ -1,13 +1,12 @@
 // `node packages/console/scripts/screenshots.ts`: takes the pictures of the README and the docs into docs/images, in
 // the Chromium that SERVEGYM_CHROMIUM names. Needs the console's build.
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { BrowserContextOptions } from 'playwright-core';
 import { launchChromium } from '../browser/chromium.ts';
 import { openConsole } from '../browser/console-page.ts';
 import { startServe } from '../browser/serve-process.ts';
-import { indexedPng } from './indexed-png.ts';
 import { setInInter } from './with-inter.ts';
 
 const FOLDER = fileURLToPath(new URL('../../../docs/images/', import.meta.url));
@@ -78,9 +77,7 @@ try {
     await shown.page.mouse.move(0, 0);
     await shown.page.evaluate(() => (document.activeElement as HTMLElement | null)?.blur());
     await shown.page.evaluate(() => new Promise((drawn) => setTimeout(drawn, 300)));
-    const path = join(FOLDER, name);
-    const png = indexedPng(await shown.page.screenshot());
-    writeFileSync(path, png);
+    const png = await shown.page.screenshot({ path: join(FOLDER, name) });
     shown.assertNoFaults();
     await shown.close();
     console.log(`${name}  ${(png.length / 1000).toFixed(0)} kB`);
