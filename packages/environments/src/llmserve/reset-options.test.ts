@@ -103,6 +103,22 @@ describe('what reset takes', () => {
     );
   });
 
+  it('reads the columns of a reset once, whatever is played with them, and others anew', () => {
+    const traceOfTask = (options: Record<string, unknown>) => {
+      const { source } = chooseTask(options);
+      return source?.requests.kind === 'trace' ? source.requests.trace : undefined;
+    };
+    const read = serveResetOptions().parse({ trace: columns });
+    const trace = traceOfTask(read);
+    assert.ok(trace);
+    assert.equal(traceOfTask({ ...read, seed: 2 }), trace);
+    const changing = { ...columns, output_tokens: [10, 20, 30] };
+    const before = traceOfTask({ trace: changing })?.digest;
+    assert.equal(before, trace.digest);
+    changing.output_tokens[0] = 11;
+    assert.notEqual(traceOfTask({ trace: changing })?.digest, before);
+  });
+
   it('pins a trace of the server by what it holds, and refuses it when that has changed', () => {
     addServeTrace('pinned', traceOf([5, 6, 7]));
     const read = serveResetOptions().parse({ trace: 'pinned' });

@@ -5,7 +5,7 @@ import { profileFits } from './profile-fit.ts';
 import { FASTER, SHIFTS, type Shift, scaleArrivals, shiftTask } from './shifts.ts';
 import { findServeTask, serveTaskIds } from './task-registry.ts';
 import type { ServeTask } from './tasks/serve-task.ts';
-import { type InlineTrace, inlineTrace, inlineTraceSchema } from './traces/inline-trace.ts';
+import { inlineTraceSchema, knownInlineTrace } from './traces/inline-trace.ts';
 import { findServeTrace, serveTraceNames } from './traces/named-traces.ts';
 import { findTraffic, TRAFFIC_IDS } from './traffic/traffic-models.ts';
 import { taskUnderSource } from './under-source.ts';
@@ -172,8 +172,10 @@ function namedTrace(option: string): readonly [string, ServeTrace] {
 }
 
 function columnsTrace(option: unknown): ServeTrace {
+  const known = knownInlineTrace(option);
+  if (known !== undefined) return known;
   const reading = inlineTraceSchema.safeParse(option);
-  if (reading.success) return inlineTrace(reading.data as InlineTrace);
+  if (reading.success) return knownInlineTrace(reading.data)!;
   const [issue] = reading.error.issues;
   throw new EnvironmentError(
     'INVALID_TRACE',
