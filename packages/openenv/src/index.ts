@@ -40,7 +40,7 @@ export { mountEpisodeRoutes } from './episodes/episode-routes.ts';
 export { isHostPattern, isLoopback } from './guard/allowed-hosts.ts';
 export { MOST_PROXIES } from './guard/forwarded.ts';
 export { Guard, type GuardedRequest, type GuardOptions, type Refusal } from './guard/guard.ts';
-export { HUNDRED_A_MINUTE, type RateLimitOptions } from './guard/rate-limiter.ts';
+export { HUNDRED_A_MINUTE, RateLimiter, type RateLimitOptions } from './guard/rate-limiter.ts';
 export { type ActionReader, actionReader } from './input/action-reader.ts';
 export { InvalidInputError } from './input/invalid-input-error.ts';
 export { schemaBody, toJsonSchema } from './input/json-schemas.ts';

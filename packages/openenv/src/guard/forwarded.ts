@@ -1,3 +1,4 @@
+import { isIPv6 } from 'node:net';
 import type { GuardedRequest } from './guard.ts';
 
 /** Proxies that are trusted at most: more than any deployment has. */
@@ -7,6 +8,24 @@ export const MOST_PROXIES = 16;
 export function clientAddress(request: GuardedRequest, trustedProxies: number): string {
   const forwarded = forwardedValue(request, 'x-forwarded-for', trustedProxies);
   return withoutPort(forwarded ?? request.socket.remoteAddress ?? '');
+}
+
+/**
+ * The addresses that count as one client: an IPv6 client may take any address of its /64. IPv4 written as IPv6, as
+ * sockets for both have it, is IPv4.
+ */
+export function clientNetwork(address: string): string {
+  if (!isIPv6(address)) return address;
+  const [withoutZone] = address.split('%');
+  const [head = '', tail = ''] = new URL(`http://[${withoutZone}]`).hostname.slice(1, -1).split('::');
+  const left = head.split(':').filter(Boolean);
+  const right = tail.split(':').filter(Boolean);
+  const groups = [...left, ...new Array(8 - left.length - right.length).fill('0'), ...right];
+  if (groups.slice(0, 6).join(':') !== '0:0:0:0:0:ffff') return `${groups.slice(0, 4).join(':')}::/64`;
+  return groups
+    .slice(6)
+    .flatMap((group) => [Number.parseInt(group, 16) >> 8, Number.parseInt(group, 16) & 255])
+    .join('.');
 }
 
 /** The host that the client asked for. */

@@ -7,7 +7,7 @@ import { openRawSocket } from '../fixtures/raw-socket.ts';
 import { sendRequest } from '../fixtures/send-request.ts';
 import { getJson, postJson, startServer } from '../fixtures/start-server.ts';
 import { AllowedHosts } from './allowed-hosts.ts';
-import { clientAddress } from './forwarded.ts';
+import { clientAddress, clientNetwork } from './forwarded.ts';
 import { HUNDRED_A_MINUTE, RateLimiter } from './rate-limiter.ts';
 
 test('with tokens, only requests and sockets that carry one come in; health stays open', async (t) => {
@@ -288,6 +288,33 @@ test('behind several proxies, the client is the peer of the first of them', () =
   assert.equal(address(1, '[2001:db8::1]:443'), '2001:db8::1');
   assert.equal(address(1, ' , '), '10.0.0.1');
   assert.equal(address(1), '10.0.0.1');
+});
+
+test('an IPv6 client is its /64, and IPv4 is IPv4 however it is written', () => {
+  const networks = {
+    '203.0.113.1': '203.0.113.1',
+    '::ffff:203.0.113.1': '203.0.113.1',
+    '::FFFF:cb00:7101': '203.0.113.1',
+    '2001:db8:1:2:3:4:5:6': '2001:db8:1:2::/64',
+    '2001:0DB8:1:2::9': '2001:db8:1:2::/64',
+    '2001:db8:1:3::9': '2001:db8:1:3::/64',
+    '::1': '0:0:0:0::/64',
+    'fe80::1%eth0': 'fe80:0:0:0::/64',
+    'no address': 'no address',
+  };
+  for (const [address, network] of Object.entries(networks)) assert.equal(clientNetwork(address), network);
+});
+
+test('another address of the same /64 does not widen the rate of a client', async (t) => {
+  const { url } = await startServer(t, counterEnvironment, {
+    trustedProxies: 1,
+    guard: { rateLimit: { requests: 2, perMs: 60_000 } },
+  });
+  const statuses = [];
+  for (const address of ['2001:db8::1', '2001:db8::2', '2001:db8::3', '2001:db8:0:1::1']) {
+    statuses.push((await getJson(`${url}/metadata`, { 'x-forwarded-for': address })).status);
+  }
+  assert.deepEqual(statuses, [200, 200, 429, 200]);
 });
 
 test('made-up tokens do not widen the rate of an address', async (t) => {

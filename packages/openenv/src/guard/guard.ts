@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { AllowedHosts } from './allowed-hosts.ts';
 import { isAllowedOrigin } from './allowed-origin.ts';
-import { clientAddress, requestedHost } from './forwarded.ts';
+import { clientAddress, clientNetwork, requestedHost } from './forwarded.ts';
 import { RateLimiter, type RateLimitOptions } from './rate-limiter.ts';
 
 /** Who may use a server, and how much. */
@@ -24,8 +24,11 @@ export interface GuardOptions {
    * `localhost` and the addresses at which the server listens always may. Default none.
    */
   readonly allowedHosts?: readonly string[];
-  /** Limits the requests of each client: each token, else each address. `/health` is not counted. Default none. */
-  readonly rateLimit?: RateLimitOptions;
+  /**
+   * Limits the requests of each client: each token, else each address, of IPv6 each /64. `/health` is not counted.
+   * Servers that share a limiter count together. Default none.
+   */
+  readonly rateLimit?: RateLimitOptions | RateLimiter;
 }
 
 /** Parts of an HTTP request or WebSocket handshake that the guard reads; `IncomingMessage` has them. */
@@ -77,7 +80,7 @@ export class Guard {
     this.#origins = origins;
     this.#hosts = new AllowedHosts(allowedHosts);
     this.#trustedProxies = trustedProxies;
-    this.#rateLimiter = rateLimit ? new RateLimiter(rateLimit) : null;
+    this.#rateLimiter = rateLimit ? RateLimiter.of(rateLimit) : null;
   }
 
   /** The origins of other sites that may use the server. */
@@ -100,11 +103,11 @@ export class Guard {
   }
 
   /**
-   * Digest of who makes a request: a token, else an address. Only a token that is known tells clients apart: anybody can
+   * Digest of who makes a request: a token, else an address, of IPv6 its /64. Only a token that is known tells clients apart: anybody can
    * make up others.
    */
   clientOf(request: GuardedRequest): string {
-    return digest(this.#knownToken(request) ?? clientAddress(request, this.#trustedProxies));
+    return digest(this.#knownToken(request) ?? clientNetwork(clientAddress(request, this.#trustedProxies)));
   }
 
   #knownToken(request: GuardedRequest): string | undefined {

@@ -33,6 +33,11 @@ export class RateLimiter {
     this.#perMs = perMs;
   }
 
+  /** The limiter itself, or a new one of these options. */
+  static of(limit: RateLimitOptions | RateLimiter): RateLimiter {
+    return limit instanceof RateLimiter ? limit : new RateLimiter(limit);
+  }
+
   get description(): string {
     return `${this.#capacity} per ${this.#perMs / 1000} s are allowed`;
   }

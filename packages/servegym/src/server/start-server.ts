@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import { type RealSettings, readRealSettings } from '@servegym/environments';
-import type { ListeningServer, ServerOptions } from '@servegym/openenv';
+import { type ListeningServer, RateLimiter, type ServerOptions } from '@servegym/openenv';
 import { InputError } from '../cli/input-error.ts';
 import { type BackgroundLimits, BackgroundWork, defaultWorkLimits } from './background/background-work.ts';
 import { listenError } from './listen-error.ts';
@@ -64,11 +64,15 @@ export async function startServer({
       : new SharedStorage(sessionFile, { maxBytes, logger: options.logger });
   const work = new BackgroundWork({ ...defaultWorkLimits(), ...limits });
   const servers: MountedServer[] = [];
+  const { rateLimit } = options.guard ?? {};
   try {
+    // All environments of the port count the requests of a client together.
+    const guard = { ...options.guard, ...(rateLimit && { rateLimit: RateLimiter.of(rateLimit) }) };
     for (const name of environments) {
       const isAtRoot = servers.length === 0;
       const server = await mountEnvironment(name, {
         ...options,
+        guard,
         storage,
         work,
         isAtRoot,
