@@ -30,10 +30,14 @@ async function start(t: TestContext, options: Partial<StartOptions> = {}): Promi
   return server;
 }
 
-async function post(url: string, body: unknown, signal?: AbortSignal) {
+async function post(
+  url: string,
+  body: unknown,
+  { signal, token }: { signal?: AbortSignal; token?: string } = {},
+) {
   const answer = await fetch(url, {
     method: 'POST',
-    headers: { 'content-type': 'application/json' },
+    headers: { 'content-type': 'application/json', ...(token && { authorization: `Bearer ${token}` }) },
     body: JSON.stringify(body),
     ...(signal && { signal }),
   });
@@ -41,11 +45,12 @@ async function post(url: string, body: unknown, signal?: AbortSignal) {
 }
 
 /** Lets `oracle` plan a heavy episode; tells whether it is still at it. */
-async function plan(url: string) {
-  const { body } = await post(`${url}/reset`, HEAVY);
+async function plan(url: string, token = '') {
+  const { body } = await post(`${url}/reset`, HEAVY, { token });
   const leaving = new AbortController();
+  const { signal } = leaving;
   let isOver = false;
-  const answer = post(`${url}/policies/oracle/step`, { session_id: body.session_id }, leaving.signal)
+  const answer = post(`${url}/policies/oracle/step`, { session_id: body.session_id }, { signal, token })
     .catch((error) => error)
     .finally(() => {
       isOver = true;
@@ -104,6 +109,41 @@ describe('a server that plans a heavy episode', () => {
     await idle(server);
   });
 
+  it('serves one client over a WebSocket while another waits for its own work', {
+    timeout: 60_000,
+  }, async (t) => {
+    const server = await start(t, {
+      work: { seconds: 3600, threads: 2 },
+      guard: { tokens: ['busy', 'calm'] },
+    });
+    const planning = [await plan(server.url, 'busy'), await plan(server.url, 'busy')];
+    while (server.longRequests < 2) await setImmediate();
+    const calm = await connect(server.url, { token: 'calm' });
+    await calm.reset({ task_id: 'static_workload', seed: 1, rate_scale: 0.1 });
+    await calm.step({ ...ACTION });
+    const grade = (await calm.callTool('grade_episode', {})) as LooseJson;
+    assert.ok(grade.score > 0);
+    assert.deepEqual([server.longRequests, ...planning.map(({ isOver }) => isOver())], [2, false, false]);
+    await calm.close();
+    for (const { leave } of planning) leave();
+    await idle(server);
+  });
+
+  it('forgets the work of a client that leaves its WebSocket', { timeout: 60_000 }, async (t) => {
+    const server = await start(t, { work: { seconds: 3600, threads: 2 } });
+    const planning = await plan(server.url);
+    const leaving = await connect(server.url);
+    await leaving.reset({ task_id: 'static_workload', seed: 1, rate_scale: 0.1 });
+    const grade = leaving.callTool('grade_episode', {}).catch((error: Error) => error);
+    while (server.longRequests < 2) await setImmediate();
+    await leaving.close();
+    assert.ok((await grade) instanceof Error);
+    while (server.longRequests > 1) await setImmediate();
+    assert.equal(planning.isOver(), false);
+    planning.leave();
+    await idle(server);
+  });
+
   it('ends the work that needs too much memory, and goes on', async (t) => {
     const server = await start(t, { work: { heapMb: 12, threads: 1 } });
     for (let attempt = 0; attempt < 2; attempt++) {
@@ -121,6 +161,20 @@ describe('a server that plans a heavy episode', () => {
     const { code } = await server.stop('SIGTERM');
     assert.equal(code, 0);
     assert.ok((await planning.answer) instanceof Error);
+  });
+});
+
+describe('a limit of requests', () => {
+  it('holds for all environments of a port together', async (t) => {
+    const { url } = await start(t, {
+      environments: ['llmserve', 'inferencegym'],
+      guard: { rateLimit: { requests: 2, perMs: 60_000 } },
+    });
+    const statuses = [];
+    for (const path of ['', '/inferencegym', '', '/inferencegym']) {
+      statuses.push((await fetch(`${url}${path}/metadata`)).status);
+    }
+    assert.deepEqual(statuses, [200, 200, 429, 429]);
   });
 });
 

@@ -41,7 +41,7 @@ export function mountEpisodeRoutes<Action, Observation extends object, State ext
       throw new EnvironmentError('NOT_RESET', 'The session has no episode yet. Reset it first.');
     }
     const kept: EpisodeRecord = { reset: record.reset, actions: [...record.actions] };
-    const { digest } = await replayRecord(definition as never, kept);
+    const { digest } = await replayRecord(definition as never, kept, server.callerOf(context).name);
     return context.json(episodeFile(definition, kept, digest));
   });
 
@@ -58,9 +58,10 @@ export function mountEpisodeRoutes<Action, Observation extends object, State ext
     const actions = file.actions.map((action, i) => located(() => readAction(action), 'actions', i));
     const from = file.windows_from ?? 0;
     const windows: object[] = [];
-    const session = sessions.open(server.callerOf(context).name);
+    const client = server.callerOf(context).name;
+    const session = sessions.open(client);
     try {
-      const { digest, done } = await replayEpisode(session, { reset, actions }, (result, index) => {
+      const { digest, done } = await replayEpisode(session, { reset, actions }, client, (result, index) => {
         if (index < from) return;
         windows.push(index === 0 ? result : { action: actions[index - 1], ...result });
       });

@@ -23,16 +23,17 @@ export interface EpisodePlayer<Action> {
 }
 
 /**
- * Plays a record, in turns with other computations. `onResult` sees the answer to the reset as result 0, that to the first action as result 1.
+ * Plays a record for a client, in turns with other computations. `onResult` sees the answer to the reset as result 0, that to the first action as result 1.
  * @throws EnvironmentError `UNPLAYABLE_EPISODE` naming the action at which it ends, and what the reset throws
  */
 export async function replayEpisode<Action>(
   player: EpisodePlayer<Action>,
   { reset, actions }: EpisodeRecord<Action>,
+  client?: string,
   onResult?: (result: StepResult<object>, index: number) => void,
 ): Promise<ReplayedEpisode> {
   const digest = new EpisodeDigest();
-  const turn = new Turn();
+  const turn = new Turn(client);
   await turn.next();
   let result = await player.reset(reset);
   digest.add(result);
@@ -61,10 +62,11 @@ export async function replayEpisode<Action>(
 export async function replayRecord(
   definition: EnvironmentDefinition,
   record: EpisodeRecord,
+  client?: string,
 ): Promise<ReplayedEpisode> {
   const environment = definition.create();
   try {
-    return await replayEpisode(environment, record);
+    return await replayEpisode(environment, record, client);
   } finally {
     await environment.close?.();
   }

@@ -6,6 +6,13 @@ import type { Guard, GuardedRequest } from './guard.ts';
 /** Who may put pages of the server into a frame: the server itself and Hugging Face, which shows Spaces in one. */
 const FRAME_ANCESTORS = "frame-ancestors 'self' https://huggingface.co https://*.hf.space";
 
+declare module 'hono' {
+  interface ContextVariableMap {
+    /** Digest of who makes the request, as of `Guard.clientOf`. */
+    client: string;
+  }
+}
+
 /** Puts the guard before all routes of an application. */
 export function guardRequests(app: Hono, guard: Guard): void {
   app.use(async function secureHeaders(context, next) {
@@ -30,8 +37,12 @@ export function guardRequests(app: Hono, guard: Guard): void {
     );
   }
   app.use(async function checkRequest(context, next) {
-    const refusal = guard.check(guarded(context), context.req.path);
-    if (!refusal) return next();
+    const request = guarded(context);
+    const refusal = guard.check(request, context.req.path);
+    if (!refusal) {
+      context.set('client', guard.clientOf(request));
+      return next();
+    }
     return context.json({ detail: refusal.detail, code: refusal.code }, refusal.status, refusal.headers);
   });
 }

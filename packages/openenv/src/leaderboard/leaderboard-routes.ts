@@ -101,7 +101,7 @@ export function mountLeaderboardRoutes<Action, Observation extends object, State
     const live = (await server.sessionOf(context, session_id))?.record;
     if (!live) throw new EnvironmentError('NOT_RESET', 'There is no episode to save. POST /reset first.');
     const record = { reset: live.reset, actions: [...live.actions] };
-    const replayed = await replayRecord(definition as EnvironmentDefinition, record);
+    const replayed = await replayRecord(definition as EnvironmentDefinition, record, client);
     if (!replayed.done) {
       throw new HttpProblem(
         409,

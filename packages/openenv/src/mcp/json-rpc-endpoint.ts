@@ -1,6 +1,6 @@
 import { type Caller, EnvironmentError } from '../definition.ts';
 import { isJsonObject } from '../json/json-object.ts';
-import { readLimitedJson } from '../json/read-limited-json.ts';
+import { readClientJson } from '../json/read-client-json.ts';
 import {
   JSON_RPC_ERROR_CODES,
   type JsonRpcErrorCode,
@@ -45,7 +45,7 @@ export class JsonRpcEndpoint {
 
   /** Answers the text of a request. `session` is the session of the socket that it came on, if it came on one. */
   async answerText(text: string, session?: Session, caller?: Caller): Promise<JsonRpcResponse> {
-    const reading = readLimitedJson(text);
+    const reading = await readClientJson(text, caller?.name);
     return reading.ok
       ? this.answer(reading.value, session, caller)
       : failure(null, parseError, `Parse error: ${reading.message}`);

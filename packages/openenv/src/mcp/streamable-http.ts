@@ -7,7 +7,7 @@ import {
 import type { Context } from 'hono';
 import { type Caller, type EnvironmentDefinition, EnvironmentError } from '../definition.ts';
 import { isJsonObject, type JsonObject } from '../json/json-object.ts';
-import { readLimitedJson } from '../json/read-limited-json.ts';
+import { readClientJson } from '../json/read-client-json.ts';
 import { JSON_RPC_ERROR_CODES } from '../protocol/json-rpc.ts';
 import type { JsonSchema } from '../protocol/json-schema.ts';
 import type { Session } from '../sessions/session.ts';
@@ -62,7 +62,7 @@ export class StreamableHttpEndpoint {
 
   /** Answers a POST. */
   async post(context: Context): Promise<Response> {
-    const reading = readLimitedJson(await context.req.text());
+    const reading = await readClientJson(await context.req.text(), context.get('client'));
     if (!reading.ok)
       return rpcError(context, 400, JSON_RPC_ERROR_CODES.parseError, `Parse error: ${reading.message}`);
     const request = context.req.raw;

@@ -80,7 +80,7 @@ export function createServer<Action, Observation extends object, State extends o
   const readResetOptions = resetOptionsReader(served);
   const jsonRpc = new JsonRpcEndpoint(sessions, tools);
   const guard = new Guard(resolved.guard, resolved.trustedProxies);
-  const requestSessions = new RequestSessions(sessions, guard, resolved.trustedProxies);
+  const requestSessions = new RequestSessions(sessions, resolved.trustedProxies);
   const mcp = new StreamableHttpEndpoint(served, sessions, requestSessions, tools);
   const routes = describeRoutes(served, resolved.mode, schemas);
   const toolsAsSteps = !declares(schemas.action, 'type');

@@ -2,11 +2,11 @@ import type { Context } from 'hono';
 import { z } from 'zod';
 import { InvalidInputError } from '../input/invalid-input-error.ts';
 import { validationIssues } from '../input/validation-issues.ts';
-import { readLimitedJson } from '../json/read-limited-json.ts';
+import { readClientJson } from '../json/read-client-json.ts';
 
 /**
  * The JSON of a request's body; an empty body reads as `null`.
- * @throws InvalidInputError for text that is not JSON, does not say that it is, or exceeds the limits of `readLimitedJson`.
+ * @throws InvalidInputError for text that is not JSON, does not say that it is, or exceeds the limits of `readClientJson`.
  */
 export async function requestJson(context: Context): Promise<unknown> {
   const text = await context.req.text();
@@ -22,7 +22,7 @@ export async function requestJson(context: Context): Promise<unknown> {
       },
     ]);
   }
-  const reading = readLimitedJson(text);
+  const reading = await readClientJson(text, context.get('client'));
   if (reading.ok) return reading.value;
   throw new InvalidInputError([
     {

@@ -1,7 +1,5 @@
 import type { Context } from 'hono';
 import type { Caller } from '../definition.ts';
-import type { Guard } from '../guard/guard.ts';
-import { guarded } from '../guard/guard-requests.ts';
 import type { Session } from '../sessions/session.ts';
 import { UnknownSessionError } from '../sessions/session-errors.ts';
 import type { SessionRegistry } from '../sessions/session-registry.ts';
@@ -11,12 +9,10 @@ import { callerOf, LatestSessions } from './latest-sessions.ts';
 export class RequestSessions {
   readonly #sessions: SessionRegistry;
   readonly #latest = new LatestSessions();
-  readonly #guard: Guard;
   readonly #trustedProxies: number;
 
-  constructor(sessions: SessionRegistry, guard: Guard, trustedProxies: number) {
+  constructor(sessions: SessionRegistry, trustedProxies: number) {
     this.#sessions = sessions;
-    this.#guard = guard;
     this.#trustedProxies = trustedProxies;
   }
 
@@ -44,7 +40,7 @@ export class RequestSessions {
 
   /** The client of a request, for its quotas and for work that it waits for. */
   caller(context: Context): Caller {
-    return { name: this.#guard.clientOf(guarded(context)), signal: context.req.raw.signal };
+    return { name: context.get('client'), signal: context.req.raw.signal };
   }
 
   /** Makes a session the caller's latest. */

@@ -3,7 +3,8 @@ import { type Caller, EnvironmentError, type StepResult } from '../definition.ts
 import { excerpt } from '../input/excerpt.ts';
 import { InvalidInputError } from '../input/invalid-input-error.ts';
 import { isJsonObject, type JsonObject } from '../json/json-object.ts';
-import { readLimitedJson } from '../json/read-limited-json.ts';
+import { readClientJson } from '../json/read-client-json.ts';
+import type { LimitedJsonReading } from '../json/read-limited-json.ts';
 import { toolCallResult } from '../mcp/environment-tools.ts';
 import type { JsonRpcEndpoint } from '../mcp/json-rpc-endpoint.ts';
 import type { ErrorCode } from '../protocol/error-code.ts';
@@ -75,16 +76,22 @@ class SessionConversation {
       if (this.#vector) return this.#vector.stepBinary(data);
       throw invalid([], 'Input should be a text frame, not a binary one');
     }
-    const reading = readLimitedJson(data);
-    if (!reading.ok) throw new MessageError('INVALID_JSON', `Invalid JSON: ${reading.message}`);
-    const message = reading.value;
-    if (!isJsonObject(message)) throw invalid([], 'Input should be an object with a `type`', message);
-    return this.#answerMessage(message);
+    const reading = readClientJson(data, this.#caller.name);
+    return reading instanceof Promise
+      ? reading.then((late) => this.#answerReading(late))
+      : this.#answerReading(reading);
   }
 
   /** The socket is gone. */
   end(): void {
     this.#vector?.close();
+  }
+
+  #answerReading(reading: LimitedJsonReading): Reply | Promise<Reply> {
+    if (!reading.ok) throw new MessageError('INVALID_JSON', `Invalid JSON: ${reading.message}`);
+    const message = reading.value;
+    if (!isJsonObject(message)) throw invalid([], 'Input should be an object with a `type`', message);
+    return this.#answerMessage(message);
   }
 
   #answerMessage(message: JsonObject): Reply | Promise<Reply> {
@@ -110,10 +117,10 @@ class SessionConversation {
           .answer(envelope(message, 'required'), session, this.#caller)
           .then((response) => JSON.stringify({ type: 'mcp', data: response }));
       case 'vector_reset':
-        this.#vector ??= new VectorConversation(this.#parts);
+        this.#vector ??= new VectorConversation(this.#parts, this.#caller.name);
         return this.#vector.reset(envelope(message, 'required'));
       case 'vector_step':
-        this.#vector ??= new VectorConversation(this.#parts);
+        this.#vector ??= new VectorConversation(this.#parts, this.#caller.name);
         return this.#vector.step(envelope(message, 'required'));
       case 'close':
         envelope(message, 'forbidden');

@@ -101,7 +101,7 @@ export class SessionRegistry<Action = unknown, Observation = object, State = obj
 
   /**
    * Opens a session with a fresh environment.
-   * @param client Digest of who opens it, for the quotas of the store.
+   * @param client Digest of who opens it, for the quotas of the store and for its turns.
    * @throws SessionCapacityError when no slot is free and none can be freed.
    * @throws EnvironmentFactoryError when the environment cannot be created.
    */
@@ -111,6 +111,7 @@ export class SessionRegistry<Action = unknown, Observation = object, State = obj
     const id = randomUUID();
     const session = new Session(environment, {
       id,
+      client,
       journal: this.#store?.open(id, this.#definition, client),
       keepsActions: this.#definition.replayable !== false,
       ...this.#common,
@@ -139,8 +140,9 @@ export class SessionRegistry<Action = unknown, Observation = object, State = obj
   restart(id: string): Promise<Session<Action, Observation, State> | undefined> {
     return this.#fetch(id, async (stored) => {
       if (stored.environment.id !== this.#definition.id) this.#refuseForeign(id, stored);
-      const journal = this.#store!.open(id, this.#definition, stored.client);
-      return new Session(this.#createEnvironment(), { id, journal, ...this.#common });
+      const { client } = stored;
+      const journal = this.#store!.open(id, this.#definition, client);
+      return new Session(this.#createEnvironment(), { id, client, journal, ...this.#common });
     });
   }
 

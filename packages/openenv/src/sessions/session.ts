@@ -18,6 +18,8 @@ const CLOSE_PATIENCE_MS = 2000;
 export interface SessionOptions {
   /** Default: a new UUID. */
   readonly id?: string;
+  /** Digest of who opened it, as of `Guard.clientOf`. */
+  readonly client?: string | undefined;
   /** Where resets and actions are noted before their results are given. */
   readonly journal?: SessionJournal;
   /** Whether the actions are remembered. Default true. */
@@ -44,6 +46,7 @@ export class Session<Action = unknown, Observation = object, State = object> {
   readonly createdAt = Date.now();
   /** Milliseconds since the epoch; the least recently used session is evicted first. */
   lastUsedAt = this.createdAt;
+  readonly #client: string | undefined;
   readonly #journal: SessionJournal | undefined;
   readonly #keepsActions: boolean;
   readonly #counts: PlayCounts;
@@ -61,6 +64,7 @@ export class Session<Action = unknown, Observation = object, State = object> {
   constructor(environment: Environment<Action, Observation, State>, options: SessionOptions = {}) {
     this.environment = environment;
     this.id = options.id ?? randomUUID();
+    this.#client = options.client;
     this.#journal = options.journal;
     this.#keepsActions = options.keepsActions ?? true;
     this.#counts = options.counts ?? new PlayCounts();
@@ -73,12 +77,13 @@ export class Session<Action = unknown, Observation = object, State = object> {
     id: string,
     environment: Environment<Action, Observation, State>,
     stored: StoredSession,
-    options: Omit<SessionOptions, 'id' | 'journal' | 'keepsActions'> = {},
+    options: Omit<SessionOptions, 'id' | 'client' | 'journal' | 'keepsActions'> = {},
   ): Promise<Session<Action, Observation, State>> {
-    const session = new Session(environment, { ...options, id, journal: stored.journal });
+    const { client, journal } = stored;
+    const session = new Session(environment, { ...options, id, client, journal });
     const actions = stored.actions as Action[];
     options.admit?.(session, stored.reset);
-    session.#lastResult = await replay(environment, { reset: stored.reset, actions });
+    session.#lastResult = await replay(environment, { reset: stored.reset, actions }, client);
     session.#episodeId = stored.episodeId;
     session.#reset = stored.reset;
     session.#actions = [...actions];
@@ -220,7 +225,7 @@ export class Session<Action = unknown, Observation = object, State = object> {
   #inOrder(pace: Pace, run: () => Result<Observation>): Result<Observation> {
     if (this.#running === null && !pace.isLong) return this.#track(run());
     const before = this.#running ?? Promise.resolve();
-    return this.#track(before.then(() => (pace.isLong ? nextTurn().then(run) : run())));
+    return this.#track(before.then(() => (pace.isLong ? nextTurn(this.#client).then(run) : run())));
   }
 
   #track(outcome: Result<Observation>): Result<Observation> {

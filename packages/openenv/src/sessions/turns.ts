@@ -5,21 +5,32 @@ const SLICE_MS = 8;
 /** Share of a measured time that is remembered after a shorter one. */
 const MEMORY = 0.95;
 
-const waiting: (() => void)[] = [];
+/** Long computations that wait, by client; the client that is next comes first. */
+const waiting = new Map<string, (() => void)[]>();
 
 /**
  * Waits for a turn of the process. One is given in each pass of the event loop, so that short requests are served between
- * any two long computations, however many wait.
+ * any two long computations, however many wait. Clients take turns: one that asks for many delays its own.
+ * @param client Digest of who waits, as of `Guard.clientOf`. Default: the server itself.
  */
-export function nextTurn(): Promise<void> {
+export function nextTurn(client = ''): Promise<void> {
   return new Promise((resolve) => {
-    if (waiting.push(resolve) === 1) setImmediate(giveTurn);
+    const own = waiting.get(client);
+    if (own !== undefined) {
+      own.push(resolve);
+      return;
+    }
+    waiting.set(client, [resolve]);
+    if (waiting.size === 1) setImmediate(giveTurn);
   });
 }
 
 function giveTurn(): void {
-  waiting.shift()!();
-  if (waiting.length > 0) setImmediate(giveTurn);
+  const [[client, own]] = waiting as unknown as [[string, (() => void)[]]];
+  own.shift()!();
+  waiting.delete(client);
+  if (own.length > 0) waiting.set(client, own);
+  if (waiting.size > 0) setImmediate(giveTurn);
 }
 
 /** Tells long computations of one kind by the time that the last ones took. */
@@ -43,7 +54,13 @@ export class Pace {
 
 /** The turn of a loop. */
 export class Turn {
+  readonly #client: string | undefined;
   #startedAt = performance.now();
+
+  /** @param client as of `nextTurn` */
+  constructor(client?: string) {
+    this.#client = client;
+  }
 
   /** Whether the loop should wait for its next turn. */
   get isOver(): boolean {
@@ -51,7 +68,7 @@ export class Turn {
   }
 
   async next(): Promise<void> {
-    await nextTurn();
+    await nextTurn(this.#client);
     this.#startedAt = performance.now();
   }
 }

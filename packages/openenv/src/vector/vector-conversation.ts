@@ -41,12 +41,15 @@ type Reply = string | Uint8Array;
  */
 export class VectorConversation {
   readonly #parts: VectorParts;
+  /** Digest of who is at the other end. */
+  readonly #client: string;
   #environments: VectorEnvironments | null = null;
   #layouts: Layouts | null = null;
   #giveBack: () => void = () => {};
 
-  constructor(parts: VectorParts) {
+  constructor(parts: VectorParts, client: string) {
     this.#parts = parts;
+    this.#client = client;
   }
 
   /** Answers `vector_reset`. @throws InvalidInputError, SessionCapacityError, EnvironmentError */
@@ -127,7 +130,7 @@ export class VectorConversation {
       const environments = Array.from({ length: count }, () => definition.create());
       const options = environments.map((_, index) => ({ ...base, seed: (base.seed ?? 0) + index }));
       this.#giveBack = giveBack;
-      return new VectorEnvironments(environments, options);
+      return new VectorEnvironments(environments, options, this.#client);
     } catch (error) {
       giveBack();
       throw error;

@@ -22,17 +22,23 @@ export interface VectorResult {
 export class VectorEnvironments {
   readonly #environments: readonly Environment<unknown, object, object>[];
   readonly #options: readonly ResetOptions[];
+  readonly #client: string | undefined;
   readonly #episodes: number[];
   readonly #done: boolean[];
   /** Whether the last reset or step of all took more than a turn. */
   #isLong = false;
   #isClosed = false;
 
-  /** @param options the reset options of each environment; their seeds are those of the first episodes */
+  /**
+   * @param options the reset options of each environment; their seeds are those of the first episodes
+   * @param client digest of who plays them, for turns
+   */
   constructor(
     environments: readonly Environment<unknown, object, object>[],
     options: readonly ResetOptions[],
+    client?: string,
   ) {
+    this.#client = client;
     this.#environments = environments;
     this.#options = options;
     this.#episodes = environments.map(() => 0);
@@ -78,7 +84,7 @@ export class VectorEnvironments {
   #collect(play: Play): VectorResult | Promise<VectorResult> {
     const results: ReturnType<Play>[] = [];
     if (this.#isLong) return this.#collectInTurns(play, results);
-    const turn = new Turn();
+    const turn = new Turn(this.#client);
     while (results.length < this.size) {
       if (turn.isOver) return this.#collectInTurns(play, results);
       results.push(play(results.length));
@@ -90,7 +96,7 @@ export class VectorEnvironments {
 
   /** Goes on with the environments that have no result yet, in turns with other computations. */
   async #collectInTurns(play: Play, results: ReturnType<Play>[]): Promise<VectorResult> {
-    const turn = new Turn();
+    const turn = new Turn(this.#client);
     let turns = 0;
     while (results.length < this.size) {
       if (turns === 0 || turn.isOver) {

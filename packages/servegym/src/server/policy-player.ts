@@ -72,12 +72,12 @@ export class PolicyPlayer<Action, Observation extends object, State extends obje
     if (lastResult.done) {
       throw new EnvironmentError('EPISODE_OVER', 'The episode is over. Reset the session to start another.');
     }
-    const engaged = await this.#engage(session, record.reset, policyName);
+    const engaged = await this.#engage(session, record.reset, policyName, caller);
     const { policy } = engaged;
     const played: PlayedWindow<Action, Observation>[] = [];
     let { observation, reward } = session.lastResult!;
     let previousAction = record.actions.at(-1) ?? this.#catalogue.initialAction(record.reset);
-    const turn = new Turn();
+    const turn = new Turn(caller.name);
     while (played.length < windows) {
       caller.signal.throwIfAborted();
       if (turn.isOver) await turn.next();
@@ -102,6 +102,7 @@ export class PolicyPlayer<Action, Observation extends object, State extends obje
     session: Session<Action, Observation, State>,
     episode: ResetOptions,
     name: string,
+    caller: Caller,
   ): Promise<EngagedPolicy<Action, Observation>> {
     let engagement = this.#engagements.get(session);
     if (engagement?.episode !== episode) {
@@ -116,7 +117,7 @@ export class PolicyPlayer<Action, Observation extends object, State extends obje
       engaged.policy.reset({ taskId, seed, resetOptions });
       engagement.policies.set(name, engaged);
     }
-    await this.#showWhatWasPlayed(session, engaged);
+    await this.#showWhatWasPlayed(session, engaged, caller);
     return engaged;
   }
 
@@ -127,12 +128,13 @@ export class PolicyPlayer<Action, Observation extends object, State extends obje
   async #showWhatWasPlayed(
     session: Session<Action, Observation, State>,
     engaged: EngagedPolicy<Action, Observation>,
+    caller: Caller,
   ): Promise<void> {
     const { record } = session;
     const { policy, seen } = engaged;
     if (!record || record.actions.length <= seen) return;
     const environment = this.#definition.create();
-    const turn = new Turn();
+    const turn = new Turn(caller.name);
     try {
       await turn.next();
       let { observation, reward } = await environment.reset(record.reset);
