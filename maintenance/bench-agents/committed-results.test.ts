@@ -26,7 +26,7 @@ const AGENTS = [...RULES, 'cem', 'ppo', 'distilled', 'mpc', 'oracle'];
 /** Agents that are quick to play and need no training. */
 const QUICK = ['default', 'heuristic', 'static-tuned'];
 
-describe('docs/benchmarks.md', () => {
+describe('data: docs/benchmarks.md', () => {
   it('says what was measured', () => {
     assert.equal(readFileSync(join(docs, 'benchmarks.md'), 'utf8'), agentBenchmarkPage(benchmark));
   });
@@ -67,8 +67,10 @@ describe('docs/benchmarks.md', () => {
       assert.ok(Math.max(gainOf('ppo'), gainOf('distilled')) >= 0.9 * gainOf('mpc'));
     });
   }
+});
 
-  it('has scores that come out again', async (t) => {
+describe('the scores of docs/benchmarks.md', () => {
+  it('come out again', async (t) => {
     const jobs = new LocalJobs({ kinds: AGENT_JOB_KINDS, threads: 1 });
     t.after(() => jobs.close());
     const cells = benchmark.cells.filter(({ agent, split }) => QUICK.includes(agent) && split === 'test');

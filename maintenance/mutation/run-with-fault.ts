@@ -1,8 +1,14 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Fault } from './faulty-source.ts';
 
+/** As `npm test` sets them; the Python is that of a checkout that has been set up. */
+const ENVIRONMENT = {
+  SERVEGYM_STORE: 'memory',
+  SERVEGYM_PYTHON: resolve(import.meta.dirname, '../../.venv/bin/python'),
+};
 const HOOK = new URL('insert-fault.mjs', import.meta.url).href;
 
 /** End of a test file: `hung` is one that was stopped at the time limit. */
@@ -23,6 +29,7 @@ export async function runWithFault(
     detached: true,
     stdio: 'ignore',
     env: {
+      ...ENVIRONMENT,
       ...others,
       NODE_OPTIONS: fault === undefined ? NODE_OPTIONS : `${NODE_OPTIONS} --import ${HOOK}`,
       ...(fault && {

@@ -49,7 +49,7 @@ describe('golden trajectories of inferencegym', async () => {
     it(`are the same bits as ever (${name})`, () => assert.equal(trajectories[name], hash));
   }
 
-  it('belong to this version of the environment', () => assert.equal(golden.version, current.version));
+  it('data: belong to this version of the environment', () => assert.equal(golden.version, current.version));
 
   it('are the same bits over WebSocket and HTTP', async (t) => {
     const listening = await createServer(inferencegym).listen({ port: 0, host: '127.0.0.1' });

@@ -91,7 +91,7 @@ describe('the grade of inferencegym', () => {
       );
     });
 
-    it(`is measured against what the table allows, which the calibration finds again (task ${id})`, () => {
+    it(`data: is measured against what the table allows, which the calibration finds again (task ${id})`, () => {
       assert.deepEqual(calibrateTask(world.times, GYM_TASKS[id]), world.calibration(GYM_TASKS[id]));
     });
   }

@@ -138,12 +138,12 @@ describe('golden trajectories of llmserve', async () => {
   if (process.env.UPDATE_GOLDEN === '1') writeFileSync(GOLDEN, `${JSON.stringify(current, null, 2)}\n`);
   const golden = JSON.parse(readFileSync(GOLDEN, 'utf8')) as typeof current;
 
-  it('are those of the file, no more and no less', () =>
+  it('data: are those of the file, no more and no less', () =>
     assert.deepEqual(Object.keys(golden.trajectories), Object.keys(current.trajectories)));
   for (const [name, hash] of Object.entries(golden.trajectories)) {
     it(`are the same bits as ever (${name})`, () => assert.equal(current.trajectories[name], hash));
   }
-  it('belong to this version of the environment', () => assert.equal(golden.version, current.version));
+  it('data: belong to this version of the environment', () => assert.equal(golden.version, current.version));
 
   it('are the same over WebSocket and over HTTP', async (t) => {
     const server = createServer(llmserve);

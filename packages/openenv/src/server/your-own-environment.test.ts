@@ -8,7 +8,7 @@ import { startServer } from '../fixtures/start-server.ts';
 
 const docs = readFileSync(new URL('../../../../docs/your-own-environment.md', import.meta.url), 'utf8');
 
-test('the files of the tutorial are those that it shows', () => {
+test('data: the files of the tutorial are those that it shows', () => {
   for (const file of ['environment.ts', 'serve.ts', 'play.ts']) {
     const text = readFileSync(new URL(`../../examples/guess/${file}`, import.meta.url), 'utf8');
     assert.ok(docs.includes(`## ${file}\n\n\`\`\`ts\n${text}\`\`\``), file);

@@ -92,7 +92,7 @@ describe('an engine profile', () => {
 });
 
 describe('the catalog', () => {
-  it('lists every profile of its folder', () => {
+  it('data: lists every profile of its folder', () => {
     const files = readdirSync(join(import.meta.dirname, 'catalog')).map((file) => file.replace('.json', ''));
     assert.deepEqual(
       listProfiles().map(({ name }) => name),
@@ -100,7 +100,7 @@ describe('the catalog', () => {
     );
   });
 
-  it('holds valid profiles, sorted by names that tell what they are', () => {
+  it('data: holds valid profiles, sorted by names that tell what they are', () => {
     const profiles = listProfiles();
     const names = profiles.map(({ name }) => name);
     assert.deepEqual(names, names.toSorted());

@@ -18,7 +18,7 @@ import {
 
 const shipped = () => Object.keys(readManifest().policies) as ShippedName[];
 
-describe('the policies that come with the package', () => {
+describe('data: the policies that come with the package', () => {
   it('were trained on this version of llmserve, for every task', () => {
     const { environment, version, policies } = readManifest();
     assert.equal(environment, llmserve.id);

@@ -102,7 +102,7 @@ describe('the inspection of a trace table', () => {
     }
   });
 
-  it('finds nothing in the table that comes with the package', async () => {
+  it('data: finds nothing in the table that comes with the package', async () => {
     assert.deepEqual(inspectTable(await readTableRows(readFileSync(SHIPPED_TABLE_URL))), []);
   });
 });

@@ -28,7 +28,7 @@ function cellOf({ batchSize, kvBudget, specLength, quantTier, promptTokens }: Ta
 }
 
 describe('a trace table', () => {
-  it('has the grid that is documented', () => {
+  it('data: has the grid that is documented', () => {
     assert.deepEqual([...shipped.batchSizes], [...TABLE_GRID.batch_size]);
     assert.deepEqual([...shipped.kvBudgets], [...TABLE_GRID.kv_budget]);
     assert.deepEqual([...shipped.specLengths], [...TABLE_GRID.spec_length]);

@@ -19,7 +19,7 @@ describe('the recorded returns', () => {
     assert.ok(reference);
     const seeds = Object.keys(reference.seeds).map(Number);
 
-    it(`are those of this task on this simulator; if not, \`maintenance/rebuild-references.ts\` makes them anew (${taskId})`, () => {
+    it(`data: are those of this task on this simulator; if not, \`maintenance/rebuild-references.ts\` makes them anew (${taskId})`, () => {
       assert.equal(reference.fingerprint, taskFingerprint(task));
     });
 
@@ -37,14 +37,14 @@ describe('the recorded returns', () => {
       }
     });
 
-    it(`cover a hundred seeds of the test split, on which the clairvoyant is never below the constant (${taskId})`, () => {
+    it(`data: cover a hundred seeds of the test split, on which the clairvoyant is never below the constant (${taskId})`, () => {
       assert.ok(seeds.filter((seed) => splitOfSeed(seed) === 'test').length >= 100);
       for (const { constant, clairvoyant } of Object.values(reference.seeds)) {
         assert.ok(clairvoyant >= constant);
       }
     });
 
-    it(`leave the room to adapt that the task is made for (${taskId})`, () => {
+    it(`data: leave the room to adapt that the task is made for (${taskId})`, () => {
       const room = roomToAdapt(taskId);
       if (taskId === 'static_workload') assert.ok(Math.abs(room) < 0.05, `${room}`);
       else assert.ok(room >= LEAST_ROOM[taskId], `${room}`);

@@ -6,7 +6,7 @@ import { ServeEpisode } from '../serve-episode.ts';
 import { parseServeTask } from './serve-task-schema.ts';
 
 describe('the task of docs/your-own-task.md', () => {
-  it('is shown as it stands in its file', () => {
+  it('data: is shown as it stands in its file', () => {
     const page = readFileSync(new URL('../../../../../docs/your-own-task.md', import.meta.url), 'utf8');
     const file = readFileSync(new URL('../../../examples/office-hours.ts', import.meta.url), 'utf8');
     assert.ok(page.includes(`\`\`\`ts\n${file}\`\`\`\n`));

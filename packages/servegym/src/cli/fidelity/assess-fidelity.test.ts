@@ -49,7 +49,7 @@ describe('the simulator, beside measurements of real servers', () => {
     }
   });
 
-  it('ships profiles with fits as near, which predict the batches measured', () => {
+  it('data: ships profiles with fits as near, which predict the batches measured', () => {
     const fits = staticBatchProfiles().map((name) => findProfile(name).fit!);
     assert.equal(fits.length, 12);
     const leftOut = fits.map((fit) => ({ rows: fit.rows, leftOutMean: fit.heldOutMeanErrorPercent }));
@@ -120,7 +120,7 @@ describe('the simulator, beside measurements of real servers', () => {
     }
   });
 
-  it('is told in docs/fidelity.md as it is, row by row', async () => {
+  it('data: is told in docs/fidelity.md as it is, row by row', async () => {
     const page = await readFile(join(import.meta.dirname, '../../../../../docs/fidelity.md'), 'utf8');
     // Constants that have seen other loads leave other errors: the columns of loads left out need all twelve.
     const cells = (line: string) => line.split(' | ').slice(0, 6).join(' | ');
