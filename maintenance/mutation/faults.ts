@@ -258,7 +258,7 @@ const TUNING: readonly FaultyFile[] = [
   },
   {
     path: 'packages/simulator/src/statistics/bootstrap.ts',
-    tests: [`${TUNE}/finalists.test.ts`],
+    tests: ['packages/simulator/src/statistics/block-bootstrap.test.ts', `${TUNE}/finalists.test.ts`],
     faults: [
       ['low: at(0.025), high: at(0.975)', 'low: at(0.25), high: at(0.75)'],
       ['values.toSorted((a, b) => a - b)', 'values'],
@@ -405,7 +405,7 @@ const GRADERS: readonly FaultyFile[] = [
   },
   {
     path: `${ENVIRONMENTS}/llmserve/grader.ts`,
-    tests: [`${ENVIRONMENTS}/llmserve/grader.test.ts`],
+    tests: [`${ENVIRONMENTS}/llmserve/grader.test.ts`, `${ENVIRONMENTS}/llmserve/tasks/masked-knobs.test.ts`],
     faults: [
       ['const UNPLAYED_REWARD = -1;', 'const UNPLAYED_REWARD = 0;'],
       ['if (record.actions.length > task.windows) {', 'if (false) {'],

@@ -4,6 +4,7 @@ import { EnvironmentError } from '@servegym/openenv/definition';
 import fc from 'fast-check';
 import { calibrateTask } from './calibrate-task.ts';
 import { anyGymAction } from './gym-actions.fixture.ts';
+import { GymEpisode } from './gym-episode.ts';
 import { gradeGymEpisode } from './gym-grader.ts';
 import { shippedWorld } from './gym-world.ts';
 import { EPISODE_STEPS, GYM_DEFAULT_ACTION, type GymAction } from './schema.ts';
@@ -96,6 +97,19 @@ describe('the grade of inferencegym', () => {
     });
   }
 
+  it('counts steps that were not played as steps that serve nobody, within 5 s', () => {
+    const played = record(2, GOOD[2], { steps: 150 });
+    const episode = new GymEpisode(GYM_TASKS[2], 0, world);
+    for (const action of played.actions) episode.step(action);
+    const { totals } = episode;
+    const { breakdown } = gradeGymEpisode(world, played);
+    assert.equal(breakdown.mean_ttft_p50_ms, (totals.ttftMs + 50 * 5000) / 200);
+    assert.equal(breakdown.mean_slo_violation_rate, (totals.violationRate + 50) / 200);
+    assert.equal(breakdown.served_share, (totals.served / totals.arrived) * (150 / 200));
+    assert.equal(breakdown.mean_tokens_per_sec, totals.outputTokens / 200);
+    assert.deepEqual([breakdown.steps_played, breakdown.steps], [150, 200]);
+  });
+
   it('is lower with INT4 always than with FP16', () => {
     assert.ok(score(3, { quant_tier: 2 }) < score(3));
     assert.ok(score(3, { quant_tier: 1 }) > score(3), 'INT8 prefills faster');
@@ -147,6 +161,19 @@ describe('the grade of inferencegym', () => {
     assert.equal(steady.action_variance, 0);
     assert.ok(Number(breakdown.action_variance) > 0.9);
     assert.ok(Number(breakdown.stability) < Number(steady.stability));
+  });
+
+  it('takes no stability away for changes that are all alike', () => {
+    const climbing = record(3);
+    for (const [i, action] of climbing.actions.entries()) action.batch_size = 64 + 2 * i;
+    assert.ok(Number(gradeGymEpisode(world, climbing).breakdown.action_variance) < 1e-9);
+  });
+
+  it('is bent near 1, which it never reaches', () => {
+    const { score: got, breakdown } = grade(1, GOOD[1]);
+    const raw = Number(breakdown.throughput);
+    assert.ok(raw > 0.95, `${raw}`);
+    assert.ok(Math.abs(got - (1 - 0.05 * Math.exp((1 - raw) / 0.05 - 1))) < 1e-12, `${got}`);
   });
 
   it('is the weighted sum of its parts', () => {

@@ -2,9 +2,12 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { EnvironmentError } from '@servegym/openenv/definition';
 import fc from 'fast-check';
+import type { EpisodeAnchors } from './anchors/episode-anchors.ts';
+import { referenceConfigurations } from './anchors/reference-returns.ts';
 import { gradeEpisode } from './grader.ts';
 import { anyAction } from './random-actions.fixture.ts';
 import { type ServeAction, TASK_IDS } from './schema.ts';
+import { ServeEpisode } from './serve-episode.ts';
 import { SERVE_TASKS } from './tasks/serve-tasks.ts';
 
 const whole = (taskId: (typeof TASK_IDS)[number], action: Partial<ServeAction>, windows?: number) => {
@@ -46,6 +49,40 @@ describe('the grade of an episode', () => {
       );
     });
   }
+
+  it('tells the return, what a planner would have had more, and how far the planner is from the bound', () => {
+    const record = whole('bursty_workload', { batch_cap: 96 }, 60);
+    const task = SERVE_TASKS.bursty_workload;
+    const episode = new ServeEpisode(task, 2_000_001);
+    for (const action of record.actions) episode.step(action);
+    const { breakdown } = gradeEpisode(record);
+    // Windows that were not played count -1 each.
+    assert.equal(breakdown.return, episode.totals.reward - (task.windows - 60));
+    const { clairvoyant, bound } = breakdown.anchors as EpisodeAnchors;
+    assert.equal(breakdown.regret, clairvoyant - Number(breakdown.return));
+    assert.deepEqual(breakdown.certificate, { bound, gap: bound - clairvoyant });
+    assert.deepEqual([breakdown.windows_played, breakdown.windows], [60, task.windows]);
+    assert.equal(breakdown.cost_usd, episode.totals.cost);
+  });
+
+  it('says in words how the return compares with the default, the planner and the best constant', () => {
+    const told = (action: Partial<ServeAction>) => gradeEpisode(whole('bursty_workload', action));
+    assert.match(told({}).feedback, /^As good as the default/);
+    const worse = told({ batch_cap: 1 });
+    assert.match(worse.feedback, /^Worse than the default configuration on this traffic, by \d/);
+    assert.ok(worse.score < 0.2);
+    const constant = referenceConfigurations(SERVE_TASKS.bursty_workload)[0]!;
+    const { breakdown, feedback } = told(constant);
+    const anchors = breakdown.anchors as EpisodeAnchors;
+    const gain = Number(breakdown.return) - anchors.default;
+    const share = ((100 * gain) / (anchors.clairvoyant - anchors.default)).toFixed(0);
+    assert.equal(
+      feedback,
+      `Better than the default configuration on this traffic, by ${gain.toFixed(1)}: ${share} % of what a planner gains that knows the traffic. ${
+        Number(breakdown.return) > anchors.constant! ? 'More' : 'Not more'
+      } than the best configuration that never changes.`,
+    );
+  });
 
   it('refuses more actions than the episode has windows', () => {
     const { windows } = SERVE_TASKS.static_workload;

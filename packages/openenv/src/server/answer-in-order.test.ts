@@ -20,7 +20,10 @@ function unreadSocket(bufferedAmount = 0) {
     send(reply: Reply, onSent?: () => void) {
       sent.push({ reply, onSent });
     },
-    close() {},
+    closeCode: 0,
+    close(code: number) {
+      socket.closeCode = code;
+    },
     terminate() {
       socket.isTerminated = true;
     },
@@ -48,7 +51,8 @@ describe('a socket that is answered in order', () => {
     assert.equal(socket.isPaused, false);
   });
 
-  it('is not served while much of what it was sent lies unread, and served again once it has read', () => {
+  it('is not served while much of what it was sent lies unread, and served again once it has read', (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
     const { socket, sent } = unreadSocket(1e9);
     answerInOrder(socket as unknown as Socket, (data) => `${data}`);
     socket.emit('message', 'a');
@@ -57,6 +61,23 @@ describe('a socket that is answered in order', () => {
     socket.bufferedAmount = 0;
     sent[0]!.onSent!();
     assert.deepEqual([sent.map(({ reply }) => reply), socket.isPaused], [['a', 'b'], false]);
+    t.mock.timers.tick(60_000);
+    assert.equal(socket.isTerminated, false);
+  });
+
+  it('is closed after the reply that ends its session', () => {
+    const { socket, sent } = unreadSocket();
+    let isOver = false;
+    answerInOrder(
+      socket as unknown as Socket,
+      (data) => `${data}`,
+      () => isOver,
+    );
+    socket.emit('message', 'a');
+    assert.equal(socket.closeCode, 0);
+    isOver = true;
+    socket.emit('message', 'b');
+    assert.deepEqual([sent.length, socket.closeCode], [2, 1000]);
   });
 
   it('is dropped when it reads nothing for a minute', (t) => {

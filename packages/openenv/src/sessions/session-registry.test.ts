@@ -53,6 +53,44 @@ describe('sessions that leave memory', () => {
     assert.deepEqual(isHere(all), [false, false, true, true]);
   });
 
+  it('are not at work on a step', async (t) => {
+    const { promise: released, resolve: release } = Promise.withResolvers<void>();
+    const slow = {
+      ...counterEnvironment,
+      create() {
+        const counter = counterEnvironment.create();
+        const step = async (action: Parameters<typeof counter.step>[0]) => {
+          await released;
+          return counter.step(action);
+        };
+        return { ...counter, step };
+      },
+    };
+    const { sessions, open, use, isHere } = registry(t, { maxSessions: 2, idleTimeoutMs: 1000 }, slow);
+    const all = [open(), open()];
+    const late = use(all[0]!);
+    t.mock.timers.tick(10);
+    all[1]!.reset({ seed: 1, target: 100 });
+    all.push(open());
+    assert.deepEqual(isHere(all), [true, false, true]);
+    await sessions.releaseIdle(Date.now() + 1e9);
+    assert.deepEqual(isHere(all), [true, false, false]);
+    release();
+    await late;
+    await sessions.releaseIdle(Date.now() + 1e9);
+    assert.deepEqual(isHere(all), [false, false, false]);
+  });
+
+  it('have been closed while a socket held them', (t) => {
+    const { sessions, open, isHere } = registry(t);
+    const all = [open(), open()];
+    for (const { id } of all) sessions.attach(id);
+    sessions.closeOnDetach(all[0]!.id);
+    assert.deepEqual(isHere(all), [true, true]);
+    for (const { id } of all) sessions.detach(id);
+    assert.deepEqual(isHere(all), [false, true]);
+  });
+
   it('have rested for the whole idle time', async (t) => {
     const { sessions, open, isHere } = registry(t, { idleTimeoutMs: 1000 });
     const all = [open(), open(), open()];

@@ -70,6 +70,16 @@ describe('the Pareto front', () => {
     assert.ok(Math.abs(point!.usdPerMillionTokens! / ((1e6 * perHour) / tokensPerHour) - 1) < 1e-9);
   });
 
+  it('counts what was measured at the reference load too', () => {
+    const points = [1, 1.8, 2.2].map((load) => pointAt([2, 2], load));
+    const overloaded = pointAt([0.5, 0.5], 1.2);
+    const [point] = frontPoints(
+      ...[profile, traffic, [{ candidate: defaults, points, score: 2 }] as const],
+      ...([[[overloaded]], SLO, 1.2] as const),
+    );
+    assert.ok(point!.sustained < 12, `${point!.sustained}`);
+  });
+
   it('is drawn through the 24 best, and four of each kind', () => {
     const ranked = Array.from({ length: 40 }, (_, i) => {
       const candidate: Candidate = { ...defaults, maxNumSeqs: 8 + i, weights: i < 30 ? 'FP8' : 'INT4' };

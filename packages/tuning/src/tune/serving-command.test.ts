@@ -35,7 +35,7 @@ describe('the command line of a server', () => {
     );
     assert.match(
       sglang!.line,
-      /--tp-size 4 .*--disable-radix-cache .*--speculative-num-steps 3.*--disaggregation-mode prefill/,
+      /--tp-size 4 .*--disable-radix-cache .*--speculative-num-steps 3 .*--speculative-num-draft-tokens 4.*--disaggregation-mode prefill/,
     );
     for (const { line, notExpressed } of [vllm!, sglang!]) {
       assert.match(line, /yuhuili\/EAGLE-LLaMA3-Instruct-70B/);

@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { findProfile } from '@servegym/simulator';
-import { candidateKey, candidateSpace, isPossible, KNOB_NAMES, type Knob } from './candidate.ts';
+import {
+  candidateKey,
+  candidateSpace,
+  isPossible,
+  KNOB_NAMES,
+  type Knob,
+  vllmDefaults,
+} from './candidate.ts';
 import { neighbours, spaceFillingCandidates } from './space-filling.ts';
 
 const profile = findProfile('h100-80gb-llama-3-8b');
@@ -63,6 +70,23 @@ describe('the candidates to start from', () => {
 });
 
 describe('the neighbours of a candidate', () => {
+  it('are one step up and one step down of each number, and possible', () => {
+    const candidate = { ...vllmDefaults(profile), maxNumSeqs: 256, maxNumBatchedTokens: 256 };
+    const near = neighbours(profile, space, candidate);
+    const valuesOf = (knob: Knob) =>
+      near.map((other) => other[knob]).filter((value) => value !== candidate[knob]);
+    // 384 sequences do not fit into 256 tokens.
+    assert.deepEqual(valuesOf('maxNumSeqs'), [192]);
+    assert.deepEqual(valuesOf('maxNumBatchedTokens'), [512]);
+    assert.deepEqual(valuesOf('kvBudgetFraction'), [0.9]);
+    assert.deepEqual(valuesOf('weights'), ['FP8', 'INT8', 'INT4']);
+    const wider = neighbours(profile, space, { ...candidate, maxNumBatchedTokens: 1024 });
+    assert.deepEqual(
+      wider.map(({ maxNumSeqs }) => maxNumSeqs).filter((value) => value !== 256),
+      [192, 384],
+    );
+  });
+
   it('differ from it in one setting', () => {
     const [candidate] = spaceFillingCandidates(profile, space, 1);
     const near = neighbours(profile, space, candidate!);

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import type { LoadPoint } from './load-point.ts';
+import { type LoadPoint, sloUse } from './load-point.ts';
 import type { SloTerm } from './slo.ts';
-import { findSustainedLoad, LEAST_LOAD, sustainedLoad } from './sustained-load.ts';
+import { findSustainedLoad, LEAST_LOAD, MOST_LOAD, sustainedLoad } from './sustained-load.ts';
 
 const SLO: readonly SloTerm[] = [{ metric: 'ttft', quantile: 0.99, limitMs: 100 }];
 const NONE = {
@@ -38,6 +38,11 @@ describe('the sustained load', () => {
         const points = findSustainedLoad(measure, SLO, { guess, step, tolerance: 1.05 });
         const found = sustainedLoad(points, SLO);
         assert.ok(Math.abs(found / capacity - 1) < 0.03, `${found} for ${capacity}`);
+        const [holds, fails] = [
+          points.findLast((point) => sloUse(point, SLO) <= 1),
+          points.find((point) => sloUse(point, SLO) > 1),
+        ];
+        assert.ok(fails!.load / holds!.load <= 1.05, `${holds!.load} to ${fails!.load}`);
       }),
     );
   });
@@ -47,6 +52,16 @@ describe('the sustained load', () => {
     const points = findSustainedLoad(measure, SLO, { guess: 1, step: 2, tolerance: 1.1 });
     assert.equal(points[0]!.load, LEAST_LOAD);
     assert.equal(sustainedLoad(points, SLO), 0);
+  });
+
+  it('is at least the largest load that is tried, where that holds too', () => {
+    const points = findSustainedLoad((load) => pointAt(1e6, load), SLO, {
+      guess: 1,
+      step: 2,
+      tolerance: 1.1,
+    });
+    assert.equal(points.at(-1)!.load, MOST_LOAD);
+    assert.equal(sustainedLoad(points, SLO), MOST_LOAD);
   });
 
   it('is not looked for below the floor', () => {

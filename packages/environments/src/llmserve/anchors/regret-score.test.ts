@@ -26,6 +26,11 @@ describe('the regret score', () => {
     near(score(80), 0.95);
   });
 
+  it('goes on with the slope of the nearest segment, towards 0 below the default and towards 1 above the clairvoyant', () => {
+    near(score(40), 0.2 * Math.exp((-0.015 / 0.2) * 10));
+    near(score(85), 1 - 0.05 * Math.exp((-0.045 / 0.05) * 5));
+  });
+
   it('leaves the constant out where a task has no room to adapt', () => {
     near(score(65, {}, 0.04), 0.575);
     near(score(80, {}, 0.04), 0.95);
