@@ -41,7 +41,8 @@ test('over HTTP, bodies with too many keys or too deep are 422 and long ones 413
 
 test('what is just within the limits is answered as any other input', async (t) => {
   const { url } = await startServer(t, counterEnvironment);
-  for (const value of [nested(DEEPEST_JSON - 2), keys(MOST_KEYS_OF_OBJECT)]) {
+  const wide = `[${Array(2 * DEEPEST_JSON).fill('[{}]')}]`;
+  for (const value of [nested(DEEPEST_JSON - 2), keys(MOST_KEYS_OF_OBJECT), wide]) {
     const { status } = await postJson(`${url}/reset`, `{"more":${value}}`);
     assert.equal(status, 200);
     const wrong = await postJson(`${url}/step`, `{"action":{"amount":${value}}}`);

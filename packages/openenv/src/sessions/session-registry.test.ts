@@ -2,6 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { counterEnvironment } from '../fixtures/counter-environment.ts';
 import { SessionRegistry, type SessionRegistryOptions } from './session-registry.ts';
+import type { SessionStore, StoredSession } from './session-store.ts';
+
+const PLAIN = { note: '', mode: 'plain', weight: 1 } as const;
 
 /** A registry on a clock that stands still until it is told to go on. */
 function registry(
@@ -9,6 +12,7 @@ function registry(
   options: Partial<SessionRegistryOptions> = {},
   definition = counterEnvironment,
 ) {
+  t.mock.timers.reset();
   t.mock.timers.enable({ apis: ['Date'] });
   const sessions = new SessionRegistry(definition, { maxSessions: 3, idleTimeoutMs: null, ...options });
   t.after(() => sessions.shutDown());
@@ -20,7 +24,7 @@ function registry(
   };
   const use = (session: ReturnType<typeof open>) => {
     t.mock.timers.tick(10);
-    return session.step({ amount: 1, note: '', mode: 'plain', weight: 1 });
+    return session.step({ ...PLAIN, amount: 1 });
   };
   const isHere = (each: { id: string }[]) => each.map(({ id }) => sessions.find(id) !== undefined);
   return { sessions, open, use, isHere };
@@ -151,5 +155,76 @@ describe('a draining registry', () => {
     sessions.drain();
     assert.throws(() => open(), { name: 'ServerDrainingError' });
     assert.equal(sessions.size, 1);
+  });
+});
+
+/** A store that keeps one session, `kept`, with three steps; each is taken as often as it is asked for. */
+function storeOf(changes: Partial<StoredSession> = {}) {
+  const taken: string[] = [];
+  const removed: string[] = [];
+  const done = Promise.resolve();
+  const journal = { reset: () => done, step: () => done, isOwned: async () => true };
+  const stored: StoredSession = {
+    ...{ environment: counterEnvironment, client: '', episodeId: 'e', journal },
+    ...{ reset: { seed: 2, target: 100 }, actions: [1, 2, 3].map((amount) => ({ ...PLAIN, amount })) },
+    ...changes,
+  };
+  const store: SessionStore = {
+    open: () => journal,
+    take: async (id) => {
+      taken.push(id);
+      return id === 'kept' ? stored : undefined;
+    },
+    remove: async (id) => void removed.push(id),
+    close: async () => {},
+  };
+  return { store, taken, removed };
+}
+
+describe('a session that is kept', () => {
+  it('is rebuilt once, however many ask for it at the same time, and found in memory afterwards', async (t) => {
+    const { store, taken } = storeOf();
+    const { sessions } = registry(t, { store });
+    const [one, two] = await Promise.all([sessions.resume('kept'), sessions.resume('kept')]);
+    assert.equal(one, two);
+    assert.deepEqual([one!.stepCount, one!.record!.actions.length], [3, 3]);
+    assert.equal(await sessions.resume('kept'), one);
+    assert.deepEqual([taken, sessions.size], [['kept'], 1]);
+    assert.equal(await sessions.resume('unknown'), undefined);
+  });
+
+  it('is not replayed when it is damaged, or was played on another environment or version', async (t) => {
+    const refused: readonly [Partial<StoredSession>, string][] = [
+      [{ damage: 'a step is missing.' }, 'SessionDamagedError'],
+      [{ environment: { id: 'chess', version: '1' } }, 'SessionReplayError'],
+      [{ environment: { id: 'counter', version: '0' } }, 'SessionReplayError'],
+    ];
+    for (const [changes, name] of refused) {
+      const { sessions } = registry(t, { store: storeOf(changes).store });
+      await assert.rejects(sessions.resume('kept'), { name }, JSON.stringify(changes));
+      assert.equal(sessions.size, 0);
+    }
+  });
+
+  it('can be restarted though it was damaged or played on another version, but on no other environment', async (t) => {
+    for (const changes of [{ damage: 'x' }, { environment: { id: 'counter', version: '0' } }]) {
+      const { sessions } = registry(t, { store: storeOf(changes).store });
+      assert.equal((await sessions.restart('kept'))!.stepCount, 0);
+    }
+    const foreign = storeOf({ environment: { id: 'chess', version: '1' } });
+    await assert.rejects(registry(t, { store: foreign.store }).sessions.restart('kept'), {
+      name: 'SessionReplayError',
+    });
+  });
+
+  it('stays in the store when it leaves memory, and is removed when it is closed', async (t) => {
+    const { store, taken, removed } = storeOf();
+    const { sessions } = registry(t, { store });
+    await sessions.resume('kept');
+    assert.equal(await sessions.release('kept'), true);
+    assert.deepEqual([await sessions.release('kept'), removed], [false, []]);
+    await sessions.resume('kept');
+    await sessions.close('kept');
+    assert.deepEqual([taken.length, removed], [2, ['kept']]);
   });
 });

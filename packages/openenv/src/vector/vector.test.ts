@@ -108,6 +108,10 @@ test('an ended episode is followed by the next on the next step, on a seed that 
   assert.deepEqual(await step(9, 1), { totals: [3, 4], rewards: [0, 0.1], dones: [false, false] });
   assert.deepEqual(await step(9, 1), { totals: [12, 5], rewards: [0.9, 0.1], dones: [true, true] });
   assert.deepEqual(await step(0, 0), { totals: [5, 4], rewards: [0, 0], dones: [false, false] });
+  assert.deepEqual((await step(9, 0)).dones, [true, false]);
+  // The action of an ended episode is not even read.
+  const actions = ['no action', { amount: 0 }];
+  assert.equal((await socket.ask({ type: 'vector_step', data: { actions } })).type, 'vector');
   await socket.close();
 });
 
@@ -144,7 +148,9 @@ test('the client steps vectors in JSON and in float32', async (t) => {
   assert.deepEqual([...floats.rewards], step.rewards);
   assert.deepEqual([...floats.dones], [0, 1]);
   assert.deepEqual([...floats.observations.subarray(7)], [6, 9, 0.5, 1, 1, 1, 2]);
-  await assert.rejects(inFloats.stepFloats(new Float32Array(3)), { code: 'VALIDATION_ERROR' });
+  for (const length of [3, 11, 13, 18]) {
+    await assert.rejects(inFloats.stepFloats(new Float32Array(length)), { code: 'VALIDATION_ERROR' });
+  }
   await assert.rejects(client.vector({ count: 1e9 }), { code: 'VALIDATION_ERROR' });
 });
 
@@ -189,6 +195,7 @@ test('what does not fit is refused with a typed error, and the socket goes on', 
   assert.match(text.data.message, /The field 'note' cannot be a float32; use the format 'json'/);
   assert.equal((await socket.ask(reset({ count: 2, seed: 0 }))).type, 'vector');
   assert.equal(await code(step({ actions: [{ amount: 1 }] })), 'VALIDATION_ERROR');
+  assert.equal(await code(step({ actions: Array(3).fill({ amount: 1 }) })), 'VALIDATION_ERROR', 'too many');
   assert.equal(await code(step({ actions: [{ amount: 1 }, 3] })), 'VALIDATION_ERROR');
   assert.equal(await code(step({ actions: [{ amount: 1 }, { amount: 1 }], x: 1 })), 'VALIDATION_ERROR');
   assert.equal(await code(new Uint8Array(8)), 'VALIDATION_ERROR', 'binary in JSON format');
