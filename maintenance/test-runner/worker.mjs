@@ -7,8 +7,8 @@ import { inspect } from 'node:util';
 process.on('message', async (path) => {
   let isWhole = false;
   for await (const { type, data } of run({ files: [path] })) {
-    // Events with an entry file are about tests in the file; the others are about the file as a whole.
-    const isInside = data?.entryFile !== undefined;
+    // Node runs the file as a test of that name around those in it.
+    const isInside = data?.name !== path;
     if (type === 'test:stdout' || type === 'test:stderr') send({ output: data.message });
     else if (type === 'test:dequeue' && isInside) send({ begins: titleOf(data) });
     else if (type === 'test:complete') send(isInside ? testEnd(data) : fileEnd(data));

@@ -36,7 +36,7 @@ export async function compileKernels(): Promise<Uint8Array> {
   }
 }
 
-if (import.meta.main) {
+if (process.argv[1] === import.meta.filename) {
   const binary = await compileKernels();
   await writeFile(BINARY, binary);
   console.log(`src/learning/simd-kernels.wasm: ${binary.length} bytes`);
