@@ -21,6 +21,8 @@ const SECONDS = Number(values.seconds);
 const MAIN = resolve(values.checkout, 'packages/servegym/src/main.ts');
 /** Time between the steps of the other client, and between requests for /health, ms. */
 const PACE_MS = 20;
+/** Address of the other client: to the server, another client than the attacker. */
+const OTHER_ADDRESS = '127.0.0.2';
 /** Time that a server has to stop after SIGTERM, s. */
 const STOP_S = 10;
 const ACTION = {
@@ -281,7 +283,7 @@ interface Observed {
 /** The other clients, on a thread of their own: what the attack costs its own process is not theirs. */
 async function observe(url: string): Promise<void> {
   const over = new AbortController();
-  const socket = new WebSocket(`${url.replace('http', 'ws')}/ws`);
+  const socket = new WebSocket(`${url.replace('http', 'ws')}/ws`, { localAddress: OTHER_ADDRESS });
   socket.on('error', () => {});
   await once(socket, 'open');
   parentPort!.postMessage('ready');
