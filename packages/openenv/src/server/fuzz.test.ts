@@ -4,70 +4,12 @@ import { connect as connectTcp } from 'node:net';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { counterEnvironment } from '../fixtures/counter-environment.ts';
+import { MADE_UP_PATHS, madeUpBody, madeUpFrame } from '../fixtures/made-up-messages.ts';
 import { openRawSocket, type RawSocket } from '../fixtures/raw-socket.ts';
 import { postJson, startServer } from '../fixtures/start-server.ts';
 import { ERROR_CODES } from '../protocol/error-code.ts';
 
 const KNOWN_REPLIES = new Set(['observation', 'state', 'mcp', 'vector', 'error']);
-
-/** Messages that are almost right: the words of the protocol in odd places. */
-const message = fc.oneof(
-  fc.record(
-    {
-      type: fc.oneof(
-        fc.constantFrom('reset', 'step', 'state', 'mcp', 'vector_reset', 'vector_step', 'nope'),
-        fc.anything(),
-      ),
-      data: fc.oneof(
-        fc.record(
-          {
-            amount: fc.oneof(fc.integer({ min: -5, max: 20 }), fc.anything()),
-            note: fc.oneof(fc.constantFrom('boom', 'refuse', 'nan'), fc.string(), fc.anything()),
-            metadata: fc.anything(),
-            seed: fc.oneof(fc.integer(), fc.anything()),
-            episode_id: fc.anything(),
-            split: fc.oneof(fc.constantFrom('train', 'exam'), fc.anything()),
-            index: fc.oneof(fc.integer(), fc.anything()),
-            count: fc.oneof(fc.integer({ min: -2, max: 40 }), fc.anything()),
-            options: fc.anything(),
-            actions: fc.array(fc.anything(), { maxLength: 5 }),
-            type: fc.constantFrom('list_tools', 'call_tool', 'x'),
-            tool_name: fc.anything(),
-            arguments: fc.anything(),
-            method: fc.oneof(
-              fc.constantFrom('tools/list', 'tools/call', 'openenv/session/close'),
-              fc.string(),
-            ),
-            params: fc.anything(),
-            jsonrpc: fc.constantFrom('2.0', '1.0'),
-            __proto__: fc.anything(),
-          },
-          { requiredKeys: [] },
-        ),
-        fc.jsonValue(),
-      ),
-    },
-    { requiredKeys: [] },
-  ),
-  fc.jsonValue(),
-);
-
-/** Texts that may be JSON or not, and frames that are no text at all. */
-const frame = fc.oneof(
-  { weight: 4, arbitrary: message.map((value) => safeJson(value)) },
-  { weight: 2, arbitrary: message.chain((value) => cut(safeJson(value))) },
-  fc.string({ maxLength: 200 }),
-  fc.constantFrom('', 'NaN', '[[[[', '{"type":"step","data":{"amount":1e400}}', '"'.repeat(99), '\u0000'),
-  fc.uint8Array({ maxLength: 64 }),
-);
-
-function safeJson(value: unknown): string {
-  return JSON.stringify(value, (_key, part) => (typeof part === 'bigint' ? String(part) : part)) ?? 'null';
-}
-
-function cut(text: string): fc.Arbitrary<string> {
-  return fc.nat(text.length).map((end) => text.slice(0, end));
-}
 
 async function assertTyped(socket: RawSocket, sent: string | Uint8Array): Promise<void> {
   const reply = await socket.ask(sent);
@@ -84,7 +26,7 @@ test('every frame gets one typed reply, and another session feels nothing', asyn
   const socket = await openRawSocket(url);
   let steps = 0;
   await fc.assert(
-    fc.asyncProperty(fc.array(frame, { maxLength: 8 }), async (frames) => {
+    fc.asyncProperty(fc.array(madeUpFrame, { maxLength: 8 }), async (frames) => {
       for (const sent of frames) await assertTyped(socket, sent);
       await bystander.ask({ type: 'step', data: { amount: 1 } });
       steps++;
@@ -98,41 +40,8 @@ test('every frame gets one typed reply, and another session feels nothing', asyn
 
 test('no HTTP body brings a server error, and every error has a detail', async (t) => {
   const { server } = await startServer(t, counterEnvironment, { maxSessions: 16 });
-  const paths = [
-    '/reset',
-    '/step',
-    '/grader',
-    '/mcp',
-    '/counter/task',
-    '/counter/task_range',
-    '/counter/tasks',
-  ];
-  const body = fc.oneof(
-    fc
-      .record(
-        {
-          seed: fc.anything(),
-          action: fc.oneof(
-            fc.record({ amount: fc.oneof(fc.integer({ min: 0, max: 10 }), fc.anything()) }),
-            fc.anything(),
-          ),
-          session_id: fc.anything(),
-          episode_log: fc.oneof(fc.array(fc.record({ action: fc.anything() })), fc.anything()),
-          task_id: fc.anything(),
-          split: fc.oneof(fc.constantFrom('train', 'exam'), fc.anything()),
-          index: fc.oneof(fc.integer(), fc.anything()),
-          start: fc.anything(),
-          stop: fc.anything(),
-          timeout_s: fc.anything(),
-        },
-        { requiredKeys: [] },
-      )
-      .map(safeJson),
-    message.map(safeJson),
-    fc.string({ maxLength: 100 }),
-  );
   await fc.assert(
-    fc.asyncProperty(fc.constantFrom(...paths), body, async (path, text) => {
+    fc.asyncProperty(fc.constantFrom(...MADE_UP_PATHS), madeUpBody, async (path, text) => {
       const response = await server.app.request(path, {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
