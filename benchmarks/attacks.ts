@@ -154,14 +154,14 @@ const ATTACKS: Readonly<Record<string, Attack>> = {
     return flood('/leaderboard', (round) => ({ session_id, name: `name ${round}` }))(target, answered);
   },
   'a second server on the same file': async (target, answered) => {
-    const second = await start(target.store);
+    await start(target.store, target.signal);
     answered('200');
     await once(target.signal, 'abort');
-    second.child.kill('SIGKILL');
   },
 };
 
-async function start(store: string): Promise<{ child: ChildProcess; url: string }> {
+/** Starts a server; one with a signal is killed when that aborts. */
+async function start(store: string, signal?: AbortSignal): Promise<{ child: ChildProcess; url: string }> {
   const args = [
     MAIN,
     'serve',
@@ -176,7 +176,11 @@ async function start(store: string): Promise<{ child: ChildProcess; url: string 
     '--store',
     store,
   ];
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'ignore'], detached: false });
+  const child = spawn(process.execPath, args, {
+    stdio: ['ignore', 'pipe', 'ignore'],
+    ...(signal && { signal, killSignal: 'SIGKILL' }),
+  });
+  child.on('error', () => {});
   let said = '';
   const url = await new Promise<string | undefined>((found) => {
     child.stdout!.on('data', (chunk) => {

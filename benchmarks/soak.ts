@@ -33,6 +33,8 @@ const { values } = parseArgs({
 
 const TASK = SERVE_TASKS.static_workload;
 const PLAYED_AT_ONCE = 32;
+/** A client waits for its session this long, ms. */
+const PATIENCE_MS = 120_000;
 /** The memory is looked at after each of so many parts. */
 const PARTS_OF_SESSIONS = 10;
 /** In the second half of the sessions a server may have this much more memory than in the first, MiB. */
@@ -51,7 +53,8 @@ const folder = mkdtempSync(join(tmpdir(), 'servegym-soak-'));
 const main = fileURLToPath(new URL('../packages/servegym/src/main.ts', import.meta.url));
 
 function connectTo(url: string, sessionId?: string) {
-  return connect<typeof llmserve>(url, sessionId === undefined ? {} : { sessionId });
+  // A server that was just killed replays all sessions at once.
+  return connect<typeof llmserve>(url, { connectTimeoutMs: PATIENCE_MS, ...(sessionId && { sessionId }) });
 }
 
 /** Plays episodes in one session, and knows what the server has acknowledged. */
