@@ -504,7 +504,7 @@ const SESSIONS: readonly FaultyFile[] = [
       ['now - session.lastUsedAt >= limit', 'now - session.lastUsedAt > limit'],
       ['!this.#attached.has(session.id) && !session.busy && now', '!session.busy && now'],
       ['!session.busy && now', 'now'],
-      ['if (this.#draining) throw new ServerDrainingError();', ''],
+      ["if (this.#draining) throw new OpenEnvError('DRAINING', {});", ''],
       [
         'if (!this.#sessions.has(id) || this.#attached.has(id)) return false;',
         'if (!this.#sessions.has(id)) return false;',
@@ -519,7 +519,10 @@ const SESSIONS: readonly FaultyFile[] = [
       ['if (wasHere) await this.#store?.remove(id);', ''],
       ['if (!this.#store || (await live.isOwned())) return live;', 'return live;'],
       ['const underWay = this.#resuming.get(id);', 'const underWay = undefined;'],
-      ['if (stored.damage !== undefined) throw new SessionDamagedError(id, stored.damage);', ''],
+      [
+        "if (stored.damage !== undefined) throw new OpenEnvError('SESSION_DAMAGED', { id, damage: stored.damage });",
+        '',
+      ],
       ['stored.environment.version !== version', 'false'],
       ['if (stored.environment.id !== this.#definition.id) this.#refuseForeign(id, stored);', ''],
       ['definition.replayable === false ? undefined : store', 'store'],

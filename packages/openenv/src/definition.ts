@@ -207,6 +207,7 @@ export function defineTool<Input extends z.ZodObject, Action, Observation, State
  */
 export class EnvironmentError extends Error {
   override readonly name = 'EnvironmentError';
+  readonly isInputError = true;
   readonly code: string;
   constructor(code: string, message: string) {
     super(message);

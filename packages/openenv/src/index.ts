@@ -37,6 +37,7 @@ export {
   type EpisodeFile,
 } from './episodes/episode-file.ts';
 export { mountEpisodeRoutes } from './episodes/episode-routes.ts';
+export { OpenEnvError } from './error-catalogue.ts';
 export { isHostPattern, isLoopback } from './guard/allowed-hosts.ts';
 export { MOST_PROXIES } from './guard/forwarded.ts';
 export { Guard, type GuardedRequest, type GuardOptions, type Refusal } from './guard/guard.ts';
@@ -57,18 +58,6 @@ export { readBody, requestBody, requestJson } from './server/request-body.ts';
 export type { RouteDescription } from './server/route-table.ts';
 export type { ServerOptions } from './server/server-options.ts';
 export { Session } from './sessions/session.ts';
-export {
-  EnvironmentFactoryError,
-  ServerDrainingError,
-  SessionCapacityError,
-  SessionDamagedError,
-  SessionDeletedError,
-  SessionQuotaError,
-  SessionReplayError,
-  SessionStoreError,
-  SessionTakenError,
-  UnknownSessionError,
-} from './sessions/session-errors.ts';
 export { SessionRegistry, type SessionRegistryOptions } from './sessions/session-registry.ts';
 export type {
   SessionJournal,

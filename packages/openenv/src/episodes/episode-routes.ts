@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { EnvironmentError, type EpisodeRecord } from '../definition.ts';
 import { actionReader } from '../input/action-reader.ts';
-import { InvalidInputError } from '../input/invalid-input-error.ts';
+import { readAt } from '../input/invalid-input-error.ts';
 import { toJsonSchema } from '../input/json-schemas.ts';
 import { resetOptionsReader } from '../input/reset-options-reader.ts';
 import type { OpenEnvServer } from '../server/create-server.ts';
@@ -54,8 +54,8 @@ export function mountEpisodeRoutes<Action, Observation extends object, State ext
         'FOREIGN_EPISODE',
       );
     }
-    const reset = located(() => readResetOptions(file.reset), 'reset');
-    const actions = file.actions.map((action, i) => located(() => readAction(action), 'actions', i));
+    const reset = readAt(['body', 'reset'], () => readResetOptions(file.reset));
+    const actions = file.actions.map((action, i) => readAt(['body', 'actions', i], () => readAction(action)));
     const from = file.windows_from ?? 0;
     const windows: object[] = [];
     const client = server.callerOf(context).name;
@@ -81,14 +81,6 @@ export function mountEpisodeRoutes<Action, Observation extends object, State ext
   });
 
   describe(server);
-}
-
-function located<T>(read: () => T, ...place: readonly (string | number)[]): T {
-  try {
-    return read();
-  } catch (error) {
-    throw error instanceof InvalidInputError ? error.at('body', ...place) : error;
-  }
 }
 
 function describe(server: Pick<OpenEnvServer, 'describeRoute'>): void {

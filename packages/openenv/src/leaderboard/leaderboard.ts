@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import type { EpisodeFile } from '../episodes/episode-file.ts';
-import { SessionStoreError } from '../sessions/session-errors.ts';
+import { OpenEnvError } from '../error-catalogue.ts';
 import { reasonOf, whenFree } from '../sessions/sqlite-lock.ts';
 
 /** Runs that a board keeps; the worst give way to better ones. */
@@ -99,14 +99,18 @@ export class Leaderboard {
 
   /**
    * Saves a run. Saving it again under the same name changes nothing. `undefined` when it does not reach the board.
-   * @throws SessionStoreError when the file cannot be written
+   * @throws OpenEnvError `STORE_ERROR` when the file cannot be written
    */
   async save(run: FinishedRun): Promise<LeaderboardEntry | undefined> {
     const { reset, digest } = run.episode;
     try {
       await whenFree(this.#lockTimeoutMs, () => this.#write(run));
     } catch (error) {
-      throw new SessionStoreError(`The run could not be saved: ${reasonOf(error)}.`, { cause: error });
+      throw new OpenEnvError(
+        'STORE_ERROR',
+        { problem: `The run could not be saved: ${reasonOf(error)}.` },
+        { cause: error },
+      );
     }
     return this.list(run.episode.environment, { taskId: taskOf(reset) }).find(
       (entry) => entry.digest === digest && entry.name === run.name,

@@ -1,4 +1,5 @@
-import { type Caller, EnvironmentError } from '../definition.ts';
+import type { Caller } from '../definition.ts';
+import { errorAnswer } from '../error-catalogue.ts';
 import { isJsonObject } from '../json/json-object.ts';
 import { readClientJson } from '../json/read-client-json.ts';
 import {
@@ -8,17 +9,10 @@ import {
   type JsonRpcResponse,
 } from '../protocol/json-rpc.ts';
 import type { Session } from '../sessions/session.ts';
-import {
-  EnvironmentFactoryError,
-  isStoredSessionError,
-  SessionCapacityError,
-  SessionReplayError,
-} from '../sessions/session-errors.ts';
 import type { SessionRegistry } from '../sessions/session-registry.ts';
 import { type EnvironmentTool, toolCallResult, toolListing } from './environment-tools.ts';
 
-const { parseError, invalidRequest, methodNotFound, invalidParams, internalError, serverError } =
-  JSON_RPC_ERROR_CODES;
+const { parseError, invalidRequest, methodNotFound, invalidParams, internalError } = JSON_RPC_ERROR_CODES;
 
 class JsonRpcFailure extends Error {
   readonly code: JsonRpcErrorCode;
@@ -64,19 +58,8 @@ export class JsonRpcEndpoint {
       return { jsonrpc: '2.0', id, result: await this.#call(method, params, session, caller) };
     } catch (error) {
       if (error instanceof JsonRpcFailure) return failure(id, error.code, error.message, error.data);
-      if (error instanceof SessionCapacityError) {
-        return failure(id, serverError, error.message, {
-          active_sessions: error.activeSessions,
-          max_sessions: error.maxSessions,
-        });
-      }
-      if (isStoredSessionError(error)) return failure(id, serverError, error.message, { reason: error.code });
-      if (error instanceof SessionReplayError) return failure(id, serverError, error.message);
-      if (error instanceof EnvironmentFactoryError) {
-        return failure(id, serverError, error.message, { factory_name: error.factoryName });
-      }
-      const reason = error instanceof EnvironmentError ? { reason: error.code } : null;
-      return failure(id, internalError, (error as Error).message, reason);
+      const { jsonRpc, message, details } = errorAnswer(error);
+      return failure(id, jsonRpc, message, Object.keys(details).length > 0 ? details : null);
     }
   }
 

@@ -6,12 +6,12 @@ import {
 } from '@modelcontextprotocol/server';
 import type { Context } from 'hono';
 import { type Caller, type EnvironmentDefinition, EnvironmentError } from '../definition.ts';
+import { type ErrorAnswer, errorAnswer } from '../error-catalogue.ts';
 import { isJsonObject, type JsonObject } from '../json/json-object.ts';
 import { readClientJson } from '../json/read-client-json.ts';
 import { JSON_RPC_ERROR_CODES } from '../protocol/json-rpc.ts';
 import type { JsonSchema } from '../protocol/json-schema.ts';
 import type { Session } from '../sessions/session.ts';
-import { SessionCapacityError } from '../sessions/session-errors.ts';
 import type { SessionRegistry } from '../sessions/session-registry.ts';
 import { type EnvironmentTool, toolContent } from './environment-tools.ts';
 
@@ -99,9 +99,8 @@ export class StreamableHttpEndpoint {
     try {
       session = this.#sessions.open(this.#requestSessions.caller(context).name);
     } catch (error) {
-      const code = JSON_RPC_ERROR_CODES.serverError;
-      const status = error instanceof SessionCapacityError ? 503 : 500;
-      return rpcError(context, status, code, (error as Error).message, message.id);
+      const { status, jsonRpc, message: text } = errorAnswer(error);
+      return rpcError(context, status, jsonRpc, text, message.id);
     }
     const response = await this.#handler.fetch(context.req.raw, { parsedBody: message });
     if (!response.ok) {
@@ -182,7 +181,7 @@ function sessionNotFound(context: Context): Response {
 
 function rpcError(
   context: Context,
-  status: 400 | 404 | 500 | 503,
+  status: ErrorAnswer['status'],
   code: number,
   message: string,
   id: unknown = null,

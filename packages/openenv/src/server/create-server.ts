@@ -38,7 +38,7 @@ export interface OpenEnvServer<Action = unknown, Observation = object, State = o
   /**
    * The session that an HTTP request means: by `sessionId`, else the query's `session_id`, else the `x-session-id`
    * header, else the one that the caller reset last; `undefined` when there is none.
-   * @throws UnknownSessionError, which the application answers with 404.
+   * @throws OpenEnvError `UNKNOWN_SESSION`, which the application answers with 404.
    */
   sessionOf(
     context: Context,

@@ -6,7 +6,7 @@ import {
   type StepResult,
 } from '../definition.ts';
 import type { ActionReader } from '../input/action-reader.ts';
-import { InvalidInputError } from '../input/invalid-input-error.ts';
+import { readAt } from '../input/invalid-input-error.ts';
 import type { ResetOptionsReader } from '../input/reset-options-reader.ts';
 import type { Session } from '../sessions/session.ts';
 import type { SessionRegistry } from '../sessions/session-registry.ts';
@@ -30,7 +30,7 @@ export function mountEnvironmentRoutes(
   app.post('/reset', async (context) => {
     const json = await requestJson(context);
     const body = readBody(json, resetRequest);
-    const options = under('body', () => readResetOptions(json));
+    const options = readAt(['body'], () => readResetOptions(json));
     const session = body.session_id
       ? await requestSessions.toReset(body.session_id)
       : sessions.open(requestSessions.caller(context).name);
@@ -76,12 +76,4 @@ function answer(
     session_id: session.id,
     metadata: metadata ?? null,
   });
-}
-
-function under<T>(place: string, read: () => T): T {
-  try {
-    return read();
-  } catch (error) {
-    throw error instanceof InvalidInputError ? error.at(place) : error;
-  }
 }

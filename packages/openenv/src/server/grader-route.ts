@@ -7,7 +7,7 @@ import {
 } from '../definition.ts';
 import { gradeRecord } from '../episodes/grade-record.ts';
 import type { ActionReader } from '../input/action-reader.ts';
-import { InvalidInputError } from '../input/invalid-input-error.ts';
+import { readAt } from '../input/invalid-input-error.ts';
 import { givenOptionsReader } from '../input/reset-options-reader.ts';
 import { isJsonObject, type JsonObject } from '../json/json-object.ts';
 import { readEpisodeLog } from './episode-log.ts';
@@ -42,7 +42,7 @@ export function mountGraderRoute(
     }
     // The record has its own options; those beside it are not needed, but they must be ones.
     const { episode_log: _, session_id: __, ...options } = body;
-    located(() => readOptions(options), ['body']);
+    readAt(['body'], () => readOptions(options));
     if (!record) {
       throw new EnvironmentError(
         'NOT_RESET',
@@ -58,21 +58,12 @@ export function mountGraderRoute(
     session?: SessionOfLog | null,
   ): EpisodeRecord {
     const episode = readEpisodeLog(log, body);
-    const given = located(
-      () => readOptions(episode.reset),
-      isJsonObject(log) ? ['body', 'episode_log'] : ['body'],
+    const given = readAt(isJsonObject(log) ? ['body', 'episode_log'] : ['body'], () =>
+      readOptions(episode.reset),
     );
     return {
       reset: loggedOptions(given, session ?? undefined),
-      actions: episode.actions.map(({ action, loc }) => located(() => readAction(action), loc)),
+      actions: episode.actions.map(({ action, loc }) => readAt(loc, () => readAction(action))),
     };
-  }
-}
-
-function located<T>(read: () => T, loc: readonly (string | number)[]): T {
-  try {
-    return read();
-  } catch (error) {
-    throw error instanceof InvalidInputError ? error.at(...loc) : error;
   }
 }

@@ -1,7 +1,7 @@
 import type { Context } from 'hono';
 import type { Caller } from '../definition.ts';
+import { OpenEnvError } from '../error-catalogue.ts';
 import type { Session } from '../sessions/session.ts';
-import { UnknownSessionError } from '../sessions/session-errors.ts';
 import type { SessionRegistry } from '../sessions/session-registry.ts';
 import { callerOf, LatestSessions } from './latest-sessions.ts';
 
@@ -19,7 +19,7 @@ export class RequestSessions {
   /**
    * The named session: by the body's `session_id`, else the query's, else the `x-session-id` header. Without a name, the
    * session that the caller reset last; `undefined` when there is none.
-   * @throws UnknownSessionError, and what `SessionRegistry.resume` throws
+   * @throws OpenEnvError `UNKNOWN_SESSION`, and what `SessionRegistry.resume` throws
    */
   async of(context: Context, fromBody?: string | null): Promise<Session | undefined> {
     const named = this.named(context, fromBody);
@@ -33,7 +33,7 @@ export class RequestSessions {
     return fromBody || context.req.query('session_id') || context.req.header('x-session-id') || undefined;
   }
 
-  /** The named session, which the caller is about to reset. @throws UnknownSessionError */
+  /** The named session, which the caller is about to reset. @throws OpenEnvError `UNKNOWN_SESSION` */
   async toReset(id: string): Promise<Session> {
     return required(id, await this.#sessions.restart(id));
   }
@@ -50,6 +50,6 @@ export class RequestSessions {
 }
 
 function required(id: string, session: Session | undefined): Session {
-  if (!session) throw new UnknownSessionError(id);
+  if (!session) throw new OpenEnvError('UNKNOWN_SESSION', { id });
   return session;
 }

@@ -1,5 +1,6 @@
 import type { WebSocket } from 'ws';
-import { type Caller, EnvironmentError, type StepResult } from '../definition.ts';
+import type { Caller, StepResult } from '../definition.ts';
+import { errorAnswer, errorCode, OpenEnvError } from '../error-catalogue.ts';
 import { excerpt } from '../input/excerpt.ts';
 import { InvalidInputError } from '../input/invalid-input-error.ts';
 import { isJsonObject, type JsonObject } from '../json/json-object.ts';
@@ -7,14 +8,8 @@ import { readClientJson } from '../json/read-client-json.ts';
 import type { LimitedJsonReading } from '../json/read-limited-json.ts';
 import { toolCallResult } from '../mcp/environment-tools.ts';
 import type { JsonRpcEndpoint } from '../mcp/json-rpc-endpoint.ts';
-import type { ErrorCode } from '../protocol/error-code.ts';
 import type { ErrorData } from '../protocol/web-socket-message.ts';
 import type { Session } from '../sessions/session.ts';
-import {
-  isStoredSessionError,
-  ServerDrainingError,
-  SessionCapacityError,
-} from '../sessions/session-errors.ts';
 import { VectorConversation, type VectorParts } from '../vector/vector-conversation.ts';
 import { answerInOrder, type Reply } from './answer-in-order.ts';
 
@@ -88,7 +83,7 @@ class SessionConversation {
   }
 
   #answerReading(reading: LimitedJsonReading): Reply | Promise<Reply> {
-    if (!reading.ok) throw new MessageError('INVALID_JSON', `Invalid JSON: ${reading.message}`);
+    if (!reading.ok) throw new OpenEnvError('INVALID_JSON', { problem: reading.message });
     const message = reading.value;
     if (!isJsonObject(message)) throw invalid([], 'Input should be an object with a `type`', message);
     return this.#answerMessage(message);
@@ -128,10 +123,7 @@ class SessionConversation {
         this.#socket.close(1000);
         return null;
       default:
-        throw new MessageError(
-          'UNKNOWN_TYPE',
-          `Unknown message type: ${String(excerpt(message.type ?? ''))}`,
-        );
+        throw new OpenEnvError('UNKNOWN_TYPE', { type: String(excerpt(message.type ?? '')) });
     }
   }
 }
@@ -195,43 +187,17 @@ async function toolStep(
     const value = await jsonRpc.callTool(name, payload.arguments ?? {}, session, caller);
     return reply({ tool_name: name, result: toolCallResult(value), error: null });
   } catch (error) {
-    const type = error instanceof InvalidInputError ? 'invalid_args' : 'execution_error';
+    const type = errorCode(error) === 'VALIDATION_ERROR' ? 'invalid_args' : 'execution_error';
     return failed(type, (error as Error).message);
   }
 }
 
-/** A message that is no message of the protocol. */
-class MessageError extends Error {
-  readonly code: ErrorCode;
-  constructor(code: ErrorCode, message: string) {
-    super(message);
-    this.code = code;
-  }
-}
-
-function errorData(error: unknown): ErrorData {
-  const { message } = error as Error;
-  if (error instanceof InvalidInputError) {
-    return { message: `Invalid message: ${message}`, code: 'VALIDATION_ERROR', errors: error.issues };
-  }
-  if (error instanceof MessageError) return { message, code: error.code };
-  if (error instanceof SessionCapacityError) return capacityData(error);
-  if (isStoredSessionError(error)) return { message, code: 'SESSION_ERROR', reason: error.code };
-  if (error instanceof ServerDrainingError) return { message, code: 'SESSION_ERROR' };
-  return {
-    message,
-    code: 'EXECUTION_ERROR',
-    ...(error instanceof EnvironmentError && { reason: error.code }),
-  };
-}
-
-export function capacityData({ message, activeSessions, maxSessions }: SessionCapacityError): ErrorData {
-  return {
-    message,
-    code: 'CAPACITY_REACHED',
-    active_sessions: activeSessions,
-    max_sessions: maxSessions,
-  };
+/** The `data` of the `error` message that answers an error. */
+export function errorData(error: unknown): ErrorData {
+  const { webSocket: code, message, issues, details } = errorAnswer(error);
+  return code === 'VALIDATION_ERROR'
+    ? { message: `Invalid message: ${message}`, code, errors: issues }
+    : { message, code, ...details };
 }
 
 export function errorText(data: ErrorData): string {

@@ -2,21 +2,17 @@ import { type IncomingMessage, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import { WebSocket, WebSocketServer } from 'ws';
+import { OpenEnvError } from '../error-catalogue.ts';
 import { clientAddress } from '../guard/forwarded.ts';
 import type { Guard } from '../guard/guard.ts';
 import type { Logger } from '../operations/logger.ts';
 import { JSON_RPC_ERROR_CODES } from '../protocol/json-rpc.ts';
 import type { ErrorData } from '../protocol/web-socket-message.ts';
 import type { Session } from '../sessions/session.ts';
-import {
-  EnvironmentFactoryError,
-  isStoredSessionError,
-  SessionCapacityError,
-} from '../sessions/session-errors.ts';
 import type { SessionRegistry } from '../sessions/session-registry.ts';
 import { serveJsonRpc } from './json-rpc-socket.ts';
 import type { ResolvedServerOptions } from './server-options.ts';
-import { capacityData, errorText, type SessionSocketParts, serveSession } from './session-socket.ts';
+import { errorData, errorText, type SessionSocketParts, serveSession } from './session-socket.ts';
 
 /** A refused client has this long to send its first message and so read why it was refused, ms. */
 const REFUSAL_GRACE_MS = 5000;
@@ -177,17 +173,16 @@ export class SocketServer {
       this.#sessions.attach(session.id);
       return { session, owned: true };
     } catch (error) {
-      return { refusal: refusalOf(error as Error) };
+      return { refusal: errorData(error) };
     }
   }
 
   /** Finds the session that a new socket asks for. */
   async #admitTo(sessionId: string, takeover: boolean): Promise<Admission> {
-    const id = sessionId.slice(0, 100);
     try {
       const wasHere = this.#sessions.find(sessionId) !== undefined;
       const session = await this.#sessions.resume(sessionId);
-      if (!session) return { refusal: { message: `Unknown session_id: ${id}`, code: 'SESSION_ERROR' } };
+      if (!session) throw new OpenEnvError('UNKNOWN_SESSION', { id: sessionId });
       if (this.#sessions.attach(session.id)) return { session, owned: !wasHere };
       const holder = this.#holders.get(sessionId);
       if (takeover && holder) {
@@ -195,11 +190,9 @@ export class SocketServer {
         holder.socket.terminate();
         return { session, owned: holder.owned };
       }
-      return {
-        refusal: { message: `Session ${id} already has an attached WebSocket`, code: 'SESSION_ERROR' },
-      };
+      throw new OpenEnvError('SESSION_ATTACHED', { id: sessionId });
     } catch (error) {
-      return { refusal: refusalOf(error as Error) };
+      return { refusal: errorData(error) };
     }
   }
 
@@ -281,15 +274,6 @@ function refuseHandshake(
     ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
   ];
   socket.end(`${lines.join('\r\n')}\r\n\r\n${text}`);
-}
-
-function refusalOf(error: Error): ErrorData {
-  if (error instanceof SessionCapacityError) return capacityData(error);
-  if (error instanceof EnvironmentFactoryError) {
-    return { message: error.message, code: 'FACTORY_ERROR', factory_name: error.factoryName };
-  }
-  const reason = isStoredSessionError(error) ? error.code : undefined;
-  return { message: error.message, code: 'SESSION_ERROR', ...(reason && { reason }) };
 }
 
 /**

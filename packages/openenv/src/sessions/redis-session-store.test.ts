@@ -38,8 +38,8 @@ describe('sessions in Redis', () => {
       },
     );
     assert.equal(await journal.isOwned(), false);
-    await assert.rejects(journal.step(2, { value: 3 }), { name: 'SessionTakenError' });
-    await assert.rejects(journal.reset('episode-2', {}), { name: 'SessionTakenError' });
+    await assert.rejects(journal.step(2, { value: 3 }), { code: 'SESSION_TAKEN' });
+    await assert.rejects(journal.reset('episode-2', {}), { code: 'SESSION_TAKEN' });
     await taken!.journal.step(2, { value: 4 });
     assert.deepEqual((await here.take('a'))!.actions, [{ value: 1 }, { value: 2 }, { value: 4 }]);
   });
@@ -78,7 +78,7 @@ describe('sessions in Redis', () => {
 
   it('say when Redis is not there, at the start and later', async () => {
     await assert.rejects(openRedisStore('redis://127.0.0.1:1', { timeoutMs: 1500 }), {
-      name: 'SessionStoreError',
+      code: 'STORE_ERROR',
       message: /Could not open the sessions in Redis at redis:\/\/127\.0\.0\.1:1: .*ECONNREFUSED/,
     });
     const lost = await startRedis();
@@ -86,7 +86,7 @@ describe('sessions in Redis', () => {
     const journal = store.open('f', ENVIRONMENT);
     await lost.stop();
     await assert.rejects(journal.reset('episode-1', {}), {
-      name: 'SessionStoreError',
+      code: 'STORE_ERROR',
       message: /could not be saved: Redis/,
     });
     await store.close();

@@ -1,17 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
 import type { ResetOptions } from '../definition.ts';
+import { OpenEnvError } from '../error-catalogue.ts';
 import { type Logger, silentLogger } from '../operations/logger.ts';
 import { maskUrls } from '../operations/mask-urls.ts';
 import { resetDigest, stepDigest } from './journal-digest.ts';
 import { REDIS_SCRIPTS, type RedisSession, type Script } from './redis-scripts.ts';
-import {
-  SessionDamagedError,
-  SessionDeletedError,
-  SessionQuotaError,
-  SessionStoreError,
-  SessionTakenError,
-} from './session-errors.ts';
 import type {
   EnvironmentName,
   SessionJournal,
@@ -42,7 +36,7 @@ const CLIENT = 'openenv:client:';
  * as the server keeps its writes: with an append-only file, up to the last second.
  *
  * @param url `redis://...` or `rediss://...`.
- * @throws SessionStoreError when nobody answers there.
+ * @throws OpenEnvError `STORE_ERROR` when nobody answers there.
  */
 export async function openRedisStore(
   url: string,
@@ -64,11 +58,12 @@ export async function openRedisStore(
     await redis.ping();
   } catch (error) {
     redis.disconnect();
-    throw new SessionStoreError(
-      `Could not open the sessions in Redis at ${maskUrls(url)}: ${(reason ?? (error as Error)).message}`,
+    throw new OpenEnvError(
+      'STORE_ERROR',
       {
-        cause: error,
+        problem: `Could not open the sessions in Redis at ${maskUrls(url)}: ${(reason ?? (error as Error)).message}`,
       },
+      { cause: error },
     );
   }
   await warnOfEviction(redis, logger);
@@ -111,7 +106,7 @@ class RedisSessionStore implements SessionStore {
   }
 
   async take(id: string): Promise<StoredSession | undefined> {
-    const kept = (await this.#read(() => this.#eval('take', id, '')).catch((error: SessionStoreError) => {
+    const kept = (await this.#read(() => this.#eval('take', id, '')).catch((error: Error) => {
       // The keys hold something else than a session.
       const { message } = error.cause as Error;
       if (/WRONGTYPE/.test(message)) throw this.#damaged(id, 'its keys hold no session.');
@@ -175,20 +170,20 @@ class RedisSessionStore implements SessionStore {
   #require(id: string, answer: unknown): void {
     switch (answer) {
       case 'taken':
-        throw new SessionTakenError(id);
+        throw new OpenEnvError('SESSION_TAKEN', { id });
       case 'deleted':
-        throw new SessionDeletedError(id);
+        throw new OpenEnvError('SESSION_DELETED', { id });
       case 'gap':
         throw this.#damaged(id, 'steps before this one are missing.');
       case 'quota':
         this.#monitor.overQuota();
-        throw new SessionQuotaError(this.#maxClientBytes);
+        throw new OpenEnvError('STORE_QUOTA', { bytes: this.#maxClientBytes });
     }
   }
 
-  #damaged(id: string, damage: string): SessionDamagedError {
+  #damaged(id: string, damage: string): OpenEnvError {
     this.#monitor.damaged(id, damage);
-    return new SessionDamagedError(id, damage);
+    return new OpenEnvError('SESSION_DAMAGED', { id, damage });
   }
 
   #eval(script: Script, id: string, client: string, ...values: (string | number)[]): Promise<unknown> {
@@ -271,8 +266,10 @@ function damageOf(id: string, kept: RedisSession): string | undefined {
   return actions.reduce(stepDigest, start) === digest ? undefined : 'its entries were changed.';
 }
 
-function storeError(done: 'saved' | 'read', error: unknown): SessionStoreError {
-  return new SessionStoreError(`The session could not be ${done}: Redis: ${(error as Error).message}.`, {
-    cause: error,
-  });
+function storeError(done: 'saved' | 'read', error: unknown): OpenEnvError {
+  return new OpenEnvError(
+    'STORE_ERROR',
+    { problem: `The session could not be ${done}: Redis: ${(error as Error).message}.` },
+    { cause: error },
+  );
 }

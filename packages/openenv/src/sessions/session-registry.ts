@@ -1,14 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { type EnvironmentDefinition, EnvironmentError, type ResetOptions } from '../definition.ts';
+import { errorCode, OpenEnvError } from '../error-catalogue.ts';
 import { PlayCounts } from '../operations/play-counts.ts';
+import { createInstance } from './create-instance.ts';
 import { Session } from './session.ts';
-import {
-  EnvironmentFactoryError,
-  ServerDrainingError,
-  SessionCapacityError,
-  SessionDamagedError,
-  SessionReplayError,
-} from './session-errors.ts';
 import type { SessionStore, StoreCondition, StoredSession } from './session-store.ts';
 import { Pace } from './turns.ts';
 
@@ -102,12 +97,12 @@ export class SessionRegistry<Action = unknown, Observation = object, State = obj
   /**
    * Opens a session with a fresh environment.
    * @param client Digest of who opens it, for the quotas of the store and for its turns.
-   * @throws SessionCapacityError when no slot is free and none can be freed.
-   * @throws EnvironmentFactoryError when the environment cannot be created.
+   * @throws OpenEnvError `CAPACITY_REACHED` when no slot is free and none can be freed,
+   * `FACTORY_ERROR` when the environment cannot be created.
    */
   open(client?: string): Session<Action, Observation, State> {
     this.#makeRoom(1);
-    const environment = this.#createEnvironment();
+    const environment = createInstance(this.#definition);
     const id = randomUUID();
     const session = new Session(environment, {
       id,
@@ -127,7 +122,7 @@ export class SessionRegistry<Action = unknown, Observation = object, State = obj
 
   /**
    * The session with this id, from memory or rebuilt from the store; `undefined` when there is none.
-   * @throws SessionReplayError, SessionDamagedError, SessionStoreError, SessionCapacityError, EnvironmentFactoryError
+   * @throws OpenEnvError `REPLAY_FAILED`, `SESSION_DAMAGED`, `STORE_ERROR`, `CAPACITY_REACHED`, `FACTORY_ERROR`
    */
   resume(id: string): Promise<Session<Action, Observation, State> | undefined> {
     return this.#fetch(id, (stored) => this.#rebuild(id, stored));
@@ -142,14 +137,14 @@ export class SessionRegistry<Action = unknown, Observation = object, State = obj
       if (stored.environment.id !== this.#definition.id) this.#refuseForeign(id, stored);
       const { client } = stored;
       const journal = this.#store!.open(id, this.#definition, client);
-      return new Session(this.#createEnvironment(), { id, client, journal, ...this.#common });
+      return new Session(createInstance(this.#definition), { id, client, journal, ...this.#common });
     });
   }
 
   /**
    * Takes slots for instances that are no sessions, each with an episode of these options. Answers a function that gives
    * them back.
-   * @throws SessionCapacityError, EnvironmentError `EPISODE_TOO_LARGE`
+   * @throws OpenEnvError `CAPACITY_REACHED`, EnvironmentError `EPISODE_TOO_LARGE`
    */
   reserve(slots: number, options: ResetOptions): () => void {
     const size = slots * this.#episodeSize(options);
@@ -213,7 +208,7 @@ export class SessionRegistry<Action = unknown, Observation = object, State = obj
     return true;
   }
 
-  /** Ends a session for good. False when there is none in memory. @throws SessionStoreError */
+  /** Ends a session for good. False when there is none in memory. @throws OpenEnvError `STORE_ERROR` */
   async close(id: string): Promise<boolean> {
     const wasHere = await this.release(id);
     if (wasHere) await this.#store?.remove(id);
@@ -281,33 +276,35 @@ export class SessionRegistry<Action = unknown, Observation = object, State = obj
 
   async #rebuild(id: string, stored: StoredSession): Promise<Session<Action, Observation, State>> {
     const { id: environmentId, version } = this.#definition;
-    if (stored.damage !== undefined) throw new SessionDamagedError(id, stored.damage);
+    if (stored.damage !== undefined) throw new OpenEnvError('SESSION_DAMAGED', { id, damage: stored.damage });
     if (stored.environment.id !== environmentId || stored.environment.version !== version) {
       this.#refuseForeign(id, stored);
     }
     try {
-      return await Session.restore(id, this.#createEnvironment(), stored, this.#common);
+      return await Session.restore(id, createInstance(this.#definition), stored, this.#common);
     } catch (error) {
-      if (error instanceof EnvironmentFactoryError || error instanceof SessionCapacityError) throw error;
-      throw new SessionReplayError(
-        `Session ${id} could not be replayed: ${(error as Error).message} Reset it to go on.`,
+      if (['FACTORY_ERROR', 'CAPACITY_REACHED'].includes(errorCode(error))) throw error;
+      throw new OpenEnvError(
+        'REPLAY_FAILED',
+        { id, problem: `could not be replayed: ${(error as Error).message}` },
         { cause: error },
       );
     }
   }
 
   #refuseForeign(id: string, { environment }: StoredSession): never {
-    throw new SessionReplayError(
-      `Session ${id} was played on ${environment.id} ${environment.version}; this server has ${this.#definition.id} ${this.#definition.version}. Reset it to go on.`,
-    );
+    throw new OpenEnvError('REPLAY_FAILED', {
+      id,
+      problem: `was played on ${environment.id} ${environment.version}; this server has ${this.#definition.id} ${this.#definition.version}.`,
+    });
   }
 
   /** Evicts sessions until so many slots are free. */
   #makeRoom(slots: number): void {
-    if (this.#draining) throw new ServerDrainingError();
+    if (this.#draining) throw new OpenEnvError('DRAINING', {});
     while (this.size + slots > this.maxSessions) {
       const evicted = this.#leastRecentlyUsed();
-      if (!evicted) throw new SessionCapacityError(this.size, this.maxSessions);
+      if (!evicted) throw this.#full();
       void this.release(evicted.id);
     }
   }
@@ -321,7 +318,7 @@ export class SessionRegistry<Action = unknown, Observation = object, State = obj
     };
   }
 
-  /** Counts the size of a session's new episode. @throws SessionCapacityError, EnvironmentError `EPISODE_TOO_LARGE` */
+  /** Counts the size of a session's new episode. @throws OpenEnvError `CAPACITY_REACHED`, EnvironmentError `EPISODE_TOO_LARGE` */
   #admit(session: object, options: ResetOptions): void {
     const size = this.#episodeSize(options);
     this.#makeRoomForSize(size - (this.#sizes.get(session) ?? 0), session);
@@ -347,17 +344,16 @@ export class SessionRegistry<Action = unknown, Observation = object, State = obj
   #makeRoomForSize(size: number, except?: object): void {
     while (this.#totalSize + size > this.#maxTotalSize) {
       const evicted = this.#leastRecentlyUsed(except);
-      if (!evicted) throw new SessionCapacityError(this.size, this.maxSessions);
+      if (!evicted) throw this.#full();
       void this.release(evicted.id);
     }
   }
 
-  #createEnvironment() {
-    try {
-      return this.#definition.create();
-    } catch (error) {
-      throw new EnvironmentFactoryError(this.#definition.id, error);
-    }
+  #full(): OpenEnvError {
+    return new OpenEnvError('CAPACITY_REACHED', {
+      active_sessions: this.size,
+      max_sessions: this.maxSessions,
+    });
   }
 
   #leastRecentlyUsed(except?: object): Session<Action, Observation, State> | undefined {

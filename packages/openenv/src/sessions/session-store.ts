@@ -16,7 +16,7 @@ export interface SessionStore {
   open(id: string, environment: EnvironmentName, client?: string): SessionJournal;
   /**
    * Takes a session over from whoever played it, who can write to it no more. `undefined` when none is kept.
-   * @throws SessionStoreError, SessionDamagedError
+   * @throws OpenEnvError `STORE_ERROR`, `SESSION_DAMAGED`
    */
   take(id: string): Promise<StoredSession | undefined>;
   /** Forgets a session. */
@@ -47,11 +47,11 @@ export interface StoreCondition {
 
 /** The written side of one session. Each promise resolves when the entry is safe against the loss of the process. */
 export interface SessionJournal {
-  /** @throws SessionStoreError, SessionQuotaError, SessionTakenError, SessionDeletedError */
+  /** @throws OpenEnvError `STORE_ERROR`, `STORE_QUOTA`, `SESSION_TAKEN`, `SESSION_DELETED` */
   reset(episodeId: string, options: ResetOptions): Promise<void>;
   /**
    * Notes the action of the step with this index, from 0.
-   * @throws SessionStoreError, SessionQuotaError, SessionTakenError, SessionDeletedError
+   * @throws OpenEnvError `STORE_ERROR`, `STORE_QUOTA`, `SESSION_TAKEN`, `SESSION_DELETED`
    */
   step(index: number, action: unknown): Promise<void>;
   /** Whether this process may still write: another may have taken the session over. */

@@ -2,16 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { DatabaseSync } from 'node:sqlite';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import type { ResetOptions } from '../definition.ts';
+import { errorCode, OpenEnvError } from '../error-catalogue.ts';
 import { type Logger, silentLogger } from '../operations/logger.ts';
 import { AcknowledgedMarks, type Mark, markOf, setNumber } from './acknowledged-marks.ts';
 import { resetDigest, stepDigest } from './journal-digest.ts';
-import {
-  SessionDamagedError,
-  SessionDeletedError,
-  SessionQuotaError,
-  SessionStoreError,
-  SessionTakenError,
-} from './session-errors.ts';
 import type {
   EnvironmentName,
   SessionJournal,
@@ -103,7 +97,7 @@ interface Entry {
  * against `kill -9` of the process when its promise resolves; against loss of power only after SQLite's next checkpoint.
  * A session that comes back shorter than what was acknowledged, or changed, is refused as damaged. Processes that share
  * the file can take sessions over from one another.
- * @throws SessionStoreError when the file cannot be used.
+ * @throws OpenEnvError `STORE_ERROR` when the file cannot be used.
  */
 export function openSqliteStore(path: string, options: SqliteSessionStoreOptions = {}): SessionStore {
   return new SqliteSessionStore(path, options);
@@ -164,9 +158,11 @@ class SqliteSessionStore implements SessionStore {
       database.exec('PRAGMA busy_timeout = 0');
     } catch (error) {
       if (database?.isOpen) database.close();
-      throw new SessionStoreError(`Could not open the sessions in ${path}: ${(error as Error).message}`, {
-        cause: error,
-      });
+      throw new OpenEnvError(
+        'STORE_ERROR',
+        { problem: `Could not open the sessions in ${path}: ${(error as Error).message}` },
+        { cause: error },
+      );
     }
     this.#upkeepTimer = setInterval(() => this.#startUpkeep(), UPKEEP_INTERVAL_MS).unref();
     this.#startUpkeep();
@@ -193,7 +189,11 @@ class SqliteSessionStore implements SessionStore {
       } catch (error) {
         if (!isCorrupt(error)) throw error;
         this.#monitor.damaged(id, (error as Error).message);
-        throw new SessionDamagedError(id, `${(error as Error).message}.`, { cause: error });
+        throw new OpenEnvError(
+          'SESSION_DAMAGED',
+          { id, damage: `${(error as Error).message}.` },
+          { cause: error },
+        );
       }
     });
   }
@@ -242,14 +242,14 @@ class SqliteSessionStore implements SessionStore {
   }
 
   /** Makes room for what a client wants to keep. Returns why it may not. */
-  refusal(client: string, bytes: number, sessionId: string): SessionQuotaError | null {
+  refusal(client: string, bytes: number, sessionId: string): OpenEnvError | null {
     if (client === '') return null;
     const { readBytes, deleteOfClient } = this.statements;
     for (let most = 1; ; most *= 2) {
       const kept = (readBytes.get(client) as { bytes: number } | undefined)?.bytes ?? 0;
       if (kept + bytes <= this.#maxClientBytes) return null;
       if (deleteOfClient.run(client, this.now - this.#restMs, sessionId, most).changes === 0) {
-        return new SessionQuotaError(this.#maxClientBytes);
+        return new OpenEnvError('STORE_QUOTA', { bytes: this.#maxClientBytes });
       }
     }
   }
@@ -257,7 +257,9 @@ class SqliteSessionStore implements SessionStore {
   /** Why an entry of a session found no session to belong to. */
   lost(id: string): Error {
     const row = this.statements.readOwner.get(id) as { owner: string } | undefined;
-    return row === undefined ? new SessionDeletedError(id) : new SessionTakenError(id);
+    return row === undefined
+      ? new OpenEnvError('SESSION_DELETED', { id })
+      : new OpenEnvError('SESSION_TAKEN', { id });
   }
 
   async isOwned(id: string): Promise<boolean> {
@@ -363,7 +365,7 @@ class SqliteSessionStore implements SessionStore {
         entry.resolve();
         continue;
       }
-      if (outcome instanceof SessionQuotaError) this.#monitor.overQuota();
+      if (errorCode(outcome) === 'STORE_QUOTA') this.#monitor.overQuota();
       entry.reject(outcome);
     }
   }
@@ -382,7 +384,7 @@ class SqliteSessionStore implements SessionStore {
     try {
       return await whenFree(this.#lockTimeoutMs, run);
     } catch (error) {
-      if (error instanceof SessionDamagedError) throw error;
+      if (errorCode(error) === 'SESSION_DAMAGED') throw error;
       throw storeError(what, error);
     }
   }
@@ -527,7 +529,7 @@ class SqliteJournal implements SessionJournal {
   }
 
   /** Notes from time to time that the session is used, and how long it has become. */
-  #count(): SessionQuotaError | null {
+  #count(): OpenEnvError | null {
     const { now, owner, statements } = this.#store;
     if (now - this.#usedAt <= USE_RESOLUTION_MS && this.#uncounted < SIZE_RESOLUTION_BYTES) return null;
     const refusal = this.#store.refusal(this.#client, this.#uncounted, this.#id);
@@ -575,7 +577,11 @@ function isCorrupt(error: unknown): boolean {
   return code === SQLITE_CORRUPT || code === SQLITE_NOT_A_DATABASE;
 }
 
-function storeError(what: 'read' | 'write', error: unknown): SessionStoreError {
+function storeError(what: 'read' | 'write', error: unknown): OpenEnvError {
   const done = what === 'write' ? 'saved' : 'read';
-  return new SessionStoreError(`The session could not be ${done}: ${reasonOf(error)}.`, { cause: error });
+  return new OpenEnvError(
+    'STORE_ERROR',
+    { problem: `The session could not be ${done}: ${reasonOf(error)}.` },
+    { cause: error },
+  );
 }

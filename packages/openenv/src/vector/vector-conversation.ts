@@ -1,11 +1,12 @@
 import { z } from 'zod';
 import type { EnvironmentDefinition } from '../definition.ts';
 import type { ActionReader } from '../input/action-reader.ts';
-import { InvalidInputError } from '../input/invalid-input-error.ts';
+import { InvalidInputError, readAt } from '../input/invalid-input-error.ts';
 import { toJsonSchema } from '../input/json-schemas.ts';
 import type { ResetOptionsReader } from '../input/reset-options-reader.ts';
 import { validationIssues } from '../input/validation-issues.ts';
 import type { JsonObject } from '../json/json-object.ts';
+import { createInstance } from '../sessions/create-instance.ts';
 import type { SessionRegistry } from '../sessions/session-registry.ts';
 import { FloatLayout } from './float-layout.ts';
 import { VectorEnvironments, type VectorResult } from './vector-environments.ts';
@@ -52,7 +53,7 @@ export class VectorConversation {
     this.#client = client;
   }
 
-  /** Answers `vector_reset`. @throws InvalidInputError, SessionCapacityError, EnvironmentError */
+  /** Answers `vector_reset`. @throws InvalidInputError, OpenEnvError, EnvironmentError */
   reset(data: JsonObject): Reply | Promise<Reply> {
     const reading = resetRequest.safeParse(data);
     if (!reading.success) throw new InvalidInputError(validationIssues(resetRequest, data));
@@ -127,7 +128,7 @@ export class VectorConversation {
     const { definition, sessions } = this.#parts;
     const giveBack = sessions.reserve(count, base);
     try {
-      const environments = Array.from({ length: count }, () => definition.create());
+      const environments = Array.from({ length: count }, () => createInstance(definition));
       const options = environments.map((_, index) => ({ ...base, seed: (base.seed ?? 0) + index }));
       this.#giveBack = giveBack;
       return new VectorEnvironments(environments, options, this.#client);
@@ -138,11 +139,9 @@ export class VectorConversation {
   }
 
   #readOptions(options: JsonObject, seed: number | undefined) {
-    try {
-      return this.#parts.readResetOptions(seed === undefined ? options : { ...options, seed });
-    } catch (error) {
-      throw error instanceof InvalidInputError ? error.at('options') : error;
-    }
+    return readAt(['options'], () =>
+      this.#parts.readResetOptions(seed === undefined ? options : { ...options, seed }),
+    );
   }
 
   #makeLayouts(): Layouts {
@@ -167,11 +166,7 @@ export class VectorConversation {
         actions.push(null);
         continue;
       }
-      try {
-        actions.push(readAction(actionOf(index)));
-      } catch (error) {
-        throw error instanceof InvalidInputError ? error.at('actions', index) : error;
-      }
+      actions.push(readAt(['actions', index], () => readAction(actionOf(index))));
     }
     try {
       const result = environments.step(actions);
