@@ -128,7 +128,12 @@ const PPO: readonly FaultyFile[] = [
   },
   {
     path: `${LEARNING}/actor-critic.ts`,
-    tests: [`${LEARNING}/ppo-update.test.ts`, `${LEARNING}/ppo-loss.test.ts`, `${LEARNING}/ppo.test.ts`],
+    tests: [
+      `${LEARNING}/actor-critic.test.ts`,
+      `${LEARNING}/ppo-update.test.ts`,
+      `${LEARNING}/ppo-loss.test.ts`,
+      `${LEARNING}/ppo.test.ts`,
+    ],
     faults: [
       ['Math.min(1, maxGradNorm / (Math.sqrt(squares) + 1e-6))', '1'],
       ['Math.min(1, maxGradNorm / (Math.sqrt(squares) + 1e-6))', 'maxGradNorm / (Math.sqrt(squares) + 1e-6)'],
@@ -697,7 +702,11 @@ const PROTOCOL: readonly FaultyFile[] = [
   },
   {
     path: `${OPENENV}/input/validation-issues.ts`,
-    tests: [`${OPENENV}/server/conformance.test.ts`, `${OPENENV}/server/http.test.ts`],
+    tests: [
+      `${OPENENV}/input/validation-issues.test.ts`,
+      `${OPENENV}/server/conformance.test.ts`,
+      `${OPENENV}/server/http.test.ts`,
+    ],
     faults: [
       ['if (told.length >= MOST_ISSUES) return;', ''],
       ["type: 'less_than_equal',", "type: 'less_than',"],
@@ -711,7 +720,7 @@ const PROTOCOL: readonly FaultyFile[] = [
   },
   {
     path: `${OPENENV}/episodes/replay-episode.ts`,
-    tests: [`${OPENENV}/episodes/episode-routes.test.ts`],
+    tests: [`${OPENENV}/episodes/replay-episode.test.ts`, `${OPENENV}/episodes/episode-routes.test.ts`],
     faults: [
       ['total += result.reward ?? 0;', ''],
       ['    digest.add(result);\n    onResult?.(result, index + 1);', '    onResult?.(result, index + 1);'],

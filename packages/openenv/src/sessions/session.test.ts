@@ -45,3 +45,53 @@ test('a session closes its environment though a step does not come to an end', a
   await Promise.all([step, closed]);
   assert.deepEqual(told, ['closed', 'stepped']);
 });
+
+const at = (total: number) => ({ observation: { total }, reward: 1, done: false });
+
+/** Counts its steps. */
+function counting() {
+  let total = 0;
+  return {
+    reset() {
+      total = 0;
+      return at(total);
+    },
+    step: () => at(++total),
+    state: () => ({ total, step_count: 99 }),
+  };
+}
+
+test('a session forgets the actions of the episode before', async () => {
+  const session = new Session(counting());
+  session.reset({ episode_id: 'one', seed: 1 });
+  session.step('a');
+  session.step('b');
+  assert.deepEqual(session.record, { reset: { episode_id: 'one', seed: 1 }, actions: ['a', 'b'] });
+  assert.deepEqual(session.state(), { episode_id: 'one', step_count: 2, total: 2 });
+  session.reset({ seed: 2 });
+  assert.deepEqual(session.record, { reset: { seed: 2 }, actions: [] });
+  assert.equal(session.stepCount, 0);
+  assert.notEqual((await session.state()).episode_id, 'one');
+});
+
+test('a session whose action could not be noted plays no more', async () => {
+  const lost = new Error('the disk is full');
+  const noted: number[] = [];
+  const journal = {
+    reset: async () => {},
+    async step(index: number) {
+      if (index === 1) throw lost;
+      noted.push(index);
+    },
+    isOwned: async () => true,
+  };
+  const session = new Session(counting(), { journal });
+  await session.reset({ seed: 1 });
+  await session.step('a');
+  assert.equal(await session.isOwned(), true);
+  await assert.rejects(async () => session.step('b'), lost);
+  for (const use of [() => session.step('c'), () => session.reset({}), () => session.state()]) {
+    await assert.rejects(async () => use(), lost);
+  }
+  assert.deepEqual([noted, session.failure, await session.isOwned()], [[0], lost, false]);
+});
