@@ -198,13 +198,13 @@ describe('a session that is kept', () => {
 
   it('is not replayed when it is damaged, or was played on another environment or version', async (t) => {
     const refused: readonly [Partial<StoredSession>, string][] = [
-      [{ damage: 'a step is missing.' }, 'SessionDamagedError'],
-      [{ environment: { id: 'chess', version: '1' } }, 'SessionReplayError'],
-      [{ environment: { id: 'counter', version: '0' } }, 'SessionReplayError'],
+      [{ damage: 'a step is missing.' }, 'SESSION_DAMAGED'],
+      [{ environment: { id: 'chess', version: '1' } }, 'REPLAY_FAILED'],
+      [{ environment: { id: 'counter', version: '0' } }, 'REPLAY_FAILED'],
     ];
-    for (const [changes, name] of refused) {
+    for (const [changes, code] of refused) {
       const { sessions } = registry(t, { store: storeOf(changes).store });
-      await assert.rejects(sessions.resume('kept'), { name }, JSON.stringify(changes));
+      await assert.rejects(sessions.resume('kept'), { code }, JSON.stringify(changes));
       assert.equal(sessions.size, 0);
     }
   });
@@ -216,7 +216,7 @@ describe('a session that is kept', () => {
     }
     const foreign = storeOf({ environment: { id: 'chess', version: '1' } });
     await assert.rejects(registry(t, { store: foreign.store }).sessions.restart('kept'), {
-      name: 'SessionReplayError',
+      code: 'REPLAY_FAILED',
     });
   });
 
