@@ -539,6 +539,7 @@ const SESSIONS: readonly FaultyFile[] = [
     path: `${OPENENV}/sessions/session.ts`,
     tests: [
       `${OPENENV}/sessions/session.test.ts`,
+      `${OPENENV}/sessions/session-registry.test.ts`,
       `${OPENENV}/server/web-socket.test.ts`,
       `${OPENENV}/server/durability.test.ts`,
       `${OPENENV}/server/http.test.ts`,
