@@ -4,6 +4,8 @@ export interface JobFailure {
   readonly message: string;
   /** The stable code of the error, where it had one. */
   readonly code?: string;
+  /** Whether the caller can correct it, as the error said by its own `isInputError`. */
+  readonly isInputError?: boolean;
 }
 
 /** A job has failed, on every attempt where it was tried again. */
@@ -12,10 +14,12 @@ export class JobFailedError extends Error {
   readonly code = 'JOB_FAILED';
   readonly kind: string;
   readonly failure: JobFailure;
+  readonly isInputError: boolean;
   constructor(kind: string, failure: JobFailure) {
     super(`A \`${kind}\` job failed: ${failure.message}`);
     this.kind = kind;
     this.failure = failure;
+    this.isInputError = failure.isInputError === true;
   }
 }
 
@@ -23,8 +27,13 @@ export class JobFailedError extends Error {
 export function failureOf(error: unknown): JobFailure {
   if (error instanceof JobFailedError) return error.failure;
   if (!(error instanceof Error)) return { name: 'Error', message: String(error) };
-  const { code } = error as { code?: unknown };
-  return { name: error.name, message: error.message, ...(typeof code === 'string' && { code }) };
+  const { code, isInputError } = error as { code?: unknown; isInputError?: unknown };
+  return {
+    name: error.name,
+    message: error.message,
+    ...(typeof code === 'string' && { code }),
+    ...(isInputError === true && { isInputError }),
+  };
 }
 
 /** What can be wrong with a queue. */
@@ -43,6 +52,7 @@ export type JobQueueErrorCode =
 /** A queue that cannot be used as it is. */
 export class JobQueueError extends Error {
   override readonly name = 'JobQueueError';
+  readonly isInputError = true;
   readonly code: JobQueueErrorCode;
   constructor(code: JobQueueErrorCode, message: string) {
     super(message);

@@ -6,7 +6,7 @@ import { decodeFailure, encodeFailure } from './queued-failure.ts';
 describe('the failure of a job, in the message that a queue keeps', () => {
   it('comes out as it went in, whatever its words', () => {
     const failure = fc.record(
-      { name: fc.string(), message: fc.string(), code: fc.string() },
+      { name: fc.string(), message: fc.string(), code: fc.string(), isInputError: fc.constant(true) },
       { requiredKeys: ['name', 'message'] },
     );
     fc.assert(

@@ -7,8 +7,8 @@ export const CANCELLED = 'JOB_CANCELLED';
 const KEY = 'jobFailure';
 
 /** The message of the error by which a worker tells a queue how a job failed. */
-export function encodeFailure({ name, message, code }: JobFailure): string {
-  return JSON.stringify({ [KEY]: { name, message, ...(code !== undefined && { code }) } });
+export function encodeFailure({ name, message, code, isInputError }: JobFailure): string {
+  return JSON.stringify({ [KEY]: { name, message, code, isInputError } });
 }
 
 /**
@@ -24,9 +24,14 @@ export function decodeFailure(message: string): JobFailure | null {
   }
   const failure = isRecord(parsed) ? parsed[KEY] : undefined;
   if (!isRecord(failure)) return null;
-  const { name, message: told, code } = failure;
+  const { name, message: told, code, isInputError } = failure;
   if (typeof name !== 'string' || typeof told !== 'string') return null;
-  return { name, message: told, ...(typeof code === 'string' && { code }) };
+  return {
+    name,
+    message: told,
+    ...(typeof code === 'string' && { code }),
+    ...(isInputError === true && { isInputError }),
+  };
 }
 
 function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {

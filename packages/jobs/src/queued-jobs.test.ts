@@ -170,6 +170,7 @@ describe('jobs in a queue', () => {
       failure: {
         name: 'JobQueueError',
         code: 'QUEUE_JOB',
+        isInputError: true,
         message: 'The bytes `nobody-shared-these` of the job are gone. Submit it again',
       },
     });

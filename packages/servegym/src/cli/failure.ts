@@ -1,25 +1,6 @@
 import { CommanderError } from 'commander';
 import { InterruptedError } from './interrupted-error.ts';
 
-/** Errors of the packages below that say what is wrong with what they were given. */
-const INPUT_ERRORS = new Set([
-  'InputError',
-  'TuningError',
-  'EnvironmentError',
-  'TraceError',
-  'ProfileError',
-  'ProfileVariantError',
-  'SimulationError',
-  'AcceptanceTableError',
-  'EngineError',
-  'CalibrationError',
-  'ServeTaskError',
-  'TrafficFitError',
-  'ReferenceDataError',
-  'JobQueueError',
-  'LlmError',
-]);
-
 /** 2 for bad input, 130 after Ctrl-C, 143 after SIGTERM, 1 for an internal failure, 0 for `--help` and `--version`. */
 export function exitCodeOf(error: unknown): number {
   if (error instanceof InterruptedError) return error.exitCode;
@@ -35,9 +16,10 @@ export function failureMessage(error: unknown): string {
   return `internal failure: ${detail}`;
 }
 
+/**
+ * Whether the caller can correct what is wrong. Errors of all packages say so by `isInputError`, which jobs carry across
+ * threads and queues.
+ */
 function isInputError(error: unknown): boolean {
-  if (!(error instanceof Error)) return false;
-  // What a job was given may be wrong just as well.
-  const { failure } = error as { failure?: { name?: unknown } };
-  return INPUT_ERRORS.has(error.name === 'JobFailedError' ? String(failure?.name) : error.name);
+  return (Object(error) as { isInputError?: unknown }).isInputError === true;
 }

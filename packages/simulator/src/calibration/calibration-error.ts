@@ -10,6 +10,7 @@ export type CalibrationErrorCode =
 /** Measurements that no profile can be made of. */
 export class CalibrationError extends Error {
   override readonly name = 'CalibrationError';
+  readonly isInputError = true;
   readonly code: CalibrationErrorCode;
   constructor(code: CalibrationErrorCode, message: string) {
     super(message);

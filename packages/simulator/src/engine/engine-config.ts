@@ -69,6 +69,7 @@ export interface EngineConfig {
 /** An option or request the engine cannot work with. `field` names it. */
 export class EngineError extends Error {
   override readonly name = 'EngineError';
+  readonly isInputError = true;
   readonly code: 'ENGINE_OPTION' | 'ENGINE_CONFIG' | 'ENGINE_REQUEST';
   readonly field: string;
   constructor(code: EngineError['code'], field: string, expected: string, got: unknown) {

@@ -3,6 +3,7 @@ import type { EngineProfile } from './engine-profile.ts';
 /** A profile was asked for an acceptance table it does not have. */
 export class AcceptanceTableError extends Error {
   override readonly name = 'AcceptanceTableError';
+  readonly isInputError = true;
   readonly code = 'PROFILE_ACCEPTANCE';
 }
 

@@ -12,6 +12,7 @@ export function weightVariant(profile: EngineProfile, precision: WeightPrecision
 /** A profile was asked for a precision of the weights it does not have. */
 export class ProfileVariantError extends Error {
   override readonly name = 'ProfileVariantError';
+  readonly isInputError = true;
   readonly code = 'PROFILE_VARIANT';
   constructor(profile: EngineProfile, precision: string) {
     const known = Object.keys(profile.weights).join(', ');

@@ -10,6 +10,7 @@ export type ProfileErrorCode =
 /** A profile that cannot be used. */
 export class ProfileError extends Error {
   override readonly name = 'ProfileError';
+  readonly isInputError = true;
   readonly code: ProfileErrorCode;
   /** File or profile name, as the caller gave it. */
   readonly source: string;

@@ -32,6 +32,7 @@ export type TraceErrorCode =
 /** A trace that cannot be read, with the place to look at. */
 export class TraceError extends Error {
   override readonly name = 'TraceError';
+  readonly isInputError = true;
   readonly code: TraceErrorCode;
   /** File name, as the caller gave it. */
   readonly source: string;

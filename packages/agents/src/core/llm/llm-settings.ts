@@ -16,6 +16,7 @@ export interface LlmSettings {
 /** Settings that cannot work, or a model that cannot be asked with them. */
 export class LlmError extends Error {
   override readonly name = 'LlmError';
+  readonly isInputError = true;
   /**
    * `LLM_SETTINGS`: nothing was asked. `LLM_REFUSED`: the key, the model or the address is wrong. `LLM_UNREACHABLE`: the
    * very first question got no answer, or several in a row. `LLM_NO_ACTION`: no answer was a valid action.

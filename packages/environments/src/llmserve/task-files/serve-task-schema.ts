@@ -112,6 +112,7 @@ export type ServeTaskFile = z.input<typeof serveTaskSchema>;
 /** A task in a file that cannot be played. */
 export class ServeTaskError extends Error {
   override readonly name = 'ServeTaskError';
+  readonly isInputError = true;
   readonly code = 'INVALID_TASK';
 }
 

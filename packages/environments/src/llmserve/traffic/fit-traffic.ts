@@ -27,6 +27,7 @@ export interface TrafficIdentity {
 /** A trace that no model can be fitted to. */
 export class TrafficFitError extends Error {
   override readonly name = 'TrafficFitError';
+  readonly isInputError = true;
   readonly code = 'TRAFFIC_FIT';
 }
 

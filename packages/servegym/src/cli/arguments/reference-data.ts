@@ -57,6 +57,7 @@ export const REFERENCE_DATA = {
 /** Files that `--data` should hold and does not. */
 export class ReferenceDataError extends Error {
   override readonly name = 'ReferenceDataError';
+  readonly isInputError = true;
   readonly code = 'REFERENCE_DATA_MISSING';
 }
 
