@@ -618,6 +618,15 @@ const PROTOCOL: readonly FaultyFile[] = [
     ],
   },
   {
+    path: `${OPENENV}/error-catalogue.ts`,
+    tests: [`${OPENENV}/error-catalogue.test.ts`],
+    faults: [
+      ['fields[name]', 'undefined'],
+      ['...(code !== kind.webSocket && { reason: code }),', ''],
+      ['(isInputError === true || ', '('],
+    ],
+  },
+  {
     path: `${OPENENV}/server/session-socket.ts`,
     tests: [
       `${OPENENV}/server/web-socket.test.ts`,
@@ -635,11 +644,9 @@ const PROTOCOL: readonly FaultyFile[] = [
         "if (!isJsonObject(payload)) throw invalid(['data'], 'Input should be a valid dictionary', payload);",
         '',
       ],
-      ["throw new MessageError('INVALID_JSON',", "throw new MessageError('UNKNOWN_TYPE',"],
-      ["'UNKNOWN_TYPE',\n          `", "'EXECUTION_ERROR',\n          `"],
-      ['...(error instanceof EnvironmentError && { reason: error.code }),', ''],
+      ["throw new OpenEnvError('UNKNOWN_TYPE',", "throw new OpenEnvError('INVALID_JSON',"],
+      [': { message, code, ...details };', ': { message, code };'],
       ['this.#parts.onCloseMessage(this.#socket);', ''],
-      ["code: 'CAPACITY_REACHED',", "code: 'SESSION_ERROR',"],
       ['const isOver = () => session.failure !== null;', 'const isOver = () => false;'],
       [
         'JSON.stringify({ observation, reward, done, metadata })',
@@ -674,7 +681,7 @@ const PROTOCOL: readonly FaultyFile[] = [
       ['if (!known) this.#sessions.close(target.id).catch(() => {});', ''],
       ['session ?? this.#sessions.open(caller?.name)', 'this.#sessions.open(caller?.name)'],
       ["if (typeof params.name !== 'string' || params.name === '') {", 'if (false) {'],
-      ['active_sessions: error.activeSessions,', 'active_sessions: error.maxSessions,'],
+      ['return failure(id, jsonRpc, message,', 'return failure(id, internalError, message,'],
     ],
   },
   {
@@ -687,7 +694,7 @@ const PROTOCOL: readonly FaultyFile[] = [
       ['|| actions.length !== environments.size) {', ') {'],
       ['floats[length + index] = dones[index] ? 1 : 0;', 'floats[length + index] = 0;'],
       ['    this.#giveBack();\n', ''],
-      ["error.at('actions', index)", "error.at('actions')"],
+      ["readAt(['actions', index],", "readAt(['actions'],"],
       ['min(1).max(65_536)', 'min(0).max(65_536)'],
     ],
   },
