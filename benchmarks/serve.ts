@@ -22,6 +22,9 @@ export async function serve(...args: string[]): Promise<MeasuredServer> {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { SERVEGYM_STORE: 'memory', ...process.env },
   });
+  const end = () => server.kill('SIGKILL');
+  process.once('exit', end);
+  server.once('exit', () => process.off('exit', end));
   const ended = once(server, 'exit');
   const [line] = await Promise.race([
     once(server.stdout.setEncoding('utf8'), 'data'),

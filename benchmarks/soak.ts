@@ -163,6 +163,9 @@ async function serveCounter(name: string) {
   const child = spawn(process.execPath, [program, join(folder, name)], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
+  const end = () => child.kill('SIGKILL');
+  process.once('exit', end);
+  child.once('exit', () => process.off('exit', end));
   const [url] = await once(createInterface({ input: child.stdout }), 'line');
   const memoryMiB = (what: 'VmRSS' | 'VmHWM') => {
     const [, kiB] = new RegExp(`${what}:\\s+(\\d+)`).exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))!;

@@ -105,10 +105,14 @@ export class BareSocket {
     this.#rest = data.length === 0 ? NOTHING : Buffer.from(data);
   }
 
+  #pong(payload: Buffer): void {
+    if (!this.#socket.writableEnded) this.send(frame(PONG, payload));
+  }
+
   #take(first: number, payload: Buffer): void {
     const opcode = first & 0x0f;
     if (opcode === TEXT && (first & 0x80) !== 0) this.onMessage(payload);
-    else if (opcode === PING) this.send(frame(PONG, payload));
+    else if (opcode === PING) this.#pong(payload);
     else if (opcode !== CLOSE) throw new Error(`Expected a text frame, got one that begins with ${first}`);
   }
 }
