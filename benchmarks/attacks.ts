@@ -252,7 +252,7 @@ async function measure(name: string, attack: Attack): Promise<string> {
     others.postMessage('stop');
     const [{ times, gap }] = (await once(others, 'message')) as [Observed];
     const sorted = times.toSorted((a, b) => a - b);
-    const p99 = sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * 0.99))]!;
+    const p99 = sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * 0.99))];
     const status = readFileSync(`/proc/${child.pid}/status`, 'utf8');
     const peak = Number(/VmHWM:\s+(\d+)/.exec(status)?.[1]) / 1024;
     const disk = [store, `${store}-wal`].reduce(

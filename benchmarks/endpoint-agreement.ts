@@ -107,7 +107,7 @@ function makeLoad({ rate, input, output }: Scenario): LoadRequest[] {
 function predict(scenario: Scenario, load: readonly LoadRequest[], sent: readonly LoadResult[]) {
   const trace: Trace = {
     source: scenario.name,
-    arrivalMs: Float64Array.from(sent, ({ sentMs }) => sentMs - sent[0]!.sentMs),
+    arrivalMs: Float64Array.from(sent, ({ sentMs }) => sentMs - sent[0].sentMs),
     inputTokens: Int32Array.from(load, ({ inputTokens }) => inputTokens),
     outputTokens: Int32Array.from(load, ({ outputTokens }) => outputTokens),
   };
@@ -121,7 +121,7 @@ async function startEndpoint(scenario: Scenario) {
   child.stdout.setEncoding('utf8');
   let said = '';
   while (!said.includes('\n')) said += (await once(child.stdout, 'data'))[0];
-  const url = /(http:\S+)\/v1/.exec(said)![1]!;
+  const url = /(http:\S+)\/v1/.exec(said)![1];
   return {
     url,
     async stop() {
@@ -233,9 +233,7 @@ for (const scenario of scenarios) {
     const measuredMs = results.reduce((sum, { ttftMs }) => sum + ttftMs, 0) / results.length;
     const ttftMs = measuredMs - (after.ttftSumMs - before.ttftSumMs) / requests;
     const run = predict(scenario, load, results);
-    const ttftMedianMs = median(
-      Array.from(run.ids, (request, i) => results[request]!.ttftMs - run.ttftMs[i]!),
-    );
+    const ttftMedianMs = median(Array.from(run.ids, (request, i) => results[request].ttftMs - run.ttftMs[i]));
     overheads.push({
       scenario: scenario.name,
       requests,

@@ -59,7 +59,7 @@ function report(errors: readonly ReturnType<typeof errorsOf>[]): void {
   console.table(errors);
   for (const what of ['TTFT mean', 'TTFT p99', 'E2E mean'] as const) {
     const sizes = errors.map((each) => Math.abs(each[what])).sort((a, b) => a - b);
-    const median = (sizes[(sizes.length - 1) >> 1]! + sizes[sizes.length >> 1]!) / 2;
+    const median = (sizes[(sizes.length - 1) >> 1] + sizes[sizes.length >> 1]) / 2;
     console.log(`${what}: median ${median.toFixed(1)} %`);
   }
 }

@@ -65,7 +65,7 @@ function onKernels(kernels: Kernels): Trainer {
     train() {
       const y = network.forward(x, BATCH);
       // The gradient of the mean over the rows of half the squares.
-      for (let i = 0; i < BATCH * OUTPUTS; i++) network.outputGradients[i] = y[i]! / BATCH;
+      for (let i = 0; i < BATCH * OUTPUTS; i++) network.outputGradients[i] = y[i] / BATCH;
       network.backward(BATCH);
       kernels.adam(adam, { learningRate: ADAM.learningRate, gradientScale: 1, step: ++step });
       gradients.fill(0);
@@ -124,7 +124,7 @@ async function onJax(): Promise<Trainer> {
   const one = np.array(batch.slice(0, INPUTS)).reshape([1, INPUTS]);
   let at = 0;
   const layers = SIZES.slice(1).map((outputs, l): Layer => {
-    const inputs = SIZES[l]!;
+    const inputs = SIZES[l];
     const weights = np.array(start.slice(at, at + inputs * outputs)).reshape([inputs, outputs]);
     const bias = np.array(start.slice(at + inputs * outputs, at + (inputs + 1) * outputs));
     at += (inputs + 1) * outputs;
@@ -138,7 +138,7 @@ async function onJax(): Promise<Trainer> {
     train() {
       step++;
       const corrections = [beta1, beta2].map((beta) => np.array(1 / (1 - beta ** step)));
-      training = update(training, x.ref, corrections[0]!, corrections[1]!);
+      training = update(training, x.ref, corrections[0], corrections[1]);
     },
     decide: () => decision(tree.ref(training.layers), one.ref).dataSync(),
     parameters: () =>
@@ -159,8 +159,8 @@ for (const trainer of trainers) {
 }
 const [expected, ...others] = trainers.map((trainer) => trainer.parameters());
 for (const [t, parameters] of others.entries()) {
-  const error = Math.max(...parameters.map((value, p) => Math.abs(value - expected![p]!)));
-  if (!(error < TOLERANCE)) throw new Error(`${trainers[t + 1]!.name} ends ${error} away from the others`);
+  const error = Math.max(...parameters.map((value, p) => Math.abs(value - expected![p])));
+  if (!(error < TOLERANCE)) throw new Error(`${trainers[t + 1].name} ends ${error} away from the others`);
 }
 
 const rounds = Array.from({ length: Number(values.rounds) }, () =>
@@ -171,9 +171,9 @@ const rounds = Array.from({ length: Number(values.rounds) }, () =>
 );
 const rows = trainers.map(({ name }, t) => {
   const fastest = (what: 'training_step_ms' | 'decision_us') =>
-    Math.min(...rounds.map((round) => round[t]![what]));
+    Math.min(...rounds.map((round) => round[t][what]));
   const ratio = (what: 'training_step_ms' | 'decision_us') =>
-    median(rounds.map((round) => round[t]![what] / round[0]![what]));
+    median(rounds.map((round) => round[t][what] / round[0][what]));
   return {
     what: name,
     training_step_ms: Number(fastest('training_step_ms').toFixed(3)),
@@ -197,5 +197,5 @@ function timed(count: number, call: () => void, finish?: () => void): number {
 function median(numbers: readonly number[]): number {
   const ascending = [...numbers].sort((a, b) => a - b);
   const middle = ascending.length / 2;
-  return (ascending[Math.ceil(middle) - 1]! + ascending[Math.floor(middle)]!) / 2;
+  return (ascending[Math.ceil(middle) - 1] + ascending[Math.floor(middle)]) / 2;
 }

@@ -69,7 +69,7 @@ async function measureJobs(count: number): Promise<Row[]> {
       ...Object.fromEntries(
         before.map(([other, was]) => [
           `cpu_ms_${other}`,
-          Number(((processorMs(others[other]!) - was) / count).toFixed(3)),
+          Number(((processorMs(others[other]) - was) / count).toFixed(3)),
         ]),
       ),
     });

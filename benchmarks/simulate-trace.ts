@@ -82,7 +82,7 @@ async function chosenTrace(): Promise<Trace> {
   const { arrivalSeconds, inputTokens, outputTokens } = drawTraffic(model, 0, model.seconds);
   return {
     source: model.id,
-    arrivalMs: Float64Array.from(arrivalSeconds, (at) => 1000 * (at - arrivalSeconds[0]!)),
+    arrivalMs: Float64Array.from(arrivalSeconds, (at) => 1000 * (at - arrivalSeconds[0])),
     inputTokens: Int32Array.from(inputTokens),
     outputTokens: Int32Array.from(outputTokens),
   };

@@ -284,7 +284,7 @@ async function messages(): Promise<string> {
       const response = await fetch(url + MADE_UP_PATHS[i % MADE_UP_PATHS.length], {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
-        body: bodies[i % bodies.length]!,
+        body: bodies[i % bodies.length],
       });
       const answer = (await response.json()) as { detail?: unknown };
       assert.notEqual(response.status, 500, bodies[i % bodies.length]);

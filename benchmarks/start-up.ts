@@ -65,8 +65,8 @@ for (let run = 0; run < Number(values.runs); run++) {
 const sorted = measured.toSorted((a, b) => a - b);
 const summary = {
   runs: sorted.length,
-  min_s: Number(sorted[0]!.toFixed(2)),
-  median_s: Number(sorted[Math.floor(sorted.length / 2)]!.toFixed(2)),
+  min_s: Number(sorted[0].toFixed(2)),
+  median_s: Number(sorted[Math.floor(sorted.length / 2)].toFixed(2)),
   max_s: Number(sorted.at(-1)!.toFixed(2)),
 };
 console.log(

@@ -28,9 +28,9 @@ const episodes = environments.map(() => 0);
 const done = environments.map(() => false);
 
 async function reset(index: number): Promise<void> {
-  const seed = SEED + episodes[index]! * environments.length + index;
-  await environments[index]!.reset({ seed, task_id: taskId } as ResetOptions);
-  episodes[index]!++;
+  const seed = SEED + episodes[index] * environments.length + index;
+  await environments[index].reset({ seed, task_id: taskId } as ResetOptions);
+  episodes[index]++;
 }
 
 async function round(): Promise<void> {

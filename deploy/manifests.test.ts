@@ -96,7 +96,7 @@ describe('what is deployed', () => {
 
   it('its Redis asks for the password', async () => {
     const { text } = manifests.find(({ file }) => file.endsWith('redis.yaml'))!;
-    const script = /^ {10}args:\n {12}- \|\n((?: {14}.*\n)+)/m.exec(text)![1]!.replaceAll(/^ {14}/gm, '');
+    const script = /^ {10}args:\n {12}- \|\n((?: {14}.*\n)+)/m.exec(text)![1].replaceAll(/^ {14}/gm, '');
     const port = await getPort({ host: '127.0.0.1' });
     const home = mkdtempSync(join(tmpdir(), 'servegym-redis-'));
     const program = process.env.SERVEGYM_REDIS ?? 'redis-server';

@@ -99,7 +99,7 @@ describe('the packed packages', () => {
   it('are imported, with types that know actions and observations', async () => {
     cpSync(join(root, 'packages/openenv/examples/guess'), join(consumer, 'guess'), { recursive: true });
     const readme = readFileSync(join(root, 'README.md'), 'utf8');
-    const snippet = /^```ts\n(.*?)^```$/ms.exec(readme)![1]!;
+    const snippet = /^```ts\n(.*?)^```$/ms.exec(readme)![1];
     writeFileSync(join(consumer, 'readme.ts'), snippet);
     writeFileSync(join(consumer, 'types.ts'), TYPES);
     const compilerOptions = {

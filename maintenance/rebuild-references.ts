@@ -145,7 +145,7 @@ async function playSeeds(
   file: ReferenceFile,
   { url, seeds, planned, onProgress }: Omit<RebuildOptions, 'tasks' | 'tune'>,
 ): Promise<void> {
-  const reference = file[task.id]!;
+  const reference = file[task.id];
   const returns: Record<string, SeedReturns> = { ...reference.seeds };
   const configurations = [reference.constant, ...Object.values(reference.phases), task.defaultAction];
   const open: ReferenceInput[] = [];
@@ -169,7 +169,7 @@ async function playSeeds(
     open.map((input) => ({ kind: 'reference-returns', input: input as unknown as Json })),
     {
       onResult: (result, index) => {
-        returns[open[index]!.seed] = result as unknown as SeedReturns;
+        returns[open[index].seed] = result as unknown as SeedReturns;
         finished++;
         onProgress(`${task.id}: seed ${finished} of ${open.length}`);
         if (Date.now() - written > WRITE_EVERY) write();
@@ -185,7 +185,7 @@ type ReferenceFile = Record<string, TaskReference>;
 /** Writes a line for each seed, in order; a reader never sees half a file. */
 function writeReferenceFile(url: URL, file: ReferenceFile): void {
   const tasks = TASK_IDS.filter((id) => file[id] !== undefined).map((id) => {
-    const { fingerprint, constant, phases, seeds } = file[id]!;
+    const { fingerprint, constant, phases, seeds } = file[id];
     const phaseLines = SERVE_TASKS[id].phases
       .filter(({ name }) => phases[name] !== undefined)
       .map(({ name }) => `      ${JSON.stringify(name)}: ${JSON.stringify(phases[name])}`);

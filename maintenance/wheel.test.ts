@@ -51,7 +51,7 @@ describe('the wheel, in a virtual environment with nothing else and no Node on t
       run(process.execPath, [build, '--tarballs', tarballs, '--out', out]),
       run(python, ['-m', 'venv', '--without-pip', venv]),
     ]);
-    wheel = join(out, readdirSync(out)[0]!);
+    wheel = join(out, readdirSync(out)[0]);
     const install = ['--python', join(venv, 'bin', 'python'), 'install', '--quiet', wheel];
     await run(python, ['-m', 'pip', ...install], { env: environment() });
     installed = (await runPython(['-c', 'import servegym; print(*servegym.__path__)'])).trim();

@@ -14,7 +14,7 @@ describe('the workflows of GitHub', () => {
     const lint = await createLinter();
     assert.ok(workflows.length > 0);
     for (const [path, text] of workflows) assert.deepEqual(lint(text, path), [], path);
-    const misspelt = workflows[0]![1].replace('runs-on:', 'run-on:');
+    const misspelt = workflows[0][1].replace('runs-on:', 'run-on:');
     assert.notDeepEqual(lint(misspelt, 'misspelt.yml'), []);
   });
 

@@ -38,9 +38,9 @@ it('the notebook runs from top to bottom, learns, and draws its plot', async () 
   );
   const shown: string[][] = JSON.parse(stdout);
   assert.equal(shown.length, 10);
-  const [first, last] = [...shown[8]![0]!.matchAll(/mean reward (-?[\d.]+)/g)]
+  const [first, last] = [...shown[8][0].matchAll(/mean reward (-?[\d.]+)/g)]
     .map(([, mean]) => Number(mean))
     .filter((_, index, all) => index === 0 || index === all.length - 1);
   assert.ok(last! > first!, `the mean reward went from ${first} to ${last}`);
-  assert.match(shown[9]![0]!, /image\/png/);
+  assert.match(shown[9][0], /image\/png/);
 });

@@ -93,12 +93,12 @@ export class BareSocket {
       }
     }
     while (this.#opened === null) {
-      const header = data.length < 2 ? 0 : data[1]! < 126 ? 2 : data[1] === 126 ? 4 : 10;
+      const header = data.length < 2 ? 0 : data[1] < 126 ? 2 : data[1] === 126 ? 4 : 10;
       if (header === 0 || data.length < header) break;
       const length =
-        header === 2 ? data[1]! : header === 4 ? data.readUInt16BE(2) : Number(data.readBigUInt64BE(2));
+        header === 2 ? data[1] : header === 4 ? data.readUInt16BE(2) : Number(data.readBigUInt64BE(2));
       if (data.length < header + length) break;
-      this.#take(data[0]!, data.subarray(header, header + length));
+      this.#take(data[0], data.subarray(header, header + length));
       data = data.subarray(header + length);
     }
     // The buffer is filled anew by what comes next.

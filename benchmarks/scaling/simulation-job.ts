@@ -10,7 +10,7 @@ export function runJob(input: {
   for (let time = 0; time < input.times; time += 1) {
     const random = new RandomStream(input.seed + time, 'benchmark');
     const arrivalMs = new Float64Array(input.requests);
-    for (let i = 1; i < input.requests; i += 1) arrivalMs[i] = arrivalMs[i - 1]! + random.exponential(200);
+    for (let i = 1; i < input.requests; i += 1) arrivalMs[i] = arrivalMs[i - 1] + random.exponential(200);
     const trace = {
       source: 'benchmark',
       arrivalMs,

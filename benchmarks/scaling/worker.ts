@@ -2,5 +2,5 @@
 import { QueueWorker } from '@servegym/jobs/queue';
 import { KINDS, VERSION } from './kinds.ts';
 
-await QueueWorker.start({ url: process.argv[2]!, version: VERSION, kinds: KINDS, threads: 1 });
+await QueueWorker.start({ url: process.argv[2], version: VERSION, kinds: KINDS, threads: 1 });
 console.log('ready');

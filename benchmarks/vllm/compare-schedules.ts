@@ -63,7 +63,7 @@ function serve(recording: Recording, load: RecordedLoad): (readonly [number, num
   const { count, ids, firstTokens, lastTokens } = engine.completions;
   const times: (readonly [number, number])[] = [];
   for (let i = 0; i < count; i++) {
-    times[ids[i]!] = [firstTokens[i]! / TICKS_PER_MS, lastTokens[i]! / TICKS_PER_MS];
+    times[ids[i]] = [firstTokens[i] / TICKS_PER_MS, lastTokens[i] / TICKS_PER_MS];
   }
   return times;
 }
@@ -85,7 +85,7 @@ for (const file of positionals) {
     identicalRequests += load.requests.length - differing.length;
     if (differing.length === 0) identicalLoads++;
     else if (toShow-- > 0) {
-      const id = differing[0]!;
+      const id = differing[0];
       console.error(
         `${file}, load ${index}: request ${id} has its tokens at ${load.tokens_ms[id]} ms in vLLM, at ${ours[id]} ms here`,
       );

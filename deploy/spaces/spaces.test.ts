@@ -109,7 +109,7 @@ describe('the Spaces', () => {
       const { SERVEGYM_ENV, PORT } = variablesOf(last);
       assert.deepEqual([SERVEGYM_ENV, PORT], [space, String(SPACES[space].port)]);
       assert.ok(last.instructions.some(({ name, rest }) => name === 'EXPOSE' && rest === PORT));
-      assert.ok(existsSync(join(staged, space, 'servegym', commandOf(last)[1]!)));
+      assert.ok(existsSync(join(staged, space, 'servegym', commandOf(last)[1])));
       const lock = join(staged, space, 'uv.lock');
       assert.ok(!existsSync(lock) || readFileSync(lock, 'utf8').includes('[[package]]'), 'uv.lock is empty');
     });

@@ -93,7 +93,7 @@ function playing(plan: BenchmarkPlan, split: BenchmarkSplit): readonly string[] 
 /** How much of each agent's score is lost under shifts. */
 function gapSection({ plan, cells }: AgentBenchmark): string {
   const shifts = [...new Set(cells.map((cell) => cell.split))].filter((split) => split !== 'test');
-  const rows = playing(plan, shifts[0]!).map((agent) => {
+  const rows = playing(plan, shifts[0]).map((agent) => {
     const meanOf = (split: string) => {
       const of = cells.filter((cell) => cell.agent === agent && cell.split === split);
       return mean(of.map((cell) => cell.score.mean));

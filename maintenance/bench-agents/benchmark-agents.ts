@@ -65,7 +65,7 @@ export async function benchmarkAgents(
       cells.push({
         ...{ agent, taskId, split, score, episodes: seeds.length },
         runs: runs.map(mean),
-        firstScores: runs[0]!.slice(0, FIRST_SCORES),
+        firstScores: runs[0].slice(0, FIRST_SCORES),
       });
     }
   }
@@ -84,8 +84,8 @@ export async function bestOnValidation(
   const runs = await scorePolicies(learned, { taskId, shift: null, seeds }, context);
   const means = runs.map(mean);
   const best = means.indexOf(Math.max(...means));
-  context.say(`${agent} on ${taskId}: run ${best} has ${means[best]!.toFixed(3)} on the validation split`);
-  return learned[best]!.file;
+  context.say(`${agent} on ${taskId}: run ${best} has ${means[best].toFixed(3)} on the validation split`);
+  return learned[best].file;
 }
 
 function firstSeeds(split: 'test' | 'validation', count: number): number[] {

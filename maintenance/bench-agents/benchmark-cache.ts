@@ -63,11 +63,11 @@ class SeedFindings<Finding extends Json> {
 
   /** Of seeds that there is something of. */
   of(seeds: readonly number[]): Finding[] {
-    return seeds.map((seed) => this.#found[seed]!);
+    return seeds.map((seed) => this.#found[seed]);
   }
 
   add(seeds: readonly number[], findings: readonly Finding[]): void {
-    for (const [i, seed] of seeds.entries()) this.#found[seed] = findings[i]!;
+    for (const [i, seed] of seeds.entries()) this.#found[seed] = findings[i];
     const text = JSON.stringify({ dependsOn: this.#dependsOn, found: this.#found });
     this.#cache.writeFile(this.#name, Buffer.from(text));
   }

@@ -83,8 +83,8 @@ describe('the scores of docs/benchmarks.md', () => {
         { kind: 'policy-returns', input: { ...traffic, policy: { name: agent } } },
       ])) as unknown as [EpisodeAnchors[], number[]];
       for (const [i, total] of returns.entries()) {
-        const score = regretScore(total, anchors[i]!, roomToAdapt(taskId));
-        assert.ok(Math.abs(score - firstScores[i]!) < 1e-9, `${agent} on ${taskId} ${seeds[i]}: ${score}`);
+        const score = regretScore(total, anchors[i], roomToAdapt(taskId));
+        assert.ok(Math.abs(score - firstScores[i]) < 1e-9, `${agent} on ${taskId} ${seeds[i]}: ${score}`);
       }
     }
   });

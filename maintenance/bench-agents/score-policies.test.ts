@@ -50,7 +50,7 @@ describe('scorePolicies', () => {
         policyUnderScenario(createPolicy('heuristic'), scenario),
         { taskIds: [taskId], seeds: traffic.seeds },
       );
-      const graded = tasks[0]!.episodes.map(({ score }) => score);
+      const graded = tasks[0].episodes.map(({ score }) => score);
       assert.deepEqual(await scorePolicies(['heuristic'], traffic, context()), [graded]);
       assert.deepEqual(await scorePolicies(['heuristic'], traffic, { ...context(), jobs: idle }), [graded]);
     }

@@ -34,7 +34,7 @@ export async function scorePolicies(
     const open = traffic.seeds.filter((_, i) => recorded[i] === null);
     const played = await findReturns(player, { ...traffic, seeds: open }, context);
     const returns = recorded.map((known) => known ?? played.shift()!);
-    scores.push(returns.map((total, i) => regretScore(total, anchors[i]!, room)));
+    scores.push(returns.map((total, i) => regretScore(total, anchors[i], room)));
   }
   return scores;
 }
@@ -108,7 +108,7 @@ async function findAll(
     missing.slice(c * chunk, (c + 1) * chunk),
   );
   await jobs.run(chunks.map(jobFor), {
-    onResult: (found, index) => findings.add(chunks[index]!, found as readonly Json[]),
+    onResult: (found, index) => findings.add(chunks[index], found as readonly Json[]),
   });
   return findings.of(seeds);
 }

@@ -64,8 +64,8 @@ describe('a runner of test files', () => {
     await everybodyGone();
     assert.equal(hung.passed, 1);
     assert.equal(hung.failures.length, 2);
-    assert.match(hung.failures[0]!, /hangs\.test\.ts takes longer than 240 s$/);
-    assert.match(hung.failures[1]!, /^never ends {2}\(.*hangs\.test\.ts:4:7\) did not end$/);
+    assert.match(hung.failures[0], /hangs\.test\.ts takes longer than 240 s$/);
+    assert.match(hung.failures[1], /^never ends {2}\(.*hangs\.test\.ts:4:7\) did not end$/);
 
     const next = await runner.run(good);
     runner.close();
@@ -75,7 +75,7 @@ describe('a runner of test files', () => {
   it('goes on after a file that kills everything around it', async () => {
     const runner = new FileRunner(60);
     const killer = await runner.run(testFile('killer', "test('kills', () => process.kill(0, 'SIGKILL'));"));
-    assert.match(killer.failures[0]!, /killer\.test\.ts ended its runner with SIGKILL$/);
+    assert.match(killer.failures[0], /killer\.test\.ts ended its runner with SIGKILL$/);
     const next = await runner.run(testFile('good', "test('good', () => {});"));
     runner.close();
     assert.deepEqual([next.passed, next.failures], [1, []]);

@@ -11,8 +11,8 @@ export function identityEnvironment(): LearningEnvironment {
   const show = (observation: Float32Array) => {
     shown = sizes.map((size) => random.integer(0, size - 1));
     observation.fill(0);
-    observation[shown[0]!] = 1;
-    observation[4 + shown[1]!] = 1;
+    observation[shown[0]] = 1;
+    observation[4 + shown[1]] = 1;
   };
   return {
     observationSize: 7,

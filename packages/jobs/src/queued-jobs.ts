@@ -189,7 +189,7 @@ export class QueuedJobs implements JobEngine {
     const missing: string[] = [];
     const kept: string[] = [];
     for (const [i, job] of known.entries()) {
-      const id = ids[i]!;
+      const id = ids[i];
       if (job === undefined || job === null) missing.push(id);
       else if (job.finishedOn === undefined || job.finishedOn === null) {
         if (retryFailed) kept.push(id);

@@ -50,7 +50,7 @@ export async function sendLoad(
     const dueMs = startMs + atMs;
     await sleep(Math.max(0, dueMs - performance.now() - 1));
     while (performance.now() < dueMs) await new Promise(setImmediate);
-    answers.push(complete(agent, url, bodies[i]!, startMs));
+    answers.push(complete(agent, url, bodies[i], startMs));
   }
   try {
     return await Promise.all(answers);

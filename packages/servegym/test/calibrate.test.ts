@@ -106,7 +106,7 @@ describe('servegym calibrate', () => {
       /--bench rate-1\.jsonl rate-6\.jsonl --gpu a100-40gb --model llama-3-8b$/,
     );
 
-    const again = await runServegym('calibrate', '--bench', files[0]!, '--start', output, '--json');
+    const again = await runServegym('calibrate', '--bench', files[0], '--start', output, '--json');
     assert.equal(again.code, 0, again.stderr);
     const { gaps, folds } = JSON.parse(again.stdout);
     assert.equal(folds.length, 4);

@@ -137,8 +137,8 @@ describe('servegym datasets export', () => {
       assert.equal(row['info.slo_cost'], step.metadata!.slo_cost);
       const { classes, gpus, events } = step.metadata as unknown as WindowReport;
       for (const { name, ...figures } of classes) assert.deepEqual(part(`info.classes.${name}`), figures);
-      assert.equal(row['info.gpus.0.memory_gib.kv_pool'], gpus[0]!.memory_gib.kv_pool);
-      assert.equal(row['info.gpus.1.role'], gpus[1]!.role);
+      assert.equal(row['info.gpus.0.memory_gib.kv_pool'], gpus[0].memory_gib.kv_pool);
+      assert.equal(row['info.gpus.1.role'], gpus[1].role);
       assert.deepEqual(row['info.events'], events);
       assert.equal(row.truncated, step.done);
       assert.deepEqual([row.episode_id, row.seed, row.terminated], [1, seed, false]);

@@ -45,9 +45,9 @@ describe('the documents', () => {
       for (const words of invocations(page)) {
         const { command, rest } = await commandOf(words);
         const said = `${page}: servegym ${words.join(' ')}`;
-        assert.ok(rest.length < words.length || words[0]!.startsWith('-'), `${said}: no such command`);
+        assert.ok(rest.length < words.length || words[0].startsWith('-'), `${said}: no such command`);
         for (const word of rest.filter((each) => each.startsWith('--'))) {
-          const name = word.split('=')[0]!;
+          const name = word.split('=')[0];
           const isKnown = name === '--help' || command.options.some(({ long }) => long === name);
           assert.ok(isKnown, `${said}: no option ${name}`);
         }

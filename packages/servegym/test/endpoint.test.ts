@@ -48,11 +48,11 @@ describe('servegym endpoint', () => {
     });
     const chunks = [];
     for await (const chunk of stream) chunks.push(chunk);
-    assert.equal(chunks[0]!.choices[0]!.delta.role, 'assistant');
+    assert.equal(chunks[0].choices[0].delta.role, 'assistant');
     const text = chunks.map((chunk) => chunk.choices[0]?.delta.content ?? '').join('');
     assert.equal(text.length, 12 * 4);
     assert.equal(chunks.filter((chunk) => chunk.choices[0]?.delta.content).length, 12);
-    assert.equal(chunks.at(-2)!.choices[0]!.finish_reason, 'length');
+    assert.equal(chunks.at(-2)!.choices[0].finish_reason, 'length');
     assert.deepEqual(chunks.at(-1)!.choices, []);
     const prompt = Math.ceil('user: Tell me something.\nassistant:'.length / 4);
     assert.deepEqual(chunks.at(-1)!.usage, {
@@ -75,9 +75,9 @@ describe('servegym endpoint', () => {
       [0, 1, 2],
     );
     const tokens = answer.choices.map(({ message }) => message.content!.length / 4);
-    assert.equal(answer.usage!.completion_tokens, tokens[0]! + tokens[1]! + tokens[2]!);
+    assert.equal(answer.usage!.completion_tokens, tokens[0] + tokens[1] + tokens[2]);
     for (const { finish_reason } of answer.choices) assert.equal(finish_reason, 'stop');
-    assert.notEqual(answer.choices[0]!.message.content, answer.choices[1]!.message.content);
+    assert.notEqual(answer.choices[0].message.content, answer.choices[1].message.content);
   });
 
   it('completes texts, arrays of texts and token ids, and keeps to seed and stop', async () => {
@@ -89,7 +89,7 @@ describe('servegym endpoint', () => {
       ...vllm({ ignore_eos: true }),
     });
     assert.equal(one.usage!.prompt_tokens, 5);
-    const word = one.choices[0]!.text.slice(40, 44);
+    const word = one.choices[0].text.slice(40, 44);
     const [again, stopped, many] = await Promise.all([
       client.completions.create({
         model: MODEL,
@@ -108,9 +108,9 @@ describe('servegym endpoint', () => {
       }),
       client.completions.create({ model: MODEL, prompt: ['one', 'two words'], n: 2, max_tokens: 3 }),
     ]);
-    assert.equal(again.choices[0]!.text, one.choices[0]!.text);
-    assert.equal(stopped.choices[0]!.finish_reason, 'stop');
-    assert.equal(stopped.choices[0]!.text, one.choices[0]!.text.slice(0, one.choices[0]!.text.indexOf(word)));
+    assert.equal(again.choices[0].text, one.choices[0].text);
+    assert.equal(stopped.choices[0].finish_reason, 'stop');
+    assert.equal(stopped.choices[0].text, one.choices[0].text.slice(0, one.choices[0].text.indexOf(word)));
     assert.deepEqual(
       many.choices.map(({ index }) => index),
       [0, 1, 2, 3],
@@ -353,7 +353,7 @@ describe('the process of servegym endpoint', () => {
     let stopped: Promise<number | null> | undefined;
     for await (const chunk of stream) {
       stopped ??= endpoint.stop();
-      tokens += chunk.choices[0]!.text.length / 4;
+      tokens += chunk.choices[0].text.length / 4;
     }
     assert.equal(tokens, 500);
     assert.equal(await stopped, 0);

@@ -94,7 +94,7 @@ function assertLines({ steps, end }: Played): { score: number; errors: string[];
   assert.ok(match, end);
   assert.equal(Number(match[2]), steps.length);
   assert.deepEqual(
-    match[4]!.split(',').filter((text) => text !== ''),
+    match[4].split(',').filter((text) => text !== ''),
     read.map(([, , , reward]) => reward),
   );
   return {
@@ -143,8 +143,8 @@ describe('inference.py of the Spaces', () => {
     assert.equal(model.requests.length - asked, 12);
     const request = model.requests.at(-1)!;
     assert.equal(request.response_format!.type, 'json_schema');
-    assert.match(request.messages[0]!.content, /batch_cap \(integer, 1 to 512\)/);
-    assert.match(request.messages[1]!.content, /which earned/);
+    assert.match(request.messages[0].content, /batch_cap \(integer, 1 to 512\)/);
+    assert.match(request.messages[1].content, /which earned/);
   });
 
   it('keeps the last action when an answer is none or missing, and falls back to plain words', async () => {
@@ -165,14 +165,14 @@ describe('inference.py of the Spaces', () => {
       MAX_STEPS: '5',
     });
     assert.equal(code, 0);
-    const { errors, actions } = assertLines(played[0]!);
-    assert.match(errors[1]!, /^invalid answer: .*; last action kept$/);
+    const { errors, actions } = assertLines(played[0]);
+    assert.match(errors[1], /^invalid answer: .*; last action kept$/);
     assert.deepEqual(
       [errors[0], errors[2], errors[3], errors[4]],
       ['null', 'null', 'no answer; last action kept', 'null'],
     );
     for (const action of actions) assert.deepEqual(action, JSON.parse(SERVE_ACTION));
-    assert.match(played[0]!.end, /^\[END\] success=false steps=5 /);
+    assert.match(played[0].end, /^\[END\] success=false steps=5 /);
   });
 
   it('goes on with the default action when the first answers are out of range', async () => {
@@ -185,11 +185,11 @@ describe('inference.py of the Spaces', () => {
       MAX_CALLS: '6',
     });
     assert.equal(code, 0);
-    const { errors, actions } = assertLines(played[0]!);
-    assert.match(errors[0]!, /^invalid answer: batch_cap: .*512.*; last action kept$/);
+    const { errors, actions } = assertLines(played[0]);
+    assert.match(errors[0], /^invalid answer: batch_cap: .*512.*; last action kept$/);
     assert.equal((actions[0] as { batch_cap: number }).batch_cap, 96);
     assert.deepEqual(actions.at(-1), JSON.parse(SERVE_ACTION));
-    assert.match(played[0]!.steps.at(-1)!, / done=true /);
+    assert.match(played[0].steps.at(-1)!, / done=true /);
   });
 
   it('fails when no answer was a valid action, whatever the default action scored', async () => {
@@ -207,7 +207,7 @@ describe('inference.py of the Spaces', () => {
   });
 
   it('is no success with the score of the default action', async () => {
-    answer = ({ messages }) => ({ content: /In force: (\{.*?\})/.exec(messages.at(-1)!.content)![1]! });
+    answer = ({ messages }) => ({ content: /In force: (\{.*?\})/.exec(messages.at(-1)!.content)![1] });
     const { code, played } = await runInference('llmserve', {
       ENV_URL: server.url,
       API_BASE_URL: model.baseUrl,
@@ -243,7 +243,7 @@ describe('inference.py of the Spaces', () => {
     });
     assert.equal(code, 2);
     assert.match(stderr, /gave no answer of `scripted`: it took longer than 0.3 s/);
-    assert.equal(played[0]!.end, '[END] success=false steps=0 score=0.000 rewards=');
+    assert.equal(played[0].end, '[END] success=false steps=0 score=0.000 rewards=');
   });
 
   it('ends its lines also when there is no environment', async () => {
@@ -290,7 +290,7 @@ describe('inference.py of the Spaces', () => {
     const gym = await startServe('--env', 'inferencegym');
     const benchmark = await startServe('--env', 'benchmark');
     answer = ({ messages }) => ({
-      content: messages[0]!.content.includes('wait_seconds')
+      content: messages[0].content.includes('wait_seconds')
         ? '{"wait_seconds": 0.001}'
         : '{"kv_budget": 0.9, "spec_length": 0, "batch_size": 64, "prefill_disagg": false, "quant_tier": 0}',
     });

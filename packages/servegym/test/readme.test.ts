@@ -17,7 +17,7 @@ const clientReadme = readFileSync(join(root, 'clients', 'python', 'README.md'), 
 function snippets(language: string, page = readme): string[] {
   return [...page.matchAll(/^```(\w+)\n(.*?)^```$/gms)]
     .filter((match) => match[1] === language)
-    .map((match) => match[2]!);
+    .map((match) => match[2]);
 }
 
 /** Runs a program on `input` and returns what it writes. Fails when the program does. */
@@ -94,7 +94,7 @@ describe('the README', () => {
   it('names npm scripts and files that there are', () => {
     const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
     for (const [, script] of readme.matchAll(/^npm (\w+)/gm)) assert.ok(scripts[script!], script);
-    const links = [...readme.matchAll(/\]\((?!https?:)([^)#]+)\)/g)].map((match) => match[1]!);
+    const links = [...readme.matchAll(/\]\((?!https?:)([^)#]+)\)/g)].map((match) => match[1]);
     assert.notEqual(links.length, 0);
     for (const link of links) readFileSync(join(root, link.endsWith('/') ? `${link}README.md` : link));
   });

@@ -60,7 +60,7 @@ export async function startScriptedModel(
               {
                 id: 'call',
                 type: 'function',
-                function: { name: request.tools![0]!.function.name, arguments: answer.toolArguments },
+                function: { name: request.tools![0].function.name, arguments: answer.toolArguments },
               },
             ],
           };

@@ -112,9 +112,9 @@ describe('servegym serve, killed with -9 in mid-episode and started again on the
     assert.deepEqual(asRead(await before.reset(options)), expected[0]);
     let acknowledged = 0;
     for (; acknowledged < 15; acknowledged++) {
-      assert.deepEqual(asRead(await before.step(ACTIONS[acknowledged]!)), expected[acknowledged + 1]);
+      assert.deepEqual(asRead(await before.step(ACTIONS[acknowledged])), expected[acknowledged + 1]);
     }
-    const underWay = before.step(ACTIONS[acknowledged]!).then(
+    const underWay = before.step(ACTIONS[acknowledged]).then(
       () => acknowledged++,
       () => {},
     );
@@ -129,7 +129,7 @@ describe('servegym serve, killed with -9 in mid-episode and started again on the
       `${kept} steps are there, ${acknowledged} were acknowledged`,
     );
     for (let step = kept; step < STEPS; step++) {
-      assert.deepEqual(asRead(await client.step(ACTIONS[step]!)), expected[step + 1], `step ${step}`);
+      assert.deepEqual(asRead(await client.step(ACTIONS[step])), expected[step + 1], `step ${step}`);
     }
     const { score } = await client.grade();
     assert.equal(score, (await llmserve.grade!({ reset: options, actions: ACTIONS })).score);

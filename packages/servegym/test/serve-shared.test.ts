@@ -47,8 +47,8 @@ describe('two servers that share their sessions in Redis', () => {
       }
       return seen;
     };
-    const inTurns = await play((step) => servers[step % 2]!);
-    assert.deepEqual(inTurns, await play(() => servers[0]!));
+    const inTurns = await play((step) => servers[step % 2]);
+    assert.deepEqual(inTurns, await play(() => servers[0]));
   });
 
   it('refuse to start where there is no Redis', async () => {

@@ -19,7 +19,7 @@ describe('servegym serve', () => {
     assert.match(page.headers.get('content-type') ?? '', /^text\/html/);
     assert.equal(page.headers.get('cache-control'), 'no-cache');
     const assets = [...(await page.text()).matchAll(/(?:src|href)="(\.\/assets\/[^"]+)"/g)].map(
-      (match) => match[1]!,
+      (match) => match[1],
     );
     assert.notEqual(assets.length, 0, 'the page refers to no asset by a relative address');
     for (const asset of assets) {

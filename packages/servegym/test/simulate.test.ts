@@ -116,7 +116,7 @@ describe('servegym simulate', () => {
     const changed = await Promise.all(knobs.map((knob) => simulate(...load, ...knob)));
     for (const [i, report] of changed.entries()) {
       assert.equal(report.completed, 40);
-      assert.notEqual(report.simulated_s, base.simulated_s, knobs[i]!.join(' '));
+      assert.notEqual(report.simulated_s, base.simulated_s, knobs[i].join(' '));
     }
     assert.ok(changed[2].spec_acceptance_rate > 0.2);
   });

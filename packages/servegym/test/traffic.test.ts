@@ -66,7 +66,7 @@ describe('servegym traffic', () => {
       assert.ok(Math.abs(model.lengths.correlation - lengths.correlation) < 0.05, model.id);
       for (const side of ['input', 'output'] as const) {
         for (const probability of [0.1, 0.5, 0.9]) {
-          const at = (of: TrafficModel['lengths']) => of[side][nearest(of.probabilities, probability)]!;
+          const at = (of: TrafficModel['lengths']) => of[side][nearest(of.probabilities, probability)];
           const ratio = at(model.lengths) / at(lengths);
           assert.ok(Math.abs(ratio - 1) < 0.1, `${model.id}, ${side} ${probability}: ${ratio}`);
         }
@@ -127,7 +127,7 @@ function withSharedBlocks({ arrivalMs, inputTokens, outputTokens }: ReturnType<t
   let next = 1;
   let before: number[] = [];
   return Array.from(arrivalMs, (at, i) => {
-    const blocks = Math.ceil(inputTokens[i]! / MOONCAKE_BLOCK);
+    const blocks = Math.ceil(inputTokens[i] / MOONCAKE_BLOCK);
     const ids = Array.from({ length: blocks }, (_, block) => {
       if (block === 0) return 0;
       return (i % 3 === 2 ? before[block] : undefined) ?? next++;

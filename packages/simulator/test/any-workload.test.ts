@@ -96,7 +96,7 @@ function assertServed(run: SimulationRun, { arrivalMs }: Trace): void {
   for (let i = 0; i < run.completed; i++) {
     const { [i]: queue } = run.queueMs;
     assert.ok(
-      queue! >= 0 && run.ttftMs[i]! >= queue! && run.e2eMs[i]! >= run.ttftMs[i]!,
+      queue! >= 0 && run.ttftMs[i] >= queue! && run.e2eMs[i] >= run.ttftMs[i],
       `request ${run.ids[i]}`,
     );
     assert.ok(Number.isFinite(run.e2eMs[i]));

@@ -64,8 +64,8 @@ test('an engine taken iteration by iteration ends as the one that runs to the en
           const running = [...emittedBy.values()].reduce((sum, tokens) => sum + tokens, 0);
           let finished = 0;
           for (let i = 0; i < stepped.completions.count; i++) {
-            emittedBy.delete(stepped.completions.ids[i]!);
-            finished += stepped.completions.outputs[i]!;
+            emittedBy.delete(stepped.completions.ids[i]);
+            finished += stepped.completions.outputs[i];
           }
           if (finished === 0) assert.equal(running, stepped.counters.outputTokens);
         }

@@ -49,7 +49,7 @@ function situations({ shape, moments }: ActorWeights) {
   const random = new RandomStream(2, 'situations');
   const { mean, deviation } = RunningNormalizer.from(moments).scale();
   return Array.from({ length: ROWS }, () => ({
-    observation: Float32Array.from(mean, (center, i) => center + 1.5 * deviation[i]! * random.normal()),
+    observation: Float32Array.from(mean, (center, i) => center + 1.5 * deviation[i] * random.normal()),
     inForce: shape.headSizes.map((size) => random.integer(0, size - 1)),
   }));
 }
@@ -67,7 +67,7 @@ describe('encodeOnnxActor', () => {
     });
     assert.notEqual(stdout, '', stderr);
     for (const [i, { bins, metadata }] of JSON.parse(stdout).entries()) {
-      const { what, weights, seen } = cases[i]!;
+      const { what, weights, seen } = cases[i];
       const actor = new TrainedActor(weights);
       const expected = seen.map(({ observation, inForce }) => {
         const chosen = Int32Array.from(inForce);

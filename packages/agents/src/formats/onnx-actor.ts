@@ -100,7 +100,7 @@ function* initializers(weights: ActorWeights): Generator<ProtobufMessage> {
   const sizes = actorLayerSizes(shape);
   let at = 0;
   for (let l = 1; l < sizes.length; l++) {
-    const [inputs, outputs] = [sizes[l - 1]!, sizes[l]!];
+    const [inputs, outputs] = [sizes[l - 1], sizes[l]];
     const biasAt = at + inputs * outputs;
     yield tensor(
       `actor.${l - 1}.weight`,

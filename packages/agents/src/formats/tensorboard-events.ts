@@ -81,6 +81,6 @@ const TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
 /** CRC-32C of RFC 3720. */
 export function crc32c(data: Uint8Array): number {
   let crc = 0xffffffff;
-  for (const byte of data) crc = TABLE[(crc ^ byte) & 0xff]! ^ (crc >>> 8);
+  for (const byte of data) crc = TABLE[(crc ^ byte) & 0xff] ^ (crc >>> 8);
   return (crc ^ 0xffffffff) >>> 0;
 }

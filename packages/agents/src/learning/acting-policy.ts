@@ -73,7 +73,7 @@ export class ActingPolicy {
     for (let row = 0; row < rows; row++)
       normalizeRow(observations, row, { mean, deviation }, this.#normalized, row);
     const logits = this.#network.forward(this.#normalized, rows);
-    this.heads.favor(logits, binsInForce, keepBonus[0]!, rows);
+    this.heads.favor(logits, binsInForce, keepBonus[0], rows);
     this.heads.normalize(logits, rows);
     return logits;
   }

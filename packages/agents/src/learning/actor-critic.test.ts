@@ -40,7 +40,7 @@ describe('the actor and the critic', () => {
     const fresh = network();
     fresh.initialize(new RandomStream(3, 'weights'));
     for (const [i, share] of probabilities(fresh, [0, 0], 1).entries()) {
-      assert.ok(Math.abs(share - 1000 / HEADS[i < 2 ? 0 : 1]!) < 20, `bin ${i}: ${share}`);
+      assert.ok(Math.abs(share - 1000 / HEADS[i < 2 ? 0 : 1]) < 20, `bin ${i}: ${share}`);
     }
     assert.ok(fresh.critic.forward(Float64Array.of(1), 1)[0] !== 0);
   });

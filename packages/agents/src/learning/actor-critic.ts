@@ -98,7 +98,7 @@ export class ActorCritic {
     const { bias } = this.actor.layers.at(-1)!;
     let at = 0;
     for (const [head, size] of this.shape.headSizes.entries()) {
-      bias[at + bins[head]!]! += strength;
+      bias[at + bins[head]] += strength;
       at += size;
     }
   }
@@ -125,7 +125,7 @@ export class ActorCritic {
   descend(learningRate: number, maxGradNorm: number): void {
     const { gradients } = this.adam;
     let squares = 0;
-    for (let i = 0; i < gradients.length; i++) squares += gradients[i]! * gradients[i]!;
+    for (let i = 0; i < gradients.length; i++) squares += gradients[i] * gradients[i];
     const gradientScale = Math.min(1, maxGradNorm / (Math.sqrt(squares) + 1e-6));
     this.#adamSteps++;
     this.#kernels.adam(this.adam, { learningRate, gradientScale, step: this.#adamSteps });

@@ -20,7 +20,7 @@ function demonstrations(rows: number, seed: number): Demonstrations {
   const random = new RandomStream(seed, 'demonstrations');
   const observations = Float32Array.from({ length: rows }, () => 90 * random.uniform());
   const binsInForce = Int32Array.from({ length: 2 * rows }, (_, i) => random.integer(0, i % 2 === 0 ? 2 : 1));
-  const actions = binsInForce.map((bin, i) => (i % 2 === 0 ? Math.floor(observations[i / 2]! / 30) : bin));
+  const actions = binsInForce.map((bin, i) => (i % 2 === 0 ? Math.floor(observations[i / 2] / 30) : bin));
   return { observations, binsInForce, actions };
 }
 

@@ -82,11 +82,11 @@ export function cloneBehaviour(
     for (let start = 0; start < rows; start += minibatchSize) {
       const size = Math.min(minibatchSize, rows - start);
       for (let i = 0; i < size; i++) {
-        const row = order[start + i]!;
+        const row = order[start + i];
         normalizeRow(observations, row, scale, batch, i);
         for (let head = 0; head < heads; head++) {
-          batchInForce[i * heads + head] = binsInForce[row * heads + head]!;
-          batchActions[i * heads + head] = actions[row * heads + head]!;
+          batchInForce[i * heads + head] = binsInForce[row * heads + head];
+          batchActions[i * heads + head] = actions[row * heads + head];
         }
       }
       const logProbabilities = network.logProbabilities(batch, batchInForce, size);
@@ -97,7 +97,7 @@ export function cloneBehaviour(
       }
       network.actor.backward(size);
       network.descend(rate, MAX_GRAD_NORM);
-      for (let i = 0; i < actorParameters.length; i++) actorParameters[i]! *= 1 - rate * weightDecay;
+      for (let i = 0; i < actorParameters.length; i++) actorParameters[i] *= 1 - rate * weightDecay;
     }
   }
   const weights = {

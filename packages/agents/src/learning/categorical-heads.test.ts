@@ -13,16 +13,16 @@ describe('CategoricalHeads', () => {
     heads.normalize(logProbabilities, 2);
     const expected = [0.2, 0.3, 0.5, 0.9, 0.1, 1 / 3, 1 / 3, 1 / 3, 1 / 2, 1 / 2];
     for (const [k, value] of logProbabilities.entries()) {
-      assert.ok(Math.abs(Math.exp(value) - expected[k]!) < 1e-12);
+      assert.ok(Math.abs(Math.exp(value) - expected[k]) < 1e-12);
     }
   });
 
   it('normalizes logits of any size without overflow', () => {
     const logProbabilities = Float64Array.of(1000, -1000, 0, 5000, 5000);
     heads.normalize(logProbabilities, 1);
-    assert.ok(Math.abs(logProbabilities[0]!) < 1e-12);
+    assert.ok(Math.abs(logProbabilities[0]) < 1e-12);
     assert.equal(logProbabilities[1], -2000);
-    assert.ok(Math.abs(logProbabilities[3]! - Math.log(0.5)) < 1e-9);
+    assert.ok(Math.abs(logProbabilities[3] - Math.log(0.5)) < 1e-9);
   });
 
   it('draws every bin as often as its probability says', () => {
@@ -35,12 +35,12 @@ describe('CategoricalHeads', () => {
     for (let i = 0; i < draws; i++) {
       for (const row of [0, 1]) {
         heads.sample(logProbabilities, row, actions, random);
-        counts[row * 5 + actions[row * 2]!]++;
-        counts[row * 5 + 3 + actions[row * 2 + 1]!]++;
+        counts[row * 5 + actions[row * 2]]++;
+        counts[row * 5 + 3 + actions[row * 2 + 1]]++;
       }
     }
     for (const [k, count] of counts.entries()) {
-      assert.ok(Math.abs(count / draws - Math.exp(logProbabilities[k]!)) < 0.015, `bin ${k}: ${count}`);
+      assert.ok(Math.abs(count / draws - Math.exp(logProbabilities[k])) < 0.015, `bin ${k}: ${count}`);
     }
   });
 
@@ -92,9 +92,9 @@ describe('CategoricalHeads', () => {
     assert.ok(Math.abs(entropy - entropyOf(logProbabilities)) < 1e-12);
     for (let k = 0; k < 10; k++) {
       const [above, below] = [logits.slice(), logits.slice()];
-      above[k]! += 1e-6;
-      below[k]! -= 1e-6;
-      assert.ok(Math.abs(gradients[k]! - (objective(above) - objective(below)) / 2e-6) < 1e-8, `logit ${k}`);
+      above[k] += 1e-6;
+      below[k] -= 1e-6;
+      assert.ok(Math.abs(gradients[k] - (objective(above) - objective(below)) / 2e-6) < 1e-8, `logit ${k}`);
     }
   });
 });

@@ -25,7 +25,7 @@ export class CategoricalHeads {
     let at = 0;
     for (let row = 0; row < rows; row++) {
       for (const size of this.sizes) {
-        logits[at + bins[bin++]!]! += bonus;
+        logits[at + bins[bin++]] += bonus;
         at += size;
       }
     }
@@ -36,12 +36,12 @@ export class CategoricalHeads {
     for (let row = 0, at = 0; row < rows; row++) {
       for (const size of this.sizes) {
         const end = at + size;
-        let largest = logits[at]!;
-        for (let k = at + 1; k < end; k++) if (logits[k]! > largest) largest = logits[k]!;
+        let largest = logits[at];
+        for (let k = at + 1; k < end; k++) if (logits[k] > largest) largest = logits[k];
         let sum = 0;
-        for (let k = at; k < end; k++) sum += Math.exp(logits[k]! - largest);
+        for (let k = at; k < end; k++) sum += Math.exp(logits[k] - largest);
         const logSum = largest + Math.log(sum);
-        for (let k = at; k < end; k++) logits[k]! -= logSum;
+        for (let k = at; k < end; k++) logits[k] -= logSum;
         at = end;
       }
     }
@@ -50,15 +50,11 @@ export class CategoricalHeads {
   /** Draws the action of a row. */
   sample(logProbabilities: FloatArray, row: number, actions: Int32Array, random: RandomStream): void {
     const firstBin = row * this.sizes.length;
-    for (
-      let head = 0, at = row * this.logitCount;
-      head < this.sizes.length;
-      at += this.sizes[head]!, head++
-    ) {
-      const last = this.sizes[head]! - 1;
-      let left = random.uniform() - Math.exp(logProbabilities[at]!);
+    for (let head = 0, at = row * this.logitCount; head < this.sizes.length; at += this.sizes[head], head++) {
+      const last = this.sizes[head] - 1;
+      let left = random.uniform() - Math.exp(logProbabilities[at]);
       let bin = 0;
-      while (left >= 0 && bin < last) left -= Math.exp(logProbabilities[at + ++bin]!);
+      while (left >= 0 && bin < last) left -= Math.exp(logProbabilities[at + ++bin]);
       actions[firstBin + head] = bin;
     }
   }
@@ -66,14 +62,9 @@ export class CategoricalHeads {
   /** Writes the likeliest action of a row, given logits or log-probabilities. */
   mode(logits: FloatArray, row: number, actions: Int32Array): void {
     const firstBin = row * this.sizes.length;
-    for (
-      let head = 0, at = row * this.logitCount;
-      head < this.sizes.length;
-      at += this.sizes[head]!, head++
-    ) {
+    for (let head = 0, at = row * this.logitCount; head < this.sizes.length; at += this.sizes[head], head++) {
       let best = 0;
-      for (let bin = 1; bin < this.sizes[head]!; bin++)
-        if (logits[at + bin]! > logits[at + best]!) best = bin;
+      for (let bin = 1; bin < this.sizes[head]; bin++) if (logits[at + bin] > logits[at + best]) best = bin;
       actions[firstBin + head] = best;
     }
   }
@@ -82,12 +73,8 @@ export class CategoricalHeads {
   logProbability(logProbabilities: FloatArray, row: number, actions: Int32Array): number {
     const firstBin = row * this.sizes.length;
     let total = 0;
-    for (
-      let head = 0, at = row * this.logitCount;
-      head < this.sizes.length;
-      at += this.sizes[head]!, head++
-    ) {
-      total += logProbabilities[at + actions[firstBin + head]!]!;
+    for (let head = 0, at = row * this.logitCount; head < this.sizes.length; at += this.sizes[head], head++) {
+      total += logProbabilities[at + actions[firstBin + head]];
     }
     return total;
   }
@@ -107,24 +94,20 @@ export class CategoricalHeads {
   ): number {
     const firstBin = row * this.sizes.length;
     let totalEntropy = 0;
-    for (
-      let head = 0, at = row * this.logitCount;
-      head < this.sizes.length;
-      at += this.sizes[head]!, head++
-    ) {
-      const end = at + this.sizes[head]!;
+    for (let head = 0, at = row * this.logitCount; head < this.sizes.length; at += this.sizes[head], head++) {
+      const end = at + this.sizes[head];
       let entropy = 0;
       for (let k = at; k < end; k++) {
-        const probability = Math.exp(logProbabilities[k]!);
+        const probability = Math.exp(logProbabilities[k]);
         this.#probabilities[k - at] = probability;
-        entropy -= probability * logProbabilities[k]!;
+        entropy -= probability * logProbabilities[k];
       }
       for (let k = at; k < end; k++) {
-        const surprise = -logProbabilities[k]!;
+        const surprise = -logProbabilities[k];
         logitGradients[k] =
-          this.#probabilities[k - at]! * (entropyWeight * (surprise - entropy) - logProbabilityWeight);
+          this.#probabilities[k - at] * (entropyWeight * (surprise - entropy) - logProbabilityWeight);
       }
-      logitGradients[at + actions[firstBin + head]!]! += logProbabilityWeight;
+      logitGradients[at + actions[firstBin + head]] += logProbabilityWeight;
       totalEntropy += entropy;
     }
     return totalEntropy;

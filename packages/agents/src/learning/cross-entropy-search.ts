@@ -63,7 +63,7 @@ export class CrossEntropySearch {
   learn(points: readonly SearchPoint[], scores: readonly number[]): void {
     const { elite, smoothing } = this.#options;
     const best = points
-      .map((point, i) => ({ point, score: scores[i]! }))
+      .map((point, i) => ({ point, score: scores[i] }))
       .sort((a, b) => b.score - a.score)
       .slice(0, elite)
       .map(({ point }) => point);
@@ -76,7 +76,7 @@ export class CrossEntropySearch {
       return moved.map((probability) => probability / total);
     });
     this.#numbers = this.#numbers.map((old, coordinate) => {
-      const values = best.map(({ numbers }) => numbers[coordinate]!);
+      const values = best.map(({ numbers }) => numbers[coordinate]);
       const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
       const variance = values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / values.length;
       return {

@@ -31,7 +31,7 @@ function advantages(
 
 function assertNear(actual: number[], expected: number[]) {
   assert.equal(actual.length, expected.length);
-  for (const [i, value] of actual.entries()) assert.ok(Math.abs(value - expected[i]!) < 1e-12, `${actual}`);
+  for (const [i, value] of actual.entries()) assert.ok(Math.abs(value - expected[i]) < 1e-12, `${actual}`);
 }
 
 describe('generalizedAdvantages', () => {
@@ -43,7 +43,7 @@ describe('generalizedAdvantages', () => {
         { reward: 2, value: 3 },
         { reward: 3, value: 4, next: 5 },
       ]),
-      [deltas[0]! + 0.45 * deltas[1]! + 0.45 ** 2 * deltas[2]!, deltas[1]! + 0.45 * deltas[2]!, deltas[2]!],
+      [deltas[0] + 0.45 * deltas[1] + 0.45 ** 2 * deltas[2], deltas[1] + 0.45 * deltas[2], deltas[2]],
     );
   });
 
@@ -85,8 +85,8 @@ describe('generalizedAdvantages', () => {
       { reward: 5, value: 1, end: TERMINATED },
       { reward: 6, value: 2, next: 3 },
     ];
-    const together = advantages(2, [a[0]!, b[0]!, a[1]!, b[1]!]);
-    assertNear([together[0]!, together[2]!], advantages(1, a));
-    assertNear([together[1]!, together[3]!], advantages(1, b));
+    const together = advantages(2, [a[0], b[0], a[1], b[1]]);
+    assertNear([together[0], together[2]], advantages(1, a));
+    assertNear([together[1], together[3]], advantages(1, b));
   });
 });

@@ -36,8 +36,8 @@ function layerOf(kernels: Kernels, activation: DenseLayer['activation'], random:
 
 /** The definition: activation(x W + b) of one output of one row. */
 function expectedOutput(layer: DenseLayer, x: FloatArray, row: number, output: number): number {
-  let sum = layer.bias[output]!;
-  for (let i = 0; i < INPUTS; i++) sum += x[row * INPUTS + i]! * layer.weights[i * OUTPUTS + output]!;
+  let sum = layer.bias[output];
+  for (let i = 0; i < INPUTS; i++) sum += x[row * INPUTS + i] * layer.weights[i * OUTPUTS + output];
   return layer.activation === 'tanh' ? Math.tanh(sum) : sum;
 }
 
@@ -57,7 +57,7 @@ for (const { title, kernels, tolerance } of BACKENDS) {
         const y = kernels.allocate(ROWS * OUTPUTS);
         kernels.denseForward(layer, x, y, ROWS);
         for (let row = 0; row < ROWS; row++) {
-          for (let o = 0; o < OUTPUTS; o++) near(y[row * OUTPUTS + o]!, expectedOutput(layer, x, row, o));
+          for (let o = 0; o < OUTPUTS; o++) near(y[row * OUTPUTS + o], expectedOutput(layer, x, row, o));
         }
       });
 
@@ -81,7 +81,7 @@ for (const { title, kernels, tolerance } of BACKENDS) {
         const y = kernels.allocate(ROWS * OUTPUTS);
         kernels.denseForward(layer, x, y, ROWS);
         const yGradients = filled(kernels, ROWS * OUTPUTS, random);
-        const slope = (at: number) => (activation === 'tanh' ? 1 - y[at]! ** 2 : 1);
+        const slope = (at: number) => (activation === 'tanh' ? 1 - y[at] ** 2 : 1);
         const before = Array.from(yGradients, (gradient, at) => gradient * slope(at));
         layer.weightGradients.fill(1);
         layer.biasGradients.fill(2);
@@ -91,19 +91,19 @@ for (const { title, kernels, tolerance } of BACKENDS) {
         const sumOverRows = (term: (row: number) => number) =>
           Array.from({ length: ROWS }, (_, row) => term(row)).reduce((sum, value) => sum + value, 0);
         for (let o = 0; o < OUTPUTS; o++) {
-          near(layer.biasGradients[o]!, 2 + sumOverRows((row) => before[row * OUTPUTS + o]!));
+          near(layer.biasGradients[o], 2 + sumOverRows((row) => before[row * OUTPUTS + o]));
           for (let i = 0; i < INPUTS; i++) {
-            const expected = 1 + sumOverRows((row) => x[row * INPUTS + i]! * before[row * OUTPUTS + o]!);
-            near(layer.weightGradients[i * OUTPUTS + o]!, expected);
+            const expected = 1 + sumOverRows((row) => x[row * INPUTS + i] * before[row * OUTPUTS + o]);
+            near(layer.weightGradients[i * OUTPUTS + o], expected);
           }
         }
         for (let row = 0; row < ROWS; row++) {
           for (let i = 0; i < INPUTS; i++) {
             let expected = 0;
             for (let o = 0; o < OUTPUTS; o++) {
-              expected += layer.weights[i * OUTPUTS + o]! * before[row * OUTPUTS + o]!;
+              expected += layer.weights[i * OUTPUTS + o] * before[row * OUTPUTS + o];
             }
-            near(xGradients[row * INPUTS + i]!, expected);
+            near(xGradients[row * INPUTS + i], expected);
           }
         }
       });
@@ -124,8 +124,8 @@ for (const { title, kernels, tolerance } of BACKENDS) {
       const y = kernels.allocate(sums.length);
       kernels.denseForward(layer, kernels.allocate(1), y, 1);
       for (const [i, sum] of sums.entries()) {
-        assert.ok(Math.abs(y[i]! - Math.tanh(sum)) < 2e-7, `tanh ${sum}: ${y[i]}`);
-        assert.ok(Math.abs(y[i]!) <= 1);
+        assert.ok(Math.abs(y[i] - Math.tanh(sum)) < 2e-7, `tanh ${sum}: ${y[i]}`);
+        assert.ok(Math.abs(y[i]) <= 1);
       }
     });
 
@@ -138,8 +138,8 @@ for (const { title, kernels, tolerance } of BACKENDS) {
       };
       state.gradients.set([5, -0.5, 0]);
       kernels.adam(state, { learningRate: 0.1, gradientScale: 1, step: 1 });
-      near(state.parameters[0]!, -0.1 * (5 / (5 + 1e-5)));
-      near(state.parameters[1]!, 0.1 * (0.5 / (0.5 + 1e-5)));
+      near(state.parameters[0], -0.1 * (5 / (5 + 1e-5)));
+      near(state.parameters[1], 0.1 * (0.5 / (0.5 + 1e-5)));
       assert.equal(state.parameters[2], 0);
     });
 
@@ -160,9 +160,9 @@ for (const { title, kernels, tolerance } of BACKENDS) {
         const corrected = first / (1 - 0.9 ** (i + 1));
         parameter -= (0.01 * corrected) / (Math.sqrt(second / (1 - 0.999 ** (i + 1))) + 1e-5);
       }
-      near(state.parameters[0]!, parameter);
-      near(state.firstMoments[0]!, first);
-      near(state.secondMoments[0]!, second);
+      near(state.parameters[0], parameter);
+      near(state.firstMoments[0], first);
+      near(state.secondMoments[0], second);
     });
   });
 }

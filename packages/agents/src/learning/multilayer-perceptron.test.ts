@@ -29,24 +29,21 @@ describe('MultilayerPerceptron', () => {
     const weights = Array.from({ length: ROWS * 2 }, (_, i) => Math.sin(i + 1));
     const loss = () => {
       const y = perceptron.forward(x, ROWS);
-      return weights.reduce((sum, weight, i) => sum + weight * y[i]! ** 2, 0);
+      return weights.reduce((sum, weight, i) => sum + weight * y[i] ** 2, 0);
     };
     const y = perceptron.forward(x, ROWS);
-    for (const [i, weight] of weights.entries()) perceptron.outputGradients[i] = 2 * weight * y[i]!;
+    for (const [i, weight] of weights.entries()) perceptron.outputGradients[i] = 2 * weight * y[i];
     perceptron.backward(ROWS);
     const step = 1e-6;
     for (let p = 0; p < parameters.length; p++) {
-      const value = parameters[p]!;
+      const value = parameters[p];
       parameters[p] = value + step;
       const above = loss();
       parameters[p] = value - step;
       const below = loss();
       parameters[p] = value;
       const numerical = (above - below) / (2 * step);
-      assert.ok(
-        Math.abs(gradients[p]! - numerical) < 1e-7,
-        `parameter ${p}: ${gradients[p]} vs ${numerical}`,
-      );
+      assert.ok(Math.abs(gradients[p] - numerical) < 1e-7, `parameter ${p}: ${gradients[p]} vs ${numerical}`);
     }
   });
 
@@ -77,12 +74,12 @@ describe('fillOrthogonal', () => {
       const vectors = Array.from({ length: Math.min(rows, columns) }, (_, v) =>
         Array.from(
           { length: Math.max(rows, columns) },
-          (_, i) => matrix[byRows ? v * columns + i : i * columns + v]!,
+          (_, i) => matrix[byRows ? v * columns + i : i * columns + v],
         ),
       );
       for (const [a, first] of vectors.entries()) {
         for (const [b, second] of vectors.entries()) {
-          const product = first.reduce((sum, value, i) => sum + value * second[i]!, 0);
+          const product = first.reduce((sum, value, i) => sum + value * second[i], 0);
           assert.ok(Math.abs(product - (a === b ? 9 : 0)) < 1e-9);
         }
       }

@@ -7,7 +7,7 @@ export type LayerSizes = readonly [inputs: number, ...number[]];
 /** Parameters a network of this shape has. */
 export function parameterCount(sizes: LayerSizes): number {
   let count = 0;
-  for (let l = 1; l < sizes.length; l++) count += (sizes[l - 1]! + 1) * sizes[l]!;
+  for (let l = 1; l < sizes.length; l++) count += (sizes[l - 1] + 1) * sizes[l];
   return count;
 }
 
@@ -56,8 +56,8 @@ export class MultilayerPerceptron {
     this.#input = x;
     let input = x;
     for (const [l, layer] of this.layers.entries()) {
-      this.#kernels.denseForward(layer, input, this.#activations[l]!, rows);
-      input = this.#activations[l]!;
+      this.#kernels.denseForward(layer, input, this.#activations[l], rows);
+      input = this.#activations[l];
     }
     return input;
   }
@@ -70,11 +70,11 @@ export class MultilayerPerceptron {
   /** Adds to the gradients of the parameters those of the last `forward`. Overwrites `outputGradients`. */
   backward(rows: number): void {
     for (let l = this.layers.length - 1; l >= 0; l--) {
-      const input = l === 0 ? this.#input : this.#activations[l - 1]!;
-      const inputGradients = l === 0 ? null : this.#activationGradients[l - 1]!;
-      const output = this.#activations[l]!;
-      const outputGradients = this.#activationGradients[l]!;
-      this.#kernels.denseBackward(this.layers[l]!, input, output, outputGradients, inputGradients, rows);
+      const input = l === 0 ? this.#input : this.#activations[l - 1];
+      const inputGradients = l === 0 ? null : this.#activationGradients[l - 1];
+      const output = this.#activations[l];
+      const outputGradients = this.#activationGradients[l];
+      this.#kernels.denseBackward(this.layers[l], input, output, outputGradients, inputGradients, rows);
     }
   }
 }
@@ -83,7 +83,7 @@ function denseLayers(sizes: LayerSizes, parameters: FloatArray, gradients: Float
   const layers: DenseLayer[] = [];
   let at = 0;
   for (let l = 1; l < sizes.length; l++) {
-    const [inputs, outputs] = [sizes[l - 1]!, sizes[l]!];
+    const [inputs, outputs] = [sizes[l - 1], sizes[l]];
     const biasAt = at + inputs * outputs;
     const end = biasAt + outputs;
     layers.push({
@@ -119,21 +119,21 @@ export function fillOrthogonal(
     const vector = Float64Array.from({ length }, () => random.normal());
     for (const other of basis) {
       const overlap = dot(vector, other);
-      for (let i = 0; i < length; i++) vector[i]! -= overlap * other[i]!;
+      for (let i = 0; i < length; i++) vector[i] -= overlap * other[i];
     }
     const norm = Math.sqrt(dot(vector, vector));
-    for (let i = 0; i < length; i++) vector[i]! /= norm;
+    for (let i = 0; i < length; i++) vector[i] /= norm;
     basis.push(vector);
   }
   for (let row = 0; row < rows; row++) {
     for (let column = 0; column < columns; column++) {
-      matrix[row * columns + column] = gain * (rows < columns ? basis[row]![column]! : basis[column]![row]!);
+      matrix[row * columns + column] = gain * (rows < columns ? basis[row][column] : basis[column][row]);
     }
   }
 }
 
 function dot(a: Float64Array, b: Float64Array): number {
   let sum = 0;
-  for (let i = 0; i < a.length; i++) sum += a[i]! * b[i]!;
+  for (let i = 0; i < a.length; i++) sum += a[i] * b[i];
   return sum;
 }

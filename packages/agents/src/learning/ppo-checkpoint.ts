@@ -38,8 +38,8 @@ export class EpisodeLog {
   append({ environments, steps, actions, ends }: Rollout): void {
     const heads = this.#headCount;
     for (let at = 0; at < environments * steps; at++) {
-      const running = this.#running[at % environments]!;
-      for (let head = 0; head < heads; head++) running.actions.push(actions[at * heads + head]!);
+      const running = this.#running[at % environments];
+      for (let head = 0; head < heads; head++) running.actions.push(actions[at * heads + head]);
       if (ends[at] === RUNNING) continue;
       running.episode++;
       running.actions.length = 0;

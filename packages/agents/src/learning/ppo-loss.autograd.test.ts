@@ -21,12 +21,12 @@ function setting(kernels: Kernels) {
   const random = new RandomStream(2, 'samples');
   // The last layer starts near zero; a policy that has made up its mind is the harder case.
   for (let p = 0; p < network.adam.parameters.length; p++)
-    network.adam.parameters[p]! += 0.1 * random.normal();
+    network.adam.parameters[p] += 0.1 * random.normal();
   const observations = kernels.allocate(ROWS * SHAPE.observationSize).map(() => random.normal());
   const stored = kernels.allocate(observations.length);
   stored.set(observations);
   const bins = () =>
-    Int32Array.from({ length: ROWS * 4 }, (_, i) => random.integer(0, SHAPE.headSizes[i % 4]! - 1));
+    Int32Array.from({ length: ROWS * 4 }, (_, i) => random.integer(0, SHAPE.headSizes[i % 4] - 1));
   const [actions, binsInForce] = [bins(), bins()];
   const current = network.logProbabilities(stored, binsInForce, ROWS).slice();
   const numbers = (make: (row: number) => number) =>
@@ -64,8 +64,8 @@ function forward(layers: Layers, x: np.Array): np.Array {
 /** The loss as the paper writes it, and its gradient by automatic differentiation. */
 function expected(network: ActorCritic, samples: PpoSamples) {
   const oneHot = (bins: Int32Array, head: number) => {
-    const column = Int32Array.from({ length: ROWS }, (_, row) => bins[row * SHAPE.headSizes.length + head]!);
-    return nn.oneHot(np.array(column), SHAPE.headSizes[head]!);
+    const column = Int32Array.from({ length: ROWS }, (_, row) => bins[row * SHAPE.headSizes.length + head]);
+    return nn.oneHot(np.array(column), SHAPE.headSizes[head]);
   };
   const vector = (values: Float64Array) => np.array(Float32Array.from(values));
   const x = np.array(Float32Array.from(samples.observations)).reshape([ROWS, SHAPE.observationSize]);
@@ -75,8 +75,8 @@ function expected(network: ActorCritic, samples: PpoSamples) {
     const logits = forward(actor, x.ref);
     let logProbability = np.zeros([ROWS]);
     let entropy = np.zeros([ROWS]);
-    for (let head = 0, at = 0; head < SHAPE.headSizes.length; at += SHAPE.headSizes[head]!, head++) {
-      const own = logits.ref.slice([], [at, at + SHAPE.headSizes[head]!]);
+    for (let head = 0, at = 0; head < SHAPE.headSizes.length; at += SHAPE.headSizes[head], head++) {
+      const own = logits.ref.slice([], [at, at + SHAPE.headSizes[head]]);
       const kept = np.multiply(oneHot(samples.binsInForce, head), KEEP_BONUS);
       const logSoftmax = nn.logSoftmax(np.add(own, kept), -1);
       logProbability = logProbability.add(
@@ -104,7 +104,7 @@ function expected(network: ActorCritic, samples: PpoSamples) {
     ...weights.reshape([-1]).dataSync(),
     ...bias.dataSync(),
   ]);
-  return { value: value.dataSync()[0]!, gradients: flat };
+  return { value: value.dataSync()[0], gradients: flat };
 }
 
 describe('ppoLossGradient, against automatic differentiation', () => {
@@ -125,7 +125,7 @@ describe('ppoLossGradient, against automatic differentiation', () => {
       const scale = Math.max(...gradients.map(Math.abs));
       for (const [p, gradient] of network.adam.gradients.entries()) {
         assert.ok(
-          Math.abs(gradient - gradients[p]!) < 1e-5 * scale,
+          Math.abs(gradient - gradients[p]) < 1e-5 * scale,
           `parameter ${p}: ${gradient} vs ${gradients[p]}`,
         );
       }

@@ -27,7 +27,7 @@ function setting() {
     actions,
     logProbabilities: Float64Array.from(
       { length: ROWS },
-      (_, row) => network.heads.logProbability(current, row, actions) + [-0.4, 0.05, 0.4][row % 3]!,
+      (_, row) => network.heads.logProbability(current, row, actions) + [-0.4, 0.05, 0.4][row % 3],
     ),
     advantages: normals(ROWS),
     targets: normals(ROWS),
@@ -46,7 +46,7 @@ describe('ppoLossGradient', () => {
     total();
     const analytical = gradients.slice();
     for (let p = 0; p < parameters.length; p++) {
-      const value = parameters[p]!;
+      const value = parameters[p];
       parameters[p] = value + 1e-6;
       const above = total();
       parameters[p] = value - 1e-6;
@@ -54,7 +54,7 @@ describe('ppoLossGradient', () => {
       parameters[p] = value;
       const numerical = (above - below) / 2e-6;
       assert.ok(
-        Math.abs(analytical[p]! - numerical) < 1e-8,
+        Math.abs(analytical[p] - numerical) < 1e-8,
         `parameter ${p}: ${analytical[p]} vs ${numerical}`,
       );
     }
@@ -66,7 +66,7 @@ describe('ppoLossGradient', () => {
     ppoLossGradient(network, samples, coefficients);
     const once = gradients.slice();
     ppoLossGradient(network, samples, coefficients);
-    for (const [p, gradient] of gradients.entries()) assert.ok(Math.abs(gradient - 2 * once[p]!) < 1e-12);
+    for (const [p, gradient] of gradients.entries()) assert.ok(Math.abs(gradient - 2 * once[p]) < 1e-12);
   });
 
   it('clips ratios that left the range, and says how many did', () => {
@@ -77,7 +77,7 @@ describe('ppoLossGradient', () => {
       coefficients,
     );
     const expected = Array.from(samples.advantages, (advantage, row) => {
-      const ratio = Math.exp([0.4, -0.05, -0.4][row % 3]!);
+      const ratio = Math.exp([0.4, -0.05, -0.4][row % 3]);
       return -Math.min(ratio * advantage, Math.max(0.8, Math.min(1.2, ratio)) * advantage);
     });
     assert.ok(Math.abs(policyLoss - expected.reduce((sum, value) => sum + value, 0) / ROWS) < 1e-12);

@@ -21,12 +21,12 @@ function scripted(end: End): () => LearningEnvironment {
       headSizes: [2],
       initialBins: [0],
       reset(_seed, observation) {
-        observation[0] = OBSERVATIONS[at % ROWS]!;
+        observation[0] = OBSERVATIONS[at % ROWS];
       },
       step(_action, observation) {
-        const reward = REWARDS[at % ROWS]!;
+        const reward = REWARDS[at % ROWS];
         at++;
-        observation[0] = OBSERVATIONS[at % ROWS]!;
+        observation[0] = OBSERVATIONS[at % ROWS];
         return { reward, end };
       },
     };
@@ -61,10 +61,10 @@ const sum = (values: readonly number[]) => values.reduce((total, value) => total
 function gradients(actions: readonly number[], advantages: readonly number[], targets: readonly number[]) {
   // d(-A log p(a)) / d logit k = -A (1[a = k] - 0.5); d(0.5 (V - target)^2 / 2) / dV = -0.5 target; means over the rows.
   const logits = [0, 1].map((k) =>
-    actions.map((action, row) => (-advantages[row]! * ((action === k ? 1 : 0) - 0.5)) / ROWS),
+    actions.map((action, row) => (-advantages[row] * ((action === k ? 1 : 0) - 0.5)) / ROWS),
   );
   const values = targets.map((target) => (-PPO_DEFAULTS.valueCoef * target) / ROWS);
-  const weight = (slopes: readonly number[]) => sum(slopes.map((slope, row) => slope * OBSERVATIONS[row]!));
+  const weight = (slopes: readonly number[]) => sum(slopes.map((slope, row) => slope * OBSERVATIONS[row]));
   return [...logits.map(weight), ...logits.map(sum), weight(values), sum(values)];
 }
 
@@ -78,7 +78,7 @@ function stepped(all: readonly number[], maxGradNorm: number, learningRate = 0.1
 function assertNear(actual: ArrayLike<number>, expected: readonly number[], tolerance = 1e-6) {
   assert.equal(actual.length, expected.length);
   for (const [i, value] of expected.entries()) {
-    assert.ok(Math.abs(actual[i]! - value) < tolerance, `${i}: ${actual[i]} and not ${value}`);
+    assert.ok(Math.abs(actual[i] - value) < tolerance, `${i}: ${actual[i]} and not ${value}`);
   }
 }
 

@@ -41,9 +41,9 @@ for (const makeKernels of [plainKernels, simdKernels]) {
     it('learns the identity', () => {
       const updates = train(learner({ gamma: 0.5, learningRate: 3e-3 }, identityEnvironment, makeKernels()));
       const chance = 10 * (1 / 4 + 1 / 3) * 0.5;
-      assert.ok(Math.abs(updates[0]!.meanReturn! - chance) < 1);
+      assert.ok(Math.abs(updates[0].meanReturn! - chance) < 1);
       assert.ok(updates.at(-1)!.meanReturn! > 9.5, `return ${updates.at(-1)!.meanReturn}`);
-      assert.ok(updates.at(-1)!.entropy < updates[0]!.entropy / 4);
+      assert.ok(updates.at(-1)!.entropy < updates[0].entropy / 4);
     });
 
     it('sees, in the first minibatch of each update, exactly the probabilities that it acted with', () => {
@@ -105,12 +105,12 @@ describe('Ppo', () => {
       learner({ totalSteps: 2_560, learningRate: 0.01, entropyCoef: [0.1, 0], keepBonus: [4, 2] }),
     );
     assert.equal(updates.length, 10);
-    assert.equal(updates[0]!.learningRate, 0.01);
-    assert.equal(updates[0]!.entropyCoef, 0.1);
-    assert.equal(updates[0]!.keepBonus, 4);
-    assert.ok(Math.abs(updates[5]!.learningRate - 0.005) < 1e-12);
-    assert.ok(Math.abs(updates[5]!.entropyCoef - 0.05) < 1e-12);
-    assert.ok(Math.abs(updates[5]!.keepBonus - 3) < 1e-12);
+    assert.equal(updates[0].learningRate, 0.01);
+    assert.equal(updates[0].entropyCoef, 0.1);
+    assert.equal(updates[0].keepBonus, 4);
+    assert.ok(Math.abs(updates[5].learningRate - 0.005) < 1e-12);
+    assert.ok(Math.abs(updates[5].entropyCoef - 0.05) < 1e-12);
+    assert.ok(Math.abs(updates[5].keepBonus - 3) < 1e-12);
     assert.equal(updates.at(-1)!.steps, 2_560);
   });
 
@@ -144,7 +144,7 @@ describe('Ppo', () => {
     const firstValue = (end: typeof TERMINATED | typeof TRUNCATED) => {
       const ppo = learner({ gamma: 0.8, learningRate: 3e-3 }, steady(end));
       train(ppo);
-      const scaled = ppo.network.critic.forward(new Float32Array([0]), 1)[0]!;
+      const scaled = ppo.network.critic.forward(new Float32Array([0]), 1)[0];
       return scaled * ppo.returns.deviation(0);
     };
     assert.ok(Math.abs(firstValue(TRUNCATED) - 5) < 0.5, `${firstValue(TRUNCATED)}`);
@@ -170,7 +170,7 @@ describe('Ppo', () => {
         step(action) {
           window++;
           return {
-            reward: action[0]! + 200 * random.uniform() - 100,
+            reward: action[0] + 200 * random.uniform() - 100,
             end: window === 8 ? TERMINATED : RUNNING,
           };
         },
@@ -182,7 +182,7 @@ describe('Ppo', () => {
       train(ppo);
       const logits = ppo.network.actor.forward(new Float32Array([0]), 1);
       ppo.network.heads.normalize(logits, 1);
-      return Math.exp(logits[1]!);
+      return Math.exp(logits[1]);
     };
     const grouped = betterShare(8);
     assert.ok(grouped > 0.9, `grouped ${grouped}`);

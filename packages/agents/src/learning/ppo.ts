@@ -325,16 +325,16 @@ export class Ppo {
     const finishedReturns: number[] = [];
     for (let at = 0; at < this.#size; at++) {
       const e = at % environments;
-      this.#episodeReturns[e]! += rewards[at]!;
-      this.#discountedReturns[e] = this.options.gamma * this.#discountedReturns[e]! + rewards[at]!;
+      this.#episodeReturns[e] += rewards[at];
+      this.#discountedReturns[e] = this.options.gamma * this.#discountedReturns[e] + rewards[at];
       this.returns.observe(this.#discountedReturns, e);
       if (ends[at] === RUNNING) continue;
-      finishedReturns.push(this.#episodeReturns[e]!);
+      finishedReturns.push(this.#episodeReturns[e]);
       this.#episodeReturns[e] = 0;
       this.#discountedReturns[e] = 0;
     }
     const deviation = this.returns.deviation(0);
-    for (let at = 0; at < this.#size; at++) this.#rewards[at] = rewards[at]! / deviation;
+    for (let at = 0; at < this.#size; at++) this.#rewards[at] = rewards[at] / deviation;
     return finishedReturns;
   }
 
@@ -354,7 +354,7 @@ export class Ppo {
       boundaries.push(at);
     }
     this.#foresee(this.#nextNormalized, boundaries.length, (row, value) => {
-      this.#nextValues[boundaries[row]!] = value;
+      this.#nextValues[boundaries[row]] = value;
     });
     const values = {
       ...{ environments, steps, ends },
@@ -364,7 +364,7 @@ export class Ppo {
     };
     const advantages = this.#advantages;
     generalizedAdvantages(values, gamma, gaeLambda, advantages);
-    for (let at = 0; at < this.#size; at++) this.#targets[at] = advantages[at]! + this.#values[at]!;
+    for (let at = 0; at < this.#size; at++) this.#targets[at] = advantages[at] + this.#values[at];
     subtractTraceBaseline({ environments, steps, seeds, stepIndices }, groupSize, advantages);
     standardize(advantages);
   }
@@ -379,7 +379,7 @@ export class Ppo {
         observations.subarray(start * size, (start + count) * size),
         count,
       );
-      for (let row = 0; row < count; row++) keep(start + row, values[row]!);
+      for (let row = 0; row < count; row++) keep(start + row, values[row]);
     }
   }
 
@@ -456,9 +456,9 @@ export function generalizedAdvantages(
     for (let t = steps - 1; t >= 0; t--) {
       const at = t * environments + e;
       const running = ends[at] === RUNNING;
-      const next = running && t < steps - 1 ? values[at + environments]! : nextValues[at]!;
+      const next = running && t < steps - 1 ? values[at + environments] : nextValues[at];
       const worthNext = ends[at] === TERMINATED ? 0 : next;
-      const delta = rewards[at]! + gamma * worthNext - values[at]!;
+      const delta = rewards[at] + gamma * worthNext - values[at];
       advantage = delta + (running ? gamma * lambda * advantage : 0);
       advantages[at] = advantage;
     }
@@ -486,7 +486,7 @@ export function subtractTraceBaseline(
   for (let t = 0; t < steps; t++) {
     for (let group = 0; group < environments; group += groupSize) {
       const first = t * environments + group;
-      for (let i = 0; i < groupSize; i++) before[i] = advantages[first + i]!;
+      for (let i = 0; i < groupSize; i++) before[i] = advantages[first + i];
       for (let i = 0; i < groupSize; i++) {
         let sum = 0;
         let others = 0;
@@ -494,10 +494,10 @@ export function subtractTraceBaseline(
           const same =
             seeds[first + j] === seeds[first + i] && stepIndices[first + j] === stepIndices[first + i];
           if (j === i || !same) continue;
-          sum += before[j]!;
+          sum += before[j];
           others++;
         }
-        if (others > 0) advantages[first + i] = before[i]! - sum / others;
+        if (others > 0) advantages[first + i] = before[i] - sum / others;
       }
     }
   }
@@ -507,7 +507,7 @@ export function subtractTraceBaseline(
 function standardize(values: Float64Array): void {
   const center = mean(values);
   const deviation = Math.sqrt(variance(values)) + 1e-8;
-  for (let i = 0; i < values.length; i++) values[i] = (values[i]! - center) / deviation;
+  for (let i = 0; i < values.length; i++) values[i] = (values[i] - center) / deviation;
 }
 
 /** Entries of a rollout, gathered row by row, with what the learner has made of them. */
@@ -535,17 +535,17 @@ class Minibatch implements PpoSamples {
     const headCount = rollout.headSizes.length;
     this.rows = entries.length;
     for (let row = 0; row < entries.length; row++) {
-      const at = entries[row]!;
+      const at = entries[row];
       for (let i = 0; i < observationSize; i++) {
-        this.observations[row * observationSize + i] = observations[at * observationSize + i]!;
+        this.observations[row * observationSize + i] = observations[at * observationSize + i];
       }
       for (let head = 0; head < headCount; head++) {
-        this.binsInForce[row * headCount + head] = rollout.binsInForce[at * headCount + head]!;
-        this.actions[row * headCount + head] = rollout.actions[at * headCount + head]!;
+        this.binsInForce[row * headCount + head] = rollout.binsInForce[at * headCount + head];
+        this.actions[row * headCount + head] = rollout.actions[at * headCount + head];
       }
-      this.logProbabilities[row] = rollout.logProbabilities[at]!;
-      this.advantages[row] = advantages[at]!;
-      this.targets[row] = targets[at]!;
+      this.logProbabilities[row] = rollout.logProbabilities[at];
+      this.advantages[row] = advantages[at];
+      this.targets[row] = targets[at];
     }
   }
 }
@@ -615,10 +615,10 @@ export function ppoLossGradient(
 
   const logProbabilities = network.logProbabilities(observations, samples.binsInForce, rows);
   for (let row = 0; row < rows; row++) {
-    const logRatio = heads.logProbability(logProbabilities, row, actions) - samples.logProbabilities[row]!;
+    const logRatio = heads.logProbability(logProbabilities, row, actions) - samples.logProbabilities[row];
     const ratio = Math.exp(logRatio);
     const clippedRatio = Math.max(1 - clipCoef, Math.min(1 + clipCoef, ratio));
-    const advantage = advantages[row]!;
+    const advantage = advantages[row];
     const inside = ratio * advantage <= clippedRatio * advantage;
     policyLoss -= inside ? ratio * advantage : clippedRatio * advantage;
     approxKl += ratio - 1 - logRatio;
@@ -638,7 +638,7 @@ export function ppoLossGradient(
   let valueLoss = 0;
   const values = critic.forward(observations, rows);
   for (let row = 0; row < rows; row++) {
-    const error = values[row]! - targets[row]!;
+    const error = values[row] - targets[row];
     valueLoss += (error * error) / 2;
     critic.outputGradients[row] = (valueCoef * error) / rows;
   }
@@ -656,6 +656,6 @@ export function ppoLossGradient(
 
 /** 1 - Var(targets - values) / Var(targets). */
 function explainedVariance(values: Float64Array, targets: Float64Array): number {
-  const errors = targets.map((target, i) => target - values[i]!);
+  const errors = targets.map((target, i) => target - values[i]);
   return 1 - variance(errors) / (variance(targets) + 1e-12);
 }

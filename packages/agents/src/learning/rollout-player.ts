@@ -97,7 +97,7 @@ export class RolloutPlayer {
     const acting = this.#acting;
     const logProbabilities = acting.logProbabilities(this.#observations, this.#bins, count);
     for (let e = 0; e < count; e++) {
-      acting.heads.sample(logProbabilities, e, this.#bins, this.#draws[e]!);
+      acting.heads.sample(logProbabilities, e, this.#bins, this.#draws[e]);
       rollout.logProbabilities[start + e] = acting.heads.logProbability(logProbabilities, e, this.#bins);
     }
     rollout.actions.set(this.#bins, start * heads);
@@ -105,28 +105,28 @@ export class RolloutPlayer {
     for (let e = 0; e < count; e++) {
       const observation = this.#row(e);
       const action = this.#bins.subarray(e * heads, (e + 1) * heads);
-      const { reward, end } = this.#environments[e]!.step(action, observation);
+      const { reward, end } = this.#environments[e].step(action, observation);
       if (!Number.isFinite(reward)) {
         throw new RangeError(`Expected finite rewards, got ${reward} on trace ${this.#seeds[e]}`);
       }
       rollout.rewards[start + e] = reward;
       rollout.ends[start + e] = end;
-      this.#stepIndices[e]!++;
+      this.#stepIndices[e]++;
       if (end !== RUNNING || t === steps - 1) {
         rollout.nextObservations.set(observation, (start + e) * rollout.observationSize);
       }
-      if (end !== RUNNING) this.#startEpisode(e, this.#episodes[e]! + 1);
+      if (end !== RUNNING) this.#startEpisode(e, this.#episodes[e] + 1);
     }
   }
 
   #startEpisode(e: number, episode: number): void {
     const { plan, first } = this.#share;
-    const environment = this.#environments[e]!;
+    const environment = this.#environments[e];
     this.#episodes[e] = episode;
     this.#seeds[e] = traceSeed(plan.schedule, first + e, episode);
     this.#stepIndices[e] = 0;
     this.#bins.set(environment.initialBins, e * environment.headSizes.length);
-    environment.reset(this.#seeds[e]!, this.#row(e));
+    environment.reset(this.#seeds[e], this.#row(e));
   }
 
   /** Starts an environment where it was, by playing its episode again. */
@@ -136,8 +136,8 @@ export class RolloutPlayer {
     const bins = this.#bins.subarray(e * heads, (e + 1) * heads);
     for (let at = 0; at < actions.length; at += heads) {
       bins.set(actions.slice(at, at + heads));
-      this.#environments[e]!.step(bins, this.#row(e));
-      this.#stepIndices[e]!++;
+      this.#environments[e].step(bins, this.#row(e));
+      this.#stepIndices[e]++;
     }
   }
 

@@ -83,7 +83,7 @@ describe('SerialRollouts', () => {
     const { observations, actions, rewards, seeds, stepIndices, ends } = source.rollout;
     for (let at = 0; at < ENVIRONMENTS * STEPS; at++) {
       const shown = observations.subarray(7 * at, 7 * at + 7);
-      const named = shown[actions[2 * at]!]! + shown[4 + actions[2 * at + 1]!]!;
+      const named = shown[actions[2 * at]] + shown[4 + actions[2 * at + 1]];
       assert.equal(rewards[at], named / 2);
       assert.equal(ends[at] !== RUNNING, stepIndices[at] === 9);
     }

@@ -97,9 +97,9 @@ export class RolloutThreads implements RolloutSource {
     const bounds = Array.from({ length: threads + 1 }, (_, t) => Math.round((t * environments) / threads));
     const shares = bounds
       .slice(0, -1)
-      .map((first, t): ThreadShare => ({ ...common, first, end: bounds[t + 1]! }));
+      .map((first, t): ThreadShare => ({ ...common, first, end: bounds[t + 1] }));
     const workers = await Promise.all(shares.slice(1).map(startWorker));
-    return new RolloutThreads(shares[0]!, playerOf(shares[0]!, createEnvironment), workers);
+    return new RolloutThreads(shares[0], playerOf(shares[0], createEnvironment), workers);
   }
 
   /** Throws an `Error` when an environment fails on a worker thread. */

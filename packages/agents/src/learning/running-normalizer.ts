@@ -27,7 +27,7 @@ export function normalizeRow(
 ): void {
   const size = mean.length;
   for (let i = 0; i < size; i++) {
-    const value = (from[fromRow * size + i]! - mean[i]!) / deviation[i]!;
+    const value = (from[fromRow * size + i] - mean[i]) / deviation[i];
     to[toRow * size + i] = Math.max(-NORMALIZED_CLIP, Math.min(NORMALIZED_CLIP, value));
   }
 }
@@ -61,15 +61,15 @@ export class RunningNormalizer {
   observe(from: ArrayLike<number>, row: number): void {
     this.#rows++;
     for (let i = 0, at = row * this.size; i < this.size; i++, at++) {
-      const distance = from[at]! - this.#mean[i]!;
-      this.#mean[i]! += distance / this.#rows;
-      this.#spread[i]! += distance * (from[at]! - this.#mean[i]!);
+      const distance = from[at] - this.#mean[i];
+      this.#mean[i] += distance / this.#rows;
+      this.#spread[i] += distance * (from[at] - this.#mean[i]);
     }
   }
 
   /** Standard deviation of a feature; 1 until two rows have been seen. */
   deviation(feature: number): number {
-    return this.#rows < 2 ? 1 : Math.sqrt(this.#spread[feature]! / this.#rows + EPSILON);
+    return this.#rows < 2 ? 1 : Math.sqrt(this.#spread[feature] / this.#rows + EPSILON);
   }
 
   /** Writes what rows are to be normalized by. */

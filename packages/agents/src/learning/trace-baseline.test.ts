@@ -8,7 +8,7 @@ function subtract(
 ) {
   const advantages = Float64Array.from(rows.flatMap((row) => row.advantages));
   const places = {
-    environments: rows[0]!.seeds.length,
+    environments: rows[0].seeds.length,
     steps: rows.length,
     seeds: Float64Array.from(rows.flatMap((row) => row.seeds)),
     stepIndices: Int32Array.from(rows.flatMap((row) => row.stepIndices)),

@@ -90,10 +90,10 @@ describe('TrainedActor', () => {
 
   it('lays its layers out as PyTorch does', () => {
     const { tensors } = decodeSafetensors(encodeActor(weights, {}));
-    assert.deepEqual(tensors['actor.0.weight']!.shape, [5, 3]);
-    assert.deepEqual(tensors['actor.1.weight']!.shape, [6, 5]);
+    assert.deepEqual(tensors['actor.0.weight'].shape, [5, 3]);
+    assert.deepEqual(tensors['actor.1.weight'].shape, [6, 5]);
     // Input 2 of unit 1 of the first layer.
-    assert.equal(tensors['actor.0.weight']!.values[1 * 3 + 2], weights.parameters[2 * 5 + 1]);
+    assert.equal(tensors['actor.0.weight'].values[1 * 3 + 2], weights.parameters[2 * 5 + 1]);
   });
 
   it('says what a file lacks', () => {
@@ -105,7 +105,7 @@ describe('TrainedActor', () => {
       [{ tensors, metadata: { shape: '{"observationSize":3,"headSizes":[0],"hidden":[]}' } }, /the `shape`/],
       [{ tensors: incomplete, metadata }, /Expected a tensor `actor.1.bias` of shape 6, got none/],
       [
-        { tensors: { ...tensors, 'observation.mean': tensors['observation.rows']! }, metadata },
+        { tensors: { ...tensors, 'observation.mean': tensors['observation.rows'] }, metadata },
         /Expected a tensor `observation.mean` of shape 3, got one of shape 1/,
       ],
     ] as const) {

@@ -76,7 +76,7 @@ export function encodeActor(
   const sizes = actorLayerSizes(shape);
   let at = 0;
   for (let l = 1; l < sizes.length; l++) {
-    const [inputs, outputs] = [sizes[l - 1]!, sizes[l]!];
+    const [inputs, outputs] = [sizes[l - 1], sizes[l]];
     const weights = parameters.subarray(at, at + inputs * outputs);
     const bias = parameters.subarray(at + inputs * outputs, at + inputs * outputs + outputs);
     tensors[`actor.${l - 1}.weight`] = {
@@ -103,13 +103,13 @@ export function decodeActor(file: Uint8Array): {
   const parameters = new Float32Array(parameterCount(sizes));
   let at = 0;
   for (let l = 1; l < sizes.length; l++) {
-    const [inputs, outputs] = [sizes[l - 1]!, sizes[l]!];
+    const [inputs, outputs] = [sizes[l - 1], sizes[l]];
     const weights = tensorOf(tensors, `actor.${l - 1}.weight`, [outputs, inputs]);
     parameters.set(transpose(weights, outputs, inputs), at);
     parameters.set(tensorOf(tensors, `actor.${l - 1}.bias`, [outputs]), at + inputs * outputs);
     at += (inputs + 1) * outputs;
   }
-  const keepBonus = tensorOf(tensors, 'keep_bonus', [1])[0]!;
+  const keepBonus = tensorOf(tensors, 'keep_bonus', [1])[0];
   return { weights: { shape, keepBonus, moments, ...returns, parameters }, metadata };
 }
 
@@ -123,7 +123,7 @@ function momentTensors(of: string, { rows, mean, spread }: Moments): Record<stri
 
 function momentsOf(tensors: Readonly<Record<string, Tensor>>, of: string, size: number): Moments {
   return {
-    rows: tensorOf(tensors, `${of}.rows`, [1])[0]!,
+    rows: tensorOf(tensors, `${of}.rows`, [1])[0],
     mean: [...tensorOf(tensors, `${of}.mean`, [size])],
     spread: [...tensorOf(tensors, `${of}.spread`, [size])],
   };
@@ -165,7 +165,7 @@ function transpose(matrix: FloatArray, rows: number, columns: number): Float32Ar
   const result = new Float32Array(rows * columns);
   for (let row = 0; row < rows; row++) {
     for (let column = 0; column < columns; column++)
-      result[column * rows + row] = matrix[row * columns + column]!;
+      result[column * rows + row] = matrix[row * columns + column];
   }
   return result;
 }

@@ -97,8 +97,8 @@ describe('an evaluation with jobs', () => {
       const [one, ...others] = await onEach(async (jobs) =>
         played(await evaluateServe(jobs, { ...plan, scenario })),
       );
-      assert.equal(one!.tasks[0]!.episodes.length, 3);
-      assert.equal(one!.tasks[0]!.episodes[0]!.windows, 6);
+      assert.equal(one!.tasks[0].episodes.length, 3);
+      assert.equal(one!.tasks[0].episodes[0].windows, 6);
       for (const other of others) assert.deepEqual(other, one);
     }
   });
@@ -118,7 +118,7 @@ describe('an evaluation with jobs', () => {
     addServeTask(ownTask(4));
     const [jobs] = engines;
     const shifted = await evaluateShifted(jobs!, { ...plan, episodes: 1 });
-    const returns = [...shifted.values()].map(({ tasks }) => tasks[0]!.return.mean);
+    const returns = [...shifted.values()].map(({ tasks }) => tasks[0].return.mean);
     assert.equal(new Set(returns).size, shifted.size);
   });
 });

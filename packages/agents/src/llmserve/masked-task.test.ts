@@ -46,7 +46,7 @@ describe('searches on a task that masks knobs', () => {
     for (const tried of [...seen, action])
       assert.deepEqual(tried, holdMaskedKnobs(MASKED_TASK, tried as never));
     assert.ok(activeKnobs(MASKED_TASK).some((knob) => action[knob] !== defaultAction[knob]));
-    const { action: ofPhase } = await tunePhase(MASKED_TASK.phases[0]!, options);
+    const { action: ofPhase } = await tunePhase(MASKED_TASK.phases[0], options);
     assert.deepEqual(ofPhase, holdMaskedKnobs(MASKED_TASK, ofPhase));
     await playFile(Buffer.from(encodeServeConstant({ taskId, action, training: {} })));
   });

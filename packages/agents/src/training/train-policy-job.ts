@@ -79,7 +79,7 @@ export async function trainSeeds(
         const { policy, ...others } = Object.fromEntries(
           Object.entries(files).map(([kind, file]) => [kind, Buffer.from(file, 'base64')]),
         );
-        onTrained(seeds[index]!, { ...trained, files: { ...others, policy: policy! } });
+        onTrained(seeds[index], { ...trained, files: { ...others, policy: policy! } });
       },
     },
   );

@@ -117,13 +117,13 @@ describe('the live server', () => {
             { onFinished: (request) => finished.push(request) },
           );
           let ring = 0;
-          const lateMs = () => lateness[ring++ % lateness.length]!;
+          const lateMs = () => lateness[ring++ % lateness.length];
           const heard = arrivals.map(() => ({ tokens: 0, isDone: false }));
           for (const [i, { atMs, input, output }] of arrivals.entries()) {
             bench.pass(atMs, lateMs);
             bench.submit(input, output, {
               onTokens(emitted, isLast) {
-                assert.ok(emitted > heard[i]!.tokens && !heard[i]!.isDone);
+                assert.ok(emitted > heard[i].tokens && !heard[i].isDone);
                 heard[i] = { tokens: emitted, isDone: isLast };
               },
             });
@@ -139,10 +139,10 @@ describe('the live server', () => {
             { profile, ...knobs, kvBudgetFraction },
           );
           assert.equal(predicted.completed, arrivals.length);
-          const order = (a: number[], b: number[]) => a[0]! - b[0]! || a[1]! - b[1]!;
+          const order = (a: number[], b: number[]) => a[0] - b[0] || a[1] - b[1];
           assert.deepEqual(
             finished.map(({ ttftMs, e2eMs }) => [ttftMs, e2eMs]).sort(order),
-            Array.from(predicted.ttftMs, (ttftMs, i) => [ttftMs, predicted.e2eMs[i]!]).sort(order),
+            Array.from(predicted.ttftMs, (ttftMs, i) => [ttftMs, predicted.e2eMs[i]]).sort(order),
           );
           assert.deepEqual(
             heard,
@@ -169,8 +169,8 @@ describe('the live server', () => {
       { profile },
     );
     assert.equal(seen.length, 5);
-    assert.ok(Math.abs(seen[0]! - ttftMs[0]!) < 1e-6, `${seen[0]}`);
-    assert.ok(Math.abs(seen[4]! - e2eMs[0]!) < 1e-6, `${seen[4]}`);
+    assert.ok(Math.abs(seen[0] - ttftMs[0]) < 1e-6, `${seen[0]}`);
+    assert.ok(Math.abs(seen[4] - e2eMs[0]) < 1e-6, `${seen[4]}`);
   });
 
   it('frees what a request holds when it is given up, and tells it nothing more', () => {
@@ -246,6 +246,6 @@ describe('the live server', () => {
       bench.pass(startMs + 60_000);
     }
     assert.equal(durations.length, 4);
-    for (const duration of durations) assert.ok(Math.abs(duration - durations[0]!) < 1e-3, `${durations}`);
+    for (const duration of durations) assert.ok(Math.abs(duration - durations[0]) < 1e-3, `${durations}`);
   });
 });

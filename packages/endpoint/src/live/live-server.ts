@@ -163,7 +163,7 @@ export class LiveServer {
     this.#take();
     this.server.configure(config);
     for (const { kind, gpu } of this.server.events) {
-      if (kind === 'reload' || kind === 'oom') this.#reloadedAt[gpu] = this.server.engines[gpu]!.now;
+      if (kind === 'reload' || kind === 'oom') this.#reloadedAt[gpu] = this.server.engines[gpu].now;
     }
     this.#take();
     this.turn();
@@ -171,7 +171,7 @@ export class LiveServer {
 
   /** Whether an engine loads weights or restarts, and serves nothing. */
   isReloading(engine: number): boolean {
-    return this.clock.now() < this.#reloadedAt[engine]!;
+    return this.clock.now() < this.#reloadedAt[engine];
   }
 
   /** Brings the server up to now, and sets the alarm for what comes next. */
@@ -251,7 +251,7 @@ export class LiveServer {
       acceptedTokens: counters.acceptedTokens,
     });
     for (let i = 0; i < firstTokens.count; i++) {
-      const ttftMs = msFromTicks(firstTokens.firstTokens[i]! - firstTokens.arrivals[i]!);
+      const ttftMs = msFromTicks(firstTokens.firstTokens[i] - firstTokens.arrivals[i]);
       this.#observer.onFirstToken(ttftMs, index);
     }
     const emit = (id: number, emitted: number, isLast: boolean) => {
@@ -267,17 +267,17 @@ export class LiveServer {
       batch.emissions.push({ entry, emitted, isLast });
     };
     for (let i = 0; i < completions.count; i++) {
-      const id = completions.ids[i]!;
-      const output = completions.outputs[i]!;
+      const id = completions.ids[i];
+      const output = completions.outputs[i];
       const entry = this.#entries.get(id);
       if (entry !== undefined) {
-        const arrival = completions.arrivals[i]!;
-        const first = completions.firstTokens[i]!;
-        const last = completions.lastTokens[i]!;
+        const arrival = completions.arrivals[i];
+        const first = completions.firstTokens[i];
+        const last = completions.lastTokens[i];
         this.#observer.onFinished(
           {
             request: entry.request,
-            queueMs: msFromTicks(completions.scheduled[i]! - arrival),
+            queueMs: msFromTicks(completions.scheduled[i] - arrival),
             ttftMs: msFromTicks(first - arrival),
             tpotMs: msFromTicks(last - first) / (output - 1),
             e2eMs: msFromTicks(last - arrival),
@@ -288,7 +288,7 @@ export class LiveServer {
       emit(id, output, true);
     }
     // A first token whose request has gone on to the other engine appears in no other list.
-    for (let i = 0; i < firstTokens.count; i++) emit(firstTokens.ids[i]!, 1, false);
+    for (let i = 0; i < firstTokens.count; i++) emit(firstTokens.ids[i], 1, false);
     engine.forEachRunning((id, _arrival, _firstToken, _blocks, emitted) => emit(id, emitted, false));
   }
 
@@ -306,7 +306,7 @@ export class LiveServer {
     this.server.shiftClock(now);
     for (const batch of this.#batches) batch.due -= now;
     for (const entry of this.#entries.values()) entry.lastToken -= now;
-    for (const engine of this.#reloadedAt.keys()) this.#reloadedAt[engine]! -= now;
+    for (const engine of this.#reloadedAt.keys()) this.#reloadedAt[engine] -= now;
     this.#lastArrival -= now;
   }
 }

@@ -38,11 +38,11 @@ export class BucketHistogram {
   }
 
   observe(value: number, samples = 1, series = 0): void {
-    const { counts } = this.#series[series]!;
+    const { counts } = this.#series[series];
     let bucket = 0;
-    while (bucket < this.#bounds.length && value > this.#bounds[bucket]!) bucket++;
-    counts[bucket]! += samples;
-    this.#series[series]!.sum += value * samples;
+    while (bucket < this.#bounds.length && value > this.#bounds[bucket]) bucket++;
+    counts[bucket] += samples;
+    this.#series[series].sum += value * samples;
   }
 
   /** What a registry of prom-client asks of its metrics. */
@@ -51,7 +51,7 @@ export class BucketHistogram {
       let total = 0;
       const buckets = Array.from(counts, (count, i) => {
         total += count;
-        const le = i < this.#bounds.length ? this.#bounds[i]! : '+Inf';
+        const le = i < this.#bounds.length ? this.#bounds[i] : '+Inf';
         return { labels: { ...labels, le }, value: total, metricName: `${this.name}_bucket` };
       });
       return [

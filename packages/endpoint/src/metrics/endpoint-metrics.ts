@@ -84,15 +84,15 @@ export class EndpointMetrics implements LiveObserver {
     gauge(
       'vllm:num_requests_running',
       'Number of requests in model execution batches.',
-      (engine) => server.engines[engine]!.runningCount,
+      (engine) => server.engines[engine].runningCount,
     );
     gauge(
       'vllm:num_requests_waiting',
       'Number of requests waiting to be processed.',
-      (engine) => server.engines[engine]!.waitingCount,
+      (engine) => server.engines[engine].waitingCount,
     );
     gauge('vllm:kv_cache_usage_perc', 'KV-cache usage. 1 means 100 percent usage.', (engine) => {
-      const { kvBlocksUsed, kvBlocksTotal } = server.engines[engine]!;
+      const { kvBlocksUsed, kvBlocksTotal } = server.engines[engine];
       return kvBlocksUsed / kvBlocksTotal;
     });
     new Gauge({
@@ -242,13 +242,13 @@ export class EndpointMetrics implements LiveObserver {
   }
 
   onSubmitted({ promptTokens, outputTokens }: LiveRequest): void {
-    if (this.#prefixCaching) this.#cacheQueries.inc(this.#labels[0]!, promptTokens);
+    if (this.#prefixCaching) this.#cacheQueries.inc(this.#labels[0], promptTokens);
     this.#maxTokens.observe(outputTokens);
   }
 
   onIteration(iteration: LiveIteration): void {
     const { engine, prefillTokens, outputTokens } = iteration;
-    const of = this.#labels[engine]!;
+    const of = this.#labels[engine];
     this.#promptTokens.inc(of, prefillTokens);
     this.#generationTokens.inc(of, outputTokens);
     if (iteration.preemptions > 0) this.#preemptions.inc(of, iteration.preemptions);
@@ -277,11 +277,11 @@ export class EndpointMetrics implements LiveObserver {
     if (!Number.isNaN(tpotMs)) this.#timePerOutputToken.observe(tpotMs / 1000, 1, engine);
     this.#requestPrompt.observe(request.promptTokens, 1, engine);
     this.#requestGeneration.observe(request.outputTokens, 1, engine);
-    this.#success.inc({ ...this.#labels[engine]!, finished_reason: request.finishReason });
+    this.#success.inc({ ...this.#labels[engine], finished_reason: request.finishReason });
   }
 
   onAborted(): void {
-    this.#success.inc({ ...this.#labels[0]!, finished_reason: 'abort' });
+    this.#success.inc({ ...this.#labels[0], finished_reason: 'abort' });
   }
 
   onLateness(wallMs: number): void {

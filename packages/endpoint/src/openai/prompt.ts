@@ -27,7 +27,7 @@ export function prefixIds(prompt: Prompt, blockTokens: number): number[] {
   let high = 3;
   for (let end = unitsPerBlock; end <= prompt.length; end += unitsPerBlock) {
     for (let i = end - unitsPerBlock; i < end; i++) {
-      const unit = isText ? prompt.charCodeAt(i) : prompt[i]!;
+      const unit = isText ? prompt.charCodeAt(i) : prompt[i];
       low = Math.imul(low ^ unit, 0x01000193);
       low ^= low >>> 15;
       high = Math.imul(high ^ unit, 0x5bd1e995);

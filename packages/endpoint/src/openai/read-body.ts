@@ -15,7 +15,7 @@ export async function readBody<Schema extends z.ZodType>(
   }
   const read = schema.safeParse(body);
   if (read.success) return read.data;
-  const issue = read.error.issues[0]!;
+  const issue = read.error.issues[0];
   const field = issue.path.join('.');
   throw new ApiError(
     400,

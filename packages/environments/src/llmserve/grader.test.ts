@@ -71,7 +71,7 @@ describe('the grade of an episode', () => {
     const worse = told({ batch_cap: 1 });
     assert.match(worse.feedback, /^Worse than the default configuration on this traffic, by \d/);
     assert.ok(worse.score < 0.2);
-    const constant = referenceConfigurations(SERVE_TASKS.bursty_workload)[0]!;
+    const constant = referenceConfigurations(SERVE_TASKS.bursty_workload)[0];
     const { breakdown, feedback } = told(constant);
     const anchors = breakdown.anchors as EpisodeAnchors;
     const gain = Number(breakdown.return) - anchors.default;

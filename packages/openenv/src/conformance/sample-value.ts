@@ -115,7 +115,7 @@ function drawNumber(least: number, most: number, isWhole: boolean, random: () =>
 }
 
 function choose<T>(values: readonly T[], random: (() => number) | undefined): T {
-  return values[random ? Math.floor(random() * values.length) : 0]!;
+  return values[random ? Math.floor(random() * values.length) : 0];
 }
 
 function resolve(reference: string, root: ForeignSchema): unknown {

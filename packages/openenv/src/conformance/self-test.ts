@@ -92,7 +92,7 @@ export async function selfTest<Action, Observation extends object, State extends
       if (served.replayable === false) return notApplicable('the environment does not replay');
       const again = await playTasks(served, options);
       await closeAll(again);
-      return unless(firstFlaw(plays, (play, index) => replayFlaw(play, again[index]!)));
+      return unless(firstFlaw(plays, (play, index) => replayFlaw(play, again[index])));
     }),
   );
   await judge(

@@ -74,7 +74,7 @@ export function givenOptionsReader(options: Options): (input: unknown) => GivenO
 function withoutNulls(input: unknown, shape: Readonly<Record<string, z.core.$ZodType>>): unknown {
   if (!isJsonObject(input)) return input;
   const takesNull = (name: string) =>
-    !Object.hasOwn(commonOptions.shape, name) && z.safeParse(shape[name]!, null).success;
+    !Object.hasOwn(commonOptions.shape, name) && z.safeParse(shape[name], null).success;
   return Object.fromEntries(
     Object.entries(input).filter(
       ([name, value]) => value !== null || !Object.hasOwn(shape, name) || takesNull(name),

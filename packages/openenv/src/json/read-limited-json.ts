@@ -49,7 +49,7 @@ function findExcess(text: string): LimitedJsonReading | undefined {
         depth = Math.max(0, depth - 1);
         break;
       case COLON:
-        if (++keysAt[depth]! > MOST_KEYS_OF_OBJECT) {
+        if (++keysAt[depth] > MOST_KEYS_OF_OBJECT) {
           return refusal(`Expected objects of at most ${MOST_KEYS_OF_OBJECT} keys`, position);
         }
         if (++keys > MOST_KEYS) return refusal(`Expected at most ${MOST_KEYS} keys in all`, position);

@@ -59,7 +59,7 @@ describe('a socket that is answered in order', () => {
     socket.emit('message', 'b');
     assert.deepEqual([sent.length, socket.isPaused], [1, true]);
     socket.bufferedAmount = 0;
-    sent[0]!.onSent!();
+    sent[0].onSent!();
     assert.deepEqual([sent.map(({ reply }) => reply), socket.isPaused], [['a', 'b'], false]);
     t.mock.timers.tick(60_000);
     assert.equal(socket.isTerminated, false);

@@ -46,7 +46,7 @@ export function openApiDocument(
   const paths: Record<string, Record<string, object>> = {};
   for (const route of routes) {
     paths[route.path] ??= {};
-    paths[route.path]![route.method] = operation(route);
+    paths[route.path][route.method] = operation(route);
   }
   return {
     openapi: '3.1.0',

@@ -99,6 +99,6 @@ test('openenv validate passes all its criteria, in simulation and in production'
     assert.equal(report.passed, true, JSON.stringify(report));
     assert.deepEqual([report.mode, report.passed_count, report.total_count], [mode, 6, 6]);
   }
-  const stdout = await runPython('-m', 'openenv.cli', 'validate', '--url', servers[0]!.url, '--json');
+  const stdout = await runPython('-m', 'openenv.cli', 'validate', '--url', servers[0].url, '--json');
   assert.equal(JSON.parse(stdout).passed, true);
 });

@@ -54,10 +54,10 @@ export class AcknowledgedMarks {
     const ordered = marks.length > 1 ? marks.toSorted((a, b) => a.key - b.key) : marks;
     for (let start = 0; start < ordered.length; ) {
       let end = start + 1;
-      while (end < ordered.length && ordered[end]!.key === ordered[end - 1]!.key + 1) end++;
+      while (end < ordered.length && ordered[end].key === ordered[end - 1].key + 1) end++;
       const run = ordered.slice(start, end).map(({ bytes }) => bytes);
-      const bytes = run.length === 1 ? run[0]! : Buffer.concat(run);
-      writeSync(this.#file, bytes, 0, bytes.length, ordered[start]!.key * MARK_BYTES);
+      const bytes = run.length === 1 ? run[0] : Buffer.concat(run);
+      writeSync(this.#file, bytes, 0, bytes.length, ordered[start].key * MARK_BYTES);
       start = end;
     }
   }

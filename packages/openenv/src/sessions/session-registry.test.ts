@@ -34,11 +34,11 @@ describe('sessions that leave memory', () => {
   it('are those used least recently, not those opened first', (t) => {
     const { open, use, isHere } = registry(t);
     const all = [open(), open(), open()];
-    use(all[0]!);
-    use(all[1]!);
+    use(all[0]);
+    use(all[1]);
     all.push(open());
     assert.deepEqual(isHere(all), [true, true, false, true]);
-    use(all[0]!);
+    use(all[0]);
     all.push(open());
     assert.deepEqual(isHere(all), [true, false, false, true, true]);
   });
@@ -46,16 +46,16 @@ describe('sessions that leave memory', () => {
   it('are not held by a socket, and none leaves when all are held', (t) => {
     const { sessions, open, isHere } = registry(t, { maxSessions: 2 });
     const all = [open(), open()];
-    assert.equal(sessions.attach(all[0]!.id), true);
-    assert.equal(sessions.attach(all[0]!.id), false);
+    assert.equal(sessions.attach(all[0].id), true);
+    assert.equal(sessions.attach(all[0].id), false);
     all.push(open());
     assert.deepEqual(isHere(all), [true, false, true]);
-    sessions.attach(all[2]!.id);
+    sessions.attach(all[2].id);
     assert.throws(() => open(), {
       code: 'CAPACITY_REACHED',
       fields: { active_sessions: 2, max_sessions: 2 },
     });
-    sessions.detach(all[0]!.id);
+    sessions.detach(all[0].id);
     all.push(open());
     assert.deepEqual(isHere(all), [false, false, true, true]);
   });
@@ -75,9 +75,9 @@ describe('sessions that leave memory', () => {
     };
     const { sessions, open, use, isHere } = registry(t, { maxSessions: 2, idleTimeoutMs: 1000 }, slow);
     const all = [open(), open()];
-    const late = use(all[0]!);
+    const late = use(all[0]);
     t.mock.timers.tick(10);
-    all[1]!.reset({ seed: 1, target: 100 });
+    all[1].reset({ seed: 1, target: 100 });
     all.push(open());
     assert.deepEqual(isHere(all), [true, false, true]);
     await sessions.releaseIdle(Date.now() + 1e9);
@@ -92,7 +92,7 @@ describe('sessions that leave memory', () => {
     const { sessions, open, isHere } = registry(t);
     const all = [open(), open()];
     for (const { id } of all) sessions.attach(id);
-    sessions.closeOnDetach(all[0]!.id);
+    sessions.closeOnDetach(all[0].id);
     assert.deepEqual(isHere(all), [true, true]);
     for (const { id } of all) sessions.detach(id);
     assert.deepEqual(isHere(all), [false, true]);
@@ -101,8 +101,8 @@ describe('sessions that leave memory', () => {
   it('have rested for the whole idle time', async (t) => {
     const { sessions, open, isHere } = registry(t, { idleTimeoutMs: 1000 });
     const all = [open(), open(), open()];
-    sessions.attach(all[1]!.id);
-    const { lastUsedAt } = all[0]!;
+    sessions.attach(all[1].id);
+    const { lastUsedAt } = all[0];
     await sessions.releaseIdle(lastUsedAt + 999);
     assert.deepEqual(isHere(all), [true, true, true]);
     await sessions.releaseIdle(lastUsedAt + 1000);
@@ -126,11 +126,11 @@ describe('the sizes of episodes', () => {
     const all = [open(40), open(40), open(20)];
     assert.deepEqual(isHere(all), [true, true, true]);
     t.mock.timers.tick(10);
-    all[0]!.reset({ seed: 41 });
+    all[0].reset({ seed: 41 });
     assert.deepEqual(isHere(all), [true, false, true]);
     all.push(open(39));
     assert.deepEqual(isHere(all), [true, false, true, true]);
-    assert.throws(() => all[0]!.reset({ seed: 101 }), { code: 'CAPACITY_REACHED' });
+    assert.throws(() => all[0].reset({ seed: 101 }), { code: 'CAPACITY_REACHED' });
   });
 
   it('are limited one by one, and given back when a session or a reservation ends', async (t) => {

@@ -360,7 +360,7 @@ class SqliteSessionStore implements SessionStore {
     if (marks.length > 0) this.#monitor.written(marks.length);
     this.#monitor.refused(entries.length - marks.length);
     for (const [index, entry] of entries.entries()) {
-      const outcome = outcomes[index]!;
+      const outcome = outcomes[index];
       if (!(outcome instanceof Error)) {
         entry.resolve();
         continue;
@@ -372,7 +372,7 @@ class SqliteSessionStore implements SessionStore {
 
   #writeAll(entries: readonly Entry[]): (Mark | Error)[] {
     const write = () => entries.map((entry) => entry.write());
-    return entries.length === 1 && entries[0]!.isOneStatement ? write() : this.transact(write);
+    return entries.length === 1 && entries[0].isOneStatement ? write() : this.transact(write);
   }
 
   /** Resolves when everything noted so far is written. */

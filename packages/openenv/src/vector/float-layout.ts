@@ -54,7 +54,7 @@ export class FloatLayout {
   read(row: Float32Array, offset: number): Record<string, unknown> {
     const object: Record<string, unknown> = {};
     for (const [index, { path, values, isBoolean }] of this.#fields.entries()) {
-      const number = row[offset + index]!;
+      const number = row[offset + index];
       let value: unknown = number;
       if (values) value = values[number] ?? number;
       else if (isBoolean) value = number === 1 ? true : number === 0 ? false : number;
@@ -100,9 +100,9 @@ function fieldsOf(schema: JsonSchema, path: readonly string[], leavesTexts: bool
 function place(object: Record<string, unknown>, path: readonly string[], value: unknown): void {
   let target = object;
   for (let depth = 0; depth < path.length - 1; depth++) {
-    const key = path[depth]!;
+    const key = path[depth];
     // A key that is a number, as `0`, belongs to a list.
-    target[key] ??= /^\d+$/.test(path[depth + 1]!) ? [] : {};
+    target[key] ??= /^\d+$/.test(path[depth + 1]) ? [] : {};
     target = target[key] as Record<string, unknown>;
   }
   target[path.at(-1)!] = value;

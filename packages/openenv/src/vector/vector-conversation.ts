@@ -202,7 +202,7 @@ function vectorBytes({ observations, rewards, dones }: VectorResult, layout: Flo
   floats.set(rewards);
   for (let index = 0; index < length; index++) {
     floats[length + index] = dones[index] ? 1 : 0;
-    layout.write(observations[index]!, floats, 2 * length + index * layout.width);
+    layout.write(observations[index], floats, 2 * length + index * layout.width);
   }
   return new Uint8Array(floats.buffer);
 }

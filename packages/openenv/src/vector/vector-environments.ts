@@ -58,15 +58,15 @@ export class VectorEnvironments {
   /** Plays an action on each environment whose episode goes on. */
   step(actions: readonly unknown[]): VectorResult | Promise<VectorResult> {
     return this.#collect((index) => {
-      if (!this.#done[index]) return this.#environments[index]!.step(actions[index]);
-      this.#episodes[index]!++;
+      if (!this.#done[index]) return this.#environments[index].step(actions[index]);
+      this.#episodes[index]++;
       return this.#resetOne(index);
     });
   }
 
   /** Whether the next step of an environment ignores its action. */
   awaitsReset(index: number): boolean {
-    return this.#done[index]!;
+    return this.#done[index];
   }
 
   /** Frees the environments; a reset or step under way stops before the next one. */
@@ -76,9 +76,9 @@ export class VectorEnvironments {
   }
 
   #resetOne(index: number): StepResult<object> | Promise<StepResult<object>> {
-    const options = this.#options[index]!;
-    const seed = ((options.seed ?? 0) + this.#episodes[index]! * this.size) % SEEDS;
-    return this.#environments[index]!.reset({ ...options, seed });
+    const options = this.#options[index];
+    const seed = ((options.seed ?? 0) + this.#episodes[index] * this.size) % SEEDS;
+    return this.#environments[index].reset({ ...options, seed });
   }
 
   #collect(play: Play): VectorResult | Promise<VectorResult> {

@@ -84,7 +84,7 @@ export function mountBaselineRoutes<Action, Observation extends object, State ex
       const { results, usage } = await model.play(request, server.callerOf(context));
       return context.json({ ...report(model.agent, 'openai', request.seed, results), usage });
     }
-    const name = agent ?? suite.agents[0]!;
+    const name = agent ?? suite.agents[0];
     if (!suite.agents.includes(name)) {
       throw new HttpProblem(
         404,

@@ -20,7 +20,7 @@ export async function loadEnvironment(
     );
   }
   const definitions = Object.values(await load(path)).filter(isDefinition);
-  if (definitions.length === 1) return definitions[0]!;
+  if (definitions.length === 1) return definitions[0];
   throw new InputError(
     `Expected \`${path}\` to export one environment, made with \`defineEnvironment\`; it exports ${definitions.length}.`,
   );

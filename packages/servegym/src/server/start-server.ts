@@ -80,7 +80,7 @@ export async function startServer({
       });
       servers.push(server);
       if (isAtRoot) server.onClose(() => void work.close());
-      if (!isAtRoot) mountBelow(servers[0]!, server);
+      if (!isAtRoot) mountBelow(servers[0], server);
     }
   } catch (error) {
     await closeAll(servers);

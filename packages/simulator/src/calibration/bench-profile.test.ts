@@ -35,11 +35,11 @@ function poisson(rate: number, count: number, seed: number, isVaried = true): Tr
 function served(trace: Trace, source: string): MeasuredLoad {
   const run = simulateTrace(trace, { profile: server });
   const requests = Array.from(run.ids, (id, i) => ({
-    arrivalMs: trace.arrivalMs[id]!,
-    inputTokens: trace.inputTokens[id]!,
-    outputTokens: trace.outputTokens[id]!,
-    ttftMs: run.ttftMs[i]!,
-    e2eMs: run.e2eMs[i]!,
+    arrivalMs: trace.arrivalMs[id],
+    inputTokens: trace.inputTokens[id],
+    outputTokens: trace.outputTokens[id],
+    ttftMs: run.ttftMs[i],
+    e2eMs: run.e2eMs[i],
   }));
   return measuredLoad(source, requests, 0);
 }

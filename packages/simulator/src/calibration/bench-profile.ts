@@ -125,9 +125,7 @@ export function calibrateBench(loads: readonly MeasuredLoad[], options: BenchOpt
   const times = fitted.map((load) => simulated(load, rounded, options));
   const assessed = folds.map(({ name, members }): BenchFold => {
     const others = fit(fitted, members, options, rounded).candidate;
-    const unseen = fitted.map((load, l) =>
-      members[l]!.size === 0 ? null : simulated(load, others, options),
-    );
+    const unseen = fitted.map((load, l) => (members[l].size === 0 ? null : simulated(load, others, options)));
     const measuredMs = meansOver(
       members,
       fitted.map(({ measured }) => measured),
@@ -182,7 +180,7 @@ export function calibrateBench(loads: readonly MeasuredLoad[], options: BenchOpt
     determined,
     gaps: gapsOf(loads),
     e2eMs: fitted.flatMap(({ measured }, l) =>
-      Array.from(measured.e2eMs, (ms, i) => ({ measured: ms, predicted: times[l]!.e2eMs[i]! })),
+      Array.from(measured.e2eMs, (ms, i) => ({ measured: ms, predicted: times[l].e2eMs[i] })),
     ),
   };
 }
@@ -207,19 +205,19 @@ function fit(
   const expected = parametersOf({ law, requestOverheadMs: start.requestOverheadMs });
   const at = (parameters: readonly number[]): Candidate => ({
     law: mapLaw(law, (value, name) =>
-      value > 0 ? value * Math.max(LEAST_SHARE, Math.abs(parameters[names.indexOf(name)]!)) : value,
+      value > 0 ? value * Math.max(LEAST_SHARE, Math.abs(parameters[names.indexOf(name)])) : value,
     ),
-    requestOverheadMs: Math.abs(parameters[names.length]! * overheadUnit),
+    requestOverheadMs: Math.abs(parameters[names.length] * overheadUnit),
   });
   const groups = loads.map(({ groups }, l) =>
-    groups.map((group) => group.filter((i) => !leftOut[l]!.has(i))).filter((g) => g.length >= LEAST_IN_GROUP),
+    groups.map((group) => group.filter((i) => !leftOut[l].has(i))).filter((g) => g.length >= LEAST_IN_GROUP),
   );
   const { parameters, curvature } = leastSquares(
     (values) => [
       ...loads.flatMap((load, l) =>
-        groups[l]!.length === 0 ? [] : residuals(load, groups[l]!, at(values), options),
+        groups[l].length === 0 ? [] : residuals(load, groups[l], at(values), options),
       ),
-      ...values.map((value, i) => (value - expected[i]!) / spread[i]!),
+      ...values.map((value, i) => (value - expected[i]) / spread[i]),
     ],
     from === undefined ? expected : parametersOf(from),
     { difference: DIFFERENCE, tolerance: 1e-4, damping: from === undefined ? DAMPING : undefined },
@@ -263,9 +261,9 @@ function simulated(
   }
   const times = timesOf(trace.arrivalMs.length);
   for (const [at, id] of run.ids.entries()) {
-    times.ttftMs[id] = run.ttftMs[at]!;
-    times.tpotMs[id] = run.tpotMs[at]!;
-    times.e2eMs[id] = run.e2eMs[at]!;
+    times.ttftMs[id] = run.ttftMs[at];
+    times.tpotMs[id] = run.tpotMs[at];
+    times.e2eMs[id] = run.e2eMs[at];
   }
   return times;
 }
@@ -279,7 +277,7 @@ function bestJitter(loads: readonly FittedLoad[], candidate: Candidate, options:
     }, 0),
   );
   const least = Math.min(...errors);
-  return errors[0]! - least < WORTH_JITTER * loads.length ? 0 : errors.indexOf(least) / JITTER_STEPS;
+  return errors[0] - least < WORTH_JITTER * loads.length ? 0 : errors.indexOf(least) / JITTER_STEPS;
 }
 
 /** What is left out at a time: each load, or stretches of the only one. `members`: by load, its requests. */
@@ -290,7 +288,7 @@ function foldsOf(loads: readonly FittedLoad[]): { name: string; members: readonl
       members: loads.map((_, l) => new Set(l === left ? trace.arrivalMs.keys() : [])),
     }));
   }
-  const all = [...loads[0]!.trace.arrivalMs.keys()];
+  const all = [...loads[0].trace.arrivalMs.keys()];
   return parts(all, FOLDS_OF_ONE_LOAD).map((part, i) => ({
     name: `part ${i + 1} of ${FOLDS_OF_ONE_LOAD}`,
     members: [new Set(part)],
@@ -317,7 +315,7 @@ function errorsOf(simulatedMs: BenchErrors, measuredMs: BenchErrors): BenchError
 }
 
 function meanOf(values: Float64Array, indices: readonly number[]): number {
-  return mean(indices.map((i) => values[i]!).filter((value) => Number.isFinite(value)));
+  return mean(indices.map((i) => values[i]).filter((value) => Number.isFinite(value)));
 }
 
 function hundredths(value: number): number {

@@ -48,7 +48,7 @@ export function fitLaw(
   const expected = names.map((name) => Math.log(coefficientOf(prior.law, name)!));
   const spread = names.map((name) => prior.spread[name]);
   const lawAt = (logs: readonly number[]) =>
-    mapLaw(prior.law, (_, name) => Math.exp(logs[names.indexOf(name)]!));
+    mapLaw(prior.law, (_, name) => Math.exp(logs[names.indexOf(name)]));
   const residualsAt = (logs: readonly number[]) => {
     const law = lawAt(logs);
     return [
@@ -56,7 +56,7 @@ export function fitLaw(
         ({ measuredS, predictS, weight = 1 }) =>
           (Math.sqrt(weight) * Math.log(predictS(law) / measuredS)) / MEASUREMENT_SPREAD,
       ),
-      ...logs.map((log, i) => (log - expected[i]!) / spread[i]!),
+      ...logs.map((log, i) => (log - expected[i]) / spread[i]),
     ];
   };
 
@@ -79,7 +79,7 @@ export function determinedShares<Name extends string>(
 ): Partial<Record<Name, number>> {
   const covariance = inverse(curvature);
   const shares = names.map((name, i) => {
-    const remaining = Math.sqrt(covariance.get(i, i)) / spread[i]!;
+    const remaining = Math.sqrt(covariance.get(i, i)) / spread[i];
     return [name, Math.max(0, 1 - remaining)] as const;
   });
   return Object.fromEntries(shares) as Partial<Record<Name, number>>;

@@ -43,11 +43,11 @@ export function fittedLoad(load: MeasuredLoad): FittedLoad {
     groups: [
       ...parts(all, STRETCHES),
       ...parts(
-        by((i) => requests[i]!.inputTokens),
+        by((i) => requests[i].inputTokens),
         QUANTILES,
       ),
       ...parts(
-        by((i) => requests[i]!.outputTokens),
+        by((i) => requests[i].outputTokens),
         QUANTILES,
       ),
     ],

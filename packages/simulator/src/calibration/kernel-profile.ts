@@ -101,7 +101,7 @@ export function calibrateKernels(tables: KernelTables, options: KernelProfileOpt
   const { law, determined } = fitLaw(iterations, prior);
   const halves = [0, 1].map((parity) => iterations.filter((_, i) => i % 2 === parity));
   const heldOut = halves.flatMap((half, i) => {
-    const { law: lawOfOthers } = fitLaw(halves[1 - i]!, prior, law);
+    const { law: lawOfOthers } = fitLaw(halves[1 - i], prior, law);
     return half.map((iteration) => ({ iteration, error: errorOf(iteration, lawOfOthers) }));
   });
   const errors = iterations.map((iteration) => errorOf(iteration, law));
@@ -156,7 +156,7 @@ function iterationsOf(tables: KernelTables, model: ServedModel, poolTokens: numb
   for (const kind of kinds) rowsOfKind[kind] += 1;
   const timer = timerMemo();
   return rows.map((row, i) => {
-    const kind = kinds[i]!;
+    const kind = kinds[i];
     return {
       kind,
       weight: SHARES[kind] / rowsOfKind[kind],

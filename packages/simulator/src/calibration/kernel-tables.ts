@@ -66,13 +66,13 @@ export function parseKernelTables(
   const columns = ['prefill_chunk', 'kv_prefill', 'n_decode', 'kv_decode', 'time_us'];
   const attention: AttentionTime[] = [];
   readTable(files['attention.csv'], `${source}/attention.csv`, columns, (fields, line, number) => {
-    const [prefillChunk, kvPrefill, decodes, kvDecode] = [0, 1, 2, 3].map((i) => number(fields[i]!, line, 0));
+    const [prefillChunk, kvPrefill, decodes, kvDecode] = [0, 1, 2, 3].map((i) => number(fields[i], line, 0));
     attention.push({
       prefillChunk: prefillChunk!,
       kvPrefill: kvPrefill!,
       decodes: decodes!,
       kvDecode: kvDecode!,
-      us: number(fields[4]!, line, Number.MIN_VALUE),
+      us: number(fields[4], line, Number.MIN_VALUE),
     });
   });
   return { dense, perSequence, attention };
@@ -81,9 +81,9 @@ export function parseKernelTables(
 /** Time of a kernel at a size between those measured, linear between them and beyond. */
 export function timeAt(times: KernelTimes, size: number): number {
   const after = times.findIndex((point) => point.size >= size);
-  if (after === 0 || times.length === 1) return times[0]!.us;
-  const high = times[after === -1 ? times.length - 1 : after]!;
-  const low = times[after === -1 ? times.length - 2 : after - 1]!;
+  if (after === 0 || times.length === 1) return times[0].us;
+  const high = times[after === -1 ? times.length - 1 : after];
+  const low = times[after === -1 ? times.length - 2 : after - 1];
   return low.us + ((high.us - low.us) * (size - low.size)) / (high.size - low.size);
 }
 
@@ -139,7 +139,7 @@ function readTable(
         throw wrong(line, `${columns.length} fields`, fields.join(','));
       }
       visit(
-        order.map((index) => fields[index]!),
+        order.map((index) => fields[index]),
         line,
         number,
       );

@@ -67,7 +67,7 @@ function normalEquations(
 ): { curvature: Matrix; gradient: Matrix } {
   const columns = parameters.map((value, i) => {
     const moved = residualsAt(parameters.with(i, value + difference));
-    return moved.map((residual, row) => (residual - residuals[row]!) / difference);
+    return moved.map((residual, row) => (residual - residuals[row]) / difference);
   });
   const transposed = new Matrix(columns);
   const jacobian = transposed.transpose();

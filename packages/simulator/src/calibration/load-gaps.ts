@@ -28,7 +28,7 @@ export function gapsOf(loads: readonly MeasuredLoad[]): string[] {
 /** Ratio of the 90th to the 10th percentile. */
 function spreadOf(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.floor(0.9 * (sorted.length - 1))]! / sorted[Math.floor(0.1 * (sorted.length - 1))]!;
+  return sorted[Math.floor(0.9 * (sorted.length - 1))] / sorted[Math.floor(0.1 * (sorted.length - 1))];
 }
 
 function range(values: readonly number[]): string {

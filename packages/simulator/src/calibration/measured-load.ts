@@ -50,7 +50,7 @@ export function measuredLoad(
       throw refuse('the latency', `a time not below the TTFT of ${ttftMs} ms`, e2eMs);
   }
   const sorted = requests.toSorted((a, b) => a.arrivalMs - b.arrivalMs);
-  const first = sorted[0]!.arrivalMs;
+  const first = sorted[0].arrivalMs;
   return {
     source,
     requests: sorted.map((request) => ({ ...request, arrivalMs: request.arrivalMs - first })),
@@ -63,7 +63,7 @@ export function concurrencyOf({ requests }: MeasuredLoad): number[] {
   const ends = Float64Array.from(requests, ({ arrivalMs, e2eMs }) => arrivalMs + e2eMs).sort();
   let ended = 0;
   return requests.map(({ arrivalMs }, i) => {
-    while (ends[ended]! <= arrivalMs) ended += 1;
+    while (ends[ended] <= arrivalMs) ended += 1;
     return i + 1 - ended;
   });
 }

@@ -48,7 +48,7 @@ export function parseMeasuredRun(requestsText: string, metaText: string, source:
       }
       return request as RequestTimes;
     });
-  const first = times[0]!.queued_ts;
+  const first = times[0].queued_ts;
   const ms = (seconds: (request: RequestTimes) => number) =>
     summarize(Float64Array.from(times, (request) => 1000 * seconds(request)).filter(Number.isFinite));
   return {

@@ -115,7 +115,7 @@ export function variantFromSpeedups(
   const measured = speedups.map(({ batch, speedup }) => `${speedup.toFixed(2)}x at batch ${batch}`);
   return fittedVariant(profile, model, precision, observations, WEIGHTS_ONLY_SPREAD, {
     status: 'estimated',
-    source: `the FP16 law, with the speedups of ${precision} weights over FP16 measured with ${speedups[0]!.engine} (${measured.join(', ')})`,
+    source: `the FP16 law, with the speedups of ${precision} weights over FP16 measured with ${speedups[0].engine} (${measured.join(', ')})`,
   });
 }
 
@@ -132,7 +132,7 @@ export function measuredVariant(
     measuredS: row.latencyS,
     predictS: (candidate: IterationLaw) => simulator.seconds(candidate, row),
   }));
-  const kvCache = rows[0]!.kvCache.toUpperCase();
+  const kvCache = rows[0].kvCache.toUpperCase();
   return fittedVariant(profile, model, precision, observations, WEIGHTS_AND_KV_SPREAD, {
     status: 'measured',
     source: `${source}; ${precision} weights with a KV cache in ${kvCache}, ${rows.length} rows`,

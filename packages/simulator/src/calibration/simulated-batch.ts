@@ -55,6 +55,6 @@ export class BatchSimulator {
 
 /** The profile with another law for one of its precisions. */
 export function withLaw(profile: EngineProfile, weights: WeightPrecision, law: IterationLaw): EngineProfile {
-  const variant = profile.weights[weights]!;
+  const variant = profile.weights[weights];
   return { ...profile, weights: { ...profile.weights, [weights]: { ...variant, law } } };
 }

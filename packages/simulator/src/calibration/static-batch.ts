@@ -70,7 +70,7 @@ function readRow(
   source: string,
   line: number,
 ): StaticBatchRow {
-  const text = (name: (typeof COLUMNS)[number]) => fields[header.indexOf(name)]!.trim();
+  const text = (name: (typeof COLUMNS)[number]) => fields[header.indexOf(name)].trim();
   const whole = (name: (typeof COLUMNS)[number]) => {
     const value = Number(text(name));
     if (Number.isInteger(value) && value >= 1 && value <= 1e7) return value;

@@ -46,7 +46,7 @@ test('the wheel tells which sequence completes first, and of equals the one admi
           wheel.clear();
           for (const { slot } of members) wheel.add(slot);
         } else if (first !== undefined) {
-          const gone = 'removeAny' in move ? members[move.removeAny % members.length]! : first;
+          const gone = 'removeAny' in move ? members[move.removeAny % members.length] : first;
           wheel.remove(gone.slot, clock);
           members.splice(members.indexOf(gone), 1);
         }

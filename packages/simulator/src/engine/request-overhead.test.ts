@@ -21,7 +21,7 @@ describe('the overhead of a request', () => {
     const mean = overheads.reduce((sum, each) => sum + each, 0) / REQUESTS;
     assert.ok(Math.abs(mean - 20) < 0.2, String(mean));
     assert.ok(Math.min(...overheads) >= 12);
-    const p99 = overheads.sort((a, b) => a - b)[REQUESTS * 0.99]!;
+    const p99 = overheads.sort((a, b) => a - b)[REQUESTS * 0.99];
     assert.ok(Math.abs(p99 - (12 + 8 * Math.log(100))) < 2, String(p99));
   });
 
@@ -58,12 +58,12 @@ describe('the overhead of a request', () => {
     assert.equal(count, 50);
     const overhead = new RequestOverhead(50, 1, 0);
     const seen = Array.from({ length: 50 }, (_, id) => ticksFromMs(id) + overhead.ticks(id));
-    const expected = seen.map((_, id) => id).sort((a, b) => seen[a]! - seen[b]!);
+    const expected = seen.map((_, id) => id).sort((a, b) => seen[a] - seen[b]);
     assert.deepEqual([...ids.subarray(0, 50)], expected);
     assert.notDeepEqual(
       expected,
       expected.toSorted((a, b) => a - b),
     );
-    for (let i = 0; i < 50; i++) assert.ok(scheduled[i]! >= seen[ids[i]!]!);
+    for (let i = 0; i < 50; i++) assert.ok(scheduled[i] >= seen[ids[i]]);
   });
 });

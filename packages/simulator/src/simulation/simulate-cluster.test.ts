@@ -33,7 +33,7 @@ describe('a trace served by two GPUs', () => {
     const replicas = simulateTrace(trace, { profile, replicas: 2, maxNumSeqs: 64 });
     const byId = (run: typeof cluster) => {
       const e2eMs = new Float64Array(requests);
-      for (const [i, id] of run.ids.entries()) e2eMs[id] = run.e2eMs[i]!;
+      for (const [i, id] of run.ids.entries()) e2eMs[id] = run.e2eMs[i];
       return e2eMs;
     };
     assert.equal(cluster.completed, requests);
@@ -113,7 +113,7 @@ describe('priority classes', () => {
   it('are drawn in proportion to their shares, the same for the same seed', () => {
     const priorities = drawPriorities(10_000, [1, 2, 1], 3);
     const counts = [0, 1, 2].map((each) => priorities.filter((priority) => priority === each).length);
-    for (const [i, share] of [2500, 5000, 2500].entries()) assert.ok(Math.abs(counts[i]! - share) < 150);
+    for (const [i, share] of [2500, 5000, 2500].entries()) assert.ok(Math.abs(counts[i] - share) < 150);
     assert.deepEqual(drawPriorities(10_000, [1, 2, 1], 3), priorities);
     assert.notDeepEqual(drawPriorities(10_000, [1, 2, 1], 4), priorities);
   });
@@ -126,7 +126,7 @@ describe('priority classes', () => {
       priorities,
     });
     const waits = (priority: number) =>
-      summarize(run.queueMs.filter((_, i) => priorities[run.ids[i]!] === priority)).mean;
+      summarize(run.queueMs.filter((_, i) => priorities[run.ids[i]] === priority)).mean;
     assert.ok(waits(0) < 0.5 * waits(1), `${waits(0)} ${waits(1)}`);
   });
 

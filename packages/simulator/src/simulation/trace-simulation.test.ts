@@ -14,7 +14,7 @@ const profile = findProfile('a100-40gb-llama-3-8b');
 function traceOf(requests: number, gapMs: number): Trace {
   const random = new RandomStream(requests, 'trace');
   const arrivalMs = new Float64Array(requests);
-  for (let i = 1; i < requests; i++) arrivalMs[i] = arrivalMs[i - 1]! + random.exponential(gapMs);
+  for (let i = 1; i < requests; i++) arrivalMs[i] = arrivalMs[i - 1] + random.exponential(gapMs);
   return {
     source: 'test',
     arrivalMs,
@@ -32,7 +32,7 @@ function traceOf(requests: number, gapMs: number): Trace {
 
 function piece({ source, prefixBlocks, ...columns }: Trace, from: number, to: number): Trace {
   const { blockTokens, ids, offsets } = prefixBlocks!;
-  const start = offsets[from]!;
+  const start = offsets[from];
   return {
     source,
     arrivalMs: columns.arrivalMs.slice(from, to),

@@ -12,7 +12,7 @@ describe('resamples of blocks', () => {
         weights.reduce((sum, weight) => sum + weight, 0),
         20,
       );
-      for (const [block, weight] of weights.entries()) times[block]! += weight;
+      for (const [block, weight] of weights.entries()) times[block] += weight;
     }
     for (const each of times) assert.ok(Math.abs(each - 1000) < 150, `${each}`);
     assert.deepEqual(blockResamples(20, 7), resamples);

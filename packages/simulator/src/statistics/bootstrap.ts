@@ -34,7 +34,7 @@ export function stratifiedBootstrap(
     let filled = 0;
     for (const stratum of strata) {
       for (let i = 0; i < stratum.length; i++) {
-        drawn[filled++] = stratum[Math.floor(random.uniform() * stratum.length)]!;
+        drawn[filled++] = stratum[Math.floor(random.uniform() * stratum.length)];
       }
     }
     estimates[resample] = statistic(drawn);
@@ -65,12 +65,12 @@ export function nestedBootstrap(
     const picked = Int32Array.from({ length: traces }, () => random.integer(0, traces - 1));
     let filled = 0;
     for (let r = 0; r < runs.length; r++) {
-      const run = runs[random.integer(0, runs.length - 1)]!;
-      for (const trace of picked) drawn[filled++] = run[trace]!;
+      const run = runs[random.integer(0, runs.length - 1)];
+      for (const trace of picked) drawn[filled++] = run[trace];
     }
     return statistic(drawn);
   }).sort();
-  const at = (share: number) => estimates[Math.round(share * (NESTED_RESAMPLES - 1))]!;
+  const at = (share: number) => estimates[Math.round(share * (NESTED_RESAMPLES - 1))];
   return [at(NESTED_TAIL), at(1 - NESTED_TAIL)];
 }
 
@@ -87,7 +87,7 @@ export function blockResamples(blocks: number, seed: number): Uint16Array[] {
   const random = new RandomStream(seed, 'blocks');
   return Array.from({ length: BLOCK_RESAMPLES }, () => {
     const weights = new Uint16Array(blocks);
-    for (let draw = 0; draw < blocks; draw += 1) weights[Math.floor(blocks * random.uniform())]! += 1;
+    for (let draw = 0; draw < blocks; draw += 1) weights[Math.floor(blocks * random.uniform())] += 1;
     return weights;
   });
 }
@@ -95,6 +95,6 @@ export function blockResamples(blocks: number, seed: number): Uint16Array[] {
 /** The middle 95 % of the values of resamples. */
 export function percentileInterval(values: readonly number[]): IntervalEnds {
   const sorted = values.toSorted((a, b) => a - b);
-  const at = (share: number) => sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))]!;
+  const at = (share: number) => sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))];
   return { low: at(0.025), high: at(0.975) };
 }

@@ -1,7 +1,7 @@
 /** Arithmetic mean, summed in order; `NaN` when there are no values. */
 export function mean(values: ArrayLike<number>): number {
   let sum = 0;
-  for (let i = 0; i < values.length; i++) sum += values[i]!;
+  for (let i = 0; i < values.length; i++) sum += values[i];
   return sum / values.length;
 }
 
@@ -18,6 +18,6 @@ export function sampleDeviation(values: ArrayLike<number>): number {
 function sumOfSquares(values: ArrayLike<number>): number {
   const center = mean(values);
   let squares = 0;
-  for (let i = 0; i < values.length; i++) squares += (values[i]! - center) ** 2;
+  for (let i = 0; i < values.length; i++) squares += (values[i] - center) ** 2;
   return squares;
 }

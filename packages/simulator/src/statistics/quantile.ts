@@ -15,7 +15,7 @@ export function percentileOfSorted(ascending: ArrayLike<number>, q: number): num
 /** Value at a position, counted from 0, that may lie between two values. */
 function between(ascending: ArrayLike<number>, position: number): number {
   const below = Math.floor(position);
-  const low = ascending[below]!;
+  const low = ascending[below];
   const high = ascending[below + 1] ?? low;
   return low + (position - below) * (high - low);
 }
@@ -31,6 +31,6 @@ export function interquartileMean(values: ArrayLike<number>): number {
   const sorted = Float64Array.from(values).sort();
   const cut = Math.floor(sorted.length / 4);
   let sum = 0;
-  for (let i = cut; i < sorted.length - cut; i++) sum += sorted[i]!;
+  for (let i = cut; i < sorted.length - cut; i++) sum += sorted[i];
   return sum / (sorted.length - 2 * cut);
 }

@@ -20,7 +20,7 @@ function exactInterval(estimates: number[], tail: number): [number, number] {
 
 function assertClose(actual: readonly number[], expected: readonly number[], tolerance: number) {
   for (const [i, value] of actual.entries()) {
-    assert.ok(Math.abs(value - expected[i]!) <= tolerance, `${actual} is not near ${expected}`);
+    assert.ok(Math.abs(value - expected[i]) <= tolerance, `${actual} is not near ${expected}`);
   }
 }
 

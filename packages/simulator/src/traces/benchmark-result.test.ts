@@ -46,8 +46,8 @@ describe('a result of vllm bench serve', () => {
   it('keeps the latencies of each request', () => {
     const [load] = readBenchmarkResult(VLLM, 'x.json').loads;
     assert.equal(load!.failed, 1);
-    assert.equal(load!.requests[0]!.ttftS, 0.5);
-    assert.ok(Math.abs(load!.requests[0]!.e2eS! - 0.7) < 1e-12);
+    assert.equal(load!.requests[0].ttftS, 0.5);
+    assert.ok(Math.abs(load!.requests[0].e2eS! - 0.7) < 1e-12);
   });
 
   it('is refused where it has no times, or no single requests', () => {
@@ -69,7 +69,7 @@ describe('a report of GuideLLM', () => {
     assert.deepEqual([...trace.arrivalMs], [0, 500]);
     assert.deepEqual([...trace.inputTokens], [5, 7]);
     assert.equal(reading.unanswered, 1);
-    assert.equal(readBenchmarkResult(GUIDELLM, 'g.json').loads[0]!.requests[0]!.ttftS, 0.25);
+    assert.equal(readBenchmarkResult(GUIDELLM, 'g.json').loads[0].requests[0].ttftS, 0.25);
   });
 
   it('wants to know which of several loads', () => {

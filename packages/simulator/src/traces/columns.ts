@@ -95,8 +95,8 @@ export function findColumns(
     if (known !== -1) return known;
     const alike = LIKENESS[column];
     if (alike === undefined) return -1;
-    const like = [...names.keys()].filter((i) => !taken.has(i) && alike.test(names[i]!));
-    if (like.length === 1) return like[0]!;
+    const like = [...names.keys()].filter((i) => !taken.has(i) && alike.test(names[i]));
+    if (like.length === 1) return like[0];
     const several = like.length > 1 ? `; it could be ${like.map((i) => names[i]).join(' or ')}` : '';
     throw new TraceError(
       'TRACE_MISSING_COLUMN',

@@ -21,7 +21,7 @@ describe('a trace in CSV', () => {
     assert.deepEqual([...trace.inputTokens], [374, 396]);
     assert.deepEqual([...trace.outputTokens], [44, 109]);
     assert.equal(trace.arrivalMs[0], 0);
-    assert.ok(Math.abs(trace.arrivalMs[1]! - 4314.579) < 1e-7, `${trace.arrivalMs[1]}`);
+    assert.ok(Math.abs(trace.arrivalMs[1] - 4314.579) < 1e-7, `${trace.arrivalMs[1]}`);
     assert.equal(trace.prefixBlocks, undefined);
   });
 
@@ -30,7 +30,7 @@ describe('a trace in CSV', () => {
       `${HEADER}\n2023-12-31 23:59:59.9999999,1,1\n2024-01-01 00:00:00.0000001,1,1`,
       'x.csv',
     );
-    assert.ok(Math.abs(trace.arrivalMs[1]! - 0.0002) < 1e-7, `${trace.arrivalMs[1]}`);
+    assert.ok(Math.abs(trace.arrivalMs[1] - 0.0002) < 1e-7, `${trace.arrivalMs[1]}`);
   });
 
   it('takes a time without a zone as UTC', () => {
@@ -82,7 +82,7 @@ describe('a trace in CSV', () => {
           );
           assert.deepEqual(
             [...trace.arrivalMs],
-            table.map(([ms]) => (ms as number) - (table[0]![0] as number)),
+            table.map(([ms]) => (ms as number) - (table[0][0] as number)),
           );
         },
       ),

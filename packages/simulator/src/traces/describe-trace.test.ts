@@ -30,7 +30,7 @@ describe('the description of a trace', () => {
     const { rate, gapVariation, windows, odd, lengthCorrelation } = describeTrace(poisson(20_000));
     assert.ok(Math.abs(rate - 10) < 0.3, `${rate}`);
     assert.ok(Math.abs(gapVariation - 1) < 0.05, `${gapVariation}`);
-    assert.ok(Math.abs(windows[0]!.dispersion - 1) < 0.1, `${windows[0]!.dispersion}`);
+    assert.ok(Math.abs(windows[0].dispersion - 1) < 0.1, `${windows[0].dispersion}`);
     assert.ok(Math.abs(lengthCorrelation) < 0.05);
     assert.deepEqual(odd, []);
   });

@@ -53,7 +53,7 @@ const PARTS = 60;
 export function describeTrace(trace: Trace): TraceDescription {
   const { arrivalMs, inputTokens, outputTokens } = trace;
   const requests = arrivalMs.length;
-  const durationS = arrivalMs[requests - 1]! / 1000;
+  const durationS = arrivalMs[requests - 1] / 1000;
   const input = summarizeLengths(inputTokens);
   const output = summarizeLengths(outputTokens);
   const gaps = gapStatistics(arrivalMs);
@@ -88,19 +88,19 @@ function summarizeLengths(tokens: Int32Array): LengthSummary {
     p50: at(50),
     p90: at(90),
     p99: at(99),
-    max: sorted[sorted.length - 1]!,
+    max: sorted[sorted.length - 1],
     total,
   };
 }
 
 function gapStatistics(arrivalMs: Float64Array): { variation: number; longestS: number; together: number } {
   const gaps = arrivalMs.length - 1;
-  const mean = arrivalMs[gaps]! / gaps;
+  const mean = arrivalMs[gaps] / gaps;
   let squares = 0;
   let longest = 0;
   let together = 0;
   for (let i = 1; i <= gaps; i += 1) {
-    const gap = arrivalMs[i]! - arrivalMs[i - 1]!;
+    const gap = arrivalMs[i] - arrivalMs[i - 1];
     squares += (gap - mean) ** 2;
     longest = Math.max(longest, gap);
     if (gap === 0) together += 1;
@@ -109,11 +109,11 @@ function gapStatistics(arrivalMs: Float64Array): { variation: number; longestS: 
 }
 
 function countWindows(arrivalMs: Float64Array, windowS: number): WindowCounts {
-  const windows = Math.floor(arrivalMs[arrivalMs.length - 1]! / (1000 * windowS));
+  const windows = Math.floor(arrivalMs[arrivalMs.length - 1] / (1000 * windowS));
   const counts = new Float64Array(windows);
   for (const ms of arrivalMs) {
     const window = Math.floor(ms / (1000 * windowS));
-    if (window < windows) counts[window]! += 1;
+    if (window < windows) counts[window] += 1;
   }
   let sum = 0;
   let peak = 0;
@@ -132,15 +132,15 @@ function correlation(a: Int32Array, b: Int32Array): number {
   let sumA = 0;
   let sumB = 0;
   for (let i = 0; i < n; i += 1) {
-    sumA += a[i]!;
-    sumB += b[i]!;
+    sumA += a[i];
+    sumB += b[i];
   }
   let ab = 0;
   let aa = 0;
   let bb = 0;
   for (let i = 0; i < n; i += 1) {
-    const da = a[i]! - sumA / n;
-    const db = b[i]! - sumB / n;
+    const da = a[i] - sumA / n;
+    const db = b[i] - sumB / n;
     ab += da * db;
     aa += da * da;
     bb += db * db;
@@ -155,13 +155,13 @@ function sharedPrefix({ prefixBlocks, inputTokens }: Trace): number | null {
   let shared = 0;
   let total = 0;
   for (let i = 0; i < inputTokens.length; i += 1) {
-    total += inputTokens[i]!;
+    total += inputTokens[i];
     let isPrefix = true;
-    for (let at = offsets[i]!; at < offsets[i + 1]!; at += 1) {
-      const id = ids[at]!;
+    for (let at = offsets[i]; at < offsets[i + 1]; at += 1) {
+      const id = ids[at];
       if (!seen.has(id)) isPrefix = false;
       // The last block of a prompt may be half full.
-      if (isPrefix) shared += Math.min(blockTokens, inputTokens[i]! - (at - offsets[i]!) * blockTokens);
+      if (isPrefix) shared += Math.min(blockTokens, inputTokens[i] - (at - offsets[i]) * blockTokens);
       seen.add(id);
     }
   }
@@ -171,8 +171,7 @@ function sharedPrefix({ prefixBlocks, inputTokens }: Trace): number | null {
 function rateOverTime(arrivalMs: Float64Array, durationS: number): number[] {
   if (durationS === 0) return [];
   const counts = new Array<number>(PARTS).fill(0);
-  for (const ms of arrivalMs)
-    counts[Math.min(PARTS - 1, Math.floor((PARTS * ms) / (1000 * durationS)))]! += 1;
+  for (const ms of arrivalMs) counts[Math.min(PARTS - 1, Math.floor((PARTS * ms) / (1000 * durationS)))] += 1;
   return counts.map((count) => (count * PARTS) / durationS);
 }
 

@@ -79,7 +79,7 @@ export class JsonlTraceParser implements TraceParser {
         options: this.#options,
       });
       const { arrival, input, output, prefix } = reader.columns;
-      this.#keys = { arrival: names[arrival]!, input: names[input]!, output: names[output]! };
+      this.#keys = { arrival: names[arrival], input: names[input], output: names[output] };
       // A first request without hashes does not speak for the others.
       this.#prefixKey = prefix === -1 ? (this.#options.map?.prefix ?? 'hash_ids') : names[prefix];
       this.#reader = reader;

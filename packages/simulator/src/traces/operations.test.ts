@@ -70,12 +70,12 @@ describe('repeating a trace', () => {
           assert.equal(repeated.inputTokens[i], trace.inputTokens[i % length]);
           assert.equal(repeated.outputTokens[i], trace.outputTokens[i % length]);
           assert.deepEqual(prefixOf(repeated, i), prefixOf(trace, i % length));
-          if (i > 0) assert.ok(repeated.arrivalMs[i]! >= repeated.arrivalMs[i - 1]!);
+          if (i > 0) assert.ok(repeated.arrivalMs[i] >= repeated.arrivalMs[i - 1]);
         }
         assert.equal(repeated.prefixBlocks!.ids.length, repeated.prefixBlocks!.offsets[count]);
         const copies = repeatTrace(trace, 3 * length).arrivalMs;
-        const gap = length > 1 ? trace.arrivalMs[length - 1]! / (length - 1) : 0;
-        assert.ok(Math.abs(copies[3 * length - 1]! - (3 * length - 1) * gap) < 1e-6);
+        const gap = length > 1 ? trace.arrivalMs[length - 1] / (length - 1) : 0;
+        assert.ok(Math.abs(copies[3 * length - 1] - (3 * length - 1) * gap) < 1e-6);
       }),
     );
   });

@@ -70,8 +70,8 @@ export class RequestReader {
     builder.add(
       line,
       at,
-      builder.length(line, this.#names[columns.input]!, input),
-      builder.length(line, this.#names[columns.output]!, output),
+      builder.length(line, this.#names[columns.input], input),
+      builder.length(line, this.#names[columns.output], output),
       prefix,
     );
   }
@@ -85,10 +85,10 @@ export class RequestReader {
       reading: {
         format: `${this.#kind}${this.#origin()}`,
         columns: {
-          arrival: this.#names[columns.arrival]!,
-          input: this.#names[columns.input]!,
-          output: this.#names[columns.output]!,
-          ...(columns.prefix !== -1 && { prefix: this.#names[columns.prefix]! }),
+          arrival: this.#names[columns.arrival],
+          input: this.#names[columns.input],
+          output: this.#names[columns.output],
+          ...(columns.prefix !== -1 && { prefix: this.#names[columns.prefix] }),
         },
         arrivalUnit: this.#unit!,
         unanswered: this.#unanswered,
@@ -131,7 +131,7 @@ export class RequestReader {
 
   /** Times since 1970 tell their unit by their size. */
   #guessUnit(first: number): TimeUnit {
-    const named = unitOfName(this.#names[this.columns.arrival]!);
+    const named = unitOfName(this.#names[this.columns.arrival]);
     if (named !== undefined && named !== 's') return named;
     if (first >= 1e17) return 'ns';
     if (first >= 1e14) return 'us';

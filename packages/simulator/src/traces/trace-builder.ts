@@ -186,13 +186,13 @@ function lengthIn(field: unknown): number | null {
 /** The same requests by arrival; those that arrive together stay as they were. */
 function inOrder(trace: Trace): Trace {
   const { arrivalMs, prefixBlocks } = trace;
-  const order = Int32Array.from(arrivalMs.keys()).sort((a, b) => arrivalMs[a]! - arrivalMs[b]! || a - b);
-  const first = arrivalMs[order[0]!]!;
+  const order = Int32Array.from(arrivalMs.keys()).sort((a, b) => arrivalMs[a] - arrivalMs[b] || a - b);
+  const first = arrivalMs[order[0]];
   const sorted: Trace = {
     source: trace.source,
-    arrivalMs: Float64Array.from(order, (i) => arrivalMs[i]! - first),
-    inputTokens: Int32Array.from(order, (i) => trace.inputTokens[i]!),
-    outputTokens: Int32Array.from(order, (i) => trace.outputTokens[i]!),
+    arrivalMs: Float64Array.from(order, (i) => arrivalMs[i] - first),
+    inputTokens: Int32Array.from(order, (i) => trace.inputTokens[i]),
+    outputTokens: Int32Array.from(order, (i) => trace.outputTokens[i]),
   };
   if (prefixBlocks === undefined) return sorted;
   const offsets = new Int32Array(order.length + 1);

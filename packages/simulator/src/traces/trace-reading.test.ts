@@ -61,9 +61,9 @@ describe('how a trace is read', () => {
         assert.ok(arrivalMs.length <= most);
         for (const [i, at] of arrivalMs.entries()) {
           columns.arrival.push(at);
-          columns.input.push(inputTokens[i]!);
-          columns.output.push(outputTokens[i]!);
-          counts.push(prefixBlocks!.offsets[i + 1]! - prefixBlocks!.offsets[i]!);
+          columns.input.push(inputTokens[i]);
+          columns.output.push(outputTokens[i]);
+          counts.push(prefixBlocks!.offsets[i + 1] - prefixBlocks!.offsets[i]);
         }
         for (const id of prefixBlocks!.ids) columns.ids.push(id);
       }
@@ -74,7 +74,7 @@ describe('how a trace is read', () => {
       const { offsets } = whole.prefixBlocks!;
       assert.deepEqual(
         counts,
-        Array.from({ length: requests }, (_, i) => offsets[i + 1]! - offsets[i]!),
+        Array.from({ length: requests }, (_, i) => offsets[i + 1] - offsets[i]),
       );
       assert.equal(reading.outOfOrder, 0);
     }
@@ -150,7 +150,7 @@ describe('how a trace is read', () => {
       const text = `timestamp,input,output\n${1_700_000_000 * perS},1,1\n${1_700_000_002 * perS},1,1`;
       const { trace, reading } = read(text, 'x.csv');
       assert.equal(reading.arrivalUnit, unit);
-      assert.ok(Math.abs(trace.arrivalMs[1]! - 2000) < 0.001);
+      assert.ok(Math.abs(trace.arrivalMs[1] - 2000) < 0.001);
     }
   });
 

@@ -30,7 +30,7 @@ describe('lineChartSvg', () => {
     assert.ok(Math.abs(b![1] - (a![1] + c![1]) / 2) < 0.3);
     assert.ok(c![1] < a![1], 'more return is further up');
     assert.deepEqual(smooth![0], a);
-    assert.ok(smooth![2]![1] > c![1] && smooth![2]![1] < a![1]);
+    assert.ok(smooth![2][1] > c![1] && smooth![2][1] < a![1]);
   });
 
   it('labels the axes with round numbers inside the data', () => {

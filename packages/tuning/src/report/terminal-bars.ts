@@ -17,7 +17,7 @@ export function terminalBars(
       const eighths = top === 0 ? 0 : Math.round((8 * rows * value) / top) - 8 * (rows - 1 - row);
       return EIGHTHS[Math.min(8, Math.max(0, eighths))];
     });
-    const name = row === 0 ? axis[0]! : row === rows - 1 ? axis[1]! : '';
+    const name = row === 0 ? axis[0] : row === rows - 1 ? axis[1] : '';
     return `${name.padStart(width)} ${row === 0 || row === rows - 1 ? '┤' : '│'}${blocks.join('')}`.trimEnd();
   });
 }

@@ -20,12 +20,12 @@ export function terminalScatter(
   for (const { x, y, mark } of shown) {
     const column = Math.round(((Math.log(x) - low) / span) * (columns - 1));
     const row = rows - 1 - Math.round((y / top) * (rows - 1));
-    plane[row]![column] = mark;
+    plane[row][column] = mark;
   }
   const axis = [label(top), label(0)];
   const width = Math.max(...axis.map((text) => text.length));
   const lines = plane.map((cells, row) => {
-    const name = row === 0 ? axis[0]! : row === rows - 1 ? axis[1]! : '';
+    const name = row === 0 ? axis[0] : row === rows - 1 ? axis[1] : '';
     return `${name.padStart(width)} │${cells.join('')}`.trimEnd();
   });
   const [from, to] = [label(Math.exp(low)), label(Math.exp(low + span))];

@@ -84,7 +84,7 @@ export function impossibleText(slo: readonly SloTerm[], { values, load }: Imposs
     `Nothing that was tried meets this SLO, not even at ${figure(load)} of the traffic’s rate, where requests hardly meet.`,
     'The settings that come nearest have there:',
     ...slo.map((term, t) => {
-      const value = values[t]!;
+      const value = values[t];
       const verdict =
         value <= term.limitMs
           ? 'met'

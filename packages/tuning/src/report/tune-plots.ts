@@ -97,7 +97,7 @@ export function loadCurveSvg({ curves }: TuneResult, colours: PlotColours = PAPE
       ({ rate, good, sloUse }) =>
         `<circle cx="${px(x.at(rate))}" cy="${px(y.at(100 * good))}" r="3.5" fill="${sloUse <= 1 ? colour : colours.paper}" stroke="${colour}" stroke-width="1.5"><title>${figure(rate)} requests/s: ${figure(100 * good)} % within every limit</title></circle>`,
     );
-    const last = points.findLast(({ good }) => good > 0.5) ?? points[0]!;
+    const last = points.findLast(({ good }) => good > 0.5) ?? points[0];
     return `<path d="M${path}" fill="none" stroke="${colour}" stroke-width="2"/>${dots.join('')}<text x="${px(x.at(last.rate) - 8)}" y="${px(y.at(100 * last.good) + 22)}" text-anchor="end" fill="${colour}" font-weight="600">${name}</text>`;
   };
   return frame(

@@ -22,7 +22,7 @@ export interface ControllerGain {
  * @param points Of each candidate, all at one load.
  */
 export function controllerGain(points: readonly LoadPoint[], seed: number): ControllerGain {
-  const { requests, load } = points[0]!;
+  const { requests, load } = points[0];
   const blocks = requests.length;
   const halves = [
     { choose: points.map((point) => point.goodEven), judge: points.map((point) => point.goodOdd) },
@@ -34,19 +34,19 @@ export function controllerGain(points: readonly LoadPoint[], seed: number): Cont
     const overall = bestOf(choose.map((good) => good.reduce((sum, each) => sum + each, 0)));
     for (let b = 0; b < blocks; b += 1) {
       const own = bestOf(
-        choose.map((good) => good[b]!),
+        choose.map((good) => good[b]),
         overall,
       );
-      fixed[b]! += judge[overall]![b]!;
-      clairvoyant[b]! += judge[own]![b]!;
+      fixed[b] += judge[overall][b];
+      clairvoyant[b] += judge[own][b];
     }
   }
   const share = (good: Float64Array, weights?: ArrayLike<number>) => {
     let sum = 0;
     let total = 0;
     for (let b = 0; b < blocks; b += 1) {
-      sum += good[b]! * (weights?.[b] ?? 1);
-      total += requests[b]! * (weights?.[b] ?? 1);
+      sum += good[b] * (weights?.[b] ?? 1);
+      total += requests[b] * (weights?.[b] ?? 1);
     }
     return sum / total;
   };
@@ -63,6 +63,6 @@ export function controllerGain(points: readonly LoadPoint[], seed: number): Cont
 /** Index of the largest; of equals the `preferred` one, else the first. */
 function bestOf(values: readonly number[], preferred = 0): number {
   let best = preferred;
-  for (const [i, value] of values.entries()) if (value > values[best]!) best = i;
+  for (const [i, value] of values.entries()) if (value > values[best]) best = i;
   return best;
 }

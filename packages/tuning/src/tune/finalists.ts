@@ -58,14 +58,14 @@ export async function measureFinalists(
     ] as const;
   };
   const rough = await measureBoth((i) => ({
-    search: { guess: objective === 'latency' ? 1 : finalists[i]!.score || 1, step: 1.15, tolerance: 1.05 },
+    search: { guess: objective === 'latency' ? 1 : finalists[i].score || 1, step: 1.15, tolerance: 1.05 },
   }));
   const grids = await measureBoth((i, side) => {
-    const load = sustainedLoad(rough[side][i]!, slo);
+    const load = sustainedLoad(rough[side][i], slo);
     return { loads: load === 0 ? [] : GRID.map((step) => step * load) };
   });
   const points = rough.map((each, side) =>
-    each.map((own, i) => [...own, ...grids[side]![i]!].sort((a, b) => a.load - b.load)),
+    each.map((own, i) => [...own, ...grids[side][i]].sort((a, b) => a.load - b.load)),
   );
 
   const rates = [requestRate(traffic), requestRate(unseen)] as const;
@@ -74,16 +74,16 @@ export async function measureFinalists(
     blockResamples(unseen.blockStarts.length - 1, seed + HELD_OUT_SEED),
   ] as const;
   const valuesOf = (side: 0 | 1, i: number) =>
-    resamples[side].map((weights) => rates[side] * sustainedLoad(points[side]![i]!, slo, weights));
+    resamples[side].map((weights) => rates[side] * sustainedLoad(points[side][i], slo, weights));
   const resampled = ([0, 1] as const).map((side) => finalists.map((_, i) => valuesOf(side, i)));
-  const rateAt = (side: 0 | 1, i: number) => rates[side] * sustainedLoad(points[side]![i]!, slo);
+  const rateAt = (side: 0 | 1, i: number) => rates[side] * sustainedLoad(points[side][i], slo);
   const defaultAt = finalists.findIndex(
     ({ candidate }) => candidateKey(candidate) === candidateKey(defaults),
   );
 
   const results = finalists.map(({ candidate }, i): Finalist => {
     const [searched, heldOut] = [rateAt(0, i), rateAt(1, i)];
-    const [searchedDraws, heldOutDraws] = [resampled[0]![i]!, resampled[1]![i]!];
+    const [searchedDraws, heldOutDraws] = [resampled[0][i], resampled[1][i]];
     const base = defaultAt === -1 ? 0 : rateAt(1, defaultAt);
     return {
       candidate,
@@ -98,15 +98,15 @@ export async function measureFinalists(
               value: heldOut / base,
               // On the same resampled blocks, so that what both share cancels out.
               interval: percentileInterval(
-                heldOutDraws.map((value, draw) => value / Math.max(1e-9, resampled[1]![defaultAt]![draw]!)),
+                heldOutDraws.map((value, draw) => value / Math.max(1e-9, resampled[1][defaultAt][draw])),
               ),
             },
       // Resampling raises the sustained load, as some resamples lack the worst blocks: both sides carry that, and here
       // it cancels out.
       prediction: percentileInterval(
-        searchedDraws.map((value, draw) => 2 * searched - value + heldOutDraws[draw]! - heldOut),
+        searchedDraws.map((value, draw) => 2 * searched - value + heldOutDraws[draw] - heldOut),
       ),
-      heldOutPoints: points[1]![i]!,
+      heldOutPoints: points[1][i],
     };
   });
   const [winner, ...others] = results;

@@ -22,12 +22,12 @@ export async function nearestToSlo(
     tried.map(({ candidate }) => ({ candidate, loads: [LEAST_LOAD] })),
     { seed },
   );
-  const worst = (values: readonly number[]) => Math.max(...slo.map(({ limitMs }, t) => values[t]! / limitMs));
+  const worst = (values: readonly number[]) => Math.max(...slo.map(({ limitMs }, t) => values[t] / limitMs));
   let best = 0;
   for (const [i, [point]] of points.entries()) {
-    if (worst(point!.values) < worst(points[best]![0]!.values)) best = i;
+    if (worst(point!.values) < worst(points[best][0].values)) best = i;
   }
-  return { candidate: tried[best]!.candidate, load: LEAST_LOAD, values: points[best]![0]!.values };
+  return { candidate: tried[best].candidate, load: LEAST_LOAD, values: points[best][0].values };
 }
 
 const NO_DEPLOYMENT: Deployment = { load: 1, replicas: null, good: 0, usdPerHour: null };

@@ -17,7 +17,7 @@ const SEED = 5;
 function poissonTrace(): Trace {
   const random = new RandomStream(1, 'trace');
   const arrivalMs = new Float64Array(REQUESTS);
-  for (let i = 1; i < REQUESTS; i += 1) arrivalMs[i] = arrivalMs[i - 1]! + random.exponential(250);
+  for (let i = 1; i < REQUESTS; i += 1) arrivalMs[i] = arrivalMs[i - 1] + random.exponential(250);
   return {
     source: 'poisson.csv',
     arrivalMs,
@@ -40,7 +40,7 @@ function latencies() {
   });
   assert.equal(run.completed, REQUESTS);
   return Array.from(run.ids, (id, i) => ({
-    ...{ id, block: id < 250 ? 0 : 1, ttft: run.ttftMs[i]!, tpot: run.tpotMs[i]!, e2e: run.e2eMs[i]! },
+    ...{ id, block: id < 250 ? 0 : 1, ttft: run.ttftMs[i], tpot: run.tpotMs[i], e2e: run.e2eMs[i] },
   }));
 }
 
@@ -73,7 +73,7 @@ describe('a load that is measured', () => {
       const total = served
         .filter((each) => each.block === block)
         .reduce((sum, { e2e }) => sum + e2e / 4000, 0);
-      assert.ok(Math.abs(point.excess[2]![block]! - total) < 1e-6);
+      assert.ok(Math.abs(point.excess[2][block] - total) < 1e-6);
     }
   });
 
@@ -83,7 +83,7 @@ describe('a load that is measured', () => {
     const even = inBlocks((each) => each.id % 2 === 0 && isGood(each));
     const odd = inBlocks((each) => each.id % 2 === 1 && isGood(each));
     assert.deepEqual([point.goodEven, point.goodOdd], [even, odd]);
-    assert.equal(goodShare(point), (even[0]! + even[1]! + odd[0]! + odd[1]!) / REQUESTS);
+    assert.equal(goodShare(point), (even[0] + even[1] + odd[0] + odd[1]) / REQUESTS);
   });
 
   it('has the quantiles and means of all requests, and those of the SLO', () => {

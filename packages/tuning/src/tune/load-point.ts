@@ -67,7 +67,7 @@ export function measureLoad(
   const requests: number[] = [];
   for (let b = 0; b < blocks; b += 1) {
     blockOf.fill(b, blockStarts[b], blockStarts[b + 1]);
-    requests.push(blockStarts[b + 1]! - blockStarts[b]!);
+    requests.push(blockStarts[b + 1] - blockStarts[b]);
   }
   const classRequests = slo.map(({ priorityClass }) =>
     priorityClass === undefined ? null : countClass(priorities, priorityClass, blockStarts),
@@ -78,19 +78,19 @@ export function measureLoad(
   const goodEven = new Array<number>(blocks).fill(0);
   const goodOdd = new Array<number>(blocks).fill(0);
   for (let i = 0; i < run.completed; i += 1) {
-    const id = run.ids[i]!;
-    const block = blockOf[id]!;
+    const id = run.ids[i];
+    const block = blockOf[id];
     let isGood = true;
     for (const [t, { metric, quantile, limitMs, priorityClass }] of slo.entries()) {
       if (priorityClass !== undefined && priorities?.[id] !== priorityClass) continue;
-      const latency = latencies(run, metric)[i]!;
+      const latency = latencies(run, metric)[i];
       // A request of one token has no TPOT.
       const isWithin = !(latency > limitMs);
-      if (quantile === null) excess[t]![block]! += (Number.isNaN(latency) ? 0 : latency / limitMs) - UNSERVED;
-      else if (isWithin) excess[t]![block]! -= 1;
+      if (quantile === null) excess[t][block] += (Number.isNaN(latency) ? 0 : latency / limitMs) - UNSERVED;
+      else if (isWithin) excess[t][block] -= 1;
       if (!isWithin) isGood = false;
     }
-    if (isGood) (id % 2 === 0 ? goodEven : goodOdd)[block]! += 1;
+    if (isGood) (id % 2 === 0 ? goodEven : goodOdd)[block] += 1;
   }
   const sorted = {
     ttft: run.ttftMs.toSorted(),
@@ -128,7 +128,7 @@ export function sloUse(point: LoadPoint, slo: readonly SloTerm[], weights?: Arra
     // A resample may have none of a class.
     if (total === 0) continue;
     let sum = 0;
-    for (const [b, each] of point.excess[t]!.entries()) sum += each * (weights?.[b] ?? 1);
+    for (const [b, each] of point.excess[t].entries()) sum += each * (weights?.[b] ?? 1);
     const allowed = quantile === null ? 1 : Math.max(1e-9, 1 - quantile);
     use = Math.max(use, sum / total / allowed);
   }
@@ -154,7 +154,7 @@ function countClass(
 ): number[] {
   return blockStarts.slice(1).map((end, b) => {
     let count = 0;
-    for (let id = blockStarts[b]!; id < end; id += 1) if (priorities?.[id] === priorityClass) count += 1;
+    for (let id = blockStarts[b]; id < end; id += 1) if (priorities?.[id] === priorityClass) count += 1;
     return count;
   });
 }
@@ -166,7 +166,7 @@ function sortedOfClass(
   priorities: Uint8Array | undefined,
 ): Float64Array {
   return latencies(run, metric)
-    .filter((ms, i) => priorities?.[run.ids[i]!] === priorityClass && !Number.isNaN(ms))
+    .filter((ms, i) => priorities?.[run.ids[i]] === priorityClass && !Number.isNaN(ms))
     .sort();
 }
 

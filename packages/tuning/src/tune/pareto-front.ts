@@ -35,8 +35,8 @@ export function frontPoints(
   referenceLoad: number,
 ): FrontPoint[] {
   const points = choices.map(({ candidate, points: found }, i) => {
-    const at = atLoads[i]!.find(({ load }) => load === referenceLoad)!;
-    const all = [...found, ...atLoads[i]!].sort((a, b) => a.load - b.load);
+    const at = atLoads[i].find(({ load }) => load === referenceLoad)!;
+    const all = [...found, ...atLoads[i]].sort((a, b) => a.load - b.load);
     const sustained = requestRate(traffic) * sustainedLoad(all, slo);
     return {
       ...{ candidate, sustained, ttftP99Ms: at.ttftP99Ms, tpotP99Ms: at.tpotP99Ms },

@@ -35,9 +35,9 @@ describe('the search', () => {
       ({ maxNumSeqs, maxNumBatchedTokens, kvBudgetFraction }) =>
         4 * near(maxNumSeqs, 96) * near(maxNumBatchedTokens, 1024) * near(kvBudgetFraction, 0.5),
     );
-    const { maxNumSeqs, maxNumBatchedTokens, kvBudgetFraction } = ranked[0]!.candidate;
+    const { maxNumSeqs, maxNumBatchedTokens, kvBudgetFraction } = ranked[0].candidate;
     assert.deepEqual([maxNumSeqs, maxNumBatchedTokens, kvBudgetFraction], [96, 1024, 0.5]);
-    assert.ok(Math.abs(ranked[0]!.score - 4) < 0.05, `${ranked[0]!.score}`);
+    assert.ok(Math.abs(ranked[0].score - 4) < 0.05, `${ranked[0].score}`);
     assert.ok(considered > 32);
     assert.ok(ranked.some(({ candidate }) => candidateKey(candidate) === candidateKey(defaults)));
   });
@@ -50,7 +50,7 @@ describe('the search', () => {
         (maxNumSeqs === 1024 ? 0.995 : 1) *
         (kvBudgetFraction < 0.5 ? 0.5 : 1),
     );
-    assert.deepEqual(ranked[0]!.candidate, { ...defaults, speculationDepth: 2 });
+    assert.deepEqual(ranked[0].candidate, { ...defaults, speculationDepth: 2 });
   });
 
   it('keeps a setting whose default costs more than a hundredth', async () => {
@@ -58,7 +58,7 @@ describe('the search', () => {
       ['maxNumSeqs', 'prefixCaching'],
       ({ maxNumSeqs }) => 2 * near(maxNumSeqs, 256),
     );
-    assert.deepEqual(ranked[0]!.candidate, { ...defaults, maxNumSeqs: 256 });
+    assert.deepEqual(ranked[0].candidate, { ...defaults, maxNumSeqs: 256 });
   });
 
   it('ranks from the best to the worst', async () => {
@@ -75,13 +75,13 @@ describe('the search', () => {
     const { ranked } = await search(['maxNumSeqs'], ({ maxNumSeqs }) => 4 * near(maxNumSeqs, 48), {
       objective: 'latency',
     });
-    assert.equal(ranked[0]!.candidate.maxNumSeqs, 48);
+    assert.equal(ranked[0].candidate.maxNumSeqs, 48);
     // Latencies are 100 ms x load / capacity, of a limit of 100 ms.
-    assert.ok(Math.abs(ranked[0]!.score - 4) < 1e-9);
+    assert.ok(Math.abs(ranked[0].score - 4) < 1e-9);
   });
 
   it('ends where nothing meets the SLO', async () => {
     const { ranked } = await search(['maxNumSeqs'], () => 1e-6);
-    assert.equal(ranked[0]!.score, 0);
+    assert.equal(ranked[0].score, 0);
   });
 });

@@ -103,14 +103,14 @@ export async function searchCandidates(
       { seed },
     );
     return candidates.map(
-      (candidate, i): SearchedCandidate => ({ candidate, points: points[i]!, score: scoreOf(points[i]!) }),
+      (candidate, i): SearchedCandidate => ({ candidate, points: points[i], score: scoreOf(points[i]) }),
     );
   };
   const measureFully = async (candidates: readonly Candidate[], search: LoadSearch) => {
     const fresh = candidates.filter((candidate) => !full.has(candidateKey(candidate)));
     for (const found of await measure(fresh, traffic, search)) full.set(candidateKey(found.candidate), found);
   };
-  const bestFully = () => ranked([...full.values()])[0]!;
+  const bestFully = () => ranked([...full.values()])[0];
 
   const start = spaceFillingCandidates(profile, space, options.start);
   const alwaysKept = isPossible(profile, defaults) ? [defaults] : [];
@@ -120,7 +120,7 @@ export async function searchCandidates(
     someBlocks(traffic, SCOUT_BLOCKS),
     { guess: 1, step: 2, tolerance: 1.3 },
   );
-  let guess = ranked(scouts)[0]!.score || LEAST_LOAD;
+  let guess = ranked(scouts)[0].score || LEAST_LOAD;
   onStage(`${start.length.toLocaleString('en-US')} candidates`);
   const first = await measure(start, someBlocks(traffic, SCOUT_BLOCKS), { loads: [guess] });
   let pool = ranked(first).map(({ candidate }) => candidate);
@@ -133,7 +133,7 @@ export async function searchCandidates(
       ...search,
     });
     pool = ranked(found).map(({ candidate }) => candidate);
-    guess = ranked(found)[0]!.score || guess;
+    guess = ranked(found)[0].score || guess;
     if (blocks === Number.POSITIVE_INFINITY)
       for (const each of found) full.set(candidateKey(each.candidate), each);
   }
@@ -166,7 +166,7 @@ export async function searchCandidates(
   const close = ranked([...full.values()]).slice(0, CLOSEST);
   await compare(close.map(({ candidate }) => candidate));
   onStage('simpler settings');
-  await simplify(compare, ranked([...final.values()])[0]!, profile, space, defaults);
+  await simplify(compare, ranked([...final.values()])[0], profile, space, defaults);
   const others = [...full.values()].filter(({ candidate }) => !final.has(candidateKey(candidate)));
   return {
     considered: seen.size,
@@ -189,7 +189,7 @@ async function simplify(
       .map((knob): Candidate => ({ ...current, [knob]: defaults[knob] }))
       .filter((candidate) => isPossible(profile, candidate));
     if (simpler.length === 0) return;
-    const found = ranked(await compare(simpler))[0]!;
+    const found = ranked(await compare(simpler))[0];
     if (found.score < best.score * (1 - SIMPLER)) return;
     current = found.candidate;
   }
@@ -197,7 +197,7 @@ async function simplify(
 
 /** Puts the candidate with the fewest changed settings first among those that are as good as the best. */
 function preferSimple(candidates: readonly SearchedCandidate[], defaults: Candidate): SearchedCandidate[] {
-  const least = candidates[0]!.score * (1 - SIMPLER);
+  const least = candidates[0].score * (1 - SIMPLER);
   const changes = ({ candidate }: SearchedCandidate) =>
     (Object.keys(candidate) as Knob[]).filter((knob) => candidate[knob] !== defaults[knob]).length;
   const asGood = candidates.filter(({ score: each }) => each >= least);
@@ -209,7 +209,7 @@ function score(points: readonly LoadPoint[], slo: readonly SloTerm[], { objectiv
   if (objective !== 'latency') {
     // At a single load: the more of the SLO is left there, the better.
     return points.length === 1
-      ? points[0]!.load / (1 + Math.log1p(sloUse(points[0]!, slo)))
+      ? points[0].load / (1 + Math.log1p(sloUse(points[0], slo)))
       : sustainedLoad(points, slo);
   }
   const [point] = points;

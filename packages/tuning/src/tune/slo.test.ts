@@ -11,14 +11,14 @@ describe('an SLO', () => {
       { metric: 'e2e', quantile: null, limitMs: 20_000 },
     ]);
     assert.deepEqual(slo.map(sloTermName), ['ttft_p99', 'tpot_p99.9', 'e2e_mean']);
-    assert.equal(sloTermText(slo[0]!), 'TTFT p99 at most 1500 ms');
+    assert.equal(sloTermText(slo[0]), 'TTFT p99 at most 1500 ms');
   });
 
   it('may bound a priority class beside all requests', () => {
     const slo = parseSlo('class0_ttft_p99=300ms,ttft_p99=5s');
     assert.deepEqual(slo[0], { metric: 'ttft', quantile: 0.99, limitMs: 300, priorityClass: 0 });
     assert.deepEqual(slo.map(sloTermName), ['class0_ttft_p99', 'ttft_p99']);
-    assert.equal(sloTermText(slo[0]!), 'TTFT p99 of class 0 at most 300 ms');
+    assert.equal(sloTermText(slo[0]), 'TTFT p99 of class 0 at most 300 ms');
     assert.throws(() => parseSlo('class0_ttft_p99=1s,class0_ttft_p99=2s'), /twice/);
   });
 

@@ -48,7 +48,7 @@ export function neighbours(profile: EngineProfile, space: CandidateSpace, candid
 function candidateAt(space: CandidateSpace, share: (knob: Knob) => number): Candidate {
   const at = <K extends Knob>(knob: K): Candidate[K] => {
     const values = space[knob];
-    return values[Math.floor(share(knob) * values.length)]!;
+    return values[Math.floor(share(knob) * values.length)];
   };
   return {
     maxNumSeqs: at('maxNumSeqs'),

@@ -50,7 +50,7 @@ describe('the sustained load', () => {
   it('is none where even the least load is too much', () => {
     const measure = (load: number) => pointAt(1e-6, load);
     const points = findSustainedLoad(measure, SLO, { guess: 1, step: 2, tolerance: 1.1 });
-    assert.equal(points[0]!.load, LEAST_LOAD);
+    assert.equal(points[0].load, LEAST_LOAD);
     assert.equal(sustainedLoad(points, SLO), 0);
   });
 

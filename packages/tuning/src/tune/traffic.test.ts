@@ -7,7 +7,7 @@ import { decodeTraffic, encodeTraffic, joinTraffic, requestRate, someBlocks, spl
 function traceOf(requests: number, hasPrefixes: boolean): Trace {
   const random = new RandomStream(1, 'trace');
   const arrivalMs = new Float64Array(requests);
-  for (let i = 1; i < requests; i += 1) arrivalMs[i] = arrivalMs[i - 1]! + random.exponential(100);
+  for (let i = 1; i < requests; i += 1) arrivalMs[i] = arrivalMs[i - 1] + random.exponential(100);
   return {
     source: 'x.csv',
     arrivalMs,

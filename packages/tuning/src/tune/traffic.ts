@@ -58,11 +58,11 @@ export function sliceTrace(
   end: number,
 ): Block {
   const { arrivalMs, prefixBlocks } = trace;
-  const from = arrivalMs[start]!;
-  const gap = (arrivalMs[end - 1]! - from) / Math.max(1, end - 1 - start);
+  const from = arrivalMs[start];
+  const gap = (arrivalMs[end - 1] - from) / Math.max(1, end - 1 - start);
   return {
     ...(priorities && { priorities: priorities.slice(start, end) }),
-    durationMs: (arrivalMs[end] ?? arrivalMs[end - 1]! + gap) - from,
+    durationMs: (arrivalMs[end] ?? arrivalMs[end - 1] + gap) - from,
     trace: {
       source: trace.source,
       arrivalMs: arrivalMs.slice(start, end).map((ms) => ms - from),
@@ -74,7 +74,7 @@ export function sliceTrace(
           ids: prefixBlocks.ids.slice(prefixBlocks.offsets[start], prefixBlocks.offsets[end]),
           offsets: prefixBlocks.offsets
             .slice(start, end + 1)
-            .map((offset) => offset - prefixBlocks.offsets[start]!),
+            .map((offset) => offset - prefixBlocks.offsets[start]),
         },
       }),
     },
@@ -87,10 +87,10 @@ export function joinBlocks(blocks: readonly Block[]): Traffic {
   const arrivalMs = new Float64Array(requests);
   const inputTokens = new Int32Array(requests);
   const outputTokens = new Int32Array(requests);
-  const first = blocks[0]!.trace;
+  const first = blocks[0].trace;
   const offsets = new Int32Array(requests + 1);
   const ids: number[] = [];
-  const priorities = blocks[0]!.priorities && new Uint8Array(requests);
+  const priorities = blocks[0].priorities && new Uint8Array(requests);
   const blockStarts = [0];
   let at = 0;
   let now = 0;
@@ -127,14 +127,14 @@ export function someBlocks(traffic: Traffic, count: number): Traffic {
   const blocks = blockStarts.length - 1;
   if (count >= blocks) return traffic;
   const chosen = Array.from({ length: count }, (_, i) => Math.floor(((i + 0.5) * blocks) / count));
-  return joinBlocks(chosen.map((b) => sliceTrace(traffic, blockStarts[b]!, blockStarts[b + 1]!)));
+  return joinBlocks(chosen.map((b) => sliceTrace(traffic, blockStarts[b], blockStarts[b + 1])));
 }
 
 /** Traffics one after the other. */
 export function joinTraffic(traffics: readonly Traffic[]): Traffic {
   return joinBlocks(
     traffics.flatMap((traffic) =>
-      traffic.blockStarts.slice(1).map((end, b) => sliceTrace(traffic, traffic.blockStarts[b]!, end)),
+      traffic.blockStarts.slice(1).map((end, b) => sliceTrace(traffic, traffic.blockStarts[b], end)),
     ),
   );
 }
@@ -142,7 +142,7 @@ export function joinTraffic(traffics: readonly Traffic[]): Traffic {
 /** Mean requests/s. */
 export function requestRate({ trace }: Traffic): number {
   const { arrivalMs } = trace;
-  return (1000 * (arrivalMs.length - 1)) / arrivalMs[arrivalMs.length - 1]!;
+  return (1000 * (arrivalMs.length - 1)) / arrivalMs[arrivalMs.length - 1];
 }
 
 /** The traffic as bytes, for jobs: the places of the blocks, the priority classes where there are any, then the trace. */

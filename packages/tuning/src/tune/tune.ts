@@ -65,7 +65,7 @@ export async function tuneProfile(
 
   say('the finalists');
   const finalists = await measureFinalists(measurer, profile, split, search, options);
-  const winner = finalists[0]!;
+  const winner = finalists[0];
   if (winner.searched.value === 0) {
     say('whether anything meets the SLO');
     const impossible = await nearestToSlo(measurer, split.search, search, slo, seed);
@@ -127,7 +127,7 @@ export async function tuneProfile(
     },
     deployment: planned,
     surge,
-    surgeWithoutMore: goodShare(strained![0]!),
+    surgeWithoutMore: goodShare(strained![0]),
     controller: controllerGain(
       atLoads.map((points) => points.find(({ load }) => load === controllerLoad)!),
       seed,

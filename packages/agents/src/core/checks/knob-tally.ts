@@ -34,7 +34,7 @@ export class KnobTally<Action> {
       this.#acting.set(knob, this.#actingOf(knob) + 1);
       const wins = this.#wins.get(knob)!;
       for (const [b, { name }] of bins.entries()) {
-        if (best[b]! >= most - EQUAL) wins.set(name, wins.get(name)! + 1);
+        if (best[b] >= most - EQUAL) wins.set(name, wins.get(name)! + 1);
       }
     }
   }

@@ -18,13 +18,13 @@ export function orderedMeans({
   /** Where they are out of order. */
   readonly advice?: string;
 }): CheckResult {
-  const holds = values.every((value, i) => i === 0 || value >= values[i - 1]! * (1 - ORDER_TOLERANCE));
+  const holds = values.every((value, i) => i === 0 || value >= values[i - 1] * (1 - ORDER_TOLERANCE));
   return {
     id,
     group: 'physics',
     title,
     outcome: holds ? 'pass' : 'fail',
-    figures: Object.fromEntries(names.map((name, i) => [name, values[i]!])),
+    figures: Object.fromEntries(names.map((name, i) => [name, values[i]])),
     ...(!holds && advice !== undefined && { advice }),
   };
 }

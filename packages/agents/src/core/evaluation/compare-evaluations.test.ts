@@ -9,9 +9,9 @@ function scored(policy: string, ...scores: number[][]): Evaluation {
   const taskIds = ['static_workload', 'bursty_workload'] as const;
   const figures = { return: 0, sloCompliance: 1, costPer1k: 0, preemptions: 0 };
   const tasks = scores.map((ofTask, t) => ({
-    ...{ ...figures, taskId: taskIds[t]!, score: unused, return: unused, regret: null, windowsPerSecond: 1 },
+    ...{ ...figures, taskId: taskIds[t], score: unused, return: unused, regret: null, windowsPerSecond: 1 },
     episodes: ofTask.map((score, seed) => ({
-      ...{ ...figures, taskId: taskIds[t]!, seed, score, regret: null, windows: 1 },
+      ...{ ...figures, taskId: taskIds[t], seed, score, regret: null, windows: 1 },
     })),
   }));
   return { policy, tasks, overall: unused };
@@ -25,7 +25,7 @@ describe('compareEvaluations', () => {
       traffic.map((score, i) => score + 0.02 + 0.001 * (i % 3)),
     );
     const { comparisons, ranks } = compareEvaluations([scored('plain', traffic), better]);
-    const { overall } = comparisons[0]!;
+    const { overall } = comparisons[0];
     assert.ok(overall.mean < -0.02 && overall.mean > -0.023);
     assert.ok(overall.ci95[0] <= overall.mean && overall.mean <= overall.ci95[1] && overall.ci95[1] < 0);
     assert.equal(overall.verdict, 'worse');
@@ -37,7 +37,7 @@ describe('compareEvaluations', () => {
     const a = scored('a', [0.5, 0.6, 0.4, 0.5]);
     const b = scored('b', [0.6, 0.5, 0.5, 0.41]);
     const { comparisons, ranks } = compareEvaluations([a, b]);
-    assert.equal(comparisons[0]!.overall.verdict, 'undecided');
+    assert.equal(comparisons[0].overall.verdict, 'undecided');
     assert.deepEqual(ranks, [1, 1]);
   });
 
@@ -46,7 +46,7 @@ describe('compareEvaluations', () => {
       scored('a', [0.5, 0.6, 0.1, 0.9]),
       scored('b', [0.5, 0.6, 0.2, 0.3]),
     ]);
-    assert.equal(comparisons[0]!.overall.probability, (0.5 + 0.5 + 0 + 1) / 4);
+    assert.equal(comparisons[0].overall.probability, (0.5 + 0.5 + 0 + 1) / 4);
   });
 
   it('compares every pair, on each task and over all', () => {
@@ -72,7 +72,7 @@ describe('compareEvaluations', () => {
         ['bursty_workload', 'better'],
       ],
     );
-    assert.equal(ab!.tasks[0]!.difference.mean, -0.125);
+    assert.equal(ab!.tasks[0].difference.mean, -0.125);
     assert.equal(ab!.overall.mean, 0);
     assert.deepEqual(ranks, [2, 2, 1]);
   });

@@ -51,7 +51,7 @@ export function compareEvaluations(evaluations: readonly Evaluation[]): Standing
   const comparisons: Comparison[] = [];
   for (let first = 0; first < evaluations.length; first++) {
     for (let second = first + 1; second < evaluations.length; second++) {
-      comparisons.push({ first, second, ...comparePair(evaluations[first]!, evaluations[second]!) });
+      comparisons.push({ first, second, ...comparePair(evaluations[first], evaluations[second]) });
     }
   }
   const isBetter = (a: number, b: number) =>
@@ -74,10 +74,10 @@ function comparePair(a: Evaluation, b: Evaluation): Pick<Comparison, 'tasks' | '
     throw new RangeError(`Expected ${a.policy} and ${b.policy} to have played the same tasks and seeds`);
   }
   const differences = a.tasks.map((task, t) =>
-    task.episodes.map((episode, e) => episode.score - b.tasks[t]!.episodes[e]!.score),
+    task.episodes.map((episode, e) => episode.score - b.tasks[t].episodes[e].score),
   );
   return {
-    tasks: a.tasks.map(({ taskId }, t) => ({ taskId, difference: describe([differences[t]!]) })),
+    tasks: a.tasks.map(({ taskId }, t) => ({ taskId, difference: describe([differences[t]]) })),
     overall: describe(differences),
   };
 }

@@ -73,7 +73,7 @@ export class LlmClient {
     const startMs = performance.now();
     try {
       for (;;) {
-        const format = ANSWER_FORMATS[this.#format]!;
+        const format = ANSWER_FORMATS[this.#format];
         // The client's own timeout ends with the headers of the answer.
         const signal = AbortSignal.timeout(1000 * this.#timeoutSeconds);
         try {

@@ -28,7 +28,7 @@ class Script implements LlmAnswerer {
   async ask(...[messages, schema]: Parameters<LlmAnswerer['ask']>): Promise<string | null> {
     this.conversations.push(messages.map((message) => ({ ...message })));
     this.schemas.push(schema);
-    return this.#answers[Math.min(this.conversations.length, this.#answers.length) - 1]!;
+    return this.#answers[Math.min(this.conversations.length, this.#answers.length) - 1];
   }
 }
 
@@ -51,7 +51,7 @@ describe('the policy of a language model', () => {
   it('tells the model the task, the units and ranges, and the last windows with what they earned', async () => {
     const script = new Script(JSON.stringify(good));
     await play(script, { history: 3 });
-    const [system, user] = script.conversations[10]!;
+    const [system, user] = script.conversations[10];
     for (const part of [
       'batch_cap (integer, 1 to 512): Most sequences',
       'quantization_tier (one of ["FP16","INT8","INT4"])',
@@ -68,9 +68,9 @@ describe('the policy of a language model', () => {
     for (const line of steps)
       assert.match(line, /observed \{"queue_depth":.*\}, set \{"batch_cap":77.*which earned -?[\d.]+$/);
     assert.match(user!.content, /^Now, step 10: observed .*In force: \{"batch_cap":77/m);
-    assert.match(script.conversations[0]![1]!.content, /^Now, step 0/);
-    assert.deepEqual(Object.keys(script.schemas[0]!.properties as object), script.schemas[0]!.required);
-    assert.equal(script.schemas[0]!.additionalProperties, false);
+    assert.match(script.conversations[0][1].content, /^Now, step 0/);
+    assert.deepEqual(Object.keys(script.schemas[0].properties as object), script.schemas[0].required);
+    assert.equal(script.schemas[0].additionalProperties, false);
   });
 
   it('names the knobs that a task masks, and leaves them one value', async () => {
@@ -87,9 +87,9 @@ describe('the policy of a language model', () => {
       quant_tier: 0,
     };
     await policy.act({ observation, reward: null, previousAction: previousAction as never, stepIndex: 0 });
-    const system = script.conversations[0]![0]!.content;
+    const system = script.conversations[0][0].content;
     assert.match(system, /stay at {"spec_length":0,"prefill_disagg":false,"quant_tier":0}\./);
-    const properties = script.schemas[0]!.properties as Record<string, { enum?: unknown[] }>;
+    const properties = script.schemas[0].properties as Record<string, { enum?: unknown[] }>;
     assert.deepEqual(properties.quant_tier!.enum, [0]);
     assert.equal(properties.kv_budget!.enum, undefined);
   });
@@ -110,7 +110,7 @@ describe('the policy of a language model', () => {
     for (const action of played.actions) assert.deepEqual(action, JSON.parse(obedient));
     assert.deepEqual(policy.answers, { asked: task.windows, invalid: 1, repaired: 1, keptLast: 0 });
     assert.match(
-      repaired.conversations[1]![3]!.content,
+      repaired.conversations[1][3].content,
       /^That is no valid action: quantization_tier: Expected "FP16", .* got "INT4"/,
     );
     const stubborn = new LlmPolicy(serveEnvironment(), new Script(disobedient));
@@ -124,13 +124,13 @@ describe('the policy of a language model', () => {
     const { actions, answers } = await play(script);
     assert.deepEqual(actions[0], good);
     assert.deepEqual(answers, { asked: task.windows, invalid: 1, repaired: 1, keptLast: 0 });
-    const repair = script.conversations[1]!;
+    const repair = script.conversations[1];
     assert.equal(repair.length, 4);
-    assert.match(repair[3]!.content, /^That is no valid action: /);
+    assert.match(repair[3].content, /^That is no valid action: /);
 
     const tooLarge = new Script(JSON.stringify({ ...good, batch_cap: 5000 }), JSON.stringify(good));
     await play(tooLarge);
-    assert.match(tooLarge.conversations[1]![3]!.content, /batch_cap: .*512/);
+    assert.match(tooLarge.conversations[1][3].content, /batch_cap: .*512/);
   });
 
   it('keeps the last valid action when no other comes, and counts it', async () => {
@@ -153,7 +153,7 @@ describe('the policy of a language model', () => {
     const { answers } = await play(script, { decideEvery: 7, history: 2 });
     assert.equal(answers.asked, Math.ceil(task.windows / 7));
     assert.equal(script.conversations.length, answers.asked);
-    assert.match(script.conversations[1]![1]!.content, /^step 6: /m);
+    assert.match(script.conversations[1][1].content, /^step 6: /m);
   });
 });
 

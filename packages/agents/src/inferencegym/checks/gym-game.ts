@@ -66,7 +66,7 @@ function randomActions(task: GymTask, seed: number): () => GymAction {
     let action = GYM_DEFAULT_ACTION;
     for (const knob of gymKnobs(task)) {
       const values = valuesOf(knob);
-      action = withGymKnob(action, knob.knob, values[draws.integer(0, values.length - 1)]!);
+      action = withGymKnob(action, knob.knob, values[draws.integer(0, values.length - 1)]);
     }
     return action;
   };
@@ -84,7 +84,7 @@ function knobDominance(
   const perEpisode = Math.max(1, Math.round(states / seeds.length));
   const last = EPISODE_STEPS - HOLD - TAIL;
   for (const [e, seed] of seeds.entries()) {
-    const { actions } = schedules[e]!;
+    const { actions } = schedules[e];
     for (let i = 0; i < perEpisode; i++) {
       const at = Math.round((last * (i + 0.5)) / perEpisode);
       tally.add((knob, value) => {
@@ -93,7 +93,7 @@ function knobDominance(
         while (episode.timestep < at + HOLD + TAIL) {
           const step = episode.timestep;
           const isHeld = step >= at && step < at + HOLD;
-          const reward = episode.step(isHeld ? withGymKnob(actions[step]!, knob, value) : actions[step]!);
+          const reward = episode.step(isHeld ? withGymKnob(actions[step], knob, value) : actions[step]);
           if (step >= at) earned += reward;
         }
         return earned;

@@ -86,9 +86,9 @@ export function wanderingGymActions(
   const knobs = gymKnobs(task);
   let action = from;
   return () => {
-    const turned = knobs[draws.integer(0, knobs.length - 1)]!;
+    const turned = knobs[draws.integer(0, knobs.length - 1)];
     const values = valuesOf(turned);
-    action = withGymKnob(action, turned.knob, values[draws.integer(0, values.length - 1)]!);
+    action = withGymKnob(action, turned.knob, values[draws.integer(0, values.length - 1)]);
     return action;
   };
 }

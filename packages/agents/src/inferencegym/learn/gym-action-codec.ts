@@ -32,7 +32,7 @@ export class GymActionCodec {
   /** The action of a row of bins; knobs that are not active have their defaults. */
   decode(bins: ArrayLike<number>): GymAction {
     const action: Record<string, unknown> = { ...GYM_DEFAULT_ACTION };
-    for (const [head, knob] of this.#knobs.entries()) action[knob] = GYM_ACTION_BINS[knob][bins[head]!];
+    for (const [head, knob] of this.#knobs.entries()) action[knob] = GYM_ACTION_BINS[knob][bins[head]];
     return action as GymAction;
   }
 
@@ -51,7 +51,7 @@ export class GymActionCodec {
 function nearest(bins: readonly number[], value: number): number {
   let best = 0;
   for (let bin = 1; bin < bins.length; bin++) {
-    if (Math.abs(bins[bin]! - value) < Math.abs(bins[best]! - value)) best = bin;
+    if (Math.abs(bins[bin] - value) < Math.abs(bins[best] - value)) best = bin;
   }
   return best;
 }

@@ -13,7 +13,7 @@ describe('planSchedule', () => {
     const schedule = planSchedule(world, task, 5, { start, sweeps: 1 });
     assert.equal(schedule.actions.length, EPISODE_STEPS);
     assert.equal(
-      gymReturn(world, task, 5, (step) => schedule.actions[step]!),
+      gymReturn(world, task, 5, (step) => schedule.actions[step]),
       schedule.return,
     );
     assert.ok(schedule.return > gymReturn(world, task, 5, () => start));

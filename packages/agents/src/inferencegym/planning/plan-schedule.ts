@@ -32,11 +32,10 @@ export function planSchedule(
 ): Schedule {
   const stretches = stretchesOf(world, task, seed);
   const all = [...stretches.keys()];
-  const parts = [true, false].map((isBurst) => all.filter((i) => stretches[i]!.isBurst === isBurst));
+  const parts = [true, false].map((isBurst) => all.filter((i) => stretches[i].isBurst === isBurst));
   const groups = [...parts, ...all.map((i) => [i])].filter((group) => group.length > 0);
   const stretchAt = stretches.flatMap(({ steps }, i) => Array<number>(steps).fill(i));
-  const worth = (plan: readonly GymAction[]) =>
-    gymReturn(world, task, seed, (step) => plan[stretchAt[step]!]!);
+  const worth = (plan: readonly GymAction[]) => gymReturn(world, task, seed, (step) => plan[stretchAt[step]]);
   let plan: readonly GymAction[] = stretches.map(() => start);
   let most = worth(plan);
   let gained = true;
@@ -57,7 +56,7 @@ export function planSchedule(
       }
     }
   }
-  return { actions: stretchAt.map((i) => plan[i]!), return: most };
+  return { actions: stretchAt.map((i) => plan[i]), return: most };
 }
 
 interface Stretch {

@@ -41,7 +41,7 @@ class GymRandomPolicy implements GymPolicy {
     const random = this.#random;
     return {
       kv_budget: 0.1 + 0.9 * random.uniform(),
-      spec_length: SPEC_LENGTHS[random.integer(0, SPEC_LENGTHS.length - 1)]!,
+      spec_length: SPEC_LENGTHS[random.integer(0, SPEC_LENGTHS.length - 1)],
       batch_size: random.integer(1, 512),
       prefill_disagg: random.integer(0, 1) === 1,
       quant_tier: random.integer(0, 2) as GymAction['quant_tier'],

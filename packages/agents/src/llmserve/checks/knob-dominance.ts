@@ -41,7 +41,7 @@ export function checkKnobDominance(
     const episode = new ServeEpisode(task, seed, { workload });
     for (let i = 0; i < perEpisode; i++) {
       const at = Math.max(0, Math.round((last * (i + 0.5)) / perEpisode));
-      while (episode.window < at) episode.step(actions[episode.window]!);
+      while (episode.window < at) episode.step(actions[episode.window]);
       const state = episode.snapshot();
       tally.add((knob, value) => worth(episode, state, actions, knob, value));
       episode.restore(state);
@@ -66,7 +66,7 @@ function worth(
   const start = episode.window;
   const before = episode.totals.reward;
   while (!episode.done && episode.window < start + HOLD + TAIL) {
-    const planned = actions[episode.window]!;
+    const planned = actions[episode.window];
     episode.step(episode.window < start + HOLD ? withKnob(planned, knob, value) : planned);
   }
   return episode.totals.reward - before;

@@ -37,9 +37,9 @@ function wanderingActions(task: ServeTask, seed: number): (window: number) => Se
   const knobs = serveKnobs(task);
   let action = task.defaultAction;
   return () => {
-    const { knob, bins } = knobs[draws.integer(0, knobs.length - 1)]!;
+    const { knob, bins } = knobs[draws.integer(0, knobs.length - 1)];
     const values = bins.flatMap((bin) => bin.values);
-    action = withKnob(action, knob, values[draws.integer(0, values.length - 1)]!);
+    action = withKnob(action, knob, values[draws.integer(0, values.length - 1)]);
     return action;
   };
 }
@@ -67,7 +67,7 @@ function conservation(task: ServeTask, { seeds }: CheckEffort): CheckResult {
 }
 
 function arrivedIn({ workload, window }: ServeEpisode): number {
-  return workload.windowStarts[window]!;
+  return workload.windowStarts[window];
 }
 
 function accountedFor({ totals, cluster }: ServeEpisode): number {
@@ -136,15 +136,15 @@ function queueLength(task: ServeTask, seed: number): { sampled: number; expected
   let timeInside = 0;
   for (let w = 0; w < task.windows; w++) {
     cluster.configure(servingConfig(task.defaultAction), workload.tenantGiB[w]);
-    for (let id = workload.windowStarts[w]!; id < workload.windowStarts[w + 1]!; id++) {
-      const arrival = workload.arrivalTicks[id]!;
+    for (let id = workload.windowStarts[w]; id < workload.windowStarts[w + 1]; id++) {
+      const arrival = workload.arrivalTicks[id];
       waits.set(id, arrival);
       cluster.submit({
         id,
         arrival,
-        input: workload.inputTokens[id]!,
-        output: workload.outputTokens[id]!,
-        priority: workload.classes[id]!,
+        input: workload.inputTokens[id],
+        output: workload.outputTokens[id],
+        priority: workload.classes[id],
       });
     }
     const windowEnd = (w + 1) * task.windowSeconds * TICKS_PER_S;
@@ -156,8 +156,8 @@ function queueLength(task: ServeTask, seed: number): { sampled: number; expected
       samples++;
       for (const { completions, rejections } of cluster.engines) {
         for (let i = 0; i < completions.count; i++) {
-          const id = completions.ids[i]!;
-          timeInside += completions.lastTokens[i]! - completions.arrivals[i]!;
+          const id = completions.ids[i];
+          timeInside += completions.lastTokens[i] - completions.arrivals[i];
           waits.delete(id);
         }
         for (const id of rejections) waits.delete(id);

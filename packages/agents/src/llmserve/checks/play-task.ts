@@ -49,7 +49,7 @@ export function playTask(
     sums.sloCompliance += seen.slo_compliance_rate;
     sums.gpuMemoryGb += seen.gpu_memory_used_gb;
     sums.costPer1k += seen.estimated_cost_per_1k;
-    sums.interactiveTtftMs += episode.metrics.classes[0]!.ttft.percentile(99);
+    sums.interactiveTtftMs += episode.metrics.classes[0].ttft.percentile(99);
   }
   const means = Object.fromEntries(
     Object.entries(sums).map(([name, sum]) => [name, sum / (task.windows - first)]),

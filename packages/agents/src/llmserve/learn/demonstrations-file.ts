@@ -44,9 +44,9 @@ export function decodeDemonstrations(file: Uint8Array): {
   const rows = (name: string) => rowsOf(tensors[name], name, count);
   const [observations, binsInForce, actions] = [rows('observations'), rows('bins_in_force'), rows('actions')];
   const episodes = rows('returns').map(([earned], e) => ({
-    observations: Float32Array.from(observations[e]!),
-    binsInForce: Int32Array.from(binsInForce[e]!),
-    actions: Int32Array.from(actions[e]!),
+    observations: Float32Array.from(observations[e]),
+    binsInForce: Int32Array.from(binsInForce[e]),
+    actions: Int32Array.from(actions[e]),
     return: earned!,
   }));
   return { episodes, metadata: others };
@@ -58,6 +58,6 @@ function rowsOf(tensor: Tensor | undefined, name: string, count: number): FloatA
       `Expected a tensor \`${name}\` of ${count} rows, got ${tensor ? `one of shape ${tensor.shape.join(' x ')}` : 'none'}`,
     );
   }
-  const width = tensor.shape[1]!;
+  const width = tensor.shape[1];
   return Array.from({ length: count }, (_, row) => tensor.values.subarray(row * width, (row + 1) * width));
 }

@@ -20,7 +20,7 @@ export async function playRegimesWithJobs(
   jobs: JobEngine,
   trials: readonly RegimeTrial[],
 ): Promise<number[]> {
-  const { taskId } = trials[0]!;
+  const { taskId } = trials[0];
   const ownTask = await shareTask(jobs, taskId);
   const returns = await jobs.run(
     trials.map((trial) => {

@@ -23,14 +23,14 @@ describe('searchRegimes', () => {
       ...{ taskId, steps: 120_000, seed: 1 },
       play(trials) {
         assert.equal(new Set(trials.map((trial) => trial.traces.join())).size, 1);
-        traces.add(trials[0]!.traces.join());
+        traces.add(trials[0].traces.join());
         return play(trials);
       },
       onGeneration: (generation) => generations.push(generation),
     });
     assert.ok(steps >= 120_000 && training.algorithm === 'cem');
     assert.equal(traces.size, generations.length);
-    assert.ok(generations.at(-1)!.meanReturn > generations[0]!.meanReturn + 2);
+    assert.ok(generations.at(-1)!.meanReturn > generations[0].meanReturn + 2);
     for (const { action } of regimes) {
       assert.equal(action.quantization_tier, 'INT8');
       assert.ok(action.batch_cap >= 32 && action.batch_cap <= 96, `${action.batch_cap}`);

@@ -61,7 +61,7 @@ export function playRegimes({ taskId, regimes, traces }: RegimeTrial): number {
   for (const trace of traces) {
     const episode = new ServeEpisode(knownTask(taskId), trace);
     tracker.reset();
-    while (!episode.done) episode.step(regimes[tracker.see(episode.observation())]!.action);
+    while (!episode.done) episode.step(regimes[tracker.see(episode.observation())].action);
     total += episode.totals.reward;
   }
   return total / traces.length;
@@ -104,7 +104,7 @@ export async function searchRegimes(options: RegimeSearchOptions): Promise<Regim
 
 function firstProbabilities(codec: ServeActionCodec, action: ServeAction): number[][] {
   return codec.encode(action).map((inForce, head) => {
-    const size = codec.headSizes[head]!;
+    const size = codec.headSizes[head];
     return Array.from(
       { length: size },
       (_, bin) => (1 - FIRST_SHARE) / size + (bin === inForce ? FIRST_SHARE : 0),
@@ -115,7 +115,7 @@ function firstProbabilities(codec: ServeActionCodec, action: ServeAction): numbe
 function regimesOf(codec: ServeActionCodec, { bins, numbers }: SearchPoint): Regimes {
   const heads = codec.headSizes.length;
   return Array.from({ length: REGIMES }, (_, regime) => ({
-    center: { arrivals: numbers[2 * regime]!, prompts: numbers[2 * regime + 1]! },
+    center: { arrivals: numbers[2 * regime], prompts: numbers[2 * regime + 1] },
     action: codec.decode(bins.slice(regime * heads, (regime + 1) * heads)),
   }));
 }

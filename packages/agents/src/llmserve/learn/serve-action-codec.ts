@@ -43,7 +43,7 @@ export class ServeActionCodec {
   /** The action of a row of bins, one a head; masked knobs have the task's defaults. */
   decode(bins: ArrayLike<number>): ServeAction {
     const action: Record<ServeKnob, unknown> = { ...this.#standard };
-    for (const [head, knob] of this.#knobs.entries()) action[knob] = SERVE_ACTION_BINS[knob][bins[head]!];
+    for (const [head, knob] of this.#knobs.entries()) action[knob] = SERVE_ACTION_BINS[knob][bins[head]];
     return action as ServeAction;
   }
 
@@ -62,7 +62,7 @@ function placeOf(knob: ServeKnob, value: ServeAction[ServeKnob]): number {
 function nearest(places: readonly number[], place: number): number {
   let best = 0;
   for (let bin = 1; bin < places.length; bin++) {
-    if (Math.abs(places[bin]! - place) < Math.abs(places[best]! - place)) best = bin;
+    if (Math.abs(places[bin] - place) < Math.abs(places[best] - place)) best = bin;
   }
   return best;
 }

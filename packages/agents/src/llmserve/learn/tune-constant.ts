@@ -122,7 +122,7 @@ async function climb(
   let settled = 0;
   let turn = 0;
   do {
-    const better = tuneKnob(returns, action, knobs[turn]!, traces);
+    const better = tuneKnob(returns, action, knobs[turn], traces);
     settled = actionKey(better) === actionKey(action) ? settled + 1 : 1;
     action = better;
     turn = (turn + 1) % knobs.length;
@@ -147,7 +147,7 @@ function tuneKnob(
     .map((value) => withKnob(action, knob, value))
     .sort(byMeanOver(few))
     .slice(0, FINALISTS);
-  return [action, ...finalists].sort(byMeanOver(many))[0]!;
+  return [action, ...finalists].sort(byMeanOver(many))[0];
 }
 
 /** Returns of constant configurations, each played once on each trace. */
@@ -180,12 +180,12 @@ class ConstantReturns {
     this.#known.set(key, known);
     while (known.length < count) known.push(this.#play(action, known.length));
     let sum = 0;
-    for (let trace = 0; trace < count; trace++) sum += known[trace]!;
+    for (let trace = 0; trace < count; trace++) sum += known[trace];
     return sum / count;
   }
 
   #play(action: ServeAction, trace: number): number {
-    const { seed, workload } = this.#traces[trace]!;
+    const { seed, workload } = this.#traces[trace];
     const task = this.#fromTheStart ? { ...this.#task, defaultAction: action } : this.#task;
     const episode = new ServeEpisode(task, seed, { workload });
     while (!episode.done) episode.step(action);

@@ -54,7 +54,7 @@ export function distinctActions(actions: readonly ServeAction[]): ServeAction[] 
 function nearestPlace(grid: readonly number[], value: number): number {
   let best = 0;
   for (let place = 1; place < grid.length; place++) {
-    if (Math.abs(grid[place]! - value) < Math.abs(grid[best]! - value)) best = place;
+    if (Math.abs(grid[place] - value) < Math.abs(grid[best] - value)) best = place;
   }
   return best;
 }

@@ -111,7 +111,7 @@ function keep(
   const mode = modeOf(action);
   const nodes = kept.get(mode) ?? [];
   kept.set(mode, nodes);
-  if (nodes.length === WIDTH && value <= nodes[WIDTH - 1]!.value) return;
+  if (nodes.length === WIDTH && value <= nodes[WIDTH - 1].value) return;
   nodes.push({ snapshot: episode.snapshot(), return: total, value, action, parent });
   nodes.sort((a, b) => b.value - a.value);
   nodes.length = Math.min(nodes.length, WIDTH);

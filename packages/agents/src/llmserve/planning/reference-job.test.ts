@@ -31,7 +31,7 @@ function planned(taskId: (typeof TASK_IDS)[number]): [number, Required<SeedRetur
 
 /** Asserts that the 95 % interval of the mean of the differences lies above 0. */
 function above(higher: readonly number[], lower: readonly number[], what: string): void {
-  const [low] = stratifiedBootstrap([higher.map((value, i) => value - lower[i]!)], mean);
+  const [low] = stratifiedBootstrap([higher.map((value, i) => value - lower[i])], mean);
   assert.ok(low > 0, `${what}: ${low}`);
 }
 
@@ -63,7 +63,7 @@ describe('what the traffic of the tasks is worth', () => {
       above(of('clairvoyant'), of('planner'), 'clairvoyant over planner');
       const intervals = ANCHORS.map((anchor) => stratifiedBootstrap([of(anchor)], mean));
       for (const [i, [low]] of intervals.entries()) {
-        if (i > 0) assert.ok(low > intervals[i - 1]![1], `${ANCHORS[i]} apart from ${ANCHORS[i - 1]}`);
+        if (i > 0) assert.ok(low > intervals[i - 1][1], `${ANCHORS[i]} apart from ${ANCHORS[i - 1]}`);
       }
     });
 
@@ -75,7 +75,7 @@ describe('what the traffic of the tasks is worth', () => {
     });
 
     it(`is found again, to the last bit (${taskId})`, () => {
-      const [seed, returns] = planned(taskId)[0]!;
+      const [seed, returns] = planned(taskId)[0];
       const task = SERVE_TASKS[taskId];
       assert.ok(generateWorkload(task, seed).inputTokens.length > 0);
       const configurations = referenceConfigurations(task);

@@ -17,8 +17,8 @@ describe('what is believed of the traffic', () => {
   it('does not depend on the windows that have not been observed', () => {
     const { workload } = observed(3);
     const other = generateWorkload(task, 4);
-    const past = workload.windowStarts[SEEN]!;
-    const from = other.windowStarts[SEEN]!;
+    const past = workload.windowStarts[SEEN];
+    const from = other.windowStarts[SEEN];
     const spliced = <Values extends Float64Array | Int32Array | Uint8Array>(a: Values, b: Values): Values => {
       const all = new (a.constructor as new (length: number) => Values)(past + b.length - from);
       all.set(a.subarray(0, past));
@@ -26,7 +26,7 @@ describe('what is believed of the traffic', () => {
       return all;
     };
     const windowStarts = workload.windowStarts.map((start, window) =>
-      window <= SEEN ? start : past + other.windowStarts[window]! - from,
+      window <= SEEN ? start : past + other.windowStarts[window] - from,
     );
     const belief = new TrafficBelief(task, {
       arrivalTicks: spliced(workload.arrivalTicks, other.arrivalTicks),
@@ -34,8 +34,8 @@ describe('what is believed of the traffic', () => {
       outputTokens: spliced(workload.outputTokens, other.outputTokens),
       classes: spliced(workload.classes, other.classes),
       windowStarts,
-      phases: workload.phases.map((phase, window) => (window < SEEN ? phase : other.phases[window]!)),
-      tenantGiB: workload.tenantGiB.map((gib, window) => (window < SEEN ? gib : other.tenantGiB[window]!)),
+      phases: workload.phases.map((phase, window) => (window < SEEN ? phase : other.phases[window])),
+      tenantGiB: workload.tenantGiB.map((gib, window) => (window < SEEN ? gib : other.tenantGiB[window])),
     });
     for (let window = 0; window < SEEN; window++) belief.observe();
     assert.deepEqual(belief.sampleFuture(8, 1), observed(3).belief.sampleFuture(8, 1));
@@ -44,11 +44,11 @@ describe('what is believed of the traffic', () => {
   it('keeps what was seen, and fills the windows asked for with requests of the phases', () => {
     const { workload, belief } = observed(3);
     const future = belief.sampleFuture(8, 1);
-    const past = workload.windowStarts[SEEN]!;
+    const past = workload.windowStarts[SEEN];
     assert.deepEqual(future.arrivalTicks.subarray(0, past), workload.arrivalTicks.subarray(0, past));
     assert.deepEqual(future.windowStarts.subarray(0, SEEN + 1), workload.windowStarts.subarray(0, SEEN + 1));
     for (let window = SEEN; window < SEEN + 8; window++) {
-      assert.ok(future.windowStarts[window + 1]! > future.windowStarts[window]!);
+      assert.ok(future.windowStarts[window + 1] > future.windowStarts[window]);
     }
     for (let window = SEEN + 8; window < task.windows; window++) {
       assert.equal(future.windowStarts[window + 1], future.windowStarts[SEEN + 8]);

@@ -61,12 +61,12 @@ export class TrafficBelief {
     for (let i = 0; i < count; i++, left--) {
       if (left <= 0) {
         current = nextPhase(draws, task.phases, current);
-        const next = task.phases[current]!;
+        const next = task.phases[current];
         left = draws.integer(next.windows[0], next.windows[1]);
         rate = within(draws, next.arrivalsPerSecond);
         tenant = within(draws, next.tenantGiB);
       }
-      const { burstiness } = task.phases[current]!;
+      const { burstiness } = task.phases[current];
       phases[i] = current;
       // The mean of a log-normal factor is 1 when mu is -sigma^2 / 2.
       rates[i] = rate * draws.lognormal(-(burstiness * burstiness) / 2, burstiness);
@@ -84,8 +84,8 @@ export class TrafficBelief {
     const { windowStarts, inputTokens, outputTokens, classes } = this.#workload;
     const { windowSeconds } = this.#task;
     const seen = this.#phases.length;
-    const from = windowStarts[Math.max(0, seen - RECENT)]!;
-    const recent = windowStarts[seen]! - from;
+    const from = windowStarts[Math.max(0, seen - RECENT)];
+    const recent = windowStarts[seen] - from;
     const drawn: number[] = [];
     const arrivalSeconds: number[] = [];
     if (recent > 0) {
@@ -98,9 +98,9 @@ export class TrafficBelief {
     }
     return {
       arrivalSeconds,
-      inputTokens: drawn.map((id) => inputTokens[id]!),
-      outputTokens: drawn.map((id) => outputTokens[id]!),
-      classes: drawn.map((id) => classes[id]!),
+      inputTokens: drawn.map((id) => inputTokens[id]),
+      outputTokens: drawn.map((id) => outputTokens[id]),
+      classes: drawn.map((id) => classes[id]),
     };
   }
 
@@ -110,7 +110,7 @@ export class TrafficBelief {
     const { windowStarts, tenantGiB } = this.#workload;
     const seen = this.#phases.length;
     if (seen === 0) {
-      const first = phases[0]!;
+      const first = phases[0];
       return {
         phase: 0,
         left: draws.integer(first.windows[0], first.windows[1]),
@@ -118,16 +118,16 @@ export class TrafficBelief {
         tenant: within(draws, first.tenantGiB),
       };
     }
-    const phase = this.#phases[seen - 1]!;
+    const phase = this.#phases[seen - 1];
     let start = seen - 1;
     while (start > 0 && this.#phases[start - 1] === phase) start--;
     const age = seen - start;
-    const [least, most] = phases[phase]!.windows;
+    const [least, most] = phases[phase].windows;
     return {
       phase,
       left: draws.integer(Math.max(least, age + 1), Math.max(most, age + 1)) - age,
-      rate: (windowStarts[seen]! - windowStarts[start]!) / (age * windowSeconds),
-      tenant: tenantGiB[seen - 1]!,
+      rate: (windowStarts[seen] - windowStarts[start]) / (age * windowSeconds),
+      tenant: tenantGiB[seen - 1],
     };
   }
 
@@ -135,16 +135,16 @@ export class TrafficBelief {
   #logLikelihood({ arrivalsPerSecond, burstiness, traffic }: Phase, window: number): number {
     const { windowStarts, classes, inputTokens } = this.#workload;
     const { windowSeconds } = this.#task;
-    const from = windowStarts[window]!;
-    const to = windowStarts[window + 1]!;
+    const from = windowStarts[window];
+    const to = windowStarts[window + 1];
     const count = to - from;
     const [low, high] = arrivalsPerSecond;
     const expected = windowSeconds * Math.min(high, Math.max(low, count / windowSeconds));
     const variance = expected + (burstiness * expected) ** 2;
     let sum = -((count - expected) ** 2) / (2 * variance) - Math.log(variance) / 2;
     for (let id = from; id < to; id++) {
-      const kind = traffic[REQUEST_CLASSES[classes[id]!]!];
-      sum += kind === undefined ? FOREIGN : Math.log(kind.share) + logDensity(inputTokens[id]!, kind.prompt);
+      const kind = traffic[REQUEST_CLASSES[classes[id]]];
+      sum += kind === undefined ? FOREIGN : Math.log(kind.share) + logDensity(inputTokens[id], kind.prompt);
     }
     return sum;
   }
@@ -167,7 +167,7 @@ function within(draws: RandomStream, [low, high]: readonly [number, number]): nu
 
 /** The first `seen` windows of one workload and then another. */
 function joined(past: Workload, seen: number, ahead: Workload, task: ServeTask): Workload {
-  const before = past.windowStarts[seen]!;
+  const before = past.windowStarts[seen];
   const origin = seen * task.windowSeconds;
   const total = before + ahead.arrivalTicks.length;
   const windowStarts = new Int32Array(task.windows + 1).fill(total);
@@ -204,7 +204,7 @@ function joined(past: Workload, seen: number, ahead: Workload, task: ServeTask):
 
 /** The chunks of the first `before` requests, and none of those up to `total`. */
 function offsetsUpTo(offsets: Int32Array, before: number, total: number): Int32Array {
-  const all = new Int32Array(total + 1).fill(offsets[before]!);
+  const all = new Int32Array(total + 1).fill(offsets[before]);
   all.set(offsets.subarray(0, before));
   return all;
 }

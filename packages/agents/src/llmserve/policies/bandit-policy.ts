@@ -50,7 +50,7 @@ export class BanditPolicy implements Policy<ServeAction, ServeObservation> {
 
   reset({ taskId, resetOptions }: PolicyEpisode): void {
     const task = chooseTask({ ...resetOptions, task_id: taskId });
-    const configurations = this.#given ?? freeVariations(referenceConfigurations(task)[0]!);
+    const configurations = this.#given ?? freeVariations(referenceConfigurations(task)[0]);
     this.#arms = distinctActions(configurations.map((action) => holdMaskedKnobs(task, action)));
     this.#tallies = [0, 1].map(() => this.#arms.map(() => ({ holds: 0, rewards: 0 })));
     this.#arm = 0;
@@ -75,7 +75,7 @@ export class BanditPolicy implements Policy<ServeAction, ServeObservation> {
       this.#arm = this.#choose(isBusy);
     }
     this.#isBusy = isBusy;
-    return this.#arms[this.#arm]!;
+    return this.#arms[this.#arm];
   }
 
   /** Puts down what the last hold earned. */
@@ -84,7 +84,7 @@ export class BanditPolicy implements Policy<ServeAction, ServeObservation> {
       tally.holds *= DISCOUNT;
       tally.rewards *= DISCOUNT;
     }
-    const tally = this.#tallies[Number(this.#isBusy)]![this.#arm]!;
+    const tally = this.#tallies[Number(this.#isBusy)][this.#arm];
     tally.holds++;
     tally.rewards += this.#earned / this.#held;
     this.#held = 0;
@@ -92,9 +92,9 @@ export class BanditPolicy implements Policy<ServeAction, ServeObservation> {
   }
 
   #choose(isBusy: boolean): number {
-    const [here, elsewhere] = [this.#tallies[Number(isBusy)]!, this.#tallies[Number(!isBusy)]!];
+    const [here, elsewhere] = [this.#tallies[Number(isBusy)], this.#tallies[Number(!isBusy)]];
     const known = here.map((tally, arm) => {
-      const other = elsewhere[arm]!;
+      const other = elsewhere[arm];
       const weight = other.holds > 0 ? OTHER_LOADS_WEIGHT / other.holds : 0;
       return { holds: tally.holds + weight * other.holds, rewards: tally.rewards + weight * other.rewards };
     });
@@ -102,7 +102,7 @@ export class BanditPolicy implements Policy<ServeAction, ServeObservation> {
     const bound = ({ holds, rewards }: Tally) =>
       holds === 0 ? Infinity : rewards / holds + EXPLORATION * Math.sqrt(Math.log(1 + total) / holds);
     let best = 0;
-    for (let arm = 1; arm < known.length; arm++) if (bound(known[arm]!) > bound(known[best]!)) best = arm;
+    for (let arm = 1; arm < known.length; arm++) if (bound(known[arm]) > bound(known[best])) best = arm;
     return best;
   }
 }

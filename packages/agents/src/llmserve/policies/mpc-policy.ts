@@ -38,7 +38,7 @@ export class MpcPolicy implements Policy<ServeAction, ServeObservation> {
   act(step: PolicyStep<ServeAction, ServeObservation>): ServeAction {
     const { twin, belief } = this.#keptUp(step);
     this.#alternatives = planRecedingHorizon(twin, belief, { configurations: this.#configurations });
-    return this.#alternatives[0]!.action;
+    return this.#alternatives[0].action;
   }
 
   /** Keeps the twin up with windows that somebody else plays; there is nothing to plan for them. */

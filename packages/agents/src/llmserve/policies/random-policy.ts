@@ -27,7 +27,7 @@ export class RandomPolicy implements Policy<ServeAction, ServeObservation> {
       batch_cap: random.integer(1, 512),
       kv_budget_fraction: 0.1 + 0.9 * random.uniform(),
       speculation_depth: random.integer(0, 8),
-      quantization_tier: QUANTIZATION_TIERS[random.integer(0, QUANTIZATION_TIERS.length - 1)]!,
+      quantization_tier: QUANTIZATION_TIERS[random.integer(0, QUANTIZATION_TIERS.length - 1)],
       prefill_decode_split: random.integer(0, 1) === 1,
       priority_routing: random.integer(0, 1) === 1,
     });

@@ -23,7 +23,7 @@ export class RegimePolicy implements Policy<ServeAction, ServeObservation> {
   }
 
   act({ observation }: PolicyStep<ServeAction, ServeObservation>): ServeAction {
-    const { action } = this.#table.regimes[this.#tracker.see(observation)]!;
+    const { action } = this.#table.regimes[this.#tracker.see(observation)];
     return holdMaskedKnobs(knownTask(this.#table.taskId), action);
   }
 }

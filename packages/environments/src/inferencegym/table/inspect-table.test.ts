@@ -67,7 +67,7 @@ describe('the inspection of a trace table', () => {
             findings.map(({ code, severity }) => [code, severity]),
             [['SECONDS_NOT_MS', 'error']],
           );
-          assert.match(findings[0]!.message, new RegExp(`\`${column}\` in ms, .* Multiply it by 1,000`));
+          assert.match(findings[0].message, new RegExp(`\`${column}\` in ms, .* Multiply it by 1,000`));
           assert.throws(() => new TraceTable(rows), { code: 'SECONDS_NOT_MS' });
         }
       }

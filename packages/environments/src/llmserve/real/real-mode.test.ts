@@ -138,7 +138,7 @@ describe('real mode', () => {
       assert.deepEqual(report.requests.failed, { [outcome]: 3 });
       assert.deepEqual(Object.keys(report.requests.errors), [outcome]);
       assert.equal(observation.slo_compliance_rate, 0);
-      assert.equal(report.classes[0]!.slo_compliance, 0);
+      assert.equal(report.classes[0].slo_compliance, 0);
       assert.ok(report.reward_components.slo === 0 && report.reward_components.throughput < 0.2);
     });
   }

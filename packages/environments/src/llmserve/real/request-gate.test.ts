@@ -27,7 +27,7 @@ describe('the gate of requests', () => {
           await Promise.all(visits);
           assert.deepEqual([gate.insideCount, gate.waitingCount], [0, 0]);
           const later = urgencies.map((_, id) => id).slice(atOnce);
-          const expected = later.toSorted((a, b) => urgencies[a]! - urgencies[b]! || a - b);
+          const expected = later.toSorted((a, b) => urgencies[a] - urgencies[b] || a - b);
           assert.deepEqual(entered.slice(atOnce), expected);
         },
       ),

@@ -114,7 +114,7 @@ describe('the knobs that a task masks', () => {
           assert.ok(bound <= returnBound(free, workload) + 1e-9);
           const episode = new ServeEpisode(task, seed, { workload });
           while (!episode.done) {
-            episode.step(holdMaskedKnobs(task, actions[episode.window % actions.length]!));
+            episode.step(holdMaskedKnobs(task, actions[episode.window % actions.length]));
           }
           assert.ok(episode.totals.reward < bound, `${episode.totals.reward} of at most ${bound}`);
         },

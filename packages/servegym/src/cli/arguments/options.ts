@@ -38,7 +38,7 @@ const BYTES: Readonly<Record<string, number>> = {
 export function byteCount(low: number): (text: string) => number {
   return (text) => {
     const [, number, unit] = /^(\d+(?:\.\d+)?) ?([kmgt]i?b)?$/i.exec(text.trim()) ?? [];
-    const value = Math.floor(Number(number) * BYTES[(unit ?? '').toLowerCase()]!);
+    const value = Math.floor(Number(number) * BYTES[(unit ?? '').toLowerCase()]);
     if (value >= low) return value;
     throw new InvalidArgumentError(
       `Expected at least ${low} bytes, as a number or as \`500MB\` or \`2GiB\`, got \`${text}\`.`,

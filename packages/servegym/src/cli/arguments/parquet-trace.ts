@@ -18,7 +18,7 @@ export async function readParquetTrace(
   const names = parquetSchema(metadata).children.map(({ element }) => element.name);
   const reader = new RequestReader(names, { kind: 'Parquet', source: path, line: null, options });
   const { arrival, input, output, prefix } = reader.columns;
-  const columns = [arrival, input, output, ...(prefix === -1 ? [] : [prefix])].map((index) => names[index]!);
+  const columns = [arrival, input, output, ...(prefix === -1 ? [] : [prefix])].map((index) => names[index]);
   const rows = Number(metadata.num_rows);
   let rowStart = 0;
   for (const group of metadata.row_groups) {

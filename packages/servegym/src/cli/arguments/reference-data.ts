@@ -87,5 +87,5 @@ export function findReferenceFiles(folder: string, files: readonly ReferenceFile
 
 /** Text of a reference file. @throws ReferenceDataError when it is missing, InputError when it cannot be read. */
 export function readReferenceFile(folder: string, file: ReferenceFile): Promise<string> {
-  return readInputFile(findReferenceFiles(folder, [file])[0]!);
+  return readInputFile(findReferenceFiles(folder, [file])[0]);
 }

@@ -79,8 +79,7 @@ async function benchServer(options: BenchServerOptions): Promise<void> {
   requireOpenFiles(Math.max(...requests));
   const headers: Record<string, string> = options.token ? { authorization: `Bearer ${options.token}` } : {};
   const timeoutMs = 1000 * options.timeout;
-  const action =
-    options.action ?? (await chooseAction(urls[0]!, { waitS: options.wait, timeoutMs, headers }));
+  const action = options.action ?? (await chooseAction(urls[0], { waitS: options.wait, timeoutMs, headers }));
   const socketUrls = urls.map((url) => socketUrl(url, 'ws').href);
   const plan = { socketUrls, action, steps, timeoutMs, rampS, headers };
 

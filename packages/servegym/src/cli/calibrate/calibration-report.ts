@@ -184,9 +184,9 @@ function plot(points: readonly { readonly measured: number; readonly predicted: 
   const column = (s: number) => Math.round(((Math.log(s) - low) / span) * (PLOT_COLUMNS - 1));
   const line = (s: number) => PLOT_LINES - 1 - Math.round(((Math.log(s) - low) / span) * (PLOT_LINES - 1));
   for (let i = 0; i < PLOT_COLUMNS; i += 1) {
-    canvas[PLOT_LINES - 1 - Math.round((i * (PLOT_LINES - 1)) / (PLOT_COLUMNS - 1))]![i] = '·';
+    canvas[PLOT_LINES - 1 - Math.round((i * (PLOT_LINES - 1)) / (PLOT_COLUMNS - 1))][i] = '·';
   }
-  for (const { measured, predicted } of points) canvas[line(predicted)]![column(measured)] = '●';
+  for (const { measured, predicted } of points) canvas[line(predicted)][column(measured)] = '●';
   const [least, most] = [Math.exp(low), Math.exp(low + span)].map((value) => `${value.toPrecision(3)} s`);
   return [
     'predicted',

@@ -200,7 +200,7 @@ async function fromBench(options: CalibrateOptions, files: readonly string[]): P
   }
   const startProfile = start === undefined ? estimatedStart(options) : await readProfile(start);
   const texts = await Promise.all(files.map(readInputFile));
-  const loads = texts.flatMap((text, i) => parseBenchResult(text, basename(files[i]!)));
+  const loads = texts.flatMap((text, i) => parseBenchResult(text, basename(files[i])));
   const calibration = calibrateBench(loads, {
     start: startProfile,
     weights,

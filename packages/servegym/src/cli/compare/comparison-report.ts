@@ -24,7 +24,7 @@ export function comparisonJson(
     policies: names.map((name, i) => ({
       policy: name,
       rank: standings.ranks[i],
-      score: evaluations[i]!.overall,
+      score: evaluations[i].overall,
       profile: standings.profiles[i],
     })),
     comparisons: standings.comparisons.map(({ first, second, tasks, overall }) => ({
@@ -53,12 +53,11 @@ export function comparisonTable(results: ComparisonResults, context: EvaluationC
     .map((_, i) => i)
     .sort(
       (a, b) =>
-        standings.ranks[a]! - standings.ranks[b]! ||
-        evaluations[b]!.overall.iqm - evaluations[a]!.overall.iqm,
+        standings.ranks[a] - standings.ranks[b] || evaluations[b].overall.iqm - evaluations[a].overall.iqm,
     );
   const ranked = order.map((i) => {
-    const { iqm, ci95 } = evaluations[i]!.overall;
-    return [names[i]!, String(standings.ranks[i]), iqm.toFixed(3), interval(ci95)];
+    const { iqm, ci95 } = evaluations[i].overall;
+    return [names[i], String(standings.ranks[i]), iqm.toFixed(3), interval(ci95)];
   });
   const pairs = standings.comparisons.flatMap(({ first, second, tasks, overall }) => [
     ...tasks.map(({ taskId, difference }) =>

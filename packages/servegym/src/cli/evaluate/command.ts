@@ -42,7 +42,7 @@ async function evaluate(options: EvaluateOptions): Promise<void> {
   if (options.env === 'inferencegym') return evaluateGym(options);
   const { agent, split, json } = options;
   const { found, taskIds, context } = await readServeEvaluation([agent], options);
-  const { policy, source } = found[0]!;
+  const { policy, source } = found[0];
   const plan = { ...context, agent: source, policyName: policy.name, taskIds, onProgress: showShare };
   const jobs = await openStoppableJobs(options);
   showShare(0);

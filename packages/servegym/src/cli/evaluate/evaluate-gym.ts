@@ -38,8 +38,8 @@ export async function evaluateGym({ agent, json, ...options }: EvaluateGymOption
   const { evaluations, context } = await evaluateGymPolicies([agent], options);
   console.log(
     json
-      ? JSON.stringify(evaluationJson(evaluations[0]!, context), null, 2)
-      : evaluationTable(evaluations[0]!, context),
+      ? JSON.stringify(evaluationJson(evaluations[0], context), null, 2)
+      : evaluationTable(evaluations[0], context),
   );
 }
 

@@ -97,7 +97,7 @@ describe('the simulator, beside measurements of real servers', () => {
   it('serves the loads of real servers with one set of constants', () => {
     const { servedLoads } = fidelity;
     assert.equal(servedLoads.length, 9);
-    const middle = (errors: readonly number[]) => errors.map(Math.abs).sort((a, b) => a - b)[4]!;
+    const middle = (errors: readonly number[]) => errors.map(Math.abs).sort((a, b) => a - b)[4];
     const seen = { e2eMean: 5, ttftMean: 12, ttftP99: 20 } as const;
     const leftOut = { e2eMean: 7, ttftMean: 12, ttftP99: 22 } as const;
     for (const what of ['e2eMean', 'ttftMean', 'ttftP99'] as const) {
@@ -116,7 +116,7 @@ describe('the simulator, beside measurements of real servers', () => {
         assert.ok(Math.abs(simulated / measured - 1) < 0.08, `batch ${batch}: ${simulated}`);
     }
     for (const [i, { simulated }] of speculation.entries()) {
-      if (i > 0) assert.ok(simulated < speculation[i - 1]!.simulated);
+      if (i > 0) assert.ok(simulated < speculation[i - 1].simulated);
     }
   });
 
@@ -165,7 +165,7 @@ function replayedQuantiles(): Fidelity['replay'] {
       preemptions: run.counters.preemptions,
     };
   });
-  const names = Object.keys(replays[0]!) as (keyof Fidelity['replay'])[];
+  const names = Object.keys(replays[0]) as (keyof Fidelity['replay'])[];
   return Object.fromEntries(
     names.map((name) => [name, sum(replays.map((replay) => replay[name])) / DRAWS]),
   ) as unknown as Fidelity['replay'];
@@ -176,7 +176,7 @@ function shuffledQuantiles(quantiles: readonly number[], count: number, draws: R
   const last = quantiles.length - 1;
   const drawn = Array.from({ length: count }, (_, i) => {
     const at = ((i + 0.5) / count) * last;
-    const [low, high] = [quantiles[Math.floor(at)]!, quantiles[Math.floor(at) + 1]!];
+    const [low, high] = [quantiles[Math.floor(at)], quantiles[Math.floor(at) + 1]];
     return { order: draws.uniform(), tokens: Math.round(low + (high - low) * (at % 1)) };
   });
   drawn.sort((a, b) => a.order - b.order);

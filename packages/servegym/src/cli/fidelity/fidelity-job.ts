@@ -16,7 +16,7 @@ export type FidelityInput = FidelityPart & { readonly files: Readonly<Record<str
 /** The job `fidelity`: compares the simulator with one kind of measurement. */
 export function runJob(input: Json, context: JobContext): Json {
   const asked = input as unknown as FidelityInput;
-  const read = (path: string) => new TextDecoder().decode(context.shared(asked.files[path]!));
+  const read = (path: string) => new TextDecoder().decode(context.shared(asked.files[path]));
   return fidelityOf(asked, read) as unknown as Json;
 }
 

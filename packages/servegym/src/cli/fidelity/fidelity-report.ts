@@ -140,5 +140,5 @@ function sum(values: readonly number[]): number {
 
 function median(values: readonly number[]): number {
   const sorted = values.map(Math.abs).sort((a, b) => a - b);
-  return (sorted[Math.floor((sorted.length - 1) / 2)]! + sorted[Math.ceil((sorted.length - 1) / 2)]!) / 2;
+  return (sorted[Math.floor((sorted.length - 1) / 2)] + sorted[Math.ceil((sorted.length - 1) / 2)]) / 2;
 }

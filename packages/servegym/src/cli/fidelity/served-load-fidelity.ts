@@ -20,7 +20,7 @@ export function servedLoadFidelity(text: string): ServedLoadFidelity[] {
     model: findModel(load.model).name,
     gpus: load.tp,
     ...servedLoadErrors(load, VLLM_V1),
-    leftOut: servedLoadErrors(load, leftOut[i]!),
+    leftOut: servedLoadErrors(load, leftOut[i]),
   }));
 }
 

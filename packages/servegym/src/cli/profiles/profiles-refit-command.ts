@@ -54,6 +54,6 @@ async function refit(names: readonly string[], { data, out, json }: RefitOptions
 /** Path of a file, or of the folder of kernel tables, that the command of a shipped profile names. */
 function locate(data: string, name: string): string {
   const { staticBatches, denseKernels, sequenceKernels, attentionKernels } = REFERENCE_DATA;
-  if (name === basename(staticBatches.path)) return findReferenceFiles(data, [staticBatches])[0]!;
-  return dirname(findReferenceFiles(data, [denseKernels, sequenceKernels, attentionKernels])[0]!);
+  if (name === basename(staticBatches.path)) return findReferenceFiles(data, [staticBatches])[0];
+  return dirname(findReferenceFiles(data, [denseKernels, sequenceKernels, attentionKernels])[0]);
 }

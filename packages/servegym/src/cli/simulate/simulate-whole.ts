@@ -59,13 +59,13 @@ export async function simulateWhole(profile: EngineProfile, options: SimulateOpt
 /** Requests that are longer than what the profile was measured with. */
 export function requestsBeyond({ validity }: EngineProfile, { inputTokens, outputTokens }: Trace): number {
   const longest = validity.contextTokens[1];
-  return inputTokens.reduce((beyond, input, i) => beyond + (input + outputTokens[i]! > longest ? 1 : 0), 0);
+  return inputTokens.reduce((beyond, input, i) => beyond + (input + outputTokens[i] > longest ? 1 : 0), 0);
 }
 
 /** Latencies of each priority class that has completed requests. */
 function classSummaries(run: SimulationRun, priorities: Uint8Array): ClassSummary[] {
   const of = (priority: number, values: Float64Array) =>
-    values.filter((_, i) => priorities[run.ids[i]!] === priority);
+    values.filter((_, i) => priorities[run.ids[i]] === priority);
   return [...new Set(priorities)]
     .sort((a, b) => a - b)
     .map((priority) => ({ priority, ttft: of(priority, run.ttftMs), e2e: of(priority, run.e2eMs) }))

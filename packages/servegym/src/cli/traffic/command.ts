@@ -87,5 +87,5 @@ function publicTraces(folder: string): TraceToFit[] {
     folder,
     PUBLIC_TRACES.map(({ file }) => file),
   );
-  return PUBLIC_TRACES.map(({ file: _, ...identity }, i) => ({ file: files[i]!, identity }));
+  return PUBLIC_TRACES.map(({ file: _, ...identity }, i) => ({ file: files[i], identity }));
 }

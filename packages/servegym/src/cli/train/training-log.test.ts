@@ -57,7 +57,7 @@ function stepsShown(folder: string): number[] {
       let step = 0;
       let next = 1;
       for (let shift = 0; ; shift += 7) {
-        const byte = event[next++]!;
+        const byte = event[next++];
         step += (byte & 0x7f) << shift;
         if (byte < 0x80) break;
       }

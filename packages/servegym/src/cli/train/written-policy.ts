@@ -30,7 +30,7 @@ export function checkpointPath(folder: string): string {
 /** Writes the files of a policy; the policy itself comes last, so that where it is, everything is. */
 export function writePolicy(paths: PolicyPaths, files: PolicyFiles): void {
   const pathOf: Readonly<Record<string, string>> = paths;
-  for (const [kind, file] of Object.entries(files)) replaceFile(pathOf[kind]!, file);
+  for (const [kind, file] of Object.entries(files)) replaceFile(pathOf[kind], file);
 }
 
 /** Writes a file; a crash leaves the one that was there. */

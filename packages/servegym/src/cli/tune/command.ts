@@ -160,12 +160,10 @@ async function tune(options: TuneCommandOptions): Promise<void> {
     await jobs.close();
   }
   if (options.json)
-    console.log(
-      JSON.stringify(results.length === 1 ? tuneJson(results[0]!) : results.map(tuneJson), null, 2),
-    );
+    console.log(JSON.stringify(results.length === 1 ? tuneJson(results[0]) : results.map(tuneJson), null, 2));
   else console.log(results.map(tuneReport).join('\n\n'));
   if (options.report !== undefined) await writeOutputFile(options.report, [tunePage(results)]);
-  if (options.plot !== undefined) await writePlot(options.plot, results[0]!);
+  if (options.plot !== undefined) await writePlot(options.plot, results[0]);
 }
 
 async function tuneOne(

@@ -43,8 +43,8 @@ export async function runJob(input: Json, context: JobContext): Promise<Json> {
   }
   const { policy, seen } = current;
   for (let index = seen.length; index < before.length; index++) {
-    const step = steps[index]!;
-    if (policy.watch) policy.watch(step, steps[index + 1]!.previousAction);
+    const step = steps[index];
+    if (policy.watch) policy.watch(step, steps[index + 1].previousAction);
     else await policy.act(step);
   }
   const step = steps.at(-1)!;

@@ -45,7 +45,7 @@ const PANELS: readonly Panel[] = [
 /** The batches of a benchmark as SVG, over the number of sessions on a logarithmic axis. */
 export function concurrencyPlotSvg(title: string, batches: readonly BatchResult[]): string {
   const sorted = batches.toSorted((a, b) => a.sessions - b.sessions);
-  const low = Math.log2(sorted[0]!.sessions);
+  const low = Math.log2(sorted[0].sessions);
   const span = Math.log2(sorted.at(-1)!.sessions) - low || 1;
   const x = (sessions: number) =>
     MARGIN.left + ((Math.log2(sessions) - low) / span) * (WIDTH - MARGIN.left - MARGIN.right);

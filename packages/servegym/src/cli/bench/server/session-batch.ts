@@ -82,7 +82,7 @@ async function launch(plan: BatchPlan, sessions: number, startedAt: number): Pro
     const dueInMs = startedAt + (1000 * rampS * plays.length) / sessions - performance.now();
     if (dueInMs > 0) await sleep(dueInMs);
     else if (plays.length % BEGUN_AT_ONCE === 0) await nextTurn();
-    plays.push(playSession(socketUrls[plays.length % socketUrls.length]!, plan));
+    plays.push(playSession(socketUrls[plays.length % socketUrls.length], plan));
   }
   return plays;
 }
