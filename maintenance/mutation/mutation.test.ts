@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { after, describe, it } from 'node:test';
+import { AREAS } from './faults.ts';
 import { faultySource } from './faulty-source.ts';
 import { runWithFault } from './run-with-fault.ts';
 
@@ -53,5 +54,17 @@ describe('a fault', () => {
     assert.throws(() => faultySource('a + b', { search: 'a * b', replace: '' }), /`a \* b` once, found it 0/);
     assert.throws(() => faultySource('a + a', { search: 'a', replace: '' }), /`a` once, found it 2 times/);
     assert.equal(faultySource('a + b', { search: 'a', replace: '$&' }), '$& + b');
+  });
+});
+
+describe('the list of faults', () => {
+  it('data: fits the sources', () => {
+    const root = dirname(dirname(import.meta.dirname));
+    for (const { path, tests, faults } of Object.values(AREAS).flat()) {
+      const source = readFileSync(join(root, path), 'utf8');
+      for (const [search, replace] of faults)
+        assert.doesNotThrow(() => faultySource(source, { search, replace }), path);
+      for (const test of tests) readFileSync(join(root, test));
+    }
   });
 });

@@ -152,8 +152,8 @@ export class BackgroundWork {
   }
 
   #failureOf({ failure }: JobFailedError): Error {
-    const { name, code, message } = failure;
-    if (name === 'EnvironmentError' && code !== undefined) return new EnvironmentError(code, message);
+    const { isInputError, code, message } = failure;
+    if (isInputError === true && code !== undefined) return new EnvironmentError(code, message);
     if (code !== 'ERR_WORKER_OUT_OF_MEMORY') return new Error(message);
     return new EnvironmentError(
       'WORK_MEMORY',
