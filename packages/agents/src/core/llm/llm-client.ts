@@ -135,6 +135,7 @@ export class LlmClient {
 
   async #connect(): Promise<OpenAI> {
     const { default: Client } = await import('openai').catch((cause) => {
+      if (cause.code !== 'ERR_MODULE_NOT_FOUND') throw cause;
       throw new LlmError(
         'LLM_SETTINGS',
         'Language models are asked with the package openai, which is not installed. Install it beside servegym: npm install openai',

@@ -60,7 +60,8 @@ export class RealClient {
 
   /** The official client takes longer to load than all the rest of the environment: only real mode does. */
   static async create(settings: RealSettings): Promise<RealClient> {
-    const { default: Client } = await import('openai').catch(() => {
+    const { default: Client } = await import('openai').catch((error) => {
+      if (error.code !== 'ERR_MODULE_NOT_FOUND') throw error;
       throw new EnvironmentError(
         'REAL_CLIENT_MISSING',
         'Real mode asks servers with the package openai, which is not installed. Install it beside servegym: npm install openai',
