@@ -1,12 +1,19 @@
-import { type BindingPattern, type ParamPattern, parseSync, Visitor } from 'oxc-parser';
+import {
+  type ArrowFunctionExpression,
+  type BindingPattern,
+  type Function as FunctionNode,
+  type ParamPattern,
+  parseSync,
+  Visitor,
+} from 'oxc-parser';
 
 /** One mention of another module: `import`, `export from`, `import()`, `import type`, `import('x').T` or `require`. */
 export interface ModuleRequest {
   /** As it is written, for instance `./tasks.ts` or `@servegym/openenv`. `undefined` when it is computed. */
   readonly specifier: string | undefined;
-  /** Whether nothing is left of it at run time. */
+  /** Nothing of it is left at run time. */
   readonly isTypeOnly: boolean;
-  /** Whether the module is loaded when the code gets there, and not before the file runs. */
+  /** The module is loaded when the code gets there, and not before the file runs. */
   readonly isLazy: boolean;
   /** Where it begins in the text, characters. */
   readonly offset: number;
@@ -23,26 +30,47 @@ export interface NameUse {
   readonly offset: number;
 }
 
+/** One exported name, or `export * from` without a name. Overloads repeat theirs. */
+export interface Export {
+  readonly name: string | undefined;
+  /** The module it is passed on from. */
+  readonly from: string | undefined;
+}
+
 export interface SourceFile {
   readonly requests: readonly ModuleRequest[];
   readonly names: readonly NameUse[];
+  readonly exports: readonly Export[];
+  /** Functions, methods and arrow functions, as offsets of their first character and behind their last. */
+  readonly functions: readonly { readonly start: number; readonly end: number }[];
   /** The number of the line, from 1, that has the character at `offset`. */
   lineAt(offset: number): number;
 }
 
-/** Reads what a TypeScript source asks of other modules and of its surroundings. Throws when it does not parse. */
+/** Imports, free names, exports and functions of a TypeScript source. Throws when it does not parse. */
 export function readSourceFile(path: string, text: string): SourceFile {
-  const { program, errors } = parseSync(path, text);
+  const { program, errors, module } = parseSync(path, text);
   const first = errors[0];
   if (first) throw new SyntaxError(`${path}: ${first.message}`);
 
   const requests: ModuleRequest[] = [];
   const names: NameUse[] = [];
+  const functions: { start: number; end: number }[] = [];
   const bound = new Set<string>();
   const propertyNames = new Set<object>();
   const takenProperty = new Map<object, string>();
   const constructedWith = new Map<object, number>();
 
+  const request = (offset: number, specifier: string | undefined, isTypeOnly = false, isLazy = false) => {
+    requests.push({ specifier, isTypeOnly, isLazy, offset });
+  };
+  const enterFunction = (node: FunctionNode | ArrowFunctionExpression) => {
+    functions.push(node);
+    for (const parameter of node.params) bind(parameter, bound);
+  };
+  const enterMember = (node: { readonly computed: boolean; readonly key: object }) => {
+    if (!node.computed) propertyNames.add(node.key);
+  };
   new Visitor({
     ImportDeclaration(node) {
       const named = node.specifiers;
@@ -51,72 +79,40 @@ export function readSourceFile(path: string, text: string): SourceFile {
         node.importKind === 'type' ||
         (named.length > 0 &&
           named.every((each) => each.type === 'ImportSpecifier' && each.importKind === 'type'));
-      requests.push({ specifier: node.source.value, isTypeOnly, isLazy: false, offset: node.start });
+      request(node.start, node.source.value, isTypeOnly);
     },
     ExportNamedDeclaration(node) {
       if (!node.source) return;
       const named = node.specifiers;
       const isTypeOnly =
         node.exportKind === 'type' || (named.length > 0 && named.every((each) => each.exportKind === 'type'));
-      requests.push({ specifier: node.source.value, isTypeOnly, isLazy: false, offset: node.start });
+      request(node.start, node.source.value, isTypeOnly);
     },
-    ExportAllDeclaration(node) {
-      requests.push({
-        specifier: node.source.value,
-        isTypeOnly: node.exportKind === 'type',
-        isLazy: false,
-        offset: node.start,
-      });
-    },
+    ExportAllDeclaration: (node) => request(node.start, node.source.value, node.exportKind === 'type'),
     ImportExpression(node) {
       const { source } = node;
-      const specifier =
-        source.type === 'Literal' && typeof source.value === 'string' ? source.value : undefined;
-      requests.push({ specifier, isTypeOnly: false, isLazy: true, offset: node.start });
+      const isText = source.type === 'Literal' && typeof source.value === 'string';
+      request(node.start, isText ? source.value : undefined, false, true);
     },
-    TSImportType(node) {
-      requests.push({ specifier: node.source.value, isTypeOnly: true, isLazy: false, offset: node.start });
-    },
-    TSExternalModuleReference(node) {
-      requests.push({
-        ...{ specifier: node.expression.value, isTypeOnly: false, isLazy: false, offset: node.start },
-      });
-    },
+    TSImportType: (node) => request(node.start, node.source.value, true),
+    TSExternalModuleReference: (node) => request(node.start, node.expression.value),
     MemberExpression(node) {
       if (node.computed) return;
       propertyNames.add(node.property);
       if (node.object.type === 'Identifier') takenProperty.set(node.object, node.property.name);
     },
-    VariableDeclarator(node) {
-      bind(node.id, bound);
-    },
-    FunctionDeclaration(node) {
-      for (const parameter of node.params) bind(parameter, bound);
-    },
-    FunctionExpression(node) {
-      for (const parameter of node.params) bind(parameter, bound);
-    },
-    ArrowFunctionExpression(node) {
-      for (const parameter of node.params) bind(parameter, bound);
-    },
-    NewExpression(node) {
-      constructedWith.set(node.callee, node.arguments.length);
-    },
+    VariableDeclarator: (node) => bind(node.id, bound),
+    FunctionDeclaration: enterFunction,
+    FunctionExpression: enterFunction,
+    ArrowFunctionExpression: enterFunction,
+    NewExpression: (node) => constructedWith.set(node.callee, node.arguments.length),
     Property(node) {
-      if (!node.computed && !node.shorthand) propertyNames.add(node.key);
+      if (!node.shorthand) enterMember(node);
     },
-    PropertyDefinition(node) {
-      if (!node.computed) propertyNames.add(node.key);
-    },
-    MethodDefinition(node) {
-      if (!node.computed) propertyNames.add(node.key);
-    },
-    TSPropertySignature(node) {
-      if (!node.computed) propertyNames.add(node.key);
-    },
-    TSMethodSignature(node) {
-      if (!node.computed) propertyNames.add(node.key);
-    },
+    PropertyDefinition: enterMember,
+    MethodDefinition: enterMember,
+    TSPropertySignature: enterMember,
+    TSMethodSignature: enterMember,
     Identifier(node) {
       if (propertyNames.has(node)) return;
       names.push({
@@ -130,6 +126,13 @@ export function readSourceFile(path: string, text: string): SourceFile {
   return {
     requests,
     names: names.filter(({ name }) => !bound.has(name)),
+    exports: module.staticExports.flatMap(({ entries }) =>
+      entries.map(({ exportName, moduleRequest }) => ({
+        name: exportName.kind === 'Default' ? 'default' : (exportName.name ?? undefined),
+        from: moduleRequest?.value,
+      })),
+    ),
+    functions,
     lineAt: (offset) => text.slice(0, offset).split('\n').length,
   };
 }

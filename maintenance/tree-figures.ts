@@ -1,0 +1,119 @@
+// `npx node maintenance/tree-figures.ts [REV ...]`: the size of the checkout, or of git revisions side by side, as a
+// Markdown table, and the functions over 100 lines.
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, posix } from 'node:path';
+import { readSourceFile } from './source-file.ts';
+
+const LONG_FUNCTION_LINES = 100;
+const CODE = /\.(ts|tsx|mjs|py|css)$/;
+const SCRIPT = /\.(ts|tsx|mjs)$/;
+const TEST = /\.(test|fixture)\.\w+$|(^|\/)(test|tests|fixtures|browser)\/|(^|\/)test_\w+\.py$/;
+
+interface TreeFigures {
+  /** The table's rows, in order. */
+  readonly rows: ReadonlyMap<string, number>;
+  readonly longFunctions: readonly string[];
+}
+
+/** Figures of the tracked files under `folder`. */
+function measureTree(folder: string, paths: readonly string[]): TreeFigures {
+  const read = (path: string) => readFileSync(join(folder, path), 'utf8');
+  const lines = { source: 0, test: 0 };
+  const longFunctions: string[] = [];
+  for (const path of paths) {
+    if (!CODE.test(path)) continue;
+    const text = read(path);
+    lines[TEST.test(path) ? 'test' : 'source'] += lineCount(text);
+    if (!SCRIPT.test(path) || TEST.test(path)) continue;
+    const source = readSourceFile(path, text);
+    for (const { start, end } of source.functions) {
+      const length = source.lineAt(end) - source.lineAt(start) + 1;
+      if (length > LONG_FUNCTION_LINES)
+        longFunctions.push(`${path}:${source.lineAt(start)} (${length} lines)`);
+    }
+  }
+
+  /** Names that a module exports, with those that it passes on from files of its package. */
+  const exportedNames = (path: string): string[] =>
+    readSourceFile(path, read(path)).exports.flatMap(({ name, from }) => {
+      if (name !== undefined) return [name];
+      return from?.startsWith('.') ? exportedNames(posix.join(posix.dirname(path), from)) : [`* of ${from}`];
+    });
+  const entryRows: [string, number][] = [];
+  let names = 0;
+  for (const path of paths) {
+    if (!/^packages\/[^/]+\/package\.json$/.test(path)) continue;
+    const manifest = JSON.parse(read(path));
+    const entries = typeof manifest.exports === 'string' ? { '.': manifest.exports } : manifest.exports;
+    const counts: [string, number][] = [];
+    const ofPackage = new Set<string>();
+    for (const [entry, target] of Object.entries<string>(entries ?? {})) {
+      if (!SCRIPT.test(target)) continue;
+      const ofEntry = new Set(exportedNames(posix.join(posix.dirname(path), target)));
+      for (const name of ofEntry) ofPackage.add(name);
+      counts.push([`names in \`${posix.join(manifest.name, entry)}\``, ofEntry.size]);
+    }
+    entryRows.push(...counts);
+    if (counts.length > 1) entryRows.push([`names in all entries of \`${manifest.name}\``, ofPackage.size]);
+    names += ofPackage.size;
+  }
+
+  return {
+    rows: new Map([
+      ['tracked files', paths.length],
+      ['lines of code (ts, tsx, mjs, py, css)', lines.source + lines.test],
+      ['lines of sources', lines.source],
+      ['lines of tests', lines.test],
+      [`functions over ${LONG_FUNCTION_LINES} lines, outside tests`, longFunctions.length],
+      ['names in all package entries', names],
+      ...entryRows,
+    ]),
+    longFunctions,
+  };
+}
+
+function lineCount(text: string): number {
+  return text.split('\n').length - (text.endsWith('\n') || text === '' ? 1 : 0);
+}
+
+function git(...options: string[]): string {
+  return execFileSync('git', options, { encoding: 'utf8', maxBuffer: 2 ** 28 });
+}
+
+function measureCheckout(): TreeFigures {
+  const paths = git('ls-files', '-z', '--cached', '--others', '--exclude-standard').split('\0');
+  // Files deleted but not yet committed are still in the index.
+  return measureTree(
+    '.',
+    paths.filter((path) => path !== '' && existsSync(path)),
+  );
+}
+
+function measureRevision(revision: string): TreeFigures {
+  const folder = mkdtempSync(join(tmpdir(), 'tree-figures-'));
+  try {
+    const archive = join(folder, '.archive.tar');
+    git('archive', '--output', archive, revision);
+    execFileSync('tar', ['-xf', archive, '-C', folder]);
+    const paths = git('ls-tree', '-r', '--name-only', '-z', revision).split('\0').filter(Boolean);
+    return measureTree(folder, paths);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+process.chdir(git('rev-parse', '--show-toplevel').trim());
+const revisions = process.argv.slice(2);
+const trees: [string, TreeFigures][] =
+  revisions.length > 0
+    ? revisions.map((revision) => [revision, measureRevision(revision)])
+    : [['checkout', measureCheckout()]];
+console.log(`| | ${trees.map(([title]) => title).join(' | ')} |\n|---|${'---:|'.repeat(trees.length)}`);
+for (const row of new Set(trees.flatMap(([, { rows }]) => [...rows.keys()])))
+  console.log(`| ${row} | ${trees.map(([, { rows }]) => rows.get(row) ?? '—').join(' | ')} |`);
+for (const [title, { longFunctions }] of trees)
+  console.log(
+    `\nFunctions over ${LONG_FUNCTION_LINES} lines, ${title}:\n\n- ${longFunctions.join('\n- ') || 'none'}`,
+  );
