@@ -3,7 +3,7 @@
 // Shares of the states in which a bin is best, or as good as the best; states in which a knob changes nothing are left out.
 import { parseArgs } from 'node:util';
 import { checkKnobDominance, planClairvoyant } from '@servegym/agents';
-import { generateWorkload, referenceConfigurations, SEED_SPLITS, SERVE_TASKS } from '@servegym/environments';
+import { drawRequests, referenceConfigurations, SEED_SPLITS, SERVE_TASKS } from '@servegym/environments';
 
 const { values } = parseArgs({
   options: {
@@ -21,12 +21,12 @@ for (const taskId of ['bursty_workload', 'adversarial_multitenant'] as const) {
   const task = SERVE_TASKS[taskId];
   const episodes = Array.from({ length: EPISODES }, (_, i) => {
     const seed = SEED_SPLITS.test.first + i;
-    const workload = generateWorkload(task, seed);
+    const requests = drawRequests(task, seed);
     const { actions } = planClairvoyant(task, seed, {
-      workload,
+      requests,
       configurations: referenceConfigurations(task),
     });
-    return { seed, workload, actions };
+    return { seed, requests, actions };
   });
   rows.push({ task: taskId, ...checkKnobDominance(task, episodes, EPISODES * STATES).figures });
 }

@@ -3,7 +3,7 @@
 // orders of the queue, held throughout: reward a window from tokens and objectives, memory charge, and their sum.
 import { parseArgs } from 'node:util';
 import {
-  generateWorkload,
+  drawRequests,
   SEED_SPLITS,
   SERVE_TASKS,
   type ServeAction,
@@ -30,9 +30,9 @@ for (const rate of RATES) {
     arrivalsPerSecond: [rate, rate],
     tenantGiB: [0, 0],
   } as const;
-  const workloads = Array.from({ length: SEEDS }, (_, i) => {
+  const episodes = Array.from({ length: SEEDS }, (_, i) => {
     const seed = SEED_SPLITS.train.first + i;
-    return { seed, workload: generateWorkload({ ...whole, windows: WINDOWS, phases: [phase] }, seed) };
+    return { seed, requests: drawRequests({ ...whole, windows: WINDOWS, phases: [phase] }, seed) };
   });
   for (const pool of POOLS) {
     let best = { earned: 0, charged: 0, sum: Number.NEGATIVE_INFINITY };
@@ -42,7 +42,7 @@ for (const rate of RATES) {
           const knobs = { batch_cap, kv_budget_fraction: pool, speculation_depth, priority_routing };
           const action = { ...whole.defaultAction, ...knobs };
           const task = { ...whole, windows: WINDOWS, phases: [phase], defaultAction: action };
-          const played = play(task, action, workloads);
+          const played = play(task, action, episodes);
           if (played.sum > best.sum) best = played;
         }
       }
@@ -63,18 +63,18 @@ else {
 function play(
   task: ServeTask,
   action: ServeAction,
-  workloads: readonly { readonly seed: number; readonly workload: ReturnType<typeof generateWorkload> }[],
+  episodes: readonly { readonly seed: number; readonly requests: ReturnType<typeof drawRequests> }[],
 ): { earned: number; charged: number; sum: number } {
   let earned = 0;
   let charged = 0;
-  for (const { seed, workload } of workloads) {
-    const episode = new ServeEpisode(task, seed, { workload });
+  for (const { seed, requests } of episodes) {
+    const episode = new ServeEpisode(task, seed, { requests });
     while (!episode.done) {
       episode.step(action);
       earned += episode.components.throughput + episode.components.slo;
       charged += episode.components.memory;
     }
   }
-  const windows = WINDOWS * workloads.length;
+  const windows = WINDOWS * episodes.length;
   return { earned: earned / windows, charged: charged / windows, sum: (earned + charged) / windows };
 }

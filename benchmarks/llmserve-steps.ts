@@ -1,13 +1,7 @@
 // llmserve windows per second of wall time in process, on one core, with the requests they simulate, and the time of
-// a snapshot and a restore in mid-episode. Workloads are drawn before the clock starts; observations are read.
+// a snapshot and a restore in mid-episode. Requests are drawn before the clock starts; observations are read.
 import { parseArgs } from 'node:util';
-import {
-  generateWorkload,
-  SERVE_TASKS,
-  type ServeAction,
-  ServeEpisode,
-  TASK_IDS,
-} from '@servegym/environments';
+import { drawRequests, SERVE_TASKS, type ServeAction, ServeEpisode, TASK_IDS } from '@servegym/environments';
 
 const { values } = parseArgs({
   options: {
@@ -26,14 +20,14 @@ const actions: Record<string, Partial<ServeAction>> = {
 const rows = [];
 for (const taskId of TASK_IDS) {
   const task = SERVE_TASKS[taskId];
-  const workloads = Array.from({ length: 4 }, (_, seed) => generateWorkload(task, seed));
+  const drawn = Array.from({ length: 4 }, (_, seed) => drawRequests(task, seed));
   for (const [name, change] of Object.entries(actions)) {
     const action = { ...task.defaultAction, ...change };
     const play = (episodes: number) => {
       let windows = 0;
       let requests = 0;
       for (let i = 0; i < episodes; i++) {
-        const episode = new ServeEpisode(task, i % 4, { workload: workloads[i % 4] });
+        const episode = new ServeEpisode(task, i % 4, { requests: drawn[i % 4] });
         while (!episode.done) {
           episode.step(action);
           episode.observation();

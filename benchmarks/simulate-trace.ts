@@ -3,7 +3,7 @@
 // traffic model of that trace. The scenarios take turns, so that a machine that slows down slows them all; quoted is
 // the median of the runs.
 import { parseArgs } from 'node:util';
-import { drawTraffic, findTraffic } from '@servegym/environments';
+import { drawWorkload, findWorkload } from '@servegym/environments';
 import {
   findProfile,
   repeatTrace,
@@ -78,8 +78,8 @@ async function chosenTrace(): Promise<Trace> {
     values.data === undefined ? [] : findReferenceFiles(values.data, [REFERENCE_DATA.azureConversation]);
   const file = values.trace ?? published;
   if (file !== undefined) return (await readTrace(file)).trace;
-  const model = findTraffic('azure-conversation-2023')!;
-  const { arrivalSeconds, inputTokens, outputTokens } = drawTraffic(model, 0, model.seconds);
+  const model = findWorkload('azure-conversation-2023')!;
+  const { arrivalSeconds, inputTokens, outputTokens } = drawWorkload(model, 0, model.seconds);
   return {
     source: model.id,
     arrivalMs: Float64Array.from(arrivalSeconds, (at) => 1000 * (at - arrivalSeconds[0])),

@@ -68,6 +68,9 @@ export {
 export { realServeEnvironment } from './llmserve/real/environment.ts';
 export type { RealReport } from './llmserve/real/real-report.ts';
 export { type RealSettings, readRealSettings } from './llmserve/real/real-settings.ts';
+export { drawRequests, type EpisodeRequests, episodeRequests } from './llmserve/requests/episode-requests.ts';
+export { phaseRequests } from './llmserve/requests/phase-requests.ts';
+export type { RequestList } from './llmserve/requests/request-list.ts';
 export { chooseTask, type ServeScenario, serveResetOptions } from './llmserve/reset-options.ts';
 export type { RewardComponents } from './llmserve/reward.ts';
 export {
@@ -107,11 +110,8 @@ export {
 export { SERVE_TASKS } from './llmserve/tasks/serve-tasks.ts';
 export { type InlineTrace, inlineTraceSchema, MOST_INLINE_REQUESTS } from './llmserve/traces/inline-trace.ts';
 export { addServeTrace, findServeTrace, serveTraceNames } from './llmserve/traces/named-traces.ts';
-export { type DrawnRequests, drawTraffic } from './llmserve/traffic/draw-traffic.ts';
-export { fitTraffic, TrafficFitError, type TrafficIdentity } from './llmserve/traffic/fit-traffic.ts';
-export type { TrafficModel } from './llmserve/traffic/traffic-model.ts';
-export { findTraffic, TRAFFIC_IDS, type TrafficId } from './llmserve/traffic/traffic-models.ts';
 export type { ClassReport, GpuReport, WindowReport } from './llmserve/window-report.ts';
-export { phaseRequests } from './llmserve/workload/phase-requests.ts';
-export type { RequestList } from './llmserve/workload/request-list.ts';
-export { generateWorkload, type Workload, workloadOf } from './llmserve/workload/workload.ts';
+export { type DrawnRequests, drawWorkload } from './llmserve/workload/draw-workload.ts';
+export { fitWorkload, WorkloadFitError, type WorkloadIdentity } from './llmserve/workload/fit-workload.ts';
+export type { FittedWorkload } from './llmserve/workload/fitted-workload.ts';
+export { findWorkload, WORKLOAD_IDS, type WorkloadId } from './llmserve/workload/fitted-workloads.ts';

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { findTraffic, TRAFFIC_IDS, type TrafficId, type TrafficModel } from '@servegym/environments';
+import { type FittedWorkload, findWorkload, WORKLOAD_IDS, type WorkloadId } from '@servegym/environments';
 import { parseTrace } from '@servegym/simulator';
 import { runServegym } from './serve-process.ts';
 
@@ -11,7 +11,7 @@ const page = join(import.meta.dirname, '../../../docs/traffic.md');
 const tiny = join(import.meta.dirname, 'fixtures/trace.csv');
 
 /** The name of each model's trace where it is published. */
-const PUBLISHED_AS: Readonly<Record<TrafficId, string>> = {
+const PUBLISHED_AS: Readonly<Record<WorkloadId, string>> = {
   'azure-conversation-2023': 'AzureLLMInferenceTrace_conv.csv',
   'azure-code-2023': 'AzureLLMInferenceTrace_code.csv',
   'mooncake-conversation': 'conversation_trace.jsonl',
@@ -28,9 +28,9 @@ describe('servegym traffic', () => {
   after(() => rmSync(folder, { recursive: true }));
 
   /** Draws a trace as long as the model's own, and reads it. */
-  async function draw(id: TrafficId, ...options: string[]) {
+  async function draw(id: WorkloadId, ...options: string[]) {
     const file = join(folder, `${id}.csv`);
-    const { seconds } = findTraffic(id)!;
+    const { seconds } = findWorkload(id)!;
     const drawn = await runServegym(
       ...['traffic', 'draw', id, '--seconds', `${seconds}`, '--output', file, ...options],
     );
@@ -41,7 +41,7 @@ describe('servegym traffic', () => {
 
   it('draws traces, and fits to them the models that they were drawn from', async () => {
     const drawn: number[] = [];
-    for (const id of TRAFFIC_IDS) {
+    for (const id of WORKLOAD_IDS) {
       const { text, trace } = await draw(id, '--seed', '7');
       drawn.push(trace.arrivalMs.length);
       const isMooncake = id === 'mooncake-conversation';
@@ -50,13 +50,13 @@ describe('servegym traffic', () => {
     const { code, stdout, stderr } = await runServegym('traffic', 'fit', '--data', folder, '--json');
     assert.equal(stderr, '');
     assert.equal(code, 0);
-    const fitted: TrafficModel[] = JSON.parse(stdout);
+    const fitted: FittedWorkload[] = JSON.parse(stdout);
     assert.deepEqual(
       fitted.map(({ id, source, requests }) => [id, source, requests]),
-      TRAFFIC_IDS.map((id, i) => [id, findTraffic(id)!.source, drawn[i]]),
+      WORKLOAD_IDS.map((id, i) => [id, findWorkload(id)!.source, drawn[i]]),
     );
     for (const model of fitted) {
-      const { arrivals, lengths, fit } = findTraffic(model.id)!;
+      const { arrivals, lengths, fit } = findWorkload(model.id)!;
       const { perSecond } = model.arrivals;
       assert.ok(
         Math.abs(perSecond / (model.requests / model.seconds) - 1) < 0.01,
@@ -66,7 +66,7 @@ describe('servegym traffic', () => {
       assert.ok(Math.abs(model.lengths.correlation - lengths.correlation) < 0.05, model.id);
       for (const side of ['input', 'output'] as const) {
         for (const probability of [0.1, 0.5, 0.9]) {
-          const at = (of: TrafficModel['lengths']) => of[side][nearest(of.probabilities, probability)];
+          const at = (of: FittedWorkload['lengths']) => of[side][nearest(of.probabilities, probability)];
           const ratio = at(model.lengths) / at(lengths);
           assert.ok(Math.abs(ratio - 1) < 0.1, `${model.id}, ${side} ${probability}: ${ratio}`);
         }
@@ -97,7 +97,7 @@ describe('servegym traffic', () => {
       readFileSync(page, 'utf8').includes(`\n\`\`\`text\n${stdout}\`\`\`\n`),
       'docs/traffic.md shows another list',
     );
-    for (const id of TRAFFIC_IDS) assert.match(stdout, new RegExp(`^${id} .*\\d`, 'm'));
+    for (const id of WORKLOAD_IDS) assert.match(stdout, new RegExp(`^${id} .*\\d`, 'm'));
     assert.match(stdout, /KS distance/);
   });
 

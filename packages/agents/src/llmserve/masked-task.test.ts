@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import {
   activeKnobs,
-  generateWorkload,
+  drawRequests,
   holdMaskedKnobs,
   llmserve,
   SERVE_KNOBS,
@@ -52,9 +52,9 @@ describe('searches on a task that masks knobs', () => {
   });
 
   it('plan with the knobs that are free, whichever configurations they are given', () => {
-    const workload = generateWorkload(MASKED_TASK, 4);
-    const plan = planClairvoyant(MASKED_TASK, 4, { workload, configurations: [TURNED, defaultAction] });
-    const episode = new ServeEpisode(MASKED_TASK, 4, { workload });
+    const requests = drawRequests(MASKED_TASK, 4);
+    const plan = planClairvoyant(MASKED_TASK, 4, { requests, configurations: [TURNED, defaultAction] });
+    const episode = new ServeEpisode(MASKED_TASK, 4, { requests });
     for (const action of plan.actions) {
       assert.deepEqual(action, holdMaskedKnobs(MASKED_TASK, action));
       episode.step(action);

@@ -1,4 +1,4 @@
-import { chooseTask, episodeAnchors, generateWorkload } from '@servegym/environments';
+import { chooseTask, drawRequests, episodeAnchors } from '@servegym/environments';
 import type { Json } from '@servegym/jobs';
 import type { SeededTraffic } from './policy-returns-job.ts';
 
@@ -6,5 +6,5 @@ import type { SeededTraffic } from './policy-returns-job.ts';
 export function runJob(input: Json): Json {
   const { taskId, shift, seeds } = input as unknown as SeededTraffic;
   const task = chooseTask({ task_id: taskId, ...(shift !== null && { shift }) });
-  return seeds.map((seed) => episodeAnchors(task, seed, generateWorkload(task, seed))) as unknown as Json;
+  return seeds.map((seed) => episodeAnchors(task, seed, drawRequests(task, seed))) as unknown as Json;
 }

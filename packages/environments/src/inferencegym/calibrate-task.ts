@@ -1,5 +1,5 @@
 import { SEED_SPLITS } from '../llmserve/splits.ts';
-import { type EpisodeGround, GymEpisode } from './gym-episode.ts';
+import { type EpisodeWorld, GymEpisode } from './gym-episode.ts';
 import { EPISODE_STEPS, GYM_DEFAULT_ACTION, type GymAction, type Knob, SPEC_LENGTHS } from './schema.ts';
 import type { ServiceTimes } from './service-times.ts';
 import type { GymTask, GymTaskId } from './tasks/gym-task.ts';
@@ -36,11 +36,11 @@ const TRIED: { readonly [K in Knob]: readonly GymAction[K][] } = {
  */
 export function calibrateTask(times: ServiceTimes, task: GymTask): TaskCalibration {
   // Throughput does not depend on what rewards are measured against.
-  const ground: EpisodeGround = { times, calibration: () => ({ bestTokensPerSecond: 1 }) };
+  const world: EpisodeWorld = { times, calibration: () => ({ bestTokensPerSecond: 1 }) };
   let best = GYM_DEFAULT_ACTION;
-  let most = tokensPerSecond(ground, task, best);
+  let most = tokensPerSecond(world, task, best);
   for (const action of configurations(task)) {
-    const tps = tokensPerSecond(ground, task, action);
+    const tps = tokensPerSecond(world, task, action);
     if (tps <= most) continue;
     most = tps;
     best = action;
@@ -48,7 +48,7 @@ export function calibrateTask(times: ServiceTimes, task: GymTask): TaskCalibrati
   const reference = { ...GYM_DEFAULT_ACTION, batch_size: REFERENCE_BATCH };
   return {
     bestTokensPerSecond: Math.round(most),
-    referenceTokensPerSecond: Math.round(tokensPerSecond(ground, task, reference)),
+    referenceTokensPerSecond: Math.round(tokensPerSecond(world, task, reference)),
     best,
   };
 }
@@ -61,10 +61,10 @@ function configurations(task: GymTask): GymAction[] {
   return actions;
 }
 
-function tokensPerSecond(ground: EpisodeGround, task: GymTask, action: GymAction): number {
+function tokensPerSecond(world: EpisodeWorld, task: GymTask, action: GymAction): number {
   let tokens = 0;
   for (let i = 0; i < SEEDS; i++) {
-    const episode = new GymEpisode(task, SEED_SPLITS.train.first + i, ground);
+    const episode = new GymEpisode(task, SEED_SPLITS.train.first + i, world);
     while (!episode.done) episode.step(action);
     tokens += episode.totals.outputTokens;
   }

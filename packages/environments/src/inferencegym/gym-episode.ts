@@ -21,7 +21,7 @@ import type { ServiceTimes } from './service-times.ts';
 import { noMetrics } from './step-metrics.ts';
 import type { GymTask, RewardWeights } from './tasks/gym-task.ts';
 import { WaitingRequests } from './waiting-requests.ts';
-import { GymTraffic, TPOT_JITTER, TTFT_JITTER } from './workload/gym-traffic.ts';
+import { GymWorkload, TPOT_JITTER, TTFT_JITTER } from './workload/gym-workload.ts';
 
 /** Ends of the observation's ranges. */
 const MOST_TTFT_MS = 5000;
@@ -33,7 +33,7 @@ const SHORTEST_PROMPT = 32;
 /** Weight of a step in the average of the arrival rate, which spans 10 steps. */
 const ARRIVAL_WEIGHT = 2 / 11;
 /** What an episode is played on: a `GymWorld`. */
-export interface EpisodeGround {
+export interface EpisodeWorld {
   readonly times: ServiceTimes;
   /** Most tokens a second that a fixed configuration reaches in the task. */
   calibration(task: GymTask): { readonly bestTokensPerSecond: number };
@@ -46,9 +46,9 @@ export interface EpisodeGround {
 export class GymEpisode {
   readonly task: GymTask;
   readonly seed: number;
-  readonly ground: EpisodeGround;
+  readonly world: EpisodeWorld;
   readonly weights: RewardWeights;
-  readonly traffic: GymTraffic;
+  readonly workload: GymWorkload;
   /** Steps played. */
   timestep = 0;
   readonly metrics = noMetrics();
@@ -87,18 +87,18 @@ export class GymEpisode {
   private occupancy = 0;
   private violationRate = 0;
 
-  constructor(task: GymTask, seed: number, ground: EpisodeGround, weights: RewardWeights = task.reward) {
+  constructor(task: GymTask, seed: number, world: EpisodeWorld, weights: RewardWeights = task.reward) {
     this.task = task;
     this.seed = seed;
-    this.ground = ground;
-    this.memoryLimitGb = ground.times.table.conditions.memoryLimitGb;
-    this.bestTokensPerSecond = ground.calibration(task).bestTokensPerSecond;
+    this.world = world;
+    this.memoryLimitGb = world.times.table.conditions.memoryLimitGb;
+    this.bestTokensPerSecond = world.calibration(task).bestTokensPerSecond;
     this.weights = weights;
-    this.traffic = new GymTraffic(task, seed);
-    this.service = new Service(ground.times, task.outputTokens, task.acceptanceBase);
+    this.workload = new GymWorkload(task, seed);
+    this.service = new Service(world.times, task.outputTokens, task.acceptanceBase);
     this.isActive = KNOBS.map((knob) => task.activeKnobs.includes(knob));
-    this.traffic.turnTo(0);
-    this.meanPrompt = this.lastPrompt = this.traffic.promptTokens(0);
+    this.workload.turnTo(0);
+    this.meanPrompt = this.lastPrompt = this.workload.promptTokens(0);
     this.arrivalRate = task.arrivalRate;
     this.classShares = [...task.classShares];
     this.configure();
@@ -113,12 +113,12 @@ export class GymEpisode {
   }
   /** Of the last step, or of the first one that is to come. */
   get phase(): Phase {
-    return this.traffic.phase(Math.max(0, this.timestep - 1));
+    return this.workload.phase(Math.max(0, this.timestep - 1));
   }
 
   /** Plays one step. Answers its reward. Only before the end. */
   step(action: GymAction): number {
-    const { service, metrics, traffic, task, totals, waiting, servedNow } = this;
+    const { service, metrics, workload, task, totals, waiting, servedNow } = this;
     const step = this.timestep++;
     const end = step + 1;
     this.apply(action, step);
@@ -132,7 +132,7 @@ export class GymEpisode {
     let failed = 0;
     if (this.outOfMemory) {
       failed = this.failBatch();
-      this.outage = this.ground.times.table.conditions.reloadSeconds + 1;
+      this.outage = this.world.times.table.conditions.reloadSeconds + 1;
       this.running = 0;
       totals.oomEvents++;
     }
@@ -145,11 +145,11 @@ export class GymEpisode {
 
     const batch = service.batchFor(served);
     service.runAt(batch);
-    const ttftJitter = traffic.jitter(step, TTFT_JITTER);
+    const ttftJitter = workload.jitter(step, TTFT_JITTER);
     const ttftP50 = service.ttftP50() * ttftJitter;
     const ttftP99 = Math.max(ttftP50, service.ttftP99() * ttftJitter);
-    if (served > 0) metrics.tpot_ms = service.tpot() * traffic.jitter(step, TPOT_JITTER);
-    const late = servedNow.late(task.sloMs, ttftP50, ttftP99, traffic, this.recent);
+    if (served > 0) metrics.tpot_ms = service.tpot() * workload.jitter(step, TPOT_JITTER);
+    const late = servedNow.late(task.sloMs, ttftP50, ttftP99, workload, this.recent);
     const overdue = waiting.overdue(end, task.sloMs);
     const violated = late + overdue + failed + this.rejected;
     const judged = served + overdue + failed + this.rejected;
@@ -210,7 +210,7 @@ export class GymEpisode {
     }
     // Other weights or another division of the GPUs need another server.
     if (split !== this.prefillDisagg || tier !== this.quantTier) {
-      this.outage = Math.max(this.outage, this.ground.times.table.conditions.reloadSeconds);
+      this.outage = Math.max(this.outage, this.world.times.table.conditions.reloadSeconds);
     }
     this.kvBudget = kvBudget;
     this.batchSize = batchSize;
@@ -231,13 +231,13 @@ export class GymEpisode {
   }
 
   private arrive(step: number): void {
-    const { traffic, waiting, classShares } = this;
-    const arrivals = traffic.arrivals(step);
-    traffic.turnTo(step);
+    const { workload, waiting, classShares } = this;
+    const arrivals = workload.arrivals(step);
+    workload.turnTo(step);
     const promptsBefore = waiting.promptTokens;
     const interactiveBefore = waiting.countOf(0);
     const batchBefore = waiting.countOf(1);
-    const accepted = waiting.join(step, arrivals, traffic);
+    const accepted = waiting.join(step, arrivals, workload);
     this.rejected = arrivals - accepted;
     this.totals.arrived += arrivals;
     this.totals.rejected += this.rejected;

@@ -1,7 +1,7 @@
 import { REMEMBERED_LATENCIES, type RecentLatencies } from './recent-latencies.ts';
 import { QUEUE_CAPACITY } from './schema.ts';
 import type { WaitingRequests } from './waiting-requests.ts';
-import type { GymTraffic } from './workload/gym-traffic.ts';
+import type { GymWorkload } from './workload/gym-workload.ts';
 
 /** Between these ranks the time to first token rises from its median to its 99th percentile, and beyond at the same rate. */
 const MEDIAN_RANK = 0.5;
@@ -52,7 +52,7 @@ export class ServedRequests {
     sloMs: readonly number[],
     ttftP50: number,
     ttftP99: number,
-    traffic: GymTraffic,
+    workload: GymWorkload,
     recent: RecentLatencies,
   ): number {
     const { count, waits, kinds } = this;
@@ -64,10 +64,10 @@ export class ServedRequests {
       const slo = sloMs[kinds[i]];
       // A rank is drawn only where it can make a difference.
       if (waited + ttftP50 > slo) late++;
-      else if (waited + slowest > slo && waited + timeAt(traffic.rank(i), ttftP50, ttftP99) > slo) late++;
+      else if (waited + slowest > slo && waited + timeAt(workload.rank(i), ttftP50, ttftP99) > slo) late++;
     }
     for (let i = firstRemembered; i < count; i++) {
-      const ttft = waits[i] * 1000 + timeAt(traffic.rank(i), ttftP50, ttftP99);
+      const ttft = waits[i] * 1000 + timeAt(workload.rank(i), ttftP50, ttftP99);
       if (ttft > sloMs[kinds[i]]) late++;
       recent.push(ttft);
     }

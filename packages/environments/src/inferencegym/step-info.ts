@@ -26,7 +26,7 @@ export interface StepInfo {
 }
 
 export function stepInfo(episode: GymEpisode): StepInfo {
-  const { metrics, terms, traffic, timestep } = episode;
+  const { metrics, terms, workload, timestep } = episode;
   const observation = episode.observation();
   return {
     timestep,
@@ -38,7 +38,7 @@ export function stepInfo(episode: GymEpisode): StepInfo {
       prompt_len_bucket: promptBucket(observation.mean_prompt_len),
       queue_depth: observation.queue_depth,
       priority_distribution: observation.priority_distribution,
-      is_burst: traffic.isBurst(Math.max(0, timestep - 1)),
+      is_burst: workload.isBurst(Math.max(0, timestep - 1)),
       phase: episode.phase,
     },
     applied_action: {

@@ -1,5 +1,5 @@
 import { QUEUE_CAPACITY } from './schema.ts';
-import type { GymTraffic } from './workload/gym-traffic.ts';
+import type { GymWorkload } from './workload/gym-workload.ts';
 
 /** The capacity is a power of two: a mask wraps an index around. */
 const WRAP = QUEUE_CAPACITY - 1;
@@ -22,17 +22,17 @@ export class WaitingRequests {
   /**
    * Adds the requests of a step, which arrive evenly spaced within its second, until the queue is full. Answers how many
    * were added.
-   * @param traffic turned to the step
+   * @param workload turned to the step
    */
-  join(step: number, arriving: number, traffic: GymTraffic): number {
+  join(step: number, arriving: number, workload: GymWorkload): number {
     const { first, count, arrivals, prompts, classes, byClass, firstOfClass, countOfClass } = this;
     const added = Math.min(arriving, QUEUE_CAPACITY - count);
     let promptTokens = 0;
     for (let i = 0; i < added; i++) {
       const at = (first + count + i) & WRAP;
       const arrival = step + (i + 0.5) / arriving;
-      const prompt = traffic.promptTokens(i);
-      const kind = traffic.classOf(i);
+      const prompt = workload.promptTokens(i);
+      const kind = workload.classOf(i);
       arrivals[at] = arrival;
       prompts[at] = prompt;
       classes[at] = kind;

@@ -10,13 +10,7 @@ import {
 } from '@servegym/openenv/definition';
 import { gradeEpisode } from './grader.ts';
 import { LLMSERVE_README } from './readme.ts';
-import {
-  chooseTask,
-  episodeRequests,
-  readSeed,
-  type ServeScenario,
-  serveResetOptions,
-} from './reset-options.ts';
+import { chooseTask, episodeSize, readSeed, type ServeScenario, serveResetOptions } from './reset-options.ts';
 import {
   type ServeAction,
   type ServeObservation,
@@ -143,7 +137,7 @@ export function serveEnvironment(): EnvironmentDefinition<ServeAction, ServeObse
     resetOptions: serveResetOptions(),
     splits: taskSplits(serveTaskIds()),
     tasks: serveTaskIds().map((id) => describeTask(findServeTask(id) as ServeTask)),
-    episodeSize: episodeRequests,
+    episodeSize: episodeSize,
     create: () => new LlmServe(),
     grade: (record) => gradeEpisode(record),
   });

@@ -1,11 +1,11 @@
 import { EnvironmentError, type EpisodeRecord, type Grade } from '@servegym/openenv/definition';
 import { type EpisodeAnchors, episodeAnchors, roomToAdapt } from './anchors/episode-anchors.ts';
 import { regretScore } from './anchors/regret-score.ts';
+import { drawRequests } from './requests/episode-requests.ts';
 import { chooseTask, readSeed } from './reset-options.ts';
 import type { ServeAction } from './schema.ts';
 import { ServeEpisode } from './serve-episode.ts';
 import { requireMaskedKnobsHeld } from './tasks/masked-knobs.ts';
-import { generateWorkload } from './workload/workload.ts';
 
 /** What a window that was not played counts: the least that a window can be worth. */
 const UNPLAYED_REWARD = -1;
@@ -27,13 +27,13 @@ export function gradeEpisode(record: EpisodeRecord<ServeAction>): Grade {
     );
   }
   const actions = record.actions.map((action) => requireMaskedKnobsHeld(task, action));
-  const workload = generateWorkload(task, seed);
-  const episode = new ServeEpisode(task, seed, { workload });
+  const requests = drawRequests(task, seed);
+  const episode = new ServeEpisode(task, seed, { requests });
   for (const action of actions) episode.step(action);
   const unplayed = task.windows - record.actions.length;
   const total = episode.totals.reward + unplayed * UNPLAYED_REWARD;
 
-  const anchors = episodeAnchors(task, seed, workload);
+  const anchors = episodeAnchors(task, seed, requests);
   const score = regretScore(total, anchors, roomToAdapt(task.id));
   const { requestsServed, requestsRejected, preemptions, cost } = episode.totals;
   return {

@@ -2,14 +2,14 @@ import { EnvironmentError, type ResetOptions } from '@servegym/openenv/definitio
 import { listProfiles } from '@servegym/simulator';
 import { z } from 'zod';
 import { profileFits } from './profile-fit.ts';
+import type { RequestSource, ServeTrace } from './requests/request-source.ts';
 import { FASTER, SHIFTS, type Shift, scaleArrivals, shiftTask } from './shifts.ts';
 import { findServeTask, serveTaskIds } from './task-registry.ts';
 import type { ServeTask } from './tasks/serve-task.ts';
 import { inlineTraceSchema, knownInlineTrace } from './traces/inline-trace.ts';
 import { findServeTrace, serveTraceNames } from './traces/named-traces.ts';
-import { findTraffic, TRAFFIC_IDS } from './traffic/traffic-models.ts';
 import { taskUnderSource } from './under-source.ts';
-import type { RequestSource, ServeTrace } from './workload/request-source.ts';
+import { findWorkload, WORKLOAD_IDS } from './workload/fitted-workloads.ts';
 
 const EASIEST = 'static_workload';
 /** Arrivals may be this many times slower or faster. */
@@ -24,7 +24,7 @@ export function serveResetOptions() {
   return z.object({
     task_id: z.enum(serveTaskIds()).default(EASIEST).meta({ description: 'The task to play' }),
     traffic: z
-      .enum(TRAFFIC_IDS)
+      .enum(WORKLOAD_IDS)
       .optional()
       .meta({ description: "Requests as a public trace has them, instead of the task's own" }),
     trace: z
@@ -68,7 +68,7 @@ export function chooseTask(options: ResetOptions): ServeTask {
     );
   }
   let played = task;
-  if (traffic !== undefined) played = taskUnderSource(task, trafficSource(traffic));
+  if (traffic !== undefined) played = taskUnderSource(task, workloadSource(traffic));
   if (trace !== undefined) played = taskUnderSource(task, traceSource(trace));
   const rateScale = readRateScale(rate_scale);
   if (rateScale !== 1) played = scaleArrivals(played, rateScale);
@@ -82,14 +82,14 @@ export function chooseTask(options: ResetOptions): ServeTask {
  * Requests of an episode with these options, about: never fewer than a trace in columns makes. 0 for options that
  * `chooseTask` refuses.
  */
-export function episodeRequests(options: ResetOptions): number {
+export function episodeSize(options: ResetOptions): number {
   const task = findServeTask(named(options.task_id ?? EASIEST));
   if (task === undefined) return 0;
   const { rate_scale: scale = 1, shift } = options;
   const rate = (typeof scale === 'number' ? scale : 1) * (shift === 'rate_1.5' ? FASTER : 1);
   const seconds = task.windows * task.windowSeconds * rate;
   const { traffic, trace } = options;
-  if (traffic !== undefined) return (findTraffic(named(traffic))?.arrivals.perSecond ?? 0) * seconds;
+  if (traffic !== undefined) return (findWorkload(named(traffic))?.arrivals.perSecond ?? 0) * seconds;
   if (typeof trace === 'string') {
     const known = findServeTrace(trace.split(DIGEST_MARK)[0]);
     return known === undefined ? 0 : requestsOf(known.arrivalMs, known.arrivalMs.length, seconds * 1000);
@@ -141,10 +141,10 @@ function pinned(name: string): string {
   return trace === undefined ? name : `${name}${DIGEST_MARK}${trace.digest}`;
 }
 
-function trafficSource(id: unknown): RequestSource {
-  const model = findTraffic(named(id));
-  if (model === undefined) throw unknown('traffic', id, TRAFFIC_IDS, 'UNKNOWN_TRAFFIC');
-  return { name: model.id, requests: { kind: 'traffic', model }, rateScale: 1, promptScale: 1 };
+function workloadSource(id: unknown): RequestSource {
+  const model = findWorkload(named(id));
+  if (model === undefined) throw unknown('traffic', id, WORKLOAD_IDS, 'UNKNOWN_TRAFFIC');
+  return { name: model.id, requests: { kind: 'workload', model }, rateScale: 1, promptScale: 1 };
 }
 
 function traceSource(option: unknown): RequestSource {

@@ -135,7 +135,7 @@ export type ServeObservation = z.infer<typeof serveObservationSchema>;
 export const serveStateSchema = z
   .object({
     task_id: z.string(),
-    traffic: z.string().nullable().meta({ description: 'Traffic model that the requests come from' }),
+    traffic: z.string().nullable().meta({ description: 'Workload that the requests come from' }),
     trace: z.string().nullable().meta({ description: 'Trace that they come from, with its digest' }),
     shift: z.string().nullable(),
     rate_scale: z.number(),

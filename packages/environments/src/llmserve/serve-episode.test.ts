@@ -47,11 +47,11 @@ describe('an llmserve episode', () => {
             serveObservationSchema.parse(episode.observation());
             for (const gpu of [0, 1]) assert.ok(usedGiB(episode.cluster.memoryOf(gpu)) <= 40 + 1e-9);
           }
-          const { cluster, totals, workload, window } = episode;
+          const { cluster, totals, requests, window } = episode;
           const onTheirWay = cluster.engines.reduce((sum, engine) => sum + engine.futureCount, 0);
           const inside = cluster.waitingCount + cluster.runningCount + onTheirWay;
           const finished = totals.requestsServed + totals.requestsRejected;
-          assert.equal(workload.windowStarts[window], finished + inside);
+          assert.equal(requests.windowStarts[window], finished + inside);
         }),
         { numRuns: 25 },
       );
@@ -114,8 +114,8 @@ describe('an llmserve episode', () => {
         assert.ok(episode.sloViolations() >= before);
         before = episode.sloViolations();
       }
-      const { workload, totals, cluster } = episode;
-      assert.ok(before <= workload.arrivalTicks.length);
+      const { requests, totals, cluster } = episode;
+      assert.ok(before <= requests.arrivalTicks.length);
       // All but the newest of those that wait are late.
       assert.ok(before > cluster.waitingCount / 2 && cluster.waitingCount > totals.requestsServed);
     }

@@ -11,12 +11,12 @@ import {
   usedGiB,
   weightVariant,
 } from '@servegym/simulator';
+import { drawRequests, type EpisodeRequests } from './requests/episode-requests.ts';
+import { promptPrefix } from './requests/prompt-prefixes.ts';
 import { type RewardComponents, rewardComponents, totalReward } from './reward.ts';
 import type { ServeAction, ServeObservation } from './schema.ts';
 import { REQUEST_CLASSES, type ServeTask } from './tasks/serve-task.ts';
 import { WindowMetrics } from './window-metrics.ts';
-import { promptPrefix } from './workload/prompt-prefixes.ts';
-import { generateWorkload, type Workload } from './workload/workload.ts';
 
 const GPUS = 2;
 const BYTES_PER_GIB = 2 ** 30;
@@ -36,7 +36,7 @@ export interface EpisodeTotals {
 
 export interface ServeEpisodeOptions {
   /** The traffic of (task, seed), when the caller has it already. */
-  readonly workload?: Workload;
+  readonly requests?: EpisodeRequests;
   /** Another server than the task's. */
   readonly profile?: EngineProfile;
 }
@@ -49,7 +49,7 @@ export class ServeEpisode {
   readonly task: ServeTask;
   readonly seed: number;
   readonly profile: EngineProfile;
-  readonly workload: Workload;
+  readonly requests: EpisodeRequests;
   readonly cluster: Cluster;
   /** The last window's measurements. */
   readonly metrics = new WindowMetrics();
@@ -73,13 +73,13 @@ export class ServeEpisode {
     this.task = task;
     this.seed = seed;
     this.profile = options.profile ?? findProfile(task.profile);
-    this.workload = options.workload ?? generateWorkload(task, seed);
+    this.requests = options.requests ?? drawRequests(task, seed);
     this.action = task.defaultAction;
     this.cluster = new Cluster(servingConfig(task.defaultAction), {
       profile: this.profile,
       acceptance: task.acceptance,
       seed,
-      prefixCaching: this.workload.prefixes !== undefined,
+      prefixCaching: this.requests.prefixes !== undefined,
     });
   }
 
@@ -89,30 +89,30 @@ export class ServeEpisode {
 
   /** Name of the phase of the last window, or of the first before it. */
   get phase(): string {
-    return this.task.phases[this.workload.phases[Math.max(0, this.window - 1)]].name;
+    return this.task.phases[this.requests.phases[Math.max(0, this.window - 1)]].name;
   }
 
   /** Plays one window. Answers its reward. Only before the end. */
   step(action: ServeAction): number {
-    const { task, workload, cluster, metrics, window } = this;
+    const { task, requests, cluster, metrics, window } = this;
     this.action = action;
     cluster.clearLogs();
-    const phase = task.phases[workload.phases[window]];
+    const phase = task.phases[requests.phases[window]];
     const acceptance = phase.acceptance ?? task.acceptance;
-    cluster.configure(servingConfig(action), workload.tenantGiB[window], acceptance);
-    for (let id = workload.windowStarts[window]; id < workload.windowStarts[window + 1]; id++) {
+    cluster.configure(servingConfig(action), requests.tenantGiB[window], acceptance);
+    for (let id = requests.windowStarts[window]; id < requests.windowStarts[window + 1]; id++) {
       cluster.submit({
         id,
-        arrival: workload.arrivalTicks[id],
-        input: workload.inputTokens[id],
-        output: workload.outputTokens[id],
-        priority: workload.classes[id],
-        prefix: promptPrefix(workload, id),
+        arrival: requests.arrivalTicks[id],
+        input: requests.inputTokens[id],
+        output: requests.outputTokens[id],
+        priority: requests.classes[id],
+        prefix: promptPrefix(requests, id),
       });
     }
     const end = (window + 1) * task.windowSeconds * TICKS_PER_S;
     cluster.runUntil(end);
-    metrics.collect(cluster, workload, task, window, end);
+    metrics.collect(cluster, requests, task, window, end);
     this.window++;
     return this.settle(action, phase.qualityValue);
   }
@@ -148,11 +148,11 @@ export class ServeEpisode {
    * that wait or run and whose first token is late already.
    */
   sloViolations(): number {
-    const { cluster, task, totals, window, workload } = this;
+    const { cluster, task, totals, window, requests } = this;
     const now = window * task.windowSeconds * TICKS_PER_S;
     let violations = totals.sloViolations;
     const countLate = (id: number, arrival: number, firstToken: number) => {
-      const { ttftMs } = task.objectives[REQUEST_CLASSES[workload.classes[id]]];
+      const { ttftMs } = task.objectives[REQUEST_CLASSES[requests.classes[id]]];
       const waited = (firstToken === NOT_YET ? now : firstToken) - arrival;
       if (msFromTicks(waited) > ttftMs) violations++;
     };

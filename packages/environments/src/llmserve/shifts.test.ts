@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { findProfile } from '@servegym/simulator';
+import { drawRequests } from './requests/episode-requests.ts';
 import { chooseTask } from './reset-options.ts';
 import { TASK_IDS } from './schema.ts';
 import { ServeEpisode } from './serve-episode.ts';
 import { SHIFTS } from './shifts.ts';
 import { SERVE_TASKS } from './tasks/serve-tasks.ts';
-import { generateWorkload } from './workload/workload.ts';
 
 const mean = (values: ArrayLike<number>) => Array.from(values).reduce((a, b) => a + b, 0) / values.length;
 
@@ -28,11 +28,11 @@ describe('shifted tasks', () => {
 
     it(`differ from the task in what their name says (${task_id})`, () => {
       const own = SERVE_TASKS[task_id];
-      const workloads = (shift?: string) =>
-        generateWorkload(chooseTask({ task_id, ...(shift && { shift }) }), 2_000_000);
-      const plain = workloads();
-      const faster = workloads('rate_1.5');
-      const longer = workloads('long_prompts');
+      const drawn = (shift?: string) =>
+        drawRequests(chooseTask({ task_id, ...(shift && { shift }) }), 2_000_000);
+      const plain = drawn();
+      const faster = drawn('rate_1.5');
+      const longer = drawn('long_prompts');
       const more = faster.arrivalTicks.length / plain.arrivalTicks.length;
       assert.ok(Math.abs(more - 1.5) < 0.1, `${more} times the arrivals`);
       assert.deepEqual(longer.arrivalTicks, plain.arrivalTicks);

@@ -1,5 +1,5 @@
+import type { RequestSource } from './requests/request-source.ts';
 import { type Phase, REQUEST_CLASSES, type ServeTask } from './tasks/serve-task.ts';
-import type { RequestSource } from './workload/request-source.ts';
 
 /**
  * A task's machine, objectives, prices and tenants under requests from elsewhere. The phases become one: classes have

@@ -5,8 +5,8 @@ import {
   NOT_YET,
   percentileOfSorted,
 } from '@servegym/simulator';
+import type { EpisodeRequests } from './requests/episode-requests.ts';
 import { REQUEST_CLASSES, type ServeTask } from './tasks/serve-task.ts';
-import type { Workload } from './workload/workload.ts';
 
 /** A sorted list of latencies of one window, built up and reused. */
 class Latencies {
@@ -79,9 +79,9 @@ export class WindowMetrics {
   owedTokens = 0;
 
   /** Reads what `cluster` has logged since its logs were cleared. `end` is the window's last tick. */
-  collect(cluster: Cluster, workload: Workload, task: ServeTask, window: number, end: number): void {
+  collect(cluster: Cluster, requests: EpisodeRequests, task: ServeTask, window: number, end: number): void {
     this.clear();
-    this.collectArrivals(workload, window);
+    this.collectArrivals(requests, window);
     for (const engine of cluster.engines) {
       const { completions, firstTokens, counters } = engine;
       this.outputTokens += counters.outputTokens;
@@ -95,11 +95,11 @@ export class WindowMetrics {
       for (let i = 0; i < firstTokens.count; i++) {
         const ms = msFromTicks(firstTokens.firstTokens[i] - firstTokens.arrivals[i]);
         this.ttft.push(ms);
-        this.classes[workload.classes[firstTokens.ids[i]]].ttft.push(ms);
+        this.classes[requests.classes[firstTokens.ids[i]]].ttft.push(ms);
       }
       for (let i = 0; i < completions.count; i++) {
         const first = completions.firstTokens[i];
-        const kind = workload.classes[completions.ids[i]];
+        const kind = requests.classes[completions.ids[i]];
         const gaps = completions.outputs[i] - 1;
         const tpot = gaps > 0 ? msFromTicks(completions.lastTokens[i] - first) / gaps : 0;
         const objective = task.objectives[REQUEST_CLASSES[kind]];
@@ -109,12 +109,12 @@ export class WindowMetrics {
         this.classes[kind].completed++;
         if (gaps > 0) this.classes[kind].tpot.push(tpot);
       }
-      for (const id of engine.rejections) this.judge(workload.classes[id], false);
+      for (const id of engine.rejections) this.judge(requests.classes[id], false);
       engine.forEachWaiting((id, arrival, firstToken) => {
-        const kind = workload.classes[id];
+        const kind = requests.classes[id];
         const metrics = this.classes[kind];
         metrics.waiting++;
-        this.owedTokens += workload.outputTokens[id];
+        this.owedTokens += requests.outputTokens[id];
         if (firstToken !== NOT_YET) return;
         const wait = msFromTicks(end - arrival);
         this.ttft.push(Math.max(0, wait));
@@ -159,11 +159,11 @@ export class WindowMetrics {
     else metrics.violations++;
   }
 
-  private collectArrivals(workload: Workload, window: number): void {
-    for (let id = workload.windowStarts[window]; id < workload.windowStarts[window + 1]; id++) {
+  private collectArrivals(requests: EpisodeRequests, window: number): void {
+    for (let id = requests.windowStarts[window]; id < requests.windowStarts[window + 1]; id++) {
       this.arrived++;
-      this.promptTokensArrived += workload.inputTokens[id];
-      this.classes[workload.classes[id]].arrived++;
+      this.promptTokensArrived += requests.inputTokens[id];
+      this.classes[requests.classes[id]].arrived++;
     }
   }
 

@@ -99,11 +99,11 @@ export function windowReport(episode: ServeEpisode): WindowReport {
 }
 
 /** What runs now, by class. */
-function runningByClass({ cluster, workload }: ServeEpisode): { requests: number; kvBlocks: number }[] {
+function runningByClass({ cluster, requests }: ServeEpisode): { requests: number; kvBlocks: number }[] {
   const running = REQUEST_CLASSES.map(() => ({ requests: 0, kvBlocks: 0 }));
   for (const engine of cluster.engines) {
     engine.forEachRunning((id, _arrival, _firstToken, kvBlocks) => {
-      const ofClass = running[workload.classes[id]];
+      const ofClass = running[requests.classes[id]];
       ofClass.requests++;
       ofClass.kvBlocks += kvBlocks;
     });

@@ -65,10 +65,10 @@ interface Stretch {
 }
 
 function stretchesOf(world: GymWorld, task: GymTask, seed: number): Stretch[] {
-  const { traffic } = new GymEpisode(task, seed, world);
+  const { workload } = new GymEpisode(task, seed, world);
   const stretches: Stretch[] = [];
   for (let step = 0; step < EPISODE_STEPS; step++) {
-    const isBurst = traffic.isBurst(step);
+    const isBurst = workload.isBurst(step);
     const last = stretches.at(-1);
     if (last === undefined || last.isBurst !== isBurst || last.steps === LONGEST_STRETCH) {
       stretches.push({ isBurst, steps: 1 });

@@ -1,5 +1,5 @@
 import {
-  generateWorkload,
+  drawRequests,
   recordedReference,
   type ServeAction,
   type ServeTask,
@@ -26,9 +26,9 @@ export async function checkGame(task: ServeTask, effort: CheckEffort): Promise<G
   const returnsOf = (action: ServeAction) =>
     meanOver(seeds, (seed) => playTask(task, seed, () => action), 'return');
   const episodes: (GoodEpisode & { readonly return: number })[] = seeds.map((seed) => {
-    const workload = generateWorkload(task, seed);
-    const options = { workload, configurations: [constant, ...phases, task.defaultAction] };
-    return { seed, workload, ...planClairvoyant(task, seed, options) };
+    const requests = drawRequests(task, seed);
+    const options = { requests, configurations: [constant, ...phases, task.defaultAction] };
+    return { seed, requests, ...planClairvoyant(task, seed, options) };
   });
   const returns = {
     default: returnsOf(task.defaultAction),

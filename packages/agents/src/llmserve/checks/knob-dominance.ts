@@ -1,9 +1,9 @@
 import {
+  type EpisodeRequests,
   type ServeAction,
   ServeEpisode,
   type ServeKnob,
   type ServeTask,
-  type Workload,
 } from '@servegym/environments';
 import type { CheckResult } from '../../core/checks/check-result.ts';
 import { KnobTally } from '../../core/checks/knob-tally.ts';
@@ -19,7 +19,7 @@ const LEAST_LIVE = { easy: 0, medium: 2, hard: 3 } as const;
 /** An episode of a good policy. */
 export interface GoodEpisode {
   readonly seed: number;
-  readonly workload: Workload;
+  readonly requests: EpisodeRequests;
   readonly actions: readonly ServeAction[];
 }
 
@@ -37,8 +37,8 @@ export function checkKnobDominance(
   const tally = new KnobTally(knobs);
   const perEpisode = Math.max(1, Math.round(states / episodes.length));
   const last = task.windows - HOLD - TAIL;
-  for (const { seed, workload, actions } of episodes) {
-    const episode = new ServeEpisode(task, seed, { workload });
+  for (const { seed, requests, actions } of episodes) {
+    const episode = new ServeEpisode(task, seed, { requests });
     for (let i = 0; i < perEpisode; i++) {
       const at = Math.max(0, Math.round((last * (i + 0.5)) / perEpisode));
       while (episode.window < at) episode.step(actions[episode.window]);

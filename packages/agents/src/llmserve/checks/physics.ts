@@ -1,5 +1,5 @@
 import {
-  generateWorkload,
+  drawRequests,
   type ServeAction,
   ServeEpisode,
   type ServeTask,
@@ -66,8 +66,8 @@ function conservation(task: ServeTask, { seeds }: CheckEffort): CheckResult {
   };
 }
 
-function arrivedIn({ workload, window }: ServeEpisode): number {
-  return workload.windowStarts[window];
+function arrivedIn({ requests, window }: ServeEpisode): number {
+  return requests.windowStarts[window];
 }
 
 function accountedFor({ totals, cluster }: ServeEpisode): number {
@@ -122,8 +122,8 @@ function littlesLaw(task: ServeTask, { seeds }: CheckEffort): CheckResult {
 }
 
 function queueLength(task: ServeTask, seed: number): { sampled: number; expected: number } {
-  const workload = generateWorkload(task, seed);
-  const episode = new ServeEpisode(task, seed, { workload });
+  const requests = drawRequests(task, seed);
+  const episode = new ServeEpisode(task, seed, { requests });
   const cluster = new Cluster(servingConfig(task.defaultAction), {
     profile: episode.profile,
     acceptance: task.acceptance,
@@ -135,16 +135,16 @@ function queueLength(task: ServeTask, seed: number): { sampled: number; expected
   let inside = 0;
   let timeInside = 0;
   for (let w = 0; w < task.windows; w++) {
-    cluster.configure(servingConfig(task.defaultAction), workload.tenantGiB[w]);
-    for (let id = workload.windowStarts[w]; id < workload.windowStarts[w + 1]; id++) {
-      const arrival = workload.arrivalTicks[id];
+    cluster.configure(servingConfig(task.defaultAction), requests.tenantGiB[w]);
+    for (let id = requests.windowStarts[w]; id < requests.windowStarts[w + 1]; id++) {
+      const arrival = requests.arrivalTicks[id];
       waits.set(id, arrival);
       cluster.submit({
         id,
         arrival,
-        input: workload.inputTokens[id],
-        output: workload.outputTokens[id],
-        priority: workload.classes[id],
+        input: requests.inputTokens[id],
+        output: requests.outputTokens[id],
+        priority: requests.classes[id],
       });
     }
     const windowEnd = (w + 1) * task.windowSeconds * TICKS_PER_S;

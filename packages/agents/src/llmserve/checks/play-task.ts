@@ -1,4 +1,4 @@
-import { type ServeAction, ServeEpisode, type ServeTask, type Workload } from '@servegym/environments';
+import { type EpisodeRequests, type ServeAction, ServeEpisode, type ServeTask } from '@servegym/environments';
 
 /** Windows before this share of the episode are not looked at: a configuration that differs from the default settles in. */
 const SETTLED = 0.2;
@@ -26,9 +26,9 @@ export function playTask(
   task: ServeTask,
   seed: number,
   actionOf: (window: number) => ServeAction,
-  workload?: Workload,
+  requests?: EpisodeRequests,
 ): PlayedTask {
-  const episode = new ServeEpisode(task, seed, workload && { workload });
+  const episode = new ServeEpisode(task, seed, requests && { requests });
   const sums = {
     ...{ queueDepth: 0, activeRequests: 0, p99TtftMs: 0, p50ItlMs: 0, kvOccupancy: 0, throughputTps: 0 },
     ...{ sloCompliance: 0, gpuMemoryGb: 0, costPer1k: 0, interactiveTtftMs: 0 },

@@ -1,6 +1,7 @@
 import {
   activeKnobs,
-  generateWorkload,
+  drawRequests,
+  type EpisodeRequests,
   holdMaskedKnobs,
   SEED_SPLITS,
   SERVE_KNOBS,
@@ -8,7 +9,6 @@ import {
   ServeEpisode,
   type ServeKnob,
   type ServeTask,
-  type Workload,
 } from '@servegym/environments';
 import { RandomStream } from '@servegym/simulator';
 import { traceSeed } from '../../learning/trace-schedule.ts';
@@ -156,7 +156,7 @@ class ConstantReturns {
   readonly #task: ServeTask;
   /** Whether a configuration is in force from the start, in the place of the task's default. */
   readonly #fromTheStart: boolean;
-  readonly #traces: readonly { readonly seed: number; readonly workload: Workload }[];
+  readonly #traces: readonly { readonly seed: number; readonly requests: EpisodeRequests }[];
   readonly #known = new Map<string, number[]>();
 
   constructor(
@@ -169,7 +169,7 @@ class ConstantReturns {
     const schedule = { seed, groupSize: 1, traces: SEED_SPLITS.train };
     this.#traces = Array.from({ length: traces.many }, (_, episode) => {
       const trace = traceSeed(schedule, 0, episode);
-      return { seed: trace, workload: generateWorkload(task, trace) };
+      return { seed: trace, requests: drawRequests(task, trace) };
     });
   }
 
@@ -185,9 +185,9 @@ class ConstantReturns {
   }
 
   #play(action: ServeAction, trace: number): number {
-    const { seed, workload } = this.#traces[trace];
+    const { seed, requests } = this.#traces[trace];
     const task = this.#fromTheStart ? { ...this.#task, defaultAction: action } : this.#task;
-    const episode = new ServeEpisode(task, seed, { workload });
+    const episode = new ServeEpisode(task, seed, { requests });
     while (!episode.done) episode.step(action);
     this.episodes++;
     return episode.totals.reward;

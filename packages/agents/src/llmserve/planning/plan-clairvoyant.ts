@@ -1,12 +1,12 @@
 import {
   activeKnobs,
   constantReturn,
+  type EpisodeRequests,
   holdMaskedKnobs,
   type ServeAction,
   ServeEpisode,
   type ServeEpisodeSnapshot,
   type ServeTask,
-  type Workload,
 } from '@servegym/environments';
 import { backlogCost, meanWindowTokens } from './backlog.ts';
 import { distinctActions, modeOf, neighboursOf } from './knob-grid.ts';
@@ -22,7 +22,7 @@ export interface ClairvoyantPlan {
 }
 
 export interface ClairvoyantOptions {
-  readonly workload: Workload;
+  readonly requests: EpisodeRequests;
   /** Configurations worth changing to; masked knobs are held. The plan is never worse than keeping any of them. */
   readonly configurations: readonly ServeAction[];
   /**
@@ -52,25 +52,25 @@ interface Node {
 export function planClairvoyant(
   task: ServeTask,
   seed: number,
-  { workload, configurations: given, backlogPrices = [1] }: ClairvoyantOptions,
+  { requests, configurations: given, backlogPrices = [1] }: ClairvoyantOptions,
 ): ClairvoyantPlan {
   const configurations = given.map((action) => holdMaskedKnobs(task, action));
   return bestOf([
-    ...backlogPrices.map((price) => searchBeam({ task, seed, workload, configurations }, price)),
+    ...backlogPrices.map((price) => searchBeam({ task, seed, requests, configurations }, price)),
     ...configurations.map((action) => ({
       actions: Array<ServeAction>(task.windows).fill(action),
-      return: constantReturn(task, seed, workload, action),
+      return: constantReturn(task, seed, requests, action),
     })),
   ]);
 }
 
-interface Problem extends Pick<ClairvoyantOptions, 'workload' | 'configurations'> {
+interface Problem extends Pick<ClairvoyantOptions, 'requests' | 'configurations'> {
   readonly task: ServeTask;
   readonly seed: number;
 }
 
-function searchBeam({ task, seed, workload, configurations }: Problem, price: number): ClairvoyantPlan {
-  const episode = new ServeEpisode(task, seed, { workload });
+function searchBeam({ task, seed, requests, configurations }: Problem, price: number): ClairvoyantPlan {
+  const episode = new ServeEpisode(task, seed, { requests });
   const meanTokens = meanWindowTokens(episode);
   const knobs = activeKnobs(task);
   let beam: Node[] = [

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import {
   constantReturn,
-  generateWorkload,
+  drawRequests,
   referenceConfigurations,
   returnBound,
   SERVE_TASKS,
@@ -17,14 +17,14 @@ import { planClairvoyant } from './plan-clairvoyant.ts';
 /** A third of an episode: enough for a change of phase. */
 const task = { ...SERVE_TASKS.bursty_workload, windows: 40 };
 const seed = 2_000_000;
-const workload = generateWorkload(task, seed);
+const requests = drawRequests(task, seed);
 const configurations = referenceConfigurations(task);
 
 describe('the clairvoyant planner', () => {
-  const plan = planClairvoyant(task, seed, { workload, configurations });
+  const plan = planClairvoyant(task, seed, { requests, configurations });
 
   it('earns what it says when its actions are played', () => {
-    const episode = new ServeEpisode(task, seed, { workload });
+    const episode = new ServeEpisode(task, seed, { requests });
     for (const action of plan.actions) episode.step(action);
     assert.equal(episode.done, true);
     assert.ok(Math.abs(episode.totals.reward - plan.return) < 1e-9);
@@ -32,9 +32,9 @@ describe('the clairvoyant planner', () => {
 
   it('is above every configuration kept, and below the bound', () => {
     for (const action of configurations) {
-      assert.ok(plan.return > constantReturn(task, seed, workload, action));
+      assert.ok(plan.return > constantReturn(task, seed, requests, action));
     }
-    assert.ok(plan.return < returnBound(task, workload));
+    assert.ok(plan.return < returnBound(task, requests));
   });
 
   it('changes its configuration with the traffic', () => {
@@ -44,9 +44,9 @@ describe('the clairvoyant planner', () => {
 
   it('keeps the best of the plans that it finds under several prices of a backlog', () => {
     const crowded = { ...shiftTask(SERVE_TASKS.adversarial_multitenant, 'long_prompts'), windows: 40 };
-    const requests = { workload: generateWorkload(crowded, seed), configurations };
+    const given = { requests: drawRequests(crowded, seed), configurations };
     const under = (...backlogPrices: number[]) =>
-      planClairvoyant(crowded, seed, { ...requests, backlogPrices }).return;
+      planClairvoyant(crowded, seed, { ...given, backlogPrices }).return;
     const [one, four] = [under(1), under(4)];
     assert.notEqual(one, four);
     assert.equal(under(1, 4), Math.max(one, four));
@@ -86,7 +86,7 @@ describe('the oracle policy', () => {
     policy.reset({ taskId: 'static_workload', seed: 7 });
     const { static_workload } = SERVE_TASKS;
     const plan = planClairvoyant(static_workload, 7, {
-      workload: generateWorkload(static_workload, 7),
+      requests: drawRequests(static_workload, 7),
       configurations: referenceConfigurations(static_workload),
     });
     const step = { observation: new ServeEpisode(static_workload, 7).observation(), reward: null };

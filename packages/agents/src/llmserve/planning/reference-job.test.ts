@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import {
-  generateWorkload,
+  drawRequests,
   recordedReference,
   referenceConfigurations,
   SERVE_TASKS,
@@ -77,7 +77,7 @@ describe('what the traffic of the tasks is worth', () => {
     it(`is found again, to the last bit (${taskId})`, () => {
       const [seed, returns] = planned(taskId)[0];
       const task = SERVE_TASKS[taskId];
-      assert.ok(generateWorkload(task, seed).inputTokens.length > 0);
+      assert.ok(drawRequests(task, seed).inputTokens.length > 0);
       const configurations = referenceConfigurations(task);
       const planner = taskId === 'bursty_workload';
       const found = runJob({ taskId, seed, configurations, planner }, NO_JOB);

@@ -1,12 +1,12 @@
 import {
   constantReturn,
+  drawRequests,
+  type EpisodeRequests,
   findServeTask,
-  generateWorkload,
   type SeedReturns,
   type ServeAction,
   ServeEpisode,
   type ServeTask,
-  type Workload,
 } from '@servegym/environments';
 import type { JobContext, Json } from '@servegym/jobs';
 import { MpcPolicy } from '../policies/mpc-policy.ts';
@@ -30,26 +30,26 @@ export function runJob(input: Json, { report }: JobContext): Json {
   const task = findServeTask(taskId);
   const [constant] = configurations;
   if (task === undefined || constant === undefined) throw new RangeError(`Expected a task, got ${taskId}`);
-  const workload = generateWorkload(task, seed);
+  const requests = drawRequests(task, seed);
   const returns: SeedReturns = known ?? {
-    default: constantReturn(task, seed, workload, task.defaultAction),
-    constant: constantReturn(task, seed, workload, constant),
-    clairvoyant: planClairvoyant(task, seed, { workload, configurations }).return,
+    default: constantReturn(task, seed, requests, task.defaultAction),
+    constant: constantReturn(task, seed, requests, constant),
+    clairvoyant: planClairvoyant(task, seed, { requests, configurations }).return,
   };
   if (!planner) return { ...returns };
-  return { ...returns, planner: plannerReturn(task, seed, workload, configurations, report) };
+  return { ...returns, planner: plannerReturn(task, seed, requests, configurations, report) };
 }
 
 function plannerReturn(
   task: ServeTask,
   seed: number,
-  workload: Workload,
+  requests: EpisodeRequests,
   configurations: readonly ServeAction[],
   report: (share: number) => void,
 ): number {
   const policy = new MpcPolicy(configurations);
   policy.reset({ taskId: task.id, seed });
-  const episode = new ServeEpisode(task, seed, { workload });
+  const episode = new ServeEpisode(task, seed, { requests });
   while (!episode.done) {
     const { action: previousAction, window: stepIndex } = episode;
     episode.step(policy.act({ observation: episode.observation(), reward: null, previousAction, stepIndex }));

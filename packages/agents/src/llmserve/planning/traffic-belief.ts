@@ -1,12 +1,12 @@
 import {
+  type EpisodeRequests,
+  episodeRequests,
   type LengthDistribution,
   type Phase,
   phaseRequests,
   REQUEST_CLASSES,
   type RequestList,
   type ServeTask,
-  type Workload,
-  workloadOf,
 } from '@servegym/environments';
 import { RandomStream, TICKS_PER_S } from '@servegym/simulator';
 
@@ -21,14 +21,14 @@ const RECENT = 6;
  */
 export class TrafficBelief {
   readonly #task: ServeTask;
-  readonly #workload: Workload;
+  readonly #requests: EpisodeRequests;
   /** The likeliest phase of each window observed. */
   readonly #phases: number[] = [];
 
-  /** @param workload the traffic of the episode, of which only observed windows are read */
-  constructor(task: ServeTask, workload: Workload) {
+  /** @param requests the traffic of the episode, of which only observed windows are read */
+  constructor(task: ServeTask, requests: EpisodeRequests) {
     this.#task = task;
-    this.#workload = workload;
+    this.#requests = requests;
   }
 
   /** Looks at the arrivals of the window after those observed so far. */
@@ -46,10 +46,10 @@ export class TrafficBelief {
   }
 
   /**
-   * A workload whose observed windows are those of the episode, and whose next `windows` windows are drawn: the phase
+   * Requests whose observed windows are those of the episode, and whose next `windows` windows are drawn: the phase
    * goes on for as long as such phases do, others follow it. The rest of the episode is empty.
    */
-  sampleFuture(windows: number, seed: number): Workload {
+  sampleFuture(windows: number, seed: number): EpisodeRequests {
     const task = this.#task;
     const seen = this.#phases.length;
     const count = Math.min(windows, task.windows - seen);
@@ -76,12 +76,12 @@ export class TrafficBelief {
     const ahead = { ...task, windows: count };
     const requests =
       task.source === undefined ? phaseRequests(ahead, seed, schedule) : this.#requestsAgain(count, draws);
-    return joined(this.#workload, seen, workloadOf(ahead, requests, schedule), task);
+    return joined(this.#requests, seen, episodeRequests(ahead, requests, schedule), task);
   }
 
   /** Requests like those of the last windows: what can be said of traffic that no phases describe. */
   #requestsAgain(windows: number, draws: RandomStream): RequestList {
-    const { windowStarts, inputTokens, outputTokens, classes } = this.#workload;
+    const { windowStarts, inputTokens, outputTokens, classes } = this.#requests;
     const { windowSeconds } = this.#task;
     const seen = this.#phases.length;
     const from = windowStarts[Math.max(0, seen - RECENT)];
@@ -107,7 +107,7 @@ export class TrafficBelief {
   /** The phase that is on, and for how many more windows. */
   #present(draws: RandomStream): { phase: number; left: number; rate: number; tenant: number } {
     const { phases, windowSeconds } = this.#task;
-    const { windowStarts, tenantGiB } = this.#workload;
+    const { windowStarts, tenantGiB } = this.#requests;
     const seen = this.#phases.length;
     if (seen === 0) {
       const first = phases[0];
@@ -133,7 +133,7 @@ export class TrafficBelief {
 
   /** Of the number of arrivals and of their classes and prompts. */
   #logLikelihood({ arrivalsPerSecond, burstiness, traffic }: Phase, window: number): number {
-    const { windowStarts, classes, inputTokens } = this.#workload;
+    const { windowStarts, classes, inputTokens } = this.#requests;
     const { windowSeconds } = this.#task;
     const from = windowStarts[window];
     const to = windowStarts[window + 1];
@@ -165,8 +165,13 @@ function within(draws: RandomStream, [low, high]: readonly [number, number]): nu
   return low + draws.uniform() * (high - low);
 }
 
-/** The first `seen` windows of one workload and then another. */
-function joined(past: Workload, seen: number, ahead: Workload, task: ServeTask): Workload {
+/** The first `seen` windows of `past` and then `ahead`. */
+function joined(
+  past: EpisodeRequests,
+  seen: number,
+  ahead: EpisodeRequests,
+  task: ServeTask,
+): EpisodeRequests {
   const before = past.windowStarts[seen];
   const origin = seen * task.windowSeconds;
   const total = before + ahead.arrivalTicks.length;

@@ -30,7 +30,7 @@ export class MpcPolicy implements Policy<ServeAction, ServeObservation> {
   reset({ taskId, seed, resetOptions }: PolicyEpisode): void {
     const task = chooseTask({ ...resetOptions, task_id: taskId });
     this.#twin = new ServeEpisode(task, seed);
-    this.#belief = new TrafficBelief(task, this.#twin.workload);
+    this.#belief = new TrafficBelief(task, this.#twin.requests);
     this.#configurations = this.#given ?? referenceConfigurations(task);
     this.#alternatives = [];
   }

@@ -1,6 +1,6 @@
 import {
   chooseTask,
-  generateWorkload,
+  drawRequests,
   isRecordedTask,
   referenceConfigurations,
   type ServeAction,
@@ -17,10 +17,10 @@ export class OraclePolicy implements Policy<ServeAction, ServeObservation> {
 
   reset({ taskId, seed, resetOptions }: PolicyEpisode): void {
     const task = chooseTask({ ...resetOptions, task_id: taskId });
-    const workload = generateWorkload(task, seed);
+    const requests = drawRequests(task, seed);
     const configurations = referenceConfigurations(task);
     this.plan = planClairvoyant(task, seed, {
-      workload,
+      requests,
       configurations,
       ...(!isRecordedTask(task) && { backlogPrices: UNSURE_BACKLOG_PRICES }),
     }).actions;

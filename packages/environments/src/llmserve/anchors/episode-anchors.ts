@@ -1,6 +1,6 @@
+import type { EpisodeRequests } from '../requests/episode-requests.ts';
 import type { ServeAction } from '../schema.ts';
 import type { ServeTask } from '../tasks/serve-task.ts';
-import type { Workload } from '../workload/workload.ts';
 import { constantReturn } from './constant-return.ts';
 import { foresightShare } from './foresight-share.ts';
 import {
@@ -45,11 +45,11 @@ export interface EpisodeAnchors {
  * task. Under a shift, where the best constant of the task may be a bad one, the best of several configurations stands in
  * for the better of the two. For a task of which nothing is recorded, the clairvoyant is taken to reach the bound.
  */
-export function episodeAnchors(task: ServeTask, seed: number, workload: Workload): EpisodeAnchors {
-  const bound = returnBound(task, workload);
+export function episodeAnchors(task: ServeTask, seed: number, requests: EpisodeRequests): EpisodeAnchors {
+  const bound = returnBound(task, requests);
   const recorded = recordedReturns(task, seed);
   if (recorded !== undefined) return { planner: null, ...recorded, bound, estimated: false };
-  const played = (action: ServeAction) => constantReturn(task, seed, workload, action);
+  const played = (action: ServeAction) => constantReturn(task, seed, requests, action);
   const standard = played(task.defaultAction);
   const reference = recordedReference(task.id);
   if (reference === undefined) {

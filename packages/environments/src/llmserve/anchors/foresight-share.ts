@@ -1,5 +1,5 @@
+import { drawRequests } from '../requests/episode-requests.ts';
 import { SERVE_TASKS } from '../tasks/serve-tasks.ts';
-import { generateWorkload } from '../workload/workload.ts';
 import { recordedReference } from './reference-returns.ts';
 import { returnBound } from './return-bound.ts';
 
@@ -29,7 +29,7 @@ function measuredShare(taskId: string): number {
   for (const [seed, returns] of Object.entries(reference.seeds).slice(0, SEEDS)) {
     const best = Math.max(returns.default, returns.constant);
     gained += returns.clairvoyant - best;
-    possible += returnBound(task, generateWorkload(task, Number(seed))) - best;
+    possible += returnBound(task, drawRequests(task, Number(seed))) - best;
   }
   return possible > 0 ? gained / possible : 0;
 }

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { drawRequests } from '../requests/episode-requests.ts';
 import { TASK_IDS } from '../schema.ts';
 import { scaleArrivals } from '../shifts.ts';
 import { splitOfSeed } from '../splits.ts';
 import { SERVE_TASKS } from '../tasks/serve-tasks.ts';
-import { generateWorkload } from '../workload/workload.ts';
 import { constantReturn } from './constant-return.ts';
 import { episodeAnchors, roomToAdapt } from './episode-anchors.ts';
 import { recordedReference, recordedReturns, type SeedReturns } from './reference-returns.ts';
@@ -24,16 +24,16 @@ describe('the recorded returns', () => {
     });
 
     it(`were made under a fingerprint that every phase is in (${taskId})`, () => {
-      const played = new Set(generateWorkload(task, FINGERPRINT_SEED).phases);
+      const played = new Set(drawRequests(task, FINGERPRINT_SEED).phases);
       assert.equal(played.size, task.phases.length);
     });
 
     it(`are what the default and the best constant earn, to the last bit (${taskId})`, () => {
       for (const seed of [seeds[0], seeds[seeds.length >> 1]]) {
-        const workload = generateWorkload(task, seed);
+        const requests = drawRequests(task, seed);
         const returns: SeedReturns = reference.seeds[seed];
-        assert.equal(returns.default, constantReturn(task, seed, workload, task.defaultAction));
-        assert.equal(returns.constant, constantReturn(task, seed, workload, reference.constant));
+        assert.equal(returns.default, constantReturn(task, seed, requests, task.defaultAction));
+        assert.equal(returns.constant, constantReturn(task, seed, requests, reference.constant));
       }
     });
 
@@ -58,7 +58,7 @@ describe('the anchors of an episode', () => {
   const unrecorded = 2_090_000;
 
   it('are the recorded ones where there are any', () => {
-    const anchors = episodeAnchors(task, recorded, generateWorkload(task, recorded));
+    const anchors = episodeAnchors(task, recorded, drawRequests(task, recorded));
     const { clairvoyant, constant } = recordedReturns(task, recorded)!;
     assert.equal(anchors.estimated, false);
     assert.equal(anchors.clairvoyant, clairvoyant);
@@ -66,10 +66,10 @@ describe('the anchors of an episode', () => {
   });
 
   it('are played and estimated where there are none, and say so', () => {
-    const workload = generateWorkload(task, unrecorded);
-    const anchors = episodeAnchors(task, unrecorded, workload);
+    const requests = drawRequests(task, unrecorded);
+    const anchors = episodeAnchors(task, unrecorded, requests);
     assert.equal(anchors.estimated, true);
-    assert.equal(anchors.default, constantReturn(task, unrecorded, workload, task.defaultAction));
+    assert.equal(anchors.default, constantReturn(task, unrecorded, requests, task.defaultAction));
     assert.ok(anchors.clairvoyant > Math.max(anchors.default, anchors.constant!));
     assert.ok(anchors.clairvoyant <= anchors.bound);
   });
@@ -77,12 +77,12 @@ describe('the anchors of an episode', () => {
   it('of a shifted task are not those of the task itself', () => {
     const shifted = scaleArrivals(task, 1.5);
     assert.equal(recordedReturns(shifted, recorded), undefined);
-    assert.equal(episodeAnchors(shifted, recorded, generateWorkload(shifted, recorded)).estimated, true);
+    assert.equal(episodeAnchors(shifted, recorded, drawRequests(shifted, recorded)).estimated, true);
   });
 
   it('of a task of one’s own know no constant, and take the bound for what can be reached', () => {
     const own = { ...task, id: 'own_task' };
-    const anchors = episodeAnchors(own, 1, generateWorkload(own, 1));
+    const anchors = episodeAnchors(own, 1, drawRequests(own, 1));
     assert.equal(anchors.constant, null);
     assert.equal(anchors.clairvoyant, anchors.bound);
   });

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { anyAction } from '../random-actions.fixture.ts';
+import { drawRequests } from '../requests/episode-requests.ts';
 import { TASK_IDS } from '../schema.ts';
 import { ServeEpisode } from '../serve-episode.ts';
 import { SERVE_TASKS } from '../tasks/serve-tasks.ts';
-import { generateWorkload } from '../workload/workload.ts';
 import { referenceConfigurations } from './reference-returns.ts';
 import { returnBound } from './return-bound.ts';
 
@@ -16,10 +16,10 @@ describe('the bound of a return', () => {
     it(`is above whatever is played (${taskId})`, () => {
       fc.assert(
         fc.property(fc.nat(), fc.array(anyAction, { minLength: 1, maxLength: 6 }), (seed, actions) => {
-          const workload = generateWorkload(task, seed);
-          const bound = returnBound(task, workload);
+          const requests = drawRequests(task, seed);
+          const bound = returnBound(task, requests);
           for (const choices of [actions, referenceConfigurations(task)]) {
-            const episode = new ServeEpisode(task, seed, { workload });
+            const episode = new ServeEpisode(task, seed, { requests });
             while (!episode.done) episode.step(choices[Math.floor(episode.window / 6) % choices.length]);
             assert.ok(episode.totals.reward < bound, `${episode.totals.reward} of at most ${bound}`);
           }
@@ -30,7 +30,7 @@ describe('the bound of a return', () => {
 
     it(`is no higher than a window's parts allow (${taskId})`, () => {
       const { throughput, slo } = task.reward;
-      assert.ok(returnBound(task, generateWorkload(task, 1)) < task.windows * (throughput + slo));
+      assert.ok(returnBound(task, drawRequests(task, 1)) < task.windows * (throughput + slo));
     });
   }
 
@@ -44,20 +44,20 @@ describe('the bound of a return', () => {
       phases: [{ ...phase!, arrivalsPerSecond: [0.02, 0.02] as const }],
     };
     for (let seed = 0; seed < 5; seed++) {
-      const workload = generateWorkload(task, seed);
-      const episode = new ServeEpisode(task, seed, { workload });
+      const requests = drawRequests(task, seed);
+      const episode = new ServeEpisode(task, seed, { requests });
       while (!episode.done) episode.step(task.defaultAction);
-      assert.ok(episode.totals.reward <= returnBound(task, workload) + 1e-9);
+      assert.ok(episode.totals.reward <= returnBound(task, requests) + 1e-9);
     }
   });
 
   it('charges less for the same tokens when they can be emitted evenly', () => {
     const task = SERVE_TASKS.bursty_workload;
-    const workload = generateWorkload(task, 3);
+    const requests = drawRequests(task, 3);
     const early = {
-      ...workload,
-      windowStarts: workload.windowStarts.map((_, w) => (w === 0 ? 0 : workload.inputTokens.length)),
+      ...requests,
+      windowStarts: requests.windowStarts.map((_, w) => (w === 0 ? 0 : requests.inputTokens.length)),
     };
-    assert.ok(returnBound(task, early) > returnBound(task, workload));
+    assert.ok(returnBound(task, early) > returnBound(task, requests));
   });
 });

@@ -5,10 +5,10 @@ import {
   kvPoolBlocks,
   weightVariant,
 } from '@servegym/simulator';
+import type { EpisodeRequests } from '../requests/episode-requests.ts';
 import { QUANTIZATION_TIERS, type QuantizationTier } from '../schema.ts';
 import { unmaskedValues } from '../tasks/masked-knobs.ts';
 import type { ServeTask } from '../tasks/serve-task.ts';
-import type { Workload } from '../workload/workload.ts';
 
 const GPUS = 2;
 /** The least that `kv_budget_fraction` can be. */
@@ -23,13 +23,13 @@ const LEAST_POOL = 0.1;
  * - the output tokens that have arrived are emitted as evenly as their arrivals allow, which makes the sum of the cost
  *   parts least: they are convex in the tokens of a window, or bounded by a function that is.
  */
-export function returnBound(task: ServeTask, workload: Workload): number {
+export function returnBound(task: ServeTask, requests: EpisodeRequests): number {
   const profile = findProfile(task.profile);
   const { throughput, slo, memory, cost } = task.reward;
   let bound = task.windows * (throughput + slo);
   for (let window = 0; window < task.windows; window++) {
-    const { qualityValue } = task.phases[workload.phases[window]];
-    const tenant = workload.tenantGiB[window];
+    const { qualityValue } = task.phases[requests.phases[window]];
+    const tenant = requests.tenantGiB[window];
     bound -= Math.min(
       ...unmaskedValues(task, 'quantization_tier', QUANTIZATION_TIERS).map(
         (tier) =>
@@ -40,7 +40,7 @@ export function returnBound(task: ServeTask, workload: Workload): number {
   }
   const windowUsd = (GPUS * profile.gpu.count * profile.gpu.usdPerHour * task.windowSeconds) / 3600;
   const fullyCharged = (windowUsd / task.referenceCostPer1k) * 1000;
-  for (const tokens of evenestEmission(task, workload)) {
+  for (const tokens of evenestEmission(task, requests)) {
     bound -= cost * leastCostShare(tokens, fullyCharged);
   }
   return bound;
@@ -79,11 +79,11 @@ function leastCostShare(tokens: number, fullyCharged: number): number {
  * Output tokens of each window when none is emitted before its request has arrived and they are spread as evenly as
  * that allows: the slopes of the greatest convex function below the cumulative arrivals.
  */
-function evenestEmission(task: ServeTask, workload: Workload): number[] {
+function evenestEmission(task: ServeTask, requests: EpisodeRequests): number[] {
   const arrived = [0];
   for (let window = 0, sum = 0; window < task.windows; window++) {
-    for (let id = workload.windowStarts[window]; id < workload.windowStarts[window + 1]; id++) {
-      sum += workload.outputTokens[id];
+    for (let id = requests.windowStarts[window]; id < requests.windowStarts[window + 1]; id++) {
+      sum += requests.outputTokens[id];
     }
     arrived.push(sum);
   }

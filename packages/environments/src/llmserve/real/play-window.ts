@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { msFromTicks, TICKS_PER_S } from '@servegym/simulator';
+import type { EpisodeRequests } from '../requests/episode-requests.ts';
 import type { ServeTask } from '../tasks/serve-task.ts';
-import type { Workload } from '../workload/workload.ts';
 import { promptText } from './prompt-text.ts';
 import type { RealAnswer, RealClient } from './real-client.ts';
 import type { RealFailure } from './real-failure.ts';
@@ -38,7 +38,7 @@ export interface PlayedWindow {
 
 export interface WindowPlan {
   readonly task: ServeTask;
-  readonly workload: Workload;
+  readonly requests: EpisodeRequests;
   readonly seed: number;
   readonly window: number;
   readonly applied: AppliedAction;
@@ -57,11 +57,11 @@ export async function playWindow(
   plan: WindowPlan,
   signal: AbortSignal,
 ): Promise<PlayedWindow> {
-  const { task, workload, window, applied } = plan;
+  const { task, requests, window, applied } = plan;
   const { timeScale } = settings;
   const ids = selectEvenly(
-    workload.windowStarts[window],
-    workload.windowStarts[window + 1],
+    requests.windowStarts[window],
+    requests.windowStarts[window + 1],
     settings.maxRequestsPerStep,
   );
   const gate = new RequestGate(applied.concurrency ?? Number.POSITIVE_INFINITY);
@@ -72,11 +72,11 @@ export async function playWindow(
   let endedMs = startMs;
 
   const play = async (id: number): Promise<SentRequest> => {
-    const offsetMs = msFromTicks(workload.arrivalTicks[id] - window * task.windowSeconds * TICKS_PER_S);
+    const offsetMs = msFromTicks(requests.arrivalTicks[id] - window * task.windowSeconds * TICKS_PER_S);
     const dueMs = startMs + offsetMs / timeScale;
-    const kind = workload.classes[id];
-    const promptTokensWanted = Math.min(workload.inputTokens[id], settings.maxPromptTokens);
-    const outputTokensWanted = Math.min(workload.outputTokens[id], settings.maxCompletionTokens);
+    const kind = requests.classes[id];
+    const promptTokensWanted = Math.min(requests.inputTokens[id], settings.maxPromptTokens);
+    const outputTokensWanted = Math.min(requests.outputTokens[id], settings.maxCompletionTokens);
     await pause(dueMs - performance.now(), signal);
     // The timer's lateness is the client's own: it does not count as a wait.
     const readyMs = performance.now();
@@ -114,7 +114,7 @@ export async function playWindow(
     }
   };
 
-  const requests = Promise.all(ids.map(play));
+  const sent = Promise.all(ids.map(play));
   let heldBack = 0;
   let inFlight = 0;
   const end = pause(startMs + windowMs - performance.now(), signal).then(async () => {
@@ -122,10 +122,10 @@ export async function playWindow(
     inFlight = gate.insideCount;
     await plan.onWindowEnd();
   });
-  const [played] = await Promise.all([requests, end]);
+  const [played] = await Promise.all([sent, end]);
   const elapsedMs = Math.max(windowMs, endedMs - startMs);
   return {
-    arrivals: workload.windowStarts[window + 1] - workload.windowStarts[window],
+    arrivals: requests.windowStarts[window + 1] - requests.windowStarts[window],
     requests: played,
     heldBack,
     inFlight,

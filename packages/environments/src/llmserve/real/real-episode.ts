@@ -1,8 +1,8 @@
 import { EnvironmentError } from '@servegym/openenv/definition';
+import { drawRequests, type EpisodeRequests } from '../requests/episode-requests.ts';
 import { type RewardComponents, rewardComponents, totalReward } from '../reward.ts';
 import type { ServeAction, ServeObservation } from '../schema.ts';
 import type { ServeTask } from '../tasks/serve-task.ts';
-import { generateWorkload, type Workload } from '../workload/workload.ts';
 import { EndpointRefusal } from './endpoint-knobs.ts';
 import { type PlayedWindow, playWindow } from './play-window.ts';
 import type { RealClient } from './real-client.ts';
@@ -36,7 +36,7 @@ export interface RealStep {
 export class RealEpisode {
   readonly task: ServeTask;
   readonly seed: number;
-  readonly workload: Workload;
+  readonly requests: EpisodeRequests;
   /** Windows played. */
   window = 0;
   readonly totals = { requestsServed: 0, sloViolations: 0, reward: 0 };
@@ -46,7 +46,7 @@ export class RealEpisode {
     this.task = task;
     this.seed = seed;
     this.#server = server;
-    this.workload = generateWorkload(task, seed);
+    this.requests = drawRequests(task, seed);
   }
 
   get done(): boolean {
@@ -55,7 +55,7 @@ export class RealEpisode {
 
   /** Name of the phase of the last window, or of the first before it. */
   get phase(): string {
-    return this.task.phases[this.workload.phases[Math.max(0, this.window - 1)]].name;
+    return this.task.phases[this.requests.phases[Math.max(0, this.window - 1)]].name;
   }
 
   /** What is seen before the first window: nothing has been measured. */
@@ -95,7 +95,7 @@ export class RealEpisode {
       settings,
       {
         task: this.task,
-        workload: this.workload,
+        requests: this.requests,
         seed: this.seed,
         window: this.window,
         applied,
@@ -126,7 +126,7 @@ export class RealEpisode {
   ): RealStep {
     const { task } = this;
     const { settings, model, client } = this.#server;
-    const phase = task.phases[this.workload.phases[this.window]];
+    const phase = task.phases[this.requests.phases[this.window]];
     const { completionTokens, owedTokens, cost } = figures;
     const costPer1k = cost === null ? null : completionTokens === 0 ? cost : (cost / completionTokens) * 1000;
     const components: RewardComponents = rewardComponents(

@@ -7,10 +7,10 @@ import { taskFingerprint } from '../anchors/task-fingerprint.ts';
 import { llmserve, serveEnvironment } from '../environment.ts';
 import { gradeEpisode } from '../grader.ts';
 import { anyAction } from '../random-actions.fixture.ts';
+import { drawRequests } from '../requests/episode-requests.ts';
 import { SERVE_KNOBS, type ServeKnob } from '../schema.ts';
 import { ServeEpisode } from '../serve-episode.ts';
 import { addServeTask } from '../task-registry.ts';
-import { generateWorkload } from '../workload/workload.ts';
 import { activeKnobs, holdMaskedKnobs, requireMaskedKnobsHeld } from './masked-knobs.ts';
 import type { ServeTask } from './serve-task.ts';
 import { SERVE_TASKS } from './serve-tasks.ts';
@@ -109,10 +109,10 @@ describe('the knobs that a task masks', () => {
         fc.array(anyAction, { minLength: 1, maxLength: 4 }),
         (seed, standard, actions) => {
           const task = masking(masks, { defaultAction: standard });
-          const workload = generateWorkload(task, seed);
-          const bound = returnBound(task, workload);
-          assert.ok(bound <= returnBound(free, workload) + 1e-9);
-          const episode = new ServeEpisode(task, seed, { workload });
+          const requests = drawRequests(task, seed);
+          const bound = returnBound(task, requests);
+          assert.ok(bound <= returnBound(free, requests) + 1e-9);
+          const episode = new ServeEpisode(task, seed, { requests });
           while (!episode.done) {
             episode.step(holdMaskedKnobs(task, actions[episode.window % actions.length]));
           }
@@ -124,8 +124,8 @@ describe('the knobs that a task masks', () => {
     const dear = masking(['kv_budget_fraction'], {
       defaultAction: { ...free.defaultAction, kv_budget_fraction: 1 },
     });
-    const workload = generateWorkload(dear, 1);
-    assert.ok(returnBound(dear, workload) < returnBound(free, workload) - 0.5);
+    const requests = drawRequests(dear, 1);
+    assert.ok(returnBound(dear, requests) < returnBound(free, requests) - 0.5);
   });
 
   it('tell a task from the same one with all knobs free', () => {

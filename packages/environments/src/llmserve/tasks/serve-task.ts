@@ -1,5 +1,5 @@
+import type { RequestSource } from '../requests/request-source.ts';
 import type { ServeAction, ServeKnob } from '../schema.ts';
-import type { RequestSource } from '../workload/request-source.ts';
 
 /** Priority classes of requests, most urgent first. The index is the engine's priority. */
 export const REQUEST_CLASSES = ['interactive', 'batch', 'best_effort'] as const;

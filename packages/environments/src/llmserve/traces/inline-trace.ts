@@ -1,7 +1,7 @@
 import { MAX_REQUEST_TOKENS } from '@servegym/simulator';
 import { z } from 'zod';
+import type { ServeTrace } from '../requests/request-source.ts';
 import { REQUEST_CLASSES } from '../tasks/serve-task.ts';
-import type { ServeTrace } from '../workload/request-source.ts';
 import { traceDigest } from './trace-digest.ts';
 
 /** Most requests of a trace that comes with a reset. Longer ones are given to the server as a file. */

@@ -1,5 +1,5 @@
 import type { Trace } from '@servegym/simulator';
-import type { ServeTrace } from '../workload/request-source.ts';
+import type { ServeTrace } from '../requests/request-source.ts';
 import { traceDigest } from './trace-digest.ts';
 
 /** Prefixes are cached in whole KV blocks of this size or smaller powers of two, tokens. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { endianness } from 'node:os';
-import type { ServeTrace } from '../workload/request-source.ts';
+import type { ServeTrace } from '../requests/request-source.ts';
 
 /** SHA-256 of what is played of a trace, in hexadecimal; the same on every machine. */
 export function traceDigest(trace: Omit<ServeTrace, 'digest'>): string {

@@ -1,79 +1,118 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { TICKS_PER_S } from '@servegym/simulator';
-import { TASK_IDS } from '../schema.ts';
-import { REQUEST_CLASSES } from '../tasks/serve-task.ts';
-import { SERVE_TASKS } from '../tasks/serve-tasks.ts';
-import { generateWorkload } from './workload.ts';
+import type { Trace } from '@servegym/simulator';
+import { normalProbability, normalScore } from '@servegym/simulator/statistics';
+import { distributionDistance } from './distribution-distance.ts';
+import { drawWorkload } from './draw-workload.ts';
+import { fitWorkload, WorkloadFitError } from './fit-workload.ts';
+import type { FittedWorkload } from './fitted-workload.ts';
+import { findWorkload, WORKLOAD_IDS } from './fitted-workloads.ts';
+import { evenQuantile, logQuantile } from './quantile-table.ts';
+import { countsOf, dispersion } from './request-counts.ts';
 
-describe('the traffic of an episode', () => {
-  for (const id of TASK_IDS) {
-    const task = SERVE_TASKS[id];
+const models = WORKLOAD_IDS.map((id) => findWorkload(id) as FittedWorkload);
 
-    it(`is the same for the same seed and another for another (${id})`, () => {
-      assert.deepEqual(generateWorkload(task, 7), generateWorkload(task, 7));
-      assert.notDeepEqual(generateWorkload(task, 7).arrivalTicks, generateWorkload(task, 8).arrivalTicks);
-      const large = 2 ** 53 - 1;
-      assert.notDeepEqual(
-        generateWorkload(task, large).inputTokens,
-        generateWorkload(task, large >>> 0).inputTokens,
-      );
+function traceOf({ arrivalSeconds, inputTokens, outputTokens }: ReturnType<typeof drawWorkload>): Trace {
+  return {
+    source: 'drawn',
+    arrivalMs: Float64Array.from(arrivalSeconds, (at) => (at - arrivalSeconds[0]) * 1000),
+    inputTokens: Int32Array.from(inputTokens),
+    outputTokens: Int32Array.from(outputTokens),
+  };
+}
+
+describe('fitted workloads', () => {
+  for (const model of models) {
+    it(`draw the same for the same seed, and another for another (${model.id})`, () => {
+      assert.deepEqual(drawWorkload(model, 7, 300), drawWorkload(model, 7, 300));
+      assert.notDeepEqual(drawWorkload(model, 7, 300), drawWorkload(model, 8, 300));
     });
 
-    it(`has every request in its window, with lengths and a class that its phase allows (${id})`, () => {
-      const workload = generateWorkload(task, 3);
-      for (let w = 0; w < task.windows; w++) {
-        const { traffic, tenantGiB } = task.phases[workload.phases[w]];
-        assert.ok(workload.tenantGiB[w] >= tenantGiB[0] && workload.tenantGiB[w] <= tenantGiB[1]);
-        let previous = w * task.windowSeconds * TICKS_PER_S;
-        for (let i = workload.windowStarts[w]; i < workload.windowStarts[w + 1]; i++) {
-          assert.ok(workload.arrivalTicks[i] >= previous);
-          previous = workload.arrivalTicks[i];
-          const allowed = traffic[REQUEST_CLASSES[workload.classes[i]]];
-          assert.ok(allowed !== undefined && allowed.share > 0);
-          assert.ok(
-            workload.inputTokens[i] >= allowed.prompt.min && workload.inputTokens[i] <= allowed.prompt.max,
-          );
-          assert.ok(
-            workload.outputTokens[i] >= allowed.output.min && workload.outputTokens[i] <= allowed.output.max,
-          );
+    it(`come at the rate of their trace, with its lengths (${model.id})`, () => {
+      const seconds = 200_000;
+      const { arrivalSeconds, inputTokens, outputTokens } = drawWorkload(model, 3, seconds);
+      const { perSecond } = model.arrivals;
+      const rate = arrivalSeconds.length / seconds;
+      assert.ok(Math.abs(rate / perSecond - 1) < 0.1, `${rate} a second`);
+      assert.ok(arrivalSeconds.every((at, i) => i === 0 || at >= arrivalSeconds[i - 1]));
+      for (const [drawn, tabled] of [
+        [inputTokens, model.lengths.input],
+        [outputTokens, model.lengths.output],
+      ] as const) {
+        const sorted = [...drawn].sort((a, b) => a - b);
+        for (const p of [0.1, 0.5, 0.9]) {
+          const expected = logQuantile(model.lengths.probabilities, tabled, p);
+          const ratio = sorted[Math.floor(p * sorted.length)] / expected;
+          assert.ok(Math.abs(ratio - 1) < 0.1, `quantile ${p}: ${ratio} of the table's`);
         }
-        assert.ok(previous < (w + 1) * task.windowSeconds * TICKS_PER_S);
       }
-      assert.equal(workload.windowStarts[task.windows], workload.arrivalTicks.length);
+    });
+
+    it(`scale with the rate and the prompts that are asked for (${model.id})`, () => {
+      const plain = drawWorkload(model, 3, 20_000);
+      const fast = drawWorkload(model, 3, 20_000, { rateScale: 3 });
+      const long = drawWorkload(model, 3, 20_000, { promptScale: 2 });
+      const ratio = fast.arrivalSeconds.length / plain.arrivalSeconds.length;
+      assert.ok(Math.abs(ratio - 3) < 0.3, `${ratio} times the arrivals`);
+      assert.deepEqual(long.arrivalSeconds, plain.arrivalSeconds);
+      assert.deepEqual(long.outputTokens, plain.outputTokens);
+      assert.ok(long.inputTokens.every((tokens, i) => Math.abs(tokens - 2 * plain.inputTokens[i]) <= 1));
+    });
+
+    it(`say that they come near (${model.id})`, () => {
+      const { ks, heldOut } = model.fit;
+      assert.ok(ks.input < 0.03 && ks.output < 0.03 && ks.counts < 0.06, JSON.stringify(ks));
+      // Half a trace does not tell more of the other half than the halves are alike.
+      assert.ok(heldOut.input < heldOut.halvesInput + 0.02 && heldOut.output < heldOut.halvesOutput + 0.02);
     });
   }
+});
 
-  it('arrives at the rate that the task states', () => {
-    const task = SERVE_TASKS.static_workload;
-    const seconds = task.windows * task.windowSeconds;
-    let requests = 0;
-    for (let seed = 0; seed < 20; seed++) requests += generateWorkload(task, seed).arrivalTicks.length;
-    const rate = requests / (20 * seconds);
-    // 20 episodes of 3,000 expected arrivals: a standard error of 0.041 arrivals a second.
-    assert.ok(Math.abs(rate - task.phases[0].arrivalsPerSecond[0]) < 0.2, `${rate} arrivals a second`);
+describe('fitting a workload', () => {
+  it('finds again what a trace was drawn from', () => {
+    const model = findWorkload('azure-conversation-2023') as FittedWorkload;
+    const correlated = { ...model, lengths: { ...model.lengths, correlation: 0.6 } };
+    const trace = traceOf(drawWorkload(correlated, 1, 12_000));
+    const fitted = fitWorkload(trace, { id: 'again', title: 'Again', source: 'drawn' });
+    assert.ok(Math.abs(fitted.lengths.correlation - 0.6) < 0.03, `${fitted.lengths.correlation}`);
+    const [a, b] = [model, fitted].map((each) => drawWorkload(each, 2, 60_000));
+    assert.ok(distributionDistance(a.inputTokens, b.inputTokens) < 0.02);
+    assert.ok(distributionDistance(a.outputTokens, b.outputTokens) < 0.02);
+    for (const scale of [1, 10, 60]) {
+      const [was, is] = [a, b].map((each) => dispersion(countsOf(each.arrivalSeconds, 60_000, scale)));
+      assert.ok(is / was > 0.6 && is / was < 1.6, `${scale} s: ${was} was, ${is} is`);
+    }
   });
 
-  it('has the median lengths that the task states', () => {
-    const task = SERVE_TASKS.static_workload;
-    const prompts = generateWorkload(task, 1).inputTokens.slice().sort();
-    const median = prompts[prompts.length >> 1];
-    const stated = task.phases[0].traffic.interactive?.prompt.median ?? 0;
-    assert.ok(Math.abs(median / stated - 1) < 0.06, `${median} tokens`);
+  it('refuses what tells too little, and says what to do', () => {
+    const trace = traceOf(drawWorkload(models[0], 1, 30));
+    assert.throws(
+      () => fitWorkload(trace, { id: 'short', title: '', source: '' }),
+      (error) => error instanceof WorkloadFitError && /play it itself/.test(error.message),
+    );
   });
 
-  it('follows no phase by itself, and shares of a phase sum to 1', () => {
-    for (const id of TASK_IDS) {
-      for (const phase of SERVE_TASKS[id].phases) {
-        const shares = Object.values(phase.traffic).reduce((sum, traffic) => sum + traffic.share, 0);
-        assert.ok(Math.abs(shares - 1) < 1e-12);
-      }
+  it('measures distances between distributions as Kolmogorov and Smirnov did', () => {
+    assert.equal(distributionDistance([1, 2, 3, 4], [1, 2, 3, 4]), 0);
+    assert.equal(distributionDistance([1, 2], [3, 4]), 1);
+    assert.equal(distributionDistance([1, 2, 3, 4], [1, 2, 5, 6]), 0.5);
+  });
+
+  it('knows the normal distribution', () => {
+    for (const [z, p] of [
+      [0, 0.5],
+      [1, 0.8413447],
+      [-1.959964, 0.025],
+      [3, 0.9986501],
+    ]) {
+      assert.ok(Math.abs(normalProbability(z) - p) < 1e-6);
+      assert.ok(Math.abs(normalScore(p) - z) < 1e-4);
     }
-    const { phases } = generateWorkload(SERVE_TASKS.adversarial_multitenant, 5);
-    const longest = SERVE_TASKS.adversarial_multitenant.phases.map((phase) => phase.windows[1]);
-    for (let w = 0, run = 0; w < phases.length; w++) {
-      run = w > 0 && phases[w] === phases[w - 1] ? run + 1 : 1;
-      assert.ok(run <= longest[phases[w]]);
-    }
+  });
+
+  it('reads between the quantiles', () => {
+    assert.equal(evenQuantile([0, 10, 40], 0.75), 25);
+    assert.equal(evenQuantile([0, 10, 40], 1), 40);
+    assert.ok(Math.abs(logQuantile([0, 0.5, 1], [1, 10, 1000], 0.75) - 100) < 1e-9);
   });
 });

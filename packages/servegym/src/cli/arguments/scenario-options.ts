@@ -4,8 +4,8 @@ import {
   SHIFTS,
   type Shift,
   serveResetOptions,
-  TRAFFIC_IDS,
-  type TrafficId,
+  WORKLOAD_IDS,
+  type WorkloadId,
 } from '@servegym/environments';
 import { type Command, Option } from 'commander';
 import { loadTrace } from './load-trace.ts';
@@ -13,7 +13,7 @@ import { numberFrom } from './options.ts';
 
 /** Options that say under which traffic tasks are played. */
 export interface ScenarioArguments {
-  readonly traffic?: TrafficId;
+  readonly traffic?: WorkloadId;
   readonly trace?: string;
   readonly rateScale?: number;
   readonly profile?: string;
@@ -23,7 +23,7 @@ export interface ScenarioArguments {
 /** Adds `--traffic`, `--trace`, `--rate-scale`, `--profile` and `--shift` to a command. */
 export function addScenarioOptions(command: Command): Command {
   return command
-    .addOption(new Option('--traffic <id>', 'requests as a public trace has them').choices(TRAFFIC_IDS))
+    .addOption(new Option('--traffic <id>', 'requests as a public trace has them').choices(WORKLOAD_IDS))
     .addOption(new Option('--trace <file>', 'requests of your own').conflicts('traffic'))
     .addOption(
       new Option('--rate-scale <x>', 'arrivals come this many times as fast').argParser(numberFrom(0.01, 20)),

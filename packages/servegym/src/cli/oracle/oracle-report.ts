@@ -1,5 +1,5 @@
 import {
-  generateWorkload,
+  drawRequests,
   returnBound,
   SERVE_TASKS,
   type SeedReturns,
@@ -105,7 +105,7 @@ function summaryOf(task: ServeTask, { seeds }: TaskReference): TaskSummary {
   const standard = meanReturn(returns.map((each) => each.default));
   const constant = meanReturn(returns.map((each) => each.constant));
   const clairvoyant = meanReturn(returns.map((each) => each.clairvoyant));
-  const bound = meanOf(tested.map(([seed]) => returnBound(task, generateWorkload(task, Number(seed)))));
+  const bound = meanOf(tested.map(([seed]) => returnBound(task, drawRequests(task, Number(seed)))));
   return {
     seeds: returns.length,
     default: standard,

@@ -1,10 +1,10 @@
 import { basename, join } from 'node:path';
 import {
-  findTraffic,
-  fitTraffic,
-  TRAFFIC_IDS,
-  type TrafficIdentity,
-  type TrafficModel,
+  type FittedWorkload,
+  findWorkload,
+  fitWorkload,
+  WORKLOAD_IDS,
+  type WorkloadIdentity,
 } from '@servegym/environments';
 import { Command } from 'commander';
 import { readTrace } from '../arguments/read-trace.ts';
@@ -33,7 +33,7 @@ export function trafficCommand(): Command {
         .description('the models that `reset({traffic})` takes, and how near they come to their traces')
         .option('--json', 'print one JSON array', false)
         .action(({ json }: { json: boolean }) => {
-          const models = TRAFFIC_IDS.map((id) => findTraffic(id) as TrafficModel);
+          const models = WORKLOAD_IDS.map((id) => findWorkload(id) as FittedWorkload);
           console.log(json ? JSON.stringify(models, null, 2) : trafficTable(models));
         }),
     )
@@ -60,10 +60,10 @@ async function fit(files: readonly string[], { data, id, out, json }: FitOptions
   ];
   if (traces.length === 0) throw new InputError('expected traces, or a folder of them with --data');
   if (id !== undefined && traces.length > 1) throw new InputError('expected one file with --id');
-  const models: TrafficModel[] = [];
+  const models: FittedWorkload[] = [];
   for (const { file, identity } of traces) {
     const { trace } = await readTrace(file);
-    const model = fitTraffic(trace, identity);
+    const model = fitWorkload(trace, identity);
     models.push(model);
     if (out !== undefined) {
       await writeOutputFile(join(out, `${model.id}.json`), [`${JSON.stringify(model, null, 2)}\n`]);
@@ -74,7 +74,7 @@ async function fit(files: readonly string[], { data, id, out, json }: FitOptions
 
 interface TraceToFit {
   readonly file: string;
-  readonly identity: TrafficIdentity;
+  readonly identity: WorkloadIdentity;
 }
 
 function ownTrace(file: string, id: string | undefined): TraceToFit {

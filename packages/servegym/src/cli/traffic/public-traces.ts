@@ -1,8 +1,8 @@
-import type { TrafficIdentity } from '@servegym/environments';
+import type { WorkloadIdentity } from '@servegym/environments';
 import { REFERENCE_DATA, type ReferenceFile } from '../arguments/reference-data.ts';
 
-/** A public trace that a traffic model is fitted to. */
-export interface PublicTrace extends TrafficIdentity {
+/** A public trace that a workload is fitted to. */
+export interface PublicTrace extends WorkloadIdentity {
   readonly file: ReferenceFile;
 }
 

@@ -1,4 +1,4 @@
-import { drawTraffic, findTraffic, TRAFFIC_IDS, type TrafficId } from '@servegym/environments';
+import { drawWorkload, findWorkload, WORKLOAD_IDS, type WorkloadId } from '@servegym/environments';
 import { Argument, Command } from 'commander';
 import { numberAbove, numberFrom, wholeNumber } from '../arguments/options.ts';
 import { requireWritable, writeOutputFile } from '../output/write-output-file.ts';
@@ -12,11 +12,11 @@ interface DrawOptions {
 
 const MOST_SECONDS = 86_400;
 
-/** `servegym traffic draw`: a trace drawn from a traffic model. */
+/** `servegym traffic draw`: a trace drawn from a fitted workload. */
 export function drawTrafficCommand(): Command {
   return new Command('draw')
     .description('draw a trace from a model, as CSV with the columns of the Azure traces')
-    .addArgument(new Argument('<id>', 'the model').choices(TRAFFIC_IDS))
+    .addArgument(new Argument('<id>', 'the model').choices(WORKLOAD_IDS))
     .requiredOption('--output <file.csv>', 'write the trace to this file')
     .option('--seconds <s>', 'length of the trace', numberAbove(0, MOST_SECONDS), 3600)
     .option('--seed <n>', 'the same seed draws the same trace', wholeNumber(0, 2 ** 31), 0)
@@ -25,9 +25,9 @@ export function drawTrafficCommand(): Command {
     .action(draw);
 }
 
-async function draw(id: TrafficId, { seconds, seed, rateScale, output }: DrawOptions): Promise<void> {
+async function draw(id: WorkloadId, { seconds, seed, rateScale, output }: DrawOptions): Promise<void> {
   await requireWritable(output);
-  const { arrivalSeconds, inputTokens, outputTokens } = drawTraffic(findTraffic(id)!, seed, seconds, {
+  const { arrivalSeconds, inputTokens, outputTokens } = drawWorkload(findWorkload(id)!, seed, seconds, {
     rateScale,
   });
   await writeOutputFile(output, [

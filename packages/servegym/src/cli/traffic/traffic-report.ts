@@ -1,8 +1,8 @@
-import type { TrafficModel } from '@servegym/environments';
+import type { FittedWorkload } from '@servegym/environments';
 import { alignedRows } from '@servegym/tuning/report';
 
 /** What models of traffic are like, and how near they come to their traces, as text. */
-export function trafficTable(models: readonly TrafficModel[]): string {
+export function trafficTable(models: readonly FittedWorkload[]): string {
   const summary = alignedRows([
     ['traffic', 'requests', 'rate /s', 'prompt p50', 'p99', 'output p50', 'p99', 'shared prefix'],
     ...models.map(({ id, requests, arrivals, lengths, prefixes }) => [
@@ -42,7 +42,7 @@ export function trafficTable(models: readonly TrafficModel[]): string {
 }
 
 function quantile(
-  { probabilities }: TrafficModel['lengths'],
+  { probabilities }: FittedWorkload['lengths'],
   quantiles: readonly number[],
   probability: number,
 ): string {

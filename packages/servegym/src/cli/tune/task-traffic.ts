@@ -1,4 +1,4 @@
-import { generateWorkload, SEED_SPLITS, SERVE_TASKS, TASK_IDS, type TaskId } from '@servegym/environments';
+import { drawRequests, SEED_SPLITS, SERVE_TASKS, TASK_IDS, type TaskId } from '@servegym/environments';
 import { msFromTicks } from '@servegym/simulator';
 import { joinBlocks, type SplitTraffic, sliceTrace, type Traffic } from '@servegym/tuning';
 
@@ -19,7 +19,7 @@ export function taskTraffic(id: TaskId, most: number): SplitTraffic {
   const blocksFrom = (first: number) =>
     joinBlocks(
       Array.from({ length: EPISODES }, (_, i) => {
-        const episode = episodeRequests(id, first + i);
+        const episode = episodeSize(id, first + i);
         const requests = episode.trace.arrivalMs.length;
         const length = Math.min(size, requests - 1);
         const start = Math.floor(((i + 0.5) / EPISODES) * (requests - length));
@@ -34,8 +34,8 @@ function hasClasses(id: TaskId): boolean {
   return new Set(present).size > 1;
 }
 
-function episodeRequests(id: TaskId, seed: number): Omit<Traffic, 'blockStarts'> {
-  const { arrivalTicks, inputTokens, outputTokens, classes } = generateWorkload(SERVE_TASKS[id], seed);
+function episodeSize(id: TaskId, seed: number): Omit<Traffic, 'blockStarts'> {
+  const { arrivalTicks, inputTokens, outputTokens, classes } = drawRequests(SERVE_TASKS[id], seed);
   const trace = { source: id, arrivalMs: arrivalTicks.map(msFromTicks), inputTokens, outputTokens };
   return hasClasses(id) ? { trace, priorities: classes } : { trace };
 }

@@ -1,12 +1,12 @@
 import type { Trace } from '@servegym/simulator';
-import type { TrafficModel } from '../traffic/traffic-model.ts';
+import type { FittedWorkload } from '../workload/fitted-workload.ts';
 
 /** Requests that come from elsewhere than a task's phases. */
 export interface RequestSource {
   /** What the phase is called in reports. */
   readonly name: string;
   readonly requests:
-    | { readonly kind: 'traffic'; readonly model: TrafficModel }
+    | { readonly kind: 'workload'; readonly model: FittedWorkload }
     | { readonly kind: 'trace'; readonly trace: ServeTrace };
   /** Arrivals come this many times as fast as at the source. */
   readonly rateScale: number;
@@ -14,7 +14,7 @@ export interface RequestSource {
   readonly promptScale: number;
 }
 
-/** A trace that can be played as traffic of a task. */
+/** A trace that an episode can be played on. */
 export interface ServeTrace extends Trace {
   /** SHA-256 of its requests, in hexadecimal: episodes on another trace of the same name are told apart by it. */
   readonly digest: string;

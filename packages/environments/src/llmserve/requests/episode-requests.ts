@@ -6,8 +6,11 @@ import type { PromptPrefixes } from './prompt-prefixes.ts';
 import type { RequestList } from './request-list.ts';
 import { sourceRequests } from './source-requests.ts';
 
-/** All that comes from outside in an episode. Request i is (`arrivalTicks[i]`, `inputTokens[i]`, ...). */
-export interface Workload {
+/**
+ * The requests of an episode, sorted into windows, with what else a window brings: its phase and the memory of tenants.
+ * Request i is (`arrivalTicks[i]`, `inputTokens[i]`, ...).
+ */
+export interface EpisodeRequests {
   /** Ticks from the start of the episode, ascending. */
   readonly arrivalTicks: Float64Array;
   readonly inputTokens: Int32Array;
@@ -28,19 +31,19 @@ export interface Workload {
  * Draws the traffic of an episode. Phases, arrivals, lengths, classes and tenants have a random stream each, so that
  * one draw more in one does not shift another. A task with a `source` takes its requests from there.
  */
-export function generateWorkload(task: ServeTask, seed: number): Workload {
+export function drawRequests(task: ServeTask, seed: number): EpisodeRequests {
   const schedule = drawPhases(task, seed);
   const requests =
     task.source === undefined ? phaseRequests(task, seed, schedule) : sourceRequests(task, seed, task.source);
-  return workloadOf(task, requests, schedule);
+  return episodeRequests(task, requests, schedule);
 }
 
 /** The requests sorted into windows, with what the schedule says of each. */
-export function workloadOf(
+export function episodeRequests(
   task: ServeTask,
   requests: RequestList,
   schedule: Pick<PhaseSchedule, 'phases' | 'tenantGiB'>,
-): Workload {
+): EpisodeRequests {
   return {
     arrivalTicks: Float64Array.from(requests.arrivalSeconds, (at) => Math.round(at * TICKS_PER_S)),
     inputTokens: Int32Array.from(requests.inputTokens),

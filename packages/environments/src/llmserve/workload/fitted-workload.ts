@@ -1,11 +1,11 @@
 /**
- * Traffic fitted to a trace: enough to draw as much of it as one likes. Arrivals are a Poisson process whose rate moves:
+ * A workload fitted to a trace: draws as much traffic as is asked for. Arrivals are a Poisson process whose rate moves:
  * slowly, through levels whose distribution is tabled and which remember where they were, and from second to second by
  * a factor that is gamma distributed with mean 1. Lengths follow tabled quantiles and are correlated through normal
- * scores. Made by `fitTraffic`.
+ * scores. Made by `fitWorkload`.
  */
-export interface TrafficModel {
-  /** What `reset({traffic})` takes. */
+export interface FittedWorkload {
+  /** Value of `reset({traffic})`. */
   readonly id: string;
   readonly title: string;
   /** Where the trace comes from, with its licence. */
@@ -36,7 +36,7 @@ export interface TrafficModel {
   };
   /** How prompts share what they begin with, where the trace tells. */
   readonly prefixes: PrefixSharing | null;
-  readonly fit: TrafficFit;
+  readonly fit: WorkloadFit;
 }
 
 /** Prompts that begin as others did. */
@@ -59,7 +59,7 @@ export interface PrefixSharing {
 }
 
 /** How near the model comes to the trace. Distances are Kolmogorov-Smirnov's: the largest gap between two distributions. */
-export interface TrafficFit {
+export interface WorkloadFit {
   /** Between the trace and a long draw from the model. */
   readonly ks: {
     readonly input: number;

@@ -1,12 +1,12 @@
 import type { Trace } from '@servegym/simulator';
 import { distributionDistance } from './distribution-distance.ts';
-import { drawTraffic } from './draw-traffic.ts';
+import { drawWorkload } from './draw-workload.ts';
 import { fitArrivals } from './fit-arrivals.ts';
 import { fitLengths } from './fit-lengths.ts';
 import { fitPrefixes } from './fit-prefixes.ts';
+import type { FittedWorkload, WorkloadFit } from './fitted-workload.ts';
 import { countsOf, dispersion } from './request-counts.ts';
 import { round } from './round.ts';
-import type { TrafficFit, TrafficModel } from './traffic-model.ts';
 
 /** Fewer requests tell too little of their distributions. */
 export const LEAST_REQUESTS = 200;
@@ -18,27 +18,27 @@ const SCALES = [1, 5, 10, 30, 60, 300];
 const DRAWN = 20;
 
 /** What a fitted model is called, and where its trace is from. */
-export interface TrafficIdentity {
+export interface WorkloadIdentity {
   readonly id: string;
   readonly title: string;
   readonly source: string;
 }
 
 /** A trace that no model can be fitted to. */
-export class TrafficFitError extends Error {
-  override readonly name = 'TrafficFitError';
+export class WorkloadFitError extends Error {
+  override readonly name = 'WorkloadFitError';
   readonly isInputError = true;
   readonly code = 'TRAFFIC_FIT';
 }
 
 /**
- * Fits a model of its traffic to a trace, and says how near it comes.
- * @throws TrafficFitError when the trace has fewer than 200 requests or lasts less than 120 s
+ * Fits a workload to a trace, and says how near it comes.
+ * @throws WorkloadFitError when the trace has fewer than 200 requests or lasts less than 120 s
  */
-export function fitTraffic(trace: Trace, identity: TrafficIdentity): TrafficModel {
+export function fitWorkload(trace: Trace, identity: WorkloadIdentity): FittedWorkload {
   const seconds = trace.arrivalMs[trace.arrivalMs.length - 1] / 1000;
   if (trace.arrivalMs.length < LEAST_REQUESTS || seconds < LEAST_SECONDS) {
-    throw new TrafficFitError(
+    throw new WorkloadFitError(
       `Expected a trace of at least ${LEAST_REQUESTS} requests over ${LEAST_SECONDS} s, got ${trace.arrivalMs.length} over ${seconds.toFixed(0)} s: play it itself instead`,
     );
   }
@@ -53,14 +53,14 @@ export function fitTraffic(trace: Trace, identity: TrafficIdentity): TrafficMode
   return { ...unchecked, fit: checkFit(trace, unchecked) };
 }
 
-function checkFit(trace: Trace, model: Omit<TrafficModel, 'fit'>): TrafficFit {
+function checkFit(trace: Trace, model: Omit<FittedWorkload, 'fit'>): WorkloadFit {
   const { seconds } = model;
   const { levelSeconds } = model.arrivals;
-  const drawn = drawTraffic({ ...model, fit: NO_FIT }, 0, seconds * DRAWN);
+  const drawn = drawWorkload({ ...model, fit: NO_FIT }, 0, seconds * DRAWN);
   const traced = Array.from(trace.arrivalMs, (ms) => ms / 1000);
   const half = trace.arrivalMs.length >> 1;
   const first = fitLengths(trace.inputTokens.subarray(0, half), trace.outputTokens.subarray(0, half));
-  const fromHalf = drawTraffic({ ...model, lengths: first, fit: NO_FIT }, 1, seconds * DRAWN);
+  const fromHalf = drawWorkload({ ...model, lengths: first, fit: NO_FIT }, 1, seconds * DRAWN);
   const distance = (a: ArrayLike<number>, b: ArrayLike<number>) => round(distributionDistance(a, b));
   return {
     ks: {
@@ -86,7 +86,7 @@ function checkFit(trace: Trace, model: Omit<TrafficModel, 'fit'>): TrafficFit {
   };
 }
 
-const NO_FIT: TrafficFit = {
+const NO_FIT: WorkloadFit = {
   ks: { input: 0, output: 0, counts: 0, gaps: 0 },
   heldOut: { input: 0, output: 0, halvesInput: 0, halvesOutput: 0 },
   dispersion: [],

@@ -1,20 +1,20 @@
 import { RandomStream } from '@servegym/simulator';
 import type { ServeTask } from '../tasks/serve-task.ts';
-import { drawTraffic } from '../traffic/draw-traffic.ts';
-import type { TrafficModel } from '../traffic/traffic-model.ts';
+import { drawWorkload } from '../workload/draw-workload.ts';
+import type { FittedWorkload } from '../workload/fitted-workload.ts';
 import { classShares } from './class-shares.ts';
 import { drawPrefixes } from './prompt-prefixes.ts';
 import type { RequestList } from './request-list.ts';
 import type { RequestSource, ServeTrace } from './request-source.ts';
 import { traceStretch } from './trace-stretch.ts';
 
-/** Requests of an episode that come from a traffic model or a trace. Deterministic by seed. */
+/** Requests of an episode that come from a fitted workload or a trace. Deterministic by seed. */
 export function sourceRequests(task: ServeTask, seed: number, source: RequestSource): RequestList {
   const classes = new RandomStream(seed, 'classes');
   const shares = classShares(task.phases[0].traffic);
   const drawClass = () => classes.choose(shares);
   const { requests } = source;
-  return requests.kind === 'traffic'
+  return requests.kind === 'workload'
     ? modelRequests(task, seed, source, requests.model, drawClass)
     : traceRequests(task, seed, source, requests.trace, drawClass);
 }
@@ -23,10 +23,10 @@ function modelRequests(
   { windows, windowSeconds }: ServeTask,
   seed: number,
   source: RequestSource,
-  model: TrafficModel,
+  model: FittedWorkload,
   drawClass: () => number,
 ): RequestList {
-  const drawn = drawTraffic(model, seed, windows * windowSeconds, source);
+  const drawn = drawWorkload(model, seed, windows * windowSeconds, source);
   return {
     ...drawn,
     classes: drawn.inputTokens.map(drawClass),

@@ -26,7 +26,7 @@ const drawsOf = new WeakMap<GymTask, Draws>();
  * Who arrives when, with which prompt and class, and the jitter of the latencies: all by (task, seed, step, request), so
  * that nothing has to be kept and no draw shifts another.
  */
-export class GymTraffic {
+export class GymWorkload {
   readonly task: GymTask;
   private readonly draws: Draws;
   private readonly arrivalsKey: number;

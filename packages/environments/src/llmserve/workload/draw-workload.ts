@@ -1,9 +1,9 @@
 import { RandomStream } from '@servegym/simulator';
 import { normalProbability } from '@servegym/simulator/statistics';
+import type { FittedWorkload } from './fitted-workload.ts';
 import { evenQuantile, logQuantile } from './quantile-table.ts';
-import type { TrafficModel } from './traffic-model.ts';
 
-export interface DrawTrafficOptions {
+export interface DrawOptions {
   /** Arrivals come this many times as fast. Default 1. */
   readonly rateScale?: number;
   /** Prompts are this many times as long. Default 1. */
@@ -19,11 +19,11 @@ export interface DrawnRequests {
 }
 
 /** Draws `seconds` of traffic. Levels, seconds, arrivals and lengths have a random stream each. */
-export function drawTraffic(
-  model: TrafficModel,
+export function drawWorkload(
+  model: FittedWorkload,
   seed: number,
   seconds: number,
-  { rateScale = 1, promptScale = 1 }: DrawTrafficOptions = {},
+  { rateScale = 1, promptScale = 1 }: DrawOptions = {},
 ): DrawnRequests {
   const { perSecond, levelSeconds, secondShape } = model.arrivals;
   const levels = levelStream(model, seed);
@@ -56,7 +56,7 @@ export function drawTraffic(
 }
 
 /** Levels in a row, relative to the mean rate. Each part of the memory is an autoregressive process of order 1. */
-function levelStream({ arrivals }: TrafficModel, seed: number): () => number {
+function levelStream({ arrivals }: FittedWorkload, seed: number): () => number {
   const draws = new RandomStream(seed, 'levels');
   const parts = arrivals.memory.map(({ share, seconds }) => ({
     weight: Math.sqrt(share),

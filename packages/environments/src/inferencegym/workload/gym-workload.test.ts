@@ -4,7 +4,7 @@ import { inverseNormal } from '@servegym/simulator/statistics';
 import { EPISODE_STEPS } from '../schema.ts';
 import { GYM_TASK_IDS } from '../tasks/gym-task.ts';
 import { GYM_TASKS } from '../tasks/gym-tasks.ts';
-import { GymTraffic, TPOT_JITTER, TTFT_JITTER } from './gym-traffic.ts';
+import { GymWorkload, TPOT_JITTER, TTFT_JITTER } from './gym-workload.ts';
 
 const SEEDS = Array.from({ length: 40 }, (_, seed) => seed);
 const STEPS = Array.from({ length: EPISODE_STEPS }, (_, step) => step);
@@ -17,9 +17,9 @@ describe('the traffic of inferencegym', () => {
     it(`has Poisson arrivals at the task's rates (${id})`, () => {
       for (const burst of task.bursts === null ? [false] : [false, true]) {
         const counts = SEEDS.flatMap((seed) => {
-          const traffic = new GymTraffic(task, seed);
-          return STEPS.filter((step) => traffic.isBurst(step) === burst).map((step) =>
-            traffic.arrivals(step),
+          const workload = new GymWorkload(task, seed);
+          return STEPS.filter((step) => workload.isBurst(step) === burst).map((step) =>
+            workload.arrivals(step),
           );
         });
         const rate = burst ? task.bursts!.rate : task.arrivalRate;
@@ -31,14 +31,14 @@ describe('the traffic of inferencegym', () => {
     });
 
     it(`keeps prompts and classes to the task's distributions (${id})`, () => {
-      const traffic = new GymTraffic(task, 1);
+      const workload = new GymWorkload(task, 1);
       const prompts: number[] = [];
       const classes = [0, 0, 0];
       for (const step of STEPS) {
-        traffic.turnTo(step);
+        workload.turnTo(step);
         for (let i = 0; i < 30; i++) {
-          prompts.push(traffic.promptTokens(i));
-          classes[traffic.classOf(i)]++;
+          prompts.push(workload.promptTokens(i));
+          classes[workload.classOf(i)]++;
         }
       }
       const bounds = task.prompts.map(({ lengths }) => [lengths.from, lengths.to] as const);
@@ -60,21 +60,21 @@ describe('the traffic of inferencegym', () => {
       const { bursts } = GYM_TASKS[id];
       const firsts = new Set<number>();
       for (const seed of SEEDS) {
-        const traffic = new GymTraffic(GYM_TASKS[id], seed);
-        const begins = STEPS.filter((step) => traffic.isBurst(step) && !traffic.isBurst(step - 1));
+        const workload = new GymWorkload(GYM_TASKS[id], seed);
+        const begins = STEPS.filter((step) => workload.isBurst(step) && !workload.isBurst(step - 1));
         firsts.add(begins[0]);
         for (const [i, begin] of begins.entries()) {
           assert.equal(begin, begins[0] + i * bursts!.period);
-          assert.equal(traffic.phase(begin), 'burst');
-          assert.equal(traffic.isBurst(begin + bursts!.steps), false);
+          assert.equal(workload.phase(begin), 'burst');
+          assert.equal(workload.isBurst(begin + bursts!.steps), false);
           if (begin + bursts!.steps < EPISODE_STEPS) {
-            assert.equal(traffic.phase(begin + bursts!.steps), 'cooldown');
+            assert.equal(workload.phase(begin + bursts!.steps), 'cooldown');
           }
         }
       }
       assert.ok(firsts.size > 10);
     }
-    const steady = new GymTraffic(GYM_TASKS[1], 1);
+    const steady = new GymWorkload(GYM_TASKS[1], 1);
     assert.deepEqual(
       [0, 9, 10, 199].map((step) => steady.phase(step)),
       ['warmup', 'warmup', 'steady', 'steady'],
@@ -83,8 +83,8 @@ describe('the traffic of inferencegym', () => {
 
   it('jitters latencies by 5 %, each source by itself', () => {
     const draws = SEEDS.flatMap((seed) => {
-      const traffic = new GymTraffic(GYM_TASKS[1], seed);
-      return STEPS.map((step) => [traffic.jitter(step, TTFT_JITTER), traffic.jitter(step, TPOT_JITTER)]);
+      const workload = new GymWorkload(GYM_TASKS[1], seed);
+      return STEPS.map((step) => [workload.jitter(step, TTFT_JITTER), workload.jitter(step, TPOT_JITTER)]);
     });
     for (const source of [0, 1]) {
       const values = draws.map((pair) => pair[source]);
@@ -97,10 +97,10 @@ describe('the traffic of inferencegym', () => {
 
   it('is the same for a seed and another for another', () => {
     const tell = (seed: number) => {
-      const traffic = new GymTraffic(GYM_TASKS[3], seed);
+      const workload = new GymWorkload(GYM_TASKS[3], seed);
       return STEPS.map((step) => {
-        traffic.turnTo(step);
-        return [traffic.arrivals(step), traffic.promptTokens(3), traffic.classOf(3)];
+        workload.turnTo(step);
+        return [workload.arrivals(step), workload.promptTokens(3), workload.classOf(3)];
       });
     };
     assert.deepEqual(tell(5), tell(5));

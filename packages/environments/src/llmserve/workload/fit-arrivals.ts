@@ -1,10 +1,10 @@
 import type { Trace } from '@servegym/simulator';
 import { mean } from '@servegym/simulator/statistics';
 import { normalScores } from './fit-lengths.ts';
+import type { FittedWorkload } from './fitted-workload.ts';
 import { evenQuantile } from './quantile-table.ts';
 import { countsOf, dispersion } from './request-counts.ts';
 import { round } from './round.ts';
-import type { TrafficModel } from './traffic-model.ts';
 
 /** A level lasts this long where the clock of the trace allows, s. */
 const LEVEL_SECONDS = 10;
@@ -18,7 +18,7 @@ const FAST_S = [5, 10, 20, 40];
 const SLOW_S = [60, 120, 300, 600, 1200];
 
 /** The rate of a trace: how its levels are distributed, how long they last, and what happens from second to second. */
-export function fitArrivals(trace: Trace): TrafficModel['arrivals'] {
+export function fitArrivals(trace: Trace): FittedWorkload['arrivals'] {
   const arrivalSeconds = Array.from(trace.arrivalMs, (ms) => ms / 1000);
   const seconds = arrivalSeconds[arrivalSeconds.length - 1];
   const stepMs = clockStepMs(trace.arrivalMs);
@@ -100,7 +100,7 @@ function memoryOf(
   counts: Float64Array,
   levelSeconds: number,
   signal: number,
-): TrafficModel['arrivals']['memory'] {
+): FittedWorkload['arrivals']['memory'] {
   const lags = Math.min(LAGS, counts.length >> 2);
   const observed = autocorrelation(normalScores(counts), lags).map((value) => value / signal);
   let best = { error: Number.POSITIVE_INFINITY, share: 0, fast: FAST_S[0], slow: SLOW_S[0] };

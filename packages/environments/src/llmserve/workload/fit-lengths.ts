@@ -1,6 +1,6 @@
 import { normalScore, quantile } from '@servegym/simulator/statistics';
+import type { FittedWorkload } from './fitted-workload.ts';
 import { round } from './round.ts';
-import type { TrafficModel } from './traffic-model.ts';
 
 /** Where quantiles are tabled: each fortieth, and closer towards the ends. */
 const PROBABILITIES = [
@@ -16,7 +16,7 @@ const PROBABILITIES = [
 ];
 
 /** Quantiles of both lengths, and how they go together. */
-export function fitLengths(input: Int32Array, output: Int32Array): TrafficModel['lengths'] {
+export function fitLengths(input: Int32Array, output: Int32Array): FittedWorkload['lengths'] {
   return {
     probabilities: PROBABILITIES,
     input: quantilesOf(input),
