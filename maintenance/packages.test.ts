@@ -214,6 +214,7 @@ const IMPORTS = `
 import * as agents from '@servegym/agents';
 import * as endpoint from '@servegym/endpoint';
 import * as environments from '@servegym/environments';
+import * as table from '@servegym/environments/table';
 import * as jobs from '@servegym/jobs';
 import * as openenv from '@servegym/openenv';
 import * as client from '@servegym/openenv/client';
@@ -225,7 +226,7 @@ import * as simulator from '@servegym/simulator';
 import * as calibration from '@servegym/simulator/calibration';
 import * as tuning from '@servegym/tuning';
 import * as report from '@servegym/tuning/report';
-const all = { agents, endpoint, environments, jobs, openenv, client, definition, metrics, protocol, validate, simulator, calibration, tuning, report };
+const all = { agents, endpoint, environments, table, jobs, openenv, client, definition, metrics, protocol, validate, simulator, calibration, tuning, report };
 for (const [name, module] of Object.entries(all)) if (Object.keys(module).length === 0) throw new Error(name);
 console.log(process.version, 'ok');
 `;

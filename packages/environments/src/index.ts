@@ -32,14 +32,7 @@ export type { StepInfo } from './inferencegym/step-info.ts';
 export { inspectTable, type TableFinding } from './inferencegym/table/inspect-table.ts';
 export { readTableRows } from './inferencegym/table/read-table.ts';
 export { SHIPPED_TABLE_URL, shippedTable } from './inferencegym/table/shipped-table.ts';
-export {
-  KEY_COLUMNS,
-  PROMPT_LENGTHS,
-  TABLE_COLUMNS,
-  TABLE_GRID,
-  type TableColumn,
-  type TableRows,
-} from './inferencegym/table/table-columns.ts';
+export { KEY_COLUMNS, type TableRows } from './inferencegym/table/table-columns.ts';
 export { TraceTableError } from './inferencegym/table/table-error.ts';
 export { TraceTable } from './inferencegym/table/trace-table.ts';
 export { GYM_TASK_IDS, type GymTask, type GymTaskId } from './inferencegym/tasks/gym-task.ts';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 import { readTableRows, SHIPPED_TABLE_URL, TASK_IDS } from '@servegym/environments';
-import { encodeTable } from '../src/cli/table/encode-table.ts';
+import { encodeTable } from '@servegym/environments/table';
 import { runServegym } from './serve-process.ts';
 
 const trivialTask = join(import.meta.dirname, 'fixtures/trivial-task.ts');

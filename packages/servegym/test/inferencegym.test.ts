@@ -12,8 +12,8 @@ import {
   readTableRows,
   SHIPPED_TABLE_URL,
 } from '@servegym/environments';
+import { encodeTable } from '@servegym/environments/table';
 import { validateServer } from '@servegym/openenv/validate';
-import { encodeTable } from '../src/cli/table/encode-table.ts';
 import { type PythonDriver, startPythonDriver } from './python-driver.ts';
 import { runServegym, type ServeProcess, startServe } from './serve-process.ts';
 

@@ -15,6 +15,7 @@ export interface Tensor {
 /** A file that is not what its reader needs. The message says where it goes wrong. */
 export class TensorFileError extends Error {
   override readonly name = 'TensorFileError';
+  readonly isInputError = true;
 }
 
 interface TensorEntry {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { decodeGymTable, loadGymPolicy, loadTrainedPolicy } from '@servegym/agents';
 import { JobFailedError } from '@servegym/jobs';
 import { EnvironmentError } from '@servegym/openenv/definition';
 import { TuningError } from '@servegym/tuning';
@@ -13,6 +14,20 @@ describe('a failure of a command', () => {
     for (const error of [own, new EnvironmentError('A', 'Expected a seed.')])
       assert.deepEqual(told(error), [2, 'Expected a seed.']);
     assert.deepEqual(told(new TuningError('INVALID_SLO', 'Expected an SLO.')), [2, 'Expected an SLO.']);
+  });
+
+  it('is bad input where a file holds no policy or no table, whatever reads it', async () => {
+    const file = new TextEncoder().encode('{"environment": "other"}');
+    for (const [read, expected] of [
+      [loadTrainedPolicy, 'Expected a policy for the environment llmserve, got other: train it anew'],
+      [loadGymPolicy, 'Expected a header of 8030597'],
+      [decodeGymTable, 'Expected a Parquet file'],
+    ] as const) {
+      const error = await (async () => read(file))().catch((thrown) => thrown);
+      const [code, message] = told(error);
+      assert.equal(code, 2);
+      assert.ok(String(message).startsWith(expected), String(message));
+    }
   });
 
   it('is bad input where a job was given it', () => {

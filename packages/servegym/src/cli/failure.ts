@@ -20,6 +20,6 @@ export function failureMessage(error: unknown): string {
  * Whether the caller can correct what is wrong. Errors of all packages say so by `isInputError`, which jobs carry across
  * threads and queues.
  */
-function isInputError(error: unknown): boolean {
+export function isInputError(error: unknown): error is Error & { readonly isInputError: true } {
   return (Object(error) as { isInputError?: unknown }).isInputError === true;
 }

@@ -3,6 +3,7 @@ import { llmserve } from '@servegym/environments';
 /** A trained policy that does not belong to this version of `llmserve`, or is none. The message says what differs. */
 export class TrainedPolicyError extends Error {
   override readonly name = 'TrainedPolicyError';
+  readonly isInputError = true;
 }
 
 /** @throws TrainedPolicyError when a policy was trained on another environment, or on another version of it */

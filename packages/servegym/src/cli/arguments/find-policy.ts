@@ -9,8 +9,7 @@ import {
 } from '@servegym/agents';
 import { serveTaskIds, TASK_IDS } from '@servegym/environments';
 import { InputError } from '../input-error.ts';
-import { decodeTrained } from './decode-trained.ts';
-import { readInputBytes } from './read-input-file.ts';
+import { decodeInputFile } from './read-input-file.ts';
 
 /** A policy as somebody named it on the command line, and the tasks that it can play. */
 export interface FoundPolicy {
@@ -33,9 +32,10 @@ export async function findPolicy(nameOrFile: string): Promise<FoundPolicy> {
         `expected a policy named one of ${names.join(', ')}, or a file that \`servegym train\` wrote, got ${nameOrFile}`,
     );
   }
-  const source = await readInputBytes(nameOrFile);
-  const { policy, taskId } = decodeTrained(nameOrFile, () => loadTrainedPolicy(source));
-  return { policy, source, taskIds: [taskId] };
+  return decodeInputFile(nameOrFile, (source) => {
+    const { policy, taskId } = loadTrainedPolicy(source);
+    return { policy, source, taskIds: [taskId] };
+  });
 }
 
 /**

@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { isInputError } from '../failure.ts';
 import { InputError } from '../input-error.ts';
 
 const REASONS: Record<string, string> = {
@@ -19,5 +20,24 @@ export async function readInputBytes(path: string): Promise<Buffer> {
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code ?? '';
     throw new InputError(`cannot read ${path}: ${REASONS[code] ?? code}`);
+  }
+}
+
+/**
+ * Content of a file that somebody named on the command line. An input error of `decode` gets the path before it.
+ * @param advice added to such an error
+ * @throws InputError
+ */
+export async function decodeInputFile<Content>(
+  path: string,
+  decode: (bytes: Buffer) => Content | Promise<Content>,
+  advice = (_: Error) => '',
+): Promise<Content> {
+  const bytes = await readInputBytes(path);
+  try {
+    return await decode(bytes);
+  } catch (error) {
+    if (!isInputError(error)) throw error;
+    throw new InputError(`${path}: ${error.message}${advice(error)}`, { cause: error });
   }
 }

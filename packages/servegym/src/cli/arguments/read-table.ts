@@ -1,7 +1,6 @@
 import { decodeGymTable, type OwnTable } from '@servegym/agents';
-import { GymWorld, type InferenceGymOptions, TraceTable, TraceTableError } from '@servegym/environments';
-import { InputError } from '../input-error.ts';
-import { readInputBytes } from './read-input-file.ts';
+import { GymWorld, type InferenceGymOptions, TraceTable, type TraceTableError } from '@servegym/environments';
+import { decodeInputFile } from './read-input-file.ts';
 
 /** What `inferencegym` is made of: the table in a file, or the one that comes with the package. @throws InputError */
 export async function readGymOptions(path: string | undefined): Promise<InferenceGymOptions> {
@@ -12,14 +11,11 @@ export async function readGymOptions(path: string | undefined): Promise<Inferenc
 }
 
 /** The trace table in a file. @throws InputError when it cannot be played */
-export async function readOwnTable(path: string): Promise<OwnTable> {
-  const bytes = await readInputBytes(path);
-  try {
-    return await decodeGymTable(bytes);
-  } catch (error) {
-    if (!(error instanceof TraceTableError)) throw error;
-    throw new InputError(
-      `${path}: ${error.message} (${error.code}). \`servegym table check ${path}\` lists all that is wrong with it.`,
-    );
-  }
+export function readOwnTable(path: string): Promise<OwnTable> {
+  return decodeInputFile(
+    path,
+    decodeGymTable,
+    (error) =>
+      ` (${(error as TraceTableError).code}). \`servegym table check ${path}\` lists all that is wrong with it.`,
+  );
 }

@@ -14,8 +14,7 @@ import {
   SEED_SPLITS,
   type SeedSplit,
 } from '@servegym/environments';
-import { decodeTrained } from '../arguments/decode-trained.ts';
-import { readInputBytes } from '../arguments/read-input-file.ts';
+import { decodeInputFile } from '../arguments/read-input-file.ts';
 import { readGymOptions } from '../arguments/read-table.ts';
 import { InputError } from '../input-error.ts';
 import { showEpisode } from '../output/episode-progress.ts';
@@ -80,8 +79,7 @@ export async function findGymPolicy(
       `expected a policy of inferencegym named one of ${names.join(', ')}, or a file that \`servegym train --env inferencegym\` wrote, got ${nameOrFile}`,
     );
   }
-  const bytes = await readInputBytes(nameOrFile);
-  const { policy, taskId } = decodeTrained(nameOrFile, () => loadGymPolicy(bytes));
+  const { policy, taskId } = await decodeInputFile(nameOrFile, loadGymPolicy);
   return { policy, taskIds: [taskId] };
 }
 

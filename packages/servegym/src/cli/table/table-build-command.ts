@@ -1,10 +1,9 @@
+import { encodeTable, TableBuilder } from '@servegym/environments/table';
 import { Command, Option } from 'commander';
 import { numberAbove, numberFrom, wholeNumber } from '../arguments/options.ts';
 import { readProfile } from '../arguments/read-profile.ts';
 import { ProgressDisplay } from '../output/progress-display.ts';
 import { requireWritable, writeOutputFile } from '../output/write-output-file.ts';
-import { TableBuilder } from './build-table.ts';
-import { encodeTable } from './encode-table.ts';
 
 interface BuildOptions {
   readonly profile: string;

@@ -12,10 +12,9 @@ import {
   type TrainingRun,
 } from '@servegym/agents';
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { decodeTrained } from '../arguments/decode-trained.ts';
 import { loadTask } from '../arguments/load-task.ts';
 import { wholeNumber } from '../arguments/options.ts';
-import { readInputBytes } from '../arguments/read-input-file.ts';
+import { decodeInputFile } from '../arguments/read-input-file.ts';
 import { readOwnTable } from '../arguments/read-table.ts';
 import { addScenarioOptions, readScenario, type ScenarioArguments } from '../arguments/scenario-options.ts';
 import { taskFileOption } from '../arguments/task-file-option.ts';
@@ -204,8 +203,7 @@ async function readTask({ env, task, taskFile }: TrainOptions): Promise<string> 
 
 /** Goes on with a run that stopped, as if it had not. */
 async function goOn(file: string, options: TrainOptions): Promise<void> {
-  const bytes = await readInputBytes(file);
-  const { run, stoppedAt } = decodeTrained(file, () => decodeStoppedRun(bytes, file));
+  const { run, stoppedAt } = await decodeInputFile(file, (bytes) => decodeStoppedRun(bytes, file));
   return trainAlone(run, { ...options, out: options.out ?? dirname(file) }, stoppedAt);
 }
 

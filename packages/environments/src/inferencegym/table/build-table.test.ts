@@ -1,22 +1,19 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
-import {
-  inspectTable,
-  readTableRows,
-  SHIPPED_TABLE_URL,
-  TABLE_COLUMNS,
-  TABLE_GRID,
-} from '@servegym/environments';
 import { findProfile } from '@servegym/simulator';
 import { gridPoints, TableBuilder } from './build-table.ts';
 import { encodeTable } from './encode-table.ts';
+import { inspectTable } from './inspect-table.ts';
+import { readTableRows } from './read-table.ts';
+import { SHIPPED_TABLE_URL } from './shipped-table.ts';
+import { TABLE_COLUMNS, TABLE_GRID } from './table-columns.ts';
 
 const builder = new TableBuilder(findProfile('h100-80gb-llama-3-8b'));
 /** Rows of the shipped table that are measured again: one in so many, a prime, so that every value of every knob is met. */
 const EVERY = 89;
 
-describe('servegym table build', () => {
+describe('a built table', () => {
   it('measures the rows of the table that comes with the package again, to the last digit', async () => {
     const { columns, count, conditions } = await readTableRows(readFileSync(SHIPPED_TABLE_URL));
     const points = gridPoints();
@@ -76,15 +73,21 @@ describe('servegym table build', () => {
     assert.ok(large.gpu_mem_gb > 79 && usual.gpu_mem_gb < 40);
     assert.ok(large.cost_per_1k > 3 * usual.cost_per_1k);
     assert.throws(() => new TableBuilder(profile, { memoryGb: 200 }), {
-      name: 'InputError',
+      name: 'TraceTableError',
+      code: 'MEMORY_ABOVE_GPU',
       message: /at most 84.9 GB/,
     });
     assert.throws(() => new TableBuilder(profile, { memoryGb: 17 }), {
-      name: 'InputError',
+      name: 'TraceTableError',
+      code: 'MEMORY_TOO_SMALL',
       message: /memory for one request/,
     });
     const withoutTiers = { ...profile, weights: { FP16: profile.weights.FP16 } };
-    assert.throws(() => new TableBuilder(withoutTiers), { name: 'InputError', message: /lacks INT8, INT4/ });
+    assert.throws(() => new TableBuilder(withoutTiers), {
+      name: 'TraceTableError',
+      code: 'MISSING_PRECISION',
+      message: /lacks INT8, INT4/,
+    });
   });
 
   it('has a row for every combination of the grid', () => {

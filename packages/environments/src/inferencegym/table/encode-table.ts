@@ -1,6 +1,6 @@
-import { KEY_COLUMNS, TABLE_COLUMNS } from '@servegym/environments';
 import { parquetWriteBuffer } from 'hyparquet-writer';
 import type { TableRow } from './build-table.ts';
+import { KEY_COLUMNS, TABLE_COLUMNS } from './table-columns.ts';
 
 /** Writes rows as Parquet, with how they were measured as key-value metadata. The same rows give the same bytes. */
 export function encodeTable(
