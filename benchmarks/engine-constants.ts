@@ -1,6 +1,7 @@
 // Fits the constants of vLLM V1 (`packages/simulator/src/calibration/engine-constants.ts`) to served loads: those of
 // `--data FOLDER` (docs/reference-data.md), or the nine that the tests hold. Needs about a minute. `--leave-out
 // load|model`: the errors of each load under constants fitted anew to the others, or to the loads of other models.
+import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { summarize } from '@servegym/simulator';
 import {
@@ -11,15 +12,18 @@ import {
   type ServedLoad,
   simulateServedLoad,
 } from '@servegym/simulator/calibration';
-import { REFERENCE_DATA, readReferenceFile } from '../packages/servegym/src/cli/arguments/reference-data.ts';
-import { MEASURED_LOADS } from '../packages/servegym/src/cli/fidelity/measured-figures.fixture.ts';
+import { findReferenceFiles, REFERENCE_DATA } from '@servegym/tuning/fidelity';
+import { MEASURED_LOADS } from '../packages/tuning/src/fidelity/measured-figures.fixture.ts';
 
 const { values } = parseArgs({ options: { data: { type: 'string' }, 'leave-out': { type: 'string' } } });
 const { servedLoads } = REFERENCE_DATA;
 const all =
   values.data === undefined
     ? MEASURED_LOADS
-    : parseServedLoads(await readReferenceFile(values.data, servedLoads), servedLoads.path);
+    : parseServedLoads(
+        readFileSync(findReferenceFiles(values.data, [servedLoads])[0], 'utf8'),
+        servedLoads.path,
+      );
 const leaveOut = values['leave-out'];
 
 if (leaveOut === undefined) {

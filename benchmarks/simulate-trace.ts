@@ -12,8 +12,8 @@ import {
   simulateTrace,
   type Trace,
 } from '@servegym/simulator';
+import { findReferenceFiles, REFERENCE_DATA } from '@servegym/tuning/fidelity';
 import { readTrace } from '../packages/servegym/src/cli/arguments/read-trace.ts';
-import { findReferenceFiles, REFERENCE_DATA } from '../packages/servegym/src/cli/arguments/reference-data.ts';
 
 const { values } = parseArgs({
   options: {

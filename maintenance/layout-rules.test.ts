@@ -117,9 +117,16 @@ describe('a circle of imports', () => {
 });
 
 describe('a test', () => {
-  it('starts servers by what stands in maintenance', () => {
+  it('starts servers by what stands in maintenance, and reads fixtures of packages below it', () => {
     const server = "import { startRedis } from '../../../maintenance/test-servers/redis.ts';";
     assert.deepEqual(rulesBrokenBy('servegym', server, 'src/made-up.test.ts'), []);
+    const fixture = "import { MEASURED_LOADS } from '../../tuning/src/fidelity/measured-figures.fixture.ts';";
+    assert.deepEqual(rulesBrokenBy('servegym', fixture, 'src/made-up.test.ts'), []);
+    for (const [name, path] of [
+      ['servegym', 'src/made-up.ts'],
+      ['@servegym/simulator', 'src/made-up.test.ts'],
+    ] as const)
+      assert.match(rulesBrokenBy(name, fixture, path)[0] ?? '', /outside its package/);
     const other = "import { start } from '../../../maintenance/start.ts';";
     assert.match(rulesBrokenBy('servegym', other, 'src/made-up.test.ts')[0] ?? '', /outside its package/);
   });

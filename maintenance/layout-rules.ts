@@ -45,6 +45,8 @@ export interface Manifest {
 
 /** What tests of any package may start, from the package's folder. */
 const TEST_SERVERS = '../../maintenance/test-servers/';
+/** Data of the tests of another package, from the package's folder. */
+const FIXTURE = /^\.\.\/(\w+)\/.*\.fixture\.ts$/;
 
 /** Globals through which a program meets the world, the clock or chance. `Math` and `Date` are looked at apart. */
 const IMPURE_GLOBALS = new Set(
@@ -79,8 +81,10 @@ export function brokenRules(path: string, source: SourceFile, own: Manifest, wor
         complain(`imports \`${specifier}\`, but ${own.name} is pure computation`);
     } else if (specifier.startsWith('.')) {
       const target = posix.join(posix.dirname(path), specifier);
-      const isTestServer = !isShipped && target.startsWith(TEST_SERVERS);
-      if (target.startsWith('..') && !isTestServer)
+      const fixtureOf = FIXTURE.exec(target)?.[1];
+      const isForTests =
+        target.startsWith(TEST_SERVERS) || rules.mayImport.includes(`@servegym/${fixtureOf}`);
+      if (target.startsWith('..') && (isShipped || !isForTests))
         complain(`imports \`${specifier}\`, outside its package; use the package's name`);
       if (!posix.extname(specifier)) complain(`imports \`${specifier}\` without its extension`);
     } else {

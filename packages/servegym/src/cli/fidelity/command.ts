@@ -1,11 +1,15 @@
+import {
+  assessFidelity,
+  FIDELITY_FILES,
+  type Fidelity,
+  fidelityReport,
+  findReferenceFiles,
+} from '@servegym/tuning/fidelity';
 import { Command } from 'commander';
-import { findReferenceFiles, readReferenceFile } from '../arguments/reference-data.ts';
+import { readInputFile } from '../arguments/read-input-file.ts';
 import { addJobOptions, type JobOptions, openStoppableJobs } from '../jobs/open-jobs.ts';
 import { showProgress } from '../output/progress-line.ts';
 import { requireWritable, writeOutputFile } from '../output/write-output-file.ts';
-import { assessFidelity, FIDELITY_FILES } from './assess-fidelity.ts';
-import type { Fidelity } from './fidelity.ts';
-import { fidelityReport } from './fidelity-report.ts';
 
 interface FidelityOptions extends JobOptions {
   readonly data: string;
@@ -30,7 +34,7 @@ async function fidelity({ data, output, json, ...where }: FidelityOptions): Prom
   try {
     results = await assessFidelity(
       jobs,
-      (file) => readReferenceFile(data, file),
+      (file) => readInputFile(findReferenceFiles(data, [file])[0]),
       (share) => showProgress(`compared ${Math.round(100 * share)} %`),
     );
   } finally {

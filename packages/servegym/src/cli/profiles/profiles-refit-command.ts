@@ -1,8 +1,8 @@
 import { basename, dirname, join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { type EngineProfile, findProfile, listProfiles } from '@servegym/simulator';
+import { findReferenceFiles, REFERENCE_DATA } from '@servegym/tuning/fidelity';
 import { Command } from 'commander';
-import { findReferenceFiles, REFERENCE_DATA } from '../arguments/reference-data.ts';
 import { calibratedBy } from '../calibrate/command.ts';
 import { InputError } from '../input-error.ts';
 import { writeOutputFile } from '../output/write-output-file.ts';

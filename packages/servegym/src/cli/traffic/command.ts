@@ -6,9 +6,9 @@ import {
   WORKLOAD_IDS,
   type WorkloadIdentity,
 } from '@servegym/environments';
+import { findReferenceFiles } from '@servegym/tuning/fidelity';
 import { Command } from 'commander';
 import { readTrace } from '../arguments/read-trace.ts';
-import { findReferenceFiles } from '../arguments/reference-data.ts';
 import { InputError } from '../input-error.ts';
 import { writeOutputFile } from '../output/write-output-file.ts';
 import { PUBLIC_TRACES } from './public-traces.ts';

@@ -1,5 +1,5 @@
 import type { WorkloadIdentity } from '@servegym/environments';
-import { REFERENCE_DATA, type ReferenceFile } from '../arguments/reference-data.ts';
+import { REFERENCE_DATA, type ReferenceFile } from '@servegym/tuning/fidelity';
 
 /** A public trace that a workload is fitted to. */
 export interface PublicTrace extends WorkloadIdentity {

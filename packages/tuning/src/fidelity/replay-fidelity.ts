@@ -8,8 +8,8 @@ import {
   parseMeasuredRun,
   replayRun,
 } from '@servegym/simulator/calibration';
-import { REFERENCE_DATA } from '../arguments/reference-data.ts';
 import { errorPercent, type ReplayFidelity } from './fidelity.ts';
+import { REFERENCE_DATA } from './reference-data.ts';
 
 const { denseKernels, sequenceKernels, attentionKernels, runRequests, runMeta } = REFERENCE_DATA;
 const KERNELS = dirname(denseKernels.path);

@@ -1,5 +1,4 @@
-import type { Job, JobEngine, Json } from '@servegym/jobs';
-import { REFERENCE_DATA, type ReferenceFile } from '../arguments/reference-data.ts';
+import type { Job, JobEngine, JobKinds, Json } from '@servegym/jobs';
 import type {
   Fidelity,
   QuantizedFidelity,
@@ -9,8 +8,14 @@ import type {
   StaticBatchFidelity,
 } from './fidelity.ts';
 import type { FidelityInput, FidelityPart } from './fidelity-job.ts';
+import { REFERENCE_DATA, type ReferenceFile } from './reference-data.ts';
 import { REPLAY_FILES } from './replay-fidelity.ts';
 import { staticBatchProfiles } from './static-batch-fidelity.ts';
+
+/** Job kinds that `assessFidelity` submits, with their modules. */
+export const FIDELITY_JOB_KINDS: JobKinds = {
+  fidelity: new URL('fidelity-job.ts', import.meta.url).href,
+};
 
 /** Everything that `assessFidelity` reads. */
 export const FIDELITY_FILES: readonly ReferenceFile[] = [

@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { readInputFile } from './read-input-file.ts';
 
 /** Measurements and traces of others, which the repository does not hold. docs/reference-data.md has their columns. */
 export interface ReferenceFile {
@@ -83,9 +82,4 @@ export function findReferenceFiles(folder: string, files: readonly ReferenceFile
     );
   }
   return found as string[];
-}
-
-/** Text of a reference file. @throws ReferenceDataError when it is missing, InputError when it cannot be read. */
-export function readReferenceFile(folder: string, file: ReferenceFile): Promise<string> {
-  return readInputFile(findReferenceFiles(folder, [file])[0]);
 }

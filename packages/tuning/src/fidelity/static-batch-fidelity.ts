@@ -5,8 +5,8 @@ import {
   findModel,
   parseStaticBatches,
 } from '@servegym/simulator/calibration';
-import { REFERENCE_DATA } from '../arguments/reference-data.ts';
 import { errorPercent, type QuantizedFidelity, type StaticBatchFidelity } from './fidelity.ts';
+import { REFERENCE_DATA } from './reference-data.ts';
 
 /** The profiles that were fitted to static batches. */
 export function staticBatchProfiles(): string[] {

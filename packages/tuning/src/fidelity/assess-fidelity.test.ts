@@ -12,10 +12,9 @@ import {
   simulateBatch,
 } from '@servegym/simulator/calibration';
 import { errorPercent, type Fidelity } from './fidelity.ts';
+import { servedLoadFidelity, speculationFidelity } from './fidelity-job.ts';
 import { fidelityReport } from './fidelity-report.ts';
 import { MEASURED_LOADS, OVERLOADED_RUN, staticBatchCsv, WHOLLY_TABLED } from './measured-figures.fixture.ts';
-import { servedLoadFidelity } from './served-load-fidelity.ts';
-import { speculationFidelity } from './speculation-fidelity.ts';
 import { staticBatchFidelity, staticBatchProfiles } from './static-batch-fidelity.ts';
 
 /** What quantiles lose: the replay of the run itself, with its requests in their order, has a TPOT error of -1.2 %. */
@@ -121,7 +120,7 @@ describe('the simulator, beside measurements of real servers', () => {
   });
 
   it('data: is told in docs/fidelity.md as it is, row by row', async () => {
-    const page = await readFile(join(import.meta.dirname, '../../../../../docs/fidelity.md'), 'utf8');
+    const page = await readFile(join(import.meta.dirname, '../../../../docs/fidelity.md'), 'utf8');
     // Constants that have seen other loads leave other errors: the columns of loads left out need all twelve.
     const cells = (line: string) => line.split(' | ').slice(0, 6).join(' | ');
     const told = new Set(page.split('\n').map(cells));
