@@ -1,5 +1,20 @@
 export { AGENT_JOB_KINDS } from './agent-job-kinds.ts';
 export {
+  BASELINE_ENVIRONMENT_IDS,
+  type BaselineEnvironment,
+  type BaselineEnvironmentId,
+  baselineEnvironment,
+} from './baseline/baseline-environments.ts';
+export {
+  type BaselineModel,
+  type BaselineResult,
+  type BaselineRuntime,
+  type BaselineTask,
+  type BaselineWatcher,
+  runBaseline,
+  validAnswers,
+} from './baseline/run-baseline.ts';
+export {
   type CheckEffort,
   type CheckResult,
   QUICK,

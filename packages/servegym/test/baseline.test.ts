@@ -3,8 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { LlmClient } from '@servegym/agents';
-import { runBaseline } from '../src/cli/baseline/run-baseline.ts';
+import { baselineEnvironment, LlmClient, runBaseline } from '@servegym/agents';
 import {
   COMPLETION_TOKENS,
   type ModelAnswer,
@@ -251,7 +250,8 @@ describe('servegym baseline', () => {
     answer = () => ({ hangs: true });
     const waited: unknown[][] = [];
     const llm = { baseUrl: model.baseUrl, apiKey: 'k', model: 'slow', timeoutSeconds: 1.4, history: 6 };
-    const plan = { environment: 'llmserve', taskIds: ['static_workload'], seed: 0, llm } as const;
+    const environment = baselineEnvironment('llmserve');
+    const plan = { environment, taskIds: ['static_workload'], seed: 0, llm } as const;
     const watcher = { waiting: (...notice: unknown[]) => void waited.push(notice) };
     await assert.rejects(runBaseline({ ...plan, watcher }), {
       code: 'LLM_UNREACHABLE',

@@ -59,13 +59,18 @@ describe('playEpisode', () => {
     ]);
   });
 
+  it('leaves an episode after so many steps', async () => {
+    const plan = { taskId: 't', seed: 5, initialAction: 10, maxSteps: 2 };
+    assert.equal((await playEpisode(summing(4), counting().policy, plan)).actions.length, 2);
+  });
+
   it('shows every window, and not the answer to the reset', async () => {
     const seen: unknown[] = [];
     const plan = { taskId: 't', seed: 5, initialAction: 10 };
     await playEpisode(summing(2), counting().policy, plan, (window) => seen.push(window));
     assert.deepEqual(seen, [
-      { observation: 16, reward: 11 },
-      { observation: 28, reward: 12 },
+      { action: 11, observation: 16, reward: 11, done: false },
+      { action: 12, observation: 28, reward: 12, done: true },
     ]);
   });
 });

@@ -29,12 +29,16 @@ export interface EpisodePlan<Action> {
   readonly seed: number;
   /** The configuration that `reset` applies: what the policy finds in force before its first action. */
   readonly initialAction: Action;
+  /** Actions after which an episode without an end is left. Default: no limit. */
+  readonly maxSteps?: number;
 }
 
-/** The answer to an action. */
-export interface PlayedWindow<Observation> {
+/** An action and the answer to it. */
+export interface PlayedWindow<Observation, Action = unknown> {
+  readonly action: Action;
   readonly observation: Observation;
   readonly reward: number;
+  readonly done: boolean;
   readonly metadata?: PlayedStep<Observation>['metadata'];
 }
 
@@ -47,12 +51,12 @@ export interface PlayedEpisode<Action> {
   readonly wallSeconds: number;
 }
 
-/** Plays one episode from `reset` to `done`. `onWindow` sees the answer to every action. */
+/** Plays one episode from `reset` to `done` or `maxSteps`. `onWindow` sees the answer to every action. */
 export async function playEpisode<Action, Observation>(
   environment: PlayableEnvironment<Action, Observation>,
   policy: AsyncPolicy<Action, Observation>,
-  { taskId, seed, initialAction }: EpisodePlan<Action>,
-  onWindow?: (window: PlayedWindow<Observation>) => void,
+  { taskId, seed, initialAction, maxSteps = Number.POSITIVE_INFINITY }: EpisodePlan<Action>,
+  onWindow?: (window: PlayedWindow<Observation, Action>) => void,
 ): Promise<PlayedEpisode<Action>> {
   const actions: Action[] = [];
   let previousAction = initialAction;
@@ -60,7 +64,7 @@ export async function playEpisode<Action, Observation>(
   const started = performance.now();
   policy.reset({ taskId, seed });
   let { observation, reward, done } = await environment.reset({ task_id: taskId, seed });
-  while (!done) {
+  while (!done && actions.length < maxSteps) {
     const action = await policy.act({ observation, reward, previousAction, stepIndex: actions.length });
     const answer = await environment.step(action);
     const earned = answer.reward ?? 0;
@@ -68,7 +72,10 @@ export async function playEpisode<Action, Observation>(
     actions.push(action);
     previousAction = action;
     total += earned;
-    onWindow?.({ observation, reward: earned, ...(answer.metadata && { metadata: answer.metadata }) });
+    onWindow?.({
+      ...{ action, observation, reward: earned, done },
+      ...(answer.metadata && { metadata: answer.metadata }),
+    });
   }
   return { actions, return: total, wallSeconds: (performance.now() - started) / 1000 };
 }

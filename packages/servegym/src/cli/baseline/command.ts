@@ -1,24 +1,25 @@
-import { LlmError, llmSettings } from '@servegym/agents';
+import {
+  BASELINE_ENVIRONMENT_IDS,
+  type BaselineEnvironment,
+  type BaselineEnvironmentId,
+  type BaselineModel,
+  type BaselineResult,
+  type BaselineRuntime,
+  type BaselineWatcher,
+  baselineEnvironment,
+  LlmError,
+  llmSettings,
+  runBaseline,
+  validAnswers,
+} from '@servegym/agents';
+import { connect, type Grade } from '@servegym/openenv';
 import { Command, Option } from 'commander';
 import { numberFrom, wholeNumber } from '../arguments/options.ts';
 import { serverAddress } from '../arguments/server-address.ts';
 import { InputError } from '../input-error.ts';
 import { showProgress } from '../output/progress-line.ts';
 import { writeOutputFile } from '../output/write-output-file.ts';
-import {
-  BASELINE_ENVIRONMENT_IDS,
-  type BaselineEnvironmentId,
-  baselineEnvironment,
-} from './baseline-environments.ts';
-import { baselineTable } from './baseline-report.ts';
-import { episodeLines } from './episode-lines.ts';
-import {
-  type BaselineModel,
-  type BaselineResult,
-  type BaselineWatcher,
-  runBaseline,
-  validAnswers,
-} from './run-baseline.ts';
+import { baselineTable, episodeLines } from './baseline-report.ts';
 
 interface BaselineOptions {
   readonly env: BaselineEnvironmentId;
@@ -159,19 +160,23 @@ async function baseline(options: BaselineOptions): Promise<void> {
     ? episodeLines(env, llm?.model ?? 'none', options.successScore, (line) => console.log(line))
     : undefined;
   const label = options.task === 'all' ? env : options.task;
-  const result = await runBaseline({
-    environment: env,
-    taskIds: tasksOf(env, options.task),
-    seed: options.seed,
-    agent: agentOf(env, options.agent),
-    maxSteps: options.maxSteps,
-    ...(options.runtime === 'http' && { url: options.baseUrl ?? serverAddress(SERVER) }),
-    ...(llm && { llm }),
-    watcher: { ...progressWatcher(), ...printed?.watcher },
-  }).catch((error) => {
+  const environment = baselineEnvironment(env);
+  const taskIds = tasksOf(environment, options.task);
+  const agent = agentOf(environment, options.agent);
+  let result: BaselineResult;
+  try {
+    result = await runBaseline({
+      ...{ environment, taskIds, agent, seed: options.seed, maxSteps: options.maxSteps },
+      ...(options.runtime === 'http' && {
+        runtime: await httpRuntime(options.baseUrl ?? serverAddress(SERVER), environment),
+      }),
+      ...(llm && { llm }),
+      watcher: { ...progressWatcher(), ...printed?.watcher },
+    });
+  } catch (error) {
     printed?.abandon(label);
     throw error;
-  });
+  }
   showProgress('');
   await report(result, options);
   if (llm !== undefined && result.tasks.every((task) => validAnswers(task) === 0)) {
@@ -233,19 +238,37 @@ function requireTogether({ mode, runtime, ...options }: BaselineOptions): void {
   }
 }
 
-function tasksOf(env: BaselineEnvironmentId, asked: string): readonly (string | number | null)[] {
-  const tasks = baselineEnvironment(env).definition.tasks?.map(({ id }) => id);
+function tasksOf({ definition }: BaselineEnvironment, asked: string): readonly (string | number | null)[] {
+  const tasks = definition.tasks?.map(({ id }) => id);
   if (asked === 'all') return tasks ?? [null];
-  if (tasks === undefined) throw new InputError(`${env} has no tasks: leave --task out`);
+  if (tasks === undefined) throw new InputError(`${definition.id} has no tasks: leave --task out`);
   const found = tasks.filter((id) => String(id) === asked);
   if (found.length > 0) return found;
   throw new InputError(`expected --task to be all or one of ${tasks.join(', ')}, got ${asked}`);
 }
 
-function agentOf(env: BaselineEnvironmentId, asked: string | undefined): string | undefined {
-  const names = baselineEnvironment(env)
-    .listPolicies()
-    .map(({ name }) => name);
+function agentOf(environment: BaselineEnvironment, asked: string | undefined): string | undefined {
+  const names = environment.listPolicies().map(({ name }) => name);
   if (asked === undefined || names.includes(asked)) return asked;
   throw new InputError(`expected --agent to be one of ${names.join(', ')}, got ${asked}`);
+}
+
+/** Plays at a server. @throws InputError when there is no server, or one of another environment */
+async function httpRuntime(url: URL, { definition }: BaselineEnvironment): Promise<BaselineRuntime> {
+  const client = await connect(url).catch((error: Error) => {
+    throw new InputError(
+      `${url.href} is no OpenEnv server that answers: ${error.message}. Start one: servegym serve --env ${definition.id}`,
+    );
+  });
+  const { name } = await client.metadata();
+  if (name !== definition.name) {
+    await client.close();
+    throw new InputError(`expected a server of ${definition.name} at ${url.href}, got one of ${name}`);
+  }
+  return {
+    kind: 'http',
+    instance: { reset: (options) => client.reset(options), step: (action) => client.step(action) },
+    grade: async () => (definition.grade === undefined ? null : ((await client.grade()) as Grade)),
+    close: () => client.close(),
+  };
 }

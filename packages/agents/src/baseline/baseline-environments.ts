@@ -1,13 +1,4 @@
 import {
-  createGymPolicy,
-  createPolicy,
-  type LlmEnvironment,
-  listGymPolicies,
-  listPolicies,
-  type Policy,
-  type PolicyDescription,
-} from '@servegym/agents';
-import {
   type BenchmarkAction,
   benchmarkEnvironment,
   GYM_DEFAULT_ACTION,
@@ -16,18 +7,48 @@ import {
   serveEnvironment,
   type TaskId,
 } from '@servegym/environments';
-import type { EnvironmentDefinition } from '@servegym/openenv';
+import type { LlmEnvironment } from '../core/llm/llm-policy.ts';
+import type { PlayedStep } from '../core/play-episode.ts';
+import type { Policy } from '../core/policy.ts';
+import { createGymPolicy, listGymPolicies } from '../inferencegym/policies/gym-policies.ts';
+import { createPolicy, listPolicies, type PolicyDescription } from '../llmserve/policies/catalogue.ts';
 
-/** An environment with baselines. Actions and observations are what its schemas say. */
+/** Actions and observations are as the schemas of the environment have them. */
+export type BaselineAction = Record<string, unknown>;
+
+/** Options of the reset that begins an episode. */
+export type BaselineReset = Readonly<{ task_id?: string | number; seed: number }>;
+
+export interface BaselineGrade {
+  readonly score: number;
+  readonly feedback: string;
+  readonly breakdown: Readonly<Record<string, unknown>>;
+}
+
+/** Definition of an environment, as `@servegym/openenv` has it, as far as baselines use it. */
+export interface BaselineDefinition extends LlmEnvironment<BaselineAction, object> {
+  readonly id: string;
+  readonly version: string;
+  create(): {
+    reset(options: BaselineReset): PlayedStep<object> | Promise<PlayedStep<object>>;
+    step(action: BaselineAction): PlayedStep<object> | Promise<PlayedStep<object>>;
+    close?(): void | Promise<void>;
+  };
+  grade?(record: {
+    readonly reset: BaselineReset;
+    readonly actions: readonly BaselineAction[];
+  }): BaselineGrade | Promise<BaselineGrade>;
+}
+
+/** An environment with baselines. */
 export interface BaselineEnvironment {
-  readonly definition: EnvironmentDefinition<Record<string, unknown>, object, object> &
-    LlmEnvironment<Record<string, unknown>, object>;
+  readonly definition: BaselineDefinition;
   /** The agent of the deterministic baseline. */
   readonly agent: string;
   listPolicies(): readonly PolicyDescription[];
-  createPolicy(name: string): Policy<Record<string, unknown>, object>;
+  createPolicy(name: string): Policy<BaselineAction, object>;
   /** The action in force right after a reset. */
-  initialAction(taskId: string | number): Record<string, unknown>;
+  initialAction(taskId: string | number): BaselineAction;
 }
 
 export const BASELINE_ENVIRONMENT_IDS = ['llmserve', 'inferencegym', 'benchmark'] as const;

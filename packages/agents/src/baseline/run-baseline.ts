@@ -1,17 +1,29 @@
-import {
-  type AsyncPolicy,
-  type LlmAnswers,
-  LlmClient,
-  LlmPolicy,
-  type LlmSettings,
-  type LlmUsage,
-} from '@servegym/agents';
-import {
-  type BaselineEnvironment,
-  type BaselineEnvironmentId,
-  baselineEnvironment,
+import { LlmClient, type LlmUsage } from '../core/llm/llm-client.ts';
+import { type LlmAnswers, LlmPolicy } from '../core/llm/llm-policy.ts';
+import type { LlmSettings } from '../core/llm/llm-settings.ts';
+import { type PlayableEnvironment, playEpisode } from '../core/play-episode.ts';
+import type { AsyncPolicy } from '../core/policy.ts';
+import type {
+  BaselineAction,
+  BaselineEnvironment,
+  BaselineGrade,
+  BaselineReset,
 } from './baseline-environments.ts';
-import { type BaselineRuntime, httpRuntime, inProcessRuntime } from './baseline-runtime.ts';
+
+/** Episodes of a baseline are played in this process, or at a server. */
+export interface BaselineRuntime {
+  readonly kind: 'in-process' | 'http';
+  readonly instance: {
+    reset(options: BaselineReset): ReturnType<PlayableEnvironment<BaselineAction, object>['reset']>;
+    step: PlayableEnvironment<BaselineAction, object>['step'];
+  };
+  /** The grade of the episode that was played last; `null` where the environment has no grader. */
+  grade(record: {
+    readonly reset: BaselineReset;
+    readonly actions: readonly BaselineAction[];
+  }): Promise<BaselineGrade | null>;
+  close(): Promise<void>;
+}
 
 /** A model as the agent of a baseline. */
 export interface BaselineModel extends LlmSettings {
@@ -26,12 +38,12 @@ export interface BaselineModel extends LlmSettings {
 
 /** A baseline to play. */
 export interface BaselinePlan {
-  readonly environment: BaselineEnvironmentId;
+  readonly environment: BaselineEnvironment;
   /** Tasks by id; `null` for an environment without tasks. */
   readonly taskIds: readonly (string | number | null)[];
   readonly seed: number;
-  /** The server to play at. Default: in this process. */
-  readonly url?: URL;
+  /** Closed at the end. Default: in this process. */
+  readonly runtime?: BaselineRuntime;
   /** The model that sets the knobs. Default: the environment's deterministic agent. */
   readonly llm?: BaselineModel;
   /** Another deterministic agent. */
@@ -51,7 +63,7 @@ export interface BaselineWatcher {
 }
 
 export interface PlayedStep {
-  readonly action: Record<string, unknown>;
+  readonly action: BaselineAction;
   readonly reward: number;
   readonly done: boolean;
   /** Why the model did not choose this action though it was asked. */
@@ -72,7 +84,7 @@ export interface BaselineTask {
   readonly feedback: string;
   readonly breakdown: Readonly<Record<string, unknown>>;
   readonly rewards: readonly number[];
-  readonly actions: readonly Record<string, unknown>[];
+  readonly actions: readonly BaselineAction[];
   /** What became of the model's answers, for a model. */
   readonly answers?: LlmAnswers;
 }
@@ -80,7 +92,7 @@ export interface BaselineTask {
 /** A baseline that was played. */
 export interface BaselineResult {
   readonly mode: 'deterministic' | 'openai';
-  readonly runtime: 'in-process' | 'http';
+  readonly runtime: BaselineRuntime['kind'];
   readonly environment: string;
   readonly version: string;
   readonly agent: string;
@@ -97,13 +109,11 @@ const ENDLESS_STEPS = 10;
 
 /**
  * Plays and grades one episode of each task.
- * @throws LlmError when the model cannot be asked; InputError when there is no such server
+ * @throws LlmError when the model cannot be asked
  */
 export async function runBaseline(plan: BaselinePlan): Promise<BaselineResult> {
-  const environment = baselineEnvironment(plan.environment);
-  const { llm, url, seed, watcher } = plan;
+  const { environment, llm, seed, watcher, runtime = inProcess(environment) } = plan;
   const client = llm === undefined ? undefined : new LlmClient(llm);
-  const runtime = url === undefined ? inProcessRuntime(environment) : await httpRuntime(url, environment);
   const startedMs = performance.now();
   const tasks: BaselineTask[] = [];
   try {
@@ -113,8 +123,8 @@ export async function runBaseline(plan: BaselinePlan): Promise<BaselineResult> {
       const policy =
         client === undefined
           ? environment.createPolicy(plan.agent ?? environment.agent)
-          : modelPolicy(client, taskId, plan, environment, startedMs);
-      const task = await playTask(runtime, environment, policy, taskId, plan);
+          : modelPolicy(client, taskId, plan, startedMs);
+      const task = await playTask(runtime, policy, taskId, plan);
       tasks.push(task);
       watcher?.graded?.(task);
     }
@@ -123,7 +133,7 @@ export async function runBaseline(plan: BaselinePlan): Promise<BaselineResult> {
   }
   return {
     mode: llm === undefined ? 'deterministic' : 'openai',
-    runtime: url === undefined ? 'in-process' : 'http',
+    runtime: runtime.kind,
     environment: environment.definition.id,
     version: environment.definition.version,
     agent: llm === undefined ? (plan.agent ?? environment.agent) : 'llm',
@@ -144,10 +154,9 @@ export function validAnswers({ answers }: BaselineTask): number {
 function modelPolicy(
   client: LlmClient,
   taskId: string | number | null,
-  { llm, maxSteps = Number.POSITIVE_INFINITY }: BaselinePlan,
-  { definition }: BaselineEnvironment,
+  { environment: { definition }, llm, maxSteps = Number.POSITIVE_INFINITY }: BaselinePlan,
   startedMs: number,
-): LlmPolicy<Record<string, unknown>, object> {
+): LlmPolicy<BaselineAction, object> {
   const { history, decideEvery, maxCalls = Number.POSITIVE_INFINITY, timeBudgetSeconds } = llm!;
   const task = definition.tasks?.find(({ id }) => id === taskId);
   const length = Number(task?.windows ?? task?.episode_length ?? ENDLESS_STEPS);
@@ -161,40 +170,33 @@ function modelPolicy(
 
 async function playTask(
   runtime: BaselineRuntime,
-  environment: BaselineEnvironment,
-  policy: AsyncPolicy<Record<string, unknown>, object>,
+  policy: AsyncPolicy<BaselineAction, object>,
   taskId: string | number | null,
-  { seed, watcher, maxSteps }: BaselinePlan,
+  { environment, seed, watcher, maxSteps }: BaselinePlan,
 ): Promise<BaselineTask> {
   const startedMs = performance.now();
   const { id, tasks } = environment.definition;
   const label = taskId ?? id;
-  const mostSteps = maxSteps ?? (tasks === undefined ? ENDLESS_STEPS : Number.POSITIVE_INFINITY);
-  policy.reset({ taskId: label, seed });
-  const actions: Record<string, unknown>[] = [];
+  const reset = { ...(taskId !== null && { task_id: taskId }), seed };
   const rewards: number[] = [];
-  let previousAction = environment.initialAction(label);
-  let { observation, reward, done } = await runtime.reset({
-    ...(taskId !== null && { task_id: taskId }),
-    seed,
-  });
-  while (!done && actions.length < mostSteps) {
-    const stepIndex = actions.length;
-    const askedMs = performance.now();
-    const timer = setInterval(() => {
-      watcher?.waiting?.(label, stepIndex + 1, Math.round((performance.now() - askedMs) / 1000));
-    }, 1000);
-    const step = { observation, reward, previousAction, stepIndex };
-    const action = await Promise.resolve(policy.act(step)).finally(() => clearInterval(timer));
-    ({ observation, reward, done } = await runtime.step(action));
-    actions.push(action);
-    rewards.push(reward ?? 0);
-    previousAction = action;
-    const error = policy instanceof LlmPolicy ? policy.keptBecause : null;
-    watcher?.stepped?.(label, actions.length, { action, reward: reward ?? 0, done, error });
-  }
-  const total = rewards.reduce((sum, each) => sum + each, 0);
-  const { score, feedback, breakdown } = (await runtime.grade()) ?? {
+  let complete = tasks === undefined;
+  const instance = { reset: () => runtime.instance.reset(reset), step: runtime.instance.step };
+  const plan = {
+    ...{ taskId: label, seed, initialAction: environment.initialAction(label) },
+    maxSteps: maxSteps ?? (tasks === undefined ? ENDLESS_STEPS : Number.POSITIVE_INFINITY),
+  };
+  const { actions, return: total } = await playEpisode(
+    instance,
+    withNotices(policy, (step, seconds) => watcher?.waiting?.(label, step, seconds)),
+    plan,
+    ({ action, reward, done }) => {
+      rewards.push(reward);
+      complete ||= done;
+      const error = policy instanceof LlmPolicy ? policy.keptBecause : null;
+      watcher?.stepped?.(label, rewards.length, { action, reward, done, error });
+    },
+  );
+  const { score, feedback, breakdown } = (await runtime.grade({ reset, actions })) ?? {
     score: total / Math.max(1, rewards.length),
     feedback: 'Mean reward: the environment has no grader.',
     breakdown: {},
@@ -202,7 +204,7 @@ async function playTask(
   return {
     task_id: taskId,
     score,
-    complete: done || tasks === undefined,
+    complete,
     return: total,
     steps: actions.length,
     wall_s: (performance.now() - startedMs) / 1000,
@@ -211,5 +213,38 @@ async function playTask(
     rewards,
     actions,
     ...(policy instanceof LlmPolicy && { answers: policy.answers }),
+  };
+}
+
+/** The policy, with a notice every second while it chooses. Steps count from 1. */
+function withNotices(
+  policy: AsyncPolicy<BaselineAction, object>,
+  notice: (step: number, seconds: number) => void,
+): AsyncPolicy<BaselineAction, object> {
+  return {
+    name: policy.name,
+    reset: (episode) => policy.reset(episode),
+    async act(step) {
+      const askedMs = performance.now();
+      const timer = setInterval(
+        () => notice(step.stepIndex + 1, Math.round((performance.now() - askedMs) / 1000)),
+        1000,
+      );
+      try {
+        return await policy.act(step);
+      } finally {
+        clearInterval(timer);
+      }
+    },
+  };
+}
+
+function inProcess({ definition }: BaselineEnvironment): BaselineRuntime {
+  const instance = definition.create();
+  return {
+    kind: 'in-process',
+    instance: { reset: (options) => instance.reset(options), step: (action) => instance.step(action) },
+    grade: async (record) => (await definition.grade?.(record)) ?? null,
+    close: async () => instance.close?.(),
   };
 }
