@@ -4,13 +4,8 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import {
-  findProfile,
-  type SimulationOptions,
-  simulateTrace,
-  summarize,
-  type Trace,
-} from '@servegym/simulator';
+import { findProfile, type SimulationOptions, simulateTrace, type Trace } from '@servegym/simulator';
+import { summarize } from '@servegym/simulator/statistics';
 import { type LoadRequest, type LoadResult, sendLoad } from '../packages/servegym/test/bench-serve-load.ts';
 import { median } from './openenv/quantile.ts';
 

@@ -3,7 +3,6 @@
 // load|model`: the errors of each load under constants fitted anew to the others, or to the loads of other models.
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { summarize } from '@servegym/simulator';
 import {
   type EngineConstants,
   FITTED_CONSTANTS,
@@ -12,6 +11,7 @@ import {
   type ServedLoad,
   simulateServedLoad,
 } from '@servegym/simulator/calibration';
+import { summarize } from '@servegym/simulator/statistics';
 import { findReferenceFiles, REFERENCE_DATA } from '@servegym/tuning/fidelity';
 import { MEASURED_LOADS } from '../packages/tuning/src/fidelity/measured-figures.fixture.ts';
 

@@ -425,7 +425,7 @@ const GRADERS: readonly FaultyFile[] = [
   {
     path: `${ENVIRONMENTS}/llmserve/reward.ts`,
     tests: [
-      `${ENVIRONMENTS}/llmserve/reward.test.ts`,
+      `${ENVIRONMENTS}/llmserve/serve-episode.test.ts`,
       `${ENVIRONMENTS}/llmserve/golden-trajectories.test.ts`,
     ],
     faults: [

@@ -15,9 +15,9 @@ export type { EngineRequest } from './engine/engine-request.ts';
 export type { EngineSnapshot } from './engine/engine-snapshot.ts';
 export { LatencyHistogram } from './engine/latency-histogram.ts';
 export type { PromptPrefix } from './engine/prefix-cache.ts';
-export { msFromTicks, NOT_YET, TICKS_PER_MS, TICKS_PER_S, ticksFromMs } from './engine/ticks.ts';
+export { msFromTicks, NOT_YET, TICKS_PER_MS, TICKS_PER_S } from './engine/ticks.ts';
 export type { SchedulingPolicy } from './engine/waiting-queue.ts';
-export { AcceptanceTableError, acceptanceTable } from './profiles/acceptance-table.ts';
+export { acceptanceTable } from './profiles/acceptance-table.ts';
 export { findProfile, listProfiles } from './profiles/catalog.ts';
 export type {
   EngineProfile,
@@ -31,7 +31,6 @@ export {
   kvBlocksGiB,
   kvMemoryGiB,
   kvPoolBlocks,
-  ProfileVariantError,
   weightVariant,
 } from './profiles/kv-pool.ts';
 export { parseEngineProfile } from './profiles/parse-engine-profile.ts';
@@ -64,23 +63,13 @@ export type {
   SimulationTotals,
 } from './simulation/simulation-run.ts';
 export { summarizeRun, TraceSimulation } from './simulation/trace-simulation.ts';
-export { percentileOfSorted } from './statistics/quantile.ts';
-export { type Summary, summarize } from './statistics/summary.ts';
-export {
-  type BenchmarkLoad,
-  type BenchmarkRequest,
-  type BenchmarkResult,
-  benchmarkTrace,
-  readBenchmarkResult,
-} from './traces/benchmark-result.ts';
-export { parseCsvTrace } from './traces/csv-trace.ts';
+export type { Summary } from './statistics/summary.ts';
 export {
   describeTrace,
   type LengthSummary,
   type TraceDescription,
   type WindowCounts,
 } from './traces/describe-trace.ts';
-export { parseJsonlTrace } from './traces/jsonl-trace.ts';
 export { closedBatch, repeatTrace, scaleRate, takeRequests } from './traces/operations.ts';
 export { parseTrace, type TraceText, traceParser, traceTextOf } from './traces/parse-trace.ts';
 export { type ReadTrace, RequestReader } from './traces/request-reader.ts';

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createServer, EnvironmentError } from '@servegym/openenv';
 import { connect } from '@servegym/openenv/client';
-import { benchmarkEnvironment } from './environment.ts';
 import {
   benchmarkActionSchema,
+  benchmarkEnvironment,
   benchmarkObservationSchema,
   benchmarkStateSchema,
   LONGEST_WAIT_S,
-} from './schema.ts';
+} from './environment.ts';
 
 describe('the benchmark environment, without a server', () => {
   it('resets, steps, keeps state and says who it is', async () => {

@@ -8,15 +8,93 @@ import {
   EnvironmentError,
   type StepResult,
 } from '@servegym/openenv/definition';
-import { BENCHMARK_README } from './readme.ts';
-import {
-  type BenchmarkAction,
-  type BenchmarkObservation,
-  type BenchmarkState,
-  benchmarkActionSchema,
-  benchmarkObservationSchema,
-  benchmarkStateSchema,
-} from './schema.ts';
+import { z } from 'zod';
+
+/** The longest wait of one step, s. OpenEnv's clients give up on a reply after as long. */
+export const LONGEST_WAIT_S = 60;
+
+/** How long the server takes to answer. */
+export const benchmarkActionSchema = z
+  .strictObject({
+    wait_seconds: z
+      .number()
+      .min(0)
+      .max(LONGEST_WAIT_S)
+      .default(0)
+      .meta({ description: 'How long to wait before answering, s' }),
+  })
+  .meta({ title: 'BenchmarkAction', description: 'How long the server takes to answer' });
+
+export type BenchmarkAction = z.infer<typeof benchmarkActionSchema>;
+
+const hostUrl = z.string().meta({ description: 'The server that answered' });
+const pid = z.int().min(1).meta({ description: 'The process that answered' });
+const sessionHash = z.string().length(16).meta({ description: 'Tells sessions apart' });
+
+/** Who answered, and after how long. */
+export const benchmarkObservationSchema = z
+  .object({
+    host_url: hostUrl,
+    pid,
+    session_hash: sessionHash,
+    waited_seconds: z
+      .number()
+      .min(0)
+      .meta({ description: 'How long the step really waited, s; 0 after a reset' }),
+    timestamp: z.number().meta({ description: 'When the server answered, seconds since 1970' }),
+  })
+  .meta({ title: 'BenchmarkObservation', description: 'Who answered, and after how long' });
+
+export type BenchmarkObservation = z.infer<typeof benchmarkObservationSchema>;
+
+/** What the session has done. */
+export const benchmarkStateSchema = z
+  .object({
+    host_url: hostUrl,
+    pid,
+    session_hash: sessionHash,
+    resets: z.int().min(0).meta({ description: 'Episodes that the session has started' }),
+    total_waited_seconds: z.number().min(0).meta({ description: 'All waits of this episode, s' }),
+  })
+  .meta({ title: 'BenchmarkState' });
+
+export type BenchmarkState = z.infer<typeof benchmarkStateSchema>;
+
+/** What `GET /metadata` and the console show of the environment. Markdown. */
+const BENCHMARK_README = `# benchmark
+
+An environment for testing servers and what stands before them. It plays nothing: a step waits as long as it is told and
+then says who answered, so that a crowd of clients shows how many sessions a deployment holds, how late it answers and
+how a balancer spreads them.
+
+| action | |
+|---|---|
+| \`wait_seconds\` | how long to wait before answering, 0 to ${LONGEST_WAIT_S} s; default 0 |
+
+| observation | |
+|---|---|
+| \`host_url\` | the server that answered |
+| \`pid\` | the process that answered |
+| \`session_hash\` | 16 characters, the same for all answers of a session |
+| \`waited_seconds\` | how long the step really waited, s; 0 after a reset |
+| \`timestamp\` | when the server answered, seconds since 1970 |
+
+The reward is \`1 / (1 + wait_seconds)\`. An episode never ends. A seed changes nothing; sessions are not kept beyond
+their connection, because a wait cannot be replayed.
+
+\`\`\`sh
+npx servegym bench server --url http://localhost:7860 --requests 1..1024 --wait 1
+\`\`\`
+
+\`\`\`python
+from openenv.core import GenericEnvClient
+
+with GenericEnvClient(base_url="http://localhost:7860").sync() as env:
+    env.reset()
+    result = env.step({"wait_seconds": 0.5})
+    print(result.observation["session_hash"], result.observation["waited_seconds"], result.reward)
+\`\`\`
+`;
 
 /** What the answers tell. */
 export interface BenchmarkOptions {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { EnvironmentError, type StepResult } from '@servegym/openenv/definition';
-import { inferenceGym, inferencegym } from './environment.ts';
+import { inferenceGym, inferencegym, type StepInfo } from './environment.ts';
 import { GymWorld } from './gym-world.ts';
 import { gymResetOptions } from './reset-options.ts';
 import {
@@ -12,7 +12,6 @@ import {
   gymObservationSchema,
   gymStateSchema,
 } from './schema.ts';
-import type { StepInfo } from './step-info.ts';
 import { soundRows, tableOf } from './table/table-rows.fixture.ts';
 import { TraceTable } from './table/trace-table.ts';
 

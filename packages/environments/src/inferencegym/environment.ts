@@ -10,8 +10,10 @@ import { z } from 'zod';
 import { SEED_SPLITS } from '../llmserve/splits.ts';
 import { GymEpisode } from './gym-episode.ts';
 import { gradeGymEpisode, MEMORY_LIMIT_EFFECT } from './gym-grader.ts';
+import type { RewardTerms } from './gym-reward.ts';
+import { GYM_TASK_IDS, GYM_TASKS } from './gym-tasks.ts';
+import type { StepMetrics } from './gym-totals.ts';
 import { type GymWorld, shippedWorld } from './gym-world.ts';
-import { INFERENCEGYM_README } from './readme.ts';
 import { chooseGymTask, gymResetOptions, readGymSeed, readRewardWeights } from './reset-options.ts';
 import {
   EPISODE_STEPS,
@@ -23,10 +25,90 @@ import {
   gymObservationSchema,
   gymStateSchema,
   KNOBS,
+  type Phase,
+  QUEUE_CAPACITY,
 } from './schema.ts';
-import { stepInfo } from './step-info.ts';
-import { GYM_TASK_IDS } from './tasks/gym-task.ts';
-import { GYM_TASKS } from './tasks/gym-tasks.ts';
+import { promptBucket } from './table/table-columns.ts';
+
+/** What comes beside an observation: `metadata`, which HTTP answers also call `info`. */
+export interface StepInfo {
+  readonly timestep: number;
+  readonly episode_length: number;
+  readonly metrics: StepMetrics;
+  readonly workload: {
+    readonly arrival_rate: number;
+    readonly mean_prompt_len: number;
+    readonly prompt_len_bucket: number;
+    readonly queue_depth: number;
+    readonly priority_distribution: readonly number[];
+    readonly is_burst: boolean;
+    readonly phase: Phase;
+  };
+  /** The configuration in force: knobs that the task masks have their defaults. */
+  readonly applied_action: GymAction;
+  readonly reward_components: RewardTerms;
+  readonly out_of_memory: boolean;
+  readonly rejected_requests: number;
+}
+
+function stepInfo(episode: GymEpisode): StepInfo {
+  const { metrics, terms, workload, timestep } = episode;
+  const observation = episode.observation();
+  return {
+    timestep,
+    episode_length: EPISODE_STEPS,
+    metrics: { ...metrics },
+    workload: {
+      arrival_rate: observation.arrival_rate,
+      mean_prompt_len: observation.mean_prompt_len,
+      prompt_len_bucket: promptBucket(observation.mean_prompt_len),
+      queue_depth: observation.queue_depth,
+      priority_distribution: observation.priority_distribution,
+      is_burst: workload.isBurst(Math.max(0, timestep - 1)),
+      phase: episode.phase,
+    },
+    applied_action: {
+      kv_budget: episode.kvBudget,
+      spec_length: episode.specLength,
+      batch_size: episode.batchSize,
+      prefill_disagg: episode.prefillDisagg,
+      quant_tier: episode.quantTier,
+    },
+    reward_components: { ...terms },
+    out_of_memory: episode.outOfMemory,
+    rejected_requests: episode.rejected,
+  };
+}
+
+/** What `GET /metadata` shows of the environment. Markdown. */
+const INFERENCEGYM_README = `# inferencegym
+
+You run an LLM inference server. A table of measurements says what it can do in each configuration; the traffic is drawn
+from the seed. An episode has ${EPISODE_STEPS} steps of one second. Up to ${QUEUE_CAPACITY} requests wait.
+
+| action | values | default |
+|---|---|---|
+| \`kv_budget\` | 0.1 to 1 | 1.0 |
+| \`spec_length\` | 0, 1, 2, 4, 8 | 0 |
+| \`batch_size\` | 1 to 512 | 32 |
+| \`prefill_disagg\` | true, false | false |
+| \`quant_tier\` | 0 FP16, 1 INT8, 2 INT4 | 0 |
+
+Task 1 leaves you \`kv_budget\` and \`batch_size\`, task 2 also \`spec_length\`, task 3 all five. Knobs that are not active
+keep their defaults. More than 40 GB is out of memory: the batch is lost and the server starts anew.
+
+The reward of a step is \`alpha T - beta L - gamma V - delta C\` in [-1, 1]: throughput, time to first token over its
+objective, violated share, cost. \`POST /grader\` replays the episode and says in words what was lost where.
+
+\`\`\`python
+from openenv.core import GenericEnvClient
+
+with GenericEnvClient(base_url="http://localhost:7860").sync() as env:
+    result = env.reset(task_id=1, seed=42)
+    while not result.done:
+        result = env.step({"batch_size": 160, "kv_budget": 0.8})
+\`\`\`
+`;
 
 /** Changes with everything that changes episodes or grades: dynamics, tasks, grader, the table that comes with the package. */
 const VERSION = '1.2.0';

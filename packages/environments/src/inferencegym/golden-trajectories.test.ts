@@ -6,8 +6,8 @@ import { createServer } from '@servegym/openenv';
 import { connect } from '@servegym/openenv/client';
 import { inferencegym } from './environment.ts';
 import { wanderingGymActions } from './gym-actions.fixture.ts';
+import { GYM_TASK_IDS } from './gym-tasks.ts';
 import type { GymAction } from './schema.ts';
-import { GYM_TASK_IDS } from './tasks/gym-task.ts';
 
 /** Rebuilt by running this test with UPDATE_GOLDEN=1. A change of any hash asks for a new `VERSION` of inferencegym. */
 const GOLDEN = new URL('./golden-trajectories.json', import.meta.url);

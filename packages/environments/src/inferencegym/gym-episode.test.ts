@@ -3,12 +3,11 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { anyGymAction } from './gym-actions.fixture.ts';
 import { GymEpisode } from './gym-episode.ts';
+import { GYM_TASK_IDS, GYM_TASKS, type GymTaskId } from './gym-tasks.ts';
 import { GymWorld, shippedWorld } from './gym-world.ts';
 import { GYM_DEFAULT_ACTION, type GymAction, gymObservationSchema, QUEUE_CAPACITY } from './schema.ts';
 import { soundRows, tableOf } from './table/table-rows.fixture.ts';
 import { TraceTable } from './table/trace-table.ts';
-import { GYM_TASK_IDS, type GymTaskId } from './tasks/gym-task.ts';
-import { GYM_TASKS } from './tasks/gym-tasks.ts';
 
 const world = await shippedWorld();
 

@@ -5,8 +5,9 @@ import {
   REFERENCE_COST_PER_1K,
   type RewardTerms,
 } from './gym-reward.ts';
-import { noTotals, noteChange } from './gym-totals.ts';
-import { RecentLatencies } from './recent-latencies.ts';
+import type { GymTask, RewardWeights } from './gym-tasks.ts';
+import { noMetrics, noTotals, noteChange } from './gym-totals.ts';
+import { GymWorkload, TPOT_JITTER, TTFT_JITTER } from './gym-workload.ts';
 import {
   EPISODE_STEPS,
   GYM_DEFAULT_ACTION,
@@ -15,13 +16,10 @@ import {
   KNOBS,
   type Phase,
 } from './schema.ts';
-import { ServedRequests } from './served-requests.ts';
+import { RecentLatencies, ServedRequests } from './served-requests.ts';
 import { Service } from './service.ts';
 import type { ServiceTimes } from './service-times.ts';
-import { noMetrics } from './step-metrics.ts';
-import type { GymTask, RewardWeights } from './tasks/gym-task.ts';
 import { WaitingRequests } from './waiting-requests.ts';
-import { GymWorkload, TPOT_JITTER, TTFT_JITTER } from './workload/gym-workload.ts';
 
 /** Ends of the observation's ranges. */
 const MOST_TTFT_MS = 5000;

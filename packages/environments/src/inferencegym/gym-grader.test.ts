@@ -2,14 +2,12 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { EnvironmentError } from '@servegym/openenv/definition';
 import fc from 'fast-check';
-import { calibrateTask } from './calibrate-task.ts';
 import { anyGymAction } from './gym-actions.fixture.ts';
 import { GymEpisode } from './gym-episode.ts';
 import { gradeGymEpisode } from './gym-grader.ts';
-import { shippedWorld } from './gym-world.ts';
+import { GYM_TASK_IDS, GYM_TASKS, type GymTaskId } from './gym-tasks.ts';
+import { calibrateTask, shippedWorld } from './gym-world.ts';
 import { EPISODE_STEPS, GYM_DEFAULT_ACTION, type GymAction } from './schema.ts';
-import { GYM_TASK_IDS, type GymTaskId } from './tasks/gym-task.ts';
-import { GYM_TASKS } from './tasks/gym-tasks.ts';
 
 const world = await shippedWorld();
 

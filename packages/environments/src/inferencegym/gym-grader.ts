@@ -1,11 +1,10 @@
 import { EnvironmentError, type EpisodeRecord, type Grade } from '@servegym/openenv/definition';
-import type { TaskCalibration } from './calibrate-task.ts';
 import { GymEpisode } from './gym-episode.ts';
+import type { GymTask } from './gym-tasks.ts';
 import type { ChangeMoments, GymTotals } from './gym-totals.ts';
-import type { GymWorld } from './gym-world.ts';
+import type { GymWorld, TaskCalibration } from './gym-world.ts';
 import { chooseGymTask, readGymSeed } from './reset-options.ts';
 import { EPISODE_STEPS, GYM_DEFAULT_ACTION, type GymAction } from './schema.ts';
-import type { GymTask } from './tasks/gym-task.ts';
 
 /** Memory beyond the limit at which nothing is left of the memory part, GB. */
 const MEMORY_SLOPE_GB = 10;

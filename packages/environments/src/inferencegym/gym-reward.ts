@@ -1,4 +1,4 @@
-import type { RewardWeights } from './tasks/gym-task.ts';
+import type { RewardWeights } from './gym-tasks.ts';
 
 /** Cost of 1,000 tokens that is fully charged, US cents: what hosts ask for the tokens of a model of 8 billion weights. */
 export const REFERENCE_COST_PER_1K = 0.005;

@@ -1,10 +1,9 @@
 import { EnvironmentError, type ResetOptions } from '@servegym/openenv/definition';
 import { z } from 'zod';
-import { GYM_TASK_IDS, type GymTask, type GymTaskId, type RewardWeights } from './tasks/gym-task.ts';
-import { GYM_TASKS } from './tasks/gym-tasks.ts';
+import { GYM_TASK_IDS, GYM_TASKS, type GymTask, type GymTaskId, type RewardWeights } from './gym-tasks.ts';
 
 /** The seed of an episode whose reset names none, as in InferenceGym. */
-export const UNNAMED_SEED = 42;
+const UNNAMED_SEED = 42;
 
 const MOST_WEIGHT = 10;
 
@@ -12,7 +11,7 @@ const MOST_WEIGHT = 10;
 const weight = () => z.number().min(0).max(MOST_WEIGHT).optional();
 
 /** Weights of the reward that a reset may override. */
-export const rewardConfigSchema = z
+const rewardConfigSchema = z
   .strictObject({ alpha: weight(), beta: weight(), gamma: weight(), delta: weight() })
   .meta({
     description: 'Weights of the reward in place of the task’s: alpha T - beta L - gamma V - delta C',

@@ -10,7 +10,7 @@ export const QUEUE_CAPACITY = 512;
 export const SPEC_LENGTHS = [0, 1, 2, 4, 8] as const;
 
 /** `quant_tier` in words; the index is the value. */
-export const QUANT_TIERS = ['FP16', 'INT8', 'INT4'] as const;
+const QUANT_TIERS = ['FP16', 'INT8', 'INT4'] as const;
 
 /** The knobs, in the order in which documents list them. */
 export const KNOBS = ['kv_budget', 'spec_length', 'batch_size', 'prefill_disagg', 'quant_tier'] as const;
@@ -87,7 +87,7 @@ export const gymObservationSchema = z
 
 export type GymObservation = z.infer<typeof gymObservationSchema>;
 
-export const PHASES = ['warmup', 'steady', 'burst', 'cooldown'] as const;
+const PHASES = ['warmup', 'steady', 'burst', 'cooldown'] as const;
 export type Phase = (typeof PHASES)[number];
 
 /** Totals of the episode so far. */

@@ -1,7 +1,6 @@
-import { REMEMBERED_LATENCIES, type RecentLatencies } from './recent-latencies.ts';
+import type { GymWorkload } from './gym-workload.ts';
 import { QUEUE_CAPACITY } from './schema.ts';
 import type { WaitingRequests } from './waiting-requests.ts';
-import type { GymWorkload } from './workload/gym-workload.ts';
 
 /** Between these ranks the time to first token rises from its median to its 99th percentile, and beyond at the same rate. */
 const MEDIAN_RANK = 0.5;
@@ -79,4 +78,36 @@ export class ServedRequests {
 function timeAt(rank: number, ttftP50: number, ttftP99: number): number {
   const beyond = (rank - MEDIAN_RANK) / (P99_RANK - MEDIAN_RANK);
   return beyond > 0 ? ttftP50 + (ttftP99 - ttftP50) * beyond : ttftP50;
+}
+
+/** How many times to first token an observation is the median of. */
+const REMEMBERED_LATENCIES = 20;
+
+/** The last 20 times to first token, ms. */
+export class RecentLatencies {
+  private count = 0;
+  private next = 0;
+  private readonly values = new Float64Array(REMEMBERED_LATENCIES);
+  private readonly sorted = new Float64Array(REMEMBERED_LATENCIES);
+
+  push(ms: number): void {
+    const { next } = this;
+    this.values[next] = ms;
+    this.next = next + 1 === REMEMBERED_LATENCIES ? 0 : next + 1;
+    if (this.count < REMEMBERED_LATENCIES) this.count++;
+  }
+
+  /** 0 when there are none. */
+  median(): number {
+    const { count, values, sorted } = this;
+    if (count === 0) return 0;
+    for (let i = 0; i < count; i++) {
+      const value = values[i];
+      let at = i;
+      for (; at > 0 && sorted[at - 1] > value; at--) sorted[at] = sorted[at - 1];
+      sorted[at] = value;
+    }
+    const middle = count >> 1;
+    return count % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+  }
 }

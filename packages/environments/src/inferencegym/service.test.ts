@@ -3,8 +3,8 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { acceptanceRate, Service } from './service.ts';
 import { ServiceTimes } from './service-times.ts';
-import { shippedTable } from './table/shipped-table.ts';
 import { TABLE_GRID } from './table/table-columns.ts';
+import { shippedTable } from './table/trace-table.ts';
 
 const table = await shippedTable();
 const times = new ServiceTimes(table);

@@ -1,5 +1,5 @@
+import type { GymWorkload } from './gym-workload.ts';
 import { QUEUE_CAPACITY } from './schema.ts';
-import type { GymWorkload } from './workload/gym-workload.ts';
 
 /** The capacity is a power of two: a mask wraps an index around. */
 const WRAP = QUEUE_CAPACITY - 1;

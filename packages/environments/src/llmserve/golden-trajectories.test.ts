@@ -6,9 +6,9 @@ import { createServer } from '@servegym/openenv';
 import { connect } from '@servegym/openenv/client';
 import { RandomStream, type Trace } from '@servegym/simulator';
 import { llmserve } from './environment.ts';
+import { addServeTrace } from './requests/serve-traces.ts';
 import { chooseTask } from './reset-options.ts';
 import { QUANTIZATION_TIERS, type ServeAction, type ServeObservation, TASK_IDS } from './schema.ts';
-import { addServeTrace } from './traces/named-traces.ts';
 
 /**
  * Rebuilt by running this test with UPDATE_GOLDEN=1. A change of any hash asks for a new `version` of llmserve. The

@@ -8,7 +8,7 @@ import { gradeEpisode } from './grader.ts';
 import { anyAction } from './random-actions.fixture.ts';
 import { type ServeAction, TASK_IDS } from './schema.ts';
 import { ServeEpisode } from './serve-episode.ts';
-import { SERVE_TASKS } from './tasks/serve-tasks.ts';
+import { SERVE_TASKS } from './task-registry.ts';
 
 const whole = (taskId: (typeof TASK_IDS)[number], action: Partial<ServeAction>, windows?: number) => {
   const task = SERVE_TASKS[taskId];

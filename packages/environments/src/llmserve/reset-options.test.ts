@@ -4,11 +4,9 @@ import { EnvironmentError } from '@servegym/openenv/definition';
 import type { Trace } from '@servegym/simulator';
 import fc from 'fast-check';
 import { llmserve, serveEnvironment } from './environment.ts';
+import { addServeTrace, MOST_INLINE_REQUESTS } from './requests/serve-traces.ts';
 import { chooseTask, serveResetOptions } from './reset-options.ts';
-import { addServeTask } from './task-registry.ts';
-import { SERVE_TASKS } from './tasks/serve-tasks.ts';
-import { MOST_INLINE_REQUESTS } from './traces/inline-trace.ts';
-import { addServeTrace } from './traces/named-traces.ts';
+import { addServeTask, SERVE_TASKS } from './task-registry.ts';
 
 const columns = { arrival_s: [0, 0.5, 2], input_tokens: [100, 200, 300], output_tokens: [10, 20, 30] };
 

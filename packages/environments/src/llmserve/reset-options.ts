@@ -1,15 +1,25 @@
 import { EnvironmentError, type ResetOptions } from '@servegym/openenv/definition';
 import { listProfiles } from '@servegym/simulator';
 import { z } from 'zod';
-import { profileFits } from './profile-fit.ts';
 import type { RequestSource, ServeTrace } from './requests/request-source.ts';
-import { FASTER, SHIFTS, type Shift, scaleArrivals, shiftTask } from './shifts.ts';
+import {
+  findServeTrace,
+  inlineTraceSchema,
+  knownInlineTrace,
+  serveTraceNames,
+} from './requests/serve-traces.ts';
+import {
+  FASTER,
+  profileFits,
+  SHIFTS,
+  type Shift,
+  scaleArrivals,
+  shiftTask,
+  taskUnderSource,
+} from './shifts.ts';
 import { findServeTask, serveTaskIds } from './task-registry.ts';
 import type { ServeTask } from './tasks/serve-task.ts';
-import { inlineTraceSchema, knownInlineTrace } from './traces/inline-trace.ts';
-import { findServeTrace, serveTraceNames } from './traces/named-traces.ts';
-import { taskUnderSource } from './under-source.ts';
-import { findWorkload, WORKLOAD_IDS } from './workload/fitted-workloads.ts';
+import { findWorkload, WORKLOAD_IDS } from './workload/fitted-workload.ts';
 
 const EASIEST = 'static_workload';
 /** Arrivals may be this many times slower or faster. */

@@ -1,7 +1,7 @@
 import type { RewardWeights } from './tasks/serve-task.ts';
 
 /** What a window's reward is made of, each in [0, 1] unless said otherwise. */
-export interface WindowOutcome {
+interface WindowOutcome {
   /** Output tokens over output tokens plus those owed to the requests that wait; 0 when nothing is emitted. */
   readonly servedShare: number;
   /** Weighted share of the judged requests inside their objectives. */

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { OBSERVATION_SCALES } from './observation-scales.ts';
 
 /** Ids of the three tasks, easiest first. */
 export const TASK_IDS = ['static_workload', 'bursty_workload', 'adversarial_multitenant'] as const;
@@ -61,75 +60,93 @@ export const DEFAULT_ACTION: ServeAction = {
   priority_routing: false,
 };
 
+/** Transform that brings a figure to about 0 to 1: itself or log(1 + itself), over `divisor`. */
+interface ObservationScale {
+  readonly transform: 'linear' | 'log1p';
+  readonly divisor: number;
+}
+
+/** A figure with a heavy tail: 1 at `typicalMost`. */
+const heavy = (typicalMost: number): ObservationScale => ({
+  transform: 'log1p',
+  divisor: Number(Math.log1p(typicalMost).toPrecision(4)),
+});
+const linear = (typicalMost: number): ObservationScale => ({ transform: 'linear', divisor: typicalMost });
+
 const count = z.int().min(0);
 const amount = z.number().min(0);
 const fraction = z.number().min(0).max(1);
+const figure = <Schema extends z.ZodNumber>(
+  schema: Schema,
+  normalization: ObservationScale,
+  description: string,
+) => schema.meta({ description, normalization });
 
-/** What the agent sees after each window. Latencies in ms, memory in GB (10^9 bytes), cost in USD. */
+/**
+ * The server over a window, as the agent sees it. Latencies in ms, memory in GB (10^9 bytes), cost in USD.
+ *
+ * Scales are the same for all tasks, so that a normaliser needs no statistics and weights learned on one task fit
+ * another. Shares stay as they are; counts, lengths, latencies and rates go by their logarithm. `GET /schema` has them
+ * beside each figure, as `normalization`.
+ */
 export const serveObservationSchema = z
   .object({
-    queue_depth: count.meta({
-      description: 'Requests waiting at the end of the window',
-      normalization: OBSERVATION_SCALES.queue_depth,
-    }),
-    active_requests: count.meta({
-      description: 'Requests running at the end of the window',
-      normalization: OBSERVATION_SCALES.active_requests,
-    }),
-    kv_cache_occupancy: fraction.meta({
-      description: 'Allocated share of the KV blocks at the end of the window',
-      normalization: OBSERVATION_SCALES.kv_cache_occupancy,
-    }),
-    mean_prompt_length: amount.meta({
-      description: 'Mean prompt of the requests that arrived, tokens',
-      normalization: OBSERVATION_SCALES.mean_prompt_length,
-    }),
-    p50_ttft_ms: amount.meta({
-      description: 'Median time to first token of the window, ms',
-      normalization: OBSERVATION_SCALES.p50_ttft_ms,
-    }),
-    p99_ttft_ms: amount.meta({
-      description: '99th percentile of the time to first token, ms',
-      normalization: OBSERVATION_SCALES.p99_ttft_ms,
-    }),
-    p50_itl_ms: amount.meta({
-      description: 'Median inter-token latency, ms',
-      normalization: OBSERVATION_SCALES.p50_itl_ms,
-    }),
-    throughput_tps: amount.meta({
-      description: 'Output tokens a second',
-      normalization: OBSERVATION_SCALES.throughput_tps,
-    }),
-    slo_compliance_rate: fraction.meta({
-      description: 'Share of the window’s requests inside their SLO',
-      normalization: OBSERVATION_SCALES.slo_compliance_rate,
-    }),
-    gpu_memory_used_gb: amount.meta({
-      description: 'Weights, draft, activations, KV pool and co-tenants, GB a GPU',
-      normalization: OBSERVATION_SCALES.gpu_memory_used_gb,
-    }),
-    estimated_cost_per_1k: amount.meta({
-      description: 'Cost of 1,000 output tokens, USD',
-      normalization: OBSERVATION_SCALES.estimated_cost_per_1k,
-    }),
-    request_arrival_rate: amount.meta({
-      description: 'Arrivals a second over the window',
-      normalization: OBSERVATION_SCALES.request_arrival_rate,
-    }),
-    spec_acceptance_rate: fraction.meta({
-      description: 'Accepted share of the draft tokens; 0 with speculation off',
-      normalization: OBSERVATION_SCALES.spec_acceptance_rate,
-    }),
-    eviction_events: count.meta({
-      description: 'Preemptions in the window',
-      normalization: OBSERVATION_SCALES.eviction_events,
-    }),
+    queue_depth: figure(count, heavy(1000), 'Requests waiting at the end of the window'),
+    active_requests: figure(count, heavy(1000), 'Requests running at the end of the window'),
+    kv_cache_occupancy: figure(
+      fraction,
+      linear(1),
+      'Allocated share of the KV blocks at the end of the window',
+    ),
+    mean_prompt_length: figure(amount, heavy(8192), 'Mean prompt of the requests that arrived, tokens'),
+    p50_ttft_ms: figure(amount, heavy(60_000), 'Median time to first token of the window, ms'),
+    p99_ttft_ms: figure(amount, heavy(60_000), '99th percentile of the time to first token, ms'),
+    p50_itl_ms: figure(amount, heavy(200), 'Median inter-token latency, ms'),
+    throughput_tps: figure(amount, heavy(10_000), 'Output tokens a second'),
+    slo_compliance_rate: figure(fraction, linear(1), 'Share of the window’s requests inside their SLO'),
+    gpu_memory_used_gb: figure(
+      amount,
+      linear(80),
+      'Weights, draft, activations, KV pool and co-tenants, GB a GPU',
+    ),
+    estimated_cost_per_1k: figure(amount, linear(0.01), 'Cost of 1,000 output tokens, USD'),
+    request_arrival_rate: figure(amount, heavy(100), 'Arrivals a second over the window'),
+    spec_acceptance_rate: figure(
+      fraction,
+      linear(1),
+      'Accepted share of the draft tokens; 0 with speculation off',
+    ),
+    eviction_events: figure(count, heavy(1000), 'Preemptions in the window'),
     step_index: count.meta({ description: 'Windows played so far' }),
     task_id: z.string(),
   })
   .meta({ title: 'ServeObservation', description: 'The server as seen over the last window' });
 
 export type ServeObservation = z.infer<typeof serveObservationSchema>;
+
+/** Fields of the observation that are numbers about the server. */
+export type ObservedFigure = Exclude<keyof ServeObservation, 'step_index' | 'task_id'>;
+
+/** The figures in the order in which `normalizeObservation` writes them. */
+export const OBSERVED_FIGURES = Object.keys(serveObservationSchema.shape).filter(
+  (name): name is ObservedFigure => name !== 'step_index' && name !== 'task_id',
+);
+const SCALES = OBSERVED_FIGURES.map(
+  (name) => serveObservationSchema.shape[name].meta()?.normalization as ObservationScale,
+);
+
+/** An observation as numbers for a learner, in the order of `OBSERVED_FIGURES`. They may exceed 1 and are never negative. */
+export function normalizeObservation(
+  observation: Readonly<Record<ObservedFigure, number>>,
+  into: Float32Array = new Float32Array(OBSERVED_FIGURES.length),
+): Float32Array {
+  for (const [i, name] of OBSERVED_FIGURES.entries()) {
+    const { transform, divisor } = SCALES[i];
+    const value = observation[name];
+    into[i] = (transform === 'log1p' ? Math.log1p(value) : value) / divisor;
+  }
+  return into;
+}
 
 /** Totals of the episode so far. */
 export const serveStateSchema = z

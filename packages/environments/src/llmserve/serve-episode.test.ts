@@ -3,9 +3,10 @@ import { describe, it } from 'node:test';
 import { usedGiB } from '@servegym/simulator';
 import fc from 'fast-check';
 import { anyAction } from './random-actions.fixture.ts';
+import { rewardComponents, totalReward } from './reward.ts';
 import { type ServeAction, type ServeObservation, serveObservationSchema, TASK_IDS } from './schema.ts';
 import { ServeEpisode } from './serve-episode.ts';
-import { SERVE_TASKS } from './tasks/serve-tasks.ts';
+import { SERVE_TASKS } from './task-registry.ts';
 
 function play(taskId: (typeof TASK_IDS)[number], seed: number, actionOf: (window: number) => ServeAction) {
   const episode = new ServeEpisode(SERVE_TASKS[taskId], seed);
@@ -148,5 +149,28 @@ describe('an llmserve episode', () => {
     };
     assert.ok(ooms(1) > 0);
     assert.equal(ooms(defaultAction.kv_budget_fraction), 0);
+  });
+});
+
+const weights = { throughput: 0.4, slo: 0.6, memory: 0.3, cost: 0.2 };
+const outcome = {
+  ...{ servedShare: 0.5, sloAttainment: 0.75, memoryShare: 0.25, costShare: 0.5 },
+  ...{ qualityLoss: 0.02, qualityValue: 3 },
+};
+
+describe('the reward of a window', () => {
+  it('pays for tokens and objectives, and takes memory, cost and quality away', () => {
+    const components = rewardComponents(outcome, weights);
+    const expected = { throughput: 0.2, slo: 0.45, memory: -0.075, cost: -0.1, quality: -0.06 };
+    for (const [part, value] of Object.entries(expected)) {
+      assert.ok(Math.abs(components[part as keyof typeof expected] - value) < 1e-12, part);
+    }
+    assert.ok(Math.abs(totalReward(components) - 0.415) < 1e-12);
+  });
+
+  it('is held within -1 and 1', () => {
+    const nothing = { throughput: 0, slo: 0, memory: 0, cost: 0, quality: 0 };
+    assert.equal(totalReward({ ...nothing, quality: -7 }), -1);
+    assert.equal(totalReward({ ...nothing, slo: 1, throughput: 0.5 }), 1);
   });
 });

@@ -22,7 +22,7 @@ const GPUS = 2;
 const BYTES_PER_GIB = 2 ** 30;
 
 /** Running totals of an episode. */
-export interface EpisodeTotals {
+interface EpisodeTotals {
   requestsServed: number;
   /** Requests that can never fit the KV pool. */
   requestsRejected: number;
@@ -34,7 +34,7 @@ export interface EpisodeTotals {
   reward: number;
 }
 
-export interface ServeEpisodeOptions {
+interface ServeEpisodeOptions {
   /** The traffic of (task, seed), when the caller has it already. */
   readonly requests?: EpisodeRequests;
   /** Another server than the task's. */
@@ -244,6 +244,6 @@ export function servingConfig(action: ServeAction): ServingConfig {
 }
 
 /** Share of a GPU's memory that weights, draft and KV pool hold: what a setting of the knobs gives up or takes. */
-export function heldShare({ weights, draft, kvPool, limit }: GpuMemory): number {
+function heldShare({ weights, draft, kvPool, limit }: GpuMemory): number {
   return (weights + draft + kvPool) / limit;
 }

@@ -6,7 +6,7 @@ import { chooseTask } from './reset-options.ts';
 import { TASK_IDS } from './schema.ts';
 import { ServeEpisode } from './serve-episode.ts';
 import { SHIFTS } from './shifts.ts';
-import { SERVE_TASKS } from './tasks/serve-tasks.ts';
+import { SERVE_TASKS } from './task-registry.ts';
 
 const mean = (values: ArrayLike<number>) => Array.from(values).reduce((a, b) => a + b, 0) / values.length;
 

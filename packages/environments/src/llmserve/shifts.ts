@@ -1,6 +1,7 @@
 import { type EngineProfile, findProfile, listProfiles, weightVariant } from '@servegym/simulator';
-import { profileFits } from './profile-fit.ts';
-import type { Phase, ServeTask } from './tasks/serve-task.ts';
+import type { RequestSource } from './requests/request-source.ts';
+import { QUANTIZATION_TIERS } from './schema.ts';
+import { type Phase, REQUEST_CLASSES, type ServeTask } from './tasks/serve-task.ts';
 
 /** Names of the ways in which a task can be made another than the one that was learned. */
 export const SHIFTS = ['rate_1.5', 'long_prompts', 'other_gpu', 'other_model'] as const;
@@ -88,4 +89,53 @@ function relatedProfile(task: ServeTask, other: 'gpu' | 'model'): EngineProfile 
     );
   }
   return nearest;
+}
+
+/** Whether a task can be played on a profile: it has weights of every precision and the acceptance tables that the task needs. */
+export function profileFits(profile: EngineProfile, task: ServeTask): boolean {
+  const tables = profile.speculation?.survival;
+  return (
+    QUANTIZATION_TIERS.every((tier) => profile.weights[tier] !== undefined) &&
+    [task.acceptance, ...task.phases.map((phase) => phase.acceptance ?? task.acceptance)].every(
+      (table) => tables?.[table] !== undefined,
+    )
+  );
+}
+
+/**
+ * A task's machine, objectives, prices and tenants under requests from elsewhere. The phases become one: classes have
+ * the shares that they have on average over the task's phases, and quality the value.
+ */
+export function taskUnderSource(task: ServeTask, source: RequestSource): ServeTask {
+  const { phases } = task;
+  const time = phases.map(({ weight, windows }) => (weight * (windows[0] + windows[1])) / 2);
+  const total = time.reduce((sum, part) => sum + part, 0);
+  const average = (of: (phase: Phase) => number) =>
+    phases.reduce((sum, phase, i) => sum + of(phase) * time[i], 0) / total;
+  const requests = (phase: Phase) => (phase.arrivalsPerSecond[0] + phase.arrivalsPerSecond[1]) / 2;
+  const traffic: Phase['traffic'] = {};
+  for (const kind of REQUEST_CLASSES) {
+    const lengths = phases.find((phase) => phase.traffic[kind] !== undefined)?.traffic[kind];
+    if (lengths === undefined) continue;
+    const share = average((phase) => requests(phase) * (phase.traffic[kind]?.share ?? 0)) / average(requests);
+    traffic[kind] = { ...lengths, share };
+  }
+  const all: Phase = {
+    ...phases[0],
+    name: source.name,
+    weight: 1,
+    windows: [
+      Math.min(...phases.map((phase) => phase.windows[0])),
+      Math.max(...phases.map((phase) => phase.windows[1])),
+    ],
+    burstiness: 0,
+    traffic,
+    tenantGiB: [
+      Math.min(...phases.map((phase) => phase.tenantGiB[0])),
+      Math.max(...phases.map((phase) => phase.tenantGiB[1])),
+    ],
+    acceptance: task.acceptance,
+    qualityValue: average((phase) => phase.qualityValue),
+  };
+  return { ...task, phases: [all], source };
 }

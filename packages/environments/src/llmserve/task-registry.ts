@@ -1,6 +1,15 @@
 import { TASK_IDS, type TaskId } from './schema.ts';
+import { adversarialMultitenant } from './tasks/adversarial-multitenant.ts';
+import { burstyWorkload } from './tasks/bursty-workload.ts';
 import type { ServeTask } from './tasks/serve-task.ts';
-import { SERVE_TASKS } from './tasks/serve-tasks.ts';
+import { staticWorkload } from './tasks/static-workload.ts';
+
+/** The three tasks, easiest first. */
+export const SERVE_TASKS: Readonly<Record<TaskId, ServeTask>> = {
+  static_workload: staticWorkload,
+  bursty_workload: burstyWorkload,
+  adversarial_multitenant: adversarialMultitenant,
+};
 
 /** Tasks of people who play their own. */
 const OWN_TASKS = new Map<string, ServeTask>();

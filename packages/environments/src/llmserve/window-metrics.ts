@@ -1,10 +1,5 @@
-import {
-  type Cluster,
-  LatencyHistogram,
-  msFromTicks,
-  NOT_YET,
-  percentileOfSorted,
-} from '@servegym/simulator';
+import { type Cluster, LatencyHistogram, msFromTicks, NOT_YET } from '@servegym/simulator';
+import { percentileOfSorted } from '@servegym/simulator/statistics';
 import type { EpisodeRequests } from './requests/episode-requests.ts';
 import { REQUEST_CLASSES, type ServeTask } from './tasks/serve-task.ts';
 
@@ -40,7 +35,7 @@ class Latencies {
 }
 
 /** One class over one window. */
-export class ClassMetrics {
+class ClassMetrics {
   arrived = 0;
   completed = 0;
   waiting = 0;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { before, describe, it } from 'node:test';
-import { findProfile, RandomStream, summarize } from '@servegym/simulator';
+import { findProfile, RandomStream } from '@servegym/simulator';
 import {
   findGpu,
   findModel,
@@ -11,6 +11,7 @@ import {
   type StaticBatchRow,
   simulateBatch,
 } from '@servegym/simulator/calibration';
+import { summarize } from '@servegym/simulator/statistics';
 import { errorPercent, type Fidelity } from './fidelity.ts';
 import { servedLoadFidelity, speculationFidelity } from './fidelity-job.ts';
 import { fidelityReport } from './fidelity-report.ts';

@@ -1,5 +1,5 @@
 import type { JobContext, Json } from '@servegym/jobs';
-import { closedBatch, simulateTrace, summarize } from '@servegym/simulator';
+import { closedBatch, simulateTrace } from '@servegym/simulator';
 import {
   type EngineConstants,
   estimatedProfile,
@@ -11,6 +11,7 @@ import {
   simulateServedLoad,
   VLLM_V1,
 } from '@servegym/simulator/calibration';
+import { summarize } from '@servegym/simulator/statistics';
 import {
   errorPercent,
   type ServedLoadErrors,

@@ -1,5 +1,4 @@
 import { dirname } from 'node:path';
-import { summarize } from '@servegym/simulator';
 import {
   calibrateKernels,
   findGpu,
@@ -8,6 +7,7 @@ import {
   parseMeasuredRun,
   replayRun,
 } from '@servegym/simulator/calibration';
+import { summarize } from '@servegym/simulator/statistics';
 import { errorPercent, type ReplayFidelity } from './fidelity.ts';
 import { REFERENCE_DATA } from './reference-data.ts';
 

@@ -1,12 +1,11 @@
 import {
   type EngineProfile,
-  percentileOfSorted,
   type SimulationRun,
   scaleRate,
   simulateCluster,
   simulateTrace,
 } from '@servegym/simulator';
-import { mean } from '@servegym/simulator/statistics';
+import { mean, percentileOfSorted } from '@servegym/simulator/statistics';
 import type { Candidate } from './candidate.ts';
 import type { SloTerm } from './slo.ts';
 import type { Traffic } from './traffic.ts';

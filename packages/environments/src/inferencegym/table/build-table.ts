@@ -1,7 +1,12 @@
 import type { EngineProfile, WeightPrecision } from '@servegym/simulator';
 import { measurePoint } from './measure-point.ts';
-import { type KEY_COLUMNS, PROMPT_LENGTHS, TABLE_GRID, type TableColumn } from './table-columns.ts';
-import { TraceTableError } from './table-error.ts';
+import {
+  type KEY_COLUMNS,
+  PROMPT_LENGTHS,
+  TABLE_GRID,
+  type TableColumn,
+  TraceTableError,
+} from './table-columns.ts';
 import { tableMemory } from './table-memory.ts';
 
 /** `quant_tier` as precisions of the weights. */

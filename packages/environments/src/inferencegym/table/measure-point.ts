@@ -3,13 +3,13 @@ import {
   Engine,
   type EngineProfile,
   msFromTicks,
-  percentileOfSorted,
   RandomStream,
   TICKS_PER_MS,
   TICKS_PER_S,
   type WeightPrecision,
   weightVariant,
 } from '@servegym/simulator';
+import { percentileOfSorted } from '@servegym/simulator/statistics';
 
 /** A configuration and a load to measure. */
 export interface PointToMeasure {

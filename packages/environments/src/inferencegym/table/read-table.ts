@@ -6,8 +6,8 @@ import {
   type TableColumn,
   type TableConditions,
   type TableRows,
+  TraceTableError,
 } from './table-columns.ts';
-import { TraceTableError } from './table-error.ts';
 
 /** Snappy, the usual one, is hyparquet's own. */
 const COMPRESSORS = {

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { shippedTable } from './shipped-table.ts';
 import { PROMPT_LENGTHS, promptBucket, TABLE_GRID, VALUE_COLUMNS } from './table-columns.ts';
 import { soundRows, tableOf } from './table-rows.fixture.ts';
-import { type TablePoint, TraceTable } from './trace-table.ts';
+import { shippedTable, type TablePoint, TraceTable } from './trace-table.ts';
 
 const shipped = await shippedTable();
 

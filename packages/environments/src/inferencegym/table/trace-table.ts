@@ -1,13 +1,14 @@
+import { readFileSync } from 'node:fs';
 import { inspectTable } from './inspect-table.ts';
 import { readTableRows } from './read-table.ts';
 import {
   PROMPT_LENGTHS,
   type TableConditions,
   type TableRows,
+  TraceTableError,
   VALUE_COLUMNS,
   type ValueColumn,
 } from './table-columns.ts';
-import { TraceTableError } from './table-error.ts';
 
 /** Tiers of `quant_tier`. */
 export const TIER_COUNT = 3;
@@ -159,4 +160,15 @@ function weightOf({ share }: AxisPosition, corner: number): number {
 
 function axis(column: Float64Array): Float64Array {
   return Float64Array.from(new Set(column)).sort();
+}
+
+/** Made by `servegym table build --profile h100-80gb-llama-3-8b`. */
+export const SHIPPED_TABLE_URL = new URL('./h100-80gb-llama-3-8b.parquet', import.meta.url);
+
+let shipped: Promise<TraceTable> | undefined;
+
+/** The table that comes with the package, read once. */
+export function shippedTable(): Promise<TraceTable> {
+  shipped ??= TraceTable.read(readFileSync(SHIPPED_TABLE_URL));
+  return shipped;
 }

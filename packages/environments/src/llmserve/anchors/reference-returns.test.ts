@@ -4,11 +4,15 @@ import { drawRequests } from '../requests/episode-requests.ts';
 import { TASK_IDS } from '../schema.ts';
 import { scaleArrivals } from '../shifts.ts';
 import { splitOfSeed } from '../splits.ts';
-import { SERVE_TASKS } from '../tasks/serve-tasks.ts';
-import { constantReturn } from './constant-return.ts';
-import { episodeAnchors, roomToAdapt } from './episode-anchors.ts';
-import { recordedReference, recordedReturns, type SeedReturns } from './reference-returns.ts';
-import { FINGERPRINT_SEED, taskFingerprint } from './task-fingerprint.ts';
+import { SERVE_TASKS } from '../task-registry.ts';
+import { constantReturn, episodeAnchors, roomToAdapt } from './episode-anchors.ts';
+import {
+  FINGERPRINT_SEED,
+  recordedReference,
+  recordedReturns,
+  type SeedReturns,
+  taskFingerprint,
+} from './reference-returns.ts';
 
 const LEAST_ROOM = { static_workload: 0, bursty_workload: 0.08, adversarial_multitenant: 0.12 };
 

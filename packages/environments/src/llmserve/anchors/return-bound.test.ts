@@ -5,7 +5,7 @@ import { anyAction } from '../random-actions.fixture.ts';
 import { drawRequests } from '../requests/episode-requests.ts';
 import { TASK_IDS } from '../schema.ts';
 import { ServeEpisode } from '../serve-episode.ts';
-import { SERVE_TASKS } from '../tasks/serve-tasks.ts';
+import { SERVE_TASKS } from '../task-registry.ts';
 import { referenceConfigurations } from './reference-returns.ts';
 import { returnBound } from './return-bound.ts';
 

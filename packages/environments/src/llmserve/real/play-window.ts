@@ -2,11 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { msFromTicks, TICKS_PER_S } from '@servegym/simulator';
 import type { EpisodeRequests } from '../requests/episode-requests.ts';
 import type { ServeTask } from '../tasks/serve-task.ts';
-import { promptText } from './prompt-text.ts';
-import type { RealAnswer, RealClient } from './real-client.ts';
+import { promptText, type RealAnswer, type RealClient } from './real-client.ts';
 import type { RealFailure } from './real-failure.ts';
 import type { RealSettings } from './real-settings.ts';
-import { RequestGate } from './request-gate.ts';
 import type { AppliedAction } from './server-controls.ts';
 
 /** A request that was sent, or waited in vain for its turn. Times in ms of the task's time. */
@@ -36,7 +34,7 @@ export interface PlayedWindow {
   readonly elapsedSeconds: number;
 }
 
-export interface WindowPlan {
+interface WindowPlan {
   readonly task: ServeTask;
   readonly requests: EpisodeRequests;
   readonly seed: number;
@@ -162,4 +160,41 @@ function notSent(failure: RealFailure): RealAnswer {
     completionTokens: 0,
     retries: 0,
   };
+}
+
+/** Lets so many through at once; who waits goes in order of urgency, then of arrival. */
+export class RequestGate {
+  readonly #limit: number;
+  readonly #waiting: { readonly urgency: number; readonly enter: () => void }[] = [];
+  #inside = 0;
+
+  /** @param limit `Infinity` lets everybody through */
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  get waitingCount(): number {
+    return this.#waiting.length;
+  }
+  get insideCount(): number {
+    return this.#inside;
+  }
+
+  /** Resolves when there is room. @param urgency the lowest goes first */
+  async enter(urgency: number): Promise<void> {
+    if (this.#inside < this.#limit) {
+      this.#inside++;
+      return;
+    }
+    await new Promise<void>((enter) => {
+      const at = this.#waiting.findIndex((other) => other.urgency > urgency);
+      this.#waiting.splice(at < 0 ? this.#waiting.length : at, 0, { urgency, enter });
+    });
+  }
+
+  leave(): void {
+    const next = this.#waiting.shift();
+    if (next === undefined) this.#inside--;
+    else next.enter();
+  }
 }

@@ -1,10 +1,11 @@
 import { EnvironmentError } from '@servegym/openenv/definition';
+import { RandomStream } from '@servegym/simulator';
 import type OpenAI from 'openai';
 import { connectionFailure, describeFailure, type RealFailure, serverSentence } from './real-failure.ts';
 import { OPENAI_URL, type RealSettings } from './real-settings.ts';
 
 /** A request to the real server. */
-export interface RealRequest {
+interface RealRequest {
   readonly prompt: string;
   /** Tokens to generate; a server that cannot be told to ignore its end of text may stop before. */
   readonly outputTokens: number;
@@ -30,7 +31,7 @@ export interface RealAnswer {
 
 /** Fields that the OpenAI API does not require; requests do without those that a server refuses. */
 const OPTIONAL_FIELDS = ['ignore_eos', 'min_tokens', 'priority', 'stream_options'] as const;
-export type OptionalField = (typeof OPTIONAL_FIELDS)[number];
+type OptionalField = (typeof OPTIONAL_FIELDS)[number];
 
 const COMPLETIONS = '/chat/completions';
 const MODELS = '/models';
@@ -248,4 +249,20 @@ interface Delta {
 function isToken(delta: Delta | undefined): boolean {
   const text = delta?.content ?? delta?.reasoning ?? delta?.reasoning_content;
   return typeof text === 'string' && (text !== '' || delta?.role === undefined);
+}
+
+/** Characters of a token, roughly, of the English words below with current tokenizers. */
+const CHARACTERS_PER_TOKEN = 4;
+const WORDS =
+  'time year people way day man thing woman life child world school state family student group country problem hand part place case week company system program question work government number night point home water room mother area money story fact month lot right study book eye job word business issue side kind head house service friend father power hour game line end member law car city community name'.split(
+    ' ',
+  );
+
+/** A prompt of about `tokens` tokens that no other request of the episode begins with. */
+export function promptText(seed: number, request: number, tokens: number): string {
+  const draws = new RandomStream(seed, `prompt ${request}`);
+  const characters = tokens * CHARACTERS_PER_TOKEN;
+  let text = '';
+  while (text.length < characters) text += `${WORDS[draws.integer(0, WORDS.length - 1)]} `;
+  return text.slice(0, Math.max(1, characters)).trimEnd();
 }

@@ -3,14 +3,13 @@ import { drawRequests, type EpisodeRequests } from '../requests/episode-requests
 import { type RewardComponents, rewardComponents, totalReward } from '../reward.ts';
 import type { ServeAction, ServeObservation } from '../schema.ts';
 import type { ServeTask } from '../tasks/serve-task.ts';
-import { EndpointRefusal } from './endpoint-knobs.ts';
 import { type PlayedWindow, playWindow } from './play-window.ts';
 import type { RealClient } from './real-client.ts';
 import { isRefusal } from './real-failure.ts';
 import { type RealReport, realReport, type UnobservedFigure } from './real-report.ts';
 import type { RealSettings } from './real-settings.ts';
 import { percentile, type RealWindowFigures, windowFigures } from './real-window.ts';
-import type { AppliedAction, ServerControls } from './server-controls.ts';
+import { type AppliedAction, EndpointRefusal, type ServerControls } from './server-controls.ts';
 import type { VllmReading } from './vllm-metrics.ts';
 import { type ClientPrecision, clientPrecision } from './warm-up.ts';
 
@@ -26,7 +25,7 @@ export interface RealServer {
   readonly precision: ClientPrecision | null;
 }
 
-export interface RealStep {
+interface RealStep {
   readonly observation: ServeObservation;
   readonly reward: number;
   readonly report: RealReport;

@@ -49,7 +49,7 @@ export interface RealReport extends Omit<WindowReport, 'quality'> {
   readonly ttft_overhead_ms: number | null;
 }
 
-export interface ReportedWindow {
+interface ReportedWindow {
   readonly task: ServeTask;
   readonly settings: RealSettings;
   readonly model: string;

@@ -6,7 +6,7 @@ import { maskUrls } from '@servegym/openenv/mask-urls';
  * `min_tokens` and `priority`, and tells its state at `/metrics`. `servegym`: a `servegym endpoint`, whose knobs can be
  * changed while it serves.
  */
-export const REAL_PROVIDERS = ['openai', 'vllm', 'servegym'] as const;
+const REAL_PROVIDERS = ['openai', 'vllm', 'servegym'] as const;
 export type RealProvider = (typeof REAL_PROVIDERS)[number];
 
 /** How real mode plays. */

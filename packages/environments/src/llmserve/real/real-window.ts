@@ -1,4 +1,4 @@
-import { percentileOfSorted } from '@servegym/simulator';
+import { percentileOfSorted } from '@servegym/simulator/statistics';
 import { REQUEST_CLASSES, type ServeTask } from '../tasks/serve-task.ts';
 import type { PlayedWindow, SentRequest } from './play-window.ts';
 import type { RealFailure } from './real-failure.ts';
@@ -7,7 +7,7 @@ import type { AppliedAction } from './server-controls.ts';
 import type { VllmReading } from './vllm-metrics.ts';
 
 /** One class over a window at a real server. */
-export interface RealClassFigures {
+interface RealClassFigures {
   readonly sent: number;
   readonly completed: number;
   readonly attained: number;
@@ -43,7 +43,7 @@ export interface RealWindowFigures {
   readonly draftAcceptance: number | null;
 }
 
-export interface WindowReadings {
+interface WindowReadings {
   readonly before: VllmReading | null;
   readonly after: VllmReading | null;
 }

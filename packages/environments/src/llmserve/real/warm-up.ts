@@ -1,7 +1,6 @@
 import { EnvironmentError } from '@servegym/openenv/definition';
 import type { ServeTask } from '../tasks/serve-task.ts';
-import { promptText } from './prompt-text.ts';
-import type { RealAnswer, RealClient } from './real-client.ts';
+import { promptText, type RealAnswer, type RealClient } from './real-client.ts';
 import { isRefusal } from './real-failure.ts';
 import type { RealSettings } from './real-settings.ts';
 import type { ServerControls } from './server-controls.ts';

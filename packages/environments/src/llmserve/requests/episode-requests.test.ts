@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { TICKS_PER_S } from '@servegym/simulator';
 import { TASK_IDS } from '../schema.ts';
+import { SERVE_TASKS } from '../task-registry.ts';
 import { REQUEST_CLASSES } from '../tasks/serve-task.ts';
-import { SERVE_TASKS } from '../tasks/serve-tasks.ts';
 import { drawRequests } from './episode-requests.ts';
 
 describe('the traffic of an episode', () => {

@@ -1,9 +1,8 @@
 import { TICKS_PER_S } from '@servegym/simulator';
 import type { ServeTask } from '../tasks/serve-task.ts';
-import { phaseRequests } from './phase-requests.ts';
-import { drawPhases, type PhaseSchedule } from './phase-schedule.ts';
+import { drawPhases, type PhaseSchedule, phaseRequests } from './phase-requests.ts';
 import type { PromptPrefixes } from './prompt-prefixes.ts';
-import type { RequestList } from './request-list.ts';
+import type { RequestList } from './request-source.ts';
 import { sourceRequests } from './source-requests.ts';
 
 /**

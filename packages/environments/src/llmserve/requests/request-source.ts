@@ -1,5 +1,17 @@
 import type { Trace } from '@servegym/simulator';
 import type { FittedWorkload } from '../workload/fitted-workload.ts';
+import type { PromptPrefixes } from './prompt-prefixes.ts';
+
+/** Requests in order of arrival, before they are sorted into windows. */
+export interface RequestList {
+  /** s from the start of the episode. */
+  readonly arrivalSeconds: readonly number[];
+  readonly inputTokens: readonly number[];
+  readonly outputTokens: readonly number[];
+  /** Index into `REQUEST_CLASSES`. */
+  readonly classes: readonly number[];
+  readonly prefixes?: PromptPrefixes;
+}
 
 /** Requests that come from elsewhere than a task's phases. */
 export interface RequestSource {

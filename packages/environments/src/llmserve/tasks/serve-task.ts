@@ -16,7 +16,7 @@ export interface LengthDistribution {
 }
 
 /** Requests of one class within a phase. */
-export interface ClassTraffic {
+interface ClassTraffic {
   /** Share of the phase's arrivals; the shares of a phase sum to 1. */
   readonly share: number;
   readonly prompt: LengthDistribution;

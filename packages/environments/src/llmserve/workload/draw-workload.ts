@@ -1,9 +1,8 @@
 import { RandomStream } from '@servegym/simulator';
 import { normalProbability } from '@servegym/simulator/statistics';
 import type { FittedWorkload } from './fitted-workload.ts';
-import { evenQuantile, logQuantile } from './quantile-table.ts';
 
-export interface DrawOptions {
+interface DrawOptions {
   /** Arrivals come this many times as fast. Default 1. */
   readonly rateScale?: number;
   /** Prompts are this many times as long. Default 1. */
@@ -83,4 +82,28 @@ function gamma(draws: RandomStream, shape: number): number {
     const v = (1 + c * normal) ** 3;
     if (v > 0 && Math.log(1 - draws.uniform()) < normal ** 2 / 2 + d * (1 - v + Math.log(v))) return d * v;
   }
+}
+
+/** The value at probability `p` of quantiles tabled at evenly spaced probabilities from 0 to 1, linear between. */
+export function evenQuantile(quantiles: readonly number[], p: number): number {
+  const at = Math.min(1, Math.max(0, p)) * (quantiles.length - 1);
+  const below = Math.min(quantiles.length - 2, Math.floor(at));
+  return quantiles[below] + (at - below) * (quantiles[below + 1] - quantiles[below]);
+}
+
+/** The value at probability `p` of positive quantiles tabled at `probabilities`, linear in the logarithm between. */
+export function logQuantile(
+  probabilities: readonly number[],
+  quantiles: readonly number[],
+  p: number,
+): number {
+  let low = 0;
+  let high = probabilities.length - 1;
+  while (high - low > 1) {
+    const middle = (low + high) >> 1;
+    if (probabilities[middle] <= p) low = middle;
+    else high = middle;
+  }
+  const share = (p - probabilities[low]) / (probabilities[high] - probabilities[low]);
+  return quantiles[low] * (quantiles[high] / quantiles[low]) ** Math.min(1, Math.max(0, share));
 }

@@ -1,10 +1,8 @@
 import type { Trace } from '@servegym/simulator';
 import { mean } from '@servegym/simulator/statistics';
-import { normalScores } from './fit-lengths.ts';
+import { evenQuantile } from './draw-workload.ts';
+import { normalScores, round } from './fit-lengths.ts';
 import type { FittedWorkload } from './fitted-workload.ts';
-import { evenQuantile } from './quantile-table.ts';
-import { countsOf, dispersion } from './request-counts.ts';
-import { round } from './round.ts';
 
 /** A level lasts this long where the clock of the trace allows, s. */
 const LEVEL_SECONDS = 10;
@@ -133,4 +131,22 @@ function autocorrelation(scores: Float64Array, lags: number): number[] {
     for (let at = lag; at < scores.length; at++) sum += scores[at] * scores[at - lag];
     return own === 0 ? 0 : sum / own;
   });
+}
+
+/** Arrivals in each whole stretch of `scale` seconds. */
+export function countsOf(arrivalSeconds: readonly number[], seconds: number, scale: number): Float64Array {
+  const counts = new Float64Array(Math.floor(seconds / scale));
+  for (const at of arrivalSeconds) {
+    const stretch = Math.floor(at / scale);
+    if (stretch < counts.length) counts[stretch]++;
+  }
+  return counts;
+}
+
+/** Variance over mean. */
+export function dispersion(counts: Float64Array): number {
+  const average = mean(counts);
+  let squares = 0;
+  for (const count of counts) squares += (count - average) ** 2;
+  return squares / (counts.length - 1) / average;
 }

@@ -1,6 +1,5 @@
 import { normalScore, quantile } from '@servegym/simulator/statistics';
 import type { FittedWorkload } from './fitted-workload.ts';
-import { round } from './round.ts';
 
 /** Where quantiles are tabled: each fortieth, and closer towards the ends. */
 const PROBABILITIES = [
@@ -56,4 +55,9 @@ export function normalScores(values: ArrayLike<number>): Float64Array {
     for (; first < next; first++) scores[order[first]] = score;
   }
   return scores;
+}
+
+/** Four digits: more than a fit deserves. */
+export function round(value: number): number {
+  return Number(value.toPrecision(4));
 }

@@ -1,6 +1,6 @@
 import type { Trace } from '@servegym/simulator';
+import { round } from './fit-lengths.ts';
 import type { PrefixSharing } from './fitted-workload.ts';
-import { round } from './round.ts';
 
 /** Quantiles of what is shared and after how long, less 1. */
 const QUANTILES = 20;

@@ -1,17 +1,14 @@
 import type { Trace } from '@servegym/simulator';
-import { distributionDistance } from './distribution-distance.ts';
 import { drawWorkload } from './draw-workload.ts';
-import { fitArrivals } from './fit-arrivals.ts';
-import { fitLengths } from './fit-lengths.ts';
+import { countsOf, dispersion, fitArrivals } from './fit-arrivals.ts';
+import { fitLengths, round } from './fit-lengths.ts';
 import { fitPrefixes } from './fit-prefixes.ts';
 import type { FittedWorkload, WorkloadFit } from './fitted-workload.ts';
-import { countsOf, dispersion } from './request-counts.ts';
-import { round } from './round.ts';
 
 /** Fewer requests tell too little of their distributions. */
-export const LEAST_REQUESTS = 200;
+const LEAST_REQUESTS = 200;
 /** A shorter trace does not show how the rate moves. */
-export const LEAST_SECONDS = 120;
+const LEAST_SECONDS = 120;
 /** Lengths of time over which the dispersion is reported, s. */
 const SCALES = [1, 5, 10, 30, 60, 300];
 /** The model is compared by this many times as much traffic as the trace has. */
@@ -94,4 +91,18 @@ const NO_FIT: WorkloadFit = {
 
 function gapsOf(seconds: readonly number[]): number[] {
   return seconds.slice(1).map((at, i) => at - seconds[i]);
+}
+
+/** Kolmogorov-Smirnov's distance: the largest gap between two empirical distribution functions. */
+export function distributionDistance(a: ArrayLike<number>, b: ArrayLike<number>): number {
+  const left = Float64Array.from(a).sort();
+  const right = Float64Array.from(b).sort();
+  let distance = 0;
+  for (let i = 0, j = 0; i < left.length && j < right.length; ) {
+    const value = Math.min(left[i], right[j]);
+    while (i < left.length && left[i] === value) i++;
+    while (j < right.length && right[j] === value) j++;
+    distance = Math.max(distance, Math.abs(i / left.length - j / right.length));
+  }
+  return distance;
 }

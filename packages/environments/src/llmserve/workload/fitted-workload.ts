@@ -1,3 +1,7 @@
+import azureCode2023 from './azure-code-2023.json' with { type: 'json' };
+import azureConversation2023 from './azure-conversation-2023.json' with { type: 'json' };
+import mooncakeConversation from './mooncake-conversation.json' with { type: 'json' };
+
 /**
  * A workload fitted to a trace: draws as much traffic as is asked for. Arrivals are a Poisson process whose rate moves:
  * slowly, through levels whose distribution is tabled and which remember where they were, and from second to second by
@@ -82,4 +86,19 @@ export interface WorkloadFit {
     readonly trace: number;
     readonly model: number;
   }[];
+}
+
+/** Ids of the workloads fitted to public traces. */
+export const WORKLOAD_IDS = ['azure-conversation-2023', 'azure-code-2023', 'mooncake-conversation'] as const;
+export type WorkloadId = (typeof WORKLOAD_IDS)[number];
+
+const MODELS: Readonly<Record<WorkloadId, FittedWorkload>> = {
+  'azure-conversation-2023': azureConversation2023,
+  'azure-code-2023': azureCode2023,
+  'mooncake-conversation': mooncakeConversation,
+};
+
+/** The model of this id; `undefined` when there is none. */
+export function findWorkload(id: string): FittedWorkload | undefined {
+  return Object.hasOwn(MODELS, id) ? MODELS[id as WorkloadId] : undefined;
 }

@@ -2,13 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Trace } from '@servegym/simulator';
 import { normalProbability, normalScore } from '@servegym/simulator/statistics';
-import { distributionDistance } from './distribution-distance.ts';
-import { drawWorkload } from './draw-workload.ts';
-import { fitWorkload, WorkloadFitError } from './fit-workload.ts';
-import type { FittedWorkload } from './fitted-workload.ts';
-import { findWorkload, WORKLOAD_IDS } from './fitted-workloads.ts';
-import { evenQuantile, logQuantile } from './quantile-table.ts';
-import { countsOf, dispersion } from './request-counts.ts';
+import { drawWorkload, evenQuantile, logQuantile } from './draw-workload.ts';
+import { countsOf, dispersion } from './fit-arrivals.ts';
+import { distributionDistance, fitWorkload, WorkloadFitError } from './fit-workload.ts';
+import { type FittedWorkload, findWorkload, WORKLOAD_IDS } from './fitted-workload.ts';
 
 const models = WORKLOAD_IDS.map((id) => findWorkload(id) as FittedWorkload);
 

@@ -10,11 +10,11 @@ import {
   scaleRate,
   simulateCluster,
   simulateTrace,
-  summarize,
   summarizeRun,
   type Trace,
   takeRequests,
 } from '@servegym/simulator';
+import { summarize } from '@servegym/simulator/statistics';
 import { readingLine, readTraceArgument } from '../arguments/trace-arguments.ts';
 import { InputError } from '../input-error.ts';
 import { writeOutputFile } from '../output/write-output-file.ts';

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
-import { percentileOfSorted } from '@servegym/simulator';
+import { percentileOfSorted } from '@servegym/simulator/statistics';
 import { playSession, type SessionPlan, type SessionPlay } from './session-play.ts';
 
 /** So many sessions are begun before the answers to others are read. */

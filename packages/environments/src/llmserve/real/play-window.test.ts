@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { RequestGate } from './request-gate.ts';
+import { RequestGate } from './play-window.ts';
 
 describe('the gate of requests', () => {
   it('never lets in more than its limit, the most urgent first and equals in order of arrival', async () => {

@@ -1,7 +1,7 @@
 import { findProfile, ProfileError } from '@servegym/simulator';
 import { z } from 'zod';
 import { QUANTIZATION_TIERS, SERVE_KNOBS, serveActionSchema } from '../schema.ts';
-import { REQUEST_CLASSES, type ServeTask } from '../tasks/serve-task.ts';
+import { REQUEST_CLASSES, type ServeTask } from './serve-task.ts';
 
 const positive = z.number().positive().max(1e9);
 const share = z.number().min(0).max(1);
@@ -51,7 +51,7 @@ const maskedKnobs = z
 const objective = z.strictObject({ ttftMs: positive, tpotMs: positive, weight: positive });
 
 /** A task of one's own as a file holds it: `ServeTask`, where what has a usual value may be left out. */
-export const serveTaskSchema = z
+const serveTaskSchema = z
   .strictObject({
     id: z.string().regex(/^[a-z0-9][a-z0-9_-]{0,63}$/, {
       error: 'Expected lower-case letters, digits, dashes and underscores, at most 64',

@@ -2,20 +2,18 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { toJsonSchema } from '@servegym/openenv';
 import fc from 'fast-check';
-import { normalizeObservation, OBSERVATION_SCALES, OBSERVED_FIGURES } from './observation-scales.ts';
 import { anyAction } from './random-actions.fixture.ts';
-import { serveObservationSchema, TASK_IDS } from './schema.ts';
+import { normalizeObservation, OBSERVED_FIGURES, serveObservationSchema, TASK_IDS } from './schema.ts';
 import { ServeEpisode } from './serve-episode.ts';
-import { SERVE_TASKS } from './tasks/serve-tasks.ts';
+import { SERVE_TASKS } from './task-registry.ts';
 
 describe('the scales of the observation', () => {
   it('stand in the schema, beside every figure', () => {
     const { properties } = toJsonSchema(serveObservationSchema, 'output');
-    for (const [name, property] of Object.entries(properties ?? {})) {
-      if (name === 'task_id' || name === 'step_index') continue;
-      const { normalization } = property as { normalization?: unknown };
-      assert.deepEqual(normalization, OBSERVATION_SCALES[name as keyof typeof OBSERVATION_SCALES], name);
-    }
+    const scaleOf = (name: string) => (properties![name] as { normalization?: unknown }).normalization;
+    for (const name of OBSERVED_FIGURES) assert.notEqual(scaleOf(name), undefined, name);
+    assert.deepEqual(scaleOf('kv_cache_occupancy'), { transform: 'linear', divisor: 1 });
+    assert.deepEqual(scaleOf('queue_depth'), { transform: 'log1p', divisor: 6.909 });
     assert.equal(OBSERVED_FIGURES.length + 2, Object.keys(properties ?? {}).length);
   });
 

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
+import officeHours from '../../../examples/office-hours.ts';
 import { SERVE_KNOBS } from '../schema.ts';
-import { SERVE_TASKS } from '../tasks/serve-tasks.ts';
+import { ServeEpisode } from '../serve-episode.ts';
+import { SERVE_TASKS } from '../task-registry.ts';
 import { defineServeTask, parseServeTask, ServeTaskError } from './serve-task-schema.ts';
 
 const objective = { ttftMs: 500, tpotMs: 30, weight: 1 };
@@ -84,5 +87,20 @@ describe('a task in a file', () => {
     refuses({ maskedKnobs: [] }, /maskedKnobs: Expected at least one knob/);
     refuses({ maskedKnobs: [...SERVE_KNOBS] }, /maskedKnobs: Expected a knob to be left free/);
     refuses({ maskedKnobs: 'batch_cap' }, /maskedKnobs: /);
+  });
+});
+
+describe('the task of docs/your-own-task.md', () => {
+  it('data: is shown as it stands in its file', () => {
+    const page = readFileSync(new URL('../../../../../docs/your-own-task.md', import.meta.url), 'utf8');
+    const file = readFileSync(new URL('../../../examples/office-hours.ts', import.meta.url), 'utf8');
+    assert.ok(page.includes(`\`\`\`ts\n${file}\`\`\`\n`));
+  });
+
+  it('can be played', () => {
+    const task = parseServeTask(officeHours, 'office-hours.ts');
+    const episode = new ServeEpisode(task, 1);
+    while (!episode.done) episode.step(task.defaultAction);
+    assert.ok(episode.totals.reward > 0.3 * task.windows, `${episode.totals.reward}`);
   });
 });

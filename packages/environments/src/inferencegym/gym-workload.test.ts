@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { inverseNormal } from '@servegym/simulator/statistics';
-import { EPISODE_STEPS } from '../schema.ts';
-import { GYM_TASK_IDS } from '../tasks/gym-task.ts';
-import { GYM_TASKS } from '../tasks/gym-tasks.ts';
+import { GYM_TASK_IDS, GYM_TASKS } from './gym-tasks.ts';
 import { GymWorkload, TPOT_JITTER, TTFT_JITTER } from './gym-workload.ts';
+import { EPISODE_STEPS } from './schema.ts';
 
 const SEEDS = Array.from({ length: 40 }, (_, seed) => seed);
 const STEPS = Array.from({ length: EPISODE_STEPS }, (_, step) => step);

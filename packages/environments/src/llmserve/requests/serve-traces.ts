@@ -1,16 +1,17 @@
-import { MAX_REQUEST_TOKENS } from '@servegym/simulator';
+import { createHash } from 'node:crypto';
+import { endianness } from 'node:os';
+import { MAX_REQUEST_TOKENS, type Trace } from '@servegym/simulator';
 import { z } from 'zod';
-import type { ServeTrace } from '../requests/request-source.ts';
 import { REQUEST_CLASSES } from '../tasks/serve-task.ts';
-import { traceDigest } from './trace-digest.ts';
+import type { ServeTrace } from './request-source.ts';
 
 /** Most requests of a trace that comes with a reset. Longer ones are given to the server as a file. */
 export const MOST_INLINE_REQUESTS = 20_000;
 /** Arrivals after this are refused, s: thirty days. */
 const LATEST_ARRIVAL_S = 30 * 86_400;
 
-/** Traces of what the schema has returned. */
-const TRACES = new WeakMap<object, ServeTrace>();
+/** Traces of the columns that the schema has returned. */
+const INLINE = new WeakMap<object, ServeTrace>();
 
 const tokens = z.int().min(1).max(MAX_REQUEST_TOKENS);
 const column = <Item extends z.ZodType>(item: Item) => z.array(item).min(1).max(MOST_INLINE_REQUESTS);
@@ -48,7 +49,7 @@ export const inlineTraceSchema = z
         message: `Expected an arrival at or after the one before it, ${value.arrival_s[back - 1]}, got ${value.arrival_s[back]}`,
       });
     }
-    if (issues.length === 0) TRACES.set(value, inlineTrace(value));
+    if (issues.length === 0) INLINE.set(value, inlineTrace(value));
   })
   .meta({ title: 'InlineTrace', description: 'Requests of your own, as columns of equal length' });
 
@@ -59,7 +60,7 @@ export type InlineTrace = z.infer<typeof inlineTraceSchema>;
  * are spared the work of the schema.
  */
 export function knownInlineTrace(columns: unknown): ServeTrace | undefined {
-  return TRACES.get(columns as object);
+  return INLINE.get(columns as object);
 }
 
 function inlineTrace(columns: InlineTrace): ServeTrace {
@@ -74,4 +75,57 @@ function inlineTrace(columns: InlineTrace): ServeTrace {
     }),
   };
   return { ...trace, digest: traceDigest(trace) };
+}
+
+/** Prefixes are cached in whole KV blocks of this size or smaller powers of two, tokens. */
+const KV_BLOCK_TOKENS = 16;
+
+const NAMED = new Map<string, ServeTrace>();
+
+/**
+ * Makes a trace known to this process: `reset({trace: name})` plays it. One of the same name is replaced.
+ * @throws RangeError for a name with other characters than letters, digits, `.`, `_` and `-`
+ */
+export function addServeTrace(name: string, trace: Trace): ServeTrace {
+  if (!/^[\w.-]{1,100}$/.test(name)) {
+    throw new RangeError(
+      `Expected the name of a trace to have 1 to 100 letters, digits, dots, dashes and underscores, got ${JSON.stringify(name)}`,
+    );
+  }
+  const { prefixBlocks, ...requests } = trace;
+  const playable =
+    prefixBlocks !== undefined && prefixBlocks.blockTokens % KV_BLOCK_TOKENS === 0 ? trace : requests;
+  const added = { ...playable, digest: traceDigest(playable) };
+  NAMED.set(name, added);
+  return added;
+}
+
+/** The trace of this name; `undefined` when there is none. */
+export function findServeTrace(name: string): ServeTrace | undefined {
+  return NAMED.get(name);
+}
+
+/** Names of the traces that this process knows. */
+export function serveTraceNames(): string[] {
+  return [...NAMED.keys()];
+}
+
+/** SHA-256 of what is played of a trace, in hexadecimal; the same on every machine. */
+function traceDigest(trace: Omit<ServeTrace, 'digest'>): string {
+  const { arrivalMs, inputTokens, outputTokens, classes, prefixBlocks } = trace;
+  const hash = createHash('sha256');
+  const columns = [arrivalMs, inputTokens, outputTokens, classes, prefixBlocks?.ids, prefixBlocks?.offsets];
+  for (const column of columns) {
+    hash.update(`${column?.length ?? 0};`);
+    if (column !== undefined) hash.update(littleEndian(column));
+  }
+  hash.update(`${prefixBlocks?.blockTokens ?? 0}`);
+  return hash.digest('hex');
+}
+
+function littleEndian(column: Float64Array | Int32Array | Uint8Array): Buffer {
+  const bytes = Buffer.from(column.slice().buffer);
+  if (endianness() === 'LE') return bytes;
+  if (column instanceof Float64Array) return bytes.swap64();
+  return column instanceof Int32Array ? bytes.swap32() : bytes;
 }

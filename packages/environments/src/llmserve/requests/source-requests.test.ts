@@ -5,11 +5,11 @@ import fc from 'fast-check';
 import { chooseTask } from '../reset-options.ts';
 import { TASK_IDS } from '../schema.ts';
 import { SEED_SPLITS } from '../splits.ts';
-import { addServeTrace } from '../traces/named-traces.ts';
-import { WORKLOAD_IDS } from '../workload/fitted-workloads.ts';
+import { WORKLOAD_IDS } from '../workload/fitted-workload.ts';
 import { drawRequests } from './episode-requests.ts';
 import { promptPrefix } from './prompt-prefixes.ts';
-import { traceStretch } from './trace-stretch.ts';
+import { addServeTrace } from './serve-traces.ts';
+import { traceStretch } from './source-requests.ts';
 
 /** A request a second for `requests` seconds, each with a prompt that tells which it is. */
 function steadyTrace(requests: number): Trace {

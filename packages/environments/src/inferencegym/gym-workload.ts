@@ -1,7 +1,61 @@
 import { randomBits, randomUniform, streamKey, subKey, subKeyBits } from '@servegym/simulator';
-import { EPISODE_STEPS, type Phase } from '../schema.ts';
-import type { GymTask } from '../tasks/gym-task.ts';
-import { normalQuantiles, poissonQuantiles, promptQuantiles, type QuantileTable } from './quantile-table.ts';
+import { inverseNormal } from '@servegym/simulator/statistics';
+import type { GymTask, PromptDistribution } from './gym-tasks.ts';
+import { EPISODE_STEPS, type Phase } from './schema.ts';
+
+const BITS = 12;
+const ENTRIES = 2 ** BITS;
+
+/** Draws from a distribution by a table of its quantiles: a draw is one lookup. */
+class QuantileTable {
+  private readonly values: Float64Array;
+
+  constructor(quantile: (probability: number) => number) {
+    this.values = Float64Array.from({ length: ENTRIES }, (_, i) => quantile((i + 0.5) / ENTRIES));
+  }
+
+  /** The value that 32 random bits stand for. */
+  draw(bits: number): number {
+    return this.values[bits >>> (32 - BITS)];
+  }
+}
+
+/** Prompt lengths of a task, whole tokens. */
+function promptQuantiles({ prompts }: Pick<GymTask, 'prompts'>): QuantileTable {
+  return new QuantileTable((probability) => {
+    let rest = probability;
+    for (const { share, lengths } of prompts) {
+      if (rest < share) return promptAt(lengths, rest / share);
+      rest -= share;
+    }
+    return promptAt(prompts[prompts.length - 1].lengths, 1);
+  });
+}
+
+/** Requests that arrive in a step of a Poisson process. */
+function poissonQuantiles(mean: number): QuantileTable {
+  return new QuantileTable((probability) => {
+    let count = 0;
+    let term = Math.exp(-mean);
+    let below = term;
+    while (below < probability && count < 10 * mean + 100) {
+      count++;
+      term *= mean / count;
+      below += term;
+    }
+    return count;
+  });
+}
+
+/** Standard normal, for jitter. */
+const normalQuantiles: QuantileTable = new QuantileTable(inverseNormal);
+
+function promptAt(lengths: PromptDistribution, probability: number): number {
+  const { from, to } = lengths;
+  if (lengths.kind === 'uniform') return Math.min(to, from + Math.floor(probability * (to - from + 1)));
+  const drawn = Math.round(Math.exp(lengths.mu + lengths.sigma * inverseNormal(probability)));
+  return Math.min(to, Math.max(from, drawn));
+}
 
 const WARMUP_STEPS = 10;
 const COOLDOWN_STEPS = 10;
