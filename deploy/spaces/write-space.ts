@@ -1,7 +1,7 @@
 import { cpSync, globSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { benchmarkEnvironment, inferenceGym, serveEnvironment } from '@servegym/environments';
-import { type EnvironmentDefinition, schemaBody } from '@servegym/openenv';
+import { type EnvironmentDefinition, publishedSchemas } from '@servegym/openenv';
 
 /** Parts of a Space that its environment does not say. */
 interface SpaceFacts {
@@ -41,7 +41,13 @@ function space<Action, Observation extends object, State extends object>(
   facts: SpaceFacts,
 ) {
   const { description, tasks, grade } = definition;
-  return { description, tasks, isGraded: grade !== undefined, schemas: schemaBody(definition), ...facts };
+  return {
+    description,
+    tasks,
+    isGraded: grade !== undefined,
+    schemas: publishedSchemas(definition),
+    ...facts,
+  };
 }
 
 /** Folder of ServeGym's source in a Space. */

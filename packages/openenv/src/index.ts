@@ -44,7 +44,7 @@ export { Guard, type GuardedRequest, type GuardOptions, type Refusal } from './g
 export { HUNDRED_A_MINUTE, RateLimiter, type RateLimitOptions } from './guard/rate-limiter.ts';
 export { type ActionReader, actionReader } from './input/action-reader.ts';
 export { InvalidInputError } from './input/invalid-input-error.ts';
-export { schemaBody, toJsonSchema } from './input/json-schemas.ts';
+export { publishedSchemas, toJsonSchema } from './input/json-schemas.ts';
 export { type ResetOptionsReader, resetOptionsReader } from './input/reset-options-reader.ts';
 export { Leaderboard, type LeaderboardEntry } from './leaderboard/leaderboard.ts';
 export { mountLeaderboardRoutes } from './leaderboard/leaderboard-routes.ts';
@@ -54,8 +54,13 @@ export type { MetricsFactory, ServerMetrics } from './operations/server-metrics.
 export { createServer, type OpenEnvServer } from './server/create-server.ts';
 export { HttpProblem } from './server/http-problem.ts';
 export type { DrainOptions, ListeningServer, ListenOptions } from './server/listen.ts';
-export { readBody, requestBody, requestJson } from './server/request-body.ts';
-export type { RouteDescription } from './server/route-table.ts';
+export {
+  type AddRoute,
+  jsonValue,
+  type RouteDescription,
+  type RouteHandler,
+  type RouteInput,
+} from './server/route-table.ts';
 export type { ServerOptions } from './server/server-options.ts';
 export { Session } from './sessions/session.ts';
 export { SessionRegistry, type SessionRegistryOptions } from './sessions/session-registry.ts';

@@ -2,11 +2,10 @@ import { z } from 'zod';
 import { EnvironmentError, type EpisodeRecord } from '../definition.ts';
 import { actionReader } from '../input/action-reader.ts';
 import { readAt } from '../input/invalid-input-error.ts';
-import { toJsonSchema } from '../input/json-schemas.ts';
 import { resetOptionsReader } from '../input/reset-options-reader.ts';
 import type { OpenEnvServer } from '../server/create-server.ts';
 import { HttpProblem } from '../server/http-problem.ts';
-import { requestBody } from '../server/request-body.ts';
+import { jsonValue } from '../server/route-table.ts';
 import { EPISODE_FORMAT, episodeFileSchema, LONGEST_EPISODE } from './episode-file.ts';
 import { episodeFile, replayEpisode, replayRecord } from './replay-episode.ts';
 
@@ -31,100 +30,91 @@ const openRequest = episodeFileSchema
 export function mountEpisodeRoutes<Action, Observation extends object, State extends object>(
   server: OpenEnvServer<Action, Observation, State>,
 ): void {
-  const { definition, app, sessions } = server;
+  const { definition, sessions } = server;
   const readAction = actionReader(definition.action);
   const readResetOptions = resetOptionsReader(definition);
 
-  app.get('/episodes/:session_id', async (context) => {
-    const record = (await server.sessionOf(context, context.req.param('session_id')))?.record;
-    if (!record) {
-      throw new EnvironmentError('NOT_RESET', 'The session has no episode yet. Reset it first.');
-    }
-    const kept: EpisodeRecord = { reset: record.reset, actions: [...record.actions] };
-    const { digest } = await replayRecord(definition as never, kept, server.callerOf(context).name);
-    return context.json(episodeFile(definition, kept, digest));
-  });
+  server.addRoute(
+    {
+      method: 'get',
+      path: '/episodes/{session_id}',
+      operationId: 'get_episode',
+      tag: 'Episodes',
+      summary: 'The episode of a session as a file',
+      description: `Its environment, version, reset options and actions, with a digest of all that they answered. The format is \`${EPISODE_FORMAT}\`.`,
+      answer: episodeFileSchema,
+      errors: { 404: 'Unknown session', 409: 'No episode was started (`NOT_RESET`)' },
+    },
+    async (context, { parameters }) => {
+      const record = (await server.sessionOf(context, parameters.session_id))?.record;
+      if (!record) {
+        throw new EnvironmentError('NOT_RESET', 'The session has no episode yet. Reset it first.');
+      }
+      const kept: EpisodeRecord = { reset: record.reset, actions: [...record.actions] };
+      const { digest } = await replayRecord(definition as never, kept, server.callerOf(context).name);
+      return episodeFile(definition, kept, digest);
+    },
+  );
 
-  app.post('/episodes', async (context) => {
-    const file = await requestBody(context, openRequest);
-    if (file.environment && file.environment.id !== definition.id) {
-      throw new HttpProblem(
-        409,
-        `The episode was played on \`${file.environment.id}\`; this server has \`${definition.id}\`. Open it on a server of its environment.`,
-        'FOREIGN_EPISODE',
-      );
-    }
-    const reset = readAt(['body', 'reset'], () => readResetOptions(file.reset));
-    const actions = file.actions.map((action, i) => readAt(['body', 'actions', i], () => readAction(action)));
-    const from = file.windows_from ?? 0;
-    const windows: object[] = [];
-    const client = server.callerOf(context).name;
-    const session = sessions.open(client);
-    try {
-      const { digest, done } = await replayEpisode(session, { reset, actions }, client, (result, index) => {
-        if (index < from) return;
-        windows.push(index === 0 ? result : { action: actions[index - 1], ...result });
-      });
-      server.rememberSession(context, session);
-      return context.json({
-        session_id: session.id,
-        environment: { id: definition.id, version: definition.version },
-        digest,
-        verified: file.digest ? file.digest === digest : null,
-        done,
-        windows,
-      });
-    } catch (error) {
-      await sessions.close(session.id);
-      throw error;
-    }
-  });
-
-  describe(server);
-}
-
-function describe(server: Pick<OpenEnvServer, 'describeRoute'>): void {
-  const file = toJsonSchema(episodeFileSchema, 'output');
-  server.describeRoute({
-    method: 'get',
-    path: '/episodes/{session_id}',
-    operationId: 'get_episode',
-    tag: 'Episodes',
-    summary: 'The episode of a session as a file',
-    description: `Its environment, version, reset options and actions, with a digest of all that they answered. The format is \`${EPISODE_FORMAT}\`.`,
-    response: file,
-    errors: { 404: 'Unknown session', 409: 'No episode was started (`NOT_RESET`)' },
-  });
-  server.describeRoute({
-    method: 'post',
-    path: '/episodes',
-    operationId: 'open_episode_post',
-    tag: 'Episodes',
-    summary: 'Play an episode file into a new session',
-    description: `At most ${LONGEST_EPISODE} actions. \`verified\` tells whether the episode came out as its digest has it, bit for bit; \`null\` without a digest. The session can be played on.`,
-    request: openRequest,
-    response: {
-      type: 'object',
-      properties: {
-        session_id: { type: 'string' },
-        environment: {
-          type: 'object',
-          properties: { id: { type: 'string' }, version: { type: 'string' } },
-          required: ['id', 'version'],
-        },
-        digest: { type: 'string' },
-        verified: { anyOf: [{ type: 'boolean' }, { type: 'null' }] },
-        done: { type: 'boolean' },
-        windows: { type: 'array', items: { type: 'object' } },
+  server.addRoute(
+    {
+      method: 'post',
+      path: '/episodes',
+      operationId: 'open_episode_post',
+      tag: 'Episodes',
+      summary: 'Play an episode file into a new session',
+      description: `At most ${LONGEST_EPISODE} actions. \`verified\` tells whether the episode came out as its digest has it, bit for bit; \`null\` without a digest. The session can be played on.`,
+      body: openRequest,
+      answer: z.object({
+        session_id: z.string(),
+        environment: z.object({ id: z.string(), version: z.string() }),
+        digest: z.string(),
+        verified: z.boolean().nullable(),
+        done: z.boolean(),
+        windows: z.array(jsonValue<object>({ type: 'object' })),
+      }),
+      errors: {
+        400: 'The episode cannot be replayed (`UNPLAYABLE_EPISODE`)',
+        404: 'Unknown task',
+        409: 'It belongs to another environment (`FOREIGN_EPISODE`)',
+        422: 'Invalid file',
+        503: 'No session is free',
       },
-      required: ['session_id', 'environment', 'digest', 'verified', 'done', 'windows'],
     },
-    errors: {
-      400: 'The episode cannot be replayed (`UNPLAYABLE_EPISODE`)',
-      404: 'Unknown task',
-      409: 'It belongs to another environment (`FOREIGN_EPISODE`)',
-      422: 'Invalid file',
-      503: 'No session is free',
+    async (context, { body: file }) => {
+      if (file.environment && file.environment.id !== definition.id) {
+        throw new HttpProblem(
+          409,
+          `The episode was played on \`${file.environment.id}\`; this server has \`${definition.id}\`. Open it on a server of its environment.`,
+          'FOREIGN_EPISODE',
+        );
+      }
+      const reset = readAt(['body', 'reset'], () => readResetOptions(file.reset));
+      const actions = file.actions.map((action, i) =>
+        readAt(['body', 'actions', i], () => readAction(action)),
+      );
+      const from = file.windows_from ?? 0;
+      const windows: object[] = [];
+      const client = server.callerOf(context).name;
+      const session = sessions.open(client);
+      try {
+        const { digest, done } = await replayEpisode(session, { reset, actions }, client, (result, index) => {
+          if (index < from) return;
+          windows.push(index === 0 ? result : { action: actions[index - 1], ...result });
+        });
+        server.rememberSession(context, session);
+        return {
+          session_id: session.id,
+          environment: { id: definition.id, version: definition.version },
+          digest,
+          verified: file.digest ? file.digest === digest : null,
+          done,
+          windows,
+        };
+      } catch (error) {
+        await sessions.close(session.id);
+        throw error;
+      }
     },
-  });
+  );
 }

@@ -3,17 +3,26 @@ import type { EnvironmentDefinition } from '../definition.ts';
 import type { SchemaBody } from '../protocol/http-body.ts';
 import type { JsonSchema } from '../protocol/json-schema.ts';
 
-/** The JSON Schema of what a zod schema takes (`input`) or gives (`output`). */
-export function toJsonSchema(schema: z.ZodType, side: 'input' | 'output'): JsonSchema {
+/**
+ * The JSON Schema of what a zod schema takes (`input`) or gives (`output`). An `answer` is an output whose objects may
+ * have further fields, but for strict ones.
+ */
+export function toJsonSchema(schema: z.ZodType, side: 'input' | 'output' | 'answer'): JsonSchema {
   const { $schema, ...document } = z.toJSONSchema(schema, {
-    io: side,
+    io: side === 'input' ? 'input' : 'output',
     unrepresentable: 'any',
-    override({ jsonSchema }) {
+    override({ jsonSchema, zodSchema }) {
+      const { def } = zodSchema._zod;
+      if (side === 'answer' && def.type === 'object' && !('catchall' in def && def.catchall)) {
+        delete jsonSchema.additionalProperties;
+      }
       // Of what is given, bounds that hold for every integer say nothing; of what is taken, they are enforced.
-      if (side === 'output') {
+      if (side !== 'input') {
         if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
         if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
       }
+      // The keys of JSON objects are strings in any case.
+      if (Object.keys(jsonSchema.propertyNames ?? {}).join() === 'type') delete jsonSchema.propertyNames;
       for (const [name, property] of Object.entries(jsonSchema.properties ?? {})) {
         if (typeof property === 'object') property.title ??= titleOf(name);
       }
@@ -31,7 +40,7 @@ function titleOf(name: string): string {
 }
 
 /** What `GET /schema` publishes. */
-export function schemaBody(definition: EnvironmentDefinition<unknown, unknown, unknown>): SchemaBody {
+export function publishedSchemas(definition: EnvironmentDefinition<unknown, unknown, unknown>): SchemaBody {
   const observation = observationSchema(toJsonSchema(definition.observation, 'output'));
   return {
     action: actionSchema(toJsonSchema(definition.action, 'input')),

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { z } from 'zod';
 import type { EpisodeFile } from '../episodes/episode-file.ts';
 import { OpenEnvError } from '../error-catalogue.ts';
 import { reasonOf, whenFree } from '../sessions/sqlite-lock.ts';
@@ -53,24 +54,24 @@ export interface FinishedRun {
   readonly episode: EpisodeFile;
 }
 
+export const leaderboardEntry = z.object({
+  id: z.int(),
+  rank: z.int().min(1).meta({ description: 'Runs of equal score are ordered by return, then by age' }),
+  name: z.string(),
+  task_id: z.string().nullable(),
+  scenario: z.string().meta({
+    description:
+      'The other options of the reset as JSON, or a digest of it where it is long; empty without any',
+  }),
+  seed: z.int(),
+  score: z.number().nullable().meta({ description: 'In (0, 1); null where the environment has no grader' }),
+  return: z.number(),
+  windows: z.int(),
+  digest: z.string(),
+  saved_at: z.int().meta({ description: 'Milliseconds since the epoch' }),
+});
 /** A saved run as lists show it. */
-export interface LeaderboardEntry {
-  readonly id: number;
-  /** From 1; runs of equal score are ordered by return, then by age. */
-  readonly rank: number;
-  readonly name: string;
-  readonly task_id: string | null;
-  /** The other options of the reset as JSON, or a digest of it where it is long; empty without any. */
-  readonly scenario: string;
-  readonly seed: number;
-  /** In (0, 1); `null` where the environment has no grader. */
-  readonly score: number | null;
-  readonly return: number;
-  readonly windows: number;
-  readonly digest: string;
-  /** Milliseconds since the epoch. */
-  readonly saved_at: number;
-}
+export type LeaderboardEntry = z.infer<typeof leaderboardEntry>;
 
 export interface LeaderboardFilter {
   readonly taskId?: string | undefined;

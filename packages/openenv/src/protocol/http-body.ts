@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import type { JsonSchema } from './json-schema.ts';
 import type { ValidationIssue } from './validation-issue.ts';
 
@@ -9,35 +10,6 @@ export interface ObservationBody<Observation = Readonly<Record<string, unknown>>
   readonly metadata?: Readonly<Record<string, unknown>>;
 }
 
-/** `POST /reset`. Every other key is an option of the environment; keys that it does not name are ignored. */
-export interface ResetBody {
-  /** Non-negative integer below 2^53. Without one the server draws a seed. */
-  readonly seed?: number | null;
-  /** At most 255 characters. */
-  readonly episode_id?: string | null;
-  /** The session to start again; without one a new session is opened. */
-  readonly session_id?: string | null;
-  readonly [option: string]: unknown;
-}
-
-/** The answer of `POST /reset` and `POST /step`. */
-export interface SessionAnswer<Observation = Readonly<Record<string, unknown>>>
-  extends Omit<ObservationBody<Observation>, 'metadata'> {
-  readonly session_id: string;
-  readonly metadata: Readonly<Record<string, unknown>> | null;
-}
-
-/** `POST /step`. */
-export interface StepBody {
-  readonly action: Readonly<Record<string, unknown>>;
-  /** Without one: the session that the caller reset last. */
-  readonly session_id?: string | null;
-  /** Accepted for compatibility; a step always runs to its end. */
-  readonly timeout_s?: number | null;
-  readonly request_id?: string | null;
-  readonly [option: string]: unknown;
-}
-
 /** `GET /state` and the WebSocket `state` message. The environment's own fields stand beside these two. */
 export interface StateBody {
   readonly episode_id: string | null;
@@ -46,84 +18,89 @@ export interface StateBody {
   readonly [field: string]: unknown;
 }
 
+/** A value that is only read: its fields and theirs. */
+export type ReadonlyDeep<T> = T extends readonly (infer Item)[]
+  ? readonly ReadonlyDeep<Item>[]
+  : T extends object
+    ? { readonly [Key in keyof T]: ReadonlyDeep<T[Key]> }
+    : T;
+
+const jsonObject = z.custom<Readonly<Record<string, unknown>>>().meta({ type: 'object' });
+const jsonSchema = z.custom<JsonSchema>().meta({ type: 'object' });
+
+export const healthBody = z.object({
+  status: z.enum(['healthy', 'unhealthy', 'degraded']),
+  active_sessions: z.int().min(0),
+  uptime_seconds: z.number().min(0),
+  reason: z
+    .string()
+    .optional()
+    .meta({ description: 'Why the server is degraded: sessions are not being written' }),
+});
 /** `GET /health`. */
-export interface HealthBody {
-  readonly status: 'healthy' | 'unhealthy' | 'degraded';
-  readonly active_sessions: number;
-  readonly uptime_seconds: number;
-  /** Why the server is `degraded`. */
-  readonly reason?: string;
-}
+export type HealthBody = ReadonlyDeep<z.infer<typeof healthBody>>;
 
-/** `GET /environments`: those that are reached through the same port. */
-export interface EnvironmentsBody {
-  readonly environments: readonly EnvironmentEntry[];
-}
+export const environmentsBody = z.object({
+  environments: z.array(
+    z.object({
+      id: z.string(),
+      version: z.string(),
+      name: z.string(),
+      description: z.string(),
+      path: z.string().meta({
+        description: 'Root of its server, relative to the server that was asked: `./` is that one itself',
+      }),
+    }),
+  ),
+});
+/** One environment of `GET /environments`, which lists those of the port. */
+export type EnvironmentEntry = ReadonlyDeep<z.infer<typeof environmentsBody>>['environments'][number];
 
-export interface EnvironmentEntry {
-  readonly id: string;
-  readonly version: string;
-  readonly name: string;
-  readonly description: string;
-  /** Root of its server, relative to that of the server that was asked: `./` is that one itself. */
-  readonly path: string;
-}
-
+export const metadataBody = z.object({
+  name: z.string(),
+  description: z.string(),
+  readme_content: z.string().nullable(),
+  version: z.string().nullable(),
+  author: z.string().nullable(),
+  documentation_url: z.string().nullable(),
+});
 /** `GET /metadata`. */
-export interface MetadataBody {
-  readonly name: string;
-  readonly description: string;
-  readonly readme_content: string | null;
-  readonly version: string | null;
-  readonly author: string | null;
-  readonly documentation_url: string | null;
-}
+export type MetadataBody = ReadonlyDeep<z.infer<typeof metadataBody>>;
 
+export const schemaBody = z.object({
+  action: jsonSchema,
+  observation: jsonSchema,
+  reset_observation: jsonSchema,
+  state: jsonSchema,
+});
 /** `GET /schema`. */
-export interface SchemaBody {
-  readonly action: JsonSchema;
-  readonly observation: JsonSchema;
-  readonly reset_observation: JsonSchema;
-  readonly state: JsonSchema;
-}
+export type SchemaBody = ReadonlyDeep<z.infer<typeof schemaBody>>;
 
+export const tasksBody = z.object({
+  tasks: z.array(
+    z.looseObject({
+      id: z.union([z.string(), z.number()]),
+      name: z.string(),
+      difficulty: z.enum(['easy', 'medium', 'hard']),
+      description: z.string(),
+    }),
+  ),
+  action_schema: jsonSchema,
+});
 /** `GET /tasks`. */
-export interface TasksBody {
-  readonly tasks: readonly {
-    readonly id: string | number;
-    readonly name: string;
-    readonly difficulty: 'easy' | 'medium' | 'hard';
-    readonly description: string;
-    readonly [field: string]: unknown;
-  }[];
-  readonly action_schema: JsonSchema;
-}
+export type TasksBody = ReadonlyDeep<z.infer<typeof tasksBody>>;
 
-/**
- * `POST /grader`: an own record of the server by session, or a log whose actions are replayed after a reset with the
- * options that stand beside it; those that do not are as in the session.
- */
-export interface GraderBody {
-  readonly session_id?: string | null;
-  /** Actions, or objects with an `action`. Everything else in them is ignored. */
-  readonly episode_log?: readonly unknown[] | Readonly<Record<string, unknown>> | null;
-  readonly task_id?: string | number | null;
-  readonly seed?: number | null;
-  readonly [option: string]: unknown;
-}
-
-/** The answer of `POST /grader`. */
-export interface GradeBody {
-  /** Strictly inside (0, 1). */
-  readonly score: number;
-  readonly breakdown: Readonly<Record<string, unknown>>;
-  readonly feedback: string;
-  /**
-   * What the actions were replayed on: the options of the reset, `seed` and `task_id` among them, less lists and objects.
-   * Servers of others may leave it out.
-   */
-  readonly replayed?: Readonly<Record<string, unknown>>;
-}
+export const gradeBody = z.object({
+  score: z.number().gt(0).lt(1),
+  breakdown: jsonObject,
+  feedback: z.string(),
+  replayed: jsonObject.optional().meta({
+    description:
+      'Options of the reset that the actions were replayed on, `seed` and `task_id` among them, less lists and objects',
+  }),
+});
+/** The answer of `POST /grader`. Servers of others may leave out `replayed`. */
+export type GradeBody = ReadonlyDeep<z.infer<typeof gradeBody>>;
 
 /** The body of every HTTP error: text, or the list of what is wrong with the input (status 422). */
 export interface ErrorBody {

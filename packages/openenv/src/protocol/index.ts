@@ -1,18 +1,13 @@
 export { ERROR_CODES, type ErrorCode, SESSION_ERROR_REASONS, type SessionErrorReason } from './error-code.ts';
 export type {
   EnvironmentEntry,
-  EnvironmentsBody,
   ErrorBody,
   GradeBody,
-  GraderBody,
   HealthBody,
   MetadataBody,
   ObservationBody,
-  ResetBody,
   SchemaBody,
-  SessionAnswer,
   StateBody,
-  StepBody,
   TasksBody,
 } from './http-body.ts';
 export {

@@ -5,7 +5,7 @@ import type { Caller, EnvironmentDefinition } from '../definition.ts';
 import { Guard } from '../guard/guard.ts';
 import { guardRequests } from '../guard/guard-requests.ts';
 import { actionReader, declares } from '../input/action-reader.ts';
-import { schemaBody } from '../input/json-schemas.ts';
+import { publishedSchemas } from '../input/json-schemas.ts';
 import { resetOptionsReader } from '../input/reset-options-reader.ts';
 import { environmentTools } from '../mcp/environment-tools.ts';
 import { JsonRpcEndpoint } from '../mcp/json-rpc-endpoint.ts';
@@ -20,11 +20,9 @@ import { answerError, HttpProblem } from './http-problem.ts';
 import { mountInformationRoutes } from './information-routes.ts';
 import { type ListeningServer, type ListenOptions, listen } from './listen.ts';
 import { mountMcpRoutes } from './mcp-routes.ts';
-import { openApiDocument } from './openapi-document.ts';
 import { type PortServer, PortServers } from './port-servers.ts';
 import { RequestSessions } from './request-sessions.ts';
-import type { RouteDescription } from './route-table.ts';
-import { describeRoutes, METRICS_ROUTE } from './routes.ts';
+import { type AddRoute, RouteTable } from './route-table.ts';
 import { resolveServerOptions, type ServerOptions } from './server-options.ts';
 import { SocketServer } from './socket-server.ts';
 import { mountTaskRoutes } from './task-routes.ts';
@@ -32,7 +30,7 @@ import { mountTaskRoutes } from './task-routes.ts';
 /** A server of one environment. Nothing listens until `listen` is called. */
 export interface OpenEnvServer<Action = unknown, Observation = object, State = object> {
   readonly definition: EnvironmentDefinition<Action, Observation, State>;
-  /** The HTTP application. Mount further routes on it before listening. */
+  /** The HTTP application. Pages and files can be mounted on it before listening; for an API there is `addRoute`. */
   readonly app: Hono;
   readonly sessions: SessionRegistry<Action, Observation, State>;
   /**
@@ -48,8 +46,8 @@ export interface OpenEnvServer<Action = unknown, Observation = object, State = o
   rememberSession(context: Context, session: Session<Action, Observation, State>): void;
   /** The client of a request, for work that it waits for. */
   callerOf(context: Context): Caller;
-  /** Adds a mounted route to `/openapi.json` and `/docs`. */
-  describeRoute(route: RouteDescription): void;
+  /** Adds a route, which then stands in `/openapi.json` and `/docs` too. */
+  readonly addRoute: AddRoute;
   /**
    * Serves another environment through the port of this server, below `path`: `/name/reset`, `/name/ws`. The other
    * server drains and closes with this one, and never listens itself.
@@ -75,14 +73,13 @@ export function createServer<Action, Observation extends object, State extends o
   const served = definition as unknown as EnvironmentDefinition<unknown, object, object>;
   const tools = environmentTools(served, resolved.mode);
   const sessions = new SessionRegistry(served, resolved);
-  const schemas = schemaBody(served);
+  const schemas = publishedSchemas(served);
   const readAction = actionReader(served.action);
   const readResetOptions = resetOptionsReader(served);
   const jsonRpc = new JsonRpcEndpoint(sessions, tools);
   const guard = new Guard(resolved.guard, resolved.trustedProxies);
   const requestSessions = new RequestSessions(sessions, resolved.trustedProxies);
   const mcp = new StreamableHttpEndpoint(served, sessions, requestSessions, tools);
-  const routes = describeRoutes(served, resolved.mode, schemas);
   const toolsAsSteps = !declares(schemas.action, 'type');
   const sockets = new SocketServer(
     sessions,
@@ -94,11 +91,10 @@ export function createServer<Action, Observation extends object, State extends o
   let draining = false;
 
   const app = new Hono();
+  const routes = new RouteTable(app, served);
   app.onError((error, context) => answerError(error, context, resolved.logger));
   app.notFound((context) => {
-    const allowed = routes
-      .filter((route) => route.path === context.req.path)
-      .map((route) => route.method.toUpperCase());
+    const allowed = routes.methodsOf(context.req.path);
     if (allowed.length === 0 || allowed.includes(context.req.method)) {
       return context.json({ detail: 'Not Found' }, 404);
     }
@@ -119,37 +115,51 @@ export function createServer<Action, Observation extends object, State extends o
     }),
   );
   if (resolved.mode === 'simulation') {
-    mountEnvironmentRoutes(app, {
+    mountEnvironmentRoutes(routes.add, {
+      definition: served,
+      schemas,
       sessions,
       requestSessions,
       readAction,
       readResetOptions,
-      httpFields: served.httpFields,
+    });
+  }
+  if (served.grade) {
+    mountGraderRoute(routes.add, served, schemas.action, requestSessions, readAction, (options) =>
+      sessions.requireEpisodeSize(options),
+    );
+  } else {
+    app.post('/grader', () => {
+      throw new HttpProblem(501, `${served.name} has no grader.`);
     });
   }
   mountInformationRoutes(
-    app,
+    routes.add,
     served,
     schemas,
     sessions,
     () => draining,
-    () => ({ environments: portServers.entries(self) }),
+    () => portServers.entries(self),
   );
-  mountGraderRoute(app, served, requestSessions, readAction, (options) =>
-    sessions.requireEpisodeSize(options),
-  );
-  mountMcpRoutes(app, jsonRpc, mcp, requestSessions);
-  mountTaskRoutes(app, served);
+  mountMcpRoutes(routes.add, jsonRpc, mcp, requestSessions);
+  mountTaskRoutes(routes.add, served);
   if (metrics) {
-    app.get('/metrics', async (context) =>
-      context.body(await metrics.text(), 200, { 'content-type': metrics.contentType }),
+    routes.add(
+      {
+        method: 'get',
+        path: '/metrics',
+        operationId: 'metrics_get',
+        tag: 'Health',
+        summary: 'Numbers for Prometheus',
+        answer: { mediaType: 'text/plain' },
+      },
+      async (context) => context.body(await metrics.text(), 200, { 'content-type': metrics.contentType }),
     );
-    routes.push(METRICS_ROUTE);
   }
-  app.get('/openapi.json', (context) => context.json(openApiDocument(served, routes)));
+  app.get('/openapi.json', (context) => context.json(routes.document));
   app.get('/docs', (context) => {
     context.header('content-security-policy', DOCS_POLICY);
-    return context.html(docsPage(openApiDocument(served, routes)));
+    return context.html(docsPage(routes.document));
   });
   app.get('/redoc', (context) => context.redirect('docs', 307));
 
@@ -181,7 +191,7 @@ export function createServer<Action, Observation extends object, State extends o
     sessionOf: (context, sessionId) => requestSessions.of(context, sessionId),
     rememberSession: (context, session) => requestSessions.remember(context, session),
     callerOf: (context) => requestSessions.caller(context),
-    describeRoute: (route) => void routes.push(route),
+    addRoute: routes.add,
     onClose: (listener) => void closeListeners.push(listener),
     close: closeAll,
     mount(path, other) {

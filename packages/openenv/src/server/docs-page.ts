@@ -18,7 +18,7 @@ interface Operation {
   readonly responses: Readonly<
     Record<
       string,
-      { readonly description: string; readonly content: Readonly<Record<string, { schema?: JsonSchema }>> }
+      { readonly description: string; readonly content?: Readonly<Record<string, { schema?: JsonSchema }>> }
     >
   >;
 }
@@ -137,7 +137,7 @@ function operationSection(operation: Operation & { readonly path: string; readon
     ${request ? html`<h3>Request</h3><pre>${pretty(request)}</pre>` : ''}
     <h3>Responses</h3>
     ${Object.entries(operation.responses).map(([status, response]) => {
-      const schema = response.content['application/json']?.schema;
+      const schema = response.content?.['application/json']?.schema;
       return html`<p><b>${status}</b> ${response.description}</p>
         ${status === '200' && schema ? html`<pre>${pretty(schema)}</pre>` : ''}`;
     })}

@@ -1,79 +1,175 @@
-import type { Context, Hono } from 'hono';
-import {
-  type AnswerFields,
-  type EnvironmentDefinition,
-  EnvironmentError,
-  type StepResult,
-} from '../definition.ts';
+import { z } from 'zod';
+import { type AnswerFields, type EnvironmentDefinition, EnvironmentError } from '../definition.ts';
 import type { ActionReader } from '../input/action-reader.ts';
 import { readAt } from '../input/invalid-input-error.ts';
-import type { ResetOptionsReader } from '../input/reset-options-reader.ts';
+import { toJsonSchema } from '../input/json-schemas.ts';
+import { type ResetOptionsReader, resetOptionsSchema } from '../input/reset-options-reader.ts';
+import type { SchemaBody, StateBody } from '../protocol/http-body.ts';
 import type { Session } from '../sessions/session.ts';
 import type { SessionRegistry } from '../sessions/session-registry.ts';
-import { readBody, requestBody, requestJson } from './request-body.ts';
-import { resetRequest, stepRequest } from './request-schemas.ts';
 import type { RequestSessions } from './request-sessions.ts';
+import { type AddRoute, jsonValue } from './route-table.ts';
+
+export const sessionId = z
+  .string()
+  .max(255)
+  .nullish()
+  .meta({ description: "The session to act on; without one, the caller's latest" });
+
+type Definition = EnvironmentDefinition<unknown, object, object>;
 
 /** `/reset`, `/step` and `/state`, which act on sessions. */
 export function mountEnvironmentRoutes(
-  app: Hono,
+  addRoute: AddRoute,
   parts: {
+    readonly definition: Definition;
+    readonly schemas: SchemaBody;
     readonly sessions: SessionRegistry;
     readonly requestSessions: RequestSessions;
     readonly readAction: ActionReader<unknown>;
     readonly readResetOptions: ResetOptionsReader;
-    readonly httpFields?: EnvironmentDefinition<unknown, object, object>['httpFields'];
   },
 ): void {
-  const { sessions, requestSessions, readAction, readResetOptions, httpFields } = parts;
+  const { definition, schemas, sessions, requestSessions, readAction, readResetOptions } = parts;
+  const { httpFields } = definition;
 
-  app.post('/reset', async (context) => {
-    const json = await requestJson(context);
-    const body = readBody(json, resetRequest);
-    const options = readAt(['body'], () => readResetOptions(json));
-    const session = body.session_id
-      ? await requestSessions.toReset(body.session_id)
-      : sessions.open(requestSessions.caller(context).name);
-    try {
-      const result = await session.reset(options);
-      requestSessions.remember(context, session);
-      return answer(context, session, result, httpFields?.reset);
-    } catch (error) {
-      // A session that was opened for this request and never got an episode is of no use to anybody.
-      if (!body.session_id) await sessions.release(session.id);
-      throw error;
-    }
-  });
+  addRoute(
+    {
+      method: 'post',
+      path: '/reset',
+      operationId: 'reset_reset_post',
+      tag: 'Environment Control',
+      summary: 'Reset the environment',
+      description:
+        'Opens a session, or starts the named one again, and returns the first observation. The answer carries the `session_id`.',
+      body: z
+        .looseObject({
+          ...describedOptions(definition),
+          session_id: z
+            .string()
+            .max(255)
+            .nullish()
+            .meta({ description: 'The session to start again; without one, a new session is opened' }),
+        })
+        .meta({ title: 'ResetRequest', examples: [{ seed: 42, episode_id: 'episode-001' }, {}] }),
+      answer: resultSchema(definition, httpFields?.reset),
+      errors: {
+        400: 'Options that contradict each other',
+        404: 'Unknown session',
+        422: 'Invalid options',
+        503: 'No session is free',
+      },
+    },
+    async (context, { body }) => {
+      const options = readAt(['body'], () => readResetOptions(body));
+      const session = body.session_id
+        ? await requestSessions.toReset(body.session_id)
+        : sessions.open(requestSessions.caller(context).name);
+      try {
+        const result = await session.reset(options);
+        requestSessions.remember(context, session);
+        return answer(session, result, httpFields?.reset);
+      } catch (error) {
+        // A session that was opened for this request and never got an episode is of no use to anybody.
+        if (!body.session_id) await sessions.release(session.id);
+        throw error;
+      }
+    },
+  );
 
-  app.post('/step', async (context) => {
-    const body = await requestBody(context, stepRequest);
-    const action = readAction(body.action);
-    const session = await requestSessions.of(context, body.session_id);
-    if (!session) {
-      throw new EnvironmentError('NOT_RESET', 'You have no session yet. POST /reset first.');
-    }
-    return answer(context, session, await session.step(action), httpFields?.step);
-  });
+  addRoute(
+    {
+      method: 'post',
+      path: '/step',
+      operationId: 'step_step_post',
+      tag: 'Environment Control',
+      summary: 'Execute an action in the environment',
+      body: z
+        .looseObject({
+          action: z.record(z.string(), z.unknown()).meta(schemas.action as z.GlobalMeta),
+          session_id: sessionId,
+          timeout_s: z
+            .number()
+            .gt(0)
+            .nullish()
+            .meta({ description: 'Accepted for compatibility; a step always runs to its end' }),
+          request_id: z.string().max(255).nullish().meta({ description: 'A label of the request' }),
+        })
+        .meta({ title: 'StepRequest' }),
+      answer: resultSchema(definition, httpFields?.step),
+      errors: {
+        404: 'Unknown session',
+        409: 'No episode was started (`NOT_RESET`), or it is over (`EPISODE_OVER`)',
+        422: 'Invalid action',
+      },
+    },
+    async (context, { body }) => {
+      const action = readAction(body.action);
+      const session = await requestSessions.of(context, body.session_id);
+      if (!session) {
+        throw new EnvironmentError('NOT_RESET', 'You have no session yet. POST /reset first.');
+      }
+      return answer(session, await session.step(action), httpFields?.step);
+    },
+  );
 
-  app.get('/state', async (context) => {
-    const session = await requestSessions.of(context);
-    return context.json(session ? await session.state() : { episode_id: null, step_count: 0 });
+  addRoute(
+    {
+      method: 'get',
+      path: '/state',
+      operationId: 'endpoint_state_get',
+      tag: 'State Management',
+      summary: 'Get current environment state',
+      query: z.object({
+        session_id: z
+          .string()
+          .optional()
+          .meta({ description: "The session; without one, the caller's latest" }),
+      }),
+      answer: jsonValue<StateBody>(schemas.state),
+      errors: { 404: 'Unknown session' },
+    },
+    async (context, { query }) => {
+      const session = await requestSessions.of(context, query.session_id);
+      return session ? session.state() : { episode_id: null, step_count: 0 };
+    },
+  );
+}
+
+/** The options of a reset, which a reader of their own checks. One that is null counts as absent. */
+export function describedOptions(definition: Definition): Readonly<Record<string, z.ZodType>> {
+  const { properties = {} } = toJsonSchema(resetOptionsSchema(definition), 'input');
+  return Object.fromEntries(
+    Object.entries(properties).map(([name, option]) => [
+      name,
+      jsonValue<unknown>({ anyOf: [option, { type: 'null' }] }).optional(),
+    ]),
+  );
+}
+
+function resultSchema({ observation }: Definition, fields?: AnswerFields<object>) {
+  return z.object({
+    ...fields?.schema.shape,
+    observation: jsonValue<object>(toJsonSchema(observation, 'output')),
+    reward: z.number().nullable().meta({ description: 'Reward of the action; null after a reset' }),
+    done: z.boolean().meta({ description: 'Whether the episode is over' }),
+    session_id: z.string(),
+    metadata: z.union([jsonValue<object>({ type: 'object' }), z.null()]),
   });
 }
 
 function answer(
-  context: Context,
   session: Session,
-  result: StepResult<object>,
+  result: Awaited<ReturnType<Session['step']>>,
   fields: AnswerFields<object> | undefined,
-): Response {
+) {
   const { observation, reward, done, metadata } = result;
-  return context.json({
+  return {
     ...fields?.of(result),
     observation,
     reward,
     done,
     session_id: session.id,
     metadata: metadata ?? null,
-  });
+  };
 }

@@ -398,26 +398,48 @@ test('in production there is no route to control the episode', async (t) => {
 
 test('routes that somebody mounts act on the caller’s session and appear in the documentation', async (t) => {
   const { url, server } = await startServer(t, counterEnvironment);
-  server.app.post('/policies/:name/step', async (context) => {
-    const session = await server.sessionOf(context, context.req.query('session_id'));
-    if (!session) return context.json({ detail: 'no session' }, 409);
-    await session.step({ amount: 2, note: '', mode: 'plain', weight: 1 });
-    return context.json({ steps: session.stepCount, actions: session.record?.actions.length });
-  });
-  server.describeRoute({
-    method: 'post',
-    path: '/policies/{name}/step',
-    operationId: 'policy_step',
-    tag: 'Policies',
-    summary: 'Let a policy play a step',
-    response: { type: 'object' },
-  });
+  server.addRoute(
+    {
+      method: 'post',
+      path: '/policies/{name}/step',
+      operationId: 'policy_step',
+      tag: 'Policies',
+      summary: 'Let a policy play a step',
+      query: z.object({ session_id: z.string().optional() }),
+      body: z.strictObject({ amount: z.int().max(5).default(2) }),
+      answer: z.object({ name: z.string(), steps: z.int(), actions: z.int() }),
+    },
+    async (context, { parameters: { name }, query, body: { amount } }) => {
+      const session = await server.sessionOf(context, query.session_id);
+      if (!session) return context.json({ detail: 'no session' }, 409);
+      await session.step({ amount, note: '', mode: 'plain', weight: 1 });
+      return { name: name ?? '', steps: session.stepCount, actions: session.record?.actions.length ?? 0 };
+    },
+  );
   await postJson(`${url}/reset`, { seed: 0 });
-  assert.deepEqual((await postJson(`${url}/policies/greedy/step`)).body, { steps: 1, actions: 1 });
+  const played = await postJson(`${url}/policies/greedy/step`);
+  assert.deepEqual(played.body, { name: 'greedy', steps: 1, actions: 1 });
   assert.equal((await getJson(`${url}/state`)).body.total, 2);
   assert.equal((await postJson(`${url}/policies/greedy/step?session_id=nope`)).status, 404);
+  const refused = await postJson(`${url}/policies/greedy/step`, { amount: 6 });
+  assert.equal(refused.status, 422);
+  assert.deepEqual((refused.body.detail as { loc: unknown }[])[0]?.loc, ['body', 'amount']);
   const { body } = await getJson(`${url}/openapi.json`);
-  assert.ok('/policies/{name}/step' in body.paths);
+  const { post } = body.paths['/policies/{name}/step'];
+  assert.deepEqual(
+    (post.parameters as { name: string; in: string }[]).map(({ name, in: place }) => [name, place]),
+    [
+      ['name', 'path'],
+      ['session_id', 'query'],
+    ],
+  );
+  assert.equal(post.requestBody.required, false);
+  assert.equal(post.requestBody.content['application/json'].schema.anyOf[0].properties.amount.maximum, 5);
+  assert.deepEqual(post.responses[200].content['application/json'].schema.required, [
+    'name',
+    'steps',
+    'actions',
+  ]);
 });
 
 test('options that make no sense are refused when the server is made', async () => {

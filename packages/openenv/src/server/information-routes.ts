@@ -1,22 +1,27 @@
-import type { Hono } from 'hono';
 import type { EnvironmentDefinition } from '../definition.ts';
-import type {
-  EnvironmentsBody,
-  HealthBody,
-  MetadataBody,
-  SchemaBody,
-  TasksBody,
+import {
+  type EnvironmentEntry,
+  environmentsBody,
+  type HealthBody,
+  healthBody,
+  type MetadataBody,
+  metadataBody,
+  type SchemaBody,
+  schemaBody,
+  type TasksBody,
+  tasksBody,
 } from '../protocol/http-body.ts';
 import type { SessionRegistry } from '../sessions/session-registry.ts';
+import type { AddRoute } from './route-table.ts';
 
-/** `/health`, `/metadata`, `/schema`, `/tasks` and `/environments`: what a client may want to know before it starts. */
+/** `/tasks`, `/metadata`, `/environments`, `/schema` and `/health`, which clients ask before they start. */
 export function mountInformationRoutes(
-  app: Hono,
+  addRoute: AddRoute,
   definition: EnvironmentDefinition<unknown, object, object>,
   schemas: SchemaBody,
   sessions: SessionRegistry,
   isDraining: () => boolean,
-  environments: () => EnvironmentsBody,
+  environments: () => readonly EnvironmentEntry[],
 ): void {
   const startedAt = performance.now();
   const metadata: MetadataBody = {
@@ -28,20 +33,70 @@ export function mountInformationRoutes(
     documentation_url: definition.documentationUrl ?? null,
   };
   const tasks: TasksBody = { tasks: definition.tasks ?? [], action_schema: schemas.action };
+  const information = { method: 'get', tag: 'Environment Info' } as const;
 
-  app.get('/health', (context) => {
-    const draining = isDraining();
-    const problem = sessions.storeCondition?.problem;
-    const body: HealthBody = {
-      status: draining ? 'unhealthy' : problem ? 'degraded' : 'healthy',
-      active_sessions: sessions.size,
-      uptime_seconds: Math.round(performance.now() - startedAt) / 1000,
-      ...(problem && { reason: problem }),
-    };
-    return context.json(body, draining ? 503 : 200);
-  });
-  app.get('/metadata', (context) => context.json(metadata));
-  app.get('/schema', (context) => context.json(schemas));
-  app.get('/tasks', (context) => context.json(tasks));
-  app.get('/environments', (context) => context.json(environments()));
+  addRoute(
+    {
+      ...information,
+      path: '/tasks',
+      operationId: 'list_tasks_get',
+      summary: 'List the tasks and the schema of the action',
+      answer: tasksBody,
+    },
+    () => tasks,
+  );
+  addRoute(
+    {
+      ...information,
+      path: '/metadata',
+      operationId: 'endpoint_metadata_get',
+      summary: 'Get environment metadata',
+      answer: metadataBody,
+    },
+    () => metadata,
+  );
+  addRoute(
+    {
+      ...information,
+      path: '/environments',
+      operationId: 'list_environments_get',
+      summary: 'List the environments of this port',
+      description: 'Each has a server of its own; `path` is its root, relative to the root of this one.',
+      answer: environmentsBody,
+    },
+    () => ({ environments: environments() }),
+  );
+  addRoute(
+    {
+      ...information,
+      path: '/schema',
+      operationId: 'get_schemas_schema_get',
+      tag: 'Schema',
+      summary: 'Get all JSON schemas',
+      answer: schemaBody,
+    },
+    () => schemas,
+  );
+  addRoute(
+    {
+      ...information,
+      path: '/health',
+      operationId: 'endpoint_health_get',
+      tag: 'Health',
+      summary: 'Health check',
+      answer: healthBody,
+      errors: { 503: { meaning: 'The server is shutting down', body: healthBody } },
+    },
+    (context) => {
+      const draining = isDraining();
+      const problem = sessions.storeCondition?.problem;
+      const body: HealthBody = {
+        status: draining ? 'unhealthy' : problem ? 'degraded' : 'healthy',
+        active_sessions: sessions.size,
+        uptime_seconds: Math.round(performance.now() - startedAt) / 1000,
+        ...(problem && { reason: problem }),
+      };
+      return draining ? context.json(body, 503) : body;
+    },
+  );
 }

@@ -61,62 +61,60 @@ export function openApiDocument(
 }
 
 function operation(route: RouteDescription): object {
+  const path = propertiesOf(route.parameters);
   const parameters = [
-    ...[...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
-      name,
-      in: 'path',
-      required: true,
-      schema: route.parameters?.[name!] ?? { type: 'string' },
-    })),
-    ...(route.query ?? []).map(({ name, description }) => ({
-      name,
-      in: 'query',
-      required: false,
-      description,
-      schema: { type: 'string' },
-    })),
-    ...(route.headers ?? []).map(({ name, description }) => ({
-      name,
-      in: 'header',
-      required: true,
-      description,
-      schema: { type: 'string' },
-    })),
+    ...[...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) =>
+      parameter('path', name!, true, path[name!] ?? { type: 'string' }),
+    ),
+    ...Object.entries(propertiesOf(route.query)).map(([name, schema]) =>
+      parameter('query', name, false, schema),
+    ),
+    ...Object.entries(route.headers ?? {}).map(([name, description]) =>
+      parameter('header', name, true, { type: 'string', description }),
+    ),
   ];
-  const errors = Object.entries(route.errors ?? {}).map(([status, description]) => [
-    status,
-    {
-      description,
-      content: { 'application/json': { schema: route.errorBody ?? { $ref: '#/components/schemas/Error' } } },
-    },
-  ]);
+  const errors = Object.entries(route.errors ?? {}).map(([status, error]) => {
+    const isText = typeof error === 'string';
+    const schema = isText ? { $ref: '#/components/schemas/Error' } : toJsonSchema(error.body, 'answer');
+    const description = isText ? error : error.meaning;
+    return [status, { description, content: { 'application/json': { schema } } }];
+  });
   return {
     operationId: route.operationId,
     tags: [route.tag],
     summary: route.summary,
     ...(route.description && { description: route.description }),
     ...(parameters.length > 0 && { parameters }),
-    ...(route.request && {
-      requestBody: {
-        required: route.requestRequired ?? true,
-        content: { 'application/json': { schema: requestSchema(route) } },
-      },
-    }),
+    ...(route.body && { requestBody: requestBody(route.body) }),
     responses: {
-      200: { description: 'OK', content: contentOf(route.response) },
+      ...(route.answer
+        ? { 200: { description: 'OK', content: contentOf(route.answer) } }
+        : { 204: { description: 'Done' } }),
       ...Object.fromEntries(errors),
     },
   };
 }
 
-function contentOf(response: RouteDescription['response']): object {
-  return 'mediaType' in response
-    ? { [String(response.mediaType)]: {} }
-    : { 'application/json': { schema: response } };
+function propertiesOf(schema: z.ZodType | undefined): Readonly<Record<string, JsonSchema>> {
+  return (schema && toJsonSchema(schema, 'input').properties) ?? {};
+}
+
+function parameter(place: string, name: string, required: boolean, { description, ...schema }: JsonSchema) {
+  return { name, in: place, required, ...(description !== undefined && { description }), schema };
 }
 
 /** A body that may be left out may also be null. */
-function requestSchema({ request, requestRequired = true }: RouteDescription): JsonSchema {
-  const schema = request instanceof z.ZodType ? toJsonSchema(request, 'input') : (request ?? {});
-  return requestRequired ? schema : { anyOf: [schema, { type: 'null' }] };
+function requestBody(body: z.ZodType): object {
+  const schema = toJsonSchema(body, 'input');
+  const isOptional = body.safeParse({}).success;
+  return {
+    required: !isOptional,
+    content: { 'application/json': { schema: isOptional ? { anyOf: [schema, { type: 'null' }] } : schema } },
+  };
+}
+
+function contentOf(answer: NonNullable<RouteDescription['answer']>): object {
+  return answer instanceof z.ZodType
+    ? { 'application/json': { schema: toJsonSchema(answer, 'answer') } }
+    : { [answer.mediaType]: {} };
 }

@@ -1,4 +1,4 @@
-import { type Caller, HttpProblem, type OpenEnvServer, readBody, requestJson } from '@servegym/openenv';
+import { type Caller, HttpProblem, jsonValue, type OpenEnvServer, toJsonSchema } from '@servegym/openenv';
 import type { Context } from 'hono';
 import { z } from 'zod';
 import type { BaselineRequest, BaselineResult, BaselineSuite } from './baseline-suite.ts';
@@ -47,6 +47,45 @@ const baselineRequest = z
   })
   .meta({ title: 'BaselineRequest', examples: [{}, { task_id: 1 }] });
 
+const jsonObject = jsonValue<object>({ type: 'object' });
+const result = z.object({
+  task_id: z.union([z.string(), z.number()]),
+  name: z.string(),
+  difficulty: z.string(),
+  score: z.number().gt(0).lt(1),
+  breakdown: jsonObject,
+  feedback: z.string(),
+  configuration: z.union([jsonObject, z.null()]),
+  steps: z.int(),
+  total_reward: z.number(),
+  expected_range: z.array(z.number()).optional(),
+});
+const baselineAnswer = z
+  .looseObject({
+    environment: z.string(),
+    version: z.string(),
+    agent: z.string(),
+    mode: z.enum(['deterministic', 'openai']),
+    agents: z.array(z.string()),
+    seed: z.int(),
+    tasks: z.array(result),
+    scores: jsonObject,
+    mean_score: z.number(),
+    usage: jsonObject
+      .optional()
+      .meta({ description: 'Of a language model: calls, tokens, cost and answers' }),
+  })
+  .meta({ patternProperties: { '^task\\d+$': toJsonSchema(result, 'answer') } });
+const errors = {
+  404: 'Unknown task (`UNKNOWN_TASK`) or agent (`UNKNOWN_AGENT`)',
+  409: 'The model is playing a baseline already (`MODEL_BUSY`)',
+  422: 'Invalid parameters',
+  429: 'The client has too many long requests under way (`WORK_QUEUE_FULL`)',
+  501: 'The server plays no language model (`NO_MODEL`), or knows no key (`LLM_SETTINGS`)',
+  502: 'The model refuses (`LLM_REFUSED`) or does not answer (`LLM_UNREACHABLE`)',
+  503: 'The work takes too long (`WORK_TIMEOUT`) or too much memory (`WORK_MEMORY`)',
+};
+
 /**
  * `GET` and `POST /baseline`: what agents that need no training reach, graded anew by this server. Only a `POST` can
  * have a language model play, which costs money: any page can make a browser send a `GET`.
@@ -58,31 +97,46 @@ export function mountBaselineRoutes<Action, Observation extends object, State ex
   const { definition } = server;
   const tasks = definition.tasks ?? [];
 
-  server.app.get('/baseline', (context) => {
-    const asked = readBody(context.req.query(), baselineRequest);
-    if (!asked.use_openai) return answer(context, asked);
-    context.header('allow', 'POST');
-    throw new HttpProblem(
-      405,
-      'Expected POST: playing a language model costs tokens. Send POST /baseline with {"use_openai": true}.',
-      'POST_REQUIRED',
-    );
-  });
-  server.app.post('/baseline', async (context) =>
-    answer(context, readBody(await requestJson(context), baselineRequest)),
+  const description = {
+    path: '/baseline',
+    tag: 'Grading',
+    summary: 'Play the baseline agents, and grade them',
+    answer: baselineAnswer,
+  } as const;
+  server.addRoute(
+    {
+      ...description,
+      method: 'get',
+      operationId: 'baseline_get',
+      query: baselineRequest,
+      errors: { ...errors, 405: 'A language model is to play (`POST_REQUIRED`)' },
+    },
+    (context, { query }) => {
+      if (!query.use_openai) return answer(context, query);
+      context.header('allow', 'POST');
+      throw new HttpProblem(
+        405,
+        'Expected POST: playing a language model costs tokens. Send POST /baseline with {"use_openai": true}.',
+        'POST_REQUIRED',
+      );
+    },
+  );
+  server.addRoute(
+    { ...description, method: 'post', operationId: 'baseline_post', body: baselineRequest, errors },
+    (context, { body }) => answer(context, body),
   );
 
   async function answer(
     context: Context,
     { task_id, agent, seed, use_openai }: z.infer<typeof baselineRequest>,
-  ): Promise<Response> {
+  ) {
     const request = { taskIds: taskIdsOf(task_id), seed: seed ?? suite.seed };
     if (use_openai) {
       if (model === undefined) {
         throw new HttpProblem(501, 'This server plays no language model.', 'NO_MODEL');
       }
       const { results, usage } = await model.play(request, server.callerOf(context));
-      return context.json({ ...report(model.agent, 'openai', request.seed, results), usage });
+      return { ...report(model.agent, 'openai', request.seed, results), usage };
     }
     const name = agent ?? suite.agents[0];
     if (!suite.agents.includes(name)) {
@@ -93,7 +147,7 @@ export function mountBaselineRoutes<Action, Observation extends object, State ex
       );
     }
     const results = await suite.play(name, request, server.callerOf(context));
-    return context.json(report(name, 'deterministic', request.seed, results));
+    return report(name, 'deterministic', request.seed, results);
   }
 
   function taskIdsOf(asked: string | number | null | undefined): readonly (string | number)[] {
@@ -107,7 +161,12 @@ export function mountBaselineRoutes<Action, Observation extends object, State ex
     );
   }
 
-  function report(agent: string, mode: string, seed: number, results: readonly BaselineResult[]) {
+  function report(
+    agent: string,
+    mode: 'deterministic' | 'openai',
+    seed: number,
+    results: readonly BaselineResult[],
+  ) {
     return {
       environment: definition.id,
       version: definition.version,
@@ -121,39 +180,6 @@ export function mountBaselineRoutes<Action, Observation extends object, State ex
       ...numberedTasks(results),
     };
   }
-
-  const common = {
-    path: '/baseline',
-    tag: 'Grading',
-    summary: 'Play the baseline agents, and grade them',
-    response: RESPONSE,
-    errors: {
-      404: 'Unknown task (`UNKNOWN_TASK`) or agent (`UNKNOWN_AGENT`)',
-      409: 'The model is playing a baseline already (`MODEL_BUSY`)',
-      422: 'Invalid parameters',
-      429: 'The client has too many long requests under way (`WORK_QUEUE_FULL`)',
-      501: 'The server plays no language model (`NO_MODEL`), or knows no key (`LLM_SETTINGS`)',
-      502: 'The model refuses (`LLM_REFUSED`) or does not answer (`LLM_UNREACHABLE`)',
-      503: 'The work takes too long (`WORK_TIMEOUT`) or too much memory (`WORK_MEMORY`)',
-    },
-  } as const;
-  server.describeRoute({
-    ...common,
-    method: 'get',
-    operationId: 'baseline_get',
-    errors: { ...common.errors, 405: 'A language model is to play (`POST_REQUIRED`)' },
-    query: Object.entries(baselineRequest.shape).map(([name, option]) => ({
-      name,
-      description: option.meta()?.description ?? '',
-    })),
-  });
-  server.describeRoute({
-    ...common,
-    method: 'post',
-    operationId: 'baseline_post',
-    request: baselineRequest,
-    requestRequired: false,
-  });
 }
 
 /** Results of tasks with numbers as `task1`, `task2`, ...: the keys of InferenceGym's baseline agent. */
@@ -161,34 +187,3 @@ function numberedTasks(results: readonly BaselineResult[]): Readonly<Record<stri
   const numbered = results.filter(({ task_id }) => typeof task_id === 'number');
   return Object.fromEntries(numbered.map((result) => [`task${result.task_id}`, result]));
 }
-
-const RESULT = {
-  type: 'object',
-  properties: {
-    task_id: { anyOf: [{ type: 'string' }, { type: 'integer' }] },
-    score: { type: 'number', exclusiveMinimum: 0, exclusiveMaximum: 1 },
-    breakdown: { type: 'object' },
-    feedback: { type: 'string' },
-    configuration: { anyOf: [{ type: 'object' }, { type: 'null' }] },
-    expected_range: { type: 'array', items: { type: 'number' } },
-  },
-  required: ['task_id', 'score', 'breakdown', 'feedback', 'configuration'],
-} as const;
-
-const RESPONSE = {
-  type: 'object',
-  properties: {
-    environment: { type: 'string' },
-    version: { type: 'string' },
-    agent: { type: 'string' },
-    mode: { type: 'string', enum: ['deterministic', 'openai'] },
-    agents: { type: 'array', items: { type: 'string' } },
-    seed: { type: 'integer' },
-    tasks: { type: 'array', items: RESULT },
-    scores: { type: 'object' },
-    mean_score: { type: 'number' },
-    usage: { type: 'object', description: 'Of a language model: calls, tokens, cost and answers' },
-  },
-  patternProperties: { '^task\\d+$': RESULT },
-  required: ['environment', 'version', 'agent', 'mode', 'agents', 'seed', 'tasks', 'scores', 'mean_score'],
-} as const;

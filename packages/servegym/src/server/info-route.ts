@@ -1,4 +1,5 @@
-import { type OpenEnvServer, schemaBody } from '@servegym/openenv';
+import { jsonValue, type OpenEnvServer, publishedSchemas } from '@servegym/openenv';
+import { z } from 'zod';
 
 /** What `/info` tells of an environment beside its schemas. */
 export interface EnvironmentInfo {
@@ -8,15 +9,35 @@ export interface EnvironmentInfo {
   readonly episodeLengths: Readonly<Record<string | number, number>>;
 }
 
+const object = jsonValue<object>({ type: 'object' });
+
 /** `GET /info`: what an agent has to know before it plays, in one answer. */
 export function mountInfoRoute<Action, Observation extends object, State extends object>(
   server: OpenEnvServer<Action, Observation, State>,
   { rewardWeights, episodeLengths }: EnvironmentInfo,
 ): void {
   const { definition } = server;
-  const schemas = schemaBody(definition);
-  server.app.get('/info', (context) =>
-    context.json({
+  const schemas = publishedSchemas(definition);
+  server.addRoute(
+    {
+      method: 'get',
+      path: '/info',
+      operationId: 'info_get',
+      tag: 'Environment Info',
+      summary: 'Schemas, tasks and reward weights in one answer',
+      answer: z.object({
+        name: z.string(),
+        version: z.string(),
+        description: z.string(),
+        action_schema: object,
+        observation_schema: object,
+        state_schema: object,
+        reward_weights: object,
+        episode_lengths: object,
+        tasks: z.array(object),
+      }),
+    },
+    () => ({
       name: definition.name,
       version: definition.version,
       description: definition.description,
@@ -28,27 +49,4 @@ export function mountInfoRoute<Action, Observation extends object, State extends
       tasks: definition.tasks ?? [],
     }),
   );
-  const object = { type: 'object' } as const;
-  server.describeRoute({
-    method: 'get',
-    path: '/info',
-    operationId: 'info_get',
-    tag: 'Environment Info',
-    summary: 'Schemas, tasks and reward weights in one answer',
-    response: {
-      type: 'object',
-      properties: {
-        name: { type: 'string' },
-        version: { type: 'string' },
-        description: { type: 'string' },
-        action_schema: object,
-        observation_schema: object,
-        state_schema: object,
-        reward_weights: object,
-        episode_lengths: object,
-        tasks: { type: 'array', items: object },
-      },
-      required: ['name', 'version', 'action_schema', 'observation_schema', 'reward_weights', 'tasks'],
-    },
-  });
 }

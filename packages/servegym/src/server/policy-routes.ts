@@ -1,4 +1,4 @@
-import { EnvironmentError, type OpenEnvServer, requestBody } from '@servegym/openenv';
+import { EnvironmentError, jsonValue, type OpenEnvServer } from '@servegym/openenv';
 import { z } from 'zod';
 import type { PolicyCatalogue } from './policy-catalogue.ts';
 import { PolicyPlayer } from './policy-player.ts';
@@ -14,6 +14,19 @@ const policyStepRequest = z
   })
   .meta({ title: 'PolicyStepRequest', examples: [{ steps: 10 }] });
 
+const jsonObject = jsonValue<unknown>({ type: 'object' });
+
+const playedWindow = z.object({
+  action: jsonObject,
+  observation: jsonObject,
+  reward: z.number().nullable(),
+  done: z.boolean(),
+  metadata: jsonObject.optional(),
+  explanation: jsonObject
+    .optional()
+    .meta({ description: 'Why the policy chose the action, where it can tell' }),
+});
+
 /**
  * `GET /policies` lists the policies of this server; `POST /policies/{name}/step` lets one of them play a session of
  * HTTP or WebSocket for some windows.
@@ -24,70 +37,41 @@ export function mountPolicyRoutes<Action, Observation extends object, State exte
 ): void {
   const player = new PolicyPlayer(server.definition, catalogue);
 
-  server.app.get('/policies', (context) => context.json(catalogue.list()));
-  server.describeRoute({
-    method: 'get',
-    path: '/policies',
-    operationId: 'list_policies_get',
-    tag: 'Policies',
-    summary: 'List the policies that can play a session',
-    response: {
-      type: 'array',
-      items: {
-        type: 'object',
-        properties: { name: { type: 'string' }, title: { type: 'string' }, description: { type: 'string' } },
-        required: ['name', 'title', 'description'],
-      },
+  server.addRoute(
+    {
+      method: 'get',
+      path: '/policies',
+      operationId: 'list_policies_get',
+      tag: 'Policies',
+      summary: 'List the policies that can play a session',
+      answer: z.array(z.object({ name: z.string(), title: z.string(), description: z.string() })),
     },
-  });
+    () => catalogue.list(),
+  );
 
-  server.app.post('/policies/:name/step', async (context) => {
-    const { session_id, steps } = await requestBody(context, policyStepRequest);
-    const session = await server.sessionOf(context, session_id);
-    if (!session) throw new EnvironmentError('NOT_RESET', 'You have no session yet. POST /reset first.');
-    const played = await player.play(session, context.req.param('name'), steps, server.callerOf(context));
-    return context.json({ steps: played, done: played.at(-1)?.done === true });
-  });
-  server.describeRoute({
-    method: 'post',
-    path: '/policies/{name}/step',
-    operationId: 'play_policy_post',
-    tag: 'Policies',
-    summary: 'Let a policy play a session',
-    description: 'Fewer windows than asked for come back when the episode ends.',
-    request: policyStepRequest,
-    requestRequired: false,
-    response: {
-      type: 'object',
-      properties: {
-        steps: {
-          type: 'array',
-          items: {
-            type: 'object',
-            properties: {
-              action: { type: 'object' },
-              observation: { type: 'object' },
-              reward: { type: 'number' },
-              done: { type: 'boolean' },
-              metadata: { type: 'object' },
-              explanation: {
-                type: 'object',
-                description: 'Why the policy chose the action, where it can tell',
-              },
-            },
-            required: ['action', 'observation', 'reward', 'done'],
-          },
-        },
-        done: { type: 'boolean' },
+  server.addRoute(
+    {
+      method: 'post',
+      path: '/policies/{name}/step',
+      operationId: 'play_policy_post',
+      tag: 'Policies',
+      summary: 'Let a policy play a session',
+      description: 'Fewer windows than asked for come back when the episode ends.',
+      body: policyStepRequest,
+      answer: z.object({ steps: z.array(playedWindow), done: z.boolean() }),
+      errors: {
+        404: 'Unknown session, or unknown policy (`UNKNOWN_POLICY`)',
+        409: 'No episode was started (`NOT_RESET`), or it is over (`EPISODE_OVER`)',
+        422: 'Invalid body',
+        429: 'The client has too many long requests under way (`WORK_QUEUE_FULL`)',
+        503: 'The policy thinks too long (`WORK_TIMEOUT`) or needs too much memory (`WORK_MEMORY`)',
       },
-      required: ['steps', 'done'],
     },
-    errors: {
-      404: 'Unknown session, or unknown policy (`UNKNOWN_POLICY`)',
-      409: 'No episode was started (`NOT_RESET`), or it is over (`EPISODE_OVER`)',
-      422: 'Invalid body',
-      429: 'The client has too many long requests under way (`WORK_QUEUE_FULL`)',
-      503: 'The policy thinks too long (`WORK_TIMEOUT`) or needs too much memory (`WORK_MEMORY`)',
+    async (context, { parameters: { name }, body: { session_id, steps } }) => {
+      const session = await server.sessionOf(context, session_id);
+      if (!session) throw new EnvironmentError('NOT_RESET', 'You have no session yet. POST /reset first.');
+      const played = await player.play(session, name, steps, server.callerOf(context));
+      return { steps: played, done: played.at(-1)?.done === true };
     },
-  });
+  );
 }

@@ -1,7 +1,5 @@
 import type { Context } from 'hono';
-import { z } from 'zod';
 import { InvalidInputError } from '../input/invalid-input-error.ts';
-import { validationIssues } from '../input/validation-issues.ts';
 import { readClientJson } from '../json/read-client-json.ts';
 
 /**
@@ -33,21 +31,4 @@ export async function requestJson(context: Context): Promise<unknown> {
       ctx: { error: reading.message },
     },
   ]);
-}
-
-/** Reads a request's body by a schema. @throws InvalidInputError with `body` at the head of each location. */
-export async function requestBody<Body>(context: Context, schema: z.ZodType<Body>): Promise<Body> {
-  return readBody(await requestJson(context), schema);
-}
-
-/** Reads a body by a schema; no body at all is `{}` where that will do. @throws InvalidInputError naming the fields */
-export function readBody<Body>(json: unknown, schema: z.ZodType<Body>): Body {
-  if (json === null) {
-    const empty = z.safeParse(schema, {});
-    if (empty.success) return empty.data;
-    throw new InvalidInputError([{ type: 'missing', loc: ['body'], msg: 'Field required', input: null }]);
-  }
-  const reading = schema.safeParse(json);
-  if (reading.success) return reading.data;
-  throw new InvalidInputError(validationIssues(schema, json)).at('body');
 }
