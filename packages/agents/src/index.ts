@@ -37,10 +37,11 @@ export {
 } from './core/evaluation/evaluate-policy.ts';
 export { LlmClient, type LlmUsage } from './core/llm/llm-client.ts';
 export { type LlmAnswers, type LlmEnvironment, LlmPolicy } from './core/llm/llm-policy.ts';
-export { hasLlmSettings, LlmError, type LlmSettings, llmSettings } from './core/llm/llm-settings.ts';
+export { hasLlmSettings, type LlmSettings, llmSettings } from './core/llm/llm-settings.ts';
 export { playEpisode } from './core/play-episode.ts';
 export type { AsyncPolicy, Policy, PolicyEpisode, PolicyStep } from './core/policy.ts';
 export { type DatasetRow, type DatasetValue, recordEpisodes } from './core/record-episodes.ts';
+export { AgentError } from './error-catalogue.ts';
 export { encodeOnnxActor } from './formats/onnx-actor.ts';
 export { eventFileHeader, scalarRecord, startRecord } from './formats/tensorboard-events.ts';
 export { checkGymTask } from './inferencegym/checks/check-gym-task.ts';
@@ -66,10 +67,10 @@ export {
   evaluateShifted,
   SHIFTED,
 } from './llmserve/evaluate-serve.ts';
-export { evaluatedServe } from './llmserve/evaluated-serve.ts';
-export { haveDemonstrated } from './llmserve/learn/demonstrate-job.ts';
+export { evaluatedServe, policyUnderScenario, underScenario } from './llmserve/evaluated-serve.ts';
+export { haveDemonstrated } from './llmserve/learn/demonstrate.ts';
 export { distill } from './llmserve/learn/distill.ts';
-export { decodeServeActor, encodeServeActor } from './llmserve/learn/serve-actor.ts';
+export { decodeServeActor, encodeServeActor } from './llmserve/learn/policy-files.ts';
 export { serveLearningTask } from './llmserve/learn/serve-learning-task.ts';
 export { tuneConstant, tunePhase } from './llmserve/learn/tune-constant.ts';
 export { planClairvoyant } from './llmserve/planning/plan-clairvoyant.ts';
@@ -81,7 +82,6 @@ export {
   type PolicyDescription,
   type ServePolicy,
 } from './llmserve/policies/catalogue.ts';
-export { loadTrainedPolicy } from './llmserve/policies/load-trained-policy.ts';
 export {
   isNetwork,
   isShipped,
@@ -93,6 +93,7 @@ export {
   shippedOnnx,
   whyNotShipped,
 } from './llmserve/policies/shipped-policy.ts';
+export { loadTrainedPolicy } from './llmserve/policies/trained-policies.ts';
 export type { PolicyReturnsInput, SeededTraffic } from './llmserve/policy-returns-job.ts';
 export { recordWithJobs } from './llmserve/record-episode-job.ts';
 export {
@@ -104,22 +105,22 @@ export {
   shareTask,
   shareTrace,
 } from './llmserve/shared-inputs.ts';
-export { policyUnderScenario, underScenario } from './llmserve/under-scenario.ts';
-export { decodeStoppedRun, type StoppingPoint } from './training/stopped-run.ts';
 export {
   type PolicyFiles,
   type TrainedRun,
   type TrainingProgress,
   trainPolicy,
+  trainSeeds,
 } from './training/train-policy.ts';
-export { trainSeeds } from './training/train-policy-job.ts';
 export {
   type Algorithm,
+  decodeStoppedRun,
   finalReturn,
   isNetworkAlgorithm,
   LEARNABLE_TASKS,
   type LearnableEnvironment,
   learningTaskOf,
   type MetricsLine,
+  type StoppingPoint,
   type TrainingRun,
 } from './training/training-run.ts';

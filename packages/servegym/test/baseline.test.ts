@@ -220,7 +220,7 @@ describe('servegym baseline', () => {
     asked = await ask();
     assert.deepEqual([asked.text, asked.usage.format], ['words', 'plain']);
     answer = () => ({ status: 400, message: 'no such model' });
-    await assert.rejects(ask, { name: 'LlmError', code: 'LLM_REFUSED', message: /no such model/ });
+    await assert.rejects(ask, { code: 'LLM_REFUSED', message: /no such model/ });
     answer = () => ({ status: 401 });
     await assert.rejects(ask, { code: 'LLM_REFUSED' });
     answer = () => ({ status: 503 });

@@ -109,7 +109,7 @@ const ENDLESS_STEPS = 10;
 
 /**
  * Plays and grades one episode of each task.
- * @throws LlmError when the model cannot be asked
+ * @throws AgentError when the model cannot be asked
  */
 export async function runBaseline(plan: BaselinePlan): Promise<BaselineResult> {
   const { environment, llm, seed, watcher, runtime = inProcess(environment) } = plan;

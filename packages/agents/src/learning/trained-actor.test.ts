@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { RandomStream } from '@servegym/simulator';
+import { decodeSafetensors, encodeSafetensors } from '../formats/safetensors.ts';
 import { actorLayerSizes } from './actor-critic.ts';
 import { parameterCount } from './multilayer-perceptron.ts';
 import { plainKernels } from './plain-kernels.ts';
-import { decodeSafetensors, encodeSafetensors } from './safetensors.ts';
 import { simdKernels } from './simd-kernels.ts';
 import { type ActorWeights, decodeActor, encodeActor, TrainedActor } from './trained-actor.ts';
 
@@ -83,7 +83,7 @@ describe('TrainedActor', () => {
     const { tensors, metadata } = decodeSafetensors(file);
     const { 'return.spread': _, ...incomplete } = tensors;
     assert.throws(() => decodeActor(encodeSafetensors({ tensors: incomplete, metadata })), {
-      name: 'TensorFileError',
+      code: 'TENSOR_FILE',
       message: /Expected a tensor `return.spread` of shape 1, got none/,
     });
   });
@@ -109,7 +109,7 @@ describe('TrainedActor', () => {
         /Expected a tensor `observation.mean` of shape 3, got one of shape 1/,
       ],
     ] as const) {
-      assert.throws(() => decodeActor(encodeSafetensors(file)), { name: 'TensorFileError', message });
+      assert.throws(() => decodeActor(encodeSafetensors(file)), { code: 'TENSOR_FILE', message });
     }
   });
 });

@@ -1,9 +1,10 @@
+import { AgentError } from '../error-catalogue.ts';
+import { decodeSafetensors, encodeSafetensors, type Tensor } from '../formats/safetensors.ts';
 import { type ActorCriticShape, actorLayerSizes } from './actor-critic.ts';
 import { CategoricalHeads } from './categorical-heads.ts';
 import type { FloatArray, Kernels } from './kernels.ts';
 import { MultilayerPerceptron, parameterCount } from './multilayer-perceptron.ts';
 import { type FeatureScale, type Moments, normalizeRow, RunningNormalizer } from './running-normalizer.ts';
-import { decodeSafetensors, encodeSafetensors, type Tensor, TensorFileError } from './safetensors.ts';
 import { simdKernels } from './simd-kernels.ts';
 
 /** All that a trained policy needs to act. */
@@ -89,7 +90,7 @@ export function encodeActor(
   return encodeSafetensors({ tensors, metadata: { ...metadata, shape: JSON.stringify(shape) } });
 }
 
-/** Reads what `encodeActor` wrote. Throws a `TensorFileError`. */
+/** Reads what `encodeActor` wrote. @throws AgentError `TENSOR_FILE` */
 export function decodeActor(file: Uint8Array): {
   weights: ActorWeights;
   metadata: Readonly<Record<string, string>>;
@@ -134,7 +135,7 @@ function readShape(text: string | undefined): ActorCriticShape {
   const { observationSize, headSizes, hidden } = shape;
   const isSize = (value: unknown) => Number.isSafeInteger(value) && (value as number) > 0;
   if (!isSize(observationSize) || !headSizes?.every(isSize) || !hidden?.every(isSize)) {
-    throw new TensorFileError('Expected the metadata to have the `shape` of an actor');
+    throw new AgentError('TENSOR_FILE', { problem: 'Expected the metadata to have the `shape` of an actor' });
   }
   return { observationSize: observationSize!, headSizes, hidden };
 }
@@ -155,7 +156,9 @@ function tensorOf(
   const tensor = tensors[name];
   if (tensor?.shape.join() !== shape.join()) {
     const got = tensor ? `one of shape ${tensor.shape.join(' x ')}` : 'none';
-    throw new TensorFileError(`Expected a tensor \`${name}\` of shape ${shape.join(' x ')}, got ${got}`);
+    throw new AgentError('TENSOR_FILE', {
+      problem: `Expected a tensor \`${name}\` of shape ${shape.join(' x ')}, got ${got}`,
+    });
   }
   return tensor.values;
 }

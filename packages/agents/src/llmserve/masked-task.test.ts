@@ -9,22 +9,19 @@ import {
   ServeEpisode,
 } from '@servegym/environments';
 import { playEpisode } from '../core/play-episode.ts';
-import type { PpoUpdate } from '../learning/ppo.ts';
-import { trainPpo } from '../learning/ppo.ts';
+import { type PpoUpdate, trainPpo } from '../learning/ppo.ts';
 import { decodeActor, encodeActor } from '../learning/trained-actor.ts';
 import { demonstrate } from './learn/demonstrate.ts';
 import { distill } from './learn/distill.ts';
-import { encodeRegimeTable } from './learn/regime-table.ts';
+import { encodeRegimeTable, encodeServeConstant } from './learn/policy-files.ts';
 import { playRegimes, searchRegimes } from './learn/search-regimes.ts';
 import { ServeActionCodec } from './learn/serve-action-codec.ts';
-import { encodeServeConstant } from './learn/serve-constant.ts';
 import { SERVE_PPO, serveLearningTask } from './learn/serve-learning-task.ts';
 import { tuneConstant, tunePhase } from './learn/tune-constant.ts';
 import { MASKED_TASK, TURNED } from './masked-task.fixture.ts';
 import { planClairvoyant } from './planning/plan-clairvoyant.ts';
 import { HeuristicPolicy } from './policies/heuristic-policy.ts';
-import { loadTrainedPolicy } from './policies/load-trained-policy.ts';
-import { PpoPolicy } from './policies/ppo-policy.ts';
+import { loadTrainedPolicy, PpoPolicy } from './policies/trained-policies.ts';
 
 const { id: taskId, defaultAction, maskedKnobs } = MASKED_TASK;
 
@@ -103,7 +100,7 @@ describe('a network for a task that masks knobs', () => {
     const { metadata } = decodeActor(file);
     const others = JSON.stringify(new ServeActionCodec({ defaultAction }).bins);
     const unmasked = encodeActor(weights, { ...metadata, action_bins: others });
-    assert.throws(() => loadTrainedPolicy(unmasked), { name: 'TrainedPolicyError', message: /action bins/ });
+    assert.throws(() => loadTrainedPolicy(unmasked), { code: /^POLICY_/, message: /action bins/ });
   });
 
   it('learns from a teacher what the teacher does with the knobs that are free', async () => {

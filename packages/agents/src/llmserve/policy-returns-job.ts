@@ -1,9 +1,8 @@
 import type { Shift, TaskId } from '@servegym/environments';
 import type { JobContext, Json } from '@servegym/jobs';
 import { playEpisode } from '../core/play-episode.ts';
-import { evaluatedServe } from './evaluated-serve.ts';
+import { evaluatedServe, policyUnderScenario, underScenario } from './evaluated-serve.ts';
 import { findSharedPolicy, type SharedPolicy } from './shared-inputs.ts';
-import { policyUnderScenario, underScenario } from './under-scenario.ts';
 
 /** Episodes of a task of ours, by the seeds of their traffic. */
 export interface SeededTraffic {

@@ -11,7 +11,7 @@ import {
 import type { JobContext, JobEngine } from '@servegym/jobs';
 import { decodeTrace, encodeTrace } from '@servegym/simulator';
 import { createPolicy, type ServePolicy } from './policies/catalogue.ts';
-import { loadTrainedPolicy } from './policies/load-trained-policy.ts';
+import { loadTrainedPolicy } from './policies/trained-policies.ts';
 
 /** A policy of `llmserve` as callers name it: a name of the catalogue, or the file that training wrote. */
 export type PolicySource = string | Uint8Array;

@@ -3,13 +3,11 @@ import { describe, it } from 'node:test';
 import { addServeTask, DEFAULT_ACTION, SERVE_TASKS, type ServeTask } from '@servegym/environments';
 import { actorLayerSizes } from '../learning/actor-critic.ts';
 import { parameterCount } from '../learning/multilayer-perceptron.ts';
-import { encodeRegimeTable } from './learn/regime-table.ts';
+import { trainedTask } from './known-task.ts';
+import { encodeRegimeTable, encodeServeActor, encodeServeConstant } from './learn/policy-files.ts';
 import { ServeActionCodec } from './learn/serve-action-codec.ts';
-import { encodeServeActor } from './learn/serve-actor.ts';
-import { encodeServeConstant } from './learn/serve-constant.ts';
 import { ServeObservationEncoder } from './learn/serve-observation-encoder.ts';
-import { loadTrainedPolicy } from './policies/load-trained-policy.ts';
-import { trainedTask } from './trained-task.ts';
+import { loadTrainedPolicy } from './policies/trained-policies.ts';
 
 const training = {};
 const own: ServeTask = { ...SERVE_TASKS.static_workload, id: 'trained_task' };
@@ -66,7 +64,7 @@ describe('the task that a policy was trained on', () => {
         assert.throws(
           () => loadTrainedPolicy(file),
           {
-            name: 'TrainedPolicyError',
+            code: /^POLICY_/,
             message: new RegExp(
               `task ${own.id} with the digest ${now}, got one for ${task_digest}: .* train anew`,
             ),

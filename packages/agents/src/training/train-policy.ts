@@ -1,22 +1,27 @@
-import type { JobEngine } from '@servegym/jobs';
+import type { JobContext, JobEngine, Json } from '@servegym/jobs';
 import { encodeOnnxActor } from '../formats/onnx-actor.ts';
-import type { PpoStart, PpoUpdate } from '../learning/ppo.ts';
-import { trainPpo } from '../learning/ppo.ts';
-import type { ActorWeights } from '../learning/trained-actor.ts';
+import { decodeGymTable } from '../inferencegym/learn/gym-learning-task.ts';
+import { type PpoStart, type PpoUpdate, trainPpo } from '../learning/ppo.ts';
+import { type ActorWeights, decodeActor } from '../learning/trained-actor.ts';
 import { knownTask } from '../llmserve/known-task.ts';
-import { haveDemonstrated } from '../llmserve/learn/demonstrate-job.ts';
+import { haveDemonstrated } from '../llmserve/learn/demonstrate.ts';
 import { DISTILLATION_ROUNDS, type DistillationRound, distill } from '../llmserve/learn/distill.ts';
-import { playRegimesWithJobs } from '../llmserve/learn/play-regimes-job.ts';
-import { encodeRegimeTable } from '../llmserve/learn/regime-table.ts';
-import { playRegimes, type RegimeGeneration, searchRegimes } from '../llmserve/learn/search-regimes.ts';
-import { encodeServeConstant } from '../llmserve/learn/serve-constant.ts';
-import { type TunedConstant, tuneConstant } from '../llmserve/learn/tune-constant.ts';
-import { encodeStoppedRun, type StoppingPoint } from './stopped-run.ts';
+import { encodeRegimeTable, encodeServeConstant } from '../llmserve/learn/policy-files.ts';
 import {
+  playRegimes,
+  playRegimesWithJobs,
+  type RegimeGeneration,
+  searchRegimes,
+} from '../llmserve/learn/search-regimes.ts';
+import { type TunedConstant, tuneConstant } from '../llmserve/learn/tune-constant.ts';
+import { addSharedTask, addSharedTrace, shareTask, shareTrace } from '../llmserve/shared-inputs.ts';
+import {
+  encodeStoppedRun,
   finalReturn,
   isNetworkAlgorithm,
   learningTaskOf,
   type MetricsLine,
+  type StoppingPoint,
   type TrainingRun,
 } from './training-run.ts';
 
@@ -191,4 +196,84 @@ function metricsOf(update: PpoUpdate): MetricsLine {
     keep_bonus: update.keepBonus,
     minibatches: update.minibatches,
   };
+}
+
+/** A run, and names of the shared bytes that it needs. */
+interface TrainPolicyInput {
+  readonly run: Omit<TrainingRun, 'table'>;
+  /** Trace of one's own that the scenario names. */
+  readonly trace?: string;
+  /** Task of one's own that `run.task` names. */
+  readonly ownTask?: string;
+  /** Table of one's own, for `inferencegym`. */
+  readonly table?: string;
+  /** Network that `distill` goes on from, without lessons. */
+  readonly clone?: string;
+}
+
+/** A `TrainedRun` as JSON, its files in base64. */
+type TrainPolicyOutput = Omit<TrainedRun, 'files'> & { readonly files: Readonly<Record<string, string>> };
+
+/** The job `train-policy`: trains a policy on one thread. */
+export async function runJob(input: Json, context: JobContext): Promise<Json> {
+  const { run, trace, ownTask, table, clone } = input as unknown as TrainPolicyInput;
+  addSharedTask(ownTask, context);
+  addSharedTrace(run.scenario ?? {}, trace, context);
+  const own = table !== undefined && { table: await decodeGymTable(context.shared(table)) };
+  const start = clone === undefined ? undefined : { actor: decodeActor(context.shared(clone)).weights };
+  const { files, ...trained } = await trainPolicy(
+    { ...run, ...own },
+    { start, onProgress: ({ share }) => context.report(share) },
+  );
+  const output: TrainPolicyOutput = {
+    ...trained,
+    files: Object.fromEntries(
+      Object.entries(files).map(([kind, file]) => [kind, Buffer.from(file).toString('base64')]),
+    ),
+  };
+  return output as unknown as Json;
+}
+
+export interface SeedsOptions {
+  /** Network that `distill` goes on from, without lessons: a file of `encodeActor`. */
+  readonly clone?: Uint8Array;
+  readonly onProgress?: (share: number) => void;
+  /** Called as each training ends: a run that is stopped keeps those. */
+  readonly onTrained: (seed: number, trained: TrainedRun) => void;
+}
+
+/** Trains with each of several seeds, a job each: the results are those of `trainPolicy`. */
+export async function trainSeeds(
+  jobs: JobEngine,
+  { table: ownTable, ...run }: Omit<TrainingRun, 'seed'>,
+  seeds: readonly number[],
+  { clone: cloneFile, onProgress, onTrained }: SeedsOptions,
+): Promise<void> {
+  const trace = await shareTrace(jobs, run.scenario ?? {});
+  const ownTask = run.environment === 'llmserve' ? await shareTask(jobs, run.task) : undefined;
+  const table = ownTable && (await jobs.share(ownTable.bytes));
+  const clone = cloneFile && (await jobs.share(cloneFile));
+  const shared = [trace, ownTask, table, clone].filter((name) => name !== undefined);
+  await jobs.run(
+    seeds.map((seed) => {
+      const input: TrainPolicyInput = {
+        run: { ...run, seed },
+        ...(trace !== undefined && { trace }),
+        ...(ownTask !== undefined && { ownTask }),
+        ...(table !== undefined && { table }),
+        ...(clone !== undefined && { clone }),
+      };
+      return { kind: 'train-policy', input: input as unknown as Json, shared };
+    }),
+    {
+      onProgress: ({ share }) => onProgress?.(share),
+      onResult(output, index) {
+        const { files, ...trained } = output as unknown as TrainPolicyOutput;
+        const { policy, ...others } = Object.fromEntries(
+          Object.entries(files).map(([kind, file]) => [kind, Buffer.from(file, 'base64')]),
+        );
+        onTrained(seeds[index], { ...trained, files: { ...others, policy: policy! } });
+      },
+    },
+  );
 }

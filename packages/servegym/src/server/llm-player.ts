@@ -1,9 +1,9 @@
 import {
+  AgentError,
   type AsyncPolicy,
   hasLlmSettings,
   LlmClient,
   type LlmEnvironment,
-  LlmError,
   LlmPolicy,
   llmSettings,
 } from '@servegym/agents';
@@ -97,6 +97,6 @@ export function modelBaseline<Action, Observation extends object, State extends 
 }
 
 function asProblem(error: unknown): unknown {
-  if (!(error instanceof LlmError)) return error;
+  if (!(error instanceof AgentError)) return error;
   return new HttpProblem(error.code === 'LLM_SETTINGS' ? 501 : 502, `${error.message}.`, error.code);
 }

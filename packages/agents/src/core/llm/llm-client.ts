@@ -1,4 +1,5 @@
 import type OpenAI from 'openai';
+import { AgentError } from '../../error-catalogue.ts';
 import {
   ANSWER_FORMATS,
   type AnswerFormat,
@@ -6,7 +7,7 @@ import {
   formatFields,
   type JsonSchema,
 } from './answer-format.ts';
-import { LlmError, type LlmSettings } from './llm-settings.ts';
+import type { LlmSettings } from './llm-settings.ts';
 
 export interface ChatMessage {
   readonly role: 'system' | 'user' | 'assistant';
@@ -64,7 +65,7 @@ export class LlmClient {
 
   /**
    * The model's answer; `null` when the server fails or is silent, after all attempts, though it has answered before.
-   * @throws LlmError `LLM_REFUSED` when the key, the model or the address is wrong; `LLM_UNREACHABLE` when the very
+   * @throws AgentError `LLM_REFUSED` when the key, the model or the address is wrong; `LLM_UNREACHABLE` when the very
    *   first question gets no answer, or several in a row
    */
   async ask(messages: readonly ChatMessage[], schema: JsonSchema): Promise<string | null> {
@@ -115,18 +116,15 @@ export class LlmClient {
     this.#silences++;
     if (isFirst || this.#silences >= MOST_SILENCES) {
       const { baseUrl, model } = this.settings;
-      const times = isFirst ? '' : ` to ${this.#silences} questions in a row`;
-      throw new LlmError('LLM_UNREACHABLE', `${baseUrl} gave no answer of \`${model}\`${times}: ${message}`);
+      const silences = isFirst ? 1 : this.#silences;
+      throw new AgentError('LLM_UNREACHABLE', { baseUrl, model, silences, problem: message });
     }
     return false;
   }
 
-  #refused(message: string): LlmError {
+  #refused(problem: string): AgentError {
     const { baseUrl, model } = this.settings;
-    return new LlmError(
-      'LLM_REFUSED',
-      `${baseUrl} does not let \`${model}\` be asked: ${message}. Look at the key, the model and the address`,
-    );
+    return new AgentError('LLM_REFUSED', { baseUrl, model, problem });
   }
 
   get #timeoutSeconds(): number {
@@ -136,11 +134,9 @@ export class LlmClient {
   async #connect(): Promise<OpenAI> {
     const { default: Client } = await import('openai').catch((cause) => {
       if (cause.code !== 'ERR_MODULE_NOT_FOUND') throw cause;
-      throw new LlmError(
-        'LLM_SETTINGS',
-        'Language models are asked with the package openai, which is not installed. Install it beside servegym: npm install openai',
-        { cause },
-      );
+      const problem =
+        'Language models are asked with the package openai, which is not installed. Install it beside servegym: npm install openai';
+      throw new AgentError('LLM_SETTINGS', { problem }, { cause });
     });
     const { baseUrl, apiKey, retries = 3 } = this.settings;
     return new Client({

@@ -2,13 +2,15 @@ import { toJSONSchema, type ZodType } from 'zod';
 import type { AsyncPolicy, PolicyEpisode, PolicyStep } from '../policy.ts';
 import { type JsonSchema, jsonIn } from './answer-format.ts';
 import {
+  maskComplaints,
+  maskedValues,
+  narrowedSchema,
   type PromptedEnvironment,
   promptedTask,
   type RememberedWindow,
   systemPrompt,
   windowPrompt,
 } from './llm-prompt.ts';
-import { maskComplaints, maskedValues, narrowedSchema } from './masked-answer.ts';
 
 /** An environment whose knobs a model can set: the definitions of `@servegym/environments` are. */
 export interface LlmEnvironment<Action, Observation> extends PromptedEnvironment {

@@ -1,3 +1,5 @@
+import { AgentError } from '../../error-catalogue.ts';
+
 /** Which model is asked, and where. */
 export interface LlmSettings {
   /** Up to and with `/v1`; any server of the OpenAI Chat Completions API. */
@@ -13,21 +15,6 @@ export interface LlmSettings {
   readonly outputUsdPerMillion?: number;
 }
 
-/** Settings that cannot work, or a model that cannot be asked with them. */
-export class LlmError extends Error {
-  override readonly name = 'LlmError';
-  readonly isInputError = true;
-  /**
-   * `LLM_SETTINGS`: nothing was asked. `LLM_REFUSED`: the key, the model or the address is wrong. `LLM_UNREACHABLE`: the
-   * very first question got no answer, or several in a row. `LLM_NO_ACTION`: no answer was a valid action.
-   */
-  readonly code: 'LLM_SETTINGS' | 'LLM_REFUSED' | 'LLM_UNREACHABLE' | 'LLM_NO_ACTION';
-  constructor(code: LlmError['code'], message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.code = code;
-  }
-}
-
 export const OPENAI_URL = 'https://api.openai.com/v1';
 export const DEFAULT_MODEL = 'gpt-4.1-mini';
 
@@ -41,7 +28,7 @@ export function hasLlmSettings(variables: Variables): boolean {
 /**
  * Settings from `OPENAI_API_KEY` (or `HF_TOKEN`), `OPENAI_BASE_URL` (or `API_BASE_URL`) and `MODEL_NAME`, where they are
  * not given.
- * @throws LlmError `LLM_SETTINGS` when OpenAI would be asked without a key, or the address is none
+ * @throws AgentError `LLM_SETTINGS` when OpenAI would be asked without a key, or the address is none
  */
 export function llmSettings(
   variables: Variables,
@@ -49,24 +36,23 @@ export function llmSettings(
 ): LlmSettings {
   const baseUrl = given.baseUrl || variables.OPENAI_BASE_URL || variables.API_BASE_URL || OPENAI_URL;
   if (!/^https?:\/\//.test(baseUrl) || !URL.canParse(baseUrl)) {
-    throw new LlmError(
-      'LLM_SETTINGS',
-      `Expected the address of the model's API to begin with http:// or https://, got \`${baseUrl}\``,
-    );
+    throw new AgentError('LLM_SETTINGS', {
+      problem: `Expected the address of the model's API to begin with http:// or https://, got \`${baseUrl}\``,
+    });
   }
   const { username, password } = new URL(baseUrl);
   if (username !== '' || password !== '') {
-    throw new LlmError(
-      'LLM_SETTINGS',
-      'Expected the address of the model’s API to be without user and password. Put the key into OPENAI_API_KEY',
-    );
+    throw new AgentError('LLM_SETTINGS', {
+      problem:
+        'Expected the address of the model’s API to be without user and password. Put the key into OPENAI_API_KEY',
+    });
   }
   const apiKey = variables.OPENAI_API_KEY || variables.HF_TOKEN || '';
   if (apiKey === '' && baseUrl === OPENAI_URL) {
-    throw new LlmError(
-      'LLM_SETTINGS',
-      'Expected OPENAI_API_KEY to hold a key of the OpenAI API, and it is not set. Set it, or name another server with --api-base-url or OPENAI_BASE_URL',
-    );
+    throw new AgentError('LLM_SETTINGS', {
+      problem:
+        'Expected OPENAI_API_KEY to hold a key of the OpenAI API, and it is not set. Set it, or name another server with --api-base-url or OPENAI_BASE_URL',
+    });
   }
   return {
     baseUrl: baseUrl.replace(/\/+$/, ''),

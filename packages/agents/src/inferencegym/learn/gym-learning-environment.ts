@@ -16,8 +16,7 @@ import {
   RUNNING,
   TRUNCATED,
 } from '../../learning/learning-environment.ts';
-import { GymActionCodec } from './gym-action-codec.ts';
-import { encodeGymObservation, GYM_OBSERVATION_SIZE } from './gym-observation-encoder.ts';
+import { encodeGymObservation, GYM_OBSERVATION_SIZE, GymActionCodec } from './gym-encoding.ts';
 
 /** What a thread plays. */
 export interface GymLearningSettings {

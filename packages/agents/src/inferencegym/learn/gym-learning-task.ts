@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import {
   calibrateTask,
+  GYM_TASK_IDS,
   GYM_TASKS,
   type GymTaskId,
   GymWorld,
@@ -10,10 +11,11 @@ import {
   type TableRows,
   TraceTable,
 } from '@servegym/environments';
-import type { LearningTask } from '../../learning/learning-task.ts';
-import type { PpoRecipe } from '../../learning/ppo.ts';
-import { PPO_DEFAULTS } from '../../learning/ppo.ts';
-import { encodeGymActor, gymActorMetadata } from '../policies/gym-actor.ts';
+import { AgentError, requireSame } from '../../error-catalogue.ts';
+import type { LearningTask } from '../../learning/learning-environment.ts';
+import { PPO_DEFAULTS, type PpoRecipe } from '../../learning/ppo.ts';
+import { type ActorWeights, decodeActor, encodeActor } from '../../learning/trained-actor.ts';
+import { GYM_ACTION_BINS, GYM_OBSERVATION_SIZE, GymActionCodec } from './gym-encoding.ts';
 import type { GymLearningSettings } from './gym-learning-environment.ts';
 
 /** How PPO learns `inferencegym`, where it differs from `PPO_DEFAULTS`. */
@@ -64,4 +66,49 @@ export function gymLearningTask(taskId: GymTaskId, table?: OwnTable): LearningTa
 function ownTable(taskId: GymTaskId, { rows }: OwnTable): GymLearningSettings['own'] {
   const { times } = new GymWorld(new TraceTable(rows));
   return { rows, calibration: calibrateTask(times, GYM_TASKS[taskId]) };
+}
+
+/** A network that has been trained on a task of `inferencegym`. */
+export interface GymActor {
+  readonly taskId: GymTaskId;
+  readonly weights: ActorWeights;
+}
+
+/** What a file with a network says of where it belongs. A table of one's own is told by `table`, a hash. */
+export function gymActorMetadata(taskId: GymTaskId, table?: string): Record<string, string> {
+  return {
+    environment: inferencegym.id,
+    version: inferencegym.version,
+    task: String(taskId),
+    action_bins: JSON.stringify(GYM_ACTION_BINS),
+    ...(table !== undefined && { table }),
+  };
+}
+
+/** A safetensors file that says which environment, version and task the weights are for. */
+export function encodeGymActor(
+  weights: ActorWeights,
+  metadata: Readonly<Record<string, string>>,
+  training: Readonly<Record<string, string | number>>,
+): Uint8Array {
+  return encodeActor(weights, { ...metadata, training: JSON.stringify(training) });
+}
+
+/**
+ * Reads what `encodeGymActor` wrote.
+ * @throws AgentError `TENSOR_FILE` when the file is not an actor's, `POLICY_MISMATCH` or `POLICY_TASK` when the actor was trained on something else than this version of `inferencegym`
+ */
+export function decodeGymActor(file: Uint8Array): GymActor {
+  const { weights, metadata } = decodeActor(file);
+  requireSame('environment', inferencegym.id, metadata.environment);
+  requireSame('version of inferencegym', inferencegym.version, metadata.version);
+  requireSame('action bins', JSON.stringify(GYM_ACTION_BINS), metadata.action_bins);
+  const taskId = GYM_TASK_IDS.find((id) => String(id) === metadata.task);
+  if (taskId === undefined) {
+    const expected = `one of the tasks ${GYM_TASK_IDS.join(', ')}`;
+    throw new AgentError('POLICY_TASK', { expected, got: metadata.task });
+  }
+  requireSame('observation size', String(GYM_OBSERVATION_SIZE), String(weights.shape.observationSize));
+  requireSame('head sizes', new GymActionCodec(taskId).headSizes.join(), weights.shape.headSizes.join());
+  return { taskId, weights };
 }

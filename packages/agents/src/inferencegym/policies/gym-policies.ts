@@ -7,11 +7,11 @@ import {
 } from '@servegym/environments';
 import { RandomStream } from '@servegym/simulator';
 import type { Policy, PolicyEpisode, PolicyStep } from '../../core/policy.ts';
+import { AgentError } from '../../error-catalogue.ts';
 import { TrainedActor } from '../../learning/trained-actor.ts';
 import type { PolicyDescription } from '../../llmserve/policies/catalogue.ts';
-import { GymActionCodec } from '../learn/gym-action-codec.ts';
-import { encodeGymObservation, GYM_OBSERVATION_SIZE } from '../learn/gym-observation-encoder.ts';
-import { decodeGymActor, type GymActor } from './gym-actor.ts';
+import { encodeGymObservation, GYM_OBSERVATION_SIZE, GymActionCodec } from '../learn/gym-encoding.ts';
+import { decodeGymActor, type GymActor } from '../learn/gym-learning-task.ts';
 
 /** A policy for the `inferencegym` environment. */
 export type GymPolicy = Policy<GymAction, GymObservation>;
@@ -63,10 +63,10 @@ class GymPpoPolicy implements GymPolicy {
     this.#codec = new GymActionCodec(taskId);
   }
 
-  /** Throws a `RangeError` for another task than the network was trained on. */
+  /** @throws AgentError `OTHER_TASK` for another task than the network was trained on */
   reset({ taskId }: PolicyEpisode): void {
-    if (Number(taskId) === this.#taskId) return;
-    throw new RangeError(`Expected the task ${this.#taskId} that the policy was trained for, got ${taskId}`);
+    if (Number(taskId) !== this.#taskId)
+      throw new AgentError('OTHER_TASK', { trained: this.#taskId, got: taskId });
   }
 
   act({ observation, previousAction }: PolicyStep<GymAction, GymObservation>): GymAction {
@@ -103,15 +103,14 @@ export function listGymPolicies(): PolicyDescription[] {
   return CATALOGUE.map(({ name, title, description }) => ({ name, title, description }));
 }
 
-/** A fresh policy. Throws a `RangeError` that names the known policies when there is none of that name. */
+/** A fresh policy. @throws AgentError `UNKNOWN_POLICY` */
 export function createGymPolicy(name: string): GymPolicy {
   const entry = CATALOGUE.find((known) => known.name === name);
   if (entry !== undefined) return entry.create();
-  const known = CATALOGUE.map((policy) => policy.name).join(', ');
-  throw new RangeError(`Expected a policy named one of ${known}, got ${JSON.stringify(name)}`);
+  throw new AgentError('UNKNOWN_POLICY', { known: CATALOGUE.map((policy) => policy.name), got: name });
 }
 
-/** The policy in a file that training wrote, and its task. @throws TensorFileError or TrainedPolicyError */
+/** The policy in a file that training wrote, and its task. @throws AgentError `TENSOR_FILE` or `POLICY_...` */
 export function loadGymPolicy(file: Uint8Array): { readonly taskId: GymTaskId; readonly policy: GymPolicy } {
   const actor = decodeGymActor(file);
   return { taskId: actor.taskId, policy: new GymPpoPolicy(actor) };

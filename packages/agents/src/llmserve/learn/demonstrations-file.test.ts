@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { decodeSafetensors, encodeSafetensors } from '../../learning/safetensors.ts';
+import { decodeSafetensors, encodeSafetensors } from '../../formats/safetensors.ts';
 import { HeuristicPolicy } from '../policies/heuristic-policy.ts';
 import { demonstrate } from './demonstrate.ts';
 import { decodeDemonstrations, encodeDemonstrations } from './demonstrations-file.ts';
@@ -26,7 +26,7 @@ describe('a file of demonstrations', () => {
       [{ tensors, metadata: { ...metadata, demonstrations: '9' } }, /of version 1, got version 9/],
     ] as const) {
       assert.throws(() => decodeDemonstrations(encodeSafetensors(changed)), {
-        name: 'TensorFileError',
+        code: 'TENSOR_FILE',
         message,
       });
     }

@@ -1,10 +1,6 @@
+import { AgentError } from '../../error-catalogue.ts';
+import { decodeSafetensors, encodeSafetensors, type Tensor } from '../../formats/safetensors.ts';
 import type { FloatArray } from '../../learning/kernels.ts';
-import {
-  decodeSafetensors,
-  encodeSafetensors,
-  type Tensor,
-  TensorFileError,
-} from '../../learning/safetensors.ts';
 import type { DemonstratedEpisode } from './demonstrate.ts';
 
 const VERSION = '1';
@@ -29,7 +25,7 @@ export function encodeDemonstrations(
   });
 }
 
-/** Reads what `encodeDemonstrations` wrote; `null` for a file of something else. Throws a `TensorFileError`. */
+/** Reads what `encodeDemonstrations` wrote; `null` for a file of something else. @throws AgentError `TENSOR_FILE` */
 export function decodeDemonstrations(file: Uint8Array): {
   episodes: DemonstratedEpisode[];
   metadata: Readonly<Record<string, string>>;
@@ -38,7 +34,9 @@ export function decodeDemonstrations(file: Uint8Array): {
   const { demonstrations, ...others } = metadata;
   if (demonstrations === undefined) return null;
   if (demonstrations !== VERSION) {
-    throw new TensorFileError(`Expected demonstrations of version ${VERSION}, got version ${demonstrations}`);
+    throw new AgentError('TENSOR_FILE', {
+      problem: `Expected demonstrations of version ${VERSION}, got version ${demonstrations}`,
+    });
   }
   const count = tensors.returns?.shape[0] ?? 0;
   const rows = (name: string) => rowsOf(tensors[name], name, count);
@@ -54,9 +52,9 @@ export function decodeDemonstrations(file: Uint8Array): {
 
 function rowsOf(tensor: Tensor | undefined, name: string, count: number): FloatArray[] {
   if (tensor?.shape.length !== 2 || tensor.shape[0] !== count) {
-    throw new TensorFileError(
-      `Expected a tensor \`${name}\` of ${count} rows, got ${tensor ? `one of shape ${tensor.shape.join(' x ')}` : 'none'}`,
-    );
+    throw new AgentError('TENSOR_FILE', {
+      problem: `Expected a tensor \`${name}\` of ${count} rows, got ${tensor ? `one of shape ${tensor.shape.join(' x ')}` : 'none'}`,
+    });
   }
   const width = tensor.shape[1];
   return Array.from({ length: count }, (_, row) => tensor.values.subarray(row * width, (row + 1) * width));

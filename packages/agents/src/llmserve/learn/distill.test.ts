@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { SERVE_TASKS, ServeEpisode } from '@servegym/environments';
 import { HeuristicPolicy } from '../policies/heuristic-policy.ts';
-import { PpoPolicy } from '../policies/ppo-policy.ts';
+import { PpoPolicy } from '../policies/trained-policies.ts';
 import { demonstrate, joinDemonstrations } from './demonstrate.ts';
 import { type DistillationRound, distill } from './distill.ts';
 import { ServeActionCodec } from './serve-action-codec.ts';

@@ -1,10 +1,12 @@
 import { referenceConfigurations, SEED_SPLITS, type ServeAction, ServeEpisode } from '@servegym/environments';
+import type { JobContext, JobEngine, Json } from '@servegym/jobs';
 import { mean } from '@servegym/simulator/statistics';
 import { CrossEntropySearch, type SearchPoint } from '../../learning/cross-entropy-search.ts';
 import { traceSeed } from '../../learning/trace-schedule.ts';
 import { knownTask } from '../known-task.ts';
-import type { RegimeTable } from './regime-table.ts';
-import { type RegimeCenter, RegimeTracker } from './regime-tracker.ts';
+import { RegimeTracker } from '../policies/trained-policies.ts';
+import { addSharedTask, shareTask } from '../shared-inputs.ts';
+import type { RegimeCenter, RegimeTable } from './policy-files.ts';
 import { ServeActionCodec } from './serve-action-codec.ts';
 
 type Regimes = RegimeTable['regimes'];
@@ -118,4 +120,37 @@ function regimesOf(codec: ServeActionCodec, { bins, numbers }: SearchPoint): Reg
     center: { arrivals: numbers[2 * regime], prompts: numbers[2 * regime + 1] },
     action: codec.decode(bins.slice(regime * heads, (regime + 1) * heads)),
   }));
+}
+
+/** A table of regimes to be played. */
+interface PlayRegimesInput extends RegimeTrial {
+  /** A task of one's own that `taskId` names: the name of its shared bytes. */
+  readonly ownTask?: string;
+}
+
+/** The job `play-regimes`: plays a table of regimes; answers its mean return. */
+export function runJob(input: Json, context: JobContext): Json {
+  const { ownTask, ...trial } = input as unknown as PlayRegimesInput;
+  addSharedTask(ownTask, context);
+  return playRegimes(trial);
+}
+
+/** Mean return of each trial, a trial a job. */
+export async function playRegimesWithJobs(
+  jobs: JobEngine,
+  trials: readonly RegimeTrial[],
+): Promise<number[]> {
+  const { taskId } = trials[0];
+  const ownTask = await shareTask(jobs, taskId);
+  const returns = await jobs.run(
+    trials.map((trial) => {
+      const input: PlayRegimesInput = { ...trial, ...(ownTask !== undefined && { ownTask }) };
+      return {
+        kind: 'play-regimes',
+        input: input as unknown as Json,
+        ...(ownTask !== undefined && { shared: [ownTask] }),
+      };
+    }),
+  );
+  return returns as number[];
 }

@@ -5,8 +5,8 @@ import { RandomStream } from '@servegym/simulator';
 import { actorLayerSizes } from '../../learning/actor-critic.ts';
 import { parameterCount } from '../../learning/multilayer-perceptron.ts';
 import { decodeActor, encodeActor } from '../../learning/trained-actor.ts';
+import { decodeServeActor, encodeServeActor, type ServeActor } from './policy-files.ts';
 import { ServeActionCodec } from './serve-action-codec.ts';
-import { decodeServeActor, encodeServeActor, type ServeActor } from './serve-actor.ts';
 import { ServeObservationEncoder } from './serve-observation-encoder.ts';
 
 const size = ServeObservationEncoder.size;
@@ -42,7 +42,7 @@ describe('an actor of llmserve', () => {
       [{ action_bins: '{}' }, /for the action bins .*, got {}/],
       [{ task: 'holiday' }, /Expected a policy for one of static_workload, .*, got one for holiday/],
     ] as const) {
-      assert.throws(() => decodeServeActor(fileWith(changes)), { name: 'TrainedPolicyError', message });
+      assert.throws(() => decodeServeActor(fileWith(changes)), { code: /^POLICY_/, message });
     }
   });
 
@@ -51,7 +51,7 @@ describe('an actor of llmserve', () => {
     const other = { ...shape, headSizes: [...headSizes].reverse() };
     const file = encodeActor({ ...weights, shape: other }, metadata);
     assert.throws(() => decodeServeActor(file), {
-      name: 'TrainedPolicyError',
+      code: /^POLICY_/,
       message: /for the head sizes/,
     });
   });

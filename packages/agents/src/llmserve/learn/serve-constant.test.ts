@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { DEFAULT_ACTION } from '@servegym/environments';
-import { encodeServeConstant, readServeConstant, type ServeConstant } from './serve-constant.ts';
+import { encodeServeConstant, readServeConstant, type ServeConstant } from './policy-files.ts';
 
 const constant: ServeConstant = {
   taskId: 'static_workload',
@@ -28,7 +28,7 @@ describe('a tuned constant', () => {
       ],
       [text.replace('48', '4800'), /Expected an action, got .*4800/],
     ] as const) {
-      assert.throws(() => readServeConstant(JSON.parse(file)), { name: 'TrainedPolicyError', message });
+      assert.throws(() => readServeConstant(JSON.parse(file)), { code: /^POLICY_/, message });
     }
   });
 });

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { PpoUpdate } from '../../learning/ppo.ts';
-import { trainPpo } from '../../learning/ppo.ts';
+import { type PpoUpdate, trainPpo } from '../../learning/ppo.ts';
 import type { PpoCheckpoint } from '../../learning/ppo-checkpoint.ts';
-import { decodeServeActor } from './serve-actor.ts';
+import { decodeServeActor } from './policy-files.ts';
 import { serveLearningTask } from './serve-learning-task.ts';
 
 describe('a task of llmserve', () => {

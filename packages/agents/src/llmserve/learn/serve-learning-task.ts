@@ -1,8 +1,7 @@
 import { chooseTask, llmserve, SEED_SPLITS, type ServeScenario } from '@servegym/environments';
-import type { LearningTask } from '../../learning/learning-task.ts';
-import type { PpoRecipe } from '../../learning/ppo.ts';
-import { PPO_DEFAULTS } from '../../learning/ppo.ts';
-import { encodeServeActor, serveActorMetadata } from './serve-actor.ts';
+import type { LearningTask } from '../../learning/learning-environment.ts';
+import { PPO_DEFAULTS, type PpoRecipe } from '../../learning/ppo.ts';
+import { encodeServeActor, serveActorMetadata } from './policy-files.ts';
 
 /** How PPO learns `llmserve`, where it differs from `PPO_DEFAULTS`. */
 export const SERVE_PPO = {

@@ -9,8 +9,7 @@ import {
   ServeEpisode,
   shiftTask,
 } from '@servegym/environments';
-import { MpcPolicy } from '../policies/mpc-policy.ts';
-import { OraclePolicy } from '../policies/oracle-policy.ts';
+import { MpcPolicy, OraclePolicy } from '../policies/planner-policies.ts';
 import { actionKey } from './knob-grid.ts';
 import { planClairvoyant } from './plan-clairvoyant.ts';
 

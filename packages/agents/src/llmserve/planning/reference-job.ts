@@ -9,7 +9,7 @@ import {
   type ServeTask,
 } from '@servegym/environments';
 import type { JobContext, Json } from '@servegym/jobs';
-import { MpcPolicy } from '../policies/mpc-policy.ts';
+import { MpcPolicy } from '../policies/planner-policies.ts';
 import { planClairvoyant } from './plan-clairvoyant.ts';
 
 /** One seed of a task to be played. */

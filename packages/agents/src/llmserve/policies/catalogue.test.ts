@@ -114,7 +114,7 @@ describe('random', () => {
 describe('createPolicy', () => {
   it('names the policies it knows when asked for another', () => {
     assert.throws(() => createPolicy('ppo2'), {
-      name: 'RangeError',
+      code: 'UNKNOWN_POLICY',
       message: /^Expected a policy named one of random, default, .*, got "ppo2"$/,
     });
   });

@@ -1,11 +1,10 @@
 import type { ServeAction, ServeObservation } from '@servegym/environments';
 import type { Policy } from '../../core/policy.ts';
+import { AgentError } from '../../error-catalogue.ts';
 import { BanditPolicy } from './bandit-policy.ts';
-import { BestConstantPolicy, DefaultPolicy } from './constant-policies.ts';
+import { BestConstantPolicy, DefaultPolicy, RandomPolicy } from './baseline-policies.ts';
 import { HeuristicPolicy } from './heuristic-policy.ts';
-import { MpcPolicy } from './mpc-policy.ts';
-import { OraclePolicy } from './oracle-policy.ts';
-import { RandomPolicy } from './random-policy.ts';
+import { MpcPolicy, OraclePolicy } from './planner-policies.ts';
 import { isShipped, type ShippedName, ShippedPolicy, whyNotShipped } from './shipped-policy.ts';
 
 /** A policy for the `llmserve` environment. */
@@ -92,17 +91,11 @@ export function listPolicies(): PolicyDescription[] {
   return CATALOGUE.map(({ name, title, description }) => ({ name, title, description }));
 }
 
-/**
- * A fresh policy. Throws a `RangeError` that names the known policies when there is none of that name, or says what is
- * wrong with the one that there is.
- */
+/** A fresh policy. @throws AgentError `UNKNOWN_POLICY`, or `POLICY_NOT_SHIPPED` for one that must be trained first */
 export function createPolicy(name: string): ServePolicy {
   const entry = CATALOGUE.find((known) => known.name === name);
-  if (entry === undefined) {
-    const known = CATALOGUE.map((policy) => policy.name).join(', ');
-    throw new RangeError(
-      whyNotShipped(name) ?? `Expected a policy named one of ${known}, got ${JSON.stringify(name)}`,
-    );
-  }
-  return entry.create();
+  if (entry !== undefined) return entry.create();
+  const problem = whyNotShipped(name);
+  if (problem !== undefined) throw new AgentError('POLICY_NOT_SHIPPED', { problem });
+  throw new AgentError('UNKNOWN_POLICY', { known: CATALOGUE.map((policy) => policy.name), got: name });
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { DEFAULT_ACTION } from '@servegym/environments';
-import { StaticPolicy } from './constant-policies.ts';
+import { StaticPolicy } from './baseline-policies.ts';
 
 describe('static-tuned', () => {
   const action = { ...DEFAULT_ACTION, batch_cap: 48 };
@@ -14,8 +14,8 @@ describe('static-tuned', () => {
 
   it('refuses another task', () => {
     assert.throws(() => policy.reset({ taskId: 'static_workload', seed: 1 }), {
-      name: 'RangeError',
-      message: 'Expected the task `bursty_workload` that the policy was trained for, got `static_workload`',
+      code: 'OTHER_TASK',
+      message: 'Expected the task bursty_workload that the policy was trained for, got static_workload',
     });
   });
 });

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { DEFAULT_ACTION } from '@servegym/environments';
-import { encodeRegimeTable, type RegimeTable } from '../learn/regime-table.ts';
-import { encodeServeConstant } from '../learn/serve-constant.ts';
-import { loadTrainedPolicy } from './load-trained-policy.ts';
+import { encodeRegimeTable, encodeServeConstant, type RegimeTable } from '../learn/policy-files.ts';
+import { loadTrainedPolicy } from './trained-policies.ts';
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 const table: RegimeTable = {
@@ -40,7 +39,7 @@ describe('loadTrainedPolicy', () => {
       [text.replace('"arrivals": 3', '"arrivals": null'), /Expected a regime to have a center and an action/],
       [text.replace('256', '2560'), /Expected a regime to have a center and an action/],
     ] as const) {
-      assert.throws(() => loadTrainedPolicy(bytes(file)), { name: 'TrainedPolicyError', message });
+      assert.throws(() => loadTrainedPolicy(bytes(file)), { code: /^POLICY_/, message });
     }
   });
 });

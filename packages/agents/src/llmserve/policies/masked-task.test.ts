@@ -5,11 +5,11 @@ import { playEpisode } from '../../core/play-episode.ts';
 import type { Policy } from '../../core/policy.ts';
 import { MASKED_TASK, TURNED } from '../masked-task.fixture.ts';
 import { BanditPolicy } from './bandit-policy.ts';
+import { StaticPolicy } from './baseline-policies.ts';
 import { createPolicy, listPolicies } from './catalogue.ts';
-import { StaticPolicy } from './constant-policies.ts';
-import { MpcPolicy } from './mpc-policy.ts';
-import { RegimePolicy } from './regime-policy.ts';
+import { MpcPolicy } from './planner-policies.ts';
 import { SHIPPED_FORMATS } from './shipped-policy.ts';
+import { RegimePolicy } from './trained-policies.ts';
 
 const { id: taskId, defaultAction: initialAction } = MASKED_TASK;
 

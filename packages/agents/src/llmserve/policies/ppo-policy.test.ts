@@ -4,9 +4,9 @@ import { llmserve, SERVE_TASKS, serveActionSchema } from '@servegym/environments
 import { type PlayedEpisode, playEpisode } from '../../core/play-episode.ts';
 import { trainPpo } from '../../learning/ppo.ts';
 import { serveLearningTask } from '../learn/serve-learning-task.ts';
+import { DefaultPolicy } from './baseline-policies.ts';
 import type { ServePolicy } from './catalogue.ts';
-import { DefaultPolicy } from './constant-policies.ts';
-import { PpoPolicy } from './ppo-policy.ts';
+import { PpoPolicy } from './trained-policies.ts';
 
 const { defaultAction } = SERVE_TASKS.static_workload;
 
@@ -42,8 +42,8 @@ describe('ppo', async () => {
 
   it('refuses another task than it was trained on', () => {
     assert.throws(() => new PpoPolicy(actor).reset({ taskId: 'bursty_workload', seed: 0 }), {
-      name: 'RangeError',
-      message: 'Expected the task `static_workload` that the policy was trained for, got `bursty_workload`',
+      code: 'OTHER_TASK',
+      message: 'Expected the task static_workload that the policy was trained for, got bursty_workload',
     });
   });
 });

@@ -3,9 +3,8 @@ import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { llmserve, TASK_IDS } from '@servegym/environments';
 import { encodeOnnxActor } from '../../formats/onnx-actor.ts';
-import { decodeServeActor, serveActorMetadata } from '../learn/serve-actor.ts';
+import { decodeServeActor, serveActorMetadata } from '../learn/policy-files.ts';
 import { listPolicies } from './catalogue.ts';
-import { loadTrainedPolicy } from './load-trained-policy.ts';
 import {
   isNetwork,
   readManifest,
@@ -15,6 +14,7 @@ import {
   shippedOnnx,
   whyNotShipped,
 } from './shipped-policy.ts';
+import { loadTrainedPolicy } from './trained-policies.ts';
 
 const shipped = () => Object.keys(readManifest().policies) as ShippedName[];
 
@@ -80,8 +80,8 @@ describe('whyNotShipped', () => {
 describe('ShippedPolicy', () => {
   it('refuses a task that nothing was trained for', () => {
     assert.throws(() => new ShippedPolicy('ppo').reset({ taskId: 'holiday', seed: 1 }), {
-      name: 'RangeError',
-      message: 'Expected a task that ppo was trained for, got holiday',
+      code: 'OTHER_TASK',
+      message: /^Expected the task static_workload or .* that the policy was trained for, got holiday$/,
     });
   });
 });

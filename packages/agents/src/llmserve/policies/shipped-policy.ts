@@ -7,8 +7,9 @@ import {
   type TaskId,
 } from '@servegym/environments';
 import type { Policy, PolicyEpisode, PolicyStep } from '../../core/policy.ts';
+import { AgentError } from '../../error-catalogue.ts';
 import type { ServePolicy } from './catalogue.ts';
-import { loadTrainedPolicy } from './load-trained-policy.ts';
+import { loadTrainedPolicy } from './trained-policies.ts';
 
 /** Algorithms whose policies come with the package, and the form of their files. */
 export const SHIPPED_FORMATS = { ppo: 'safetensors', distilled: 'safetensors', cem: 'json' } as const;
@@ -77,11 +78,11 @@ export class ShippedPolicy implements Policy<ServeAction, ServeObservation> {
     this.name = name;
   }
 
-  /** Throws a `RangeError` for a task that nothing was trained for. */
+  /** @throws AgentError `OTHER_TASK` for a task that nothing was trained for */
   reset(episode: PolicyEpisode): void {
     const taskId = TASK_IDS.find((id) => id === episode.taskId);
     if (taskId === undefined) {
-      throw new RangeError(`Expected a task that ${this.name} was trained for, got ${episode.taskId}`);
+      throw new AgentError('OTHER_TASK', { trained: TASK_IDS.join(' or '), got: episode.taskId });
     }
     let policy = this.#loaded.get(taskId);
     if (policy === undefined) {

@@ -1,4 +1,5 @@
 import {
+  AgentError,
   BASELINE_ENVIRONMENT_IDS,
   type BaselineEnvironment,
   type BaselineEnvironmentId,
@@ -7,7 +8,6 @@ import {
   type BaselineRuntime,
   type BaselineWatcher,
   baselineEnvironment,
-  LlmError,
   llmSettings,
   runBaseline,
   validAnswers,
@@ -180,10 +180,9 @@ async function baseline(options: BaselineOptions): Promise<void> {
   showProgress('');
   await report(result, options);
   if (llm !== undefined && result.tasks.every((task) => validAnswers(task) === 0)) {
-    throw new LlmError(
-      'LLM_NO_ACTION',
-      `no answer of \`${llm.model}\` was a valid action, so that the ${json || lines ? 'scores are' : 'scores above are'} those of the default action`,
-    );
+    throw new AgentError('LLM_NO_ACTION', {
+      problem: `no answer of \`${llm.model}\` was a valid action, so that the ${json || lines ? 'scores are' : 'scores above are'} those of the default action`,
+    });
   }
 }
 

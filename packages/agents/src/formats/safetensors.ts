@@ -1,4 +1,5 @@
-import type { FloatArray } from './kernels.ts';
+import { AgentError } from '../error-catalogue.ts';
+import type { FloatArray } from '../learning/kernels.ts';
 
 /** Named arrays with a shape, and a dictionary of texts. */
 export interface TensorFile {
@@ -10,12 +11,6 @@ export interface TensorFile {
 export interface Tensor {
   readonly shape: readonly number[];
   readonly values: FloatArray;
-}
-
-/** A file that is not what its reader needs. The message says where it goes wrong. */
-export class TensorFileError extends Error {
-  override readonly name = 'TensorFileError';
-  readonly isInputError = true;
 }
 
 interface TensorEntry {
@@ -56,7 +51,7 @@ export function encodeSafetensors({ tensors, metadata }: TensorFile): Uint8Array
   return file;
 }
 
-/** Reads the safetensors format, tensors of 32-bit and 64-bit floats. Throws a `TensorFileError`. */
+/** Reads the safetensors format, tensors of 32-bit and 64-bit floats. @throws AgentError `TENSOR_FILE` */
 export function decodeSafetensors(file: Uint8Array): TensorFile {
   if (file.length < LENGTH_BYTES) fail(`Expected at least ${LENGTH_BYTES} bytes, got ${file.length}`);
   const view = new DataView(file.buffer, file.byteOffset, file.byteLength);
@@ -107,6 +102,6 @@ function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function fail(message: string): never {
-  throw new TensorFileError(message);
+function fail(problem: string): never {
+  throw new AgentError('TENSOR_FILE', { problem });
 }

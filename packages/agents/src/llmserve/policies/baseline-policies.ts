@@ -2,14 +2,16 @@ import {
   chooseTask,
   DEFAULT_ACTION,
   holdMaskedKnobs,
+  QUANTIZATION_TIERS,
   referenceConfigurations,
   type ServeAction,
   type ServeObservation,
+  type ServeTask,
 } from '@servegym/environments';
+import { RandomStream } from '@servegym/simulator';
 import type { Policy, PolicyEpisode } from '../../core/policy.ts';
-import { knownTask } from '../known-task.ts';
-import type { ServeConstant } from '../learn/serve-constant.ts';
-import { requireTask } from '../trained-task.ts';
+import { knownTask, requireTask } from '../known-task.ts';
+import type { ServeConstant } from '../learn/policy-files.ts';
 
 /** Keeps the configuration that the server starts with. */
 export class DefaultPolicy implements Policy<ServeAction, ServeObservation> {
@@ -50,12 +52,37 @@ export class StaticPolicy implements Policy<ServeAction, ServeObservation> {
     this.#constant = constant;
   }
 
-  /** Throws a `RangeError` for another task than the configuration was tuned for. */
+  /** @throws AgentError `OTHER_TASK` for another task than the configuration was tuned for */
   reset({ taskId }: PolicyEpisode): void {
     requireTask(this.#constant.taskId, taskId);
   }
 
   act(): ServeAction {
     return holdMaskedKnobs(knownTask(this.#constant.taskId), this.#constant.action);
+  }
+}
+
+/** Draws every active knob uniformly from its range, anew for every window. */
+export class RandomPolicy implements Policy<ServeAction, ServeObservation> {
+  readonly name = 'random';
+  #task: ServeTask | null = null;
+  #random = new RandomStream(0, 'random policy');
+
+  reset({ taskId, seed }: PolicyEpisode): void {
+    this.#task = knownTask(taskId);
+    this.#random = new RandomStream(seed, 'random policy');
+  }
+
+  act(): ServeAction {
+    const random = this.#random;
+    if (this.#task === null) throw new TypeError('Expected `reset` before `act`');
+    return holdMaskedKnobs(this.#task, {
+      batch_cap: random.integer(1, 512),
+      kv_budget_fraction: 0.1 + 0.9 * random.uniform(),
+      speculation_depth: random.integer(0, 8),
+      quantization_tier: QUANTIZATION_TIERS[random.integer(0, QUANTIZATION_TIERS.length - 1)],
+      prefill_decode_split: random.integer(0, 1) === 1,
+      priority_routing: random.integer(0, 1) === 1,
+    });
   }
 }

@@ -66,7 +66,7 @@ describe('safetensors', () => {
       [fileOf(tensor({}), 4), /Expected tensor `a` to hold 2 values within the file, got bytes 0 to 8/],
       [fileOf(tensor({ shape: [3] }), 8), /Expected tensor `a` to hold 3 values/],
     ] as const) {
-      assert.throws(() => decodeSafetensors(bytes), { name: 'TensorFileError', message });
+      assert.throws(() => decodeSafetensors(bytes), { code: 'TENSOR_FILE', message });
     }
   });
 });

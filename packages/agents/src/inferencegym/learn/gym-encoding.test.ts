@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { GYM_DEFAULT_ACTION, GYM_TASK_IDS, gymActionSchema } from '@servegym/environments';
 import fc from 'fast-check';
-import { GymActionCodec } from './gym-action-codec.ts';
+import { GymActionCodec } from './gym-encoding.ts';
 
 describe('the bins of an action of inferencegym', () => {
   for (const taskId of GYM_TASK_IDS) {
