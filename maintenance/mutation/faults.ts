@@ -335,8 +335,8 @@ const TUNING: readonly FaultyFile[] = [
     ],
   },
   {
-    path: `${TUNE}/deployment.ts`,
-    tests: [`${TUNE}/deployment.test.ts`],
+    path: `${TUNE}/tune.ts`,
+    tests: [`${TUNE}/tune.test.ts`],
     faults: [
       ['if (sloUse(point, slo) <= 1) {', 'if (true) {'],
       [
@@ -363,8 +363,8 @@ const TUNING: readonly FaultyFile[] = [
     ],
   },
   {
-    path: `${REPORT}/terminal-scatter.ts`,
-    tests: [`${REPORT}/terminal-scatter.test.ts`],
+    path: `${REPORT}/terminal.ts`,
+    tests: [`${REPORT}/terminal.test.ts`],
     faults: [
       [
         'const column = Math.round(((Math.log(x) - low) / span) * (columns - 1));',

@@ -1,11 +1,12 @@
-export type {
-  Job,
-  JobContext,
-  JobEngine,
-  JobKinds,
-  Json,
-  RunOptions,
-  RunProgress,
+export {
+  type Job,
+  type JobContext,
+  type JobEngine,
+  JobFailedError,
+  type JobFailure,
+  type JobKinds,
+  type Json,
+  type RunOptions,
+  type RunProgress,
 } from './job.ts';
-export { JobFailedError, type JobFailure } from './job-errors.ts';
 export { LocalJobs, type LocalJobsOptions } from './local-jobs.ts';

@@ -1,6 +1,5 @@
 import type { MessagePort } from 'node:worker_threads';
-import type { JobModule, Json } from './job.ts';
-import { failureOf, type JobFailure } from './job-errors.ts';
+import { failureOf, type JobFailure, type JobModule, type Json } from './job.ts';
 
 /** What a thread is told to do. */
 export interface ThreadTask {

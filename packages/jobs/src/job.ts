@@ -54,3 +54,103 @@ export interface JobEngine {
   readonly width: number;
   close(): Promise<void>;
 }
+
+/** What a job said when it failed. */
+export interface JobFailure {
+  readonly name: string;
+  readonly message: string;
+  /** The stable code of the error, where it had one. */
+  readonly code?: string;
+  /** Whether the caller can correct it, as the error said by its own `isInputError`. */
+  readonly isInputError?: boolean;
+}
+
+/** A job has failed, on every attempt where it was tried again. */
+export class JobFailedError extends Error {
+  override readonly name = 'JobFailedError';
+  readonly code = 'JOB_FAILED';
+  readonly kind: string;
+  readonly failure: JobFailure;
+  readonly isInputError: boolean;
+  constructor(kind: string, failure: JobFailure) {
+    super(`A \`${kind}\` job failed: ${failure.message}`);
+    this.kind = kind;
+    this.failure = failure;
+    this.isInputError = failure.isInputError === true;
+  }
+}
+
+/** What an error tells of a job. */
+export function failureOf(error: unknown): JobFailure {
+  if (error instanceof JobFailedError) return error.failure;
+  if (!(error instanceof Error)) return { name: 'Error', message: String(error) };
+  const { code, isInputError } = error as { code?: unknown; isInputError?: unknown };
+  return {
+    name: error.name,
+    message: error.message,
+    ...(typeof code === 'string' && { code }),
+    ...(isInputError === true && { isInputError }),
+  };
+}
+
+/** What can be wrong with a queue. */
+type JobQueueErrorCode =
+  /** An address of no Redis server. */
+  | 'QUEUE_ADDRESS'
+  /** Nobody answers there. */
+  | 'QUEUE_UNREACHABLE'
+  /** The jobs in the queue are for other code than the worker's. */
+  | 'QUEUE_VERSION'
+  /** A job that the worker has no module for, or bytes that are no longer there. */
+  | 'QUEUE_JOB'
+  /** A job that the queue has lost over and over: its workers died with it, or never could tell how it went. */
+  | 'QUEUE_LOST_JOB';
+
+/** A queue that cannot be used as it is. */
+export class JobQueueError extends Error {
+  override readonly name = 'JobQueueError';
+  readonly isInputError = true;
+  readonly code: JobQueueErrorCode;
+  constructor(code: JobQueueErrorCode, message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+/** The code of a job that was stopped because nobody wants it any more. */
+export const CANCELLED = 'JOB_CANCELLED';
+
+/** Of an error a queue keeps the message and nothing else: how a job failed travels in it, under this key. */
+const KEY = 'jobFailure';
+
+/** The message of the error by which a worker tells a queue how a job failed. */
+export function encodeFailure({ name, message, code, isInputError }: JobFailure): string {
+  return JSON.stringify({ [KEY]: { name, message, code, isInputError } });
+}
+
+/**
+ * How a job failed, from the message that a queue kept; `null` for a message that no worker has encoded. The queue has
+ * then failed on its own: a worker lost its connection before it could tell the result, or died over and over.
+ */
+export function decodeFailure(message: string): JobFailure | null {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(message);
+  } catch {
+    return null;
+  }
+  const failure = isRecord(parsed) ? parsed[KEY] : undefined;
+  if (!isRecord(failure)) return null;
+  const { name, message: told, code, isInputError } = failure;
+  if (typeof name !== 'string' || typeof told !== 'string') return null;
+  return {
+    name,
+    message: told,
+    ...(typeof code === 'string' && { code }),
+    ...(isInputError === true && { isInputError }),
+  };
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null;
+}

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import type { Job } from './job.ts';
-import { JobFailedError } from './job-errors.ts';
+import fc from 'fast-check';
+import { decodeFailure, encodeFailure, type Job, JobFailedError } from './job.ts';
 import { LocalJobs } from './local-jobs.ts';
 
 const KINDS = { simulation: new URL('simulation-job.fixture.ts', import.meta.url).href };
@@ -87,5 +87,35 @@ describe('jobs on threads of this process', () => {
     const run = jobs.run(endless, { signal: stop.signal, onProgress: () => stop.abort(new Error('enough')) });
     await assert.rejects(run, /enough/);
     assert.equal((await jobs.run(list.slice(0, 1))).length, 1);
+  });
+});
+
+describe('the failure of a job, in the message that a queue keeps', () => {
+  it('comes out as it went in, whatever its words', () => {
+    const failure = fc.record(
+      { name: fc.string(), message: fc.string(), code: fc.string(), isInputError: fc.constant(true) },
+      { requiredKeys: ['name', 'message'] },
+    );
+    fc.assert(
+      fc.property(failure, (told) => assert.deepEqual(decodeFailure(encodeFailure(told)), { ...told })),
+    );
+  });
+
+  it('is told apart from a failure of the queue, even where both speak of a connection', () => {
+    const job = { name: 'Error', message: 'connect ECONNREFUSED 127.0.0.1:9' };
+    assert.deepEqual(decodeFailure(encodeFailure(job)), job);
+    for (const message of [
+      'Connection is closed.',
+      'terminating connection due to administrator command',
+      'job stalled more than allowable limit',
+      '',
+      'null',
+      '[]',
+      '{"message":"x"}',
+      '{"jobFailure":null}',
+      '{"jobFailure":{"name":"Error"}}',
+    ]) {
+      assert.equal(decodeFailure(message), null, message);
+    }
   });
 });

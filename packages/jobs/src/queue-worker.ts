@@ -1,10 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { type Job as BullJob, UnrecoverableError, type Worker } from 'bullmq';
-import type { JobKinds, Json } from './job.ts';
-import { failureOf, JobQueueError } from './job-errors.ts';
+import { CANCELLED, encodeFailure, failureOf, type JobKinds, JobQueueError, type Json } from './job.ts';
+import { ThreadPool } from './local-jobs.ts';
 import { connectQueue, type QueueConnection, type QueuedJob } from './queue-connection.ts';
-import { CANCELLED, encodeFailure } from './queued-failure.ts';
-import { ThreadPool } from './thread-pool.ts';
 
 export interface QueueWorkerSettings {
   /** `redis://...`. */

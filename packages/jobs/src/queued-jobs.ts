@@ -1,13 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Queue, QueueEvents } from 'bullmq';
-import type { Job, JobEngine, Json, RunOptions } from './job.ts';
-import { JobFailedError, JobQueueError } from './job-errors.ts';
-import { bytesName } from './job-id.ts';
+import {
+  CANCELLED,
+  decodeFailure,
+  type Job,
+  type JobEngine,
+  JobFailedError,
+  JobQueueError,
+  type Json,
+  type RunOptions,
+} from './job.ts';
 import { connectQueue, MOST_LOST_WORKERS, type QueueConnection, type QueuedJob } from './queue-connection.ts';
-import { CANCELLED, decodeFailure } from './queued-failure.ts';
-import { attemptDelayMs, MOST_ATTEMPTS } from './retries.ts';
-import { RunState } from './run-state.ts';
+import { attemptDelayMs, bytesName, MOST_ATTEMPTS, RunState } from './run-state.ts';
 
 export interface QueuedJobsOptions {
   /** `redis://...`. */

@@ -1,5 +1,5 @@
+import { createHash } from 'node:crypto';
 import type { Job, Json, RunOptions } from './job.ts';
-import { jobId } from './job-id.ts';
 
 /** The results of a run as they come in: each job once, with those that are the same done together. */
 export class RunState {
@@ -66,4 +66,37 @@ export class RunState {
     for (const [id, share] of this.#shares) done += share * this.#indices.get(id)!.length;
     this.#options.onProgress({ finished: this.#finished, planned, share: done / planned });
   }
+}
+
+/**
+ * The name of a job and of its result: the same for the same kind, input, shared bytes and version of the code,
+ * whoever submits it.
+ */
+export function jobId(job: Job, version: string): string {
+  const identity: Json = [version, job.kind, job.input, job.shared ?? []];
+  // A queue takes no name that could be a number.
+  return `j${createHash('sha256').update(canonicalJson(identity)).digest('hex').slice(0, 40)}`;
+}
+
+/** The name of shared bytes. */
+export function bytesName(bytes: Uint8Array): string {
+  return createHash('sha256').update(bytes).digest('hex').slice(0, 40);
+}
+
+/** JSON in which the order of keys does not matter. */
+function canonicalJson(value: Json): string {
+  return JSON.stringify(value, (_, inner) => {
+    if (typeof inner !== 'object' || inner === null || Array.isArray(inner)) return inner;
+    return Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1)));
+  });
+}
+
+/** How often a job is tried before it counts as failed. */
+export const MOST_ATTEMPTS = 3;
+
+const FIRST_DELAY_MS = 200;
+
+/** Time to wait after the given attempt (counted from 1), which doubles from one to the next, ms. */
+export function attemptDelayMs(attempt: number): number {
+  return FIRST_DELAY_MS * 2 ** (attempt - 1);
 }

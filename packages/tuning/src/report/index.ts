@@ -1,7 +1,5 @@
-export { alignedRows } from './aligned-rows.ts';
-export { lineChartSvg } from './line-chart.ts';
-export { escapeText, px, tickStep } from './svg.ts';
-export { terminalBars } from './terminal-bars.ts';
+export { escapeText, lineChartSvg, px, tickStep } from './line-chart.ts';
+export { alignedRows, terminalBars } from './terminal.ts';
 export { tunePage } from './tune-page.ts';
 export { frontSvg } from './tune-plots.ts';
 export { tuneJson, tuneReport } from './tune-report.ts';

@@ -1,5 +1,3 @@
-import { escapeText, px, tickStep } from './svg.ts';
-
 /** A point of a line. */
 export interface ChartPoint {
   readonly x: number;
@@ -7,7 +5,7 @@ export interface ChartPoint {
 }
 
 /** What a chart shows, and what its axes are called. */
-export interface LineChart {
+interface LineChart {
   readonly title: string;
   readonly xLabel: string;
   readonly yLabel: string;
@@ -57,4 +55,20 @@ function axis([low, high]: readonly [number, number], [start, end]: readonly [nu
   const ticks: number[] = [];
   for (let k = Math.ceil(low / step); k * step <= high; k++) ticks.push(Number((k * step).toPrecision(12)));
   return { ticks, at: (value: number) => start + ((value - low) / span) * (end - start) };
+}
+
+/** A coordinate, pixels. */
+export function px(value: number): string {
+  return value.toFixed(1);
+}
+
+/** Text for SVG and HTML, in elements and in quoted attributes. */
+export function escapeText(text: string): string {
+  return text.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/"/g, '&quot;');
+}
+
+/** Distance of ticks: the least of 1, 2, 5, 10, 20, ... (and their tenths, hundredths, ...) that is not below `least`. */
+export function tickStep(least: number): number {
+  const power = 10 ** Math.floor(Math.log10(least));
+  return [1, 2, 5, 10].find((factor) => factor * power >= least * (1 - 1e-9))! * power;
 }

@@ -1,6 +1,6 @@
 import { candidateText, vllmDefaults } from '../tune/candidate.ts';
 import type { LoadCurvePoint, TuneResult } from '../tune/tune-result.ts';
-import { escapeText, px, tickStep } from './svg.ts';
+import { escapeText, px, tickStep } from './line-chart.ts';
 import { figure } from './tune-figures.ts';
 
 /** Colours of a drawing; on a page they are variables of its style sheet. */

@@ -1,8 +1,7 @@
 import { type Candidate, candidateText, KNOB_NAMES, vllmDefaults } from '../tune/candidate.ts';
 import { sloTermName, sloTermText } from '../tune/slo.ts';
 import type { FrontPoint, TunedCandidate, TuneResult } from '../tune/tune-result.ts';
-import { alignedRows } from './aligned-rows.ts';
-import { terminalScatter } from './terminal-scatter.ts';
+import { alignedRows, terminalScatter } from './terminal.ts';
 import { estimateText, figure, impossibleText, intervalText, percent, tuneVerdict } from './tune-figures.ts';
 
 /** What `tune` prints without `--json`. */

@@ -132,6 +132,6 @@ export function candidateText(candidate: Candidate, than?: Candidate): string {
   return parts.length === 0 ? 'as vLLM’s defaults' : parts.join(', ');
 }
 
-export function settingText(value: Candidate[Knob]): string {
+function settingText(value: Candidate[Knob]): string {
   return typeof value === 'boolean' ? (value ? 'on' : 'off') : String(value);
 }

@@ -4,8 +4,7 @@ import { findProfile, RandomStream } from '@servegym/simulator';
 import { type Candidate, vllmDefaults } from './candidate.ts';
 import { measureFinalists } from './finalists.ts';
 import { evenTraffic, fakeMeasurer, SLO } from './measured.fixture.ts';
-import type { SearchedCandidate } from './search.ts';
-import type { TuneOptions } from './tune-options.ts';
+import type { SearchedCandidate, TuneOptions } from './search.ts';
 
 const profile = findProfile('h100-80gb-llama-3-8b');
 const defaults = vllmDefaults(profile);

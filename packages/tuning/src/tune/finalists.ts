@@ -1,13 +1,11 @@
 import type { EngineProfile } from '@servegym/simulator';
 import { blockResamples, type IntervalEnds, percentileInterval } from '@servegym/simulator/statistics';
 import { type Candidate, candidateKey, vllmDefaults } from './candidate.ts';
-import type { CandidateMeasurer } from './candidate-measurer.ts';
 import type { LoadPoint } from './load-point.ts';
-import type { MeasuredCandidate } from './measure-candidates.ts';
-import type { SearchedCandidate, SearchResult } from './search.ts';
+import type { CandidateMeasurer, MeasuredCandidate } from './measure-candidates.ts';
+import { HELD_OUT_SEED, type SearchedCandidate, type SearchResult, type TuneOptions } from './search.ts';
 import { sustainedLoad } from './sustained-load.ts';
 import { requestRate, type SplitTraffic } from './traffic.ts';
-import { HELD_OUT_SEED, type TuneOptions } from './tune-options.ts';
 import type { Estimate } from './tune-result.ts';
 
 const FINALISTS = 5;

@@ -1,7 +1,6 @@
 import type { Candidate } from './candidate.ts';
-import type { CandidateMeasurer } from './candidate-measurer.ts';
 import type { LoadPoint } from './load-point.ts';
-import type { MeasuredCandidate } from './measure-candidates.ts';
+import type { CandidateMeasurer, MeasuredCandidate } from './measure-candidates.ts';
 import type { SloTerm } from './slo.ts';
 import { findSustainedLoad } from './sustained-load.ts';
 import type { Traffic } from './traffic.ts';

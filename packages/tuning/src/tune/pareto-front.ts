@@ -3,7 +3,6 @@ import type { LoadPoint } from './load-point.ts';
 import type { SearchedCandidate } from './search.ts';
 import type { SloTerm } from './slo.ts';
 import { sustainedLoad } from './sustained-load.ts';
-import { usdPerMillionTokens } from './token-price.ts';
 import { requestRate, type Traffic } from './traffic.ts';
 import type { FrontPoint } from './tune-result.ts';
 
@@ -55,4 +54,13 @@ export function frontPoints(
     return ratios.every((ratio) => ratio >= 1) && ratios.some((ratio) => ratio > ALIKE);
   };
   return points.map((point) => ({ ...point, onFront: !points.some((other) => isBetter(other, point)) }));
+}
+
+/** USD for a million output tokens of one engine that serves `rate` requests/s of the traffic; `null` when it serves none. */
+export function usdPerMillionTokens(profile: EngineProfile, { trace }: Traffic, rate: number): number | null {
+  if (rate === 0) return null;
+  let tokens = 0;
+  for (const each of trace.outputTokens) tokens += each;
+  const perHour = profile.gpu.count * profile.gpu.usdPerHour;
+  return (perHour / (rate * 3600 * (tokens / trace.outputTokens.length))) * 1e6;
 }

@@ -7,12 +7,31 @@ import {
   type Knob,
   vllmDefaults,
 } from './candidate.ts';
-import type { CandidateMeasurer } from './candidate-measurer.ts';
 import { type LoadPoint, sloUse } from './load-point.ts';
+import type { CandidateMeasurer } from './measure-candidates.ts';
 import type { SloTerm } from './slo.ts';
 import { neighbours, spaceFillingCandidates } from './space-filling.ts';
 import { LEAST_LOAD, type LoadSearch, sustainedLoad } from './sustained-load.ts';
 import { someBlocks, type Traffic } from './traffic.ts';
+
+/** What is asked of a tuning. */
+export interface TuneOptions {
+  readonly slo: readonly SloTerm[];
+  readonly objective: Objective;
+  readonly knobs: readonly Knob[];
+  readonly minQuality: number;
+  /** Fewest and most engines that may share the traffic. */
+  readonly replicas: readonly [fewest: number, most: number];
+  /** Times the rate of the traffic. */
+  readonly rateScale: number;
+  /** Candidates to start from. */
+  readonly start: number;
+  readonly seed: number;
+  readonly onProgress?: (stage: string, share: number) => void;
+}
+
+/** Added to the seed where the held-out traffic is served, so that no chance is shared with the search. */
+export const HELD_OUT_SEED = 7919;
 
 /** What a candidate is good for. */
 export type Objective = 'goodput' | 'cost' | 'latency';

@@ -163,10 +163,7 @@ function tensorParallel(option: string, { gpu }: EngineProfile): string[] {
 }
 
 /** Share of the GPU that vLLM fills with weights, draft, activations and KV together. */
-export function vllmMemoryShare(
-  profile: EngineProfile,
-  { weights, speculationDepth, kvBudgetFraction }: Candidate,
-) {
+function vllmMemoryShare(profile: EngineProfile, { weights, speculationDepth, kvBudgetFraction }: Candidate) {
   const unused = (1 - kvBudgetFraction) * kvMemoryGiB(profile, weights, speculationDepth > 0);
   return roundDown(profile.memory.utilization - unused / profile.gpu.memoryGiB);
 }

@@ -1,7 +1,5 @@
-import { TuningError } from '../tuning-error.ts';
-
 /** A latency of a request that an SLO may bound. */
-export type SloMetric = 'ttft' | 'tpot' | 'e2e';
+type SloMetric = 'ttft' | 'tpot' | 'e2e';
 
 /** One bound of an SLO: the quantile (or the mean) of a latency stays at or below the limit. */
 export interface SloTerm {
@@ -62,4 +60,18 @@ export function sloTermText(term: SloTerm): string {
 export function milliseconds(ms: number): string {
   if (ms >= 10_000) return `${Number((ms / 1000).toPrecision(3))} s`;
   return `${Number(ms.toPrecision(3))} ms`;
+}
+
+export type TuningErrorCode = 'INVALID_SLO' | 'TOO_FEW_REQUESTS';
+
+/** Input that the caller can correct. */
+export class TuningError extends Error {
+  override readonly name = 'TuningError';
+  readonly isInputError = true;
+  readonly code: TuningErrorCode;
+
+  constructor(code: TuningErrorCode, message: string) {
+    super(message);
+    this.code = code;
+  }
 }

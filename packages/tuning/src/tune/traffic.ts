@@ -1,5 +1,5 @@
 import { decodeTrace, encodeTrace, type Trace } from '@servegym/simulator';
-import { TuningError } from '../tuning-error.ts';
+import { TuningError } from './slo.ts';
 
 /** Requests to tune on, in blocks that are the units of its statistics. */
 export interface Traffic {

@@ -1,20 +1,17 @@
 import type { JobEngine } from '@servegym/jobs';
 import type { EngineProfile } from '@servegym/simulator';
-import { candidateKey, candidateSpace } from './candidate.ts';
-import { CandidateMeasurer } from './candidate-measurer.ts';
+import { type Candidate, candidateKey, candidateSpace } from './candidate.ts';
 import { controllerGain } from './controller-gain.ts';
-import { deployment, evenFor } from './deployment.ts';
 import { type Finalist, measureFinalists } from './finalists.ts';
-import { NOTHING_FOUND, nearestToSlo } from './impossible-slo.ts';
 import { goodShare, type LoadPoint, sloUse } from './load-point.ts';
-import { choicesOf, frontPoints } from './pareto-front.ts';
-import { searchCandidates } from './search.ts';
+import { CandidateMeasurer } from './measure-candidates.ts';
+import { choicesOf, frontPoints, usdPerMillionTokens } from './pareto-front.ts';
+import { HELD_OUT_SEED, type SearchResult, searchCandidates, type TuneOptions } from './search.ts';
 import { servingCommands } from './serving-command.ts';
 import type { SloTerm } from './slo.ts';
-import { usdPerMillionTokens } from './token-price.ts';
+import { LEAST_LOAD } from './sustained-load.ts';
 import { joinTraffic, requestRate, type SplitTraffic, type Traffic } from './traffic.ts';
-import { HELD_OUT_SEED, type TuneOptions } from './tune-options.ts';
-import type { LoadCurvePoint, TunedCandidate, TuneResult } from './tune-result.ts';
+import type { Deployment, Impossible, LoadCurvePoint, TunedCandidate, TuneResult } from './tune-result.ts';
 
 /** How much more traffic the settings are tried with. */
 const SURGE = 1.5;
@@ -144,4 +141,78 @@ function curveOf({ heldOutPoints }: Finalist, traffic: Traffic, slo: readonly Sl
     sloUse: sloUse(point, slo),
     good: goodShare(point),
   }));
+}
+
+/** Candidates that are tried when the SLO may be impossible. */
+const LAST_RESORT = 60;
+
+/** What comes nearest to an SLO that nothing meets. */
+async function nearestToSlo(
+  measurer: CandidateMeasurer,
+  traffic: Traffic,
+  { ranked }: SearchResult,
+  slo: readonly SloTerm[],
+  seed: number,
+): Promise<Impossible> {
+  const tried = ranked.slice(0, LAST_RESORT);
+  const points = await measurer.measure(
+    traffic,
+    tried.map(({ candidate }) => ({ candidate, loads: [LEAST_LOAD] })),
+    { seed },
+  );
+  const worst = (values: readonly number[]) => Math.max(...slo.map(({ limitMs }, t) => values[t] / limitMs));
+  let best = 0;
+  for (const [i, [point]] of points.entries()) {
+    if (worst(point!.values) < worst(points[best][0].values)) best = i;
+  }
+  return { candidate: tried[best].candidate, load: LEAST_LOAD, values: points[best][0].values };
+}
+
+const NO_DEPLOYMENT: Deployment = { load: 1, replicas: null, good: 0, usdPerHour: null };
+
+/** The parts of a result that there are none of when the SLO is impossible. */
+const NOTHING_FOUND = {
+  candidates: [],
+  prediction: { low: 0, high: 0 },
+  isConfirmed: false,
+  referenceRate: 0,
+  front: [],
+  curves: { winner: [], defaults: [] },
+  deployment: NO_DEPLOYMENT,
+  surge: NO_DEPLOYMENT,
+  surgeWithoutMore: 0,
+  controller: { load: 0, fixed: 0, clairvoyant: 0, gain: 0, interval: { low: 0, high: 0 }, blocks: 0 },
+} as const;
+
+/** How many engines the whole traffic takes at a load. */
+export async function deployment(
+  measurer: CandidateMeasurer,
+  profile: EngineProfile,
+  whole: Traffic,
+  winner: Finalist,
+  load: number,
+  { slo, seed, replicas: [fewest, most] }: TuneOptions,
+): Promise<Deployment> {
+  const expected = Math.floor((load * requestRate(whole)) / winner.heldOut.value);
+  let good = 0;
+  // Pairs take an even number.
+  const step = winner.candidate.split ? 2 : 1;
+  const start = step * Math.ceil(Math.min(most, Math.max(fewest, expected)) / step);
+  for (let replicas = start; replicas <= most; replicas += step) {
+    const [points] = await measurer.measure(whole, [{ candidate: winner.candidate, loads: [load] }], {
+      seed,
+      replicas,
+    });
+    const [point] = points as [LoadPoint];
+    good = goodShare(point);
+    if (sloUse(point, slo) <= 1) {
+      return { load, replicas, good, usdPerHour: replicas * profile.gpu.count * profile.gpu.usdPerHour };
+    }
+  }
+  return { load, replicas: null, good, usdPerHour: null };
+}
+
+/** The most engines that pairs can be made of. */
+export function evenFor({ split }: Candidate, most: number): number {
+  return split ? 2 * Math.floor(most / 2) : most;
 }

@@ -1,5 +1,5 @@
 /** A point of a plot; `mark` is one character. */
-export interface ScatterPoint {
+interface ScatterPoint {
   readonly x: number;
   readonly y: number;
   readonly mark: string;
@@ -34,4 +34,42 @@ export function terminalScatter(
     `${' '.repeat(width)} └${'─'.repeat(columns)}`,
     `${' '.repeat(width + 2)}${from}${to.padStart(columns - from.length)}`,
   ];
+}
+
+const EIGHTHS = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+/**
+ * Values as columns of blocks, `rows` lines high, from zero to the largest, which the first line names.
+ *
+ * @param label Writes a value for the axis.
+ */
+export function terminalBars(
+  values: readonly number[],
+  { rows, label }: { readonly rows: number; readonly label: (value: number) => string },
+): string[] {
+  const top = Math.max(...values, 0);
+  const axis = [label(top), label(0)];
+  const width = Math.max(...axis.map((text) => text.length));
+  return Array.from({ length: rows }, (_, row) => {
+    const blocks = values.map((value) => {
+      const eighths = top === 0 ? 0 : Math.round((8 * rows * value) / top) - 8 * (rows - 1 - row);
+      return EIGHTHS[Math.min(8, Math.max(0, eighths))];
+    });
+    const name = row === 0 ? axis[0] : row === rows - 1 ? axis[1] : '';
+    return `${name.padStart(width)} ${row === 0 || row === rows - 1 ? '┤' : '│'}${blocks.join('')}`.trimEnd();
+  });
+}
+
+/** Lays out a table as lines: the first column to the left, the others to the right. */
+export function alignedRows(rows: readonly (readonly string[])[]): string[] {
+  const columns = Math.max(...rows.map((row) => row.length));
+  const widths = Array.from({ length: columns }, (_, i) =>
+    Math.max(...rows.map((row) => (row[i] ?? '').length)),
+  );
+  return rows.map((row) =>
+    row
+      .map((cell, i) => (i === 0 ? cell.padEnd(widths[i]) : cell.padStart(widths[i])))
+      .join('  ')
+      .trimEnd(),
+  );
 }

@@ -2,12 +2,11 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { findProfile } from '@servegym/simulator';
 import { vllmDefaults } from './candidate.ts';
-import type { CandidateMeasurer } from './candidate-measurer.ts';
-import { deployment, evenFor } from './deployment.ts';
 import type { Finalist } from './finalists.ts';
-import type { MeasuredCandidate } from './measure-candidates.ts';
+import type { CandidateMeasurer, MeasuredCandidate } from './measure-candidates.ts';
 import { evenTraffic, pointAt, SLO } from './measured.fixture.ts';
-import type { TuneOptions } from './tune-options.ts';
+import type { TuneOptions } from './search.ts';
+import { deployment, evenFor } from './tune.ts';
 
 const profile = findProfile('a100-80gb-llama-3-70b-tp4');
 const traffic = evenTraffic(2);

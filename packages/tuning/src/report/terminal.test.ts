@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { terminalScatter } from './terminal-scatter.ts';
+import { terminalScatter } from './terminal.ts';
 
 const label = (value: number) => `${Math.round(value)}`;
 
