@@ -1,6 +1,6 @@
 import { Command, Option } from 'commander';
 import { numberAbove } from '../packages/servegym/src/cli/arguments/options.ts';
-import { serverAddress } from '../packages/servegym/src/cli/arguments/server-address.ts';
+import { serverAddress } from '../packages/servegym/src/cli/arguments/server-options.ts';
 import { checkoutChecks } from './check-release/checkout-checks.ts';
 import { environmentChecks } from './check-release/environment-checks.ts';
 import { type ReleaseFinding, runChecks } from './check-release/release-check.ts';

@@ -21,7 +21,7 @@ import {
   type JobOptions,
   openStoppableJobs,
 } from '../packages/servegym/src/cli/jobs/open-jobs.ts';
-import { showProgress } from '../packages/servegym/src/cli/output/progress-line.ts';
+import { showProgress } from '../packages/servegym/src/cli/output/progress.ts';
 import { runCommand } from './run-command.ts';
 
 interface CommandOptions extends JobOptions {

@@ -12,7 +12,7 @@ import {
 } from '@servegym/agents';
 import { SEED_SPLITS } from '@servegym/environments';
 import { type JobEngine, LocalJobs } from '@servegym/jobs';
-import { JOB_KINDS } from '../../packages/servegym/src/cli/jobs/job-kinds.ts';
+import { JOB_KINDS } from '../../packages/servegym/src/cli/jobs/open-jobs.ts';
 import { BenchmarkCache } from './benchmark-cache.ts';
 import { scorePolicies } from './score-policies.ts';
 

@@ -4,7 +4,7 @@ import { after, before, describe, it } from 'node:test';
 import { checkKnobDominance, checkTask, QUICK } from '@servegym/agents';
 import { drawRequests, type llmserve, type ServeTask, serveEnvironment } from '@servegym/environments';
 import { connect, createServer, type ListeningServer } from '@servegym/openenv';
-import { loadTask } from '../src/cli/arguments/load-task.ts';
+import { loadTask } from '../src/cli/arguments/own-inputs.ts';
 import { SERVE_POLICIES } from '../src/server/policy-catalogue.ts';
 import { mountPolicyRoutes } from '../src/server/policy-routes.ts';
 

@@ -1,4 +1,5 @@
 import { CommanderError } from 'commander';
+import { isInputError } from './input-error.ts';
 import { InterruptedError } from './interrupted-error.ts';
 
 /** 2 for bad input, 130 after Ctrl-C, 143 after SIGTERM, 1 for an internal failure, 0 for `--help` and `--version`. */
@@ -14,12 +15,4 @@ export function failureMessage(error: unknown): string {
   if (isInputError(error) || error instanceof InterruptedError) return error.message;
   const detail = process.env.SERVEGYM_DEBUG === '1' ? error.stack : error.message;
   return `internal failure: ${detail}`;
-}
-
-/**
- * Whether the caller can correct what is wrong. Errors of all packages say so by `isInputError`, which jobs carry across
- * threads and queues.
- */
-export function isInputError(error: unknown): error is Error & { readonly isInputError: true } {
-  return (Object(error) as { isInputError?: unknown }).isInputError === true;
 }

@@ -3,3 +3,11 @@ export class InputError extends Error {
   override readonly name = 'InputError';
   readonly isInputError = true;
 }
+
+/**
+ * Whether the caller can correct what is wrong. Errors of all packages say so by `isInputError`, which jobs carry across
+ * threads and queues.
+ */
+export function isInputError(error: unknown): error is Error & { readonly isInputError: true } {
+  return (Object(error) as { isInputError?: unknown }).isInputError === true;
+}

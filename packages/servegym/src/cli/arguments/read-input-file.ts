@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
-import { isInputError } from '../failure.ts';
-import { InputError } from '../input-error.ts';
+import { type EngineProfile, findProfile, parseEngineProfile } from '@servegym/simulator';
+import { InputError, isInputError } from '../input-error.ts';
 
 const REASONS: Record<string, string> = {
   ENOENT: 'there is no such file',
@@ -40,4 +40,10 @@ export async function decodeInputFile<Content>(
     if (!isInputError(error)) throw error;
     throw new InputError(`${path}: ${error.message}${advice(error)}`, { cause: error });
   }
+}
+
+/** The profile of this name, or the one in this file when it ends in `.json`. */
+export async function readProfile(nameOrFile: string): Promise<EngineProfile> {
+  if (!nameOrFile.endsWith('.json')) return findProfile(nameOrFile);
+  return parseEngineProfile(await readInputFile(nameOrFile), nameOrFile);
 }

@@ -8,8 +8,8 @@ import {
   type WorkloadId,
 } from '@servegym/environments';
 import { type Command, Option } from 'commander';
-import { loadTrace } from './load-trace.ts';
 import { numberFrom } from './options.ts';
+import { loadTrace } from './own-inputs.ts';
 
 /** Options that say under which traffic tasks are played. */
 export interface ScenarioArguments {
@@ -51,4 +51,12 @@ export async function readScenario(
   chooseTask({ ...scenario, ...(taskId !== undefined && { task_id: taskId }) });
   const { task_id, ...pinned } = serveResetOptions().parse(scenario);
   return pinned;
+}
+
+/** `--task-file`: a task of one's own to do something with, in the place of one by its name. */
+export function taskFileOption(): Option {
+  return new Option(
+    '--task-file <file>',
+    'a task of your own, JSON or a module, in the place of --task',
+  ).conflicts('task');
 }

@@ -1,6 +1,6 @@
 import type { ReadTrace, TimeUnit, TraceColumn, TraceOptions, TraceReading } from '@servegym/simulator';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { showProgress } from '../output/progress-line.ts';
+import { showProgress } from '../output/progress.ts';
 import { wholeNumber } from './options.ts';
 import { readTrace } from './read-trace.ts';
 

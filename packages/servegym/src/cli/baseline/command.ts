@@ -15,9 +15,9 @@ import {
 import { connect, type Grade } from '@servegym/openenv';
 import { Command, Option } from 'commander';
 import { numberFrom, wholeNumber } from '../arguments/options.ts';
-import { serverAddress } from '../arguments/server-address.ts';
+import { serverAddress } from '../arguments/server-options.ts';
 import { InputError } from '../input-error.ts';
-import { showProgress } from '../output/progress-line.ts';
+import { showProgress } from '../output/progress.ts';
 import { writeOutputFile } from '../output/write-output-file.ts';
 import { baselineTable, episodeLines } from './baseline-report.ts';
 

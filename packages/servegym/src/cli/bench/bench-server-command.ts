@@ -1,9 +1,8 @@
 import { socketUrl } from '@servegym/openenv';
 import { Command, Option } from 'commander';
-import { jsonObject } from '../arguments/json-argument.ts';
-import { numberAbove, numberFrom, wholeNumber } from '../arguments/options.ts';
-import { serverAddress } from '../arguments/server-address.ts';
-import { showProgress } from '../output/progress-line.ts';
+import { jsonObject, numberAbove, numberFrom, wholeNumber } from '../arguments/options.ts';
+import { serverAddress } from '../arguments/server-options.ts';
+import { showProgress } from '../output/progress.ts';
 import { writeOutputFile } from '../output/write-output-file.ts';
 import { chooseAction } from './server/choose-action.ts';
 import { concurrencyPlotSvg } from './server/concurrency-plot.ts';

@@ -17,8 +17,7 @@ import {
 } from '@servegym/simulator/calibration';
 import { Command, Option } from 'commander';
 import { numberAbove, wholeNumber } from '../arguments/options.ts';
-import { readInputFile } from '../arguments/read-input-file.ts';
-import { readProfile } from '../arguments/read-profile.ts';
+import { readInputFile, readProfile } from '../arguments/read-input-file.ts';
 import { InputError } from '../input-error.ts';
 import { requireWritable, writeOutputFile } from '../output/write-output-file.ts';
 import { profileSheet } from '../profiles/profiles-report.ts';

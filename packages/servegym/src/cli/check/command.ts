@@ -9,10 +9,10 @@ import {
 } from '@servegym/agents';
 import { chooseGymTask, GYM_TASK_IDS, GYM_TASKS, shippedWorld, TASK_IDS } from '@servegym/environments';
 import { Command, Option } from 'commander';
-import { findOrLoadTask } from '../arguments/load-task.ts';
+import { findOrLoadTask } from '../arguments/own-inputs.ts';
 import { readGymOptions } from '../arguments/read-table.ts';
 import { InputError } from '../input-error.ts';
-import { showProgress } from '../output/progress-line.ts';
+import { showProgress } from '../output/progress.ts';
 import { checkJson, checkTable } from './check-report.ts';
 
 interface CheckOptions {

@@ -17,7 +17,7 @@ import {
 import type { EvaluationContext } from '../evaluate/evaluation-report.ts';
 import { InputError } from '../input-error.ts';
 import { openStoppableJobs } from '../jobs/open-jobs.ts';
-import { showShare } from '../output/progress-line.ts';
+import { showShare } from '../output/progress.ts';
 import { comparisonJson, comparisonTable } from './comparison-report.ts';
 
 interface CompareOptions extends EvaluationArguments {

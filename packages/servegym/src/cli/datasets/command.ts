@@ -20,7 +20,7 @@ import { findGymPolicy } from '../evaluate/evaluate-gym.ts';
 import { InputError } from '../input-error.ts';
 import { addJobOptions, type JobOptions, openStoppableJobs } from '../jobs/open-jobs.ts';
 import { sourceFolder, sourceHash } from '../jobs/source-hash.ts';
-import { showProgress } from '../output/progress-line.ts';
+import { showProgress } from '../output/progress.ts';
 import { requireWritable, writeOutputFile } from '../output/write-output-file.ts';
 import { encodeDataset } from './encode-dataset.ts';
 import { type DescribedEnvironment, wholeColumns } from './whole-columns.ts';

@@ -3,10 +3,10 @@ import { Guard, isLoopback } from '@servegym/openenv';
 import { Command, Option } from 'commander';
 import { listenError } from '../../server/listen-error.ts';
 import { stopOnSignals } from '../../server/stop-on-signals.ts';
-import { allowedHostsOption, withBoundName } from '../arguments/allowed-hosts.ts';
 import { addEngineOptions, type EngineOptions } from '../arguments/engine-options.ts';
 import { numberAbove, wholeNumber } from '../arguments/options.ts';
-import { readProfile } from '../arguments/read-profile.ts';
+import { readProfile } from '../arguments/read-input-file.ts';
+import { allowedHostsOption, withBoundName } from '../arguments/server-options.ts';
 
 interface EndpointCommandOptions extends EngineOptions {
   readonly profile: string;

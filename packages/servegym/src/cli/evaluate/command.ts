@@ -8,7 +8,7 @@ import {
 } from '@servegym/agents';
 import { Command } from 'commander';
 import { openStoppableJobs } from '../jobs/open-jobs.ts';
-import { showShare } from '../output/progress-line.ts';
+import { showShare } from '../output/progress.ts';
 import { evaluateGym } from './evaluate-gym.ts';
 import {
   addEvaluationOptions,

@@ -1,6 +1,7 @@
 import {
   createGymPolicy,
   type Evaluation,
+  type EvaluationPlan,
   evaluatedGym,
   evaluatePolicy,
   type GymPolicy,
@@ -17,7 +18,7 @@ import {
 import { decodeInputFile } from '../arguments/read-input-file.ts';
 import { readGymOptions } from '../arguments/read-table.ts';
 import { InputError } from '../input-error.ts';
-import { showEpisode } from '../output/episode-progress.ts';
+import { showProgress } from '../output/progress.ts';
 import { type EvaluationContext, evaluationJson, evaluationTable } from './evaluation-report.ts';
 
 export interface GymEvaluationOptions {
@@ -62,7 +63,11 @@ export async function evaluateGymPolicies(
   const seeds = Array.from({ length: episodes }, (_, i) => first + i);
   const evaluations: Evaluation[] = [];
   for (const { policy } of found) {
-    const plan = { taskIds, seeds, onEpisode: showEpisode };
+    const plan: EvaluationPlan = {
+      ...{ taskIds, seeds },
+      onEpisode: ({ taskId }, finished, planned) =>
+        showProgress(finished < planned ? `${taskId}: episode ${finished} of ${planned}` : ''),
+    };
     evaluations.push(await evaluatePolicy(evaluatedGym(environment), policy, plan));
   }
   return { evaluations, context: { environment, split, episodes } };

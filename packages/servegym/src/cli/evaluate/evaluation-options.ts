@@ -2,10 +2,14 @@ import { EVALUATION_SPLITS, type EvaluationSplit, SHIFTED } from '@servegym/agen
 import { llmserve } from '@servegym/environments';
 import { type Command, Option } from 'commander';
 import { type FoundPolicy, findPolicy, tasksFor } from '../arguments/find-policy.ts';
-import { loadTask } from '../arguments/load-task.ts';
 import { wholeNumber } from '../arguments/options.ts';
-import { addScenarioOptions, readScenario, type ScenarioArguments } from '../arguments/scenario-options.ts';
-import { taskFileOption } from '../arguments/task-file-option.ts';
+import { loadTask } from '../arguments/own-inputs.ts';
+import {
+  addScenarioOptions,
+  readScenario,
+  type ScenarioArguments,
+  taskFileOption,
+} from '../arguments/scenario-options.ts';
 import { InputError } from '../input-error.ts';
 import { addJobOptions, type JobOptions } from '../jobs/open-jobs.ts';
 

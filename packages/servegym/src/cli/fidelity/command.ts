@@ -8,7 +8,7 @@ import {
 import { Command } from 'commander';
 import { readInputFile } from '../arguments/read-input-file.ts';
 import { addJobOptions, type JobOptions, openStoppableJobs } from '../jobs/open-jobs.ts';
-import { showProgress } from '../output/progress-line.ts';
+import { showProgress } from '../output/progress.ts';
 import { requireWritable, writeOutputFile } from '../output/write-output-file.ts';
 
 interface FidelityOptions extends JobOptions {

@@ -1,11 +1,27 @@
 import { availableParallelism } from 'node:os';
-import { type JobEngine, LocalJobs } from '@servegym/jobs';
+import { AGENT_JOB_KINDS } from '@servegym/agents';
+import {
+  type Job,
+  type JobEngine,
+  type JobKinds,
+  type Json,
+  LocalJobs,
+  type RunOptions,
+} from '@servegym/jobs';
+import { TUNE_JOB_KINDS } from '@servegym/tuning';
+import { FIDELITY_JOB_KINDS } from '@servegym/tuning/fidelity';
 import { type Command, Option } from 'commander';
 import { wholeNumber } from '../arguments/options.ts';
 import { InputError } from '../input-error.ts';
-import { codeVersion } from './code-version.ts';
-import { JOB_KINDS } from './job-kinds.ts';
-import { StoppableJobs } from './stoppable-jobs.ts';
+import { InterruptedError, onInterrupt } from '../interrupted-error.ts';
+import { codeVersion } from './source-hash.ts';
+
+/** The kinds of jobs that commands submit, and the module that does each. */
+export const JOB_KINDS: JobKinds = {
+  ...AGENT_JOB_KINDS,
+  ...TUNE_JOB_KINDS,
+  ...FIDELITY_JOB_KINDS,
+};
 
 /** Where a command has its jobs done. */
 export interface JobOptions {
@@ -66,5 +82,37 @@ export async function importQueue(): Promise<typeof import('@servegym/jobs/queue
     throw new InputError(
       'Queues need the packages bullmq and ioredis, which are not installed. Install them beside servegym: npm install bullmq ioredis',
     );
+  }
+}
+
+/** An engine whose jobs stop, here and at the queue, when this process is told to; a second signal ends it at once. */
+export class StoppableJobs implements JobEngine {
+  readonly #engine: JobEngine;
+  readonly #stop = new AbortController();
+  readonly #unhear: () => void;
+
+  /** @param message Of the `InterruptedError` that `run` then throws. */
+  constructor(engine: JobEngine, message = 'interrupted') {
+    this.#engine = engine;
+    this.#unhear = onInterrupt((signal) => this.#stop.abort(new InterruptedError(signal, message)));
+  }
+
+  get width(): number {
+    return this.#engine.width;
+  }
+
+  share(bytes: Uint8Array): Promise<string> {
+    return this.#engine.share(bytes);
+  }
+
+  run(jobs: readonly Job[], options: RunOptions = {}): Promise<Json[]> {
+    const { signal: own } = options;
+    const signal = own === undefined ? this.#stop.signal : AbortSignal.any([own, this.#stop.signal]);
+    return this.#engine.run(jobs, { ...options, signal });
+  }
+
+  async close(): Promise<void> {
+    this.#unhear();
+    await this.#engine.close();
   }
 }

@@ -2,6 +2,25 @@ import { createHash } from 'node:crypto';
 import { globSync, readFileSync } from 'node:fs';
 import { dirname, join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import packageJson from '../../../package.json' with { type: 'json' };
+
+/** Packages beside this one on which the results of jobs depend. */
+const PACKAGES = [
+  '@servegym/simulator',
+  '@servegym/environments',
+  '@servegym/agents',
+  '@servegym/jobs',
+  '@servegym/tuning',
+];
+
+/**
+ * The version of everything that jobs run: that of the package, and a hash of the sources, so that two checkouts
+ * between releases are told apart too.
+ */
+export function codeVersion(): string {
+  const folders = [join(import.meta.dirname, '../..'), ...PACKAGES.map(sourceFolder)];
+  return `${packageJson.version}-${sourceHash(folders).slice(0, 8)}`;
+}
 
 /** Folder of the sources of a package. */
 export function sourceFolder(packageName: string): string {

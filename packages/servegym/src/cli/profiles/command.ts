@@ -1,6 +1,6 @@
 import { type EngineProfile, listProfiles } from '@servegym/simulator';
 import { Command } from 'commander';
-import { readProfile } from '../arguments/read-profile.ts';
+import { readProfile } from '../arguments/read-input-file.ts';
 import { refitProfilesCommand } from './profiles-refit-command.ts';
 import { profileSheet, profilesTable } from './profiles-report.ts';
 

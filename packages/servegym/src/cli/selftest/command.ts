@@ -3,8 +3,7 @@ import { type SelfTestOptions, type SelfTestReport, selfTest } from '@servegym/o
 import { Command, Option } from 'commander';
 import { loadEnvironment } from '../../server/load-environment.ts';
 import { ENVIRONMENT_IDS } from '../../server/mount-environment.ts';
-import { jsonObject } from '../arguments/json-argument.ts';
-import { wholeNumber } from '../arguments/options.ts';
+import { jsonObject, wholeNumber } from '../arguments/options.ts';
 import { criterionLines } from '../validate/validation-lines.ts';
 
 interface SelftestOptions {

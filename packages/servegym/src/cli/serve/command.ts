@@ -13,10 +13,9 @@ import {
 import { defaultSessionFile } from '../../server/session-file.ts';
 import { startServer } from '../../server/start-server.ts';
 import { stopOnSignals } from '../../server/stop-on-signals.ts';
-import { allowedHostsOption, withBoundName } from '../arguments/allowed-hosts.ts';
-import { loadTask } from '../arguments/load-task.ts';
-import { loadTrace } from '../arguments/load-trace.ts';
 import { byteCount, numberAbove, wholeNumber } from '../arguments/options.ts';
+import { loadTask, loadTrace } from '../arguments/own-inputs.ts';
+import { allowedHostsOption, withBoundName } from '../arguments/server-options.ts';
 import { InputError } from '../input-error.ts';
 
 interface ServeOptions {

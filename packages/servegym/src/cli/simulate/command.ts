@@ -2,7 +2,7 @@ import { ROUTER_POLICIES } from '@servegym/simulator';
 import { Command, Option } from 'commander';
 import { addEngineOptions } from '../arguments/engine-options.ts';
 import { numberAbove, wholeNumber } from '../arguments/options.ts';
-import { readProfile } from '../arguments/read-profile.ts';
+import { readProfile } from '../arguments/read-input-file.ts';
 import { addTraceOptions } from '../arguments/trace-arguments.ts';
 import { requireWritable } from '../output/write-output-file.ts';
 import { parseChange, parseShares, parseTenant } from './serving-changes.ts';

@@ -1,8 +1,8 @@
 import { encodeTable, TableBuilder } from '@servegym/environments/table';
 import { Command, Option } from 'commander';
 import { numberAbove, numberFrom, wholeNumber } from '../arguments/options.ts';
-import { readProfile } from '../arguments/read-profile.ts';
-import { ProgressDisplay } from '../output/progress-display.ts';
+import { readProfile } from '../arguments/read-input-file.ts';
+import { ProgressDisplay } from '../output/progress.ts';
 import { requireWritable, writeOutputFile } from '../output/write-output-file.ts';
 
 interface BuildOptions {

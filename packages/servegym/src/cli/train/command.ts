@@ -12,16 +12,20 @@ import {
   type TrainingRun,
 } from '@servegym/agents';
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { loadTask } from '../arguments/load-task.ts';
 import { wholeNumber } from '../arguments/options.ts';
+import { loadTask } from '../arguments/own-inputs.ts';
 import { decodeInputFile } from '../arguments/read-input-file.ts';
 import { readOwnTable } from '../arguments/read-table.ts';
-import { addScenarioOptions, readScenario, type ScenarioArguments } from '../arguments/scenario-options.ts';
-import { taskFileOption } from '../arguments/task-file-option.ts';
+import {
+  addScenarioOptions,
+  readScenario,
+  type ScenarioArguments,
+  taskFileOption,
+} from '../arguments/scenario-options.ts';
 import { InputError } from '../input-error.ts';
 import { InterruptedError, onInterrupt } from '../interrupted-error.ts';
 import { openStoppableJobs, queueOption } from '../jobs/open-jobs.ts';
-import { ProgressDisplay } from '../output/progress-display.ts';
+import { ProgressDisplay } from '../output/progress.ts';
 import { seedsJson, seedsTable } from './seeds-report.ts';
 import { trainOne } from './train-one.ts';
 import { type SeedReport, trainSeeds } from './train-seeds.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { before, describe, it } from 'node:test';
 import { decodeStoppedRun, loadTrainedPolicy } from '@servegym/agents';
 import { addServeTask, findServeTask, parseServeTask, type ServeTask } from '@servegym/environments';
-import { loadTask } from '../arguments/load-task.ts';
+import { loadTask } from '../arguments/own-inputs.ts';
 import { trainOne } from './train-one.ts';
 import { trainSeeds } from './train-seeds.ts';
 import { useTrainingEngines } from './training-engines.fixture.ts';

@@ -6,7 +6,7 @@ import {
   trainPolicy,
 } from '@servegym/agents';
 import { openJobs } from '../jobs/open-jobs.ts';
-import { ProgressDisplay } from '../output/progress-display.ts';
+import { ProgressDisplay } from '../output/progress.ts';
 import { learningCurveTitle } from './learning-curve.ts';
 import { TrainingLog } from './training-log.ts';
 import { progressLine, timedLine } from './training-report.ts';

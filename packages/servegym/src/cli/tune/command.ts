@@ -14,7 +14,7 @@ import {
 import { frontSvg, tuneJson, tunePage, tuneReport } from '@servegym/tuning/report';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { numberAbove, numberFrom, wholeNumber } from '../arguments/options.ts';
-import { readProfile } from '../arguments/read-profile.ts';
+import { readProfile } from '../arguments/read-input-file.ts';
 import {
   addTraceOptions,
   readingLine,
@@ -23,7 +23,7 @@ import {
 } from '../arguments/trace-arguments.ts';
 import { InputError } from '../input-error.ts';
 import { addJobOptions, type JobOptions, openStoppableJobs } from '../jobs/open-jobs.ts';
-import { showProgress } from '../output/progress-line.ts';
+import { showProgress } from '../output/progress.ts';
 import { pngRenderer } from '../output/render-png.ts';
 import { requireWritable, writeOutputFile } from '../output/write-output-file.ts';
 import { parseShares } from '../simulate/serving-changes.ts';

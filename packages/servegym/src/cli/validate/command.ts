@@ -1,8 +1,7 @@
 import { validateServer } from '@servegym/openenv/validate';
 import { Command, Option } from 'commander';
-import { jsonObject } from '../arguments/json-argument.ts';
-import { numberAbove, wholeNumber } from '../arguments/options.ts';
-import { serverAddress } from '../arguments/server-address.ts';
+import { jsonObject, numberAbove, wholeNumber } from '../arguments/options.ts';
+import { serverAddress } from '../arguments/server-options.ts';
 import { criterionLines, validationSummary } from './validation-lines.ts';
 
 interface ValidateOptions {

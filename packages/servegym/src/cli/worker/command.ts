@@ -1,7 +1,6 @@
 import { Command } from 'commander';
-import { codeVersion } from '../jobs/code-version.ts';
-import { JOB_KINDS } from '../jobs/job-kinds.ts';
-import { importQueue, threadsOption } from '../jobs/open-jobs.ts';
+import { importQueue, JOB_KINDS, threadsOption } from '../jobs/open-jobs.ts';
+import { codeVersion } from '../jobs/source-hash.ts';
 
 interface WorkerOptions {
   readonly queue: string;

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { hostname } from 'node:os';
-import { isHostPattern } from '@servegym/openenv';
+import { baseUrl, isHostPattern } from '@servegym/openenv';
 import { InvalidArgumentError, Option } from 'commander';
 
 /** `--allowed-hosts` of commands that listen. */
@@ -27,4 +27,15 @@ function hostPatterns(text: string, before: readonly string[]): readonly string[
   throw new InvalidArgumentError(
     `Expected names such as gym.example.com, *.example.com or *, without a scheme or a port, got \`${wrong}\`.`,
   );
+}
+
+/** An argument parser for the address of a server, `http(s)` or `ws(s)`. The base gets a slash at its end. */
+export function serverAddress(text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (!url || !/^(http|ws)s?:$/.test(url.protocol)) {
+    throw new InvalidArgumentError(
+      `Expected an address that begins with http:// or https://, got \`${text}\`.`,
+    );
+  }
+  return baseUrl(url);
 }

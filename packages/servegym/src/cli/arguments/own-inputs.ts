@@ -1,7 +1,8 @@
-import { resolve } from 'node:path';
+import { basename, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import {
   addServeTask,
+  addServeTrace,
   findServeTask,
   parseServeTask,
   type ServeTask,
@@ -9,6 +10,7 @@ import {
 } from '@servegym/environments';
 import { InputError } from '../input-error.ts';
 import { readInputFile } from './read-input-file.ts';
+import { readTrace } from './read-trace.ts';
 
 /**
  * Loads a task of one's own, from JSON or from a module whose default export it is, and makes it known under its id.
@@ -63,4 +65,29 @@ async function content(path: string): Promise<unknown> {
   }
   if (module.default !== undefined) return module.default;
   throw new InputError(`expected the task to be the default export of ${path}, which has none`);
+}
+
+/** A trace that can be played by its name. */
+export interface LoadedTrace {
+  /** The file's name without its ending. */
+  readonly name: string;
+  readonly file: string;
+  readonly requests: number;
+}
+
+/**
+ * Reads a trace and makes it known under the name of its file, without the ending.
+ * @throws InputError or TraceError when it cannot be read
+ */
+export async function loadTrace(file: string): Promise<LoadedTrace> {
+  const { trace } = await readTrace(file);
+  const name = basename(file)
+    .replace(/\.(gz|gzip|zst|zstd)$/i, '')
+    .replace(/\.[^.]+$/, '');
+  try {
+    addServeTrace(name, trace);
+  } catch (error) {
+    throw new InputError(`${file}: ${(error as Error).message}. Rename the file.`);
+  }
+  return { name, file, requests: trace.arrivalMs.length };
 }
