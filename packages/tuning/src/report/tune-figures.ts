@@ -4,7 +4,7 @@ import { milliseconds, type SloTerm, sloTermText } from '../tune/slo.ts';
 import type { Estimate, Impossible, TunedCandidate, TuneResult } from '../tune/tune-result.ts';
 
 /** The sentences that a result of `tune` comes down to, for the terminal and for the page alike. */
-interface TuneVerdict {
+export interface TuneVerdict {
   readonly headline: string;
   readonly confirmation: string;
   readonly deployment: string;
