@@ -4,9 +4,9 @@
 import { parseArgs } from 'node:util';
 import {
   createPolicy,
-  evaluatedServe,
   isShipped,
   type PolicyStep,
+  playableServe,
   playEpisode,
   SHIPPED_FORMATS,
   type ShippedName,
@@ -45,7 +45,8 @@ async function measure(agent: ShippedName, taskId: TaskId) {
       : [];
   });
   const policy = createPolicy(agent);
-  const instance = evaluatedServe.create();
+  const environment = playableServe();
+  const instance = environment.create();
   const episodes: { seed: number; steps: Step[] }[] = [];
   const gains = { agent: 0, planner: 0 };
   for (const { seed, planner, constant } of traces) {
@@ -58,7 +59,7 @@ async function measure(agent: ShippedName, taskId: TaskId) {
         return policy.act(step);
       },
     };
-    const plan = { taskId, seed, initialAction: evaluatedServe.initialAction(taskId) };
+    const plan = { taskId, seed, initialAction: environment.initialAction(taskId) };
     gains.agent += ((await playEpisode(instance, watched, plan)).return - constant) / traces.length;
     gains.planner += (planner - constant) / traces.length;
     episodes.push({ seed, steps });

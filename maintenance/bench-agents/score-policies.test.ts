@@ -3,13 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import {
-  createPolicy,
-  evaluatedServe,
-  evaluatePolicy,
-  policyUnderScenario,
-  underScenario,
-} from '@servegym/agents';
+import { createPolicy, evaluatePolicy, playableServe, policyUnderScenario } from '@servegym/agents';
 import { SEED_SPLITS } from '@servegym/environments';
 import { type JobEngine, LocalJobs } from '@servegym/jobs';
 import { JOB_KINDS } from '../../packages/servegym/src/cli/jobs/open-jobs.ts';
@@ -46,7 +40,7 @@ describe('scorePolicies', () => {
       const scenario = shift === null ? {} : { shift };
       const traffic = { taskId, shift, seeds: [first, first + 1] } as const;
       const { tasks } = await evaluatePolicy(
-        underScenario(evaluatedServe, scenario),
+        playableServe(scenario),
         policyUnderScenario(createPolicy('heuristic'), scenario),
         { taskIds: [taskId], seeds: traffic.seeds },
       );

@@ -36,7 +36,8 @@ export {
   type TaskEvaluation,
 } from './core/evaluation/evaluate-policy.ts';
 export { LlmClient, type LlmUsage } from './core/llm/llm-client.ts';
-export { type LlmAnswers, type LlmEnvironment, LlmPolicy } from './core/llm/llm-policy.ts';
+export { type LlmAnswers, LlmPolicy } from './core/llm/llm-policy.ts';
+export type { PromptedEnvironment } from './core/llm/llm-prompt.ts';
 export { hasLlmSettings, type LlmSettings, llmSettings } from './core/llm/llm-settings.ts';
 export { playEpisode } from './core/play-episode.ts';
 export type { AsyncPolicy, Policy, PolicyEpisode, PolicyStep } from './core/policy.ts';
@@ -45,8 +46,8 @@ export { AgentError } from './error-catalogue.ts';
 export { encodeOnnxActor } from './formats/onnx-actor.ts';
 export { eventFileHeader, scalarRecord, startRecord } from './formats/tensorboard-events.ts';
 export { checkGymTask } from './inferencegym/checks/check-gym-task.ts';
-export { evaluatedGym } from './inferencegym/evaluated-gym.ts';
 export { decodeGymTable, type OwnTable } from './inferencegym/learn/gym-learning-task.ts';
+export { playableGym } from './inferencegym/playable-gym.ts';
 export {
   createGymPolicy,
   type GymPolicy,
@@ -67,7 +68,6 @@ export {
   evaluateShifted,
   SHIFTED,
 } from './llmserve/evaluate-serve.ts';
-export { evaluatedServe, policyUnderScenario, underScenario } from './llmserve/evaluated-serve.ts';
 export { haveDemonstrated } from './llmserve/learn/demonstrate.ts';
 export { distill } from './llmserve/learn/distill.ts';
 export { decodeServeActor, encodeServeActor } from './llmserve/learn/policy-files.ts';
@@ -75,6 +75,7 @@ export { serveLearningTask } from './llmserve/learn/serve-learning-task.ts';
 export { tuneConstant, tunePhase } from './llmserve/learn/tune-constant.ts';
 export { planClairvoyant } from './llmserve/planning/plan-clairvoyant.ts';
 export type { ReferenceInput } from './llmserve/planning/reference-job.ts';
+export { playableServe, policyUnderScenario } from './llmserve/playable-serve.ts';
 export {
   createPolicy,
   isPlanner,

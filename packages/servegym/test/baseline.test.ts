@@ -250,8 +250,8 @@ describe('servegym baseline', () => {
     answer = () => ({ hangs: true });
     const waited: unknown[][] = [];
     const llm = { baseUrl: model.baseUrl, apiKey: 'k', model: 'slow', timeoutSeconds: 1.4, history: 6 };
-    const environment = baselineEnvironment('llmserve');
-    const plan = { environment, taskIds: ['static_workload'], seed: 0, llm } as const;
+    const baseline = baselineEnvironment('llmserve');
+    const plan = { baseline, taskIds: ['static_workload'], seed: 0, llm } as const;
     const watcher = { waiting: (...notice: unknown[]) => void waited.push(notice) };
     await assert.rejects(runBaseline({ ...plan, watcher }), {
       code: 'LLM_UNREACHABLE',

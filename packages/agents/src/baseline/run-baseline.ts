@@ -1,27 +1,20 @@
 import { LlmClient, type LlmUsage } from '../core/llm/llm-client.ts';
 import { type LlmAnswers, LlmPolicy } from '../core/llm/llm-policy.ts';
 import type { LlmSettings } from '../core/llm/llm-settings.ts';
-import { type PlayableEnvironment, playEpisode } from '../core/play-episode.ts';
+import { playEpisode } from '../core/play-episode.ts';
+import type { EnvironmentInstance, EpisodeGrade, EpisodeReset } from '../core/playable-environment.ts';
 import type { AsyncPolicy } from '../core/policy.ts';
-import type {
-  BaselineAction,
-  BaselineEnvironment,
-  BaselineGrade,
-  BaselineReset,
-} from './baseline-environments.ts';
+import type { BaselineAction, BaselineEnvironment } from './baseline-environments.ts';
 
 /** Episodes of a baseline are played in this process, or at a server. */
 export interface BaselineRuntime {
   readonly kind: 'in-process' | 'http';
-  readonly instance: {
-    reset(options: BaselineReset): ReturnType<PlayableEnvironment<BaselineAction, object>['reset']>;
-    step: PlayableEnvironment<BaselineAction, object>['step'];
-  };
+  readonly instance: Omit<EnvironmentInstance<BaselineAction, object>, 'close'>;
   /** The grade of the episode that was played last; `null` where the environment has no grader. */
   grade(record: {
-    readonly reset: BaselineReset;
+    readonly reset: EpisodeReset;
     readonly actions: readonly BaselineAction[];
-  }): Promise<BaselineGrade | null>;
+  }): Promise<EpisodeGrade | null>;
   close(): Promise<void>;
 }
 
@@ -38,7 +31,7 @@ export interface BaselineModel extends LlmSettings {
 
 /** A baseline to play. */
 export interface BaselinePlan {
-  readonly environment: BaselineEnvironment;
+  readonly baseline: BaselineEnvironment;
   /** Tasks by id; `null` for an environment without tasks. */
   readonly taskIds: readonly (string | number | null)[];
   readonly seed: number;
@@ -112,17 +105,18 @@ const ENDLESS_STEPS = 10;
  * @throws AgentError when the model cannot be asked
  */
 export async function runBaseline(plan: BaselinePlan): Promise<BaselineResult> {
-  const { environment, llm, seed, watcher, runtime = inProcess(environment) } = plan;
+  const { baseline, llm, seed, watcher, runtime = inProcess(baseline) } = plan;
+  const { environment } = baseline;
   const client = llm === undefined ? undefined : new LlmClient(llm);
   const startedMs = performance.now();
   const tasks: BaselineTask[] = [];
   try {
     for (const taskId of plan.taskIds) {
-      const label = taskId ?? environment.definition.id;
+      const label = taskId ?? environment.id;
       watcher?.started?.(label);
       const policy =
         client === undefined
-          ? environment.createPolicy(plan.agent ?? environment.agent)
+          ? baseline.createPolicy(plan.agent ?? baseline.agent)
           : modelPolicy(client, taskId, plan, startedMs);
       const task = await playTask(runtime, policy, taskId, plan);
       tasks.push(task);
@@ -134,9 +128,9 @@ export async function runBaseline(plan: BaselinePlan): Promise<BaselineResult> {
   return {
     mode: llm === undefined ? 'deterministic' : 'openai',
     runtime: runtime.kind,
-    environment: environment.definition.id,
-    version: environment.definition.version,
-    agent: llm === undefined ? (plan.agent ?? environment.agent) : 'llm',
+    environment: environment.id,
+    version: environment.version,
+    agent: llm === undefined ? (plan.agent ?? baseline.agent) : 'llm',
     seed,
     model: llm?.model ?? null,
     api_base_url: llm?.baseUrl ?? null,
@@ -154,14 +148,14 @@ export function validAnswers({ answers }: BaselineTask): number {
 function modelPolicy(
   client: LlmClient,
   taskId: string | number | null,
-  { environment: { definition }, llm, maxSteps = Number.POSITIVE_INFINITY }: BaselinePlan,
+  { baseline: { environment }, llm, maxSteps = Number.POSITIVE_INFINITY }: BaselinePlan,
   startedMs: number,
 ): LlmPolicy<BaselineAction, object> {
   const { history, decideEvery, maxCalls = Number.POSITIVE_INFINITY, timeBudgetSeconds } = llm!;
-  const task = definition.tasks?.find(({ id }) => id === taskId);
+  const task = environment.tasks?.find(({ id }) => id === taskId);
   const length = Number(task?.windows ?? task?.episode_length ?? ENDLESS_STEPS);
   const budgetMs = 1000 * (timeBudgetSeconds ?? Number.POSITIVE_INFINITY);
-  return new LlmPolicy(definition, client, {
+  return new LlmPolicy(environment, client, {
     history,
     decideEvery: decideEvery ?? Math.max(1, Math.ceil(Math.min(maxSteps, length) / maxCalls)),
     mayAsk: () => performance.now() - startedMs < budgetMs,
@@ -172,10 +166,10 @@ async function playTask(
   runtime: BaselineRuntime,
   policy: AsyncPolicy<BaselineAction, object>,
   taskId: string | number | null,
-  { environment, seed, watcher, maxSteps }: BaselinePlan,
+  { baseline: { environment }, seed, watcher, maxSteps }: BaselinePlan,
 ): Promise<BaselineTask> {
   const startedMs = performance.now();
-  const { id, tasks } = environment.definition;
+  const { id, tasks } = environment;
   const label = taskId ?? id;
   const reset = { ...(taskId !== null && { task_id: taskId }), seed };
   const rewards: number[] = [];
@@ -239,12 +233,12 @@ function withNotices(
   };
 }
 
-function inProcess({ definition }: BaselineEnvironment): BaselineRuntime {
-  const instance = definition.create();
+function inProcess({ environment }: BaselineEnvironment): BaselineRuntime {
+  const instance = environment.create();
   return {
     kind: 'in-process',
     instance: { reset: (options) => instance.reset(options), step: (action) => instance.step(action) },
-    grade: async (record) => (await definition.grade?.(record)) ?? null,
+    grade: async (record) => (await environment.grade?.(record)) ?? null,
     close: async () => instance.close?.(),
   };
 }

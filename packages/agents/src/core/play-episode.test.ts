@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type PlayableEnvironment, playEpisode } from './play-episode.ts';
+import { playEpisode } from './play-episode.ts';
+import type { EnvironmentInstance } from './playable-environment.ts';
 import type { Policy, PolicyStep } from './policy.ts';
 
 /** Observes a running total of the actions, starting from the seed; rewards each action; ends after `length` windows. */
-function summing(length: number): PlayableEnvironment<number, number> {
+function summing(length: number): EnvironmentInstance<number, number> {
   let total = 0;
   let played = 0;
   return {

@@ -1,26 +1,5 @@
+import type { EnvironmentAnswer, EnvironmentInstance } from './playable-environment.ts';
 import type { AsyncPolicy } from './policy.ts';
-
-/** What a rollout needs of an environment: `Environment` of `@servegym/openenv` has it. */
-export interface PlayableEnvironment<Action, Observation> {
-  reset(options: {
-    readonly task_id: string | number;
-    readonly seed: number;
-  }): Playable<PlayedStep<Observation>>;
-  step(action: Action): Playable<PlayedStep<Observation>>;
-  close?(): void | Promise<void>;
-}
-
-/** An answer of the environment. */
-export interface PlayedStep<Observation> {
-  readonly observation: Observation;
-  /** `null` right after a reset. */
-  readonly reward: number | null;
-  readonly done: boolean;
-  /** What the environment tells beside the observation. No policy sees it. */
-  readonly metadata?: Readonly<Record<string, unknown>>;
-}
-
-type Playable<Answer> = Answer | Promise<Answer>;
 
 /** The episode to play. */
 export interface EpisodePlan<Action> {
@@ -39,7 +18,7 @@ export interface PlayedWindow<Observation, Action = unknown> {
   readonly observation: Observation;
   readonly reward: number;
   readonly done: boolean;
-  readonly metadata?: PlayedStep<Observation>['metadata'];
+  readonly metadata?: EnvironmentAnswer<Observation>['metadata'];
 }
 
 /** An episode that has been played to its end. */
@@ -53,7 +32,7 @@ export interface PlayedEpisode<Action> {
 
 /** Plays one episode from `reset` to `done` or `maxSteps`. `onWindow` sees the answer to every action. */
 export async function playEpisode<Action, Observation>(
-  environment: PlayableEnvironment<Action, Observation>,
+  environment: EnvironmentInstance<Action, Observation>,
   policy: AsyncPolicy<Action, Observation>,
   { taskId, seed, initialAction, maxSteps = Number.POSITIVE_INFINITY }: EpisodePlan<Action>,
   onWindow?: (window: PlayedWindow<Observation, Action>) => void,

@@ -1,4 +1,5 @@
-import { type PlayableEnvironment, playEpisode } from './play-episode.ts';
+import { playEpisode } from './play-episode.ts';
+import type { PlayableEnvironment } from './playable-environment.ts';
 import type { Policy } from './policy.ts';
 
 /** A window of an episode, flat: the columns of a dataset. */
@@ -9,11 +10,9 @@ export type DatasetValue = number | string | boolean | null | readonly object[];
 const LOGS: ReadonlySet<string> = new Set(['info.events']);
 
 /** Episodes to record. */
-export interface RecordingPlan<Action> {
+export interface RecordingPlan {
   readonly taskId: string | number;
   readonly seeds: readonly number[];
-  /** The configuration that `reset` applies. */
-  readonly initialAction: Action;
   /** Called after each episode. */
   readonly onEpisode?: (finished: number) => void;
 }
@@ -25,8 +24,10 @@ export interface RecordingPlan<Action> {
 export async function recordEpisodes<Action extends object, Observation extends object>(
   environment: PlayableEnvironment<Action, Observation>,
   policy: Policy<Action, Observation>,
-  { taskId, seeds, initialAction, onEpisode }: RecordingPlan<Action>,
+  { taskId, seeds, onEpisode }: RecordingPlan,
 ): Promise<DatasetRow[]> {
+  const instance = environment.create();
+  const initialAction = environment.initialAction(taskId);
   const rows: DatasetRow[] = [];
   for (const [episode, seed] of seeds.entries()) {
     const firstRow = rows.length;
@@ -41,7 +42,7 @@ export async function recordEpisodes<Action extends object, Observation extends 
         return done;
       },
     };
-    await playEpisode(environment, recorded, { taskId, seed, initialAction }, (window) => {
+    await playEpisode(instance, recorded, { taskId, seed, initialAction }, (window) => {
       rows.push({
         episode_id: episode,
         step: rows.length - firstRow,
@@ -58,6 +59,7 @@ export async function recordEpisodes<Action extends object, Observation extends 
     rows.push({ ...rows.pop()!, truncated: true });
     onEpisode?.(episode + 1);
   }
+  await instance.close?.();
   return rows;
 }
 

@@ -12,7 +12,7 @@ import {
   type PlayedTask,
   playTask,
 } from '../core/evaluation/evaluate-policy.ts';
-import { evaluatedServe, policyUnderScenario, underScenario } from './evaluated-serve.ts';
+import { playableServe, policyUnderScenario } from './playable-serve.ts';
 import {
   addSharedTask,
   addSharedTrace,
@@ -113,13 +113,13 @@ export async function runJob(input: Json, context: JobContext): Promise<Json> {
   addSharedTrace(scenario, trace, context);
   addSharedTask(ownTask, context);
   const policy = findSharedPolicy(agent, context);
-  const environment = underScenario(evaluatedServe, scenario);
+  const environment = playableServe(scenario);
   const everyTenth = reportTenths(seeds.length * findServeTask(taskId)!.windows, context);
   const played: PlayedTask = await playTask(
     {
       ...environment,
       meter: (task) => {
-        const meter = environment.meter(task);
+        const meter = environment.meter!(task);
         const see: typeof meter.see = (window) => {
           meter.see(window);
           everyTenth();

@@ -1,7 +1,7 @@
 import type { Shift, TaskId } from '@servegym/environments';
 import type { JobContext, Json } from '@servegym/jobs';
 import { playEpisode } from '../core/play-episode.ts';
-import { evaluatedServe, policyUnderScenario, underScenario } from './evaluated-serve.ts';
+import { playableServe, policyUnderScenario } from './playable-serve.ts';
 import { findSharedPolicy, type SharedPolicy } from './shared-inputs.ts';
 
 /** Episodes of a task of ours, by the seeds of their traffic. */
@@ -22,8 +22,9 @@ export async function runJob(input: Json, context: JobContext): Promise<Json> {
   const { policy: shared, taskId, shift, seeds } = input as unknown as PolicyReturnsInput;
   const scenario = shift === null ? {} : { shift };
   const policy = policyUnderScenario(findSharedPolicy(shared, context), scenario);
-  const instance = underScenario(evaluatedServe, scenario).create();
-  const initialAction = evaluatedServe.initialAction(taskId);
+  const environment = playableServe(scenario);
+  const instance = environment.create();
+  const initialAction = environment.initialAction(taskId);
   const returns: number[] = [];
   try {
     for (const seed of seeds) {

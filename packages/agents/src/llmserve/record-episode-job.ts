@@ -1,7 +1,7 @@
-import type { ServeAction, ServeObservation, TaskId } from '@servegym/environments';
+import type { TaskId } from '@servegym/environments';
 import type { JobContext, JobEngine, Json } from '@servegym/jobs';
 import { type DatasetRow, recordEpisodes } from '../core/record-episodes.ts';
-import { evaluatedServe } from './evaluated-serve.ts';
+import { playableServe } from './playable-serve.ts';
 import {
   findSharedPolicy,
   type PolicySource,
@@ -19,12 +19,10 @@ interface RecordInput {
 /** The job `record-episode`: the rows of one episode of `llmserve`. */
 export async function runJob(input: Json, context: JobContext): Promise<Json> {
   const { agent, taskId, seed } = input as unknown as RecordInput;
-  const initialAction = evaluatedServe.initialAction(taskId);
-  const rows = await recordEpisodes<ServeAction, ServeObservation>(
-    evaluatedServe.create(),
-    findSharedPolicy(agent, context),
-    { taskId, seeds: [seed], initialAction },
-  );
+  const rows = await recordEpisodes(playableServe(), findSharedPolicy(agent, context), {
+    taskId,
+    seeds: [seed],
+  });
   return rows as unknown as Json;
 }
 

@@ -3,9 +3,9 @@ import {
   type AsyncPolicy,
   hasLlmSettings,
   LlmClient,
-  type LlmEnvironment,
   LlmPolicy,
   llmSettings,
+  type PromptedEnvironment,
 } from '@servegym/agents';
 import { type EnvironmentDefinition, HttpProblem, type ResetOptions } from '@servegym/openenv';
 import type { ModelBaseline } from './baseline-routes.ts';
@@ -22,7 +22,7 @@ type Variables = Readonly<Record<string, string | undefined>>;
 /** A catalogue with the policy `llm`, for as long as the variables name a model to ask. */
 export function withLlm<Action, Observation>(
   catalogue: PolicyCatalogue<Action, Observation>,
-  environment: () => LlmEnvironment<Action, Observation>,
+  environment: () => PromptedEnvironment<Action, Observation>,
   variables: Variables = process.env,
 ): PolicyCatalogue<Action, Observation> {
   return {

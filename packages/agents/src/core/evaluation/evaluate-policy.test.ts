@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { SERVE_TASKS, type ServeAction, type ServeObservation } from '@servegym/environments';
-import { evaluatedServe } from '../../llmserve/evaluated-serve.ts';
+import { playableServe } from '../../llmserve/playable-serve.ts';
 import { createPolicy, type ServePolicy } from '../../llmserve/policies/catalogue.ts';
+import type { PlayableEnvironment } from '../playable-environment.ts';
 import {
   type EpisodeResult,
-  type EvaluatedEnvironment,
   type EvaluationPlan,
   evaluatePolicy,
   joinEvaluations,
@@ -14,7 +14,7 @@ import {
 const WINDOWS = 2;
 
 /** Two windows an episode; the reward is the seed, twice as much on the bursty task; a tenth of it is the score. */
-function fixture({ onClose = () => {} } = {}): EvaluatedEnvironment<ServeAction, ServeObservation> {
+function fixture({ onClose = () => {} } = {}): PlayableEnvironment<ServeAction, ServeObservation> {
   const worth = (taskId: string | number, seed: number) => seed * (taskId === 'bursty_workload' ? 2 : 1);
   const window = (played: number): ServeObservation => ({
     queue_depth: 0,
@@ -36,14 +36,14 @@ function fixture({ onClose = () => {} } = {}): EvaluatedEnvironment<ServeAction,
     task_id: 'static_workload',
   });
   return {
-    ...evaluatedServe,
+    ...playableServe(),
     create() {
       let reward = 0;
       let played = 0;
       return {
         reset({ task_id, seed }) {
           played = 0;
-          reward = worth(task_id, seed);
+          reward = worth(task_id!, seed);
           return { observation: window(0), reward: null, done: false };
         },
         step() {
@@ -55,7 +55,7 @@ function fixture({ onClose = () => {} } = {}): EvaluatedEnvironment<ServeAction,
     },
     grade: ({ reset, actions }) => {
       assert.equal(actions.length, WINDOWS);
-      return { score: worth(reset.task_id, reset.seed) / 10 };
+      return { score: worth(reset.task_id!, reset.seed) / 10, feedback: '', breakdown: {} };
     },
   };
 }

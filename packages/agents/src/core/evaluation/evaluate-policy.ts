@@ -1,42 +1,7 @@
 import { type Interval, interquartileMean, mean, stratifiedBootstrap } from '@servegym/simulator/statistics';
-import { type PlayableEnvironment, type PlayedWindow, playEpisode } from '../play-episode.ts';
+import { playEpisode } from '../play-episode.ts';
+import type { PlayableEnvironment, ServiceFigures } from '../playable-environment.ts';
 import type { Policy } from '../policy.ts';
-
-/** What an evaluation needs of an environment: `evaluatedServe` and `evaluatedGym` make it of a definition. */
-export interface EvaluatedEnvironment<Action, Observation> {
-  create(): PlayableEnvironment<Action, Observation>;
-  /** Grades an episode from its seed and actions; `score` lies strictly inside (0, 1). */
-  grade?(record: {
-    readonly reset: { readonly task_id: string | number; readonly seed: number };
-    readonly actions: readonly Action[];
-  }): EpisodeGrade | Promise<EpisodeGrade>;
-  /** The configuration that `reset` applies in a task. */
-  initialAction(taskId: string | number): Action;
-  /** Reads how the server did off the windows of an episode. */
-  meter(taskId: string | number): ServiceMeter<Observation>;
-}
-
-/** What an evaluation reads of a grade. */
-export interface EpisodeGrade {
-  readonly score: number;
-  /** `regret`, where the environment tells: the return that a planner who knows the traffic would have had more. */
-  readonly breakdown?: Readonly<Record<string, unknown>>;
-}
-
-/** How the server did over an episode. */
-export interface ServiceFigures {
-  /** Mean over the windows of the share of requests inside their SLO. */
-  readonly sloCompliance: number;
-  /** USD for 1,000 output tokens over the whole episode; when there were none, USD for the episode. */
-  readonly costPer1k: number;
-  readonly preemptions: number;
-}
-
-/** Reads from the windows of an episode how well clients were served. */
-export interface ServiceMeter<Observation> {
-  see(window: PlayedWindow<Observation>): void;
-  figures(): ServiceFigures;
-}
 
 /** What to evaluate on. */
 export interface EvaluationPlan {
@@ -103,7 +68,7 @@ export interface PlayedTask {
 
 /** Plays and grades one episode for each task and seed. */
 export async function evaluatePolicy<Action, Observation>(
-  environment: EvaluatedEnvironment<Action, Observation>,
+  environment: PlayableEnvironment<Action, Observation>,
   policy: Policy<Action, Observation>,
   { taskIds, seeds, onEpisode }: EvaluationPlan,
 ): Promise<Evaluation> {
@@ -122,24 +87,32 @@ export async function evaluatePolicy<Action, Observation>(
 
 /** Plays and grades an episode of one task for each seed. */
 export async function playTask<Action, Observation>(
-  environment: EvaluatedEnvironment<Action, Observation>,
+  environment: PlayableEnvironment<Action, Observation>,
   policy: Policy<Action, Observation>,
   taskId: string | number,
   seeds: readonly number[],
   onEpisode?: (episode: EpisodeResult) => void,
 ): Promise<PlayedTask> {
   if (seeds.length === 0) throw new RangeError('Expected at least one seed to evaluate on');
-  const grade = environment.grade?.bind(environment);
-  if (!grade) throw new TypeError('Expected an environment that grades its episodes');
+  const { grade, meter } = environment;
+  if (!grade || !meter) throw new TypeError('Expected an environment that grades its episodes');
   const instance = environment.create();
   const episodes: EpisodeResult[] = [];
   let wallSeconds = 0;
   try {
     for (const seed of seeds) {
-      const played = await playAndGrade(environment, instance, grade, policy, taskId, seed);
-      episodes.push(played.result);
+      const service = meter(taskId);
+      const plan = { taskId, seed, initialAction: environment.initialAction(taskId) };
+      const played = await playEpisode(instance, policy, plan, (window) => service.see(window));
+      const { score, breakdown } = await grade({ reset: { task_id: taskId, seed }, actions: played.actions });
+      const episode = {
+        ...{ taskId, seed, score, return: played.return, windows: played.actions.length },
+        regret: typeof breakdown.regret === 'number' ? breakdown.regret : null,
+        ...service.figures(),
+      };
+      episodes.push(episode);
       wallSeconds += played.wallSeconds;
-      onEpisode?.(played.result);
+      onEpisode?.(episode);
     }
   } finally {
     await instance.close?.();
@@ -167,30 +140,6 @@ export function joinEvaluations(evaluations: ReadonlyMap<string, Evaluation>): E
   if (first === undefined) throw new RangeError('Expected at least one evaluation');
   const scores = tasks.map((task) => task.episodes.map((episode) => episode.score));
   return { policy: first.policy, tasks, overall: estimate(scores) };
-}
-
-async function playAndGrade<Action, Observation>(
-  environment: EvaluatedEnvironment<Action, Observation>,
-  instance: PlayableEnvironment<Action, Observation>,
-  grade: NonNullable<EvaluatedEnvironment<Action, Observation>['grade']>,
-  policy: Policy<Action, Observation>,
-  taskId: string | number,
-  seed: number,
-): Promise<{ result: EpisodeResult; wallSeconds: number }> {
-  const meter = environment.meter(taskId);
-  const plan = { taskId, seed, initialAction: environment.initialAction(taskId) };
-  const played = await playEpisode(instance, policy, plan, (window) => meter.see(window));
-  const { score, breakdown } = await grade({ reset: { task_id: taskId, seed }, actions: played.actions });
-  const result = {
-    taskId,
-    seed,
-    score,
-    return: played.return,
-    regret: typeof breakdown?.regret === 'number' ? breakdown.regret : null,
-    ...meter.figures(),
-    windows: played.actions.length,
-  };
-  return { result, wallSeconds: played.wallSeconds };
 }
 
 function summarize(

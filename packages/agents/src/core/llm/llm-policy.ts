@@ -12,12 +12,6 @@ import {
   windowPrompt,
 } from './llm-prompt.ts';
 
-/** An environment whose knobs a model can set: the definitions of `@servegym/environments` are. */
-export interface LlmEnvironment<Action, Observation> extends PromptedEnvironment {
-  readonly action: ZodType<Action>;
-  readonly observation: ZodType<Observation>;
-}
-
 /** Whoever answers: `LlmClient`, or a test. */
 export interface LlmAnswerer {
   /** The answer to a conversation, JSON of the schema if all goes well; `null` when there is none. */
@@ -61,7 +55,7 @@ export class LlmPolicy<Action, Observation> implements AsyncPolicy<Action, Obser
   readonly name = 'llm';
   readonly answers: LlmAnswers = { asked: 0, invalid: 0, repaired: 0, keptLast: 0 };
   readonly #answerer: LlmAnswerer;
-  readonly #environment: LlmEnvironment<Action, Observation>;
+  readonly #environment: PromptedEnvironment<Action, Observation>;
   readonly #history: number;
   readonly #decideEvery: number;
   readonly #mayAsk: () => boolean;
@@ -74,7 +68,7 @@ export class LlmPolicy<Action, Observation> implements AsyncPolicy<Action, Obser
   #keptBecause: string | null = null;
 
   constructor(
-    environment: LlmEnvironment<Action, Observation>,
+    environment: PromptedEnvironment<Action, Observation>,
     answerer: LlmAnswerer,
     { history = 6, decideEvery = 1, mayAsk = () => true }: LlmPolicyOptions = {},
   ) {

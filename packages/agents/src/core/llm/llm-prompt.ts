@@ -1,23 +1,17 @@
+import type { DescribedTask, PlayableEnvironment } from '../playable-environment.ts';
 import type { JsonSchema } from './answer-format.ts';
 
-/** A task as the environment describes it. It may name `masked_actions`, which stay at its `default_action`. */
-export interface PromptedTask {
-  readonly id: string | number;
-  readonly [field: string]: unknown;
-}
-
-/** What a model is told of an environment; the definitions of `@servegym/environments` have it. */
-export interface PromptedEnvironment {
-  readonly name: string;
-  readonly description: string;
-  readonly tasks?: readonly PromptedTask[];
-}
+/** An environment as prompts describe it: every definition of `@servegym/environments`. */
+export type PromptedEnvironment<Action, Observation> = Pick<
+  PlayableEnvironment<Action, Observation>,
+  'name' | 'description' | 'tasks' | 'action' | 'observation'
+>;
 
 /** The task of this id, where the environment describes it. */
 export function promptedTask(
-  { tasks }: PromptedEnvironment,
+  { tasks }: Pick<PromptedEnvironment<unknown, unknown>, 'tasks'>,
   taskId: string | number,
-): PromptedTask | undefined {
+): DescribedTask | undefined {
   return tasks?.find(({ id }) => String(id) === String(taskId));
 }
 
@@ -33,8 +27,8 @@ type Fields = Readonly<Record<string, { readonly description?: string } & Record
 
 /** Who the model is, what it sees and what it sets, with units, ranges and the knobs that are masked. */
 export function systemPrompt(
-  environment: PromptedEnvironment,
-  task: PromptedTask,
+  environment: Pick<PromptedEnvironment<unknown, unknown>, 'description'>,
+  task: DescribedTask,
   masked: Readonly<Record<string, unknown>>,
   actionFields: Fields,
   observationFields: Fields,
@@ -96,7 +90,7 @@ function rounded(value: number): number {
 }
 
 /** The knobs that a task masks where it names its default action, with the values that they stay at. */
-export function maskedValues(task: PromptedTask): Readonly<Record<string, unknown>> {
+export function maskedValues(task: DescribedTask): Readonly<Record<string, unknown>> {
   const defaults = (task.default_action ?? {}) as Readonly<Record<string, unknown>>;
   const masked = (task.masked_actions ?? []) as readonly string[];
   const named = masked.filter((knob) => Object.hasOwn(defaults, knob));

@@ -5,7 +5,7 @@ import { evaluatePolicy } from '../../core/evaluation/evaluate-policy.ts';
 import { RUNNING, TRUNCATED } from '../../learning/learning-environment.ts';
 import { trainPpo } from '../../learning/ppo.ts';
 import { decodeActor, encodeActor } from '../../learning/trained-actor.ts';
-import { evaluatedGym } from '../evaluated-gym.ts';
+import { playableGym } from '../playable-gym.ts';
 import { createGymPolicy, type GymPolicy, loadGymPolicy } from '../policies/gym-policies.ts';
 import { GymLearningEnvironment } from './gym-learning-environment.ts';
 import { gymLearningTask } from './gym-learning-task.ts';
@@ -13,7 +13,7 @@ import { gymLearningTask } from './gym-learning-task.ts';
 const SEEDS = [0, 1, 2].map((i) => SEED_SPLITS.test.first + i);
 
 async function scoreOf(policy: GymPolicy, taskId: number): Promise<number> {
-  const { overall } = await evaluatePolicy(evaluatedGym(inferencegym), policy, {
+  const { overall } = await evaluatePolicy(playableGym(inferencegym), policy, {
     taskIds: [taskId],
     seeds: SEEDS,
   });

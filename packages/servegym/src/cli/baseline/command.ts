@@ -160,15 +160,15 @@ async function baseline(options: BaselineOptions): Promise<void> {
     ? episodeLines(env, llm?.model ?? 'none', options.successScore, (line) => console.log(line))
     : undefined;
   const label = options.task === 'all' ? env : options.task;
-  const environment = baselineEnvironment(env);
-  const taskIds = tasksOf(environment, options.task);
-  const agent = agentOf(environment, options.agent);
+  const baseline = baselineEnvironment(env);
+  const taskIds = tasksOf(baseline, options.task);
+  const agent = agentOf(baseline, options.agent);
   let result: BaselineResult;
   try {
     result = await runBaseline({
-      ...{ environment, taskIds, agent, seed: options.seed, maxSteps: options.maxSteps },
+      ...{ baseline, taskIds, agent, seed: options.seed, maxSteps: options.maxSteps },
       ...(options.runtime === 'http' && {
-        runtime: await httpRuntime(options.baseUrl ?? serverAddress(SERVER), environment),
+        runtime: await httpRuntime(options.baseUrl ?? serverAddress(SERVER), baseline),
       }),
       ...(llm && { llm }),
       watcher: { ...progressWatcher(), ...printed?.watcher },
@@ -237,37 +237,37 @@ function requireTogether({ mode, runtime, ...options }: BaselineOptions): void {
   }
 }
 
-function tasksOf({ definition }: BaselineEnvironment, asked: string): readonly (string | number | null)[] {
-  const tasks = definition.tasks?.map(({ id }) => id);
+function tasksOf({ environment }: BaselineEnvironment, asked: string): readonly (string | number | null)[] {
+  const tasks = environment.tasks?.map(({ id }) => id);
   if (asked === 'all') return tasks ?? [null];
-  if (tasks === undefined) throw new InputError(`${definition.id} has no tasks: leave --task out`);
+  if (tasks === undefined) throw new InputError(`${environment.id} has no tasks: leave --task out`);
   const found = tasks.filter((id) => String(id) === asked);
   if (found.length > 0) return found;
   throw new InputError(`expected --task to be all or one of ${tasks.join(', ')}, got ${asked}`);
 }
 
-function agentOf(environment: BaselineEnvironment, asked: string | undefined): string | undefined {
-  const names = environment.listPolicies().map(({ name }) => name);
+function agentOf(baseline: BaselineEnvironment, asked: string | undefined): string | undefined {
+  const names = baseline.listPolicies().map(({ name }) => name);
   if (asked === undefined || names.includes(asked)) return asked;
   throw new InputError(`expected --agent to be one of ${names.join(', ')}, got ${asked}`);
 }
 
 /** Plays at a server. @throws InputError when there is no server, or one of another environment */
-async function httpRuntime(url: URL, { definition }: BaselineEnvironment): Promise<BaselineRuntime> {
+async function httpRuntime(url: URL, { environment }: BaselineEnvironment): Promise<BaselineRuntime> {
   const client = await connect(url).catch((error: Error) => {
     throw new InputError(
-      `${url.href} is no OpenEnv server that answers: ${error.message}. Start one: servegym serve --env ${definition.id}`,
+      `${url.href} is no OpenEnv server that answers: ${error.message}. Start one: servegym serve --env ${environment.id}`,
     );
   });
   const { name } = await client.metadata();
-  if (name !== definition.name) {
+  if (name !== environment.name) {
     await client.close();
-    throw new InputError(`expected a server of ${definition.name} at ${url.href}, got one of ${name}`);
+    throw new InputError(`expected a server of ${environment.name} at ${url.href}, got one of ${name}`);
   }
   return {
     kind: 'http',
     instance: { reset: (options) => client.reset(options), step: (action) => client.step(action) },
-    grade: async () => (definition.grade === undefined ? null : ((await client.grade()) as Grade)),
+    grade: async () => (environment.grade === undefined ? null : ((await client.grade()) as Grade)),
     close: () => client.close(),
   };
 }

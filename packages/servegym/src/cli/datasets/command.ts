@@ -1,10 +1,8 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type DatasetRow, evaluatedGym, recordEpisodes, recordWithJobs } from '@servegym/agents';
+import { type DatasetRow, playableGym, recordEpisodes, recordWithJobs } from '@servegym/agents';
 import {
-  type GymAction,
-  type GymObservation,
   inferenceGym,
   inferencegym,
   llmserve,
@@ -139,9 +137,8 @@ async function recordGym({ agent, task }: ExportOptions, seeds: readonly number[
     throw new InputError(`expected --task, one of ${taskIds.join(', ')}, got ${task}`);
   }
   const environment = inferenceGym();
-  const evaluated = evaluatedGym(environment);
-  const rows = await recordEpisodes<GymAction, GymObservation>(evaluated.create(), policy, {
-    ...{ taskId, seeds, initialAction: evaluated.initialAction(taskId) },
+  const rows = await recordEpisodes(playableGym(environment), policy, {
+    ...{ taskId, seeds },
     onEpisode: progress(seeds.length),
   });
   return { environment, taskId: String(taskId), policy: policy.name, rows };

@@ -2,11 +2,11 @@ import {
   createGymPolicy,
   type Evaluation,
   type EvaluationPlan,
-  evaluatedGym,
   evaluatePolicy,
   type GymPolicy,
   listGymPolicies,
   loadGymPolicy,
+  playableGym,
 } from '@servegym/agents';
 import {
   chooseGymTask,
@@ -68,7 +68,7 @@ export async function evaluateGymPolicies(
       onEpisode: ({ taskId }, finished, planned) =>
         showProgress(finished < planned ? `${taskId}: episode ${finished} of ${planned}` : ''),
     };
-    evaluations.push(await evaluatePolicy(evaluatedGym(environment), policy, plan));
+    evaluations.push(await evaluatePolicy(playableGym(environment), policy, plan));
   }
   return { evaluations, context: { environment, split, episodes } };
 }

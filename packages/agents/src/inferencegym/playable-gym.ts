@@ -5,18 +5,11 @@ import {
   type inferencegym,
   type StepInfo,
 } from '@servegym/environments';
-import type { EvaluatedEnvironment, ServiceMeter } from '../core/evaluation/evaluate-policy.ts';
+import type { PlayableEnvironment, ServiceMeter } from '../core/playable-environment.ts';
 
-/** `inferencegym`, on whichever table, as evaluations take it. */
-export function evaluatedGym(
-  definition: typeof inferencegym,
-): EvaluatedEnvironment<GymAction, GymObservation> {
-  return {
-    create: () => definition.create(),
-    grade: (record) => definition.grade!(record),
-    initialAction: () => GYM_DEFAULT_ACTION,
-    meter: gymMeter,
-  };
+/** `inferencegym`, on whichever table, as policies play it. */
+export function playableGym(definition: typeof inferencegym): PlayableEnvironment<GymAction, GymObservation> {
+  return { ...definition, initialAction: () => GYM_DEFAULT_ACTION, meter: gymMeter };
 }
 
 function gymMeter(): ServiceMeter<GymObservation> {
