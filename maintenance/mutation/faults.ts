@@ -740,8 +740,8 @@ const PROTOCOL: readonly FaultyFile[] = [
     path: 'packages/console/src/state/run.ts',
     tests: ['packages/console/src/state/run.test.ts'],
     faults: [
-      ['if (epoch.value === now) append(steps, by);', 'append(steps, by);'],
-      ['if (epoch.value === now) grade.value = answer;', 'grade.value = answer;'],
+      ['if (epoch.value === now) this.#append(steps, by);', 'this.#append(steps, by);'],
+      ['if (epoch.value === now) this.grade.value = answer;', 'this.grade.value = answer;'],
     ],
   },
 ];

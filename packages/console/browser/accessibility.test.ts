@@ -1,11 +1,9 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import type { Browser } from 'playwright-core';
 import { type ConsolePage, eventually, openConsole } from './console-page.ts';
-import type { ServeProcess } from './serve-process.ts';
-import { startBoth } from './start-both.ts';
+import { startBoth } from './start.ts';
 
 const AXE = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8');
 
@@ -17,16 +15,7 @@ interface AxeWindow {
   };
 }
 
-let browser: Browser;
-let server: ServeProcess;
-
-before(async () => {
-  [browser, server] = await startBoth();
-});
-after(async () => {
-  await browser?.close();
-  await server?.kill();
-});
+const { browser, server } = await startBoth();
 
 /** Fails with what axe-core calls serious or critical on the page as it stands. */
 async function assertAccessible({ page }: ConsolePage, what: string): Promise<void> {
@@ -46,7 +35,7 @@ describe('axe-core finds no serious fault', () => {
     it(`with ${colorScheme} colours: playing, side by side, at the end, and in every panel`, async () => {
       const page = await openConsole(
         browser,
-        `${server.origin}/web/?task=static_workload&seed=1&policy=hand`,
+        `${server.url}/web/?task=static_workload&seed=1&policy=hand`,
         // Colours on their way from one to another have no contrast of their own.
         { colorScheme, bypassCSP: true, reducedMotion: 'reduce' },
       );
@@ -78,7 +67,7 @@ describe('axe-core finds no serious fault', () => {
       const open = async (path: string) => {
         const options = { colorScheme, bypassCSP: true, reducedMotion: 'reduce' } as const;
         const view = { ...options, viewport: { width, height: 900 } };
-        const page = await openConsole(browser, `${server.origin}${path}`, view);
+        const page = await openConsole(browser, `${server.url}${path}`, view);
         await page.untilWindow(0);
         return page;
       };
@@ -121,7 +110,7 @@ describe('axe-core finds no serious fault', () => {
 
 describe('without a mouse', () => {
   it('every control of the page is reached by Tab, with a visible mark', async () => {
-    const page = await openConsole(browser, `${server.origin}/web/?task=static_workload&seed=1&policy=hand`);
+    const page = await openConsole(browser, `${server.url}/web/?task=static_workload&seed=1&policy=hand`);
     await page.untilWindow(0);
     const wanted = await page.page
       .locator(
@@ -157,7 +146,7 @@ describe('without a mouse', () => {
   });
 
   it('a knob is turned by its arrow keys, and the number is told', async () => {
-    const page = await openConsole(browser, `${server.origin}/web/?task=static_workload&seed=1&policy=hand`);
+    const page = await openConsole(browser, `${server.url}/web/?task=static_workload&seed=1&policy=hand`);
     await page.untilWindow(0);
     const cap = page.choice('Batch cap');
     const before = await cap.getAttribute('aria-valuetext');

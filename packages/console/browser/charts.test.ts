@@ -1,32 +1,19 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { after, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import type { Browser, Locator } from 'playwright-core';
-import { launchChromium } from './chromium.ts';
+import type { Locator } from 'playwright-core';
+import { startServe } from '../../../maintenance/test-servers/servegym.ts';
 import { type ConsolePage, eventually, openConsole } from './console-page.ts';
-import { type ServeProcess, startServe } from './serve-process.ts';
+import { startBoth } from './start.ts';
 
 const GUESS = fileURLToPath(new URL('../../openenv/examples/guess/environment.ts', import.meta.url));
 /** Pixels of a curve's own colour that a chart of a dozen windows has at the least. */
 const FEWEST_PIXELS = 8;
 const EPISODE = 'task=static_workload&seed=6';
 
-let browser: Browser;
-let server: ServeProcess;
-let guess: ServeProcess;
-
-before(async () => {
-  [browser, server, guess] = await Promise.all([
-    launchChromium(),
-    startServe(),
-    startServe({ args: ['--env', GUESS] }),
-  ]);
-});
-after(async () => {
-  await browser?.close();
-  await server?.kill();
-  await guess?.kill();
-});
+const { browser, server } = await startBoth();
+const guess = await startServe('--env', GUESS);
+after(() => guess.stop('SIGKILL'));
 
 /** Opens a page that plays nothing by itself, in a window tall enough for all charts. */
 function open(url: string): Promise<ConsolePage> {
@@ -118,7 +105,7 @@ describe('the charts are drawn', () => {
       `?${EPISODE}&policy=heuristic&option.rate_scale=1.5`,
       `?${EPISODE}&policy=hand`,
     ]) {
-      const page = await open(`${server.origin}/web/${query}`);
+      const page = await open(`${server.url}/web/${query}`);
       await play(page, 12);
       await untilDrawn(page, 7);
       await page.close();
@@ -126,7 +113,7 @@ describe('the charts are drawn', () => {
   });
 
   it('side by side, and after one has given its place to another', async () => {
-    const page = await open(`${server.origin}/web/?${EPISODE}&policy=heuristic&policy=default`);
+    const page = await open(`${server.url}/web/?${EPISODE}&policy=heuristic&policy=default`);
     await play(page, 12);
     await untilDrawn(page, 7);
     await page.button('Remove Default configuration').click();
@@ -137,7 +124,7 @@ describe('the charts are drawn', () => {
   });
 
   it('alike by a shared link, from a file and from the leaderboard, whatever was on the page before', async () => {
-    const author = await open(`${server.origin}/web/?${EPISODE}&policy=default`);
+    const author = await open(`${server.url}/web/?${EPISODE}&policy=default`);
     await author.untilOver();
     const board = await author.open('Leaderboard');
     await board.getByLabel('Name on the leaderboard').fill('Ada Lovelace');
@@ -156,14 +143,14 @@ describe('the charts are drawn', () => {
     const byLink = await untilDrawn(linked, 7);
     await linked.close();
 
-    const other = await open(`${server.origin}/web/?task=bursty_workload&seed=2&policy=heuristic`);
+    const other = await open(`${server.url}/web/?task=bursty_workload&seed=2&policy=heuristic`);
     await play(other, 3);
     await chooseFile(await other.open('Share'), file);
     await other.view.getByText('Replayed bit for bit').waitFor();
     const byFile = await untilDrawn(other, 7);
     await other.close();
 
-    const watching = await open(`${server.origin}/web/?${EPISODE}&policy=random`);
+    const watching = await open(`${server.url}/web/?${EPISODE}&policy=random`);
     await play(watching, 3);
     await (await watching.open('Leaderboard')).getByRole('button', { name: 'Watch' }).click();
     await watching.view.getByText('Replayed bit for bit').waitFor();
@@ -176,9 +163,9 @@ describe('the charts are drawn', () => {
 
   it('on the pages of other environments', async () => {
     for (const [url, windows, charts] of [
-      [`${server.origin}/inferencegym/web/?policy=baseline`, 12, 7],
-      [`${server.origin}/benchmark/web/?policy=hand`, 4, 3],
-      [`${guess.origin}/web/?policy=random&seed=3`, 4, 3],
+      [`${server.url}/inferencegym/web/?policy=baseline`, 12, 7],
+      [`${server.url}/benchmark/web/?policy=hand`, 4, 3],
+      [`${guess.url}/web/?policy=random&seed=3`, 4, 3],
     ] as const) {
       const page = await open(url);
       await play(page, windows);

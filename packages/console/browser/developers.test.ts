@@ -3,31 +3,22 @@ import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
+import { afterEach, beforeEach, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import type { Browser, Locator } from 'playwright-core';
+import type { Locator } from 'playwright-core';
 import { type ConsolePage, openConsole } from './console-page.ts';
-import type { ServeProcess } from './serve-process.ts';
-import { startBoth } from './start-both.ts';
+import { startBoth } from './start.ts';
 
 const run = promisify(execFile);
 const PACKAGE = fileURLToPath(new URL('..', import.meta.url));
 
-let browser: Browser;
-let server: ServeProcess;
+const { browser, server } = await startBoth();
 let page: ConsolePage;
 let panel: Locator;
 
-before(async () => {
-  [browser, server] = await startBoth();
-});
-after(async () => {
-  await browser?.close();
-  await server?.kill();
-});
 beforeEach(async () => {
-  page = await openConsole(browser, `${server.origin}/web/?task=static_workload&seed=3&policy=hand`);
+  page = await openConsole(browser, `${server.url}/web/?task=static_workload&seed=3&policy=hand`);
   await page.untilWindow(0);
   panel = await page.open('Developers');
 });

@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { after, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import type { Browser } from 'playwright-core';
-import { launchChromium } from './chromium.ts';
+import { startServe } from '../../../maintenance/test-servers/servegym.ts';
 import { type ConsolePage, eventually, openConsole } from './console-page.ts';
 import { startReverseProxy } from './reverse-proxy.ts';
-import { startServe } from './serve-process.ts';
+import { launchChromium } from './start.ts';
 
 const GUESS = fileURLToPath(new URL('../../openenv/examples/guess/environment.ts', import.meta.url));
 const MASKED_TASK = fileURLToPath(
@@ -13,11 +12,8 @@ const MASKED_TASK = fileURLToPath(
 );
 const COUNTER = fileURLToPath(new URL('../../openenv/src/fixtures/counter-environment.ts', import.meta.url));
 
-let browser: Browser;
-before(async () => {
-  browser = await launchChromium();
-});
-after(() => browser?.close());
+const browser = await launchChromium();
+after(() => browser.close());
 
 /** Serves an environment and opens its console for as long as `use` takes. */
 async function withConsole(
@@ -25,15 +21,15 @@ async function withConsole(
   query: string,
   use: (page: ConsolePage, origin: string) => Promise<void>,
 ): Promise<void> {
-  const server = await startServe({ args: ['--env', environment] });
-  const page = await openConsole(browser, `${server.origin}/web/${query}`);
+  const server = await startServe('--env', environment);
+  const page = await openConsole(browser, `${server.url}/web/${query}`);
   try {
     await page.untilWindow(0);
-    await use(page, server.origin);
+    await use(page, server.url);
     page.assertNoFaults();
   } finally {
     await page.close();
-    await server.kill();
+    await server.stop('SIGKILL');
   }
 }
 
@@ -120,8 +116,8 @@ describe('inferencegym', () => {
 
 describe('a task of llmserve of one’s own that masks knobs', () => {
   it('locks them at its default, whatever another task had', async () => {
-    const server = await startServe({ args: ['--task-file', MASKED_TASK] });
-    const page = await openConsole(browser, `${server.origin}/web/?task=static_workload&policy=hand&seed=2`);
+    const server = await startServe('--task-file', MASKED_TASK);
+    const page = await openConsole(browser, `${server.url}/web/?task=static_workload&policy=hand&seed=2`);
     const precision = page.view.getByRole('radiogroup', { name: 'Precision' });
     try {
       await page.untilWindow(0);
@@ -142,7 +138,7 @@ describe('a task of llmserve of one’s own that masks knobs', () => {
       page.assertNoFaults();
     } finally {
       await page.close();
-      await server.kill();
+      await server.stop('SIGKILL');
     }
   });
 });
@@ -173,7 +169,7 @@ describe('the memory limit of a task of inferencegym', () => {
 describe('the readme of an environment', () => {
   it('names the address of the page’s own server', async () => {
     const server = await startServe();
-    const proxy = await startReverseProxy(server.origin, '/gym');
+    const proxy = await startReverseProxy(server.url, '/gym');
     try {
       for (const path of ['', 'inferencegym/', 'benchmark/']) {
         const page = await openConsole(browser, `${proxy.url}/${path}web/?policy=hand`);
@@ -188,7 +184,7 @@ describe('the readme of an environment', () => {
       }
     } finally {
       proxy.close();
-      await server.kill();
+      await server.stop('SIGKILL');
     }
   });
 });
@@ -216,7 +212,7 @@ describe('benchmark', () => {
 describe('several environments on one port', () => {
   it('are chosen from one another, under a path prefix too', async () => {
     const server = await startServe();
-    const proxy = await startReverseProxy(server.origin, '/gym');
+    const proxy = await startReverseProxy(server.url, '/gym');
     const page = await openConsole(browser, `${proxy.url}/web/?policy=hand`);
     try {
       for (const [name, path] of [
@@ -238,7 +234,7 @@ describe('several environments on one port', () => {
     } finally {
       await page.close();
       proxy.close();
-      await server.kill();
+      await server.stop('SIGKILL');
     }
   });
 

@@ -1,24 +1,14 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
-import type { Browser, Response } from 'playwright-core';
+import { describe, it } from 'node:test';
+import type { Response } from 'playwright-core';
 import { narrate } from '../src/llm-server/narration.ts';
 import { type Frame, firstFrame, nextFrame } from '../src/state/frame.ts';
 import { openConsole } from './console-page.ts';
-import type { ServeProcess } from './serve-process.ts';
-import { startBoth } from './start-both.ts';
+import { startBoth } from './start.ts';
 
 const SAMPLES = 50;
 
-let browser: Browser;
-let server: ServeProcess;
-
-before(async () => {
-  [browser, server] = await startBoth();
-});
-after(async () => {
-  await browser?.close();
-  await server?.kill();
-});
+const { browser, server } = await startBoth();
 
 interface Sample {
   readonly window: number;
@@ -29,7 +19,7 @@ interface Sample {
 describe('the sentence on the server', () => {
   it('is of the same window as the figures, in every displayed frame while it plays', async () => {
     const query = '?task=adversarial_multitenant&seed=7&policy=heuristic';
-    const page = await openConsole(browser, `${server.origin}/web/${query}`, { reducedMotion: 'reduce' });
+    const page = await openConsole(browser, `${server.url}/web/${query}`, { reducedMotion: 'reduce' });
     const frames: Frame[] = [];
     const collect = async (response: Response) => {
       const { pathname } = new URL(response.url());

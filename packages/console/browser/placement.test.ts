@@ -1,27 +1,16 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import type { Browser } from 'playwright-core';
 import { ConsolePage, openConsole } from './console-page.ts';
 import { startReverseProxy } from './reverse-proxy.ts';
-import type { ServeProcess } from './serve-process.ts';
-import { startBoth } from './start-both.ts';
+import { startBoth } from './start.ts';
 
-let browser: Browser;
-let server: ServeProcess;
-
-before(async () => {
-  // As in a Space: behind a proxy that names the host.
-  [browser, server] = await startBoth({ args: ['--trust-proxy', '--allowed-hosts', '*.hf.space'] });
-});
-after(async () => {
-  await browser?.close();
-  await server?.kill();
-});
+// As in a Space: behind a proxy that names the host.
+const { browser, server } = await startBoth('--trust-proxy', '--allowed-hosts', '*.hf.space');
 
 describe('under a path prefix', () => {
   it('everything that the page asks for stays under the prefix', async () => {
-    const proxy = await startReverseProxy(server.origin, '/spaces/somebody/servegym');
+    const proxy = await startReverseProxy(server.url, '/spaces/somebody/servegym');
     try {
       const page = await openConsole(browser, `${proxy.url}/web`);
       await page.untilWindow(2);
@@ -52,7 +41,7 @@ describe('inside a frame of Hugging Face', () => {
     await context.route(`${space}/**`, async (route) => {
       const { pathname, search } = new URL(route.request().url());
       const headers = { ...(await route.request().allHeaders()), 'x-forwarded-host': new URL(space).host };
-      const response = await route.fetch({ url: `${server.origin}${pathname}${search}`, headers });
+      const response = await route.fetch({ url: `${server.url}${pathname}${search}`, headers });
       await route.fulfill({ response });
     });
     const page = await context.newPage();
@@ -81,7 +70,7 @@ describe('inside a frame of Hugging Face', () => {
     const page = await context.newPage();
     const faults: string[] = [];
     page.on('pageerror', (error) => faults.push(error.message));
-    await page.goto(`${server.origin}/web/`);
+    await page.goto(`${server.url}/web/`);
     const console_ = new ConsolePage(page, page, faults);
     await console_.untilWindow(1);
     await console_.button('Use dark colours').click();
@@ -103,7 +92,7 @@ describe('a first visit', () => {
           response.body().then((body) => gzipSync(body, { level: 9 }).length),
         );
     });
-    await page.goto(`${server.origin}/web/`);
+    await page.goto(`${server.url}/web/`);
     await new ConsolePage(page, page, []).untilWindow(1);
     const bytes = (await Promise.all(sizes.values())).reduce((sum, size) => sum + size, 0);
     assert.ok(bytes > 20_000 && bytes < 60_000, `${bytes} bytes`);
@@ -119,7 +108,7 @@ describe('on any screen', () => {
     [3840, 2160],
   ]) {
     it(`fits a width of ${width} px without scrolling sideways`, async () => {
-      const page = await openConsole(browser, `${server.origin}/web/`, { viewport: { width, height } });
+      const page = await openConsole(browser, `${server.url}/web/`, { viewport: { width, height } });
       await page.untilWindow(2);
       const overflow = await page.page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
       assert.equal(overflow, 0);
@@ -136,7 +125,7 @@ describe('on any screen', () => {
   }
 
   it('follows the system’s colours until somebody chooses', async () => {
-    const page = await openConsole(browser, `${server.origin}/web/`, { colorScheme: 'dark' });
+    const page = await openConsole(browser, `${server.url}/web/`, { colorScheme: 'dark' });
     await page.untilWindow(0);
     const background = () =>
       page.page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
@@ -151,7 +140,7 @@ describe('on any screen', () => {
   });
 
   it('waits to be started where the person wants less motion', async () => {
-    const page = await openConsole(browser, `${server.origin}/web/`, { reducedMotion: 'reduce' });
+    const page = await openConsole(browser, `${server.url}/web/`, { reducedMotion: 'reduce' });
     await page.untilWindow(0);
     await page.button('Play').waitFor();
     assert.equal(await page.window(), 0);

@@ -1,26 +1,15 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { after, afterEach, before, describe, it } from 'node:test';
-import type { Browser } from 'playwright-core';
+import { after, afterEach, describe, it } from 'node:test';
 import { type ConsolePage, eventually, openConsole } from './console-page.ts';
-import { type ReverseProxy, startReverseProxy } from './reverse-proxy.ts';
-import type { ServeProcess } from './serve-process.ts';
-import { startBoth } from './start-both.ts';
+import { startReverseProxy } from './reverse-proxy.ts';
+import { startBoth } from './start.ts';
 
-let browser: Browser;
-let server: ServeProcess;
-let proxy: ReverseProxy;
+const { browser, server } = await startBoth();
+const proxy = await startReverseProxy(server.url);
+after(() => proxy.close());
 let shownPage: ConsolePage;
 
-before(async () => {
-  [browser, server] = await startBoth();
-  proxy = await startReverseProxy(server.origin);
-});
-after(async () => {
-  await browser?.close();
-  proxy?.close();
-  await server?.kill();
-});
 afterEach(async () => {
   shownPage.assertNoFaults();
   await shownPage.close();
@@ -38,7 +27,7 @@ function stepsReceived(): { session_id: string; action: Record<string, unknown> 
 
 async function stepsPlayedOnServer(): Promise<number> {
   const { session_id } = stepsReceived().at(-1)!;
-  const answer = await fetch(`${server.origin}/state?session_id=${session_id}`);
+  const answer = await fetch(`${server.url}/state?session_id=${session_id}`);
   return ((await answer.json()) as { step_count: number }).step_count;
 }
 
@@ -52,7 +41,7 @@ describe('a policy', () => {
     const shown = (await page.score.textContent()) ?? '';
     assert.ok(shown.includes(score.toFixed(3)), shown);
     assert.ok(shown.includes(feedback), shown);
-    const tasks = (await (await fetch(`${server.origin}/tasks`)).json()) as {
+    const tasks = (await (await fetch(`${server.url}/tasks`)).json()) as {
       tasks: { id: string; windows: number }[];
     };
     assert.equal(await page.window(), tasks.tasks.find(({ id }) => id === 'static_workload')?.windows);
@@ -131,7 +120,7 @@ describe('by hand', () => {
     const page = await open('?task=adversarial_multitenant&seed=1&policy=hand');
     await page.untilWindow(0);
     const { action } = await page.step();
-    const { tasks } = (await (await fetch(`${server.origin}/tasks`)).json()) as {
+    const { tasks } = (await (await fetch(`${server.url}/tasks`)).json()) as {
       tasks: { id: string; default_action: unknown }[];
     };
     assert.deepEqual(action, tasks.find(({ id }) => id === 'adversarial_multitenant')?.default_action);
@@ -259,7 +248,7 @@ describe('runs side by side', () => {
 describe('the scenario', () => {
   it('is chosen from what the environment offers, sent with the reset and kept in the address', async () => {
     const page = await open('?task=static_workload&seed=1&policy=heuristic');
-    const { paths } = (await (await fetch(`${server.origin}/openapi.json`)).json()) as {
+    const { paths } = (await (await fetch(`${server.url}/openapi.json`)).json()) as {
       paths: Record<string, { post: { requestBody: { content: Record<string, { schema: unknown }> } } }>;
     };
     assert.match(JSON.stringify(paths['/reset'].post.requestBody), /"shift"/);
@@ -432,7 +421,7 @@ describe('explanations', () => {
   it('tell the meaning and unit of a number that is pointed at or listed', async () => {
     const page = await open('?task=static_workload&policy=hand');
     await page.untilWindow(0);
-    const { observation } = (await (await fetch(`${server.origin}/schema`)).json()) as {
+    const { observation } = (await (await fetch(`${server.url}/schema`)).json()) as {
       observation: { properties: Record<string, { description: string }> };
     };
     const meaning = observation.properties.estimated_cost_per_1k.description;

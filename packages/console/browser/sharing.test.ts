@@ -1,29 +1,19 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { after, afterEach, before, describe, it } from 'node:test';
-import type { Browser } from 'playwright-core';
+import { afterEach, describe, it } from 'node:test';
 import { type ConsolePage, openConsole } from './console-page.ts';
-import type { ServeProcess } from './serve-process.ts';
-import { startBoth } from './start-both.ts';
+import { startBoth } from './start.ts';
 
-let browser: Browser;
-let server: ServeProcess;
+const { browser, server } = await startBoth();
 let page: ConsolePage;
 
-before(async () => {
-  [browser, server] = await startBoth();
-});
-after(async () => {
-  await browser?.close();
-  await server?.kill();
-});
 afterEach(async () => {
   page.assertNoFaults();
   await page.close();
 });
 
 async function open(address: string): Promise<ConsolePage> {
-  page = await openConsole(browser, `${server.origin}/web/${address}`);
+  page = await openConsole(browser, `${server.url}/web/${address}`);
   return page;
 }
 
@@ -43,7 +33,7 @@ describe('an episode as a link', () => {
     const { total, panel } = await playedAndShared();
     const link = await panel.getByLabel('Link to the episode').inputValue();
     await page.close();
-    assert.ok(link.startsWith(`${server.origin}/web/#episode=`), link.slice(0, 80));
+    assert.ok(link.startsWith(`${server.url}/web/#episode=`), link.slice(0, 80));
     page = await openConsole(browser, link);
     await page.view.getByText(/^Recorded episode by Random, \d+ windows\.$/).waitFor();
     await page.view.getByText('Replayed bit for bit').waitFor();

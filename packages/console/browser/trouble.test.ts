@@ -2,26 +2,17 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
-import type { Browser } from 'playwright-core';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import { type ServeProcess, startServeWith } from '../../../maintenance/test-servers/servegym.ts';
 import { ConsolePage, openConsole } from './console-page.ts';
 import { type ReverseProxy, startReverseProxy } from './reverse-proxy.ts';
-import { type ServeProcess, startServe } from './serve-process.ts';
-import { startBoth } from './start-both.ts';
+import { startBoth } from './start.ts';
 
-let browser: Browser;
-let server: ServeProcess;
+const { browser, server } = await startBoth();
 let proxy: ReverseProxy;
 
-before(async () => {
-  [browser, server] = await startBoth();
-});
-after(async () => {
-  await browser?.close();
-  await server?.kill();
-});
 beforeEach(async () => {
-  proxy = await startReverseProxy(server.origin);
+  proxy = await startReverseProxy(server.url);
 });
 afterEach(() => proxy.close());
 
@@ -134,31 +125,31 @@ describe('when the server process is killed in mid-episode and another takes its
     it(`${what}, bit for bit`, async (t) => {
       const folder = mkdtempSync(join(tmpdir(), 'servegym-'));
       t.after(() => rmSync(folder, { recursive: true }));
-      const setup = keeps ? { store: join(folder, 'sessions.db') } : {};
+      const variables = { SERVEGYM_STORE: keeps ? join(folder, 'sessions.db') : 'memory' };
       const episode = '?policy=random&seed=5&task=static_workload';
-      const mortal = await startServe(setup);
-      const page = await openConsole(browser, `${mortal.origin}/web/${episode}`);
+      const mortal = await startServeWith(variables);
+      const page = await openConsole(browser, `${mortal.url}/web/${episode}`);
       let heir: ServeProcess | undefined;
       try {
         await page.untilWindow(4);
-        await mortal.kill();
+        await mortal.stop('SIGKILL');
         await page.problem.waitFor();
         const reached = await page.window();
-        heir = await startServe({ ...setup, port: mortal.port });
+        heir = await startServeWith(variables, '--port', new URL(mortal.url).port);
         await page.problem.waitFor({ state: 'detached' });
         await page.untilWindow(reached + 1);
         await page.untilOver();
         const interrupted = await page.totals();
         assertOnlyFailedRequests(page);
 
-        const whole = await openConsole(browser, `${heir.origin}/web/${episode}`);
+        const whole = await openConsole(browser, `${heir.url}/web/${episode}`);
         await whole.untilOver();
         assert.equal(interrupted, await whole.totals());
         await whole.close();
       } finally {
         await page.close();
-        await mortal.kill();
-        await heir?.kill();
+        await mortal.stop('SIGKILL');
+        await heir?.stop('SIGKILL');
       }
     });
   }
@@ -166,8 +157,8 @@ describe('when the server process is killed in mid-episode and another takes its
 
 describe('when the server wants a token', () => {
   it('the page asks for it, keeps it for its tab, and says when it is wrong', async () => {
-    const guarded = await startServe({ token: 'open-sesame' });
-    const page = await openConsole(browser, `${guarded.origin}/web/?policy=heuristic`);
+    const guarded = await startServeWith({ SERVEGYM_STORE: 'memory', SERVEGYM_TOKEN: 'open-sesame' });
+    const page = await openConsole(browser, `${guarded.url}/web/?policy=heuristic`);
     try {
       const field = page.panel('Token').getByLabel('Token', { exact: true });
       await field.fill('wrong');
@@ -183,7 +174,7 @@ describe('when the server wants a token', () => {
       assertOnlyFailedRequests(page);
     } finally {
       await page.close();
-      await guarded.kill();
+      await guarded.stop('SIGKILL');
     }
   });
 });
@@ -194,7 +185,7 @@ describe('several tabs at once', () => {
     const tabs = await Promise.all([context.newPage(), context.newPage()]);
     const [first, second] = tabs.map((tab) => new ConsolePage(tab, tab, []));
     await Promise.all(
-      tabs.map((tab, i) => tab.goto(`${server.origin}/web/?policy=hand&task=static_workload&seed=${i + 1}`)),
+      tabs.map((tab, i) => tab.goto(`${server.url}/web/?policy=hand&task=static_workload&seed=${i + 1}`)),
     );
     await Promise.all([first.untilWindow(0), second.untilWindow(0)]);
     for (let i = 0; i < 3; i++) await first.step();

@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import type { Browser } from 'playwright-core';
-import { launchChromium } from '../browser/chromium.ts';
+import { startServe } from '../../../maintenance/test-servers/servegym.ts';
 import { type ConsolePage, openConsole } from '../browser/console-page.ts';
-import { startServe } from '../browser/serve-process.ts';
+import { launchChromium } from '../browser/start.ts';
 
 const DIST = fileURLToPath(new URL('../dist/', import.meta.url));
 const COUNTER = fileURLToPath(new URL('../../openenv/src/fixtures/counter-environment.ts', import.meta.url));
@@ -90,9 +90,9 @@ async function measurePlay(browser: Browser, origin: string, policies: readonly 
 
 /** Drags through an episode of 10,000 windows from its end to its start in 200 steps, a displayed frame each. */
 async function measureLongEpisode(browser: Browser): Promise<void> {
-  const server = await startServe({ args: ['--env', COUNTER] });
+  const server = await startServe('--env', COUNTER);
   try {
-    const shown = await openConsole(browser, `${server.origin}/web/?policy=hand&option.target=1000000`, VIEW);
+    const shown = await openConsole(browser, `${server.url}/web/?policy=hand&option.target=1000000`, VIEW);
     await shown.untilWindow(0);
     const panel = await shown.open('Share');
     const reset = { seed: 0, target: 1_000_000 };
@@ -121,18 +121,18 @@ async function measureLongEpisode(browser: Browser): Promise<void> {
     tellFrames('winding through 10,000 windows', times);
     await shown.close();
   } finally {
-    await server.kill();
+    await server.stop('SIGKILL');
   }
 }
 
 tellSizes();
-const server = await startServe({ args: ['--env', 'inferencegym'] });
+const server = await startServe('--env', 'inferencegym');
 const browser = await launchChromium();
 try {
-  await measurePlay(browser, server.origin, ['baseline']);
-  await measurePlay(browser, server.origin, ['baseline', 'random', 'default', 'random']);
+  await measurePlay(browser, server.url, ['baseline']);
+  await measurePlay(browser, server.url, ['baseline', 'random', 'default', 'random']);
   await measureLongEpisode(browser);
 } finally {
   await browser.close();
-  await server.kill();
+  await server.stop('SIGKILL');
 }

@@ -1,15 +1,17 @@
 // `node packages/console/scripts/screenshots.ts`: takes the pictures of the README and the docs into docs/images, in
 // the Chromium that SERVEGYM_CHROMIUM names. Needs the console's build.
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { BrowserContextOptions } from 'playwright-core';
-import { launchChromium } from '../browser/chromium.ts';
+import type { BrowserContextOptions, Page } from 'playwright-core';
+import { startServe } from '../../../maintenance/test-servers/servegym.ts';
 import { openConsole } from '../browser/console-page.ts';
-import { startServe } from '../browser/serve-process.ts';
-import { setInInter } from './with-inter.ts';
+import { launchChromium } from '../browser/start.ts';
 
 const FOLDER = fileURLToPath(new URL('../../../docs/images/', import.meta.url));
+const FONT = fileURLToPath(
+  import.meta.resolve('@fontsource-variable/inter/files/inter-latin-wght-normal.woff2'),
+);
 const CROWD = 60;
 const EPISODE = 'task=adversarial_multitenant&seed=7';
 
@@ -55,13 +57,25 @@ const PICTURES: readonly Picture[] = [
   },
 ];
 
+/**
+ * Sets a page in Inter, the first of the fonts that it asks for, as on a machine that has it. The page itself brings no
+ * font along. Its context must have `bypassCSP`.
+ */
+async function setInInter(page: Page): Promise<void> {
+  const source = readFileSync(FONT).toString('base64');
+  await page.addStyleTag({
+    content: `@font-face { font-family: Inter; font-weight: 100 900; src: url(data:font/woff2;base64,${source}) }`,
+  });
+  await page.evaluate(() => document.fonts.load('14px Inter'));
+}
+
 mkdirSync(FOLDER, { recursive: true });
 const server = await startServe();
 const browser = await launchChromium();
 try {
   for (const { name, policies, from, to, options } of PICTURES) {
     const players = policies.map((policy) => `&policy=${policy}`).join('');
-    const shown = await openConsole(browser, `${server.origin}/web/?${EPISODE}${players}`, {
+    const shown = await openConsole(browser, `${server.url}/web/?${EPISODE}${players}`, {
       ...options,
       reducedMotion: 'reduce',
       bypassCSP: true,
@@ -84,5 +98,5 @@ try {
   }
 } finally {
   await browser.close();
-  await server.kill();
+  await server.stop('SIGKILL');
 }

@@ -6,15 +6,13 @@ import { startTheme } from './charts/palette.ts';
 import { ConsoleContext } from './components/console-context.ts';
 import { EPISODE_FRAGMENT, readChoices, writeChoices } from './state/choices.ts';
 import { createConsoleState } from './state/console-state.ts';
-import { noteExchange } from './state/exchange-log.ts';
 import { listenToKeys } from './state/keys.ts';
-import { openPanel } from './state/open-panel.ts';
-import { playInFrames } from './state/playback.ts';
+import { openPanel } from './state/overlays.ts';
 import { RECORDED } from './state/run.ts';
 import { keptToken } from './state/token.ts';
 
 startTheme();
-const client = createClient(new URL('../', document.baseURI), noteExchange);
+const client = createClient(new URL('../', document.baseURI));
 const token = keptToken();
 if (token !== undefined) client.authorize(token);
 const state = createConsoleState(client);
@@ -24,7 +22,7 @@ render(
   </ConsoleContext.Provider>,
   document.getElementById('console')!,
 );
-playInFrames(state);
+effect(playInFrames);
 listenToKeys(state, () => {
   openPanel.value = 'help';
 });
@@ -41,6 +39,16 @@ async function start(): Promise<void> {
     if (isEpisode(location.hash)) void openLink();
   });
   effect(rememberInAddress);
+}
+
+/** Drives the episode with the display's frames while it plays. */
+function playInFrames(): undefined | (() => void) {
+  if (!state.playing.value) return;
+  let frame = requestAnimationFrame(function next(now) {
+    frame = requestAnimationFrame(next);
+    state.tick(now);
+  });
+  return () => cancelAnimationFrame(frame);
 }
 
 function rememberInAddress(): void {

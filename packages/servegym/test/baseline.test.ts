@@ -5,6 +5,12 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { baselineEnvironment, LlmClient, runBaseline } from '@servegym/agents';
 import {
+  runServegymWith,
+  type ServeProcess,
+  startServe,
+  startServeWith,
+} from '../../../maintenance/test-servers/servegym.ts';
+import {
   COMPLETION_TOKENS,
   type ModelAnswer,
   type ModelRequest,
@@ -12,7 +18,6 @@ import {
   type ScriptedModel,
   startScriptedModel,
 } from './scripted-model.ts';
-import { runServegymWith, type ServeProcess, startServe, startServeWith } from './serve-process.ts';
 
 const ACTION = {
   batch_cap: 48,

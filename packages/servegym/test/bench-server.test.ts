@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { runServegym, type ServeProcess, startServe } from './serve-process.ts';
+import { runServegym, type ServeProcess, startServe } from '../../../maintenance/test-servers/servegym.ts';
 
 describe('servegym bench server', () => {
   let servers: ServeProcess[] = [];

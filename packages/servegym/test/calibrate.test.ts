@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { findProfile, listProfiles } from '@servegym/simulator';
+import { runServegym } from '../../../maintenance/test-servers/servegym.ts';
 import { staticBatchCsv, WHOLLY_TABLED } from '../../tuning/src/fidelity/measured-figures.fixture.ts';
-import { runServegym } from './serve-process.ts';
 
 const header = 'gpu,gpus,engine,model,weights,kv_cache,input_tokens,output_tokens,batch,latency_s';
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 import { readTableRows, SHIPPED_TABLE_URL, TASK_IDS } from '@servegym/environments';
 import { encodeTable } from '@servegym/environments/table';
-import { runServegym } from './serve-process.ts';
+import { runServegym } from '../../../maintenance/test-servers/servegym.ts';
 
 const trivialTask = join(import.meta.dirname, 'fixtures/trivial-task.ts');
 
@@ -75,7 +75,7 @@ describe('servegym check', () => {
     for (const [args, message] of [
       [['nope'], /one of static_workload.*or a file/],
       [['./nope.ts'], /there is no such file/],
-      [[join(import.meta.dirname, 'serve-process.ts')], /default export/],
+      [[join(import.meta.dirname, 'scripted-model.ts')], /default export/],
       [[join(import.meta.dirname, '../package.json')], /is no task: .*id/],
     ] as const) {
       const { code, stderr } = await runServegym('check', ...args);

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { runServegym } from './serve-process.ts';
+import { runServegym } from '../../../maintenance/test-servers/servegym.ts';
 
 const main = join(import.meta.dirname, '..', 'src', 'main.ts');
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { SHIFTS } from '@servegym/environments';
-import { runServegym } from './serve-process.ts';
+import { runServegym } from '../../../maintenance/test-servers/servegym.ts';
 
 describe('servegym compare', () => {
   it('ranks policies on the same traffic', async () => {

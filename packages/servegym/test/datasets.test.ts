@@ -13,8 +13,8 @@ import {
   type WindowReport,
 } from '@servegym/environments';
 import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects } from 'hyparquet';
+import { runServegym } from '../../../maintenance/test-servers/servegym.ts';
 import { sourceFolder, sourceHash } from '../src/cli/jobs/source-hash.ts';
-import { runServegym } from './serve-process.ts';
 
 const SEEN = ['observation.', 'next_observation.'];
 const SHARES = ['0', '1', '2'].map((i) => `priority_distribution.${i}`).join(' ');

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { SEED_SPLITS, TASK_IDS } from '@servegym/environments';
-import { runServegym } from './serve-process.ts';
+import { runServegym } from '../../../maintenance/test-servers/servegym.ts';
 
 async function evaluate(...args: string[]) {
   const { code, stdout, stderr } = await runServegym('evaluate', '--json', ...args);

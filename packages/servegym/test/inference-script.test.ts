@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, dirname, join, resolve } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
+import { type ServeProcess, startServe } from '../../../maintenance/test-servers/servegym.ts';
 import { python } from './python-driver.ts';
 import {
   type ModelAnswer,
@@ -13,7 +14,6 @@ import {
   type ScriptedModel,
   startScriptedModel,
 } from './scripted-model.ts';
-import { type ServeProcess, startServe } from './serve-process.ts';
 
 const root = resolve(import.meta.dirname, '../../..');
 

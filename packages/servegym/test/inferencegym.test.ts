@@ -14,8 +14,8 @@ import {
 } from '@servegym/environments';
 import { encodeTable } from '@servegym/environments/table';
 import { validateServer } from '@servegym/openenv/validate';
+import { runServegym, type ServeProcess, startServe } from '../../../maintenance/test-servers/servegym.ts';
 import { type PythonDriver, startPythonDriver } from './python-driver.ts';
-import { runServegym, type ServeProcess, startServe } from './serve-process.ts';
 
 const shippedTable = fileURLToPath(SHIPPED_TABLE_URL);
 

@@ -3,8 +3,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
+import { runServegym } from '../../../maintenance/test-servers/servegym.ts';
 import { loadTask } from '../src/cli/arguments/own-inputs.ts';
-import { runServegym } from './serve-process.ts';
 
 const example = await loadTask(join(import.meta.dirname, '../../environments/examples/fixed-arrangement.ts'));
 const MASKED = ['quantization_tier', 'prefill_decode_split'] as const;

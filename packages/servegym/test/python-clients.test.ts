@@ -4,8 +4,8 @@ import { dirname, join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import { DEFAULT_ACTION, serveObservationSchema, TASK_IDS } from '@servegym/environments';
+import { type ServeProcess, startServe } from '../../../maintenance/test-servers/servegym.ts';
 import { type PythonDriver, python, startPythonDriver } from './python-driver.ts';
-import { type ServeProcess, startServe } from './serve-process.ts';
 
 const execute = promisify(execFile);
 

@@ -5,8 +5,8 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
+import { type ServeProcess, startServe } from '../../../maintenance/test-servers/servegym.ts';
 import { python } from './python-driver.ts';
-import { type ServeProcess, startServe } from './serve-process.ts';
 
 const packageFolder = dirname(import.meta.dirname);
 const root = dirname(dirname(packageFolder));

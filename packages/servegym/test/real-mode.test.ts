@@ -2,8 +2,12 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { ServeAction, serveEnvironment } from '@servegym/environments';
 import { connect } from '@servegym/openenv';
+import {
+  runServegymWith,
+  type ServeProcess,
+  startServeWith,
+} from '../../../maintenance/test-servers/servegym.ts';
 import { type EndpointProcess, startEndpointProcess } from './endpoint-process.ts';
-import { runServegymWith, type ServeProcess, startServeWith } from './serve-process.ts';
 
 const action: ServeAction = {
   batch_cap: 24,

@@ -4,7 +4,12 @@ import { type IncomingMessage, request } from 'node:http';
 import { hostname } from 'node:os';
 import { describe, it } from 'node:test';
 import { connect } from '@servegym/openenv';
-import { runServegym, startServe, startServeOn, startServeWith } from './serve-process.ts';
+import {
+  runServegym,
+  startServe,
+  startServeOn,
+  startServeWith,
+} from '../../../maintenance/test-servers/servegym.ts';
 
 describe('servegym serve, with a guard', () => {
   const token = 'open-sesame-1234';

@@ -3,10 +3,10 @@ import { describe, it, type TestContext } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { llmserve, SERVE_TASKS } from '@servegym/environments';
 import { connect, createServer } from '@servegym/openenv';
+import { startServe } from '../../../maintenance/test-servers/servegym.ts';
 import { SERVE_POLICIES } from '../src/server/policy-catalogue.ts';
 import { mountPolicyRoutes } from '../src/server/policy-routes.ts';
 import { type RunningServer, type StartOptions, startServer } from '../src/server/start-server.ts';
-import { startServe } from './serve-process.ts';
 
 /** Parsed JSON of a reply. */
 // biome-ignore lint/suspicious/noExplicitAny: its shape is what the tests are there to find out

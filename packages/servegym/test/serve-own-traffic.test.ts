@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { DEFAULT_ACTION } from '@servegym/environments';
-import { type ServeProcess, startServe } from './serve-process.ts';
+import { type ServeProcess, startServe } from '../../../maintenance/test-servers/servegym.ts';
 
 const trivialTask = join(import.meta.dirname, 'fixtures/trivial-task.ts');
 

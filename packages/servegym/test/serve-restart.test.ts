@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { DEFAULT_ACTION, llmserve, type ServeAction } from '@servegym/environments';
 import { connect, type ResetOptions } from '@servegym/openenv';
-import { type ServeProcess, startServe, startServeWith } from './serve-process.ts';
+import { type ServeProcess, startServe, startServeWith } from '../../../maintenance/test-servers/servegym.ts';
 
 const STEPS = 40;
 

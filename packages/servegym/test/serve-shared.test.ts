@@ -4,8 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { startRedis } from '../../../maintenance/test-servers/redis.ts';
+import {
+  runServegym,
+  type ServeProcess,
+  startServeWith,
+} from '../../../maintenance/test-servers/servegym.ts';
 import type { ServerProcess } from '../../../maintenance/test-servers/server-process.ts';
-import { runServegym, type ServeProcess, startServeWith } from './serve-process.ts';
 
 describe('two servers that share their sessions in Redis', () => {
   let redis: ServerProcess;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { DEFAULT_ACTION, type llmserve } from '@servegym/environments';
 import { connect } from '@servegym/openenv';
-import { type ServeProcess, startServe } from './serve-process.ts';
+import { type ServeProcess, startServe } from '../../../maintenance/test-servers/servegym.ts';
 
 describe('servegym serve', () => {
   let server: ServeProcess;

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { findProfile } from '@servegym/simulator';
 import { asyncBufferFromFile, parquetReadObjects } from 'hyparquet';
-import { runServegym } from './serve-process.ts';
+import { runServegym } from '../../../maintenance/test-servers/servegym.ts';
 
 const fixtures = join(import.meta.dirname, 'fixtures');
 const csv = join(fixtures, 'trace.csv');

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { type FittedWorkload, findWorkload, WORKLOAD_IDS, type WorkloadId } from '@servegym/environments';
 import { parseTrace } from '@servegym/simulator';
-import { runServegym } from './serve-process.ts';
+import { runServegym } from '../../../maintenance/test-servers/servegym.ts';
 
 const page = join(import.meta.dirname, '../../../docs/traffic.md');
 const tiny = join(import.meta.dirname, 'fixtures/trace.csv');

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { after, before, describe, it } from 'node:test';
-import { runServegym } from './serve-process.ts';
+import { runServegym } from '../../../maintenance/test-servers/servegym.ts';
 
 const main = join(import.meta.dirname, '..', 'src', 'main.ts');
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { RandomStream } from '@servegym/simulator';
-import { runServegym } from './serve-process.ts';
+import { runServegym } from '../../../maintenance/test-servers/servegym.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'servegym-tune-'));
 after(() => rmSync(folder, { recursive: true, force: true }));

@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
+import { runServegym, type ServeProcess, startServe } from '../../../maintenance/test-servers/servegym.ts';
 import { python } from './python-driver.ts';
-import { runServegym, type ServeProcess, startServe } from './serve-process.ts';
 
 /** Starts the Python server of this folder. */
 async function startReference(mode: 'simulation' | 'production') {

@@ -69,3 +69,12 @@ function validationText(entry: unknown): string {
   const where = Array.isArray(loc) ? loc.filter((part) => part !== 'body').join('.') : '';
   return where ? `${where}: ${String(msg)}` : String(msg);
 }
+
+/** Waits for code of the page that is fetched when it is needed. @throws ApiError */
+export async function fetchPart<T>(part: Promise<T>): Promise<T> {
+  try {
+    return await part;
+  } catch {
+    throw new ApiError('unreachable', 0, 'Part of the page could not be fetched.');
+  }
+}

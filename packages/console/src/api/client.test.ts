@@ -4,7 +4,6 @@ import type { AddressInfo } from 'node:net';
 import { afterEach, describe, it } from 'node:test';
 import type { ApiError } from './api-error.ts';
 import { createClient } from './client.ts';
-import type { Exchange } from './wire.ts';
 
 let stop: (() => void) | undefined;
 afterEach(() => stop?.());
@@ -15,7 +14,6 @@ async function clientOf(
     path: string,
     body: unknown,
   ) => readonly [status: number, body: unknown, headers?: Record<string, string>],
-  note?: (exchange: Exchange) => void,
   see: (request: IncomingMessage) => void = () => {},
 ) {
   const server = createServer(async (request: IncomingMessage, response: ServerResponse) => {
@@ -34,7 +32,7 @@ async function clientOf(
     server.close();
   };
   const { port } = server.address() as AddressInfo;
-  return createClient(new URL(`http://127.0.0.1:${port}/under/here/`), note);
+  return createClient(new URL(`http://127.0.0.1:${port}/under/here/`));
 }
 
 const observation = { queue_depth: 3 };
@@ -61,12 +59,10 @@ describe('the client', () => {
     });
   });
 
-  it('carries the token that was entered, and tells of every exchange', async () => {
-    const noted: Exchange[] = [];
+  it('carries the token that was entered, and keeps every exchange, the newest first', async () => {
     const headers: (string | undefined)[] = [];
     const client = await clientOf(
       () => [200, { status: 'healthy' }],
-      (exchange) => noted.push(exchange),
       (request) => headers.push(request.headers.authorization),
     );
     await client.health();
@@ -74,10 +70,16 @@ describe('the client', () => {
     await client.send('POST', 'reset', { seed: 1 });
     assert.deepEqual(headers, [undefined, 'Bearer open-sesame']);
     assert.deepEqual(
-      noted.map(({ method, path, request, status, answer }) => [method, path, request, status, answer]),
+      client.exchanges.value.map(({ method, path, request, status, answer }) => [
+        method,
+        path,
+        request,
+        status,
+        answer,
+      ]),
       [
-        ['GET', '/health', undefined, 200, '{"status":"healthy"}'],
         ['POST', '/reset', '{"seed":1}', 200, '{"status":"healthy"}'],
+        ['GET', '/health', undefined, 200, '{"status":"healthy"}'],
       ],
     );
   });

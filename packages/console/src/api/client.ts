@@ -1,5 +1,5 @@
+import { type ReadonlySignal, signal } from '@preact/signals';
 import { ApiError, errorCode, errorText } from './api-error.ts';
-import { outcome, playedStep, unreadable } from './read-answer.ts';
 import type {
   EnvironmentInfo,
   EpisodeFile,
@@ -7,6 +7,7 @@ import type {
   Fields,
   Grade,
   OpenedEpisode,
+  Outcome,
   PlayedStep,
   PolicyInfo,
   SchemaBody,
@@ -17,9 +18,15 @@ import type {
 const ANSWER_WITHIN_MS = 20_000;
 /** For what the server computes: windows of a planner, grades and replays. */
 const COMPUTE_WITHIN_MS = 120_000;
+/** Exchanges that are kept to look at. */
+const MOST_EXCHANGES = 30;
 
 /** What the console asks of a server. Every method throws `ApiError`. */
 export interface Client {
+  /** Address of the server, without a slash at its end. */
+  readonly url: string;
+  /** The latest requests and their answers, the newest first. */
+  readonly exchanges: ReadonlySignal<readonly Exchange[]>;
   /** The token that requests carry from now on. */
   authorize(token: string): void;
   /** Resolves when the server answers. */
@@ -49,16 +56,12 @@ export interface Client {
   send(method: string, path: string, body?: Fields): Promise<Exchange>;
 }
 
-/** A client for the server whose API stands under `root`, which ends in a slash. It tells `note` of each exchange. */
-export function createClient(root: URL, note: (exchange: Exchange) => void = () => {}): Client {
+/** A client for the server whose API stands under `root`, which ends in a slash. */
+export function createClient(root: URL): Client {
+  const exchanges = signal<readonly Exchange[]>([]);
   let token: string | undefined;
 
-  async function send(
-    method: string,
-    path: string,
-    body?: Fields,
-    withinMs = ANSWER_WITHIN_MS,
-  ): Promise<Exchange> {
+  const send: Send = async (method, path, body, withinMs = ANSWER_WITHIN_MS) => {
     const request = body && JSON.stringify(body);
     const headers: Record<string, string> = {};
     if (request !== undefined) headers['content-type'] = 'application/json';
@@ -67,12 +70,16 @@ export function createClient(root: URL, note: (exchange: Exchange) => void = () 
     const noted = (status: number, answer: string, retryAfterMs?: number): Exchange => {
       const milliseconds = performance.now() - startedAt;
       const exchange = { method, path: `/${path}`, request, status, answer, retryAfterMs, milliseconds };
-      note(exchange);
+      exchanges.value = [exchange, ...exchanges.peek().slice(0, MOST_EXCHANGES - 1)];
       return exchange;
     };
     try {
-      const signal = AbortSignal.timeout(withinMs);
-      const response = await fetch(new URL(path, root), { method, headers, body: request, signal });
+      const response = await fetch(new URL(path, root), {
+        method,
+        headers,
+        body: request,
+        signal: AbortSignal.timeout(withinMs),
+      });
       const retryAfterMs = Number(response.headers.get('retry-after') ?? 0) * 1000 || undefined;
       return noted(response.status, await response.text(), retryAfterMs);
     } catch (cause) {
@@ -81,8 +88,22 @@ export function createClient(root: URL, note: (exchange: Exchange) => void = () 
       noted(0, message);
       throw new ApiError('unreachable', 0, message);
     }
-  }
+  };
+  return {
+    url: root.href.replace(/\/$/, ''),
+    exchanges,
+    authorize(text) {
+      token = text;
+    },
+    send,
+    ...requestsOver(send),
+  };
+}
 
+type Send = (method: string, path: string, body?: Fields, withinMs?: number) => Promise<Exchange>;
+
+/** The requests of a client, in terms of one that sends anything. */
+function requestsOver(send: Send): Omit<Client, 'url' | 'exchanges' | 'authorize' | 'send'> {
   async function ask(path: string, body?: Fields, withinMs?: number): Promise<Fields> {
     const { status, answer: text, retryAfterMs } = await send(body ? 'POST' : 'GET', path, body, withinMs);
     const answer = parse(text);
@@ -115,11 +136,7 @@ export function createClient(root: URL, note: (exchange: Exchange) => void = () 
   }
 
   return {
-    authorize(text) {
-      token = text;
-    },
     ask,
-    send,
     async health() {
       await ask('health');
     },
@@ -185,4 +202,34 @@ function parse(text: string): unknown {
   } catch {
     return undefined;
   }
+}
+
+/** Reads the answer to a reset or a step. @throws ApiError `unreadable` */
+function outcome(answer: Fields, path: string): Outcome {
+  const { observation, reward, done, metadata } = answer ?? {};
+  if (typeof observation !== 'object' || observation === null) throw unreadable(path);
+  return {
+    observation: observation as Fields,
+    reward: typeof reward === 'number' ? reward : null,
+    done: done === true,
+    metadata: (metadata ?? (observation as Fields).metadata ?? {}) as Fields,
+  };
+}
+
+/** Reads a step that comes with its action. @throws ApiError `unreadable` */
+function playedStep(answer: Fields, path: string): PlayedStep {
+  const { action, explanation } = answer;
+  return {
+    action: (action ?? {}) as Fields,
+    ...outcome(answer, path),
+    ...(typeof explanation === 'object' && explanation !== null && { explanation: explanation as Fields }),
+  };
+}
+
+function unreadable(path: string): ApiError {
+  return new ApiError(
+    'unreadable',
+    200,
+    `The answer to /${path} is not what this page expects. Is it a ServeGym server of this version?`,
+  );
 }

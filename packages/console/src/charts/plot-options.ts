@@ -1,8 +1,7 @@
 import uPlot from 'uplot';
 import type { ChartSpec, Limit } from './chart-spec.ts';
-import { limitLines } from './limit-lines.ts';
 import { palette, type Tone } from './palette.ts';
-import { positionMark } from './position-mark.ts';
+import { limitLines, positionMark } from './plot-plugins.ts';
 import type { Trace } from './traces.ts';
 
 /** Charts that share this key show their cursors together. */

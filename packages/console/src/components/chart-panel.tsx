@@ -8,10 +8,9 @@ import { createColumns, type Trace, tracesOf } from '../charts/traces.ts';
 import { type PlotSource, usePlot } from '../charts/use-plot.ts';
 import type { ConsoleState } from '../state/console-state.ts';
 import { fieldNamed } from '../state/observed.ts';
-import type { Run } from '../state/run.ts';
+import { playerName, type Run } from '../state/run.ts';
 import { useConsole } from './console-context.ts';
 import { SaveIcon } from './icons.tsx';
-import { runName } from './run-name.ts';
 import { tip } from './tooltip.tsx';
 import { usePlotContext } from './use-plot-context.ts';
 
@@ -103,7 +102,7 @@ function shownSeries(state: ConsoleState, spec: ChartSpec): ShownSeries[] {
 }
 
 function comparedSeries(state: ConsoleState, spec: ChartSpec, run: Run): SeriesSpec {
-  return { ...spec.compared, ...RUN_LOOKS[run.place], label: runName(state, run) };
+  return { ...spec.compared, ...RUN_LOOKS[run.place], label: playerName(state, run) };
 }
 
 function tracesOfOne(spec: ChartSpec, shown: readonly ShownSeries[]): Trace[] {

@@ -1,9 +1,12 @@
+import { useComputed } from '@preact/signals';
 import type { JSX } from 'preact';
+import { type Narration, narrate, type Severity } from '../llm-server/narration.ts';
+import type { ConsoleState } from '../state/console-state.ts';
+import { BY_HAND, playerName, RECORDED, type Run } from '../state/run.ts';
 import { useConsole } from './console-context.ts';
-import { DriverSelect } from './driver-select.tsx';
-import { PlusIcon } from './icons.tsx';
-import { LaterRunCards } from './later.ts';
-import { NarrationLine } from './narration-line.tsx';
+import { count } from './format.ts';
+import { CalmIcon, FailingIcon, PlusIcon, StrainedIcon } from './icons.tsx';
+import { LaterRunCards } from './later.tsx';
 
 /** Who plays, and how it goes: one run as a line, several as cards side by side. */
 export function RunStrip(): JSX.Element {
@@ -46,11 +49,7 @@ export function AddRun(): JSX.Element | null {
         }}
       >
         <option value="">Compare with …</option>
-        {state.policies.value.map(({ name, title, description }) => (
-          <option key={name} value={name} title={description}>
-            {title}
-          </option>
-        ))}
+        <PolicyOptions />
       </select>
     </label>
   );
@@ -59,4 +58,74 @@ export function AddRun(): JSX.Element | null {
 /** Moves while the section around it has been busy for longer than a moment. */
 export function BusyBar(): JSX.Element {
   return <span class="busy-bar" aria-hidden="true" />;
+}
+
+/** Chooses who plays a run. */
+export function DriverSelect({ run, label }: { run: Run; label: string }): JSX.Element {
+  const state = useConsole();
+  return (
+    <select
+      aria-label={label}
+      value={run.driver.value}
+      onChange={(event) => state.chooseDriver(event.currentTarget.value, run)}
+    >
+      {run.driver.value === RECORDED && <option value={RECORDED}>{playerName(state, run)}, recorded</option>}
+      <PolicyOptions />
+      <option value={BY_HAND}>By hand</option>
+    </select>
+  );
+}
+
+function PolicyOptions(): JSX.Element {
+  return (
+    <>
+      {useConsole().policies.value.map(({ name, title, description }) => (
+        <option key={name} value={name} title={description}>
+          {title}
+        </option>
+      ))}
+    </>
+  );
+}
+
+const ICONS: Readonly<Record<Severity, () => JSX.Element>> = {
+  calm: CalmIcon,
+  strained: StrainedIcon,
+  failing: FailingIcon,
+};
+
+/** One sentence on what the server of a run is fighting with, in the window that the figures are of. */
+export function NarrationLine({ run }: { run: Run }): JSX.Element {
+  const state = useConsole();
+  const { value: narration } = useComputed(() => narrationOf(state, run));
+  const Icon = narration && ICONS[narration.severity];
+  return (
+    <p class={`sentence ${narration?.severity ?? 'calm'}`} aria-live={state.playing.value ? 'off' : 'polite'}>
+      {Icon && <Icon />}
+      <span>
+        <b>{narration?.headline}</b> {narration?.detail}
+      </span>
+    </p>
+  );
+}
+
+function narrationOf(state: ConsoleState, run: Run): Narration | undefined {
+  const frames = run.frames.value;
+  const newest = run.played.value - 1;
+  if (state.joining.value === run) {
+    return {
+      severity: 'calm',
+      headline: 'Joining.',
+      detail: `${count(newest)} of ${count(state.newest.value)} windows played.`,
+    };
+  }
+  const frame = frames[Math.min(state.shownIndex.value, newest)];
+  if (frame?.index === 0 && newest === 0 && (state.playing.value || run.isBusy.value)) {
+    return {
+      severity: 'calm',
+      headline: 'Starting.',
+      detail: `The first window is being computed, played by ${playerName(state, run)}.`,
+    };
+  }
+  return frame && narrate(frame, frames[frame.index - 1]);
 }

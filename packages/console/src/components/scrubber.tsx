@@ -1,7 +1,6 @@
 import { useComputed } from '@preact/signals';
 import type { JSX } from 'preact';
 import { timeOf } from '../charts/traces.ts';
-import { episodeWindows } from '../state/episode-length.ts';
 import { useConsole } from './console-context.ts';
 import { clock, count, words } from './format.ts';
 import { tip } from './tooltip.tsx';
@@ -12,7 +11,7 @@ export function Scrubber(): JSX.Element | null {
   const index = useComputed(() => state.position.value ?? state.newest.value);
   const newest = state.newest.value;
   const isPast = state.position.value !== null;
-  const windows = episodeWindows(state);
+  const windows = state.windows.value;
   const all = Math.max(windows ?? newest, newest, 1);
   const frame = state.shown.value;
   if (!frame) return null;

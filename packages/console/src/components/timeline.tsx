@@ -5,9 +5,7 @@ import type { Knob } from '../api/action-schema.ts';
 import { hasLane, laneOptions, laneValue } from '../charts/lanes.ts';
 import { createColumns } from '../charts/traces.ts';
 import { type PlotSource, usePlot } from '../charts/use-plot.ts';
-import { KNOB_GUIDE } from '../knobs/knob-guide.ts';
-import { valueText } from '../knobs/knob-text.ts';
-import { isServer } from '../state/is-server.ts';
+import { KNOB_GUIDE, valueText } from '../knobs/knob-guide.ts';
 import { NotPlayed } from './chart-panel.tsx';
 import { useConsole } from './console-context.ts';
 import { words } from './format.ts';
@@ -47,7 +45,7 @@ export function Timeline(): JSX.Element | null {
       <figcaption class="chart-head">
         <h2>Decisions</h2>
         <p class="question">What was turned, and when?</p>
-        {isServer(state) && (
+        {state.isServer.value && (
           <ul class="event-key">
             <li class="oom">out of memory</li>
             <li class="reload">reload</li>
@@ -59,7 +57,7 @@ export function Timeline(): JSX.Element | null {
       <div class="lanes" style={{ '--lanes': knobs.length + 1 }}>
         <dl class="lane-labels">
           <div>
-            <dt>{isServer(state) && 'Events'}</dt>
+            <dt>{state.isServer.value && 'Events'}</dt>
           </div>
           {knobs.map((knob) => (
             <LaneLabel key={knob.name} knob={knob} />

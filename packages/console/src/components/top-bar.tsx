@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { chooseTheme, isDark } from '../charts/palette.ts';
 import { LARGEST_SEED } from '../state/choices.ts';
-import { openPanel, PANELS, type PanelName } from '../state/open-panel.ts';
+import { openPanel, PANELS, type PanelName } from '../state/overlays.ts';
 import { useConsole } from './console-context.ts';
 import {
   BookIcon,
@@ -14,7 +14,7 @@ import {
   ShareIcon,
   SunIcon,
 } from './icons.tsx';
-import { LaterOptionsMenu } from './later.ts';
+import { LaterOptionsMenu } from './later.tsx';
 import { Transport } from './transport.tsx';
 
 /** What is played, who plays it, and how fast. */

@@ -1,7 +1,6 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 import type { PlotContext } from '../charts/plot-options.ts';
-import { episodeWindows } from '../state/episode-length.ts';
 import { useConsole } from './console-context.ts';
 import { clock, count } from './format.ts';
 import { remSize } from './use-canvas.ts';
@@ -27,7 +26,7 @@ export function usePlotContext(): PlotContext {
       end() {
         const latest = state.latest.peek();
         const windowSeconds = latest?.telemetry.windowSeconds ?? 1;
-        const windows = Math.max(episodeWindows(state) ?? FEWEST_WINDOWS, state.newest.peek());
+        const windows = Math.max(state.windows.value ?? FEWEST_WINDOWS, state.newest.peek());
         return windows * windowSeconds;
       },
       timeText: (value) =>

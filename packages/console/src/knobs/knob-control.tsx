@@ -1,8 +1,7 @@
 import type { JSX } from 'preact';
 import type { Knob } from '../api/action-schema.ts';
-import { LaterField } from '../components/later.ts';
-import { KNOB_GUIDE } from './knob-guide.ts';
-import { knobText, valueText } from './knob-text.ts';
+import { LaterField } from '../components/later.tsx';
+import { KNOB_GUIDE, knobText, valueText } from './knob-guide.ts';
 import { nearestStop, sliderStops } from './knob-values.ts';
 
 export interface KnobControlProps {

@@ -1,3 +1,6 @@
+import type { Knob } from '../api/action-schema.ts';
+import { amount, percent, words } from '../components/format.ts';
+
 /** How a knob of an LLM server is called on the page, and what it buys and costs. */
 export interface KnobGuide {
   readonly label: string;
@@ -61,3 +64,26 @@ export const KNOB_GUIDE: Readonly<Record<string, KnobGuide | undefined>> = {
   quant_tier: { ...PRECISION, costs: 'Worse answers' },
   prefill_disagg: { ...SPLIT, costs: 'Neither helps the other' },
 };
+
+/** Name of a knob on the page. */
+export function knobLabel({ name }: Knob): string {
+  return KNOB_GUIDE[name]?.label ?? words(name);
+}
+
+/** A knob's value as the page says it, without its unit. */
+export function valueText(knob: Knob, value: unknown): string {
+  const guide = KNOB_GUIDE[knob.name];
+  if (value === undefined || value === null) return '–';
+  if (typeof value === 'boolean') return value ? 'on' : 'off';
+  if (knob.kind === 'choice') return guide?.names?.[String(value)] ?? String(value);
+  if (typeof value !== 'number') return typeof value === 'string' ? value : JSON.stringify(value);
+  if (guide?.format === 'percent') return percent(value);
+  return Number.isInteger(value) ? String(value) : amount(value);
+}
+
+/** A knob's value with its unit. */
+export function knobText(knob: Knob, value: unknown): string {
+  const unit = KNOB_GUIDE[knob.name]?.unit;
+  const text = valueText(knob, value);
+  return unit ? `${text} ${unit}` : text;
+}

@@ -3,14 +3,12 @@ import type { JSX } from 'preact';
 import type { Knob } from '../api/action-schema.ts';
 import { useConsole } from '../components/console-context.ts';
 import { words } from '../components/format.ts';
-import { LaterWhyPanel } from '../components/later.ts';
-import { runName } from '../components/run-name.ts';
+import { LaterWhyPanel } from '../components/later.tsx';
 import { tip } from '../components/tooltip.tsx';
-import { BY_HAND, RECORDED } from '../state/run.ts';
+import { BY_HAND, playerName, RECORDED } from '../state/run.ts';
 import { KnobControl } from './knob-control.tsx';
-import { KNOB_GUIDE } from './knob-guide.ts';
-import { knobText } from './knob-text.ts';
-import { isMasked, maskedValues } from './masks.ts';
+import { KNOB_GUIDE, knobText } from './knob-guide.ts';
+import { isMasked, maskedValues } from './knob-values.ts';
 
 /** The knobs of the server: turned here by hand, or shown as the policy turns them. */
 export function KnobPanel(): JSX.Element {
@@ -35,7 +33,7 @@ export function KnobPanel(): JSX.Element {
           <p class="fine">You turn them: they hold for the next window.</p>
         ) : (
           <p class="fine" {...tip(policy?.description)}>
-            {state.driver.value === RECORDED ? 'As recorded:' : 'Turned by'} {runName(state, run)}
+            {state.driver.value === RECORDED ? 'As recorded:' : 'Turned by'} {playerName(state, run)}
           </p>
         )}
         {!byHand && (

@@ -1,8 +1,7 @@
 import type { Client } from '../api/client.ts';
 import type { Fields } from '../api/wire.ts';
-import type { IsCurrent } from '../state/current-episode.ts';
-import type { PageSignals } from '../state/page-signals.ts';
-import { createRun, RUN_PLACES, type Run } from '../state/run.ts';
+import { type PageSignals, watchEpisode } from '../state/page-signals.ts';
+import { RUN_PLACES, Run } from '../state/run.ts';
 
 /** Windows that a new run asks for first, before it is known how long one takes. */
 const FIRST_WINDOWS = 4;
@@ -11,7 +10,6 @@ const FIRST_WINDOWS = 4;
 export interface JoinContext {
   readonly client: Client;
   readonly page: PageSignals;
-  readonly watch: () => IsCurrent;
   readonly removeRun: (run: Run) => void;
   readonly startingKnobs: () => Fields;
 }
@@ -22,14 +20,14 @@ export interface JoinContext {
  */
 export async function joinRun(
   policy: string,
-  { client, page, watch, removeRun, startingKnobs }: JoinContext,
+  { client, page, removeRun, startingKnobs }: JoinContext,
 ): Promise<void> {
   const { runs, run, newest, joining } = page;
   const taken = runs.value.map(({ place }) => place);
   const place = Array.from({ length: RUN_PLACES }, (_, i) => i).find((i) => !taken.includes(i));
   if (place === undefined) return;
-  const added = createRun(client, place, policy);
-  const isCurrent = watch();
+  const added = new Run(client, place, policy);
+  const isCurrent = watchEpisode(page);
   joining.value = added;
   try {
     await added.begin(run.value.reset, startingKnobs());

@@ -1,9 +1,9 @@
 import { useComputed } from '@preact/signals';
 import type { JSX } from 'preact';
-import { addStyles } from '../components/add-styles.ts';
 import { useConsole } from '../components/console-context.ts';
 import { amount } from '../components/format.ts';
 import { StrainedIcon } from '../components/icons.tsx';
+import { addStyles } from '../components/later.tsx';
 import { Observed } from '../components/stage.tsx';
 import { observed } from '../state/observed.ts';
 import styles from '../styles/memory-use.css?inline';

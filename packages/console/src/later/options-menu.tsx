@@ -1,12 +1,12 @@
-import { effect } from '@preact/signals';
+import { effect, useSignal } from '@preact/signals';
+import type { EnvironmentEntry } from '@servegym/openenv/protocol';
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { useConsole } from '../components/console-context.ts';
 import { words } from '../components/format.ts';
 import { KnobControl } from '../knobs/knob-control.tsx';
-import { knobText } from '../knobs/knob-text.ts';
-import { tourStep } from '../state/tour-state.ts';
-import { EnvironmentChoice } from './environment-choice.tsx';
+import { knobText } from '../knobs/knob-guide.ts';
+import { tourStep } from '../state/overlays.ts';
 
 /** The environment, and the options of the episode that it offers: traffic, trace, shift, profile, and what else there may be. */
 export function OptionsMenu(): JSX.Element {
@@ -76,4 +76,46 @@ function closeFromOutside(menu: HTMLDetailsElement): () => void {
     removeEventListener('focusin', closeOutside);
     removeEventListener('keydown', closeByEscape);
   };
+}
+
+/** The path of the page's own server. */
+const HERE = './';
+
+/** The environment of the page, and those of the same port, whose pages it leads to. */
+function EnvironmentChoice(): JSX.Element {
+  const { client, environment } = useConsole();
+  const entries = useSignal<readonly EnvironmentEntry[]>([]);
+  useEffect(() => {
+    client.ask('environments').then(
+      (answer) => {
+        if (Array.isArray(answer.environments)) entries.value = answer.environments;
+      },
+      // The page says by itself when the server does not answer, and does well without a list.
+      () => {},
+    );
+  }, [client, entries]);
+  const isAlone = entries.value.length < 2;
+  return (
+    <div class="option">
+      <span class="knob-label">Environment</span>
+      {isAlone ? (
+        <span>
+          {environment.value?.name} {environment.value?.version}
+        </span>
+      ) : (
+        <select
+          aria-label="Environment"
+          value={HERE}
+          onChange={(event) => location.assign(`../${event.currentTarget.value}web/`)}
+        >
+          {entries.value.map(({ name, version, path }) => (
+            <option key={path} value={path}>
+              {name} {version}
+            </option>
+          ))}
+        </select>
+      )}
+      <p class="trade">{environment.value?.description}</p>
+    </div>
+  );
 }

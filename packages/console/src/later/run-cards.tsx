@@ -1,19 +1,15 @@
 import { useComputed } from '@preact/signals';
 import type { JSX } from 'preact';
 import { RUN_LOOKS } from '../charts/palette.ts';
-import { addStyles } from '../components/add-styles.ts';
 import { LineKey } from '../components/chart-panel.tsx';
 import { useConsole } from '../components/console-context.ts';
-import { DriverSelect } from '../components/driver-select.tsx';
 import { Figure } from '../components/figure.tsx';
 import { count, percent, signed } from '../components/format.ts';
 import { CloseIcon } from '../components/icons.tsx';
-import { NarrationLine } from '../components/narration-line.tsx';
-import { runName } from '../components/run-name.ts';
-import { AddRun, BusyBar } from '../components/run-strip.tsx';
-import { isServer } from '../state/is-server.ts';
+import { addStyles } from '../components/later.tsx';
+import { AddRun, BusyBar, DriverSelect, NarrationLine } from '../components/run-strip.tsx';
 import { observed } from '../state/observed.ts';
-import { RUN_PLACES, type Run } from '../state/run.ts';
+import { playerName, RUN_PLACES, type Run } from '../state/run.ts';
 import styles from '../styles/run-cards.css?inline';
 
 addStyles(styles);
@@ -35,7 +31,7 @@ function RunCard({ run }: { run: Run }): JSX.Element {
   const state = useConsole();
   const { tone, dash } = RUN_LOOKS[run.place];
   const isFocused = state.run.value === run;
-  const name = runName(state, run);
+  const name = playerName(state, run);
   const frame = useComputed(() => run.frames.value[Math.min(state.shownIndex.value, run.played.value - 1)]);
   const total = useComputed(() => signed(frame.value?.totalReward ?? 0));
   const inTime = useComputed(() => {
@@ -43,7 +39,7 @@ function RunCard({ run }: { run: Run }): JSX.Element {
     return share === undefined ? '–' : percent(share);
   });
   const waiting = useComputed(() => count((frame.value && observed(frame.value, 'queue_depth')) ?? 0));
-  const server = isServer(state);
+  const server = state.isServer.value;
   return (
     <article
       class={isFocused ? 'panel run-card focused' : 'panel run-card'}

@@ -1,12 +1,11 @@
 import type { JSX } from 'preact';
 import type { Fields, Grade } from '../api/wire.ts';
 import { RUN_LOOKS } from '../charts/palette.ts';
-import { addStyles } from '../components/add-styles.ts';
 import { useConsole } from '../components/console-context.ts';
 import { amount, signed, words } from '../components/format.ts';
-import { runName } from '../components/run-name.ts';
+import { addStyles } from '../components/later.tsx';
 import { tip } from '../components/tooltip.tsx';
-import type { Run } from '../state/run.ts';
+import { playerName, type Run } from '../state/run.ts';
 import styles from '../styles/score.css?inline';
 
 addStyles(styles);
@@ -57,7 +56,7 @@ export function ScoreCard(): JSX.Element | null {
           Same again
         </button>
       </div>
-      {state.runs.value.length > 1 && <span class="sr-only">Shown: {runName(state, run)}</span>}
+      {state.runs.value.length > 1 && <span class="sr-only">Shown: {playerName(state, run)}</span>}
     </section>
   );
 }
@@ -128,7 +127,7 @@ function AnchorScale({
           key={run.place}
           class="mark"
           style={{ left: `${at(returns[i]) * 100}%`, color: `var(--tone-${RUN_LOOKS[run.place].tone})` }}
-          {...tip(`${runName(state, run)}: ${signed(returns[i])}`)}
+          {...tip(`${playerName(state, run)}: ${signed(returns[i])}`)}
         />
       ))}
     </div>

@@ -4,8 +4,7 @@ import type { Knob } from '../api/action-schema.ts';
 import type { Fields } from '../api/wire.ts';
 import { useConsole } from '../components/console-context.ts';
 import { signed, words } from '../components/format.ts';
-import { KNOB_GUIDE } from '../knobs/knob-guide.ts';
-import { valueText } from '../knobs/knob-text.ts';
+import { KNOB_GUIDE, valueText } from '../knobs/knob-guide.ts';
 import type { Frame } from '../state/frame.ts';
 
 /** More alternatives than this are not read. */

@@ -7,13 +7,33 @@ import { observed } from '../state/observed.ts';
 import { rewardParts } from './reward-parts.ts';
 import type { ClassSlo, ClassTelemetry, GpuMemory, GpuTelemetry } from './telemetry.ts';
 
-const field = (name: string) => (frame: Frame) => observed(frame, name);
+type Quantity = Pick<SeriesSpec, 'label' | 'field' | 'value' | 'format'>;
 
-/** Zero in a latency means that nothing was measured in the window. */
-const measured = (name: string) => (frame: Frame) => {
-  const value = observed(frame, name);
-  return value === 0 ? null : value;
-};
+/** A quantity of the observation. */
+function quantity(label: string, field: string, format: SeriesSpec['format']): Quantity {
+  return { label, field, format, value: (frame) => observed(frame, field) };
+}
+
+/** A latency of the observation, ms. Zero means that nothing was measured in the window. */
+function latency(label: string, field: string): Quantity {
+  return {
+    ...quantity(label, field, latencyText),
+    value(frame) {
+      const value = observed(frame, field);
+      return value === 0 ? null : value;
+    },
+  };
+}
+
+/** A median latency, drawn as a background to the lines of the request classes where there are some. */
+function median(frame: Frame, field: string): SeriesSpec {
+  const hasClasses = frame.telemetry.classes.length > 0;
+  return {
+    ...latency('Median', field),
+    tone: hasClasses ? 'text' : 'median',
+    draw: hasClasses ? 'dashed' : 'line',
+  };
+}
 
 /** A line for each request class. */
 function byClass(
@@ -33,12 +53,7 @@ function byClass(
   }));
 }
 
-const waiting = {
-  label: 'Waiting',
-  field: 'queue_depth',
-  value: field('queue_depth'),
-  format: count,
-} as const;
+const waiting = quantity('Waiting', 'queue_depth', count);
 
 const requests: ChartSpec = {
   id: 'requests',
@@ -49,15 +64,11 @@ const requests: ChartSpec = {
   compared: waiting,
   series: () => [
     { ...waiting, tone: 'waiting', draw: 'area' },
-    {
-      label: 'Running',
-      tone: 'running',
-      field: 'active_requests',
-      value: field('active_requests'),
-      format: count,
-    },
+    { ...quantity('Running', 'active_requests', count), tone: 'running' },
   ],
 };
+
+const slowestStart = latency('Slowest 1\u202f%', 'p99_ttft_ms');
 
 const firstToken: ChartSpec = {
   id: 'ttft',
@@ -70,31 +81,14 @@ const firstToken: ChartSpec = {
     limits(slo.length > 0 ? slo : sloOfTask(task), ({ ttftMs }) => ttftMs),
   comparedUnit: 'slowest 1\u202f%',
   compared: {
-    label: 'Slowest 1\u202f%',
-    field: 'p99_ttft_ms',
-    value: (frame) => measured('p99_ttft_ms')(frame) ?? measured('p50_ttft_ms')(frame),
-    format: latencyText,
+    ...slowestStart,
+    value: (frame) => slowestStart.value(frame) ?? latency('', 'p50_ttft_ms').value(frame),
   },
   series: (frame) => [
-    {
-      label: 'Median',
-      tone: frame.telemetry.classes.length > 0 ? 'text' : 'median',
-      draw: frame.telemetry.classes.length > 0 ? 'dashed' : 'line',
-      field: 'p50_ttft_ms',
-      value: measured('p50_ttft_ms'),
-      format: latencyText,
-    },
+    median(frame, 'p50_ttft_ms'),
     ...(frame.telemetry.classes.length > 0
       ? byClass(frame, '99th percentile of the time to first token', ({ ttftP99Ms }) => ttftP99Ms)
-      : [
-          {
-            label: 'Slowest 1\u202f%',
-            tone: 'tail' as const,
-            field: 'p99_ttft_ms',
-            value: measured('p99_ttft_ms'),
-            format: latencyText,
-          },
-        ]),
+      : [{ ...slowestStart, tone: 'tail' as const }]),
   ],
 };
 
@@ -105,31 +99,15 @@ const betweenTokens: ChartSpec = {
   question: 'How fast is it?',
   tick: wholeTick,
   limits: ({ telemetry }) => limits(telemetry.slo, ({ tpotMs }) => tpotMs),
-  compared: {
-    label: 'Median',
-    field: 'p50_itl_ms',
-    value: measured('p50_itl_ms'),
-    format: latencyText,
-  },
+  compared: latency('Median', 'p50_itl_ms'),
   series: (frame) => [
-    {
-      label: 'Median',
-      tone: frame.telemetry.classes.length > 0 ? 'text' : 'median',
-      draw: frame.telemetry.classes.length > 0 ? 'dashed' : 'line',
-      field: 'p50_itl_ms',
-      value: measured('p50_itl_ms'),
-      format: latencyText,
-    },
+    median(frame, 'p50_itl_ms'),
     ...byClass(frame, 'median time per output token', ({ tpotP50Ms }) => tpotP50Ms),
   ],
 };
 
-const tokensOut = {
-  label: 'Tokens out',
-  field: 'throughput_tps',
-  value: field('throughput_tps'),
-  format: (value: number) => `${count(value)}/s`,
-} as const;
+const tokensOut = quantity('Tokens out', 'throughput_tps', (value) => `${count(value)}/s`);
+const requestsIn = quantity('Requests in', 'request_arrival_rate', (value) => `${amount(value)}/s`);
 
 const throughput: ChartSpec = {
   id: 'throughput',
@@ -141,15 +119,7 @@ const throughput: ChartSpec = {
   compared: tokensOut,
   series: () => [
     { ...tokensOut, tone: 'tokens', draw: 'area' },
-    {
-      label: 'Requests in',
-      tone: 'arrivals',
-      axis: 'right',
-      draw: 'dashed',
-      field: 'request_arrival_rate',
-      value: field('request_arrival_rate'),
-      format: (value) => `${amount(value)}/s`,
-    },
+    { ...requestsIn, tone: 'arrivals', axis: 'right', draw: 'dashed' },
   ],
 };
 
@@ -194,18 +164,8 @@ const memory: ChartSpec = {
     format: amount,
   },
   series: (frame) => {
-    if (!fullestGpu(frame)) {
-      return [
-        {
-          label: 'Used',
-          tone: 'kv',
-          draw: 'area',
-          field: 'gpu_memory_used_gb',
-          value: field('gpu_memory_used_gb'),
-          format: amount,
-        },
-      ];
-    }
+    if (!fullestGpu(frame))
+      return [{ ...quantity('Used', 'gpu_memory_used_gb', amount), tone: 'kv', draw: 'area' }];
     return [
       layer('Weights', 'weights', 'The model itself', (_, { weights }) => weights),
       layer('Overhead', 'overhead', 'Activations and the runtime', (_, { overhead }) => overhead),
@@ -245,13 +205,14 @@ export function kvShare({ telemetry: { classes } }: Frame, index: number): numbe
 
 const PART_TONES: readonly Tone[] = ['tokens', 'interactive', 'tenant', 'waiting', 'batch', 'weights'];
 
-const reward: ChartSpec = {
+/** The reward of an environment. */
+export const REWARD: ChartSpec = {
   id: 'reward',
   title: 'Reward',
   unit: () => 'a window',
   question: 'What is it worth, and why?',
   signed: true,
-  tick: (value) => signedTick(value),
+  tick: signedTick,
   comparedUnit: 'sum so far',
   compared: {
     label: 'So far',
@@ -302,7 +263,7 @@ export const SERVER_CHARTS: readonly ChartSpec[] = [
   betweenTokens,
   throughput,
   memory,
-  reward,
+  REWARD,
 ];
 
 /** The GPU with the least memory to spare; of equals, the one with more KV blocks in use. */

@@ -4,6 +4,7 @@ import { ExchangeLog } from './exchange-log.tsx';
 import { RequestForm } from './request-form.tsx';
 import { SchemaTables } from './schema-tables.tsx';
 import { Snippets } from './snippets.tsx';
+import { Tabs } from './tabs.tsx';
 
 const TABS = {
   Try: RequestForm,
@@ -19,21 +20,14 @@ export function DevelopersPanel(): JSX.Element {
   const Contents = TABS[tab.value];
   return (
     <>
-      <div class="segments tabs" role="radiogroup" aria-label="For developers">
-        {(Object.keys(TABS) as Tab[]).map((name) => (
-          <label key={name}>
-            <input
-              type="radio"
-              name="developers"
-              checked={tab.value === name}
-              onChange={() => {
-                tab.value = name;
-              }}
-            />
-            <span>{name}</span>
-          </label>
-        ))}
-      </div>
+      <Tabs
+        label="For developers"
+        names={Object.keys(TABS) as Tab[]}
+        chosen={tab.value}
+        onChoose={(name) => {
+          tab.value = name;
+        }}
+      />
       <Contents />
       <p class="fine">
         <a href="../docs">Every route, to try out</a> · <a href="../openapi.json">openapi.json</a>

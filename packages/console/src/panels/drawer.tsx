@@ -1,9 +1,8 @@
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import { addStyles } from '../components/add-styles.ts';
 import { CloseIcon } from '../components/icons.tsx';
-import { lazy } from '../components/lazy.tsx';
-import { openPanel, PANELS, type PanelName } from '../state/open-panel.ts';
+import { addStyles, lazy } from '../components/later.tsx';
+import { openPanel, PANELS, type PanelName } from '../state/overlays.ts';
 import styles from '../styles/drawer.css?inline';
 
 addStyles(styles);

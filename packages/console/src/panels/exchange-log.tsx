@@ -1,14 +1,16 @@
 import type { JSX } from 'preact';
-import { exchanges } from '../state/exchange-log.ts';
-import { ExchangeView } from './exchange-view.tsx';
+import type { Exchange } from '../api/wire.ts';
+import { useConsole } from '../components/console-context.ts';
+import { CodeBox } from './copy-box.tsx';
 
 /** What this page has asked the server lately, raw. */
 export function ExchangeLog(): JSX.Element {
+  const exchanges = useConsole().client.exchanges.value;
   return (
     <section class="exchange-log">
       <p class="fine">The latest requests of this page, the newest first.</p>
-      {exchanges.value.map((exchange, i) => (
-        <details key={exchanges.value.length - i}>
+      {exchanges.map((exchange, i) => (
+        <details key={exchanges.length - i}>
           <summary>
             <b class={exchange.status >= 200 && exchange.status < 300 ? 'good' : 'bad'}>
               {exchange.status || '✕'}
@@ -20,4 +22,31 @@ export function ExchangeLog(): JSX.Element {
       ))}
     </section>
   );
+}
+
+/** Longer answers are cut; the browser's own tools have them whole. */
+const LONGEST_SHOWN = 20_000;
+
+/** A request and its answer, as they went over the wire, with the JSON set in lines. */
+export function ExchangeView({ exchange }: { exchange: Exchange }): JSX.Element {
+  const { method, path, request, status, answer, milliseconds } = exchange;
+  return (
+    <div class="exchange">
+      <CodeBox label="Request" text={`${method} ${path}${request ? `\n\n${inLines(request)}` : ''}`} />
+      <CodeBox
+        label="Answer"
+        text={`${status || 'no answer'} · ${milliseconds.toFixed(0)} ms\n\n${inLines(answer)}`}
+      />
+    </div>
+  );
+}
+
+function inLines(text: string): string {
+  let lines = text;
+  try {
+    lines = JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    // It is no JSON and is shown as it is.
+  }
+  return lines.length > LONGEST_SHOWN ? `${lines.slice(0, LONGEST_SHOWN)}\n…` : lines;
 }

@@ -1,9 +1,19 @@
 import type { JSX } from 'preact';
 import { useConsole } from '../components/console-context.ts';
 import { words } from '../components/format.ts';
-import { openPanel } from '../state/open-panel.ts';
-import { tourStep } from '../state/tour-state.ts';
-import { KEYS } from './key-hints.ts';
+import { openPanel, tourStep } from '../state/overlays.ts';
+import { RUN_PLACES } from '../state/run.ts';
+
+/** The keys of the page, and what each does. */
+const KEYS = [
+  ['Space', 'Play and pause'],
+  ['→', 'One window on'],
+  ['←', 'One window back'],
+  ['Home', 'To the start of the episode'],
+  ['End', 'Back to now'],
+  [`1 … ${RUN_PLACES}`, 'Show the server of this run'],
+  ['?', 'This list'],
+] as const;
 
 /** The keys of the page, and every number of the observation with its definition. */
 export function HelpPanel(): JSX.Element {
@@ -26,7 +36,7 @@ export function HelpPanel(): JSX.Element {
       <section>
         <h3>Keys</h3>
         <dl class="keys">
-          {KEYS.map(({ key, does }) => (
+          {KEYS.map(([key, does]) => (
             <div key={key}>
               <dt>
                 <kbd>{key}</kbd>

@@ -1,12 +1,10 @@
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useCallback, useEffect } from 'preact/hooks';
-import { ApiError } from '../api/api-error.ts';
-import type { LeaderboardEntry } from '../api/wire.ts';
+import type { EpisodeFile, LeaderboardEntry } from '../api/wire.ts';
 import { useConsole } from '../components/console-context.ts';
 import { signed } from '../components/format.ts';
-import { openPanel } from '../state/open-panel.ts';
-import { fetchEpisode, fetchRuns } from './leaderboard-requests.ts';
+import { openPanel } from '../state/overlays.ts';
 import { SaveRun } from './save-run.tsx';
 
 /** The best runs of the task, each replayed by the server when it was saved and again when it is watched. */
@@ -17,24 +15,23 @@ export function LeaderboardPanel(): JSX.Element {
   const task = state.chosenTask.value;
   const isThere = state.abilities.value.leaderboard;
   const taskId = task === undefined ? undefined : String(task.id);
-  const fetchEntries = useCallback(() => {
+  const fetchEntries = useCallback(async () => {
     if (!isThere) return;
-    fetchRuns(state.client, taskId).then(
-      (list) => {
-        entries.value = list;
-      },
-      (error: unknown) => {
-        fault.value = error instanceof ApiError ? error.message : String(error);
-      },
-    );
+    const query = taskId === undefined ? '' : `?task_id=${encodeURIComponent(taskId)}`;
+    try {
+      const answer = await state.client.ask(`leaderboard${query}`);
+      entries.value = answer.entries as LeaderboardEntry[];
+    } catch (error) {
+      fault.value = (error as Error).message;
+    }
   }, [isThere, taskId, state, entries, fault]);
-  useEffect(fetchEntries, [fetchEntries]);
+  useEffect(() => void fetchEntries(), [fetchEntries]);
   if (!isThere) return <p class="fine">Episodes of this environment cannot be replayed, so none are kept.</p>;
   const watch = async (id: number) => {
     try {
-      const file = await fetchEpisode(state.client, id);
+      const file = await state.client.ask(`leaderboard/${id}`);
       openPanel.value = undefined;
-      await state.openFile(file, true);
+      await state.openFile(file as unknown as EpisodeFile, true);
     } catch (error) {
       fault.value = (error as Error).message;
     }
@@ -85,7 +82,7 @@ export function LeaderboardPanel(): JSX.Element {
           {fault.value}
         </p>
       )}
-      <SaveRun onSaved={fetchEntries} />
+      <SaveRun onSaved={() => void fetchEntries()} />
     </>
   );
 }

@@ -1,7 +1,6 @@
 import { marked } from 'marked';
 import type { JSX } from 'preact';
 import { useConsole } from '../components/console-context.ts';
-import { serverUrl } from './server-url.ts';
 
 /** The server's address in the readme of an environment, which does not know where it is served. */
 const SOME_SERVER = 'http://localhost:7860';
@@ -24,7 +23,7 @@ export function ReadmePanel(): JSX.Element {
         // The text is the server's own, and the page's policy lets no script of it run.
         <div
           class="readme"
-          dangerouslySetInnerHTML={{ __html: html(readme.replaceAll(SOME_SERVER, serverUrl())) }}
+          dangerouslySetInnerHTML={{ __html: html(readme.replaceAll(SOME_SERVER, state.client.url)) }}
         />
       ) : (
         <p>{description}</p>

@@ -6,7 +6,7 @@ import { useConsole } from '../components/console-context.ts';
 import { words } from '../components/format.ts';
 import { KnobControl } from '../knobs/knob-control.tsx';
 import { startValues } from '../knobs/knob-values.ts';
-import { ExchangeView } from './exchange-view.tsx';
+import { ExchangeView } from './exchange-log.tsx';
 
 /** The action's schema as a form, sent in a session of its own, with the raw request and answer. */
 export function RequestForm(): JSX.Element {

@@ -1,9 +1,10 @@
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { ApiError } from '../api/api-error.ts';
+import type { LeaderboardEntry } from '../api/wire.ts';
 import { useConsole } from '../components/console-context.ts';
-import { authorOf } from './author-of.ts';
-import { saveRun } from './leaderboard-requests.ts';
+import type { ConsoleState } from '../state/console-state.ts';
+import { playerName, type Run } from '../state/run.ts';
 
 /** Longest name on the leaderboard, characters. */
 const LONGEST_NAME = 60;
@@ -19,9 +20,11 @@ export function SaveRun({ onSaved }: { onSaved?: () => void }): JSX.Element | nu
   const save = async () => {
     if (run.sessionId === undefined) return;
     try {
-      const entry = await saveRun(state.client, run.sessionId, name.value);
+      const request = { session_id: run.sessionId, name: name.value };
+      // There is no entry where the run does not reach the board.
+      const { entry } = await state.client.ask('leaderboard', request);
       said.value = entry
-        ? `Saved: rank ${entry.rank}, replayed and checked by the server.`
+        ? `Saved: rank ${(entry as LeaderboardEntry).rank}, replayed and checked by the server.`
         : 'Replayed and checked, but the runs on the board are better.';
       onSaved?.();
     } catch (error) {
@@ -58,4 +61,16 @@ export function SaveRun({ onSaved }: { onSaved?: () => void }): JSX.Element | nu
       </p>
     </section>
   );
+}
+
+/** Longest author of an episode file, characters. */
+const LONGEST_AUTHOR = 200;
+
+/** Names of all who have played a run, in the order of their first windows. */
+export function authorOf(state: ConsoleState, run: Run): string {
+  const drivers = new Set(run.frames.value.flatMap(({ driver }) => driver ?? []));
+  return [...drivers]
+    .map((driver) => playerName(state, run, driver))
+    .join(', ')
+    .slice(0, LONGEST_AUTHOR);
 }

@@ -1,15 +1,13 @@
 import { batch, useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
-import { ApiError } from '../api/api-error.ts';
 import type { EpisodeFile } from '../api/wire.ts';
 import { useConsole } from '../components/console-context.ts';
 import { count } from '../components/format.ts';
 import { readEpisodeFile, writeEpisodeLink } from '../later/episode-link.ts';
-import { openPanel } from '../state/open-panel.ts';
-import { authorOf } from './author-of.ts';
+import { openPanel } from '../state/overlays.ts';
 import { CopyBox } from './copy-box.tsx';
-import { SaveRun } from './save-run.tsx';
+import { authorOf, SaveRun } from './save-run.tsx';
 
 /** Links and files of the episode in focus, and the way back from a file. */
 export function SharePanel(): JSX.Element {
@@ -22,19 +20,18 @@ export function SharePanel(): JSX.Element {
   const canKeep = state.abilities.value.episodes && sessionId !== undefined;
   useEffect(() => {
     if (!canKeep) return;
-    state.client.episode(sessionId).then(
-      async (answer) => {
-        const episode = { ...answer, author: authorOf(state, run) };
+    void (async () => {
+      try {
+        const episode = { ...(await state.client.episode(sessionId)), author: authorOf(state, run) };
         const fragment = await writeEpisodeLink(episode);
         batch(() => {
           file.value = episode;
           link.value = `${location.origin}${location.pathname}${fragment}`;
         });
-      },
-      (error: unknown) => {
-        fault.value = error instanceof ApiError ? error.message : String(error);
-      },
-    );
+      } catch (error) {
+        fault.value = (error as Error).message;
+      }
+    })();
   }, [canKeep, sessionId, run, file, link, fault, state]);
   const open = async (chosen: File | undefined) => {
     if (!chosen) return;

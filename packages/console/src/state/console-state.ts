@@ -1,82 +1,25 @@
-import type { ReadonlySignal, Signal } from '@preact/signals';
-import type { Knob } from '../api/action-schema.ts';
+import type { ReadonlySignal } from '@preact/signals';
 import type { Client } from '../api/client.ts';
-import type { ServerAbilities } from '../api/server-abilities.ts';
-import type {
-  EnvironmentInfo,
-  EpisodeFile,
-  Fields,
-  Grade,
-  PolicyInfo,
-  SchemaBody,
-  Task,
-} from '../api/wire.ts';
+import type { EpisodeFile, Fields } from '../api/wire.ts';
 import type { Choices } from './choices.ts';
-import { createCurrentEpisode } from './current-episode.ts';
 import { createEpisodes } from './episodes.ts';
-import type { Frame } from './frame.ts';
-import { createGrading } from './grading.ts';
-import { createPageSignals, type OpenedFile, type Problem } from './page-signals.ts';
+import { createPageSignals, type PageSignals } from './page-signals.ts';
 import { createPlayer } from './player.ts';
-import { createReconnection } from './reconnection.ts';
-import { type Sleep, sleepUntilWoken } from './retry.ts';
+import { createReconnection, type Sleep, sleepUntilWoken } from './reconnection.ts';
 import type { Run } from './run.ts';
 import { createRunsBeside } from './runs-beside.ts';
 import { createTroubles } from './troubles.ts';
 
+/** The signals of the page, to be read. Components set the speed and the window under the pointer. */
+type ShownSignals = Pick<PageSignals, 'speed' | 'pointedAt'> & {
+  readonly [Name in Exclude<keyof PageSignals, 'speed' | 'pointedAt'>]: ReadonlySignal<
+    PageSignals[Name]['value']
+  >;
+};
+
 /** Everything the page shows and all that it can be told to do. */
-export interface ConsoleState {
+export interface ConsoleState extends ShownSignals {
   readonly client: Client;
-  readonly environment: ReadonlySignal<EnvironmentInfo | undefined>;
-  readonly schemas: ReadonlySignal<SchemaBody | undefined>;
-  readonly tasks: ReadonlySignal<readonly Task[]>;
-  readonly policies: ReadonlySignal<readonly PolicyInfo[]>;
-  readonly abilities: ReadonlySignal<ServerAbilities>;
-  readonly knobs: ReadonlySignal<readonly Knob[]>;
-  /** Definitions of the observation's fields, from its schema. */
-  readonly definitions: ReadonlySignal<Readonly<Record<string, string>>>;
-
-  readonly task: ReadonlySignal<string | undefined>;
-  readonly chosenTask: ReadonlySignal<Task | undefined>;
-  readonly seed: ReadonlySignal<number>;
-  /** Options of the reset beside task and seed; those that are absent are left to the server. */
-  readonly options: ReadonlySignal<Fields>;
-  readonly speed: Signal<number>;
-  readonly opened: ReadonlySignal<OpenedFile | undefined>;
-
-  /** The episodes side by side: one to `RUN_PLACES`, all on the same task, seed and options. */
-  readonly runs: ReadonlySignal<readonly Run[]>;
-  /** The run whose server, knobs and decisions are shown. */
-  readonly run: ReadonlySignal<Run>;
-  /** Whether no window follows on any run. */
-  readonly areOver: ReadonlySignal<boolean>;
-  /** Changes when the frames of any run start anew, or runs come and go. */
-  readonly epoch: ReadonlySignal<string>;
-  /** The newest window of any run. */
-  readonly newest: ReadonlySignal<number>;
-  /** The window that the page has been wound back to; `null`: the newest. */
-  readonly position: ReadonlySignal<number | null>;
-  /** The window under the pointer in a chart. */
-  readonly pointedAt: Signal<number | null>;
-  /** The window that the page shows. */
-  readonly shownIndex: ReadonlySignal<number>;
-
-  /** Of the run in focus: who drives it, its windows, the newest one, the shown one, its grade. */
-  readonly driver: ReadonlySignal<string>;
-  readonly frames: ReadonlySignal<readonly Frame[]>;
-  readonly latest: ReadonlySignal<Frame | undefined>;
-  readonly shown: ReadonlySignal<Frame | undefined>;
-  readonly grade: ReadonlySignal<Grade | undefined>;
-  /** Where the knobs stand: the hand's values, or what was chosen in the shown window. */
-  readonly knobValues: ReadonlySignal<Fields>;
-
-  /** The run that was added and is catching up with the others. */
-  readonly joining: ReadonlySignal<Run | undefined>;
-  readonly playing: ReadonlySignal<boolean>;
-  readonly problem: ReadonlySignal<Problem | undefined>;
-  /** Whether the server wants a token. */
-  readonly needsToken: ReadonlySignal<boolean>;
-
   connect(choices: Choices, autoplay: boolean): Promise<void>;
   /** Sends the token from now on and goes on where the server asked for it. */
   enterToken(token: string): void;
@@ -113,19 +56,15 @@ export interface ConsoleState {
 export function createConsoleState(client: Client, sleep: Sleep = sleepUntilWoken): ConsoleState {
   const page = createPageSignals(client);
   const { task, seed, options, opened, areOver, run, latest, position, playing } = page;
-  const current = createCurrentEpisode();
   const troubles = createTroubles(client, page);
-  const score = createGrading(page, troubles);
-  const player = createPlayer(page, current.watch, score, (error, isCurrent) =>
-    interrupted(error, isCurrent),
-  );
-  const episodes = createEpisodes(client, page, current, troubles, player, score);
-  const interrupted = createReconnection(client, page, sleep, troubles, player, episodes, score);
+  const player = createPlayer(page, troubles, (error, isCurrent) => interrupted(error, isCurrent));
+  const episodes = createEpisodes(client, page, troubles, player);
+  const interrupted = createReconnection(client, page, sleep, troubles, player, episodes);
   const { connect, openFile, resetOptions, begin } = episodes;
   const { play, tick, step, seek } = player;
   return {
     ...page,
-    ...createRunsBeside(client, page, current.watch, troubles, player, episodes, score),
+    ...createRunsBeside(client, page, troubles, player, episodes),
     client,
     connect,
     openFile,

@@ -1,15 +1,13 @@
 import { batch } from '@preact/signals';
+import { fetchPart } from '../api/api-error.ts';
 import type { Client } from '../api/client.ts';
-import { fetchPart } from '../api/fetch-part.ts';
 import { readAbilities } from '../api/server-abilities.ts';
 import type { EpisodeFile, Fields } from '../api/wire.ts';
 import { startValues } from '../knobs/knob-values.ts';
-import type { Choices } from './choices.ts';
-import type { CurrentEpisode, IsCurrent } from './current-episode.ts';
-import type { PageSignals } from './page-signals.ts';
+import { type Choices, namedOptions, pickDrivers, pickTask } from './choices.ts';
+import { type PageSignals, watchEpisode } from './page-signals.ts';
 import type { Player } from './player.ts';
-import { BY_HAND, createRun, RECORDED } from './run.ts';
-import { namedOptions, pickDrivers, pickTask } from './starting-choices.ts';
+import { BY_HAND, RECORDED, Run } from './run.ts';
 import type { Troubles } from './troubles.ts';
 
 /** Puts episodes on the page: the one chosen, or one from a file. */
@@ -27,10 +25,8 @@ export interface Episodes {
 export function createEpisodes(
   client: Client,
   page: PageSignals,
-  current: CurrentEpisode,
   { report, tell }: Troubles,
-  { play, settled }: Player,
-  score: () => Promise<void>,
+  { play, settled, score }: Player,
 ): Episodes {
   const { tasks, policies, abilities, task, chosenTask, seed, options, opened, runs, run, position } = page;
   let resetting: Promise<unknown> | undefined;
@@ -43,8 +39,9 @@ export function createEpisodes(
   const startingKnobs = (): Fields => startValues(page.knobs.value, chosenTask.value?.default_action);
 
   /** Forgets the episode on the page. Answers whether its caller is still the one whose episode is awaited. */
-  async function clear(): Promise<IsCurrent> {
-    const isCurrent = current.next();
+  async function clear(): Promise<() => boolean> {
+    page.episode.value++;
+    const isCurrent = watchEpisode(page);
     batch(() => {
       page.playing.value = false;
       page.problem.value = undefined;
@@ -96,7 +93,7 @@ export function createEpisodes(
         faults = checks?.faultsOf(choices, taskList, policyList, abilities.value) ?? [];
         options.value = checks?.pickOptions(abilities.value, choices.options) ?? {};
         const drivers = pickDrivers(policyList, choices.policies);
-        runs.value = drivers.map((name, place) => createRun(client, place, name));
+        runs.value = drivers.map((name, place) => new Run(client, place, name));
         run.value = runs.value[0];
       });
     } catch (error) {
@@ -121,7 +118,7 @@ export function createEpisodes(
         task.value = pickTask(tasks.value, task_id === undefined ? undefined : String(task_id));
         seed.value = typeof recordedSeed === 'number' ? recordedSeed : 0;
         options.value = namedOptions(abilities.value, rest);
-        const only = createRun(client, 0, RECORDED);
+        const only = new Run(client, 0, RECORDED);
         only.adopt(file, answer, startingKnobs());
         runs.value = [only];
         run.value = only;

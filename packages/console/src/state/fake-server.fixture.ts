@@ -1,3 +1,4 @@
+import { signal } from '@preact/signals';
 import { ApiError } from '../api/api-error.ts';
 import type { Client } from '../api/client.ts';
 import type { Fields, PlayedStep } from '../api/wire.ts';
@@ -43,6 +44,8 @@ export function fakeServer() {
     ({ id, name: id, difficulty: 'easy', description: '', default_action: { batch_cap: 32 } }) as const;
   const policy = (name: string) => ({ name, title: name, description: '' });
   const client: Client = {
+    url: '',
+    exchanges: signal([]),
     authorize: (token) => asked.push(`authorize ${token}`),
     health: () => answer('health', () => {}),
     metadata: () =>

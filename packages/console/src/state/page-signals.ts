@@ -3,7 +3,8 @@ import { descriptionsOf, knobsOf } from '../api/action-schema.ts';
 import type { Client } from '../api/client.ts';
 import { NO_ABILITIES, type ServerAbilities } from '../api/server-abilities.ts';
 import type { EnvironmentInfo, Fields, PolicyInfo, SchemaBody, Task } from '../api/wire.ts';
-import { BY_HAND, createRun, type Run } from './run.ts';
+import { observed } from './observed.ts';
+import { BY_HAND, Run } from './run.ts';
 
 /** Windows a second. */
 export const SPEEDS = [2, 8, 24, 60] as const;
@@ -27,14 +28,15 @@ export interface OpenedFile {
   readonly run: Run;
 }
 
-/** What the page shows, as the parts that change it share it; `ConsoleState` tells what each means. */
+/** Everything the page shows. The parts that change it share these signals; components read them in `ConsoleState`. */
 export type PageSignals = ReturnType<typeof createPageSignals>;
 
 export function createPageSignals(client: Client) {
   const schemas = signal<SchemaBody>();
   const tasks = signal<readonly Task[]>([]);
   const task = signal<string>();
-  const runs = signal<readonly Run[]>([createRun(client, 0, BY_HAND)]);
+  const chosenTask = computed(() => tasks.value.find(({ id }) => String(id) === task.value));
+  const runs = signal<readonly Run[]>([new Run(client, 0, BY_HAND)]);
   const run = signal(runs.value[0]);
   const position = signal<number | null>(null);
   const pointedAt = signal<number | null>(null);
@@ -51,35 +53,73 @@ export function createPageSignals(client: Client) {
     policies: signal<readonly PolicyInfo[]>([]),
     abilities: signal<ServerAbilities>(NO_ABILITIES),
     knobs: computed(() => (schemas.value ? knobsOf(schemas.value.action) : [])),
+    /** Definitions of the observation's fields, from its schema. */
     definitions: computed(() => (schemas.value ? descriptionsOf(schemas.value.observation) : {})),
+
     task,
-    chosenTask: computed(() => tasks.value.find(({ id }) => String(id) === task.value)),
+    chosenTask,
     seed: signal(1),
+    /** Options of the reset beside task and seed; those that are absent are left to the server. */
     options: signal<Fields>({}),
+    /** Windows a second. */
     speed: signal<number>(SPEEDS[1]),
     opened: signal<OpenedFile>(),
+    /** Changes when another episode takes the page, so that answers to an older one are told apart. */
+    episode: signal(0),
+
+    /** The episodes side by side: one to `RUN_PLACES`, all on the same task, seed and options. */
     runs,
+    /** The run whose server, knobs and decisions are shown. */
     run,
+    /** No window follows on any run. */
     areOver: computed(() => runs.value.every(({ isOver }) => isOver.value)),
+    /** Changes when the frames of any run start anew, or runs come and go. */
     epoch: computed(() => runs.value.map((one) => `${one.id}:${one.epoch.value}`).join()),
+    /** The newest window of any run. */
     newest,
+    /** Windows of the whole episode, where the task or the server says so. */
+    windows: computed(() =>
+      [chosenTask.value?.windows, chosenTask.value?.episode_length].find(
+        (windows): windows is number => typeof windows === 'number' && windows > 0,
+      ),
+    ),
+    /** The window that the page has been wound back to; `null`: the newest. */
     position,
+    /** The window under the pointer in a chart. */
     pointedAt,
+    /** The window that the page shows. */
     shownIndex,
+
+    // Of the run in focus: who drives it, its windows, the newest one, the shown one, its grade.
     driver,
     frames,
     latest: computed(() => run.value.latest.value),
     shown,
     grade: computed(() => run.value.grade.value),
+    /** The environment is an LLM server, by what it observes. */
+    isServer: computed(() => {
+      const [first] = frames.value;
+      return first !== undefined && observed(first, 'queue_depth') !== undefined;
+    }),
+    /** Where the knobs stand: the hand's values, or what was chosen in the shown window. */
     knobValues: computed(() => {
       const isLive = position.value === null && pointedAt.value === null;
       return driver.value === BY_HAND && isLive
         ? run.value.handValues.value
         : (shown.value?.action ?? run.value.handValues.value);
     }),
+
+    /** The run that was added and is catching up with the others. */
     joining: signal<Run>(),
     playing: signal(false),
     problem: signal<Problem>(),
+    /** The server wants a token. */
     needsToken: signal(false),
   };
+}
+
+/** Watches the episode on the page. The answer tells whether it is still there. */
+export function watchEpisode({ episode }: PageSignals): () => boolean {
+  const watched = episode.peek();
+  return () => episode.peek() === watched;
 }

@@ -1,7 +1,41 @@
-import type { IsCurrent } from './current-episode.ts';
-import { createPacer } from './pacer.ts';
-import type { PageSignals } from './page-signals.ts';
+import { type PageSignals, watchEpisode } from './page-signals.ts';
 import { BY_HAND, type Run } from './run.ts';
+import type { Troubles } from './troubles.ts';
+
+/** Decides how many windows to ask for. Windows become due as time passes; a stall never piles up more than a quarter second of them. */
+export interface Pacer {
+  /** Windows to ask for now; 0 while too few are due. Call `played` with what came back. */
+  due(nowMs: number, windowsPerSecond: number): number;
+  played(windows: number): void;
+  /** Forgets the past, so that the first windows are due at once. */
+  restart(): void;
+}
+
+const LARGEST_REQUEST = 32;
+const MOST_BEHIND_S = 0.25;
+/** Faster play asks for several windows at once: the eye would not follow more updates, and the page must draw them. */
+const UPDATES_PER_SECOND = 30;
+
+export function createPacer(): Pacer {
+  let last: number | undefined;
+  let owed = 0;
+  return {
+    due(nowMs, windowsPerSecond) {
+      const fewest = Math.max(1, Math.floor(windowsPerSecond / UPDATES_PER_SECOND));
+      owed = last === undefined ? fewest : owed + ((nowMs - last) / 1000) * windowsPerSecond;
+      owed = Math.min(owed, Math.max(1, windowsPerSecond * MOST_BEHIND_S));
+      last = nowMs;
+      const windows = Math.floor(owed);
+      return windows < fewest ? 0 : Math.min(LARGEST_REQUEST, windows);
+    },
+    played(windows) {
+      owed -= windows;
+    },
+    restart() {
+      last = undefined;
+    },
+  };
+}
 
 /** Plays the episodes on and winds through what has been played. */
 export interface Player {
@@ -12,19 +46,17 @@ export interface Player {
   seek(window: number): void;
   /** Resolves once no window is under way. */
   settled(): Promise<void>;
+  /** Asks the server for the grades of the runs that are over and have none yet. */
+  score(): Promise<void>;
 }
 
-/**
- * @param watch answers whether the episode of now is still on the page
- * @param score asks for the grades of the runs that are over
- * @param interrupted is told what a request for windows met with, unless its episode has left the page
- */
+/** @param interrupted handles an error of a request for windows, unless its episode has left the page */
 export function createPlayer(
-  { runs, newest, position, playing, joining, speed, areOver }: PageSignals,
-  watch: () => IsCurrent,
-  score: () => Promise<void>,
-  interrupted: (error: unknown, isCurrent: IsCurrent) => void,
+  page: PageSignals,
+  { report }: Troubles,
+  interrupted: (error: unknown, isCurrent: () => boolean) => void,
 ): Player {
+  const { runs, newest, position, playing, joining, speed, areOver, abilities } = page;
   const pacer = createPacer();
   let asking: Promise<void> | undefined;
 
@@ -39,7 +71,7 @@ export function createPlayer(
   }
 
   async function ask(active: readonly Run[], windows: number): Promise<void> {
-    const isCurrent = watch();
+    const isCurrent = watchEpisode(page);
     const behind = Math.min(...active.map(({ played }) => played.value));
     const isByHand = active.some((one) => one.driver.value === BY_HAND);
     const target = behind + (isByHand ? 1 : windows);
@@ -55,6 +87,16 @@ export function createPlayer(
       if (isCurrent()) interrupted(error, isCurrent);
     }
     if (areOver.value) playing.value = false;
+  }
+
+  async function score(): Promise<void> {
+    const ungraded = runs.value.filter((one) => one.latest.value?.done && !one.grade.value);
+    if (!abilities.value.grader || ungraded.length === 0) return;
+    try {
+      await Promise.all(ungraded.map((one) => one.score()));
+    } catch (error) {
+      report(error, 'Ask for the score again', () => void score());
+    }
   }
 
   function seek(window: number): void {
@@ -92,5 +134,6 @@ export function createPlayer(
     },
     seek,
     settled: async () => asking,
+    score,
   };
 }

@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import { ApiError } from '../api/api-error.ts';
 import { createConsoleState } from './console-state.ts';
 import { choices, connected, fakeServer, settled, unreachable } from './fake-server.fixture.ts';
+import { retryDelayMs, sleepUntilWoken } from './reconnection.ts';
 import { BY_HAND } from './run.ts';
 
 describe('when the connection breaks', () => {
@@ -125,5 +126,32 @@ describe('a planner that the server has no time for', () => {
       resets,
       'the episode goes on',
     );
+  });
+});
+
+it('the pauses between attempts grow, and stay below ten seconds', () => {
+  const delays = Array.from({ length: 12 }, (_, attempt) => retryDelayMs(attempt));
+  for (let i = 1; i < delays.length; i++) assert.ok(delays[i] >= delays[i - 1]);
+  assert.ok(delays[0] < 1000 && delays[11] < 10_000);
+});
+
+it('a pause ends when it is woken', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  await sleepUntilWoken(1e9, Promise.resolve());
+});
+
+describe('the page', () => {
+  it('asks for a token where the server wants one, and goes on with it', async () => {
+    const { client, failWith, asked } = fakeServer();
+    const state = createConsoleState(client);
+    failWith(new ApiError('refused', 401, 'Expected a token'));
+    await state.connect(choices(), false);
+    assert.equal(state.needsToken.value, true);
+    assert.equal(state.problem.value, undefined);
+    failWith(undefined);
+    state.enterToken('open-sesame');
+    await settled();
+    assert.ok(asked.includes('authorize open-sesame'));
+    assert.equal(state.frames.value.length, 1);
   });
 });

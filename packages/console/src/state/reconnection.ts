@@ -1,25 +1,33 @@
 import { ApiError } from '../api/api-error.ts';
 import type { Client } from '../api/client.ts';
-import type { IsCurrent } from './current-episode.ts';
 import type { Episodes } from './episodes.ts';
 import type { PageSignals } from './page-signals.ts';
 import type { Player } from './player.ts';
-import { retryDelayMs, type Sleep } from './retry.ts';
 import type { Troubles } from './troubles.ts';
 
-/**
- * Answers what becomes of a play that met with an error: a connection that broke is mended by waiting, other errors are
- * told.
- */
+/** Waits so long, or until woken. */
+export type Sleep = (milliseconds: number, woken: Promise<void>) => Promise<void>;
+
+const FIRST_RETRY_MS = 400;
+const LONGEST_RETRY_MS = 8000;
+
+/** Pause before the attempt with this index, from 0: doubling, up to eight seconds. */
+export function retryDelayMs(attempt: number): number {
+  return Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** attempt);
+}
+
+export const sleepUntilWoken: Sleep = (milliseconds, woken) =>
+  Promise.race([woken, new Promise<void>((resolve) => setTimeout(resolve, milliseconds))]);
+
+/** Handles errors while playing: a connection that broke is mended by waiting, other errors are shown. */
 export function createReconnection(
   client: Client,
   { runs, abilities, epoch, newest, playing, problem }: PageSignals,
   sleep: Sleep,
   { report }: Troubles,
-  { play, step }: Player,
+  { play, step, score }: Player,
   { begin }: Episodes,
-  score: () => Promise<void>,
-): (error: unknown, isCurrent: IsCurrent) => void {
+): (error: unknown, isCurrent: () => boolean) => void {
   /** Where the page was when a connection broke last, and how often it has done so there: a server that is busy is asked ever less often. */
   let place = '';
   let failures = 0;
@@ -28,7 +36,7 @@ export function createReconnection(
     report(error, 'Start the episode again', () => void begin(thenPlay));
 
   /** Tries until the server is there again, then goes on where the page was. */
-  async function reconnect(cause: ApiError, isCurrent: IsCurrent, thenPlay: boolean): Promise<void> {
+  async function reconnect(cause: ApiError, isCurrent: () => boolean, thenPlay: boolean): Promise<void> {
     let error = cause;
     const here = `${epoch.value} ${newest.value}`;
     if (here !== place) failures = 0;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Client } from '../api/client.ts';
 import { fakeServer } from './fake-server.fixture.ts';
-import { createRun } from './run.ts';
+import { Run } from './run.ts';
 
 /** A server that holds back the answers to one kind of request. */
 function holding(kind: 'policySteps' | 'grade') {
@@ -19,7 +19,7 @@ function holding(kind: 'policySteps' | 'grade') {
 describe('an answer that comes after another episode has begun', () => {
   it('adds no windows of the old episode to the new one', async () => {
     const { client, release } = holding('policySteps');
-    const run = createRun(client, 0, 'heuristic');
+    const run = new Run(client, 0, 'heuristic');
     await run.begin({ seed: 1 }, {});
     const late = run.advance(3);
     await run.begin({ seed: 2 }, {});
@@ -32,7 +32,7 @@ describe('an answer that comes after another episode has begun', () => {
 
   it('gives the new episode no grade', async () => {
     const { client, release } = holding('grade');
-    const run = createRun(client, 0, 'heuristic');
+    const run = new Run(client, 0, 'heuristic');
     await run.begin({ seed: 1 }, {});
     const late = run.score();
     await run.begin({ seed: 2 }, {});

@@ -1,6 +1,6 @@
-import { batch, computed, type ReadonlySignal, signal } from '@preact/signals';
+import { batch, computed, type ReadonlySignal, type Signal, signal } from '@preact/signals';
 import type { Client } from '../api/client.ts';
-import type { EpisodeFile, Fields, Grade, OpenedEpisode, PlayedStep } from '../api/wire.ts';
+import type { EpisodeFile, Fields, Grade, OpenedEpisode, PlayedStep, PolicyInfo } from '../api/wire.ts';
 import { type Frame, firstFrame, nextFrame } from './frame.ts';
 
 /** The driver that sends the knobs of the page. Every other driver is the name of a policy on the server. */
@@ -18,199 +18,177 @@ export const RUN_PLACES = 4;
 /** Runs made so far. */
 let made = 0;
 
-/** One episode on the page: who plays it and what has come of it. */
-export interface Run {
+/** One episode on the page: who plays it and what has come of it. Only its own methods set its signals. */
+export class Run {
   /** Unique, unlike `place`: another run may take the place of one that has left the page. */
-  readonly id: number;
+  readonly id = ++made;
   /** 0 to `RUN_PLACES` - 1: its colour. Unique among the runs on the page. */
   readonly place: number;
-  readonly driver: ReadonlySignal<string>;
+  readonly driver: Signal<string>;
   /** The windows of this episode. The array grows in place: read `played` to be told. */
-  readonly frames: ReadonlySignal<readonly Frame[]>;
+  readonly frames = signal<Frame[]>([]);
   /** How many frames there are; changes with every window. */
-  readonly played: ReadonlySignal<number>;
+  readonly played = signal(0);
   /** Changes when the frames start anew. */
-  readonly epoch: ReadonlySignal<number>;
-  readonly latest: ReadonlySignal<Frame | undefined>;
-  /** Whether no window follows: the episode is over, or its recording ends. */
-  readonly isOver: ReadonlySignal<boolean>;
-  /** Whether the server is at work on it. */
-  readonly isBusy: ReadonlySignal<boolean>;
+  readonly epoch = signal(0);
+  readonly latest = computed<Frame | undefined>(() => this.frames.value[this.played.value - 1]);
+  /** No window follows: the episode is over, or its recording ends. */
+  readonly isOver = computed(() => this.latest.value?.done === true || this.driver.value === RECORDED);
+  readonly grade = signal<Grade | undefined>(undefined);
+  readonly handValues = signal<Fields>({});
   /** Name of the player of its recorded windows, where it was opened and the file has one. */
-  readonly author: string | undefined;
-  readonly grade: ReadonlySignal<Grade | undefined>;
-  readonly handValues: ReadonlySignal<Fields>;
+  author: string | undefined;
   /** The session that the server plays it in, once it has begun. */
-  readonly sessionId: string | undefined;
+  sessionId: string | undefined;
   /** Options of the reset that it began with. */
-  readonly reset: Fields;
+  reset: Fields = {};
+  readonly #client: Client;
+  readonly #requests = signal(0);
+  #isAsking = false;
+  /** The server is at work on it. */
+  readonly isBusy: ReadonlySignal<boolean> = computed(() => this.#requests.value > 0);
+
+  constructor(client: Client, place: number, driver: string) {
+    this.#client = client;
+    this.place = place;
+    this.driver = signal(driver);
+  }
 
   /** Hands the knobs to a policy, or takes them by hand as the last one left them. */
-  drive(driver: string): void;
-  turn(values: Fields): void;
-  /** Starts an episode. @throws ApiError */
-  begin(reset: Fields, startValues: Fields): Promise<void>;
-  /** Shows an episode that was opened from a file. */
-  adopt(file: EpisodeFile, opened: OpenedEpisode, startValues: Fields): void;
-  /** Plays up to so many windows; by hand one. @throws ApiError */
-  advance(windows: number): Promise<void>;
-  /** Goes back to a window and on from there, in a session of its own. @throws ApiError */
-  branchAt(window: number): Promise<void>;
-  /** Catches up with a server that was away: it may have played a window more, or forgotten the session. @throws ApiError */
-  recover(): Promise<void>;
-  /** Asks for the grade of a finished episode. @throws ApiError */
-  score(): Promise<void>;
-  /** What has been played. */
-  file(): EpisodeFile;
-}
-
-export function createRun(client: Client, place: number, firstDriver: string): Run {
-  const driver = signal(firstDriver);
-  const frames = signal<Frame[]>([]);
-  const played = signal(0);
-  const epoch = signal(0);
-  const grade = signal<Grade>();
-  const handValues = signal<Fields>({});
-  const latest = computed(() => frames.value[played.value - 1]);
-  const isOver = computed(() => latest.value?.done === true || driver.value === RECORDED);
-  const requests = signal(0);
-  const isBusy = computed(() => requests.value > 0);
-  let author: string | undefined;
-  let sessionId: string | undefined;
-  let reset: Fields = {};
-  let isAsking = false;
-
-  function startWith(all: Frame[]): void {
+  drive(driver: string): void {
     batch(() => {
-      frames.value = all;
-      played.value = all.length;
-      epoch.value++;
-      grade.value = undefined;
+      if (driver === BY_HAND && this.driver.value !== BY_HAND) this.#takeKnobs();
+      this.driver.value = driver;
     });
   }
 
-  function append(steps: readonly PlayedStep[], by: string): void {
-    const all = frames.value;
-    for (const step of steps) all.push(nextFrame(all[all.length - 1], step, by));
-    played.value = all.length;
+  turn(values: Fields): void {
+    this.handValues.value = { ...this.handValues.value, ...values };
   }
 
-  /** Counts a request as work of the server until it is answered. */
-  async function whileBusy<T>(request: Promise<T>): Promise<T> {
-    requests.value++;
+  /** Starts an episode. @throws ApiError */
+  async begin(reset: Fields, startValues: Fields): Promise<void> {
+    const started = await this.#whileBusy(this.#client.reset(reset, this.sessionId));
+    this.sessionId = started.sessionId;
+    this.reset = reset;
+    this.author = undefined;
+    batch(() => {
+      this.#startWith([firstFrame(started)]);
+      this.handValues.value = startValues;
+    });
+  }
+
+  /** Shows an episode that was opened from a file. */
+  adopt({ reset, author }: EpisodeFile, opened: OpenedEpisode, startValues: Fields): void {
+    this.sessionId = opened.sessionId;
+    this.reset = reset;
+    this.author = author || undefined;
+    batch(() => {
+      this.driver.value = RECORDED;
+      if (opened.start) this.#startWith([firstFrame(opened.start)]);
+      this.#append(opened.steps, RECORDED);
+      this.#takeKnobs(startValues);
+    });
+  }
+
+  /** Plays up to so many windows; by hand one. @throws ApiError */
+  async advance(windows: number): Promise<void> {
+    const { sessionId, epoch } = this;
+    if (this.#isAsking || sessionId === undefined || !this.latest.value || this.isOver.value) return;
+    this.#isAsking = true;
+    const now = epoch.value;
+    const by = this.driver.value;
     try {
-      return await request;
+      const steps = await this.#whileBusy(
+        by === BY_HAND
+          ? this.#client.step(sessionId, this.handValues.value).then((step) => [step])
+          : this.#client.policySteps(by, sessionId, Math.min(windows, MOST_WINDOWS)),
+      );
+      if (epoch.value === now) this.#append(steps, by);
     } finally {
-      requests.value--;
+      this.#isAsking = false;
     }
   }
 
-  const file = (): EpisodeFile => ({
-    format: EPISODE_FORMAT,
-    reset,
-    actions: frames.peek().flatMap(({ action }) => (action ? [action] : [])),
-  });
+  /** Goes back to a window and on from there, in a session of its own. @throws ApiError */
+  async branchAt(window: number): Promise<void> {
+    const kept = this.frames.value.slice(0, window + 1);
+    const { actions, ...rest } = this.file();
+    const past = { ...rest, actions: actions.slice(0, window) };
+    const opened = await this.#whileBusy(this.#client.openEpisode(past, window + 1));
+    this.sessionId = opened.sessionId;
+    batch(() => {
+      if (this.driver.value === RECORDED) this.driver.value = BY_HAND;
+      this.#startWith(kept);
+      this.#takeKnobs();
+    });
+  }
 
-  const run: Run = {
-    id: ++made,
-    place,
-    driver,
-    frames,
-    played,
-    epoch,
-    latest,
-    isOver,
-    isBusy,
-    grade,
-    handValues,
-    get author() {
-      return author;
-    },
-    get sessionId() {
-      return sessionId;
-    },
-    get reset() {
-      return reset;
-    },
-    drive(name) {
-      batch(() => {
-        if (name === BY_HAND && driver.value !== BY_HAND)
-          handValues.value = latest.value?.action ?? handValues.value;
-        driver.value = name;
-      });
-    },
-    turn(values) {
-      handValues.value = { ...handValues.value, ...values };
-    },
-    async begin(options, startValues) {
-      const started = await whileBusy(client.reset(options, sessionId));
-      sessionId = started.sessionId;
-      reset = options;
-      author = undefined;
-      batch(() => {
-        startWith([firstFrame(started)]);
-        handValues.value = startValues;
-      });
-    },
-    adopt(recorded, opened, startValues) {
-      sessionId = opened.sessionId;
-      reset = recorded.reset;
-      author = recorded.author || undefined;
-      batch(() => {
-        driver.value = RECORDED;
-        if (opened.start) startWith([firstFrame(opened.start)]);
-        append(opened.steps, RECORDED);
-        handValues.value = latest.value?.action ?? startValues;
-      });
-    },
-    async advance(windows) {
-      if (isAsking || sessionId === undefined || latest.value === undefined || isOver.value) return;
-      isAsking = true;
-      const now = epoch.value;
-      const by = driver.value;
-      try {
-        const steps = await whileBusy(
-          by === BY_HAND
-            ? client.step(sessionId, handValues.value).then((step) => [step])
-            : client.policySteps(by, sessionId, Math.min(windows, MOST_WINDOWS)),
-        );
-        if (epoch.value === now) append(steps, by);
-      } finally {
-        isAsking = false;
-      }
-    },
-    async branchAt(window) {
-      const kept = frames.value.slice(0, window + 1);
-      const { actions, ...rest } = file();
-      const opened = await whileBusy(
-        client.openEpisode({ ...rest, actions: actions.slice(0, window) }, window + 1),
-      );
-      sessionId = opened.sessionId;
-      batch(() => {
-        if (driver.value === RECORDED) driver.value = BY_HAND;
-        startWith(kept);
-        handValues.value = latest.value?.action ?? handValues.value;
-      });
-    },
-    async recover() {
-      if (sessionId === undefined) return;
-      const windows = played.value - 1;
-      const there = await client.stepCount(sessionId);
-      if (there === windows) return;
-      const own = file();
-      const actions =
-        there !== undefined && there > windows ? (await client.episode(sessionId)).actions : own.actions;
-      const opened = await client.openEpisode({ ...own, actions }, windows + 1);
-      sessionId = opened.sessionId;
-      append(opened.steps, driver.value);
-    },
-    async score() {
-      if (sessionId === undefined) return;
-      const now = epoch.value;
-      const answer = await client.grade(sessionId);
-      if (epoch.value === now) grade.value = answer;
-    },
-    file,
-  };
-  return run;
+  /** Catches up with a server that was away: it may have played a window more, or forgotten the session. @throws ApiError */
+  async recover(): Promise<void> {
+    if (this.sessionId === undefined) return;
+    const windows = this.played.value - 1;
+    const there = await this.#client.stepCount(this.sessionId);
+    if (there === windows) return;
+    const own = this.file();
+    const isAhead = there !== undefined && there > windows;
+    const { actions } = isAhead ? await this.#client.episode(this.sessionId) : own;
+    const opened = await this.#client.openEpisode({ ...own, actions }, windows + 1);
+    this.sessionId = opened.sessionId;
+    this.#append(opened.steps, this.driver.value);
+  }
+
+  /** Asks for the grade of a finished episode. @throws ApiError */
+  async score(): Promise<void> {
+    const { sessionId, epoch } = this;
+    if (sessionId === undefined) return;
+    const now = epoch.value;
+    const answer = await this.#client.grade(sessionId);
+    if (epoch.value === now) this.grade.value = answer;
+  }
+
+  /** What has been played. */
+  file(): EpisodeFile {
+    const actions = this.frames.peek().flatMap(({ action }) => (action ? [action] : []));
+    return { format: EPISODE_FORMAT, reset: this.reset, actions };
+  }
+
+  #startWith(frames: Frame[]): void {
+    this.frames.value = frames;
+    this.played.value = frames.length;
+    this.epoch.value++;
+    this.grade.value = undefined;
+  }
+
+  #append(steps: readonly PlayedStep[], by: string): void {
+    const all = this.frames.value;
+    for (const step of steps) all.push(nextFrame(all[all.length - 1], step, by));
+    this.played.value = all.length;
+  }
+
+  /** Takes the knobs as the latest window left them. */
+  #takeKnobs(otherwise = this.handValues.value): void {
+    this.handValues.value = this.latest.value?.action ?? otherwise;
+  }
+
+  /** Counts a request as work of the server until it is answered. */
+  async #whileBusy<T>(request: Promise<T>): Promise<T> {
+    this.#requests.value++;
+    try {
+      return await request;
+    } finally {
+      this.#requests.value--;
+    }
+  }
+}
+
+/** Name of the player of a run, or of another driver that has played windows of it. */
+export function playerName(
+  { policies }: { readonly policies: ReadonlySignal<readonly PolicyInfo[]> },
+  run: Run,
+  driver = run.driver.value,
+): string {
+  if (driver === BY_HAND) return 'By hand';
+  if (driver === RECORDED) return run.author ?? 'Recorded';
+  return policies.value.find(({ name }) => name === driver)?.title ?? driver;
 }

@@ -1,9 +1,8 @@
 import { batch } from '@preact/signals';
+import { fetchPart } from '../api/api-error.ts';
 import type { Client } from '../api/client.ts';
-import { fetchPart } from '../api/fetch-part.ts';
-import type { IsCurrent } from './current-episode.ts';
 import type { Episodes } from './episodes.ts';
-import type { PageSignals } from './page-signals.ts';
+import { type PageSignals, watchEpisode } from './page-signals.ts';
 import type { Player } from './player.ts';
 import { BY_HAND, type Run } from './run.ts';
 import type { Troubles } from './troubles.ts';
@@ -19,11 +18,9 @@ export interface RunsBeside {
 export function createRunsBeside(
   client: Client,
   page: PageSignals,
-  watch: () => IsCurrent,
   { report }: Troubles,
-  { settled }: Player,
+  { settled, score }: Player,
   { begin, startingKnobs }: Episodes,
-  score: () => Promise<void>,
 ): RunsBeside {
   const { runs, run, position, playing, opened } = page;
 
@@ -39,7 +36,7 @@ export function createRunsBeside(
   async function join(policy: string): Promise<void> {
     try {
       const { joinRun } = await fetchPart(import('../later/join-run.ts'));
-      await joinRun(policy, { client, page, watch, removeRun, startingKnobs });
+      await joinRun(policy, { client, page, removeRun, startingKnobs });
       await score();
     } catch (error) {
       report(error, 'Add it again', () => void addRun(policy));
@@ -67,7 +64,7 @@ export function createRunsBeside(
     async branch() {
       const at = position.value;
       if (at === null) return;
-      const isCurrent = watch();
+      const isCurrent = watchEpisode(page);
       playing.value = false;
       try {
         await settled();

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createDrawQueue } from './draw-queue.ts';
+import { createDrawQueue } from './use-plot.ts';
 
 /** A display whose frames come when told. */
 function display() {

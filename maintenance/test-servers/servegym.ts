@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 
-const main = join(import.meta.dirname, '..', 'src', 'main.ts');
+const main = join(import.meta.dirname, '../../packages/servegym/src/main.ts');
 
 /** How a process ended, and what it wrote. */
 export interface Ending {

@@ -1,7 +1,7 @@
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import { addStyles } from '../components/add-styles.ts';
-import { tourStep } from '../state/tour-state.ts';
+import { addStyles } from '../components/later.tsx';
+import { tourStep } from '../state/overlays.ts';
 import styles from '../styles/tour.css?inline';
 
 addStyles(styles);

@@ -12,3 +12,6 @@ export type PanelName = keyof typeof PANELS;
 
 /** The panel that is open. */
 export const openPanel = signal<PanelName | undefined>(undefined);
+
+/** The step that the tour is at; `undefined` while nobody takes it. */
+export const tourStep = signal<number | undefined>(undefined);

@@ -1,6 +1,7 @@
 import type { Fields } from '../api/wire.ts';
 import type { ChartSpec } from '../charts/chart-spec.ts';
 import { amount, count, signed, words } from '../components/format.ts';
+import { REWARD } from '../llm-server/charts.ts';
 
 /** More charts than this help nobody. */
 const MOST_CHARTS = 24;
@@ -56,29 +57,13 @@ function tick(value: number): string {
 
 /** The reward of any environment. */
 export const REWARD_CHART: ChartSpec = {
-  id: 'reward',
-  title: 'Reward',
+  ...REWARD,
   unit: () => 'a step',
   question: 'What is it worth?',
-  signed: true,
   tick,
-  comparedUnit: 'sum so far',
-  compared: {
-    label: 'So far',
-    definition: 'The sum of the rewards so far: the return',
-    value: (frame) => frame.totalReward,
-    format: signed,
-  },
+  rightTick: tick,
   series: () => [
     { label: 'Reward', tone: 'tokens', draw: 'step', value: (frame) => frame.reward, format: signed },
-    {
-      label: 'So far',
-      tone: 'text',
-      axis: 'right',
-      definition: 'The sum of the rewards so far: the return',
-      value: (frame) => frame.totalReward,
-      format: signed,
-    },
+    { ...REWARD.compared, tone: 'text', axis: 'right' },
   ],
-  rightTick: tick,
 };
