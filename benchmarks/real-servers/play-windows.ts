@@ -2,7 +2,7 @@
 // node benchmarks/real-servers/play-windows.ts [--url http://localhost:7860] [--windows 6] [--task static_workload]
 import { parseArgs } from 'node:util';
 import { DEFAULT_ACTION, type RealReport, type serveEnvironment } from '@servegym/environments';
-import { connect } from '@servegym/openenv';
+import { connect } from '@servegym/openenv/client';
 
 const { values } = parseArgs({
   options: {

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { connect } from '@servegym/openenv';
+import { connect } from '@servegym/openenv/client';
 import { validateServer } from '@servegym/openenv/validate';
 import { passed, type ReleaseCheck } from './release-check.ts';
 import { type ServedEnvironment, serveEnvironment } from './served-environment.ts';

@@ -584,7 +584,7 @@ const SESSIONS: readonly FaultyFile[] = [
     ],
   },
   {
-    path: `${OPENENV}/sessions/journal-digest.ts`,
+    path: `${OPENENV}/sessions/session-store.ts`,
     tests: [
       `${OPENENV}/sessions/stored-sessions.test.ts`,
       `${OPENENV}/sessions/sqlite-session-store.test.ts`,
@@ -596,7 +596,7 @@ const SESSIONS: readonly FaultyFile[] = [
     ],
   },
   {
-    path: `${OPENENV}/sessions/replay.ts`,
+    path: `${OPENENV}/sessions/session.ts`,
     tests: [`${OPENENV}/server/durability.test.ts`],
     faults: [['let result = await environment.reset(reset);', 'let result = await environment.reset({});']],
   },
@@ -655,7 +655,7 @@ const PROTOCOL: readonly FaultyFile[] = [
     ],
   },
   {
-    path: `${OPENENV}/json/read-limited-json.ts`,
+    path: `${OPENENV}/json/read-json.ts`,
     tests: [`${OPENENV}/server/message-limits.test.ts`],
     faults: [
       ['if (++depth > DEEPEST_JSON) {', 'if (++depth > DEEPEST_JSON + 1) {'],
@@ -699,8 +699,8 @@ const PROTOCOL: readonly FaultyFile[] = [
     ],
   },
   {
-    path: `${OPENENV}/server/latest-sessions.ts`,
-    tests: [`${OPENENV}/server/latest-sessions.test.ts`, `${OPENENV}/server/http.test.ts`],
+    path: `${OPENENV}/server/request-sessions.ts`,
+    tests: [`${OPENENV}/server/request-sessions.test.ts`, `${OPENENV}/server/http.test.ts`],
     faults: [
       ['    if (sessionId !== undefined) this.set(caller, sessionId);\n', ''],
       ['    this.#sessionOf.delete(caller);\n', ''],
@@ -728,7 +728,7 @@ const PROTOCOL: readonly FaultyFile[] = [
   },
   {
     path: `${OPENENV}/episodes/replay-episode.ts`,
-    tests: [`${OPENENV}/episodes/replay-episode.test.ts`, `${OPENENV}/episodes/episode-routes.test.ts`],
+    tests: [`${OPENENV}/episodes/episode-routes.test.ts`, `${OPENENV}/episodes/episode-routes.test.ts`],
     faults: [
       ['total += result.reward ?? 0;', ''],
       ['    digest.add(result);\n    onResult?.(result, index + 1);', '    onResult?.(result, index + 1);'],

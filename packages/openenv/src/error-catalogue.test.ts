@@ -5,7 +5,7 @@ import { ERROR_CATALOGUE, OpenEnvError } from './error-catalogue.ts';
 import { counterEnvironment } from './fixtures/counter-environment.ts';
 import { openRawSocket } from './fixtures/raw-socket.ts';
 import { postJson, startServer } from './fixtures/start-server.ts';
-import { InvalidInputError } from './input/invalid-input-error.ts';
+import { InvalidInputError } from './input/validation-issues.ts';
 
 const ISSUE = { type: 'missing', loc: ['amount'], msg: 'Field required', input: {} };
 const FIELDS = {

@@ -1,5 +1,6 @@
-import { type ErrorCode, JSON_RPC_ERROR_CODES, type JsonRpcErrorCode } from './protocol/index.ts';
-import type { ValidationIssue } from './protocol/validation-issue.ts';
+import type { ValidationIssue } from './protocol/http-body.ts';
+import { JSON_RPC_ERROR_CODES, type JsonRpcErrorCode } from './protocol/json-rpc.ts';
+import type { ErrorCode } from './protocol/web-socket-message.ts';
 
 /** One kind of error, as each transport answers it. */
 interface ErrorKind {

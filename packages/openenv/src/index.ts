@@ -1,17 +1,3 @@
-export { baseUrl, socketUrl } from './client/base-url.ts';
-export {
-  CapacityError,
-  ConnectionError,
-  type ConnectOptions,
-  connect,
-  EnvironmentClient,
-  ServerError,
-  TimeoutError,
-  VectorClient,
-  type VectorFloats,
-  type VectorOptions,
-  type VectorStep,
-} from './client/index.ts';
 export type { Criterion } from './conformance/check.ts';
 export { type ForeignSchema, sampleValue } from './conformance/sample-value.ts';
 export { type SelfTestOptions, type SelfTestReport, selfTest } from './conformance/self-test.ts';
@@ -32,28 +18,23 @@ export {
   type ToolDefinition,
   type ToolSession,
 } from './definition.ts';
-export {
-  EPISODE_FORMAT,
-  type EpisodeFile,
-} from './episodes/episode-file.ts';
 export { mountEpisodeRoutes } from './episodes/episode-routes.ts';
-export { OpenEnvError } from './error-catalogue.ts';
 export { isHostPattern, isLoopback } from './guard/allowed-hosts.ts';
 export { MOST_PROXIES } from './guard/forwarded.ts';
 export { Guard, type GuardedRequest, type GuardOptions, type Refusal } from './guard/guard.ts';
 export { HUNDRED_A_MINUTE, RateLimiter, type RateLimitOptions } from './guard/rate-limiter.ts';
-export { type ActionReader, actionReader } from './input/action-reader.ts';
-export { InvalidInputError } from './input/invalid-input-error.ts';
 export { publishedSchemas, toJsonSchema } from './input/json-schemas.ts';
-export { type ResetOptionsReader, resetOptionsReader } from './input/reset-options-reader.ts';
-export { Leaderboard, type LeaderboardEntry } from './leaderboard/leaderboard.ts';
 export { mountLeaderboardRoutes } from './leaderboard/leaderboard-routes.ts';
-export { drainOnSignal } from './operations/drain-on-signal.ts';
 export type { Logger } from './operations/logger.ts';
 export type { MetricsFactory, ServerMetrics } from './operations/server-metrics.ts';
 export { createServer, type OpenEnvServer } from './server/create-server.ts';
 export { HttpProblem } from './server/http-problem.ts';
-export type { DrainOptions, ListeningServer, ListenOptions } from './server/listen.ts';
+export {
+  type DrainOptions,
+  drainOnSignal,
+  type ListeningServer,
+  type ListenOptions,
+} from './server/listen.ts';
 export {
   type AddRoute,
   jsonValue,
@@ -62,8 +43,8 @@ export {
   type RouteInput,
 } from './server/route-table.ts';
 export type { ServerOptions } from './server/server-options.ts';
-export { Session } from './sessions/session.ts';
-export { SessionRegistry, type SessionRegistryOptions } from './sessions/session-registry.ts';
+export type { Session } from './sessions/session.ts';
+export type { SessionRegistry } from './sessions/session-registry.ts';
 export type {
   SessionJournal,
   SessionStore,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { ServeAction, serveEnvironment } from '@servegym/environments';
-import { connect } from '@servegym/openenv';
+import { connect } from '@servegym/openenv/client';
 import {
   runServegymWith,
   type ServeProcess,

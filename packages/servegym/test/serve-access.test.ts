@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { hostname } from 'node:os';
 import { describe, it } from 'node:test';
-import { connect } from '@servegym/openenv';
+import { connect } from '@servegym/openenv/client';
 import {
   runServegym,
   startServe,

@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { DEFAULT_ACTION, llmserve, type ServeAction } from '@servegym/environments';
-import { connect, type ResetOptions } from '@servegym/openenv';
+import type { ResetOptions } from '@servegym/openenv';
+import { connect } from '@servegym/openenv/client';
 import { type ServeProcess, startServe, startServeWith } from '../../../maintenance/test-servers/servegym.ts';
 
 const STEPS = 40;

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { DEFAULT_ACTION, type llmserve } from '@servegym/environments';
-import { connect } from '@servegym/openenv';
+import { connect } from '@servegym/openenv/client';
 import { type ServeProcess, startServe } from '../../../maintenance/test-servers/servegym.ts';
 
 describe('servegym serve', () => {

@@ -1,4 +1,4 @@
-import { connect } from '@servegym/openenv';
+import { connect } from '@servegym/openenv/client';
 import type { guess } from './environment.ts';
 
 const env = await connect<typeof guess>(process.argv[2] ?? 'http://localhost:8000');

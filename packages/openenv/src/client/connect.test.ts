@@ -5,8 +5,8 @@ import { type TestContext, test } from 'node:test';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { counterEnvironment } from '../fixtures/counter-environment.ts';
 import { startServer } from '../fixtures/start-server.ts';
-import { CapacityError, ConnectionError, ServerError, TimeoutError } from './client-errors.ts';
 import { connect } from './connect.ts';
+import { CapacityError, ConnectionError, ServerError, TimeoutError } from './exchange.ts';
 
 /** A server that answers each message by hand. */
 async function startScripted(t: TestContext, converse: (socket: WebSocket) => void): Promise<string> {

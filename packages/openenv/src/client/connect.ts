@@ -10,8 +10,7 @@ import type {
 } from '../protocol/http-body.ts';
 import type { JsonRpcResponse, ToolCallResult, ToolListing } from '../protocol/json-rpc.ts';
 import { baseUrl, socketUrl } from './base-url.ts';
-import { ConnectionError } from './client-errors.ts';
-import { Exchange } from './exchange.ts';
+import { ConnectionError, Exchange } from './exchange.ts';
 import { VectorClient, type VectorOptions } from './vector-client.ts';
 
 /** How to connect. Every field has a default. */

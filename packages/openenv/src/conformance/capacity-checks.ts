@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { JsonObject } from '../json/json-object.ts';
-import { type Check, CheckFailure, failed, notApplicable, PASSED } from './check.ts';
-import { at, shown } from './foreign-json.ts';
+import type { JsonObject } from '../json/read-json.ts';
+import { at, type Check, CheckFailure, failed, notApplicable, PASSED, shown } from './check.ts';
 import type { InspectionSocket } from './inspection-socket.ts';
 import type { Subject } from './subject.ts';
 

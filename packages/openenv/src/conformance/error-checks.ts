@@ -1,10 +1,17 @@
-import { isJsonObject, type JsonObject } from '../json/json-object.ts';
-import { type Check, CheckFailure, type Finding, failed, notApplicable, PASSED, unless } from './check.ts';
-import { at, shown } from './foreign-json.ts';
+import { isJsonObject, type JsonObject } from '../json/read-json.ts';
+import {
+  at,
+  type Check,
+  CheckFailure,
+  type Finding,
+  failed,
+  notApplicable,
+  PASSED,
+  shown,
+  unless,
+} from './check.ts';
 import type { InspectionSocket } from './inspection-socket.ts';
-import { dataOf } from './play.ts';
-import { schemaCheck } from './schema-check.ts';
-import type { Subject } from './subject.ts';
+import { type Subject, schemaCheck } from './subject.ts';
 
 /** No action has such a key. */
 const UNKNOWN_KEY = 'unknown_key_of_servegym';
@@ -63,15 +70,15 @@ export const ERROR_CHECKS: readonly Check[] = [
     required: true,
     run: (subject) =>
       subject.withSession(async (socket) => {
-        await dataOf(socket, resetMessage(subject), 'observation');
+        await socket.reset(subject.options.resetOptions);
         for (const message of ['oops', { type: 'nope' }, { type: 'step' }, await withUnknownKey(subject)]) {
           const reply = await socket.ask(message);
           if (reply.type !== 'error' && reply.type !== 'observation') {
             return failed(`${shown(message)} was answered with ${shown(reply)}`);
           }
-          await dataOf(socket, { type: 'state' }, 'state');
+          await socket.state();
         }
-        await dataOf(socket, { type: 'step', data: await subject.action() }, 'observation');
+        await socket.step(await subject.action());
         const { unread } = socket;
         return unless(unread.length > 0 && `a message came unasked: ${unread[0]?.slice(0, 200)}`);
       }),
@@ -98,7 +105,7 @@ async function judgeRefusal(
   furtherFlaw: (data: unknown) => string | null = () => null,
 ): Promise<Finding> {
   return subject.withSession(async (socket) => {
-    await dataOf(socket, resetMessage(subject), 'observation');
+    await socket.reset(subject.options.resetOptions);
     const reply = await socket.ask(await messageFor(subject));
     const actual = reply.type === 'error' ? at(reply, 'data', 'code') : reply.type;
     if (actual !== code) return { passed: false, expected: code, actual: actual ?? null };
@@ -111,16 +118,12 @@ async function judgeRefusal(
 
 async function refusesToGoOn(socket: InspectionSocket): Promise<string | null> {
   try {
-    await dataOf(socket, { type: 'state' }, 'state');
+    await socket.state();
     return null;
   } catch (error) {
     if (error instanceof CheckFailure) return `after the error, ${error.message}`;
     throw error;
   }
-}
-
-function resetMessage({ options }: Subject): JsonObject {
-  return { type: 'reset', data: { ...options.resetOptions } };
 }
 
 async function withUnknownKey(subject: Subject): Promise<JsonObject> {

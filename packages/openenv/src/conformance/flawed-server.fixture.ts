@@ -5,7 +5,7 @@ import { type RawData, WebSocket, WebSocketServer } from 'ws';
 
 /** A message on its way, parsed where it is JSON. */
 // biome-ignore lint/suspicious/noExplicitAny: the tests change whatever they like in it
-export type PassingMessage = any;
+type PassingMessage = any;
 
 /** What a server does wrong. */
 export interface Flaws {

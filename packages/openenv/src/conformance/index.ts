@@ -1,3 +1,3 @@
-export { type SchemaCheck, schemaCheck } from './schema-check.ts';
 export type { ValidateOptions } from './subject.ts';
+export { type SchemaCheck, schemaCheck } from './subject.ts';
 export { type ValidationReport, validateServer } from './validate-server.ts';

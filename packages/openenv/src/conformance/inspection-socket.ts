@@ -1,7 +1,6 @@
 import { WebSocket } from 'ws';
-import { isJsonObject, type JsonObject } from '../json/json-object.ts';
-import { CheckFailure, NoReplyFailure } from './check.ts';
-import { shown } from './foreign-json.ts';
+import { isJsonObject, type JsonObject } from '../json/read-json.ts';
+import { CheckFailure, NoReplyFailure, shown } from './check.ts';
 
 export interface InspectionSocketOptions {
   /** How long a handshake, a reply or a close may take, ms. */
@@ -96,6 +95,29 @@ export class InspectionSocket {
   async ask(message: JsonObject | readonly unknown[] | string | Uint8Array): Promise<JsonObject> {
     this.send(message);
     return this.next();
+  }
+
+  /** The data of the reply to a message, which must be of a type. @throws CheckFailure */
+  async dataOf(message: JsonObject, type: 'observation' | 'state' | 'mcp'): Promise<JsonObject> {
+    const reply = await this.ask(message);
+    if (reply.type === type && typeof reply.data === 'object' && reply.data !== null) {
+      return reply.data as JsonObject;
+    }
+    throw new CheckFailure(
+      `expected a message of type \`${type}\` in reply to \`${String(message.type)}\`, got ${shown(reply)}`,
+    );
+  }
+
+  reset(data: JsonObject): Promise<JsonObject> {
+    return this.dataOf({ type: 'reset', data }, 'observation');
+  }
+
+  step(data: JsonObject): Promise<JsonObject> {
+    return this.dataOf({ type: 'step', data }, 'observation');
+  }
+
+  state(): Promise<JsonObject> {
+    return this.dataOf({ type: 'state' }, 'state');
   }
 
   /** Resolves when the server has answered a ping. */

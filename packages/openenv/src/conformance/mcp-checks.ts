@@ -1,8 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isJsonObject, type JsonObject } from '../json/json-object.ts';
-import { type Check, CheckFailure, failed, notApplicable, unless } from './check.ts';
-import { at, shown } from './foreign-json.ts';
-import { dataOf } from './play.ts';
+import { isJsonObject, type JsonObject } from '../json/read-json.ts';
+import { at, type Check, CheckFailure, failed, notApplicable, shown, unless } from './check.ts';
 import type { Answer, Subject } from './subject.ts';
 
 const METHOD_NOT_FOUND = -32601;
@@ -77,7 +75,7 @@ export const MCP_CHECKS: readonly Check[] = [
     required: true,
     run: (subject) =>
       subject.withSession(async (socket) => {
-        const data = await dataOf(socket, { type: 'mcp', data: TOOLS_LIST }, 'mcp');
+        const data = await socket.dataOf({ type: 'mcp', data: TOOLS_LIST }, 'mcp');
         return unless(data.jsonrpc === '2.0' && data.id === 1 ? null : `got ${shown(data)}`);
       }),
   },

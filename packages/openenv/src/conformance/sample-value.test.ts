@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { z } from 'zod';
 import { sampleValue } from './sample-value.ts';
-import { schemaCheck } from './schema-check.ts';
+import { schemaCheck } from './subject.ts';
 
 const jsonSchema = (schema: z.ZodType) => z.toJSONSchema(schema, { io: 'input' }) as Record<string, unknown>;
 

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from '../json/json-object.ts';
+import { isJsonObject, type JsonObject } from '../json/read-json.ts';
 
 /** A JSON Schema document of a server, of which nothing is known yet. */
 export type ForeignSchema = JsonObject;

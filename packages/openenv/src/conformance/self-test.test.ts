@@ -1,15 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { z } from 'zod';
-import type { Environment, EnvironmentDefinition } from '../definition.ts';
-import { defineTool } from '../definition.ts';
+import { defineTool, type Environment, type EnvironmentDefinition } from '../definition.ts';
 import {
   type CountAction,
   type CountObservation,
   type CountState,
   counterEnvironment,
+  toolEnvironment,
 } from '../fixtures/counter-environment.ts';
-import { toolEnvironment } from '../fixtures/tool-environment.ts';
 import { selfTest } from './self-test.ts';
 
 type Counter = Environment<CountAction, CountObservation, CountState>;

@@ -1,10 +1,17 @@
-import { isJsonObject, type JsonObject } from '../json/json-object.ts';
-import { type Check, failed, NoReplyFailure, notApplicable, PASSED, unless } from './check.ts';
-import { at, firstDifference, shown } from './foreign-json.ts';
-import { dataOf, EPISODE_ID, type Play, SEED } from './play.ts';
+import { isJsonObject, type JsonObject } from '../json/read-json.ts';
+import {
+  at,
+  type Check,
+  failed,
+  firstDifference,
+  NoReplyFailure,
+  notApplicable,
+  PASSED,
+  shown,
+  unless,
+} from './check.ts';
 import { sampleValue } from './sample-value.ts';
-import { schemaCheck } from './schema-check.ts';
-import type { Subject } from './subject.ts';
+import { EPISODE_ID, type Play, SEED, type Subject, schemaCheck } from './subject.ts';
 
 /** Longest message that clients before OpenEnv 0.2.2 take, bytes. */
 const OLD_CLIENTS_LIMIT = 1024 * 1024;
@@ -88,7 +95,7 @@ export const SESSION_CHECKS: readonly Check[] = [
     required: true,
     run: (subject) =>
       subject.withSession(async (socket) => {
-        const { step_count: count } = await dataOf(socket, { type: 'state' }, 'state');
+        const { step_count: count } = await socket.state();
         return unless(count === 0 ? null : `expected the step_count 0, got ${shown(count)}`);
       }),
   },
@@ -100,10 +107,10 @@ export const SESSION_CHECKS: readonly Check[] = [
       subject.withSession(async (socket) => {
         const { resetOptions } = subject.options;
         const action = await subject.action();
-        await dataOf(socket, { type: 'reset', data: { ...resetOptions } }, 'observation');
-        await dataOf(socket, { type: 'step', data: action }, 'observation');
-        await dataOf(socket, { type: 'reset', data: { ...resetOptions } }, 'observation');
-        const { step_count: count } = await dataOf(socket, { type: 'state' }, 'state');
+        await socket.reset(resetOptions);
+        await socket.step(action);
+        await socket.reset(resetOptions);
+        const { step_count: count } = await socket.state();
         return unless(count === 0 ? null : `expected the step_count 0, got ${shown(count)}`);
       }),
   },
@@ -140,15 +147,15 @@ export const SESSION_CHECKS: readonly Check[] = [
       const fits = schemaCheck(schema);
       const random = seededRandom(SEED);
       return subject.withSession(async (socket) => {
-        const reset = { type: 'reset', data: { seed: SEED, ...subject.options.resetOptions } };
-        let { done } = await dataOf(socket, reset, 'observation');
+        const reset = { seed: SEED, ...subject.options.resetOptions };
+        let { done } = await socket.reset(reset);
         for (let drawn = 0; drawn < DRAWN_ACTIONS; drawn++) {
           const data = sampleValue(schema, random);
           if (!isJsonObject(data) || fits(data) !== null)
             return notApplicable('no action can be drawn from the schema');
-          if (done === true) await dataOf(socket, reset, 'observation');
+          if (done === true) await socket.reset(reset);
           try {
-            ({ done } = await dataOf(socket, { type: 'step', data }, 'observation'));
+            ({ done } = await socket.step(data));
           } catch (error) {
             if (!(error instanceof NoReplyFailure)) throw error;
             return notApplicable(`${shown(data)} takes longer than ${subject.options.timeoutMs / 1000} s`);
@@ -170,11 +177,11 @@ export const SESSION_CHECKS: readonly Check[] = [
             return notApplicable('the server has room for one session only');
           }
           const action = await subject.action();
-          const reset = { type: 'reset', data: { ...subject.options.resetOptions } };
-          await dataOf(one, reset, 'observation');
-          await dataOf(other, reset, 'observation');
-          await dataOf(one, { type: 'step', data: action }, 'observation');
-          const { step_count: count } = await dataOf(other, { type: 'state' }, 'state');
+          const reset = subject.options.resetOptions;
+          await one.reset(reset);
+          await other.reset(reset);
+          await one.step(action);
+          const { step_count: count } = await other.state();
           return unless(count === 0 ? null : 'a step of one session counts in another');
         } finally {
           await other.close();
@@ -202,9 +209,9 @@ export const SESSION_CHECKS: readonly Check[] = [
     required: true,
     run: (subject) =>
       subject.withSession(async (socket) => {
-        await dataOf(socket, { type: 'reset', data: { ...subject.options.resetOptions } }, 'observation');
+        await socket.reset(subject.options.resetOptions);
         const data = { ...(await subject.action()), metadata: {} };
-        await dataOf(socket, { type: 'step', data }, 'observation');
+        await socket.step(data);
         return PASSED;
       }),
   },
@@ -215,7 +222,7 @@ export const SESSION_CHECKS: readonly Check[] = [
     run: (subject) =>
       subject.withSession(async (socket) => {
         const data = { ...subject.options.resetOptions, unknown_option_of_servegym: 1 };
-        await dataOf(socket, { type: 'reset', data }, 'observation');
+        await socket.reset(data);
         return PASSED;
       }),
   },

@@ -1,12 +1,23 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { baseUrl, socketUrl } from '../client/base-url.ts';
-import { isJsonObject, type JsonObject } from '../json/json-object.ts';
-import { CheckFailure } from './check.ts';
-import { at, shown } from './foreign-json.ts';
+import { isJsonObject, type JsonObject } from '../json/read-json.ts';
+import { at, CheckFailure, shown } from './check.ts';
 import { InspectionSocket } from './inspection-socket.ts';
-import { type Play, playEpisode } from './play.ts';
 import { type ForeignSchema, sampleValue } from './sample-value.ts';
-import { schemaCheck } from './schema-check.ts';
+
+/** The seed of episodes that are played, but where another is needed. */
+export const SEED = 7;
+/** Its label. */
+export const EPISODE_ID = 'servegym-validate';
+
+/** Replies of a server while an episode was played. */
+export interface Play {
+  /** Data of the reply to the reset, then to each step. */
+  readonly observations: readonly JsonObject[];
+  /** Data of the state after the reset, then after each step. */
+  readonly states: readonly JsonObject[];
+}
 
 /** How a server is validated. */
 export interface ValidateOptions {
@@ -149,11 +160,18 @@ export class Subject {
   }
 
   /** The same episode once more, or that of another seed. @throws CheckFailure */
-  async playAgain(seed?: number): Promise<Play> {
+  async playAgain(seed = SEED): Promise<Play> {
+    const { resetOptions, steps } = this.options;
     const action = await this.action();
-    return this.withSession((socket) =>
-      playEpisode(socket, { ...this.options, action, ...(seed !== undefined && { seed }) }),
-    );
+    return this.withSession(async (socket) => {
+      const observations = [await socket.reset({ seed, episode_id: EPISODE_ID, ...resetOptions })];
+      const states = [await socket.state()];
+      for (let step = 0; step < steps && observations.at(-1)?.done !== true; step++) {
+        observations.push(await socket.step(action));
+        states.push(await socket.state());
+      }
+      return { observations, states };
+    });
   }
 
   async #openSession(): Promise<InspectionSocket> {
@@ -178,4 +196,21 @@ function parsed(text: string): unknown {
   } catch {
     return undefined;
   }
+}
+
+/** What is wrong with a value by a JSON Schema of a server; `null` when nothing is. */
+export type SchemaCheck = (value: unknown) => string | null;
+
+/** Longest schema that is compiled, characters of JSON. */
+const LONGEST_SCHEMA = 1_000_000;
+
+/** Compiles a JSON Schema (draft 2020-12) of a server. @throws Error saying why it is no schema. */
+export function schemaCheck(schema: ForeignSchema): SchemaCheck {
+  if (JSON.stringify(schema).length > LONGEST_SCHEMA) {
+    throw new Error(`the schema is longer than ${LONGEST_SCHEMA} characters`);
+  }
+  // Servers add keywords of their own, as `discriminator`, and formats, which only describe.
+  const ajv = new Ajv2020({ strict: false, validateFormats: false, logger: false });
+  const validate: ValidateFunction = ajv.compile(schema);
+  return (value) => (validate(value) ? null : ajv.errorsText(validate.errors, { dataVar: '' }));
 }

@@ -1,9 +1,7 @@
 import { CAPACITY_CHECKS } from './capacity-checks.ts';
-import { type Check, type Criterion, type Finding, notApplicable, unless } from './check.ts';
+import { at, type Check, type Criterion, type Finding, notApplicable, unless } from './check.ts';
 import { ERROR_CHECKS } from './error-checks.ts';
-import { at } from './foreign-json.ts';
-import { HTTP_CRITERIA } from './http-criteria.ts';
-import { HTTP_SESSION_CHECKS } from './http-session-checks.ts';
+import { HTTP_CRITERIA, HTTP_SESSION_CHECKS } from './http-checks.ts';
 import { MCP_CHECKS } from './mcp-checks.ts';
 import { SESSION_CHECK, SESSION_CHECKS } from './session-checks.ts';
 import { Subject, type ValidateOptions } from './subject.ts';

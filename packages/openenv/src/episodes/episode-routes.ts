@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { EnvironmentError, type EpisodeRecord } from '../definition.ts';
 import { actionReader } from '../input/action-reader.ts';
-import { readAt } from '../input/invalid-input-error.ts';
 import { resetOptionsReader } from '../input/reset-options-reader.ts';
+import { readAt } from '../input/validation-issues.ts';
 import type { OpenEnvServer } from '../server/create-server.ts';
 import { HttpProblem } from '../server/http-problem.ts';
 import { jsonValue } from '../server/route-table.ts';

@@ -1,11 +1,14 @@
+import { createHash } from 'node:crypto';
 import {
+  type Caller,
   type EnvironmentDefinition,
   EnvironmentError,
   type EpisodeRecord,
   type StepResult,
 } from '../definition.ts';
+import { isJsonObject } from '../json/read-json.ts';
+import type { GradeBody } from '../protocol/http-body.ts';
 import { Turn } from '../sessions/turns.ts';
-import { EpisodeDigest } from './episode-digest.ts';
 import { EPISODE_FORMAT, type EpisodeFile } from './episode-file.ts';
 
 /** How an episode came out when it was played again. */
@@ -79,4 +82,46 @@ export function episodeFile(
   digest: string,
 ): EpisodeFile {
   return { format: EPISODE_FORMAT, environment: { id, version }, reset, actions, digest };
+}
+
+/**
+ * SHA-256 over what an episode answers: for the reset and for each step one line of JSON with `observation`, `reward`
+ * and `done`, keys sorted. JSON keeps every bit of a number, so that equal digests mean equal episodes. `metadata` is
+ * left out: it may say more in a later release without the episode being another.
+ */
+export class EpisodeDigest {
+  readonly #hash = createHash('sha256');
+
+  add({ observation, reward, done }: StepResult<object>): void {
+    this.#hash.update(`${JSON.stringify(sorted({ observation, reward, done }))}\n`);
+  }
+
+  /** `sha256:` and 64 hex digits. Nothing can be added afterwards. */
+  text(): string {
+    return `sha256:${this.#hash.digest('hex')}`;
+  }
+}
+
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (!isJsonObject(value)) return value;
+  return Object.fromEntries(
+    Object.keys(value)
+      .sort()
+      .map((key) => [key, sorted(value[key])]),
+  );
+}
+
+/** Grades a record of an environment with a grader. The answer names the options that it was replayed on. */
+export async function gradeRecord(
+  definition: EnvironmentDefinition<unknown, object, object>,
+  record: EpisodeRecord,
+  caller?: Caller,
+): Promise<Required<GradeBody>> {
+  const grade = await definition.grade!(record, caller);
+  const { episode_id, ...options } = record.reset;
+  const replayed = Object.entries(options).filter(
+    ([, value]) => value !== undefined && typeof value !== 'object',
+  );
+  return { ...grade, replayed: Object.fromEntries(replayed) };
 }

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
-import { AllowedHosts } from './allowed-hosts.ts';
-import { isAllowedOrigin } from './allowed-origin.ts';
+import { AllowedHosts, isAllowedOrigin } from './allowed-hosts.ts';
 import { clientAddress, clientNetwork, requestedHost } from './forwarded.ts';
 import { RateLimiter, type RateLimitOptions } from './rate-limiter.ts';
 

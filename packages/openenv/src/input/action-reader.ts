@@ -1,9 +1,8 @@
 import type { z } from 'zod';
-import { isJsonObject } from '../json/json-object.ts';
+import { isJsonObject } from '../json/read-json.ts';
 import type { JsonSchema } from '../protocol/json-schema.ts';
-import { InvalidInputError } from './invalid-input-error.ts';
 import { toJsonSchema } from './json-schemas.ts';
-import { validationIssues } from './validation-issues.ts';
+import { InvalidInputError, validationIssues } from './validation-issues.ts';
 
 /** Turns what a client sent into an action, or throws `InvalidInputError`. */
 export type ActionReader<Action> = (input: unknown) => Action;

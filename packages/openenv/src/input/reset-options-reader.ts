@@ -6,10 +6,8 @@ import {
   type ResetOptions,
   type TaskSplit,
 } from '../definition.ts';
-import { isJsonObject, type JsonObject } from '../json/json-object.ts';
-import { excerpt } from './excerpt.ts';
-import { InvalidInputError } from './invalid-input-error.ts';
-import { validationIssues } from './validation-issues.ts';
+import { isJsonObject, type JsonObject } from '../json/read-json.ts';
+import { excerpt, InvalidInputError, validationIssues } from './validation-issues.ts';
 
 /** Turns what a client sent into reset options, or throws `InvalidInputError`. */
 export type ResetOptionsReader = (input: unknown) => ResetOptions;

@@ -1,6 +1,31 @@
 import type { z } from 'zod';
-import type { ValidationIssue } from '../protocol/validation-issue.ts';
-import { excerpt } from './excerpt.ts';
+import type { ValidationIssue } from '../protocol/http-body.ts';
+
+/** An input that its schema refuses. Becomes HTTP 422, or `VALIDATION_ERROR` on a WebSocket. */
+export class InvalidInputError extends Error {
+  override readonly name = 'InvalidInputError';
+  readonly isInputError = true;
+  readonly code = 'VALIDATION_ERROR';
+  readonly issues: readonly ValidationIssue[];
+  constructor(issues: readonly ValidationIssue[]) {
+    super(issues.map((issue) => `${issue.loc.join('.') || 'input'}: ${issue.msg}`).join('; '));
+    this.issues = issues;
+  }
+
+  /** The same issues, seen from a larger input that holds this one at `path`. */
+  at(...path: (string | number)[]): InvalidInputError {
+    return new InvalidInputError(this.issues.map((issue) => ({ ...issue, loc: [...path, ...issue.loc] })));
+  }
+}
+
+/** Reads a part of a larger input, in which it stands at `path`. @throws InvalidInputError with places in the larger one */
+export function readAt<T>(path: readonly (string | number)[], read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    throw error instanceof InvalidInputError ? error.at(...path) : error;
+  }
+}
 
 /** An answer lists at most this many issues, so that a hostile input cannot make it huge. */
 const MOST_ISSUES = 50;
@@ -191,4 +216,32 @@ function valueAt(input: unknown, loc: readonly (string | number)[]): { value: un
         : undefined;
   }
   return { value, parent };
+}
+
+/** An echoed input is cut when its JSON would be longer than about this many characters. */
+const LONGEST_ECHO = 2000;
+const LONGEST_STRING = 500;
+
+/** The value itself when it is short; otherwise a text that says what it was. Looks at no more than it has to. */
+export function excerpt(value: unknown): unknown {
+  if (typeof value === 'string' && value.length > LONGEST_STRING) {
+    return `${value.slice(0, LONGEST_STRING)}… (${value.length} characters)`;
+  }
+  if (typeof value === 'number' && !Number.isFinite(value)) return String(value);
+  return spend(value, LONGEST_ECHO) < 0 ? `(too long to repeat: ${kindOf(value)})` : value;
+}
+
+function spend(value: unknown, budget: number): number {
+  let left = budget - 4;
+  if (typeof value === 'string') return left - value.length;
+  if (typeof value !== 'object' || value === null) return left;
+  for (const key in value) {
+    left = spend((value as Record<string, unknown>)[key], left - key.length);
+    if (left < 0) break;
+  }
+  return left;
+}
+
+function kindOf(value: unknown): string {
+  return Array.isArray(value) ? `a list of ${value.length}` : 'an object';
 }

@@ -1,4 +1,11 @@
-export type JsonReading =
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+/** Whether a parsed JSON value is an object (and neither an array nor null). */
+export function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+type JsonReading =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly message: string; readonly position: number };
 
@@ -22,4 +29,82 @@ function explain(text: string, message: string): string {
   return literal === undefined
     ? message
     : `${literal} is not JSON; expected a finite number or null. (${message})`;
+}
+
+/** Deepest nesting of objects and lists. */
+export const DEEPEST_JSON = 512;
+/** Most keys of one object: objects with very many take seconds to build. */
+export const MOST_KEYS_OF_OBJECT = 1000;
+/** Most keys of all objects of a text together. */
+export const MOST_KEYS = 50_000;
+/** A text of this many characters cannot exceed the limits. */
+const ALWAYS_WITHIN = Math.min(2 * DEEPEST_JSON, MOST_KEYS_OF_OBJECT);
+
+const QUOTE = 0x22;
+const COLON = 0x3a;
+const OPENING_BRACKET = 0x5b;
+const BACKSLASH = 0x5c;
+const CLOSING_BRACKET = 0x5d;
+const OPENING_BRACE = 0x7b;
+const CLOSING_BRACE = 0x7d;
+
+export type LimitedJsonReading =
+  | Extract<JsonReading, { readonly ok: true }>
+  | (Extract<JsonReading, { readonly ok: false }> & { readonly isOverLimit?: boolean });
+
+/** Parses the JSON of a client, within the limits above. Its text must itself be limited. */
+export function readLimitedJson(text: string): LimitedJsonReading {
+  const excess = text.length > ALWAYS_WITHIN ? findExcess(text) : undefined;
+  return excess ?? readJson(text);
+}
+
+/** The first place at which a text exceeds a limit. Runs before the parser, which would already spend the time. */
+function findExcess(text: string): LimitedJsonReading | undefined {
+  const keysAt = new Int32Array(DEEPEST_JSON + 1);
+  let depth = 0;
+  let keys = 0;
+  for (let position = 0; position < text.length; position++) {
+    switch (text.charCodeAt(position)) {
+      case QUOTE:
+        position = endOfString(text, position);
+        break;
+      case OPENING_BRACE:
+      case OPENING_BRACKET:
+        if (++depth > DEEPEST_JSON) {
+          return refusal(`Expected objects and lists nested at most ${DEEPEST_JSON} deep`, position);
+        }
+        keysAt[depth] = 0;
+        break;
+      case CLOSING_BRACE:
+      case CLOSING_BRACKET:
+        depth = Math.max(0, depth - 1);
+        break;
+      case COLON:
+        if (++keysAt[depth] > MOST_KEYS_OF_OBJECT) {
+          return refusal(`Expected objects of at most ${MOST_KEYS_OF_OBJECT} keys`, position);
+        }
+        if (++keys > MOST_KEYS) return refusal(`Expected at most ${MOST_KEYS} keys in all`, position);
+    }
+  }
+  return undefined;
+}
+
+/** The position of the quote that ends a string; the end of the text where there is none. */
+function endOfString(text: string, start: number): number {
+  let end = start;
+  do {
+    end = text.indexOf('"', end + 1);
+    if (end < 0) return text.length;
+  } while (isEscaped(text, end));
+  return end;
+}
+
+function isEscaped(text: string, quote: number): boolean {
+  let first = quote;
+  while (text.charCodeAt(first - 1) === BACKSLASH) first--;
+  return (quote - first) % 2 === 1;
+}
+
+function refusal(expected: string, position: number): LimitedJsonReading {
+  return { ok: false, message: `${expected}, got more at position ${position}`, position, isOverLimit: true };
 }

@@ -11,12 +11,12 @@ import { Leaderboard, RUNS_PER_BOARD, RUNS_PER_CLIENT } from './leaderboard.ts';
 import { mountLeaderboardRoutes } from './leaderboard-routes.ts';
 
 const server = createServer(counterEnvironment);
-const leaderboard = new Leaderboard(':memory:');
+const runs = mkdtempSync(join(tmpdir(), 'leaderboard-'));
 mountEpisodeRoutes(server);
-mountLeaderboardRoutes(server, leaderboard);
+mountLeaderboardRoutes(server, join(runs, 'runs.db'));
 after(async () => {
-  leaderboard.close();
   await server.close();
+  rmSync(runs, { recursive: true });
 });
 
 async function ask(path: string, body?: unknown) {
@@ -97,7 +97,10 @@ describe('the leaderboard', () => {
     const { body } = await ask('/leaderboard?seed=50');
     assert.equal(body.entries.length, 1);
     assert.deepEqual((await ask('/leaderboard?task_id=long')).body.entries, []);
+    const leaderboard = new Leaderboard(join(runs, 'runs.db'));
+    assert.equal(leaderboard.list({ id: 'counter', version: '1' }).length > 0, true);
     assert.deepEqual(leaderboard.list({ id: 'counter', version: '2' }), []);
+    leaderboard.close();
   });
 });
 

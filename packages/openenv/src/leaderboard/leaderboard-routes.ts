@@ -5,7 +5,7 @@ import { episodeFile, replayRecord } from '../episodes/replay-episode.ts';
 import { RateLimiter, type RateLimitOptions } from '../guard/rate-limiter.ts';
 import type { OpenEnvServer } from '../server/create-server.ts';
 import { HttpProblem } from '../server/http-problem.ts';
-import { type Leaderboard, leaderboardEntry, RUNS_PER_BOARD, RUNS_PER_CLIENT } from './leaderboard.ts';
+import { Leaderboard, leaderboardEntry, RUNS_PER_BOARD, RUNS_PER_CLIENT } from './leaderboard.ts';
 
 /** Runs that a client may save. */
 const SAVES: RateLimitOptions = { requests: 60, perMs: 60_000 };
@@ -36,11 +36,15 @@ const listQuery = z.object({
  * The leaderboard: `GET /leaderboard` lists the best runs of this version, `POST /leaderboard` saves a finished episode,
  * which the server replays and grades itself, and `GET /leaderboard/{id}` gives the episode of a run as a file. Only for
  * environments that can be replayed.
+ * @param path a SQLite file, which may be that of the sessions, or `:memory:`. It is closed with the server.
+ * @throws the database's error when it cannot be opened
  */
 export function mountLeaderboardRoutes<Action, Observation extends object, State extends object>(
   server: OpenEnvServer<Action, Observation, State>,
-  leaderboard: Leaderboard,
+  path: string,
 ): void {
+  const leaderboard = new Leaderboard(path);
+  server.onClose(() => leaderboard.close());
   const saves = new RateLimiter(SAVES);
   const definition = server.definition as unknown as EnvironmentDefinition<unknown, object, object>;
 

@@ -5,11 +5,11 @@ import {
   type ToolDefinition,
   type ToolSession,
 } from '../definition.ts';
-import { gradeRecord } from '../episodes/grade-record.ts';
+import { gradeRecord } from '../episodes/replay-episode.ts';
 import { type ActionReader, actionReader } from '../input/action-reader.ts';
 import { toJsonSchema } from '../input/json-schemas.ts';
 import { resetOptionsReader, resetOptionsSchema } from '../input/reset-options-reader.ts';
-import { isJsonObject } from '../json/json-object.ts';
+import { isJsonObject } from '../json/read-json.ts';
 import type { ToolCallResult, ToolListing } from '../protocol/json-rpc.ts';
 import type { JsonSchema } from '../protocol/json-schema.ts';
 import type { Session } from '../sessions/session.ts';

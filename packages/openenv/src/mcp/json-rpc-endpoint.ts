@@ -1,7 +1,6 @@
 import type { Caller } from '../definition.ts';
 import { errorAnswer } from '../error-catalogue.ts';
-import { isJsonObject } from '../json/json-object.ts';
-import { readClientJson } from '../json/read-client-json.ts';
+import { isJsonObject } from '../json/read-json.ts';
 import {
   JSON_RPC_ERROR_CODES,
   type JsonRpcErrorCode,
@@ -10,6 +9,7 @@ import {
 } from '../protocol/json-rpc.ts';
 import type { Session } from '../sessions/session.ts';
 import type { SessionRegistry } from '../sessions/session-registry.ts';
+import { readClientJson } from '../sessions/turns.ts';
 import { type EnvironmentTool, toolCallResult, toolListing } from './environment-tools.ts';
 
 const { parseError, invalidRequest, methodNotFound, invalidParams, internalError } = JSON_RPC_ERROR_CODES;

@@ -5,8 +5,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { counterEnvironment } from '../fixtures/counter-environment.ts';
-import type { LooseJson } from '../fixtures/loose-json.ts';
-import { openRawSocket } from '../fixtures/raw-socket.ts';
+import { type LooseJson, openRawSocket } from '../fixtures/raw-socket.ts';
 import { startServer } from '../fixtures/start-server.ts';
 import { openSqliteStore } from '../sessions/sqlite-session-store.ts';
 

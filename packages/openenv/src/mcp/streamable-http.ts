@@ -7,12 +7,12 @@ import {
 import type { Context } from 'hono';
 import { type Caller, type EnvironmentDefinition, EnvironmentError } from '../definition.ts';
 import { type ErrorAnswer, errorAnswer } from '../error-catalogue.ts';
-import { isJsonObject, type JsonObject } from '../json/json-object.ts';
-import { readClientJson } from '../json/read-client-json.ts';
+import { isJsonObject, type JsonObject } from '../json/read-json.ts';
 import { JSON_RPC_ERROR_CODES } from '../protocol/json-rpc.ts';
 import type { JsonSchema } from '../protocol/json-schema.ts';
 import type { Session } from '../sessions/session.ts';
 import type { SessionRegistry } from '../sessions/session-registry.ts';
+import { readClientJson } from '../sessions/turns.ts';
 import { type EnvironmentTool, toolContent } from './environment-tools.ts';
 
 /** How the endpoint finds the sessions that requests mean. */

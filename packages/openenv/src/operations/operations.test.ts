@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { z } from 'zod';
 import { defineEnvironment } from '../definition.ts';
-import { collectingLogger } from '../fixtures/collecting-logger.ts';
 import { counterEnvironment } from '../fixtures/counter-environment.ts';
 import { openRawSocket } from '../fixtures/raw-socket.ts';
-import { getJson, postJson, startServer } from '../fixtures/start-server.ts';
+import { collectingLogger, getJson, postJson, startServer } from '../fixtures/start-server.ts';
 import { createServer } from '../server/create-server.ts';
-import { drainOnSignal } from './drain-on-signal.ts';
+import { drainOnSignal } from '../server/listen.ts';
+import { maskUrls } from './mask-urls.ts';
 import { prometheusMetrics } from './prometheus-metrics.ts';
 
 /** An environment whose steps end when the test says so. */
@@ -170,4 +170,30 @@ test('a signal drains the server', async (t: TestContext) => {
   process.emit('SIGTERM');
   assert.equal(await socket.closed, 1001);
   assert.equal(process.listenerCount('SIGTERM'), 0, 'a second signal ends the process');
+});
+
+test('users, passwords and keys in URLs are masked', () => {
+  for (const [given, masked] of [
+    ['redis://:secret@host:6379/0', 'redis://***@host:6379/0'],
+    ['rediss://user:p@ss@host', 'rediss://***@host'],
+    ['Sessions: redis://:a/b@host:6379.', 'Sessions: redis://***@host:6379.'],
+    ['`postgres://me:pw@h/db` and https://k@h/v1', '`postgres://***@h/db` and https://***@h/v1'],
+    ['redis://host?password=pw&db=1', 'redis://host?password=***&db=1'],
+    ['https://host/v1?api_key=abc', 'https://host/v1?api_key=***'],
+    ['{"queue":"redis://:pw@h:1"}', '{"queue":"redis://***@h:1"}'],
+  ] as const) {
+    assert.equal(maskUrls(given), masked);
+  }
+});
+
+test('URLs without secrets and other texts stay as they are', () => {
+  for (const text of [
+    'http://127.0.0.1:7860/web/',
+    'http://[::1]:7860/@me',
+    'https://example.com/@me and a@b.org',
+    'ws://host:80?task=easy&seed=1',
+    'C:\\sessions.db, me@host',
+  ]) {
+    assert.equal(maskUrls(text), text);
+  }
 });

@@ -1,7 +1,5 @@
-export { ERROR_CODES, type ErrorCode, SESSION_ERROR_REASONS, type SessionErrorReason } from './error-code.ts';
 export type {
   EnvironmentEntry,
-  ErrorBody,
   GradeBody,
   HealthBody,
   MetadataBody,
@@ -9,23 +7,8 @@ export type {
   SchemaBody,
   StateBody,
   TasksBody,
+  ValidationIssue,
 } from './http-body.ts';
-export {
-  JSON_RPC_ERROR_CODES,
-  type JsonRpcError,
-  type JsonRpcErrorCode,
-  type JsonRpcId,
-  type JsonRpcRequest,
-  type JsonRpcResponse,
-  type ToolCallResult,
-  type ToolListing,
-} from './json-rpc.ts';
+export type { ToolListing } from './json-rpc.ts';
 export type { JsonSchema } from './json-schema.ts';
-export type { ValidationIssue } from './validation-issue.ts';
-export type {
-  ClientMessage,
-  ErrorData,
-  ServerMessage,
-  VectorClientMessage,
-  VectorMessage,
-} from './web-socket-message.ts';
+export { ERROR_CODES, type ErrorCode, type ErrorData } from './web-socket-message.ts';

@@ -1,7 +1,17 @@
-import type { ErrorCode } from './error-code.ts';
-import type { ObservationBody, StateBody } from './http-body.ts';
+import type { ObservationBody, StateBody, ValidationIssue } from './http-body.ts';
 import type { JsonRpcRequest, JsonRpcResponse } from './json-rpc.ts';
-import type { ValidationIssue } from './validation-issue.ts';
+
+/** The codes of a WebSocket `error` message, as OpenEnv defines them. */
+export const ERROR_CODES = [
+  'INVALID_JSON',
+  'UNKNOWN_TYPE',
+  'VALIDATION_ERROR',
+  'EXECUTION_ERROR',
+  'CAPACITY_REACHED',
+  'FACTORY_ERROR',
+  'SESSION_ERROR',
+] as const;
+export type ErrorCode = (typeof ERROR_CODES)[number];
 
 /** What a client may send on `/ws`, as text frames of JSON. */
 export type ClientMessage =

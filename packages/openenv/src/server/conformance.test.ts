@@ -3,9 +3,8 @@ import type { ChildProcess } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { counterEnvironment } from '../fixtures/counter-environment.ts';
-import type { LooseJson } from '../fixtures/loose-json.ts';
 import { startPython } from '../fixtures/python.ts';
-import { openRawSocket, type RawSocket } from '../fixtures/raw-socket.ts';
+import { type LooseJson, openRawSocket, type RawSocket } from '../fixtures/raw-socket.ts';
 import { createServer } from './create-server.ts';
 import type { ListeningServer } from './listen.ts';
 

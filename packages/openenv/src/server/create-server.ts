@@ -10,7 +10,7 @@ import { resetOptionsReader } from '../input/reset-options-reader.ts';
 import { environmentTools } from '../mcp/environment-tools.ts';
 import { JsonRpcEndpoint } from '../mcp/json-rpc-endpoint.ts';
 import { StreamableHttpEndpoint } from '../mcp/streamable-http.ts';
-import { observeRequests } from '../operations/observe-requests.ts';
+import { observeRequests } from '../operations/server-metrics.ts';
 import type { Session } from '../sessions/session.ts';
 import { SessionRegistry } from '../sessions/session-registry.ts';
 import { DOCS_POLICY, docsPage } from './docs-page.ts';

@@ -9,7 +9,6 @@ import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { connect, type EnvironmentClient } from '../client/connect.ts';
-import { collectingLogger } from '../fixtures/collecting-logger.ts';
 import {
   type CountAction,
   type CountObservation,
@@ -17,7 +16,7 @@ import {
   counterEnvironment,
 } from '../fixtures/counter-environment.ts';
 import { openRawSocket } from '../fixtures/raw-socket.ts';
-import { getJson, postJson, startServer } from '../fixtures/start-server.ts';
+import { collectingLogger, getJson, postJson, startServer } from '../fixtures/start-server.ts';
 import { prometheusMetrics } from '../operations/prometheus-metrics.ts';
 import { openSqliteStore } from '../sessions/sqlite-session-store.ts';
 

@@ -5,16 +5,15 @@ import {
   type EpisodeRecord,
   type ResetOptions,
 } from '../definition.ts';
-import { gradeRecord } from '../episodes/grade-record.ts';
+import { gradeRecord } from '../episodes/replay-episode.ts';
 import type { ActionReader } from '../input/action-reader.ts';
-import { readAt } from '../input/invalid-input-error.ts';
 import { givenOptionsReader } from '../input/reset-options-reader.ts';
-import { isJsonObject, type JsonObject } from '../json/json-object.ts';
+import { readAt } from '../input/validation-issues.ts';
+import { isJsonObject, type JsonObject } from '../json/read-json.ts';
 import { gradeBody } from '../protocol/http-body.ts';
 import type { JsonSchema } from '../protocol/json-schema.ts';
 import { describedOptions, sessionId } from './environment-routes.ts';
-import { LOG_LISTS, readEpisodeLog } from './episode-log.ts';
-import { loggedOptions, type SessionOfLog } from './logged-options.ts';
+import { LOG_LISTS, loggedOptions, readEpisodeLog, type SessionOfLog } from './episode-log.ts';
 import type { RequestSessions } from './request-sessions.ts';
 import type { AddRoute } from './route-table.ts';
 

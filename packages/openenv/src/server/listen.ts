@@ -96,3 +96,21 @@ function reachable(host: string): string {
   if (host === '0.0.0.0' || host === '::') return '127.0.0.1';
   return host.includes(':') ? `[${host}]` : host;
 }
+
+/**
+ * Drains a server at the first SIGTERM or SIGINT, after which the process can end by itself. A second signal ends it at
+ * once, as if nobody listened. Returns a function that stops listening for signals.
+ */
+export function drainOnSignal(server: ListeningServer, options: DrainOptions = {}): () => void {
+  const stopListening = () => {
+    process.off('SIGTERM', drain);
+    process.off('SIGINT', drain);
+  };
+  const drain = () => {
+    stopListening();
+    void server.drain(options);
+  };
+  process.on('SIGTERM', drain);
+  process.on('SIGINT', drain);
+  return stopListening;
+}

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { counterEnvironment } from '../fixtures/counter-environment.ts';
 import { openRawSocket } from '../fixtures/raw-socket.ts';
 import { postJson, startServer } from '../fixtures/start-server.ts';
-import { DEEPEST_JSON, MOST_KEYS_OF_OBJECT } from '../json/read-limited-json.ts';
+import { DEEPEST_JSON, MOST_KEYS_OF_OBJECT } from '../json/read-json.ts';
 
 function nested(depth: number): string {
   return '['.repeat(depth) + ']'.repeat(depth);

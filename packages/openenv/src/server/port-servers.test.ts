@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { connect } from '../client/connect.ts';
 import { counterEnvironment } from '../fixtures/counter-environment.ts';
-import type { LooseJson } from '../fixtures/loose-json.ts';
+import type { LooseJson } from '../fixtures/raw-socket.ts';
 import { createServer } from './create-server.ts';
 
 const other = { ...counterEnvironment, id: 'other', name: 'other' };

@@ -1,11 +1,10 @@
 import type { Context, Hono } from 'hono';
 import { z } from 'zod';
-import { InvalidInputError } from '../input/invalid-input-error.ts';
-import { validationIssues } from '../input/validation-issues.ts';
+import { InvalidInputError, validationIssues } from '../input/validation-issues.ts';
 import type { ReadonlyDeep } from '../protocol/http-body.ts';
 import type { JsonSchema } from '../protocol/json-schema.ts';
+import { readClientJson } from '../sessions/turns.ts';
 import { type OpenApiDocument, openApiDocument } from './openapi-document.ts';
-import { requestJson } from './request-json.ts';
 
 type Schema = z.ZodType;
 
@@ -125,4 +124,35 @@ function read<T>(schema: z.ZodType<T>, value: unknown, part: 'body' | 'query'): 
   const reading = schema.safeParse(value);
   if (reading.success) return reading.data;
   throw new InvalidInputError(validationIssues(schema, value)).at(part);
+}
+
+/**
+ * The JSON of a request's body; an empty body reads as `null`.
+ * @throws InvalidInputError for text that is not JSON, does not say that it is, or exceeds the limits of `readClientJson`.
+ */
+async function requestJson(context: Context): Promise<unknown> {
+  const text = await context.req.text();
+  if (text === '') return null;
+  const contentType = context.req.header('content-type') ?? '';
+  if (!/^application\/([\w.+-]+\+)?json\b/i.test(contentType)) {
+    throw new InvalidInputError([
+      {
+        type: 'model_attributes_type',
+        loc: ['body'],
+        msg: `Input should be JSON with the header content-type: application/json, not '${contentType.slice(0, 100)}'`,
+        input: text.slice(0, 200),
+      },
+    ]);
+  }
+  const reading = await readClientJson(text, context.get('client'));
+  if (reading.ok) return reading.value;
+  throw new InvalidInputError([
+    {
+      type: reading.isOverLimit ? 'json_over_limit' : 'json_invalid',
+      loc: ['body', reading.position],
+      msg: reading.isOverLimit ? 'JSON over a limit' : 'JSON decode error',
+      input: {},
+      ctx: { error: reading.message },
+    },
+  ]);
 }

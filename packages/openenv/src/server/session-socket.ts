@@ -1,15 +1,13 @@
 import type { WebSocket } from 'ws';
 import type { Caller, StepResult } from '../definition.ts';
 import { errorAnswer, errorCode, OpenEnvError } from '../error-catalogue.ts';
-import { excerpt } from '../input/excerpt.ts';
-import { InvalidInputError } from '../input/invalid-input-error.ts';
-import { isJsonObject, type JsonObject } from '../json/json-object.ts';
-import { readClientJson } from '../json/read-client-json.ts';
-import type { LimitedJsonReading } from '../json/read-limited-json.ts';
+import { excerpt, InvalidInputError } from '../input/validation-issues.ts';
+import { isJsonObject, type JsonObject, type LimitedJsonReading } from '../json/read-json.ts';
 import { toolCallResult } from '../mcp/environment-tools.ts';
 import type { JsonRpcEndpoint } from '../mcp/json-rpc-endpoint.ts';
 import type { ErrorData } from '../protocol/web-socket-message.ts';
 import type { Session } from '../sessions/session.ts';
+import { readClientJson } from '../sessions/turns.ts';
 import { VectorConversation, type VectorParts } from '../vector/vector-conversation.ts';
 import { answerInOrder, type Reply } from './answer-in-order.ts';
 

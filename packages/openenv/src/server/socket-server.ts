@@ -2,15 +2,17 @@ import { type IncomingMessage, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import { WebSocket, WebSocketServer } from 'ws';
+import type { Caller } from '../definition.ts';
 import { OpenEnvError } from '../error-catalogue.ts';
 import { clientAddress } from '../guard/forwarded.ts';
 import type { Guard } from '../guard/guard.ts';
+import type { JsonRpcEndpoint } from '../mcp/json-rpc-endpoint.ts';
 import type { Logger } from '../operations/logger.ts';
 import { JSON_RPC_ERROR_CODES } from '../protocol/json-rpc.ts';
 import type { ErrorData } from '../protocol/web-socket-message.ts';
 import type { Session } from '../sessions/session.ts';
 import type { SessionRegistry } from '../sessions/session-registry.ts';
-import { serveJsonRpc } from './json-rpc-socket.ts';
+import { answerInOrder } from './answer-in-order.ts';
 import type { ResolvedServerOptions } from './server-options.ts';
 import { errorData, errorText, type SessionSocketParts, serveSession } from './session-socket.ts';
 
@@ -294,4 +296,11 @@ function refuse(socket: WebSocket, path: string, refusal: ErrorData): void {
   const timer = setTimeout(() => socket.close(1000), REFUSAL_GRACE_MS).unref();
   socket.once('message', () => socket.close(1000));
   socket.once('close', () => clearTimeout(timer));
+}
+
+/** Speaks bare JSON-RPC on an accepted socket; all of its requests act on one session. */
+function serveJsonRpc(socket: WebSocket, session: Session, jsonRpc: JsonRpcEndpoint, caller: Caller): void {
+  answerInOrder(socket, async (data) =>
+    JSON.stringify(await jsonRpc.answerText(data.toString(), session, caller)),
+  );
 }

@@ -4,14 +4,15 @@ import type { ResetOptions } from '../definition.ts';
 import { OpenEnvError } from '../error-catalogue.ts';
 import { type Logger, silentLogger } from '../operations/logger.ts';
 import { maskUrls } from '../operations/mask-urls.ts';
-import { resetDigest, stepDigest } from './journal-digest.ts';
 import { REDIS_SCRIPTS, type RedisSession, type Script } from './redis-scripts.ts';
-import type {
-  EnvironmentName,
-  SessionJournal,
-  SessionStore,
-  StoreCondition,
-  StoredSession,
+import {
+  type EnvironmentName,
+  resetDigest,
+  type SessionJournal,
+  type SessionStore,
+  type StoreCondition,
+  type StoredSession,
+  stepDigest,
 } from './session-store.ts';
 import { StoreMonitor } from './store-monitor.ts';
 

@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { type EnvironmentDefinition, EnvironmentError, type ResetOptions } from '../definition.ts';
 import { errorCode, OpenEnvError } from '../error-catalogue.ts';
-import { PlayCounts } from '../operations/play-counts.ts';
-import { createInstance } from './create-instance.ts';
-import { Session } from './session.ts';
+import { PlayCounts } from '../operations/server-metrics.ts';
+import { createInstance, Session } from './session.ts';
 import type { SessionStore, StoreCondition, StoredSession } from './session-store.ts';
 import { Pace } from './turns.ts';
 

@@ -1,16 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import {
   type Environment,
+  type EnvironmentDefinition,
   EnvironmentError,
   type EpisodeRecord,
   type ResetOptions,
   type StepResult,
 } from '../definition.ts';
-import { PlayCounts } from '../operations/play-counts.ts';
+import { OpenEnvError } from '../error-catalogue.ts';
+import { PlayCounts } from '../operations/server-metrics.ts';
 import type { StateBody } from '../protocol/http-body.ts';
-import { replay } from './replay.ts';
 import type { SessionJournal, StoredSession } from './session-store.ts';
-import { nextTurn, Pace } from './turns.ts';
+import { nextTurn, Pace, Turn } from './turns.ts';
 
 /** An operation that takes longer than this does not keep its environment from being closed, ms. */
 const CLOSE_PATIENCE_MS = 2000;
@@ -243,4 +244,32 @@ function patience(): Promise<void> {
   return new Promise((resolve) => {
     setTimeout(resolve, CLOSE_PATIENCE_MS).unref();
   });
+}
+
+/** A fresh instance of an environment. @throws OpenEnvError `FACTORY_ERROR` */
+export function createInstance<Action, Observation, State>(
+  definition: EnvironmentDefinition<Action, Observation, State>,
+): Environment<Action, Observation, State> {
+  try {
+    return definition.create();
+  } catch (error) {
+    throw new OpenEnvError('FACTORY_ERROR', { factory_name: definition.id }, { cause: error });
+  }
+}
+
+/** Plays a record on an environment for a client, in turns with other computations, and returns the last result. */
+export async function replay<Action, Observation, State>(
+  environment: Environment<Action, Observation, State>,
+  { reset, actions }: EpisodeRecord<Action>,
+  client?: string,
+): Promise<StepResult<Observation>> {
+  const turn = new Turn(client);
+  await turn.next();
+  let result = await environment.reset(reset);
+  for (const action of actions) {
+    if (turn.isOver) await turn.next();
+    const next = environment.step(action);
+    result = next instanceof Promise ? await next : next;
+  }
+  return result;
 }

@@ -1,7 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 
 /** Format that this version reads and writes. */
-export const FORMAT = 2;
+const FORMAT = 2;
 
 /** In the place of a step, for the reset, which is the first entry of a journal. */
 export const RESET_STEP = -1;

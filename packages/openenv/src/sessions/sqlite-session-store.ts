@@ -5,13 +5,14 @@ import type { ResetOptions } from '../definition.ts';
 import { errorCode, OpenEnvError } from '../error-catalogue.ts';
 import { type Logger, silentLogger } from '../operations/logger.ts';
 import { AcknowledgedMarks, type Mark, markOf, setNumber } from './acknowledged-marks.ts';
-import { resetDigest, stepDigest } from './journal-digest.ts';
-import type {
-  EnvironmentName,
-  SessionJournal,
-  SessionStore,
-  StoreCondition,
-  StoredSession,
+import {
+  type EnvironmentName,
+  resetDigest,
+  type SessionJournal,
+  type SessionStore,
+  type StoreCondition,
+  type StoredSession,
+  stepDigest,
 } from './session-store.ts';
 import {
   isBusy,
@@ -55,7 +56,7 @@ export interface SqliteSessionStoreOptions {
   readonly logger?: Logger;
 }
 
-export const DEFAULT_MAX_BYTES = 2 ** 30;
+const DEFAULT_MAX_BYTES = 2 ** 30;
 /**
  * Every session that has played a step since the last transaction has a page written to the log anew, so that pages of a
  * quarter of SQLite's default save the disk and the checksums most of their work. A file that is there keeps its own.

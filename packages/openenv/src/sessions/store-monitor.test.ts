@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { collectingLogger } from '../fixtures/collecting-logger.ts';
+import { collectingLogger } from '../fixtures/start-server.ts';
 import { StoreMonitor } from './store-monitor.ts';
 
 test('a store without progress is told, and its failures are logged once in ten seconds', (t) => {

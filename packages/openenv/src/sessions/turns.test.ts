@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readClientJson } from '../json/read-client-json.ts';
 import { Session } from './session.ts';
-import { nextTurn, type Pace } from './turns.ts';
+import { nextTurn, type Pace, readClientJson } from './turns.ts';
 
 /** A pace at which each computation is long. */
 const LONG = { isLong: true, time: (compute: () => unknown) => compute() } as Pace;

@@ -1,3 +1,5 @@
+import { type LimitedJsonReading, readLimitedJson } from '../json/read-json.ts';
+
 /** A computation that takes longer waits for a turn the next time, ms. */
 const LONG_MS = 4;
 /** A loop gives way after this time, ms. */
@@ -71,4 +73,16 @@ export class Turn {
     await nextTurn(this.#client);
     this.#startedAt = performance.now();
   }
+}
+
+/** A longer text waits for a turn, characters. */
+const LONG_TEXT = 32_768;
+
+/** Parses the JSON of a client within the limits of `readLimitedJson`; a long text in a turn of the client. */
+export function readClientJson(
+  text: string,
+  client?: string,
+): LimitedJsonReading | Promise<LimitedJsonReading> {
+  if (text.length <= LONG_TEXT) return readLimitedJson(text);
+  return nextTurn(client).then(() => readLimitedJson(text));
 }

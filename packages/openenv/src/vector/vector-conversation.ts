@@ -1,12 +1,11 @@
 import { z } from 'zod';
 import type { EnvironmentDefinition } from '../definition.ts';
 import type { ActionReader } from '../input/action-reader.ts';
-import { InvalidInputError, readAt } from '../input/invalid-input-error.ts';
 import { toJsonSchema } from '../input/json-schemas.ts';
 import type { ResetOptionsReader } from '../input/reset-options-reader.ts';
-import { validationIssues } from '../input/validation-issues.ts';
-import type { JsonObject } from '../json/json-object.ts';
-import { createInstance } from '../sessions/create-instance.ts';
+import { InvalidInputError, readAt, validationIssues } from '../input/validation-issues.ts';
+import type { JsonObject } from '../json/read-json.ts';
+import { createInstance } from '../sessions/session.ts';
 import type { SessionRegistry } from '../sessions/session-registry.ts';
 import { FloatLayout } from './float-layout.ts';
 import { VectorEnvironments, type VectorResult } from './vector-environments.ts';

@@ -4,8 +4,7 @@ import { z } from 'zod';
 import { connect } from '../client/connect.ts';
 import { defineEnvironment } from '../definition.ts';
 import { counterEnvironment } from '../fixtures/counter-environment.ts';
-import type { LooseJson } from '../fixtures/loose-json.ts';
-import { openRawSocket, type RawSocket } from '../fixtures/raw-socket.ts';
+import { type LooseJson, openRawSocket, type RawSocket } from '../fixtures/raw-socket.ts';
 import { startServer } from '../fixtures/start-server.ts';
 
 /** An environment whose actions and observations are numbers all through. */

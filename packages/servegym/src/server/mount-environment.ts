@@ -9,7 +9,6 @@ import {
 import {
   createServer,
   type EnvironmentDefinition,
-  Leaderboard,
   mountEpisodeRoutes,
   mountLeaderboardRoutes,
   type OpenEnvServer,
@@ -135,8 +134,6 @@ async function mount<Action, Observation extends object, State extends object>(
   further.ifReplayable?.(server, background);
   mountEpisodeRoutes(server);
   const isFile = storage !== undefined && !isRedisAddress(storage.address);
-  const leaderboard = new Leaderboard(isFile ? storage.address : ':memory:');
-  server.onClose(() => leaderboard.close());
-  mountLeaderboardRoutes(server, leaderboard);
+  mountLeaderboardRoutes(server, isFile ? storage.address : ':memory:');
   return server;
 }

@@ -1,12 +1,7 @@
 import { existsSync, mkdirSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import {
-  OpenEnvError,
-  openSqliteStore,
-  type SessionStore,
-  type SqliteSessionStoreOptions,
-} from '@servegym/openenv';
+import { openSqliteStore, type SessionStore, type SqliteSessionStoreOptions } from '@servegym/openenv';
 import { InputError } from '../cli/input-error.ts';
 
 const SQLITE_BUSY = 5;
@@ -32,7 +27,7 @@ export function openSessionFile(path: string, options: SqliteSessionStoreOptions
     makeFolder(dirname(path));
     return openSqliteStore(path, options);
   } catch (error) {
-    const reason = (error instanceof OpenEnvError ? error.cause : error) as Error & { errcode?: number };
+    const reason = ((error as Error).cause ?? error) as Error & { errcode?: number };
     const isLocked = reason.errcode === SQLITE_BUSY;
     const remedy = isLocked ? 'End the program that holds it, or choose' : 'Choose';
     throw new InputError(

@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import { hostname } from 'node:os';
-import { baseUrl, isHostPattern } from '@servegym/openenv';
+import { isHostPattern } from '@servegym/openenv';
+import { baseUrl } from '@servegym/openenv/client';
 import { InvalidArgumentError, Option } from 'commander';
 
 /** `--allowed-hosts` of commands that listen. */

@@ -12,7 +12,8 @@ import {
   runBaseline,
   validAnswers,
 } from '@servegym/agents';
-import { connect, type Grade } from '@servegym/openenv';
+import type { Grade } from '@servegym/openenv';
+import { connect } from '@servegym/openenv/client';
 import { Command, Option } from 'commander';
 import { numberFrom, wholeNumber } from '../arguments/options.ts';
 import { serverAddress } from '../arguments/server-options.ts';

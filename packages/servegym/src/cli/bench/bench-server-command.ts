@@ -1,4 +1,4 @@
-import { socketUrl } from '@servegym/openenv';
+import { socketUrl } from '@servegym/openenv/client';
 import { Command, Option } from 'commander';
 import { jsonObject, numberAbove, numberFrom, wholeNumber } from '../arguments/options.ts';
 import { serverAddress } from '../arguments/server-options.ts';

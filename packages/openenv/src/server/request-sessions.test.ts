@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { LatestSessions } from './latest-sessions.ts';
+import { LatestSessions } from './request-sessions.ts';
 
 test('the caller that was longest away is forgotten first, beyond 10,000 callers', () => {
   const latest = new LatestSessions();
