@@ -51,6 +51,12 @@ describe('what reset takes', () => {
     wrong({ arrival_s: [-1, 0, 1] }, /trace\.arrival_s\.0/);
     wrong({ input_tokens: [0, 1, 1] }, /trace\.input_tokens\.0/);
     wrong({ input_tokens: [1.5, 1, 1] }, /trace\.input_tokens\.0/);
+    wrong({ input_tokens: [1, Number.NaN, 1] }, /trace\.input_tokens\.1/);
+    wrong({ input_tokens: [1, '1', 1] }, /trace\.input_tokens\.1/);
+    wrong({ input_tokens: Object.assign(new Array(3), { 0: 1, 2: 1 }) }, /trace\.input_tokens\.1/);
+    wrong({ input_tokens: { ...[1, 1, 1], length: 3 } }, /trace\.input_tokens: .*array/);
+    wrong({ output_tokens: undefined }, /trace\.output_tokens: .*array/);
+    wrong({ arrival_s: [0, Number.POSITIVE_INFINITY, 2] }, /trace\.arrival_s\.1/);
     wrong({ class: ['interactive', 'batch', 'urgent'] }, /trace\.class\.2/);
     wrong({ priority: [1, 2, 3] }, /priority/);
     wrong({ arrival_s: [], input_tokens: [], output_tokens: [] }, /arrival_s/);

@@ -44,7 +44,7 @@ export function episodeRequests(
   schedule: Pick<PhaseSchedule, 'phases' | 'tenantGiB'>,
 ): EpisodeRequests {
   return {
-    arrivalTicks: Float64Array.from(requests.arrivalSeconds, (at) => Math.round(at * TICKS_PER_S)),
+    arrivalTicks: Float64Array.from(requests.arrivalSeconds).map((at) => Math.round(at * TICKS_PER_S)),
     inputTokens: Int32Array.from(requests.inputTokens),
     outputTokens: Int32Array.from(requests.outputTokens),
     classes: Uint8Array.from(requests.classes),
