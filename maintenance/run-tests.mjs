@@ -4,7 +4,7 @@
 import { existsSync, globSync, statSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
-import { FileRunner } from './test-runner/file-runner.ts';
+import { startTestFile } from './test-file.ts';
 
 /** The folders that have tests. */
 const ROOTS = ['packages', 'clients', 'deploy', 'notebooks', 'maintenance', 'benchmarks'];
@@ -12,9 +12,14 @@ const FILE_SECONDS = 240;
 
 const files = testFiles(process.argv.slice(2));
 const results = [];
+const running = new Set();
 
-// It ends with the process that started it, but does not wait for its end.
-process.on('disconnect', () => process.exit(1));
+// It ends with the process that started it, and its files with it, but it does not wait for the end of that process.
+for (const end of ['disconnect', 'SIGINT', 'SIGTERM', 'SIGHUP'])
+  process.on(end, () => {
+    for (const file of running) file.kill();
+    process.exit(1);
+  });
 process.channel?.unref();
 const queue = files.values();
 await Promise.all(Array.from({ length: Math.min(availableParallelism(), files.length) }, runFiles));
@@ -30,16 +35,17 @@ process.exitCode = counts.failed === 0 ? 0 : 1;
 process.send?.(counts);
 
 async function runFiles() {
-  const runner = new FileRunner(FILE_SECONDS);
   for (const path of queue) {
-    const result = await runner.run(path);
+    const file = startTestFile(path, FILE_SECONDS);
+    running.add(file);
+    const result = await file.ended;
+    running.delete(file);
     const { name, passed, failures, seconds } = result;
     const outcome =
       failures.length === 0 ? `✓ ${name}  ${passed} tests` : `✗ ${name}  ${failures.length} failed`;
     console.log(`${outcome}  ${seconds.toFixed(1)} s`);
     results.push(result);
   }
-  runner.close();
 }
 
 function testFiles(paths) {
