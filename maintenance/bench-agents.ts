@@ -4,11 +4,7 @@ import { llmserve, TASK_IDS, type TaskId } from '@servegym/environments';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { wholeNumber } from '../packages/servegym/src/cli/arguments/options.ts';
 import { InputError } from '../packages/servegym/src/cli/input-error.ts';
-import {
-  addJobOptions,
-  type JobOptions,
-  openStoppableJobs,
-} from '../packages/servegym/src/cli/jobs/open-jobs.ts';
+import { addJobOptions, type JobOptions, withJobs } from '../packages/servegym/src/cli/jobs/open-jobs.ts';
 import { requireWritable, writeOutputFile } from '../packages/servegym/src/cli/output/write-output-file.ts';
 import { agentBenchmarkPage } from './bench-agents/agent-benchmark-report.ts';
 import { benchmarkAgents, bestOnValidation } from './bench-agents/benchmark-agents.ts';
@@ -90,13 +86,12 @@ async function benchAgents(options: BenchAgentsOptions): Promise<void> {
     planningShiftedEpisodes: Math.min(planningShiftedEpisodes, shiftedEpisodes),
   };
   await requireWritable(out);
-  const jobs = await openStoppableJobs({ threads, queue });
-  const context: BenchmarkContext = {
-    jobs,
-    cache: new BenchmarkCache(join(cache, `${llmserve.id}-${llmserve.version}`)),
-    say: (line) => console.error(line),
-  };
-  try {
+  await withJobs({ threads, queue }, async (jobs) => {
+    const context: BenchmarkContext = {
+      jobs,
+      cache: new BenchmarkCache(join(cache, `${llmserve.id}-${llmserve.version}`)),
+      say: (line) => console.error(line),
+    };
     if (ship) {
       const learned = agents.filter(isLearned);
       if (learned.length === 0) throw new InputError(`expected agents that learn: ${LEARNED.join(', ')}`);
@@ -110,9 +105,7 @@ async function benchAgents(options: BenchAgentsOptions): Promise<void> {
       await writeOutputFile(out.replace(/\.md$/, '.json'), [figures]);
     }
     console.log(json ? figures : agentBenchmarkPage(benchmark));
-  } finally {
-    await jobs.close();
-  }
+  });
 }
 
 function agentNames(text: string): string[] {

@@ -16,11 +16,7 @@ import {
 import type { JobEngine, Json } from '@servegym/jobs';
 import { Command, Option } from 'commander';
 import { wholeNumber } from '../packages/servegym/src/cli/arguments/options.ts';
-import {
-  addJobOptions,
-  type JobOptions,
-  openStoppableJobs,
-} from '../packages/servegym/src/cli/jobs/open-jobs.ts';
+import { addJobOptions, type JobOptions, withJobs } from '../packages/servegym/src/cli/jobs/open-jobs.ts';
 import { showProgress } from '../packages/servegym/src/cli/output/progress.ts';
 import { runCommand } from './run-command.ts';
 
@@ -68,18 +64,14 @@ function seedsOption(split: SeedSplit, seeds: number): Option {
 async function run(options: CommandOptions): Promise<void> {
   const { task, test, validation, train, planned, tune } = options;
   const taskIds = task === 'all' ? TASK_IDS : [task];
-  const jobs = await openStoppableJobs(options);
-  try {
-    await rebuildReferences(jobs, {
+  await withJobs(options, (jobs) =>
+    rebuildReferences(jobs, {
       url: REFERENCE_RETURNS_URL,
       tasks: taskIds.map((id) => SERVE_TASKS[id]),
       seeds: { test, validation, train },
       ...{ planned, tune, onProgress: showProgress },
-    });
-  } finally {
-    await jobs.close();
-    showProgress('');
-  }
+    }),
+  ).finally(() => showProgress(''));
 }
 
 /** Decides where the search of constants begins and which training traces it plays. */

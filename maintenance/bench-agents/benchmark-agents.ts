@@ -1,5 +1,5 @@
 import type { Estimate, ShippedName } from '@servegym/agents';
-import { llmserve, SEED_SPLITS, type TaskId } from '@servegym/environments';
+import { firstSeeds, llmserve, type TaskId } from '@servegym/environments';
 import { interquartileMean, mean, nestedBootstrap } from '@servegym/simulator/statistics';
 import {
   type BenchmarkPlan,
@@ -86,8 +86,4 @@ export async function bestOnValidation(
   const best = means.indexOf(Math.max(...means));
   context.say(`${agent} on ${taskId}: run ${best} has ${means[best].toFixed(3)} on the validation split`);
   return learned[best].file;
-}
-
-function firstSeeds(split: 'test' | 'validation', count: number): number[] {
-  return Array.from({ length: count }, (_, i) => SEED_SPLITS[split].first + i);
 }

@@ -85,7 +85,7 @@ export {
 } from './llmserve/schema.ts';
 export { ServeEpisode, type ServeEpisodeSnapshot, servingConfig } from './llmserve/serve-episode.ts';
 export { SHIFTS, type Shift, scaleArrivals, shiftTask } from './llmserve/shifts.ts';
-export { SEED_SPLITS, type SeedSplit, splitOfSeed } from './llmserve/splits.ts';
+export { firstSeeds, SEED_SPLITS, type SeedSplit, splitOfSeed } from './llmserve/splits.ts';
 export {
   addServeTask,
   findServeTask,

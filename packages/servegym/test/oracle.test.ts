@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { recordedReference, TASK_IDS } from '@servegym/environments';
 import { runServegym } from '../../../maintenance/test-servers/servegym.ts';
-import { oracleTable } from '../src/cli/oracle/oracle-report.ts';
+import { oracleTable } from '../src/cli/oracle/command.ts';
 
 describe('servegym oracle', () => {
   it('prints what is recorded, and the docs have it word for word', async () => {

@@ -7,6 +7,11 @@ export const SEED_SPLITS = {
 
 export type SeedSplit = keyof typeof SEED_SPLITS;
 
+/** The first seeds of a split. */
+export function firstSeeds(split: SeedSplit, count: number): number[] {
+  return Array.from({ length: count }, (_, i) => SEED_SPLITS[split].first + i);
+}
+
 /** The split that a seed belongs to; `undefined` when it belongs to none. */
 export function splitOfSeed(seed: number): SeedSplit | undefined {
   return (Object.keys(SEED_SPLITS) as SeedSplit[]).find(

@@ -24,24 +24,14 @@ export function addEngineOptions(command: Command): Command {
         .choices(['FP16', 'FP8', 'INT8', 'INT4'])
         .default('FP16'),
     )
-    .addOption(
-      new Option('--max-num-seqs <n>', 'sequences at once').default(256).argParser(wholeNumber(1, 1_000_000)),
-    )
-    .addOption(
-      new Option('--max-num-batched-tokens <n>', 'token budget of an iteration')
-        .default(2048)
-        .argParser(wholeNumber(1, 1_000_000)),
-    )
+    .option('--max-num-seqs <n>', 'sequences at once', wholeNumber(1, 1_000_000), 256)
+    .option('--max-num-batched-tokens <n>', 'token budget of an iteration', wholeNumber(1, 1_000_000), 2048)
     .addOption(
       new Option('--kv-budget-fraction <share>', 'share of the free memory that the KV pool takes')
         .default(1)
         .argParser(numberAbove(0, 1)),
     )
-    .addOption(
-      new Option('--speculation-depth <n>', 'draft tokens a decode step; 0 is off')
-        .default(0)
-        .argParser(wholeNumber(0, 8)),
-    )
+    .option('--speculation-depth <n>', 'draft tokens a decode step; 0 is off', wholeNumber(0, 8), 0)
     .addOption(
       new Option('--policy <name>', 'scheduling policy').choices(['fcfs', 'priority']).default('fcfs'),
     );

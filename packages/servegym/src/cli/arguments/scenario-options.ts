@@ -25,9 +25,7 @@ export function addScenarioOptions(command: Command): Command {
   return command
     .addOption(new Option('--traffic <id>', 'requests as a public trace has them').choices(WORKLOAD_IDS))
     .addOption(new Option('--trace <file>', 'requests of your own').conflicts('traffic'))
-    .addOption(
-      new Option('--rate-scale <x>', 'arrivals come this many times as fast').argParser(numberFrom(0.01, 20)),
-    )
+    .option('--rate-scale <x>', 'arrivals come this many times as fast', numberFrom(0.01, 20))
     .option('--profile <name>', "the engine profile, instead of the task's own")
     .addOption(new Option('--shift <name>', 'the task made another than the one learned').choices(SHIFTS));
 }

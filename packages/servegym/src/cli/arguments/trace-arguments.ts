@@ -40,11 +40,7 @@ export function addTraceOptions(command: Command): Command {
         'tokens that one prefix hash stands for (default: 512)',
       ).argParser(wholeNumber(1, 1_000_000)),
     )
-    .addOption(
-      new Option('--load <n>', 'which load of a benchmark that has several').argParser(
-        wholeNumber(1, 10_000),
-      ),
-    );
+    .option('--load <n>', 'which load of a benchmark that has several', wholeNumber(1, 10_000));
 }
 
 /** Reads the trace that somebody named, and shows in a terminal how far it is. `onRequests` is that of `TraceOptions`. */

@@ -63,11 +63,7 @@ export function baselineCommand(): Command {
       new Option('--env <id>', 'the environment').choices(BASELINE_ENVIRONMENT_IDS).default('llmserve'),
     )
     .option('--task <id>', 'one of its tasks, or all', 'all')
-    .addOption(
-      new Option('--seed <n>', 'seed of the traffic')
-        .default(0)
-        .argParser(wholeNumber(0, Number.MAX_SAFE_INTEGER)),
-    )
+    .option('--seed <n>', 'seed of the traffic', wholeNumber(0, Number.MAX_SAFE_INTEGER), 0)
     .option(
       '--agent <name>',
       'another deterministic agent than heuristic (llmserve) or baseline (inferencegym)',
@@ -95,22 +91,14 @@ export function baselineCommand(): Command {
         .choices(['in-process', 'http'])
         .default('in-process'),
     )
-    .addOption(
-      new Option('--base-url <address>', `the server, with --runtime http (default: ${SERVER})`).argParser(
-        serverAddress,
-      ),
-    )
+    .option('--base-url <address>', `the server, with --runtime http (default: ${SERVER})`, serverAddress)
     .optionsGroup('The model, with --mode openai; its key is in OPENAI_API_KEY:')
     .option('--model <name>', 'its name (default: MODEL_NAME, or gpt-4.1-mini)')
     .option(
       '--api-base-url <address>',
       "any server of the Chat Completions API (default: OPENAI_BASE_URL, or OpenAI's)",
     )
-    .addOption(
-      new Option('--history <n>', 'windows that it is shown beside the current one')
-        .default(6)
-        .argParser(wholeNumber(0, 100)),
-    )
+    .option('--history <n>', 'windows that it is shown beside the current one', wholeNumber(0, 100), 6)
     .addOption(
       new Option(
         '--decide-every <n>',
@@ -122,22 +110,10 @@ export function baselineCommand(): Command {
         wholeNumber(1, 100_000),
       ),
     )
-    .addOption(
-      new Option('--answer-timeout <s>', 'longest wait for an answer')
-        .default(60)
-        .argParser(numberFrom(0.1, 3600)),
-    )
-    .addOption(
-      new Option('--time-budget <s>', 'ask it no more after so many seconds').argParser(numberFrom(0, 1e6)),
-    )
-    .addOption(
-      new Option('--input-price <usd>', 'of a million prompt tokens, for the cost').argParser(
-        numberFrom(0, 1e6),
-      ),
-    )
-    .addOption(
-      new Option('--output-price <usd>', 'of a million completion tokens').argParser(numberFrom(0, 1e6)),
-    )
+    .option('--answer-timeout <s>', 'longest wait for an answer', numberFrom(0.1, 3600), 60)
+    .option('--time-budget <s>', 'ask it no more after so many seconds', numberFrom(0, 1e6))
+    .option('--input-price <usd>', 'of a million prompt tokens, for the cost', numberFrom(0, 1e6))
+    .option('--output-price <usd>', 'of a million completion tokens', numberFrom(0, 1e6))
     .addHelpText(
       'after',
       `

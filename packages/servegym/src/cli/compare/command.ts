@@ -16,7 +16,8 @@ import {
 } from '../evaluate/evaluation-options.ts';
 import type { EvaluationContext } from '../evaluate/evaluation-report.ts';
 import { InputError } from '../input-error.ts';
-import { openStoppableJobs } from '../jobs/open-jobs.ts';
+import { withJobs } from '../jobs/open-jobs.ts';
+import { printResult } from '../output/print-result.ts';
 import { showShare } from '../output/progress.ts';
 import { comparisonJson, comparisonTable } from './comparison-report.ts';
 
@@ -40,10 +41,10 @@ async function compare(names: readonly string[], options: CompareOptions): Promi
       ? await evaluateGymPolicies(names, options)
       : await evaluateServePolicies(names, options);
   const results = { names, evaluations, standings: compareEvaluations(evaluations) };
-  console.log(
-    options.json
-      ? JSON.stringify(comparisonJson(results, context), null, 2)
-      : comparisonTable(results, context),
+  printResult(
+    options.json,
+    () => comparisonJson(results, context),
+    () => comparisonTable(results, context),
   );
 }
 
@@ -53,21 +54,15 @@ async function evaluateServePolicies(
 ): Promise<{ readonly evaluations: readonly Evaluation[]; readonly context: EvaluationContext }> {
   const { found, taskIds, context } = await readServeEvaluation(names, options);
   const evaluations: Evaluation[] = [];
-  const jobs = await openStoppableJobs(options);
-  try {
+  await withJobs(options, async (jobs) => {
     for (const { policy, source } of found) {
-      const plan = {
-        ...{ ...context, agent: source, policyName: policy.name, taskIds },
-        onProgress: showShare,
-      };
+      const plan = { ...context, agent: source, policyName: policy.name, taskIds, onProgress: showShare };
       evaluations.push(
         options.split === SHIFTED
           ? joinEvaluations(await evaluateShifted(jobs, plan))
           : await evaluateServe(jobs, plan),
       );
     }
-  } finally {
-    await jobs.close();
-  }
+  });
   return { evaluations, context };
 }

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type DatasetRow, playableGym, recordEpisodes, recordWithJobs } from '@servegym/agents';
 import {
+  firstSeeds,
   inferenceGym,
   inferencegym,
   llmserve,
@@ -16,12 +17,12 @@ import { findPolicy, tasksFor } from '../arguments/find-policy.ts';
 import { wholeNumber } from '../arguments/options.ts';
 import { findGymPolicy } from '../evaluate/evaluate-gym.ts';
 import { InputError } from '../input-error.ts';
-import { addJobOptions, type JobOptions, openStoppableJobs } from '../jobs/open-jobs.ts';
+import { addJobOptions, type JobOptions, withJobs } from '../jobs/open-jobs.ts';
 import { sourceFolder, sourceHash } from '../jobs/source-hash.ts';
+import { printResult } from '../output/print-result.ts';
 import { showProgress } from '../output/progress.ts';
 import { requireWritable, writeOutputFile } from '../output/write-output-file.ts';
-import { encodeDataset } from './encode-dataset.ts';
-import { type DescribedEnvironment, wholeColumns } from './whole-columns.ts';
+import { type DescribedEnvironment, encodeDataset, wholeColumns } from './dataset-file.ts';
 
 interface ExportOptions extends JobOptions {
   readonly env: 'llmserve' | 'inferencegym';
@@ -50,11 +51,7 @@ export function datasetsCommand(): Command {
     .addOption(
       new Option('--env <id>', 'the environment').choices(['llmserve', 'inferencegym']).default('llmserve'),
     )
-    .addOption(
-      new Option('--episodes <n>', 'episodes, each with a seed of its own')
-        .default(20)
-        .argParser(wholeNumber(1, 100_000)),
-    )
+    .option('--episodes <n>', 'episodes, each with a seed of its own', wholeNumber(1, 100_000), 20)
     .addOption(
       new Option('--split <name>', 'where the seeds come from')
         .choices(Object.keys(SEED_SPLITS))
@@ -79,8 +76,7 @@ The key-value metadata of the file says which environment, version, simulator, t
 async function exportDataset(options: ExportOptions): Promise<void> {
   const { episodes, split, out, json } = options;
   await requireWritable(out);
-  const { first } = SEED_SPLITS[split];
-  const seeds = Array.from({ length: episodes }, (_, i) => first + i);
+  const seeds = firstSeeds(split, episodes);
   const recording = await (options.env === 'llmserve' ? recordServe : recordGym)(options, seeds);
   const { environment, taskId, policy, rows } = recording;
   const metadata = {
@@ -95,8 +91,11 @@ async function exportDataset(options: ExportOptions): Promise<void> {
   };
   const isWhole = wholeColumns(environment);
   await writeOutputFile(out, [encodeDataset(rows, { metadata, isWhole })]);
-  if (json) console.log(JSON.stringify({ ...metadata, episodes, rows: rows.length, file: out }, null, 2));
-  else console.log(`wrote ${rows.length.toLocaleString('en-US')} windows of ${episodes} episodes to ${out}`);
+  printResult(
+    json,
+    () => ({ ...metadata, episodes, rows: rows.length, file: out }),
+    () => `wrote ${rows.length.toLocaleString('en-US')} windows of ${episodes} episodes to ${out}`,
+  );
 }
 
 /** Of the sources that decide what an episode is. */
@@ -118,16 +117,11 @@ async function recordServe(options: ExportOptions, seeds: readonly number[]): Pr
     throw new InputError(`expected --task, one of ${TASK_IDS.join(', ')}, got ${task}`);
   const found = await findPolicy(agent);
   tasksFor(taskId, [found]);
-  const jobs = await openStoppableJobs(options);
   const onEpisode = progress(seeds.length);
-  try {
-    const rows = await recordWithJobs(jobs, found.source, taskId, seeds, (share) =>
-      onEpisode?.(Math.round(share * seeds.length)),
-    );
-    return { environment: llmserve, taskId, policy: found.policy.name, rows };
-  } finally {
-    await jobs.close();
-  }
+  const rows = await withJobs(options, (jobs) =>
+    recordWithJobs(jobs, found.source, taskId, seeds, (share) => onEpisode(Math.round(share * seeds.length))),
+  );
+  return { environment: llmserve, taskId, policy: found.policy.name, rows };
 }
 
 async function recordGym({ agent, task }: ExportOptions, seeds: readonly number[]): Promise<Recording> {

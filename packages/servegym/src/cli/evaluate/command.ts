@@ -1,4 +1,5 @@
 import {
+  type Evaluation,
   evaluateServe,
   evaluateShifted,
   listGymPolicies,
@@ -7,16 +8,23 @@ import {
   SHIFTED,
 } from '@servegym/agents';
 import { Command } from 'commander';
-import { openStoppableJobs } from '../jobs/open-jobs.ts';
+import { withJobs } from '../jobs/open-jobs.ts';
+import { printResult } from '../output/print-result.ts';
 import { showShare } from '../output/progress.ts';
-import { evaluateGym } from './evaluate-gym.ts';
+import { evaluateGymPolicies } from './evaluate-gym.ts';
 import {
   addEvaluationOptions,
   type EvaluationArguments,
   readServeEvaluation,
   refuseMisplacedOptions,
 } from './evaluation-options.ts';
-import { evaluationJson, evaluationTable, shiftedJson, shiftedTable } from './evaluation-report.ts';
+import {
+  type EvaluationContext,
+  evaluationJson,
+  evaluationTable,
+  shiftedJson,
+  shiftedTable,
+} from './evaluation-report.ts';
 
 interface EvaluateOptions extends EvaluationArguments {
   readonly agent: string;
@@ -39,31 +47,37 @@ export function evaluateCommand(): Command {
 
 async function evaluate(options: EvaluateOptions): Promise<void> {
   refuseMisplacedOptions(options);
-  if (options.env === 'inferencegym') return evaluateGym(options);
   const { agent, split, json } = options;
+  if (options.env === 'inferencegym') {
+    const { evaluations, context } = await evaluateGymPolicies([agent], options);
+    return printEvaluation(json, evaluations[0], context);
+  }
   const { found, taskIds, context } = await readServeEvaluation([agent], options);
   const { policy, source } = found[0];
   const plan = { ...context, agent: source, policyName: policy.name, taskIds, onProgress: showShare };
-  const jobs = await openStoppableJobs(options);
   showShare(0);
   try {
-    if (split === SHIFTED) {
-      const shifted = await evaluateShifted(jobs, plan);
-      console.log(
-        json ? JSON.stringify(shiftedJson(shifted, context), null, 2) : shiftedTable(shifted, context),
-      );
-      return;
-    }
-    const evaluation = await evaluateServe(jobs, plan);
-    console.log(
-      json
-        ? JSON.stringify(evaluationJson(evaluation, context), null, 2)
-        : evaluationTable(evaluation, context),
-    );
+    await withJobs(options, async (jobs) => {
+      if (split === SHIFTED) {
+        const shifted = await evaluateShifted(jobs, plan);
+        printResult(
+          json,
+          () => shiftedJson(shifted, context),
+          () => shiftedTable(shifted, context),
+        );
+      } else printEvaluation(json, await evaluateServe(jobs, plan), context);
+    });
   } finally {
     showShare(1);
-    await jobs.close();
   }
+}
+
+function printEvaluation(json: boolean, evaluation: Evaluation, context: EvaluationContext): void {
+  printResult(
+    json,
+    () => evaluationJson(evaluation, context),
+    () => evaluationTable(evaluation, context),
+  );
 }
 
 function names(policies: readonly PolicyDescription[]): string {

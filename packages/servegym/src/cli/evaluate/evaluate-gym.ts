@@ -10,6 +10,7 @@ import {
 } from '@servegym/agents';
 import {
   chooseGymTask,
+  firstSeeds,
   GYM_TASK_IDS,
   inferenceGym,
   SEED_SPLITS,
@@ -19,28 +20,13 @@ import { decodeInputFile } from '../arguments/read-input-file.ts';
 import { readGymOptions } from '../arguments/read-table.ts';
 import { InputError } from '../input-error.ts';
 import { showProgress } from '../output/progress.ts';
-import { type EvaluationContext, evaluationJson, evaluationTable } from './evaluation-report.ts';
+import type { EvaluationContext } from './evaluation-report.ts';
 
 export interface GymEvaluationOptions {
   readonly task: string;
   readonly table?: string;
   readonly episodes: number;
   readonly split: string;
-}
-
-export interface EvaluateGymOptions extends GymEvaluationOptions {
-  readonly agent: string;
-  readonly json: boolean;
-}
-
-/** Plays and grades a policy of `inferencegym`, and prints how it did. */
-export async function evaluateGym({ agent, json, ...options }: EvaluateGymOptions): Promise<void> {
-  const { evaluations, context } = await evaluateGymPolicies([agent], options);
-  console.log(
-    json
-      ? JSON.stringify(evaluationJson(evaluations[0], context), null, 2)
-      : evaluationTable(evaluations[0], context),
-  );
 }
 
 /** Plays and grades policies on the same traffic, on the table that comes with the package or on one's own. */
@@ -59,8 +45,7 @@ export async function evaluateGymPolicies(
     task,
     GYM_TASK_IDS.filter((id) => found.every((policy) => policy.taskIds.includes(id))),
   );
-  const { first } = SEED_SPLITS[split as SeedSplit];
-  const seeds = Array.from({ length: episodes }, (_, i) => first + i);
+  const seeds = firstSeeds(split as SeedSplit, episodes);
   const evaluations: Evaluation[] = [];
   for (const { policy } of found) {
     const plan: EvaluationPlan = {

@@ -1,13 +1,13 @@
 import {
   assessFidelity,
   FIDELITY_FILES,
-  type Fidelity,
   fidelityReport,
   findReferenceFiles,
 } from '@servegym/tuning/fidelity';
 import { Command } from 'commander';
 import { readInputFile } from '../arguments/read-input-file.ts';
-import { addJobOptions, type JobOptions, openStoppableJobs } from '../jobs/open-jobs.ts';
+import { addJobOptions, type JobOptions, withJobs } from '../jobs/open-jobs.ts';
+import { printResult } from '../output/print-result.ts';
 import { showProgress } from '../output/progress.ts';
 import { requireWritable, writeOutputFile } from '../output/write-output-file.ts';
 
@@ -29,20 +29,18 @@ export function fidelityCommand(): Command {
 async function fidelity({ data, output, json, ...where }: FidelityOptions): Promise<void> {
   await requireWritable(output);
   findReferenceFiles(data, FIDELITY_FILES);
-  const jobs = await openStoppableJobs(where);
-  let results: Fidelity;
-  try {
-    results = await assessFidelity(
+  const results = await withJobs(where, (jobs) =>
+    assessFidelity(
       jobs,
       (file) => readInputFile(findReferenceFiles(data, [file])[0]),
       (share) => showProgress(`compared ${Math.round(100 * share)} %`),
-    );
-  } finally {
-    showProgress('');
-    await jobs.close();
-  }
+    ),
+  ).finally(() => showProgress(''));
   const report = fidelityReport(results);
   if (output !== undefined) await writeOutputFile(output, [report]);
-  if (json) console.log(JSON.stringify(results, null, 2));
-  else console.log(output === undefined ? report : `wrote ${output}`);
+  printResult(
+    json,
+    () => results,
+    () => (output === undefined ? report : `wrote ${output}`),
+  );
 }

@@ -51,12 +51,21 @@ export function threadsOption(): Option {
 }
 
 /**
- * The engine that the options ask for, for a command: Ctrl-C and SIGTERM stop what it has begun, and `message` is then
- * told. `close` it.
+ * Runs `use` with the engine that the options ask for, and closes it. Ctrl-C and SIGTERM stop the jobs that are under way;
+ * `message` is then told.
  * @throws {JobQueueError} when nobody answers at the queue.
  */
-export async function openStoppableJobs(options: JobOptions, message?: string): Promise<JobEngine> {
-  return new StoppableJobs(await openJobs(options), message);
+export async function withJobs<Result>(
+  options: JobOptions,
+  use: (jobs: JobEngine) => Promise<Result>,
+  message?: string,
+): Promise<Result> {
+  const jobs = new StoppableJobs(await openJobs(options), message);
+  try {
+    return await use(jobs);
+  } finally {
+    await jobs.close();
+  }
 }
 
 /** The engine that the options ask for. `close` it. @throws {JobQueueError} when nobody answers at the queue. */

@@ -1,6 +1,20 @@
-import { recordedReference, TASK_IDS, type TaskId } from '@servegym/environments';
+import {
+  drawRequests,
+  recordedReference,
+  returnBound,
+  SERVE_TASKS,
+  type SeedReturns,
+  type ServeAction,
+  type ServeTask,
+  splitOfSeed,
+  TASK_IDS,
+  type TaskId,
+  type TaskReference,
+} from '@servegym/environments';
+import { mean as meanOf, stratifiedBootstrap } from '@servegym/simulator/statistics';
+import { alignedRows } from '@servegym/tuning/report';
 import { Command, Option } from 'commander';
-import { oracleJson, oracleTable } from './oracle-report.ts';
+import { printResult } from '../output/print-result.ts';
 
 interface OracleOptions {
   readonly task: TaskId | 'all';
@@ -21,5 +35,143 @@ export function oracleCommand(): Command {
 function oracle({ task, json }: OracleOptions): void {
   const taskIds = task === 'all' ? TASK_IDS : [task];
   const references = Object.fromEntries(taskIds.map((id) => [id, recordedReference(id)]));
-  console.log(json ? JSON.stringify(oracleJson(references), null, 2) : oracleTable(references));
+  printResult(
+    json,
+    () => oracleJson(references),
+    () => oracleTable(references),
+  );
+}
+
+/** Room to adapt below which a share of it is noise. */
+const LEAST_ROOM = 0.05;
+
+type References = Readonly<Record<string, TaskReference | undefined>>;
+
+/** A mean over seeds with its 95 % interval. */
+interface MeanReturn {
+  readonly mean: number;
+  readonly ci95: readonly [number, number];
+}
+
+/** What the test seeds of a task come to. */
+interface TaskSummary {
+  readonly seeds: number;
+  readonly default: MeanReturn;
+  readonly constant: MeanReturn;
+  readonly planner: (MeanReturn & { readonly seeds: number; readonly gain_share: number }) | null;
+  readonly clairvoyant: MeanReturn;
+  /** (clairvoyant - constant) / (clairvoyant - default). */
+  readonly room_to_adapt: number;
+  /** A return that no policy can exceed. */
+  readonly bound: number;
+  /** Bound less clairvoyant. */
+  readonly certificate_gap: number;
+}
+
+/** The object that `oracle --json` prints. */
+function oracleJson(references: References) {
+  return Object.fromEntries(
+    Object.entries(references).map(([id, reference]) => [
+      id,
+      reference === undefined
+        ? null
+        : { ...reference, test: summaryOf(SERVE_TASKS[id as keyof typeof SERVE_TASKS], reference) },
+    ]),
+  );
+}
+
+/** What `oracle` prints: a row for each task, over its test seeds. */
+export function oracleTable(references: References): string {
+  const rows = [
+    [
+      'task',
+      'seeds',
+      'default',
+      'constant',
+      'planner',
+      'clairvoyant',
+      'bound',
+      'gap',
+      'room',
+      'planned share',
+    ],
+  ];
+  const constants: string[] = [];
+  for (const [id, reference] of Object.entries(references)) {
+    if (reference === undefined) {
+      rows.push([id, 'nothing recorded']);
+      continue;
+    }
+    const summary = summaryOf(SERVE_TASKS[id as keyof typeof SERVE_TASKS], reference);
+    const { planner } = summary;
+    rows.push([
+      id,
+      String(summary.seeds),
+      meanText(summary.default),
+      meanText(summary.constant),
+      planner === null ? '' : `${meanText(planner)} (${planner.seeds})`,
+      meanText(summary.clairvoyant),
+      summary.bound.toFixed(1),
+      summary.certificate_gap.toFixed(1),
+      summary.room_to_adapt.toFixed(3),
+      planner === null || summary.room_to_adapt < LEAST_ROOM ? '' : planner.gain_share.toFixed(2),
+    ]);
+    constants.push(`${id}: ${actionText(reference.constant)}`);
+  }
+  return [
+    ...alignedRows(rows),
+    '',
+    'Mean returns over the test seeds, with 95 % intervals. Room to adapt: what the clairvoyant planner gains over the best',
+    'constant, as a share of what it gains over the default. Gap: what the bound leaves above the clairvoyant. Planned share: of the',
+    'gain of the clairvoyant over the best constant, what the planner without foresight takes, on the seeds that it has played.',
+    '',
+    'Best constant:',
+    ...constants,
+  ].join('\n');
+}
+
+function summaryOf(task: ServeTask, { seeds }: TaskReference): TaskSummary {
+  const tested = Object.entries(seeds).filter(([seed]) => splitOfSeed(Number(seed)) === 'test');
+  const returns = tested.map(([, each]) => each);
+  const standard = meanReturn(returns.map((each) => each.default));
+  const constant = meanReturn(returns.map((each) => each.constant));
+  const clairvoyant = meanReturn(returns.map((each) => each.clairvoyant));
+  const bound = meanOf(tested.map(([seed]) => returnBound(task, drawRequests(task, Number(seed)))));
+  return {
+    seeds: returns.length,
+    default: standard,
+    constant,
+    planner: plannerSummary(returns),
+    clairvoyant,
+    room_to_adapt: (clairvoyant.mean - constant.mean) / (clairvoyant.mean - standard.mean),
+    bound,
+    certificate_gap: bound - clairvoyant.mean,
+  };
+}
+
+function plannerSummary(returns: readonly SeedReturns[]): TaskSummary['planner'] {
+  const planned = returns.flatMap(({ planner, constant, clairvoyant }) =>
+    planner === undefined ? [] : [{ planner, constant, clairvoyant }],
+  );
+  if (planned.length === 0) return null;
+  const mean = meanReturn(planned.map(({ planner }) => planner));
+  const constant = meanOf(planned.map((each) => each.constant));
+  const clairvoyant = meanOf(planned.map((each) => each.clairvoyant));
+  return {
+    ...mean,
+    seeds: planned.length,
+    gain_share: (mean.mean - constant) / (clairvoyant - constant),
+  };
+}
+
+function meanReturn(values: readonly number[]): MeanReturn {
+  return { mean: meanOf(values), ci95: stratifiedBootstrap([values], meanOf) };
+}
+
+function meanText({ mean, ci95: [low, high] }: MeanReturn): string {
+  return `${mean.toFixed(1)} [${low.toFixed(1)}, ${high.toFixed(1)}]`;
+}
+
+function actionText(action: ServeAction): string {
+  return `cap ${action.batch_cap}, KV ${action.kv_budget_fraction}, depth ${action.speculation_depth}, ${action.quantization_tier}${action.prefill_decode_split ? ', split' : ''}${action.priority_routing ? ', priority' : ''}`;
 }

@@ -38,6 +38,11 @@ export async function writeOutputFile(path: string, pieces: Iterable<string | Ui
   }
 }
 
+/** Writes a value as JSON, as `writeOutputFile` does. @throws InputError when it cannot. */
+export function writeJsonFile(path: string, value: unknown): Promise<void> {
+  return writeOutputFile(path, [`${JSON.stringify(value, null, 2)}\n`]);
+}
+
 /** Says that a file cannot be written before the work begins whose outcome it is to hold. @throws InputError */
 export async function requireWritable(path: string | undefined): Promise<void> {
   if (path === undefined || (await isSpecial(path))) return;

@@ -1,7 +1,13 @@
-import { type EngineProfile, listProfiles } from '@servegym/simulator';
+import { basename, dirname, join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
+import { type EngineProfile, findProfile, listProfiles } from '@servegym/simulator';
+import { findReferenceFiles, REFERENCE_DATA } from '@servegym/tuning/fidelity';
 import { Command } from 'commander';
 import { readProfile } from '../arguments/read-input-file.ts';
-import { refitProfilesCommand } from './profiles-refit-command.ts';
+import { calibratedBy } from '../calibrate/command.ts';
+import { InputError } from '../input-error.ts';
+import { printResult } from '../output/print-result.ts';
+import { writeJsonFile } from '../output/write-output-file.ts';
 import { profileSheet, profilesTable } from './profiles-report.ts';
 
 /** `servegym profiles`: what engines can be simulated, and how well. */
@@ -17,6 +23,60 @@ export function profilesCommand(): Command {
 async function showProfiles(name: string | undefined, { json }: { json: boolean }): Promise<void> {
   const shown: EngineProfile | EngineProfile[] =
     name === undefined ? listProfiles() : await readProfile(name);
-  if (json) console.log(JSON.stringify(shown, null, 2));
-  else console.log(Array.isArray(shown) ? profilesTable(shown) : profileSheet(shown));
+  printResult(
+    json,
+    () => shown,
+    () => (Array.isArray(shown) ? profilesTable(shown) : profileSheet(shown)),
+  );
+}
+
+interface RefitOptions {
+  readonly data: string;
+  readonly out?: string;
+  readonly json: boolean;
+}
+
+/** `servegym profiles refit`: the shipped profiles, made again from the measurements behind them. */
+function refitProfilesCommand(): Command {
+  return new Command('refit')
+    .description('fit shipped profiles again, each by the command that it names, and compare')
+    .argument('[names...]', 'profiles (default: all that were fitted)')
+    .requiredOption(
+      '--data <folder>',
+      'the measurements behind the profiles, as docs/reference-data.md describes them',
+    )
+    .option('--out <folder>', 'write each profile into this folder, as <name>.json')
+    .option('--json', 'print one JSON object', false)
+    .action(refit);
+}
+
+async function refit(names: readonly string[], { data, out, json }: RefitOptions): Promise<void> {
+  const shipped =
+    names.length > 0 ? names.map(findProfile) : listProfiles().filter(({ fit }) => fit !== null);
+  const profiles: EngineProfile[] = [];
+  for (const { name, fit } of shipped) {
+    if (fit === null)
+      throw new InputError(`${name} was estimated, not fitted: there is nothing to fit again`);
+    const profile = await calibratedBy(fit.command, (file) => locate(data, file));
+    profiles.push(profile);
+    if (out !== undefined) {
+      await writeJsonFile(join(out, `${name}.json`), profile);
+    }
+  }
+  const changed = shipped
+    .filter((profile, i) => !isDeepStrictEqual(profile, profiles[i]))
+    .map(({ name }) => name);
+  const told = changed.length === 0 ? 'as shipped' : `not as shipped: ${changed.join(', ')}`;
+  printResult(
+    json,
+    () => ({ profiles, changed }),
+    () => `${profilesTable(profiles)}\n\n${told}`,
+  );
+}
+
+/** Path of a file, or of the folder of kernel tables, that the command of a shipped profile names. */
+function locate(data: string, name: string): string {
+  const { staticBatches, denseKernels, sequenceKernels, attentionKernels } = REFERENCE_DATA;
+  if (name === basename(staticBatches.path)) return findReferenceFiles(data, [staticBatches])[0];
+  return dirname(findReferenceFiles(data, [denseKernels, sequenceKernels, attentionKernels])[0]);
 }

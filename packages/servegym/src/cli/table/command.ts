@@ -1,13 +1,199 @@
-import { Command } from 'commander';
-import { tableBuildCommand } from './table-build-command.ts';
-import { tableCalibrateCommand } from './table-calibrate-command.ts';
-import { tableCheckCommand } from './table-check-command.ts';
+import {
+  calibrateTask,
+  EPISODE_STEPS,
+  GYM_DEFAULT_ACTION,
+  GYM_TASK_IDS,
+  GYM_TASKS,
+  type GymTaskId,
+  GymWorld,
+  inferenceGym,
+  inspectTable,
+  KEY_COLUMNS,
+  readTableRows,
+  shippedWorld,
+  type TableFinding,
+  type TableRows,
+  type TaskCalibration,
+  TraceTableError,
+} from '@servegym/environments';
+import { encodeTable, TableBuilder } from '@servegym/environments/table';
+import { Command, Option } from 'commander';
+import { numberAbove, numberFrom, wholeNumber } from '../arguments/options.ts';
+import { readInputBytes, readProfile } from '../arguments/read-input-file.ts';
+import { readGymOptions } from '../arguments/read-table.ts';
+import { printResult } from '../output/print-result.ts';
+import { ProgressDisplay } from '../output/progress.ts';
+import { requireWritable, writeJsonFile, writeOutputFile } from '../output/write-output-file.ts';
 
 /** `servegym table`: the tables of measurements that `inferencegym` plays. */
 export function tableCommand(): Command {
   return new Command('table')
     .description('make, check and calibrate the tables of measurements that inferencegym plays')
-    .addCommand(tableBuildCommand())
-    .addCommand(tableCheckCommand())
-    .addCommand(tableCalibrateCommand());
+    .addCommand(buildCommand())
+    .addCommand(checkCommand())
+    .addCommand(calibrateCommand());
+}
+
+interface BuildOptions {
+  readonly profile: string;
+  readonly out?: string;
+  readonly memory?: number;
+  readonly usdPerHour?: number;
+  readonly outputTokens: number;
+}
+
+/** `servegym table build`: measures a profile's table on the simulator. */
+function buildCommand(): Command {
+  return new Command('build')
+    .description('measure an engine profile on the simulator and write its trace table')
+    .requiredOption('--profile <name|file.json>', 'the engine profile; `servegym profiles` lists them')
+    .option('--out <file.parquet>', 'where to write (default: <profile>.parquet)')
+    .addOption(
+      new Option(
+        '--memory <GB>',
+        'memory of a GPU that the server may use (default: 40, or all of a smaller GPU)',
+      ).argParser(numberAbove(0, 1000)),
+    )
+    .option('--usd-per-hour <price>', "price of a GPU (default: the profile's)", numberFrom(0.001, 10_000))
+    .option('--output-tokens <n>', 'mean answer of the load', wholeNumber(8, 4096), 256)
+    .addHelpText('after', '\nTakes less than a minute. The same profile gives the same file.')
+    .action(build);
+}
+
+async function build({ profile, out, memory, usdPerHour, outputTokens }: BuildOptions): Promise<void> {
+  const engine = await readProfile(profile);
+  const file = out ?? `${engine.name}.parquet`;
+  await requireWritable(file);
+  const builder = new TableBuilder(engine, { memoryGb: memory, usdPerHour, outputTokens });
+  const display = new ProgressDisplay();
+  const rows = builder.build((done, planned) => {
+    if (done % 50 === 0) display.show(`${done} of ${planned} configurations`, done / planned);
+  });
+  display.end();
+  await writeOutputFile(file, [encodeTable(rows, builder.metadata())]);
+  console.log(`Wrote ${rows.length} configurations to ${file}.`);
+  console.log(`Play it: servegym serve --env inferencegym --table ${file}`);
+}
+
+/** Report of `table check`. */
+interface CheckReport {
+  readonly file: string;
+  readonly playable: boolean;
+  readonly rows: number;
+  /** Values of each key column. */
+  readonly grid: Readonly<Record<string, readonly number[]>>;
+  readonly conditions: TableRows['conditions'] | null;
+  readonly findings: readonly TableFinding[];
+}
+
+/** `servegym table check`: what a table lacks, in words. Ends with 1 when it cannot be played. */
+function checkCommand(): Command {
+  return new Command('check')
+    .description('say what a table of your own measurements lacks before it can be played')
+    .argument('<file.parquet>', 'the table')
+    .option('--json', 'print one JSON object', false)
+    .addHelpText('after', '\nEnds with 0 when the table can be played, with 1 when it cannot.')
+    .action(check);
+}
+
+async function check(file: string, { json }: { json: boolean }): Promise<void> {
+  const report = await examine(file, await readInputBytes(file));
+  printResult(
+    json,
+    () => report,
+    () => describe(report),
+  );
+  if (!report.playable) process.exitCode = 1;
+}
+
+async function examine(file: string, bytes: Uint8Array): Promise<CheckReport> {
+  let rows: TableRows;
+  try {
+    rows = await readTableRows(bytes);
+  } catch (error) {
+    if (!(error instanceof TraceTableError)) throw error;
+    const finding = { code: error.code, severity: 'error', message: error.message } as const;
+    return { file, playable: false, rows: 0, grid: {}, conditions: null, findings: [finding] };
+  }
+  const findings = inspectTable(rows);
+  return {
+    file,
+    playable: findings.every(({ severity }) => severity !== 'error'),
+    rows: rows.count,
+    grid: Object.fromEntries(
+      KEY_COLUMNS.map((name) => [name, [...new Set(rows.columns[name] ?? [])].sort((a, b) => a - b)]),
+    ),
+    conditions: rows.conditions,
+    findings,
+  };
+}
+
+function describe({ file, playable, rows, grid, findings }: CheckReport): string {
+  const lines = [`${file}: ${rows} rows`];
+  for (const [name, values] of Object.entries(grid)) lines.push(`  ${name.padEnd(18)} ${values.join(' ')}`);
+  for (const { severity, code, message } of findings) lines.push(`${severity} ${code}: ${message}`);
+  if (!playable) lines.push('The table cannot be played.');
+  else if (findings.length > 0) lines.push('The table can be played. Look at the warnings first.');
+  else lines.push('The table can be played.');
+  return lines.join('\n');
+}
+
+/** Seed of the fixed baseline agent. */
+const BASELINE_SEED = 0;
+
+interface CalibrateOptions {
+  readonly out?: string;
+  readonly json: boolean;
+}
+
+/** `servegym table calibrate`: what the rewards and grades of a table's tasks are measured against. */
+function calibrateCommand(): Command {
+  return new Command('calibrate')
+    .description(
+      'measure the best fixed configuration of each task on a table, and the score of the baseline',
+    )
+    .argument('[file.parquet]', 'the table (default: the one that comes with the package)')
+    .option('--out <file.json>', 'write the calibration')
+    .option('--json', 'print one JSON object', false)
+    .action(calibrate);
+}
+
+async function calibrate(file: string | undefined, { out, json }: CalibrateOptions): Promise<void> {
+  const { times } = await ((await readGymOptions(file)).world ?? shippedWorld)();
+  // Measured anew, also where the package knows it.
+  const calibration = Object.fromEntries(
+    GYM_TASK_IDS.map((id) => [id, calibrateTask(times, GYM_TASKS[id])]),
+  ) as Record<GymTaskId, TaskCalibration>;
+  const world = new GymWorld(times.table, calibration);
+  const scores = await baselineScores(world);
+  if (out !== undefined) await writeJsonFile(out, calibration);
+  printResult(
+    json,
+    () => ({ calibration, baseline_scores: scores }),
+    () => GYM_TASK_IDS.map((id) => calibrationText(id, calibration[id], scores[id])).join('\n'),
+  );
+}
+
+function calibrationText(
+  id: GymTaskId,
+  { bestTokensPerSecond, referenceTokensPerSecond, best }: TaskCalibration,
+  score: number,
+): string {
+  return [
+    `task ${id} (${GYM_TASKS[id].name})`,
+    `  best fixed configuration  ${bestTokensPerSecond} tokens/s  ${JSON.stringify(best)}`,
+    `  batch of eight            ${referenceTokensPerSecond} tokens/s`,
+    `  score of the baseline     ${score.toFixed(3)}`,
+  ].join('\n');
+}
+
+async function baselineScores(world: GymWorld): Promise<Record<string, number>> {
+  const environment = inferenceGym({ world: async () => world });
+  const scores: Record<string, number> = {};
+  for (const id of GYM_TASK_IDS) {
+    const actions = Array.from({ length: EPISODE_STEPS }, () => GYM_DEFAULT_ACTION);
+    const grade = await environment.grade!({ reset: { task_id: id, seed: BASELINE_SEED }, actions });
+    scores[id] = grade.score;
+  }
+  return scores;
 }

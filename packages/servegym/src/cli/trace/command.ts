@@ -6,6 +6,7 @@ import {
   readTraceArgument,
   type TraceArguments,
 } from '../arguments/trace-arguments.ts';
+import { printResult } from '../output/print-result.ts';
 import { traceDescriptionJson, traceDescriptionText } from './trace-description.ts';
 
 interface DescribeOptions extends TraceArguments {
@@ -37,13 +38,10 @@ Examples:
 async function describeFile(file: string, options: DescribeOptions): Promise<void> {
   const read = await readTraceArgument(file, options);
   const description = describeTrace(read.trace);
-  console.log(
-    options.json
-      ? JSON.stringify(traceDescriptionJson(file, read.reading, description), null, 2)
-      : [
-          readingLine(file, read.reading, read.trace.arrivalMs.length),
-          '',
-          traceDescriptionText(description),
-        ].join('\n'),
+  const line = readingLine(file, read.reading, read.trace.arrivalMs.length);
+  printResult(
+    options.json,
+    () => traceDescriptionJson(file, read.reading, description),
+    () => `${line}\n\n${traceDescriptionText(description)}`,
   );
 }

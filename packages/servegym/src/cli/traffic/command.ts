@@ -1,19 +1,43 @@
 import { basename, join } from 'node:path';
 import {
+  drawWorkload,
   type FittedWorkload,
   findWorkload,
   fitWorkload,
   WORKLOAD_IDS,
+  type WorkloadId,
   type WorkloadIdentity,
 } from '@servegym/environments';
-import { findReferenceFiles } from '@servegym/tuning/fidelity';
-import { Command } from 'commander';
+import { findReferenceFiles, REFERENCE_DATA, type ReferenceFile } from '@servegym/tuning/fidelity';
+import { Argument, Command } from 'commander';
+import { numberAbove, numberFrom, wholeNumber } from '../arguments/options.ts';
 import { readTrace } from '../arguments/read-trace.ts';
 import { InputError } from '../input-error.ts';
-import { writeOutputFile } from '../output/write-output-file.ts';
-import { PUBLIC_TRACES } from './public-traces.ts';
-import { drawTrafficCommand } from './traffic-draw-command.ts';
+import { printResult } from '../output/print-result.ts';
+import { requireWritable, writeJsonFile, writeOutputFile } from '../output/write-output-file.ts';
 import { trafficTable } from './traffic-report.ts';
+
+/** The public traces that workloads are fitted to. */
+const PUBLIC_TRACES: readonly (WorkloadIdentity & { readonly file: ReferenceFile })[] = [
+  {
+    id: 'azure-conversation-2023',
+    title: 'Azure, conversation, November 2023',
+    source: 'AzureLLMInferenceTrace_conv (Azure/AzurePublicDataset, CC-BY-4.0)',
+    file: REFERENCE_DATA.azureConversation,
+  },
+  {
+    id: 'azure-code-2023',
+    title: 'Azure, code completion, November 2023',
+    source: 'AzureLLMInferenceTrace_code (Azure/AzurePublicDataset, CC-BY-4.0)',
+    file: REFERENCE_DATA.azureCode,
+  },
+  {
+    id: 'mooncake-conversation',
+    title: 'Mooncake (Kimi), conversation, 2024',
+    source: 'conversation_trace (kvcache-ai/Mooncake, Apache-2.0)',
+    file: REFERENCE_DATA.mooncakeConversation,
+  },
+];
 
 interface FitOptions {
   readonly data?: string;
@@ -34,7 +58,7 @@ export function trafficCommand(): Command {
         .option('--json', 'print one JSON array', false)
         .action(({ json }: { json: boolean }) => {
           const models = WORKLOAD_IDS.map((id) => findWorkload(id) as FittedWorkload);
-          console.log(json ? JSON.stringify(models, null, 2) : trafficTable(models));
+          printModels(models, json);
         }),
     )
     .addCommand(
@@ -50,7 +74,7 @@ export function trafficCommand(): Command {
         .option('--json', 'print one JSON array', false)
         .action(fit),
     )
-    .addCommand(drawTrafficCommand());
+    .addCommand(drawCommand());
 }
 
 async function fit(files: readonly string[], { data, id, out, json }: FitOptions): Promise<void> {
@@ -65,11 +89,17 @@ async function fit(files: readonly string[], { data, id, out, json }: FitOptions
     const { trace } = await readTrace(file);
     const model = fitWorkload(trace, identity);
     models.push(model);
-    if (out !== undefined) {
-      await writeOutputFile(join(out, `${model.id}.json`), [`${JSON.stringify(model, null, 2)}\n`]);
-    }
+    if (out !== undefined) await writeJsonFile(join(out, `${model.id}.json`), model);
   }
-  console.log(json ? JSON.stringify(models, null, 2) : trafficTable(models));
+  printModels(models, json);
+}
+
+function printModels(models: readonly FittedWorkload[], json: boolean): void {
+  printResult(
+    json,
+    () => models,
+    () => trafficTable(models),
+  );
 }
 
 interface TraceToFit {
@@ -88,4 +118,45 @@ function publicTraces(folder: string): TraceToFit[] {
     PUBLIC_TRACES.map(({ file }) => file),
   );
   return PUBLIC_TRACES.map(({ file: _, ...identity }, i) => ({ file: files[i], identity }));
+}
+
+interface DrawOptions {
+  readonly seconds: number;
+  readonly seed: number;
+  readonly rateScale: number;
+  readonly output: string;
+}
+
+const MOST_SECONDS = 86_400;
+
+/** `servegym traffic draw`: a trace drawn from a fitted workload. */
+function drawCommand(): Command {
+  return new Command('draw')
+    .description('draw a trace from a model, as CSV with the columns of the Azure traces')
+    .addArgument(new Argument('<id>', 'the model').choices(WORKLOAD_IDS))
+    .requiredOption('--output <file.csv>', 'write the trace to this file')
+    .option('--seconds <s>', 'length of the trace', numberAbove(0, MOST_SECONDS), 3600)
+    .option('--seed <n>', 'the same seed draws the same trace', wholeNumber(0, 2 ** 31), 0)
+    .option('--rate-scale <x>', 'arrivals come this many times as fast', numberFrom(0.01, 20), 1)
+    .addHelpText('after', '\nPrompts share nothing, whatever the model says of prefixes.')
+    .action(draw);
+}
+
+async function draw(id: WorkloadId, { seconds, seed, rateScale, output }: DrawOptions): Promise<void> {
+  await requireWritable(output);
+  const { arrivalSeconds, inputTokens, outputTokens } = drawWorkload(findWorkload(id)!, seed, seconds, {
+    rateScale,
+  });
+  await writeOutputFile(output, [
+    'TIMESTAMP,ContextTokens,GeneratedTokens\n',
+    ...arrivalSeconds.map((at, i) => `${timestamp(at)},${inputTokens[i]},${outputTokens[i]}\n`),
+  ]);
+  console.log(`wrote ${arrivalSeconds.length} requests over ${seconds} s to ${output}`);
+}
+
+/** Date and time of the Azure traces; a drawn trace begins at the start of 2024. */
+function timestamp(seconds: number): string {
+  const date = new Date(Date.UTC(2024, 0, 1) + Math.floor(seconds) * 1000);
+  const ticks = Math.floor((seconds % 1) * 1e7);
+  return `${date.toISOString().slice(0, 19).replace('T', ' ')}.${String(ticks).padStart(7, '0')}`;
 }

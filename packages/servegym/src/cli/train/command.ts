@@ -11,6 +11,7 @@ import {
   type StoppingPoint,
   type TrainingRun,
 } from '@servegym/agents';
+import type { JobEngine } from '@servegym/jobs';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { wholeNumber } from '../arguments/options.ts';
 import { loadTask } from '../arguments/own-inputs.ts';
@@ -24,11 +25,12 @@ import {
 } from '../arguments/scenario-options.ts';
 import { InputError } from '../input-error.ts';
 import { InterruptedError, onInterrupt } from '../interrupted-error.ts';
-import { openStoppableJobs, queueOption } from '../jobs/open-jobs.ts';
+import { queueOption, withJobs } from '../jobs/open-jobs.ts';
+import { printResult } from '../output/print-result.ts';
 import { ProgressDisplay } from '../output/progress.ts';
 import { seedsJson, seedsTable } from './seeds-report.ts';
 import { trainOne } from './train-one.ts';
-import { type SeedReport, trainSeeds } from './train-seeds.ts';
+import { trainSeeds } from './train-seeds.ts';
 
 interface TrainOptions extends ScenarioArguments {
   readonly env: LearnableEnvironment;
@@ -248,22 +250,20 @@ async function trainEachSeed(
 ): Promise<void> {
   const folder = out ?? join('runs', `${runName(run)}-seeds${seeds[0]}-${seeds.at(-1)}`);
   const message = `interrupted; the seeds that are done are in ${folder}`;
-  const jobs = await openStoppableJobs({ threads, queue }, message);
   const display = new ProgressDisplay();
   const started = performance.now();
-  let reports: SeedReport[];
-  try {
-    reports = await trainSeeds(jobs, run, seeds, makeFolder(folder), (share) =>
-      display.show(`${Math.floor(100 * share)} % of ${seeds.length} trainings`, share),
-    );
-  } finally {
-    display.end();
-    await jobs.close();
-  }
+  const show = (share: number) =>
+    display.show(`${Math.floor(100 * share)} % of ${seeds.length} trainings`, share);
+  const train = (jobs: JobEngine) => trainSeeds(jobs, run, seeds, makeFolder(folder), show);
+  const reports = await withJobs({ threads, queue }, train, message).finally(() => display.end());
   const wallS = (performance.now() - started) / 1000;
   const { environment, task, algorithm } = run;
   const done = { environment, task, algorithm, folder, wallS, reports };
-  console.log(json ? JSON.stringify(seedsJson(done), null, 2) : seedsTable(done));
+  printResult(
+    json,
+    () => seedsJson(done),
+    () => seedsTable(done),
+  );
 }
 
 function runName({ environment, task, algorithm }: TrainingRun): string {

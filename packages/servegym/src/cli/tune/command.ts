@@ -22,7 +22,8 @@ import {
   type TraceArguments,
 } from '../arguments/trace-arguments.ts';
 import { InputError } from '../input-error.ts';
-import { addJobOptions, type JobOptions, openStoppableJobs } from '../jobs/open-jobs.ts';
+import { addJobOptions, type JobOptions, withJobs } from '../jobs/open-jobs.ts';
+import { printResult } from '../output/print-result.ts';
 import { showProgress } from '../output/progress.ts';
 import { pngRenderer } from '../output/render-png.ts';
 import { requireWritable, writeOutputFile } from '../output/write-output-file.ts';
@@ -111,21 +112,13 @@ export function tuneCommand(): Command {
         .argParser(parseShares)
         .conflicts('workload'),
     )
-    .addOption(
-      new Option('--rate-scale <factor>', 'plan for this many times the traffic')
-        .default(1)
-        .argParser(numberAbove(0)),
-    )
+    .option('--rate-scale <factor>', 'plan for this many times the traffic', numberAbove(0), 1)
     .addOption(
       new Option('--requests <n>', 'requests of the trace that are used, evenly over it')
         .default(20_000)
         .argParser(wholeNumber(400, 1_000_000)),
     )
-    .addOption(
-      new Option('--configurations <n>', 'configurations to start from')
-        .default(1024)
-        .argParser(wholeNumber(16, 100_000)),
-    )
+    .option('--configurations <n>', 'configurations to start from', wholeNumber(16, 100_000), 1024)
     .addOption(
       new Option('--seed <n>', 'seed of the acceptance of draft tokens and of the bootstrap')
         .default(0)
@@ -151,17 +144,16 @@ async function tune(options: TuneCommandOptions): Promise<void> {
   await requireWritable(options.report);
   await requireWritable(options.plot);
   if (options.plot !== undefined) rendererFor(options.plot);
-  const jobs = await openStoppableJobs(options);
   const results: TuneResult[] = [];
-  try {
+  await withJobs(options, async (jobs) => {
     const split = await requestedTraffic(options);
     for (const profile of profiles) results.push(await tuneOne(jobs, profile, split, options));
-  } finally {
-    await jobs.close();
-  }
-  if (options.json)
-    console.log(JSON.stringify(results.length === 1 ? tuneJson(results[0]) : results.map(tuneJson), null, 2));
-  else console.log(results.map(tuneReport).join('\n\n'));
+  });
+  printResult(
+    options.json,
+    () => (results.length === 1 ? tuneJson(results[0]) : results.map(tuneJson)),
+    () => results.map(tuneReport).join('\n\n'),
+  );
   if (options.report !== undefined) await writeOutputFile(options.report, [tunePage(results)]);
   if (options.plot !== undefined) await writePlot(options.plot, results[0]);
 }

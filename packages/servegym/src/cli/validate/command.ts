@@ -2,6 +2,7 @@ import { validateServer } from '@servegym/openenv/validate';
 import { Command, Option } from 'commander';
 import { jsonObject, numberAbove, wholeNumber } from '../arguments/options.ts';
 import { serverAddress } from '../arguments/server-options.ts';
+import { printResult } from '../output/print-result.ts';
 import { criterionLines, validationSummary } from './validation-lines.ts';
 
 interface ValidateOptions {
@@ -23,25 +24,15 @@ export function validateCommand(): Command {
     .addOption(
       new Option('--url <address>', 'address of the server').argParser(serverAddress).makeOptionMandatory(),
     )
-    .addOption(
-      new Option('--action <json>', 'a valid action (default: made from the schema)').argParser(jsonObject),
-    )
+    .option('--action <json>', 'a valid action (default: made from the schema)', jsonObject)
     .addOption(new Option('--reset <json>', 'options of every reset').argParser(jsonObject).default({}, '{}'))
-    .addOption(
-      new Option('--steps <n>', 'steps of the episode that is played')
-        .default(3)
-        .argParser(wholeNumber(1, 10_000)),
-    )
+    .option('--steps <n>', 'steps of the episode that is played', wholeNumber(1, 10_000), 3)
     .addOption(
       new Option('--sessions <n>', 'most sessions to open in order to find out what a full server says')
         .default(16)
         .argParser(wholeNumber(1, 1000)),
     )
-    .addOption(
-      new Option('--timeout <seconds>', 'how long a reply may take')
-        .default(10)
-        .argParser(numberAbove(0, 600)),
-    )
+    .option('--timeout <seconds>', 'how long a reply may take', numberAbove(0, 600), 10)
     .option('--token <text>', 'sent as `authorization: Bearer`')
     .option('--strict', 'count advised criteria as required', false)
     .option('--json', 'print one JSON object, as `openenv validate` does', false)
@@ -71,7 +62,11 @@ async function validate(options: ValidateOptions): Promise<void> {
   const report = await validateServer(base, subject, (criterion) => {
     if (!json) console.log(criterionLines(criterion));
   });
-  console.log(json ? JSON.stringify(report, null, 2) : `\n${report.target}: ${validationSummary(report)}`);
+  printResult(
+    json,
+    () => report,
+    () => `\n${report.target}: ${validationSummary(report)}`,
+  );
   const failures = strict ? report.summary.failed_criteria.length : report.passed ? 0 : 1;
   process.exitCode = failures === 0 ? 0 : 1;
 }

@@ -1,6 +1,6 @@
 import { type ForeignSchema, sampleValue } from '@servegym/openenv';
 import { schemaCheck } from '@servegym/openenv/validate';
-import { InputError } from '../../input-error.ts';
+import { InputError } from '../input-error.ts';
 
 const DEFAULT_WAIT_S = 1;
 
