@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
 import { findProfile } from '../profiles/catalog.ts';
+import type { EngineProfile } from '../profiles/engine-profile.ts';
 import { checkEngineProfile } from '../profiles/parse-engine-profile.ts';
 import { RandomStream } from '../random/counter-random.ts';
 import { simulateTrace } from '../simulation/simulate-trace.ts';
@@ -9,6 +10,7 @@ import type { Trace } from '../traces/trace.ts';
 import { type BenchCalibration, calibrateBench } from './bench-profile.ts';
 import { estimatedProfile } from './estimated-profile.ts';
 import { findGpu } from './gpu.ts';
+import { type LawCoefficient, mapLaw } from './law-coefficients.ts';
 import { type MeasuredLoad, measuredLoad } from './measured-load.ts';
 import { findModel } from './model.ts';
 
@@ -32,8 +34,8 @@ function poisson(rate: number, count: number, seed: number, isVaried = true): Tr
   return { source: 'poisson', arrivalMs, inputTokens, outputTokens };
 }
 
-function served(trace: Trace, source: string): MeasuredLoad {
-  const run = simulateTrace(trace, { profile: server });
+function served(trace: Trace, source: string, profile = server): MeasuredLoad {
+  const run = simulateTrace(trace, { profile });
   const requests = Array.from(run.ids, (id, i) => ({
     arrivalMs: trace.arrivalMs[id],
     inputTokens: trace.inputTokens[id],
@@ -42,6 +44,22 @@ function served(trace: Trace, source: string): MeasuredLoad {
     e2eMs: run.e2eMs[i],
   }));
   return measuredLoad(source, requests, 0);
+}
+
+/** Factors on the coefficients of a start. */
+const FAR_OFF: Partial<Record<LawCoefficient, number>> = {
+  perTokenUs: 3,
+  perDecodeSequenceUs: 40,
+  perContextTokenNs: 3,
+  perPrefillAttentionNs: 3,
+};
+
+function withLaw(
+  profile: EngineProfile,
+  change: (value: number, name: LawCoefficient) => number,
+): EngineProfile {
+  const variant = profile.weights.FP16!;
+  return { ...profile, weights: { FP16: { ...variant, law: mapLaw(variant.law, change) } } };
 }
 
 describe('a profile fitted to loads on a server', () => {
@@ -104,6 +122,43 @@ describe('a profile fitted to loads on a server', () => {
   it('finds nothing that the loads lack', () => {
     assert.deepEqual(calibration.gaps, []);
     assert.ok(calibration.determined.perTokenUs! > 0.7);
+  });
+});
+
+describe('a fit from a start that is far off', () => {
+  /** A few requests a load, from a guess that takes prefill for slower and sequences for dearer than they are. */
+  const guess = withLaw(start, (value, name) => value * (FAR_OFF[name] ?? 1));
+
+  it('finds the server all the same, from all loads as from some', () => {
+    const loads = [1, 3, 6].map((rate) => served(poisson(rate, 60, rate), `rate ${rate}`));
+    for (const left of [-1, 0, 1, 2]) {
+      const { folds, warnings } = calibrateBench(
+        loads.filter((_, l) => l !== left),
+        { ...options, start: guess },
+      );
+      for (const { name, errors } of folds) {
+        assert.ok(Math.abs(errors.e2e) < 5, `${name} without ${left}: ${errors.e2e} %`);
+      }
+      assert.doesNotMatch(warnings.join(), /contradict|is worse than/);
+    }
+  });
+});
+
+describe('loads of a server whose speed changed', () => {
+  it('contradict each other, and are told with their speeds', () => {
+    const slow = withLaw(server, (value) => 1.25 * value);
+    const { folds, warnings } = calibrateBench(
+      [
+        served(poisson(2, 100, 1), 'day', slow),
+        served(poisson(4, 100, 2), 'night'),
+        served(poisson(2, 100, 3), 'morning'),
+      ],
+      options,
+    );
+    const [day, night, morning] = folds.map(({ slowness }) => slowness);
+    assert.ok(Math.abs(day / night - 1.25) < 0.06, `${day} / ${night}`);
+    assert.ok(Math.abs(morning / night - 1) < 0.05, `${morning} / ${night}`);
+    assert.match(warnings.join(), /2\d % slower in day than in (night|morning)/);
   });
 });
 

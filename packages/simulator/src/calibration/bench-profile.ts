@@ -1,61 +1,37 @@
-import type { EngineProfile, IterationLaw, WeightPrecision } from '../profiles/engine-profile.ts';
+import type { EngineProfile, WeightPrecision } from '../profiles/engine-profile.ts';
 import { weightVariant } from '../profiles/kv-pool.ts';
-import { simulateTrace } from '../simulation/simulate-trace.ts';
 import { mean } from '../statistics/mean.ts';
 import { summarize } from '../statistics/summary.ts';
 import { CalibrationError } from './calibration-error.ts';
-import { determinedShares } from './fit-law.ts';
-import { type FittedLoad, fittedLoad, parts, type Times, timesOf } from './fitted-load.ts';
-import { coefficientOf, coefficientsOf, type LawCoefficient, mapLaw, roundLaw } from './law-coefficients.ts';
-import { leastSquares } from './least-squares.ts';
+import { type FittedLoad, fittedLoad, parts, type Times } from './fitted-load.ts';
+import { roundLaw } from './law-coefficients.ts';
+import {
+  type BenchParameter,
+  type Candidate,
+  fitLoads,
+  type LoadFit,
+  type LoadFitOptions,
+  simulatedTimes,
+} from './load-fit.ts';
 import { gapsOf } from './load-gaps.ts';
 import { concurrencyOf, type MeasuredLoad, mostOf } from './measured-load.ts';
 
-/** What a fit to served loads moves: the law, and the time before a request is scheduled. */
-export type BenchParameter = LawCoefficient | 'requestOverheadMs';
-
-/** How far each may well lie from the profile that the fit starts from, relative. */
-const START_SPREAD: Readonly<Record<BenchParameter, number>> = {
-  baseUs: 0.7,
-  weightReadUs: 0.15,
-  experts: 0.3,
-  perTokenUs: 0.3,
-  perDecodeSequenceUs: 4,
-  perContextTokenNs: 0.4,
-  manySequences: 0.7,
-  perContextTokenBesidePrefillNs: 0.4,
-  perPrefillAttentionNs: 0.4,
-  requestOverheadMs: 1,
-};
-/** Errors that the mean of a group of requests has when all is well described, relative. Each request is in three. */
-const TTFT_SPREAD = 0.09;
-const TPOT_SPREAD = 0.026;
-/** Requests behind one residual, at least; fewer say little about a mean. */
-const LEAST_IN_GROUP = 5;
 const FOLDS_OF_ONE_LOAD = 4;
 /** Fewer requests than this only repeat the profile that the fit starts from. */
 const LEAST_REQUESTS = 20;
 const JITTER_STEPS = 10;
 /** Without this much less error in the p99 of TTFT there is no jitter, relative. */
 const WORTH_JITTER = 0.05;
-/** A coefficient does not fall below this share of what is expected of it. */
-const LEAST_SHARE = 0.01;
-/** What an overhead is measured in that is expected to be nothing. */
-const LEAST_OVERHEAD_MS = 1;
-/** Step of the finite differences, relative: well above what a few requests in other iterations change. */
-const DIFFERENCE = 0.2;
-/** Short first steps: far from the solution the queue makes latencies anything but linear. */
-const DAMPING = 1;
+/** Ratio of the slowness of two loads above which they are said to contradict each other. */
+const MOST_DRIFT = 1.05;
+/** Error of the mean latency of a load above which a fit is doubted, percent. */
+const LARGE_ERROR = 4;
+/** A fit takes the place of another below this share of its cost. */
+const WORTH_REFIT = 0.95;
+/** The same for a fit in which the server's speed differs from load to load, where one without describes every load. */
+const WORTH_SPEEDS = 0.85;
 
-export interface BenchOptions {
-  /** Where the fit starts, and what it keeps where the loads say nothing: an estimated profile, or an older one. */
-  readonly start: EngineProfile;
-  /** Precision of the weights that were served. Default `FP16`. */
-  readonly weights?: WeightPrecision;
-  /** As the server was started. Defaults 256, 2048, and what the profile's memory leaves. */
-  readonly maxNumSeqs?: number;
-  readonly maxNumBatchedTokens?: number;
-  readonly kvBlocks?: number;
+export interface BenchOptions extends LoadFitOptions {
   /** What the profile says about where its measurements come from. */
   readonly source: string;
   /** The command that repeats the calibration, for the profile. */
@@ -77,6 +53,14 @@ export interface BenchFold {
   readonly errors: BenchErrors;
   /** The same by a fit that has not seen these requests. */
   readonly leftOut: BenchErrors;
+  /** Time of the load over that of the profile, 1 for a stretch of a load. Above 1 the server was slower than in others. */
+  readonly slowness: number;
+}
+
+/** Requests that are left out together, by load. */
+interface Fold {
+  readonly name: string;
+  readonly members: readonly ReadonlySet<number>[];
 }
 
 export interface BenchCalibration {
@@ -87,14 +71,10 @@ export interface BenchCalibration {
   readonly determined: Readonly<Partial<Record<BenchParameter, number>>>;
   /** What the loads lack to tell coefficients apart, in sentences. */
   readonly gaps: readonly string[];
+  /** Reasons to doubt the fit, in sentences. */
+  readonly warnings: readonly string[];
   /** Latency of every request, ms. */
   readonly e2eMs: readonly { readonly measured: number; readonly predicted: number }[];
-}
-
-/** What is fitted at one point of the search. */
-interface Candidate {
-  readonly law: IterationLaw;
-  readonly requestOverheadMs: number;
 }
 
 /**
@@ -115,17 +95,28 @@ export function calibrateBench(loads: readonly MeasuredLoad[], options: BenchOpt
   }
   const fitted = loads.map(fittedLoad);
   const folds = foldsOf(fitted);
-  const none: readonly ReadonlySet<number>[] = fitted.map(() => new Set());
-  const { candidate, determined } = fit(fitted, none, options);
+  const steady = fitAndLeaveOut(fitted, folds, options);
+  const isOff = fitted.some((load) => {
+    const { e2eMs } = simulatedTimes(load, steady.fit, options);
+    return Math.abs(mean(e2eMs) / mean(load.measured.e2eMs) - 1) > LARGE_ERROR / 100;
+  });
+  const moving =
+    fitted.length === 1
+      ? steady
+      : fitAndLeaveOut(fitted, folds, { ...options, speedVaries: true }, [steady.fit]);
+  const worth = isOff ? WORTH_REFIT : WORTH_SPEEDS;
+  const { fit, others } = moving.fit.cost < worth * steady.fit.cost ? moving : steady;
   const rounded: Candidate = {
-    law: roundLaw(candidate.law),
-    requestOverheadMs: Number(candidate.requestOverheadMs.toPrecision(4)),
+    law: roundLaw(fit.law),
+    requestOverheadMs: Number(fit.requestOverheadMs.toPrecision(4)),
+    slowness: fit.slowness,
   };
   const jitter = bestJitter(fitted, rounded, options);
-  const times = fitted.map((load) => simulated(load, rounded, options));
-  const assessed = folds.map(({ name, members }): BenchFold => {
-    const others = fit(fitted, members, options, rounded).candidate;
-    const unseen = fitted.map((load, l) => (members[l].size === 0 ? null : simulated(load, others, options)));
+  const times = fitted.map((load) => simulatedTimes(load, rounded, options));
+  const assessed = folds.map(({ name, members }, f): BenchFold => {
+    const unseen = fitted.map((load, l) =>
+      members[l].size === 0 ? null : simulatedTimes(load, others[f], options),
+    );
     const measuredMs = meansOver(
       members,
       fitted.map(({ measured }) => measured),
@@ -136,6 +127,7 @@ export function calibrateBench(loads: readonly MeasuredLoad[], options: BenchOpt
       measuredMs,
       errors: errorsOf(meansOver(members, times), measuredMs),
       leftOut: errorsOf(meansOver(members, unseen), measuredMs),
+      slowness: loads.length === 1 ? 1 : fit.slowness[f],
     };
   });
   const inFit = assessed.map(({ errors }) => Math.abs(errors.e2e));
@@ -177,102 +169,62 @@ export function calibrateBench(loads: readonly MeasuredLoad[], options: BenchOpt
     weights,
     folds: assessed,
     failed: loads.reduce((sum, { failed }) => sum + failed, 0),
-    determined,
+    determined: fit.determined,
     gaps: gapsOf(loads),
+    warnings: warningsOf(assessed, fit.isConverged),
     e2eMs: fitted.flatMap(({ measured }, l) =>
       Array.from(measured.e2eMs, (ms, i) => ({ measured: ms, predicted: times[l].e2eMs[i] })),
     ),
   };
 }
 
-function fit(
+/** A fit to all, and for each fold one without it. Where the latter find a better one for all, it is taken. */
+function fitAndLeaveOut(
   loads: readonly FittedLoad[],
-  leftOut: readonly ReadonlySet<number>[],
-  options: BenchOptions,
-  from?: Candidate,
-): { candidate: Candidate; determined: BenchCalibration['determined'] } {
-  const { start, weights = 'FP16' } = options;
-  const law = weightVariant(start, weights).law;
-  // Times are about linear in the coefficients: each in units of what is expected of it. One of nothing stays that.
-  const names = coefficientsOf(law).filter((name) => coefficientOf(law, name)! > 0);
-  const fittedNames: BenchParameter[] = [...names, 'requestOverheadMs'];
-  const spread = fittedNames.map((name) => START_SPREAD[name]);
-  const overheadUnit = Math.max(start.requestOverheadMs, LEAST_OVERHEAD_MS);
-  const parametersOf = (candidate: Candidate) => [
-    ...names.map((name) => coefficientOf(candidate.law, name)! / coefficientOf(law, name)!),
-    candidate.requestOverheadMs / overheadUnit,
-  ];
-  const expected = parametersOf({ law, requestOverheadMs: start.requestOverheadMs });
-  const at = (parameters: readonly number[]): Candidate => ({
-    law: mapLaw(law, (value, name) =>
-      value > 0 ? value * Math.max(LEAST_SHARE, Math.abs(parameters[names.indexOf(name)])) : value,
-    ),
-    requestOverheadMs: Math.abs(parameters[names.length] * overheadUnit),
-  });
-  const groups = loads.map(({ groups }, l) =>
-    groups.map((group) => group.filter((i) => !leftOut[l].has(i))).filter((g) => g.length >= LEAST_IN_GROUP),
-  );
-  const { parameters, curvature } = leastSquares(
-    (values) => [
-      ...loads.flatMap((load, l) =>
-        groups[l].length === 0 ? [] : residuals(load, groups[l], at(values), options),
-      ),
-      ...values.map((value, i) => (value - expected[i]) / spread[i]),
-    ],
-    from === undefined ? expected : parametersOf(from),
-    { difference: DIFFERENCE, tolerance: 1e-4, damping: from === undefined ? DAMPING : undefined },
-  );
-  return { candidate: at(parameters), determined: determinedShares(fittedNames, spread, curvature) };
+  folds: readonly Fold[],
+  options: LoadFitOptions,
+  near: readonly Candidate[] = [],
+): { fit: LoadFit; others: readonly LoadFit[] } {
+  const none = loads.map(() => new Set<number>());
+  const without = (fit: Candidate) =>
+    folds.map(({ members }) => fitLoads(loads, members, options, { near: [fit], isShort: true }));
+  const fit = fitLoads(loads, none, options, { near });
+  const others = without(fit);
+  const again = fitLoads(loads, none, options, { near: others, isShort: true });
+  return again.cost < WORTH_REFIT * fit.cost ? { fit: again, others: without(again) } : { fit, others };
 }
 
-function residuals(
-  load: FittedLoad,
-  groups: readonly (readonly number[])[],
-  candidate: Candidate,
-  options: BenchOptions,
-): number[] {
-  const times = simulated(load, candidate, options);
-  return groups.flatMap((group) => {
-    const ttft = Math.log(meanOf(times.ttftMs, group) / meanOf(load.measured.ttftMs, group)) / TTFT_SPREAD;
-    const tpot = Math.log(meanOf(times.tpotMs, group) / meanOf(load.measured.tpotMs, group)) / TPOT_SPREAD;
-    return Number.isFinite(tpot) ? [ttft, tpot] : [ttft];
-  });
-}
-
-function simulated(
-  { load, trace }: FittedLoad,
-  { law, requestOverheadMs }: Candidate,
-  { start, weights = 'FP16', maxNumSeqs, maxNumBatchedTokens, kvBlocks }: BenchOptions,
-  requestOverheadJitter = 0,
-): Times {
-  const variant = { ...weightVariant(start, weights), law };
-  const run = simulateTrace(trace, {
-    profile: { ...start, requestOverheadMs, requestOverheadJitter, weights: { [weights]: variant } },
-    weights,
-    maxNumSeqs,
-    maxNumBatchedTokens,
-    kvBlocks,
-  });
-  if (run.rejected > 0) {
-    throw new CalibrationError(
-      'CALIBRATION_ROWS',
-      `${load.source}: expected every request to fit the KV pool, as it did on the server, got ${run.rejected} that do not fit its ${run.kvBlocks} blocks; say how many it had`,
+/** Reasons to doubt a fit. */
+function warningsOf(folds: readonly BenchFold[], isConverged: boolean): string[] {
+  const warnings: string[] = [];
+  if (!isConverged) {
+    warnings.push(
+      'Searches from different starts ended at different profiles: the loads do not settle the fit. Add loads of other rates and lengths.',
     );
   }
-  const times = timesOf(trace.arrivalMs.length);
-  for (const [at, id] of run.ids.entries()) {
-    times.ttftMs[id] = run.ttftMs[at];
-    times.tpotMs[id] = run.tpotMs[at];
-    times.e2eMs[id] = run.e2eMs[at];
+  const bySlowness = folds.toSorted((a, b) => a.slowness - b.slowness);
+  const [fastest, slowest] = [bySlowness[0], bySlowness.at(-1)!];
+  if (slowest.slowness / fastest.slowness > MOST_DRIFT) {
+    warnings.push(
+      `The loads contradict each other: the server was ${Math.round(100 * (slowest.slowness / fastest.slowness - 1))} % slower in ${slowest.name} than in ${fastest.name}. The profile lies between. Measure all loads in one session, on a machine that does nothing else.`,
+    );
   }
-  return times;
+  const [own, leftOut] = [folds.map(({ errors }) => errors), folds.map((fold) => fold.leftOut)].map((all) =>
+    mean(all.map(({ e2e }) => Math.abs(e2e))),
+  );
+  if (own > LARGE_ERROR && own > leftOut) {
+    warnings.push(
+      `The fit on all loads (${own.toFixed(1)} %) is worse than fits with one left out (${leftOut.toFixed(1)} %): one law does not describe these loads.`,
+    );
+  }
+  return warnings;
 }
 
 /** The share of the overhead that varies with which the p99 of TTFT comes nearest. */
 function bestJitter(loads: readonly FittedLoad[], candidate: Candidate, options: BenchOptions): number {
   const errors = Array.from({ length: JITTER_STEPS + 1 }, (_, step) =>
     loads.reduce((sum, load) => {
-      const { ttftMs } = simulated(load, candidate, options, step / JITTER_STEPS);
+      const { ttftMs } = simulatedTimes(load, candidate, options, { jitter: step / JITTER_STEPS });
       return sum + Math.abs(Math.log(summarize(ttftMs).p99 / summarize(load.measured.ttftMs).p99));
     }, 0),
   );
@@ -280,8 +232,8 @@ function bestJitter(loads: readonly FittedLoad[], candidate: Candidate, options:
   return errors[0] - least < WORTH_JITTER * loads.length ? 0 : errors.indexOf(least) / JITTER_STEPS;
 }
 
-/** What is left out at a time: each load, or stretches of the only one. `members`: by load, its requests. */
-function foldsOf(loads: readonly FittedLoad[]): { name: string; members: readonly ReadonlySet<number>[] }[] {
+/** Requests that are left out at a time: each load, or stretches of the only one. */
+function foldsOf(loads: readonly FittedLoad[]): Fold[] {
   if (loads.length > 1) {
     return loads.map(({ load, trace }, left) => ({
       name: load.source,
@@ -312,10 +264,6 @@ function meansOver(members: readonly ReadonlySet<number>[], times: readonly (Tim
 function errorsOf(simulatedMs: BenchErrors, measuredMs: BenchErrors): BenchErrors {
   const error = (what: keyof BenchErrors) => 100 * (simulatedMs[what] / measuredMs[what] - 1);
   return { ttft: error('ttft'), tpot: error('tpot'), e2e: error('e2e') };
-}
-
-function meanOf(values: Float64Array, indices: readonly number[]): number {
-  return mean(indices.map((i) => values[i]).filter((value) => Number.isFinite(value)));
 }
 
 function hundredths(value: number): number {

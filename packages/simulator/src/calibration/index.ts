@@ -3,7 +3,6 @@ export {
   type BenchErrors,
   type BenchFold,
   type BenchOptions,
-  type BenchParameter,
   calibrateBench,
 } from './bench-profile.ts';
 export { parseBenchResult } from './bench-result.ts';
@@ -21,6 +20,7 @@ export {
   type LawCoefficient,
 } from './law-coefficients.ts';
 export { leastSquares } from './least-squares.ts';
+export type { BenchParameter } from './load-fit.ts';
 export type { MeasuredLoad, MeasuredRequest } from './measured-load.ts';
 export { type MeasuredRun, parseMeasuredRun, replayRun } from './measured-run.ts';
 export { findModel, MODELS, type ServedModel } from './model.ts';

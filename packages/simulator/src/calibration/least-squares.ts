@@ -8,6 +8,7 @@ export interface LeastSquaresOptions {
   readonly difference?: number;
   readonly tolerance?: number;
   readonly damping?: number;
+  readonly bounds?: { readonly lower: readonly number[]; readonly upper: readonly number[] };
 }
 
 export interface LeastSquares {
@@ -22,11 +23,13 @@ export interface LeastSquares {
  * @param options.difference Step of the finite differences. Default 1e-3.
  * @param options.tolerance Relative gain of a step at which the search ends. Default 1e-9.
  * @param options.damping Where the damping begins: the larger, the shorter the first steps. Default 0.01.
+ * @param options.bounds Of each parameter; the start lies within them. A parameter at a bound is held there while the
+ *   cost falls beyond it.
  */
 export function leastSquares(
   residualsAt: (parameters: readonly number[]) => readonly number[],
   start: readonly number[],
-  { difference = 1e-3, tolerance = 1e-9, damping: firstDamping = 1e-2 }: LeastSquaresOptions = {},
+  { difference = 1e-3, tolerance = 1e-9, damping: firstDamping = 1e-2, bounds }: LeastSquaresOptions = {},
 ): LeastSquares {
   let parameters = start;
   let residuals = residualsAt(parameters);
@@ -36,10 +39,22 @@ export function leastSquares(
   for (let step = 0; step < MAX_STEPS; step += 1) {
     equations ??= normalEquations(residualsAt, parameters, residuals, difference);
     const { curvature, gradient } = equations;
-    const damped = curvature.clone();
-    for (let i = 0; i < damped.rows; i += 1) damped.set(i, i, curvature.get(i, i) * (1 + damping));
-    const change = solve(damped, gradient);
-    const candidate = parameters.map((value, i) => value - change.get(i, 0));
+    const isHeld = parameters.map((value, i) => {
+      if (bounds === undefined) return false;
+      const slope = gradient.get(i, 0);
+      return (value <= bounds.lower[i] && slope > 0) || (value >= bounds.upper[i] && slope < 0);
+    });
+    const free = [...parameters.keys()].filter((i) => !isHeld[i]);
+    if (free.length === 0) break;
+    const damped = curvature.selection(free, free);
+    for (const [at, i] of free.entries()) damped.set(at, at, curvature.get(i, i) * (1 + damping));
+    const change = solve(damped, gradient.selection(free, [0]));
+    const candidate = [...parameters];
+    for (const [at, i] of free.entries()) {
+      const value = parameters[i] - change.get(at, 0);
+      candidate[i] =
+        bounds === undefined ? value : Math.min(Math.max(value, bounds.lower[i]), bounds.upper[i]);
+    }
     const candidateResiduals = residualsAt(candidate);
     const candidateCost = sumOfSquares(candidateResiduals);
     if (!(candidateCost < cost)) {

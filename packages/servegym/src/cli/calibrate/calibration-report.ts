@@ -70,25 +70,34 @@ export function calibrationTable({ profile, rows, overflowing, determined }: Sta
 }
 
 /** The object that `calibrate --bench --json` prints. */
-export function benchCalibrationJson({ profile, folds, failed, determined, gaps }: BenchCalibration) {
+export function benchCalibrationJson({
+  profile,
+  folds,
+  failed,
+  determined,
+  gaps,
+  warnings,
+}: BenchCalibration) {
   return {
     profile,
     determined,
     gaps,
+    warnings,
     failed_requests: failed,
-    folds: folds.map(({ name, requests, measuredMs, errors, leftOut }) => ({
+    folds: folds.map(({ name, requests, measuredMs, errors, leftOut, slowness }) => ({
       name,
       requests,
       measured_ms: measuredMs,
       error_percent: errors,
       left_out_error_percent: leftOut,
+      slowness,
     })),
   };
 }
 
 /** What `calibrate --bench` prints without `--json`. */
 export function benchCalibrationTable(calibration: BenchCalibration): string {
-  const { profile, weights, folds, failed, determined, gaps, e2eMs } = calibration;
+  const { profile, weights, folds, failed, determined, gaps, warnings, e2eMs } = calibration;
   const fit = profile.fit!;
   const jitter = profile.requestOverheadJitter;
   return [
@@ -105,6 +114,7 @@ export function benchCalibrationTable(calibration: BenchCalibration): string {
       ? []
       : [`${Math.round(100 * jitter)} % of the overhead vary from request to request.`]),
     ...gaps,
+    ...warnings.map((warning) => `warning: ${warning}`),
     '',
     ...alignedRows([
       ['mean of', 'requests', 'TTFT, ms', 'TPOT, ms', 'latency, ms', 'errors', '', '', 'left out', '', ''],

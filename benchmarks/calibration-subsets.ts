@@ -1,0 +1,138 @@
+// Fits a profile to every subset of two or three of several loads on one server, and predicts the loads of the same
+// session that the subset leaves out. The name of a file up to its first `-` is its session: loads that were measured
+// one after the other. A load is compared at the speed that the server had in it, an unseen one at the mean speed of its
+// session; `profile` is the error at the speed of the profile.
+import { basename } from 'node:path';
+import { parseArgs } from 'node:util';
+import { type EngineProfile, parseEngineProfile, simulateTrace } from '@servegym/simulator';
+import { calibrateBench, type MeasuredLoad, parseBenchResult } from '@servegym/simulator/calibration';
+import { mean } from '@servegym/simulator/statistics';
+import { readInputFile } from '../packages/servegym/src/cli/arguments/read-input-file.ts';
+
+const { values, positionals: files } = parseArgs({
+  allowPositionals: true,
+  options: {
+    start: { type: 'string' },
+    'max-num-seqs': { type: 'string', default: '256' },
+    'max-num-batched-tokens': { type: 'string', default: '2048' },
+    'kv-blocks': { type: 'string' },
+  },
+});
+if (values.start === undefined || files.length < 3) {
+  throw new Error(
+    'expected three files with loads at least, and --start PROFILE, got too little. A file is what `servegym calibrate --bench` reads',
+  );
+}
+const start = parseEngineProfile(await readInputFile(values.start), values.start);
+const server = {
+  maxNumSeqs: Number(values['max-num-seqs']),
+  maxNumBatchedTokens: Number(values['max-num-batched-tokens']),
+  kvBlocks: values['kv-blocks'] === undefined ? undefined : Number(values['kv-blocks']),
+};
+const loads = (
+  await Promise.all(
+    files.map(async (file) => parseBenchResult(await readInputFile(file), basename(file, '.jsonl'))),
+  )
+).flat();
+const sessionOf = ({ source }: MeasuredLoad) => source.split('-')[0];
+
+const rows = [2, 3]
+  .flatMap((size) => subsets(loads, size))
+  .map((fitted) => {
+    const { profile, folds, warnings } = calibrateBench(fitted, {
+      start,
+      ...server,
+      source: 'subset',
+      command: 'subset',
+    });
+    const speedOf = (session: string) =>
+      mean(fitted.flatMap((load, l) => (sessionOf(load) === session ? [folds[l].slowness] : [])));
+    const unseen = loads
+      .filter((load) => !fitted.includes(load) && fitted.some((seen) => sessionOf(seen) === sessionOf(load)))
+      .map((load) => errorsOf(load, profile, speedOf(sessionOf(load))));
+    const own = fitted.map((load, l) => errorsOf(load, profile, folds[l].slowness));
+    return {
+      loads: fitted.map(({ source }) => source).join(' + '),
+      'own E2E': mean(own.map(({ e2e }) => Math.abs(e2e))),
+      'profile E2E': mean(folds.map(({ errors }) => Math.abs(errors.e2e))),
+      'unseen E2E': farthest(unseen.map(({ e2e }) => e2e)),
+      'unseen TTFT': farthest(unseen.map(({ ttft }) => ttft)),
+      sessions: new Set(fitted.map(sessionOf)).size,
+      warnings: warnings.length,
+    };
+  });
+console.table(
+  rows.map((row) =>
+    Object.fromEntries(
+      Object.entries(row).map(([name, value]) => [
+        name,
+        typeof value === 'number' ? Number(value.toFixed(1)) : value,
+      ]),
+    ),
+  ),
+);
+const ofOneSession = rows.filter(({ sessions }) => sessions === 1);
+for (const [name, of] of [
+  ['all subsets', rows],
+  ['subsets of one session', ofOneSession],
+] as const) {
+  const worst = (what: 'own E2E' | 'unseen E2E' | 'unseen TTFT') =>
+    `${what} ${Math.abs(farthest(of.map((row) => row[what]).filter(Number.isFinite))).toFixed(1)} %`;
+  console.log(
+    `${name} (${of.length}), worst: ${worst('own E2E')}, ${worst('unseen E2E')}, ${worst('unseen TTFT')}`,
+  );
+}
+
+/** Subsets of `size` items, in their order. */
+function subsets<T>(items: readonly T[], size: number): T[][] {
+  if (size === 0) return [[]];
+  return items.flatMap((item, i) => subsets(items.slice(i + 1), size - 1).map((rest) => [item, ...rest]));
+}
+
+/** Errors of mean latency and mean TTFT on a server that takes `slowness` times as long as the profile, percent. */
+function errorsOf(load: MeasuredLoad, profile: EngineProfile, slowness: number) {
+  const { requests } = load;
+  const column = (of: (request: (typeof requests)[number]) => number) => Float64Array.from(requests, of);
+  const law = profile.weights.FP16!.law;
+  const slower = {
+    ...profile,
+    requestOverheadMs: slowness * profile.requestOverheadMs,
+    weights: {
+      FP16: {
+        ...profile.weights.FP16!,
+        law: {
+          ...law,
+          ...Object.fromEntries(Object.entries(law).map(([name, us]) => [name, slowness * us])),
+        },
+      },
+    },
+  };
+  const run = simulateTrace(
+    {
+      source: load.source,
+      arrivalMs: column(({ arrivalMs }) => arrivalMs),
+      inputTokens: Int32Array.from(column(({ inputTokens }) => inputTokens)),
+      outputTokens: Int32Array.from(column(({ outputTokens }) => outputTokens)),
+    },
+    { profile: slower, ...server },
+  );
+  const error = (simulated: Float64Array, measured: Float64Array) =>
+    100 * (mean(simulated) / mean(measured) - 1);
+  return {
+    e2e: error(
+      run.e2eMs,
+      column(({ e2eMs }) => e2eMs),
+    ),
+    ttft: error(
+      run.ttftMs,
+      column(({ ttftMs }) => ttftMs),
+    ),
+  };
+}
+
+function farthest(errors: readonly number[]): number {
+  return errors.reduce(
+    (most, error) => (Math.abs(error) > Math.abs(most) || Number.isNaN(most) ? error : most),
+    Number.NaN,
+  );
+}

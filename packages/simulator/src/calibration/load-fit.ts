@@ -1,0 +1,331 @@
+import { inverse, Matrix } from 'ml-matrix';
+import type { EngineProfile, IterationLaw, WeightPrecision } from '../profiles/engine-profile.ts';
+import { weightVariant } from '../profiles/kv-pool.ts';
+import { RandomStream } from '../random/counter-random.ts';
+import { simulateTrace } from '../simulation/simulate-trace.ts';
+import { mean } from '../statistics/mean.ts';
+import { percentileOfSorted } from '../statistics/quantile.ts';
+import { CalibrationError } from './calibration-error.ts';
+import { type FittedLoad, type Times, timesOf } from './fitted-load.ts';
+import { coefficientOf, coefficientsOf, type LawCoefficient, mapLaw } from './law-coefficients.ts';
+import { leastSquares } from './least-squares.ts';
+
+/** Parameters that a fit to served loads moves: the law, and the time before a request is scheduled. */
+export type BenchParameter = LawCoefficient | 'requestOverheadMs';
+
+/** Distance from the start that is likely, relative. One of 1 and more allows nothing at all. */
+const START_SPREAD: Readonly<Record<BenchParameter, number>> = {
+  baseUs: 0.7,
+  weightReadUs: 0.15,
+  experts: 0.3,
+  perTokenUs: 0.3,
+  perDecodeSequenceUs: 4,
+  perContextTokenNs: 0.4,
+  manySequences: 0.7,
+  perContextTokenBesidePrefillNs: 0.4,
+  perPrefillAttentionNs: 0.4,
+  requestOverheadMs: 1,
+};
+/**
+ * Coefficients that follow another one: a GPU that is slow at matrix multiplication is slow at attention, and one that
+ * reads weights slowly reads KV slowly. What is likely of them is their ratio in the start.
+ */
+const FOLLOWS: Partial<Record<BenchParameter, BenchParameter>> = {
+  perPrefillAttentionNs: 'perTokenUs',
+  perContextTokenNs: 'weightReadUs',
+  manySequences: 'perContextTokenNs',
+  perContextTokenBesidePrefillNs: 'perContextTokenNs',
+};
+/** Relative error that the mean of many requests has when all is well described, and the scatter of one request. */
+const TTFT_ERROR = { ofMean: 0.09, ofRequest: 0.4 };
+const TPOT_ERROR = { ofMean: 0.026, ofRequest: 0.15 };
+/** Spread of a server's speed from load to load, relative, where it changed: clocks, heat and neighbours. */
+const SPEED_SPREAD = 0.05;
+/** Requests behind one residual, at least; fewer say little about a mean. */
+const LEAST_IN_GROUP = 5;
+/** A coefficient does not fall below this share of its start. */
+const LEAST_SHARE = 0.001;
+/** Overhead in the unit of which one is measured whose start is nothing. */
+const LEAST_OVERHEAD_MS = 1;
+/** Percentage of requests that may be faster than a bound allows: clocks of clients are not perfect. */
+const FASTEST_PERCENTILE = 5;
+const BOUND_SLACK = 1.25;
+/** Points that are looked at before a search, and those of them that one starts from. */
+const LOOKED_AT = 48;
+const STARTS = 4;
+/** Starts lie between this share of a bound and the bound. */
+const START_RANGE = 0.02;
+/** Steps of the finite differences, in logarithms: wide at first, as requests that change iterations make steps. */
+const DIFFERENCES = [0.1, 0.03];
+/** Costs between which two searches count as ended at one place: what one spread of one parameter costs, and a share. */
+const SAME_COST = 1;
+const SAME_SHARE = 0.05;
+
+export interface LoadFitOptions {
+  /** Start of the fit, and its result where the loads say nothing: an estimated profile, or an older one. */
+  readonly start: EngineProfile;
+  /** Precision of the weights that were served. Default `FP16`. */
+  readonly weights?: WeightPrecision;
+  /** As the server was started. Defaults 256, 2048, and what the profile's memory leaves. */
+  readonly maxNumSeqs?: number;
+  readonly maxNumBatchedTokens?: number;
+  readonly kvBlocks?: number;
+  /** Whether the server's speed may differ from load to load. Default false. */
+  readonly speedVaries?: boolean;
+  /** Factor on the spread of every coefficient, where the start is a guess. Default 1. */
+  readonly startSpread?: number;
+}
+
+/** One point of the search. */
+export interface Candidate {
+  readonly law: IterationLaw;
+  readonly requestOverheadMs: number;
+  /** Time of each load over that of the law: above 1 the server was slower than in the others. */
+  readonly slowness: readonly number[];
+}
+
+export interface LoadFit extends Candidate {
+  /** 1 - (spread after the fit / spread before it) of each parameter. */
+  readonly determined: Readonly<Partial<Record<BenchParameter, number>>>;
+  /** Sum of squared residuals. */
+  readonly cost: number;
+  /** Whether searches from different starts ended at the same cost. */
+  readonly isConverged: boolean;
+}
+
+/**
+ * The law and overhead with which the simulator gives the loads' mean TTFT and TPOT, for stretches of each load and for
+ * short and long requests. Each residual counts in its own spread and loses weight where it is far off. Deterministic.
+ *
+ * Levenberg-Marquardt on the logarithms, within bounds, from several starts: queues make the cost anything but convex.
+ *
+ * @param leftOut Requests of each load that are not fitted.
+ * @param starts Ends of other fits. Alone they make a short search; without any, the space is searched.
+ */
+export function fitLoads(
+  loads: readonly FittedLoad[],
+  leftOut: readonly ReadonlySet<number>[],
+  options: LoadFitOptions,
+  starts: { readonly near?: readonly Candidate[]; readonly isShort?: boolean } = {},
+): LoadFit {
+  const { start, weights = 'FP16', startSpread = 1, speedVaries = false } = options;
+  const law = weightVariant(start, weights).law;
+  // A coefficient of nothing stays that.
+  const names = coefficientsOf(law).filter((name) => coefficientOf(law, name)! > 0);
+  const parameters: BenchParameter[] = [...names, 'requestOverheadMs'];
+  const overheadUnit = Math.max(start.requestOverheadMs, LEAST_OVERHEAD_MS);
+  const parameterOf = (
+    { law, requestOverheadMs }: Pick<Candidate, 'law' | 'requestOverheadMs'>,
+    name: BenchParameter,
+  ) => (name === 'requestOverheadMs' ? requestOverheadMs : coefficientOf(law, name)!);
+  const units = parameters.map((name) =>
+    name === 'requestOverheadMs' ? overheadUnit : coefficientOf(law, name)!,
+  );
+  const most = mostByPhysics(loads);
+  const upper = [
+    ...parameters.map((name, i) => Math.log((most[name] ?? Number.POSITIVE_INFINITY) / units[i])),
+    ...loads.map(() => (speedVaries ? Math.LN2 : 0)),
+  ];
+  const lower = upper.map((bound, i) =>
+    i < parameters.length ? Math.min(bound, 0) + Math.log(LEAST_SHARE) : -upper[i],
+  );
+  const clamp = (logs: readonly number[]) =>
+    logs.map((log, i) => Math.min(Math.max(log, lower[i]), upper[i]));
+  const logsOf = (candidate: Candidate) =>
+    clamp([
+      ...parameters.map((name, i) => Math.log(Math.max(parameterOf(candidate, name), 1e-12) / units[i])),
+      ...candidate.slowness.map(Math.log),
+    ]);
+  const at = (logs: readonly number[]): Candidate => ({
+    law: mapLaw(law, (value, name) => (value > 0 ? value * Math.exp(logs[names.indexOf(name)]) : value)),
+    requestOverheadMs: overheadUnit * Math.exp(logs[names.length]),
+    slowness: logs.slice(parameters.length).map(Math.exp),
+  });
+  const priorAt = (logs: readonly number[]) => [
+    ...parameters.map((name, i) => {
+      const spread = START_SPREAD[name] * startSpread;
+      const followed = FOLLOWS[name];
+      const leader = followed === undefined ? -1 : parameters.indexOf(followed);
+      const log = logs[i] - (leader < 0 ? 0 : logs[leader]);
+      return spread >= 1 ? (Math.exp(log) - 1) / spread : log / Math.log1p(spread);
+    }),
+    ...logs.slice(parameters.length).map((log) => robust(log / SPEED_SPREAD)),
+  ];
+  const groups = loads.map(({ groups }, l) =>
+    groups.map((group) => group.filter((i) => !leftOut[l].has(i))).filter((g) => g.length >= LEAST_IN_GROUP),
+  );
+  // A step along the slowness of one load leaves the others as they were.
+  const known = loads.map(() => ({ key: '', residuals: [] as number[] }));
+  const residualsOf = (logs: readonly number[], l: number) => {
+    if (groups[l].length === 0) return [];
+    const key = [...logs.slice(0, parameters.length), logs[parameters.length + l]].join();
+    if (known[l].key !== key) {
+      const candidate = at(logs);
+      const times = simulatedTimes(loads[l], candidate, options, { slowness: candidate.slowness[l] });
+      known[l] = { key, residuals: residuals(loads[l], groups[l], times) };
+    }
+    return known[l].residuals;
+  };
+  const residualsAt = (logs: readonly number[]) => [
+    ...loads.flatMap((_, l) => residualsOf(logs, l)),
+    ...priorAt(logs),
+  ];
+  const costAt = (logs: readonly number[]) =>
+    residualsAt(logs).reduce((sum, value) => sum + value * value, 0);
+
+  const search = (from: readonly number[]) =>
+    DIFFERENCES.reduce(
+      ({ parameters: logs }, difference) =>
+        leastSquares(residualsAt, logs, {
+          difference,
+          tolerance: 1e-4,
+          damping: 1,
+          bounds: { lower, upper },
+        }),
+      { parameters: from, curvature: new Matrix(0, 0) },
+    );
+  const nearby = (starts.near ?? []).map(logsOf);
+  const origin = clamp(upper.map(() => 0));
+  const froms =
+    starts.isShort === true
+      ? nearby
+      : [origin, ...nearby, ...promisingStarts(origin, lower, upper, parameters.length, costAt)];
+  const ends = froms
+    .map((from) => {
+      const { parameters: logs, curvature } = search(from);
+      return { logs, curvature, cost: costAt(logs) };
+    })
+    .sort((a, b) => a.cost - b.cost);
+  const [best, second] = ends;
+  return {
+    ...at(best.logs),
+    cost: best.cost,
+    isConverged: second === undefined || second.cost <= best.cost * (1 + SAME_SHARE) + SAME_COST,
+    determined: determinedOf(parameters, priorAt, best.logs, best.curvature),
+  };
+}
+
+/**
+ * Times of a load's requests on the simulated server.
+ * @param at Share of the overhead that varies, default 0; slowness of the server, default 1.
+ */
+export function simulatedTimes(
+  { load, trace }: FittedLoad,
+  { law, requestOverheadMs }: Pick<Candidate, 'law' | 'requestOverheadMs'>,
+  { start, weights = 'FP16', maxNumSeqs, maxNumBatchedTokens, kvBlocks }: LoadFitOptions,
+  { jitter = 0, slowness = 1 }: { readonly jitter?: number; readonly slowness?: number } = {},
+): Times {
+  const variant = { ...weightVariant(start, weights), law: mapLaw(law, (value) => slowness * value) };
+  const run = simulateTrace(trace, {
+    profile: {
+      ...start,
+      requestOverheadMs: slowness * requestOverheadMs,
+      requestOverheadJitter: jitter,
+      weights: { [weights]: variant },
+    },
+    weights,
+    maxNumSeqs,
+    maxNumBatchedTokens,
+    kvBlocks,
+  });
+  if (run.rejected > 0) {
+    throw new CalibrationError(
+      'CALIBRATION_ROWS',
+      `${load.source}: expected every request to fit the KV pool, as it did on the server, got ${run.rejected} that do not fit its ${run.kvBlocks} blocks; say how many it had`,
+    );
+  }
+  const times = timesOf(trace.arrivalMs.length);
+  for (const [at, id] of run.ids.entries()) {
+    times.ttftMs[id] = run.ttftMs[at];
+    times.tpotMs[id] = run.tpotMs[at];
+    times.e2eMs[id] = run.e2eMs[at];
+  }
+  return times;
+}
+
+function residuals(load: FittedLoad, groups: readonly (readonly number[])[], times: Times): number[] {
+  const { measured } = load;
+  const spread = ({ ofMean, ofRequest }: typeof TTFT_ERROR, requests: number) =>
+    Math.sqrt(ofMean ** 2 + ofRequest ** 2 / requests);
+  return groups.flatMap((group) => {
+    const meanTtft = ({ ttftMs }: Times) => mean(group.map((i) => ttftMs[i]));
+    // Over tokens and not over requests: the TPOT of a short answer is mostly scatter.
+    const decode = ({ ttftMs, e2eMs }: Times) => mean(group.map((i) => e2eMs[i] - ttftMs[i]));
+    const ttft = Math.log(meanTtft(times) / meanTtft(measured)) / spread(TTFT_ERROR, group.length);
+    const tpot = Math.log(decode(times) / decode(measured)) / spread(TPOT_ERROR, group.length);
+    return Number.isFinite(tpot) ? [robust(ttft), robust(tpot)] : [robust(ttft)];
+  });
+}
+
+/** Its square grows with the residual beyond one spread, not with its square. */
+function robust(residual: number): number {
+  return Math.sign(residual) * Math.sqrt(2 * (Math.sqrt(1 + residual ** 2) - 1));
+}
+
+/** No part of an iteration takes longer than the fastest requests that it was a part of. */
+function mostByPhysics(loads: readonly FittedLoad[]): Partial<Record<BenchParameter, number>> {
+  const fastest = (of: (load: FittedLoad, i: number) => number) => {
+    const values = loads
+      .flatMap((load) => Array.from(load.measured.e2eMs, (_, i) => of(load, i)))
+      .filter(Number.isFinite);
+    if (values.length === 0) return Number.POSITIVE_INFINITY;
+    return BOUND_SLACK * percentileOfSorted(Float64Array.from(values).sort(), FASTEST_PERCENTILE);
+  };
+  const iterationUs = 1000 * fastest(({ measured }, i) => measured.tpotMs[i]);
+  return {
+    baseUs: iterationUs,
+    weightReadUs: iterationUs,
+    perDecodeSequenceUs: iterationUs,
+    perContextTokenNs: 1e6 * fastest(({ measured, trace }, i) => measured.tpotMs[i] / trace.inputTokens[i]),
+    perTokenUs: 1000 * fastest(({ measured, trace }, i) => measured.ttftMs[i] / trace.inputTokens[i]),
+    perPrefillAttentionNs:
+      1e6 * fastest(({ measured, trace }, i) => measured.ttftMs[i] / (trace.inputTokens[i] ** 2 / 2)),
+    requestOverheadMs: fastest(({ measured }, i) => measured.ttftMs[i]),
+  };
+}
+
+/** Points with the least cost of many that are spread over the space. */
+function promisingStarts(
+  origin: readonly number[],
+  lower: readonly number[],
+  upper: readonly number[],
+  moved: number,
+  costAt: (logs: readonly number[]) => number,
+): number[][] {
+  const random = new RandomStream(0, 'load-fit');
+  const points = Array.from({ length: LOOKED_AT }, () =>
+    origin.map((log, i) => {
+      if (i >= moved) return log;
+      const high = Math.min(upper[i], log + Math.log(4));
+      const low = Math.max(lower[i], high + Math.log(START_RANGE));
+      return low + random.uniform() * (high - low);
+    }),
+  );
+  return points
+    .map((logs) => ({ logs, cost: costAt(logs) }))
+    .sort((a, b) => a.cost - b.cost)
+    .slice(0, STARTS)
+    .map(({ logs }) => logs);
+}
+
+function determinedOf(
+  names: readonly BenchParameter[],
+  priorAt: (logs: readonly number[]) => readonly number[],
+  logs: readonly number[],
+  curvature: Matrix,
+): Partial<Record<BenchParameter, number>> {
+  const difference = 1e-4;
+  const base = priorAt(logs);
+  const columns = new Matrix(
+    logs.map((log, i) =>
+      priorAt(logs.with(i, log + difference)).map((value, row) => (value - base[row]) / difference),
+    ),
+  );
+  const before = inverse(columns.mmul(columns.transpose()));
+  const after = inverse(curvature);
+  const shares = names.map((name, i) => {
+    const left = Math.sqrt(Math.max(after.get(i, i), 0) / before.get(i, i));
+    return [name, Math.min(1, Math.max(0, 1 - left))] as const;
+  });
+  return Object.fromEntries(shares) as Partial<Record<BenchParameter, number>>;
+}
