@@ -26,7 +26,7 @@ for (const taskId of ['bursty_workload', 'adversarial_multitenant'] as const) {
       requests,
       configurations: referenceConfigurations(task),
     });
-    return { seed, requests, actions };
+    return { seed, actions };
   });
   rows.push({ task: taskId, ...checkKnobDominance(task, episodes, EPISODES * STATES).figures });
 }

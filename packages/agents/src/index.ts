@@ -59,8 +59,7 @@ export { type LayerSizes, MultilayerPerceptron, parameterCount } from './learnin
 export { plainKernels } from './learning/plain-kernels.ts';
 export type { PpoUpdate } from './learning/ppo.ts';
 export { simdKernels } from './learning/simd-kernels.ts';
-export { checkTask } from './llmserve/checks/check-task.ts';
-export { checkKnobDominance } from './llmserve/checks/knob-dominance.ts';
+export { checkKnobDominance, checkTask } from './llmserve/checks/check-task.ts';
 export {
   EVALUATION_SPLITS,
   type EvaluationSplit,

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { EPISODE_STEPS, GYM_DEFAULT_ACTION, GYM_TASKS, shippedWorld } from '@servegym/environments';
-import { gymReturn } from '../checks/play-gym.ts';
+import { episodeReturn } from '../../core/checks/checked-task.ts';
+import { checkedGym } from '../checks/checked-gym.ts';
 import { planSchedule } from './plan-schedule.ts';
 
 describe('planSchedule', () => {
@@ -13,10 +14,10 @@ describe('planSchedule', () => {
     const schedule = planSchedule(world, task, 5, { start, sweeps: 1 });
     assert.equal(schedule.actions.length, EPISODE_STEPS);
     assert.equal(
-      gymReturn(world, task, 5, (step) => schedule.actions[step]),
+      episodeReturn(checkedGym(world, task), 5, (step) => schedule.actions[step]),
       schedule.return,
     );
-    assert.ok(schedule.return > gymReturn(world, task, 5, () => start));
+    assert.ok(schedule.return > episodeReturn(checkedGym(world, task), 5, () => start));
     for (const { prefill_disagg, quant_tier } of schedule.actions) {
       assert.deepEqual([prefill_disagg, quant_tier], [start.prefill_disagg, start.quant_tier]);
     }
@@ -28,7 +29,7 @@ describe('planSchedule', () => {
     assert.deepEqual(new Set(actions), new Set([start]));
     assert.equal(
       earned,
-      gymReturn(world, task, 5, () => start),
+      episodeReturn(checkedGym(world, task), 5, () => start),
     );
   });
 });

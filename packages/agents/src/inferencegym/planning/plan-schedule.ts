@@ -5,8 +5,8 @@ import {
   type GymTask,
   type GymWorld,
 } from '@servegym/environments';
-import { gymKnobs, valuesOf, withGymKnob } from '../checks/gym-knob-values.ts';
-import { gymReturn } from '../checks/play-gym.ts';
+import { episodeReturn, turned, valuesOf } from '../../core/checks/checked-task.ts';
+import { checkedGym } from '../checks/checked-gym.ts';
 
 /** Steps that a configuration is kept for at most, before the schedule may choose another. */
 const LONGEST_STRETCH = 10;
@@ -30,22 +30,23 @@ export function planSchedule(
   seed: number,
   { start, sweeps }: { readonly start: GymAction; readonly sweeps: number },
 ): Schedule {
+  const checked = checkedGym(world, task);
   const stretches = stretchesOf(world, task, seed);
   const all = [...stretches.keys()];
   const parts = [true, false].map((isBurst) => all.filter((i) => stretches[i].isBurst === isBurst));
   const groups = [...parts, ...all.map((i) => [i])].filter((group) => group.length > 0);
   const stretchAt = stretches.flatMap(({ steps }, i) => Array<number>(steps).fill(i));
-  const worth = (plan: readonly GymAction[]) => gymReturn(world, task, seed, (step) => plan[stretchAt[step]]);
+  const worth = (plan: readonly GymAction[]) => episodeReturn(checked, seed, (step) => plan[stretchAt[step]]);
   let plan: readonly GymAction[] = stretches.map(() => start);
   let most = worth(plan);
   let gained = true;
   for (let sweep = 0; sweep < sweeps && gained; sweep++) {
     gained = false;
     for (const group of groups) {
-      for (const turned of gymKnobs(task)) {
-        for (const value of valuesOf(turned)) {
+      for (const each of checked.knobs) {
+        for (const value of valuesOf(each)) {
           const tried = plan.map((action, i) =>
-            group.includes(i) ? withGymKnob(action, turned.knob, value) : action,
+            group.includes(i) ? turned(action, each.knob, value) : action,
           );
           const earned = worth(tried);
           if (earned <= most + LEAST_GAIN) continue;

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { SEED_SPLITS, SERVE_TASKS, type ServeAction, type ServeTask } from '@servegym/environments';
-import { bestInt4Constant } from './best-int4.ts';
-import { playTask } from './play-task.ts';
+import { keptReturn } from '../../core/checks/checked-task.ts';
+import { bestInt4Constant } from './check-task.ts';
+import { checkedServe } from './checked-serve.ts';
 
 const { static_workload } = SERVE_TASKS;
 const brief: ServeTask = {
@@ -15,7 +16,8 @@ const good: ServeAction = { ...brief.defaultAction, batch_cap: 24 };
 describe('bestInt4Constant', () => {
   it('tunes the other knobs for INT4 on training traffic', () => {
     const found = bestInt4Constant(brief, good, 1)!;
-    const earned = (action: ServeAction) => playTask(brief, SEED_SPLITS.train.first, () => action).return;
+    const earned = (action: ServeAction) =>
+      keptReturn(checkedServe(brief), [SEED_SPLITS.train.first], action);
     assert.equal(found.quantization_tier, 'INT4');
     assert.ok(earned(found) > earned({ ...good, quantization_tier: 'INT4' }));
   });

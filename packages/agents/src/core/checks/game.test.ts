@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { KnobTally } from './knob-tally.ts';
+import { KnobTally } from './game.ts';
 
 interface Action {
   readonly size: number;

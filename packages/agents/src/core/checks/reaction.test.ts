@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { figureReacts, inertKnobs, knobSwing } from './knob-swing.ts';
+import { figureReacts, inertKnobs, knobSwing } from './reaction.ts';
 
 const swingOf = (low: number, high: number) =>
   knobSwing('knob', ['queue'], [{ queue: high }, { queue: low }]);
