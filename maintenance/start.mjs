@@ -2,8 +2,8 @@
 import { spawn } from 'node:child_process';
 import { constants } from 'node:os';
 import { join } from 'node:path';
-import { explain } from './progress.mjs';
 import { projectEnvironment, root } from './setup/checkout.mjs';
+import { explain } from './setup/commands.mjs';
 import { ensureConsole } from './setup/console.mjs';
 import { ensureNode } from './setup/node.mjs';
 import { ensurePackages } from './setup/packages.mjs';

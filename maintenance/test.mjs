@@ -2,15 +2,13 @@
 // the tests under them. The last line is `N passed, N failed`, and the exit code is 0 when nothing failed.
 import { fork } from 'node:child_process';
 import { join } from 'node:path';
-import { explain, secondsSince } from './progress.mjs';
-import { runQuietly } from './quiet-command.mjs';
 import { projectEnvironment, root } from './setup/checkout.mjs';
-import { ensureChromium } from './setup/chromium.mjs';
+import { explain, runQuietly, secondsSince } from './setup/commands.mjs';
 import { ensureConsole } from './setup/console.mjs';
 import { ensureNode } from './setup/node.mjs';
 import { ensurePackages } from './setup/packages.mjs';
+import { ensureChromium, ensureRedis } from './setup/programs.mjs';
 import { ensurePython } from './setup/python.mjs';
-import { ensureRedis } from './setup/redis.mjs';
 
 const startedAt = performance.now();
 const paths = process.argv.slice(2);

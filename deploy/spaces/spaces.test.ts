@@ -1,52 +1,20 @@
 import assert from 'node:assert/strict';
-import { execFile, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { execFile } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
+import { type ServeProcess, startServeWith } from '../../maintenance/test-servers/servegym.ts';
 import { commandOf, copyOf, readStages, variablesOf } from '../dockerfile-steps.ts';
 import { SPACES, type SpaceName } from './write-space.ts';
 
 const python =
   process.env.SERVEGYM_PYTHON ?? assert.fail('SERVEGYM_PYTHON is not set. Run the tests with `npm test`.');
-const main = resolve(import.meta.dirname, '../../packages/servegym/src/main.ts');
 const spaces = Object.keys(SPACES) as SpaceName[];
 
-interface Served {
-  readonly space: SpaceName;
-  readonly url: string;
-  stop(): Promise<unknown>;
-}
-
-async function serve(space: SpaceName): Promise<Served> {
-  const child = spawn(process.execPath, [main, 'serve', '--host', '127.0.0.1', '--port', '0'], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-    env: { ...process.env, SERVEGYM_ENV: space, SERVEGYM_STORE: 'memory' },
-  });
-  const ended = once(child, 'exit');
-  let told = '';
-  let url: string | undefined;
-  for await (const text of child.stdout.setEncoding('utf8').iterator({ destroyOnReturn: false })) {
-    told += text;
-    url = /^ServeGym is ready: (\S+)\/web\//m.exec(told)?.[1];
-    if (url) break;
-  }
-  if (!url) throw new Error(`Expected \`servegym serve\` to tell its address, got: ${told}`);
-  child.stdout.resume();
-  return {
-    space,
-    url,
-    async stop() {
-      child.kill();
-      await ended;
-    },
-  };
-}
-
 describe('the Spaces', () => {
-  const servers: Served[] = [];
+  const servers = new Map<SpaceName, ServeProcess>();
   const work = mkdtempSync(join(tmpdir(), 'servegym-spaces-'));
   const folder = join(work, 'built');
   /** What `openenv push` uploads. */
@@ -54,12 +22,13 @@ describe('the Spaces', () => {
   // biome-ignore lint/suspicious/noExplicitAny: what check_spaces.py prints
   let found: any;
   before(async () => {
-    for (const space of spaces) servers.push(await serve(space));
+    for (const space of spaces)
+      servers.set(space, await startServeWith({ SERVEGYM_ENV: space, SERVEGYM_STORE: 'memory' }));
     for (const space of spaces) {
       const script = join(import.meta.dirname, 'build-space.ts');
       await promisify(execFile)(process.execPath, [script, space, join(folder, space)]);
     }
-    const pairs = servers.map(({ space, url }) => `${space}=${url}`);
+    const pairs = [...servers].map(([space, { url }]) => `${space}=${url}`);
     const { stdout } = await promisify(execFile)(
       python,
       [join(import.meta.dirname, 'check_spaces.py'), folder, staged, ...pairs],
@@ -68,7 +37,7 @@ describe('the Spaces', () => {
     found = JSON.parse(stdout);
   });
   after(async () => {
-    await Promise.all(servers.map(({ stop }) => stop()));
+    await Promise.all([...servers.values()].map(({ stop }) => stop()));
     rmSync(work, { recursive: true });
   });
 
@@ -116,7 +85,7 @@ describe('the Spaces', () => {
 
     it(`${space} names its tasks and its spaces in openenv.yaml`, async () => {
       const { tasks = [], action_space, observation_space, reward_range } = found[space].manifest;
-      const [{ url }] = servers.filter((server) => server.space === space) as [Served];
+      const { url } = servers.get(space)!;
       const published = await (await fetch(`${url}/tasks`)).json();
       assert.deepEqual(tasks, published.tasks);
       const schema = await (await fetch(`${url}/schema`)).json();

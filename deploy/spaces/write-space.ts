@@ -2,6 +2,7 @@ import { cpSync, globSync, mkdirSync, readFileSync, statSync, writeFileSync } fr
 import { dirname, join, resolve } from 'node:path';
 import { benchmarkEnvironment, inferenceGym, serveEnvironment } from '@servegym/environments';
 import { type EnvironmentDefinition, publishedSchemas } from '@servegym/openenv';
+import { pydanticClass } from './python-models.ts';
 
 /** Parts of a Space that its environment does not say. */
 interface SpaceFacts {
@@ -55,7 +56,7 @@ export const SPACE_SOURCE = 'servegym';
 
 const root = resolve(import.meta.dirname, '../..');
 
-/** Writes the files of a Space but for ServeGym's source: those of its own folder, and the template filled in. */
+/** Writes the files of a Space but for ServeGym's source: its own README, and the template filled in. */
 export function writeSpace(name: SpaceName, out: string): void {
   mkdirSync(out, { recursive: true });
   cpSync(join(import.meta.dirname, name), out, {
@@ -71,6 +72,22 @@ export function writeSpace(name: SpaceName, out: string): void {
     writeFileSync(target, filledIn(readFileSync(join(template, path), 'utf8'), values));
   }
   writeFileSync(join(out, 'Dockerfile'), spaceDockerfile(name));
+  mkdirSync(join(out, 'validation'), { recursive: true });
+  writeFileSync(
+    join(out, 'validation', 'runtime.json'),
+    `${JSON.stringify(validationPlan(name), null, 2)}\n`,
+  );
+}
+
+/** The steps by which `openenv validate` probes a server: the default action of the first task, twice. */
+function validationPlan(name: SpaceName): object {
+  const task = SPACES[name].tasks?.[0];
+  const action = task?.default_action ?? {};
+  return {
+    plan_schema_version: '1',
+    reset: { episode_id: 'validation', seed: 1, options: task ? { task_id: task.id } : {} },
+    actions: [action, action],
+  };
 }
 
 /** `deploy/Dockerfile` as a Space has it: its own environment and port, and the source in a folder. */
@@ -111,6 +128,9 @@ function templateValues(name: SpaceName): Readonly<Record<string, string>> {
     grader_range: JSON.stringify(isGraded ? [0, 1] : null),
     task_api: String(tasks !== undefined),
     tasks: sequence(tasks ?? []),
+    action_model: pydanticClass(action, 'Action'),
+    observation_model: pydanticClass(observation, 'Observation'),
+    state_model: pydanticClass(state, 'State').trimEnd(),
     action_space: sequence(spaceOf(action)),
     observation_space: sequence(spaceOf(observation)),
   };

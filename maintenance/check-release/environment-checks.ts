@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import { connect } from '@servegym/openenv/client';
 import { validateServer } from '@servegym/openenv/validate';
+import { type ServeProcess, startServe } from '../test-servers/servegym.ts';
 import { passed, type ReleaseCheck } from './release-check.ts';
-import { type ServedEnvironment, serveEnvironment } from './served-environment.ts';
 
 const SEED = 0;
 
@@ -28,15 +28,18 @@ export function environmentChecks(
   id: string,
   { graded, healthyWithinS }: EnvironmentDemands,
 ): ReleaseCheck[] {
-  let server: ServedEnvironment | undefined;
+  let server: ServeProcess | undefined;
   const served = () => server ?? Promise.reject(new Error('the server did not start'));
   const checks: ReleaseCheck[] = [
     {
       id: `${id}.starts`,
       description: `${id} is healthy within ${healthyWithinS} s of its start`,
       async run() {
-        server = await serveEnvironment(id);
-        const milliseconds = Math.round(server.healthyMs);
+        const startedAt = performance.now();
+        server = await startServe('--env', id);
+        const { status } = (await ask(server.url, 'health')) as { status: string };
+        if (status !== 'healthy') throw new Error(`expected /health to say healthy, got ${status}`);
+        const milliseconds = Math.round(performance.now() - startedAt);
         if (milliseconds > healthyWithinS * 1000) throw new Error(`it took ${milliseconds} ms`);
         return passed(`${milliseconds} ms`);
       },
@@ -59,14 +62,14 @@ export function environmentChecks(
       {
         id: `${id}.grades`,
         description: `${id} grades an episode of each task strictly between 0 and 1, and the same way twice`,
-        run: async () => passed(await gradeTasks(await served())),
+        run: async () => passed(await gradeTasks((await served()).url)),
       },
       {
         id: `${id}.baseline`,
         description: `${id} answers GET /baseline with the same scores twice`,
         async run() {
-          const { ask } = await served();
-          const [first, second] = [await ask('baseline'), await ask('baseline')];
+          const { url } = await served();
+          const [first, second] = [await ask(url, 'baseline'), await ask(url, 'baseline')];
           if (!isDeepStrictEqual(first, second)) throw new Error('two answers differ');
           return passed('reproducible');
         },
@@ -77,7 +80,7 @@ export function environmentChecks(
     id: `${id}.stops`,
     description: `${id} ends with exit code 0 on SIGTERM`,
     async run() {
-      const code = await (await served()).stop();
+      const { code } = await (await served()).stop('SIGTERM');
       if (code !== 0) throw new Error(`it ended with ${code}`);
       return passed('drained');
     },
@@ -85,12 +88,12 @@ export function environmentChecks(
   return checks;
 }
 
-async function gradeTasks({ url, ask }: ServedEnvironment): Promise<string> {
-  const { tasks } = (await ask('tasks')) as { tasks: readonly Task[] };
+async function gradeTasks(url: string): Promise<string> {
+  const { tasks } = (await ask(url, 'tasks')) as { tasks: readonly Task[] };
   if (tasks.length < 3) throw new Error(`expected three tasks or more, got ${tasks.length}`);
   const scores: string[] = [];
   for (const task of tasks) {
-    const [first, second] = [await gradeDefault(url, ask, task), await gradeDefault(url, ask, task)];
+    const [first, second] = [await gradeDefault(url, task), await gradeDefault(url, task)];
     if (!(first.score > 0 && first.score < 1)) throw new Error(`the score of ${task.id} is ${first.score}`);
     if (!isDeepStrictEqual(first, second)) throw new Error(`two grades of ${task.id} differ`);
     scores.push(`${task.id} ${first.score.toFixed(3)}`);
@@ -99,14 +102,29 @@ async function gradeTasks({ url, ask }: ServedEnvironment): Promise<string> {
 }
 
 /** The grade of an episode of a task's default action. */
-async function gradeDefault(url: string, ask: ServedEnvironment['ask'], task: Task): Promise<Graded> {
+async function gradeDefault(url: string, task: Task): Promise<Graded> {
   const env = await connect(url);
   try {
     let { done } = await env.reset({ task_id: task.id, seed: SEED });
     const action = task.default_action ?? {};
     while (!done) ({ done } = await env.step(action));
-    return (await ask('grader', { session_id: env.sessionId })) as Graded;
+    return (await ask(url, 'grader', { session_id: env.sessionId })) as Graded;
   } finally {
     await env.close();
   }
+}
+
+/** The answer of a server to a GET or, with a body, a POST. @throws Error when it is not 2xx */
+async function ask(url: string, path: string, body?: object): Promise<unknown> {
+  const answer = await fetch(
+    `${url}/${path}`,
+    body && {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    },
+  );
+  const text = await answer.text();
+  if (!answer.ok) throw new Error(`${body ? 'POST' : 'GET'} /${path} was answered ${answer.status}: ${text}`);
+  return JSON.parse(text);
 }

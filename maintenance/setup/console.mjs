@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
-import { announced } from '../progress.mjs';
-import { runQuietly } from '../quiet-command.mjs';
 import { projectEnvironment, root } from './checkout.mjs';
+import { announced, runQuietly } from './commands.mjs';
 
 const folder = join(root, 'packages', 'console');
 const stamp = join(folder, 'dist', '.sources');

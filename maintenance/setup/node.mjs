@@ -11,9 +11,8 @@ import {
 } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { announced } from '../progress.mjs';
-import { runQuietly } from '../quiet-command.mjs';
 import { root } from './checkout.mjs';
+import { announced, runQuietly } from './commands.mjs';
 
 /** The oldest Node that runs TypeScript directly. */
 const OLDEST = [22, 18];

@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { announced } from '../progress.mjs';
-import { runQuietly } from '../quiet-command.mjs';
 import { root } from './checkout.mjs';
+import { announced, runQuietly } from './commands.mjs';
 
 /** Installs the npm packages of the lock file, unless they are there. */
 export async function ensurePackages() {

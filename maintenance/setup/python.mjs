@@ -1,11 +1,9 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { announced } from '../progress.mjs';
-import { CommandError, runQuietly } from '../quiet-command.mjs';
 import { root } from './checkout.mjs';
-import { installDebianPackages } from './debian.mjs';
-import { findProgram } from './programs.mjs';
+import { announced, CommandError, runQuietly } from './commands.mjs';
+import { findProgram, installDebianPackages } from './programs.mjs';
 
 const venv = join(root, '.venv');
 const venvPython = join(venv, 'bin', 'python');

@@ -16,7 +16,7 @@ class {{client}}(EnvClient[{{action}}, {{observation}}, {{state}}]):
     """
 
     def _step_payload(self, action: {{action}}) -> dict[str, Any]:
-        return action.model_dump(exclude={"metadata"})
+        return action.model_dump(exclude={"metadata"}, exclude_none=True)
 
     def _parse_result(self, payload: dict[str, Any]) -> StepResult[{{observation}}]:
         reward, done, metadata = payload.get("reward"), payload.get("done", False), payload.get("metadata")
