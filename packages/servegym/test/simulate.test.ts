@@ -42,6 +42,29 @@ describe('servegym simulate', () => {
     return path;
   };
 
+  it('keeps a number of requests in flight, of drawn lengths', async () => {
+    const lengths = ['--input-tokens', '1024', '--output-tokens', '256', '--length-range', '0.8'];
+    const report = await simulate('--concurrency', '8', '--requests', '40', ...lengths);
+    assert.equal(report.completed, 40);
+    assert.ok(report.output_tokens >= 40 * 0.8 * 256 && report.output_tokens < 40 * 256);
+    assert.equal((await simulate('--concurrency', '8', ...lengths)).completed, 80);
+    const alone = await simulate('--concurrency', '1', '--trace', csv);
+    assert.equal(alone.completed, 4);
+    const sum = alone.e2e_ms.mean * 4;
+    assert.ok(Math.abs(alone.simulated_s * 1000 - sum) < 1e-3, 'one after the other');
+  });
+
+  it('refuses lengths without a concurrency, and a concurrency without lengths', async () => {
+    const base = ['simulate', '--profile', profile];
+    await assertRefused([...base, '--concurrency', '4'], /--input-tokens and --output-tokens/);
+    await assertRefused([...base, '--trace', csv, '--length-range', '0.5'], /cannot be used with/);
+    await assertRefused(
+      [...base, '--input-tokens', '9', '--output-tokens', '9'],
+      /--closed-batch, or --concurrency/,
+    );
+    await assertRefused([...base, '--concurrency', '4', '--closed-batch', '4'], /cannot be used with/);
+  });
+
   it('answers with the figures of a CSV trace', async () => {
     const report = await simulate('--trace', csv);
     for (const key of ['ttft_ms', 'tpot_ms', 'e2e_ms']) {

@@ -70,7 +70,14 @@ export {
   type TraceDescription,
   type WindowCounts,
 } from './traces/describe-trace.ts';
-export { closedBatch, repeatTrace, scaleRate, takeRequests } from './traces/operations.ts';
+export {
+  closedBatch,
+  type DrawnLengths,
+  drawLengths,
+  repeatTrace,
+  scaleRate,
+  takeRequests,
+} from './traces/operations.ts';
 export { parseTrace, type TraceText, traceParser, traceTextOf } from './traces/parse-trace.ts';
 export { type ReadTrace, RequestReader } from './traces/request-reader.ts';
 export type { Trace } from './traces/trace.ts';

@@ -249,10 +249,15 @@ export class Engine {
     this.state.now += ticks;
   }
 
-  /** Runs until the clock reaches `limit` (ticks), or, with `Infinity`, until nothing is left to do. */
-  runUntil(limit: number): void {
+  /**
+   * Runs until the clock reaches `limit` (ticks), or, with `Infinity`, until nothing is left to do.
+   * @param answers Requests that complete or are refused after which it stops earlier, with the iteration they end in.
+   */
+  runUntil(limit: number, answers = Number.POSITIVE_INFINITY): void {
     const state = this.state;
-    while (state.now < limit) {
+    const { completions, rejections } = state;
+    const enough = completions.count + rejections.length + answers;
+    while (state.now < limit && completions.count + rejections.length < enough) {
       if (state.future.count > 0) this.receiveArrivals();
       if (state.running.count === 0 && (state.waiting.count === 0 || !state.admitting)) {
         const next =

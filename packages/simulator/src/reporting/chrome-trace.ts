@@ -60,7 +60,7 @@ function spanEvents(span: SimulatedSpan, pid: number): object[] {
 
 function requestEvents(trace: Trace, run: SimulationRun, i: number): object[] {
   const id = run.ids[i];
-  const arrival = trace.arrivalMs[id] * 1000;
+  const arrival = (run.arrivalMs?.[i] ?? trace.arrivalMs[id]) * 1000;
   const phases: [name: string, from: number, to: number][] = [
     [`request ${id}`, 0, run.e2eMs[i]],
     ['wait', 0, run.queueMs[i]],

@@ -27,7 +27,7 @@ export function* requestRows(
     const id = run.ids[i];
     yield {
       request: id,
-      arrival_ms: trace.arrivalMs[id],
+      arrival_ms: run.arrivalMs?.[i] ?? trace.arrivalMs[id],
       input_tokens: trace.inputTokens[id],
       output_tokens: trace.outputTokens[id],
       priority: priorities === undefined ? 0 : priorities[id],

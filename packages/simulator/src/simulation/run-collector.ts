@@ -12,8 +12,11 @@ export class RunCollector implements CompletionCollector {
   private readonly ttftMs: Float64Array;
   private readonly tpotMs: Float64Array;
   private readonly e2eMs: Float64Array;
+  private readonly arrivalMs: Float64Array | undefined;
 
-  constructor(capacity: number) {
+  /** @param keepsArrivals Whether arrivals are others than the trace's. */
+  constructor(capacity: number, keepsArrivals: boolean) {
+    if (keepsArrivals) this.arrivalMs = new Float64Array(capacity);
     this.ids = new Int32Array(capacity);
     this.queueMs = new Float64Array(capacity);
     this.ttftMs = new Float64Array(capacity);
@@ -26,6 +29,7 @@ export class RunCollector implements CompletionCollector {
     for (let i = 0; i < count; i++) {
       const at = this.count++;
       this.ids[at] = ids[i];
+      if (this.arrivalMs !== undefined) this.arrivalMs[at] = msFromTicks(arrivals[i] + origin);
       this.queueMs[at] = msFromTicks(scheduled[i] - arrivals[i]);
       this.ttftMs[at] = msFromTicks(firstTokens[i] - arrivals[i]);
       this.tpotMs[at] = msFromTicks(lastTokens[i] - firstTokens[i]) / (outputs[i] - 1);
@@ -37,7 +41,10 @@ export class RunCollector implements CompletionCollector {
   }
 
   /** All that was taken. */
-  run(): Pick<SimulationRun, 'simulatedMs' | 'ids' | 'queueMs' | 'ttftMs' | 'tpotMs' | 'e2eMs'> {
+  run(): Pick<
+    SimulationRun,
+    'simulatedMs' | 'ids' | 'queueMs' | 'ttftMs' | 'tpotMs' | 'e2eMs' | 'arrivalMs'
+  > {
     const end = this.count;
     return {
       simulatedMs: this.lastTokenMs,
@@ -46,6 +53,7 @@ export class RunCollector implements CompletionCollector {
       ttftMs: this.ttftMs.subarray(0, end),
       tpotMs: this.tpotMs.subarray(0, end),
       e2eMs: this.e2eMs.subarray(0, end),
+      ...(this.arrivalMs && { arrivalMs: this.arrivalMs.subarray(0, end) }),
     };
   }
 }

@@ -2,6 +2,7 @@ import { Cluster, type ClusterOptions } from '../cluster/cluster.ts';
 import type { ServingConfig } from '../cluster/serving-config.ts';
 import { msFromTicks, TICKS_PER_S, ticksFromMs } from '../engine/ticks.ts';
 import type { Trace } from '../traces/trace.ts';
+import { ClosedLoop } from './closed-loop.ts';
 import { engineTotals } from './engine-totals.ts';
 import { poolBlocks } from './pool-blocks.ts';
 import { RunCollector } from './run-collector.ts';
@@ -32,6 +33,8 @@ export interface ClusterSimulationOptions extends Omit<ClusterOptions, 'onIterat
   readonly changes?: readonly ServingChange[];
   /** Priority class of each request, 0 (most urgent) .. 7. Default all 0. */
   readonly priorities?: Uint8Array;
+  /** That of `SimulationOptions`. */
+  readonly concurrency?: number;
   /** Told of every stretch of iterations of each GPU. */
   readonly onIterations?: (span: SimulatedSpan) => void;
 }
@@ -42,7 +45,7 @@ export interface ClusterSimulationOptions extends Omit<ClusterOptions, 'onIterat
  * @throws SimulationError, EngineError or ProfileVariantError when the options do not fit the profile.
  */
 export function simulateCluster(trace: Trace, options: ClusterSimulationOptions): SimulationRun {
-  const { config, changes = [], onIterations, priorities, ...clusterOptions } = options;
+  const { config, changes = [], onIterations, priorities, concurrency, ...clusterOptions } = options;
   const { profile } = options;
   for (const { atMs, tenantGiB } of changes) {
     if (!(atMs >= 0))
@@ -68,10 +71,15 @@ export function simulateCluster(trace: Trace, options: ClusterSimulationOptions)
     }),
   });
   const requests = trace.arrivalMs.length;
-  const collector = new RunCollector(requests);
+  const isClosed = trace.followUps !== undefined || concurrency !== undefined;
+  const loop = isClosed ? new ClosedLoop(trace, concurrency) : null;
+  const collector = new RunCollector(requests, isClosed);
   const events: SimulatedEvent[] = [];
   const collect = () => {
-    for (const engine of cluster.engines) collector.take(engine, origin);
+    for (const engine of cluster.engines) {
+      loop?.hear(engine, origin);
+      collector.take(engine, origin);
+    }
     for (const { kind, at, gpu } of cluster.events) {
       events.push({ kind, atMs: msFromTicks(at + origin), replica: gpu });
     }
@@ -83,8 +91,25 @@ export function simulateCluster(trace: Trace, options: ClusterSimulationOptions)
   };
 
   let next = 0;
+  /** Iteration by iteration, as an answer of one GPU may lead to a request at the other. */
+  const serveClosedLoop = (ms: number, arrivals: ClosedLoop) => {
+    for (;;) {
+      const limit = (ms === Number.POSITIVE_INFINITY ? ms : ticksFromMs(ms)) - origin;
+      const begin = cluster.nextIteration;
+      const arrival = arrivals.nextArrival - origin;
+      if (Math.min(begin, arrival) >= limit) return;
+      if (arrival <= begin) {
+        const at = arrivals.take();
+        cluster.submit(tracedRequest(trace, at, at, origin, priorities, arrival));
+      } else {
+        cluster.runUntil(begin + 1);
+        collect();
+      }
+    }
+  };
   const serveUntil = (ms: number) => {
-    while (next < requests && trace.arrivalMs[next] < ms) {
+    if (loop !== null) serveClosedLoop(ms, loop);
+    while (loop === null && next < requests && trace.arrivalMs[next] < ms) {
       const chunkEnd = next + CHUNK;
       while (next < requests && next < chunkEnd && trace.arrivalMs[next] < ms) {
         cluster.submit(tracedRequest(trace, next, next, origin, priorities));

@@ -10,7 +10,10 @@ import { TraceServer } from './trace-server.ts';
  * @throws SimulationError, EngineError or ProfileVariantError when the options do not fit the profile.
  */
 export function simulateTrace(trace: Trace, options: SimulationOptions): SimulationRun {
-  const collector = new RunCollector(trace.arrivalMs.length);
+  const collector = new RunCollector(
+    trace.arrivalMs.length,
+    trace.followUps !== undefined || options.concurrency !== undefined,
+  );
   const server = new TraceServer(options, collector);
   server.submit(trace);
   return { ...server.finish(), ...collector.run() };

@@ -30,6 +30,11 @@ export interface SimulationOptions {
   readonly seed?: number;
   /** Engines that serve the trace together, each with a pool of its own. Default 1. */
   readonly replicas?: number;
+  /**
+   * Requests, or conversations where the trace has them, that are kept in flight; the trace's arrivals then tell only
+   * the order. Default: requests arrive as the trace says.
+   */
+  readonly concurrency?: number;
   /** Told of every stretch of iterations of every replica. */
   readonly onIterations?: (span: SimulatedSpan) => void;
   /** How requests are spread over the replicas. Default `round_robin`. */

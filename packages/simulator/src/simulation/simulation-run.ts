@@ -48,6 +48,8 @@ export interface SimulationRun extends SimulationTotals {
   readonly tpotMs: Float64Array;
   /** Arrival to last token, ms. */
   readonly e2eMs: Float64Array;
+  /** Arrival, ms after the first, where arrivals depend on answers: with conversations or a concurrency. */
+  readonly arrivalMs?: Float64Array;
 }
 
 /** Something that happened to a replica or GPU, ms after the first arrival. */

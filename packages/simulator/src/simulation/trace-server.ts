@@ -4,6 +4,7 @@ import { msFromTicks, TICKS_PER_S, ticksFromMs } from '../engine/ticks.ts';
 import { acceptanceTable } from '../profiles/acceptance-table.ts';
 import { weightVariant } from '../profiles/kv-pool.ts';
 import type { Trace } from '../traces/trace.ts';
+import { ClosedLoop } from './closed-loop.ts';
 import { engineTotals } from './engine-totals.ts';
 import { poolBlocks } from './pool-blocks.ts';
 import { Router } from './router.ts';
@@ -30,6 +31,7 @@ export class TraceServer {
   private readonly collector: CompletionCollector;
   private readonly priorities: Uint8Array | undefined;
   private readonly kvBlocks: number;
+  private readonly concurrency: number | undefined;
   private origin = 0;
   private submitted = 0;
   private latestMs = 0;
@@ -87,11 +89,24 @@ export class TraceServer {
     this.collector = collector;
     this.priorities = options.priorities;
     this.kvBlocks = blocks;
+    this.concurrency = options.concurrency;
   }
 
-  /** Takes the next requests of a trace, whose times go on from those before. */
+  /**
+   * Takes the next requests of a trace, whose times go on from those before. A trace whose arrivals depend on answers
+   * has to come whole, and is served to its end.
+   */
   submit(requests: Trace): void {
     const first = this.submitted;
+    if (requests.followUps !== undefined || this.concurrency !== undefined) {
+      if (first > 0) {
+        throw new SimulationError(
+          'Expected a trace with conversations or a concurrency to come in one piece',
+        );
+      }
+      this.serveClosedLoop(requests, new ClosedLoop(requests, this.concurrency));
+      return;
+    }
     for (let i = 0; i < requests.arrivalMs.length; i++) {
       if (this.submitted % CHUNK === 0 && this.submitted > 0) this.advance();
       this.router.submit(tracedRequest(requests, i, first + i, this.origin, this.priorities));
@@ -110,6 +125,35 @@ export class TraceServer {
   /** Serves until the latest arrival. */
   private advance(): void {
     this.runUntil(ticksFromMs(this.latestMs) - this.origin);
+    this.shiftClock();
+  }
+
+  /** Serves all requests, each of which is submitted when no iteration that it could see has begun. */
+  private serveClosedLoop(requests: Trace, loop: ClosedLoop): void {
+    const { engines } = this;
+    this.submitted = requests.arrivalMs.length;
+    for (;;) {
+      const arrival = loop.nextArrival - this.origin;
+      let begin = Number.POSITIVE_INFINITY;
+      for (const engine of engines) begin = Math.min(begin, engine.nextIteration);
+      if (arrival <= begin) {
+        if (arrival === Number.POSITIVE_INFINITY) return;
+        const at = loop.take();
+        this.router.submit(tracedRequest(requests, at, at, this.origin, this.priorities, arrival));
+        continue;
+      }
+      // An answer of one replica may lead to a request at another: one iteration at a time.
+      if (engines.length === 1) engines[0].runUntil(arrival, 1);
+      else for (const engine of engines) engine.runUntil(begin + 1);
+      for (const engine of engines) {
+        loop.hear(engine, this.origin);
+        this.collector.take(engine, this.origin);
+      }
+      this.shiftClock();
+    }
+  }
+
+  private shiftClock(): void {
     const { engines } = this;
     const shift = Math.min(...engines.map((engine) => engine.now));
     if (shift <= SHIFT_AT) return;

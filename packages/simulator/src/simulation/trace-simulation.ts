@@ -31,7 +31,7 @@ export class TraceSimulation {
 
 /** A run without its single requests. */
 export function summarizeRun(run: SimulationRun): SimulationSummary {
-  const { ids: _, queueMs: __, ttftMs, tpotMs, e2eMs, ...totals } = run;
+  const { ids: _, queueMs: __, arrivalMs: ___, ttftMs, tpotMs, e2eMs, ...totals } = run;
   return {
     ...totals,
     ttft: summarize(ttftMs),

@@ -3,17 +3,21 @@ import type { PromptPrefix } from '../engine/prefix-cache.ts';
 import { ticksFromMs } from '../engine/ticks.ts';
 import type { Trace } from '../traces/trace.ts';
 
-/** Request `at` of a trace as an engine takes it under the number `id`, its arrival counted from tick `origin`. */
+/**
+ * Request `at` of a trace as an engine takes it under the number `id`.
+ * @param arrival Tick; default the trace's arrival, counted from tick `origin`.
+ */
 export function tracedRequest(
   trace: Trace,
   at: number,
   id: number,
   origin: number,
   priorities: Uint8Array | undefined,
+  arrival = ticksFromMs(trace.arrivalMs[at]) - origin,
 ): EngineRequest {
   return {
     id,
-    arrival: ticksFromMs(trace.arrivalMs[at]) - origin,
+    arrival,
     input: trace.inputTokens[at],
     output: trace.outputTokens[at],
     priority: priorities === undefined ? 0 : priorities[id],

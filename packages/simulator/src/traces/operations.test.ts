@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { closedBatch, repeatTrace, scaleRate, takeRequests } from './operations.ts';
+import { closedBatch, drawLengths, repeatTrace, scaleRate, takeRequests } from './operations.ts';
 import type { Trace } from './trace.ts';
+import { decodeTrace, encodeTrace } from './trace-bytes.ts';
 
 const anyTrace: fc.Arbitrary<Trace> = fc
   .array(
@@ -104,5 +105,62 @@ describe('a closed batch', () => {
     assert.deepEqual([...trace.arrivalMs], [0, 0, 0, 0]);
     assert.deepEqual([...trace.inputTokens], [128, 128, 128, 128]);
     assert.deepEqual([...trace.outputTokens], [64, 64, 64, 64]);
+  });
+});
+
+describe('conversations', () => {
+  const trace: Trace = {
+    ...closedBatch(3, 1, 1),
+    arrivalMs: Float64Array.of(0, 10, 40),
+    followUps: { previous: Int32Array.of(-1, -1, 0), thinkMs: Float64Array.of(0, 0, 25) },
+  };
+
+  it('follow their own requests in each copy', () => {
+    const { previous, thinkMs } = repeatTrace(trace, 7).followUps!;
+    assert.deepEqual([...previous], [-1, -1, 0, -1, -1, 3, -1]);
+    assert.deepEqual([...thinkMs], [0, 0, 25, 0, 0, 25, 0]);
+  });
+
+  it('are cut with the trace, and think as long at another rate', () => {
+    assert.deepEqual(takeRequests(trace, 2).followUps, {
+      previous: Int32Array.of(-1, -1),
+      thinkMs: new Float64Array(2),
+    });
+    assert.deepEqual(scaleRate(trace, 2).followUps, trace.followUps);
+  });
+
+  it('survive the way through bytes', () => {
+    assert.deepEqual(decodeTrace(encodeTrace(trace)), trace);
+  });
+});
+
+describe('drawn lengths', () => {
+  it('lie uniformly between a share of the nominal ones and all of them', () => {
+    const drawn = drawLengths({ requests: 20_000, inputTokens: 1000, outputTokens: 5, range: 0.8 });
+    for (const [tokens, low, high] of [
+      [drawn.inputTokens, 800, 1000],
+      [drawn.outputTokens, 4, 5],
+    ] as const) {
+      assert.deepEqual([Math.min(...tokens), Math.max(...tokens)], [low, high]);
+      const mean = tokens.reduce((sum, each) => sum + each, 0) / tokens.length;
+      assert.ok(Math.abs(mean - (low + high) / 2) < 0.01 * high, `mean ${mean}`);
+    }
+    const again = { requests: 20_000, inputTokens: 1000, outputTokens: 5, range: 0.8 };
+    assert.deepEqual(drawLengths(again), drawn);
+    assert.notDeepEqual(drawLengths({ ...again, seed: 1 }).inputTokens, drawn.inputTokens);
+  });
+
+  it('are the nominal ones without a range, and refused with one that is none', () => {
+    const { arrivalMs, inputTokens, outputTokens } = closedBatch(4, 10, 20);
+    const drawn = drawLengths({ requests: 4, inputTokens: 10, outputTokens: 20 });
+    assert.deepEqual(
+      [drawn.arrivalMs, drawn.inputTokens, drawn.outputTokens],
+      [arrivalMs, inputTokens, outputTokens],
+    );
+    for (const range of [0, 1.1, Number.NaN]) {
+      assert.throws(() => drawLengths({ requests: 1, inputTokens: 1, outputTokens: 1, range }), {
+        code: 'TRACE_OPTION',
+      });
+    }
   });
 });

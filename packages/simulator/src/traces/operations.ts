@@ -1,7 +1,8 @@
+import { RandomStream } from '../random/counter-random.ts';
 import type { Trace } from './trace.ts';
 import { TraceError } from './trace-error.ts';
 
-/** The same requests, arriving `factor` times as fast. `factor` is a positive, finite number. */
+/** The same requests, arriving `factor` times as fast; think times stay. `factor` is a positive, finite number. */
 export function scaleRate(trace: Trace, factor: number): Trace {
   if (!(factor > 0 && factor < Number.POSITIVE_INFINITY)) {
     throw new TraceError('TRACE_OPTION', trace.source, null, 'a rate scale above 0', `${factor}`);
@@ -13,7 +14,7 @@ export function scaleRate(trace: Trace, factor: number): Trace {
 export function takeRequests(trace: Trace, count: number): Trace {
   checkCount(trace, count);
   if (count >= trace.arrivalMs.length) return trace;
-  const { prefixBlocks } = trace;
+  const { prefixBlocks, followUps } = trace;
   return {
     source: trace.source,
     arrivalMs: trace.arrivalMs.slice(0, count),
@@ -24,6 +25,12 @@ export function takeRequests(trace: Trace, count: number): Trace {
         blockTokens: prefixBlocks.blockTokens,
         ids: prefixBlocks.ids.slice(0, prefixBlocks.offsets[count]),
         offsets: prefixBlocks.offsets.slice(0, count + 1),
+      },
+    }),
+    ...(followUps && {
+      followUps: {
+        previous: followUps.previous.slice(0, count),
+        thinkMs: followUps.thinkMs.slice(0, count),
       },
     }),
   };
@@ -49,8 +56,11 @@ export function repeatTrace(trace: Trace, count: number): Trace {
     outputTokens.set(trace.outputTokens.subarray(0, size), start);
     for (let i = 0; i < size; i += 1) arrivalMs[start + i] = copy * period + trace.arrivalMs[i];
   }
-  const repeated: Trace = { source: trace.source, arrivalMs, inputTokens, outputTokens };
-  const { prefixBlocks } = trace;
+  const { prefixBlocks, followUps } = trace;
+  const repeated: Trace = {
+    ...{ source: trace.source, arrivalMs, inputTokens, outputTokens },
+    ...(followUps && { followUps: repeatFollowUps(followUps, count) }),
+  };
   if (prefixBlocks === undefined) return repeated;
   const idsPerCopy = prefixBlocks.offsets[length];
   const offsets = new Int32Array(count + 1);
@@ -64,6 +74,20 @@ export function repeatTrace(trace: Trace, count: number): Trace {
   return { ...repeated, prefixBlocks: { blockTokens: prefixBlocks.blockTokens, ids, offsets } };
 }
 
+function repeatFollowUps(
+  { previous, thinkMs }: NonNullable<Trace['followUps']>,
+  count: number,
+): NonNullable<Trace['followUps']> {
+  const length = previous.length;
+  return {
+    previous: Int32Array.from({ length: count }, (_, i) => {
+      const followed = previous[i % length];
+      return followed === -1 ? -1 : i - (i % length) + followed;
+    }),
+    thinkMs: Float64Array.from({ length: count }, (_, i) => thinkMs[i % length]),
+  };
+}
+
 /** `batch` requests of one size that are all there at time zero. */
 export function closedBatch(batch: number, inputTokens: number, outputTokens: number): Trace {
   return {
@@ -71,6 +95,46 @@ export function closedBatch(batch: number, inputTokens: number, outputTokens: nu
     arrivalMs: new Float64Array(batch),
     inputTokens: new Int32Array(batch).fill(inputTokens),
     outputTokens: new Int32Array(batch).fill(outputTokens),
+  };
+}
+
+/** Requests to draw, as load generators do. */
+export interface DrawnLengths {
+  readonly requests: number;
+  /** Nominal prompt and output, tokens. */
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  /** Shortest length over the nominal one, (0, 1]; lengths are drawn uniformly between both. Default 1. */
+  readonly range?: number;
+  /** Default 0. */
+  readonly seed?: number;
+}
+
+/** `closedBatch` with lengths that differ. @throws TraceError when the range is out of range. */
+export function drawLengths({
+  requests,
+  inputTokens,
+  outputTokens,
+  range = 1,
+  seed = 0,
+}: DrawnLengths): Trace {
+  const batch = closedBatch(requests, inputTokens, outputTokens);
+  if (!(range > 0 && range <= 1)) {
+    throw new TraceError(
+      'TRACE_OPTION',
+      batch.source,
+      null,
+      'a length range above 0 and at most 1',
+      `${range}`,
+    );
+  }
+  const random = new RandomStream(seed, 'lengths');
+  const shortened = (nominal: number) => random.integer(Math.max(1, Math.ceil(range * nominal)), nominal);
+  return {
+    source: `${requests} x (${inputTokens} in, ${outputTokens} out)${range === 1 ? '' : `, from ${range} of that`}`,
+    arrivalMs: batch.arrivalMs,
+    inputTokens: batch.inputTokens.map(shortened),
+    outputTokens: batch.outputTokens.map(shortened),
   };
 }
 

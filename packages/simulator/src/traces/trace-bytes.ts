@@ -2,19 +2,22 @@ import type { Trace } from '@servegym/simulator';
 
 /** A trace as bytes, for jobs: a header in JSON, then the columns. */
 export function encodeTrace(trace: Trace): Uint8Array {
-  const { prefixBlocks } = trace;
+  const { prefixBlocks, followUps } = trace;
   const header = new TextEncoder().encode(
     JSON.stringify({
       source: trace.source,
       requests: trace.arrivalMs.length,
       ...(prefixBlocks && { blockTokens: prefixBlocks.blockTokens, ids: prefixBlocks.ids.length }),
+      ...(followUps && { hasFollowUps: true }),
     }),
   );
   const columns = [
     trace.arrivalMs,
     ...(prefixBlocks ? [prefixBlocks.ids] : []),
+    ...(followUps ? [followUps.thinkMs] : []),
     trace.inputTokens,
     trace.outputTokens,
+    ...(followUps ? [followUps.previous] : []),
     ...(prefixBlocks ? [prefixBlocks.offsets] : []),
   ];
   const start = columnsStart(header.length);
@@ -33,7 +36,7 @@ export function encodeTrace(trace: Trace): Uint8Array {
 export function decodeTrace(encoded: Uint8Array): Trace {
   const bytes = encoded.slice();
   const headerLength = new DataView(bytes.buffer).getUint32(0, true);
-  const { source, requests, blockTokens, ids } = JSON.parse(
+  const { source, requests, blockTokens, ids, hasFollowUps } = JSON.parse(
     new TextDecoder().decode(bytes.subarray(4, 4 + headerLength)),
   );
   let at = columnsStart(headerLength);
@@ -48,10 +51,13 @@ export function decodeTrace(encoded: Uint8Array): Trace {
   };
   const arrivalMs = column(Float64Array, 8, requests);
   const hashes = ids === undefined ? undefined : column(Float64Array, 8, ids);
+  const thinkMs = hasFollowUps === true ? column(Float64Array, 8, requests) : undefined;
   const inputTokens = column(Int32Array, 4, requests);
   const outputTokens = column(Int32Array, 4, requests);
+  const previous = thinkMs && column(Int32Array, 4, requests);
   return {
     ...{ source, arrivalMs, inputTokens, outputTokens },
+    ...(thinkMs && previous && { followUps: { previous, thinkMs } }),
     ...(hashes && {
       prefixBlocks: { blockTokens, ids: hashes, offsets: column(Int32Array, 4, requests + 1) },
     }),

@@ -17,4 +17,13 @@ export interface Trace {
     readonly ids: Float64Array;
     readonly offsets: Int32Array;
   };
+  /**
+   * Conversations, when the trace has them: request i follows the answer to request `previous[i]`, which stands before
+   * it, `thinkMs[i]` after its last token; -1 for the first request of a conversation. `arrivalMs` of a follow-up is
+   * its recorded arrival, and tells nothing else than the order.
+   */
+  readonly followUps?: {
+    readonly previous: Int32Array;
+    readonly thinkMs: Float64Array;
+  };
 }

@@ -1,5 +1,6 @@
 import { ROUTER_POLICIES } from '@servegym/simulator';
 import { Command, Option } from 'commander';
+import { addDrawnRequests, MOST_REQUESTS } from '../arguments/drawn-requests.ts';
 import { addEngineOptions } from '../arguments/engine-options.ts';
 import { numberAbove, wholeNumber } from '../arguments/options.ts';
 import { readProfile } from '../arguments/read-input-file.ts';
@@ -10,9 +11,6 @@ import { simulateAsRead } from './simulate-as-read.ts';
 import type { SimulateOptions } from './simulate-options.ts';
 import { needsWholeTrace, simulateWhole } from './simulate-whole.ts';
 import { simulationJson, simulationTable } from './simulation-report.ts';
-
-const MOST_REQUESTS = 100_000_000;
-const MOST_TOKENS = 10_000_000;
 
 /** `servegym simulate`: a trace, or a batch that is all there at the start, on one simulated engine. */
 export function simulateCommand(): Command {
@@ -39,20 +37,15 @@ export function simulateCommand(): Command {
     .addOption(
       new Option('--closed-batch <n>', 'instead of a trace: n requests that are all there at the start')
         .argParser(wholeNumber(1, MOST_REQUESTS))
+        .conflicts(['trace', 'limit', 'repeatTo', 'concurrency']),
+    )
+    .addOption(
+      new Option('--requests <n>', 'requests to draw with --concurrency (default: 10 times that)')
+        .argParser(wholeNumber(1, MOST_REQUESTS))
         .conflicts(['trace', 'limit', 'repeatTo']),
-    )
-    .addOption(
-      new Option('--input-tokens <n>', 'prompt of each in a closed batch').argParser(
-        wholeNumber(1, MOST_TOKENS),
-      ),
-    )
-    .addOption(
-      new Option('--output-tokens <n>', 'output of each in a closed batch').argParser(
-        wholeNumber(1, MOST_TOKENS),
-      ),
     );
   return addTraceOptions(
-    addEngineOptions(command)
+    addEngineOptions(addDrawnRequests(command))
       .addOption(
         new Option('--replicas <n>', 'engines that serve the trace together')
           .default(1)
@@ -106,7 +99,7 @@ export function simulateCommand(): Command {
         'write a row for each request: JSON lines when it ends in .jsonl, Parquet when in .parquet, else CSV',
       )
       .addOption(
-        new Option('--seed <n>', 'seed of the acceptance of draft tokens')
+        new Option('--seed <n>', 'seed of drawn lengths and of the acceptance of draft tokens')
           .default(0)
           .argParser(wholeNumber(0, Number.MAX_SAFE_INTEGER)),
       )
@@ -117,6 +110,7 @@ export function simulateCommand(): Command {
 Examples:
   servegym simulate --profile a100-40gb-llama-3-8b --trace azure-llm-2023-conv.csv --rate-scale 2
   servegym simulate --profile mine.json --closed-batch 64 --input-tokens 1024 --output-tokens 1024 --weights INT8
+  servegym simulate --profile mine.json --concurrency 32 --requests 320 --input-tokens 1024 --output-tokens 1024 --length-range 0.8
   servegym simulate --profile h100-80gb-llama-3-8b --trace trace.csv --split --chrome-trace run.json
   servegym simulate --profile a100-40gb-llama-3-8b --trace trace.csv --change 60:weights=INT8 --tenant 120:12 --tenant 180:0
 

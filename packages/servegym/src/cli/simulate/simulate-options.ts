@@ -10,6 +10,9 @@ export interface SimulateOptions extends TraceArguments, EngineOptions {
   readonly limit?: number;
   readonly repeatTo?: number;
   readonly closedBatch?: number;
+  readonly concurrency?: number;
+  readonly requests?: number;
+  readonly lengthRange?: number;
   readonly inputTokens?: number;
   readonly outputTokens?: number;
   readonly replicas: number;
@@ -30,9 +33,9 @@ export interface SimulateOptions extends TraceArguments, EngineOptions {
 /** What is asked for, of replicas of one engine. */
 export function replicaOptions(profile: EngineProfile, options: SimulateOptions): SimulationOptions {
   const { weights, maxNumSeqs, maxNumBatchedTokens, kvBudgetFraction, kvBlocks, speculationDepth } = options;
-  const { acceptance, prefixCaching, policy, replicas, router, seed } = options;
+  const { acceptance, prefixCaching, policy, replicas, router, seed, concurrency } = options;
   return {
     ...{ profile, weights, maxNumSeqs, maxNumBatchedTokens, kvBudgetFraction, kvBlocks, speculationDepth },
-    ...{ acceptance, prefixCaching, schedulingPolicy: policy, replicas, router, seed },
+    ...{ acceptance, prefixCaching, schedulingPolicy: policy, replicas, router, seed, concurrency },
   };
 }

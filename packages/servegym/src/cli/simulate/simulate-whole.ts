@@ -15,6 +15,7 @@ import {
   takeRequests,
 } from '@servegym/simulator';
 import { summarize } from '@servegym/simulator/statistics';
+import { drawnRequests } from '../arguments/drawn-requests.ts';
 import { readingLine, readTraceArgument } from '../arguments/trace-arguments.ts';
 import { InputError } from '../input-error.ts';
 import { writeOutputFile } from '../output/write-output-file.ts';
@@ -25,7 +26,7 @@ import type { ClassSummary, Simulation } from './simulation-report.ts';
 /** Whether something is asked for that takes more of the trace than each request once, in order. */
 export function needsWholeTrace(options: SimulateOptions): boolean {
   const { trace, repeatTo, sort, split, change, tenant, priorityShares, chromeTrace, requestsFile } = options;
-  const asked = [repeatTo, change, tenant, priorityShares, chromeTrace, requestsFile];
+  const asked = [repeatTo, change, tenant, priorityShares, chromeTrace, requestsFile, options.concurrency];
   return trace === undefined || sort === true || split || asked.some((each) => each !== undefined);
 }
 
@@ -93,9 +94,9 @@ function served(
     return simulateTrace(trace, { ...replicaOptions(profile, options), ...watched });
   }
   const { weights, maxNumSeqs, kvBudgetFraction, speculationDepth, policy, split } = options;
-  const { maxNumBatchedTokens, seed, acceptance, prefixCaching } = options;
+  const { maxNumBatchedTokens, seed, acceptance, prefixCaching, concurrency } = options;
   return simulateCluster(trace, {
-    ...{ profile, maxNumBatchedTokens, seed, acceptance, prefixCaching, changes, ...watched },
+    ...{ profile, maxNumBatchedTokens, seed, acceptance, prefixCaching, concurrency, changes, ...watched },
     config: {
       ...{ weights, maxNumSeqs, kvBudgetFraction, speculationDepth, split },
       schedulingPolicy: policy,
@@ -105,6 +106,12 @@ function served(
 
 async function requestedTrace(options: SimulateOptions): Promise<Trace> {
   const { trace: file, closedBatch: batch, inputTokens, outputTokens } = options;
+  if (file === undefined && batch === undefined && options.concurrency !== undefined) {
+    return drawnRequests({ ...options, concurrency: options.concurrency });
+  }
+  if (options.requests !== undefined || options.lengthRange !== undefined) {
+    throw new InputError('--requests and --length-range need --concurrency, without a --trace');
+  }
   if (batch !== undefined) {
     if (inputTokens === undefined || outputTokens === undefined) {
       throw new InputError('--closed-batch needs --input-tokens and --output-tokens');
@@ -112,9 +119,12 @@ async function requestedTrace(options: SimulateOptions): Promise<Trace> {
     return closedBatch(batch, inputTokens, outputTokens);
   }
   if (inputTokens !== undefined || outputTokens !== undefined) {
-    throw new InputError('--input-tokens and --output-tokens need --closed-batch');
+    throw new InputError(
+      '--input-tokens and --output-tokens need --closed-batch, or --concurrency without a --trace',
+    );
   }
-  if (file === undefined) throw new InputError('nothing to serve: name a --trace, or a --closed-batch');
+  if (file === undefined)
+    throw new InputError('nothing to serve: name a --trace, a --closed-batch or a --concurrency');
   const read = await readTraceArgument(file, options);
   if (!options.json) console.error(readingLine(file, read.reading, read.trace.arrivalMs.length));
   const trace = scaleRate(read.trace, options.rateScale);
