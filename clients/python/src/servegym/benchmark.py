@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any, TypedDict
 
 from .session_client import SessionClient
@@ -40,8 +40,6 @@ class BenchmarkObservation:
     metadata: dict[str, Any] = field(default_factory=dict, repr=False)
 
 
-_NAMES = {each.name for each in fields(BenchmarkObservation)}
-
 
 class BenchmarkEnv(SessionClient[BenchmarkObservation]):
     """A session of ``benchmark``. It has no tasks and no grades, and its episodes never end.
@@ -52,9 +50,4 @@ class BenchmarkEnv(SessionClient[BenchmarkObservation]):
     """
 
     ENVIRONMENT = "benchmark"
-
-    def _observation(self, reply: dict[str, Any]) -> BenchmarkObservation:
-        known = {name: value for name, value in reply["observation"].items() if name in _NAMES}
-        return BenchmarkObservation(
-            **known, reward=reply["reward"], done=reply["done"], metadata=reply.get("metadata") or {}
-        )
+    OBSERVATION = BenchmarkObservation

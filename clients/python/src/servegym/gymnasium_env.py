@@ -22,7 +22,46 @@ TRAINING_SEEDS = 1_000_000
 DEFAULT_ENVIRONMENT = "llmserve"
 
 
-class ServeGymEnv(gymnasium.Env[np.ndarray, Any]):
+class ServedSpaces:
+    """A session of a server, and the encodings of its actions and observations."""
+
+    def _open(
+        self,
+        environment: str | None,
+        url: str | None,
+        task_id: str | int | None,
+        encoding: Encoding,
+        normalize: bool,
+        reset_options: dict[str, Any] | None,
+        token: str | None,
+        timeout_s: float,
+        server_options: tuple[str, ...] = (),
+    ) -> None:
+        address = url or shared_server(environment or DEFAULT_ENVIRONMENT, *server_options).url
+        api = HttpApi(address, token=token, timeout_s=timeout_s)
+        if url and environment:
+            require_environment(api, environment)
+        schema = api.get("schema")
+        self._tasks = tasks_of(api)
+        self._actions = ActionEncoding(fields_of(schema["action"]), encoding)
+        self._observations = ObservationEncoding(
+            fields_of(schema["observation"], leave_texts=True), normalize=normalize
+        )
+        self._options = {**({} if task_id is None else {"task_id": task_id}), **(reset_options or {})}
+        self._connection = Connection(address, token=token, timeout_s=timeout_s)
+
+    @property
+    def observation_names(self) -> list[str]:
+        """Name of each number of an observation."""
+        return self._observations.names
+
+    def _hold_masked(self, observation: dict[str, Any], options: dict[str, Any]) -> None:
+        """Keeps the knobs that the task of an episode masks at its default."""
+        played = observation.get("task_id", options.get("task_id"))
+        self._actions.hold(masked_values(self._tasks, played))
+
+
+class ServeGymEnv(ServedSpaces, gymnasium.Env[np.ndarray, Any]):
     """One episode after another over a WebSocket session.
 
     Episodes of ServeGym's own environments end by their time limit: they are truncated and never terminated, so that
@@ -62,27 +101,11 @@ class ServeGymEnv(gymnasium.Env[np.ndarray, Any]):
         truncates: bool = True,
         render_mode: None = None,
     ) -> None:
-        address = url or shared_server(environment or DEFAULT_ENVIRONMENT).url
-        api = HttpApi(address, token=token, timeout_s=timeout_s)
-        if url and environment:
-            require_environment(api, environment)
-        schema = api.get("schema")
-        self._tasks = tasks_of(api)
-        self._actions = ActionEncoding(fields_of(schema["action"]), encoding)
-        self._observations = ObservationEncoding(
-            fields_of(schema["observation"], leave_texts=True), normalize=normalize
-        )
+        self._open(environment, url, task_id, encoding, normalize, reset_options, token, timeout_s)
         self.action_space = self._actions.space
         self.observation_space = self._observations.space
         self.render_mode = render_mode
-        self._options = {**({} if task_id is None else {"task_id": task_id}), **(reset_options or {})}
         self._truncates = truncates
-        self._connection = Connection(address, token=token, timeout_s=timeout_s)
-
-    @property
-    def observation_names(self) -> list[str]:
-        """What each number of an observation is."""
-        return self._observations.names
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -97,8 +120,7 @@ class ServeGymEnv(gymnasium.Env[np.ndarray, Any]):
         episode = int(self.np_random.integers(TRAINING_SEEDS)) if seed is None else seed
         chosen = {**self._options, **(options or {})}
         reply = self._connection.request("reset", {**chosen, "seed": episode})
-        played = reply["observation"].get("task_id", chosen.get("task_id"))
-        self._actions.hold(masked_values(self._tasks, played))
+        self._hold_masked(reply["observation"], chosen)
         return self._observations.array(reply["observation"]), {"seed": episode, **_info(reply)}
 
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:

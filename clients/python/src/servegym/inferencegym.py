@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypedDict
 
 from .session_client import SessionClient
@@ -47,8 +47,6 @@ class InferenceObservation:
     metadata: dict[str, Any] = field(default_factory=dict, repr=False)
 
 
-_NAMES = {each.name for each in fields(InferenceObservation)}
-
 
 class InferenceGymEnv(SessionClient[InferenceObservation]):
     """A session of ``inferencegym``.
@@ -58,14 +56,9 @@ class InferenceGymEnv(SessionClient[InferenceObservation]):
     """
 
     ENVIRONMENT = "inferencegym"
+    OBSERVATION = InferenceObservation
 
     def info(self) -> dict[str, Any]:
         """Schemas, tasks and the weights of the reward."""
         info: dict[str, Any] = self._http.get("info")
         return info
-
-    def _observation(self, reply: dict[str, Any]) -> InferenceObservation:
-        known = {name: value for name, value in reply["observation"].items() if name in _NAMES}
-        return InferenceObservation(
-            **known, reward=reply["reward"], done=reply["done"], metadata=reply.get("metadata") or {}
-        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypedDict
 
 from .session_client import SessionClient
@@ -53,8 +53,6 @@ class ServeObservation:
     metadata: dict[str, Any] = field(default_factory=dict, repr=False)
 
 
-_NAMES = {each.name for each in fields(ServeObservation)}
-
 
 class LLMServeEnv(SessionClient[ServeObservation]):
     """A session of ``llmserve``.
@@ -67,9 +65,4 @@ class LLMServeEnv(SessionClient[ServeObservation]):
     """
 
     ENVIRONMENT = "llmserve"
-
-    def _observation(self, reply: dict[str, Any]) -> ServeObservation:
-        known = {name: value for name, value in reply["observation"].items() if name in _NAMES}
-        return ServeObservation(
-            **known, reward=reply["reward"], done=reply["done"], metadata=reply.get("metadata") or {}
-        )
+    OBSERVATION = ServeObservation

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from types import TracebackType
 from typing import Any, Generic, TypeVar
 
@@ -21,6 +22,8 @@ class SessionClient(Generic[ObservationT]):
 
     #: As ``servegym serve --env`` names it.
     ENVIRONMENT = ""
+    #: The dataclass of an observation: its own fields, ``reward``, ``done`` and ``metadata``.
+    OBSERVATION: type[Any]
 
     def __init__(
         self, url: str, *, token: str | None = None, session_id: str | None = None, timeout_s: float = 60.0
@@ -138,4 +141,11 @@ class SessionClient(Generic[ObservationT]):
         self.close()
 
     def _observation(self, reply: dict[str, Any]) -> ObservationT:
-        raise NotImplementedError
+        known = {each.name for each in fields(self.OBSERVATION)}
+        observation: ObservationT = self.OBSERVATION(
+            **{name: value for name, value in reply["observation"].items() if name in known},
+            reward=reply["reward"],
+            done=reply["done"],
+            metadata=reply.get("metadata") or {},
+        )
+        return observation

@@ -9,18 +9,11 @@ from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from .action_encoding import ActionEncoding, Encoding
-from .connection import Connection
-from .fields import fields_of
-from .gymnasium_env import DEFAULT_ENVIRONMENT, TRAINING_SEEDS
-from .http_api import HttpApi
-from .local_server import shared_server
-from .masked_knobs import masked_values, tasks_of
-from .observation_encoding import ObservationEncoding
-from .served_environment import require_environment
+from .action_encoding import Encoding
+from .gymnasium_env import TRAINING_SEEDS, ServedSpaces
 
 
-class ServeGymVectorEnv(VectorEnv[np.ndarray, Any, np.ndarray]):
+class ServeGymVectorEnv(ServedSpaces, VectorEnv[np.ndarray, Any, np.ndarray]):
     """Environments of one server that are reset and stepped by one message, in binary frames of float32.
 
     It speaks ServeGym's vector extension, so that a step of all costs one round trip. When an episode has ended, the next
@@ -54,32 +47,17 @@ class ServeGymVectorEnv(VectorEnv[np.ndarray, Any, np.ndarray]):
         truncates: bool = True,
         render_mode: None = None,
     ) -> None:
-        address = url or shared_server(environment or DEFAULT_ENVIRONMENT, "--max-sessions", str(max(1024, 2 * num_envs))).url
-        api = HttpApi(address, token=token, timeout_s=timeout_s)
-        if url and environment:
-            require_environment(api, environment)
-        schema = api.get("schema")
-        self._tasks = tasks_of(api)
-        self._actions = ActionEncoding(fields_of(schema["action"]), encoding)
-        self._observations = ObservationEncoding(
-            fields_of(schema["observation"], leave_texts=True), normalize=normalize
-        )
+        sessions = ("--max-sessions", str(max(1024, 2 * num_envs)))
+        self._open(environment, url, task_id, encoding, normalize, reset_options, token, timeout_s, sessions)
         self.num_envs = num_envs
         self.single_action_space = self._actions.space
         self.single_observation_space = self._observations.space
         self.action_space = batch_space(self.single_action_space, num_envs)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.render_mode = render_mode
-        self._options = {**({} if task_id is None else {"task_id": task_id}), **(reset_options or {})}
         self._truncates = truncates
-        self._connection = Connection(address, token=token, timeout_s=timeout_s)
         self._action_columns: np.ndarray | None = None
         self._observation_columns = np.zeros(0, dtype=np.int64)
-
-    @property
-    def observation_names(self) -> list[str]:
-        """What each number of an observation is."""
-        return self._observations.names
 
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
@@ -100,8 +78,7 @@ class ServeGymVectorEnv(VectorEnv[np.ndarray, Any, np.ndarray]):
             "vector_reset",
             {"count": self.num_envs, "seed": base, "format": "float32", "options": chosen},
         )
-        played = data["observations"][0].get("task_id", chosen.get("task_id"))
-        self._actions.hold(masked_values(self._tasks, played))
+        self._hold_masked(data["observations"][0], chosen)
         layout = data["layout"]
         self._action_columns = np.array([layout["action"].index(field.name) for field in self._actions.fields])
         self._observation_columns = self._observations.columns(layout["observation"])
