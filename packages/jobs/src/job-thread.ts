@@ -1,12 +1,12 @@
 import type { MessagePort } from 'node:worker_threads';
 import { failureOf, type JobFailure, type JobModule, type Json } from './job.ts';
 
-/** What a thread is told to do. */
+/** Job for a thread. */
 export interface ThreadTask {
   readonly module: string;
   readonly input: Json;
   readonly shared: ReadonlyMap<string, Uint8Array>;
-  /** Where to say how far it is. */
+  /** Port for the progress. */
   readonly progress: MessagePort;
 }
 

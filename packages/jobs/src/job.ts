@@ -1,4 +1,4 @@
-/** What JSON can hold. */
+/** JSON value. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 
 /** A piece of work that can be done anywhere: its result depends on nothing but its kind, its input and the code. */
@@ -6,7 +6,7 @@ export interface Job {
   /** One of the engine's `JobKinds`. */
   readonly kind: string;
   readonly input: Json;
-  /** What `JobEngine.share` answered, for bytes that the job reads with `JobContext.shared`. */
+  /** Names from `JobEngine.share`, for bytes that the job reads with `JobContext.shared`. */
   readonly shared?: readonly string[];
 }
 
@@ -25,7 +25,7 @@ export interface JobContext {
   report(share: number): void;
 }
 
-/** How far a run is. */
+/** Progress of a run. */
 export interface RunProgress {
   readonly finished: number;
   readonly planned: number;
@@ -55,13 +55,13 @@ export interface JobEngine {
   close(): Promise<void>;
 }
 
-/** What a job said when it failed. */
+/** Error of a failed job. */
 export interface JobFailure {
   readonly name: string;
   readonly message: string;
   /** The stable code of the error, where it had one. */
   readonly code?: string;
-  /** Whether the caller can correct it, as the error said by its own `isInputError`. */
+  /** True when the caller can correct it, as the error said by its own `isInputError`. */
   readonly isInputError?: boolean;
 }
 
@@ -80,7 +80,7 @@ export class JobFailedError extends Error {
   }
 }
 
-/** What an error tells of a job. */
+/** An error as JSON. */
 export function failureOf(error: unknown): JobFailure {
   if (error instanceof JobFailedError) return error.failure;
   if (!(error instanceof Error)) return { name: 'Error', message: String(error) };
@@ -93,7 +93,7 @@ export function failureOf(error: unknown): JobFailure {
   };
 }
 
-/** What can be wrong with a queue. */
+/** Codes of `JobQueueError`. */
 type JobQueueErrorCode =
   /** An address of no Redis server. */
   | 'QUEUE_ADDRESS'
@@ -129,7 +129,7 @@ export function encodeFailure({ name, message, code, isInputError }: JobFailure)
 }
 
 /**
- * How a job failed, from the message that a queue kept; `null` for a message that no worker has encoded. The queue has
+ * Error of a failed job, from the message that a queue kept; `null` for a message that no worker has encoded. The queue has
  * then failed on its own: a worker lost its connection before it could tell the result, or died over and over.
  */
 export function decodeFailure(message: string): JobFailure | null {

@@ -2,7 +2,7 @@ import { type Processor, Queue, QueueEvents, Worker } from 'bullmq';
 import { Redis } from 'ioredis';
 import { JobQueueError, type Json } from './job.ts';
 
-/** What a job carries through the queue. */
+/** Data of a job in the queue. */
 export interface QueuedJob {
   readonly kind: string;
   readonly input: Json;
@@ -16,7 +16,7 @@ interface QueueWorkerOptions {
   readonly lockMs: number;
 }
 
-/** How often a job may lose its worker before it counts as the job's own fault. */
+/** Workers that a job may lose before it counts as the job's own fault. */
 export const MOST_LOST_WORKERS = 10;
 
 const CONNECT_MS = 5000;
@@ -117,7 +117,7 @@ function quiet<T extends { on(event: 'error', listener: (error: Error) => void):
   return emitter;
 }
 
-/** Who is at a queue. */
+/** Part that a process plays at a queue. */
 type QueueRole = 'submitter' | 'worker';
 
 /** Shared bytes are kept this long after somebody has last asked for them, s. */

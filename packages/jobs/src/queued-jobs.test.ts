@@ -106,7 +106,7 @@ describe('jobs in a queue', () => {
       await server!.restart();
       writeFileSync(gate, '');
       assert.deepEqual(await run, expected);
-      // What the frozen one had begun is not told again when it wakes up.
+      // Jobs that the frozen one had begun are not told again when it wakes up.
       frozen.kill('SIGCONT');
       assert.deepEqual(await jobs.run(list.slice(0, 50)), expected.slice(0, 50));
       assert.equal(told, 1000);

@@ -38,9 +38,9 @@ interface Run {
   readonly fail: (error: unknown) => void;
   readonly done: () => void;
   lastNewsAt: number;
-  /** How often the queue has failed with a job. */
+  /** Times that the queue has failed with a job. */
   readonly lost: Map<string, number>;
-  /** Those that are being submitted again. */
+  /** Jobs being resubmitted. */
   readonly returning: Set<string>;
 }
 

@@ -91,7 +91,7 @@ function canonicalJson(value: Json): string {
   });
 }
 
-/** How often a job is tried before it counts as failed. */
+/** Attempts before a job counts as failed. */
 export const MOST_ATTEMPTS = 3;
 
 const FIRST_DELAY_MS = 200;

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { JobContext, Json } from './job.ts';
 
-/** What the job kinds of the tests are told. */
+/** Input of the job kinds of the tests. */
 export interface SimulationInput {
   readonly seed: number;
   readonly requests: number;

@@ -13,7 +13,7 @@ import { z } from 'zod';
 /** The longest wait of one step, s. OpenEnv's clients give up on a reply after as long. */
 export const LONGEST_WAIT_S = 60;
 
-/** How long the server takes to answer. */
+/** Wait before the answer. */
 export const benchmarkActionSchema = z
   .strictObject({
     wait_seconds: z
@@ -31,7 +31,7 @@ const hostUrl = z.string().meta({ description: 'The server that answered' });
 const pid = z.int().min(1).meta({ description: 'The process that answered' });
 const sessionHash = z.string().length(16).meta({ description: 'Tells sessions apart' });
 
-/** Who answered, and after how long. */
+/** Server, process and session that answered, and the wait. */
 export const benchmarkObservationSchema = z
   .object({
     host_url: hostUrl,
@@ -47,7 +47,7 @@ export const benchmarkObservationSchema = z
 
 export type BenchmarkObservation = z.infer<typeof benchmarkObservationSchema>;
 
-/** What the session has done. */
+/** Totals of the session. */
 export const benchmarkStateSchema = z
   .object({
     host_url: hostUrl,
@@ -60,7 +60,7 @@ export const benchmarkStateSchema = z
 
 export type BenchmarkState = z.infer<typeof benchmarkStateSchema>;
 
-/** What `GET /metadata` and the console show of the environment. Markdown. */
+/** Text of `GET /metadata` and of the console, Markdown. */
 const BENCHMARK_README = `# benchmark
 
 An environment for testing servers and what stands before them. It plays nothing: a step waits as long as it is told and
@@ -96,10 +96,10 @@ with GenericEnvClient(base_url="http://localhost:7860").sync() as env:
 \`\`\`
 `;
 
-/** What the answers tell. */
+/** Contents of the answers. */
 export interface BenchmarkOptions {
   /**
-   * Where the server that answers can be found. Asked for each answer, because a server knows its port only once it
+   Address of the server that answers. Asked for each answer, because a server knows its port only once it
    * listens. Default: `http://` and the name of this machine.
    */
   readonly hostUrl?: () => string;

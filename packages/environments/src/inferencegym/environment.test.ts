@@ -12,7 +12,7 @@ import {
   gymObservationSchema,
   gymStateSchema,
 } from './schema.ts';
-import { soundRows, tableOf } from './table/table-rows.fixture.ts';
+import { tableOf, validRows } from './table/table-rows.fixture.ts';
 import { TraceTable } from './table/trace-table.ts';
 
 const codeOf = (code: string) => (error: unknown) => error instanceof EnvironmentError && error.code === code;
@@ -174,7 +174,7 @@ describe('the inferencegym environment', () => {
   });
 
   it('plays a table of one’s own, measured against what that table allows', async () => {
-    const world = new GymWorld(new TraceTable(tableOf(soundRows())));
+    const world = new GymWorld(new TraceTable(tableOf(validRows())));
     const own = inferenceGym({ world: async () => world, tableHash: 'abcdef0123456789' });
     assert.equal(own.version, `${inferencegym.version}+table.abcdef012345`);
     const environment = own.create();

@@ -30,7 +30,7 @@ import {
 } from './schema.ts';
 import { promptBucket } from './table/table-columns.ts';
 
-/** What comes beside an observation: `metadata`, which HTTP answers also call `info`. */
+/** Details beside an observation: `metadata`, which HTTP answers also call `info`. */
 export interface StepInfo {
   readonly timestep: number;
   readonly episode_length: number;
@@ -80,7 +80,7 @@ function stepInfo(episode: GymEpisode): StepInfo {
   };
 }
 
-/** What `GET /metadata` shows of the environment. Markdown. */
+/** Text of `GET /metadata`, Markdown. */
 const INFERENCEGYM_README = `# inferencegym
 
 You run an LLM inference server. A table of measurements says what it can do in each configuration; the traffic is drawn
@@ -173,7 +173,7 @@ class InferenceGym implements Environment<GymAction, GymObservation, GymState> {
 
 /** The table that is played. */
 export interface InferenceGymOptions {
-  /** What the server can do. Asked for by the first episode. Default: the table that comes with the package. */
+  /** Measurements of the server. Asked for by the first episode. Default: the table that comes with the package. */
   readonly world?: () => Promise<GymWorld>;
   /** Tells a table of one's own from others: episodes on it are not those of the table that comes with the package. */
   readonly tableHash?: string;

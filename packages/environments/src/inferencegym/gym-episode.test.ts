@@ -6,7 +6,7 @@ import { GymEpisode } from './gym-episode.ts';
 import { GYM_TASK_IDS, GYM_TASKS, type GymTaskId } from './gym-tasks.ts';
 import { GymWorld, shippedWorld } from './gym-world.ts';
 import { GYM_DEFAULT_ACTION, type GymAction, gymObservationSchema, QUEUE_CAPACITY } from './schema.ts';
-import { soundRows, tableOf } from './table/table-rows.fixture.ts';
+import { tableOf, validRows } from './table/table-rows.fixture.ts';
 import { TraceTable } from './table/trace-table.ts';
 
 const world = await shippedWorld();
@@ -138,7 +138,7 @@ describe('an episode of inferencegym', () => {
 
   it('has the memory that the table says', () => {
     const small = new GymWorld(
-      new TraceTable(tableOf(soundRows(), { memoryLimitGb: 30, specAcceptRates: null })),
+      new TraceTable(tableOf(validRows(), { memoryLimitGb: 30, specAcceptRates: null })),
     );
     const episode = new GymEpisode(GYM_TASKS[1], 1, small);
     episode.step(GYM_DEFAULT_ACTION);

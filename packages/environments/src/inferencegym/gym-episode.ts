@@ -30,7 +30,7 @@ const LONGEST_PROMPT = 8192;
 const SHORTEST_PROMPT = 32;
 /** Weight of a step in the average of the arrival rate, which spans 10 steps. */
 const ARRIVAL_WEIGHT = 2 / 11;
-/** What an episode is played on: a `GymWorld`. */
+/** Server that an episode is played on: a `GymWorld`. */
 export interface EpisodeWorld {
   readonly times: ServiceTimes;
   /** Most tokens a second that a fixed configuration reaches in the task. */
@@ -52,7 +52,7 @@ export class GymEpisode {
   readonly metrics = noMetrics();
   readonly terms: RewardTerms = { throughput: 0, latency: 0, violations: 0, cost: 0 };
   readonly totals = noTotals();
-  /** Whether the memory ran out in the last step. */
+  /** True when the memory ran out in the last step. */
   outOfMemory = false;
   /** Requests that the last step turned away because the queue was full. */
   rejected = 0;
@@ -177,7 +177,7 @@ export class GymEpisode {
     return this.settle(tokens);
   }
 
-  /** What the agent sees. */
+  /** The server as the agent sees it. */
   observation(): GymObservation {
     const { metrics, totals } = this;
     return {

@@ -21,7 +21,7 @@ function record(id: GymTaskId, change: Partial<GymAction> = {}, { steps = EPISOD
 const grade = (...args: Parameters<typeof record>) => gradeGymEpisode(world, record(...args));
 const score = (...args: Parameters<typeof record>) => grade(...args).score;
 
-/** What InferenceGym expects of its fixed baseline agent. */
+/** Scores that InferenceGym expects of its fixed baseline agent. */
 const EXPECTED = { 1: [0.3, 0.4], 2: [0.22, 0.32], 3: [0.18, 0.28] } as const;
 /** Good configurations, found by `servegym table calibrate` or by hand. */
 const GOOD: Record<GymTaskId, Partial<GymAction>> = {
@@ -145,6 +145,21 @@ describe('the grade of inferencegym', () => {
       assert.ok(got < score(id, {}, { seed: 2_000_000 }), told);
       assert.match(feedback, /nothing that is saved makes up for it/);
     }
+  });
+
+  it('lets savings count, by the share that is served, for who serves more than the default, though later', () => {
+    const { breakdown, feedback } = grade(3, {
+      batch_size: 16,
+      kv_budget: 0.1,
+      spec_length: 1,
+      quant_tier: 1,
+    });
+    const served = Number(breakdown.served_share);
+    assert.ok(served > Number(breakdown.default_served_share));
+    assert.ok(Number(breakdown.mean_slo_violation_rate) > Number(breakdown.default_slo_violation_rate));
+    assert.doesNotMatch(feedback, /nothing that is saved/);
+    const left = 1 - Number(breakdown.cost_cents) / GYM_TASKS[3].costBudget!;
+    assert.ok(left > 0.4 && served < 0.5 && Math.abs(Number(breakdown.cost) - left * served) < 1e-12);
   });
 
   it('lets memory count that is saved while as many are served', () => {

@@ -111,7 +111,7 @@ function meansOf(totals: Readonly<GymTotals>, played: number): Means {
   };
 }
 
-/** What a server does without, each from 0 to 1. */
+/** Memory and money that are not used, each from 0 to 1. */
 interface Savings {
   /** 1 up to the task's memory limit, 0 from 10 GB above it. */
   readonly memory: number;
@@ -197,7 +197,7 @@ function partsOf(
   }
 }
 
-/** How much neighbouring actions differ, 0 to 1. */
+/** Deviation between neighbouring actions, 0 to 1. */
 function actionVariance({ batchChange, kvChange }: Readonly<GymTotals>): number {
   return Math.min(1, (deviation(batchChange) / LARGEST_BATCH + deviation(kvChange)) / MOST_VARIANCE);
 }

@@ -7,7 +7,7 @@ export const MOST_EXCESS = 2;
 /** An engine that runs out of memory fails its whole batch: its violations weigh this much more. */
 export const OOM_VIOLATION_WEIGHT = 5;
 
-/** What a step was worth, before the weights. */
+/** Terms of the reward of a step, before the weights. */
 export interface RewardTerms {
   /** T: tokens a second over the best that a fixed configuration reaches in the task. */
   throughput: number;

@@ -56,7 +56,7 @@ export interface GymTask {
   readonly sloMs: readonly [number, number, number];
   /** Memory that the server should stay within, GB; `null`: only what it must (40 GB). */
   readonly memoryLimitGb: number | null;
-  /** What an episode may cost, US cents; `null`: anything. */
+  /** Budget of an episode, US cents; `null`: none. */
   readonly costBudget: number | null;
   /** Acceptance of the first draft token of the simplest prompt. */
   readonly acceptanceBase: number;

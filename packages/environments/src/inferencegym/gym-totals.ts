@@ -12,7 +12,7 @@ export interface StepMetrics {
   slo_violations: number;
 }
 
-/** Those before the first step. */
+/** Values before the first step. */
 export function noMetrics(): StepMetrics {
   return {
     ttft_p50_ms: 0,
@@ -58,7 +58,7 @@ export interface ChangeMoments {
   squares: number;
 }
 
-/** Those before the first step. */
+/** Values before the first step. */
 export function noTotals(): GymTotals {
   return {
     reward: 0,

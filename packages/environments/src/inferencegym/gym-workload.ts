@@ -67,7 +67,7 @@ const CLASS_BITS = 0xfffff;
 export const TTFT_JITTER = 0;
 export const TPOT_JITTER = 1;
 
-/** What a task draws from, made once. */
+/** Distributions of a task, made once. */
 interface Draws {
   readonly prompts: QuantileTable;
   readonly calm: QuantileTable;
@@ -77,7 +77,7 @@ interface Draws {
 const drawsOf = new WeakMap<GymTask, Draws>();
 
 /**
- * Who arrives when, with which prompt and class, and the jitter of the latencies: all by (task, seed, step, request), so
+ * Draws arrivals, prompts, classes and the jitter of latencies: all by (task, seed, step, request), so
  * that nothing has to be kept and no draw shifts another.
  */
 export class GymWorkload {
@@ -167,7 +167,7 @@ export class GymWorkload {
     return drawn < this.upToBatch ? 1 : 2;
   }
 
-  /** Where the i-th request served in the step lies among its like, 0 (quickest) to 1. */
+  /** Rank of the i-th request served in the step among its like, 0 (quickest) to 1. */
   rank(i: number): number {
     return (subKeyBits(this.ranks, i) >>> 0) * 2 ** -32;
   }

@@ -17,7 +17,7 @@ export class GymWorld {
     this.calibrations = { ...calibration };
   }
 
-  /** What scores of a task are held against on this table; measured once, which takes a moment. */
+  /** Reference of a task's scores on this table; measured once, which takes a moment. */
   calibration(task: GymTask): TaskCalibration {
     const known = this.calibrations[task.id];
     if (known !== undefined) return known;
@@ -40,11 +40,11 @@ export function shippedWorld(): Promise<GymWorld> {
   return shipped;
 }
 
-/** What a task's rewards and grades are measured against on one table. */
+/** Reference of a task's rewards and grades on one table. */
 export interface TaskCalibration {
   /** Most that a configuration that never changes reaches on training traffic, output tokens a second. */
   readonly bestTokensPerSecond: number;
-  /** What a server reaches that runs eight sequences at most, output tokens a second: where the score of task 1 begins. */
+  /** Throughput of a server that runs eight sequences at most, output tokens a second: the score of task 1 begins there. */
   readonly referenceTokensPerSecond: number;
   /** The configuration that reached the most. */
   readonly best: GymAction;
@@ -57,7 +57,7 @@ const REFERENCE_BATCH = 8;
 /** Training seeds that a configuration is judged on. */
 const SEEDS = 2;
 
-/** What each knob is tried at. */
+/** Values that each knob is tried at. */
 const TRIED: { readonly [K in Knob]: readonly GymAction[K][] } = {
   batch_size: [16, 32, 64, 96, 128, 192, 256, 512],
   kv_budget: [0.25, 0.5, 0.75, 0.9],

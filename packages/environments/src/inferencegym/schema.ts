@@ -52,7 +52,7 @@ export const gymActionSchema = z
 
 export type GymAction = z.infer<typeof gymActionSchema>;
 
-/** What InferenceGym calls the default action, what a reset applies, and what the baseline agent keeps. */
+/** Default action of InferenceGym: a reset applies it, and the baseline agent keeps it. */
 export const GYM_DEFAULT_ACTION: GymAction = {
   kv_budget: 1,
   spec_length: 0,

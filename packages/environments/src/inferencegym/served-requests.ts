@@ -80,7 +80,7 @@ function timeAt(rank: number, ttftP50: number, ttftP99: number): number {
   return beyond > 0 ? ttftP50 + (ttftP99 - ttftP50) * beyond : ttftP50;
 }
 
-/** How many times to first token an observation is the median of. */
+/** Times to first token that an observation is the median of. */
 const REMEMBERED_LATENCIES = 20;
 
 /** The last 20 times to first token, ms. */

@@ -4,7 +4,7 @@ import { TIER_COUNT, type TraceTable } from './table/trace-table.ts';
 const MOST_PREFILL_SHARE = 0.95;
 
 /**
- * What a trace table says about the time that requests take, so that requests with other answers than those it was
+ * Times of requests by a trace table, so that requests with other answers than those it was
  * measured with can be served, and prefill on a GPU of its own.
  *
  * `batch_size` clients that each wait for an answer go round once in `batch * output / tps` seconds. Of these each

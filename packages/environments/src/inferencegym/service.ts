@@ -14,7 +14,7 @@ export function acceptanceRate(base: number, promptTokens: number, depth: number
 }
 
 /**
- * How fast a server answers in one configuration, by a trace table: interpolated for the prompts at hand, with the answers
+ * Speed of a server in one configuration, by a trace table: interpolated for the prompts at hand, with the answers
  * and the acceptance of the task. `configure` it, then ask. Nothing is allocated.
  */
 export class Service {
@@ -29,7 +29,7 @@ export class Service {
   recomputeSeconds = 0;
   private batchSize = 1;
   private split = false;
-  /** What `edges` is of; of nothing before the first configuration. */
+  /** Configuration of `edges`; NaN before the first. */
   private kvBudget = Number.NaN;
   private specLength = Number.NaN;
   private quantTier = Number.NaN;

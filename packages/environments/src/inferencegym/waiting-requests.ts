@@ -45,7 +45,7 @@ export class WaitingRequests {
     return added;
   }
 
-  /** How many of a class wait. */
+  /** Waiting requests of a class. */
   countOf(kind: number): number {
     return this.countOfClass[kind];
   }
@@ -76,7 +76,7 @@ export class WaitingRequests {
     this.count -= count;
   }
 
-  /** Those who have waited at `now` (s) for longer than the objective of their class, ms. */
+  /** Number of requests that at `now` (s) have waited for longer than the objective of their class, ms. */
   overdue(now: number, sloMs: readonly number[]): number {
     let overdue = 0;
     for (let kind = 0; kind < CLASSES; kind++) {
@@ -85,7 +85,7 @@ export class WaitingRequests {
     return overdue;
   }
 
-  /** How many of a class arrived before a time. */
+  /** Number of requests of a class that arrived before a time. */
   private arrivedBefore(time: number, kind: number): number {
     const { byClass } = this;
     const base = kind * QUEUE_CAPACITY;

@@ -28,7 +28,7 @@ import { activeKnobs, requireMaskedKnobsHeld } from './tasks/masked-knobs.ts';
 import type { ServeTask } from './tasks/serve-task.ts';
 import { windowReport } from './window-report.ts';
 
-/** What `GET /metadata` shows of the environment. Markdown. */
+/** Text of `GET /metadata`, Markdown. */
 const LLMSERVE_README = `# llmserve
 
 You run an LLM inference server: two GPUs that serve one model behind a router. After each window of five seconds you see what
@@ -114,13 +114,7 @@ class LlmServe implements Environment<ServeAction, ServeObservation, ServeState>
   }
 
   step(action: ServeAction): StepResult<ServeObservation> {
-    const episode = this.current();
-    if (episode.done) {
-      throw new EnvironmentError(
-        'EPISODE_OVER',
-        `The episode ended after ${episode.window} windows: reset to play another`,
-      );
-    }
+    const episode = requireOpen(this.episode);
     const reward = episode.step(requireMaskedKnobsHeld(episode.task, action));
     return {
       observation: episode.observation(),
@@ -132,41 +126,52 @@ class LlmServe implements Environment<ServeAction, ServeObservation, ServeState>
 
   state(): ServeState {
     const { episode } = this;
-    if (episode === null) return NO_EPISODE;
-    const { task, seed, totals, window } = episode;
-    return {
-      task_id: task.id,
-      ...scenarioState(this.scenario, task),
-      seed,
-      total_requests_served: totals.requestsServed,
-      total_slo_violations: episode.sloViolations(),
-      cumulative_reward: totals.reward,
-      elapsed_simulated_time_s: window * task.windowSeconds,
-      workload_phase: episode.phase,
-      done: episode.done,
-    };
+    return episode === null ? NO_EPISODE : episodeState(episode, this.scenario, episode.sloViolations());
   }
+}
 
-  private current(): ServeEpisode {
-    if (this.episode === null)
-      throw new EnvironmentError('NOT_RESET', 'No episode has been started: call reset first');
-    return this.episode;
+/** The episode to step. @throws EnvironmentError `NOT_RESET` or `EPISODE_OVER` */
+export function requireOpen<Episode extends { readonly done: boolean; readonly window: number }>(
+  episode: Episode | null,
+): Episode {
+  if (episode === null) {
+    throw new EnvironmentError('NOT_RESET', 'No episode has been started: call reset first');
   }
+  if (!episode.done) return episode;
+  throw new EnvironmentError(
+    'EPISODE_OVER',
+    `The episode ended after ${episode.window} windows: reset to play another`,
+  );
 }
 
 /** Changes whenever the same task, seed and actions may give another episode. */
 const VERSION = '0.3.0';
 
-/** What is played beyond a task and a seed, as the state tells it. */
-export function scenarioState({ traffic, shift, rate_scale, trace }: ServeScenario, task: ServeTask) {
+/** State of an episode, simulated or real, that was reset with `scenario`. */
+export function episodeState(
+  episode: Pick<ServeEpisode, 'task' | 'seed' | 'window' | 'phase' | 'done'> & {
+    readonly totals: Pick<ServeEpisode['totals'], 'requestsServed' | 'reward'>;
+  },
+  { traffic, shift, rate_scale, trace }: ServeScenario,
+  sloViolations: number,
+): ServeState {
+  const { task, seed, totals, window } = episode;
   const requests = task.source?.requests;
   const name = typeof trace === 'string' ? trace.split('@')[0] : 'columns';
   return {
+    task_id: task.id,
     traffic: traffic ?? null,
     trace: requests?.kind === 'trace' ? `${name}@sha256:${requests.trace.digest}` : null,
     shift: shift ?? null,
     rate_scale: rate_scale ?? 1,
     profile: task.profile,
+    seed,
+    total_requests_served: totals.requestsServed,
+    total_slo_violations: sloViolations,
+    cumulative_reward: totals.reward,
+    elapsed_simulated_time_s: window * task.windowSeconds,
+    workload_phase: episode.phase,
+    done: episode.done,
   };
 }
 

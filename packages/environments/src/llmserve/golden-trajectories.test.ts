@@ -27,7 +27,7 @@ addServeTrace('golden', TRACE);
 
 type Reset = Parameters<ReturnType<typeof llmserve.create>['reset']>[0];
 
-/** What is played, by name: each task on a seed of each split, and each way to change a task. */
+/** Scenarios by name: each task on a seed of each split, and each way to change a task. */
 const RESETS: Readonly<Record<string, Reset>> = {
   ...Object.fromEntries(
     TASK_IDS.flatMap((task_id) =>

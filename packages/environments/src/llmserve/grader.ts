@@ -7,7 +7,7 @@ import type { ServeAction } from './schema.ts';
 import { ServeEpisode } from './serve-episode.ts';
 import { requireMaskedKnobsHeld } from './tasks/masked-knobs.ts';
 
-/** What a window that was not played counts: the least that a window can be worth. */
+/** Reward of a window that was not played: the least that a window can have. */
 const UNPLAYED_REWARD = -1;
 
 /**

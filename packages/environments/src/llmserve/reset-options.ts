@@ -29,7 +29,7 @@ const MOST_REQUESTS = 250_000;
 /** Between the name of a trace and its digest. */
 const DIGEST_MARK = '@sha256:';
 
-/** What `reset` of `llmserve` takes beside `seed` and `episode_id`. The tasks are those known when this is called. */
+/** Options of `reset` of `llmserve` beside `seed` and `episode_id`. The tasks are those known when this is called. */
 export function serveResetOptions() {
   return z.object({
     task_id: z.enum(serveTaskIds()).default(EASIEST).meta({ description: 'The task to play' }),

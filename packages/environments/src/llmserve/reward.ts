@@ -1,6 +1,6 @@
 import type { RewardWeights } from './tasks/serve-task.ts';
 
-/** What a window's reward is made of, each in [0, 1] unless said otherwise. */
+/** Figures that make a window's reward, each in [0, 1] unless said otherwise. */
 interface WindowOutcome {
   /** Output tokens over output tokens plus those owed to the requests that wait; 0 when nothing is emitted. */
   readonly servedShare: number;

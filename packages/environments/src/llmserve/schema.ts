@@ -50,7 +50,7 @@ export type ServeAction = z.infer<typeof serveActionSchema>;
 export type ServeKnob = keyof ServeAction;
 export const SERVE_KNOBS = Object.keys(serveActionSchema.shape) as readonly ServeKnob[];
 
-/** What a sane operator starts with, and what `reset` applies before the first action. */
+/** Settings that a sane operator starts with. `reset` applies them before the first action. */
 export const DEFAULT_ACTION: ServeAction = {
   batch_cap: 32,
   kv_budget_fraction: 1,

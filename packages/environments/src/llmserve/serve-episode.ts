@@ -163,7 +163,7 @@ export class ServeEpisode {
     return violations;
   }
 
-  /** What the rest of the episode depends on. */
+  /** State that the rest of the episode depends on. */
   snapshot(): ServeEpisodeSnapshot {
     return {
       cluster: this.cluster.snapshot(),

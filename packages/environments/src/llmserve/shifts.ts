@@ -91,7 +91,7 @@ function relatedProfile(task: ServeTask, other: 'gpu' | 'model'): EngineProfile 
   return nearest;
 }
 
-/** Whether a task can be played on a profile: it has weights of every precision and the acceptance tables that the task needs. */
+/** True when a profile has weights of every precision and the acceptance tables that a task needs. */
 export function profileFits(profile: EngineProfile, task: ServeTask): boolean {
   const tables = profile.speculation?.survival;
   return (

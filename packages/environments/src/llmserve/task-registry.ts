@@ -26,7 +26,7 @@ export function addServeTask(task: ServeTask): void {
   OWN_TASKS.set(task.id, task);
 }
 
-/** Whether this is not the id of one of the three tasks that there always are. */
+/** True unless this is the id of one of the three tasks that there always are. */
 export function isOwnTask(id: string): boolean {
   return !Object.hasOwn(SERVE_TASKS, id);
 }

@@ -57,7 +57,7 @@ class ClassMetrics {
   }
 }
 
-/** What happened in one window, read off the cluster's logs. One object, reused. */
+/** Measurements of one window, read off the cluster's logs. One object, reused. */
 export class WindowMetrics {
   readonly classes: readonly ClassMetrics[] = REQUEST_CLASSES.map(() => new ClassMetrics());
   readonly ttft = new Latencies();

@@ -1,7 +1,7 @@
 import { type GpuMemory, msFromTicks, weightVariant } from '@servegym/simulator';
 import type { RewardComponents } from './reward.ts';
 import type { ServeEpisode } from './serve-episode.ts';
-import { REQUEST_CLASSES, type RequestClass } from './tasks/serve-task.ts';
+import { REQUEST_CLASSES, type RequestClass, type ServeTask } from './tasks/serve-task.ts';
 
 /** One class over the last window. Latencies in ms; 0 where there was none to measure. */
 export interface ClassReport {
@@ -33,11 +33,11 @@ export interface GpuReport {
     readonly tenant: number;
     readonly limit: number;
   };
-  /** Whether it is still loading weights or restarting. */
+  /** True while it loads weights or restarts. */
   readonly reloading: boolean;
 }
 
-/** What a developer or the console may want to see of a window beyond the observation. Goes into `metadata`. */
+/** Details of a window for developers and the console, beyond the observation. Goes into `metadata`. */
 export interface WindowReport {
   readonly window_s: number;
   /** Simulated time at the end of the window, s. */
@@ -62,11 +62,7 @@ export function windowReport(episode: ServeEpisode): WindowReport {
     window_s: task.windowSeconds,
     window_end_s: end,
     phase: episode.phase,
-    slo: {
-      interactive: objective(episode, 'interactive'),
-      batch: objective(episode, 'batch'),
-      best_effort: objective(episode, 'best_effort'),
-    },
+    slo: sloReport(task),
     reward_components: episode.components,
     quality: weightVariant(episode.profile, episode.action.quantization_tier).quality,
     slo_cost: 1 - metrics.sloCompliance(),
@@ -98,7 +94,7 @@ export function windowReport(episode: ServeEpisode): WindowReport {
   };
 }
 
-/** What runs now, by class. */
+/** Running requests by class. */
 function runningByClass({ cluster, requests }: ServeEpisode): { requests: number; kvBlocks: number }[] {
   const running = REQUEST_CLASSES.map(() => ({ requests: 0, kvBlocks: 0 }));
   for (const engine of cluster.engines) {
@@ -111,18 +107,20 @@ function runningByClass({ cluster, requests }: ServeEpisode): { requests: number
   return running;
 }
 
-function memoryReport({
-  weights,
-  draft,
-  overhead,
-  kvPool,
-  tenant,
-  limit,
-}: GpuMemory): GpuReport['memory_gib'] {
+function memoryReport(memory: GpuMemory): GpuReport['memory_gib'] {
+  const { weights, draft, overhead, kvPool, tenant, limit } = memory;
   return { weights, draft, overhead, kv_pool: kvPool, tenant, limit };
 }
 
-function objective({ task }: ServeEpisode, kind: RequestClass): { ttft_ms: number; tpot_ms: number } {
-  const { ttftMs, tpotMs } = task.objectives[kind];
-  return { ttft_ms: ttftMs, tpot_ms: tpotMs };
+/** Objectives of each class, as reports have them. */
+export function sloReport({ objectives }: ServeTask): WindowReport['slo'] {
+  const objective = (kind: RequestClass) => ({
+    ttft_ms: objectives[kind].ttftMs,
+    tpot_ms: objectives[kind].tpotMs,
+  });
+  return {
+    interactive: objective('interactive'),
+    batch: objective('batch'),
+    best_effort: objective('best_effort'),
+  };
 }

@@ -82,7 +82,7 @@ export interface IntervalEnds {
   readonly high: number;
 }
 
-/** How often each block counts in each resample: blocks drawn with replacement, the same for the same seed. */
+/** Count of each block in each resample: blocks drawn with replacement, the same for the same seed. */
 export function blockResamples(blocks: number, seed: number): Uint16Array[] {
   const random = new RandomStream(seed, 'blocks');
   return Array.from({ length: BLOCK_RESAMPLES }, () => {

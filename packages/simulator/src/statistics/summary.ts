@@ -1,7 +1,7 @@
 import { mean } from './mean.ts';
 import { percentileOfSorted } from './quantile.ts';
 
-/** What a set of measurements looks like. All are `NaN` for an empty set, which JSON writes as `null`. */
+/** Mean and percentiles of a set of measurements. All are `NaN` for an empty set, which JSON writes as `null`. */
 export interface Summary {
   readonly mean: number;
   readonly p50: number;

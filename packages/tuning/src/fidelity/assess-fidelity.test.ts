@@ -18,7 +18,7 @@ import { fidelityReport } from './fidelity-report.ts';
 import { MEASURED_LOADS, OVERLOADED_RUN, staticBatchCsv, WHOLLY_TABLED } from './measured-figures.fixture.ts';
 import { staticBatchFidelity, staticBatchProfiles } from './static-batch-fidelity.ts';
 
-/** What quantiles lose: the replay of the run itself, with its requests in their order, has a TPOT error of -1.2 %. */
+/** Loss by quantiles: the replay of the run itself, with its requests in their order, has a TPOT error of -1.2 %. */
 const TPOT_ERROR_OF_QUANTILES = -4;
 const DRAWS = 16;
 

@@ -55,7 +55,7 @@ export interface SpeculationFidelity {
   readonly measured: number | null;
 }
 
-/** What the simulator says, against what was measured, %. */
+/** Error of the simulator against a measurement, %. */
 export function errorPercent(simulated: number, measured: number): number {
   return 100 * (simulated / measured - 1);
 }

@@ -15,7 +15,7 @@ export function staticBatchProfiles(): string[] {
     .map(({ name }) => name);
 }
 
-/** How near a profile comes to batches that its fit has not seen, with its own weights and with quantized ones. */
+/** Errors of a profile on batches that its fit has not seen, with its own weights and with quantized ones. */
 export function staticBatchFidelity(
   name: string,
   table: string,

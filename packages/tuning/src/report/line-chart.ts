@@ -4,7 +4,7 @@ export interface ChartPoint {
   readonly y: number;
 }
 
-/** What a chart shows, and what its axes are called. */
+/** Contents of a chart, and names of its axes. */
 interface LineChart {
   readonly title: string;
   readonly xLabel: string;

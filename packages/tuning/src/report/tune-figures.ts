@@ -78,7 +78,7 @@ function controllerSentence(
   return `A controller could add up to ${points(gain)} percentage points. ${measured}; a real one gets a part of that.`;
 }
 
-/** What to say when nothing meets the SLO. */
+/** Sentences for an SLO that nothing meets. */
 export function impossibleText(slo: readonly SloTerm[], { values, load }: Impossible): string[] {
   return [
     `Nothing that was tried meets this SLO, not even at ${figure(load)} of the traffic’s rate, where requests hardly meet.`,

@@ -81,7 +81,7 @@ export function frontSvg(
   );
 }
 
-/** How much of the SLO is used up over the load, for the winner and the defaults. */
+/** Share of the SLO that is used up over the load, for the winner and the defaults. */
 export function loadCurveSvg({ curves }: TuneResult, colours: PlotColours = PAPER_COLOURS): string {
   const both = [...curves.winner, ...curves.defaults];
   const x = linearScale(

@@ -4,7 +4,7 @@ import type { FrontPoint, TunedCandidate, TuneResult } from '../tune/tune-result
 import { alignedRows, terminalScatter } from './terminal.ts';
 import { estimateText, figure, impossibleText, intervalText, percent, tuneVerdict } from './tune-figures.ts';
 
-/** What `tune` prints without `--json`. */
+/** Text of `tune` without `--json`. */
 export function tuneReport(result: TuneResult): string {
   const { profile, slo, traffic, considered, simulatedRequests, wallS } = result;
   const head = [

@@ -10,15 +10,15 @@ export interface Candidate {
   readonly speculationDepth: number;
   readonly weights: WeightPrecision;
   readonly prefixCaching: boolean;
-  /** Whether engines serve in pairs, of which one prefills and the other decodes. */
+  /** True when engines serve in pairs, of which one prefills and the other decodes. */
   readonly split: boolean;
-  /** Whether urgent classes go first; else requests are served in order of arrival. */
+  /** True when urgent classes go first; else requests are served in order of arrival. */
   readonly priority: boolean;
 }
 
 export type Knob = keyof Candidate;
 
-/** How each setting is named on the command line of `tune`. */
+/** Names of the settings on the command line of `tune`. */
 export const KNOB_NAMES = {
   max_num_seqs: 'maxNumSeqs',
   max_num_batched_tokens: 'maxNumBatchedTokens',
@@ -38,7 +38,7 @@ export type CandidateSpace = { readonly [K in Knob]: readonly Candidate[K][] };
 const GIB_70 = 70;
 
 /**
- * What `vllm serve` takes when it is told nothing (V1, `EngineArgs.get_batch_defaults` of vLLM 0.11): 8,192 tokens and
+ * Defaults of `vllm serve` (V1, `EngineArgs.get_batch_defaults` of vLLM 0.11): 8,192 tokens and
  * 1,024 sequences on GPUs of 70 GiB and more but A100, else 2,048 and 256.
  */
 export function vllmDefaults({ gpu }: EngineProfile): Candidate {
@@ -65,7 +65,7 @@ const VALUES = {
 const PRECISIONS: readonly WeightPrecision[] = ['FP16', 'FP8', 'INT8', 'INT4'];
 
 /**
- * What there is to choose from on a profile.
+ * Values to search on a profile.
  *
  * @param knobs Those to search; the others stay at vLLM's defaults.
  * @param minQuality Least accuracy, relative to FP16, that weights may have.
@@ -110,7 +110,7 @@ export function candidateSpace(
   };
 }
 
-/** Whether vLLM would start with these settings: the token budget must hold all sequences, and KV must fit. */
+/** True when vLLM would start with these settings: the token budget must hold all sequences, and KV must fit. */
 export function isPossible(profile: EngineProfile, candidate: Candidate): boolean {
   const { maxNumSeqs, maxNumBatchedTokens, weights, speculationDepth, kvBudgetFraction } = candidate;
   return (

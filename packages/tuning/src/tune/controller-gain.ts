@@ -1,7 +1,7 @@
 import { blockResamples, type IntervalEnds, percentileInterval } from '@servegym/simulator/statistics';
 import type { LoadPoint } from './load-point.ts';
 
-/** What switching settings with the traffic could add to a fixed configuration, at one load. */
+/** Gain of settings that follow the traffic over a fixed configuration, at one load. */
 export interface ControllerGain {
   /** Times the rate of the traffic. */
   readonly load: number;

@@ -10,7 +10,7 @@ import type { Candidate } from './candidate.ts';
 import type { SloTerm } from './slo.ts';
 import type { Traffic } from './traffic.ts';
 
-/** What came of the traffic at one load, block by block. */
+/** Measurements of the traffic at one load, block by block. */
 export interface LoadPoint {
   /** Times the rate of the traffic. */
   readonly load: number;
@@ -35,7 +35,7 @@ export interface LoadPoint {
   readonly values: readonly number[];
 }
 
-/** What a request that is never served counts for in a mean, times the limit. */
+/** Value of a request that is never served in a mean, times the limit. */
 const UNSERVED = 1000;
 
 /**
@@ -113,7 +113,7 @@ export function measureLoad(
 }
 
 /**
- * How far the SLO is used up at a load: at most 1 where it holds. For a quantile, the share of the requests above the
+ * Share of the SLO that is used up at a load: at most 1 where it holds. For a quantile, the share of the requests above the
  * limit over the share that may be; for a mean, the mean over the limit. The largest of the terms.
  *
  * @param weights How often each block counts; default once.

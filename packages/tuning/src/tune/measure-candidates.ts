@@ -6,7 +6,7 @@ import type { SloTerm } from './slo.ts';
 import { findSustainedLoad, type LoadSearch } from './sustained-load.ts';
 import { decodeTraffic, encodeTraffic, type Traffic } from './traffic.ts';
 
-/** What a job measures: each candidate at given loads, or at those that bracket what it sustains. */
+/** Input of the job: each candidate is measured at given loads, or at those that bracket what it sustains. */
 interface MeasureInput {
   readonly profile: EngineProfile;
   readonly slo: readonly SloTerm[];
@@ -22,7 +22,7 @@ export interface MeasuredCandidate {
   readonly candidate: Candidate;
   /** Loads to measure at. */
   readonly loads?: readonly number[];
-  /** How to look for the sustained load. */
+  /** Search for the sustained load. */
   readonly search?: LoadSearch;
 }
 

@@ -24,7 +24,7 @@ export function choicesOf(ranked: readonly SearchedCandidate[]): SearchedCandida
   });
 }
 
-/** What each choice sustains and how fast it answers at the reference load, and which no other choice beats. */
+/** Sustained load and latencies at the reference load of each choice; those that no other beats are on the front. */
 export function frontPoints(
   profile: EngineProfile,
   traffic: Traffic,

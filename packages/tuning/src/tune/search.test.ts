@@ -61,6 +61,24 @@ describe('the search', () => {
     assert.deepEqual(ranked[0].candidate, { ...defaults, maxNumSeqs: 256 });
   });
 
+  it('tries nothing simpler than settings whose default costs more than a hundredth', async () => {
+    const measured: Candidate[] = [];
+    let stage = '';
+    const { ranked } = await search(
+      ['maxNumSeqs', 'maxNumBatchedTokens', 'kvBudgetFraction'],
+      (candidate) => {
+        if (stage === 'simpler settings') measured.push(candidate);
+        const { maxNumSeqs, maxNumBatchedTokens, kvBudgetFraction } = candidate;
+        return near(maxNumSeqs, 96) * near(maxNumBatchedTokens, 1024) * near(kvBudgetFraction, 0.5);
+      },
+      { onStage: (next) => (stage = next) },
+    );
+    const best = ranked[0].candidate;
+    const changes = (candidate: Candidate) =>
+      (Object.keys(best) as Knob[]).filter((knob) => candidate[knob] !== best[knob]).length;
+    assert.ok(measured.length > 0 && measured.every((candidate) => changes(candidate) === 1));
+  });
+
   it('ranks from the best to the worst', async () => {
     const { ranked } = await search(['maxNumSeqs'], ({ maxNumSeqs }) => near(maxNumSeqs, 64));
     // The first of those that are as good as the best has the fewest changes; the others follow by score.

@@ -14,7 +14,7 @@ import { neighbours, spaceFillingCandidates } from './space-filling.ts';
 import { LEAST_LOAD, type LoadSearch, sustainedLoad } from './sustained-load.ts';
 import { someBlocks, type Traffic } from './traffic.ts';
 
-/** What is asked of a tuning. */
+/** Options of a tuning. */
 export interface TuneOptions {
   readonly slo: readonly SloTerm[];
   readonly objective: Objective;
@@ -33,7 +33,7 @@ export interface TuneOptions {
 /** Added to the seed where the held-out traffic is served, so that no chance is shared with the search. */
 export const HELD_OUT_SEED = 7919;
 
-/** What a candidate is good for. */
+/** Figure that the search maximises. */
 export type Objective = 'goodput' | 'cost' | 'latency';
 
 /** A candidate and what was measured of it on all of the search traffic. */
@@ -55,11 +55,11 @@ export interface SearchOptions {
   readonly onStage?: (stage: string) => void;
 }
 
-/** What the search has looked at. */
+/** Result of the search. */
 export interface SearchResult {
   /** Different candidates that were simulated. */
   readonly considered: number;
-  /** Those measured on all of the search traffic, the best first; vLLM's defaults are among them. */
+  /** Candidates measured on all of the search traffic, the best first; vLLM's defaults are among them. */
   readonly ranked: readonly SearchedCandidate[];
 }
 

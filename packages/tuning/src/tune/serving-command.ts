@@ -1,7 +1,7 @@
 import { type EngineProfile, kvMemoryGiB, weightVariant } from '@servegym/simulator';
 import type { Candidate } from './candidate.ts';
 
-/** How to start a server with a candidate's settings, and what the line cannot say. */
+/** Command that starts a server with a candidate's settings, and notes on what the line cannot say. */
 export interface ServingCommand {
   readonly engine: 'vLLM' | 'SGLang';
   readonly line: string;

@@ -30,7 +30,7 @@ export function spaceFillingCandidates(
   return [...found.values()];
 }
 
-/** Those that differ in one setting, by one step up or down; weights and switches by any. */
+/** Candidates that differ in one setting, by one step up or down; weights and switches by any. */
 export function neighbours(profile: EngineProfile, space: CandidateSpace, candidate: Candidate): Candidate[] {
   return (Object.keys(space) as Knob[])
     .flatMap((knob) => {

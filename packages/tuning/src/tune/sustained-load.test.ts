@@ -47,6 +47,18 @@ describe('the sustained load', () => {
     );
   });
 
+  it('is bracketed by halving ratios', () => {
+    const points = findSustainedLoad((load) => pointAt(1.5, load), SLO, {
+      guess: 1,
+      step: 4,
+      tolerance: 1.5,
+    });
+    assert.deepEqual(
+      points.map(({ load }) => load),
+      [1, Math.SQRT2, 2, 4],
+    );
+  });
+
   it('is none where even the least load is too much', () => {
     const measure = (load: number) => pointAt(1e-6, load);
     const points = findSustainedLoad(measure, SLO, { guess: 1, step: 2, tolerance: 1.1 });

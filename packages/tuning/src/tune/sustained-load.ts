@@ -8,9 +8,9 @@ export const MOST_LOAD = 256;
 /** Below this the share of violations is not told apart on the way to the limit. */
 const LEAST_USE = 0.02;
 
-/** How to look for a sustained load. */
+/** Search for a sustained load. */
 export interface LoadSearch {
-  /** Where to start, times the rate of the traffic. */
+  /** First load, times the rate of the traffic. */
   readonly guess: number;
   /** Ratio of one load to the next until one holds and one does not. */
   readonly step: number;
@@ -61,7 +61,7 @@ export function sustainedLoad(
     const use = Math.max(LEAST_USE, sloUse(point, slo, weights));
     if (use > 1) {
       if (below === undefined) {
-        // Where even the least load was too much there is none; else the crossing lies below the first point, the
+        // There is none when even the least load was too much; else the crossing lies below the first point, the
         // further the more the SLO was exceeded.
         return point.load <= LEAST_LOAD ? 0 : point.load / (1 + Math.log10(use));
       }

@@ -12,7 +12,7 @@ export interface Estimate {
   readonly interval: IntervalEnds;
 }
 
-/** What the tables say of one candidate. */
+/** One candidate in the tables. */
 export interface TunedCandidate {
   readonly candidate: Candidate;
   readonly isDefault: boolean;
@@ -44,7 +44,7 @@ export interface FrontPoint {
   readonly onFront: boolean;
 }
 
-/** How the SLO fares at a load: share of it used, 1 where it is just met. */
+/** SLO at a load: share of it used, 1 where it is just met. */
 export interface LoadCurvePoint {
   /** Requests/s of one engine. */
   readonly rate: number;
@@ -64,7 +64,7 @@ export interface Deployment {
   readonly usdPerHour: number | null;
 }
 
-/** What came of tuning one profile. */
+/** Result of tuning one profile. */
 export interface TuneResult {
   readonly profile: EngineProfile;
   readonly objective: Objective;
@@ -85,7 +85,7 @@ export interface TuneResult {
   readonly impossible: Impossible | null;
   /** The best first; empty when the SLO is impossible. */
   readonly candidates: readonly TunedCandidate[];
-  /** Where `heldOut` of the winner should lie, had the search not deceived itself. */
+  /** Interval in which `heldOut` of the winner should lie, had the search not deceived itself. */
   readonly prediction: IntervalEnds;
   readonly isConfirmed: boolean;
   /** Load of one engine for the latencies of the tables, requests/s. */
@@ -108,6 +108,6 @@ export interface Impossible {
   readonly candidate: Candidate;
   /** Times the rate of the traffic, so low that requests hardly meet. */
   readonly load: number;
-  /** What each term of the SLO comes to there, ms. */
+  /** Value of each term of the SLO there, ms. */
   readonly values: readonly number[];
 }

@@ -13,7 +13,7 @@ import { LEAST_LOAD } from './sustained-load.ts';
 import { joinTraffic, requestRate, type SplitTraffic, type Traffic } from './traffic.ts';
 import type { Deployment, Impossible, LoadCurvePoint, TunedCandidate, TuneResult } from './tune-result.ts';
 
-/** How much more traffic the settings are tried with. */
+/** Factor on the traffic of the surge. */
 const SURGE = 1.5;
 /** The load at which a controller is asked for: a bit more than fixed settings sustain. */
 const CONTROLLER_LOAD = 1.2;
@@ -133,7 +133,7 @@ export async function tuneProfile(
   };
 }
 
-/** How a finalist fares as the held-out traffic grows. */
+/** Curve of a finalist as the held-out traffic grows. */
 function curveOf({ heldOutPoints }: Finalist, traffic: Traffic, slo: readonly SloTerm[]): LoadCurvePoint[] {
   const rate = requestRate(traffic);
   return heldOutPoints.map((point) => ({
@@ -146,7 +146,7 @@ function curveOf({ heldOutPoints }: Finalist, traffic: Traffic, slo: readonly Sl
 /** Candidates that are tried when the SLO may be impossible. */
 const LAST_RESORT = 60;
 
-/** What comes nearest to an SLO that nothing meets. */
+/** Candidate that comes nearest to an SLO that nothing meets. */
 async function nearestToSlo(
   measurer: CandidateMeasurer,
   traffic: Traffic,
@@ -184,7 +184,7 @@ const NOTHING_FOUND = {
   controller: { load: 0, fixed: 0, clairvoyant: 0, gain: 0, interval: { low: 0, high: 0 }, blocks: 0 },
 } as const;
 
-/** How many engines the whole traffic takes at a load. */
+/** Number of engines that the whole traffic takes at a load. */
 export async function deployment(
   measurer: CandidateMeasurer,
   profile: EngineProfile,

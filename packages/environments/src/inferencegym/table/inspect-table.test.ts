@@ -4,12 +4,12 @@ import { describe, it } from 'node:test';
 import { inspectTable } from './inspect-table.ts';
 import { readTableRows } from './read-table.ts';
 import type { TableColumn, TableRows } from './table-columns.ts';
-import { type FixtureRow, soundRows, tableOf } from './table-rows.fixture.ts';
+import { type FixtureRow, tableOf, validRows } from './table-rows.fixture.ts';
 import { SHIPPED_TABLE_URL, TraceTable } from './trace-table.ts';
 
 /** Codes of what is found in the sound table after a change. */
 function codesAfter(change: (row: FixtureRow, index: number) => Partial<FixtureRow>): string[] {
-  return codesOf(tableOf(soundRows().map((row, index) => ({ ...row, ...change(row, index) }))));
+  return codesOf(tableOf(validRows().map((row, index) => ({ ...row, ...change(row, index) }))));
 }
 
 function codesOf(rows: TableRows): string[] {
@@ -17,10 +17,10 @@ function codesOf(rows: TableRows): string[] {
 }
 
 describe('the inspection of a trace table', () => {
-  it('finds nothing in a sound table', () => assert.deepEqual(inspectTable(tableOf(soundRows())), []));
+  it('finds nothing in a sound table', () => assert.deepEqual(inspectTable(tableOf(validRows())), []));
 
   it('names a column that is missing', () => {
-    const { columns, ...rest } = tableOf(soundRows());
+    const { columns, ...rest } = tableOf(validRows());
     const { tps, ...others } = columns;
     const [finding] = inspectTable({ ...rest, columns: others });
     assert.equal(finding.code, 'MISSING_COLUMN');
@@ -52,7 +52,7 @@ describe('the inspection of a trace table', () => {
   for (const column of ['ttft_p50_ms', 'ttft_p99_ms', 'tpot_ms'] as const) {
     it(`lets no table be played whose ${column} is in seconds`, async () => {
       const shipped = await readTableRows(readFileSync(SHIPPED_TABLE_URL));
-      for (const sound of [tableOf(soundRows()), shipped]) {
+      for (const sound of [tableOf(validRows()), shipped]) {
         assert.deepEqual(
           inspectTable(sound).filter(({ severity }) => severity === 'error'),
           [],
@@ -74,23 +74,23 @@ describe('the inspection of a trace table', () => {
   }
 
   it('lists configurations that were not measured', () => {
-    const [finding] = inspectTable(tableOf(soundRows().slice(0, -1)));
+    const [finding] = inspectTable(tableOf(validRows().slice(0, -1)));
     assert.equal(finding.code, 'MISSING_ROW');
     assert.match(finding.message, /1 of 48 .* batch_size 512, kv_budget 1, spec_length 8, quant_tier 2/);
   });
 
   it('tells what part of the range was not measured', () => {
     const without = (column: TableColumn, value: number) =>
-      codesOf(tableOf(soundRows().filter((row) => row[column] !== value)));
+      codesOf(tableOf(validRows().filter((row) => row[column] !== value)));
     assert.deepEqual(without('batch_size', 512), ['MISSING_CORNER']);
     assert.deepEqual(without('quant_tier', 2), ['MISSING_TIER']);
     assert.deepEqual(without('quant_tier', 0), ['MISSING_FP16']);
-    assert.deepEqual(codesOf(tableOf(soundRows(), { specAcceptRates: null })), ['UNKNOWN_ACCEPTANCE']);
+    assert.deepEqual(codesOf(tableOf(validRows(), { specAcceptRates: null })), ['UNKNOWN_ACCEPTANCE']);
     assert.deepEqual(codesOf(tableOf([])), ['NO_ROWS']);
   });
 
   it('lets no table be played that has an error, and every one that has warnings only', () => {
-    const rows = soundRows();
+    const rows = validRows();
     assert.throws(() => new TraceTable(tableOf(rows.slice(1))), { code: 'MISSING_ROW' });
     new TraceTable(tableOf(rows.filter(({ quant_tier }) => quant_tier === 0)));
   });

@@ -8,11 +8,11 @@ import {
   type ValueColumn,
 } from './table-columns.ts';
 
-/** What is wrong with a table. With an `error` it cannot be played; a `warning` asks for a look. */
+/** Finding about a table. With an `error` it cannot be played; a `warning` asks for a look. */
 export interface TableFinding {
   readonly code: string;
   readonly severity: 'error' | 'warning';
-  /** What was expected, what came and what to do. */
+  /** Sentence with the expectation, the value that came, and advice. */
   readonly message: string;
 }
 

@@ -24,7 +24,7 @@ export interface PointToMeasure {
   readonly outputTokens: number;
 }
 
-/** What a load generator would have seen. */
+/** Measurements of a load generator. */
 export interface MeasuredPoint {
   readonly ttftP50Ms: number;
   readonly ttftP99Ms: number;

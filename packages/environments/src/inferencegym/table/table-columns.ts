@@ -49,7 +49,7 @@ export interface TableRows {
   readonly conditions: TableConditions;
 }
 
-/** How a table was measured, from the key-value metadata of its file. */
+/** Conditions of the measurement, from the key-value metadata of the file. */
 export interface TableConditions {
   /** Output tokens of a request of the load, key `output_tokens`. */
   readonly outputTokens: number;
@@ -66,7 +66,7 @@ export interface TableConditions {
   readonly specAcceptRates: Readonly<Record<string, number>> | null;
 }
 
-/** What holds where a file says nothing. The KV bytes are those of Llama-3-8B in FP16, the memory that of InferenceGym. */
+/** Conditions of a file that names none: the KV bytes of Llama-3-8B in FP16, the memory of InferenceGym. */
 export const DEFAULT_CONDITIONS: TableConditions = {
   outputTokens: 256,
   kvBytesPerToken: 131_072,

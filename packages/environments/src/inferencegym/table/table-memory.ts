@@ -13,7 +13,7 @@ const SEQUENCES_PROVIDED_FOR = 32;
 /** Share of the memory that a pool of `kv_budget` 1 leaves free beside that. */
 const SLACK = 0.002;
 
-/** What fills the memory that a configuration may use, GB (10^9 bytes). */
+/** Parts of the memory that a configuration may use, GB (10^9 bytes). */
 export interface TableMemory {
   readonly kvBlocks: number;
   readonly usedGb: number;

@@ -4,7 +4,7 @@ import { DEFAULT_CONDITIONS, type TableColumn, type TableRows } from './table-co
 export type FixtureRow = Record<TableColumn, number>;
 
 /** A small sound table: two values of each key. Latencies and memory grow with what makes them grow. */
-export function soundRows(): FixtureRow[] {
+export function validRows(): FixtureRow[] {
   const rows: FixtureRow[] = [];
   for (const quant_tier of [0, 1, 2]) {
     for (const spec_length of [0, 8]) {
@@ -40,7 +40,7 @@ export function tableOf(
   rows: readonly FixtureRow[],
   conditions: Partial<TableRows['conditions']> = { specAcceptRates: { 8: 0.3 } },
 ): TableRows {
-  const names = Object.keys(rows[0] ?? soundRows()[0]) as TableColumn[];
+  const names = Object.keys(rows[0] ?? validRows()[0]) as TableColumn[];
   return {
     count: rows.length,
     columns: Object.fromEntries(names.map((name) => [name, Float64Array.from(rows, (row) => row[name])])),

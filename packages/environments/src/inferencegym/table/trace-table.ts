@@ -13,10 +13,10 @@ import {
 /** Tiers of `quant_tier`. */
 export const TIER_COUNT = 3;
 
-/** How a tier that a table lacks changes the latencies of FP16, as in InferenceGym. */
+/** Factors on the latencies of FP16 for tiers that a table lacks, as in InferenceGym. */
 const TIER_LATENCY = [1, 0.82, 0.68];
 
-/** Where a value lies between two points of an axis: `low` and `low + 1` weigh `1 - share` and `share`. */
+/** Position of a value on an axis: its points `low` and `low + 1` weigh `1 - share` and `share`. */
 export interface AxisPosition {
   low: number;
   share: number;

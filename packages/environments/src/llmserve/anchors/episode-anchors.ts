@@ -35,7 +35,7 @@ export interface EpisodeAnchors {
   readonly clairvoyant: number;
   /** No policy can exceed it. */
   readonly bound: number;
-  /** Whether `clairvoyant` is an estimate: nothing is recorded for this traffic. */
+  /** True when `clairvoyant` is an estimate, because nothing is recorded for this traffic. */
   readonly estimated: boolean;
 }
 
@@ -95,7 +95,7 @@ const SEEDS = 12;
 const known = new Map<string, number>();
 
 /**
- * How far the clairvoyant comes from the better of default and best constant towards the bound, as a share, over recorded
+ * Share of the way from the better of default and best constant to the bound that the clairvoyant covers, over recorded
  * seeds of a task; 0 where nothing is recorded.
  */
 function foresightShare(taskId: string): number {

@@ -6,7 +6,7 @@ import { SERVE_TASKS } from '../task-registry.ts';
 import type { ServeTask } from '../tasks/serve-task.ts';
 import recorded from './reference-returns.json' with { type: 'json' };
 
-/** What a task's traffic was found to be worth, made by `servegym oracle`. */
+/** Recorded returns of a task, made by `servegym oracle`. */
 export interface TaskReference {
   /** Under which these were computed; see `taskFingerprint`. */
   readonly fingerprint: string;
@@ -32,12 +32,12 @@ export const REFERENCE_RETURNS_URL = new URL('./reference-returns.json', import.
 
 const RECORDED = recorded as unknown as Readonly<Record<string, TaskReference>>;
 
-/** What is recorded of the task with this id, whether or not it still holds; `undefined` for a task of one's own. */
+/** Record of the task with this id, which may hold no longer; `undefined` for a task that does not come with ServeGym. */
 export function recordedReference(taskId: string): TaskReference | undefined {
   return Object.hasOwn(RECORDED, taskId) ? RECORDED[taskId] : undefined;
 }
 
-/** Whether a task is one of those that come with ServeGym, and has not been changed for a shift or other traffic. */
+/** True for a task that comes with ServeGym and was not changed for a shift or other traffic. */
 export function isRecordedTask(task: ServeTask): boolean {
   return Object.hasOwn(SERVE_TASKS, task.id) && SERVE_TASKS[task.id as never] === task;
 }

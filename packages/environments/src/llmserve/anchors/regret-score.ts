@@ -10,7 +10,7 @@ const LEAST_ROOM = 0.05;
 const LEAST_SEGMENT = 0.02;
 
 /**
- * Where a return stands among its anchors: the default scores 0.20, the best constant 0.50, the clairvoyant 0.95, linear
+ * Score of a return among its anchors: the default scores 0.20, the best constant 0.50, the clairvoyant 0.95, linear
  * between, falling smoothly towards 0 below and rising smoothly towards 1 above. Strictly inside (0, 1) and increasing.
  * The constant is left out where the task leaves no room to adapt, and on traffic where it does no better than the default
  * or no worse than the clairvoyant.

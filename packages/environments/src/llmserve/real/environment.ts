@@ -6,7 +6,7 @@ import {
   type ResetOptions,
   type StepResult,
 } from '@servegym/openenv/definition';
-import { NO_EPISODE, scenarioState, serveEnvironment } from '../environment.ts';
+import { episodeState, NO_EPISODE, requireOpen, serveEnvironment } from '../environment.ts';
 import { chooseTask, readSeed, type ServeScenario } from '../reset-options.ts';
 import type { ServeAction, ServeObservation, ServeState } from '../schema.ts';
 import { requireMaskedKnobsHeld } from '../tasks/masked-knobs.ts';
@@ -56,15 +56,7 @@ class RealLlmServe implements Environment<ServeAction, ServeObservation, ServeSt
   }
 
   async step(action: ServeAction): Promise<StepResult<ServeObservation>> {
-    const episode = this.#episode;
-    if (episode === null)
-      throw new EnvironmentError('NOT_RESET', 'No episode has been started: call reset first');
-    if (episode.done) {
-      throw new EnvironmentError(
-        'EPISODE_OVER',
-        `The episode ended after ${episode.window} windows: reset to play another`,
-      );
-    }
+    const episode = requireOpen(this.#episode);
     const played = requireMaskedKnobsHeld(episode.task, action);
     const { observation, reward, report } = await episode.step(played, this.#closing.signal);
     return { observation, reward, done: episode.done, metadata: { ...report } };
@@ -73,18 +65,7 @@ class RealLlmServe implements Environment<ServeAction, ServeObservation, ServeSt
   state(): ServeState {
     const episode = this.#episode;
     if (episode === null) return NO_EPISODE;
-    const { task, seed, totals, window } = episode;
-    return {
-      task_id: task.id,
-      ...scenarioState(this.#scenario, task),
-      seed,
-      total_requests_served: totals.requestsServed,
-      total_slo_violations: totals.sloViolations,
-      cumulative_reward: totals.reward,
-      elapsed_simulated_time_s: window * task.windowSeconds,
-      workload_phase: episode.phase,
-      done: episode.done,
-    };
+    return episodeState(episode, this.#scenario, episode.totals.sloViolations);
   }
 
   /** Ends the requests that are under way. */

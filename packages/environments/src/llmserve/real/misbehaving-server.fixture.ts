@@ -2,12 +2,12 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** How the server answers a completion. */
-export type Manner =
-  | 'well'
-  /** Well, after a while. */
+/** Answer of the server to a completion. */
+export type Behaviour =
+  | 'correct'
+  /** Correct, after 20 ms. */
   | 'slow'
-  /** 429 twice, then well. */
+  /** 429 twice, then correct. */
   | 'busy'
   | 'broken'
   | 'unauthorized'
@@ -29,7 +29,7 @@ export type Manner =
   /** Refuses another optional field with each request, as a chain of proxies may. */
   | 'picky';
 
-/** A server of the OpenAI API that behaves as it is told. */
+/** A server of the OpenAI API that misbehaves on request. */
 export interface MisbehavingServer {
   /** With `/v1`. */
   readonly baseUrl: string;
@@ -39,21 +39,21 @@ export interface MisbehavingServer {
   readonly open: number;
   /** Most requests that were open at once since it was last set. */
   mostOpen: number;
-  manner: Manner;
+  behaviour: Behaviour;
   close(): Promise<void>;
 }
 
 const TOKENS = 5;
 
 export async function startMisbehavingServer(): Promise<MisbehavingServer> {
-  const bodies: Record<string, unknown>[] = [];
   const refused = new Map<unknown, number>();
-  let open = 0;
-  let mostOpen = 0;
-  const state = { manner: 'well' as Manner };
+  const state = {
+    ...{ baseUrl: '', open: 0, mostOpen: 0, behaviour: 'correct' as Behaviour },
+    bodies: [] as Record<string, unknown>[],
+  };
 
   const answer = async (request: IncomingMessage, response: ServerResponse) => {
-    if (request.url === '/v1/models' && state.manner === 'transformers') {
+    if (request.url === '/v1/models' && state.behaviour === 'transformers') {
       response.writeHead(500, { 'content-type': 'text/plain; charset=utf-8' }).end('Internal Server Error');
       return;
     }
@@ -66,25 +66,30 @@ export async function startMisbehavingServer(): Promise<MisbehavingServer> {
       response.writeHead(404).end();
       return;
     }
-    open++;
-    mostOpen = Math.max(mostOpen, open);
-    response.on('close', () => open--);
+    state.open++;
+    state.mostOpen = Math.max(state.mostOpen, state.open);
+    response.on('close', () => state.open--);
     let text = '';
     for await (const piece of request) text += piece;
     const body = JSON.parse(text);
-    bodies.push(body);
+    state.bodies.push(body);
     const refuse = (status: number, answer: object) =>
       response
         .writeHead(status, { 'content-type': 'application/json', 'retry-after-ms': '1' })
         .end(JSON.stringify(answer));
-    const error = (status: number) =>
-      refuse(status, { error: { message: 'no', type: 'x', code: 'x', param: null } });
+    const error = (
+      status: number,
+      message = 'no',
+      type = 'x',
+      param: string | null = null,
+      code: unknown = 'x',
+    ) => void refuse(status, { error: { message, type, param, code } });
     const start = () => response.writeHead(200, { 'content-type': 'text/event-stream' });
     const send = (choice: object | null, usage?: object) =>
       response.write(`data: ${JSON.stringify({ id: 'c', choices: choice ? [choice] : [], usage })}\n\n`);
     const token = (finish_reason: string | null = null) =>
       send({ index: 0, delta: { content: ' tok' }, finish_reason });
-    const well = () => {
+    const correct = () => {
       start();
       for (let i = 1; i < TOKENS; i++) token();
       token('length');
@@ -92,22 +97,20 @@ export async function startMisbehavingServer(): Promise<MisbehavingServer> {
       response.end('data: [DONE]\n\n');
     };
     const prompt = body.messages[0].content;
-    switch (state.manner) {
-      case 'well':
-        return well();
+    switch (state.behaviour) {
+      case 'correct':
+        return correct();
       case 'slow':
-        return void setTimeout(well, 20);
+        return void setTimeout(correct, 20);
       case 'busy': {
         const times = refused.get(prompt) ?? 0;
         refused.set(prompt, times + 1);
-        return times < 2 ? void error(429) : well();
+        return times < 2 ? error(429) : correct();
       }
       case 'broken':
-        return void error(500);
+        return error(500);
       case 'unauthorized':
-        return void refuse(401, {
-          error: { message: `Incorrect API key provided: ${request.headers.authorization?.slice(7)}.` },
-        });
+        return error(401, `Incorrect API key provided: ${request.headers.authorization?.slice(7)}.`);
       case 'transformers': {
         const unknown = ['ignore_eos', 'min_tokens', 'priority'].filter((name) => name in body);
         if (unknown.length > 0) {
@@ -132,24 +135,12 @@ export async function startMisbehavingServer(): Promise<MisbehavingServer> {
       }
       case 'vllm': {
         if (body.model !== 'tiny') {
-          return void refuse(404, {
-            error: {
-              message: `The model \`${body.model}\` does not exist. Valid aliases: tiny.`,
-              type: 'NotFoundError',
-              param: 'model',
-              code: 404,
-            },
-          });
+          const message = `The model \`${body.model}\` does not exist. Valid aliases: tiny.`;
+          return error(404, message, 'NotFoundError', 'model', 404);
         }
         if (body.max_tokens > 4096) {
-          return void refuse(400, {
-            error: {
-              message: `max_tokens=${body.max_tokens} cannot be greater than max_model_len=4096. Please request fewer output tokens. (parameter=max_tokens, value=${body.max_tokens})`,
-              type: 'BadRequestError',
-              param: 'max_tokens',
-              code: 400,
-            },
-          });
+          const message = `max_tokens=${body.max_tokens} cannot be greater than max_model_len=4096. Please request fewer output tokens. (parameter=max_tokens, value=${body.max_tokens})`;
+          return error(400, message, 'BadRequestError', 'max_tokens', 400);
         }
         start();
         send({ index: 0, delta: { role: 'assistant', content: '' }, finish_reason: null });
@@ -167,22 +158,16 @@ export async function startMisbehavingServer(): Promise<MisbehavingServer> {
       }
       case 'reasoning':
         if ('max_tokens' in body) {
-          return void refuse(400, {
-            error: {
-              message:
-                "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
-              type: 'invalid_request_error',
-              param: 'max_tokens',
-              code: 'unsupported_parameter',
-            },
-          });
+          const message =
+            "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.";
+          return error(400, message, 'invalid_request_error', 'max_tokens', 'unsupported_parameter');
         }
-        return well();
+        return correct();
       case 'picky': {
         const name = ['ignore_eos', 'min_tokens', 'priority', 'stream_options'].find(
           (field) => field in body,
         );
-        if (name === undefined) return well();
+        if (name === undefined) return correct();
         return void refuse(422, {
           detail: [{ type: 'extra_forbidden', loc: ['body', name], msg: 'Extra inputs are not permitted' }],
         });
@@ -209,28 +194,12 @@ export async function startMisbehavingServer(): Promise<MisbehavingServer> {
   const server = createServer((request, response) => void answer(request, response));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  return {
-    baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
-    bodies,
-    get open() {
-      return open;
-    },
-    get mostOpen() {
-      return mostOpen;
-    },
-    set mostOpen(most) {
-      mostOpen = most;
-    },
-    get manner() {
-      return state.manner;
-    },
-    set manner(manner) {
-      state.manner = manner;
-    },
+  state.baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+  return Object.assign(state, {
     async close() {
       server.close();
       server.closeAllConnections();
       await once(server, 'close');
     },
-  };
+  });
 }

@@ -73,7 +73,7 @@ export class RealClient {
       apiKey: settings.apiKey,
       maxRetries: settings.retries,
       timeout: settings.timeoutSeconds * 1000,
-      // What goes wrong is an outcome; the client would also write it to the console.
+      // Errors are outcomes; the client would also write them to the console.
       logLevel: 'off',
     });
     return new RealClient(settings, client);
@@ -245,7 +245,7 @@ interface Delta {
   readonly reasoning_content?: string | null;
 }
 
-/** Whether a piece carries a token. The text of a token may be empty; the piece that opens an answer has the role and no token. */
+/** True when a piece carries a token. The text of a token may be empty; the piece that opens an answer has the role and no token. */
 function isToken(delta: Delta | undefined): boolean {
   const text = delta?.content ?? delta?.reasoning ?? delta?.reasoning_content;
   return typeof text === 'string' && (text !== '' || delta?.role === undefined);

@@ -1,7 +1,7 @@
 import { EnvironmentError } from '@servegym/openenv/definition';
 import { drawRequests, type EpisodeRequests } from '../requests/episode-requests.ts';
 import { type RewardComponents, rewardComponents, totalReward } from '../reward.ts';
-import type { ServeAction, ServeObservation } from '../schema.ts';
+import { OBSERVED_FIGURES, type ObservedFigure, type ServeAction, type ServeObservation } from '../schema.ts';
 import type { ServeTask } from '../tasks/serve-task.ts';
 import { type PlayedWindow, playWindow } from './play-window.ts';
 import type { RealClient } from './real-client.ts';
@@ -57,23 +57,12 @@ export class RealEpisode {
     return this.task.phases[this.requests.phases[Math.max(0, this.window - 1)]].name;
   }
 
-  /** What is seen before the first window: nothing has been measured. */
+  /** The observation before the first window: nothing has been measured. */
   firstObservation(): ServeObservation {
+    const figures = Object.fromEntries(OBSERVED_FIGURES.map((name) => [name, 0]));
     return {
-      queue_depth: 0,
-      active_requests: 0,
-      kv_cache_occupancy: 0,
-      mean_prompt_length: 0,
-      p50_ttft_ms: 0,
-      p99_ttft_ms: 0,
-      p50_itl_ms: 0,
-      throughput_tps: 0,
+      ...(figures as Record<ObservedFigure, number>),
       slo_compliance_rate: 1,
-      gpu_memory_used_gb: 0,
-      estimated_cost_per_1k: 0,
-      request_arrival_rate: 0,
-      spec_acceptance_rate: 0,
-      eviction_events: 0,
       step_index: 0,
       task_id: this.task.id,
     };
@@ -124,7 +113,6 @@ export class RealEpisode {
     precision: ClientPrecision | null,
   ): RealStep {
     const { task } = this;
-    const { settings, model, client } = this.#server;
     const phase = task.phases[this.requests.phases[this.window]];
     const { completionTokens, owedTokens, cost } = figures;
     const costPer1k = cost === null ? null : completionTokens === 0 ? cost : (cost / completionTokens) * 1000;
@@ -175,19 +163,13 @@ export class RealEpisode {
       step_index: this.window,
       task_id: task.id,
     };
-    const report = realReport({
-      task,
-      settings,
-      model,
-      window: this.window,
-      phase: phase.name,
+    const report = realReport(this.#server, this, {
       applied,
       notObserved,
       components,
       played,
       figures,
       precision,
-      client,
     });
     return { observation, reward, report };
   }

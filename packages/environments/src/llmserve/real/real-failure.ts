@@ -50,7 +50,7 @@ export function connectionFailure(error: unknown): RealFailure {
   return { outcome: 'connection', status: null, sentence: cause.message || cause.code || cause.name };
 }
 
-/** Whether neither a retry nor another action helps: key, model and fields of the requests are wrong. */
+/** True when neither a retry nor another action helps: key, model or fields of the requests are wrong. */
 export function isRefusal({ status }: RealFailure): boolean {
   return status !== null && status >= 400 && status < 500 && ![408, 409, 429].includes(status);
 }

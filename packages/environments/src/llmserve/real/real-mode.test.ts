@@ -2,7 +2,11 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { DEFAULT_ACTION, type ServeAction, serveObservationSchema } from '../schema.ts';
 import { realServeEnvironment } from './environment.ts';
-import { type Manner, type MisbehavingServer, startMisbehavingServer } from './misbehaving-server.fixture.ts';
+import {
+  type Behaviour,
+  type MisbehavingServer,
+  startMisbehavingServer,
+} from './misbehaving-server.fixture.ts';
 import type { RealReport } from './real-report.ts';
 import { type RealSettings, readRealSettings } from './real-settings.ts';
 
@@ -13,7 +17,7 @@ describe('real mode', () => {
   });
   after(() => server.close());
   beforeEach(() => {
-    server.manner = 'well';
+    server.behaviour = 'correct';
     server.bodies.length = 0;
   });
 
@@ -97,7 +101,7 @@ describe('real mode', () => {
   });
 
   it('keeps to the batch cap, and sends priorities where they are understood', async () => {
-    server.manner = 'slow';
+    server.behaviour = 'slow';
     const capped = { ...DEFAULT_ACTION, batch_cap: 1, priority_routing: true };
     const { report, observation } = await play({ provider: 'vllm' }, capped);
     assert.equal(server.mostOpen, 1);
@@ -116,12 +120,12 @@ describe('real mode', () => {
   });
 
   it('tries again when the server is busy, and counts it', async () => {
-    server.manner = 'busy';
+    server.behaviour = 'busy';
     const { report } = await play();
     assert.deepEqual([report.requests.completed, report.requests.retries], [6, 12]);
   });
 
-  const failing: readonly (readonly [Manner, string])[] = [
+  const failing: readonly (readonly [Behaviour, string])[] = [
     ['broken', 'http_500'],
     ['cut', 'broken_stream'],
     ['short', 'broken_stream'],
@@ -129,9 +133,9 @@ describe('real mode', () => {
     ['hanging', 'timeout'],
     ['silent', 'timeout'],
   ];
-  for (const [manner, outcome] of failing) {
-    it(`observes a server that is ${manner} as it is`, async () => {
-      server.manner = manner;
+  for (const [behaviour, outcome] of failing) {
+    it(`observes a server that is ${behaviour} as it is`, async () => {
+      server.behaviour = behaviour;
       const timeoutSeconds = outcome === 'timeout' ? 0.3 : 30;
       const { observation, report } = await play({ timeoutSeconds, maxRequestsPerStep: 3, retries: 1 });
       assert.equal(report.requests.completed, 0);
@@ -146,12 +150,12 @@ describe('real mode', () => {
   it('is a typed error when nobody answers or all is refused, and the window can be played again', async () => {
     const environment = realServeEnvironment(settings({ model: 'x', retries: 0 })).create();
     await environment.reset({ task_id: 'static_workload', seed: 1 });
-    server.manner = 'unauthorized';
+    server.behaviour = 'unauthorized';
     await assert.rejects(async () => environment.step(DEFAULT_ACTION), {
       code: 'REAL_SERVER_REFUSED',
       message: `${server.baseUrl}/chat/completions answered 401: "Incorrect API key provided: ***". Set OPENAI_API_KEY to a key that this server accepts. All 6 requests of the window failed, so that it counts as not played: step again`,
     });
-    server.manner = 'well';
+    server.behaviour = 'correct';
     const { observation } = await environment.step(DEFAULT_ACTION);
     assert.equal(observation.step_index, 1);
 
@@ -172,7 +176,7 @@ describe('real mode', () => {
   it('leaves no request running when its session is closed', async () => {
     const environment = realServeEnvironment(settings({ model: 'x', timeoutSeconds: 60 })).create();
     await environment.reset({ task_id: 'static_workload', seed: 1 });
-    server.manner = 'silent';
+    server.behaviour = 'silent';
     const step = assert.rejects(async () => environment.step(DEFAULT_ACTION), { code: 'REAL_CLOSED' });
     while (server.open < 3) await new Promise(setImmediate);
     await environment.close?.();
@@ -181,7 +185,7 @@ describe('real mode', () => {
   });
 
   it('plays against `transformers serve`: without the fields that it refuses, which it hears of once', async () => {
-    server.manner = 'transformers';
+    server.behaviour = 'transformers';
     const { report } = await play({ provider: 'vllm', model: '/models/tiny' });
     assert.deepEqual(report.requests, { ...report.requests, sent: 6, completed: 6, failed: {}, retries: 0 });
     assert.deepEqual(report.tokens, { prompt: 36, completion: 30 });
@@ -204,7 +208,7 @@ describe('real mode', () => {
   });
 
   it('sends a request again as long as it gets shorter', async () => {
-    server.manner = 'picky';
+    server.behaviour = 'picky';
     const { report } = await play({ provider: 'vllm' });
     assert.equal(report.requests.completed, 6);
     assert.deepEqual(report.refused_fields, {
@@ -213,27 +217,27 @@ describe('real mode', () => {
       priority: 'body.priority: Extra inputs are not permitted',
       stream_options: 'body.stream_options: Extra inputs are not permitted',
     });
-    server.manner = 'reasoning';
+    server.behaviour = 'reasoning';
     const { report: other } = await play();
     assert.equal(other.requests.completed, 6);
     assert.ok(server.bodies.every((body) => body.max_completion_tokens === 5 && !('max_tokens' in body)));
   });
 
   it('does not ask for priorities that the server refuses', async () => {
-    server.manner = 'picky';
+    server.behaviour = 'picky';
     const { report } = await play({ provider: 'vllm' }, { ...DEFAULT_ACTION, priority_routing: true });
     assert.equal(report.applied.priority_routing, undefined);
     assert.match(report.not_applied.priority_routing!, /body\.priority: Extra inputs/);
   });
 
   it('counts tokens without text, as vLLM streams special tokens', async () => {
-    server.manner = 'vllm';
+    server.behaviour = 'vllm';
     const { report } = await play({ provider: 'vllm', model: 'tiny' });
     assert.deepEqual([report.requests.completed, report.tokens.completion], [6, 30]);
     assert.deepEqual(report.refused_fields, {});
   });
 
-  const refusals: readonly (readonly [Manner, Partial<RealSettings>, RegExp])[] = [
+  const refusals: readonly (readonly [Behaviour, Partial<RealSettings>, RegExp])[] = [
     ['unauthorized', {}, /answered 401: "Incorrect API key provided: \*\*\*"\. Set OPENAI_API_KEY/],
     [
       'vllm',
@@ -246,16 +250,16 @@ describe('real mode', () => {
       /answered 400: "Server is pinned to '\/models\/tiny'; requested 'nope'"\. Set LLMSERVE_REAL_MODEL/,
     ],
   ];
-  for (const [manner, changes, message] of refusals) {
-    it(`says at the reset what a server that is ${manner} refuses`, async () => {
-      server.manner = manner;
+  for (const [behaviour, changes, message] of refusals) {
+    it(`says at the reset what a server that is ${behaviour} refuses`, async () => {
+      server.behaviour = behaviour;
       const environment = realServeEnvironment(settings({ model: 'x', ...changes })).create();
       await assert.rejects(async () => environment.reset({}), { code: 'REAL_SERVER_REFUSED', message });
     });
   }
 
   it('passes on why the models cannot be listed', async () => {
-    server.manner = 'transformers';
+    server.behaviour = 'transformers';
     const environment = realServeEnvironment(settings({ retries: 0 })).create();
     await assert.rejects(async () => environment.reset({}), {
       code: 'REAL_SERVER_UNREACHABLE',

@@ -1,10 +1,9 @@
 import type { RewardComponents } from '../reward.ts';
 import type { ServeKnob } from '../schema.ts';
-import { REQUEST_CLASSES, type RequestClass, type ServeTask } from '../tasks/serve-task.ts';
-import type { ClassReport, WindowReport } from '../window-report.ts';
+import { REQUEST_CLASSES } from '../tasks/serve-task.ts';
+import { type ClassReport, sloReport, type WindowReport } from '../window-report.ts';
 import type { PlayedWindow } from './play-window.ts';
-import type { RealClient } from './real-client.ts';
-import type { RealSettings } from './real-settings.ts';
+import type { RealEpisode, RealServer } from './real-episode.ts';
 import { percentile, type RealWindowFigures } from './real-window.ts';
 import type { AppliedAction } from './server-controls.ts';
 import type { ClientPrecision } from './warm-up.ts';
@@ -17,14 +16,14 @@ export type UnobservedFigure =
   | 'spec_acceptance_rate'
   | 'eviction_events';
 
-/** What real mode tells of a window beyond the observation; goes into `metadata`. */
+/** Details of a window in real mode, for `metadata`. */
 export interface RealReport extends Omit<WindowReport, 'quality'> {
   readonly mode: 'real';
   readonly provider: string;
   readonly model: string;
   /** Benchmark accuracy that the weights retain; `null` when the server does not tell. */
   readonly quality: number | null;
-  /** Where each knob acts. */
+  /** Place where each knob acts. */
   readonly applied: AppliedAction['applied'];
   /** Knobs without effect, and why. */
   readonly not_applied: Partial<Record<ServeKnob, string>>;
@@ -50,39 +49,29 @@ export interface RealReport extends Omit<WindowReport, 'quality'> {
 }
 
 interface ReportedWindow {
-  readonly task: ServeTask;
-  readonly settings: RealSettings;
-  readonly model: string;
-  readonly window: number;
-  readonly phase: string;
   readonly applied: AppliedAction;
   readonly notObserved: readonly UnobservedFigure[];
   readonly components: RewardComponents;
   readonly played: PlayedWindow;
   readonly figures: RealWindowFigures;
   readonly precision: ClientPrecision | null;
-  readonly client: RealClient;
 }
 
-export function realReport(reported: ReportedWindow): RealReport {
-  const { task, settings, applied, played, figures, client } = reported;
-  const objective = (kind: RequestClass) => {
-    const { ttftMs, tpotMs } = task.objectives[kind];
-    return { ttft_ms: ttftMs, tpot_ms: tpotMs };
-  };
+/** Report of the last window of an episode. */
+export function realReport(
+  { settings, model, client }: RealServer,
+  { task, window, phase }: RealEpisode,
+  { applied, notObserved, components, played, figures, precision }: ReportedWindow,
+): RealReport {
   return {
     mode: 'real',
     provider: settings.provider,
-    model: reported.model,
+    model,
     window_s: task.windowSeconds,
-    window_end_s: reported.window * task.windowSeconds,
-    phase: reported.phase,
-    slo: {
-      interactive: objective('interactive'),
-      batch: objective('batch'),
-      best_effort: objective('best_effort'),
-    },
-    reward_components: reported.components,
+    window_end_s: window * task.windowSeconds,
+    phase,
+    slo: sloReport(task),
+    reward_components: components,
     quality: applied.endpoint?.quality ?? null,
     slo_cost: 1 - figures.sloCompliance,
     classes: REQUEST_CLASSES.map((name, kind): ClassReport => {
@@ -104,7 +93,7 @@ export function realReport(reported: ReportedWindow): RealReport {
     events: [],
     applied: applied.applied,
     not_applied: applied.notApplied,
-    not_observed: reported.notObserved,
+    not_observed: notObserved,
     requests: {
       in_task: played.arrivals,
       sent: played.requests.length,
@@ -118,6 +107,6 @@ export function realReport(reported: ReportedWindow): RealReport {
     tokens: { prompt: figures.promptTokens, completion: figures.completionTokens },
     cost_usd: figures.cost,
     refused_fields: Object.fromEntries(client.refusedFields),
-    ttft_overhead_ms: reported.precision?.ttftOverheadMs ?? null,
+    ttft_overhead_ms: precision?.ttftOverheadMs ?? null,
   };
 }

@@ -2,14 +2,14 @@ import { EnvironmentError } from '@servegym/openenv/definition';
 import { maskUrls } from '@servegym/openenv/mask-urls';
 
 /**
- * Who is asked. `openai`: the API as OpenAI serves it, or anybody who does the same. `vllm`: also takes `ignore_eos`,
+ * Kind of server. `openai`: the API as OpenAI serves it, or anybody who does the same. `vllm`: also takes `ignore_eos`,
  * `min_tokens` and `priority`, and tells its state at `/metrics`. `servegym`: a `servegym endpoint`, whose knobs can be
  * changed while it serves.
  */
 const REAL_PROVIDERS = ['openai', 'vllm', 'servegym'] as const;
 export type RealProvider = (typeof REAL_PROVIDERS)[number];
 
-/** How real mode plays. */
+/** Settings of real mode. */
 export interface RealSettings {
   readonly provider: RealProvider;
   /** Up to and with `/v1`, without a slash at the end. */

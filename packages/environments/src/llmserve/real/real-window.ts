@@ -15,7 +15,7 @@ interface RealClassFigures {
   readonly tpotMs: readonly number[];
 }
 
-/** What a window at a real server came to. */
+/** Figures of a window at a real server. */
 export interface RealWindowFigures {
   readonly classes: readonly RealClassFigures[];
   readonly completed: number;

@@ -6,17 +6,17 @@ import { connectionFailure, describeFailure, type RealFailure, serverSentence } 
 import type { RealProvider, RealSettings } from './real-settings.ts';
 import { readVllmMetrics, type VllmReading } from './vllm-metrics.ts';
 
-/** What became of an action at a real server. */
+/** Effect of an action at a real server. */
 export interface AppliedAction {
-  /** Where each knob acts: `client` holds requests back, `request` is a field of each, `server` was told. */
+  /** Place where each knob acts: `client` holds requests back, `request` is a field of each, `server` was told. */
   readonly applied: Partial<Record<ServeKnob, 'client' | 'request' | 'server'>>;
   /** The other knobs, and why they have no effect. */
   readonly notApplied: Partial<Record<ServeKnob, string>>;
   /** Requests in flight at most; `null` when the server limits them itself. */
   readonly concurrency: number | null;
-  /** Whether requests carry their class as their priority. */
+  /** True when requests carry their class as their priority. */
   readonly sendsPriority: boolean;
-  /** What a `servegym endpoint` tells of itself. */
+  /** Knobs of a `servegym endpoint` as it reports them. */
   readonly endpoint: EndpointKnobs | null;
 }
 
@@ -27,7 +27,7 @@ export class ServerControls {
   readonly #provider: RealProvider;
   readonly #settings: RealSettings;
   readonly #refusedFields: RealClient['refusedFields'];
-  /** Where `/metrics` and `/admin` are: the API's address without `/v1`. */
+  /** Address of `/metrics` and `/admin`: that of the API without `/v1`. */
   readonly #root: string;
 
   /** @param refusedFields fields that the server does not take, as they become known */
@@ -62,7 +62,7 @@ export class ServerControls {
     };
   }
 
-  /** What the server tells at `/metrics`; `null` where there is nothing or it is not understood. */
+  /** Figures of the server at `/metrics`; `null` where there are none or they are not understood. */
   async read(signal: AbortSignal): Promise<VllmReading | null> {
     if (this.#provider === 'openai') return null;
     return readVllmMetrics(this.#root, signal);
@@ -106,7 +106,7 @@ export class ServerControls {
   }
 }
 
-/** What `GET /admin/knobs` of a `servegym endpoint` answers, as far as it is needed here. */
+/** Answer of `GET /admin/knobs` of a `servegym endpoint`, as far as it is needed here. */
 const endpointKnobs = z.object({
   quality: z.number(),
   usd_per_hour: z.number(),

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { it } from 'node:test';
 import { readVllmMetrics } from './vllm-metrics.ts';
 
-/** What vLLM V1 with two engines writes, shortened. */
+/** Metrics of vLLM V1 with two engines, shortened. */
 const TEXT = `# HELP vllm:num_requests_running Number of requests in model execution batches.
 # TYPE vllm:num_requests_running gauge
 vllm:num_requests_running{engine="0",model_name="m"} 3.0

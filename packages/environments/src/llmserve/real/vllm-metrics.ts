@@ -1,4 +1,4 @@
-/** What a vLLM-compatible server tells of itself at a moment. */
+/** Figures of a vLLM-compatible server at one moment. */
 export interface VllmReading {
   readonly running: number;
   readonly waiting: number;

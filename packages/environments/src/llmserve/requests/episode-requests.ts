@@ -22,7 +22,7 @@ export interface EpisodeRequests {
   readonly phases: Uint8Array;
   /** Memory of co-located tenants on each GPU, GiB, for each window. */
   readonly tenantGiB: Float64Array;
-  /** What prompts share, where the traffic tells: the server then caches prefixes. */
+  /** Prefixes that prompts share, where they are known: the server then caches prefixes. */
   readonly prefixes?: PromptPrefixes;
 }
 

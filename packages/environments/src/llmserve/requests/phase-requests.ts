@@ -40,7 +40,7 @@ export function classShares(traffic: Phase['traffic']): number[] {
   return REQUEST_CLASSES.map((name) => traffic[name]?.share ?? 0);
 }
 
-/** What each window of an episode is like. */
+/** Phase, rate and tenants of each window of an episode. */
 export interface PhaseSchedule {
   /** Index into the task's phases. */
   readonly phases: Uint8Array;

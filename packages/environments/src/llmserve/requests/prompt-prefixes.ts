@@ -5,7 +5,7 @@ import type { PrefixSharing } from '../workload/fitted-workload.ts';
 /** A prompt continues one of so many before and after the drawn moment: one that is as long as what is shared. */
 const NEIGHBOURS = 16;
 
-/** What prompts share with earlier ones: the chunks of request i are `ids[offsets[i]] .. ids[offsets[i + 1] - 1]`. */
+/** Text that prompts share with earlier ones: the chunks of request i are `ids[offsets[i]] .. ids[offsets[i + 1] - 1]`. */
 export interface PromptPrefixes {
   readonly chunkTokens: number;
   /** Equal ids stand for equal text, behind an equal chain. */
@@ -13,7 +13,7 @@ export interface PromptPrefixes {
   readonly offsets: Int32Array;
 }
 
-/** What the prompt of a request shares, in the engine's words; `null` where the traffic does not tell. */
+/** Prefix of a request as the engine takes it; `null` where it is not known. */
 export function promptPrefix(
   { prefixes }: { readonly prefixes?: PromptPrefixes },
   id: number,

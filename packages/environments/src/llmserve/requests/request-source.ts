@@ -15,7 +15,7 @@ export interface RequestList {
 
 /** Requests that come from elsewhere than a task's phases. */
 export interface RequestSource {
-  /** What the phase is called in reports. */
+  /** Name of the phase in reports. */
   readonly name: string;
   readonly requests:
     | { readonly kind: 'workload'; readonly model: FittedWorkload }

@@ -109,7 +109,7 @@ const PARTS = {
   test: [0.8, 1],
 } as const satisfies Record<keyof typeof SEED_SPLITS, readonly [number, number]>;
 
-/** Where an episode enters a trace, and after how many ms the trace begins anew. */
+/** Start of an episode in a trace, and the time after which the trace begins anew. */
 interface TraceStretch {
   readonly startMs: number;
   readonly periodMs: number;

@@ -2,7 +2,7 @@ import { EnvironmentError } from '@servegym/openenv/definition';
 import { SERVE_KNOBS, type ServeAction, type ServeKnob } from '../schema.ts';
 import type { ServeTask } from './serve-task.ts';
 
-/** What of a task decides which actions it takes. */
+/** Fields of a task that decide which actions it takes. */
 export type KnobMask = Pick<ServeTask, 'defaultAction' | 'maskedKnobs'>;
 
 /** The knobs that a task leaves free, in the order of the action. */
@@ -10,7 +10,7 @@ export function activeKnobs({ maskedKnobs }: Pick<KnobMask, 'maskedKnobs'>): rea
   return maskedKnobs === undefined ? SERVE_KNOBS : SERVE_KNOBS.filter((knob) => !maskedKnobs.includes(knob));
 }
 
-/** Those of the values of a knob that a task leaves: all of them, or, where it masks the knob, its default. */
+/** Values of a knob that a task leaves: all of them, or, where it masks the knob, its default. */
 export function unmaskedValues<Knob extends ServeKnob>(
   { defaultAction, maskedKnobs }: KnobMask,
   knob: Knob,

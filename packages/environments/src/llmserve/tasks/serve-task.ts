@@ -79,7 +79,7 @@ export interface ServeTask {
   readonly reward: RewardWeights;
   /** Cost of 1,000 output tokens at which the cost part is fully charged, USD. */
   readonly referenceCostPer1k: number;
-  /** What a sane operator sets and what `reset` applies. */
+  /** Settings of a sane operator. `reset` applies them. */
   readonly defaultAction: ServeAction;
   /**
    * Knobs that stay at the default, as where a server cannot change its precision while it runs: an action that sets one to
@@ -88,6 +88,6 @@ export interface ServeTask {
   readonly maskedKnobs?: readonly ServeKnob[];
   /** The first of these opens every episode; the others follow in random order, never twice in a row. */
   readonly phases: readonly Phase[];
-  /** Where the requests come from instead of the phases, which then say only whose they are. */
+  /** Source of the requests instead of the phases, which then say only whose they are. */
   readonly source?: RequestSource;
 }

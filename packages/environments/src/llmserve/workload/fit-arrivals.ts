@@ -88,7 +88,7 @@ function levelQuantiles(counts: Float64Array, levelSeconds: number, secondShape:
     { length: LEVELS + 1 },
     (_, i) => (evenQuantile(sorted, i / LEVELS) / average) ** power,
   );
-  // What is drawn is linear between the quantiles: its mean is that of the trapezes.
+  // Draws are linear between the quantiles: their mean is that of the trapezes.
   const drawn = levels.slice(1).reduce((sum, level, i) => sum + (level + levels[i]) / 2, 0) / LEVELS;
   return levels.map((level) => round(level / drawn));
 }

@@ -1,7 +1,7 @@
 import { normalScore, quantile } from '@servegym/simulator/statistics';
 import type { FittedWorkload } from './fitted-workload.ts';
 
-/** Where quantiles are tabled: each fortieth, and closer towards the ends. */
+/** Probabilities of the tabled quantiles: each fortieth, and closer towards the ends. */
 const PROBABILITIES = [
   0,
   0.002,

@@ -4,12 +4,12 @@ import type { PrefixSharing } from './fitted-workload.ts';
 
 /** Quantiles of what is shared and after how long, less 1. */
 const QUANTILES = 20;
-/** What this share of the prompts begins with, all of them are said to. */
+/** Share of the prompts that must begin with a block for it to count as common to all. */
 const COMMON = 0.9;
 /** Groups of equally many prompts, by their length. */
 const LENGTH_GROUPS = 8;
 
-/** How prompts begin as earlier ones did; `null` when the trace has no block hashes. */
+/** Prefixes that prompts share with earlier ones; `null` when the trace has no block hashes. */
 export function fitPrefixes(trace: Trace): PrefixSharing | null {
   if (trace.prefixBlocks === undefined) return null;
   const { blockTokens, ids, offsets } = trace.prefixBlocks;

@@ -14,7 +14,7 @@ const SCALES = [1, 5, 10, 30, 60, 300];
 /** The model is compared by this many times as much traffic as the trace has. */
 const DRAWN = 20;
 
-/** What a fitted model is called, and where its trace is from. */
+/** Names of a fitted workload, and the origin of its trace. */
 export interface WorkloadIdentity {
   readonly id: string;
   readonly title: string;

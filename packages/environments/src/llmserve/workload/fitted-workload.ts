@@ -12,7 +12,7 @@ export interface FittedWorkload {
   /** Value of `reset({traffic})`. */
   readonly id: string;
   readonly title: string;
-  /** Where the trace comes from, with its licence. */
+  /** Origin of the trace, with its licence. */
   readonly source: string;
   /** Requests and seconds of the trace that it was fitted to. */
   readonly requests: number;
@@ -38,7 +38,7 @@ export interface FittedWorkload {
     /** Of the normal scores of input and output. */
     readonly correlation: number;
   };
-  /** How prompts share what they begin with, where the trace tells. */
+  /** Prefixes that prompts share, where the trace has them. */
   readonly prefixes: PrefixSharing | null;
   readonly fit: WorkloadFit;
 }
@@ -62,7 +62,7 @@ export interface PrefixSharing {
   readonly cacheableShare: number;
 }
 
-/** How near the model comes to the trace. Distances are Kolmogorov-Smirnov's: the largest gap between two distributions. */
+/** Distances of the workload from its trace, Kolmogorov-Smirnov: the largest gap between two distributions. */
 export interface WorkloadFit {
   /** Between the trace and a long draw from the model. */
   readonly ks: {
