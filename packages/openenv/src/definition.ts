@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 
-/** What `reset` and `step` return. The server puts `reward`, `done` and `metadata` beside `observation` on the wire. */
+/** Result of `reset` and `step`. The server puts `reward`, `done` and `metadata` beside `observation` on the wire. */
 export interface StepResult<Observation = Record<string, unknown>> {
   readonly observation: Observation;
   /** `null` right after a reset. Always finite otherwise. */
@@ -53,13 +53,13 @@ export interface TaskDescription {
 export interface TaskSplit {
   readonly name: string;
   readonly type: 'train' | 'validation' | 'test';
-  /** How many tasks there are. */
+  /** Number of tasks. */
   readonly size: number;
   /** The reset options of the task at an index from 0 to `size` - 1. Must be JSON. */
   task(index: number): ResetOptions;
 }
 
-/** What the server remembers of an episode: enough to replay it exactly. */
+/** Options and actions of an episode: enough to replay it exactly. */
 export interface EpisodeRecord<Action = unknown> {
   readonly reset: ResetOptions;
   readonly actions: readonly Action[];
@@ -111,7 +111,7 @@ export interface ToolDefinition<
   readonly description: string;
   /** The arguments. `session_id` is the server's own. */
   readonly input: Input;
-  /** Whether the tool only looks. Default false. */
+  /** True for a tool that changes nothing. Default false. */
   readonly readOnly?: boolean;
   /** Answers a call with JSON. What it throws is the error that the agent reads. */
   call(args: z.infer<Input>, session: ToolSession<Action, Observation, State>): unknown;
@@ -119,7 +119,7 @@ export interface ToolDefinition<
 
 /** Fields that stand beside `observation` in an HTTP answer. */
 export interface AnswerFields<Observation = Record<string, unknown>> {
-  /** What they look like, for the OpenAPI document. */
+  /** Their schema, for the OpenAPI document. */
   readonly schema: z.ZodObject;
   of(result: StepResult<Observation>): Readonly<Record<string, unknown>>;
 }
@@ -157,7 +157,7 @@ export interface EnvironmentDefinition<
   /** Collections of episodes for the Task API. `reset` then also takes `split` and `index`. */
   readonly splits?: readonly TaskSplit[];
   /**
-   * Whether playing the same actions again gives the same episode, at no harm. Default true. An environment that
+   * True when the same actions give the same episode again, at no harm. Default true. An environment that
    * measures real time or acts on the outside says false: its sessions are not kept, and its records have no actions.
    */
   readonly replayable?: boolean;

@@ -119,7 +119,7 @@ export interface ErrorAnswer extends Omit<ErrorKind, 'shown' | 'sentence'> {
   readonly message: string;
   /** With `VALIDATION_ERROR`. */
   readonly issues: readonly ValidationIssue[];
-  /** What a client is told beside code and message, over JSON-RPC and WebSocket. */
+  /** Further fields of the error over JSON-RPC and WebSocket. */
   readonly details: Readonly<Record<string, unknown>>;
 }
 

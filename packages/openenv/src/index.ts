@@ -20,9 +20,9 @@ export {
 } from './definition.ts';
 export { mountEpisodeRoutes } from './episodes/episode-routes.ts';
 export { isHostPattern, isLoopback } from './guard/allowed-hosts.ts';
-export { MOST_PROXIES } from './guard/forwarded.ts';
+export { MAX_PROXIES } from './guard/forwarded.ts';
 export { Guard, type GuardedRequest, type GuardOptions, type Refusal } from './guard/guard.ts';
-export { HUNDRED_A_MINUTE, RateLimiter, type RateLimitOptions } from './guard/rate-limiter.ts';
+export { DEFAULT_RATE_LIMIT, RateLimiter, type RateLimitOptions } from './guard/rate-limiter.ts';
 export { publishedSchemas, toJsonSchema } from './input/json-schemas.ts';
 export { mountLeaderboardRoutes } from './leaderboard/leaderboard-routes.ts';
 export type { Logger } from './operations/logger.ts';

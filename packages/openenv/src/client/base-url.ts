@@ -8,7 +8,7 @@ export function baseUrl(url: string | URL): URL {
   return base;
 }
 
-/** Where a WebSocket of a server stands. `base` is that of `baseUrl`. */
+/** URL of a WebSocket of a server. `base` is that of `baseUrl`. */
 export function socketUrl(base: URL, path: 'ws' | 'mcp'): URL {
   const url = new URL(path, base);
   url.protocol = base.protocol === 'https:' ? 'wss:' : 'ws:';

@@ -13,7 +13,7 @@ import { baseUrl, socketUrl } from './base-url.ts';
 import { ConnectionError, Exchange } from './exchange.ts';
 import { VectorClient, type VectorOptions } from './vector-client.ts';
 
-/** How to connect. Every field has a default. */
+/** Options of `connect`. Every field has a default. */
 export interface ConnectOptions {
   /** Sent as `authorization: Bearer`. */
   readonly token?: string;
@@ -21,11 +21,11 @@ export interface ConnectOptions {
   readonly headers?: Readonly<Record<string, string>>;
   /** Take this session up again, from whatever socket holds it, instead of opening one. */
   readonly sessionId?: string;
-  /** Default 10 s, ms. */
+  /** Longest wait for the connection, ms. Default 10 s. */
   readonly connectTimeoutMs?: number;
-  /** How long a reply may take. Default 60 s, ms. */
+  /** Longest wait for a reply, ms. Default 60 s. */
   readonly replyTimeoutMs?: number;
-  /** Longest message that is accepted. Default 100 MiB, bytes. */
+  /** Longest message that is accepted, bytes. Default 100 MiB. */
   readonly maxMessageBytes?: number;
 }
 
@@ -93,7 +93,7 @@ export class EnvironmentClient<Action, Observation, State> {
     return this.#exchange.sessionId;
   }
 
-  /** Whether the connection still stands. */
+  /** True while the connection stands. */
   get connected(): boolean {
     return this.#exchange.open;
   }

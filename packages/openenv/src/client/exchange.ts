@@ -15,7 +15,7 @@ import type {
 export class ServerError extends Error {
   override readonly name: string = 'ServerError';
   readonly code: ErrorCode;
-  /** What is wrong with the input, with `VALIDATION_ERROR`. */
+  /** Issues of the input, with `VALIDATION_ERROR`. */
   readonly issues: readonly ValidationIssue[];
   /** Why the environment refused, for instance `EPISODE_OVER`, where it says so. */
   readonly reason: string | undefined;
@@ -135,7 +135,7 @@ export class Exchange {
     });
   }
 
-  /** Whether requests can still be made. */
+  /** True while requests can be made. */
   get open(): boolean {
     return this.#lost === undefined;
   }

@@ -1,16 +1,8 @@
+import type { VectorClientMessage } from '../protocol/web-socket-message.ts';
 import type { Exchange } from './exchange.ts';
 
-/** Which environments step together, and how they are sent. */
-export interface VectorOptions {
-  /** How many environments, 1 to 65,536. */
-  readonly count: number;
-  /** Environment i starts on seed + i. Without one the server draws it. */
-  readonly seed?: number;
-  /** Further reset options, the same for all. */
-  readonly options?: Readonly<Record<string, unknown>>;
-  /** Default `json`. */
-  readonly format?: 'json' | 'float32';
-}
+/** Options of `vector_reset`. */
+export type VectorOptions = Extract<VectorClientMessage, { type: 'vector_reset' }>['data'];
 
 /** An entry for each environment. */
 export interface VectorStep<Observation> {
@@ -34,7 +26,7 @@ export interface VectorFloats {
 export class VectorClient<Action, Observation> {
   /** Environments. */
   readonly size: number;
-  /** What the first reset gave. */
+  /** Result of the first reset. */
   readonly first: VectorStep<Observation>;
   /** With `float32`: the names of the numbers of a row. */
   readonly layout:

@@ -7,7 +7,7 @@ import type { Subject } from './subject.ts';
 /** A server that closes at once does so within this time, ms. */
 const CLOSES_AT_ONCE_MS = 300;
 
-/** What a server says when it is full, and whether it recovers. */
+/** Checks of a full server: its refusal, and its recovery. */
 export const CAPACITY_CHECKS: readonly Check[] = [
   {
     id: 'capacity_refusal',
@@ -41,9 +41,9 @@ export const CAPACITY_CHECKS: readonly Check[] = [
     description: 'Clients that vanish without a word leave their places to others',
     required: true,
     run: async (subject) => {
-      const crowd = await Crowd.gather(subject);
-      await crowd.vanish();
-      if (!crowd.isFull) return notFull(subject);
+      const sessions = await OpenSessions.open(subject);
+      await sessions.vanish();
+      if (!sessions.isFull) return notFull(subject);
       return subject.withSession(async () => PASSED);
     },
   },
@@ -54,9 +54,9 @@ async function whenFull(
   subject: Subject,
   judge: (refused: InspectionSocket) => Promise<ReturnType<typeof failed>>,
 ) {
-  const crowd = await Crowd.gather(subject);
+  const sessions = await OpenSessions.open(subject);
   try {
-    if (!crowd.isFull) return notFull(subject);
+    if (!sessions.isFull) return notFull(subject);
     const refused = await subject.connect();
     try {
       return await judge(refused);
@@ -64,7 +64,7 @@ async function whenFull(
       await refused.close();
     }
   } finally {
-    await crowd.disperse();
+    await sessions.close();
   }
 }
 
@@ -73,26 +73,26 @@ function notFull({ options }: Subject) {
 }
 
 /** As many sessions as a server gives, up to a limit. */
-class Crowd {
+class OpenSessions {
   readonly #sockets: InspectionSocket[] = [];
   isFull = false;
 
-  static async gather(subject: Subject): Promise<Crowd> {
-    const crowd = new Crowd();
+  static async open(subject: Subject): Promise<OpenSessions> {
+    const sessions = new OpenSessions();
     try {
-      while (crowd.#sockets.length < subject.options.mostSessions && !crowd.isFull) {
+      while (sessions.#sockets.length < subject.options.mostSessions && !sessions.isFull) {
         const socket = await subject.connect();
-        crowd.#sockets.push(socket);
-        crowd.isFull = await isRefused(socket);
+        sessions.#sockets.push(socket);
+        sessions.isFull = await isRefused(socket);
       }
     } catch (error) {
-      await crowd.disperse();
+      await sessions.close();
       throw error;
     }
-    return crowd;
+    return sessions;
   }
 
-  async disperse(): Promise<void> {
+  async close(): Promise<void> {
     await Promise.all(this.#sockets.map((socket) => socket.close()));
   }
 

@@ -1,7 +1,7 @@
 import { isJsonObject } from '../json/read-json.ts';
 import type { Subject } from './subject.ts';
 
-/** What a check found out. */
+/** Result of a check. */
 export interface Finding {
   /** `null` where the check does not apply; `details` say why. */
   readonly passed: boolean | null;
@@ -15,7 +15,7 @@ export interface Check {
   /** Stable. */
   readonly id: string;
   readonly description: string;
-  /** Whether clients rely on it. The others are advice: OpenEnv's own server does not do all of them. */
+  /** True when clients rely on it. The others are advice: OpenEnv's own server does not do all of them. */
   readonly required: boolean;
   /** Throws `CheckFailure`, or any other error, when the server does not play along. */
   readonly run: (subject: Subject) => Promise<Finding> | Finding;
@@ -67,7 +67,7 @@ export function shown(value: unknown): string {
   return text.length > 200 ? `${text.slice(0, 200)}…` : text;
 }
 
-/** Where two JSON values differ first, as `$.a.b`; `null` when they are equal. */
+/** The first difference of two JSON values, with its path `$.a.b`; `null` when they are equal. */
 export function firstDifference(a: unknown, b: unknown, path = '$'): string | null {
   if (Array.isArray(a) && Array.isArray(b)) {
     if (a.length !== b.length) return `${path} has ${a.length} and ${b.length} entries`;

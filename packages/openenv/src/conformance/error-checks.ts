@@ -18,7 +18,7 @@ const UNKNOWN_KEY = 'unknown_key_of_servegym';
 /** Values of which each schema but the loosest refuses one. */
 const ODD_VALUES: readonly unknown[] = [{}, [], 'text', -1e9, true, null];
 
-/** What happens to messages that are wrong. */
+/** Checks of the answers to wrong messages. */
 export const ERROR_CHECKS: readonly Check[] = [
   {
     id: 'invalid_json_refused',

@@ -7,13 +7,13 @@ import { type RawData, WebSocket, WebSocketServer } from 'ws';
 // biome-ignore lint/suspicious/noExplicitAny: the tests change whatever they like in it
 type PassingMessage = any;
 
-/** What a server does wrong. */
+/** Defects of a server. */
 export interface Flaws {
   /** Changes what the client sends, before the server sees it; `undefined` swallows it. */
   readonly toServer?: (message: PassingMessage) => PassingMessage | undefined;
   /** Changes what the server sends; `undefined` swallows it. */
   readonly toClient?: (message: PassingMessage) => PassingMessage | undefined;
-  /** Whether the client gets a message of the server twice. */
+  /** True for messages of the server that the client gets twice. */
   readonly repeats?: (message: PassingMessage) => boolean;
   /** Changes the body of an HTTP answer. */
   readonly answer?: (path: string, body: PassingMessage) => PassingMessage;
@@ -77,7 +77,7 @@ export async function startFlawedServer(
   };
 }
 
-/** What goes on of a message; bytes go on as they are. */
+/** The message that is passed on; bytes are passed on unchanged. */
 function changed(change: Flaws['toClient'], data: RawData, isBinary: boolean): string | Buffer | undefined {
   const original = data as Buffer;
   if (!change || isBinary) return isBinary ? original : original.toString();

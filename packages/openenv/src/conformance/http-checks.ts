@@ -99,7 +99,7 @@ async function inSimulation(subject: Subject, judge: () => Promise<Finding>): Pr
   return judge();
 }
 
-/** A server that names the session is asked for it; one that does not, knows its caller or nobody. */
+/** The body of a step: with the session, where the server names it. */
 function stepBody({ body }: Answer, action: JsonObject): JsonObject {
   const session = at(body, 'session_id');
   return typeof session === 'string' ? { action, session_id: session } : { action };
@@ -181,7 +181,7 @@ export const HTTP_CRITERIA: readonly Check[] = [
   },
 ];
 
-/** Whether a path answers 200 with fields of these types. */
+/** Requires a path to answer 200 with fields of these types. */
 async function judge(
   subject: Subject,
   path: string,

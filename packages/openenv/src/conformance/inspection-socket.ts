@@ -3,7 +3,7 @@ import { isJsonObject, type JsonObject } from '../json/read-json.ts';
 import { CheckFailure, NoReplyFailure, shown } from './check.ts';
 
 export interface InspectionSocketOptions {
-  /** How long a handshake, a reply or a close may take, ms. */
+  /** Longest wait for a handshake, a reply or a close, ms. */
   readonly timeoutMs: number;
   readonly headers: Readonly<Record<string, string>>;
 }
@@ -13,7 +13,7 @@ interface Waiter {
   readonly reject: (error: Error) => void;
 }
 
-/** A socket that sends whatever it is told and hands out what comes, one message at a time. */
+/** A socket that sends any message and hands out the replies one at a time. */
 export class InspectionSocket {
   readonly #socket: WebSocket;
   readonly #timeoutMs: number;
@@ -59,7 +59,7 @@ export class InspectionSocket {
     });
   }
 
-  /** Whether the connection is closed, or about to be. */
+  /** True when the connection is closed, or about to be. */
   get isClosed(): boolean {
     return this.#socket.readyState !== WebSocket.OPEN;
   }

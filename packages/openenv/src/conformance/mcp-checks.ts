@@ -139,7 +139,7 @@ async function askUntilRoom(subject: Subject): Promise<JsonObject> {
   }
 }
 
-/** What a POST to `/mcp` answers to a client that takes a stream: the first event, or the whole body. */
+/** The answer of a POST to `/mcp` for a client that takes a stream: the first event, or the whole body. */
 async function streamedAnswer(subject: Subject, body: string): Promise<string> {
   const { base, headers, timeoutMs } = subject.options;
   const response = await fetch(new URL('mcp', base), {

@@ -22,7 +22,7 @@ const DRAWN_ACTIONS = 16;
 /** Keys by which `MCPToolClient` takes an observation for the reply to a tool. */
 const RESERVED_KEYS = ['tools', 'tool_name'];
 
-/** That a session can be opened and played at all; without it the checks below make no sense. */
+/** Opens and plays a session; without it the checks below make no sense. */
 export const SESSION_CHECK: Check = {
   id: 'websocket_session',
   description: 'A session over /ws resets, steps and tells its state, one reply for each message',
@@ -33,7 +33,7 @@ export const SESSION_CHECK: Check = {
   },
 };
 
-/** What a session over `/ws` answers. */
+/** Checks of a session over `/ws`. */
 export const SESSION_CHECKS: readonly Check[] = [
   {
     id: 'observation_message',

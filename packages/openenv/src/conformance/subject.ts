@@ -19,9 +19,9 @@ export interface Play {
   readonly states: readonly JsonObject[];
 }
 
-/** How a server is validated. */
+/** Options of a validation. */
 export interface ValidateOptions {
-  /** How long each reply may take, ms. Default 10,000. */
+  /** Longest wait for a reply, ms. Default 10,000. */
   readonly timeoutMs?: number;
   /** Sent with every request, as `authorization`. Default none. */
   readonly headers?: Readonly<Record<string, string>>;
@@ -102,7 +102,7 @@ export class Subject {
     }
   }
 
-  /** Whether `/reset`, `/step` and `/state` are there, by the OpenAPI document. */
+  /** The mode by the OpenAPI document: `simulation` has `/reset`, `/step` and `/state`. */
   async mode(): Promise<'simulation' | 'production'> {
     const { body } = await this.get('openapi.json');
     return at(body, 'paths', '/reset') === undefined ? 'production' : 'simulation';
@@ -198,16 +198,16 @@ function parsed(text: string): unknown {
   }
 }
 
-/** What is wrong with a value by a JSON Schema of a server; `null` when nothing is. */
+/** Checks a value by a JSON Schema of a server. Returns the violation, or `null`. */
 export type SchemaCheck = (value: unknown) => string | null;
 
 /** Longest schema that is compiled, characters of JSON. */
-const LONGEST_SCHEMA = 1_000_000;
+const MAX_SCHEMA_LENGTH = 1_000_000;
 
 /** Compiles a JSON Schema (draft 2020-12) of a server. @throws Error saying why it is no schema. */
 export function schemaCheck(schema: ForeignSchema): SchemaCheck {
-  if (JSON.stringify(schema).length > LONGEST_SCHEMA) {
-    throw new Error(`the schema is longer than ${LONGEST_SCHEMA} characters`);
+  if (JSON.stringify(schema).length > MAX_SCHEMA_LENGTH) {
+    throw new Error(`the schema is longer than ${MAX_SCHEMA_LENGTH} characters`);
   }
   // Servers add keywords of their own, as `discriminator`, and formats, which only describe.
   const ajv = new Ajv2020({ strict: false, validateFormats: false, logger: false });

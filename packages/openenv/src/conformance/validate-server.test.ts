@@ -52,7 +52,7 @@ describe('validateServer', () => {
   });
   after(() => server.close());
 
-  /** What is wrong with a server that has these flaws. */
+  /** The report on a server with these flaws. */
   async function flawsFound(flaws: Flaws, timeoutMs?: number): Promise<ValidationReport> {
     const flawed = await startFlawedServer(server.url, flaws);
     try {

@@ -14,7 +14,7 @@ export interface ValidationReport {
   readonly standard_version: string;
   readonly standard_profile: string;
   readonly mode: 'simulation' | 'production' | 'unknown';
-  /** Whether every required criterion that applies is met. */
+  /** True when every required criterion that applies is met. */
   readonly passed: boolean;
   readonly summary: {
     readonly passed_count: number;
@@ -28,7 +28,7 @@ export interface ValidationReport {
   readonly criteria: readonly Criterion[];
 }
 
-/** That all this has not hurt the server. */
+/** Health of the server after all other checks. */
 const LAST_CHECK: Check = {
   id: 'healthy_afterwards',
   description: 'The server is still healthy after all this',
@@ -42,7 +42,7 @@ const LAST_CHECK: Check = {
  * Checks any running OpenEnv server, ours or another: the six criteria of `openenv validate --url`, and then that its
  * sessions can be played, are deterministic and isolated, that observations and states are as the schemas say, that
  * mistakes are answered as clients need it, and that sessions are given back. Tells each criterion as it is judged.
- * What is wrong with the server is in the report and never thrown.
+ * Defects of the server are in the report and never thrown.
  * @throws TypeError when `url` is no URL.
  */
 export async function validateServer(

@@ -6,7 +6,7 @@ import { readAt } from '../input/validation-issues.ts';
 import type { OpenEnvServer } from '../server/create-server.ts';
 import { HttpProblem } from '../server/http-problem.ts';
 import { jsonValue } from '../server/route-table.ts';
-import { EPISODE_FORMAT, episodeFileSchema, LONGEST_EPISODE } from './episode-file.ts';
+import { EPISODE_FORMAT, episodeFileSchema, MAX_EPISODE_ACTIONS } from './episode-file.ts';
 import { episodeFile, replayEpisode, replayRecord } from './replay-episode.ts';
 
 const openRequest = episodeFileSchema
@@ -63,7 +63,7 @@ export function mountEpisodeRoutes<Action, Observation extends object, State ext
       operationId: 'open_episode_post',
       tag: 'Episodes',
       summary: 'Play an episode file into a new session',
-      description: `At most ${LONGEST_EPISODE} actions. \`verified\` tells whether the episode came out as its digest has it, bit for bit; \`null\` without a digest. The session can be played on.`,
+      description: `At most ${MAX_EPISODE_ACTIONS} actions. \`verified\` tells whether the episode came out as its digest has it, bit for bit; \`null\` without a digest. The session can be played on.`,
       body: openRequest,
       answer: z.object({
         session_id: z.string(),

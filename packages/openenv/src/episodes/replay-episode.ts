@@ -11,7 +11,7 @@ import type { GradeBody } from '../protocol/http-body.ts';
 import { Turn } from '../sessions/turns.ts';
 import { EPISODE_FORMAT, type EpisodeFile } from './episode-file.ts';
 
-/** How an episode came out when it was played again. */
+/** Result of an episode that was played again. */
 export interface ReplayedEpisode {
   readonly digest: string;
   /** Sum of the rewards. */
@@ -19,7 +19,7 @@ export interface ReplayedEpisode {
   readonly done: boolean;
 }
 
-/** What an episode is played on: a session, or a fresh environment. */
+/** Plays an episode: a session, or a fresh environment. */
 export interface EpisodePlayer<Action> {
   reset(options: EpisodeRecord['reset']): StepResult<object> | Promise<StepResult<object>>;
   step(action: Action): StepResult<object> | Promise<StepResult<object>>;

@@ -38,12 +38,12 @@ export class AllowedHosts {
   }
 }
 
-/** Whether a text can stand in the list of allowed hosts. */
+/** True for a text that can stand in the list of allowed hosts. */
 export function isHostPattern(text: string): boolean {
   return PATTERN.test(text);
 }
 
-/** Whether an address is reached from this machine alone. */
+/** True for an address that only this machine reaches. */
 export function isLoopback(address: string): boolean {
   return /^(?:::ffff:)?127\./i.test(address) ? isIP(address) !== 0 : address === '::1';
 }
@@ -51,7 +51,7 @@ export function isLoopback(address: string): boolean {
 const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]']);
 
 /**
- * Whether pages of an origin may use the server: those of the host that the request names, those of this machine, and
+ * True for origins whose pages may use the server: those of the host that the request names, those of this machine, and
  * those of `named` origins. Browsers tell the truth about origins, other clients send none.
  */
 export function isAllowedOrigin(

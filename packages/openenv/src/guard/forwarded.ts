@@ -2,7 +2,7 @@ import { isIPv6 } from 'node:net';
 import type { GuardedRequest } from './guard.ts';
 
 /** Proxies that are trusted at most: more than any deployment has. */
-export const MOST_PROXIES = 16;
+export const MAX_PROXIES = 16;
 
 /** The address that a request comes from: that of the peer, or the one that the outermost trusted proxy saw. */
 export function clientAddress(request: GuardedRequest, trustedProxies: number): string {

@@ -3,7 +3,7 @@ import type { Context, Hono } from 'hono';
 import { cors } from 'hono/cors';
 import type { Guard, GuardedRequest } from './guard.ts';
 
-/** Who may put pages of the server into a frame: the server itself and Hugging Face, which shows Spaces in one. */
+/** Sites that may show the server's pages in a frame: its own, and Hugging Face, which shows Spaces in one. */
 const FRAME_ANCESTORS = "frame-ancestors 'self' https://huggingface.co https://*.hf.space";
 
 declare module 'hono' {
@@ -20,7 +20,7 @@ export function guardRequests(app: Hono, guard: Guard): void {
     const { headers } = context.res;
     headers.set('x-content-type-options', 'nosniff');
     headers.set('referrer-policy', 'strict-origin-when-cross-origin');
-    // What a page allows itself is its own affair; who may frame it is the same for all.
+    // Each page has a policy of its own; the sites that may frame it are the same for all.
     const policy = headers.get('content-security-policy');
     headers.set(
       'content-security-policy',

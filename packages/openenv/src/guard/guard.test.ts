@@ -7,7 +7,7 @@ import { openRawSocket } from '../fixtures/raw-socket.ts';
 import { getJson, postJson, sendRequest, startServer } from '../fixtures/start-server.ts';
 import { AllowedHosts } from './allowed-hosts.ts';
 import { clientAddress, clientNetwork } from './forwarded.ts';
-import { HUNDRED_A_MINUTE, RateLimiter } from './rate-limiter.ts';
+import { DEFAULT_RATE_LIMIT, RateLimiter } from './rate-limiter.ts';
 
 test('with tokens, only requests and sockets that carry one come in; health stays open', async (t) => {
   const { url } = await startServer(t, counterEnvironment, {
@@ -329,7 +329,7 @@ test('made-up tokens do not widen the rate of an address', async (t) => {
 });
 
 test('an allowance fills again as time goes by', () => {
-  const limiter = new RateLimiter(HUNDRED_A_MINUTE);
+  const limiter = new RateLimiter(DEFAULT_RATE_LIMIT);
   for (let request = 0; request < 100; request++) assert.equal(limiter.take('me', 0), 0);
   assert.equal(limiter.take('me', 0), 600);
   assert.equal(limiter.take('me', 300), 300);

@@ -4,7 +4,7 @@ import { AllowedHosts, isAllowedOrigin } from './allowed-hosts.ts';
 import { clientAddress, clientNetwork, requestedHost } from './forwarded.ts';
 import { RateLimiter, type RateLimitOptions } from './rate-limiter.ts';
 
-/** Who may use a server, and how much. */
+/** Access rules and rate limits of a server. */
 export interface GuardOptions {
   /** When there are any, requests must carry one as `authorization: Bearer`. `/health` is open to all. Default none. */
   readonly tokens?: readonly string[];
@@ -51,7 +51,7 @@ export interface Refusal {
 /** Pages that every server has. */
 const DOCS_PATHS = ['/docs', '/redoc'];
 /** `sec-fetch-site` of requests that no page of another site made. */
-const OWN_SITES = ['same-origin', 'none'];
+const SAME_SITE = ['same-origin', 'none'];
 
 /** Decides who may use the server. */
 export class Guard {
@@ -136,14 +136,14 @@ export class Guard {
         `Pages of ${origin.slice(0, 200)} may not use this server. Allow the origin in its options.`,
       );
     }
-    if (site === undefined || OWN_SITES.includes(String(site)) || this.#origins.includes('*')) return null;
+    if (site === undefined || SAME_SITE.includes(String(site)) || this.#origins.includes('*')) return null;
     if (this.#isPageView(request, path)) return null;
     return refuseSite(
       'Pages of other sites may not load this. Allow their origin in the options of the server, and ask with CORS.',
     );
   }
 
-  /** Whether a browser opens the answer in a window, or one of the server's pages in a frame. */
+  /** True when a browser opens the answer in a window, or one of the server's pages in a frame. */
   #isPageView({ method, headers }: GuardedRequest, path: string): boolean {
     if ((method !== 'GET' && method !== 'HEAD') || headers.upgrade !== undefined) return false;
     if (headers['sec-fetch-mode'] !== 'navigate') return false;

@@ -6,10 +6,10 @@ export interface RateLimitOptions {
 }
 
 /** 100 requests a minute. */
-export const HUNDRED_A_MINUTE: RateLimitOptions = { requests: 100, perMs: 60_000 };
+export const DEFAULT_RATE_LIMIT: RateLimitOptions = { requests: 100, perMs: 60_000 };
 
 /** Clients that are remembered; the one that was longest away is forgotten first. */
-const MOST_CLIENTS = 100_000;
+const MAX_CLIENTS = 100_000;
 
 interface Bucket {
   tokens: number;
@@ -51,7 +51,7 @@ export class RateLimiter {
     // A map keeps the order of insertion, so that its first key is the one that was longest away.
     this.#buckets.delete(client);
     this.#buckets.set(client, bucket);
-    if (this.#buckets.size > MOST_CLIENTS) this.#buckets.delete(this.#buckets.keys().next().value!);
+    if (this.#buckets.size > MAX_CLIENTS) this.#buckets.delete(this.#buckets.keys().next().value!);
     if (bucket.tokens >= 1) {
       bucket.tokens--;
       return 0;

@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import { isJsonObject } from '../json/read-json.ts';
 import type { JsonSchema } from '../protocol/json-schema.ts';
 import { toJsonSchema } from './json-schemas.ts';
-import { InvalidInputError, validationIssues } from './validation-issues.ts';
+import { InvalidInputError, readInput } from './validation-issues.ts';
 
 /** Turns what a client sent into an action, or throws `InvalidInputError`. */
 export type ActionReader<Action> = (input: unknown) => Action;
@@ -16,13 +16,11 @@ export function actionReader<Action>(schema: z.ZodType<Action>): ActionReader<Ac
   return function readAction(input) {
     const offered =
       !ownMetadata && isJsonObject(input) && 'metadata' in input ? withoutMetadata(input) : input;
-    const reading = schema.safeParse(offered);
-    if (reading.success) return reading.data;
-    throw new InvalidInputError(validationIssues(schema, offered));
+    return readInput(schema, offered);
   };
 }
 
-/** Whether an object schema, or one of the alternatives of a union, names a property. */
+/** True when an object schema, or one of the alternatives of a union, has a property. */
 export function declares(schema: JsonSchema, property: string): boolean {
   return (
     Object.hasOwn(schema.properties ?? {}, property) ||
@@ -33,9 +31,7 @@ export function declares(schema: JsonSchema, property: string): boolean {
 function withoutMetadata(action: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const { metadata, ...rest } = action;
   if (!isJsonObject(metadata)) {
-    throw new InvalidInputError([
-      { type: 'dict_type', loc: ['metadata'], msg: 'Input should be a valid dictionary', input: metadata },
-    ]);
+    throw InvalidInputError.of('dict_type', ['metadata'], 'Input should be a valid dictionary', metadata);
   }
   return rest;
 }

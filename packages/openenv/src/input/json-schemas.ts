@@ -39,7 +39,7 @@ function titleOf(name: string): string {
     .join(' ');
 }
 
-/** What `GET /schema` publishes. */
+/** The answer of `GET /schema`. */
 export function publishedSchemas(definition: EnvironmentDefinition<unknown, unknown, unknown>): SchemaBody {
   const observation = observationSchema(toJsonSchema(definition.observation, 'output'));
   return {

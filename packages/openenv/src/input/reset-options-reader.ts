@@ -7,7 +7,7 @@ import {
   type TaskSplit,
 } from '../definition.ts';
 import { isJsonObject, type JsonObject } from '../json/read-json.ts';
-import { excerpt, InvalidInputError, validationIssues } from './validation-issues.ts';
+import { excerpt, InvalidInputError, readInput } from './validation-issues.ts';
 
 /** Turns what a client sent into reset options, or throws `InvalidInputError`. */
 export type ResetOptionsReader = (input: unknown) => ResetOptions;
@@ -62,9 +62,7 @@ export function givenOptionsReader(options: Options): (input: unknown) => GivenO
   return function readGivenOptions(input) {
     const offered = withoutNulls(input ?? {}, schema.shape);
     const chosen = splits ? withTask(offered, splits, schema.shape) : offered;
-    const reading = schema.safeParse(chosen);
-    if (!reading.success) throw new InvalidInputError(validationIssues(schema, chosen));
-    return { options: reading.data, given: new Set(Object.keys(chosen as JsonObject)) };
+    return { options: readInput(schema, chosen), given: new Set(Object.keys(chosen as JsonObject)) };
   };
 }
 
@@ -97,23 +95,15 @@ function withTask(
 ): unknown {
   if (!isJsonObject(input)) return input;
   const { split: name, index, ...rest } = input;
-  const taskSchema = taskOptions(splits);
-  const reading = taskSchema.safeParse({ split: name, index });
-  if (!reading.success) throw new InvalidInputError(validationIssues(taskSchema, { split: name, index }));
+  const { index: asked } = readInput(taskOptions(splits), { split: name, index });
   const split = splits.find((candidate) => candidate.name === name);
   if (!split) {
     if (typeof index !== 'number') return rest;
     const known = splits.map((candidate) => candidate.name).join(', ');
-    throw new InvalidInputError([
-      {
-        type: 'missing',
-        loc: ['split'],
-        msg: `Field required beside index: one of ${known}`,
-        input: { index },
-      },
-    ]);
+    const expected = `Field required beside index: one of ${known}`;
+    throw InvalidInputError.of('missing', ['split'], expected, { index });
   }
-  const chosen = reading.data.index ?? 0;
+  const chosen = asked ?? 0;
   if (chosen >= split.size) {
     throw new EnvironmentError(
       'UNKNOWN_TASK',
@@ -131,7 +121,7 @@ function withTask(
   return { ...task, ...rest };
 }
 
-/** Whether both are read as the same value. What cannot be read is told of later. */
+/** True when both are read as the same value. A value that cannot be read is refused later. */
 function meansTheSame(schema: z.core.$ZodType | undefined, sent: unknown, value: unknown): boolean {
   if (schema === undefined) return true;
   const reading = z.safeParse(schema, sent);

@@ -12,10 +12,28 @@ export class InvalidInputError extends Error {
     this.issues = issues;
   }
 
+  /** An input that breaks one rule. A long `input` is cut. */
+  static of(
+    type: string,
+    loc: ValidationIssue['loc'],
+    msg: string,
+    input: unknown = null,
+    ctx?: ValidationIssue['ctx'],
+  ): InvalidInputError {
+    return new InvalidInputError([{ type, loc, msg, input: excerpt(input), ...(ctx && { ctx }) }]);
+  }
+
   /** The same issues, seen from a larger input that holds this one at `path`. */
   at(...path: (string | number)[]): InvalidInputError {
     return new InvalidInputError(this.issues.map((issue) => ({ ...issue, loc: [...path, ...issue.loc] })));
   }
+}
+
+/** Reads an input by a schema. @throws InvalidInputError naming each place, with `path` at its head */
+export function readInput<T>(schema: z.ZodType<T>, input: unknown, ...path: (string | number)[]): T {
+  const reading = schema.safeParse(input);
+  if (reading.success) return reading.data;
+  throw new InvalidInputError(validationIssues(schema, input)).at(...path);
 }
 
 /** Reads a part of a larger input, in which it stands at `path`. @throws InvalidInputError with places in the larger one */
@@ -28,17 +46,18 @@ export function readAt<T>(path: readonly (string | number)[], read: () => T): T 
 }
 
 /** An answer lists at most this many issues, so that a hostile input cannot make it huge. */
-const MOST_ISSUES = 50;
+const MAX_ISSUES = 50;
 
 type ZodIssue = z.core.$ZodIssue;
+type Bounded = { readonly origin: string; readonly inclusive?: boolean };
 type Rule = Pick<ValidationIssue, 'type' | 'msg' | 'ctx'>;
 
-/** What a schema has against a value that it refuses, in pydantic's words. */
+/** Issues of a value that a schema refuses, in pydantic's words. */
 export function validationIssues(schema: z.ZodType, input: unknown): ValidationIssue[] {
   const reading = schema.safeParse(input, { error: markIntegers });
-  const told: ValidationIssue[] = [];
-  if (!reading.success) tell(reading.error.issues, input, [], told);
-  return told;
+  const found: ValidationIssue[] = [];
+  if (!reading.success) collectIssues(reading.error.issues, input, [], found);
+  return found;
 }
 
 /** zod says of an integer that a number was expected; pydantic is more exact. */
@@ -49,19 +68,19 @@ function markIntegers({ code, inst }: z.core.$ZodRawIssue): string | undefined {
   return code === 'invalid_type' && format?.endsWith('int') ? INTEGER_EXPECTED : undefined;
 }
 
-function tell(
+function collectIssues(
   issues: readonly ZodIssue[],
   input: unknown,
   above: readonly (string | number)[],
-  told: ValidationIssue[],
+  found: ValidationIssue[],
 ): void {
   for (const issue of issues) {
-    if (told.length >= MOST_ISSUES) return;
+    if (found.length >= MAX_ISSUES) return;
     const loc = [...above, ...issue.path.map((key) => (typeof key === 'number' ? key : String(key)))];
     const { value, parent } = valueAt(input, loc);
     if (issue.code === 'unrecognized_keys') {
-      for (const key of issue.keys.slice(0, MOST_ISSUES - told.length)) {
-        told.push({
+      for (const key of issue.keys.slice(0, MAX_ISSUES - found.length)) {
+        found.push({
           type: 'extra_forbidden',
           loc: [...loc, key],
           msg: 'Extra inputs are not permitted',
@@ -69,12 +88,12 @@ function tell(
         });
       }
     } else if (issue.code === 'invalid_union' && issue.errors.length > 0) {
-      for (const branch of issue.errors) tell(branch, input, loc, told);
+      for (const branch of issue.errors) collectIssues(branch, input, loc, found);
     } else if (value === undefined && issue.code !== 'custom') {
-      told.push({ type: 'missing', loc, msg: 'Field required', input: excerpt(parent) });
+      found.push({ type: 'missing', loc, msg: 'Field required', input: excerpt(parent) });
     } else {
       const rule = ruleOf(issue, value);
-      told.push({
+      found.push({
         type: rule.type,
         loc,
         msg: rule.msg,
@@ -90,9 +109,9 @@ function ruleOf(issue: ZodIssue, value: unknown): Rule {
     case 'invalid_type':
       return wrongType(issue.message === INTEGER_EXPECTED ? 'int' : issue.expected, value);
     case 'too_small':
-      return tooSmall(issue.origin, Number(issue.minimum), issue.inclusive !== false, value);
+      return beyond('least', issue, Number(issue.minimum), value);
     case 'too_big':
-      return tooBig(issue.origin, Number(issue.maximum), issue.inclusive !== false, value);
+      return beyond('most', issue, Number(issue.maximum), value);
     case 'not_multiple_of':
       return {
         type: 'multiple_of',
@@ -141,54 +160,37 @@ function wrongType(expected: string, value: unknown): Rule {
   return TYPE_RULES[expected] ?? { type: 'value_error', msg: `Value error, expected ${expected}` };
 }
 
-const numeric = (origin: string) => origin === 'number' || origin === 'int' || origin === 'bigint';
-
-function tooSmall(origin: string, minimum: number, inclusive: boolean, value: unknown): Rule {
-  if (numeric(origin)) {
-    return inclusive
-      ? {
-          type: 'greater_than_equal',
-          msg: `Input should be greater than or equal to ${minimum}`,
-          ctx: { ge: minimum },
-        }
-      : { type: 'greater_than', msg: `Input should be greater than ${minimum}`, ctx: { gt: minimum } };
+/** A value beyond a limit: a number, a text by its length, or a list by its items. */
+function beyond(side: 'least' | 'most', issue: Bounded, limit: number, value: unknown): Rule {
+  const isLeast = side === 'least';
+  switch (issue.origin) {
+    case 'number':
+    case 'int':
+    case 'bigint': {
+      const than = isLeast ? 'greater than' : 'less than';
+      const isInclusive = issue.inclusive !== false;
+      return {
+        type: `${than.replace(' ', '_')}${isInclusive ? '_equal' : ''}`,
+        msg: `Input should be ${than} ${isInclusive ? 'or equal to ' : ''}${limit}`,
+        ctx: { [`${than[0]}${isInclusive ? 'e' : 't'}`]: limit },
+      };
+    }
+    case 'string':
+      return {
+        type: `string_too_${isLeast ? 'short' : 'long'}`,
+        msg: `String should have at ${side} ${plural(limit, 'character')}`,
+        ctx: { [isLeast ? 'min_length' : 'max_length']: limit },
+      };
+    default:
+      return {
+        type: isLeast ? 'too_short' : 'too_long',
+        msg: `List should have at ${side} ${plural(limit, 'item')} after validation, not ${sizeOf(value)}`,
+        ctx: {
+          ...{ field_type: 'List', [isLeast ? 'min_length' : 'max_length']: limit },
+          actual_length: sizeOf(value),
+        },
+      };
   }
-  if (origin === 'string') {
-    return {
-      type: 'string_too_short',
-      msg: `String should have at least ${plural(minimum, 'character')}`,
-      ctx: { min_length: minimum },
-    };
-  }
-  return {
-    type: 'too_short',
-    msg: `List should have at least ${plural(minimum, 'item')} after validation, not ${sizeOf(value)}`,
-    ctx: { field_type: 'List', min_length: minimum, actual_length: sizeOf(value) },
-  };
-}
-
-function tooBig(origin: string, maximum: number, inclusive: boolean, value: unknown): Rule {
-  if (numeric(origin)) {
-    return inclusive
-      ? {
-          type: 'less_than_equal',
-          msg: `Input should be less than or equal to ${maximum}`,
-          ctx: { le: maximum },
-        }
-      : { type: 'less_than', msg: `Input should be less than ${maximum}`, ctx: { lt: maximum } };
-  }
-  if (origin === 'string') {
-    return {
-      type: 'string_too_long',
-      msg: `String should have at most ${plural(maximum, 'character')}`,
-      ctx: { max_length: maximum },
-    };
-  }
-  return {
-    type: 'too_long',
-    msg: `List should have at most ${plural(maximum, 'item')} after validation, not ${sizeOf(value)}`,
-    ctx: { field_type: 'List', max_length: maximum, actual_length: sizeOf(value) },
-  };
 }
 
 function plural(count: number, noun: string): string {
@@ -219,16 +221,16 @@ function valueAt(input: unknown, loc: readonly (string | number)[]): { value: un
 }
 
 /** An echoed input is cut when its JSON would be longer than about this many characters. */
-const LONGEST_ECHO = 2000;
-const LONGEST_STRING = 500;
+const MAX_ECHO_LENGTH = 2000;
+const MAX_STRING_LENGTH = 500;
 
 /** The value itself when it is short; otherwise a text that says what it was. Looks at no more than it has to. */
 export function excerpt(value: unknown): unknown {
-  if (typeof value === 'string' && value.length > LONGEST_STRING) {
-    return `${value.slice(0, LONGEST_STRING)}… (${value.length} characters)`;
+  if (typeof value === 'string' && value.length > MAX_STRING_LENGTH) {
+    return `${value.slice(0, MAX_STRING_LENGTH)}… (${value.length} characters)`;
   }
   if (typeof value === 'number' && !Number.isFinite(value)) return String(value);
-  return spend(value, LONGEST_ECHO) < 0 ? `(too long to repeat: ${kindOf(value)})` : value;
+  return spend(value, MAX_ECHO_LENGTH) < 0 ? `(too long to repeat: ${kindOf(value)})` : value;
 }
 
 function spend(value: unknown, budget: number): number {

@@ -1,6 +1,6 @@
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** Whether a parsed JSON value is an object (and neither an array nor null). */
+/** True for a JSON object; false for an array and null. */
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
@@ -32,13 +32,13 @@ function explain(text: string, message: string): string {
 }
 
 /** Deepest nesting of objects and lists. */
-export const DEEPEST_JSON = 512;
+export const MAX_JSON_DEPTH = 512;
 /** Most keys of one object: objects with very many take seconds to build. */
-export const MOST_KEYS_OF_OBJECT = 1000;
+export const MAX_KEYS_OF_OBJECT = 1000;
 /** Most keys of all objects of a text together. */
-export const MOST_KEYS = 50_000;
+export const MAX_KEYS = 50_000;
 /** A text of this many characters cannot exceed the limits. */
-const ALWAYS_WITHIN = Math.min(2 * DEEPEST_JSON, MOST_KEYS_OF_OBJECT);
+const ALWAYS_WITHIN = Math.min(2 * MAX_JSON_DEPTH, MAX_KEYS_OF_OBJECT);
 
 const QUOTE = 0x22;
 const COLON = 0x3a;
@@ -60,7 +60,7 @@ export function readLimitedJson(text: string): LimitedJsonReading {
 
 /** The first place at which a text exceeds a limit. Runs before the parser, which would already spend the time. */
 function findExcess(text: string): LimitedJsonReading | undefined {
-  const keysAt = new Int32Array(DEEPEST_JSON + 1);
+  const keysAt = new Int32Array(MAX_JSON_DEPTH + 1);
   let depth = 0;
   let keys = 0;
   for (let position = 0; position < text.length; position++) {
@@ -70,8 +70,8 @@ function findExcess(text: string): LimitedJsonReading | undefined {
         break;
       case OPENING_BRACE:
       case OPENING_BRACKET:
-        if (++depth > DEEPEST_JSON) {
-          return refusal(`Expected objects and lists nested at most ${DEEPEST_JSON} deep`, position);
+        if (++depth > MAX_JSON_DEPTH) {
+          return refusal(`Expected objects and lists nested at most ${MAX_JSON_DEPTH} deep`, position);
         }
         keysAt[depth] = 0;
         break;
@@ -80,10 +80,10 @@ function findExcess(text: string): LimitedJsonReading | undefined {
         depth = Math.max(0, depth - 1);
         break;
       case COLON:
-        if (++keysAt[depth] > MOST_KEYS_OF_OBJECT) {
-          return refusal(`Expected objects of at most ${MOST_KEYS_OF_OBJECT} keys`, position);
+        if (++keysAt[depth] > MAX_KEYS_OF_OBJECT) {
+          return refusal(`Expected objects of at most ${MAX_KEYS_OF_OBJECT} keys`, position);
         }
-        if (++keys > MOST_KEYS) return refusal(`Expected at most ${MOST_KEYS} keys in all`, position);
+        if (++keys > MAX_KEYS) return refusal(`Expected at most ${MAX_KEYS} keys in all`, position);
     }
   }
   return undefined;

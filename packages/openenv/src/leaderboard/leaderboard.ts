@@ -3,7 +3,7 @@ import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { z } from 'zod';
 import type { EpisodeFile } from '../episodes/episode-file.ts';
 import { OpenEnvError } from '../error-catalogue.ts';
-import { reasonOf, whenFree } from '../sessions/sqlite-lock.ts';
+import { reasonOf, retryWhileLocked } from '../sessions/sqlite-lock.ts';
 
 /** Runs that a board keeps; the worst give way to better ones. */
 export const RUNS_PER_BOARD = 100;
@@ -16,8 +16,8 @@ const SCENARIOS_PER_CLIENT = 20;
 const BYTES_PER_CLIENT = 16 * 2 ** 20;
 /** In the place of a task, for environments without tasks. */
 const NO_TASK = '';
-/** Longer scenarios, as those with a trace of their own, are told by a digest, characters. */
-const LONGEST_SCENARIO = 300;
+/** Longer scenarios, such as those with a trace of their own, are shown by a digest, characters. */
+const MAX_SCENARIO_LENGTH = 300;
 const LOCK_TIMEOUT_MS = 5000;
 
 const SCHEMA = `
@@ -44,7 +44,7 @@ CREATE INDEX IF NOT EXISTS leaderboard_run_client ON leaderboard_run (client);
 
 /** A run that is to be saved. It has been replayed: its numbers are the server's own. */
 export interface FinishedRun {
-  /** Who played it, in the words of the one who saved it. */
+  /** Name of the player, given by the client that saved it. */
   readonly name: string;
   /** Digest of the client that saved it. */
   readonly client: string;
@@ -105,7 +105,7 @@ export class Leaderboard {
   async save(run: FinishedRun): Promise<LeaderboardEntry | undefined> {
     const { reset, digest } = run.episode;
     try {
-      await whenFree(this.#lockTimeoutMs, () => this.#write(run));
+      await retryWhileLocked(this.#lockTimeoutMs, () => this.#write(run));
     } catch (error) {
       throw new OpenEnvError(
         'STORE_ERROR',
@@ -169,12 +169,12 @@ function nameOf({ id, version }: EpisodeFile['environment']): string {
   return `${id} ${version}`;
 }
 
-/** What is played beside the task, apart from the seed: runs are only held against runs of the same. */
+/** The options beside task and seed. Runs are compared with runs of the same scenario only. */
 function scenarioOf({ task_id, seed, episode_id, ...options }: EpisodeFile['reset']): string {
   const entries = Object.entries(options).sort(([a], [b]) => (a < b ? -1 : 1));
   if (entries.length === 0) return '';
   const text = JSON.stringify(Object.fromEntries(entries));
-  if (text.length <= LONGEST_SCENARIO) return text;
+  if (text.length <= MAX_SCENARIO_LENGTH) return text;
   return `sha256:${createHash('sha256').update(text).digest('hex')}`;
 }
 

@@ -20,7 +20,7 @@ export interface EnvironmentTool {
   readonly title: string;
   readonly description: string;
   readonly inputSchema: JsonSchema;
-  /** Whether the tool only looks. */
+  /** True for a tool that changes nothing. */
   readonly readOnly: boolean;
   readonly needsSession: boolean;
   readonly startsEpisode: boolean;
@@ -30,9 +30,9 @@ export interface EnvironmentTool {
 
 const NO_ARGUMENTS: JsonSchema = { type: 'object', properties: {}, additionalProperties: false };
 /** Names that no tool may have: in OpenEnv they are the messages of a session. */
-const RESERVED = ['reset', 'step', 'state', 'close'];
+const RESERVED_TOOLS = ['reset', 'step', 'state', 'close'];
 /** Names of the tools that the server makes. */
-const MADE = ['start_episode', 'take_action', 'get_state', 'list_tasks', 'grade_episode'];
+const GENERATED_TOOLS = ['start_episode', 'take_action', 'get_state', 'list_tasks', 'grade_episode'];
 /** Names that language models' tool calls accept. */
 const TOOL_NAME = /^[\w-]{1,64}$/;
 
@@ -122,7 +122,7 @@ export function environmentTools(
 
 /** @throws EnvironmentError */
 function checked(tools: readonly ToolDefinition[]): readonly ToolDefinition[] {
-  const taken = new Set([...RESERVED, ...MADE]);
+  const taken = new Set([...RESERVED_TOOLS, ...GENERATED_TOOLS]);
   for (const { name, input } of tools) {
     if (!TOOL_NAME.test(name)) {
       throw new EnvironmentError(

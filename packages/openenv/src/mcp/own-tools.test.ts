@@ -13,7 +13,7 @@ import { createServer } from '../server/create-server.ts';
 import { openSqliteStore } from '../sessions/sqlite-session-store.ts';
 
 const OWN = ['echo_message', 'divide', 'count_twice'];
-const MADE = ['start_episode', 'take_action', 'get_state', 'list_tasks', 'grade_episode'];
+const GENERATED_TOOLS = ['start_episode', 'take_action', 'get_state', 'list_tasks', 'grade_episode'];
 
 function rpc(method: string, params: object) {
   return { jsonrpc: '2.0', id: 1, method, params };
@@ -26,7 +26,7 @@ test('the tools of an environment are listed and called over JSON-RPC', async (t
   const { tools } = (await ask('tools/list', {})).result;
   assert.deepEqual(
     tools.map(({ name }: LooseJson) => name),
-    [...MADE, ...OWN],
+    [...GENERATED_TOOLS, ...OWN],
   );
   assert.deepEqual(tools.at(-1), {
     name: 'count_twice',
@@ -66,7 +66,7 @@ test('the tools of an environment are listed and called in the session protocol'
   const call = (tool_name: string, args: object) => step({ type: 'call_tool', tool_name, arguments: args });
   const { tools } = await step({ type: 'list_tools' });
   assert.deepEqual(
-    tools.slice(MADE.length).map(({ name }: LooseJson) => name),
+    tools.slice(GENERATED_TOOLS.length).map(({ name }: LooseJson) => name),
     OWN,
   );
   assert.equal((await call('echo_message', { message: 'hi' })).result.data, 'hi');
@@ -91,7 +91,7 @@ for (const revision of ['legacy', { pin: '2026-07-28' }] as const) {
     t.after(() => client.close());
     const { tools } = await client.listTools();
     assert.deepEqual(
-      tools.slice(MADE.length).map((tool) => [tool.name, tool.annotations?.readOnlyHint]),
+      tools.slice(GENERATED_TOOLS.length).map((tool) => [tool.name, tool.annotations?.readOnlyHint]),
       [
         ['echo_message', true],
         ['divide', false],
@@ -154,7 +154,7 @@ test('names that are reserved, taken or malformed are refused before anything is
     defineTool({ name, description: 'x', input: z.strictObject(shape), call: () => null });
   const serve = (...tools: ReturnType<typeof tool>[]) =>
     createServer({ ...counterEnvironment, tools: tools as never });
-  for (const name of ['reset', 'step', 'state', 'close', ...MADE]) {
+  for (const name of ['reset', 'step', 'state', 'close', ...GENERATED_TOOLS]) {
     assert.throws(() => serve(tool(name)), {
       name: 'EnvironmentError',
       code: 'TOOL_NAME',

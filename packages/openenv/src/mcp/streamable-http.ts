@@ -15,7 +15,7 @@ import type { SessionRegistry } from '../sessions/session-registry.ts';
 import { readClientJson } from '../sessions/turns.ts';
 import { type EnvironmentTool, toolContent } from './environment-tools.ts';
 
-/** How the endpoint finds the sessions that requests mean. */
+/** Finds the sessions that requests mean. */
 export interface McpSessions {
   of(context: Context, sessionId?: string | null): Promise<Session | undefined>;
   remember(context: Context, session: Session): void;

@@ -1,4 +1,4 @@
-/** Where the server tells what happens. A pino logger is one. */
+/** Log of a server. A pino logger is one. */
 export interface Logger {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;

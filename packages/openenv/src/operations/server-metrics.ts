@@ -3,7 +3,7 @@ import { routePath } from 'hono/route';
 import type { StoreCondition } from '../sessions/session-store.ts';
 import type { Logger } from './logger.ts';
 
-/** What has been played since a server was made. */
+/** Counts of steps, resets and errors since a server was made. */
 export class PlayCounts {
   steps = 0;
   resets = 0;

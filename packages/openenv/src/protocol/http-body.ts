@@ -1,20 +1,7 @@
 import { z } from 'zod';
 import type { JsonSchema } from './json-schema.ts';
 
-/** One thing that is wrong with an input, in the words of pydantic, which OpenEnv clients expect. */
-export interface ValidationIssue {
-  /** Stable name of the rule, for instance `missing`, `extra_forbidden`, `less_than_equal`, `literal_error`. */
-  readonly type: string;
-  /** Path from the root of the input to the value. */
-  readonly loc: readonly (string | number)[];
-  readonly msg: string;
-  /** The value that was sent; for `missing` the object that lacks it. A long value is cut. */
-  readonly input: unknown;
-  /** The limits of the rule, for instance `{ "le": 512 }`. */
-  readonly ctx?: Readonly<Record<string, unknown>>;
-}
-
-/** What `reset` and `step` answer, over HTTP and inside a WebSocket `observation` message. */
+/** The answer of `reset` and `step`, over HTTP and inside a WebSocket `observation` message. */
 export interface ObservationBody<Observation = Readonly<Record<string, unknown>>> {
   readonly observation: Observation;
   readonly reward: number | null;
@@ -114,9 +101,34 @@ export const gradeBody = z.object({
 /** The answer of `POST /grader`. Servers of others may leave out `replayed`. */
 export type GradeBody = ReadonlyDeep<z.infer<typeof gradeBody>>;
 
+export const validationIssue = z
+  .object({
+    type: z.string().meta({
+      description: 'Stable name of the rule, such as `missing`, `extra_forbidden`, `less_than_equal`',
+    }),
+    loc: z
+      .array(z.union([z.string(), z.int()]))
+      .meta({ description: 'Path from the root of the input to the value' }),
+    msg: z.string(),
+    input: z.unknown().meta({
+      description: 'The value that was sent; for `missing` the object that lacks it. A long value is cut',
+    }),
+    ctx: jsonObject.optional().meta({ description: 'The limits of the rule, such as `{ "le": 512 }`' }),
+  })
+  .meta({ title: 'ValidationError' });
+/** One thing that is wrong with an input, in the words of pydantic, which OpenEnv clients expect. */
+export type ValidationIssue = ReadonlyDeep<z.infer<typeof validationIssue>>;
+
+export const errorBody = z
+  .object({
+    detail: z.union([
+      z.string(),
+      z.custom<readonly ValidationIssue[]>().meta({
+        ...{ type: 'array', items: { $ref: '#/components/schemas/ValidationError' } },
+      }),
+    ]),
+    code: z.string().optional().meta({ description: 'Stable code, where the text has one' }),
+  })
+  .meta({ title: 'Error' });
 /** The body of every HTTP error: text, or the list of what is wrong with the input (status 422). */
-export interface ErrorBody {
-  readonly detail: string | readonly ValidationIssue[];
-  /** Stable code, where the text has one. */
-  readonly code?: string;
-}
+export type ErrorBody = ReadonlyDeep<z.infer<typeof errorBody>>;

@@ -37,7 +37,7 @@ export interface ToolListing {
   readonly inputSchema: Readonly<Record<string, unknown>>;
 }
 
-/** What `tools/call` returns. */
+/** The result of `tools/call`. */
 export interface ToolCallResult {
   readonly content: readonly { readonly type: 'text'; readonly text: string }[];
   readonly structured_content: unknown;

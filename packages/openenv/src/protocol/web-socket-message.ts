@@ -13,7 +13,7 @@ export const ERROR_CODES = [
 ] as const;
 export type ErrorCode = (typeof ERROR_CODES)[number];
 
-/** What a client may send on `/ws`, as text frames of JSON. */
+/** Messages of clients on `/ws`, as text frames of JSON. */
 export type ClientMessage =
   | { readonly type: 'reset'; readonly data?: Readonly<Record<string, unknown>> }
   | { readonly type: 'step'; readonly data: Readonly<Record<string, unknown>> }
@@ -21,12 +21,12 @@ export type ClientMessage =
   | { readonly type: 'close' }
   | { readonly type: 'mcp'; readonly data: JsonRpcRequest };
 
-/** What a client of the vector extension may send beside. Actions may also come as binary frames of float32. */
+/** Further messages of clients of the vector extension. Actions may also come as binary frames of float32. */
 export type VectorClientMessage =
   | {
       readonly type: 'vector_reset';
       readonly data: {
-        /** How many environments, 1 to 65,536. */
+        /** Number of environments, 1 to 65,536. */
         readonly count: number;
         /** Environment i starts on seed + i. Without one the server draws it. */
         readonly seed?: number;
@@ -74,7 +74,7 @@ export interface ErrorData {
   readonly factory_name?: string;
 }
 
-/** What the server sends on `/ws`: exactly one message for each of the client's, none for `close`. */
+/** Messages of the server on `/ws`: exactly one for each of the client's, none for `close`. */
 export type ServerMessage<Observation = Readonly<Record<string, unknown>>> =
   | { readonly type: 'observation'; readonly data: ObservationBody<Observation> }
   | { readonly type: 'state'; readonly data: StateBody }

@@ -1,9 +1,9 @@
 import { WebSocket } from 'ws';
 
 /** A client may send this many messages ahead of the replies before its socket is no longer read. */
-const MOST_WAITING = 64;
+const MAX_WAITING = 64;
 /** A client that lets this much pile up unread is not served further until it has read, bytes. */
-const MOST_UNREAD = 4 * 1024 * 1024;
+const MAX_UNREAD = 4 * 1024 * 1024;
 /** A client that does not read for this long is dropped, ms. */
 const UNREAD_LIMIT_MS = 60_000;
 
@@ -27,7 +27,7 @@ export function answerInOrder(
     const data = isBinary ? bytes : bytes.toString();
     if (busy) {
       waiting.push(data);
-      if (waiting.length >= MOST_WAITING) socket.pause();
+      if (waiting.length >= MAX_WAITING) socket.pause();
     } else {
       take(data);
     }
@@ -60,7 +60,7 @@ export function answerInOrder(
 
   function send(reply: string | Uint8Array): void {
     if (socket.readyState !== WebSocket.OPEN) return;
-    if (socket.bufferedAmount < MOST_UNREAD) {
+    if (socket.bufferedAmount < MAX_UNREAD) {
       socket.send(reply);
       if (isOver()) socket.close(1000);
       return;

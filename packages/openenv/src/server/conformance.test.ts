@@ -8,7 +8,7 @@ import { type LooseJson, openRawSocket, type RawSocket } from '../fixtures/raw-s
 import { createServer } from './create-server.ts';
 import type { ListeningServer } from './listen.ts';
 
-/** Where ours and OpenEnv's own server answer differently on purpose; docs/openenv-conformance.md tells why. */
+/** Deliberate differences from OpenEnv's own server; docs/openenv-conformance.md gives the reasons. */
 const INTENDED: Readonly<Record<string, RegExp>> = {
   'metadata-beside-observation': /\.observation\.metadata: ours undefined/,
   'errors-say-what': /\.data\.message: ours "Invalid message: .*reference "Invalid message"$/,

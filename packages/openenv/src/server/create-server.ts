@@ -10,7 +10,7 @@ import { resetOptionsReader } from '../input/reset-options-reader.ts';
 import { environmentTools } from '../mcp/environment-tools.ts';
 import { JsonRpcEndpoint } from '../mcp/json-rpc-endpoint.ts';
 import { StreamableHttpEndpoint } from '../mcp/streamable-http.ts';
-import { observeRequests } from '../operations/server-metrics.ts';
+import { observeRequests, type ServerMetrics } from '../operations/server-metrics.ts';
 import type { Session } from '../sessions/session.ts';
 import { SessionRegistry } from '../sessions/session-registry.ts';
 import { DOCS_POLICY, docsPage } from './docs-page.ts';
@@ -23,7 +23,7 @@ import { mountMcpRoutes } from './mcp-routes.ts';
 import { type PortServer, PortServers } from './port-servers.ts';
 import { RequestSessions } from './request-sessions.ts';
 import { type AddRoute, RouteTable } from './route-table.ts';
-import { resolveServerOptions, type ServerOptions } from './server-options.ts';
+import { type ResolvedServerOptions, resolveServerOptions, type ServerOptions } from './server-options.ts';
 import { SocketServer } from './socket-server.ts';
 import { mountTaskRoutes } from './task-routes.ts';
 
@@ -74,94 +74,35 @@ export function createServer<Action, Observation extends object, State extends o
   const tools = environmentTools(served, resolved.mode);
   const sessions = new SessionRegistry(served, resolved);
   const schemas = publishedSchemas(served);
-  const readAction = actionReader(served.action);
-  const readResetOptions = resetOptionsReader(served);
   const jsonRpc = new JsonRpcEndpoint(sessions, tools);
   const guard = new Guard(resolved.guard, resolved.trustedProxies);
   const requestSessions = new RequestSessions(sessions, resolved.trustedProxies);
+  const parts = {
+    ...{ definition: served, schemas, sessions, requestSessions, jsonRpc },
+    ...{ readAction: actionReader(served.action), readResetOptions: resetOptionsReader(served) },
+  };
   const mcp = new StreamableHttpEndpoint(served, sessions, requestSessions, tools);
   const toolsAsSteps = !declares(schemas.action, 'type');
-  const sockets = new SocketServer(
-    sessions,
-    { definition: served, sessions, readAction, readResetOptions, jsonRpc, toolsAsSteps },
-    { ...resolved, guard },
-  );
+  const sockets = new SocketServer(sessions, { ...parts, toolsAsSteps }, { ...resolved, guard });
   const metrics = resolved.metrics?.(sessions, sockets);
   const closeListeners: (() => void)[] = [];
   let draining = false;
 
-  const app = new Hono();
-  const routes = new RouteTable(app, served);
-  app.onError((error, context) => answerError(error, context, resolved.logger));
-  app.notFound((context) => {
-    const allowed = routes.methodsOf(context.req.path);
-    if (allowed.length === 0 || allowed.includes(context.req.method)) {
-      return context.json({ detail: 'Not Found' }, 404);
-    }
-    return context.json({ detail: 'Method Not Allowed' }, 405, { allow: allowed.join(', ') });
-  });
-  observeRequests(app, resolved.logger, metrics);
-  guardRequests(app, guard);
-  app.use(
-    bodyLimit({
-      maxSize: resolved.maxMessageBytes,
-      onError: () => {
-        throw new HttpProblem(
-          413,
-          `Expected a body of at most ${resolved.maxMessageBytes} bytes, got a longer one. Send less, or raise the server's limit.`,
-          'BODY_TOO_LONG',
-        );
-      },
-    }),
-  );
-  if (resolved.mode === 'simulation') {
-    mountEnvironmentRoutes(routes.add, {
-      definition: served,
-      schemas,
-      sessions,
-      requestSessions,
-      readAction,
-      readResetOptions,
-    });
-  }
+  const { app, routes } = createApp(served, resolved, guard, metrics);
+  if (resolved.mode === 'simulation') mountEnvironmentRoutes(routes.add, parts);
   if (served.grade) {
-    mountGraderRoute(routes.add, served, schemas.action, requestSessions, readAction, (options) =>
-      sessions.requireEpisodeSize(options),
-    );
+    mountGraderRoute(routes.add, parts);
   } else {
     app.post('/grader', () => {
       throw new HttpProblem(501, `${served.name} has no grader.`);
     });
   }
-  mountInformationRoutes(
-    routes.add,
-    served,
-    schemas,
-    sessions,
-    () => draining,
-    () => portServers.entries(self),
-  );
+  const environments = () => portServers.entries(self);
+  mountInformationRoutes(routes.add, parts, () => draining, environments);
   mountMcpRoutes(routes.add, jsonRpc, mcp, requestSessions);
   mountTaskRoutes(routes.add, served);
-  if (metrics) {
-    routes.add(
-      {
-        method: 'get',
-        path: '/metrics',
-        operationId: 'metrics_get',
-        tag: 'Health',
-        summary: 'Numbers for Prometheus',
-        answer: { mediaType: 'text/plain' },
-      },
-      async (context) => context.body(await metrics.text(), 200, { 'content-type': metrics.contentType }),
-    );
-  }
-  app.get('/openapi.json', (context) => context.json(routes.document));
-  app.get('/docs', (context) => {
-    context.header('content-security-policy', DOCS_POLICY);
-    return context.html(docsPage(routes.document));
-  });
-  app.get('/redoc', (context) => context.redirect('docs', 307));
+  if (metrics) mountMetricsRoute(routes.add, metrics);
+  mountDocumentation(app, routes);
 
   const closeAll = async () => {
     await sockets.close();
@@ -209,4 +150,61 @@ export function createServer<Action, Observation extends object, State extends o
     portServers = port;
   });
   return server as unknown as OpenEnvServer<Action, Observation, State>;
+}
+
+/** An application without routes, and a table for them: guarded, observed, with errors and limits in common. */
+function createApp(
+  definition: EnvironmentDefinition<unknown, object, object>,
+  { logger, maxMessageBytes }: ResolvedServerOptions,
+  guard: Guard,
+  metrics: ServerMetrics | undefined,
+): { readonly app: Hono; readonly routes: RouteTable } {
+  const app = new Hono();
+  const routes = new RouteTable(app, definition);
+  app.onError((error, context) => answerError(error, context, logger));
+  app.notFound((context) => {
+    const allowed = routes.methodsOf(context.req.path);
+    if (allowed.length === 0 || allowed.includes(context.req.method)) {
+      return context.json({ detail: 'Not Found' }, 404);
+    }
+    return context.json({ detail: 'Method Not Allowed' }, 405, { allow: allowed.join(', ') });
+  });
+  observeRequests(app, logger, metrics);
+  guardRequests(app, guard);
+  app.use(
+    bodyLimit({
+      maxSize: maxMessageBytes,
+      onError: () => {
+        throw new HttpProblem(
+          413,
+          `Expected a body of at most ${maxMessageBytes} bytes, got a longer one. Send less, or raise the server's limit.`,
+          'BODY_TOO_LONG',
+        );
+      },
+    }),
+  );
+  return { app, routes };
+}
+
+function mountMetricsRoute(addRoute: AddRoute, metrics: ServerMetrics): void {
+  addRoute(
+    {
+      method: 'get',
+      path: '/metrics',
+      operationId: 'metrics_get',
+      tag: 'Health',
+      summary: 'Numbers for Prometheus',
+      answer: { mediaType: 'text/plain' },
+    },
+    async (context) => context.body(await metrics.text(), 200, { 'content-type': metrics.contentType }),
+  );
+}
+
+function mountDocumentation(app: Hono, routes: RouteTable): void {
+  app.get('/openapi.json', (context) => context.json(routes.document));
+  app.get('/docs', (context) => {
+    context.header('content-security-policy', DOCS_POLICY);
+    return context.html(docsPage(routes.document));
+  });
+  app.get('/redoc', (context) => context.redirect('docs', 307));
 }

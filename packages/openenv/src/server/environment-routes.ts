@@ -18,21 +18,47 @@ export const sessionId = z
 
 type Definition = EnvironmentDefinition<unknown, object, object>;
 
-/** `/reset`, `/step` and `/state`, which act on sessions. */
-export function mountEnvironmentRoutes(
-  addRoute: AddRoute,
-  parts: {
-    readonly definition: Definition;
-    readonly schemas: SchemaBody;
-    readonly sessions: SessionRegistry;
-    readonly requestSessions: RequestSessions;
-    readonly readAction: ActionReader<unknown>;
-    readonly readResetOptions: ResetOptionsReader;
-  },
-): void {
-  const { definition, schemas, sessions, requestSessions, readAction, readResetOptions } = parts;
-  const { httpFields } = definition;
+/** The parts of a server that its routes need. */
+export interface RouteParts {
+  readonly definition: Definition;
+  readonly schemas: SchemaBody;
+  readonly sessions: SessionRegistry;
+  readonly requestSessions: RequestSessions;
+  readonly readAction: ActionReader<unknown>;
+  readonly readResetOptions: ResetOptionsReader;
+}
 
+/** `/reset`, `/step` and `/state`, which act on sessions. */
+export function mountEnvironmentRoutes(addRoute: AddRoute, parts: RouteParts): void {
+  addResetRoute(addRoute, parts);
+  addStepRoute(addRoute, parts);
+  addRoute(
+    {
+      method: 'get',
+      path: '/state',
+      operationId: 'endpoint_state_get',
+      tag: 'State Management',
+      summary: 'Get current environment state',
+      query: z.object({
+        session_id: z
+          .string()
+          .optional()
+          .meta({ description: "The session; without one, the caller's latest" }),
+      }),
+      answer: jsonValue<StateBody>(parts.schemas.state),
+      errors: { 404: 'Unknown session' },
+    },
+    async (context, { query }) => {
+      const session = await parts.requestSessions.of(context, query.session_id);
+      return session ? session.state() : { episode_id: null, step_count: 0 };
+    },
+  );
+}
+
+function addResetRoute(
+  addRoute: AddRoute,
+  { definition, sessions, requestSessions, readResetOptions }: RouteParts,
+): void {
   addRoute(
     {
       method: 'post',
@@ -52,7 +78,7 @@ export function mountEnvironmentRoutes(
             .meta({ description: 'The session to start again; without one, a new session is opened' }),
         })
         .meta({ title: 'ResetRequest', examples: [{ seed: 42, episode_id: 'episode-001' }, {}] }),
-      answer: resultSchema(definition, httpFields?.reset),
+      answer: resultSchema(definition, definition.httpFields?.reset),
       errors: {
         400: 'Options that contradict each other',
         404: 'Unknown session',
@@ -68,15 +94,20 @@ export function mountEnvironmentRoutes(
       try {
         const result = await session.reset(options);
         requestSessions.remember(context, session);
-        return answer(session, result, httpFields?.reset);
+        return answer(session, result, definition.httpFields?.reset);
       } catch (error) {
-        // A session that was opened for this request and never got an episode is of no use to anybody.
+        // A session that was opened for this request and never got an episode has no use.
         if (!body.session_id) await sessions.release(session.id);
         throw error;
       }
     },
   );
+}
 
+function addStepRoute(
+  addRoute: AddRoute,
+  { definition, schemas, requestSessions, readAction }: RouteParts,
+): void {
   addRoute(
     {
       method: 'post',
@@ -96,7 +127,7 @@ export function mountEnvironmentRoutes(
           request_id: z.string().max(255).nullish().meta({ description: 'A label of the request' }),
         })
         .meta({ title: 'StepRequest' }),
-      answer: resultSchema(definition, httpFields?.step),
+      answer: resultSchema(definition, definition.httpFields?.step),
       errors: {
         404: 'Unknown session',
         409: 'No episode was started (`NOT_RESET`), or it is over (`EPISODE_OVER`)',
@@ -109,29 +140,7 @@ export function mountEnvironmentRoutes(
       if (!session) {
         throw new EnvironmentError('NOT_RESET', 'You have no session yet. POST /reset first.');
       }
-      return answer(session, await session.step(action), httpFields?.step);
-    },
-  );
-
-  addRoute(
-    {
-      method: 'get',
-      path: '/state',
-      operationId: 'endpoint_state_get',
-      tag: 'State Management',
-      summary: 'Get current environment state',
-      query: z.object({
-        session_id: z
-          .string()
-          .optional()
-          .meta({ description: "The session; without one, the caller's latest" }),
-      }),
-      answer: jsonValue<StateBody>(schemas.state),
-      errors: { 404: 'Unknown session' },
-    },
-    async (context, { query }) => {
-      const session = await requestSessions.of(context, query.session_id);
-      return session ? session.state() : { episode_id: null, step_count: 0 };
+      return answer(session, await session.step(action), definition.httpFields?.step);
     },
   );
 }

@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import { EnvironmentError, type ResetOptions } from '../definition.ts';
 import type { GivenOptions } from '../input/reset-options-reader.ts';
-import { excerpt, InvalidInputError } from '../input/validation-issues.ts';
+import { InvalidInputError } from '../input/validation-issues.ts';
 import { isJsonObject, type JsonObject } from '../json/read-json.ts';
 
-/** What an `episode_log` says was done. Observations, rewards and scores in it are dropped unread. */
+/** Options and actions of an `episode_log`. Observations, rewards and scores in it are dropped unread. */
 export interface LoggedEpisode {
   /** Candidate reset options, still to be validated. */
   readonly reset: JsonObject;
@@ -28,14 +28,8 @@ export function readEpisodeLog(log: readonly unknown[] | JsonObject, request: Js
   const { episode_log, session_id, ...options } = request;
   const { reset = {} } = outer;
   if (!isJsonObject(reset)) {
-    throw new InvalidInputError([
-      {
-        type: 'dict_type',
-        loc: ['body', 'episode_log', 'reset'],
-        msg: 'Input should be a valid dictionary',
-        input: excerpt(reset),
-      },
-    ]);
+    const place = ['body', 'episode_log', 'reset'];
+    throw InvalidInputError.of('dict_type', place, 'Input should be a valid dictionary', reset);
   }
   return {
     reset: { ...options, ...outer, ...reset },
@@ -55,7 +49,7 @@ export function readEpisodeLog(log: readonly unknown[] | JsonObject, request: Js
 export interface SessionOfLog {
   /** Options of its reset. */
   readonly reset: ResetOptions;
-  /** Whether the request names it; otherwise it is the caller's latest. */
+  /** True when the request names it; otherwise it is the caller's latest. */
   readonly isNamed: boolean;
 }
 

@@ -1,30 +1,19 @@
 import { z } from 'zod';
-import {
-  type EnvironmentDefinition,
-  EnvironmentError,
-  type EpisodeRecord,
-  type ResetOptions,
-} from '../definition.ts';
+import { EnvironmentError, type EpisodeRecord } from '../definition.ts';
 import { gradeRecord } from '../episodes/replay-episode.ts';
-import type { ActionReader } from '../input/action-reader.ts';
 import { givenOptionsReader } from '../input/reset-options-reader.ts';
 import { readAt } from '../input/validation-issues.ts';
 import { isJsonObject, type JsonObject } from '../json/read-json.ts';
 import { gradeBody } from '../protocol/http-body.ts';
 import type { JsonSchema } from '../protocol/json-schema.ts';
-import { describedOptions, sessionId } from './environment-routes.ts';
+import { describedOptions, type RouteParts, sessionId } from './environment-routes.ts';
 import { LOG_LISTS, loggedOptions, readEpisodeLog, type SessionOfLog } from './episode-log.ts';
-import type { RequestSessions } from './request-sessions.ts';
 import type { AddRoute } from './route-table.ts';
 
 /** `/grader`: grades a session's own record, or a log whose actions are replayed. */
 export function mountGraderRoute(
   addRoute: AddRoute,
-  definition: EnvironmentDefinition<unknown, object, object>,
-  actionSchema: JsonSchema,
-  requestSessions: RequestSessions,
-  readAction: ActionReader<unknown>,
-  requireSize: (options: ResetOptions) => void,
+  { definition, schemas, sessions, requestSessions, readAction }: RouteParts,
 ): void {
   const readOptions = givenOptionsReader(definition);
 
@@ -47,7 +36,7 @@ export function mountGraderRoute(
               ...LOG_LISTS.map((list) => z.looseObject({ [list]: z.array(z.unknown()) })),
             ])
             .nullish()
-            .meta({ ...logSchema(actionSchema) }),
+            .meta({ ...logSchema(schemas.action) }),
         })
         .meta({ title: 'GraderRequest' }),
       answer: gradeBody.required(),
@@ -66,7 +55,7 @@ export function mountGraderRoute(
           isNamed: requestSessions.named(context, body.session_id) !== undefined,
         };
         const logged = recordOf(body.episode_log, body, session);
-        requireSize(logged.reset);
+        sessions.requireEpisodeSize(logged.reset);
         return gradeRecord(definition, logged, requestSessions.caller(context));
       }
       // The record has its own options; those beside it are not needed, but they must be ones.

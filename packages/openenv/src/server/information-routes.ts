@@ -1,4 +1,3 @@
-import type { EnvironmentDefinition } from '../definition.ts';
 import {
   type EnvironmentEntry,
   environmentsBody,
@@ -6,20 +5,17 @@ import {
   healthBody,
   type MetadataBody,
   metadataBody,
-  type SchemaBody,
   schemaBody,
   type TasksBody,
   tasksBody,
 } from '../protocol/http-body.ts';
-import type { SessionRegistry } from '../sessions/session-registry.ts';
+import type { RouteParts } from './environment-routes.ts';
 import type { AddRoute } from './route-table.ts';
 
 /** `/tasks`, `/metadata`, `/environments`, `/schema` and `/health`, which clients ask before they start. */
 export function mountInformationRoutes(
   addRoute: AddRoute,
-  definition: EnvironmentDefinition<unknown, object, object>,
-  schemas: SchemaBody,
-  sessions: SessionRegistry,
+  { definition, schemas, sessions }: Pick<RouteParts, 'definition' | 'schemas' | 'sessions'>,
   isDraining: () => boolean,
   environments: () => readonly EnvironmentEntry[],
 ): void {

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../operations/logger.ts';
 import type { PortServers } from './port-servers.ts';
 
-/** Where to listen. */
+/** Address to listen on. */
 export interface ListenOptions {
   /** 0 takes any free port. Default 8000. */
   readonly port?: number;
@@ -14,7 +14,7 @@ export interface ListenOptions {
 
 /** A server that listens. */
 export interface ListeningServer {
-  /** Where clients on this machine reach the server, without a slash at the end. */
+  /** Base URL for clients on this machine, without a slash at the end. */
   readonly url: string;
   /** Address at which it listens; `0.0.0.0` and `::` are all of this machine's. */
   readonly address: string;
@@ -28,9 +28,9 @@ export interface ListeningServer {
   drain(options?: DrainOptions): Promise<void>;
 }
 
-/** How a server is drained. */
+/** Options of `drain`. */
 export interface DrainOptions {
-  /** How long clients may stay, ms. Default 10 s. With a store they can go on elsewhere, so that 0 will do. */
+  /** Time for clients to leave, ms. Default 10 s. With a store they can go on elsewhere, so that 0 will do. */
   readonly graceMs?: number;
 }
 

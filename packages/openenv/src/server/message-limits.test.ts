@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { counterEnvironment } from '../fixtures/counter-environment.ts';
 import { openRawSocket } from '../fixtures/raw-socket.ts';
 import { postJson, startServer } from '../fixtures/start-server.ts';
-import { DEEPEST_JSON, MOST_KEYS_OF_OBJECT } from '../json/read-json.ts';
+import { MAX_JSON_DEPTH, MAX_KEYS_OF_OBJECT } from '../json/read-json.ts';
 
 function nested(depth: number): string {
   return '['.repeat(depth) + ']'.repeat(depth);
@@ -15,9 +15,9 @@ function keys(count: number): string {
 
 /** Texts over a limit, each inside a message that is otherwise in order. */
 const OVER = [
-  { value: nested(DEEPEST_JSON + 1), message: /nested at most 512 deep/ },
+  { value: nested(MAX_JSON_DEPTH + 1), message: /nested at most 512 deep/ },
   { value: nested(200_000), message: /nested at most 512 deep/ },
-  { value: keys(MOST_KEYS_OF_OBJECT + 1), message: /at most 1000 keys/ },
+  { value: keys(MAX_KEYS_OF_OBJECT + 1), message: /at most 1000 keys/ },
   {
     value: `[${Array.from({ length: 60 }, () => keys(900)).join(',')}]`,
     message: /at most 50000 keys in all/,
@@ -41,8 +41,8 @@ test('over HTTP, bodies with too many keys or too deep are 422 and long ones 413
 
 test('what is just within the limits is answered as any other input', async (t) => {
   const { url } = await startServer(t, counterEnvironment);
-  const wide = `[${Array(2 * DEEPEST_JSON).fill('[{}]')}]`;
-  for (const value of [nested(DEEPEST_JSON - 2), keys(MOST_KEYS_OF_OBJECT), wide]) {
+  const wide = `[${Array(2 * MAX_JSON_DEPTH).fill('[{}]')}]`;
+  for (const value of [nested(MAX_JSON_DEPTH - 2), keys(MAX_KEYS_OF_OBJECT), wide]) {
     const { status } = await postJson(`${url}/reset`, `{"more":${value}}`);
     assert.equal(status, 200);
     const wrong = await postJson(`${url}/step`, `{"action":{"amount":${value}}}`);

@@ -1,35 +1,11 @@
 import { z } from 'zod';
 import { toJsonSchema } from '../input/json-schemas.ts';
+import { errorBody, validationIssue } from '../protocol/http-body.ts';
 import type { JsonSchema } from '../protocol/json-schema.ts';
 import type { RouteDescription } from './route-table.ts';
 
 /** The version of OpenEnv's HTTP API that this server speaks; `openenv validate` reads it. */
 const API_VERSION = '1.0.0';
-
-const ERROR_SCHEMA: JsonSchema = {
-  title: 'Error',
-  type: 'object',
-  properties: {
-    detail: {
-      anyOf: [{ type: 'string' }, { type: 'array', items: { $ref: '#/components/schemas/ValidationError' } }],
-    },
-    code: { type: 'string', description: 'Stable code, where the text has one' },
-  },
-  required: ['detail'],
-};
-
-const VALIDATION_ERROR_SCHEMA: JsonSchema = {
-  title: 'ValidationError',
-  type: 'object',
-  properties: {
-    type: { type: 'string' },
-    loc: { type: 'array', items: { anyOf: [{ type: 'string' }, { type: 'integer' }] } },
-    msg: { type: 'string' },
-    input: {},
-    ctx: { type: 'object' },
-  },
-  required: ['type', 'loc', 'msg'],
-};
 
 export interface OpenApiDocument {
   readonly openapi: '3.1.0';
@@ -56,7 +32,12 @@ export function openApiDocument(
       description: `${environment.description}\n\nSessions also run over the WebSocket \`/ws\`, and MCP over \`/mcp\`.`,
     },
     paths,
-    components: { schemas: { Error: ERROR_SCHEMA, ValidationError: VALIDATION_ERROR_SCHEMA } },
+    components: {
+      schemas: {
+        Error: toJsonSchema(errorBody, 'answer'),
+        ValidationError: toJsonSchema(validationIssue, 'answer'),
+      },
+    },
   };
 }
 

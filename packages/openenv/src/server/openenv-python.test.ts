@@ -13,7 +13,7 @@ const TOOLS = ['start_episode', 'take_action', 'get_state', 'list_tasks', 'grade
 let servers: ListeningServer[] = [];
 /** OpenEnv's own server of an environment that brings tools. */
 let referenceTools: Awaited<ReturnType<typeof startPython>> | undefined;
-/** What the Python clients saw, by scenario. One interpreter plays them all: it takes seconds to import OpenEnv. */
+/** Results of the Python clients, by scenario. One interpreter plays them all: it takes seconds to import OpenEnv. */
 let seen: LooseJson;
 
 before(async () => {

@@ -47,7 +47,7 @@ export class PortServers {
       server.answer(incoming, outgoing);
       return;
     }
-    // What links from the page of the environment mean depends on the slash. Relative, for proxies that add a prefix.
+    // Relative links of the environment's page need the slash. The redirect is relative too, for proxies that add a prefix.
     const [path, query] = incoming.url!.slice(1).split('?', 2);
     outgoing.writeHead(307, { location: `${path}/${query === undefined ? '' : `?${query}`}` }).end();
   }
@@ -74,7 +74,7 @@ export class PortServers {
     ];
   }
 
-  /** Whom a request is for, who then finds its own path in it; `undefined` when the slash behind the path is missing. */
+  /** The server of a request, whose URL becomes relative to it; `undefined` when the slash behind the path is missing. */
   #enter(request: IncomingMessage): PortServer | undefined {
     if (this.#below.size === 0) return this.#root;
     const url = request.url ?? '/';

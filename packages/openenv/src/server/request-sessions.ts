@@ -73,7 +73,7 @@ function caller(context: Context, trustedProxies: number): string {
 }
 
 /** Callers that are remembered; the one that was longest away is forgotten first. */
-const MOST_CALLERS = 10_000;
+const MAX_CALLERS = 10_000;
 
 /** The session that each caller reset last. */
 export class LatestSessions {
@@ -89,6 +89,6 @@ export class LatestSessions {
     // A map keeps the order of insertion, so that its first key is the one that was longest away.
     this.#sessionOf.delete(caller);
     this.#sessionOf.set(caller, sessionId);
-    if (this.#sessionOf.size > MOST_CALLERS) this.#sessionOf.delete(this.#sessionOf.keys().next().value!);
+    if (this.#sessionOf.size > MAX_CALLERS) this.#sessionOf.delete(this.#sessionOf.keys().next().value!);
   }
 }

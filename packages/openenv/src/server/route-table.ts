@@ -1,6 +1,6 @@
 import type { Context, Hono } from 'hono';
 import { z } from 'zod';
-import { InvalidInputError, validationIssues } from '../input/validation-issues.ts';
+import { InvalidInputError, readInput } from '../input/validation-issues.ts';
 import type { ReadonlyDeep } from '../protocol/http-body.ts';
 import type { JsonSchema } from '../protocol/json-schema.ts';
 import { readClientJson } from '../sessions/turns.ts';
@@ -89,7 +89,7 @@ export class RouteTable {
       if (reading?.success === false) return context.notFound();
       const answer = await handler(context, {
         parameters: (reading?.data ?? sentParameters) as never,
-        query: query && read(query, context.req.query(), 'query'),
+        query: query && readInput(query, context.req.query(), 'query'),
         body: readsBody ? readBody(await requestJson(context), body) : undefined,
       } as never);
       return answer instanceof Response ? answer : context.json(answer as never);
@@ -114,16 +114,10 @@ export function jsonValue<T>(schema: JsonSchema): z.ZodType<T> {
 
 /** @throws InvalidInputError naming the fields */
 function readBody<Body>(json: unknown, schema: z.ZodType<Body>): Body {
-  if (json !== null) return read(schema, json, 'body');
+  if (json !== null) return readInput(schema, json, 'body');
   const empty = schema.safeParse({});
   if (empty.success) return empty.data;
-  throw new InvalidInputError([{ type: 'missing', loc: ['body'], msg: 'Field required', input: null }]);
-}
-
-function read<T>(schema: z.ZodType<T>, value: unknown, part: 'body' | 'query'): T {
-  const reading = schema.safeParse(value);
-  if (reading.success) return reading.data;
-  throw new InvalidInputError(validationIssues(schema, value)).at(part);
+  throw InvalidInputError.of('missing', ['body'], 'Field required');
 }
 
 /**
@@ -135,24 +129,14 @@ async function requestJson(context: Context): Promise<unknown> {
   if (text === '') return null;
   const contentType = context.req.header('content-type') ?? '';
   if (!/^application\/([\w.+-]+\+)?json\b/i.test(contentType)) {
-    throw new InvalidInputError([
-      {
-        type: 'model_attributes_type',
-        loc: ['body'],
-        msg: `Input should be JSON with the header content-type: application/json, not '${contentType.slice(0, 100)}'`,
-        input: text.slice(0, 200),
-      },
-    ]);
+    const expected = `Input should be JSON with the header content-type: application/json, not '${contentType.slice(0, 100)}'`;
+    throw InvalidInputError.of('model_attributes_type', ['body'], expected, text.slice(0, 200));
   }
   const reading = await readClientJson(text, context.get('client'));
   if (reading.ok) return reading.value;
-  throw new InvalidInputError([
-    {
-      type: reading.isOverLimit ? 'json_over_limit' : 'json_invalid',
-      loc: ['body', reading.position],
-      msg: reading.isOverLimit ? 'JSON over a limit' : 'JSON decode error',
-      input: {},
-      ctx: { error: reading.message },
-    },
-  ]);
+  const { position, message, isOverLimit } = reading;
+  const [type, problem] = isOverLimit
+    ? ['json_over_limit', 'JSON over a limit']
+    : ['json_invalid', 'JSON decode error'];
+  throw InvalidInputError.of(type, ['body', position], problem, {}, { error: message });
 }

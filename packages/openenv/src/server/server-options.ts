@@ -1,10 +1,10 @@
-import { MOST_PROXIES } from '../guard/forwarded.ts';
+import { MAX_PROXIES } from '../guard/forwarded.ts';
 import type { GuardOptions } from '../guard/guard.ts';
 import { type Logger, silentLogger } from '../operations/logger.ts';
 import type { MetricsFactory } from '../operations/server-metrics.ts';
 import type { SessionStore } from '../sessions/session-store.ts';
 
-/** How a server serves. Every field has a default. */
+/** Options of a server. Every field has a default. */
 export interface ServerOptions {
   /** `production` leaves out `/reset`, `/step` and `/state`. Default `simulation`. */
   readonly mode?: 'simulation' | 'production';
@@ -24,9 +24,9 @@ export interface ServerOptions {
   readonly maxTotalSize?: number;
   /** A socket is pinged this often and dropped when a ping stays unanswered until the next, ms. Default 20 s. */
   readonly pingIntervalMs?: number;
-  /** Who may use the server. Default: everybody, from pages of the server's own host and of this machine. */
+  /** Access rules. Default: everybody, from pages of the server's own host and of this machine. */
   readonly guard?: GuardOptions;
-  /** Where the server tells what happens. A pino logger will do. Default: nowhere. */
+  /** Log of the server. A pino logger will do. Default: none. */
   readonly logger?: Logger;
   /** Answers `GET /metrics`: `prometheusMetrics()` of `@servegym/openenv/metrics`. Default: there is no such route. */
   readonly metrics?: MetricsFactory;
@@ -61,37 +61,37 @@ export function resolveServerOptions(options: ServerOptions): ResolvedServerOpti
   if (resolved.mode !== 'simulation' && resolved.mode !== 'production') {
     throw new TypeError(`Expected \`mode\` to be 'simulation' or 'production', got '${resolved.mode}'.`);
   }
-  requirePositive('maxSessions', resolved.maxSessions, Number.isSafeInteger);
-  requirePositive('maxMessageBytes', resolved.maxMessageBytes, Number.isSafeInteger);
-  requirePositive('maxEpisodeSize', resolved.maxEpisodeSize, isNumber);
-  requirePositive('maxTotalSize', resolved.maxTotalSize, isNumber);
-  requirePositive('pingIntervalMs', resolved.pingIntervalMs, Number.isFinite);
-  if (resolved.idleTimeoutMs !== null) {
-    requirePositive('idleTimeoutMs', resolved.idleTimeoutMs, Number.isFinite);
-  }
-  if (resolved.socketIdleTimeoutMs !== null) {
-    requirePositive('socketIdleTimeoutMs', resolved.socketIdleTimeoutMs, Number.isFinite);
-  }
+  requirePositive(resolved, ['maxSessions', 'maxMessageBytes'], Number.isSafeInteger);
+  requirePositive(resolved, ['maxEpisodeSize', 'maxTotalSize'], isNumber);
+  requirePositive(resolved, ['pingIntervalMs'], Number.isFinite);
+  const isTimeout = (value: unknown) => value === null || Number.isFinite(value);
+  requirePositive(resolved, ['idleTimeoutMs', 'socketIdleTimeoutMs'], isTimeout);
   const { trustedProxies, metrics } = resolved;
   if (metrics !== undefined && typeof metrics !== 'function') {
     throw new TypeError(
       `Expected \`metrics\` to be \`prometheusMetrics()\` of @servegym/openenv/metrics, or to be left out, got \`${metrics}\`.`,
     );
   }
-  if (!Number.isInteger(trustedProxies) || trustedProxies < 0 || trustedProxies > MOST_PROXIES) {
+  if (!Number.isInteger(trustedProxies) || trustedProxies < 0 || trustedProxies > MAX_PROXIES) {
     throw new TypeError(
-      `Expected \`trustedProxies\` to be a whole number from 0 to ${MOST_PROXIES}, got \`${trustedProxies}\` (${typeof trustedProxies}).`,
+      `Expected \`trustedProxies\` to be a whole number from 0 to ${MAX_PROXIES}, got \`${trustedProxies}\` (${typeof trustedProxies}).`,
     );
   }
   return resolved;
 }
 
-function requirePositive(name: string, value: number, isValid: (value: number) => boolean): void {
-  if (!isValid(value) || value <= 0) {
+function requirePositive(
+  options: ResolvedServerOptions,
+  names: readonly (keyof ResolvedServerOptions)[],
+  isValid: (value: unknown) => boolean,
+): void {
+  for (const name of names) {
+    const value = options[name] as number | null;
+    if (isValid(value) && (value === null || value > 0)) continue;
     throw new TypeError(`Expected \`${name}\` to be a number above 0, got \`${value}\` (${typeof value}).`);
   }
 }
 
-function isNumber(value: number): boolean {
+function isNumber(value: unknown): boolean {
   return typeof value === 'number' && !Number.isNaN(value);
 }

@@ -13,7 +13,7 @@ import { answerInOrder, type Reply } from './answer-in-order.ts';
 
 export interface SessionSocketParts extends VectorParts {
   readonly jsonRpc: JsonRpcEndpoint;
-  /** Whether `list_tools` and `call_tool` may come as steps: yes, unless the environment's actions have a `type`. */
+  /** Accepts `list_tools` and `call_tool` as steps; false where the environment's actions have a `type`. */
   readonly toolsAsSteps: boolean;
   /** The client has sent `close`: it needs its session no more. */
   onCloseMessage(socket: WebSocket): void;
@@ -27,7 +27,7 @@ export function serveSession(
   caller: Caller,
 ): void {
   const conversation = new SessionConversation(socket, session, parts, caller);
-  // What could not be kept must not be played on; the client can resume the session.
+  // A session that could not be kept must not be played on; the client can resume it.
   const isOver = () => session.failure !== null;
   const tellError = (error: unknown) => {
     const data = errorData(error);
@@ -63,11 +63,11 @@ class SessionConversation {
     this.#parts = parts;
   }
 
-  /** What to send back; `null` for `close`, which has no reply. */
+  /** The reply; `null` for `close`, which has none. */
   answer(data: string | Buffer): Reply | Promise<Reply> {
     if (typeof data !== 'string') {
       if (this.#vector) return this.#vector.stepBinary(data);
-      throw invalid([], 'Input should be a text frame, not a binary one');
+      throw InvalidInputError.of('dict_type', [], 'Input should be a text frame, not a binary one');
     }
     const reading = readClientJson(data, this.#caller.name);
     return reading instanceof Promise
@@ -83,7 +83,8 @@ class SessionConversation {
   #answerReading(reading: LimitedJsonReading): Reply | Promise<Reply> {
     if (!reading.ok) throw new OpenEnvError('INVALID_JSON', { problem: reading.message });
     const message = reading.value;
-    if (!isJsonObject(message)) throw invalid([], 'Input should be an object with a `type`', message);
+    if (!isJsonObject(message))
+      throw InvalidInputError.of('dict_type', [], 'Input should be an object with a `type`', message);
     return this.#answerMessage(message);
   }
 
@@ -129,29 +130,17 @@ class SessionConversation {
 function envelope(message: JsonObject, data: 'required' | 'optional' | 'forbidden'): JsonObject {
   for (const key in message) {
     if (key !== 'type' && (key !== 'data' || data === 'forbidden')) {
-      throw new InvalidInputError([
-        {
-          type: 'extra_forbidden',
-          loc: [key],
-          msg: 'Extra inputs are not permitted',
-          input: excerpt(message[key]),
-        },
-      ]);
+      throw InvalidInputError.of('extra_forbidden', [key], 'Extra inputs are not permitted', message[key]);
     }
   }
   const { data: payload } = message;
   if (payload === undefined) {
     if (data !== 'required') return {};
-    throw new InvalidInputError([
-      { type: 'missing', loc: ['data'], msg: 'Field required', input: excerpt(message) },
-    ]);
+    throw InvalidInputError.of('missing', ['data'], 'Field required', message);
   }
-  if (!isJsonObject(payload)) throw invalid(['data'], 'Input should be a valid dictionary', payload);
+  if (!isJsonObject(payload))
+    throw InvalidInputError.of('dict_type', ['data'], 'Input should be a valid dictionary', payload);
   return payload;
-}
-
-function invalid(loc: string[], msg: string, input: unknown = null): InvalidInputError {
-  return new InvalidInputError([{ type: 'dict_type', loc, msg, input: excerpt(input) }]);
 }
 
 function observationMessage(
@@ -168,7 +157,7 @@ function stateMessage(state: object): string {
   return `{"type":"state","data":${JSON.stringify(state)}}`;
 }
 
-/** How clients before OpenEnv 0.4 reach tools: as actions of a reserved `type`. */
+/** Tools for clients before OpenEnv 0.4, which call them by actions of a reserved `type`. */
 async function toolStep(
   payload: JsonObject,
   session: Session,

@@ -21,24 +21,24 @@ const REFUSAL_GRACE_MS = 5000;
 /** A closing socket has this long to answer before it is dropped, ms. */
 const CLOSE_GRACE_MS = 2000;
 /** A client that pings and lets this much pile up unread is dropped, bytes. */
-const MOST_UNREAD_PONGS = 64 * 1024;
+const MAX_UNREAD_PONGS = 64 * 1024;
 
 type SocketOptions = Pick<
   ResolvedServerOptions,
   'maxMessageBytes' | 'pingIntervalMs' | 'socketIdleTimeoutMs' | 'trustedProxies' | 'logger'
 > & { readonly guard: Guard };
 
-/** Who is at the other end of a socket. */
+/** The client of a socket. */
 interface Peer {
   readonly address: string;
   /** Digest, as of `Guard.clientOf`. */
   readonly client: string;
 }
 
-/** How a socket holds a session. */
+/** The hold of a socket on its session. */
 interface Hold {
   readonly session: Session;
-  /** Whether the session was opened for this socket, and so has no other owner. */
+  /** True for a session that was opened for this socket, and so has no other owner. */
   readonly owned: boolean;
 }
 
@@ -145,7 +145,7 @@ export class SocketServer {
       ? await this.#admitTo(sessionId, query.get('takeover') === 'true')
       : this.#admit(client);
     const abandon = () => {
-      if (admission.session) this.#letGo(admission, false);
+      if (admission.session) this.#release(admission, false);
     };
     if (socket.destroyed || this.#isClosing) {
       abandon();
@@ -209,7 +209,7 @@ export class SocketServer {
       // Another socket may have taken the session over.
       if (this.#holders.get(session.id)?.socket !== socket) return;
       this.#holders.delete(session.id);
-      this.#letGo(hold, this.#leaving.has(socket));
+      this.#release(hold, this.#leaving.has(socket));
     });
     const leaving = new AbortController();
     socket.once('close', () => leaving.abort(new Error('The client has left')));
@@ -218,8 +218,8 @@ export class SocketServer {
     else serveJsonRpc(socket, session, this.#parts.jsonRpc, caller);
   }
 
-  /** What becomes of a session whose socket is gone: one that others know rests, one that is kept can be resumed. */
-  #letGo({ session, owned }: Hold, forGood: boolean): void {
+  /** Lets go of a session whose socket is gone: one that others know rests, one that is kept can be resumed. */
+  #release({ session, owned }: Hold, forGood: boolean): void {
     if (!owned) this.#sessions.detach(session.id);
     else if (forGood) this.#sessions.close(session.id).catch(() => {});
     else void this.#sessions.release(session.id);
@@ -229,7 +229,7 @@ export class SocketServer {
     // An error of the connection is followed by its close.
     socket.on('error', () => {});
     socket.on('ping', (payload) => {
-      if (socket.bufferedAmount > MOST_UNREAD_PONGS) socket.terminate();
+      if (socket.bufferedAmount > MAX_UNREAD_PONGS) socket.terminate();
       else socket.pong(payload);
     });
     socket.on('pong', () => this.#silent.delete(socket));

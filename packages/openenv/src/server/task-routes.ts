@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { EnvironmentDefinition, TaskSplit } from '../definition.ts';
+import type { ReadonlyDeep } from '../protocol/http-body.ts';
 import { HttpProblem } from './http-problem.ts';
 import { type AddRoute, jsonValue } from './route-table.ts';
 
@@ -10,23 +11,20 @@ const rangeRequest = z
   .meta({ title: 'GetTaskRangeRequest' });
 
 const task = jsonValue<object>({ type: 'object' });
-const tag = 'Task API';
 const noSplits = { 501: 'The environment has no splits' };
-const errors = { 404: 'Unknown environment or split', 422: 'Invalid body', ...noSplits };
 
 /** OpenEnv's Task API: the episodes of an environment as the splits of a data set. */
 export function mountTaskRoutes(
   addRoute: AddRoute,
   { id, splits }: EnvironmentDefinition<unknown, object, object>,
 ): void {
+  const tag = 'Task API';
   const parameters = z.object({ env_name: z.string().meta({ enum: [id] }) });
 
   addRoute(
     {
-      method: 'get',
-      path: '/list_environments',
+      ...{ method: 'get', path: '/list_environments', tag },
       operationId: 'list_environments_list_environments_get',
-      tag,
       summary: 'List the environments of this server',
       answer: z.array(z.string()),
     },
@@ -34,101 +32,73 @@ export function mountTaskRoutes(
   );
   addRoute(
     {
-      method: 'get',
-      path: '/{env_name}/splits',
+      ...{ method: 'get', path: '/{env_name}/splits', tag, parameters },
       operationId: 'list_splits__env_name__splits_get',
-      tag,
       summary: 'List the splits',
-      parameters,
       answer: z.array(z.object({ name: z.string(), type: z.enum(['train', 'validation', 'test']) })),
       errors: { 404: 'Unknown environment', ...noSplits },
     },
-    (_, input) => splitsOf(input, 'list_splits').map(({ name, type }) => ({ name, type })),
+    (_, { parameters: { env_name } }) =>
+      splitsOf(env_name, 'list_splits').map(({ name, type }) => ({ name, type })),
   );
-  addRoute(
-    {
-      method: 'post',
-      path: '/{env_name}/tasks',
-      operationId: 'list_tasks__env_name__tasks_post',
-      tag,
-      summary: 'List the tasks of a split',
-      parameters,
-      body: splitRequest,
-      answer: z.object({ tasks: z.array(task), env_name: z.string() }),
-      errors,
-    },
-    (_, input) => {
-      const split = splitOf(input, 'list_tasks');
-      return { tasks: tasksOf(split, 0, split.size), env_name: id };
-    },
+  addSplitRoute(
+    ...(['list_tasks', 'tasks', 'List the tasks of a split'] as const),
+    splitRequest,
+    z.object({ tasks: z.array(task), env_name: z.string() }),
+    (split) => ({ tasks: tasksOf(split, 0, split.size), env_name: id }),
   );
-  addRoute(
-    {
-      method: 'post',
-      path: '/{env_name}/num_tasks',
-      operationId: 'num_tasks__env_name__num_tasks_post',
-      tag,
-      summary: 'Count the tasks of a split',
-      parameters,
-      body: splitRequest,
-      answer: z.object({ num_tasks: z.int().min(0) }),
-      errors,
-    },
-    (_, input) => ({ num_tasks: splitOf(input, 'num_tasks').size }),
+  addSplitRoute(
+    ...(['num_tasks', 'num_tasks', 'Count the tasks of a split'] as const),
+    splitRequest,
+    z.object({ num_tasks: z.int().min(0) }),
+    (split) => ({ num_tasks: split.size }),
   );
-  addRoute(
-    {
-      method: 'post',
-      path: '/{env_name}/task',
-      operationId: 'get_task__env_name__task_post',
-      tag,
-      summary: 'Get one task',
-      parameters,
-      body: taskRequest,
-      answer: z.object({ task }),
-      errors: { 400: 'Invalid task index', ...errors },
-    },
-    (_, input) => {
-      const split = splitOf(input, 'get_task');
-      const { index } = input.body;
+  addSplitRoute(
+    ...(['get_task', 'task', 'Get one task'] as const),
+    taskRequest,
+    z.object({ task }),
+    (split, { index }) => {
       if (index < 0 || index >= split.size) throw new HttpProblem(400, 'Invalid task index');
       return { task: split.task(index) };
     },
+    { 400: 'Invalid task index' },
   );
-  addRoute(
-    {
-      method: 'post',
-      path: '/{env_name}/task_range',
-      operationId: 'get_task_range__env_name__task_range_post',
-      tag,
-      summary: 'Get a range of tasks',
-      parameters,
-      body: rangeRequest,
-      answer: z.object({ tasks: z.array(task) }),
-      errors,
-    },
-    (_, input) => {
-      const split = splitOf(input, 'get_task_range');
-      const { start, stop } = input.body;
-      return { tasks: tasksOf(split, bound(start ?? 0, split.size), bound(stop ?? split.size, split.size)) };
-    },
+  addSplitRoute(
+    ...(['get_task_range', 'task_range', 'Get a range of tasks'] as const),
+    rangeRequest,
+    z.object({ tasks: z.array(task) }),
+    (split, { start, stop }) => ({
+      tasks: tasksOf(split, bound(start ?? 0, split.size), bound(stop ?? split.size, split.size)),
+    }),
   );
 
-  type Asked = { readonly parameters: { readonly env_name: string } };
+  /** Adds a route whose body names a split. */
+  function addSplitRoute<Body extends z.ZodType<{ split: string }>, Answer extends z.ZodType>(
+    operation: string,
+    step: string,
+    summary: string,
+    body: Body,
+    answer: Answer,
+    answerOf: (split: TaskSplit, body: z.output<Body>) => ReadonlyDeep<z.output<Answer>>,
+    errors: Readonly<Record<number, string>> = {},
+  ): void {
+    addRoute(
+      {
+        ...{ method: 'post', path: `/{env_name}/${step}`, tag, parameters, body, answer, summary },
+        operationId: `${operation}__env_name__${step}_post`,
+        errors: { 404: 'Unknown environment or split', 422: 'Invalid body', ...noSplits, ...errors },
+      },
+      (_, { parameters: { env_name }, body }) =>
+        answerOf(splitNamed(splitsOf(env_name, operation), body.split), body),
+    );
+  }
 
-  function splitsOf({ parameters: { env_name: asked } }: Asked, operation: string): readonly TaskSplit[] {
+  function splitsOf(asked: string, operation: string): readonly TaskSplit[] {
     if (asked.toLowerCase() !== id.toLowerCase()) {
       throw new HttpProblem(404, `unknown environment '${asked.slice(0, 100)}'`);
     }
     if (!splits) throw new HttpProblem(501, `${operation} is not supported for this environment`);
     return splits;
-  }
-
-  function splitOf(
-    input: Asked & { readonly body: { readonly split: string } },
-    operation: string,
-  ): TaskSplit {
-    return splitNamed(splitsOf(input, operation), input.body.split);
   }
 }
 

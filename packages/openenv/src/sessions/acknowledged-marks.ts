@@ -32,7 +32,7 @@ export function setNumber(mark: Buffer, number: number): void {
  */
 export class AcknowledgedMarks {
   readonly #file: number;
-  /** Whether the file had marks when it was opened. */
+  /** True when the file had no marks as it was opened. */
   readonly isNew: boolean;
 
   /** @throws when the file cannot be opened */

@@ -1,4 +1,4 @@
-/** What `take` answers; empty when the session has actions and no reset. */
+/** The answer of `take`; empty when the session has actions and no reset. */
 export type RedisSession = [
   environment: string,
   version: string,
@@ -11,7 +11,7 @@ export type RedisSession = [
 ];
 
 /** Sessions of a client that one write looks at to make room. */
-const LOOKED_AT = 50;
+const SCANNED_SESSIONS = 50;
 /** Bytes that a session and an entry take beside their texts, about. */
 const SESSION_BYTES = 400;
 const ENTRY_BYTES = 40;
@@ -43,7 +43,7 @@ const QUOTA = `
     if of == '' then return true end
     local function fits() return tonumber(redis.call('HGET', clients .. of .. ':bytes', 'total') or 0) + bytes <= tonumber(most) end
     if fits() then return true end
-    for _, member in ipairs(redis.call('ZRANGE', clients .. of, 0, ${LOOKED_AT - 1})) do
+    for _, member in ipairs(redis.call('ZRANGE', clients .. of, 0, ${SCANNED_SESSIONS - 1})) do
       if member ~= id and tonumber(retention) - redis.call('PTTL', sessions .. member) > tonumber(rest) then drop(of, member) end
       if fits() then return true end
     end

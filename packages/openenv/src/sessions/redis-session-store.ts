@@ -17,15 +17,15 @@ import {
 import { StoreMonitor } from './store-monitor.ts';
 
 export interface RedisSessionStoreOptions {
-  /** A session that nobody has used for this long is forgotten, ms. Default seven days. */
+  /** Sessions unused for this long are deleted, ms. Default seven days. */
   readonly retentionMs?: number;
   /** Limit of the sessions of one client, bytes. Default 256 MiB. Redis's own `maxmemory` limits them all. */
   readonly maxClientBytes?: number;
   /** A session that was used this recently is not deleted to make room, ms. Default two minutes. */
   readonly restMs?: number;
-  /** How long a command may take, and a connection may be away, before the session's step fails, ms. Default 5 s. */
+  /** Longest time of a command, and of a lost connection, before the session's step fails, ms. Default 5 s. */
   readonly timeoutMs?: number;
-  /** Where failures are told, and an eviction policy that loses sessions. Default: nowhere. */
+  /** Log of failures, and of an eviction policy that loses sessions. Default: none. */
   readonly logger?: Logger;
 }
 
@@ -73,7 +73,7 @@ export async function openRedisStore(
 
 /** All other policies than `noeviction` drop sessions when memory runs out, as these have a time to live. */
 async function warnOfEviction(redis: Redis, logger: Logger): Promise<void> {
-  // A server that does not tell its policy is none that can be warned of.
+  // No warning for a server that does not say its policy.
   const info = await redis.info('memory').catch(() => '');
   const policy = /^maxmemory_policy:(\S+)/m.exec(info)?.[1];
   if (policy === undefined || policy === 'noeviction') return;
@@ -257,7 +257,7 @@ class RedisJournal implements SessionJournal {
   }
 }
 
-/** What is wrong with a kept session, as a sentence. */
+/** Damage to a kept session, as a sentence. */
 function damageOf(id: string, kept: RedisSession): string | undefined {
   const [environmentId, version, episodeId, reset, , steps, digest, actions] = kept;
   const missing = Number(steps) - actions.length;

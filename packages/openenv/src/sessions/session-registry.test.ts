@@ -141,9 +141,9 @@ describe('the sizes of episodes', () => {
     sessions.attach(session.id);
     assert.throws(() => sessions.reserve(3, { seed: 40 }), { code: 'EPISODE_TOO_LARGE' });
     assert.throws(() => sessions.reserve(2, { seed: 30 }), { code: 'CAPACITY_REACHED' });
-    const giveBack = sessions.reserve(2, { seed: 20 });
+    const releaseSlots = sessions.reserve(2, { seed: 20 });
     assert.equal(sessions.size, 3);
-    giveBack();
+    releaseSlots();
     assert.equal(sessions.size, 1);
     await sessions.release(session.id);
     sessions.reserve(2, { seed: 50 })();

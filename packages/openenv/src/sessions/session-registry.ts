@@ -4,9 +4,9 @@ import { errorCode, OpenEnvError } from '../error-catalogue.ts';
 import { PlayCounts } from '../operations/server-metrics.ts';
 import { createInstance, Session } from './session.ts';
 import type { SessionStore, StoreCondition, StoredSession } from './session-store.ts';
-import { Pace } from './turns.ts';
+import { DurationMeter } from './turns.ts';
 
-/** How many sessions live how long. */
+/** Number and lifetime of sessions. */
 export interface SessionRegistryOptions {
   /** Most sessions in memory at once. */
   readonly maxSessions: number;
@@ -27,10 +27,10 @@ export interface SessionRegistryOptions {
  */
 export class SessionRegistry<Action = unknown, Observation = object, State = object> {
   readonly maxSessions: number;
-  /** What has been played. */
+  /** Counts of steps, resets and errors. */
   readonly counts = new PlayCounts();
   readonly #definition: EnvironmentDefinition<Action, Observation, State>;
-  /** Where sessions are kept, when the environment can be replayed. */
+  /** Storage of sessions, when the environment can be replayed. */
   readonly #store: SessionStore | undefined;
   readonly #closeStore: () => Promise<void>;
   readonly #sessions = new Map<string, Session<Action, Observation, State>>();
@@ -42,7 +42,7 @@ export class SessionRegistry<Action = unknown, Observation = object, State = obj
   readonly #idleTimer: NodeJS.Timeout | undefined;
   readonly #maxEpisodeSize: number;
   readonly #maxTotalSize: number;
-  readonly #resetPace = new Pace();
+  readonly #resetDuration = new DurationMeter();
   /** Size of the episode of each session in memory. */
   readonly #sizes = new Map<object, number>();
   #totalSize = 0;
@@ -79,7 +79,7 @@ export class SessionRegistry<Action = unknown, Observation = object, State = obj
     return this.#sessions.size + this.#resuming.size + this.#reserved;
   }
 
-  /** Whether sessions outlive their time in memory. */
+  /** True when sessions outlive their time in memory. */
   get durable(): boolean {
     return this.#store !== undefined;
   }
@@ -168,7 +168,7 @@ export class SessionRegistry<Action = unknown, Observation = object, State = obj
     this.#episodeSize(options);
   }
 
-  /** Whether a socket holds the session. */
+  /** True when a socket holds the session. */
   isAttached(id: string): boolean {
     return this.#attached.has(id);
   }
@@ -303,7 +303,7 @@ export class SessionRegistry<Action = unknown, Observation = object, State = obj
     if (this.#draining) throw new OpenEnvError('DRAINING', {});
     while (this.size + slots > this.maxSessions) {
       const evicted = this.#leastRecentlyUsed();
-      if (!evicted) throw this.#full();
+      if (!evicted) throw this.#capacityError();
       void this.release(evicted.id);
     }
   }
@@ -312,7 +312,7 @@ export class SessionRegistry<Action = unknown, Observation = object, State = obj
   get #common() {
     return {
       counts: this.counts,
-      resetPace: this.#resetPace,
+      resetDuration: this.#resetDuration,
       admit: (session: object, options: ResetOptions) => this.#admit(session, options),
     };
   }
@@ -343,12 +343,12 @@ export class SessionRegistry<Action = unknown, Observation = object, State = obj
   #makeRoomForSize(size: number, except?: object): void {
     while (this.#totalSize + size > this.#maxTotalSize) {
       const evicted = this.#leastRecentlyUsed(except);
-      if (!evicted) throw this.#full();
+      if (!evicted) throw this.#capacityError();
       void this.release(evicted.id);
     }
   }
 
-  #full(): OpenEnvError {
+  #capacityError(): OpenEnvError {
     return new OpenEnvError('CAPACITY_REACHED', {
       active_sessions: this.size,
       max_sessions: this.maxSessions,

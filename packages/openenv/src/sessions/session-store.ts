@@ -8,7 +8,7 @@ export interface EnvironmentName {
   readonly version: string;
 }
 
-/** Where the episodes of sessions are kept, so that they outlive the process that played them. */
+/** Storage for the episodes of sessions, which outlive the process that played them. */
 export interface SessionStore {
   /**
    * A journal for a session that is new. Nothing is kept before its first reset.
@@ -55,11 +55,11 @@ export interface SessionJournal {
    * @throws OpenEnvError `STORE_ERROR`, `STORE_QUOTA`, `SESSION_TAKEN`, `SESSION_DELETED`
    */
   step(index: number, action: unknown): Promise<void>;
-  /** Whether this process may still write: another may have taken the session over. */
+  /** False when another process has taken the session over, and this one may not write. */
   isOwned(): Promise<boolean>;
 }
 
-/** What is kept of a session: enough to rebuild it by replay. */
+/** A session as it is kept: enough to rebuild it by replay. */
 export interface StoredSession {
   readonly environment: EnvironmentName;
   /** Digest of who opened it; empty when it is not known. */
@@ -67,7 +67,7 @@ export interface StoredSession {
   readonly episodeId: string;
   readonly reset: ResetOptions;
   readonly actions: readonly unknown[];
-  /** What is wrong with the journal, as a sentence: entries are missing or changed. The session must not be replayed. */
+  /** Damage to the journal, as a sentence: entries are missing or changed. The session must not be replayed. */
   readonly damage?: string;
   readonly journal: SessionJournal;
 }

@@ -11,24 +11,24 @@ import { OpenEnvError } from '../error-catalogue.ts';
 import { PlayCounts } from '../operations/server-metrics.ts';
 import type { StateBody } from '../protocol/http-body.ts';
 import type { SessionJournal, StoredSession } from './session-store.ts';
-import { nextTurn, Pace, Turn } from './turns.ts';
+import { DurationMeter, nextTurn, Turn } from './turns.ts';
 
 /** An operation that takes longer than this does not keep its environment from being closed, ms. */
-const CLOSE_PATIENCE_MS = 2000;
+const CLOSE_TIMEOUT_MS = 2000;
 
 export interface SessionOptions {
   /** Default: a new UUID. */
   readonly id?: string;
   /** Digest of who opened it, as of `Guard.clientOf`. */
   readonly client?: string | undefined;
-  /** Where resets and actions are noted before their results are given. */
+  /** Journal of resets and actions, written before their results are given. */
   readonly journal?: SessionJournal;
-  /** Whether the actions are remembered. Default true. */
+  /** Keeps the actions. Default true. */
   readonly keepsActions?: boolean;
-  /** Where steps and resets are counted. */
+  /** Counts of steps and resets. */
   readonly counts?: PlayCounts;
   /** Time that resets take, of all sessions of a server together. */
-  readonly resetPace?: Pace;
+  readonly resetDuration?: DurationMeter;
   /** Called before each reset. @throws an error for an episode that the server cannot hold */
   readonly admit?: (session: object, options: ResetOptions) => void;
 }
@@ -52,8 +52,8 @@ export class Session<Action = unknown, Observation = object, State = object> {
   readonly #keepsActions: boolean;
   readonly #counts: PlayCounts;
   readonly #admit: SessionOptions['admit'];
-  readonly #resetPace: Pace;
-  readonly #stepPace = new Pace();
+  readonly #resetDuration: DurationMeter;
+  readonly #stepDuration = new DurationMeter();
   #episodeId: string | null = null;
   #reset: ResetOptions | null = null;
   #actions: Action[] = [];
@@ -70,7 +70,7 @@ export class Session<Action = unknown, Observation = object, State = object> {
     this.#keepsActions = options.keepsActions ?? true;
     this.#counts = options.counts ?? new PlayCounts();
     this.#admit = options.admit;
-    this.#resetPace = options.resetPace ?? new Pace();
+    this.#resetDuration = options.resetDuration ?? new DurationMeter();
   }
 
   /** Rebuilds a session from what a store kept of it. @throws whatever the environment throws. */
@@ -100,7 +100,7 @@ export class Session<Action = unknown, Observation = object, State = object> {
     return this.#reset && { reset: this.#reset, actions: this.#actions };
   }
 
-  /** What the last reset or step returned. */
+  /** Result of the last reset or step. */
   get lastResult(): StepResult<Observation> | null {
     return this.#lastResult;
   }
@@ -110,7 +110,7 @@ export class Session<Action = unknown, Observation = object, State = object> {
     return this.#stepCount;
   }
 
-  /** Whether an asynchronous operation is under way. */
+  /** True while an asynchronous operation is under way. */
   get busy(): boolean {
     return this.#running !== null;
   }
@@ -120,7 +120,7 @@ export class Session<Action = unknown, Observation = object, State = object> {
     return this.#failure;
   }
 
-  /** Whether this process may still play the session. */
+  /** False when another process has taken the session over. */
   async isOwned(): Promise<boolean> {
     return this.#failure === null && ((await this.#journal?.isOwned()) ?? true);
   }
@@ -132,7 +132,7 @@ export class Session<Action = unknown, Observation = object, State = object> {
 
   /** Starts a new episode. */
   reset(options: ResetOptions): Result<Observation> {
-    return this.#inOrder(this.#resetPace, () => this.#start(options));
+    return this.#inOrder(this.#resetDuration, () => this.#start(options));
   }
 
   /**
@@ -140,24 +140,24 @@ export class Session<Action = unknown, Observation = object, State = object> {
    * @throws EnvironmentError `NOT_RESET` before the first reset, `EPISODE_OVER` after the end, or the environment's own.
    */
   step(action: Action): Result<Observation> {
-    return this.#inOrder(this.#stepPace, () => this.#play(action));
+    return this.#inOrder(this.#stepDuration, () => this.#play(action));
   }
 
   /** The episode's identity and the environment's own state; before the first reset only the identity. */
   state(): StateBody | Promise<StateBody> {
-    return this.#running === null ? this.#look() : this.#running.then(() => this.#look());
+    return this.#running === null ? this.#readState() : this.#running.then(() => this.#readState());
   }
 
   /** Waits for what is under way, though not for ever, then frees the environment. */
   async close(): Promise<void> {
-    await Promise.race([this.settled(), patience()]);
+    await Promise.race([this.settled(), closeTimeout()]);
     await this.environment.close?.();
   }
 
   #start(options: ResetOptions): Result<Observation> {
     this.#use();
     this.#admit?.(this, options);
-    const result = this.#resetPace.time(() => this.environment.reset(options));
+    const result = this.#resetDuration.time(() => this.environment.reset(options));
     return result instanceof Promise
       ? result.then((late) => this.#started(options, late))
       : this.#started(options, result);
@@ -184,7 +184,7 @@ export class Session<Action = unknown, Observation = object, State = object> {
     if (this.#lastResult.done) {
       throw new EnvironmentError('EPISODE_OVER', 'The episode is over. Reset the session to start another.');
     }
-    const result = this.#stepPace.time(() => this.environment.step(action));
+    const result = this.#stepDuration.time(() => this.environment.step(action));
     return result instanceof Promise
       ? result.then((late) => this.#played(action, late))
       : this.#played(action, result);
@@ -201,7 +201,7 @@ export class Session<Action = unknown, Observation = object, State = object> {
     return this.#journal ? this.#kept(this.#journal.step(index, action), result) : result;
   }
 
-  #look(): StateBody {
+  #readState(): StateBody {
     this.#use();
     const identity = { episode_id: this.#episodeId, step_count: this.#stepCount };
     return this.#reset === null ? identity : { ...identity, ...this.environment.state(), ...identity };
@@ -223,7 +223,7 @@ export class Session<Action = unknown, Observation = object, State = object> {
     );
   }
 
-  #inOrder(pace: Pace, run: () => Result<Observation>): Result<Observation> {
+  #inOrder(pace: DurationMeter, run: () => Result<Observation>): Result<Observation> {
     if (this.#running === null && !pace.isLong) return this.#track(run());
     const before = this.#running ?? Promise.resolve();
     return this.#track(before.then(() => (pace.isLong ? nextTurn(this.#client).then(run) : run())));
@@ -240,9 +240,9 @@ export class Session<Action = unknown, Observation = object, State = object> {
   }
 }
 
-function patience(): Promise<void> {
+function closeTimeout(): Promise<void> {
   return new Promise((resolve) => {
-    setTimeout(resolve, CLOSE_PATIENCE_MS).unref();
+    setTimeout(resolve, CLOSE_TIMEOUT_MS).unref();
   });
 }
 

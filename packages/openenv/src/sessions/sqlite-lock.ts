@@ -11,7 +11,7 @@ export function primaryCode(error: unknown): number {
   return ((error as { errcode?: number }).errcode ?? 0) & 0xff;
 }
 
-/** Whether another process holds the lock. */
+/** True when another process holds the lock. */
 export function isBusy(error: unknown): boolean {
   return primaryCode(error) === SQLITE_BUSY;
 }
@@ -29,7 +29,7 @@ export function reasonOf(error: unknown): string {
 }
 
 /** Tries again while another process holds the lock, without stopping the event loop. @throws what the last try threw */
-export async function whenFree<T>(timeoutMs: number, run: () => T): Promise<T> {
+export async function retryWhileLocked<T>(timeoutMs: number, run: () => T): Promise<T> {
   const deadline = performance.now() + timeoutMs;
   for (;;) {
     try {

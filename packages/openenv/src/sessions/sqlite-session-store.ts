@@ -19,10 +19,10 @@ import {
   LOCK_RETRY_MS,
   primaryCode,
   reasonOf,
+  retryWhileLocked,
   SQLITE_CORRUPT,
   SQLITE_FULL,
   SQLITE_NOT_A_DATABASE,
-  whenFree,
 } from './sqlite-lock.ts';
 import {
   type EntryRow,
@@ -37,7 +37,7 @@ import { StoreUsers } from './store-users.ts';
 
 /** Limits of the file. */
 export interface SqliteSessionStoreOptions {
-  /** A session that nobody has used for this long, while a server ran, is forgotten, ms. Default seven days. */
+  /** Sessions unused for this long, while a server ran, are deleted, ms. Default seven days. */
   readonly retentionMs?: number;
   /**
    * Limit of the file, bytes. From nine tenths of it on, the client that keeps most loses the sessions that it has not
@@ -48,11 +48,11 @@ export interface SqliteSessionStoreOptions {
   readonly maxClientBytes?: number;
   /** A session that was used this recently is not deleted to make room, ms. Default two minutes. */
   readonly restMs?: number;
-  /** How long to wait for a database that another process has locked, ms. Default 5 s. */
+  /** Longest wait for a database that another process has locked, ms. Default 5 s. */
   readonly lockTimeoutMs?: number;
   /** Path of the program, for other servers that open the file. Default: that of the process. */
   readonly program?: string;
-  /** Where failures are told. Default: nowhere. */
+  /** Log of failures. Default: none. */
   readonly logger?: Logger;
 }
 
@@ -66,7 +66,7 @@ const PAGE_BYTES = 1024;
 const CHECKPOINT_PAGES = 8000;
 /** A log that has grown beyond this is cut after a checkpoint, bytes. */
 const LOG_BYTES = 16 * 2 ** 20;
-/** How exactly `used_at` is kept, ms, and `bytes`. */
+/** Resolution of `used_at`, ms, and of `bytes`. */
 const USE_RESOLUTION_MS = 60_000;
 const SIZE_RESOLUTION_BYTES = 65_536;
 /** Bytes that a session and an entry take beside their texts, about. */
@@ -87,7 +87,7 @@ interface Entry {
   readonly sessionId: string;
   /** Returns why it may not be written, or its mark. */
   write(): Mark | Error;
-  /** Whether the entry needs no transaction to be written as a whole or not at all. */
+  /** True for an entry of one statement, which is atomic without a transaction. */
   readonly isOneStatement: boolean;
   readonly resolve: () => void;
   readonly reject: (error: Error) => void;
@@ -181,7 +181,7 @@ class SqliteSessionStore implements SessionStore {
   async take(id: string): Promise<StoredSession | undefined> {
     await this.#written();
     const { takeSession, readEntries } = this.statements;
-    return this.#whenFree('read', () => {
+    return this.#retryWhileLocked('read', () => {
       try {
         return this.transact(() => {
           const row = takeSession.get(this.owner, this.now, id) as SessionRow | undefined;
@@ -200,7 +200,7 @@ class SqliteSessionStore implements SessionStore {
   }
 
   remove(id: string): Promise<void> {
-    return this.#whenFree('write', () => void this.statements.removeSession.run(id, this.owner));
+    return this.#retryWhileLocked('write', () => void this.statements.removeSession.run(id, this.owner));
   }
 
   condition(): StoreCondition {
@@ -210,7 +210,7 @@ class SqliteSessionStore implements SessionStore {
         ? null
         : (this.statements.pages.get() as { pages: number }).pages * this.#pageBytes;
     } catch {
-      // A file that is locked or damaged has no size to tell; `problem` tells the rest.
+      // The size of a locked or damaged file is not known; `problem` says why.
     }
     const { others: sharedWith, lastProgram } = this.#users;
     return { ...this.#monitor.condition, bytes, sharedWith, lastProgram };
@@ -264,7 +264,7 @@ class SqliteSessionStore implements SessionStore {
   }
 
   async isOwned(id: string): Promise<boolean> {
-    const row = await this.#whenFree('read', () => this.statements.readOwner.get(id));
+    const row = await this.#retryWhileLocked('read', () => this.statements.readOwner.get(id));
     return (row as { owner: string } | undefined)?.owner === this.owner;
   }
 
@@ -327,7 +327,7 @@ class SqliteSessionStore implements SessionStore {
     return entries;
   }
 
-  /** Writes entries and tells how that went. False, with nothing told, when the lock is worth another try. */
+  /** Writes entries and settles their promises. False, with nothing settled, when the lock is worth another try. */
   #settle(entries: readonly Entry[], isLastTry: boolean): boolean {
     if (entries.length === 0) return true;
     let outcomes: (Mark | Error)[];
@@ -381,9 +381,9 @@ class SqliteSessionStore implements SessionStore {
     if (this.#flushing !== null || this.#entries.length > 0) await this.#flush();
   }
 
-  async #whenFree<T>(what: 'read' | 'write', run: () => T): Promise<T> {
+  async #retryWhileLocked<T>(what: 'read' | 'write', run: () => T): Promise<T> {
     try {
-      return await whenFree(this.#lockTimeoutMs, run);
+      return await retryWhileLocked(this.#lockTimeoutMs, run);
     } catch (error) {
       if (errorCode(error) === 'SESSION_DAMAGED') throw error;
       throw storeError(what, error);
@@ -402,7 +402,7 @@ class SqliteSessionStore implements SessionStore {
   /** Deletes what is too old or too much, a little at a time, and gives the room back. */
   async #keepUp(): Promise<void> {
     const { saveClock } = this.statements;
-    await whenFree(this.#lockTimeoutMs, () => {
+    await retryWhileLocked(this.#lockTimeoutMs, () => {
       saveClock.run(this.now);
       this.#users.seen(this.now);
     });
@@ -414,7 +414,7 @@ class SqliteSessionStore implements SessionStore {
     this.#allowance = Math.max(0.02 * this.#maxBytes, PRUNE_FROM * this.#maxBytes - this.#usedBytes());
     while (!this.#isClosed && this.#freeBytes() > SLACK_BYTES) {
       const before = this.#freeBytes();
-      await whenFree(this.#lockTimeoutMs, () =>
+      await retryWhileLocked(this.#lockTimeoutMs, () =>
         this.#database.exec(`PRAGMA incremental_vacuum(${VACUUM_PAGES})`),
       );
       // A file that was made without `auto_vacuum` keeps its size, and uses the room again.
@@ -425,7 +425,7 @@ class SqliteSessionStore implements SessionStore {
 
   async #pruned(prune: () => number): Promise<boolean> {
     if (this.#isClosed) return false;
-    return (await whenFree(this.#lockTimeoutMs, () => this.transact(prune))) > 0;
+    return (await retryWhileLocked(this.#lockTimeoutMs, () => this.transact(prune))) > 0;
   }
 
   #deleteUnused(): number {
@@ -542,7 +542,7 @@ class SqliteJournal implements SessionJournal {
   }
 }
 
-/** What is wrong with a journal, as a sentence. */
+/** Damage to a journal, as a sentence. */
 function damageOf(
   id: string,
   row: SessionRow,

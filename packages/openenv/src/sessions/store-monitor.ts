@@ -3,7 +3,7 @@ import type { StoreCondition } from './session-store.ts';
 
 /** Entries that wait longer than this have met trouble, ms. */
 const STALL_MS = 1000;
-/** A failure is told for this long, unless an entry is written before, ms. */
+/** A failure is reported for this long, unless an entry is written before, ms. */
 const FAILURE_MS = 30_000;
 /** Log entries of failures are at least this far apart, ms. */
 const LOG_INTERVAL_MS = 10_000;

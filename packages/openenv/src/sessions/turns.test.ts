@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Session } from './session.ts';
-import { nextTurn, type Pace, readClientJson } from './turns.ts';
+import { type DurationMeter, nextTurn, readClientJson } from './turns.ts';
 
 /** A pace at which each computation is long. */
-const LONG = { isLong: true, time: (compute: () => unknown) => compute() } as Pace;
+const LONG = { isLong: true, time: (compute: () => unknown) => compute() } as DurationMeter;
 
 test('clients take turns, however many computations of one wait', async () => {
   const served: string[] = [];
@@ -21,7 +21,7 @@ test('the resets of a client wait behind its own, not behind all those of anothe
       served.push(client);
       return result;
     };
-    return new Session({ reset, step: () => result, state: () => ({}) }, { client, resetPace: LONG });
+    return new Session({ reset, step: () => result, state: () => ({}) }, { client, resetDuration: LONG });
   };
   await Promise.all(['a', 'a', 'a', 'b'].map((client) => opened(client).reset({})));
   assert.equal(served.join(''), 'abaa');

@@ -35,11 +35,11 @@ function giveTurn(): void {
   if (waiting.size > 0) setImmediate(giveTurn);
 }
 
-/** Tells long computations of one kind by the time that the last ones took. */
-export class Pace {
+/** Recognises long computations of one kind by the time that the last ones took. */
+export class DurationMeter {
   #ms = 0;
 
-  /** Whether the next one should wait for a turn. */
+  /** True when the next one should wait for a turn. */
   get isLong(): boolean {
     return this.#ms > LONG_MS;
   }
@@ -64,7 +64,7 @@ export class Turn {
     this.#client = client;
   }
 
-  /** Whether the loop should wait for its next turn. */
+  /** True when the loop should wait for its next turn. */
   get isOver(): boolean {
     return performance.now() - this.#startedAt >= SLICE_MS;
   }

@@ -10,7 +10,7 @@ interface FloatField {
 }
 
 /**
- * How an object of numbers, booleans and enumerations lies in a row of float32: its properties in the order of the
+ * Layout of an object of numbers, booleans and enumerations in a row of float32: its properties in the order of the
  * schema, nested ones as `outer.inner`, fixed-length lists as `list.0`, booleans as 0 or 1, enumerations as the index of
  * their value. Free text has no place in a row.
  */
@@ -21,12 +21,12 @@ export class FloatLayout {
     this.#fields = fields;
   }
 
-  /** The row of what is read in full, as actions are. @throws TypeError naming a field that no number can hold. */
+  /** Layout of actions, which are read in full. @throws TypeError naming a field that no number can hold. */
   static whole(schema: JsonSchema): FloatLayout {
     return new FloatLayout(fieldsOf(schema, [], false));
   }
 
-  /** The row of what can be told without its texts, as observations can. @throws TypeError as above, but for texts */
+  /** Layout of observations, whose texts are left out. @throws TypeError as above, but for texts */
   static withoutTexts(schema: JsonSchema): FloatLayout {
     return new FloatLayout(fieldsOf(schema, [], true));
   }

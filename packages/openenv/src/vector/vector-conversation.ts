@@ -3,7 +3,7 @@ import type { EnvironmentDefinition } from '../definition.ts';
 import type { ActionReader } from '../input/action-reader.ts';
 import { toJsonSchema } from '../input/json-schemas.ts';
 import type { ResetOptionsReader } from '../input/reset-options-reader.ts';
-import { InvalidInputError, readAt, validationIssues } from '../input/validation-issues.ts';
+import { InvalidInputError, readAt, readInput } from '../input/validation-issues.ts';
 import type { JsonObject } from '../json/read-json.ts';
 import { createInstance } from '../sessions/session.ts';
 import type { SessionRegistry } from '../sessions/session-registry.ts';
@@ -45,7 +45,7 @@ export class VectorConversation {
   readonly #client: string;
   #environments: VectorEnvironments | null = null;
   #layouts: Layouts | null = null;
-  #giveBack: () => void = () => {};
+  #releaseSlots: () => void = () => {};
 
   constructor(parts: VectorParts, client: string) {
     this.#parts = parts;
@@ -54,21 +54,19 @@ export class VectorConversation {
 
   /** Answers `vector_reset`. @throws InvalidInputError, OpenEnvError, EnvironmentError */
   reset(data: JsonObject): Reply | Promise<Reply> {
-    const reading = resetRequest.safeParse(data);
-    if (!reading.success) throw new InvalidInputError(validationIssues(resetRequest, data));
-    const { count, format } = reading.data;
+    const { count, seed, options, format } = readInput(resetRequest, data);
     const { sessions } = this.#parts;
-    const base = this.#readOptions(reading.data.options, reading.data.seed);
+    const base = this.#readOptions(options, seed);
     const layouts = format === 'float32' ? this.#makeLayouts() : null;
     this.close();
     this.#environments = this.#open(count, base);
     this.#layouts = layouts;
-    const tell = (result: VectorResult) => {
+    const toReply = (result: VectorResult) => {
       sessions.counts.resets += count;
       return vectorText(result, layouts);
     };
     const result = this.#environments.reset();
-    return result instanceof Promise ? result.then(tell) : tell(result);
+    return result instanceof Promise ? result.then(toReply) : toReply(result);
   }
 
   /** Answers `vector_step`. @throws InvalidInputError */
@@ -76,9 +74,14 @@ export class VectorConversation {
     const environments = this.#opened();
     const { actions, ...extra } = data;
     const [unknown] = Object.keys(extra);
-    if (unknown !== undefined) throw wrong('extra_forbidden', [unknown], 'Extra inputs are not permitted');
+    if (unknown !== undefined)
+      throw InvalidInputError.of('extra_forbidden', [unknown], 'Extra inputs are not permitted');
     if (!Array.isArray(actions) || actions.length !== environments.size) {
-      throw wrong('list_type', ['actions'], `Input should be a list of ${environments.size} actions`);
+      throw InvalidInputError.of(
+        'list_type',
+        ['actions'],
+        `Input should be a list of ${environments.size} actions`,
+      );
     }
     return this.#play(
       (index) => actions[index],
@@ -91,11 +94,15 @@ export class VectorConversation {
     const environments = this.#opened();
     const layouts = this.#layouts;
     if (!layouts)
-      throw wrong('value_error', [], "Binary frames need a vector_reset with the format 'float32'");
+      throw InvalidInputError.of(
+        'value_error',
+        [],
+        "Binary frames need a vector_reset with the format 'float32'",
+      );
     const { action, observation } = layouts;
     const bytes = environments.size * action.width * Float32Array.BYTES_PER_ELEMENT;
     if (frame.byteLength !== bytes) {
-      throw wrong(
+      throw InvalidInputError.of(
         'value_error',
         [],
         `Input should be ${environments.size} rows of ${action.width} float32 (${bytes} bytes), not ${frame.byteLength} bytes`,
@@ -114,25 +121,25 @@ export class VectorConversation {
     const environments = this.#environments;
     if (!environments) return;
     this.#environments = null;
-    this.#giveBack();
+    this.#releaseSlots();
     void environments.close();
   }
 
   #opened(): VectorEnvironments {
     if (this.#environments) return this.#environments;
-    throw wrong('value_error', [], 'There are no environments yet; send vector_reset first');
+    throw InvalidInputError.of('value_error', [], 'There are no environments yet; send vector_reset first');
   }
 
   #open(count: number, base: ReturnType<ResetOptionsReader>): VectorEnvironments {
     const { definition, sessions } = this.#parts;
-    const giveBack = sessions.reserve(count, base);
+    const releaseSlots = sessions.reserve(count, base);
     try {
       const environments = Array.from({ length: count }, () => createInstance(definition));
       const options = environments.map((_, index) => ({ ...base, seed: (base.seed ?? 0) + index }));
-      this.#giveBack = giveBack;
+      this.#releaseSlots = releaseSlots;
       return new VectorEnvironments(environments, options, this.#client);
     } catch (error) {
-      giveBack();
+      releaseSlots();
       throw error;
     }
   }
@@ -151,11 +158,14 @@ export class VectorConversation {
         observation: FloatLayout.withoutTexts(toJsonSchema(observation, 'output')),
       };
     } catch (error) {
-      throw wrong('value_error', ['format'], (error as Error).message);
+      throw InvalidInputError.of('value_error', ['format'], (error as Error).message);
     }
   }
 
-  #play(actionOf: (index: number) => unknown, tell: (result: VectorResult) => Reply): Reply | Promise<Reply> {
+  #play(
+    actionOf: (index: number) => unknown,
+    toReply: (result: VectorResult) => Reply,
+  ): Reply | Promise<Reply> {
     const environments = this.#opened();
     const { readAction } = this.#parts;
     const actions: unknown[] = [];
@@ -170,7 +180,9 @@ export class VectorConversation {
     try {
       const result = environments.step(actions);
       this.#parts.sessions.counts.steps += environments.size;
-      return result instanceof Promise ? result.then(tell, (error) => this.#abandon(error)) : tell(result);
+      return result instanceof Promise
+        ? result.then(toReply, (error) => this.#abandon(error))
+        : toReply(result);
     } catch (error) {
       return this.#abandon(error);
     }
@@ -181,10 +193,6 @@ export class VectorConversation {
     this.close();
     throw error;
   }
-}
-
-function wrong(type: string, loc: readonly string[], msg: string): InvalidInputError {
-  return new InvalidInputError([{ type, loc, msg, input: null }]);
 }
 
 function vectorText(result: VectorResult, layouts: Layouts | null): string {

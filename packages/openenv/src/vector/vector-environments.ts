@@ -6,7 +6,7 @@ const SEEDS = 2 ** 32;
 /** Resets or steps one environment. */
 type Play = (index: number) => StepResult<object> | Promise<StepResult<object>>;
 
-/** What a reset or step of all environments gives, an entry for each environment. */
+/** Result of a reset or step of all environments, an entry for each. */
 export interface VectorResult {
   readonly observations: object[];
   /** 0 where an episode has just been started. */
@@ -25,7 +25,7 @@ export class VectorEnvironments {
   readonly #client: string | undefined;
   readonly #episodes: number[];
   readonly #done: boolean[];
-  /** Whether the last reset or step of all took more than a turn. */
+  /** True when the last reset or step of all took more than a turn. */
   #isLong = false;
   #isClosed = false;
 
@@ -64,7 +64,7 @@ export class VectorEnvironments {
     });
   }
 
-  /** Whether the next step of an environment ignores its action. */
+  /** True when the next step of an environment ignores its action. */
   awaitsReset(index: number): boolean {
     return this.#done[index];
   }

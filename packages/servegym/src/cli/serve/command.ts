@@ -1,4 +1,4 @@
-import { HUNDRED_A_MINUTE, isLoopback, MOST_PROXIES, type RateLimitOptions } from '@servegym/openenv';
+import { DEFAULT_RATE_LIMIT, isLoopback, MAX_PROXIES, type RateLimitOptions } from '@servegym/openenv';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { defaultWorkLimits } from '../../server/background/background-work.ts';
 import { consoleIsBuilt } from '../../server/console-files.ts';
@@ -204,7 +204,7 @@ export function serveCommand(): Command {
       )
         .env('SERVEGYM_TRUST_PROXY')
         .preset('1')
-        .argParser(wholeNumber(0, MOST_PROXIES))
+        .argParser(wholeNumber(0, MAX_PROXIES))
         .default(0, 'none'),
     )
     .optionsGroup('Log, on standard error:')
@@ -317,7 +317,7 @@ function origins(text: string, before: readonly string[]): readonly string[] {
 }
 
 function rateLimit(text: string): RateLimitOptions {
-  if (text === 'seed') return HUNDRED_A_MINUTE;
+  if (text === 'seed') return DEFAULT_RATE_LIMIT;
   if (!/^\d+$/.test(text)) throw new InvalidArgumentError('Expected a whole number or `seed`.');
   return { requests: wholeNumber(1, 1_000_000_000)(text), perMs: 60_000 };
 }
