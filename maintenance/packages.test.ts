@@ -90,8 +90,8 @@ describe('the packed packages', () => {
     const bin = join(tools, 'node_modules', '.bin');
     const check = async (path: string) => {
       await run(join(bin, 'publint'), [path, '--strict']);
-      // The console has no module, and the command line no import.
-      if (!/servegym-(console-)?\d/.test(path)) await run(join(bin, 'attw'), [path, '--profile', 'esm-only']);
+      // The console has no module.
+      if (!/servegym-console-\d/.test(path)) await run(join(bin, 'attw'), [path, '--profile', 'esm-only']);
     };
     await Promise.all(paths.map(check));
   });
@@ -227,7 +227,8 @@ import * as calibration from '@servegym/simulator/calibration';
 import * as tuning from '@servegym/tuning';
 import * as fidelity from '@servegym/tuning/fidelity';
 import * as report from '@servegym/tuning/report';
-const all = { agents, endpoint, environments, table, jobs, openenv, client, definition, metrics, protocol, validate, simulator, calibration, tuning, fidelity, report };
+import * as servegym from 'servegym';
+const all = { agents, endpoint, environments, table, jobs, openenv, client, definition, metrics, protocol, validate, simulator, calibration, tuning, fidelity, report, servegym };
 for (const [name, module] of Object.entries(all)) if (Object.keys(module).length === 0) throw new Error(name);
 console.log(process.version, 'ok');
 `;
@@ -236,6 +237,7 @@ console.log(process.version, 'ok');
 const TYPES = `
 import type { llmserve } from '@servegym/environments';
 import { connect } from '@servegym/openenv/client';
+import { startServer } from 'servegym';
 import type { guess } from './guess/environment.ts';
 
 export async function play() {
@@ -252,12 +254,17 @@ export async function play() {
   // @ts-expect-error there is no such tier
   await env.step({ ...action, quantization_tier: 'INT9' });
 
+  const server = await startServer({ environments: ['llmserve'], port: 0 });
+  const url: string = server.url;
+  // @ts-expect-error a port is a number
+  await startServer({ port: '7860' });
+
   const game = await connect<typeof guess>('http://localhost:8000');
   const { hint } = (await game.reset({ seed: 41 })).observation;
   const known: 'start' | 'higher' | 'lower' | 'found' = hint;
   // @ts-expect-error the hint is an enum, and not any text
   const other: 'warm' = hint;
-  return [depth, text, known, other];
+  return [depth, text, url, known, other];
 }
 `;
 

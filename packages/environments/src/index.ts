@@ -112,3 +112,4 @@ export { type DrawnRequests, drawWorkload } from './llmserve/workload/draw-workl
 export { fitWorkload, type WorkloadIdentity } from './llmserve/workload/fit-workload.ts';
 export type { FittedWorkload } from './llmserve/workload/fitted-workload.ts';
 export { findWorkload, WORKLOAD_IDS, type WorkloadId } from './llmserve/workload/fitted-workload.ts';
+export { loadOptional } from './load-optional.ts';

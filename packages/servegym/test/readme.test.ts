@@ -65,6 +65,16 @@ describe('the README', () => {
     assert.match(output, /^score 0\.74, 75% of 5614 requests within their SLO\nBetter than the default /);
   });
 
+  it('of the package has a TypeScript snippet that starts a server and plays at it', async () => {
+    const [snippet, ...more] = snippets('ts', readFileSync(join(packageFolder, 'README.md'), 'utf8'));
+    assert.equal(more.length, 0);
+    const args = ['--input-type=module-typescript', '-'];
+    assert.match(
+      await runOn(snippet!, process.execPath, args, packageFolder),
+      /^\d+ figures after a reset\n$/,
+    );
+  });
+
   it('leads to the Python client, whose first snippet comes near the planner', async () => {
     const [snippet] = snippets('python', clientReadme);
     const score = Number(

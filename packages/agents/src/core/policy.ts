@@ -40,4 +40,6 @@ export interface AsyncPolicy<Action, Observation> {
    * is called for that.
    */
   watch?(step: PolicyStep<Action, Observation>, action: Action): void;
+  /** Reasons for the last action. */
+  explain?(): unknown;
 }

@@ -9,8 +9,7 @@ import {
 } from '@servegym/agents';
 import { type EnvironmentDefinition, HttpProblem, type ResetOptions } from '@servegym/openenv';
 import type { ModelBaseline } from './baseline-routes.ts';
-import { baselineSuite } from './baseline-suite.ts';
-import { playBaseline } from './play-baseline.ts';
+import { baselineSuite, playBaseline } from './baseline-suite.ts';
 import type { PolicyCatalogue } from './policy-catalogue.ts';
 
 /** In a baseline over HTTP the model is asked before every so many windows: whoever asks for it waits for all answers. */

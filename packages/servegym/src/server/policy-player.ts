@@ -9,7 +9,6 @@ import {
   Turn,
 } from '@servegym/openenv';
 import { BackgroundPolicy } from './background/background-environment.ts';
-import { explains } from './explaining.ts';
 import { chooseAction } from './llm-player.ts';
 import type { PolicyCatalogue } from './policy-catalogue.ts';
 
@@ -86,7 +85,7 @@ export class PolicyPlayer<Action, Observation extends object, State extends obje
         policy instanceof BackgroundPolicy
           ? await policy.actFor(step, caller)
           : await chooseAction(policy, step);
-      const explanation = explains(policy) ? policy.explain() : undefined;
+      const explanation = policy.explain?.();
       const result = await session.step(action);
       engaged.seen = session.stepCount;
       played.push({ action, ...result, ...(explanation !== undefined && { explanation }) });

@@ -4,15 +4,21 @@ import { type ListeningServer, RateLimiter, type ServerOptions } from '@servegym
 import { InputError } from '../cli/input-error.ts';
 import { type BackgroundLimits, BackgroundWork, defaultWorkLimits } from './background/background-work.ts';
 import { listenError } from './listen-error.ts';
-import { type EnvironmentName, type MountedServer, mountEnvironment } from './mount-environment.ts';
+import {
+  ENVIRONMENT_IDS,
+  type EnvironmentName,
+  type MountedServer,
+  mountEnvironment,
+} from './mount-environment.ts';
 import { SharedStorage } from './session-storage.ts';
 
 export interface StartOptions extends Omit<ServerOptions, 'store'> {
-  /** The first is served at the root, the others each below `/` and its name. */
-  readonly environments: readonly [EnvironmentName, ...EnvironmentName[]];
-  /** 0 takes any free port. */
-  readonly port: number;
-  readonly host: string;
+  /** The first is served at the root, the others each below `/` and its name. Default: `ENVIRONMENT_IDS`. */
+  readonly environments?: readonly [EnvironmentName, ...EnvironmentName[]];
+  /** Default 0: any free port. */
+  readonly port?: number;
+  /** Default 127.0.0.1. */
+  readonly host?: string;
   /**
    * SQLite file or `redis://...` that keeps the sessions of replayable environments beyond the end of the process.
    * Default: they are not kept.
@@ -49,14 +55,14 @@ export interface RunningServer extends ListeningServer {
  *   environments have the same name.
  */
 export async function startServer({
-  environments,
-  port,
-  host,
+  environments = ENVIRONMENT_IDS,
+  port = 0,
+  host = '127.0.0.1',
   sessionFile,
   sessionFileMaxBytes: maxBytes,
   work: limits,
   ...options
-}: StartOptions): Promise<RunningServer> {
+}: StartOptions = {}): Promise<RunningServer> {
   let url = '';
   const storage =
     sessionFile === undefined

@@ -1,3 +1,4 @@
+import { loadOptional } from '@servegym/environments';
 import type OpenAI from 'openai';
 import { AgentError } from '../../error-catalogue.ts';
 import {
@@ -132,12 +133,12 @@ export class LlmClient {
   }
 
   async #connect(): Promise<OpenAI> {
-    const { default: Client } = await import('openai').catch((cause) => {
-      if (cause.code !== 'ERR_MODULE_NOT_FOUND') throw cause;
-      const problem =
-        'Language models are asked with the package openai, which is not installed. Install it beside servegym: npm install openai';
-      throw new AgentError('LLM_SETTINGS', { problem }, { cause });
-    });
+    const { default: Client } = await loadOptional(
+      () => import('openai'),
+      'Language models are asked with',
+      ['openai'],
+      (problem, options) => new AgentError('LLM_SETTINGS', { problem }, options),
+    );
     const { baseUrl, apiKey, retries = 3 } = this.settings;
     return new Client({
       baseURL: baseUrl,

@@ -1,6 +1,7 @@
 import { EnvironmentError } from '@servegym/openenv/definition';
 import { RandomStream } from '@servegym/simulator';
 import type OpenAI from 'openai';
+import { loadOptional } from '../../load-optional.ts';
 import { connectionFailure, describeFailure, type RealFailure, serverSentence } from './real-failure.ts';
 import { OPENAI_URL, type RealSettings } from './real-settings.ts';
 
@@ -61,13 +62,12 @@ export class RealClient {
 
   /** The official client takes longer to load than all the rest of the environment: only real mode does. */
   static async create(settings: RealSettings): Promise<RealClient> {
-    const { default: Client } = await import('openai').catch((error) => {
-      if (error.code !== 'ERR_MODULE_NOT_FOUND') throw error;
-      throw new EnvironmentError(
-        'REAL_CLIENT_MISSING',
-        'Real mode asks servers with the package openai, which is not installed. Install it beside servegym: npm install openai',
-      );
-    });
+    const { default: Client } = await loadOptional(
+      () => import('openai'),
+      'Real mode asks servers with',
+      ['openai'],
+      (message) => new EnvironmentError('REAL_CLIENT_MISSING', message),
+    );
     const client = new Client({
       baseURL: settings.baseUrl,
       apiKey: settings.apiKey,

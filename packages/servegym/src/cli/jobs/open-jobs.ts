@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { AGENT_JOB_KINDS } from '@servegym/agents';
+import { loadOptional } from '@servegym/environments';
 import {
   type Job,
   type JobEngine,
@@ -83,15 +84,13 @@ export async function openJobs({ threads, queue }: JobOptions): Promise<JobEngin
  * The part of jobs that needs Redis, which a plain installation leaves out.
  * @throws {InputError} when its packages are not installed.
  */
-export async function importQueue(): Promise<typeof import('@servegym/jobs/queue')> {
-  try {
-    return await import('@servegym/jobs/queue');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error;
-    throw new InputError(
-      'Queues need the packages bullmq and ioredis, which are not installed. Install them beside servegym: npm install bullmq ioredis',
-    );
-  }
+export function importQueue(): Promise<typeof import('@servegym/jobs/queue')> {
+  return loadOptional(
+    () => import('@servegym/jobs/queue'),
+    'Queues need',
+    ['bullmq', 'ioredis'],
+    (message, options) => new InputError(message, options),
+  );
 }
 
 /** An engine whose jobs stop, here and at the queue, when this process is told to; a second signal ends it at once. */

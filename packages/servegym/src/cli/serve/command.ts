@@ -10,7 +10,7 @@ import {
   type LogLevel,
   serverLog,
 } from '../../server/server-log.ts';
-import { defaultSessionFile } from '../../server/session-file.ts';
+import { defaultSessionFile } from '../../server/session-storage.ts';
 import { startServer } from '../../server/start-server.ts';
 import { stopOnSignals } from '../../server/stop-on-signals.ts';
 import { byteCount, numberAbove, wholeNumber } from '../arguments/options.ts';

@@ -1,6 +1,5 @@
 import type { AsyncPolicy, PolicyEpisode, PolicyStep } from '@servegym/agents';
 import type { JobContext, Json } from '@servegym/jobs';
-import { explains } from '../explaining.ts';
 import { openServed, type ServedEnvironment } from './served-environment.ts';
 
 export interface ChooseActionInput {
@@ -54,7 +53,7 @@ export async function runJob(input: Json, context: JobContext): Promise<Json> {
   const { plan } = policy as { readonly plan?: readonly unknown[] };
   const chosen: ChosenAction<unknown> = {
     action,
-    ...(explains(policy) && { explanation: policy.explain() }),
+    ...(policy.explain && { explanation: policy.explain() }),
     ...(plan && { plan }),
   };
   return chosen as unknown as Json;
