@@ -28,9 +28,9 @@ import { InterruptedError, onInterrupt } from '../interrupted-error.ts';
 import { queueOption, withJobs } from '../jobs/open-jobs.ts';
 import { printResult } from '../output/print-result.ts';
 import { ProgressDisplay } from '../output/progress.ts';
-import { seedsJson, seedsTable } from './seeds-report.ts';
 import { trainOne } from './train-one.ts';
 import { trainSeeds } from './train-seeds.ts';
+import { seedsJson, seedsTable } from './training-report.ts';
 
 interface TrainOptions extends ScenarioArguments {
   readonly env: LearnableEnvironment;

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { decodeStoppedRun } from '@servegym/agents';
 import { trainOne } from './train-one.ts';
-import type { TrainingReport } from './written-policy.ts';
+import type { TrainingReport } from './training-folder.ts';
 
 const task = 'static_workload';
 const lessons = { teacher: 'heuristic', episodes: 4, minibatches: 8 };

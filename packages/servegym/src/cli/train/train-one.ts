@@ -8,15 +8,15 @@ import {
 import { openJobs } from '../jobs/open-jobs.ts';
 import { ProgressDisplay } from '../output/progress.ts';
 import { learningCurveTitle } from './learning-curve.ts';
-import { TrainingLog } from './training-log.ts';
-import { progressLine, timedLine } from './training-report.ts';
 import {
   checkpointPath,
   policyPaths,
   replaceFile,
+  TrainingLog,
   type TrainingReport,
   writePolicy,
-} from './written-policy.ts';
+} from './training-folder.ts';
+import { progressLine, timedLine } from './training-report.ts';
 
 /** Time between two checkpoints of PPO, s. */
 const CHECKPOINT_EVERY_S = 20;

@@ -5,7 +5,7 @@ import { describe, it } from 'node:test';
 import { trainOne } from './train-one.ts';
 import { trainSeeds } from './train-seeds.ts';
 import { useTrainingEngines } from './training-engines.fixture.ts';
-import type { TrainingReport } from './written-policy.ts';
+import type { TrainingReport } from './training-folder.ts';
 
 const task = 'static_workload';
 const lessons = { teacher: 'heuristic', episodes: 3, minibatches: 8 };

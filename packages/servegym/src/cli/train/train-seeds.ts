@@ -3,8 +3,7 @@ import { join } from 'node:path';
 import { trainSeeds as submitSeeds, type TrainedRun, type TrainingRun } from '@servegym/agents';
 import type { JobEngine } from '@servegym/jobs';
 import { learningCurveTitle } from './learning-curve.ts';
-import { TrainingLog } from './training-log.ts';
-import { policyPaths, type TrainingReport, writePolicy } from './written-policy.ts';
+import { policyPaths, TrainingLog, type TrainingReport, writePolicy } from './training-folder.ts';
 
 /** What came of a seed. */
 export interface SeedReport extends TrainingReport {

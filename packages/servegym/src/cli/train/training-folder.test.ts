@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { TrainingLog } from './training-log.ts';
+import { TrainingLog } from './training-folder.ts';
 
 describe('TrainingLog', () => {
   let folder: string;

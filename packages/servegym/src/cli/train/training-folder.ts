@@ -1,17 +1,62 @@
-import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { eventFileHeader, type MetricsLine, scalarRecord, startRecord } from '@servegym/agents';
+import {
+  type Algorithm,
+  eventFileHeader,
+  isNetworkAlgorithm,
+  type MetricsLine,
+  type PolicyFiles,
+  scalarRecord,
+  startRecord,
+} from '@servegym/agents';
 import { pngRenderer } from '../output/render-png.ts';
 import { learningCurvePage, learningCurveSvg } from './learning-curve.ts';
 
-/** Writes down how a training goes: JSON lines and a TensorBoard event file as it goes, the learning curve at the end. */
+/** Outcome of a training. */
+export interface TrainingReport {
+  /** Windows played. */
+  readonly steps: number;
+  /** Mean return of an episode, as training last saw it; `null` when no episode ended. */
+  readonly final_return: number | null;
+  readonly files: { readonly policy: string; readonly [kind: string]: string };
+}
+
+/** Paths of a policy in its folder. */
+export type PolicyPaths = Readonly<Record<keyof PolicyFiles, string>> | { readonly policy: string };
+
+export function policyPaths(folder: string, algorithm: Algorithm): PolicyPaths {
+  if (!isNetworkAlgorithm(algorithm)) return { policy: join(folder, 'policy.json') };
+  return {
+    policy: join(folder, 'policy.safetensors'),
+    onnx: join(folder, 'policy.onnx'),
+    checkpoint: checkpointPath(folder),
+  };
+}
+
+export function checkpointPath(folder: string): string {
+  return join(folder, 'checkpoint.safetensors');
+}
+
+/** Writes the files of a policy; the policy itself comes last, so that where it is, everything is. */
+export function writePolicy(paths: PolicyPaths, files: PolicyFiles): void {
+  const pathOf: Readonly<Record<string, string>> = paths;
+  for (const [kind, file] of Object.entries(files)) replaceFile(pathOf[kind], file);
+}
+
+/** Writes a file; a crash leaves the one that was there. */
+export function replaceFile(path: string, bytes: Uint8Array): void {
+  writeFileSync(`${path}.part`, bytes);
+  renameSync(`${path}.part`, path);
+}
+
+/** Records a training: JSON lines and a TensorBoard event file as it goes, the learning curve at the end. */
 export class TrainingLog {
   readonly lines: MetricsLine[] = [];
   readonly #folder: string;
   readonly #metrics: string;
   readonly #events: string;
 
-  /** @param keepUntil steps up to which what is told of an earlier part of the run in this folder is kept */
+  /** @param keepUntil steps up to which the metrics of an earlier part of the run in this folder are kept */
   constructor(folder: string, keepUntil = 0) {
     this.#folder = folder;
     this.#metrics = join(folder, 'metrics.jsonl');
