@@ -64,6 +64,8 @@ class Bench {
     const request: LiveRequest = {
       promptTokens: input,
       outputTokens: output,
+      maxTokens: output,
+      choices: 1,
       finishReason: 'length',
       priority: 0,
       prefix: null,

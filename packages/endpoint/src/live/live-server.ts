@@ -15,6 +15,10 @@ const MOST_IDS = 2 ** 31;
 export interface LiveRequest {
   readonly promptTokens: number;
   readonly outputTokens: number;
+  /** Most output tokens that it asked for. */
+  readonly maxTokens: number;
+  /** Sequences that the request asked for together, this one included. */
+  readonly choices: number;
   /** Why it ends after `outputTokens`. */
   readonly finishReason: 'stop' | 'length';
   /** 0 (most urgent) .. 7. */
@@ -41,6 +45,7 @@ export interface FinishedRequest {
   /** `NaN` for a request of one token. */
   readonly tpotMs: number;
   readonly e2eMs: number;
+  readonly preemptions: number;
 }
 
 /** What an engine did in one iteration. */
@@ -75,6 +80,10 @@ interface Entry {
   taken: number;
   /** Tick of the last token taken. */
   lastToken: number;
+  preemptions: number;
+  /** Engine that it was last seen running on, and at which of its iterations. */
+  engine: number;
+  round: number;
 }
 
 interface Emission {
@@ -104,6 +113,8 @@ export class LiveServer {
   readonly #batches: Batch[] = [];
   /** Tick at which each engine serves again after its last reload. */
   readonly #reloadedAt: number[];
+  /** Iterations taken of each engine. */
+  readonly #rounds: number[];
   #nextId = 0;
   #lastArrival = 0;
 
@@ -118,6 +129,7 @@ export class LiveServer {
     this.clock = clock;
     this.#observer = observer;
     this.#reloadedAt = server.engines.map(() => 0);
+    this.#rounds = server.engines.map(() => 0);
     this.#alarm = createAlarm(() => this.turn());
   }
 
@@ -144,7 +156,16 @@ export class LiveServer {
       prefix: request.prefix,
     });
     this.#lastArrival = arrival;
-    this.#entries.set(id, { request, listener, id, taken: 0, lastToken: 0 });
+    this.#entries.set(id, {
+      request,
+      listener,
+      id,
+      taken: 0,
+      lastToken: 0,
+      preemptions: 0,
+      engine: 0,
+      round: 0,
+    });
     this.#observer.onSubmitted(request);
     this.turn();
     return () => {
@@ -281,6 +302,7 @@ export class LiveServer {
             ttftMs: msFromTicks(first - arrival),
             tpotMs: msFromTicks(last - first) / (output - 1),
             e2eMs: msFromTicks(last - arrival),
+            preemptions: entry.preemptions,
           },
           index,
         );
@@ -289,7 +311,23 @@ export class LiveServer {
     }
     // A first token whose request has gone on to the other engine appears in no other list.
     for (let i = 0; i < firstTokens.count; i++) emit(firstTokens.ids[i], 1, false);
-    engine.forEachRunning((id, _arrival, _firstToken, _blocks, emitted) => emit(id, emitted, false));
+    const round = ++this.#rounds[index];
+    engine.forEachRunning((id, _arrival, _firstToken, _blocks, emitted) => {
+      emit(id, emitted, false);
+      const entry = this.#entries.get(id);
+      if (entry === undefined) return;
+      entry.engine = index;
+      entry.round = round;
+    });
+    if (counters.preemptions > 0) this.#countPreempted(index, round);
+  }
+
+  /** Counts for each request that ran in the iteration before, and neither runs nor has ended, one preemption. */
+  #countPreempted(engine: number, round: number): void {
+    for (const entry of this.#entries.values()) {
+      const hasEnded = entry.taken >= entry.request.outputTokens;
+      if (entry.engine === engine && entry.round === round - 1 && !hasEnded) entry.preemptions++;
+    }
   }
 
   #freeId(): number {

@@ -5,7 +5,7 @@ import type { SimulatedServer } from '../live/simulated-server.ts';
 import { BucketHistogram } from './bucket-histogram.ts';
 
 /*
- * Names, labels and buckets are those of vLLM V1 (vllm/v1/metrics/loggers.py and vllm/v1/spec_decode/metrics.py), so
+ * Names, labels and buckets are those of vLLM 0.32 (vllm/v1/metrics/loggers.py and vllm/v1/spec_decode/metrics.py), so
  * that dashboards, autoscalers and load generators made for vLLM read them as they are.
  */
 
@@ -20,10 +20,43 @@ const LATENCY_BUCKETS_S = [
   0.3, 0.5, 0.8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960, 1920, 7680,
 ];
 const ITERATION_BUCKETS = [1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384];
+const PREEMPTION_BUCKETS = [1, 2, 3, 4, 5, 10, 20];
+const CHOICES_BUCKETS = [1, 2, 5, 10, 20];
 const LATENESS_BUCKETS_S = [0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1];
 
 /** Gauges of prom-client whose names end as those of counters do. The series beside them tell the same by kind. */
 const MISNAMED_GAUGES = ['handles', 'requests', 'resources'].map((kind) => `nodejs_active_${kind}_total`);
+
+/** Counters of vLLM for things that a simulated engine has none of: clients find them at 0. */
+const ABSENT_COUNTERS: readonly (readonly [name: string, help: string])[] = [
+  [
+    'estimated_flops_per_gpu',
+    'Estimated number of floating point operations per GPU (for Model Flops Utilization calculations).',
+  ],
+  [
+    'estimated_read_bytes_per_gpu',
+    'Estimated number of bytes read from memory per GPU (for Model Flops Utilization calculations).',
+  ],
+  [
+    'estimated_write_bytes_per_gpu',
+    'Estimated number of bytes written to memory per GPU (for Model Flops Utilization calculations).',
+  ],
+  [
+    'external_prefix_cache_queries',
+    'External prefix cache queries from KV connector cross-instance cache sharing, in terms of number of queried tokens.',
+  ],
+  [
+    'external_prefix_cache_hits',
+    'External prefix cache hits from KV connector cross-instance cache sharing, in terms of number of cached tokens.',
+  ],
+  ['mm_cache_queries', 'Multi-modal cache queries, in terms of number of queried items.'],
+  ['mm_cache_hits', 'Multi-modal cache hits, in terms of number of cached items.'],
+];
+const PROMPT_SOURCES = ['local_compute', 'local_cache_hit', 'external_kv_transfer'];
+const CACHE_TIERS = ['device', 'host', 'p2p', 'disk', 'external_unspecified'];
+const FINISHED_REASONS = ['stop', 'length', 'abort', 'error', 'repetition'];
+const REJECTION_REASONS = ['max_num_queued_reqs', 'max_num_queued_tokens'];
+const SLEEP_STATES = ['awake', 'weights_offloaded', 'discard_all'];
 
 export interface EndpointMetricsOptions {
   readonly modelName: string;
@@ -36,7 +69,12 @@ export interface EndpointMetricsOptions {
 /** The endpoint for Prometheus, in simulated time, as vLLM tells its own. */
 export class EndpointMetrics implements LiveObserver {
   readonly #registry = new Registry();
+  /** Start of the process in s since 1970, for the `_created` series. */
+  readonly #createdS = Date.now() / 1000;
   readonly #promptTokens: Counter<string>;
+  readonly #promptTokensBySource: Counter<string>;
+  readonly #cachedPromptTokens: Counter<string>;
+  readonly #cachedByTier: Counter<string>;
   readonly #generationTokens: Counter<string>;
   readonly #preemptions: Counter<string>;
   readonly #cacheQueries: Counter<string>;
@@ -56,10 +94,16 @@ export class EndpointMetrics implements LiveObserver {
   readonly #requestPrompt: BucketHistogram;
   readonly #requestGeneration: BucketHistogram;
   readonly #maxTokens: BucketHistogram;
+  readonly #askedTokens: BucketHistogram;
+  readonly #choices: BucketHistogram;
+  readonly #requestPreemptions: BucketHistogram;
+  readonly #prefillComputed: BucketHistogram;
   readonly #iterationTokens: BucketHistogram;
   readonly #lateness: BucketHistogram;
   readonly #latenessWatch: LatenessWatch;
   readonly #prefixCaching: boolean;
+  /** Cached prompt tokens that no finished request has been credited with. */
+  #uncredited = 0;
 
   constructor(server: SimulatedServer, options: EndpointMetricsOptions) {
     const registry = this.#registry;
@@ -91,6 +135,38 @@ export class EndpointMetrics implements LiveObserver {
       'Number of requests waiting to be processed.',
       (engine) => server.engines[engine].waitingCount,
     );
+    const labelled = (
+      name: string,
+      help: string,
+      label: string,
+      read: (engine: number, value: string) => number,
+      values: readonly string[],
+    ) =>
+      new Gauge({
+        name,
+        help,
+        labelNames: ['model_name', 'engine', label],
+        registers: [registry],
+        collect() {
+          for (const [engine, of] of labels.entries()) {
+            for (const value of values) this.set({ ...of, [label]: value }, read(engine, value));
+          }
+        },
+      });
+    labelled(
+      'vllm:num_requests_waiting_by_reason',
+      "Number of waiting requests by reason. Reason labels: 'capacity' = waiting for scheduling capacity; 'deferred' = deferred by transient constraints (LoRA budget, KV transfer, blocked status). Sum of all reasons equals vllm:num_requests_waiting.",
+      'reason',
+      (engine, reason) => (reason === 'capacity' ? server.engines[engine].waitingCount : 0),
+      ['capacity', 'deferred'],
+    );
+    labelled(
+      'vllm:engine_sleep_state',
+      'Engine sleep state; awake = 0 means engine is sleeping; awake = 1 means engine is awake; weights_offloaded = 1 means sleep level 1; discard_all = 1 means sleep level 2.',
+      'sleep_state',
+      (_, state) => (state === 'awake' ? 1 : 0),
+      SLEEP_STATES,
+    );
     gauge('vllm:kv_cache_usage_perc', 'KV-cache usage. 1 means 100 percent usage.', (engine) => {
       const { kvBlocksUsed, kvBlocksTotal } = server.engines[engine];
       return kvBlocksUsed / kvBlocksTotal;
@@ -98,7 +174,15 @@ export class EndpointMetrics implements LiveObserver {
     new Gauge({
       name: 'vllm:cache_config_info',
       help: 'Information of the LLMEngine CacheConfig',
-      labelNames: ['block_size', 'num_gpu_blocks', 'enable_prefix_caching', 'engine'],
+      labelNames: [
+        'block_size',
+        'num_gpu_blocks',
+        'enable_prefix_caching',
+        'cache_dtype',
+        'kv_cache_size_tokens',
+        'kv_cache_max_concurrency',
+        'engine',
+      ],
       registers: [registry],
       collect() {
         this.reset();
@@ -108,6 +192,9 @@ export class EndpointMetrics implements LiveObserver {
               block_size: String(blockTokens),
               num_gpu_blocks: String(kvBlocksTotal),
               enable_prefix_caching: options.prefixCaching ? 'True' : 'False',
+              cache_dtype: 'auto',
+              kv_cache_size_tokens: String(kvBlocksTotal * blockTokens),
+              kv_cache_max_concurrency: String((kvBlocksTotal * blockTokens) / maxModelLen),
               engine: String(engine),
             },
             1,
@@ -116,16 +203,42 @@ export class EndpointMetrics implements LiveObserver {
       },
     });
 
-    const counterOf = (name: string, help: string): Counter<string> => {
+    const counterOf = (name: string, help: string, label?: string, values: readonly string[] = ['']) => {
       const counter = new Counter({
         name,
         help,
-        labelNames: ['model_name', 'engine'],
+        labelNames: ['model_name', 'engine', ...(label === undefined ? [] : [label])],
         registers: [registry],
       });
-      for (const of of labels) counter.inc(of, 0);
+      for (const of of labels) {
+        for (const value of values) counter.inc({ ...of, ...(label !== undefined && { [label]: value }) }, 0);
+      }
       return counter;
     };
+    for (const [name, help] of ABSENT_COUNTERS) counterOf(`vllm:${name}_total`, help);
+    const rejections = new Counter({
+      name: 'vllm:admission_rejections_total',
+      help: 'Number of admission attempts rejected by a queue limit, by reason.',
+      labelNames: ['model_name', 'reason'],
+      registers: [registry],
+    });
+    for (const reason of REJECTION_REASONS) rejections.inc({ model_name: modelName, reason }, 0);
+    this.#promptTokensBySource = counterOf(
+      'vllm:prompt_tokens_by_source_total',
+      'Number of prompt tokens by source.',
+      'source',
+      PROMPT_SOURCES,
+    );
+    this.#cachedPromptTokens = counterOf(
+      'vllm:prompt_tokens_cached_total',
+      'Number of cached prompt tokens (local + external).',
+    );
+    this.#cachedByTier = counterOf(
+      'vllm:prompt_tokens_cached_by_source_total',
+      'Prefix-cache hit tokens by the cache tier that supplied them: device (local HBM), host (offloaded to DRAM), disk, p2p (transferred from another vLLM instance) or external_unspecified. Counted at admission; sums to vllm:prefix_cache_hits + vllm:external_prefix_cache_hits.',
+      'source',
+      CACHE_TIERS,
+    );
     this.#promptTokens = counterOf('vllm:prompt_tokens_total', 'Number of prefill tokens processed.');
     this.#generationTokens = counterOf(
       'vllm:generation_tokens_total',
@@ -148,17 +261,12 @@ export class EndpointMetrics implements LiveObserver {
       'vllm:spec_decode_num_accepted_tokens_total',
       'Number of accepted tokens.',
     );
-    this.#success = new Counter({
-      name: 'vllm:request_success_total',
-      help: 'Count of successfully processed requests.',
-      labelNames: ['model_name', 'engine', 'finished_reason'],
-      registers: [registry],
-    });
-    for (const of of labels) {
-      for (const finished_reason of ['stop', 'length', 'abort']) {
-        this.#success.inc({ ...of, finished_reason }, 0);
-      }
-    }
+    this.#success = counterOf(
+      'vllm:request_success_total',
+      'Count of successfully processed requests.',
+      'finished_reason',
+      FINISHED_REASONS,
+    );
 
     const histogram = (name: string, help: string, bounds: readonly number[]) =>
       new BucketHistogram(registry, name, help, bounds, labels);
@@ -218,6 +326,26 @@ export class EndpointMetrics implements LiveObserver {
       'Histogram of maximum number of requested generation tokens.',
       tokenBounds,
     );
+    this.#askedTokens = histogram(
+      'vllm:request_params_max_tokens',
+      'Histogram of the max_tokens request parameter.',
+      tokenBounds,
+    );
+    this.#choices = histogram(
+      'vllm:request_params_n',
+      'Histogram of the n request parameter.',
+      CHOICES_BUCKETS,
+    );
+    this.#requestPreemptions = histogram(
+      'vllm:request_num_preemptions',
+      'Histogram of the number of times a request was preempted.',
+      PREEMPTION_BUCKETS,
+    );
+    this.#prefillComputed = histogram(
+      'vllm:request_prefill_kv_computed_tokens',
+      'Histogram of new KV tokens computed during prefill (excluding cached tokens).',
+      tokenBounds,
+    );
     this.#iterationTokens = histogram(
       'vllm:iteration_tokens_total',
       'Histogram of number of tokens per engine_step.',
@@ -237,22 +365,49 @@ export class EndpointMetrics implements LiveObserver {
   }
 
   /** The text for `GET /metrics`. */
-  render(): Promise<string> {
-    return this.#registry.metrics();
+  async render(): Promise<string> {
+    const metrics = await this.#registry.getMetricsAsJSON();
+    return `${await this.#registry.metrics()}${metrics.map((metric) => this.#created(metric)).join('')}`;
   }
 
-  onSubmitted({ promptTokens, outputTokens }: LiveRequest): void {
+  /** The `_created` series of a counter or histogram, as Python's client of Prometheus adds them. */
+  #created({ name, type, values = [] }: Awaited<ReturnType<Registry['getMetricsAsJSON']>>[number]): string {
+    const kind = String(type);
+    if (!name.startsWith('vllm:') || (kind !== 'counter' && kind !== 'histogram')) return '';
+    const created = `${kind === 'counter' ? name.replace(/_total$/, '') : name}_created`;
+    const series = new Set(
+      values.map(({ labels }) =>
+        Object.entries(labels)
+          .filter(([label]) => label !== 'le')
+          .map(([label, value]) => `${label}="${escapeLabel(String(value))}"`)
+          .join(','),
+      ),
+    );
+    const lines = Array.from(series, (labels) => `${created}{${labels}} ${this.#createdS}\n`);
+    return `# HELP ${created} Start of the process.\n# TYPE ${created} gauge\n${lines.join('')}`;
+  }
+
+  onSubmitted({ promptTokens, outputTokens, maxTokens, choices }: LiveRequest): void {
     if (this.#prefixCaching) this.#cacheQueries.inc(this.#labels[0], promptTokens);
     this.#maxTokens.observe(outputTokens);
+    this.#askedTokens.observe(maxTokens);
+    this.#choices.observe(choices);
   }
 
   onIteration(iteration: LiveIteration): void {
     const { engine, prefillTokens, outputTokens } = iteration;
     const of = this.#labels[engine];
-    this.#promptTokens.inc(of, prefillTokens);
+    this.#promptTokens.inc(of, prefillTokens + iteration.cachedTokens);
+    this.#promptTokensBySource.inc({ ...of, source: 'local_compute' }, prefillTokens);
     this.#generationTokens.inc(of, outputTokens);
     if (iteration.preemptions > 0) this.#preemptions.inc(of, iteration.preemptions);
-    if (iteration.cachedTokens > 0) this.#cacheHits.inc(of, iteration.cachedTokens);
+    if (iteration.cachedTokens > 0) {
+      this.#cacheHits.inc(of, iteration.cachedTokens);
+      this.#cachedPromptTokens.inc(of, iteration.cachedTokens);
+      this.#cachedByTier.inc({ ...of, source: 'device' }, iteration.cachedTokens);
+      this.#promptTokensBySource.inc({ ...of, source: 'local_cache_hit' }, iteration.cachedTokens);
+      this.#uncredited += iteration.cachedTokens;
+    }
     if (iteration.draftTokens > 0) {
       this.#drafts.inc(of, iteration.draftTokens);
       this.#acceptedDrafts.inc(of, iteration.acceptedTokens);
@@ -268,7 +423,15 @@ export class EndpointMetrics implements LiveObserver {
     this.#interToken.observe(gapMs / 1000, tokens, engine);
   }
 
-  onFinished({ request, queueMs, ttftMs, tpotMs, e2eMs }: FinishedRequest, engine: number): void {
+  onFinished(
+    { request, queueMs, ttftMs, tpotMs, e2eMs, preemptions }: FinishedRequest,
+    engine: number,
+  ): void {
+    // The engine counts cached tokens over all requests: the sum over requests is right, the split about right.
+    const cached = Math.min(this.#uncredited, request.promptTokens - 1);
+    this.#uncredited -= cached;
+    this.#prefillComputed.observe(request.promptTokens - cached, 1, engine);
+    this.#requestPreemptions.observe(preemptions, 1, engine);
     this.#e2e.observe(e2eMs / 1000, 1, engine);
     this.#queue.observe(queueMs / 1000, 1, engine);
     this.#inference.observe((e2eMs - queueMs) / 1000, 1, engine);
@@ -288,6 +451,10 @@ export class EndpointMetrics implements LiveObserver {
     this.#lateness.observe(wallMs / 1000);
     this.#latenessWatch.add(wallMs);
   }
+}
+
+function escapeLabel(value: string): string {
+  return value.replace(/[\\"\n]/g, (sign) => (sign === '\n' ? '\\n' : `\\${sign}`));
 }
 
 /** 1, 2, 5, 10, 20 ... up to `most`. */

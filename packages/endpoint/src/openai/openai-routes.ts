@@ -128,6 +128,8 @@ export function mountOpenAiRoutes(app: EndpointApp, live: LiveServer, model: Ser
           request: {
             promptTokens: tokens,
             outputTokens: reply.tokens,
+            maxTokens: limits.maxTokens,
+            choices: n,
             finishReason: reply.finishReason,
             priority,
             prefix,
