@@ -24,8 +24,8 @@ const PPO: readonly FaultyFile[] = [
     tests: [
       `${LEARNING}/ppo-update.test.ts`,
       `${LEARNING}/ppo-loss.test.ts`,
-      `${LEARNING}/generalized-advantage.test.ts`,
-      `${LEARNING}/trace-baseline.test.ts`,
+
+      `${LEARNING}/ppo-advantages.test.ts`,
       `${LEARNING}/ppo.test.ts`,
     ],
     faults: [

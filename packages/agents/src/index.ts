@@ -1,20 +1,5 @@
 export { AGENT_JOB_KINDS } from './agent-job-kinds.ts';
 export {
-  BASELINE_ENVIRONMENT_IDS,
-  type BaselineEnvironment,
-  type BaselineEnvironmentId,
-  baselineEnvironment,
-} from './baseline/baseline-environments.ts';
-export {
-  type BaselineModel,
-  type BaselineResult,
-  type BaselineRuntime,
-  type BaselineTask,
-  type BaselineWatcher,
-  runBaseline,
-  validAnswers,
-} from './baseline/run-baseline.ts';
-export {
   type CheckEffort,
   type CheckResult,
   QUICK,
@@ -35,10 +20,15 @@ export {
   joinEvaluations,
   type TaskEvaluation,
 } from './core/evaluation/evaluate-policy.ts';
-export { LlmClient, type LlmUsage } from './core/llm/llm-client.ts';
+export {
+  hasLlmSettings,
+  LlmClient,
+  type LlmSettings,
+  type LlmUsage,
+  llmSettings,
+} from './core/llm/llm-client.ts';
 export { type LlmAnswers, LlmPolicy } from './core/llm/llm-policy.ts';
 export type { PromptedEnvironment } from './core/llm/llm-prompt.ts';
-export { hasLlmSettings, type LlmSettings, llmSettings } from './core/llm/llm-settings.ts';
 export { playEpisode } from './core/play-episode.ts';
 export type { AsyncPolicy, Policy, PolicyEpisode, PolicyStep } from './core/policy.ts';
 export { type DatasetRow, type DatasetValue, recordEpisodes } from './core/record-episodes.ts';
@@ -54,9 +44,8 @@ export {
   listGymPolicies,
   loadGymPolicy,
 } from './inferencegym/policies/gym-policies.ts';
-export type { Kernels } from './learning/kernels.ts';
+export { type Kernels, plainKernels } from './learning/kernels.ts';
 export { type LayerSizes, MultilayerPerceptron, parameterCount } from './learning/multilayer-perceptron.ts';
-export { plainKernels } from './learning/plain-kernels.ts';
 export type { PpoUpdate } from './learning/ppo.ts';
 export { simdKernels } from './learning/simd-kernels.ts';
 export { checkKnobDominance, checkTask } from './llmserve/checks/check-task.ts';
@@ -105,6 +94,19 @@ export {
   shareTask,
   shareTrace,
 } from './llmserve/shared-inputs.ts';
+export {
+  BASELINE_ENVIRONMENT_IDS,
+  type BaselineEnvironment,
+  type BaselineEnvironmentId,
+  type BaselineModel,
+  type BaselineResult,
+  type BaselineRuntime,
+  type BaselineTask,
+  type BaselineWatcher,
+  baselineEnvironment,
+  runBaseline,
+  validAnswers,
+} from './training/run-baseline.ts';
 export {
   type PolicyFiles,
   type TrainedRun,

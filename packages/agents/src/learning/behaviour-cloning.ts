@@ -1,8 +1,8 @@
 import { RandomStream } from '@servegym/simulator';
 import { ActorCritic } from './actor-critic.ts';
+import { shuffle } from './categorical-heads.ts';
 import type { Kernels } from './kernels.ts';
 import { normalizeRow, RunningNormalizer } from './running-normalizer.ts';
-import { shuffle } from './shuffle.ts';
 import type { ActorWeights } from './trained-actor.ts';
 
 /** What a teacher did, row by row. */

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { RandomStream } from '@servegym/simulator';
-import type { DenseLayer, FloatArray, Kernels } from './kernels.ts';
-import { plainKernels } from './plain-kernels.ts';
+import { type DenseLayer, type FloatArray, type Kernels, plainKernels } from './kernels.ts';
 import { simdKernels } from './simd-kernels.ts';
 
 const BACKENDS: readonly { title: string; kernels: Kernels; tolerance: number }[] = [

@@ -1,3 +1,4 @@
+import type { ActionCodec } from './action-codec.ts';
 import type { PpoTraining } from './ppo.ts';
 import type { ActorWeights } from './trained-actor.ts';
 
@@ -29,6 +30,56 @@ export interface LearningEnvironment {
   reset(seed: number, observation: Float32Array): void;
   /** Plays an action, one bin a head, and writes the observation that it led to. */
   step(action: Int32Array, observation: Float32Array): LearningStep;
+}
+
+/** An environment behind `EpisodeEnvironment`. */
+export interface LearnedEpisodes<Action extends object, Episode> {
+  readonly observationSize: number;
+  readonly codec: ActionCodec<Action>;
+  /** In force right after a reset. */
+  readonly initialAction: Action;
+  /** Starts the episode of a trace. */
+  start(seed: number): Episode;
+  /** Writes what a network sees, given the action in force. Called once for each window, in order. */
+  observe(episode: Episode, inForce: Action, observation: Float32Array): void;
+}
+
+/**
+ * Episodes as a learner plays them. The end of an episode is a time limit: the server would go on, and whoever waits would
+ * still have to be served.
+ */
+export class EpisodeEnvironment<
+  Action extends object,
+  Episode extends { readonly done: boolean; step(action: Action): number },
+> implements LearningEnvironment
+{
+  readonly observationSize: number;
+  readonly headSizes: readonly number[];
+  readonly initialBins: readonly number[];
+  readonly #episodes: LearnedEpisodes<Action, Episode>;
+  #episode: Episode | undefined;
+
+  constructor(episodes: LearnedEpisodes<Action, Episode>) {
+    const { observationSize, codec, initialAction } = episodes;
+    this.observationSize = observationSize;
+    this.headSizes = codec.headSizes;
+    this.initialBins = codec.encode(initialAction);
+    this.#episodes = episodes;
+  }
+
+  reset(seed: number, observation: Float32Array): void {
+    this.#episode = this.#episodes.start(seed);
+    this.#episodes.observe(this.#episode, this.#episodes.initialAction, observation);
+  }
+
+  step(bins: Int32Array, observation: Float32Array): LearningStep {
+    const { codec, observe } = this.#episodes;
+    const episode = this.#episode!;
+    const action = codec.decode(bins);
+    const reward = episode.step(action);
+    observe(episode, action, observation);
+    return { reward, end: episode.done ? TRUNCATED : RUNNING };
+  }
 }
 
 /** Something that networks can be trained on: what to play, how to learn it and how to keep what was learned. */

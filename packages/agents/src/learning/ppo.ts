@@ -1,14 +1,13 @@
 import { RandomStream } from '@servegym/simulator';
 import { mean, variance } from '@servegym/simulator/statistics';
-import { publishPolicy } from './acting-policy.ts';
 import { ActorCritic } from './actor-critic.ts';
+import { shuffle } from './categorical-heads.ts';
 import type { FloatArray, Kernels } from './kernels.ts';
 import { RUNNING, TERMINATED, TRUNCATED } from './learning-environment.ts';
 import { EpisodeLog, type PpoCheckpoint, resumePoint } from './ppo-checkpoint.ts';
-import { type Rollout, rolloutSize } from './rollout.ts';
+import { publishPolicy, type Rollout, rolloutSize } from './rollout.ts';
 import { type RolloutSource, RolloutThreads } from './rollout-threads.ts';
 import { normalizeRow, RunningNormalizer } from './running-normalizer.ts';
-import { shuffle } from './shuffle.ts';
 import { simdKernels } from './simd-kernels.ts';
 import type { TraceSchedule } from './trace-schedule.ts';
 import type { ActorWeights } from './trained-actor.ts';
@@ -89,7 +88,7 @@ export interface PpoRecipe extends Omit<PpoOptions, 'seed' | 'totalSteps'> {
 export interface PpoTraining {
   /** `SERVE_PPO`, say. */
   readonly recipe: PpoRecipe;
-  /** Module that exports `createEnvironment(settings): LearningEnvironment`; imported by every thread. */
+  /** Module that exports `createEnvironment(settings)`, see `EnvironmentModule`; imported by every thread. */
   readonly module: URL;
   /** Passed to `createEnvironment`; must survive structured cloning. */
   readonly settings: unknown;

@@ -1,8 +1,11 @@
 import { RandomStream } from '@servegym/simulator';
-import { ActingPolicy, type PublishedPolicy } from './acting-policy.ts';
-import type { Kernels } from './kernels.ts';
+import { type ActorCriticShape, actorLayerSizes } from './actor-critic.ts';
+import { CategoricalHeads } from './categorical-heads.ts';
+import type { FloatArray, Kernels } from './kernels.ts';
 import { type LearningEnvironment, RUNNING } from './learning-environment.ts';
-import type { Rollout } from './rollout.ts';
+import { MultilayerPerceptron } from './multilayer-perceptron.ts';
+import type { PublishedPolicy, Rollout } from './rollout.ts';
+import { normalizeRow } from './running-normalizer.ts';
 import { type TraceSchedule, traceSeed } from './trace-schedule.ts';
 
 /** How the rollouts of a training run are played, the same for all environments. */
@@ -144,5 +147,45 @@ export class RolloutPlayer {
   #row(e: number): Float32Array {
     const size = this.#share.rollout.observationSize;
     return this.#observations.subarray(e * size, (e + 1) * size);
+  }
+}
+
+/** The actor of a published policy on the player's own kernels. */
+class ActingPolicy {
+  readonly heads: CategoricalHeads;
+  readonly #published: PublishedPolicy;
+  readonly #own: FloatArray;
+  readonly #network: MultilayerPerceptron;
+  readonly #normalized: FloatArray;
+
+  constructor(published: PublishedPolicy, shape: ActorCriticShape, kernels: Kernels, maxRows: number) {
+    const sizes = actorLayerSizes(shape);
+    this.heads = new CategoricalHeads(shape.headSizes);
+    this.#published = published;
+    this.#own = kernels.allocate(published.parameters.length);
+    this.#network = new MultilayerPerceptron(
+      kernels,
+      sizes,
+      this.#own,
+      kernels.allocate(this.#own.length),
+      maxRows,
+    );
+    this.#normalized = kernels.allocate(maxRows * shape.observationSize);
+  }
+
+  /** Takes over what has been published. */
+  refresh(): void {
+    this.#own.set(this.#published.parameters);
+  }
+
+  /** Log-probabilities of all bins for rows of observations. Overwritten by the next call. */
+  logProbabilities(observations: Float32Array, binsInForce: Int32Array, rows: number): FloatArray {
+    const { mean, deviation, keepBonus } = this.#published;
+    for (let row = 0; row < rows; row++)
+      normalizeRow(observations, row, { mean, deviation }, this.#normalized, row);
+    const logits = this.#network.forward(this.#normalized, rows);
+    this.heads.favor(logits, binsInForce, keepBonus[0], rows);
+    this.heads.normalize(logits, rows);
+    return logits;
   }
 }

@@ -1,7 +1,6 @@
 import { Worker } from 'node:worker_threads';
-import { allocatePolicy, type PublishedPolicy } from './acting-policy.ts';
 import type { LearningEnvironment } from './learning-environment.ts';
-import { allocateRollout, type Rollout } from './rollout.ts';
+import { allocatePolicy, allocateRollout, type PublishedPolicy, type Rollout } from './rollout.ts';
 import { type PlayerShare, type PlayPlan, RolloutPlayer } from './rollout-player.ts';
 import { simdKernels } from './simd-kernels.ts';
 
@@ -23,7 +22,7 @@ export interface ThreadedRollouts {
   readonly steps: number;
   /** Threads that play, the calling one included. */
   readonly threads: number;
-  /** Module that exports `createEnvironment(settings): LearningEnvironment`; imported by every thread. */
+  /** Module that exports `createEnvironment(settings)`, see `EnvironmentModule`; imported by every thread. */
   readonly module: URL;
   /** Passed to `createEnvironment`; must survive structured cloning. */
   readonly settings: unknown;
@@ -43,7 +42,7 @@ export interface ThreadShare extends PlayerShare {
 }
 
 export interface EnvironmentModule {
-  createEnvironment(settings: unknown): LearningEnvironment;
+  createEnvironment(settings: unknown): LearningEnvironment | Promise<LearningEnvironment>;
 }
 
 /** Entries of `control`. */
@@ -86,7 +85,7 @@ export class RolloutThreads implements RolloutSource {
       );
     }
     const { createEnvironment } = (await import(module.href)) as EnvironmentModule;
-    const { observationSize, headSizes } = createEnvironment(settings);
+    const { observationSize, headSizes } = await createEnvironment(settings);
     const common = {
       ...{ module: module.href, settings, plan },
       rollout: allocateRollout({ environments, steps, observationSize, headSizes }),
@@ -99,7 +98,7 @@ export class RolloutThreads implements RolloutSource {
       .slice(0, -1)
       .map((first, t): ThreadShare => ({ ...common, first, end: bounds[t + 1] }));
     const workers = await Promise.all(shares.slice(1).map(startWorker));
-    return new RolloutThreads(shares[0], playerOf(shares[0], createEnvironment), workers);
+    return new RolloutThreads(shares[0], await playerOf(shares[0], createEnvironment), workers);
   }
 
   /** Throws an `Error` when an environment fails on a worker thread. */
@@ -128,12 +127,12 @@ export class RolloutThreads implements RolloutSource {
 }
 
 /** The player of one thread. */
-export function playerOf(
+export async function playerOf(
   share: ThreadShare,
   createEnvironment: EnvironmentModule['createEnvironment'],
-): RolloutPlayer {
-  const environments = Array.from({ length: share.end - share.first }, () =>
-    createEnvironment(share.settings),
+): Promise<RolloutPlayer> {
+  const environments = await Promise.all(
+    Array.from({ length: share.end - share.first }, () => createEnvironment(share.settings)),
   );
   return new RolloutPlayer(environments, share, simdKernels());
 }

@@ -5,7 +5,7 @@ import { type EnvironmentModule, PENDING, playerOf, ROUND, type ThreadShare } fr
 const share = workerData as ThreadShare;
 const { control, failure } = share;
 const { createEnvironment } = (await import(share.module)) as EnvironmentModule;
-const player = playerOf(share, createEnvironment);
+const player = await playerOf(share, createEnvironment);
 parentPort!.postMessage('ready');
 
 for (let round = 0; ; round++) {

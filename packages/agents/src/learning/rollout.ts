@@ -1,3 +1,8 @@
+import { type ActorCriticShape, actorLayerSizes } from './actor-critic.ts';
+import type { FloatArray } from './kernels.ts';
+import { parameterCount } from './multilayer-perceptron.ts';
+import type { RunningNormalizer } from './running-normalizer.ts';
+
 /** What decides how large a rollout is. */
 export interface RolloutShape {
   readonly environments: number;
@@ -51,4 +56,39 @@ export function allocateRollout(shape: RolloutShape): Rollout {
     stepIndices: new Int32Array(shared(4 * size)),
     nextObservations: new Float32Array(shared(4 * size * shape.observationSize)),
   };
+}
+
+/** The policy that plays a rollout, on memory that threads can share: published before each rollout, read by all. */
+export interface PublishedPolicy {
+  /** Of the actor. */
+  readonly parameters: Float32Array;
+  /** Mean and standard deviation that observations are normalized by. */
+  readonly mean: Float64Array;
+  readonly deviation: Float64Array;
+  /** One number: added to the logit of the bin in force of each head. */
+  readonly keepBonus: Float64Array;
+}
+
+export function allocatePolicy(shape: ActorCriticShape): PublishedPolicy {
+  const doubles = (length: number) => new Float64Array(new SharedArrayBuffer(8 * length));
+  return {
+    parameters: new Float32Array(new SharedArrayBuffer(4 * parameterCount(actorLayerSizes(shape)))),
+    mean: doubles(shape.observationSize),
+    deviation: doubles(shape.observationSize),
+    keepBonus: doubles(1),
+  };
+}
+
+/** Lets the players of the next rollout act like this. */
+export function publishPolicy(
+  to: PublishedPolicy,
+  policy: {
+    readonly parameters: FloatArray;
+    readonly observations: RunningNormalizer;
+    readonly keepBonus: number;
+  },
+): void {
+  to.parameters.set(policy.parameters);
+  policy.observations.writeScale(to.mean, to.deviation);
+  to.keepBonus[0] = policy.keepBonus;
 }

@@ -1,7 +1,6 @@
-import { allocatePolicy, type PublishedPolicy } from './acting-policy.ts';
 import type { Kernels } from './kernels.ts';
 import type { LearningEnvironment } from './learning-environment.ts';
-import { allocateRollout, type Rollout } from './rollout.ts';
+import { allocatePolicy, allocateRollout, type PublishedPolicy, type Rollout } from './rollout.ts';
 import { type PlayPlan, RolloutPlayer } from './rollout-player.ts';
 
 import type { RolloutSource } from './rollout-threads.ts';

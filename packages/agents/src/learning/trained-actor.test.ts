@@ -3,8 +3,8 @@ import { describe, it } from 'node:test';
 import { RandomStream } from '@servegym/simulator';
 import { decodeSafetensors, encodeSafetensors } from '../formats/safetensors.ts';
 import { actorLayerSizes } from './actor-critic.ts';
+import { plainKernels } from './kernels.ts';
 import { parameterCount } from './multilayer-perceptron.ts';
-import { plainKernels } from './plain-kernels.ts';
 import { simdKernels } from './simd-kernels.ts';
 import { type ActorWeights, decodeActor, encodeActor, TrainedActor } from './trained-actor.ts';
 

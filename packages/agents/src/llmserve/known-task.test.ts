@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { SERVE_TASKS, TASK_IDS } from '@servegym/environments';
-import { knownTask } from './known-task.ts';
+import { addServeTask, DEFAULT_ACTION, SERVE_TASKS, type ServeTask, TASK_IDS } from '@servegym/environments';
+import { actorLayerSizes } from '../learning/actor-critic.ts';
+import { parameterCount } from '../learning/multilayer-perceptron.ts';
+import { knownTask, trainedTask } from './known-task.ts';
+import { encodeRegimeTable, encodeServeActor, encodeServeConstant } from './learn/policy-files.ts';
+import { ServeActionCodec, ServeObservationEncoder } from './learn/serve-encoding.ts';
+import { loadTrainedPolicy } from './policies/trained-policies.ts';
 
 describe('knownTask', () => {
   it('is the task of an id', () => {
@@ -12,5 +17,79 @@ describe('knownTask', () => {
     for (const taskId of ['static', 3, 'toString']) {
       assert.throws(() => knownTask(taskId), /Expected a task named one of static_workload, bursty_workload/);
     }
+  });
+});
+
+const training = {};
+const own: ServeTask = { ...SERVE_TASKS.static_workload, id: 'trained_task' };
+
+/** What each algorithm writes for a task. */
+function filesFor(taskId: string): Record<string, Uint8Array> {
+  const size = ServeObservationEncoder.size;
+  const { headSizes } = new ServeActionCodec(own);
+  const shape = { observationSize: size, headSizes, hidden: [4] };
+  const weights = {
+    shape,
+    keepBonus: 1,
+    moments: { rows: 2, mean: new Array(size).fill(0), spread: new Array(size).fill(1) },
+    parameters: new Float32Array(parameterCount(actorLayerSizes(shape))),
+  };
+  const center = { arrivals: 1, prompts: 5 };
+  return {
+    network: encodeServeActor({ taskId, weights, training }),
+    constant: Buffer.from(encodeServeConstant({ taskId, action: DEFAULT_ACTION, training })),
+    regimes: Buffer.from(
+      encodeRegimeTable({ taskId, regimes: [{ center, action: DEFAULT_ACTION }], training }),
+    ),
+  };
+}
+
+describe('the task that a policy was trained on', () => {
+  it('is told by its id and, for a task of one’s own, by a digest', () => {
+    addServeTask(own);
+    assert.deepEqual(trainedTask('static_workload'), { task: 'static_workload' });
+    const { task, task_digest } = trainedTask(own.id);
+    assert.equal(task, own.id);
+    assert.match(task_digest!, /^[0-9a-f]{16}$/);
+  });
+
+  it('is known by its digest, whatever it is called', () => {
+    addServeTask(own);
+    const files = filesFor(own.id);
+    addServeTask({ ...own, name: 'Renamed', description: 'Said in other words.', difficulty: 'hard' });
+    for (const [kind, file] of Object.entries(files)) {
+      assert.equal(loadTrainedPolicy(file).taskId, own.id, kind);
+    }
+  });
+
+  it('is refused when the file of the task says something else', () => {
+    addServeTask(own);
+    const { task_digest } = trainedTask(own.id);
+    const files = filesFor(own.id);
+    const objectives = { ...own.objectives, batch: { ...own.objectives.batch, tpotMs: 51 } };
+    for (const changed of [{ windows: own.windows + 1 }, { objectives }, { referenceCostPer1k: 1 }]) {
+      addServeTask({ ...own, ...changed });
+      const now = trainedTask(own.id).task_digest;
+      assert.notEqual(now, task_digest);
+      for (const [kind, file] of Object.entries(files)) {
+        assert.throws(
+          () => loadTrainedPolicy(file),
+          {
+            code: /^POLICY_/,
+            message: new RegExp(
+              `task ${own.id} with the digest ${now}, got one for ${task_digest}: .* train anew`,
+            ),
+          },
+          kind,
+        );
+      }
+    }
+  });
+
+  it('is refused when it tells no digest, as a policy for another task of the same id', () => {
+    addServeTask(own);
+    const { constant } = filesFor(own.id);
+    const { task_digest: _, ...rest } = JSON.parse(Buffer.from(constant!).toString());
+    assert.throws(() => loadTrainedPolicy(Buffer.from(JSON.stringify(rest))), /got one for none/);
   });
 });

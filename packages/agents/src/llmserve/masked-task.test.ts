@@ -2,36 +2,106 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import {
   activeKnobs,
+  addServeTask,
   drawRequests,
   holdMaskedKnobs,
   llmserve,
   SERVE_KNOBS,
+  SERVE_TASKS,
+  type ServeAction,
   ServeEpisode,
+  type ServeObservation,
+  type ServeTask,
 } from '@servegym/environments';
 import { playEpisode } from '../core/play-episode.ts';
+import type { Policy } from '../core/policy.ts';
 import { type PpoUpdate, trainPpo } from '../learning/ppo.ts';
 import { decodeActor, encodeActor } from '../learning/trained-actor.ts';
 import { demonstrate } from './learn/demonstrate.ts';
 import { distill } from './learn/distill.ts';
 import { encodeRegimeTable, encodeServeConstant } from './learn/policy-files.ts';
 import { playRegimes, searchRegimes } from './learn/search-regimes.ts';
-import { ServeActionCodec } from './learn/serve-action-codec.ts';
+import { ServeActionCodec } from './learn/serve-encoding.ts';
 import { SERVE_PPO, serveLearningTask } from './learn/serve-learning-task.ts';
 import { tuneConstant, tunePhase } from './learn/tune-constant.ts';
-import { MASKED_TASK, TURNED } from './masked-task.fixture.ts';
 import { planClairvoyant } from './planning/plan-clairvoyant.ts';
+import { BanditPolicy } from './policies/bandit-policy.ts';
+import { StaticPolicy } from './policies/baseline-policies.ts';
+import { createPolicy, listPolicies } from './policies/catalogue.ts';
 import { HeuristicPolicy } from './policies/heuristic-policy.ts';
-import { loadTrainedPolicy, PpoPolicy } from './policies/trained-policies.ts';
+import { MpcPolicy } from './policies/planner-policies.ts';
+import { SHIPPED_FORMATS } from './policies/shipped-policy.ts';
+import { loadTrainedPolicy, PpoPolicy, RegimePolicy } from './policies/trained-policies.ts';
+
+/** A server whose precision and split are what they are: a short task of one's own. This process knows it. */
+const MASKED_TASK: ServeTask = {
+  ...SERVE_TASKS.bursty_workload,
+  id: 'masked_task',
+  windows: 20,
+  phases: SERVE_TASKS.bursty_workload.phases.map((phase) => ({ ...phase, windows: [5, 7] as const })),
+  maskedKnobs: ['quantization_tier', 'prefill_decode_split'],
+};
+addServeTask(MASKED_TASK);
+
+/** Turns every knob, masked or not. */
+const ALL_TURNED: ServeAction = {
+  batch_cap: 200,
+  kv_budget_fraction: 0.35,
+  speculation_depth: 2,
+  quantization_tier: 'INT4',
+  prefill_decode_split: true,
+  priority_routing: true,
+};
 
 const { id: taskId, defaultAction, maskedKnobs } = MASKED_TASK;
+
+/** What a policy plays; the environment refuses an action that turns a masked knob. */
+async function play(policy: Policy<ServeAction, ServeObservation>): Promise<readonly ServeAction[]> {
+  const plan = { taskId, seed: 2_000_003, initialAction: defaultAction };
+  const { actions } = await playEpisode(llmserve.create(), policy, plan);
+  assert.equal(actions.length, MASKED_TASK.windows);
+  return actions;
+}
+
+describe('a task of one’s own that masks knobs', () => {
+  for (const { name } of listPolicies().filter((policy) => !(policy.name in SHIPPED_FORMATS))) {
+    it(`is played by ${name}`, async () => {
+      const actions = await play(createPolicy(name));
+      const isConstant = ['default', 'static-tuned'].includes(name);
+      assert.equal(new Set(actions.map((action) => JSON.stringify(action))).size > 1, !isConstant);
+    });
+  }
+
+  it('is played by planners that are given configurations which turn masked knobs', async () => {
+    assert.ok(
+      (await play(new BanditPolicy([ALL_TURNED]))).every(
+        (action) => action.batch_cap === ALL_TURNED.batch_cap,
+      ),
+    );
+    const planner = new MpcPolicy([ALL_TURNED]);
+    await play(planner);
+    for (const { action } of planner.explain().alternatives) {
+      assert.deepEqual(action, holdMaskedKnobs(MASKED_TASK, action));
+    }
+  });
+
+  it('is played masked by configurations that were searched before the knobs were masked', async () => {
+    const held = holdMaskedKnobs(MASKED_TASK, ALL_TURNED);
+    const regimes = [{ center: { arrivals: 1, prompts: 5 }, action: ALL_TURNED }];
+    for (const policy of [
+      new RegimePolicy({ taskId, regimes, training: {} }),
+      new StaticPolicy({ taskId, action: ALL_TURNED, training: {} }),
+    ]) {
+      for (const action of await play(policy)) assert.deepEqual(action, held);
+    }
+  });
+});
 
 /** Plays a trained policy from its file; the environment refuses an action that turns a masked knob. */
 async function playFile(file: Uint8Array): Promise<void> {
   const { policy, taskId: trainedFor } = loadTrainedPolicy(file);
   assert.equal(trainedFor, taskId);
-  const plan = { taskId, seed: 2_000_000, initialAction: defaultAction };
-  const { actions } = await playEpisode(llmserve.create(), policy, plan);
-  assert.equal(actions.length, MASKED_TASK.windows);
+  await play(policy);
 }
 
 describe('searches on a task that masks knobs', () => {
@@ -50,7 +120,7 @@ describe('searches on a task that masks knobs', () => {
 
   it('plan with the knobs that are free, whichever configurations they are given', () => {
     const requests = drawRequests(MASKED_TASK, 4);
-    const plan = planClairvoyant(MASKED_TASK, 4, { requests, configurations: [TURNED, defaultAction] });
+    const plan = planClairvoyant(MASKED_TASK, 4, { requests, configurations: [ALL_TURNED, defaultAction] });
     const episode = new ServeEpisode(MASKED_TASK, 4, { requests });
     for (const action of plan.actions) {
       assert.deepEqual(action, holdMaskedKnobs(MASKED_TASK, action));

@@ -11,8 +11,11 @@ import { AgentError } from '../error-catalogue.ts';
 import { gymLearningTask, type OwnTable } from '../inferencegym/learn/gym-learning-task.ts';
 import type { LearningTask } from '../learning/learning-environment.ts';
 import { decodeCheckpoint, encodeCheckpoint, type PpoCheckpoint } from '../learning/ppo-checkpoint.ts';
-import type { DemonstratedEpisode } from '../llmserve/learn/demonstrate.ts';
-import { decodeDemonstrations, encodeDemonstrations } from '../llmserve/learn/demonstrations-file.ts';
+import {
+  type DemonstratedEpisode,
+  decodeDemonstrations,
+  encodeDemonstrations,
+} from '../llmserve/learn/demonstrate.ts';
 import { SERVE_FINE_TUNING, SERVE_PPO, serveLearningTask } from '../llmserve/learn/serve-learning-task.ts';
 import { findOwnTask } from '../llmserve/shared-inputs.ts';
 

@@ -11,8 +11,8 @@ import {
 import fc from 'fast-check';
 import { playEpisode } from '../play-episode.ts';
 import { jsonIn } from './answer-format.ts';
+import { llmSettings } from './llm-client.ts';
 import { type LlmAnswerer, LlmPolicy, type LlmPolicyOptions } from './llm-policy.ts';
-import { llmSettings } from './llm-settings.ts';
 
 const task = SERVE_TASKS.static_workload;
 const good: ServeAction = { ...task.defaultAction, batch_cap: 77 };

@@ -7,8 +7,7 @@ import { trainPpo } from '../../learning/ppo.ts';
 import { decodeActor, encodeActor } from '../../learning/trained-actor.ts';
 import { playableGym } from '../playable-gym.ts';
 import { createGymPolicy, type GymPolicy, loadGymPolicy } from '../policies/gym-policies.ts';
-import { GymLearningEnvironment } from './gym-learning-environment.ts';
-import { gymLearningTask } from './gym-learning-task.ts';
+import { gymLearningEnvironment, gymLearningTask } from './gym-learning-task.ts';
 
 const SEEDS = [0, 1, 2].map((i) => SEED_SPLITS.test.first + i);
 
@@ -22,7 +21,7 @@ async function scoreOf(policy: GymPolicy, taskId: number): Promise<number> {
 
 describe('inferencegym as a learner sees it', () => {
   it('writes all its numbers, and cuts episodes off after 200 steps', async () => {
-    const environment = new GymLearningEnvironment(3, await shippedWorld());
+    const environment = gymLearningEnvironment(3, await shippedWorld());
     const observation = new Float32Array(environment.observationSize).fill(Number.NaN);
     environment.reset(5, observation);
     const bins = Int32Array.from(environment.initialBins);

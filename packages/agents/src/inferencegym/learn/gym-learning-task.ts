@@ -1,22 +1,34 @@
 import { createHash } from 'node:crypto';
 import {
   calibrateTask,
+  GYM_DEFAULT_ACTION,
   GYM_TASK_IDS,
   GYM_TASKS,
+  GymEpisode,
   type GymTaskId,
   GymWorld,
   inferencegym,
   readTableRows,
   SEED_SPLITS,
+  shippedWorld,
   type TableRows,
+  type TaskCalibration,
   TraceTable,
 } from '@servegym/environments';
 import { AgentError, requireSame } from '../../error-catalogue.ts';
-import type { LearningTask } from '../../learning/learning-environment.ts';
+import {
+  EpisodeEnvironment,
+  type LearningEnvironment,
+  type LearningTask,
+} from '../../learning/learning-environment.ts';
 import { PPO_DEFAULTS, type PpoRecipe } from '../../learning/ppo.ts';
 import { type ActorWeights, decodeActor, encodeActor } from '../../learning/trained-actor.ts';
-import { GYM_ACTION_BINS, GYM_OBSERVATION_SIZE, GymActionCodec } from './gym-encoding.ts';
-import type { GymLearningSettings } from './gym-learning-environment.ts';
+import {
+  encodeGymObservation,
+  GYM_ACTION_BINS,
+  GYM_OBSERVATION_SIZE,
+  GymActionCodec,
+} from './gym-encoding.ts';
 
 /** How PPO learns `inferencegym`, where it differs from `PPO_DEFAULTS`. */
 export const GYM_PPO = {
@@ -55,7 +67,7 @@ export function gymLearningTask(taskId: GymTaskId, table?: OwnTable): LearningTa
     environment: inferencegym,
     taskId,
     recipe: GYM_PPO,
-    module: new URL('gym-learning-environment.ts', import.meta.url),
+    module: new URL(import.meta.url),
     settings,
     traces: SEED_SPLITS.train,
     metadata,
@@ -111,4 +123,33 @@ export function decodeGymActor(file: Uint8Array): GymActor {
   requireSame('observation size', String(GYM_OBSERVATION_SIZE), String(weights.shape.observationSize));
   requireSame('head sizes', new GymActionCodec(taskId).headSizes.join(), weights.shape.headSizes.join());
   return { taskId, weights };
+}
+
+/** What a thread plays. */
+export interface GymLearningSettings {
+  readonly taskId: GymTaskId;
+  /** A table of one's own with the task's calibration; `null`: the table that comes with the package. */
+  readonly own: { readonly rows: TableRows; readonly calibration: TaskCalibration } | null;
+}
+
+/** A task of `inferencegym` as a learner plays it. */
+export function gymLearningEnvironment(taskId: GymTaskId, world: GymWorld): LearningEnvironment {
+  return new EpisodeEnvironment({
+    observationSize: GYM_OBSERVATION_SIZE,
+    codec: new GymActionCodec(taskId),
+    initialAction: GYM_DEFAULT_ACTION,
+    start: (seed) => new GymEpisode(GYM_TASKS[taskId], seed, world),
+    observe(episode, inForce, observation) {
+      encodeGymObservation(episode.observation(), inForce, observation);
+    },
+  });
+}
+
+/** For threads. */
+export async function createEnvironment({ taskId, own }: GymLearningSettings): Promise<LearningEnvironment> {
+  const world =
+    own === null
+      ? await shippedWorld()
+      : new GymWorld(new TraceTable(own.rows), { [taskId]: own.calibration });
+  return gymLearningEnvironment(taskId, world);
 }

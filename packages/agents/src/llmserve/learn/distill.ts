@@ -5,7 +5,7 @@ import { traceSeed } from '../../learning/trace-schedule.ts';
 import type { ActorWeights } from '../../learning/trained-actor.ts';
 import { knownTask } from '../known-task.ts';
 import { type DemonstratedEpisode, joinDemonstrations } from './demonstrate.ts';
-import { ServeActionCodec } from './serve-action-codec.ts';
+import { ServeActionCodec } from './serve-encoding.ts';
 import { SERVE_PPO } from './serve-learning-task.ts';
 
 /** Rounds of demonstrations: the teacher plays the first, the student of the rounds before it the others. */

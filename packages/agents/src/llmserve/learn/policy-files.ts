@@ -3,8 +3,7 @@ import { AgentError, requireSame } from '../../error-catalogue.ts';
 import type { TrainingNote } from '../../learning/learning-environment.ts';
 import { type ActorWeights, decodeActor, encodeActor } from '../../learning/trained-actor.ts';
 import { findTrainedTask, knownTask, trainedTask } from '../known-task.ts';
-import { ServeActionCodec } from './serve-action-codec.ts';
-import { ServeObservationEncoder } from './serve-observation-encoder.ts';
+import { ServeActionCodec, ServeObservationEncoder } from './serve-encoding.ts';
 
 /** A network that has been trained on a task of `llmserve`. */
 export interface ServeActor {

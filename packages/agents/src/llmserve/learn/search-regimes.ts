@@ -7,7 +7,7 @@ import { knownTask } from '../known-task.ts';
 import { RegimeTracker } from '../policies/trained-policies.ts';
 import { addSharedTask, shareTask } from '../shared-inputs.ts';
 import type { RegimeCenter, RegimeTable } from './policy-files.ts';
-import { ServeActionCodec } from './serve-action-codec.ts';
+import { ServeActionCodec } from './serve-encoding.ts';
 
 type Regimes = RegimeTable['regimes'];
 

@@ -6,8 +6,7 @@ import { actorLayerSizes } from '../../learning/actor-critic.ts';
 import { parameterCount } from '../../learning/multilayer-perceptron.ts';
 import { decodeActor, encodeActor } from '../../learning/trained-actor.ts';
 import { decodeServeActor, encodeServeActor, type ServeActor } from './policy-files.ts';
-import { ServeActionCodec } from './serve-action-codec.ts';
-import { ServeObservationEncoder } from './serve-observation-encoder.ts';
+import { ServeActionCodec, ServeObservationEncoder } from './serve-encoding.ts';
 
 const size = ServeObservationEncoder.size;
 const { headSizes } = new ServeActionCodec(SERVE_TASKS.bursty_workload);

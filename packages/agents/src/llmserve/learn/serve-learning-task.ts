@@ -1,7 +1,19 @@
-import { chooseTask, llmserve, SEED_SPLITS, type ServeScenario } from '@servegym/environments';
-import type { LearningTask } from '../../learning/learning-environment.ts';
+import {
+  chooseTask,
+  llmserve,
+  SEED_SPLITS,
+  ServeEpisode,
+  type ServeScenario,
+  type ServeTask,
+} from '@servegym/environments';
+import {
+  EpisodeEnvironment,
+  type LearningEnvironment,
+  type LearningTask,
+} from '../../learning/learning-environment.ts';
 import { PPO_DEFAULTS, type PpoRecipe } from '../../learning/ppo.ts';
 import { encodeServeActor, serveActorMetadata } from './policy-files.ts';
+import { ServeActionCodec, ServeObservationEncoder } from './serve-encoding.ts';
 
 /** How PPO learns `llmserve`, where it differs from `PPO_DEFAULTS`. */
 export const SERVE_PPO = {
@@ -37,7 +49,7 @@ export function serveLearningTask(
     environment: llmserve,
     taskId,
     recipe,
-    module: new URL('serve-learning-environment.ts', import.meta.url),
+    module: new URL(import.meta.url),
     settings: chooseTask({ ...scenario, task_id: taskId }),
     traces: SEED_SPLITS.train,
     metadata: { ...serveActorMetadata(taskId), ...under },
@@ -45,3 +57,23 @@ export function serveLearningTask(
       encodeServeActor({ taskId, weights, training: { ...training, ...under } }),
   };
 }
+
+/** A task of `llmserve` as a learner plays it. */
+export function serveLearningEnvironment(task: ServeTask): LearningEnvironment {
+  const encoder = new ServeObservationEncoder();
+  return new EpisodeEnvironment({
+    observationSize: ServeObservationEncoder.size,
+    codec: new ServeActionCodec(task),
+    initialAction: task.defaultAction,
+    start(seed) {
+      encoder.reset();
+      return new ServeEpisode(task, seed);
+    },
+    observe(episode, previousAction, observation) {
+      encoder.encode({ observation: episode.observation(), previousAction }, observation);
+    },
+  });
+}
+
+/** For threads. */
+export const createEnvironment = serveLearningEnvironment;

@@ -11,8 +11,7 @@ import {
   readServeConstant,
   type ServeActor,
 } from '../learn/policy-files.ts';
-import { ServeActionCodec } from '../learn/serve-action-codec.ts';
-import { ServeObservationEncoder } from '../learn/serve-observation-encoder.ts';
+import { ServeActionCodec, ServeObservationEncoder } from '../learn/serve-encoding.ts';
 import { StaticPolicy } from './baseline-policies.ts';
 import type { ServePolicy } from './catalogue.ts';
 

@@ -1,5 +1,32 @@
-import type { ServeAction, ServeObservation } from '@servegym/environments';
+import {
+  activeKnobs,
+  type KnobMask,
+  QUANTIZATION_TIERS,
+  type ServeAction,
+  type ServeObservation,
+} from '@servegym/environments';
 import type { PolicyStep } from '../../core/policy.ts';
+import { type ActionBins, ActionCodec } from '../../learning/action-codec.ts';
+
+/**
+ * The values of each knob that a learner chooses from, about evenly spaced on a logarithmic scale where a knob acts in
+ * proportion.
+ */
+const SERVE_ACTION_BINS = {
+  batch_cap: [4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512],
+  kv_budget_fraction: [0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1],
+  speculation_depth: [0, 1, 2, 3, 4, 5, 6, 8],
+  quantization_tier: QUANTIZATION_TIERS,
+  prefill_decode_split: [false, true],
+  priority_routing: [false, true],
+} as const satisfies ActionBins<ServeAction>;
+
+/** A head for each knob that a task leaves free. */
+export class ServeActionCodec extends ActionCodec<ServeAction> {
+  constructor(task: KnobMask) {
+    super(SERVE_ACTION_BINS, activeKnobs(task), task.defaultAction, ['batch_cap', 'kv_budget_fraction']);
+  }
+}
 
 /** Weight of a new window in the slow averages: they remember about ten windows. */
 const SLOW_WEIGHT = 0.1;

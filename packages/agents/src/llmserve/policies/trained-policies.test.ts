@@ -1,12 +1,29 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { llmserve, SERVE_TASKS, serveActionSchema } from '@servegym/environments';
+import { DEFAULT_ACTION, llmserve, SERVE_TASKS, serveActionSchema } from '@servegym/environments';
 import { type PlayedEpisode, playEpisode } from '../../core/play-episode.ts';
 import { trainPpo } from '../../learning/ppo.ts';
 import { serveLearningTask } from '../learn/serve-learning-task.ts';
-import { DefaultPolicy } from './baseline-policies.ts';
+import { DefaultPolicy, StaticPolicy } from './baseline-policies.ts';
 import type { ServePolicy } from './catalogue.ts';
 import { PpoPolicy } from './trained-policies.ts';
+
+describe('static-tuned', () => {
+  const action = { ...DEFAULT_ACTION, batch_cap: 48 };
+  const policy = new StaticPolicy({ taskId: 'bursty_workload', action, training: {} });
+
+  it('keeps its configuration', () => {
+    policy.reset({ taskId: 'bursty_workload', seed: 1 });
+    assert.equal(policy.act(), action);
+  });
+
+  it('refuses another task', () => {
+    assert.throws(() => policy.reset({ taskId: 'static_workload', seed: 1 }), {
+      code: 'OTHER_TASK',
+      message: 'Expected the task bursty_workload that the policy was trained for, got static_workload',
+    });
+  });
+});
 
 const { defaultAction } = SERVE_TASKS.static_workload;
 
