@@ -70,18 +70,11 @@ export async function tuneProfile(
   }
 
   say('replicas');
-  const deploy = (load: number) => deployment(measurer, profile, whole, winner, load, options);
-  const planned = await deploy(rateScale);
-  const surge = await deploy(rateScale * SURGE);
-  const engines = planned.replicas ?? evenFor(winner.candidate, options.replicas[1]);
-  const [strained] = await measurer.measure(
-    whole,
-    [{ candidate: winner.candidate, loads: [rateScale * SURGE] }],
-    { seed, replicas: engines },
-  );
+  const deployments = await planDeployments(measurer, profile, whole, winner, options);
+  const { replicas } = deployments.deployment;
 
   say('the Pareto front');
-  const referenceLoad = planned.replicas === null ? 0.8 * winner.searchedLoad : rateScale / planned.replicas;
+  const referenceLoad = replicas === null ? 0.8 * winner.searchedLoad : rateScale / replicas;
   const controllerLoad = CONTROLLER_LOAD * winner.searchedLoad;
   const choices = choicesOf(search.ranked);
   const atLoads = await measurer.measure(
@@ -95,18 +88,14 @@ export async function tuneProfile(
     { seed: seed + HELD_OUT_SEED },
   );
   const front = frontPoints(profile, split.search, choices, atLoads, slo, referenceLoad);
-  const candidates = finalists.map((finalist, i): TunedCandidate => {
-    const [{ ttftP99Ms, tpotP99Ms }] = latencies[i] as [LoadPoint];
-    const { candidate, isDefault, searched, heldOut, overDefaults } = finalist;
-    return {
-      ...{ candidate, isDefault, searched, heldOut, overDefaults, ttftP99Ms, tpotP99Ms },
-      usdPerMillionTokens: usdPerMillionTokens(profile, whole, heldOut.value),
-      quality: profile.weights[candidate.weights]!.quality,
+  const candidates = finalists.map(
+    (finalist, i): TunedCandidate => ({
+      ...candidateFigures(profile, whole, finalist, latencies[i][0]),
       onFront: front.some(
-        (point) => point.onFront && candidateKey(point.candidate) === candidateKey(candidate),
+        (point) => point.onFront && candidateKey(point.candidate) === candidateKey(finalist.candidate),
       ),
-    };
-  });
+    }),
+  );
   const defaults = finalists.find(({ isDefault }) => isDefault);
   return {
     ...common,
@@ -122,14 +111,26 @@ export async function tuneProfile(
       winner: curveOf(winner, split.heldOut, slo),
       defaults: defaults === undefined ? [] : curveOf(defaults, split.heldOut, slo),
     },
-    deployment: planned,
-    surge,
-    surgeWithoutMore: goodShare(strained![0]),
+    ...deployments,
     controller: controllerGain(
       atLoads.map((points) => points.find(({ load }) => load === controllerLoad)!),
       seed,
     ),
-    commands: servingCommands(profile, winner.candidate, planned.replicas ?? options.replicas[1]),
+    commands: servingCommands(profile, winner.candidate, replicas ?? options.replicas[1]),
+  };
+}
+
+/** Figures of a finalist, with its latencies at one load. */
+function candidateFigures(
+  profile: EngineProfile,
+  whole: Traffic,
+  { candidate, isDefault, searched, heldOut, overDefaults }: Finalist,
+  { ttftP99Ms, tpotP99Ms }: LoadPoint,
+): Omit<TunedCandidate, 'onFront'> {
+  return {
+    ...{ candidate, isDefault, searched, heldOut, overDefaults, ttftP99Ms, tpotP99Ms },
+    usdPerMillionTokens: usdPerMillionTokens(profile, whole, heldOut.value),
+    quality: profile.weights[candidate.weights]!.quality,
   };
 }
 
@@ -183,6 +184,26 @@ const NOTHING_FOUND = {
   surgeWithoutMore: 0,
   controller: { load: 0, fixed: 0, clairvoyant: 0, gain: 0, interval: { low: 0, high: 0 }, blocks: 0 },
 } as const;
+
+/** Engines for the whole traffic, and for a surge: with more of them, and on the same. */
+async function planDeployments(
+  measurer: CandidateMeasurer,
+  profile: EngineProfile,
+  whole: Traffic,
+  winner: Finalist,
+  options: TuneOptions,
+): Promise<Pick<TuneResult, 'deployment' | 'surge' | 'surgeWithoutMore'>> {
+  const { rateScale, seed, replicas } = options;
+  const deploy = (load: number) => deployment(measurer, profile, whole, winner, load, options);
+  const planned = await deploy(rateScale);
+  const surge = await deploy(rateScale * SURGE);
+  const [[strained]] = await measurer.measure(
+    whole,
+    [{ candidate: winner.candidate, loads: [rateScale * SURGE] }],
+    { seed, replicas: planned.replicas ?? evenFor(winner.candidate, replicas[1]) },
+  );
+  return { deployment: planned, surge, surgeWithoutMore: goodShare(strained) };
+}
 
 /** Number of engines that the whole traffic takes at a load. */
 export async function deployment(
