@@ -65,6 +65,12 @@ export type {
 export { summarizeRun, TraceSimulation } from './simulation/trace-simulation.ts';
 export type { Summary } from './statistics/summary.ts';
 export {
+  agentSessionsTrace,
+  type JsonDocument,
+  type RagPulseFiles,
+  ragPulseTrace,
+} from './traces/conversations.ts';
+export {
   describeTrace,
   type LengthSummary,
   type TraceDescription,

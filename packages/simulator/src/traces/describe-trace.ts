@@ -161,7 +161,8 @@ function sharedPrefix({ prefixBlocks, inputTokens }: Trace): number | null {
       const id = ids[at];
       if (!seen.has(id)) isPrefix = false;
       // The last block of a prompt may be half full.
-      if (isPrefix) shared += Math.min(blockTokens, inputTokens[i] - (at - offsets[i]) * blockTokens);
+      if (isPrefix)
+        shared += Math.max(0, Math.min(blockTokens, inputTokens[i] - (at - offsets[i]) * blockTokens));
       seen.add(id);
     }
   }

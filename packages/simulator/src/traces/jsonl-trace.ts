@@ -8,7 +8,8 @@ import type { TraceParser } from './trace-parser.ts';
 /**
  * Reads a trace with a JSON object a line, in order of arrival: Mooncake's form (`timestamp` in ms, `input_length`,
  * `output_length`, and optionally `hash_ids`, the prefix block hashes) or any keys that `CsvTraceParser` takes as
- * columns. Further keys are ignored.
+ * columns. With a `session_id`, a request with a `delay` (ms) instead of an arrival follows the answer to the one before
+ * it. Further keys are ignored.
  */
 export class JsonlTraceParser implements TraceParser {
   readonly #source: string;
@@ -17,6 +18,7 @@ export class JsonlTraceParser implements TraceParser {
   #reader: RequestReader | undefined;
   #keys: Record<'arrival' | 'input' | 'output', string> | undefined;
   #prefixKey: string | undefined;
+  #hasSessions = false;
 
   /** @param source File name for the messages. */
   constructor(source: string, options: TraceOptions = {}) {
@@ -54,7 +56,9 @@ export class JsonlTraceParser implements TraceParser {
     const entry = parseLine(content, this.#source, line);
     const reader = this.#readerFor(entry, line);
     const keys = this.#keys!;
+    const isFollowUp = this.#hasSessions && entry.delay !== undefined;
     for (const column of ['arrival', 'input', 'output'] as const) {
+      if (isFollowUp && column === 'arrival') continue;
       if (entry[keys[column]] === undefined) {
         throw new TraceError(
           'TRACE_MISSING_COLUMN',
@@ -66,17 +70,23 @@ export class JsonlTraceParser implements TraceParser {
       }
     }
     const prefix = this.#prefixKey === undefined ? undefined : entry[this.#prefixKey];
-    reader.add(line, entry[keys.arrival], entry[keys.input], entry[keys.output], prefix);
+    const { [keys.arrival]: arrival, [keys.input]: input, [keys.output]: output } = entry;
+    if (this.#hasSessions && entry.session_id !== undefined) {
+      reader.addTurn(line, entry.session_id, arrival, entry.delay, [input, output, prefix]);
+    } else reader.add(line, arrival, input, output, prefix);
   }
 
   #readerFor(entry: Record<string, unknown>, line: number): RequestReader {
     if (this.#reader === undefined) {
       const names = Object.keys(entry);
+      this.#hasSessions = names.includes('session_id');
+      // A conversation may be spread over the file.
+      const { onRequests, ...whole } = this.#options;
       const reader = new RequestReader(names, {
         kind: JSON_LINES,
         source: this.#source,
         line,
-        options: this.#options,
+        options: this.#hasSessions ? whole : this.#options,
       });
       const { arrival, input, output, prefix } = reader.columns;
       this.#keys = { arrival: names[arrival], input: names[input], output: names[output] };

@@ -22,7 +22,7 @@ export function takeRequests(trace: Trace, count: number): Trace {
     outputTokens: trace.outputTokens.slice(0, count),
     ...(prefixBlocks && {
       prefixBlocks: {
-        blockTokens: prefixBlocks.blockTokens,
+        ...prefixBlocks,
         ids: prefixBlocks.ids.slice(0, prefixBlocks.offsets[count]),
         offsets: prefixBlocks.offsets.slice(0, count + 1),
       },
@@ -71,7 +71,7 @@ export function repeatTrace(trace: Trace, count: number): Trace {
   for (let start = 0; start < ids.length; start += idsPerCopy) {
     ids.set(prefixBlocks.ids.subarray(0, Math.min(idsPerCopy, ids.length - start)), start);
   }
-  return { ...repeated, prefixBlocks: { blockTokens: prefixBlocks.blockTokens, ids, offsets } };
+  return { ...repeated, prefixBlocks: { ...prefixBlocks, ids, offsets } };
 }
 
 function repeatFollowUps(

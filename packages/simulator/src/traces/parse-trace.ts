@@ -1,4 +1,5 @@
 import { benchmarkTrace, isBenchmarkResult, readBenchmarkResult } from './benchmark-result.ts';
+import { agentSessionsTrace, conversationsTrace, isAgentSession, isConversations } from './conversations.ts';
 import { CsvTraceParser } from './csv-trace.ts';
 import { JsonlTraceParser } from './jsonl-trace.ts';
 import type { ReadTrace } from './request-reader.ts';
@@ -26,7 +27,7 @@ export function traceTextOf(source: string, start: string): TraceText {
   return /^\{[^\n]*\}\s*(\n|$)/.test(text) ? 'jsonl' : 'json';
 }
 
-/** A parser of the whole document, which benchmarks write. */
+/** A parser of one JSON document: a benchmark's result, an agent's session, conversations, or a list of requests. */
 class ResultParser implements TraceParser {
   readonly #source: string;
   readonly #options: TraceOptions & { readonly load?: number };
@@ -48,6 +49,8 @@ class ResultParser implements TraceParser {
     } catch (error) {
       throw new TraceError('TRACE_MALFORMED_LINE', this.#source, null, 'JSON', (error as Error).message);
     }
+    if (isAgentSession(value)) return agentSessionsTrace([{ source: this.#source, value }], this.#source);
+    if (Array.isArray(value) && isConversations(value)) return conversationsTrace(value, this.#source);
     if (Array.isArray(value) && !isBenchmarkResult(value)) {
       const parser = new JsonlTraceParser(this.#source, this.#options);
       for (const entry of value) parser.push(`${JSON.stringify(entry)}\n`);

@@ -1,7 +1,7 @@
 import { findColumns, plainName, type TraceColumns, unitOfName } from './columns.ts';
 import { parseDateTime, type Timestamp } from './timestamp.ts';
 import type { Trace } from './trace.ts';
-import { TraceBuilder } from './trace-builder.ts';
+import { type FollowUp, TraceBuilder } from './trace-builder.ts';
 import { quoteField, TraceError } from './trace-error.ts';
 import { MS_PER_UNIT, type TimeUnit, type TraceOptions, type TraceReading } from './trace-options.ts';
 
@@ -27,6 +27,8 @@ export class RequestReader {
   /** Whether dates name their zone. */
   #zoned: boolean | undefined;
   #unanswered = 0;
+  /** Last request of each conversation, and its arrival without the time that answers take. */
+  readonly #turns = new Map<unknown, { readonly previous: number; readonly at: Timestamp }>();
 
   /**
    * @param kind What sort of file it is, for people: `CSV`, `JSON lines`, `Parquet`.
@@ -72,7 +74,48 @@ export class RequestReader {
       at,
       builder.length(line, this.#names[columns.input], input),
       builder.length(line, this.#names[columns.output], output),
-      prefix,
+      { hashIds: prefix },
+    );
+  }
+
+  /**
+   * Takes a request of a conversation: its first, with an arrival, or one that has a delay after the answer before it
+   * instead, ms.
+   */
+  addTurn(line: number, session: unknown, arrival: unknown, delay: unknown, turn: readonly unknown[]): void {
+    const [input, output, prefix] = turn;
+    const previous = this.#turns.get(session);
+    if (previous === undefined || delay === undefined || delay === null) {
+      const at = this.#arrival(arrival, line);
+      this.#turns.set(session, { previous: this.#addTurn(line, at, input, output, prefix), at });
+      return;
+    }
+    const thinkMs = numberIn(delay);
+    if (thinkMs === null || thinkMs < 0) {
+      const expected = 'delay to be a number of ms from 0';
+      throw new TraceError('TRACE_TIMESTAMP', this.#source, line, expected, quoteField(delay));
+    }
+    const at = { ...previous.at, ms: previous.at.ms + thinkMs };
+    const follows = { previous: previous.previous, thinkMs };
+    this.#turns.set(session, { previous: this.#addTurn(line, at, input, output, prefix, follows), at });
+  }
+
+  #addTurn(
+    line: number,
+    at: Timestamp,
+    input: unknown,
+    output: unknown,
+    hashIds: unknown,
+    follows?: FollowUp,
+  ): number {
+    const { columns } = this;
+    const builder = this.#builder;
+    return builder.add(
+      line,
+      at,
+      builder.length(line, this.#names[columns.input], input),
+      builder.length(line, this.#names[columns.output], output),
+      { hashIds, follows },
     );
   }
 
@@ -93,6 +136,7 @@ export class RequestReader {
         arrivalUnit: this.#unit!,
         unanswered: this.#unanswered,
         outOfOrder: built.outOfOrder,
+        ...(this.#turns.size > 0 && { conversations: this.#turns.size }),
       },
     };
   }

@@ -8,6 +8,22 @@ const FIRST_CAPACITY = 1024;
 /** Requests of a piece, for whoever takes them as they are read. */
 const PIECE = 2 ** 16;
 
+/** A request that follows the answer to request `previous`, `thinkMs` after its last token. */
+export interface FollowUp {
+  readonly previous: number;
+  readonly thinkMs: number;
+}
+
+/** What is known of a request besides its arrival and lengths. */
+interface RequestContent {
+  /** Block hashes of the prompt, as the file has them. */
+  readonly hashIds?: unknown;
+  /** Those behind them, of the answer. */
+  readonly answerHashIds?: readonly number[];
+  /** Its arrival then need not be in order. */
+  readonly follows?: FollowUp;
+}
+
 /** Collects the requests of one file, in order, and refuses what cannot be a request. */
 export class TraceBuilder {
   readonly #source: string;
@@ -25,6 +41,8 @@ export class TraceBuilder {
   #outOfOrder = 0;
   #first: Timestamp | undefined;
   #previousMs = 0;
+  #namesAnswers = false;
+  readonly #followUps = new Map<number, FollowUp>();
 
   /** `sort` puts requests in order that are not, instead of refusing them; `onRequests` is that of `TraceOptions`. */
   constructor(
@@ -45,30 +63,28 @@ export class TraceBuilder {
     this.#onRequests = sort ? undefined : onRequests;
   }
 
-  add(line: number, arrival: Timestamp, inputTokens: number, outputTokens: number, hashIds?: unknown): void {
+  /** Answers the number of the request, in the order in which they are added. */
+  add(
+    line: number,
+    arrival: Timestamp,
+    inputTokens: number,
+    outputTokens: number,
+    { hashIds, answerHashIds = [], follows }: RequestContent = {},
+  ): number {
     this.#first ??= arrival;
     const ms = arrival.dayMs - this.#first.dayMs + (arrival.ms - this.#first.ms);
-    if (ms < this.#previousMs) {
-      this.#outOfOrder += 1;
-      if (!this.#sort) {
-        throw new TraceError(
-          'TRACE_TIME_BACKWARDS',
-          this.#source,
-          line,
-          'an arrival at or after the one before it, or to be told to sort',
-          `one ${round(this.#previousMs - ms)} ms earlier`,
-        );
-      }
-    }
-    this.#previousMs = ms;
+    if (follows === undefined) this.#checkOrder(line, ms);
     if (this.#count === PIECE && this.#onRequests !== undefined) this.#handOver(this.#onRequests);
     if (this.#count === this.#arrivalMs.length) this.#grow();
     this.#arrivalMs[this.#count] = ms;
     this.#inputTokens[this.#count] = inputTokens;
     this.#outputTokens[this.#count] = outputTokens;
     if (hashIds !== undefined) this.#addPrefix(line, inputTokens, hashIds);
+    for (const id of answerHashIds) this.#addHash(id);
+    if (answerHashIds.length > 0) this.#namesAnswers = true;
     if (this.#prefixCount > 0) this.#endPrefix();
-    this.#count += 1;
+    if (follows !== undefined) this.#followUps.set(this.#count, follows);
+    return this.#count++;
   }
 
   /** Reads a length; `column` is its name in the file. */
@@ -90,7 +106,24 @@ export class TraceBuilder {
       throw new TraceError('TRACE_NO_REQUESTS', this.#source, null, 'at least one request', 'none');
     }
     const trace = this.#requests();
-    return { trace: this.#outOfOrder > 0 ? inOrder(trace) : trace, outOfOrder: this.#outOfOrder };
+    const isInOrder = this.#outOfOrder === 0 && this.#followUps.size === 0;
+    return { trace: isInOrder ? trace : inOrder(trace), outOfOrder: this.#outOfOrder };
+  }
+
+  #checkOrder(line: number, ms: number): void {
+    if (ms < this.#previousMs) {
+      this.#outOfOrder += 1;
+      if (!this.#sort) {
+        throw new TraceError(
+          'TRACE_TIME_BACKWARDS',
+          this.#source,
+          line,
+          'an arrival at or after the one before it, or to be told to sort',
+          `one ${round(this.#previousMs - ms)} ms earlier`,
+        );
+      }
+    }
+    this.#previousMs = ms;
   }
 
   #handOver(onRequests: (requests: Trace) => void): void {
@@ -112,6 +145,12 @@ export class TraceBuilder {
       inputTokens: this.#inputTokens.subarray(0, count),
       outputTokens: this.#outputTokens.subarray(0, count),
       ...(this.#prefixCount > 0 && { prefixBlocks: this.#prefixBlocks() }),
+      ...(this.#followUps.size > 0 && {
+        followUps: {
+          previous: Int32Array.from({ length: count }, (_, i) => this.#followUps.get(i)?.previous ?? -1),
+          thinkMs: Float64Array.from({ length: count }, (_, i) => this.#followUps.get(i)?.thinkMs ?? 0),
+        },
+      }),
     };
   }
 
@@ -120,6 +159,7 @@ export class TraceBuilder {
     offsets.set(this.#prefixEnds.subarray(0, this.#count), 1);
     return {
       blockTokens: this.#prefixBlockTokens,
+      ...(this.#namesAnswers && { namesAnswers: true }),
       ids: this.#prefixIds.slice(0, this.#prefixCount),
       offsets,
     };
@@ -147,11 +187,14 @@ export class TraceBuilder {
           quoteField(given),
         );
       }
-      if (this.#prefixCount === this.#prefixIds.length)
-        this.#prefixIds = grown(this.#prefixIds, Float64Array);
-      this.#prefixIds[this.#prefixCount] = id;
-      this.#prefixCount += 1;
+      this.#addHash(id);
     }
+  }
+
+  #addHash(id: number): void {
+    if (this.#prefixCount === this.#prefixIds.length) this.#prefixIds = grown(this.#prefixIds, Float64Array);
+    this.#prefixIds[this.#prefixCount] = id;
+    this.#prefixCount += 1;
   }
 
   #endPrefix(): void {
@@ -185,10 +228,21 @@ function lengthIn(field: unknown): number | null {
 
 /** The same requests by arrival; those that arrive together stay as they were. */
 function inOrder(trace: Trace): Trace {
-  const { arrivalMs, prefixBlocks } = trace;
+  const { arrivalMs, prefixBlocks, followUps } = trace;
   const order = Int32Array.from(arrivalMs.keys()).sort((a, b) => arrivalMs[a] - arrivalMs[b] || a - b);
   const first = arrivalMs[order[0]];
+  const position = new Int32Array(order.length);
+  for (const [at, i] of order.entries()) position[i] = at;
   const sorted: Trace = {
+    ...(followUps && {
+      followUps: {
+        previous: Int32Array.from(order, (i) => {
+          const previous = followUps.previous[i];
+          return previous === -1 ? -1 : position[previous];
+        }),
+        thinkMs: Float64Array.from(order, (i) => followUps.thinkMs[i]),
+      },
+    }),
     source: trace.source,
     arrivalMs: Float64Array.from(order, (i) => arrivalMs[i] - first),
     inputTokens: Int32Array.from(order, (i) => trace.inputTokens[i]),
@@ -198,13 +252,13 @@ function inOrder(trace: Trace): Trace {
   const offsets = new Int32Array(order.length + 1);
   const ids = new Float64Array(prefixBlocks.ids.length);
   let at = 0;
-  for (const [position, i] of order.entries()) {
+  for (const [to, i] of order.entries()) {
     const own = prefixBlocks.ids.subarray(prefixBlocks.offsets[i], prefixBlocks.offsets[i + 1]);
     ids.set(own, at);
     at += own.length;
-    offsets[position + 1] = at;
+    offsets[to + 1] = at;
   }
-  return { ...sorted, prefixBlocks: { blockTokens: prefixBlocks.blockTokens, ids, offsets } };
+  return { ...sorted, prefixBlocks: { ...prefixBlocks, ids, offsets } };
 }
 
 function round(ms: number): number {

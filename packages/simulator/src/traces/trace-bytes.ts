@@ -7,7 +7,11 @@ export function encodeTrace(trace: Trace): Uint8Array {
     JSON.stringify({
       source: trace.source,
       requests: trace.arrivalMs.length,
-      ...(prefixBlocks && { blockTokens: prefixBlocks.blockTokens, ids: prefixBlocks.ids.length }),
+      ...(prefixBlocks && {
+        blockTokens: prefixBlocks.blockTokens,
+        namesAnswers: prefixBlocks.namesAnswers,
+        ids: prefixBlocks.ids.length,
+      }),
       ...(followUps && { hasFollowUps: true }),
     }),
   );
@@ -36,7 +40,7 @@ export function encodeTrace(trace: Trace): Uint8Array {
 export function decodeTrace(encoded: Uint8Array): Trace {
   const bytes = encoded.slice();
   const headerLength = new DataView(bytes.buffer).getUint32(0, true);
-  const { source, requests, blockTokens, ids, hasFollowUps } = JSON.parse(
+  const { source, requests, blockTokens, namesAnswers, ids, hasFollowUps } = JSON.parse(
     new TextDecoder().decode(bytes.subarray(4, 4 + headerLength)),
   );
   let at = columnsStart(headerLength);
@@ -59,7 +63,10 @@ export function decodeTrace(encoded: Uint8Array): Trace {
     ...{ source, arrivalMs, inputTokens, outputTokens },
     ...(thinkMs && previous && { followUps: { previous, thinkMs } }),
     ...(hashes && {
-      prefixBlocks: { blockTokens, ids: hashes, offsets: column(Int32Array, 4, requests + 1) },
+      prefixBlocks: {
+        ...{ blockTokens, ...(namesAnswers && { namesAnswers }) },
+        ...{ ids: hashes, offsets: column(Int32Array, 4, requests + 1) },
+      },
     }),
   };
 }

@@ -24,6 +24,8 @@ export type TraceErrorCode =
   | 'TRACE_TIME_BACKWARDS'
   /** Prefix block hashes that are not a list of whole numbers, or more of them than the prompt has blocks. */
   | 'TRACE_HASH_IDS'
+  /** A conversation that lacks what a trace needs. */
+  | 'TRACE_CONVERSATION'
   /** A benchmark's result that lacks what a trace needs, or has several loads in it. */
   | 'TRACE_BENCHMARK'
   /** Asked for something that the trace cannot give, for instance none of its requests. */

@@ -39,6 +39,8 @@ export interface TraceReading {
   readonly unanswered: number;
   /** Requests that were not in order of arrival. */
   readonly outOfOrder: number;
+  /** Conversations, where requests follow answers. */
+  readonly conversations?: number;
 }
 
 export const MS_PER_UNIT: Readonly<Record<TimeUnit, number>> = { s: 1000, ms: 1, us: 1e-3, ns: 1e-6 };

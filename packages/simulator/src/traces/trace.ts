@@ -14,6 +14,8 @@ export interface Trace {
   /** Prefix block hashes, when the trace has them: those of request i are `ids[offsets[i]] .. ids[offsets[i + 1] - 1]`. */
   readonly prefixBlocks?: {
     readonly blockTokens: number;
+    /** Whether hashes behind the prompt's stand for the answer, as a later prompt repeats it. Default false. */
+    readonly namesAnswers?: boolean;
     readonly ids: Float64Array;
     readonly offsets: Int32Array;
   };

@@ -57,7 +57,7 @@ export function sliceTrace(
   start: number,
   end: number,
 ): Block {
-  const { arrivalMs, prefixBlocks } = trace;
+  const { arrivalMs, prefixBlocks, followUps } = trace;
   const from = arrivalMs[start];
   const gap = (arrivalMs[end - 1] - from) / Math.max(1, end - 1 - start);
   return {
@@ -70,11 +70,18 @@ export function sliceTrace(
       outputTokens: trace.outputTokens.slice(start, end),
       ...(prefixBlocks && {
         prefixBlocks: {
-          blockTokens: prefixBlocks.blockTokens,
+          ...prefixBlocks,
           ids: prefixBlocks.ids.slice(prefixBlocks.offsets[start], prefixBlocks.offsets[end]),
           offsets: prefixBlocks.offsets
             .slice(start, end + 1)
             .map((offset) => offset - prefixBlocks.offsets[start]),
+        },
+      }),
+      // A conversation that began before goes on at the recorded time.
+      ...(followUps && {
+        followUps: {
+          previous: followUps.previous.slice(start, end).map((at) => (at < start ? -1 : at - start)),
+          thinkMs: followUps.thinkMs.slice(start, end),
         },
       }),
     },
@@ -90,6 +97,10 @@ export function joinBlocks(blocks: readonly Block[]): Traffic {
   const first = blocks[0].trace;
   const offsets = new Int32Array(requests + 1);
   const ids: number[] = [];
+  const followUps = first.followUps && {
+    previous: new Int32Array(requests),
+    thinkMs: new Float64Array(requests),
+  };
   const priorities = blocks[0].priorities && new Uint8Array(requests);
   const blockStarts = [0];
   let at = 0;
@@ -104,6 +115,12 @@ export function joinBlocks(blocks: readonly Block[]): Traffic {
     outputTokens.set(trace.outputTokens, at);
     if (prefixBlocks !== undefined) for (const id of prefixBlocks.ids) ids.push(id);
     if (own !== undefined) priorities?.set(own, at);
+    const base = at;
+    followUps?.previous.set(
+      trace.followUps!.previous.map((previous) => (previous === -1 ? -1 : base + previous)),
+      base,
+    );
+    followUps?.thinkMs.set(trace.followUps!.thinkMs, base);
     at += trace.arrivalMs.length;
     now += durationMs;
     blockStarts.push(at);
@@ -115,8 +132,9 @@ export function joinBlocks(blocks: readonly Block[]): Traffic {
       source: first.source,
       ...{ arrivalMs, inputTokens, outputTokens },
       ...(first.prefixBlocks && {
-        prefixBlocks: { blockTokens: first.prefixBlocks.blockTokens, ids: Float64Array.from(ids), offsets },
+        prefixBlocks: { ...first.prefixBlocks, ids: Float64Array.from(ids), offsets },
       }),
+      ...(followUps && { followUps }),
     },
   };
 }

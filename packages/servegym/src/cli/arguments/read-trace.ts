@@ -1,10 +1,14 @@
 import { createReadStream, type ReadStream } from 'node:fs';
-import { type FileHandle, open } from 'node:fs/promises';
+import { type FileHandle, open, readdir, readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { Duplex, Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { createGunzip, createZstdDecompress } from 'node:zlib';
+import { createGunzip, createZstdDecompress, gunzipSync, zstdDecompressSync } from 'node:zlib';
 import {
+  agentSessionsTrace,
   type ReadTrace,
+  ragPulseTrace,
+  TraceError,
   type TraceOptions,
   type TraceParser,
   traceParser,
@@ -34,12 +38,14 @@ const PIECE_BYTES = 2 ** 20;
 
 /**
  * Reads a trace from CSV, JSON lines, a benchmark's result (see `traceParser`) or Parquet, as it is or compressed with
- * gzip or Zstandard, piece by piece: what is in memory is the trace, not the file.
+ * gzip or Zstandard, piece by piece: what is in memory is the trace, not the file. A folder holds RAGPulse's files, or
+ * sessions of agents, a JSON document each.
  *
  * @throws InputError when the file cannot be read; TraceError with the line that is wrong.
  */
 export async function readTrace(path: string, options: TraceFileOptions = {}): Promise<ReadTrace> {
   try {
+    if ((await stat(path)).isDirectory()) return await readFolder(path);
     const file = await open(path);
     try {
       return await readOpened(file, path, options);
@@ -67,9 +73,56 @@ async function readOpened(file: FileHandle, path: string, options: TraceFileOpti
   return decompress === null ? read(stream) : readThrough(stream, decompress, read);
 }
 
+/** RAGPulse's file of requests; the other files that begin with a number have the lengths of the parts. */
+const RAG_REQUESTS = '0_trace.jsonl';
+
+async function readFolder(folder: string): Promise<ReadTrace> {
+  const names = (await readdir(folder)).sort();
+  if (names.includes(RAG_REQUESTS)) {
+    const parts = names.filter((name) => /^[1-9]\d*_.*\.jsonl$/.test(name));
+    const [requests, ...partLengths] = await Promise.all(
+      [RAG_REQUESTS, ...parts].map((name) => readText(join(folder, name))),
+    );
+    return ragPulseTrace({ requests: requests as string, partLengths }, folder);
+  }
+  const sessions = names.filter((name) => /\.json(\.(gz|zst))?$/i.test(name));
+  if (sessions.length === 0) {
+    throw new InputError(
+      `cannot read ${folder}: expected a folder with ${RAG_REQUESTS} (RAGPulse) or with sessions of agents (.json, .json.gz)`,
+    );
+  }
+  const documents = await Promise.all(
+    sessions.map(async (name) => {
+      const source = join(folder, name);
+      const text = await readText(source);
+      try {
+        return { source, value: JSON.parse(text) as unknown };
+      } catch (error) {
+        throw new TraceError('TRACE_MALFORMED_LINE', source, null, 'JSON', (error as Error).message);
+      }
+    }),
+  );
+  return agentSessionsTrace(documents, folder);
+}
+
+/** A file as text, decompressed. */
+async function readText(path: string): Promise<string> {
+  const bytes = await readFile(path);
+  const magic = bytes.toString('latin1', 0, 4);
+  const plain = magic.startsWith(GZIP_MAGIC)
+    ? gunzipSync(bytes)
+    : magic === ZSTANDARD_MAGIC
+      ? zstdDecompressSync(bytes)
+      : bytes;
+  return new TextDecoder('utf-8', { fatal: true }).decode(plain);
+}
+
+const GZIP_MAGIC = '\x1f\x8b';
+const ZSTANDARD_MAGIC = '\x28\xb5\x2f\xfd';
+
 function decompressorFor(magic: string): Duplex | null {
-  if (magic.startsWith('\x1f\x8b')) return createGunzip({ chunkSize: PIECE_BYTES });
-  return magic === '\x28\xb5\x2f\xfd' ? createZstdDecompress({ chunkSize: PIECE_BYTES }) : null;
+  if (magic.startsWith(GZIP_MAGIC)) return createGunzip({ chunkSize: PIECE_BYTES });
+  return magic === ZSTANDARD_MAGIC ? createZstdDecompress({ chunkSize: PIECE_BYTES }) : null;
 }
 
 async function readThrough(

@@ -67,14 +67,18 @@ export function readingLine(path: string, reading: TraceReading, requests: numbe
 
 function columnsText({ columns, arrivalUnit }: TraceReading): string {
   const unit = arrivalUnit === 'date' ? 'date and time' : arrivalUnit;
-  const prefix = columns.prefix === undefined ? '' : `, prefix hashes ${columns.prefix}`;
-  return `arrival ${columns.arrival} (${unit}), input ${columns.input}, output ${columns.output}${prefix}`;
+  return [
+    ...(columns.arrival === undefined ? [] : [`arrival ${columns.arrival} (${unit})`]),
+    `input ${columns.input}, output ${columns.output}`,
+    ...(columns.prefix === undefined ? [] : [`prefix hashes ${columns.prefix}`]),
+  ].join(', ');
 }
 
-function leftOutText({ unanswered, outOfOrder }: TraceReading, requests: number): string {
+function leftOutText({ unanswered, outOfOrder, conversations }: TraceReading, requests: number): string {
   const count = (n: number) => n.toLocaleString('en-US');
   return [
     `${count(requests)} requests`,
+    ...(conversations === undefined ? [] : [`${count(conversations)} conversations`]),
     ...(unanswered > 0 ? [`${count(unanswered)} without an output left out`] : []),
     ...(outOfOrder > 0 ? [`${count(outOfOrder)} put in order`] : []),
   ].join(', ');

@@ -1,0 +1,339 @@
+import { MAX_REQUEST_TOKENS } from '../engine/engine-config.ts';
+import type { ReadTrace } from './request-reader.ts';
+import { TraceBuilder } from './trace-builder.ts';
+import { quoteField, TraceError } from './trace-error.ts';
+import type { TraceReading } from './trace-options.ts';
+
+type Entry = Readonly<Record<string, unknown>>;
+
+/** Parsed JSON and the file it comes from. */
+export interface JsonDocument {
+  readonly source: string;
+  readonly value: unknown;
+}
+
+/** A request that was added, and when its answer ended in the recording, ms. */
+interface Answered {
+  readonly request: number;
+  readonly endMs: number;
+}
+
+/** Whether parsed JSON looks like a session that `agentSessionsTrace` takes. */
+export function isAgentSession(value: unknown): boolean {
+  return isEntry(value) && Array.isArray(value.requests) && 'block_size' in value;
+}
+
+/**
+ * Reads sessions of agents as kv-cache-tester publishes them: a document each, of requests with a start `t` (s), prompt
+ * `in` and answer `out` (tokens), `hash_ids` of blocks, `api_time` and `think_time` (s), and subagents, whose first
+ * request follows the request before it in the list. Sessions start together and share no blocks.
+ * @throws {TraceError} naming the file and what is wrong.
+ */
+export function agentSessionsTrace(documents: readonly JsonDocument[], source: string): ReadTrace {
+  const blockTokens = blockSizeOf(documents[0]);
+  const builder = new TraceBuilder(source, { prefixBlockTokens: blockTokens, sort: true });
+  let unanswered = 0;
+  let firstId = 0;
+  for (const document of documents) {
+    if (blockSizeOf(document) !== blockTokens) {
+      throw wrong(
+        document.source,
+        `blocks of ${blockTokens} tokens, as the others have`,
+        blockSizeOf(document),
+      );
+    }
+    let lastId = -1;
+    const idsOf = (entry: Entry): number[] => {
+      if (!Array.isArray(entry.hash_ids)) return [];
+      return entry.hash_ids.map((id) => {
+        if (Number.isSafeInteger(id) && id > lastId) lastId = id;
+        return Number.isSafeInteger(id) && id >= 0 ? firstId + id : Number.NaN;
+      });
+    };
+    const add = (requests: readonly unknown[], startMs: number, start: Answered | undefined): void => {
+      let previous = start;
+      for (const [i, entry] of requests.entries()) {
+        if (!isEntry(entry)) throw wrong(document.source, 'requests to be objects', entry);
+        const ms = startMs + 1000 * seconds(document.source, entry, 't');
+        if (Array.isArray(entry.requests)) {
+          add(entry.requests, ms, previous);
+          continue;
+        }
+        if (entry.out === 0) {
+          unanswered += 1;
+          continue;
+        }
+        const input = builder.length(i + 1, 'in', entry.in);
+        const output = builder.length(i + 1, 'out', entry.out);
+        const hashIds = idsOf(entry);
+        const request = builder.add(i + 1, { dayMs: 0, ms }, input, output, {
+          hashIds,
+          answerHashIds: answerIds(
+            hashIds,
+            nextTurn(requests, i),
+            idsOf,
+            Math.floor((input + output) / blockTokens),
+          ),
+          ...(previous !== undefined && {
+            follows: {
+              previous: previous.request,
+              thinkMs:
+                previous === start
+                  ? Math.max(0, ms - previous.endMs)
+                  : 1000 * seconds(document.source, entry, 'think_time'),
+            },
+          }),
+        });
+        previous = { request, endMs: ms + 1000 * seconds(document.source, entry, 'api_time') };
+      }
+    };
+    add((document.value as { requests: unknown[] }).requests, 0, undefined);
+    firstId += lastId + 1;
+  }
+  const columns = { arrival: 't', input: 'in', output: 'out', prefix: 'hash_ids' };
+  const reading = { format: 'sessions of agents', columns, arrivalUnit: 's' as const };
+  return { trace: builder.build().trace, reading: { ...reading, ...counts(unanswered, documents.length) } };
+}
+
+/** The request behind number `i` in a list that may have subagents. */
+function nextTurn(requests: readonly unknown[], i: number): unknown {
+  let at = i + 1;
+  for (let entry = requests[at]; isEntry(entry) && Array.isArray(entry.requests); entry = requests[at])
+    at += 1;
+  return requests[at];
+}
+
+/** Ids of the blocks up to `end` that the answer fills, where the next request repeats prompt and answer. */
+function answerIds(
+  own: readonly number[],
+  next: unknown,
+  idsOf: (entry: Entry) => number[],
+  end: number,
+): readonly number[] {
+  if (!isEntry(next) || end <= own.length || own.length === 0) return [];
+  const ids = idsOf(next);
+  return ids[own.length - 1] === own.at(-1) ? ids.slice(own.length, end) : [];
+}
+
+function blockSizeOf({ source, value }: JsonDocument): number {
+  const size = isAgentSession(value) ? (value as Entry).block_size : undefined;
+  if (Number.isSafeInteger(size) && (size as number) >= 1) return size as number;
+  throw wrong(source, 'a session of an agent, with `block_size` and `requests`', value);
+}
+
+/** RAGPulse's files: the requests, and the tokens of each part that a prompt may have. */
+export interface RagPulseFiles {
+  readonly requests: string;
+  readonly partLengths: readonly string[];
+}
+
+/** Tokens of the blocks by which prompts of RAGPulse share what they begin with: vLLM's. */
+const RAG_BLOCK_TOKENS = 16;
+/** The parts of a prompt, in order. */
+const RAG_PARTS = ['sys_prompt', 'passages_ids', 'history', 'web_search', 'user_input'] as const;
+
+/**
+ * Reads RAGPulse: requests with a `session_id`, a `timestamp` (s), and the ids of the parts of their prompts. Prompts
+ * share blocks as far as they begin with the same parts. RAGPulse does not record when answers ended: the time between
+ * two arrivals of a session is its think time.
+ * @throws {TraceError} with the line that is wrong.
+ */
+export function ragPulseTrace({ requests, partLengths }: RagPulseFiles, source: string): ReadTrace {
+  const lengths = new Map<number, number>();
+  for (const text of partLengths) {
+    for (const { entry } of jsonLines(text, source)) {
+      const [id] =
+        Object.entries(entry)
+          .find(([name]) => name !== 'token_length')
+          ?.slice(1) ?? [];
+      lengths.set(Number(id), Number(entry.token_length));
+    }
+  }
+  const builder = new TraceBuilder(source, { prefixBlockTokens: RAG_BLOCK_TOKENS, sort: true });
+  const paths = new PartPaths(lengths);
+  const rows = jsonLines(requests, source)
+    .map(({ entry, line }) => ({
+      entry,
+      line,
+      s: seconds(source, { t: Number(entry.timestamp) }, 't', line),
+    }))
+    .sort((a, b) => a.s - b.s);
+  const sessions = new Map<unknown, { readonly request: number; readonly s: number }>();
+  for (const { entry, line, s } of rows) {
+    const input = builder.length(line, 'input_length', entry.input_length);
+    const output = builder.length(line, 'output_length', entry.output_length);
+    const previous = sessions.get(entry.session_id);
+    const request = builder.add(line, { dayMs: 0, ms: 1000 * s }, input, output, {
+      hashIds: paths.blocks(partsOf(entry, source, line), input),
+      ...(previous !== undefined && {
+        follows: { previous: previous.request, thinkMs: 1000 * (s - previous.s) },
+      }),
+    });
+    sessions.set(entry.session_id, { request, s });
+  }
+  const columns = {
+    arrival: 'timestamp',
+    input: 'input_length',
+    output: 'output_length',
+    prefix: 'hash_ids',
+  };
+  const reading = { format: 'RAGPulse', columns, arrivalUnit: 's' as const };
+  return { trace: builder.build().trace, reading: { ...reading, ...counts(0, sessions.size) } };
+}
+
+function partsOf(entry: Entry, source: string, line: number): number[] {
+  const parts = isEntry(entry.hash_ids) ? entry.hash_ids : {};
+  return RAG_PARTS.flatMap((name) => {
+    const ids = parts[name];
+    if (Array.isArray(ids) && ids.every((id) => Number.isSafeInteger(id))) return ids as number[];
+    throw new TraceError(
+      'TRACE_HASH_IDS',
+      source,
+      line,
+      `a list of whole numbers as ${name}`,
+      quoteField(ids),
+    );
+  });
+}
+
+/** Numbers the blocks of prompts that are made of parts: equal numbers for blocks behind which all parts are equal. */
+class PartPaths {
+  readonly #lengths: ReadonlyMap<number, number>;
+  readonly #root: PartPath = { firstId: 0, next: new Map() };
+  #ids = 0;
+
+  constructor(lengths: ReadonlyMap<number, number>) {
+    this.#lengths = lengths;
+  }
+
+  /** The whole blocks of a prompt, as far as its parts reach. */
+  blocks(parts: readonly number[], inputTokens: number): number[] {
+    const ids: number[] = [];
+    let path = this.#root;
+    let end = 0;
+    for (const part of parts) {
+      end = Math.min(inputTokens, end + (this.#lengths.get(part) ?? inputTokens));
+      const blocks = Math.floor(end / RAG_BLOCK_TOKENS) - ids.length;
+      let next = path.next.get(part);
+      if (next === undefined) {
+        next = { firstId: this.#ids, next: new Map() };
+        path.next.set(part, next);
+        this.#ids += Math.ceil((this.#lengths.get(part) ?? MAX_REQUEST_TOKENS) / RAG_BLOCK_TOKENS) + 1;
+      }
+      for (let block = 0; block < blocks; block += 1) ids.push(next.firstId + block);
+      path = next;
+    }
+    return ids;
+  }
+}
+
+/** The parts from a prompt's start to one of them. */
+interface PartPath {
+  /** Of the blocks that end in the last part. */
+  readonly firstId: number;
+  readonly next: Map<number, PartPath>;
+}
+
+/** Characters of a token, about, in English. */
+const CHARACTERS_PER_TOKEN = 4;
+const TEXT_BLOCK_TOKENS = 16;
+
+/** Whether parsed JSON looks like conversations that `conversationsTrace` takes. */
+export function isConversations(value: unknown): boolean {
+  const [first] = Array.isArray(value) ? value : [];
+  return isEntry(first) && (Array.isArray(first.conversations) || Array.isArray(first.messages));
+}
+
+/**
+ * Reads conversations with their texts, as ShareGPT has them: a list of objects with `conversations` (`from`, `value`) or
+ * `messages` (`role`, `content`). Each answer is a request whose prompt is all that was said before; four characters
+ * count as a token. There are no times: conversations start together, and a follow-up is sent when the answer is there.
+ * @throws {TraceError} naming the entry that is wrong.
+ */
+export function conversationsTrace(value: readonly unknown[], source: string): ReadTrace {
+  const builder = new TraceBuilder(source, { prefixBlockTokens: TEXT_BLOCK_TOKENS, sort: true });
+  let conversations = 0;
+  let firstId = 0;
+  for (const [i, entry] of value.entries()) {
+    const messages = isEntry(entry) ? (entry.conversations ?? entry.messages) : undefined;
+    if (!Array.isArray(messages))
+      throw wrong(source, `\`conversations\` or \`messages\` in entry ${i + 1}`, entry);
+    let tokens = 0;
+    let previous: number | undefined;
+    for (const message of messages) {
+      const { isAnswer, length } = messageIn(message, source, i + 1);
+      if (isAnswer && tokens > 0 && length > 0) {
+        const ids = Array.from(
+          { length: Math.floor((tokens + length) / TEXT_BLOCK_TOKENS) },
+          (_, b) => firstId + b,
+        );
+        const ofPrompt = Math.floor(tokens / TEXT_BLOCK_TOKENS);
+        previous = builder.add(i + 1, { dayMs: 0, ms: 0 }, tokens, length, {
+          ...{ hashIds: ids.slice(0, ofPrompt), answerHashIds: ids.slice(ofPrompt) },
+          ...(previous !== undefined && { follows: { previous, thinkMs: 0 } }),
+        });
+      }
+      tokens += length;
+    }
+    if (previous !== undefined) conversations += 1;
+    firstId += Math.ceil(tokens / TEXT_BLOCK_TOKENS);
+  }
+  const columns = { input: 'the messages before an answer', output: 'the answer' };
+  const reading = { format: 'conversations, 4 characters a token', columns, arrivalUnit: 's' as const };
+  return { trace: builder.build().trace, reading: { ...reading, ...counts(0, conversations) } };
+}
+
+function messageIn(
+  message: unknown,
+  source: string,
+  entry: number,
+): { readonly isAnswer: boolean; readonly length: number } {
+  const { from, role = from, value, content = value } = isEntry(message) ? message : {};
+  if (typeof role !== 'string' || typeof content !== 'string') {
+    throw wrong(
+      source,
+      `messages of entry ${entry} with \`from\` and \`value\`, or \`role\` and \`content\``,
+      message,
+    );
+  }
+  return {
+    isAnswer: ['gpt', 'assistant', 'chatgpt', 'bing', 'bard'].includes(role),
+    length: Math.ceil(content.length / CHARACTERS_PER_TOKEN),
+  };
+}
+
+function counts(
+  unanswered: number,
+  conversations: number,
+): Pick<TraceReading, 'unanswered' | 'outOfOrder' | 'conversations'> {
+  return { unanswered, outOfOrder: 0, conversations };
+}
+
+function jsonLines(text: string, source: string): { readonly entry: Entry; readonly line: number }[] {
+  return text.split('\n').flatMap((content, i) => {
+    if (content.trim() === '') return [];
+    let entry: unknown;
+    try {
+      entry = JSON.parse(content);
+    } catch {
+      entry = undefined;
+    }
+    if (isEntry(entry)) return [{ entry, line: i + 1 }];
+    throw new TraceError('TRACE_MALFORMED_LINE', source, i + 1, 'a JSON object', quoteField(content.trim()));
+  });
+}
+
+/** A time in s, 0 where there is none. */
+function seconds(source: string, entry: Entry, name: string, line: number | null = null): number {
+  const { [name]: value = 0 } = entry;
+  if (typeof value === 'number' && value >= 0 && value < Number.POSITIVE_INFINITY) return value;
+  throw new TraceError('TRACE_TIMESTAMP', source, line, `${name} to be seconds from 0`, quoteField(value));
+}
+
+function isEntry(value: unknown): value is Entry {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function wrong(source: string, expected: string, got: unknown): TraceError {
+  return new TraceError('TRACE_CONVERSATION', source, null, expected, quoteField(got));
+}
