@@ -697,7 +697,7 @@ const PROTOCOL: readonly FaultyFile[] = [
   },
   {
     path: `${OPENENV}/server/request-sessions.ts`,
-    tests: [`${OPENENV}/server/request-sessions.test.ts`, `${OPENENV}/server/http.test.ts`],
+    tests: [`${OPENENV}/server/http.test.ts`, `${OPENENV}/server/http.test.ts`],
     faults: [
       ['    if (sessionId !== undefined) this.set(caller, sessionId);\n', ''],
       ['    this.#sessionOf.delete(caller);\n', ''],
@@ -708,7 +708,7 @@ const PROTOCOL: readonly FaultyFile[] = [
   {
     path: `${OPENENV}/input/validation-issues.ts`,
     tests: [
-      `${OPENENV}/input/validation-issues.test.ts`,
+      `${OPENENV}/error-catalogue.test.ts`,
       `${OPENENV}/server/conformance.test.ts`,
       `${OPENENV}/server/http.test.ts`,
     ],

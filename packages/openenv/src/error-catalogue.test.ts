@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
-import { describe, it, type TestContext } from 'node:test';
+import { describe, it, type TestContext, test } from 'node:test';
+import { z } from 'zod';
 import { EnvironmentError } from './definition.ts';
 import { ERROR_CATALOGUE, OpenEnvError } from './error-catalogue.ts';
 import { counterEnvironment } from './fixtures/counter-environment.ts';
 import { openRawSocket } from './fixtures/raw-socket.ts';
 import { postJson, startServer } from './fixtures/start-server.ts';
-import { InvalidInputError } from './input/validation-issues.ts';
+import { InvalidInputError, validationIssues } from './input/validation-issues.ts';
 
 const ISSUE = { type: 'missing', loc: ['amount'], msg: 'Field required', input: {} };
 const FIELDS = {
@@ -122,4 +123,14 @@ it('an environment that cannot be made is FACTORY_ERROR at the handshake, in vec
     'FACTORY_ERROR',
   ]);
   await Promise.all([open.close(), refused.close()]);
+});
+
+test('at most 50 issues are told of one input', () => {
+  const issues = validationIssues(z.array(z.int()), Array(80).fill('x'));
+  assert.equal(issues.length, 50);
+  assert.deepEqual(issues[49], {
+    ...{ type: 'int_type', loc: [49], msg: 'Input should be a valid integer', input: 'x' },
+  });
+  const keys = Object.fromEntries(Array.from({ length: 80 }, (_, i) => [`k${i}`, i]));
+  assert.equal(validationIssues(z.strictObject({}), keys).length, 50);
 });

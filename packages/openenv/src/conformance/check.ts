@@ -1,4 +1,5 @@
 import { isJsonObject } from '../json/read-json.ts';
+import type { InspectionSocket } from './inspection-socket.ts';
 import type { Subject } from './subject.ts';
 
 /** Result of a check. */
@@ -10,16 +11,18 @@ export interface Finding {
   readonly actual?: unknown;
 }
 
-/** One thing that an OpenEnv server is asked to do right. */
-export interface Check {
+/** One thing that an OpenEnv server is asked to do right. It throws `CheckFailure`, or any other error, when the server does not play along. */
+export type Check = {
   /** Stable. */
   readonly id: string;
   readonly description: string;
   /** True when clients rely on it. The others are advice: OpenEnv's own server does not do all of them. */
   readonly required: boolean;
-  /** Throws `CheckFailure`, or any other error, when the server does not play along. */
-  readonly run: (subject: Subject) => Promise<Finding> | Finding;
-}
+} & (
+  | { run(subject: Subject): Promise<Finding> | Finding }
+  /** Needs a session of its own. */
+  | { inSession(socket: InspectionSocket, subject: Subject): Promise<Finding> | Finding }
+);
 
 /** A check with what it found out. */
 export interface Criterion extends Finding {

@@ -68,20 +68,19 @@ export const ERROR_CHECKS: readonly Check[] = [
     id: 'paired_after_errors',
     description: 'After errors the session goes on, and each reply still belongs to its message',
     required: true,
-    run: (subject) =>
-      subject.withSession(async (socket) => {
-        await socket.reset(subject.options.resetOptions);
-        for (const message of ['oops', { type: 'nope' }, { type: 'step' }, await withUnknownKey(subject)]) {
-          const reply = await socket.ask(message);
-          if (reply.type !== 'error' && reply.type !== 'observation') {
-            return failed(`${shown(message)} was answered with ${shown(reply)}`);
-          }
-          await socket.state();
+    async inSession(socket, subject) {
+      await socket.reset(subject.options.resetOptions);
+      for (const message of ['oops', { type: 'nope' }, { type: 'step' }, await withUnknownKey(subject)]) {
+        const reply = await socket.ask(message);
+        if (reply.type !== 'error' && reply.type !== 'observation') {
+          return failed(`${shown(message)} was answered with ${shown(reply)}`);
         }
-        await socket.step(await subject.action());
-        const { unread } = socket;
-        return unless(unread.length > 0 && `a message came unasked: ${unread[0]?.slice(0, 200)}`);
-      }),
+        await socket.state();
+      }
+      await socket.step(await subject.action());
+      const { unread } = socket;
+      return unless(unread.length > 0 && `a message came unasked: ${unread[0]?.slice(0, 200)}`);
+    },
   },
   {
     id: 'odd_frames_answered',

@@ -73,11 +73,10 @@ export const MCP_CHECKS: readonly Check[] = [
     id: 'mcp_on_session',
     description: 'A session over /ws takes JSON-RPC in messages of type mcp',
     required: true,
-    run: (subject) =>
-      subject.withSession(async (socket) => {
-        const data = await socket.dataOf({ type: 'mcp', data: TOOLS_LIST }, 'mcp');
-        return unless(data.jsonrpc === '2.0' && data.id === 1 ? null : `got ${shown(data)}`);
-      }),
+    async inSession(socket) {
+      const data = await socket.dataOf({ type: 'mcp', data: TOOLS_LIST }, 'mcp');
+      return unless(data.jsonrpc === '2.0' && data.id === 1 ? null : `got ${shown(data)}`);
+    },
   },
   {
     id: 'mcp_streamable_http',

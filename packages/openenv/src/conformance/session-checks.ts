@@ -93,26 +93,24 @@ export const SESSION_CHECKS: readonly Check[] = [
     id: 'state_before_reset',
     description: 'The state can be asked for before the first reset, as clients do on connecting',
     required: true,
-    run: (subject) =>
-      subject.withSession(async (socket) => {
-        const { step_count: count } = await socket.state();
-        return unless(count === 0 ? null : `expected the step_count 0, got ${shown(count)}`);
-      }),
+    async inSession(socket) {
+      const { step_count: count } = await socket.state();
+      return unless(count === 0 ? null : `expected the step_count 0, got ${shown(count)}`);
+    },
   },
   {
     id: 'reset_again',
     description: 'A session can be reset again and begins anew',
     required: true,
-    run: (subject) =>
-      subject.withSession(async (socket) => {
-        const { resetOptions } = subject.options;
-        const action = await subject.action();
-        await socket.reset(resetOptions);
-        await socket.step(action);
-        await socket.reset(resetOptions);
-        const { step_count: count } = await socket.state();
-        return unless(count === 0 ? null : `expected the step_count 0, got ${shown(count)}`);
-      }),
+    async inSession(socket, subject) {
+      const { resetOptions } = subject.options;
+      const action = await subject.action();
+      await socket.reset(resetOptions);
+      await socket.step(action);
+      await socket.reset(resetOptions);
+      const { step_count: count } = await socket.state();
+      return unless(count === 0 ? null : `expected the step_count 0, got ${shown(count)}`);
+    },
   },
   {
     id: 'seed_determinism',
@@ -169,85 +167,79 @@ export const SESSION_CHECKS: readonly Check[] = [
     id: 'session_isolation',
     description: 'Sessions do not see one another',
     required: true,
-    run: (subject) =>
-      subject.withSession(async (one) => {
-        const other = await subject.connect();
-        try {
-          if ((await other.ask({ type: 'state' })).type === 'error') {
-            return notApplicable('the server has room for one session only');
-          }
-          const action = await subject.action();
-          const reset = subject.options.resetOptions;
-          await one.reset(reset);
-          await other.reset(reset);
-          await one.step(action);
-          const { step_count: count } = await other.state();
-          return unless(count === 0 ? null : 'a step of one session counts in another');
-        } finally {
-          await other.close();
+    async inSession(one, subject) {
+      const other = await subject.connect();
+      try {
+        if ((await other.ask({ type: 'state' })).type === 'error') {
+          return notApplicable('the server has room for one session only');
         }
-      }),
+        const action = await subject.action();
+        const reset = subject.options.resetOptions;
+        await one.reset(reset);
+        await other.reset(reset);
+        await one.step(action);
+        const { step_count: count } = await other.state();
+        return unless(count === 0 ? null : 'a step of one session counts in another');
+      } finally {
+        await other.close();
+      }
+    },
   },
   {
     id: 'pipelined_messages',
     description: 'Messages that are sent without waiting are answered one by one, in order',
     required: true,
-    run: (subject) =>
-      subject.withSession(async (socket) => {
-        const messages = [{ type: 'reset', data: { ...subject.options.resetOptions } }, { type: 'state' }];
-        const sent = [...messages, ...messages];
-        for (const message of sent) socket.send(message);
-        const types: unknown[] = [];
-        while (types.length < sent.length) types.push((await socket.next()).type);
-        const expected = ['observation', 'state', 'observation', 'state'];
-        return { passed: types.join() === expected.join(), expected, actual: types };
-      }),
+    async inSession(socket, subject) {
+      const messages = [{ type: 'reset', data: { ...subject.options.resetOptions } }, { type: 'state' }];
+      const sent = [...messages, ...messages];
+      for (const message of sent) socket.send(message);
+      const types: unknown[] = [];
+      while (types.length < sent.length) types.push((await socket.next()).type);
+      const expected = ['observation', 'state', 'observation', 'state'];
+      return { passed: types.join() === expected.join(), expected, actual: types };
+    },
   },
   {
     id: 'metadata_in_action',
     description: 'Actions may carry a metadata object, as those of the Python clients do',
     required: true,
-    run: (subject) =>
-      subject.withSession(async (socket) => {
-        await socket.reset(subject.options.resetOptions);
-        const data = { ...(await subject.action()), metadata: {} };
-        await socket.step(data);
-        return PASSED;
-      }),
+    async inSession(socket, subject) {
+      await socket.reset(subject.options.resetOptions);
+      const data = { ...(await subject.action()), metadata: {} };
+      await socket.step(data);
+      return PASSED;
+    },
   },
   {
     id: 'unknown_reset_option',
     description: 'Options of a reset that the environment does not know are ignored',
     required: true,
-    run: (subject) =>
-      subject.withSession(async (socket) => {
-        const data = { ...subject.options.resetOptions, unknown_option_of_servegym: 1 };
-        await socket.reset(data);
-        return PASSED;
-      }),
+    async inSession(socket, subject) {
+      const data = { ...subject.options.resetOptions, unknown_option_of_servegym: 1 };
+      await socket.reset(data);
+      return PASSED;
+    },
   },
   {
     id: 'websocket_ping',
     description: 'Pings are answered, as proxies and clients expect',
     required: true,
-    run: (subject) =>
-      subject.withSession(async (socket) => {
-        await socket.ping();
-        return PASSED;
-      }),
+    async inSession(socket) {
+      await socket.ping();
+      return PASSED;
+    },
   },
   {
     id: 'close_message',
     description: 'The message `close` has no reply and closes the connection with code 1000',
     required: true,
-    run: (subject) =>
-      subject.withSession(async (socket) => {
-        socket.send({ type: 'close' });
-        const code = await socket.closedByServer();
-        const { unread } = socket;
-        if (unread.length > 0) return failed(`got the reply ${unread[0]?.slice(0, 200)}`);
-        return { passed: code === 1000, expected: 1000, actual: code };
-      }),
+    async inSession(socket) {
+      socket.send({ type: 'close' });
+      const code = await socket.closedByServer();
+      const { unread } = socket;
+      if (unread.length > 0) return failed(`got the reply ${unread[0]?.slice(0, 200)}`);
+      return { passed: code === 1000, expected: 1000, actual: code };
+    },
   },
   {
     id: 'reply_size',

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
-import { baseUrl, socketUrl } from '../client/base-url.ts';
+import { baseUrl, socketUrl } from '../client/connect.ts';
 import { isJsonObject, type JsonObject } from '../json/read-json.ts';
 import { at, CheckFailure, shown } from './check.ts';
 import { InspectionSocket } from './inspection-socket.ts';

@@ -6,6 +6,8 @@ import { MCP_CHECKS } from './mcp-checks.ts';
 import { SESSION_CHECK, SESSION_CHECKS } from './session-checks.ts';
 import { Subject, type ValidateOptions } from './subject.ts';
 
+export { type SchemaCheck, schemaCheck, type ValidateOptions } from './subject.ts';
+
 /** A report in the form of `openenv validate --url --json`, with more criteria. */
 export interface ValidationReport {
   readonly target: string;
@@ -53,8 +55,9 @@ export async function validateServer(
   const subject = new Subject(url, options);
   const criteria: Criterion[] = [];
   const judge = async (checks: readonly Check[], reason: string | null = null) => {
-    for (const { id, description, required, run } of checks) {
-      const finding = reason === null ? await find(run, subject) : notApplicable(reason);
+    for (const check of checks) {
+      const { id, description, required } = check;
+      const finding = reason === null ? await find(check, subject) : notApplicable(reason);
       criteria.push({ id, description, required, ...finding });
       onCriterion(criteria.at(-1)!);
     }
@@ -68,7 +71,10 @@ export async function validateServer(
   await judge([...SESSION_CHECKS, ...ERROR_CHECKS, ...CAPACITY_CHECKS], unplayable);
   // A server that hangs by now would take the time limit of every check.
   const gone = unreachable ?? ((await isHealthy(subject)) ? null : 'not judged: the server answers no more');
-  await judge([...HTTP_SESSION_CHECKS, ...MCP_CHECKS], gone);
+  const mode = await subject.mode().catch(() => 'unknown');
+  const production = 'the server is in production mode and has no /reset, /step and /state';
+  await judge(HTTP_SESSION_CHECKS, gone ?? (mode === 'production' ? production : null));
+  await judge(MCP_CHECKS, gone);
   await judge([LAST_CHECK], unreachable);
   return report(subject, criteria);
 }
@@ -78,9 +84,11 @@ async function isHealthy(subject: Subject): Promise<boolean> {
   return answer?.status === 200 && at(answer.body, 'status') === 'healthy';
 }
 
-async function find(run: Check['run'], subject: Subject): Promise<Finding> {
+async function find(check: Check, subject: Subject): Promise<Finding> {
   try {
-    return await run(subject);
+    return 'run' in check
+      ? await check.run(subject)
+      : await subject.withSession(async (socket) => check.inSession(socket, subject));
   } catch (error) {
     return { passed: false, details: (error as Error).message };
   }

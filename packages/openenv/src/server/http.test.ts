@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { z } from 'zod';
 import { counterEnvironment } from '../fixtures/counter-environment.ts';
 import { getJson, postJson, startServer } from '../fixtures/start-server.ts';
+import { LatestSessions } from './request-sessions.ts';
 
 test('a session is played by its id, and two sessions do not mix', async (t) => {
   const { url } = await startServer(t, counterEnvironment);
@@ -449,4 +450,18 @@ test('options that make no sense are refused when the server is made', async () 
     /`maxSessions`.*got `0` \(number\)/,
   );
   assert.throws(() => createServer(counterEnvironment, { mode: 'play' as never }), /'play'/);
+});
+
+test('the caller that was longest away is forgotten first, beyond 10,000 callers', () => {
+  const latest = new LatestSessions();
+  for (let i = 0; i < 10_000; i++) latest.set(`caller ${i}`, `session ${i}`);
+  assert.equal(latest.get('caller 0'), 'session 0');
+  latest.set('caller 1', 'another session');
+  latest.set('new caller', 'new session');
+  assert.equal(latest.get('caller 2'), undefined);
+  assert.equal(latest.get('caller 0'), 'session 0');
+  assert.equal(latest.get('caller 1'), 'another session');
+  latest.set('newer caller', 'newer session');
+  assert.equal(latest.get('caller 3'), undefined);
+  assert.equal(latest.get('new caller'), 'new session');
 });

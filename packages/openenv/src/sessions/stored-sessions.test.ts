@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { after, before, describe, it, type TestContext } from 'node:test';
+import { after, before, describe, it, type TestContext, test } from 'node:test';
 import { Redis } from 'ioredis';
 import { startRedis } from '../../../../maintenance/test-servers/redis.ts';
 import type { ServerProcess } from '../../../../maintenance/test-servers/server-process.ts';
@@ -15,6 +15,7 @@ import { prometheusMetrics } from '../operations/prometheus-metrics.ts';
 import { openRedisStore } from './redis-session-store.ts';
 import type { SessionStore } from './session-store.ts';
 import { openSqliteStore } from './sqlite-session-store.ts';
+import { StoreMonitor } from './store-monitor.ts';
 
 const ENVIRONMENT = { id: counterEnvironment.id, version: counterEnvironment.version };
 
@@ -237,4 +238,31 @@ describe('Redis', () => {
       ['warn', 'Redis may evict sessions: set its maxmemory-policy to noeviction', 'allkeys-lru'],
     ]);
   });
+});
+
+test('a store without progress is told, and its failures are logged once in ten seconds', (t) => {
+  let now = 1000;
+  t.mock.method(performance, 'now', () => now);
+  const { logger, entries } = collectingLogger();
+  const monitor = new StoreMonitor(logger);
+  monitor.began();
+  assert.equal(monitor.condition.problem, null);
+  now += 2500;
+  assert.match(monitor.condition.problem!, /1 entries of sessions have waited 2\.5 s to be written/);
+  for (let failure = 0; failure < 100; failure++) {
+    monitor.began();
+    monitor.failed(1, 'the disk is full');
+  }
+  monitor.failed(1, 'the disk is full');
+  assert.match(monitor.condition.problem!, /could not be written 0\.0 s ago: the disk is full/);
+  assert.equal(monitor.condition.failedWrites, 101);
+  assert.equal(entries.length, 1);
+  now += 10_000;
+  monitor.began();
+  monitor.failed(1, 'the disk is full');
+  assert.equal(entries.length, 2);
+  monitor.began();
+  monitor.written(1);
+  assert.equal(monitor.condition.problem, null);
+  assert.equal(entries.at(-1)?.message, 'sessions are written again');
 });
