@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, describe, it, test } from 'node:test';
 import { counterEnvironment } from '../fixtures/counter-environment.ts';
+import { ask as askServer } from '../fixtures/start-server.ts';
 import { createServer } from '../server/create-server.ts';
 import type { EpisodeFile } from './episode-file.ts';
 import { mountEpisodeRoutes } from './episode-routes.ts';
@@ -10,16 +11,7 @@ const server = createServer(counterEnvironment);
 mountEpisodeRoutes(server);
 after(() => server.close());
 
-async function ask(path: string, body?: unknown) {
-  const answer = await server.app.request(path, {
-    ...(body !== undefined && {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify(body),
-    }),
-  });
-  return { status: answer.status, body: await answer.json() };
-}
+const ask = (path: string, body?: unknown) => askServer(server, path, body);
 
 /** Plays the amounts on a new session and returns the file of its episode. */
 async function played(...amounts: number[]): Promise<{ id: string; file: EpisodeFile; answers: object[] }> {

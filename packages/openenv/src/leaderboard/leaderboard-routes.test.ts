@@ -6,6 +6,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { after, describe, it } from 'node:test';
 import { mountEpisodeRoutes } from '../episodes/episode-routes.ts';
 import { counterEnvironment } from '../fixtures/counter-environment.ts';
+import { ask as askServer } from '../fixtures/start-server.ts';
 import { createServer } from '../server/create-server.ts';
 import { Leaderboard, RUNS_PER_BOARD, RUNS_PER_CLIENT } from './leaderboard.ts';
 import { mountLeaderboardRoutes } from './leaderboard-routes.ts';
@@ -19,16 +20,7 @@ after(async () => {
   rmSync(runs, { recursive: true });
 });
 
-async function ask(path: string, body?: unknown) {
-  const answer = await server.app.request(path, {
-    ...(body !== undefined && {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify(body),
-    }),
-  });
-  return { status: answer.status, body: await answer.json() };
-}
+const ask = (path: string, body?: unknown) => askServer(server, path, body);
 
 /** Plays `short` to its end with steps of one size. */
 async function finished(amount: number, seed = 0, options = {}): Promise<string> {

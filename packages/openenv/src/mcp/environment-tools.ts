@@ -28,6 +28,8 @@ export interface EnvironmentTool {
   call(session: Session, args: unknown, caller?: Caller): unknown;
 }
 
+/** A tool for the episode that is under way. */
+const IN_EPISODE = { needsSession: true, startsEpisode: false };
 const NO_ARGUMENTS: JsonSchema = { type: 'object', properties: {}, additionalProperties: false };
 /** Names that no tool may have: in OpenEnv they are the messages of a session. */
 const RESERVED_TOOLS = ['reset', 'step', 'state', 'close'];
@@ -66,8 +68,7 @@ export function environmentTools(
     description: `Plays one action in ${definition.name} and returns the observation, the reward and whether the episode is over.`,
     inputSchema: { ...toJsonSchema(definition.action, 'input'), type: 'object' },
     readOnly: false,
-    needsSession: true,
-    startsEpisode: false,
+    ...IN_EPISODE,
     async call(session, args) {
       const action = readAction(args);
       await startInProduction(session);
@@ -80,8 +81,7 @@ export function environmentTools(
     description: `The state of the current episode of ${definition.name}.`,
     inputSchema: NO_ARGUMENTS,
     readOnly: true,
-    needsSession: true,
-    startsEpisode: false,
+    ...IN_EPISODE,
     call: (session) => session.state(),
   };
   const { tasks } = definition;
@@ -101,8 +101,7 @@ export function environmentTools(
     description: 'Grades what was played in the current episode, with a score between 0 and 1.',
     inputSchema: NO_ARGUMENTS,
     readOnly: true,
-    needsSession: true,
-    startsEpisode: false,
+    ...IN_EPISODE,
     call(session, _args, caller) {
       if (session.record === null) {
         throw new EnvironmentError('NOT_RESET', 'There is no episode to grade yet. Start one first.');
@@ -160,8 +159,7 @@ function ownTool(
     description,
     inputSchema: toJsonSchema(input, 'input'),
     readOnly,
-    needsSession: true,
-    startsEpisode: false,
+    ...IN_EPISODE,
     async call(session, args) {
       const read = readArguments(args);
       await startInProduction(session);

@@ -33,115 +33,87 @@ const INTENDED: Readonly<Record<string, RegExp>> = {
 
 const docs = readFileSync(new URL('../../../../docs/openenv-conformance.md', import.meta.url), 'utf8');
 
-interface Exchange {
-  readonly name: string;
-  readonly sent: unknown;
-}
-
 /** Said in this order on one socket. */
-const CONVERSATION: readonly Exchange[] = [
-  { name: 'state before the reset', sent: { type: 'state' } },
-  { name: 'reset', sent: { type: 'reset', data: { seed: 7, episode_id: 'ep-1', colour: 'red' } } },
-  { name: 'step', sent: { type: 'step', data: { amount: 3 } } },
-  { name: 'step with metadata', sent: { type: 'step', data: { amount: 1, metadata: { who: 'me' } } } },
-  {
-    name: 'step with all fields',
-    sent: { type: 'step', data: { amount: 1, note: 'n', mode: 'double', weight: 0.5 } },
-  },
-  { name: 'step with an integer as a float', sent: '{"type":"step","data":{"amount":1.0}}' },
-  { name: 'state', sent: { type: 'state' } },
-  { name: 'step too large', sent: { type: 'step', data: { amount: 11 } } },
-  { name: 'step too small', sent: { type: 'step', data: { amount: -1 } } },
-  { name: 'step with a fraction', sent: { type: 'step', data: { amount: 1.5 } } },
-  { name: 'step with an unknown field', sent: { type: 'step', data: { amount: 1, timeout_s: 3 } } },
-  { name: 'step without its field', sent: { type: 'step', data: {} } },
-  { name: 'step with a wrong choice', sent: { type: 'step', data: { amount: 1, mode: 'triple' } } },
-  { name: 'step with a long text', sent: { type: 'step', data: { amount: 1, note: 'x'.repeat(41) } } },
-  { name: 'step with a list for a number', sent: { type: 'step', data: { amount: [1] } } },
-  { name: 'step with a number for a text', sent: { type: 'step', data: { amount: 1, note: 5 } } },
-  { name: 'step with null', sent: { type: 'step', data: { amount: null } } },
-  { name: 'step with a number as text', sent: { type: 'step', data: { amount: '1' } } },
-  { name: 'step with true for a number', sent: { type: 'step', data: { amount: true } } },
-  {
-    name: 'step with several mistakes',
-    sent: { type: 'step', data: { amount: 99, weight: -1, colour: 'red' } },
-  },
-  { name: 'step without data', sent: { type: 'step' } },
-  { name: 'step with data that is no object', sent: { type: 'step', data: 3 } },
-  { name: 'step with a further key', sent: { type: 'step', data: { amount: 1 }, id: 4 } },
-  { name: 'state with data', sent: { type: 'state', data: {} } },
-  { name: 'unknown type', sent: { type: 'nope' } },
-  { name: 'no type', sent: {} },
-  { name: 'no JSON', sent: 'oops' },
-  { name: 'NaN', sent: '{"type":"step","data":{"amount":1,"weight":NaN}}' },
-  { name: 'step that throws', sent: { type: 'step', data: { amount: 1, note: 'boom' } } },
-  { name: 'MCP: no request', sent: { type: 'mcp', data: {} } },
-  { name: 'MCP: unknown method', sent: { type: 'mcp', data: { jsonrpc: '2.0', id: 1, method: 'nope' } } },
-  { name: 'MCP: tools', sent: { type: 'mcp', data: { jsonrpc: '2.0', id: 1, method: 'tools/list' } } },
-  {
-    name: 'MCP: own session',
-    sent: { type: 'mcp', data: { jsonrpc: '2.0', id: 'a', method: 'openenv/session/create' } },
-  },
-  { name: 'reset with a negative seed', sent: { type: 'reset', data: { seed: -1 } } },
-  { name: 'reset with a seed of text', sent: { type: 'reset', data: { seed: 'abc' } } },
-  { name: 'reset with null', sent: { type: 'reset', data: { seed: null, target: 5 } } },
-  { name: 'last step', sent: { type: 'step', data: { amount: 10 } } },
-  { name: 'step after the end', sent: { type: 'step', data: { amount: 1 } } },
-  { name: 'state after the end', sent: { type: 'state' } },
-];
+const CONVERSATION: Readonly<Record<string, unknown>> = {
+  'state before the reset': { type: 'state' },
+  reset: { type: 'reset', data: { seed: 7, episode_id: 'ep-1', colour: 'red' } },
+  step: { type: 'step', data: { amount: 3 } },
+  'step with metadata': { type: 'step', data: { amount: 1, metadata: { who: 'me' } } },
+  'step with all fields': { type: 'step', data: { amount: 1, note: 'n', mode: 'double', weight: 0.5 } },
+  'step with an integer as a float': '{"type":"step","data":{"amount":1.0}}',
+  state: { type: 'state' },
+  'step too large': { type: 'step', data: { amount: 11 } },
+  'step too small': { type: 'step', data: { amount: -1 } },
+  'step with a fraction': { type: 'step', data: { amount: 1.5 } },
+  'step with an unknown field': { type: 'step', data: { amount: 1, timeout_s: 3 } },
+  'step without its field': { type: 'step', data: {} },
+  'step with a wrong choice': { type: 'step', data: { amount: 1, mode: 'triple' } },
+  'step with a long text': { type: 'step', data: { amount: 1, note: 'x'.repeat(41) } },
+  'step with a list for a number': { type: 'step', data: { amount: [1] } },
+  'step with a number for a text': { type: 'step', data: { amount: 1, note: 5 } },
+  'step with null': { type: 'step', data: { amount: null } },
+  'step with a number as text': { type: 'step', data: { amount: '1' } },
+  'step with true for a number': { type: 'step', data: { amount: true } },
+  'step with several mistakes': { type: 'step', data: { amount: 99, weight: -1, colour: 'red' } },
+  'step without data': { type: 'step' },
+  'step with data that is no object': { type: 'step', data: 3 },
+  'step with a further key': { type: 'step', data: { amount: 1 }, id: 4 },
+  'state with data': { type: 'state', data: {} },
+  'unknown type': { type: 'nope' },
+  'no type': {},
+  'no JSON': 'oops',
+  NaN: '{"type":"step","data":{"amount":1,"weight":NaN}}',
+  'step that throws': { type: 'step', data: { amount: 1, note: 'boom' } },
+  'MCP: no request': { type: 'mcp', data: {} },
+  'MCP: unknown method': { type: 'mcp', data: { jsonrpc: '2.0', id: 1, method: 'nope' } },
+  'MCP: tools': { type: 'mcp', data: { jsonrpc: '2.0', id: 1, method: 'tools/list' } },
+  'MCP: own session': { type: 'mcp', data: { jsonrpc: '2.0', id: 'a', method: 'openenv/session/create' } },
+  'reset with a negative seed': { type: 'reset', data: { seed: -1 } },
+  'reset with a seed of text': { type: 'reset', data: { seed: 'abc' } },
+  'reset with null': { type: 'reset', data: { seed: null, target: 5 } },
+  'last step': { type: 'step', data: { amount: 10 } },
+  'step after the end': { type: 'step', data: { amount: 1 } },
+  'state after the end': { type: 'state' },
+};
 
 /** Each the only thing said on its socket. */
-const LAST_WORDS: readonly Exchange[] = [
-  { name: 'step before the reset', sent: { type: 'step', data: { amount: 1 } } },
-  { name: 'a list', sent: '[]' },
-  { name: 'a binary frame', sent: new TextEncoder().encode('{"type":"state"}') },
-  { name: 'close', sent: { type: 'close' } },
-];
+const LAST_WORDS: Readonly<Record<string, unknown>> = {
+  'step before the reset': { type: 'step', data: { amount: 1 } },
+  'a list': '[]',
+  'a binary frame': new TextEncoder().encode('{"type":"state"}'),
+  close: { type: 'close' },
+};
 
-const REQUESTS: readonly { name: string; method: string; path: string; body?: unknown }[] = [
-  { name: 'GET /health', method: 'GET', path: '/health' },
-  { name: 'GET /metadata', method: 'GET', path: '/metadata' },
-  { name: 'GET /schema', method: 'GET', path: '/schema' },
-  { name: 'GET /state', method: 'GET', path: '/state' },
-  { name: 'POST /reset', method: 'POST', path: '/reset', body: { seed: 7, episode_id: 'e', colour: 'red' } },
-  { name: 'POST /reset, negative seed', method: 'POST', path: '/reset', body: { seed: -1 } },
-  {
-    name: 'POST /reset, long episode_id',
-    method: 'POST',
-    path: '/reset',
-    body: { episode_id: 'x'.repeat(256) },
+/** Bodies of HTTP requests, by method, path and a note. */
+const REQUESTS: Readonly<Record<string, unknown>> = {
+  'GET /health': undefined,
+  'GET /metadata': undefined,
+  'GET /schema': undefined,
+  'GET /state': undefined,
+  'POST /reset': { seed: 7, episode_id: 'e', colour: 'red' },
+  'POST /reset, negative seed': { seed: -1 },
+  'POST /reset, long episode_id': { episode_id: 'x'.repeat(256) },
+  'POST /reset, no JSON': '{oops',
+  'POST /step, no action': { request_id: 'r' },
+  'POST /step, invalid action': { action: { amount: 99 } },
+  'POST /step, bad timeout': { action: { amount: 1 }, timeout_s: 0 },
+  'POST /mcp, nothing': {},
+  'POST /mcp, no JSON': 'oops',
+  'POST /mcp, unknown session': {
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'openenv/session/close',
+    params: { session_id: 'nope' },
   },
-  { name: 'POST /reset, no JSON', method: 'POST', path: '/reset', body: '{oops' },
-  { name: 'POST /step, no action', method: 'POST', path: '/step', body: { request_id: 'r' } },
-  { name: 'POST /step, invalid action', method: 'POST', path: '/step', body: { action: { amount: 99 } } },
-  {
-    name: 'POST /step, bad timeout',
-    method: 'POST',
-    path: '/step',
-    body: { action: { amount: 1 }, timeout_s: 0 },
-  },
-  { name: 'POST /mcp, nothing', method: 'POST', path: '/mcp', body: {} },
-  { name: 'POST /mcp, no JSON', method: 'POST', path: '/mcp', body: 'oops' },
-  {
-    name: 'POST /mcp, unknown session',
-    method: 'POST',
-    path: '/mcp',
-    body: { jsonrpc: '2.0', id: 1, method: 'openenv/session/close', params: { session_id: 'nope' } },
-  },
-  {
-    name: 'POST /mcp, no name',
-    method: 'POST',
-    path: '/mcp',
-    body: { jsonrpc: '2.0', id: 1, method: 'tools/call' },
-  },
-  { name: 'GET /nothing', method: 'GET', path: '/nothing' },
-  { name: 'GET /step', method: 'GET', path: '/step' },
-  { name: 'GET /ws', method: 'GET', path: '/ws' },
-  { name: 'GET /list_environments', method: 'GET', path: '/list_environments' },
-  { name: 'GET /counter/splits', method: 'GET', path: '/counter/splits' },
-  { name: 'POST /other/tasks', method: 'POST', path: '/other/tasks', body: { split: 'train' } },
-  { name: 'POST /counter/task, no index', method: 'POST', path: '/counter/task', body: { split: 'train' } },
-];
+  'POST /mcp, no name': { jsonrpc: '2.0', id: 1, method: 'tools/call' },
+  'GET /nothing': undefined,
+  'GET /step': undefined,
+  'GET /ws': undefined,
+  'GET /list_environments': undefined,
+  'GET /counter/splits': undefined,
+  'POST /other/tasks': { split: 'train' },
+  'POST /counter/task, no index': { split: 'train' },
+};
 
 let reference: { url: string; process: ChildProcess };
 let ours: ListeningServer;
@@ -190,7 +162,7 @@ function assertSame(name: string, a: LooseJson, b: LooseJson): void {
 describe('the same words to our server and to OpenEnv’s own', () => {
   test('on one socket', async (t) => {
     const sockets = await Promise.all([openRawSocket(ours.url), openRawSocket(reference.url)]);
-    for (const { name, sent } of CONVERSATION) {
+    for (const [name, sent] of Object.entries(CONVERSATION)) {
       const [a, b] = await askBoth(sockets, sent);
       await t.test(name, () => assertSame(name, a, b));
     }
@@ -198,7 +170,7 @@ describe('the same words to our server and to OpenEnv’s own', () => {
   });
 
   test('each on a socket of its own', async (t) => {
-    for (const { name, sent } of LAST_WORDS) {
+    for (const [name, sent] of Object.entries(LAST_WORDS)) {
       const sockets = await Promise.all([openRawSocket(ours.url), openRawSocket(reference.url)]);
       const [a, b] = await askBoth(sockets, sent);
       await t.test(name, () => assertSame(name, a, b));
@@ -207,7 +179,8 @@ describe('the same words to our server and to OpenEnv’s own', () => {
   });
 
   test('over HTTP', async (t) => {
-    for (const { name, method, path, body } of REQUESTS) {
+    for (const [name, body] of Object.entries(REQUESTS)) {
+      const [method, path] = name.split(/,? /);
       const [a, b] = await Promise.all(
         [ours, reference].map(async ({ url }) => {
           const text = typeof body === 'string' ? body : JSON.stringify(body);
