@@ -13,7 +13,7 @@ import {
   type Trace,
 } from '@servegym/simulator';
 import { findReferenceFiles, REFERENCE_DATA } from '@servegym/tuning/fidelity';
-import { readTrace } from '../packages/servegym/src/cli/arguments/read-trace.ts';
+import { readTrace } from '@servegym/tuning/traces';
 
 const { values } = parseArgs({
   options: {

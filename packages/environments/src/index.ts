@@ -51,6 +51,7 @@ export {
   type TaskReference,
   taskFingerprint,
 } from './llmserve/anchors/reference-returns.ts';
+export { type MeanReturn, summarizeReference } from './llmserve/anchors/reference-summary.ts';
 export { regretScore } from './llmserve/anchors/regret-score.ts';
 export { returnBound } from './llmserve/anchors/return-bound.ts';
 export { llmserve, serveEnvironment } from './llmserve/environment.ts';

@@ -8,9 +8,9 @@ import {
   type ServeTask,
   serveTaskIds,
 } from '@servegym/environments';
+import { readTrace } from '@servegym/tuning/traces';
 import { InputError } from '../input-error.ts';
 import { readInputFile } from './read-input-file.ts';
-import { readTrace } from './read-trace.ts';
 
 /**
  * Loads a task of one's own, from JSON or from a module whose default export it is, and makes it known under its id.

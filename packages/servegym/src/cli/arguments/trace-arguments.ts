@@ -1,8 +1,8 @@
 import type { ReadTrace, TimeUnit, TraceColumn, TraceOptions, TraceReading } from '@servegym/simulator';
+import { readTrace } from '@servegym/tuning/traces';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { showProgress } from '../output/progress.ts';
 import { wholeNumber } from './options.ts';
-import { readTrace } from './read-trace.ts';
 
 /** What the options that `addTraceOptions` adds give. */
 export interface TraceArguments {

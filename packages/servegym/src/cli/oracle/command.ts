@@ -1,17 +1,13 @@
 import {
-  drawRequests,
+  type MeanReturn,
   recordedReference,
-  returnBound,
   SERVE_TASKS,
-  type SeedReturns,
   type ServeAction,
-  type ServeTask,
-  splitOfSeed,
+  summarizeReference,
   TASK_IDS,
   type TaskId,
   type TaskReference,
 } from '@servegym/environments';
-import { mean as meanOf, stratifiedBootstrap } from '@servegym/simulator/statistics';
 import { alignedRows } from '@servegym/tuning/report';
 import { Command, Option } from 'commander';
 import { printResult } from '../output/print-result.ts';
@@ -47,27 +43,6 @@ const LEAST_ROOM = 0.05;
 
 type References = Readonly<Record<string, TaskReference | undefined>>;
 
-/** A mean over seeds with its 95 % interval. */
-interface MeanReturn {
-  readonly mean: number;
-  readonly ci95: readonly [number, number];
-}
-
-/** What the test seeds of a task come to. */
-interface TaskSummary {
-  readonly seeds: number;
-  readonly default: MeanReturn;
-  readonly constant: MeanReturn;
-  readonly planner: (MeanReturn & { readonly seeds: number; readonly gain_share: number }) | null;
-  readonly clairvoyant: MeanReturn;
-  /** (clairvoyant - constant) / (clairvoyant - default). */
-  readonly room_to_adapt: number;
-  /** A return that no policy can exceed. */
-  readonly bound: number;
-  /** Bound less clairvoyant. */
-  readonly certificate_gap: number;
-}
-
 /** The object that `oracle --json` prints. */
 function oracleJson(references: References) {
   return Object.fromEntries(
@@ -75,7 +50,7 @@ function oracleJson(references: References) {
       id,
       reference === undefined
         ? null
-        : { ...reference, test: summaryOf(SERVE_TASKS[id as keyof typeof SERVE_TASKS], reference) },
+        : { ...reference, test: summarizeReference(SERVE_TASKS[id as keyof typeof SERVE_TASKS], reference) },
     ]),
   );
 }
@@ -102,7 +77,7 @@ export function oracleTable(references: References): string {
       rows.push([id, 'nothing recorded']);
       continue;
     }
-    const summary = summaryOf(SERVE_TASKS[id as keyof typeof SERVE_TASKS], reference);
+    const summary = summarizeReference(SERVE_TASKS[id as keyof typeof SERVE_TASKS], reference);
     const { planner } = summary;
     rows.push([
       id,
@@ -128,44 +103,6 @@ export function oracleTable(references: References): string {
     'Best constant:',
     ...constants,
   ].join('\n');
-}
-
-function summaryOf(task: ServeTask, { seeds }: TaskReference): TaskSummary {
-  const tested = Object.entries(seeds).filter(([seed]) => splitOfSeed(Number(seed)) === 'test');
-  const returns = tested.map(([, each]) => each);
-  const standard = meanReturn(returns.map((each) => each.default));
-  const constant = meanReturn(returns.map((each) => each.constant));
-  const clairvoyant = meanReturn(returns.map((each) => each.clairvoyant));
-  const bound = meanOf(tested.map(([seed]) => returnBound(task, drawRequests(task, Number(seed)))));
-  return {
-    seeds: returns.length,
-    default: standard,
-    constant,
-    planner: plannerSummary(returns),
-    clairvoyant,
-    room_to_adapt: (clairvoyant.mean - constant.mean) / (clairvoyant.mean - standard.mean),
-    bound,
-    certificate_gap: bound - clairvoyant.mean,
-  };
-}
-
-function plannerSummary(returns: readonly SeedReturns[]): TaskSummary['planner'] {
-  const planned = returns.flatMap(({ planner, constant, clairvoyant }) =>
-    planner === undefined ? [] : [{ planner, constant, clairvoyant }],
-  );
-  if (planned.length === 0) return null;
-  const mean = meanReturn(planned.map(({ planner }) => planner));
-  const constant = meanOf(planned.map((each) => each.constant));
-  const clairvoyant = meanOf(planned.map((each) => each.clairvoyant));
-  return {
-    ...mean,
-    seeds: planned.length,
-    gain_share: (mean.mean - constant) / (clairvoyant - constant),
-  };
-}
-
-function meanReturn(values: readonly number[]): MeanReturn {
-  return { mean: meanOf(values), ci95: stratifiedBootstrap([values], meanOf) };
 }
 
 function meanText({ mean, ci95: [low, high] }: MeanReturn): string {

@@ -9,9 +9,9 @@ import {
   type WorkloadIdentity,
 } from '@servegym/environments';
 import { findReferenceFiles, REFERENCE_DATA, type ReferenceFile } from '@servegym/tuning/fidelity';
+import { readTrace } from '@servegym/tuning/traces';
 import { Argument, Command } from 'commander';
 import { numberAbove, numberFrom, wholeNumber } from '../arguments/options.ts';
-import { readTrace } from '../arguments/read-trace.ts';
 import { InputError } from '../input-error.ts';
 import { printResult } from '../output/print-result.ts';
 import { requireWritable, writeJsonFile, writeOutputFile } from '../output/write-output-file.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { parquetWriteBuffer } from 'hyparquet-writer';
-import { readTrace } from '../src/cli/arguments/read-trace.ts';
+import { readTrace } from './read-trace.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'servegym-trace-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
@@ -78,7 +78,7 @@ describe('a trace file', () => {
   for (const [what, name, content, message] of broken) {
     it(`is refused when it is ${what}`, async () => {
       await assert.rejects(readTrace(fileWith(name, content)), (error: Error) => {
-        assert.ok(['InputError', 'TraceError'].includes(error.name), `${error.name}: ${error.message}`);
+        assert.ok(['TraceFileError', 'TraceError'].includes(error.name), `${error.name}: ${error.message}`);
         assert.match(error.message, message);
         return true;
       });

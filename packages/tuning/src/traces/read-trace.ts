@@ -14,14 +14,13 @@ import {
   traceParser,
   traceTextOf,
 } from '@servegym/simulator';
-import { InputError } from '../input-error.ts';
 import { readParquetTrace } from './parquet-trace.ts';
 
 /** How to read a trace file. */
 export interface TraceFileOptions extends TraceOptions {
-  /** Which of the loads of a benchmark's result, from 1. */
+  /** Load of a benchmark's result, from 1. */
   readonly load?: number;
-  /** Told how many bytes of the file have been read. */
+  /** Called with the bytes of the file that have been read. */
   readonly onProgress?: (bytes: number, ofBytes: number) => void;
 }
 
@@ -34,6 +33,13 @@ const REASONS: Record<string, string> = {
   ERR_ENCODING_INVALID_ENCODED_DATA: 'it is not UTF-8',
 };
 
+/** A file that cannot be read. */
+export class TraceFileError extends Error {
+  override readonly name = 'TraceFileError';
+  readonly isInputError = true;
+  readonly code = 'TRACE_UNREADABLE';
+}
+
 const PIECE_BYTES = 2 ** 20;
 
 /**
@@ -41,7 +47,7 @@ const PIECE_BYTES = 2 ** 20;
  * gzip or Zstandard, piece by piece: what is in memory is the trace, not the file. A folder holds RAGPulse's files, or
  * sessions of agents, a JSON document each.
  *
- * @throws InputError when the file cannot be read; TraceError with the line that is wrong.
+ * @throws TraceFileError when the file cannot be read; TraceError with the line that is wrong.
  */
 export async function readTrace(path: string, options: TraceFileOptions = {}): Promise<ReadTrace> {
   try {
@@ -54,7 +60,8 @@ export async function readTrace(path: string, options: TraceFileOptions = {}): P
     }
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if (code !== undefined && code in REASONS) throw new InputError(`cannot read ${path}: ${REASONS[code]}`);
+    if (code !== undefined && code in REASONS)
+      throw new TraceFileError(`cannot read ${path}: ${REASONS[code]}`);
     throw error;
   }
 }

@@ -1,0 +1,1 @@
+export { readTrace, TraceFileError, type TraceFileOptions } from './read-trace.ts';
