@@ -94,7 +94,7 @@ async function readFolder(folder: string): Promise<ReadTrace> {
   }
   const sessions = names.filter((name) => /\.json(\.(gz|zst))?$/i.test(name));
   if (sessions.length === 0) {
-    throw new InputError(
+    throw new TraceFileError(
       `cannot read ${folder}: expected a folder with ${RAG_REQUESTS} (RAGPulse) or with sessions of agents (.json, .json.gz)`,
     );
   }
