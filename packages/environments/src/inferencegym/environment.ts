@@ -115,19 +115,19 @@ const VERSION = '1.2.0';
 
 /** One session of `inferencegym`. */
 class InferenceGym implements Environment<GymAction, GymObservation, GymState> {
-  private readonly world: () => Promise<GymWorld>;
-  private episode: GymEpisode | null = null;
+  readonly #world: () => Promise<GymWorld>;
+  #episode: GymEpisode | null = null;
 
   constructor(world: () => Promise<GymWorld>) {
-    this.world = world;
+    this.#world = world;
   }
 
   async reset(options: ResetOptions): Promise<StepResult<GymObservation>> {
     const task = chooseGymTask(options);
     const seed = readGymSeed(options);
     const weights = readRewardWeights(options, task);
-    const episode = new GymEpisode(task, seed, await this.world(), weights);
-    this.episode = episode;
+    const episode = new GymEpisode(task, seed, await this.#world(), weights);
+    this.#episode = episode;
     return {
       observation: episode.observation(),
       reward: null,
@@ -137,7 +137,7 @@ class InferenceGym implements Environment<GymAction, GymObservation, GymState> {
   }
 
   step(action: GymAction): StepResult<GymObservation> {
-    const { episode } = this;
+    const episode = this.#episode;
     if (episode === null) {
       throw new EnvironmentError('NOT_RESET', 'No episode has been started: call reset first');
     }
@@ -157,7 +157,7 @@ class InferenceGym implements Environment<GymAction, GymObservation, GymState> {
   }
 
   state(): GymState {
-    const { episode } = this;
+    const episode = this.#episode;
     if (episode === null) {
       return { task_id: 1, seed: 0, cumulative_reward: 0, done: false, workload_phase: 'warmup' };
     }

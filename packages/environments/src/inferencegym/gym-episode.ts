@@ -64,50 +64,50 @@ export class GymEpisode {
   prefillDisagg = GYM_DEFAULT_ACTION.prefill_disagg;
   quantTier: GymAction['quant_tier'] = GYM_DEFAULT_ACTION.quant_tier;
 
-  private readonly bestTokensPerSecond: number;
+  readonly #bestTokensPerSecond: number;
   /** More the server may not take, GB. */
-  private readonly memoryLimitGb: number;
-  private readonly isActive: readonly boolean[];
-  private readonly service: Service;
-  private readonly waiting = new WaitingRequests();
-  private readonly recent = new RecentLatencies();
-  private readonly servedNow = new ServedRequests();
+  readonly #memoryLimitGb: number;
+  readonly #isActive: readonly boolean[];
+  readonly #service: Service;
+  readonly #waiting = new WaitingRequests();
+  readonly #recent = new RecentLatencies();
+  readonly #servedNow = new ServedRequests();
   /** Seconds for which the server is still starting. */
-  private outage = 0;
+  #outage = 0;
   /** Seconds for which it computes again what a smaller pool has dropped. */
-  private recomputing = 0;
+  #recomputing = 0;
   /** Requests that ran at the end of the last step. */
-  private running = 0;
-  private meanPrompt: number;
-  private lastPrompt: number;
-  private arrivalRate: number;
-  private readonly classShares: [number, number, number];
-  private occupancy = 0;
-  private violationRate = 0;
+  #running = 0;
+  #meanPrompt: number;
+  #lastPrompt: number;
+  #arrivalRate: number;
+  readonly #classShares: [number, number, number];
+  #occupancy = 0;
+  #violationRate = 0;
 
   constructor(task: GymTask, seed: number, world: EpisodeWorld, weights: RewardWeights = task.reward) {
     this.task = task;
     this.seed = seed;
     this.world = world;
-    this.memoryLimitGb = world.times.table.conditions.memoryLimitGb;
-    this.bestTokensPerSecond = world.calibration(task).bestTokensPerSecond;
+    this.#memoryLimitGb = world.times.table.conditions.memoryLimitGb;
+    this.#bestTokensPerSecond = world.calibration(task).bestTokensPerSecond;
     this.weights = weights;
     this.workload = new GymWorkload(task, seed);
-    this.service = new Service(world.times, task.outputTokens, task.acceptanceBase);
-    this.isActive = KNOBS.map((knob) => task.activeKnobs.includes(knob));
+    this.#service = new Service(world.times, task.outputTokens, task.acceptanceBase);
+    this.#isActive = KNOBS.map((knob) => task.activeKnobs.includes(knob));
     this.workload.turnTo(0);
-    this.meanPrompt = this.lastPrompt = this.workload.promptTokens(0);
-    this.arrivalRate = task.arrivalRate;
-    this.classShares = [...task.classShares];
-    this.configure();
-    this.metrics.gpu_memory_gb = Math.min(this.memoryLimitGb, this.service.memoryGb());
+    this.#meanPrompt = this.#lastPrompt = this.workload.promptTokens(0);
+    this.#arrivalRate = task.arrivalRate;
+    this.#classShares = [...task.classShares];
+    this.#configure();
+    this.metrics.gpu_memory_gb = Math.min(this.#memoryLimitGb, this.#service.memoryGb());
   }
 
   get done(): boolean {
     return this.timestep >= EPISODE_STEPS;
   }
   get queueDepth(): number {
-    return this.waiting.count;
+    return this.#waiting.count;
   }
   /** Of the last step, or of the first one that is to come. */
   get phase(): Phase {
@@ -116,29 +116,32 @@ export class GymEpisode {
 
   /** Plays one step. Answers its reward. Only before the end. */
   step(action: GymAction): number {
-    const { service, metrics, workload, task, totals, waiting, servedNow } = this;
+    const { metrics, workload, task, totals } = this;
+    const service = this.#service;
+    const waiting = this.#waiting;
+    const servedNow = this.#servedNow;
     const step = this.timestep++;
     const end = step + 1;
-    this.apply(action, step);
-    this.arrive(step);
-    this.configure();
+    this.#apply(action, step);
+    this.#arrive(step);
+    this.#configure();
 
     const memoryGb = service.memoryGb();
     const centsPerSecond = service.centsPerSecond();
     const capacity = service.capacity();
-    this.outOfMemory = this.outage <= 0 && memoryGb > this.memoryLimitGb;
+    this.outOfMemory = this.#outage <= 0 && memoryGb > this.#memoryLimitGb;
     let failed = 0;
     if (this.outOfMemory) {
-      failed = this.failBatch();
-      this.outage = this.world.times.table.conditions.reloadSeconds + 1;
-      this.running = 0;
+      failed = this.#failBatch();
+      this.#outage = this.world.times.table.conditions.reloadSeconds + 1;
+      this.#running = 0;
       totals.oomEvents++;
     }
-    const evicted = this.evict();
-    const start = step + Math.min(1, this.outage + this.recomputing);
-    if (this.outage > 0) totals.outageSteps++;
-    this.outage = Math.max(0, this.outage - 1);
-    this.recomputing = Math.max(0, this.recomputing - 1);
+    const evicted = this.#evict();
+    const start = step + Math.min(1, this.#outage + this.#recomputing);
+    if (this.#outage > 0) totals.outageSteps++;
+    this.#outage = Math.max(0, this.#outage - 1);
+    this.#recomputing = Math.max(0, this.#recomputing - 1);
     const served = servedNow.admit(waiting, start, end, capacity);
 
     const batch = service.batchFor(served);
@@ -147,22 +150,22 @@ export class GymEpisode {
     const ttftP50 = service.ttftP50() * ttftJitter;
     const ttftP99 = Math.max(ttftP50, service.ttftP99() * ttftJitter);
     if (served > 0) metrics.tpot_ms = service.tpot() * workload.jitter(step, TPOT_JITTER);
-    const late = servedNow.late(task.sloMs, ttftP50, ttftP99, workload, this.recent);
+    const late = servedNow.late(task.sloMs, ttftP50, ttftP99, workload, this.#recent);
     const overdue = waiting.overdue(end, task.sloMs);
     const violated = late + overdue + failed + this.rejected;
     const judged = served + overdue + failed + this.rejected;
-    this.violationRate = judged === 0 ? 0 : violated / judged;
-    this.measureTtft(served, failed, end, ttftP50, ttftP99);
+    this.#violationRate = judged === 0 ? 0 : violated / judged;
+    this.#measureTtft(served, failed, end, ttftP50, ttftP99);
 
     const tokens = served * task.outputTokens;
     metrics.tokens_per_sec = tokens;
-    metrics.gpu_memory_gb = Math.min(this.memoryLimitGb, memoryGb);
+    metrics.gpu_memory_gb = Math.min(this.#memoryLimitGb, memoryGb);
     metrics.cost_per_1k = tokens > 0 ? (centsPerSecond / tokens) * 1000 : centsPerSecond;
     metrics.spec_accept_rate = service.acceptance;
     metrics.slo_violations = violated;
     const held = service.sequencesHeld;
-    this.occupancy = Math.min(1, batch / held);
-    this.running = waiting.count > 0 ? Math.min(this.batchSize, held) : batch;
+    this.#occupancy = Math.min(1, batch / held);
+    this.#running = waiting.count > 0 ? Math.min(this.batchSize, held) : batch;
     // When more may run than the pool holds, those beyond it are admitted, preempted and computed again.
     const tried = waiting.count > 0 ? this.batchSize : batch;
     metrics.eviction_events = evicted + (tried > held ? Math.round(served * (1 - held / tried)) : 0);
@@ -171,33 +174,33 @@ export class GymEpisode {
     totals.failed += failed;
     totals.outputTokens += tokens;
     totals.ttftMs += Math.min(MOST_TTFT_MS, metrics.ttft_p50_ms);
-    totals.violationRate += this.violationRate;
+    totals.violationRate += this.#violationRate;
     if (metrics.gpu_memory_gb > totals.peakMemoryGb) totals.peakMemoryGb = metrics.gpu_memory_gb;
     totals.cost += centsPerSecond;
-    return this.settle(tokens);
+    return this.#settle(tokens);
   }
 
   /** The server as the agent sees it. */
   observation(): GymObservation {
     const { metrics, totals } = this;
     return {
-      queue_depth: this.waiting.count,
-      mean_prompt_len: Math.max(SHORTEST_PROMPT, Math.min(LONGEST_PROMPT, this.lastPrompt)),
-      arrival_rate: Math.min(MOST_ARRIVAL_RATE, this.arrivalRate),
-      kv_cache_occupancy: this.occupancy,
-      ttft_p50: Math.min(MOST_TTFT_MS, this.recent.median()),
+      queue_depth: this.#waiting.count,
+      mean_prompt_len: Math.max(SHORTEST_PROMPT, Math.min(LONGEST_PROMPT, this.#lastPrompt)),
+      arrival_rate: Math.min(MOST_ARRIVAL_RATE, this.#arrivalRate),
+      kv_cache_occupancy: this.#occupancy,
+      ttft_p50: Math.min(MOST_TTFT_MS, this.#recent.median()),
       tpot_p50: Math.min(MOST_TPOT_MS, metrics.tpot_ms),
-      slo_violation_rate: this.violationRate,
+      slo_violation_rate: this.#violationRate,
       gpu_memory_used_gb: Math.min(MOST_MEMORY_GB, metrics.gpu_memory_gb),
       spec_accept_rate: metrics.spec_accept_rate,
-      priority_distribution: [this.classShares[0], this.classShares[1], this.classShares[2]],
+      priority_distribution: [this.#classShares[0], this.#classShares[1], this.#classShares[2]],
       timestep: this.timestep,
       cost_so_far: totals.cost,
     };
   }
 
-  private apply(action: GymAction, step: number): void {
-    const [kv, spec, batch, disagg, quant] = this.isActive;
+  #apply(action: GymAction, step: number): void {
+    const [kv, spec, batch, disagg, quant] = this.#isActive;
     const kvBudget = kv ? action.kv_budget : GYM_DEFAULT_ACTION.kv_budget;
     const batchSize = batch ? action.batch_size : GYM_DEFAULT_ACTION.batch_size;
     const split = disagg ? action.prefill_disagg : GYM_DEFAULT_ACTION.prefill_disagg;
@@ -208,7 +211,7 @@ export class GymEpisode {
     }
     // Other weights or another division of the GPUs need another server.
     if (split !== this.prefillDisagg || tier !== this.quantTier) {
-      this.outage = Math.max(this.outage, this.world.times.table.conditions.reloadSeconds);
+      this.#outage = Math.max(this.#outage, this.world.times.table.conditions.reloadSeconds);
     }
     this.kvBudget = kvBudget;
     this.batchSize = batchSize;
@@ -217,19 +220,21 @@ export class GymEpisode {
     this.quantTier = tier;
   }
 
-  private configure(): void {
-    this.service.configure(
+  #configure(): void {
+    this.#service.configure(
       this.batchSize,
       this.kvBudget,
       this.specLength,
       this.quantTier,
       this.prefillDisagg,
-      this.meanPrompt,
+      this.#meanPrompt,
     );
   }
 
-  private arrive(step: number): void {
-    const { workload, waiting, classShares } = this;
+  #arrive(step: number): void {
+    const { workload } = this;
+    const waiting = this.#waiting;
+    const classShares = this.#classShares;
     const arrivals = workload.arrivals(step);
     workload.turnTo(step);
     const promptsBefore = waiting.promptTokens;
@@ -239,36 +244,39 @@ export class GymEpisode {
     this.rejected = arrivals - accepted;
     this.totals.arrived += arrivals;
     this.totals.rejected += this.rejected;
-    this.arrivalRate += ARRIVAL_WEIGHT * (arrivals - this.arrivalRate);
+    this.#arrivalRate += ARRIVAL_WEIGHT * (arrivals - this.#arrivalRate);
     if (accepted > 0) {
       const interactive = waiting.countOf(0) - interactiveBefore;
       const batch = waiting.countOf(1) - batchBefore;
-      this.lastPrompt = (waiting.promptTokens - promptsBefore) / accepted;
+      this.#lastPrompt = (waiting.promptTokens - promptsBefore) / accepted;
       classShares[0] = interactive / accepted;
       classShares[1] = batch / accepted;
       classShares[2] = (accepted - interactive - batch) / accepted;
     }
-    if (waiting.count > 0) this.meanPrompt = waiting.promptTokens / waiting.count;
+    if (waiting.count > 0) this.#meanPrompt = waiting.promptTokens / waiting.count;
   }
 
   /** A pool that has become smaller than what runs in it preempts, and what it drops is computed again. */
-  private evict(): number {
-    const { sequencesHeld, recomputeSeconds } = this.service;
-    const evicted = Math.ceil(this.running - sequencesHeld);
+  #evict(): number {
+    const { sequencesHeld, recomputeSeconds } = this.#service;
+    const evicted = Math.ceil(this.#running - sequencesHeld);
     if (evicted <= 0) return 0;
-    this.recomputing += evicted * recomputeSeconds;
+    this.#recomputing += evicted * recomputeSeconds;
     return evicted;
   }
 
   /** The batch that was to run is lost with the server. */
-  private failBatch(): number {
-    const failed = Math.min(this.waiting.count, this.batchSize);
-    this.waiting.drop(failed);
+  #failBatch(): number {
+    const failed = Math.min(this.#waiting.count, this.batchSize);
+    this.#waiting.drop(failed);
     return failed;
   }
 
-  private measureTtft(served: number, failed: number, end: number, ttftP50: number, ttftP99: number): void {
-    const { metrics, waiting, servedNow, recent } = this;
+  #measureTtft(served: number, failed: number, end: number, ttftP50: number, ttftP99: number): void {
+    const { metrics } = this;
+    const waiting = this.#waiting;
+    const servedNow = this.#servedNow;
+    const recent = this.#recent;
     if (served > 0) {
       metrics.ttft_p50_ms = servedNow.medianWait * 1000 + ttftP50;
       metrics.ttft_p99_ms = servedNow.longestWait * 1000 + ttftP99;
@@ -281,11 +289,11 @@ export class GymEpisode {
     }
   }
 
-  private settle(tokens: number): number {
+  #settle(tokens: number): number {
     const { terms, metrics, task, totals } = this;
-    terms.throughput = tokens / this.bestTokensPerSecond;
+    terms.throughput = tokens / this.#bestTokensPerSecond;
     terms.latency = Math.min(MOST_EXCESS, metrics.ttft_p50_ms / task.sloMs[0]);
-    terms.violations = this.violationRate * (this.outOfMemory ? OOM_VIOLATION_WEIGHT : 1);
+    terms.violations = this.#violationRate * (this.outOfMemory ? OOM_VIOLATION_WEIGHT : 1);
     terms.cost = Math.min(MOST_EXCESS, metrics.cost_per_1k / REFERENCE_COST_PER_1K);
     const reward = gymReward(terms, this.weights);
     totals.reward += reward;

@@ -8,15 +8,15 @@ const ENTRIES = 2 ** BITS;
 
 /** Draws from a distribution by a table of its quantiles: a draw is one lookup. */
 class QuantileTable {
-  private readonly values: Float64Array;
+  readonly #values: Float64Array;
 
   constructor(quantile: (probability: number) => number) {
-    this.values = Float64Array.from({ length: ENTRIES }, (_, i) => quantile((i + 0.5) / ENTRIES));
+    this.#values = Float64Array.from({ length: ENTRIES }, (_, i) => quantile((i + 0.5) / ENTRIES));
   }
 
   /** The value that 32 random bits stand for. */
   draw(bits: number): number {
-    return this.values[bits >>> (32 - BITS)];
+    return this.#values[bits >>> (32 - BITS)];
   }
 }
 
@@ -82,19 +82,19 @@ const drawsOf = new WeakMap<GymTask, Draws>();
  */
 export class GymWorkload {
   readonly task: GymTask;
-  private readonly draws: Draws;
-  private readonly arrivalsKey: number;
-  private readonly requestsKey: number;
-  private readonly ranksKey: number;
-  private readonly jitterKey: number;
+  readonly #draws: Draws;
+  readonly #arrivalsKey: number;
+  readonly #requestsKey: number;
+  readonly #ranksKey: number;
+  readonly #jitterKey: number;
   /** Of the step that was turned to. */
-  private requests = 0;
-  private ranks = 0;
+  #requests = 0;
+  #ranks = 0;
   /** Step at which the first burst begins. */
-  private readonly firstBurst: number;
+  readonly #firstBurst: number;
   /** Share of interactive requests, and of those and batch requests. */
-  private readonly upToInteractive: number;
-  private readonly upToBatch: number;
+  readonly #upToInteractive: number;
+  readonly #upToBatch: number;
 
   constructor(task: GymTask, seed: number) {
     this.task = task;
@@ -107,23 +107,23 @@ export class GymWorkload {
       };
       drawsOf.set(task, draws);
     }
-    this.draws = draws;
-    this.arrivalsKey = streamKey(seed, 'arrivals');
-    this.requestsKey = streamKey(seed, 'requests');
-    this.ranksKey = streamKey(seed, 'ranks');
-    this.jitterKey = streamKey(seed, 'jitter');
+    this.#draws = draws;
+    this.#arrivalsKey = streamKey(seed, 'arrivals');
+    this.#requestsKey = streamKey(seed, 'requests');
+    this.#ranksKey = streamKey(seed, 'ranks');
+    this.#jitterKey = streamKey(seed, 'jitter');
     const { bursts, classShares } = task;
-    this.upToInteractive = classShares[0];
-    this.upToBatch = classShares[0] + classShares[1];
+    this.#upToInteractive = classShares[0];
+    this.#upToBatch = classShares[0] + classShares[1];
     const latest = bursts === null ? 0 : Math.min(bursts.period, EPISODE_STEPS - bursts.steps);
     const drawn = randomUniform(streamKey(seed, 'bursts'), 0, 0);
-    this.firstBurst = WARMUP_STEPS + Math.floor(drawn * (latest - WARMUP_STEPS));
+    this.#firstBurst = WARMUP_STEPS + Math.floor(drawn * (latest - WARMUP_STEPS));
   }
 
   isBurst(step: number): boolean {
     const { bursts } = this.task;
     return (
-      bursts !== null && step >= this.firstBurst && (step - this.firstBurst) % bursts.period < bursts.steps
+      bursts !== null && step >= this.#firstBurst && (step - this.#firstBurst) % bursts.period < bursts.steps
     );
   }
 
@@ -135,45 +135,45 @@ export class GymWorkload {
   phase(step: number): Phase {
     if (this.isBurst(step)) return 'burst';
     const { bursts } = this.task;
-    if (bursts !== null && step > this.firstBurst) {
-      if (((step - this.firstBurst) % bursts.period) - bursts.steps < COOLDOWN_STEPS) return 'cooldown';
+    if (bursts !== null && step > this.#firstBurst) {
+      if (((step - this.#firstBurst) % bursts.period) - bursts.steps < COOLDOWN_STEPS) return 'cooldown';
     }
     return step < WARMUP_STEPS ? 'warmup' : 'steady';
   }
 
   arrivals(step: number): number {
-    const counts = this.isBurst(step) ? this.draws.burst : this.draws.calm;
-    return counts.draw(randomBits(this.arrivalsKey, step, 0));
+    const counts = this.isBurst(step) ? this.#draws.burst : this.#draws.calm;
+    return counts.draw(randomBits(this.#arrivalsKey, step, 0));
   }
 
   /** Turns to the requests of a step. */
   turnTo(step: number): void {
-    this.requests = subKey(this.requestsKey, step);
-    this.ranks = subKey(this.ranksKey, step);
+    this.#requests = subKey(this.#requestsKey, step);
+    this.#ranks = subKey(this.#ranksKey, step);
   }
 
   /** Prompt of the i-th arrival of the step, tokens. */
   promptTokens(i: number): number {
-    return this.draws.prompts.draw(subKeyBits(this.requests, i));
+    return this.#draws.prompts.draw(subKeyBits(this.#requests, i));
   }
 
   /** Class of the i-th arrival of the step: 0 interactive, 1 batch, 2 best effort. */
   classOf(i: number): number {
-    const { upToInteractive } = this;
+    const upToInteractive = this.#upToInteractive;
     if (upToInteractive === 1) return 0;
     // The prompt is drawn by the upper bits of the same number.
-    const drawn = (subKeyBits(this.requests, i) & CLASS_BITS) / (CLASS_BITS + 1);
+    const drawn = (subKeyBits(this.#requests, i) & CLASS_BITS) / (CLASS_BITS + 1);
     if (drawn < upToInteractive) return 0;
-    return drawn < this.upToBatch ? 1 : 2;
+    return drawn < this.#upToBatch ? 1 : 2;
   }
 
   /** Rank of the i-th request served in the step among its like, 0 (quickest) to 1. */
   rank(i: number): number {
-    return (subKeyBits(this.ranks, i) >>> 0) * 2 ** -32;
+    return (subKeyBits(this.#ranks, i) >>> 0) * 2 ** -32;
   }
 
   /** Factor on the latencies of a step. */
   jitter(step: number, source: number): number {
-    return 1 + JITTER * normalQuantiles.draw(randomBits(this.jitterKey, step, source));
+    return 1 + JITTER * normalQuantiles.draw(randomBits(this.#jitterKey, step, source));
   }
 }

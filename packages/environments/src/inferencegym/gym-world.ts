@@ -9,20 +9,20 @@ import { shippedTable, type TraceTable } from './table/trace-table.ts';
 /** A trace table with what follows from it. Shared by all episodes on the table. */
 export class GymWorld {
   readonly times: ServiceTimes;
-  private readonly calibrations: Partial<Calibration>;
+  readonly #calibrations: Partial<Calibration>;
 
   /** @param calibration of the tasks; what is not there is measured when it is first asked for, in up to two seconds */
   constructor(table: TraceTable, calibration: Partial<Calibration> = {}) {
     this.times = new ServiceTimes(table);
-    this.calibrations = { ...calibration };
+    this.#calibrations = { ...calibration };
   }
 
   /** Reference of a task's scores on this table; measured once, which takes a moment. */
   calibration(task: GymTask): TaskCalibration {
-    const known = this.calibrations[task.id];
+    const known = this.#calibrations[task.id];
     if (known !== undefined) return known;
     const measured = calibrateTask(this.times, task);
-    this.calibrations[task.id] = measured;
+    this.#calibrations[task.id] = measured;
     return measured;
   }
 

@@ -10,19 +10,20 @@ const SLOWEST_RANK = (1 - MEDIAN_RANK) / (P99_RANK - MEDIAN_RANK);
 
 /** The requests that are served in a step: how long they waited, and whether their first tokens come in time. */
 export class ServedRequests {
-  private count = 0;
+  #count = 0;
   /** Waits, s, and classes, in the order of admission. */
-  private readonly waits = new Float64Array(QUEUE_CAPACITY);
-  private readonly kinds = new Uint8Array(QUEUE_CAPACITY);
+  readonly #waits = new Float64Array(QUEUE_CAPACITY);
+  readonly #kinds = new Uint8Array(QUEUE_CAPACITY);
   /** When the server can admit the next request, s. */
-  private nextAdmission = 0;
+  #nextAdmission = 0;
 
   /** Admits who waits, as far as the server gets from `start` to `end` (s) at `capacity` requests/s. Answers how many. */
   admit(waiting: WaitingRequests, start: number, end: number, capacity: number): number {
-    const { waits, kinds } = this;
+    const waits = this.#waits;
+    const kinds = this.#kinds;
     const { count } = waiting;
     const interval = 1 / capacity;
-    let at = Math.max(this.nextAdmission, start);
+    let at = Math.max(this.#nextAdmission, start);
     let served = 0;
     for (; served < count; served++) {
       const arrival = waiting.arrivalOf(served);
@@ -33,17 +34,17 @@ export class ServedRequests {
       at = admission + interval;
     }
     waiting.drop(served);
-    this.nextAdmission = at;
-    this.count = served;
+    this.#nextAdmission = at;
+    this.#count = served;
     return served;
   }
 
   /** Of those served, s; at least one was. */
   get medianWait(): number {
-    return this.waits[this.count >> 1];
+    return this.#waits[this.#count >> 1];
   }
   get longestWait(): number {
-    return Math.max(this.waits[0], this.waits[this.count - 1]);
+    return Math.max(this.#waits[0], this.#waits[this.#count - 1]);
   }
 
   /** Counts who got the first token later than the objective of their class, and remembers the last times. */
@@ -54,7 +55,9 @@ export class ServedRequests {
     workload: GymWorkload,
     recent: RecentLatencies,
   ): number {
-    const { count, waits, kinds } = this;
+    const count = this.#count;
+    const waits = this.#waits;
+    const kinds = this.#kinds;
     const firstRemembered = Math.max(0, count - REMEMBERED_LATENCIES);
     const slowest = ttftP50 + (ttftP99 - ttftP50) * SLOWEST_RANK;
     let late = 0;
@@ -85,21 +88,23 @@ const REMEMBERED_LATENCIES = 20;
 
 /** The last 20 times to first token, ms. */
 export class RecentLatencies {
-  private count = 0;
-  private next = 0;
-  private readonly values = new Float64Array(REMEMBERED_LATENCIES);
-  private readonly sorted = new Float64Array(REMEMBERED_LATENCIES);
+  #count = 0;
+  #next = 0;
+  readonly #values = new Float64Array(REMEMBERED_LATENCIES);
+  readonly #sorted = new Float64Array(REMEMBERED_LATENCIES);
 
   push(ms: number): void {
-    const { next } = this;
-    this.values[next] = ms;
-    this.next = next + 1 === REMEMBERED_LATENCIES ? 0 : next + 1;
-    if (this.count < REMEMBERED_LATENCIES) this.count++;
+    const next = this.#next;
+    this.#values[next] = ms;
+    this.#next = next + 1 === REMEMBERED_LATENCIES ? 0 : next + 1;
+    if (this.#count < REMEMBERED_LATENCIES) this.#count++;
   }
 
   /** 0 when there are none. */
   median(): number {
-    const { count, values, sorted } = this;
+    const count = this.#count;
+    const values = this.#values;
+    const sorted = this.#sorted;
     if (count === 0) return 0;
     for (let i = 0; i < count; i++) {
       const value = values[i];

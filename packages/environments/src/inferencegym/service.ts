@@ -27,30 +27,30 @@ export class Service {
   sequencesHeld = 0;
   /** Prefill of a request with the half of its answer, s: what a preemption costs. */
   recomputeSeconds = 0;
-  private batchSize = 1;
-  private split = false;
+  #batchSize = 1;
+  #split = false;
   /** Configuration of `edges`; NaN before the first. */
-  private kvBudget = Number.NaN;
-  private specLength = Number.NaN;
-  private quantTier = Number.NaN;
+  #kvBudget = Number.NaN;
+  #specLength = Number.NaN;
+  #quantTier = Number.NaN;
   /** Tokens of a verify step over those that the table's acceptance gives. */
-  private speedUp = 1;
+  #speedUp = 1;
   /** Requests a second at each batch size of the table. */
-  private readonly rates: Float64Array;
-  private readonly kv: AxisPosition = { low: 0, share: 0 };
-  private readonly spec: AxisPosition = { low: 0, share: 0 };
-  private readonly prompt: AxisPosition = { low: 0, share: 0 };
-  private readonly batch: AxisPosition = { low: 0, share: 0 };
-  private readonly edges = new Edges();
+  readonly #rates: Float64Array;
+  readonly #kv: AxisPosition = { low: 0, share: 0 };
+  readonly #spec: AxisPosition = { low: 0, share: 0 };
+  readonly #prompt: AxisPosition = { low: 0, share: 0 };
+  readonly #batch: AxisPosition = { low: 0, share: 0 };
+  readonly #edges = new Edges();
   /** Cells at the first batch size that weigh in, for the prompts and for the contexts that they grow to. */
-  private readonly promptCorners = new Corners();
-  private readonly contextCorners = new Corners();
+  readonly #promptCorners = new Corners();
+  readonly #contextCorners = new Corners();
 
   constructor(times: ServiceTimes, outputTokens: number, acceptanceBase: number) {
     this.times = times;
     this.outputTokens = outputTokens;
     this.acceptanceBase = acceptanceBase;
-    this.rates = new Float64Array(times.table.batchSizes.length);
+    this.#rates = new Float64Array(times.table.batchSizes.length);
   }
 
   configure(
@@ -61,35 +61,39 @@ export class Service {
     split: boolean,
     promptTokens: number,
   ): void {
-    const { times, outputTokens, spec, prompt, edges } = this;
+    const { times, outputTokens } = this;
+    const spec = this.#spec;
+    const prompt = this.#prompt;
+    const edges = this.#edges;
     const { table } = times;
     const { conditions, promptLengths, batchSizes } = table;
-    this.batchSize = batchSize;
-    this.split = split;
+    this.#batchSize = batchSize;
+    this.#split = split;
     this.acceptance = acceptanceRate(this.acceptanceBase, promptTokens, specLength);
     const measured = specLength === 0 ? 0 : (conditions.specAcceptRates?.[specLength] ?? this.acceptance);
-    this.speedUp = (1 + this.acceptance * specLength) / (1 + measured * specLength);
-    if (kvBudget !== this.kvBudget || specLength !== this.specLength || quantTier !== this.quantTier) {
-      this.kvBudget = kvBudget;
-      this.specLength = specLength;
-      this.quantTier = quantTier;
-      locate(table.kvBudgets, kvBudget, this.kv);
+    this.#speedUp = (1 + this.acceptance * specLength) / (1 + measured * specLength);
+    if (kvBudget !== this.#kvBudget || specLength !== this.#specLength || quantTier !== this.#quantTier) {
+      this.#kvBudget = kvBudget;
+      this.#specLength = specLength;
+      this.#quantTier = quantTier;
+      locate(table.kvBudgets, kvBudget, this.#kv);
       locate(table.specLengths, specLength, spec);
-      this.edges.set(table, quantTier, spec, this.kv);
+      this.#edges.set(table, quantTier, spec, this.#kv);
     }
 
     // Longer answers than the table's make for longer contexts, as longer prompts do.
     const contextPrompt = promptTokens + (outputTokens - conditions.outputTokens) / 2;
     locate(promptLengths, contextPrompt, prompt);
-    this.contextCorners.set(edges, prompt, batchSizes.length);
+    this.#contextCorners.set(edges, prompt, batchSizes.length);
     locate(promptLengths, promptTokens + outputTokens / 2, prompt);
-    this.recomputeSeconds = this.prefillAt(quantTier);
+    this.recomputeSeconds = this.#prefillAt(quantTier);
     locate(promptLengths, promptTokens, prompt);
-    this.promptCorners.set(edges, prompt, batchSizes.length);
+    this.#promptCorners.set(edges, prompt, batchSizes.length);
 
-    const prefill = this.prefillAt(quantTier);
-    const perOutput = outputTokens / this.speedUp;
-    const { rates, contextCorners } = this;
+    const prefill = this.#prefillAt(quantTier);
+    const perOutput = outputTokens / this.#speedUp;
+    const rates = this.#rates;
+    const contextCorners = this.#contextCorners;
     // No batch beyond the configured one is asked for.
     for (let batch = 0; batch === 0 || (batch < rates.length && batchSizes[batch - 1] < batchSize); batch++) {
       const decoding = contextCorners.sum(times.decodeSeconds, batch) * perOutput;
@@ -104,16 +108,17 @@ export class Service {
 
   /** Requests a second when there are always enough. A batch that the pool cannot hold does not help. */
   capacity(): number {
-    const { batchSize, sequencesHeld } = this;
-    const rate = this.rateAt(batchSize);
-    return sequencesHeld < batchSize ? Math.min(rate, this.rateAt(Math.max(1, sequencesHeld))) : rate;
+    const { sequencesHeld } = this;
+    const batchSize = this.#batchSize;
+    const rate = this.#rateAt(batchSize);
+    return sequencesHeld < batchSize ? Math.min(rate, this.#rateAt(Math.max(1, sequencesHeld))) : rate;
   }
 
   /** The batch that answers `rate` requests a second; at most what may run and what the pool holds. */
   batchFor(rate: number): number {
-    const { rates } = this;
+    const rates = this.#rates;
     const { batchSizes } = this.times.table;
-    const most = Math.max(1, Math.min(this.batchSize, this.sequencesHeld));
+    const most = Math.max(1, Math.min(this.#batchSize, this.sequencesHeld));
     let batch = most;
     if (rate <= rates[0]) {
       batch = batchSizes[0] * (rate / rates[0]);
@@ -130,66 +135,66 @@ export class Service {
 
   /** Chooses the batch that the latencies below are of. */
   runAt(batch: number): void {
-    locate(this.times.table.batchSizes, batch, this.batch);
+    locate(this.times.table.batchSizes, batch, this.#batch);
   }
 
   /** ms */
   ttftP50(): number {
-    return this.ttft(this.times.table.columns.ttft_p50_ms);
+    return this.#ttft(this.times.table.columns.ttft_p50_ms);
   }
 
   /** ms */
   ttftP99(): number {
-    return this.ttft(this.times.table.columns.ttft_p99_ms);
+    return this.#ttft(this.times.table.columns.ttft_p99_ms);
   }
 
   /** ms */
   tpot(): number {
-    const milliseconds = this.split
-      ? this.at(this.contextCorners, this.times.decodeSeconds) * 1000
-      : this.at(this.promptCorners, this.times.table.columns.tpot_ms);
-    return milliseconds / this.speedUp;
+    const milliseconds = this.#split
+      ? this.#at(this.#contextCorners, this.times.decodeSeconds) * 1000
+      : this.#at(this.#promptCorners, this.times.table.columns.tpot_ms);
+    return milliseconds / this.#speedUp;
   }
 
   /** Memory that the configuration takes, GB a GPU. */
   memoryGb(): number {
-    this.runAt(this.batchSize);
-    return this.at(this.promptCorners, this.times.table.columns.gpu_mem_gb);
+    this.runAt(this.#batchSize);
+    return this.#at(this.#promptCorners, this.times.table.columns.gpu_mem_gb);
   }
 
   /** US cents a second for the configuration, whether it serves or not. */
   centsPerSecond(): number {
-    this.runAt(this.batchSize);
-    return this.at(this.promptCorners, this.times.centsPerSecond) * (this.split ? 2 : 1);
+    this.runAt(this.#batchSize);
+    return this.#at(this.#promptCorners, this.times.centsPerSecond) * (this.#split ? 2 : 1);
   }
 
   /** Seconds of the prefill of a prompt as long as `prompt` says. */
-  private prefillAt(quantTier: number): number {
+  #prefillAt(quantTier: number): number {
     const { prefillSeconds, table } = this.times;
-    const { low, share } = this.prompt;
+    const { low, share } = this.#prompt;
     const at = quantTier * table.promptLengths.length + low;
     const seconds = prefillSeconds[at];
     return share === 0 ? seconds : seconds + share * (prefillSeconds[at + 1] - seconds);
   }
 
-  private ttft(column: Float64Array): number {
+  #ttft(column: Float64Array): number {
     // On a GPU of its own a prompt is disturbed by nobody.
-    return this.split ? this.promptCorners.sum(column, 0) : this.at(this.promptCorners, column);
+    return this.#split ? this.#promptCorners.sum(column, 0) : this.#at(this.#promptCorners, column);
   }
 
-  private at(corners: Corners, column: Float64Array): number {
-    const { low, share } = this.batch;
+  #at(corners: Corners, column: Float64Array): number {
+    const { low, share } = this.#batch;
     const value = corners.sum(column, low);
     return share === 0 ? value : value + share * (corners.sum(column, low + 1) - value);
   }
 
-  private rateAt(batch: number): number {
+  #rateAt(batch: number): number {
     const { batchSizes } = this.times.table;
-    if (batch <= batchSizes[0]) return this.rates[0] * (batch / batchSizes[0]);
+    if (batch <= batchSizes[0]) return this.#rates[0] * (batch / batchSizes[0]);
     this.runAt(batch);
-    const { low, share } = this.batch;
-    const rate = this.rates[low];
-    return share === 0 ? rate : rate + share * (this.rates[low + 1] - rate);
+    const { low, share } = this.#batch;
+    const rate = this.#rates[low];
+    return share === 0 ? rate : rate + share * (this.#rates[low + 1] - rate);
   }
 }
 
@@ -213,13 +218,14 @@ class Edges {
 
 /** The cells around a point in speculation, KV and prompt length, at the first batch size, and their weights. */
 class Corners {
-  private count = 0;
-  private readonly cells = new Int32Array(8);
-  private readonly weights = new Float64Array(8);
+  #count = 0;
+  readonly #cells = new Int32Array(8);
+  readonly #weights = new Float64Array(8);
 
   /** @param stride cells from a prompt length to the next */
   set(edges: Edges, { low, share }: AxisPosition, stride: number): void {
-    const { cells, weights } = this;
+    const cells = this.#cells;
+    const weights = this.#weights;
     let count = 0;
     for (let edge = 0; edge < edges.count; edge++) {
       const cell = edges.cells[edge] + low * stride;
@@ -231,12 +237,14 @@ class Corners {
         weights[count++] = weight * share;
       }
     }
-    this.count = count;
+    this.#count = count;
   }
 
   /** The weighted sum at a batch size of the table. */
   sum(column: Float64Array, batch: number): number {
-    const { count, cells, weights } = this;
+    const count = this.#count;
+    const cells = this.#cells;
+    const weights = this.#weights;
     let sum = 0;
     for (let corner = 0; corner < count; corner++) sum += weights[corner] * column[cells[corner] + batch];
     return sum;

@@ -10,14 +10,14 @@ export class WaitingRequests {
   count = 0;
   /** Sum of their prompts, tokens. */
   promptTokens = 0;
-  private first = 0;
-  private readonly arrivals = new Float64Array(QUEUE_CAPACITY);
-  private readonly prompts = new Float64Array(QUEUE_CAPACITY);
-  private readonly classes = new Uint8Array(QUEUE_CAPACITY);
+  #first = 0;
+  readonly #arrivals = new Float64Array(QUEUE_CAPACITY);
+  readonly #prompts = new Float64Array(QUEUE_CAPACITY);
+  readonly #classes = new Uint8Array(QUEUE_CAPACITY);
   /** The arrivals of each class in a ring of its own: class k has its i-th at `k * QUEUE_CAPACITY + i`. */
-  private readonly byClass = new Float64Array(CLASSES * QUEUE_CAPACITY);
-  private readonly firstOfClass = new Int32Array(CLASSES);
-  private readonly countOfClass = new Int32Array(CLASSES);
+  readonly #byClass = new Float64Array(CLASSES * QUEUE_CAPACITY);
+  readonly #firstOfClass = new Int32Array(CLASSES);
+  readonly #countOfClass = new Int32Array(CLASSES);
 
   /**
    * Adds the requests of a step, which arrive evenly spaced within its second, until the queue is full. Answers how many
@@ -25,7 +25,14 @@ export class WaitingRequests {
    * @param workload turned to the step
    */
   join(step: number, arriving: number, workload: GymWorkload): number {
-    const { first, count, arrivals, prompts, classes, byClass, firstOfClass, countOfClass } = this;
+    const { count } = this;
+    const first = this.#first;
+    const arrivals = this.#arrivals;
+    const prompts = this.#prompts;
+    const classes = this.#classes;
+    const byClass = this.#byClass;
+    const firstOfClass = this.#firstOfClass;
+    const countOfClass = this.#countOfClass;
     const added = Math.min(arriving, QUEUE_CAPACITY - count);
     let promptTokens = 0;
     for (let i = 0; i < added; i++) {
@@ -47,22 +54,26 @@ export class WaitingRequests {
 
   /** Waiting requests of a class. */
   countOf(kind: number): number {
-    return this.countOfClass[kind];
+    return this.#countOfClass[kind];
   }
 
   /** When the i-th from the front arrived, s. */
   arrivalOf(i: number): number {
-    return this.arrivals[(this.first + i) & WRAP];
+    return this.#arrivals[(this.#first + i) & WRAP];
   }
 
   /** Class of the i-th from the front. */
   classOf(i: number): number {
-    return this.classes[(this.first + i) & WRAP];
+    return this.#classes[(this.#first + i) & WRAP];
   }
 
   /** Removes this many from the front. */
   drop(count: number): void {
-    const { first, prompts, classes, firstOfClass, countOfClass } = this;
+    const first = this.#first;
+    const prompts = this.#prompts;
+    const classes = this.#classes;
+    const firstOfClass = this.#firstOfClass;
+    const countOfClass = this.#countOfClass;
     let promptTokens = 0;
     for (let i = 0; i < count; i++) {
       const at = (first + i) & WRAP;
@@ -72,7 +83,7 @@ export class WaitingRequests {
       countOfClass[kind]--;
     }
     this.promptTokens -= promptTokens;
-    this.first = (first + count) & WRAP;
+    this.#first = (first + count) & WRAP;
     this.count -= count;
   }
 
@@ -80,18 +91,18 @@ export class WaitingRequests {
   overdue(now: number, sloMs: readonly number[]): number {
     let overdue = 0;
     for (let kind = 0; kind < CLASSES; kind++) {
-      if (this.countOfClass[kind] > 0) overdue += this.arrivedBefore(now - sloMs[kind] / 1000, kind);
+      if (this.#countOfClass[kind] > 0) overdue += this.#arrivedBefore(now - sloMs[kind] / 1000, kind);
     }
     return overdue;
   }
 
   /** Number of requests of a class that arrived before a time. */
-  private arrivedBefore(time: number, kind: number): number {
-    const { byClass } = this;
+  #arrivedBefore(time: number, kind: number): number {
+    const byClass = this.#byClass;
     const base = kind * QUEUE_CAPACITY;
-    const first = this.firstOfClass[kind];
+    const first = this.#firstOfClass[kind];
     let low = 0;
-    let high = this.countOfClass[kind];
+    let high = this.#countOfClass[kind];
     while (low < high) {
       const middle = (low + high) >> 1;
       if (byClass[base + ((first + middle) & WRAP)] < time) low = middle + 1;

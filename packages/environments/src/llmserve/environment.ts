@@ -97,14 +97,14 @@ function taskSplits(taskIds: readonly string[]): TaskSplit[] {
 
 /** One session of `llmserve`. */
 class LlmServe implements Environment<ServeAction, ServeObservation, ServeState> {
-  private episode: ServeEpisode | null = null;
-  private scenario: ServeScenario = {};
+  #episode: ServeEpisode | null = null;
+  #scenario: ServeScenario = {};
 
   reset(options: ResetOptions): StepResult<ServeObservation> {
     const task = chooseTask(options);
     const episode = new ServeEpisode(task, readSeed(options));
-    this.episode = episode;
-    this.scenario = options as ServeScenario;
+    this.#episode = episode;
+    this.#scenario = options as ServeScenario;
     return {
       observation: episode.observation(),
       reward: null,
@@ -114,7 +114,7 @@ class LlmServe implements Environment<ServeAction, ServeObservation, ServeState>
   }
 
   step(action: ServeAction): StepResult<ServeObservation> {
-    const episode = requireOpen(this.episode);
+    const episode = requireOpen(this.#episode);
     const reward = episode.step(requireMaskedKnobsHeld(episode.task, action));
     return {
       observation: episode.observation(),
@@ -125,8 +125,8 @@ class LlmServe implements Environment<ServeAction, ServeObservation, ServeState>
   }
 
   state(): ServeState {
-    const { episode } = this;
-    return episode === null ? NO_EPISODE : episodeState(episode, this.scenario, episode.sloViolations());
+    const episode = this.#episode;
+    return episode === null ? NO_EPISODE : episodeState(episode, this.#scenario, episode.sloViolations());
   }
 }
 

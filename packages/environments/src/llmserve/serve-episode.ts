@@ -114,7 +114,7 @@ export class ServeEpisode {
     cluster.runUntil(end);
     metrics.collect(cluster, requests, task, window, end);
     this.window++;
-    return this.settle(action, phase.qualityValue);
+    return this.#settle(action, phase.qualityValue);
   }
 
   /** The server over the last window, as an agent sees it. */
@@ -134,7 +134,7 @@ export class ServeEpisode {
       throughput_tps: metrics.outputTokens / task.windowSeconds,
       slo_compliance_rate: metrics.sloCompliance(),
       gpu_memory_used_gb: ((used / GPUS) * BYTES_PER_GIB) / 1e9,
-      estimated_cost_per_1k: this.costPer1k(metrics.outputTokens),
+      estimated_cost_per_1k: this.#costPer1k(metrics.outputTokens),
       request_arrival_rate: metrics.arrived / task.windowSeconds,
       spec_acceptance_rate: metrics.draftTokens === 0 ? 0 : metrics.acceptedTokens / metrics.draftTokens,
       eviction_events: metrics.preemptions,
@@ -183,7 +183,7 @@ export class ServeEpisode {
     this.action = snapshot.action;
   }
 
-  private settle(action: ServeAction, qualityValue: number): number {
+  #settle(action: ServeAction, qualityValue: number): number {
     const { task, metrics, totals, profile } = this;
     const emitted = metrics.outputTokens;
     let memoryShare = 0;
@@ -193,7 +193,7 @@ export class ServeEpisode {
         servedShare: emitted === 0 ? 0 : emitted / (emitted + metrics.owedTokens),
         sloAttainment: metrics.weightedSloAttainment(task),
         memoryShare,
-        costShare: emitted === 0 ? 1 : Math.min(1, this.costPer1k(emitted) / task.referenceCostPer1k),
+        costShare: emitted === 0 ? 1 : Math.min(1, this.#costPer1k(emitted) / task.referenceCostPer1k),
         qualityLoss: 1 - weightVariant(profile, action.quantization_tier).quality,
         qualityValue,
       },
@@ -205,20 +205,20 @@ export class ServeEpisode {
     totals.sloViolations += metrics.violations();
     totals.outputTokens += emitted;
     totals.preemptions += metrics.preemptions;
-    totals.cost += this.windowCost();
+    totals.cost += this.#windowCost();
     totals.reward += reward;
     return reward;
   }
 
   /** USD of both GPUs for one window. */
-  private windowCost(): number {
+  #windowCost(): number {
     const { usdPerHour, count } = this.profile.gpu;
     return (GPUS * count * usdPerHour * this.task.windowSeconds) / 3600;
   }
 
   /** USD for 1,000 output tokens; of a window that emits none, the cost of the window. */
-  private costPer1k(outputTokens: number): number {
-    return outputTokens === 0 ? this.windowCost() : (this.windowCost() / outputTokens) * 1000;
+  #costPer1k(outputTokens: number): number {
+    return outputTokens === 0 ? this.#windowCost() : (this.#windowCost() / outputTokens) * 1000;
   }
 }
 

@@ -5,31 +5,31 @@ import { REQUEST_CLASSES, type ServeTask } from './tasks/serve-task.ts';
 
 /** A sorted list of latencies of one window, built up and reused. */
 class Latencies {
-  private values = new Float64Array(256);
-  private count = 0;
-  private sorted = true;
+  #values = new Float64Array(256);
+  #count = 0;
+  #sorted = true;
 
   clear(): void {
-    this.count = 0;
-    this.sorted = true;
+    this.#count = 0;
+    this.#sorted = true;
   }
 
   push(ms: number): void {
-    if (this.count === this.values.length) {
-      const grown = new Float64Array(this.values.length * 2);
-      grown.set(this.values);
-      this.values = grown;
+    if (this.#count === this.#values.length) {
+      const grown = new Float64Array(this.#values.length * 2);
+      grown.set(this.#values);
+      this.#values = grown;
     }
-    this.values[this.count++] = ms;
-    this.sorted = false;
+    this.#values[this.#count++] = ms;
+    this.#sorted = false;
   }
 
   /** 0 when there are none. */
   percentile(q: number): number {
-    if (this.count === 0) return 0;
-    const values = this.values.subarray(0, this.count);
-    if (!this.sorted) values.sort();
-    this.sorted = true;
+    if (this.#count === 0) return 0;
+    const values = this.#values.subarray(0, this.#count);
+    if (!this.#sorted) values.sort();
+    this.#sorted = true;
     return percentileOfSorted(values, q);
   }
 }
@@ -75,8 +75,8 @@ export class WindowMetrics {
 
   /** Reads what `cluster` has logged since its logs were cleared. `end` is the window's last tick. */
   collect(cluster: Cluster, requests: EpisodeRequests, task: ServeTask, window: number, end: number): void {
-    this.clear();
-    this.collectArrivals(requests, window);
+    this.#clear();
+    this.#collectArrivals(requests, window);
     for (const engine of cluster.engines) {
       const { completions, firstTokens, counters } = engine;
       this.outputTokens += counters.outputTokens;
@@ -100,11 +100,11 @@ export class WindowMetrics {
         const objective = task.objectives[REQUEST_CLASSES[kind]];
         const attained =
           msFromTicks(first - completions.arrivals[i]) <= objective.ttftMs && tpot <= objective.tpotMs;
-        this.judge(kind, attained);
+        this.#judge(kind, attained);
         this.classes[kind].completed++;
         if (gaps > 0) this.classes[kind].tpot.push(tpot);
       }
-      for (const id of engine.rejections) this.judge(requests.classes[id], false);
+      for (const id of engine.rejections) this.#judge(requests.classes[id], false);
       engine.forEachWaiting((id, arrival, firstToken) => {
         const kind = requests.classes[id];
         const metrics = this.classes[kind];
@@ -147,14 +147,14 @@ export class WindowMetrics {
     return this.classes.reduce((sum, metrics) => sum + metrics.violations, 0);
   }
 
-  private judge(kind: number, attained: boolean): void {
+  #judge(kind: number, attained: boolean): void {
     const metrics = this.classes[kind];
     metrics.judged++;
     if (attained) metrics.attained++;
     else metrics.violations++;
   }
 
-  private collectArrivals(requests: EpisodeRequests, window: number): void {
+  #collectArrivals(requests: EpisodeRequests, window: number): void {
     for (let id = requests.windowStarts[window]; id < requests.windowStarts[window + 1]; id++) {
       this.arrived++;
       this.promptTokensArrived += requests.inputTokens[id];
@@ -162,7 +162,7 @@ export class WindowMetrics {
     }
   }
 
-  private clear(): void {
+  #clear(): void {
     for (const metrics of this.classes) metrics.clear();
     this.ttft.clear();
     this.interTokenLatency.clear();

@@ -51,7 +51,7 @@ export class TableBuilder {
         `expected at most ${(profile.gpu.memoryGiB * GB_PER_GIB).toFixed(1)} GB of memory, which is what ${profile.gpu.name} has, got ${this.memoryGb}`,
       );
     }
-    this.requireFit();
+    this.#requireFit();
   }
 
   /** All rows of the grid, in its order. */
@@ -72,7 +72,7 @@ export class TableBuilder {
       batchSize: point.batch_size,
       kvBudget: point.kv_budget,
       speculationDepth: point.spec_length,
-      leastTokens: this.longestRequest,
+      leastTokens: this.#longestRequest,
     });
     const measured = measurePoint(profile, {
       weights,
@@ -121,11 +121,11 @@ export class TableBuilder {
   }
 
   /** Tokens of the longest prompt with the longest answer, and some to spare. */
-  private get longestRequest(): number {
+  get #longestRequest(): number {
     return PROMPT_LENGTHS[PROMPT_LENGTHS.length - 1] + 2 * this.outputTokens;
   }
 
-  private requireFit(): void {
+  #requireFit(): void {
     const { profile, memoryGb } = this;
     const deepest = Math.max(...TABLE_GRID.spec_length);
     if (profile.speculation === null || (profile.speculation.survival.sharegpt?.length ?? 0) < deepest) {
@@ -144,10 +144,10 @@ export class TableBuilder {
     const whole = { weights: 'FP16', batchSize: 1, kvBudget: 1, speculationDepth: 0 } as const;
     const { kvBlocks } = tableMemory(profile, memoryGb, { ...whole, leastTokens: 0 });
     const tokens = kvBlocks * profile.memory.blockTokens;
-    if (tokens >= this.longestRequest) return;
+    if (tokens >= this.#longestRequest) return;
     throw new TraceTableError(
       'MEMORY_TOO_SMALL',
-      `expected memory for one request of ${this.longestRequest} tokens; within ${memoryGb.toFixed(1)} GB of each ${profile.gpu.name}, ${profile.name} leaves room for ${tokens}. Allow more with --memory, or take another profile`,
+      `expected memory for one request of ${this.#longestRequest} tokens; within ${memoryGb.toFixed(1)} GB of each ${profile.gpu.name}, ${profile.name} leaves room for ${tokens}. Allow more with --memory, or take another profile`,
     );
   }
 }

@@ -57,7 +57,7 @@ export class TraceTable {
     const buckets = axis(columns.prompt_len_bucket);
     this.promptLengths = buckets.map((bucket) => PROMPT_LENGTHS[bucket]);
 
-    const size = TIER_COUNT * this.cellsOfTier;
+    const size = TIER_COUNT * this.#cellsOfTier;
     const filled = Object.fromEntries(VALUE_COLUMNS.map((name) => [name, new Float64Array(size)]));
     const hasTier = new Uint8Array(TIER_COUNT);
     for (let row = 0; row < rows.count; row++) {
@@ -73,7 +73,7 @@ export class TraceTable {
       for (const name of VALUE_COLUMNS) filled[name][cell] = columns[name][row];
     }
     this.columns = filled as Record<ValueColumn, Float64Array>;
-    for (let tier = 1; tier < TIER_COUNT; tier++) if (hasTier[tier] === 0) this.deriveTier(tier);
+    for (let tier = 1; tier < TIER_COUNT; tier++) if (hasTier[tier] === 0) this.#deriveTier(tier);
   }
 
   /** Reads a Parquet file. @throws TraceTableError */
@@ -112,16 +112,17 @@ export class TraceTable {
     return sum;
   }
 
-  private get cellsOfTier(): number {
+  get #cellsOfTier(): number {
     return (
       this.specLengths.length * this.kvBudgets.length * this.promptLengths.length * this.batchSizes.length
     );
   }
 
   /** Fills a tier that was not measured from FP16. */
-  private deriveTier(tier: number): void {
+  #deriveTier(tier: number): void {
     const factor = TIER_LATENCY[tier];
-    const { cellsOfTier, columns } = this;
+    const { columns } = this;
+    const cellsOfTier = this.#cellsOfTier;
     for (let cell = 0; cell < cellsOfTier; cell++) {
       const to = tier * cellsOfTier + cell;
       columns.ttft_p50_ms[to] = columns.ttft_p50_ms[cell] * factor;
