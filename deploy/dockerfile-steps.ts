@@ -1,7 +1,7 @@
 /** An instruction of a Dockerfile. */
 export interface Instruction {
   readonly name: string;
-  /** What follows the name, with `ARG`s filled in. */
+  /** The text behind the name, with `ARG`s filled in. */
   readonly rest: string;
 }
 

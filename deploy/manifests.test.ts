@@ -13,7 +13,7 @@ import getPort from 'get-port';
 const run = promisify(execFile);
 const folder = import.meta.dirname;
 
-/** What the API server is given; kustomize alone reads its own file. */
+/** Manifests for the API server; kustomize alone reads its own file. */
 const manifests = globSync('kubernetes/*.yaml', { cwd: folder })
   .sort()
   .filter((file) => !file.endsWith('kustomization.yaml'))

@@ -32,7 +32,7 @@ const { values } = parseArgs({
 });
 /** Longest that the server may take to be healthy, or to stop, ms. */
 const PATIENCE_MS = 30_000;
-/** What is not in a checkout, and what `.dockerignore` leaves out. */
+/** Folders that are not in a checkout, or that `.dockerignore` leaves out. */
 const LEFT_OUT = new Set(['node_modules', 'dist', '.git', '.venv']);
 
 const work = mkdtempSync(join(tmpdir(), 'servegym-container-'));

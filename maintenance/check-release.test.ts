@@ -6,7 +6,7 @@ it('check-release passes on this checkout, without the image', async () => {
   const { code, stdout, stderr } = await runScript(
     'check-release.ts',
     ...['--skip-docker', '--json'],
-    // How fast it starts is for a machine that does nothing else.
+    // Start-up time is measured on a machine that does nothing else.
     ...['--healthy-within', '600'],
   );
   assert.equal(stderr, '');

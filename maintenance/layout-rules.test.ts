@@ -24,7 +24,7 @@ function sourcesIn(folder: string): Map<string, SourceFile> {
   );
 }
 
-/** What the rules say of `text`, were it a file of the package `name`. */
+/** Broken rules of `text` as a file of the package `name`. */
 function rulesBrokenBy(name: string, text: string, path = 'src/made-up.ts'): string[] {
   const folder = join(root, 'packages', name.replace('@servegym/', ''));
   return brokenRules(path, readSourceFile(path, text), manifestIn(folder), workspace);

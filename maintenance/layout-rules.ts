@@ -43,7 +43,7 @@ export interface Manifest {
   readonly devDependencies?: Readonly<Record<string, string>>;
 }
 
-/** What tests of any package may start, from the package's folder. */
+/** Folder of the servers that tests of any package may start, from the package's folder. */
 const TEST_SERVERS = '../../maintenance/test-servers/';
 /** Data of the tests of another package, from the package's folder. */
 const FIXTURE = /^\.\.\/(\w+)\/.*\.fixture\.ts$/;

@@ -82,11 +82,11 @@ const WRITE_EVERY = 2000;
 interface RebuildOptions {
   readonly url: URL;
   readonly tasks: readonly ServeTask[];
-  /** How many of the first seeds of each split. */
+  /** Number of the first seeds of each split. */
   readonly seeds: Readonly<Record<SeedSplit, number>>;
-  /** How many of the test seeds the planner without foresight plays too. */
+  /** Number of test seeds that the planner without foresight plays too. */
   readonly planned: number;
-  /** Whether to search the constants anew. They are also searched where none are recorded. */
+  /** Searches the constants anew. They are also searched where none are recorded. */
   readonly tune: boolean;
   readonly onProgress: (line: string) => void;
 }

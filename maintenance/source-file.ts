@@ -15,7 +15,7 @@ export interface ModuleRequest {
   readonly isTypeOnly: boolean;
   /** The module is loaded when the code gets there, and not before the file runs. */
   readonly isLazy: boolean;
-  /** Where it begins in the text, characters. */
+  /** Offset in the text, characters. */
   readonly offset: number;
 }
 
@@ -26,7 +26,7 @@ export interface NameUse {
   readonly property: string | undefined;
   /** The number of arguments in `new Name(...)`; `undefined` when the name is used in any other way. */
   readonly constructedWith: number | undefined;
-  /** Where it begins in the text, characters. */
+  /** Offset in the text, characters. */
   readonly offset: number;
 }
 

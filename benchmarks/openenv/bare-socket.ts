@@ -22,7 +22,7 @@ const HEAD_END = '\r\n\r\n';
  */
 export class BareSocket {
   readonly #socket: Socket;
-  /** What has come of a message that is not whole yet. */
+  /** The part that has arrived of a message. */
   #rest = NOTHING;
   #opened: (() => void) | null = null;
   /** Called with the text of each message, which stays valid only during the call. */

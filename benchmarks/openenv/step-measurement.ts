@@ -1,4 +1,4 @@
-/** What `step-load.ts` prints. */
+/** Output of `step-load.ts`. */
 export interface StepMeasurement {
   readonly connections: number;
   readonly steps_per_s: number;

@@ -1,4 +1,4 @@
-/** What `vector-load.ts` prints. */
+/** Output of `vector-load.ts`. */
 export interface VectorMeasurement {
   readonly format: 'json' | 'float32';
   readonly environments: number;

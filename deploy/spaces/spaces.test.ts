@@ -17,7 +17,7 @@ describe('the Spaces', () => {
   const servers = new Map<SpaceName, ServeProcess>();
   const work = mkdtempSync(join(tmpdir(), 'servegym-spaces-'));
   const folder = join(work, 'built');
-  /** What `openenv push` uploads. */
+  /** The upload of `openenv push`. */
   const staged = join(work, 'staged');
   // biome-ignore lint/suspicious/noExplicitAny: what check_spaces.py prints
   let found: any;

@@ -15,15 +15,15 @@ interface Graded {
   readonly score: number;
 }
 
-/** What is asked of an environment. */
+/** Requirements of an environment. */
 export interface EnvironmentDemands {
-  /** Whether its episodes are graded. */
+  /** Its episodes are graded. */
   readonly graded: boolean;
   /** It must be healthy so soon after its start, s. */
   readonly healthyWithinS: number;
 }
 
-/** That an environment starts, conforms, and grades its tasks fairly, over the wire. */
+/** Checks over the wire: an environment starts, conforms, and grades its tasks fairly. */
 export function environmentChecks(
   id: string,
   { graded, healthyWithinS }: EnvironmentDemands,

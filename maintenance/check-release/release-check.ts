@@ -1,4 +1,4 @@
-/** What a check found out. `null` where it was left out; `details` say why. */
+/** Outcome of a check. `null` where it was left out; `details` say why. */
 export interface Finding {
   readonly passed: boolean | null;
   readonly details: string;

@@ -7,7 +7,7 @@ import { passed, type ReleaseCheck } from './release-check.ts';
 const run = promisify(execFile);
 const main = join(import.meta.dirname, '../../packages/servegym/src/main.ts');
 
-/** That a Space which is already up conforms, and shows its page. */
+/** Checks of a Space that is up: it conforms, and shows its page. */
 export function spaceChecks(url: URL): ReleaseCheck[] {
   return [
     {
@@ -33,7 +33,7 @@ export function spaceChecks(url: URL): ReleaseCheck[] {
   ];
 }
 
-/** That the baseline of a language model runs through. It costs money. */
+/** Check that the baseline of a language model runs through. It costs money. */
 export function openaiBaselineCheck(): ReleaseCheck {
   return {
     id: 'openai_baseline',

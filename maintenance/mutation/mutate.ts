@@ -85,7 +85,7 @@ async function timeTests(tests: readonly string[]): Promise<ReadonlyMap<string, 
 function requireFitting(fault: Planned): void {
   const { path } = fault.file;
   try {
-    // What is no TypeScript would be found by any test.
+    // Any test would find a text that is no TypeScript.
     stripTypeScriptTypes(faultySource(readFileSync(resolve(ROOT, path), 'utf8'), fault));
   } catch (error) {
     throw new Error(

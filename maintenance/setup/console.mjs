@@ -19,7 +19,7 @@ export async function ensureConsole() {
   });
 }
 
-/** What the build does not read: its own output, and the tests, which write hidden folders beside them. */
+/** Folders that the build does not read: its own output, and the tests, which write hidden folders beside them. */
 const UNREAD = /^(\.|dist$|node_modules$|browser$)/;
 
 /** Changes with every file that the build may read: the console's own and the versions of its dependencies. */

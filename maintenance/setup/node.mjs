@@ -42,7 +42,7 @@ export async function ensureNode() {
   return node;
 }
 
-/** Whether this version of Node runs TypeScript directly. */
+/** This version of Node runs TypeScript directly. */
 export function runsTypeScript(version) {
   const [major, minor] = version.split('.').map(Number);
   return major > OLDEST[0] || (major === OLDEST[0] && minor >= OLDEST[1]);

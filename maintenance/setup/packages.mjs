@@ -13,7 +13,7 @@ export async function ensurePackages() {
   );
 }
 
-/** Whether what npm last installed is what the lock file asks for. Optional packages may be absent. */
+/** The installed packages are those of the lock file. Optional packages may be absent. */
 function packagesAreCurrent() {
   const installed = lockedPackages(join(root, 'node_modules', '.package-lock.json'));
   const wanted = lockedPackages(join(root, 'package-lock.json'));

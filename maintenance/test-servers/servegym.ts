@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 const main = join(import.meta.dirname, '../../packages/servegym/src/main.ts');
 
-/** How a process ended, and what it wrote. */
+/** End and output of a process. */
 export interface Ending {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
@@ -14,7 +14,7 @@ export interface Ending {
 
 /** A `servegym serve` in a process of its own. */
 export interface ServeProcess {
-  /** Where its API stands, without a slash at the end. */
+  /** Address of its API, without a slash at the end. */
   readonly url: string;
   readonly pid: number;
   /** Sends it a signal, and waits for nothing. */

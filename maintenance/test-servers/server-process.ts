@@ -13,13 +13,13 @@ export interface ServerProcess {
   stop(): Promise<void>;
 }
 
-/** How to start a server. */
+/** Program, arguments and folder of a server. */
 export interface ServerStart {
   readonly url: string;
   readonly folder: string;
   readonly program: string;
   readonly args: readonly string[];
-  /** What it says when it takes connections. */
+  /** Text that it prints when it takes connections. */
   readonly ready: string;
 }
 

@@ -3,7 +3,7 @@ import { defineConfig, type Plugin } from 'vite';
 
 const server = process.env.SERVEGYM_URL ?? 'http://127.0.0.1:7860';
 
-/** What is fetched when it is first shown. All else is needed at once and comes in one piece. */
+/** Files fetched when they are first shown. All others are needed at once and come in one piece. */
 const LATER =
   /[\\/](src[\\/](later|panels|tour|any-environment)|node_modules[\\/]marked)[\\/]|styles[\\/](drawer|tour|score|run-cards|figures)\.css/;
 

@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 const python =
   process.env.SERVEGYM_PYTHON ?? assert.fail('SERVEGYM_PYTHON is not set. Run the tests with `npm test`.');
 
-/** What pytest says of each test of this folder, and its output where there is no such report. */
+/** Pytest's report of each test of this folder, and its output where there is no such report. */
 async function runPytest(): Promise<{ output: string; report: string }> {
   const folder = mkdtempSync(join(tmpdir(), 'servegym-pytest-'));
   const report = join(folder, 'report.xml');

@@ -17,7 +17,7 @@ UNBOUNDED = "A Box observation space maximum value is infinity"
 
 
 def complaints(found):
-    """What the checker has to say; sockets that earlier tests have left to the garbage collector are not its business."""
+    """Complaints of the checker, without sockets that earlier tests have left to the garbage collector."""
     told = [str(each.message) for each in found if not issubclass(each.category, ResourceWarning)]
     return [message for message in told if UNBOUNDED not in message]
 

@@ -1,4 +1,4 @@
-"""How a server and its Node are found."""
+"""Ways to find a server and its Node."""
 
 import sys
 from importlib import invalidate_caches

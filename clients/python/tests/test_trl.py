@@ -1,4 +1,4 @@
-"""What TRL's ``GRPOTrainer`` asks of an environment, without its gigabytes of dependencies."""
+"""Requirements of TRL's ``GRPOTrainer``, without its gigabytes of dependencies."""
 
 import inspect
 import typing

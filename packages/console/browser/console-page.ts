@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Browser, BrowserContextOptions, Frame, Locator, Page, Request } from 'playwright-core';
 
-/** How long the page may take for anything, on a machine that does other work, too. */
+/** Longest wait for anything of the page, on a machine that does other work, too. */
 const PATIENCE_MS = 60_000;
 
 /** The console in a browser, in the words of a person who looks at it. */
 export class ConsolePage {
   readonly page: Page;
-  /** Where the console lives: the page itself, or the frame that it is embedded in. */
+  /** The console: the page itself, or the frame that it is embedded in. */
   readonly view: Page | Frame;
   readonly faults: string[];
   readonly #underWay = new Set<Request>();
@@ -62,7 +62,7 @@ export class ConsolePage {
     await this.score.waitFor();
   }
 
-  /** What stands for all windows that were played: equal texts mean equal episodes. */
+  /** Totals of all played windows: equal texts mean equal episodes. */
   async totals(): Promise<string> {
     return (await this.score.locator('.breakdown').textContent()) ?? '';
   }

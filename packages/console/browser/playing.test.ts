@@ -391,7 +391,7 @@ describe('the tour', () => {
       const bubble = page.view.getByRole('dialog', { name: new RegExp(`^Tour, ${stop} of `) });
       await bubble.waitFor();
       seen.add((await bubble.getAttribute('aria-label'))!);
-      // What it is about is lit, and nothing else.
+      // Its subject is lit, and nothing else.
       await eventually(
         () => page.view.locator('.lit').count(),
         (count) => count === 1,

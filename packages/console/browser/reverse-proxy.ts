@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** What passed through to the server. */
+/** A request that passed through to the server. */
 export interface PassedRequest {
   readonly method: string;
   /** Without the prefix. */

@@ -1,4 +1,4 @@
-"""How an agent's numbers become an action of the server."""
+"""Actions of the server made from an agent's numbers."""
 
 from __future__ import annotations
 

@@ -23,10 +23,10 @@ def base_url(url: str) -> str:
 
 
 def socket_url(base: str, path: str = "ws") -> str:
-    """Where a WebSocket of a server stands, given its :func:`base_url`."""
+    """Address of a server's WebSocket, given its :func:`base_url`."""
     return "ws" + base[len("http") :] + path
 
 
 def is_local(base: str) -> bool:
-    """Whether an address is on this machine, where no proxy stands between."""
+    """True for an address on this machine, which needs no proxy."""
     return urlsplit(base).hostname in LOOPBACK

@@ -1,4 +1,4 @@
-"""What can go wrong between a client and a ServeGym server."""
+"""Errors between a client and a ServeGym server."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ BESIDE = ("done", "reward", "metadata")
 
 @dataclass(frozen=True)
 class Scale:
-    """What brings a figure to about 0 to 1: itself, or log(1 + itself), over ``divisor``."""
+    """Scale that brings a figure to about 0 to 1: itself, or log(1 + itself), over ``divisor``."""
 
     transform: Literal["linear", "log1p"]
     divisor: float
@@ -46,7 +46,7 @@ class Field:
         return self.name.split(".")
 
     def value(self, number: float) -> Any:
-        """What a number of a row stands for in the object."""
+        """The object's value for a number of a row."""
         if self.kind == "choice":
             return self.values[int(number)]
         if self.kind == "boolean":

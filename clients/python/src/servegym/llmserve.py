@@ -30,7 +30,7 @@ class ServeAction(TypedDict):
 
 @dataclass(frozen=True)
 class ServeObservation:
-    """What was seen in the last window, or at its end. ``docs/environments.md`` describes every field."""
+    """The server over the last window, or at its end. ``docs/environments.md`` describes every field."""
 
     queue_depth: int
     active_requests: int

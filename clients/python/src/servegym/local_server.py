@@ -61,7 +61,7 @@ class LocalServer:
 
     @property
     def running(self) -> bool:
-        """Whether the process is alive."""
+        """True while the process is alive."""
         return self._process.poll() is None
 
     def stop(self) -> None:
@@ -103,7 +103,7 @@ def shared_server(environment: str, *arguments: str) -> LocalServer:
 
 
 def servegym_command() -> list[str]:
-    """How ``servegym`` is run here: ``SERVEGYM_COMMAND``, the server that the package carries, the program on the path, or
+    """Command of ``servegym``: ``SERVEGYM_COMMAND``, the server that the package carries, the program on the path, or
     the checkout that this file is in.
 
     Raises:

@@ -1,4 +1,4 @@
-"""How an observation of the server becomes an array."""
+"""Arrays made from observations of the server."""
 
 from __future__ import annotations
 
@@ -55,5 +55,5 @@ class ObservationEncoding:
         return (values / self._divisors).astype(np.float32)
 
     def columns(self, layout: Sequence[str]) -> np.ndarray:
-        """Where the numbers stand in rows of this layout, which the server names."""
+        """Columns of the numbers in rows of this layout, which the server names."""
         return np.array([layout.index(name) for name in self.names])

@@ -1,4 +1,4 @@
-"""What the clients of the environments share."""
+"""Base of the clients of the environments."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ class SessionClient(Generic[ObservationT]):
         return tasks
 
     def baseline(self, **query: Any) -> dict[str, Any]:
-        """What the server's baseline agents score. Takes a while."""
+        """Scores of the server's baseline agents. Takes a while."""
         scores: dict[str, Any] = self._http.get("baseline", **query)
         return scores
 

@@ -7,7 +7,7 @@ interface KnobBase {
   readonly name: string;
   readonly description: string;
   readonly initial?: unknown;
-  /** Whether it may be left out. */
+  /** It may be left out. */
   readonly optional: boolean;
 }
 /** A number between two bounds. */
@@ -93,7 +93,7 @@ function plainSchema(schema: Fields, root: Fields): Fields {
   }
   const parts = alternatives(schema).filter(({ type }) => type !== 'null');
   if (parts.length !== 1) return schema;
-  // What is said of the whole holds for the one alternative that is left of it.
+  // Title, description and default of the whole hold for the one alternative that is left of it.
   const { anyOf, oneOf, ...said } = schema;
   return { ...said, ...plainSchema(parts[0], root) };
 }

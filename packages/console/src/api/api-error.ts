@@ -31,17 +31,17 @@ export class ApiError extends Error {
     this.retryAfterMs = retryAfterMs;
   }
 
-  /** Whether the server broke the request off because it took too much time or memory. */
+  /** The server broke the request off because it took too much time or memory. */
   get isTooMuchWork(): boolean {
     return this.code !== undefined && TOO_MUCH_WORK.includes(this.code);
   }
 
-  /** Whether the server wants a token that it has not got. */
+  /** The server wants a token that it has not got. */
   get isUnauthorized(): boolean {
     return this.status === 401;
   }
 
-  /** Whether the same request may work out later: the connection, a gateway, a rate limit or the capacity stood in its way. */
+  /** The same request may succeed later: the connection, a gateway, a rate limit or the capacity stood in its way. */
   get isTemporary(): boolean {
     if (this.isTooMuchWork) return false;
     return this.kind === 'unreachable' || [429, 502, 503, 504].includes(this.status);

@@ -21,7 +21,7 @@ const COMPUTE_WITHIN_MS = 120_000;
 /** Exchanges that are kept to look at. */
 const MOST_EXCHANGES = 30;
 
-/** What the console asks of a server. Every method throws `ApiError`. */
+/** Requests of the console to a server. Every method throws `ApiError`. */
 export interface Client {
   /** Address of the server, without a slash at its end. */
   readonly url: string;

@@ -1,7 +1,7 @@
 import { type Knob, knobsOf } from './action-schema.ts';
 import type { Fields } from './wire.ts';
 
-/** What a server offers beside playing, as its OpenAPI document tells. */
+/** Features of a server beside playing, from its OpenAPI document. */
 export interface ServerAbilities {
   /** Episodes can be taken out as files and opened again. */
   readonly episodes: boolean;

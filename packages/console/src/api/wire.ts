@@ -15,7 +15,7 @@ export interface PolicyInfo {
   readonly description: string;
 }
 
-/** What a reset or a step answers. `reward` is `null` right after a reset. */
+/** Answer to a reset or a step. `reward` is `null` right after a reset. */
 export interface Outcome {
   readonly observation: Fields;
   readonly reward: number | null;
@@ -48,7 +48,7 @@ export interface EpisodeFile {
 /** An episode that was played into a new session. */
 export interface OpenedEpisode {
   readonly sessionId: string;
-  /** Whether it came out as its file says; `null` where the file says nothing. */
+  /** It came out as its file says; `null` where the file says nothing. */
   readonly verified: boolean | null;
   /** The version of the environment that played it now. */
   readonly version: string;

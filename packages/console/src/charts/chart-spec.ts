@@ -30,17 +30,17 @@ export interface Limit {
 export interface ChartSpec {
   readonly id: string;
   readonly title: string;
-  /** What the left axis measures, as the latest frame tells. */
+  /** Unit of the left axis, by the latest frame. */
   readonly unit: (latest: Frame) => string;
   /** The question that the chart answers, shown where it fits; it may be empty. */
   readonly question: string;
-  /** What is measured, where the chart has no question. */
+  /** Definition of the quantity, where the chart has no question. */
   readonly definition?: string;
   /** Series as the given frame, the latest, suggests them. */
   readonly series: (frame: Frame, task: Task | undefined) => readonly SeriesSpec[];
   /** The one quantity by which runs are compared side by side. */
   readonly compared: Pick<SeriesSpec, 'label' | 'value' | 'format' | 'field' | 'definition' | 'draw'>;
-  /** What the left axis measures then. Default `unit`. */
+  /** Unit of the left axis then. Default `unit`. */
   readonly comparedUnit?: string;
   readonly limits?: (frame: Frame, task: Task | undefined) => readonly Limit[];
   readonly tick: (value: number) => string;

@@ -36,7 +36,7 @@ export function laneValue({ knob, doubling }: Lane, value: unknown): number | nu
   }
 }
 
-/** Whether the values of a knob can be drawn as heights. */
+/** The values of a knob can be drawn as heights. */
 export function hasLane({ kind }: Knob): boolean {
   return kind !== 'text' && kind !== 'json' && kind !== 'number';
 }

@@ -33,7 +33,7 @@ export type Palette = Readonly<Record<Tone, string>>;
 export type Theme = 'auto' | 'dark' | 'light';
 const STORAGE_KEY = 'servegym.theme';
 
-/** What the person chose; `auto` follows the system. */
+/** The person's choice; `auto` follows the system. */
 export const theme: Signal<Theme> = signal('auto');
 const systemChanges = signal(0);
 
@@ -75,7 +75,7 @@ export function startTheme(): void {
   });
 }
 
-/** Whether the page is dark now. */
+/** The page is dark now. */
 export function isDark(): boolean {
   void systemChanges.value;
   return (
@@ -89,7 +89,7 @@ function applyTheme(next: Theme): void {
   theme.value = next;
 }
 
-/** How the runs side by side are drawn, by their places: told apart by colour and by dash pattern (CSS pixels). */
+/** Look of the runs side by side, by place: told apart by colour and by dash pattern (CSS pixels). */
 export const RUN_LOOKS: readonly { readonly tone: Tone; readonly dash: readonly number[] }[] = [
   { tone: 'run0', dash: [] },
   { tone: 'run1', dash: [7, 4] },

@@ -8,7 +8,7 @@ import type { Trace } from './traces.ts';
 const CURSOR_KEY = 'episode';
 const stepBack = uPlot.paths.stepped!({ align: -1 });
 
-/** What a plot asks of the page around it. */
+/** The page around a plot. */
 export interface PlotContext {
   /** Size of the small text, CSS pixels. */
   readonly textSize: number;

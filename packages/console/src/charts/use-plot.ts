@@ -53,7 +53,7 @@ export interface PlotSource {
  */
 export function usePlot(source: PlotSource | undefined): {
   readonly box: RefObject<HTMLDivElement | null>;
-  /** What is drawn now. */
+  /** The drawn plot. */
   readonly canvas: () => HTMLCanvasElement | undefined;
 } {
   const box = useRef<HTMLDivElement>(null);

@@ -32,7 +32,7 @@ export function gridFor({ width, height, rem }: CanvasSize): Grid {
   };
 }
 
-/** How many things a cell must stand for so that `total` of them fit into `cells`: 1, 2, 5, 10, 20, 50 ... */
+/** Least number of things a cell, so that `total` of them fit into `cells`: 1, 2, 5, 10, 20, 50 ... */
 export function thingsPerCell(total: number, cells: number): number {
   for (let decade = 1; ; decade *= 10) {
     for (const step of [1, 2, 5]) if (Math.ceil(total / (decade * step)) <= cells) return decade * step;

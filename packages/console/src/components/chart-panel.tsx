@@ -168,7 +168,7 @@ interface LineKeyProps {
   readonly dash?: readonly number[];
 }
 
-/** How a series is drawn, in small. */
+/** Legend key: a piece of the series' line. */
 export function LineKey({ look, tone, dash }: LineKeyProps): JSX.Element {
   if (!dash) return <span class={`key ${look}`} style={{ color: `var(--tone-${tone})` }} />;
   return (

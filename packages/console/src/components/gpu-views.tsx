@@ -70,7 +70,7 @@ function contentsText(gpu: GpuTelemetry | undefined): string | undefined {
 
 interface MemoryMapProps {
   readonly gpu: ReadonlySignal<GpuTelemetry | undefined>;
-  /** Whose requests hold the used KV blocks: shares of 1. */
+  /** Request classes that hold the used KV blocks: shares of 1. */
   readonly holders: ReadonlySignal<readonly KvHolder[]>;
   readonly label: string;
 }

@@ -8,7 +8,7 @@ import { count } from './format.ts';
 import { CalmIcon, FailingIcon, PlusIcon, StrainedIcon } from './icons.tsx';
 import { LaterRunCards } from './later.tsx';
 
-/** Who plays, and how it goes: one run as a line, several as cards side by side. */
+/** One run as a line, several as cards side by side. */
 export function RunStrip(): JSX.Element {
   const state = useConsole();
   const runs = state.runs.value;

@@ -5,7 +5,7 @@ import { useConsole } from './console-context.ts';
 import { clock, count, words } from './format.ts';
 import { tip } from './tooltip.tsx';
 
-/** Where in the episode the page is: winds back through what was played, and branches off from there. */
+/** Position in the episode: winds back through the played windows, and branches off from there. */
 export function Scrubber(): JSX.Element | null {
   const state = useConsole();
   const index = useComputed(() => state.position.value ?? state.newest.value);

@@ -116,7 +116,7 @@ function Quality(): JSX.Element | null {
   );
 }
 
-/** How many requests of each class are in time; without classes, the slowest start. */
+/** Share of each class that is in time; without classes, the slowest start. */
 function SloViews(): JSX.Element {
   const state = useConsole();
   const slowest = useComputed(() => {

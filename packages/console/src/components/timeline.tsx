@@ -11,7 +11,7 @@ import { useConsole } from './console-context.ts';
 import { words } from './format.ts';
 import { usePlotContext } from './use-plot-context.ts';
 
-/** What was decided in each window, one lane a knob, with the server's events above. */
+/** The decisions of each window, one lane a knob, with the server's events above. */
 export function Timeline(): JSX.Element | null {
   const state = useConsole();
   const knobs = state.knobs.value.filter(hasLane);

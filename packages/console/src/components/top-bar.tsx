@@ -17,7 +17,7 @@ import {
 import { LaterOptionsMenu } from './later.tsx';
 import { Transport } from './transport.tsx';
 
-/** What is played, who plays it, and how fast. */
+/** Task, seed and scenario, playback, and the panels. */
 export function TopBar(): JSX.Element {
   const state = useConsole();
   const environment = state.environment.value;

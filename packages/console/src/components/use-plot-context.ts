@@ -8,7 +8,7 @@ import { remSize } from './use-canvas.ts';
 /** Without a known length a chart shows at least this many windows. */
 const FEWEST_WINDOWS = 30;
 
-/** How the plots of this page agree on time, text size and the pointed window. */
+/** Time axis, text size and pointed window, shared by the plots of this page. */
 export function usePlotContext(): PlotContext {
   const state = useConsole();
   const textSize = useSignal(smallTextSize());

@@ -11,7 +11,7 @@ export interface KnobControlProps {
   readonly locked: boolean;
   /** Values of a choice that cannot be taken now. */
   readonly masked?: readonly unknown[];
-  /** Whether an optional field may be taken back, to be left out. */
+  /** An optional field may be cleared, to be left out. */
   readonly clearable?: boolean;
   readonly onTurn: (value: unknown) => void;
 }

@@ -1,7 +1,7 @@
 import type { Knob } from '../api/action-schema.ts';
 import { amount, percent, words } from '../components/format.ts';
 
-/** How a knob of an LLM server is called on the page, and what it buys and costs. */
+/** Name of a knob of an LLM server on the page, with its benefit and its cost. */
 export interface KnobGuide {
   readonly label: string;
   readonly buys: string;

@@ -2,7 +2,7 @@ import type { Knob, RangeKnob } from '../api/action-schema.ts';
 import type { Fields, Task } from '../api/wire.ts';
 import type { Frame } from '../state/frame.ts';
 
-/** Where the knobs stand before anybody has turned them: at the task's default action where it names one. */
+/** First values of the knobs: the task's default action, else those of the schema. */
 export function startValues(knobs: readonly Knob[], defaultAction: unknown): Fields {
   const defaults = (
     typeof defaultAction === 'object' && defaultAction !== null ? defaultAction : {}
@@ -65,7 +65,7 @@ export function nearestStop(stops: readonly number[], value: number): number {
 }
 
 /**
- * Whether a knob does nothing now: the task lists its `active_actions` without it, or the window's `action_mask` has
+ * A knob does nothing now: the task lists its `active_actions` without it, or the window's `action_mask` has
  * `false` for it.
  */
 export function isMasked({ name }: Knob, task: Task | undefined, frame: Frame | undefined): boolean {

@@ -59,7 +59,7 @@ function expectedOf(option: Knob, value: unknown): string | undefined {
   }
 }
 
-/** Those of the wanted options that a reset of the server takes, with values that it can take. */
+/** The wanted options that a reset of the server takes, with values that it can take. */
 export function pickOptions({ resetOptions }: ServerAbilities, wanted: Fields): Fields {
   return Object.fromEntries(
     Object.entries(wanted).filter(([name, value]) => {

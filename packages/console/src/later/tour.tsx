@@ -7,13 +7,13 @@ import styles from '../styles/tour.css?inline';
 addStyles(styles);
 
 interface TourStop {
-  /** What it is about. The first of these that is on the page is lit. */
+  /** Selectors of its subject. The first that is on the page is lit. */
   readonly at: string;
   readonly title: string;
   readonly text: string;
 }
 
-/** What a newcomer needs to want to beat the policy. */
+/** The way through the page for a newcomer. */
 const STOPS: readonly TourStop[] = [
   {
     at: '.stage, .figures',

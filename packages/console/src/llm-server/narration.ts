@@ -33,7 +33,7 @@ export function narrate(frame: Frame, previous: Frame | undefined): Narration | 
     };
   }
   const waiting = observed(frame, 'queue_depth');
-  // Where the server does not tell how many run, there is nothing to say of the batch.
+  // A server that does not tell how many run gets no sentence on its batch.
   const running = observed(frame, 'active_requests') ?? 0;
   if (waiting === undefined) return undefined;
   return (

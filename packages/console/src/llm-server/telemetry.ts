@@ -1,6 +1,6 @@
 import type { Fields } from '../api/wire.ts';
 
-/** What llmserve tells beside the observation. Whatever a server leaves out is absent here. */
+/** Metadata of llmserve beside the observation. Fields that a server leaves out are absent. */
 export interface Telemetry {
   readonly windowSeconds?: number;
   readonly phase?: string;

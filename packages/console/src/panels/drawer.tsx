@@ -15,7 +15,7 @@ const CONTENTS: Readonly<Record<PanelName, (props: object) => JSX.Element | null
   help: lazy(async () => (await import('./help-panel.tsx')).HelpPanel),
 };
 
-/** What opens beside the page: sharing, the leaderboard, what developers need. */
+/** Panel beside the page: sharing, leaderboard, requests and schemas for developers, readme, help. */
 export function Drawer(): JSX.Element | null {
   const name = openPanel.value;
   const dialog = useRef<HTMLDialogElement>(null);

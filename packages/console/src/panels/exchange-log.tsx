@@ -3,7 +3,7 @@ import type { Exchange } from '../api/wire.ts';
 import { useConsole } from '../components/console-context.ts';
 import { CodeBox } from './copy-box.tsx';
 
-/** What this page has asked the server lately, raw. */
+/** The latest requests of this page and their answers, raw. */
 export function ExchangeLog(): JSX.Element {
   const exchanges = useConsole().client.exchanges.value;
   return (

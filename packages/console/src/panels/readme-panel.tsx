@@ -10,7 +10,7 @@ function html(markdown: string): string {
   return marked.parse(markdown, { async: false }).replaceAll('<pre>', '<pre tabindex="0">');
 }
 
-/** What the environment says of itself, and where its documentation is. */
+/** The environment's own readme, with links to its documentation. */
 export function ReadmePanel(): JSX.Element {
   const state = useConsole();
   const { readme_content: readme, description } = state.environment.value ?? {};

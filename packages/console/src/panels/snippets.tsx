@@ -45,9 +45,9 @@ export function Snippets(): JSX.Element {
   );
 }
 
-/** What a snippet plays. */
+/** Episode of a snippet. */
 interface SnippetEpisode {
-  /** Where the API stands, without a slash at the end. */
+  /** Address of the API, without a slash at the end. */
   readonly url: string;
   readonly reset: Fields;
   readonly action: Fields;

@@ -2,11 +2,11 @@ import type { ServerAbilities } from '../api/server-abilities.ts';
 import type { Fields, PolicyInfo, Task } from '../api/wire.ts';
 import { BY_HAND, RUN_PLACES } from './run.ts';
 
-/** What the address bar remembers: which episode to play, and who plays it. */
+/** Choices kept in the address bar: the episode to play, and its players. */
 export interface Choices {
   readonly task?: string;
   readonly seed?: number;
-  /** Who plays, a run each; at most `RUN_PLACES`. */
+  /** Players, a run each; at most `RUN_PLACES`. */
   readonly policies: readonly string[];
   /** Further options of the reset. */
   readonly options: Fields;
@@ -17,7 +17,7 @@ export interface Choices {
 /** The largest seed that every JSON reader keeps exact. */
 export const LARGEST_SEED = Number.MAX_SAFE_INTEGER;
 
-/** What the fragment of an address starts with when it carries an episode. */
+/** Start of the fragment of an address that carries an episode. */
 export const EPISODE_FRAGMENT = '#episode=';
 
 const OPTION = 'option.';
@@ -72,7 +72,7 @@ export function pickTask(tasks: readonly Task[], wanted: string | undefined): st
   return wanted !== undefined && ids.includes(wanted) ? wanted : ids.at(-1);
 }
 
-/** Those asked for that there are; else the heuristic, else by hand. */
+/** The wanted drivers that exist; else the heuristic, else by hand. */
 export function pickDrivers(policies: readonly PolicyInfo[], wanted: readonly string[]): string[] {
   const names = policies.map(({ name }) => name);
   const known = wanted.filter((name) => name === BY_HAND || names.includes(name));

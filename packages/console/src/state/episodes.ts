@@ -18,7 +18,7 @@ export interface Episodes {
   resetOptions(): Fields;
   /** Starts the chosen episode anew on every run. */
   begin(thenPlay: boolean): Promise<void>;
-  /** Where the knobs stand at the start of the chosen task. */
+  /** Values of the knobs at the start of the chosen task. */
   startingKnobs(): Fields;
 }
 

@@ -12,7 +12,7 @@ export function fakeServer() {
   const asked: string[] = [];
   const actions: Fields[] = [];
   const sessions = new Map<string, Fields[]>();
-  /** How many resets were under way, after every change. */
+  /** Number of resets under way, after every change. */
   const resetsAtOnce: number[] = [];
   let failure: ApiError | undefined;
   const play = (session: string, action: Fields): PlayedStep => {

@@ -1,7 +1,7 @@
 import type { ConsoleState } from './console-state.ts';
 import { RUN_PLACES } from './run.ts';
 
-/** What plays and winds by keys, where the key means nothing to the focused control. */
+/** Plays and winds by keys, unless the key means something to the focused control. */
 export function listenToKeys(state: ConsoleState, showHelp: () => void): void {
   addEventListener('keydown', (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;

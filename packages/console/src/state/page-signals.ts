@@ -18,7 +18,7 @@ export interface Problem {
 
 /** An episode that came from a link, a file or the leaderboard. */
 export interface OpenedFile {
-  /** Whether it came out as its digest has it; `null` where it has none. */
+  /** It came out as its digest has it; `null` where it has none. */
   readonly verified: boolean | null;
   /** The version that it was recorded on, and the one that plays it now. */
   readonly recorded?: string;
@@ -101,7 +101,7 @@ export function createPageSignals(client: Client) {
       const [first] = frames.value;
       return first !== undefined && observed(first, 'queue_depth') !== undefined;
     }),
-    /** Where the knobs stand: the hand's values, or what was chosen in the shown window. */
+    /** Values of the knobs: the hand's, or those chosen in the shown window. */
     knobValues: computed(() => {
       const isLive = position.value === null && pointedAt.value === null;
       return driver.value === BY_HAND && isLive

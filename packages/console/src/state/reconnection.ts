@@ -28,7 +28,7 @@ export function createReconnection(
   { play, step, score }: Player,
   { begin }: Episodes,
 ): (error: unknown, isCurrent: () => boolean) => void {
-  /** Where the page was when a connection broke last, and how often it has done so there: a server that is busy is asked ever less often. */
+  /** Window of the last broken connection, and the failures there: a server that is busy is asked ever less often. */
   let place = '';
   let failures = 0;
 

@@ -27,7 +27,7 @@ export class Run {
   readonly driver: Signal<string>;
   /** The windows of this episode. The array grows in place: read `played` to be told. */
   readonly frames = signal<Frame[]>([]);
-  /** How many frames there are; changes with every window. */
+  /** Number of frames; changes with every window. */
   readonly played = signal(0);
   /** Changes when the frames start anew. */
   readonly epoch = signal(0);
@@ -147,7 +147,7 @@ export class Run {
     if (epoch.value === now) this.grade.value = answer;
   }
 
-  /** What has been played. */
+  /** The episode so far. */
   file(): EpisodeFile {
     const actions = this.frames.peek().flatMap(({ action }) => (action ? [action] : []));
     return { format: EPISODE_FORMAT, reset: this.reset, actions };

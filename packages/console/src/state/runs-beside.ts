@@ -7,7 +7,7 @@ import type { Player } from './player.ts';
 import { BY_HAND, type Run } from './run.ts';
 import type { Troubles } from './troubles.ts';
 
-/** What `ConsoleState` offers to do with the runs beside one another. */
+/** The part of `ConsoleState` for runs side by side. */
 export interface RunsBeside {
   chooseDriver(driver: string, of?: Run): void;
   addRun(policy: string): Promise<void>;

@@ -4,7 +4,7 @@ import type { PageSignals } from './page-signals.ts';
 
 /** Tells the person what went wrong, with the way on. */
 export interface Troubles {
-  /** What the server refused. It may want a token first: then the page asks for it. Rethrows what no server said. */
+  /** Shows what the server refused, or asks for the token that it wants first. Rethrows errors of the page itself. */
   report(error: unknown, remedy: string, action: () => void): void;
   tell(message: string): void;
   enterToken(token: string): void;
