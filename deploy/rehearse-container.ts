@@ -31,7 +31,7 @@ const { values } = parseArgs({
   },
 });
 /** Longest that the server may take to be healthy, or to stop, ms. */
-const PATIENCE_MS = 30_000;
+const LONGEST_WAIT_MS = 30_000;
 /** Folders that are not in a checkout, or that `.dockerignore` leaves out. */
 const LEFT_OUT = new Set(['node_modules', 'dist', '.git', '.venv']);
 
@@ -117,7 +117,8 @@ async function start(root: string, stage: Stage) {
   const url = `http://127.0.0.1:${port}`;
   while (!(await isHealthy(url))) {
     if (server.exitCode !== null) throw new Error(`the server ended with exit code ${server.exitCode}`);
-    if (performance.now() - startedAt > PATIENCE_MS) throw new Error('the server was not healthy in time');
+    if (performance.now() - startedAt > LONGEST_WAIT_MS)
+      throw new Error('the server was not healthy in time');
     await sleep(20);
   }
   return { server, url, store, isRoot, healthyMs: performance.now() - startedAt };
@@ -146,7 +147,7 @@ try {
   const ended = once(server, 'exit');
   const stoppedAt = performance.now();
   server.kill('SIGTERM');
-  const [code] = await Promise.race([ended, sleep(PATIENCE_MS, ['no end'])]);
+  const [code] = await Promise.race([ended, sleep(LONGEST_WAIT_MS, ['no end'])]);
   const report = {
     application_mb: applicationMB,
     node_mb: nodeMB,

@@ -90,7 +90,7 @@ async function watchProcesses(count: number) {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
-  const { promise: everybodyHere, resolve } = Promise.withResolvers<void>();
+  const { promise: allStarted, resolve } = Promise.withResolvers<void>();
   const ends: Promise<unknown>[] = [];
   server.on('connection', (socket: Socket) => {
     socket.on('error', () => {});
@@ -100,12 +100,12 @@ async function watchProcesses(count: number) {
   const source = `
     import('node:net').then(({ connect }) => connect(${port}, '127.0.0.1').on('error', () => {}));
     process.on('SIGTERM', () => {});`;
-  return { source, everybodyHere, everybodyGone: () => Promise.all(ends) };
+  return { source, allStarted, allEnded: () => Promise.all(ends) };
 }
 
 describe('a test file', () => {
   it('is killed when it hangs, with all that it has started, and the test is named', async (t) => {
-    const { source, everybodyHere, everybodyGone } = await watchProcesses(2);
+    const { source, allStarted, allEnded } = await watchProcesses(2);
     const hangs = testFile(
       'hangs',
       `test('good', () => {});
@@ -116,12 +116,12 @@ describe('a test file', () => {
     );
     t.mock.timers.enable({ apis: ['setTimeout'] });
     const { result, ended } = startTestFile(hangs, 240);
-    await everybodyHere;
+    await allStarted;
     // The first test has ended, and the second has begun.
     while (result.passed !== 1 || result.running.size !== 1) await new Promise(setImmediate);
     t.mock.timers.tick(240_000);
     const { passed, failures } = await ended;
-    await everybodyGone();
+    await allEnded();
     assert.equal(passed, 1);
     assert.equal(failures.length, 2);
     assert.match(failures[0], /hangs\.test\.ts takes longer than 240 s$/);
@@ -129,7 +129,7 @@ describe('a test file', () => {
   });
 
   it('takes with it what it has left running', async () => {
-    const { source, everybodyHere, everybodyGone } = await watchProcesses(1);
+    const { source, allStarted, allEnded } = await watchProcesses(1);
     const path = testFile(
       'leaves',
       `test('good', async () => {
@@ -139,9 +139,9 @@ describe('a test file', () => {
       });`,
     );
     const { ended } = startTestFile(path, 60);
-    await everybodyHere;
+    await allStarted;
     const { passed, failures } = await ended;
-    await everybodyGone();
+    await allEnded();
     assert.deepEqual([passed, failures], [1, []]);
   });
 
@@ -152,11 +152,11 @@ describe('a test file', () => {
   });
 
   it('is killed when its runner is', async () => {
-    const { source, everybodyHere, everybodyGone } = await watchProcesses(1);
+    const { source, allStarted, allEnded } = await watchProcesses(1);
     const path = testFile('endless', `test('never ends', () => new Promise(() => { ${source} }));`);
     const runner = fork(RUNNER, [path], { silent: true });
-    await everybodyHere;
+    await allStarted;
     runner.kill('SIGKILL');
-    await everybodyGone();
+    await allEnded();
   });
 });

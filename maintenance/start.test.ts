@@ -13,19 +13,19 @@ async function npmStart() {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   // It closes only when the last process that writes to the pipe is gone, and the server is one of them.
-  const everybodyGone = once(npm, 'close');
+  const allEnded = once(npm, 'close');
   for await (const line of createInterface({ input: npm.stdout })) {
     const page = /ready: (\S+)/.exec(line)?.[1];
-    if (page) return { npm, page, everybodyGone };
+    if (page) return { npm, page, allEnded };
   }
   throw new Error('npm start ended before the page was ready');
 }
 
 it('npm start serves the page, and takes the server with it when it is terminated', async () => {
-  const { npm, page, everybodyGone } = await npmStart();
+  const { npm, page, allEnded } = await npmStart();
   assert.equal((await fetch(page)).status, 200);
   npm.stdout.resume();
   npm.kill('SIGTERM');
-  await everybodyGone;
+  await allEnded;
   await assert.rejects(fetch(page));
 });

@@ -16,7 +16,7 @@ const ROOT = resolve(import.meta.dirname, '../..');
 /** Time limit of a test file without a fault, s. */
 const LIMIT_S = 240;
 /** With a fault, a test file may take this many times as long as without, and `GRACE_S` more. */
-const PATIENCE = 4;
+const SLOWEST_RATIO = 4;
 const GRACE_S = 20;
 
 interface Planned extends Fault {
@@ -62,7 +62,7 @@ if (hung > 0) console.log(`${hung} of the killed were found by the time limit.`)
 /** Tests run until one finds the fault. */
 async function outcomeOf({ file, search, replace }: Planned) {
   for (const test of file.tests) {
-    const limitS = PATIENCE * secondsOf.get(test)! + GRACE_S;
+    const limitS = SLOWEST_RATIO * secondsOf.get(test)! + GRACE_S;
     const path = resolve(ROOT, file.path);
     const outcome = await runWithFault(resolve(ROOT, test), limitS, { path, search, replace });
     if (outcome !== 'passed') return outcome;

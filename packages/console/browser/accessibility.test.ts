@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { type ConsolePage, eventually, openConsole } from './console-page.ts';
-import { startBoth } from './start.ts';
+import { type ConsolePage, eventually } from './console-page.ts';
+import { openPage, startBoth } from './start.ts';
 
 const AXE = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8');
 
@@ -33,7 +33,7 @@ async function assertAccessible({ page }: ConsolePage, what: string): Promise<vo
 describe('axe-core finds no serious fault', () => {
   for (const colorScheme of ['dark', 'light'] as const) {
     it(`with ${colorScheme} colours: playing, side by side, at the end, and in every panel`, async () => {
-      const page = await openConsole(
+      const page = await openPage(
         browser,
         `${server.url}/web/?task=static_workload&seed=1&policy=hand`,
         // Colours on their way from one to another have no contrast of their own.
@@ -53,7 +53,6 @@ describe('axe-core finds no serious fault', () => {
       await page.view.getByRole('article').nth(1).waitFor();
       await page.untilOver();
       await assertAccessible(page, 'two runs at their end');
-      await page.close();
     });
   }
 });
@@ -67,7 +66,7 @@ describe('axe-core finds no serious fault', () => {
       const open = async (path: string) => {
         const options = { colorScheme, bypassCSP: true, reducedMotion: 'reduce' } as const;
         const view = { ...options, viewport: { width, height: 900 } };
-        const page = await openConsole(browser, `${server.url}${path}`, view);
+        const page = await openPage(browser, `${server.url}${path}`, view);
         await page.untilWindow(0);
         return page;
       };
@@ -110,7 +109,7 @@ describe('axe-core finds no serious fault', () => {
 
 describe('without a mouse', () => {
   it('every control of the page is reached by Tab, with a visible mark', async () => {
-    const page = await openConsole(browser, `${server.url}/web/?task=static_workload&seed=1&policy=hand`);
+    const page = await openPage(browser, `${server.url}/web/?task=static_workload&seed=1&policy=hand`);
     await page.untilWindow(0);
     const wanted = await page.page
       .locator(
@@ -142,11 +141,10 @@ describe('without a mouse', () => {
         names.some((text) => text.includes(name)),
         `${name} among ${names.join('; ')}`,
       );
-    await page.close();
   });
 
   it('a knob is turned by its arrow keys, and the number is told', async () => {
-    const page = await openConsole(browser, `${server.url}/web/?task=static_workload&seed=1&policy=hand`);
+    const page = await openPage(browser, `${server.url}/web/?task=static_workload&seed=1&policy=hand`);
     await page.untilWindow(0);
     const cap = page.choice('Batch cap');
     const before = await cap.getAttribute('aria-valuetext');
@@ -157,6 +155,5 @@ describe('without a mouse', () => {
       (text) => text !== before,
     );
     assert.equal(await page.window(), 0, 'and no window is played');
-    await page.close();
   });
 });

@@ -3,8 +3,8 @@ import { after, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { Locator } from 'playwright-core';
 import { startServe } from '../../../maintenance/test-servers/servegym.ts';
-import { type ConsolePage, eventually, openConsole } from './console-page.ts';
-import { startBoth } from './start.ts';
+import { type ConsolePage, eventually } from './console-page.ts';
+import { openPage, startBoth } from './start.ts';
 
 const GUESS = fileURLToPath(new URL('../../openenv/examples/guess/environment.ts', import.meta.url));
 /** Pixels of a curve's own colour that a chart of a dozen windows has at the least. */
@@ -17,7 +17,7 @@ after(() => guess.stop('SIGKILL'));
 
 /** Opens a page that plays nothing by itself, in a window tall enough for all charts. */
 function open(url: string): Promise<ConsolePage> {
-  return openConsole(browser, url, { reducedMotion: 'reduce', viewport: { width: 1440, height: 1100 } });
+  return openPage(browser, url, { reducedMotion: 'reduce', viewport: { width: 1440, height: 1100 } });
 }
 
 interface DrawnChart {
@@ -75,7 +75,6 @@ async function untilDrawn(page: ConsolePage, charts: number): Promise<DrawnChart
   await page.page.evaluate(
     () => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))),
   );
-  page.assertNoFaults();
   return drawnCharts(page);
 }
 
@@ -120,7 +119,6 @@ describe('the charts are drawn', () => {
     await page.choice('Compare with').selectOption('random');
     await page.view.getByRole('article').nth(1).getByText('Return').waitFor();
     await untilDrawn(page, 7);
-    await page.close();
   });
 
   it('alike by a shared link, from a file and from the leaderboard, whatever was on the page before', async () => {

@@ -3,12 +3,12 @@ import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, it } from 'node:test';
+import { beforeEach, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import type { Locator } from 'playwright-core';
-import { type ConsolePage, openConsole } from './console-page.ts';
-import { startBoth } from './start.ts';
+import type { ConsolePage } from './console-page.ts';
+import { openPage, startBoth } from './start.ts';
 
 const run = promisify(execFile);
 const PACKAGE = fileURLToPath(new URL('..', import.meta.url));
@@ -18,15 +18,10 @@ let page: ConsolePage;
 let panel: Locator;
 
 beforeEach(async () => {
-  page = await openConsole(browser, `${server.url}/web/?task=static_workload&seed=3&policy=hand`);
+  page = await openPage(browser, `${server.url}/web/?task=static_workload&seed=3&policy=hand`);
   await page.untilWindow(0);
   panel = await page.open('Developers');
 });
-afterEach(async () => {
-  page.assertNoFaults();
-  await page.close();
-});
-
 const tab = (name: string) => panel.getByRole('radio', { name, exact: true }).check({ force: true });
 
 /** The raw answer, once it has this text in it. */

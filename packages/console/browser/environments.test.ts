@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { startServe } from '../../../maintenance/test-servers/servegym.ts';
-import { type ConsolePage, eventually, openConsole } from './console-page.ts';
-import { startReverseProxy } from './reverse-proxy.ts';
-import { launchChromium } from './start.ts';
+import { type ConsolePage, eventually, launchChromium } from './console-page.ts';
+import { type ReverseProxy, startReverseProxy } from './reverse-proxy.ts';
+import { closeAfterTest, openPage, serveForTest } from './start.ts';
 
 const GUESS = fileURLToPath(new URL('../../openenv/examples/guess/environment.ts', import.meta.url));
 const MASKED_TASK = fileURLToPath(
@@ -15,22 +14,20 @@ const COUNTER = fileURLToPath(new URL('../../openenv/src/fixtures/counter-enviro
 const browser = await launchChromium();
 after(() => browser.close());
 
-/** Serves an environment and opens its console for as long as `use` takes. */
-async function withConsole(
-  environment: string,
-  query: string,
-  use: (page: ConsolePage, origin: string) => Promise<void>,
-): Promise<void> {
-  const server = await startServe('--env', environment);
-  const page = await openConsole(browser, `${server.url}/web/${query}`);
-  try {
-    await page.untilWindow(0);
-    await use(page, server.url);
-    page.assertNoFaults();
-  } finally {
-    await page.close();
-    await server.stop('SIGKILL');
-  }
+/** Serves an environment for the test that runs, and opens its console. */
+async function openServed(environment: string, query: string): Promise<ConsolePage> {
+  const server = await serveForTest(['--env', environment]);
+  const page = await openPage(browser, `${server.url}/web/${query}`);
+  await page.untilWindow(0);
+  return page;
+}
+
+/** A proxy of a server with all environments, under a path prefix, for the test that runs. */
+async function proxyForTest(): Promise<ReverseProxy> {
+  const server = await serveForTest();
+  const proxy = await startReverseProxy(server.url, '/gym');
+  closeAfterTest(() => proxy.close());
+  return proxy;
 }
 
 const field = (page: ConsolePage, name: string) =>
@@ -38,212 +35,187 @@ const field = (page: ConsolePage, name: string) =>
 
 describe('an environment of which nothing is known', () => {
   it('guess: is played through the form of its action, with charts of what it observes', async () => {
-    await withConsole(GUESS, '?policy=hand&seed=41', async (page) => {
-      assert.match((await field(page, 'Hint').textContent()) ?? '', /start/);
-      await page.choice('Number').fill('41');
-      await page.button('Step').click();
-      await page.untilWindow(1);
-      assert.match((await field(page, 'Hint').textContent()) ?? '', /found/);
-      await page.score.getByText('+1.00').waitFor();
-      await page.view.getByRole('figure', { name: 'Hint' }).waitFor();
-      await page.view.getByRole('figure', { name: 'Reward' }).waitFor();
-    });
+    const page = await openServed(GUESS, '?policy=hand&seed=41');
+    assert.match((await field(page, 'Hint').textContent()) ?? '', /start/);
+    await page.choice('Number').fill('41');
+    await page.button('Step').click();
+    await page.untilWindow(1);
+    assert.match((await field(page, 'Hint').textContent()) ?? '', /found/);
+    await page.score.getByText('+1.00').waitFor();
+    await page.view.getByRole('figure', { name: 'Hint' }).waitFor();
+    await page.view.getByRole('figure', { name: 'Reward' }).waitFor();
   });
 
   it('guess: is played by a policy, saved and opened again', async () => {
-    await withConsole(GUESS, '?policy=random&seed=3', async (page) => {
-      await page.untilOver();
-      const board = await page.open('Leaderboard');
-      await board.getByRole('button', { name: 'Save run' }).click();
-      await board.getByText('Saved: rank 1').waitFor();
-      await board.getByRole('button', { name: 'Watch' }).click();
-      await page.view.getByText('Replayed bit for bit').waitFor();
-    });
+    const page = await openServed(GUESS, '?policy=random&seed=3');
+    await page.untilOver();
+    const board = await page.open('Leaderboard');
+    await board.getByRole('button', { name: 'Save run' }).click();
+    await board.getByText('Saved: rank 1').waitFor();
+    await board.getByRole('button', { name: 'Watch' }).click();
+    await page.view.getByText('Replayed bit for bit').waitFor();
   });
 
   it('counter: 10,000 windows are opened, wound through and played on', async () => {
-    await withConsole(COUNTER, '?policy=hand&seed=0&option.target=1000000', async (page) => {
-      const episode = {
-        format: 'openenv-episode/1',
-        reset: { seed: 0, target: 1_000_000 },
-        actions: Array.from({ length: 10_000 }, (_, i) => ({ amount: i % 10 })),
-      };
-      const panel = await page.open('Share');
-      await panel.getByLabel('Episode file').setInputFiles({
-        name: 'long.json',
-        mimeType: 'application/json',
-        buffer: Buffer.from(JSON.stringify(episode)),
-      });
-      await page.view.getByText('Recorded episode, 10,000 windows').waitFor();
-      const total = async () => (await field(page, 'Total').locator('dd').textContent())?.trim();
-      for (const [window, sum] of [
-        ['10000', '45,000'],
-        ['10', '45'],
-        ['5000', '22,500'],
-      ]) {
-        await page.choice('Window shown').fill(window);
-        assert.equal(await total(), sum);
-      }
-      await page.page.locator('h1').click();
-      await page.page.keyboard.press('End');
-      assert.equal(await page.button('Step').isDisabled(), true, 'a recording ends');
-      await page.button('Take over').click();
-      await page.button('Step').click();
-      await page.view.locator('.figure', { hasText: 'Total' }).getByText('45,009').waitFor();
+    const page = await openServed(COUNTER, '?policy=hand&seed=0&option.target=1000000');
+    const episode = {
+      format: 'openenv-episode/1',
+      reset: { seed: 0, target: 1_000_000 },
+      actions: Array.from({ length: 10_000 }, (_, i) => ({ amount: i % 10 })),
+    };
+    const panel = await page.open('Share');
+    await panel.getByLabel('Episode file').setInputFiles({
+      name: 'long.json',
+      mimeType: 'application/json',
+      buffer: Buffer.from(JSON.stringify(episode)),
     });
+    await page.view.getByText('Recorded episode, 10,000 windows').waitFor();
+    const total = async () => (await field(page, 'Total').locator('dd').textContent())?.trim();
+    for (const [window, sum] of [
+      ['10000', '45,000'],
+      ['10', '45'],
+      ['5000', '22,500'],
+    ]) {
+      await page.choice('Window shown').fill(window);
+      assert.equal(await total(), sum);
+    }
+    await page.page.locator('h1').click();
+    await page.page.keyboard.press('End');
+    assert.equal(await page.button('Step').isDisabled(), true, 'a recording ends');
+    await page.button('Take over').click();
+    await page.button('Step').click();
+    await page.view.locator('.figure', { hasText: 'Total' }).getByText('45,009').waitFor();
   });
 });
 
 describe('inferencegym', () => {
   it('shows the server, locks the knobs that the task masks, and grades', async () => {
-    await withConsole('inferencegym', '?task=1&policy=hand&seed=2', async (page) => {
-      await page.view.getByRole('region', { name: 'The server now' }).waitFor();
-      assert.equal(await page.choice('Batch size').isDisabled(), false);
-      assert.equal(await page.choice('Split the GPUs').isDisabled(), true);
-      assert.equal(await page.view.getByText('Masked: this task holds it at its default.').count(), 3);
-      await page.choice('Batch size').press('End');
-      await page.button('Step').click();
-      await page.untilWindow(1);
-      assert.ok((await page.figure('Requests')) > 0);
-      await page.choice('Played by').selectOption('baseline');
-      await page.untilOver();
-      assert.match((await page.score.locator('strong').textContent()) ?? '', /^0\.\d{3}$/);
-      const parts = await page.view.getByRole('figure', { name: 'Reward' }).locator('dt').allTextContents();
-      assert.ok(parts.includes('Latency') && parts.includes('Reward'), parts.join());
-    });
+    const page = await openServed('inferencegym', '?task=1&policy=hand&seed=2');
+    await page.view.getByRole('region', { name: 'The server now' }).waitFor();
+    assert.equal(await page.choice('Batch size').isDisabled(), false);
+    assert.equal(await page.choice('Split the GPUs').isDisabled(), true);
+    assert.equal(await page.view.getByText('Masked: this task holds it at its default.').count(), 3);
+    await page.choice('Batch size').press('End');
+    await page.button('Step').click();
+    await page.untilWindow(1);
+    assert.ok((await page.figure('Requests')) > 0);
+    await page.choice('Played by').selectOption('baseline');
+    await page.untilOver();
+    assert.match((await page.score.locator('strong').textContent()) ?? '', /^0\.\d{3}$/);
+    const parts = await page.view.getByRole('figure', { name: 'Reward' }).locator('dt').allTextContents();
+    assert.ok(parts.includes('Latency') && parts.includes('Reward'), parts.join());
   });
 });
 
 describe('a task of llmserve of one’s own that masks knobs', () => {
   it('locks them at its default, whatever another task had', async () => {
-    const server = await startServe('--task-file', MASKED_TASK);
-    const page = await openConsole(browser, `${server.url}/web/?task=static_workload&policy=hand&seed=2`);
+    const server = await serveForTest(['--task-file', MASKED_TASK]);
+    const page = await openPage(browser, `${server.url}/web/?task=static_workload&policy=hand&seed=2`);
     const precision = page.view.getByRole('radiogroup', { name: 'Precision' });
-    try {
-      await page.untilWindow(0);
-      await precision.getByLabel('INT4').check();
-      assert.equal((await page.step()).action.quantization_tier, 'INT4');
-      await page.choice('Task').selectOption('fixed_arrangement');
-      await page.view.getByText('Masked: this task holds it at its default.').first().waitFor();
-      assert.equal(await page.view.getByText('Masked: this task holds it at its default.').count(), 2);
-      assert.equal(await precision.getByLabel('INT4').isDisabled(), true);
-      assert.equal(await page.choice('Split the GPUs').isDisabled(), true);
-      assert.equal(await page.choice('Batch cap').isDisabled(), false);
-      await page.untilIdle();
-      await page.choice('Batch cap').press('End');
-      const { action } = await page.step();
-      assert.deepEqual([action.batch_cap, action.quantization_tier], [512, 'FP16']);
-      await page.choice('Played by').selectOption('heuristic');
-      await page.untilOver();
-      page.assertNoFaults();
-    } finally {
-      await page.close();
-      await server.stop('SIGKILL');
-    }
+    await page.untilWindow(0);
+    await precision.getByLabel('INT4').check();
+    assert.equal((await page.step()).action.quantization_tier, 'INT4');
+    await page.choice('Task').selectOption('fixed_arrangement');
+    await page.view.getByText('Masked: this task holds it at its default.').first().waitFor();
+    assert.equal(await page.view.getByText('Masked: this task holds it at its default.').count(), 2);
+    assert.equal(await precision.getByLabel('INT4').isDisabled(), true);
+    assert.equal(await page.choice('Split the GPUs').isDisabled(), true);
+    assert.equal(await page.choice('Batch cap').isDisabled(), false);
+    await page.untilIdle();
+    await page.choice('Batch cap').press('End');
+    const { action } = await page.step();
+    assert.deepEqual([action.batch_cap, action.quantization_tier], [512, 'FP16']);
+    await page.choice('Played by').selectOption('heuristic');
+    await page.untilOver();
   });
 });
 
 describe('the memory limit of a task of inferencegym', () => {
   it('is told with its effect where the server goes over it, and where it did', async () => {
-    await withConsole('inferencegym', '?task=3&policy=hand&seed=2', async (page) => {
-      const limit = page.view.locator('.over-limit');
-      assert.equal(await limit.count(), 0);
-      await page.step();
-      assert.equal(await page.figure('GPU memory'), 39.9);
-      assert.match(
-        (await limit.textContent()) ?? '',
-        /^1\.9\d?.GB over the limit of the task\. It costs score, not service/,
-      );
-      await page.view.getByText('of 38.0 GB').waitFor();
-      await page.choice('KV memory').press('Home');
-      await page.step();
-      assert.ok((await page.figure('GPU memory')) < 38);
-      assert.match((await limit.textContent()) ?? '', /over the limit earlier in this episode/);
-      await page.page.locator('h1').click();
-      await page.page.keyboard.press('Home');
-      await limit.waitFor({ state: 'detached' });
-    });
+    const page = await openServed('inferencegym', '?task=3&policy=hand&seed=2');
+    const limit = page.view.locator('.over-limit');
+    assert.equal(await limit.count(), 0);
+    await page.step();
+    assert.equal(await page.figure('GPU memory'), 39.9);
+    assert.match(
+      (await limit.textContent()) ?? '',
+      /^1\.9\d?.GB over the limit of the task\. It costs score, not service/,
+    );
+    await page.view.getByText('of 38.0 GB').waitFor();
+    await page.choice('KV memory').press('Home');
+    await page.step();
+    assert.ok((await page.figure('GPU memory')) < 38);
+    assert.match((await limit.textContent()) ?? '', /over the limit earlier in this episode/);
+    await page.page.locator('h1').click();
+    await page.page.keyboard.press('Home');
+    await limit.waitFor({ state: 'detached' });
   });
 });
 
 describe('the readme of an environment', () => {
   it('names the address of the page’s own server', async () => {
-    const server = await startServe();
-    const proxy = await startReverseProxy(server.url, '/gym');
-    try {
-      for (const path of ['', 'inferencegym/', 'benchmark/']) {
-        const page = await openConsole(browser, `${proxy.url}/${path}web/?policy=hand`);
-        await page.untilWindow(0);
-        const code = page.panel('Readme').locator('pre', { hasText: 'GenericEnvClient' });
-        await page.open('Readme');
-        const url = `${proxy.url}/${path}`.replace(/\/$/, '');
-        assert.match((await code.textContent()) ?? '', new RegExp(`base_url="${url}"`));
-        assert.doesNotMatch((await page.panel('Readme').textContent()) ?? '', /localhost|7860/);
-        page.assertNoFaults();
-        await page.close();
-      }
-    } finally {
-      proxy.close();
-      await server.stop('SIGKILL');
+    const proxy = await proxyForTest();
+    for (const path of ['', 'inferencegym/', 'benchmark/']) {
+      const page = await openPage(browser, `${proxy.url}/${path}web/?policy=hand`);
+      await page.untilWindow(0);
+      const code = page.panel('Readme').locator('pre', { hasText: 'GenericEnvClient' });
+      await page.open('Readme');
+      const url = `${proxy.url}/${path}`.replace(/\/$/, '');
+      assert.match((await code.textContent()) ?? '', new RegExp(`base_url="${url}"`));
+      assert.doesNotMatch((await page.panel('Readme').textContent()) ?? '', /localhost|7860/);
+      await page.close();
     }
   });
 });
 
 describe('benchmark', () => {
   it('is played by hand, and offers nothing that it cannot keep', async () => {
-    await withConsole('benchmark', '?policy=hand', async (page, origin) => {
-      assert.equal(await page.choice('Compare with').count(), 0, 'its episodes cannot be played alike');
-      await eventually(
-        () => page.view.getByText('Drawn from the first window on').count(),
-        (count) => count === 3,
-      );
-      assert.match((await field(page, 'Host url').textContent()) ?? '', new RegExp(origin));
-      await page.button('Step').click();
-      await page.untilWindow(1);
-      assert.equal(await page.view.getByText('Drawn from the first window on').count(), 0);
-      assert.equal(await page.button('Leaderboard').count(), 0);
-      const panel = await page.open('Share');
-      await panel.getByLabel('Link to the scenario').waitFor();
-      assert.equal(await panel.getByLabel('Link to the episode').count(), 0);
-    });
+    const page = await openServed('benchmark', '?policy=hand');
+    assert.equal(await page.choice('Compare with').count(), 0, 'its episodes cannot be played alike');
+    await eventually(
+      () => page.view.getByText('Drawn from the first window on').count(),
+      (count) => count === 3,
+    );
+    assert.match(
+      (await field(page, 'Host url').textContent()) ?? '',
+      new RegExp(new URL(page.page.url()).origin),
+    );
+    await page.button('Step').click();
+    await page.untilWindow(1);
+    assert.equal(await page.view.getByText('Drawn from the first window on').count(), 0);
+    assert.equal(await page.button('Leaderboard').count(), 0);
+    const panel = await page.open('Share');
+    await panel.getByLabel('Link to the scenario').waitFor();
+    assert.equal(await panel.getByLabel('Link to the episode').count(), 0);
   });
 });
 
 describe('several environments on one port', () => {
   it('are chosen from one another, under a path prefix too', async () => {
-    const server = await startServe();
-    const proxy = await startReverseProxy(server.url, '/gym');
-    const page = await openConsole(browser, `${proxy.url}/web/?policy=hand`);
-    try {
-      for (const [name, path] of [
-        ['inferencegym', '/gym/inferencegym/web/'],
-        ['benchmark', '/gym/benchmark/web/'],
-        ['llmserve', '/gym/web/'],
-      ]) {
-        await page.view.getByText('Scenario', { exact: true }).click();
-        await page.choice('Environment').selectOption({ label: await versioned(page, name) });
-        await page.page.waitForURL((url) => url.pathname === path);
-        await page.untilWindow(0);
-        await page.view.locator('.brand').getByText(name).waitFor();
-      }
-      assert.deepEqual(
-        proxy.strays.filter((stray) => stray !== '/favicon.ico'),
-        [],
-      );
-      page.assertNoFaults();
-    } finally {
-      await page.close();
-      proxy.close();
-      await server.stop('SIGKILL');
+    const proxy = await proxyForTest();
+    const page = await openPage(browser, `${proxy.url}/web/?policy=hand`);
+    for (const [name, path] of [
+      ['inferencegym', '/gym/inferencegym/web/'],
+      ['benchmark', '/gym/benchmark/web/'],
+      ['llmserve', '/gym/web/'],
+    ]) {
+      await page.view.getByText('Scenario', { exact: true }).click();
+      await page.choice('Environment').selectOption({ label: await versioned(page, name) });
+      await page.page.waitForURL((url) => url.pathname === path);
+      await page.untilWindow(0);
+      await page.view.locator('.brand').getByText(name).waitFor();
     }
+    assert.deepEqual(
+      proxy.strays.filter((stray) => stray !== '/favicon.ico'),
+      [],
+    );
   });
 
   it('one alone is named, without a choice', async () => {
-    await withConsole('benchmark', '?policy=hand', async (page) => {
-      await page.view.getByText('Scenario', { exact: true }).click();
-      await page.view.locator('.option').getByText('benchmark').waitFor();
-      assert.equal(await page.choice('Environment').count(), 0);
-    });
+    const page = await openServed('benchmark', '?policy=hand');
+    await page.view.getByText('Scenario', { exact: true }).click();
+    await page.view.locator('.option').getByText('benchmark').waitFor();
+    assert.equal(await page.choice('Environment').count(), 0);
   });
 });
 

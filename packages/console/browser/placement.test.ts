@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { ConsolePage, openConsole } from './console-page.ts';
+import { ConsolePage } from './console-page.ts';
 import { startReverseProxy } from './reverse-proxy.ts';
-import { startBoth } from './start.ts';
+import { closeAfterTest, openPage, startBoth } from './start.ts';
 
 // As in a Space: behind a proxy that names the host.
 const { browser, server } = await startBoth('--trust-proxy', '--allowed-hosts', '*.hf.space');
@@ -11,19 +11,14 @@ const { browser, server } = await startBoth('--trust-proxy', '--allowed-hosts', 
 describe('under a path prefix', () => {
   it('everything that the page asks for stays under the prefix', async () => {
     const proxy = await startReverseProxy(server.url, '/spaces/somebody/servegym');
-    try {
-      const page = await openConsole(browser, `${proxy.url}/web`);
-      await page.untilWindow(2);
-      assert.equal(new URL(page.page.url()).pathname, '/spaces/somebody/servegym/web/');
-      assert.deepEqual(
-        proxy.strays.filter((path) => path !== '/favicon.ico'),
-        [],
-      );
-      page.assertNoFaults();
-      await page.close();
-    } finally {
-      proxy.close();
-    }
+    closeAfterTest(() => proxy.close());
+    const page = await openPage(browser, `${proxy.url}/web`);
+    await page.untilWindow(2);
+    assert.equal(new URL(page.page.url()).pathname, '/spaces/somebody/servegym/web/');
+    assert.deepEqual(
+      proxy.strays.filter((path) => path !== '/favicon.ico'),
+      [],
+    );
   });
 });
 
@@ -108,7 +103,7 @@ describe('on any screen', () => {
     [3840, 2160],
   ]) {
     it(`fits a width of ${width} px without scrolling sideways`, async () => {
-      const page = await openConsole(browser, `${server.url}/web/`, { viewport: { width, height } });
+      const page = await openPage(browser, `${server.url}/web/`, { viewport: { width, height } });
       await page.untilWindow(2);
       const overflow = await page.page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
       assert.equal(overflow, 0);
@@ -119,13 +114,11 @@ describe('on any screen', () => {
             .filter(({ left, right, width: wide }) => wide > 0 && (left < 0 || right > innerWidth)).length,
       );
       assert.equal(outside, 0, 'controls outside the screen');
-      page.assertNoFaults();
-      await page.close();
     });
   }
 
   it('follows the system’s colours until somebody chooses', async () => {
-    const page = await openConsole(browser, `${server.url}/web/`, { colorScheme: 'dark' });
+    const page = await openPage(browser, `${server.url}/web/`, { colorScheme: 'dark' });
     await page.untilWindow(0);
     const background = () =>
       page.page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
@@ -136,14 +129,12 @@ describe('on any screen', () => {
     await page.page.reload();
     await page.untilWindow(0);
     assert.equal(await background(), light);
-    await page.close();
   });
 
   it('waits to be started where the person wants less motion', async () => {
-    const page = await openConsole(browser, `${server.url}/web/`, { reducedMotion: 'reduce' });
+    const page = await openPage(browser, `${server.url}/web/`, { reducedMotion: 'reduce' });
     await page.untilWindow(0);
     await page.button('Play').waitFor();
     assert.equal(await page.window(), 0);
-    await page.close();
   });
 });

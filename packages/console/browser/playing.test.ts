@@ -1,24 +1,14 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { after, afterEach, describe, it } from 'node:test';
-import { type ConsolePage, eventually, openConsole } from './console-page.ts';
+import { after, describe, it } from 'node:test';
+import { eventually } from './console-page.ts';
 import { startReverseProxy } from './reverse-proxy.ts';
-import { startBoth } from './start.ts';
+import { openPage, startBoth } from './start.ts';
 
 const { browser, server } = await startBoth();
 const proxy = await startReverseProxy(server.url);
 after(() => proxy.close());
-let shownPage: ConsolePage;
-
-afterEach(async () => {
-  shownPage.assertNoFaults();
-  await shownPage.close();
-});
-
-async function open(query: string): Promise<ConsolePage> {
-  shownPage = await openConsole(browser, `${proxy.url}/web/${query}`);
-  return shownPage;
-}
+const open = (query: string) => openPage(browser, `${proxy.url}/web/${query}`);
 
 /** The bodies of the steps that reached the server, oldest first. */
 function stepsReceived(): { session_id: string; action: Record<string, unknown> }[] {
@@ -341,8 +331,7 @@ describe('an address that asks for what there is not', () => {
 
 describe('while a planner computes', () => {
   it('the page says so, and not that it waits for the person', async () => {
-    const page = await openConsole(browser, `${proxy.url}/web/?policy=mpc&task=static_workload&seed=1`);
-    shownPage = page;
+    const page = await open('?policy=mpc&task=static_workload&seed=1');
     const sentence = page.view.locator('.sentence');
     const gate = Promise.withResolvers<void>();
     await page.page.route('**/policies/*/step', async (route) => {

@@ -1,19 +1,14 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { afterEach, describe, it } from 'node:test';
-import { type ConsolePage, openConsole } from './console-page.ts';
-import { startBoth } from './start.ts';
+import { describe, it } from 'node:test';
+import type { ConsolePage } from './console-page.ts';
+import { openPage, startBoth } from './start.ts';
 
 const { browser, server } = await startBoth();
 let page: ConsolePage;
 
-afterEach(async () => {
-  page.assertNoFaults();
-  await page.close();
-});
-
 async function open(address: string): Promise<ConsolePage> {
-  page = await openConsole(browser, `${server.url}/web/${address}`);
+  page = await openPage(browser, `${server.url}/web/${address}`);
   return page;
 }
 
@@ -34,7 +29,7 @@ describe('an episode as a link', () => {
     const link = await panel.getByLabel('Link to the episode').inputValue();
     await page.close();
     assert.ok(link.startsWith(`${server.url}/web/#episode=`), link.slice(0, 80));
-    page = await openConsole(browser, link);
+    page = await openPage(browser, link);
     await page.view.getByText(/^Recorded episode by Random, \d+ windows\.$/).waitFor();
     await page.view.getByText('Replayed bit for bit').waitFor();
     await page.choice('Speed').selectOption('60');
@@ -54,7 +49,7 @@ describe('an episode as a link', () => {
     const link = await panel.getByLabel('Link to the episode').inputValue();
     await page.close();
 
-    page = await openConsole(browser, link);
+    page = await openPage(browser, link);
     const note = page.view.locator('.opened');
     await note.getByText(`Recorded episode by Heuristic rules, By hand, ${windows} windows.`).waitFor();
     await note.getByText('Replayed bit for bit').waitFor();

@@ -7,15 +7,14 @@ import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import type { Browser } from 'playwright-core';
 import { startServe } from '../../../maintenance/test-servers/servegym.ts';
-import { type ConsolePage, openConsole } from '../browser/console-page.ts';
-import { launchChromium } from '../browser/start.ts';
+import { type ConsolePage, launchChromium, openConsole } from '../browser/console-page.ts';
 
 const DIST = fileURLToPath(new URL('../dist/', import.meta.url));
 const COUNTER = fileURLToPath(new URL('../../openenv/src/fixtures/counter-environment.ts', import.meta.url));
 const VIEW = { viewport: { width: 1440, height: 900 } };
 
 /** Every file of the build: those that the page asks for at once, and those that it fetches when they are needed. */
-function tellSizes(): void {
+function printSizes(): void {
   const size = (path: string) => gzipSync(readFileSync(path), { level: 9 }).length;
   const files = readdirSync(join(DIST, 'assets')).map((name) => ({
     name,
@@ -54,7 +53,7 @@ async function frameTimes(shown: ConsolePage, done: string): Promise<number[]> {
   );
 }
 
-function tellFrames(what: string, times: readonly number[]): void {
+function printFrames(what: string, times: readonly number[]): void {
   const gaps = times
     .slice(1)
     .map((time, i) => time - times[i])
@@ -75,7 +74,7 @@ async function measurePlay(browser: Browser, origin: string, policies: readonly 
   await shown.untilWindow(1);
   await shown.choice('Speed').selectOption('60');
   const times = await frameTimes(shown, 'section.score');
-  tellFrames(
+  printFrames(
     `${policies.length} ${policies.length === 1 ? 'policy' : 'policies'}, ${await shown.window()} windows`,
     times,
   );
@@ -118,14 +117,14 @@ async function measureLongEpisode(browser: Browser): Promise<void> {
           requestAnimationFrame(drag);
         }),
     );
-    tellFrames('winding through 10,000 windows', times);
+    printFrames('winding through 10,000 windows', times);
     await shown.close();
   } finally {
     await server.stop('SIGKILL');
   }
 }
 
-tellSizes();
+printSizes();
 const server = await startServe('--env', 'inferencegym');
 const browser = await launchChromium();
 try {

@@ -5,8 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import { startServe } from '../../../maintenance/test-servers/servegym.ts';
-import { openConsole } from '../browser/console-page.ts';
-import { launchChromium } from '../browser/start.ts';
+import { launchChromium, openConsole } from '../browser/console-page.ts';
 
 const FOLDER = fileURLToPath(new URL('../../../docs/images/', import.meta.url));
 const FONT = fileURLToPath(

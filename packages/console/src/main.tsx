@@ -73,6 +73,6 @@ async function openLink(): Promise<void> {
   try {
     await state.openFile(await readEpisodeLink(location.hash), mayMove);
   } catch (error) {
-    state.tell((error as Error).message);
+    state.showProblem((error as Error).message);
   }
 }

@@ -152,11 +152,11 @@ function seriesOptions({ series }: Trace, textSize: number): uPlot.Series {
 /** The values without a neighbour, which no line would show. */
 function isolated(plot: uPlot, seriesIndex: number): number[] {
   const values = plot.data[seriesIndex];
-  const lonely: number[] = [];
+  const indexes: number[] = [];
   for (let i = 0; i < values.length; i++) {
-    if (values[i] != null && values[i - 1] == null && values[i + 1] == null) lonely.push(i);
+    if (values[i] != null && values[i - 1] == null && values[i + 1] == null) indexes.push(i);
   }
-  return lonely;
+  return indexes;
 }
 
 /** Characters in the longest label. */

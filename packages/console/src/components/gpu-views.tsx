@@ -112,7 +112,7 @@ function MemoryMap({ gpu, holders, label }: MemoryMapProps): JSX.Element {
       context.stroke();
     },
   );
-  return <canvas ref={canvas} class="memory-map" role="img" aria-label={label} />;
+  return <canvas ref={canvas} role="img" aria-label={label} />;
 }
 
 function memoryGroups(

@@ -3,8 +3,7 @@ import type { JSX } from 'preact';
 import { ExchangeLog } from './exchange-log.tsx';
 import { RequestForm } from './request-form.tsx';
 import { SchemaTables } from './schema-tables.tsx';
-import { Snippets } from './snippets.tsx';
-import { Tabs } from './tabs.tsx';
+import { Snippets, Tabs } from './snippets.tsx';
 
 const TABS = {
   Try: RequestForm,

@@ -3,7 +3,6 @@ import type { JSX } from 'preact';
 import type { Fields } from '../api/wire.ts';
 import { useConsole } from '../components/console-context.ts';
 import { CodeBox } from './copy-box.tsx';
-import { Tabs } from './tabs.tsx';
 
 const LANGUAGES = ['Python', 'TypeScript', 'curl', 'MCP'] as const;
 type Language = (typeof LANGUAGES)[number];
@@ -119,4 +118,25 @@ function python(value: unknown, indent = ''): string {
 
 function shell(value: unknown): string {
   return `'${JSON.stringify(value).replaceAll("'", "'\\''")}'`;
+}
+
+interface TabsProps<Name extends string> {
+  readonly label: string;
+  readonly names: readonly Name[];
+  readonly chosen: Name;
+  readonly onChoose: (name: Name) => void;
+}
+
+/** A row of names, one of them chosen. */
+export function Tabs<Name extends string>({ label, names, chosen, onChoose }: TabsProps<Name>): JSX.Element {
+  return (
+    <div class="segments tabs" role="radiogroup" aria-label={label}>
+      {names.map((name) => (
+        <label key={name}>
+          <input type="radio" name={label} checked={chosen === name} onChange={() => onChoose(name)} />
+          <span>{name}</span>
+        </label>
+      ))}
+    </div>
+  );
 }

@@ -5,10 +5,10 @@ import type { Choices } from './choices.ts';
 import { createEpisodes } from './episodes.ts';
 import { createPageSignals, type PageSignals } from './page-signals.ts';
 import { createPlayer } from './player.ts';
+import { createProblems } from './problems.ts';
 import { createReconnection, type Sleep, sleepUntilWoken } from './reconnection.ts';
 import type { Run } from './run.ts';
 import { createRunsBeside } from './runs-beside.ts';
-import { createTroubles } from './troubles.ts';
 
 /** The signals of the page, to be read. Components set the speed and the window under the pointer. */
 type ShownSignals = Pick<PageSignals, 'speed' | 'pointedAt'> & {
@@ -48,7 +48,7 @@ export interface ConsoleState extends ShownSignals {
   /** The options that the next reset carries. */
   resetOptions(): Fields;
   /** Shows a problem that the page itself has, until the person has read it. */
-  tell(message: string): void;
+  showProblem(message: string): void;
   /** To be called once a displayed frame while playing. */
   tick(nowMs: number): void;
 }
@@ -56,15 +56,15 @@ export interface ConsoleState extends ShownSignals {
 export function createConsoleState(client: Client, sleep: Sleep = sleepUntilWoken): ConsoleState {
   const page = createPageSignals(client);
   const { task, seed, options, opened, areOver, run, latest, position, playing } = page;
-  const troubles = createTroubles(client, page);
-  const player = createPlayer(page, troubles, (error, isCurrent) => interrupted(error, isCurrent));
-  const episodes = createEpisodes(client, page, troubles, player);
-  const interrupted = createReconnection(client, page, sleep, troubles, player, episodes);
+  const problems = createProblems(client, page);
+  const player = createPlayer(page, problems, (error, isCurrent) => interrupted(error, isCurrent));
+  const episodes = createEpisodes(client, page, problems, player);
+  const interrupted = createReconnection(client, page, sleep, problems, player, episodes);
   const { connect, openFile, resetOptions, begin } = episodes;
   const { play, tick, step, seek } = player;
   return {
     ...page,
-    ...createRunsBeside(client, page, troubles, player, episodes),
+    ...createRunsBeside(client, page, problems, player, episodes),
     client,
     connect,
     openFile,
@@ -72,8 +72,8 @@ export function createConsoleState(client: Client, sleep: Sleep = sleepUntilWoke
     tick,
     step,
     seek,
-    tell: troubles.tell,
-    enterToken: troubles.enterToken,
+    showProblem: problems.showProblem,
+    enterToken: problems.enterToken,
     chooseTask(id) {
       task.value = id;
       void begin(playing.value);

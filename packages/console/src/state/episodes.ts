@@ -7,8 +7,8 @@ import { startValues } from '../knobs/knob-values.ts';
 import { type Choices, namedOptions, pickDrivers, pickTask } from './choices.ts';
 import { type PageSignals, watchEpisode } from './page-signals.ts';
 import type { Player } from './player.ts';
+import type { Problems } from './problems.ts';
 import { BY_HAND, RECORDED, Run } from './run.ts';
-import type { Troubles } from './troubles.ts';
 
 /** Puts episodes on the page: the one chosen, or one from a file. */
 export interface Episodes {
@@ -25,10 +25,10 @@ export interface Episodes {
 export function createEpisodes(
   client: Client,
   page: PageSignals,
-  { report, tell }: Troubles,
+  { report, showProblem }: Problems,
   { play, settled, score }: Player,
 ): Episodes {
-  const { tasks, policies, abilities, task, chosenTask, seed, options, opened, runs, run, position } = page;
+  const { task, chosenTask, seed, options, opened, runs, run, position } = page;
   let resetting: Promise<unknown> | undefined;
 
   const resetOptions = (): Fields => ({
@@ -60,7 +60,7 @@ export function createEpisodes(
     const isCurrent = await clear();
     if (!isCurrent()) return;
     for (const one of runs.value)
-      if (one.driver.value === RECORDED) one.drive(pickDrivers(policies.value, [])[0]);
+      if (one.driver.value === RECORDED) one.drive(pickDrivers(page.policies.value, [])[0]);
     try {
       resetting = Promise.all(runs.value.map((one) => one.begin(resetOptions(), startingKnobs())));
       await resetting;
@@ -74,35 +74,14 @@ export function createEpisodes(
     page.problem.value = undefined;
     let faults: string[] = [];
     try {
-      const [info, schemaBody, taskList, policyList, description, checks] = await Promise.all([
-        client.metadata(),
-        client.schema(),
-        client.tasks(),
-        client.policies(),
-        client.description(),
-        asksForSomething(choices) ? fetchPart(import('../later/check-choices.ts')) : undefined,
-      ]);
-      batch(() => {
-        page.environment.value = info;
-        page.schemas.value = schemaBody;
-        tasks.value = taskList;
-        policies.value = policyList;
-        abilities.value = readAbilities(description);
-        task.value = pickTask(taskList, choices.task);
-        seed.value = choices.seed ?? seed.value;
-        faults = checks?.faultsOf(choices, taskList, policyList, abilities.value) ?? [];
-        options.value = checks?.pickOptions(abilities.value, choices.options) ?? {};
-        const drivers = pickDrivers(policyList, choices.policies);
-        runs.value = drivers.map((name, place) => new Run(client, place, name));
-        run.value = runs.value[0];
-      });
+      faults = await readServer(client, page, choices);
     } catch (error) {
       report(error, 'Connect again', () => void connect(choices, autoplay));
       return;
     }
     await begin(autoplay && faults.length === 0 && run.value.driver.value !== BY_HAND);
     if (faults.length > 0 && !page.problem.value)
-      tell(
+      showProblem(
         `The address asks for what this page cannot play. ${faults.join(' ')} Defaults are shown instead.`,
       );
   }
@@ -115,9 +94,9 @@ export function createEpisodes(
       if (!isCurrent()) return;
       const { task_id, seed: recordedSeed, ...rest } = file.reset;
       batch(() => {
-        task.value = pickTask(tasks.value, task_id === undefined ? undefined : String(task_id));
+        task.value = pickTask(page.tasks.value, task_id === undefined ? undefined : String(task_id));
         seed.value = typeof recordedSeed === 'number' ? recordedSeed : 0;
-        options.value = namedOptions(abilities.value, rest);
+        options.value = namedOptions(page.abilities.value, rest);
         const only = new Run(client, 0, RECORDED);
         only.adopt(file, answer, startingKnobs());
         runs.value = [only];
@@ -139,6 +118,33 @@ export function createEpisodes(
   }
 
   return { connect, openFile, resetOptions, begin, startingKnobs };
+}
+
+/** Fills the page with what a server offers and the choices that it has. Answers the faults of the others. @throws ApiError */
+async function readServer(client: Client, page: PageSignals, choices: Choices): Promise<string[]> {
+  const [info, schemas, tasks, policies, description, checks] = await Promise.all([
+    client.metadata(),
+    client.schema(),
+    client.tasks(),
+    client.policies(),
+    client.description(),
+    asksForSomething(choices) ? fetchPart(import('../later/check-choices.ts')) : undefined,
+  ]);
+  const abilities = readAbilities(description);
+  batch(() => {
+    page.environment.value = info;
+    page.schemas.value = schemas;
+    page.tasks.value = tasks;
+    page.policies.value = policies;
+    page.abilities.value = abilities;
+    page.task.value = pickTask(tasks, choices.task);
+    page.seed.value = choices.seed ?? page.seed.value;
+    page.options.value = checks?.pickOptions(abilities, choices.options) ?? {};
+    const drivers = pickDrivers(policies, choices.policies);
+    page.runs.value = drivers.map((name, place) => new Run(client, place, name));
+    page.run.value = page.runs.value[0];
+  });
+  return checks?.faultsOf(choices, tasks, policies, abilities) ?? [];
 }
 
 function asksForSomething({ task, policies, options, faults = [] }: Choices): boolean {

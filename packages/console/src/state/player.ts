@@ -1,6 +1,6 @@
 import { type PageSignals, watchEpisode } from './page-signals.ts';
+import type { Problems } from './problems.ts';
 import { BY_HAND, type Run } from './run.ts';
-import type { Troubles } from './troubles.ts';
 
 /** Decides how many windows to ask for. Windows become due as time passes; a stall never piles up more than a quarter second of them. */
 export interface Pacer {
@@ -53,7 +53,7 @@ export interface Player {
 /** @param interrupted handles an error of a request for windows, unless its episode has left the page */
 export function createPlayer(
   page: PageSignals,
-  { report }: Troubles,
+  { report }: Problems,
   interrupted: (error: unknown, isCurrent: () => boolean) => void,
 ): Player {
   const { runs, newest, position, playing, joining, speed, areOver, abilities } = page;

@@ -3,7 +3,7 @@ import type { Client } from '../api/client.ts';
 import type { Episodes } from './episodes.ts';
 import type { PageSignals } from './page-signals.ts';
 import type { Player } from './player.ts';
-import type { Troubles } from './troubles.ts';
+import type { Problems } from './problems.ts';
 
 /** Waits so long, or until woken. */
 export type Sleep = (milliseconds: number, woken: Promise<void>) => Promise<void>;
@@ -24,7 +24,7 @@ export function createReconnection(
   client: Client,
   { runs, abilities, epoch, newest, playing, problem }: PageSignals,
   sleep: Sleep,
-  { report }: Troubles,
+  { report }: Problems,
   { play, step, score }: Player,
   { begin }: Episodes,
 ): (error: unknown, isCurrent: () => boolean) => void {

@@ -4,8 +4,8 @@ import type { Client } from '../api/client.ts';
 import type { Episodes } from './episodes.ts';
 import { type PageSignals, watchEpisode } from './page-signals.ts';
 import type { Player } from './player.ts';
+import type { Problems } from './problems.ts';
 import { BY_HAND, type Run } from './run.ts';
-import type { Troubles } from './troubles.ts';
 
 /** The part of `ConsoleState` for runs side by side. */
 export interface RunsBeside {
@@ -18,7 +18,7 @@ export interface RunsBeside {
 export function createRunsBeside(
   client: Client,
   page: PageSignals,
-  { report }: Troubles,
+  { report }: Problems,
   { settled, score }: Player,
   { begin, startingKnobs }: Episodes,
 ): RunsBeside {

@@ -3,14 +3,14 @@ import type { Client } from '../api/client.ts';
 import type { PageSignals } from './page-signals.ts';
 
 /** Tells the person what went wrong, with the way on. */
-export interface Troubles {
+export interface Problems {
   /** Shows what the server refused, or asks for the token that it wants first. Rethrows errors of the page itself. */
   report(error: unknown, remedy: string, action: () => void): void;
-  tell(message: string): void;
+  showProblem(message: string): void;
   enterToken(token: string): void;
 }
 
-export function createTroubles(client: Client, { problem, needsToken }: PageSignals): Troubles {
+export function createProblems(client: Client, { problem, needsToken }: PageSignals): Problems {
   let afterToken: () => void = () => {};
 
   function show(message: string, remedy: string, action: () => void): void {
@@ -32,7 +32,7 @@ export function createTroubles(client: Client, { problem, needsToken }: PageSign
         needsToken.value = true;
       } else show(error.message, remedy, action);
     },
-    tell: (message) => show(message, 'Close', () => {}),
+    showProblem: (message) => show(message, 'Close', () => {}),
     enterToken(token) {
       client.authorize(token);
       needsToken.value = false;

@@ -3,10 +3,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import { type ServeProcess, startServeWith } from '../../../maintenance/test-servers/servegym.ts';
-import { ConsolePage, openConsole } from './console-page.ts';
+import type { BrowserContextOptions } from 'playwright-core';
+import { ConsolePage } from './console-page.ts';
 import { type ReverseProxy, startReverseProxy } from './reverse-proxy.ts';
-import { startBoth } from './start.ts';
+import { openPage, serveForTest, startBoth } from './start.ts';
 
 const { browser, server } = await startBoth();
 let proxy: ReverseProxy;
@@ -16,16 +16,15 @@ beforeEach(async () => {
 });
 afterEach(() => proxy.close());
 
-function open(query = ''): Promise<ConsolePage> {
-  return openConsole(browser, `${proxy.url}/web/${query}`);
-}
-
-/** The browser itself logs requests that fail; nothing else may be wrong. */
-function assertOnlyFailedRequests({ faults }: ConsolePage): void {
-  assert.deepEqual(
-    faults.filter((fault) => !fault.startsWith('error: Failed to load resource')),
-    [],
-  );
+/** Opens a page on which requests may fail, which the browser itself logs. */
+async function open(
+  query: string,
+  url = proxy.url,
+  options: BrowserContextOptions = {},
+): Promise<ConsolePage> {
+  const page = await openPage(browser, `${url}/web/${query}`, options);
+  page.expected = /^error: Failed to load resource/;
+  return page;
 }
 
 describe('when the connection breaks in mid-episode', () => {
@@ -45,8 +44,6 @@ describe('when the connection breaks in mid-episode', () => {
       resets,
       'the episode was not started again',
     );
-    assertOnlyFailedRequests(page);
-    await page.close();
   });
 });
 
@@ -63,8 +60,6 @@ describe('when the server refuses', () => {
     await page.problem.waitFor({ state: 'detached' });
     await page.button('Step').click();
     await page.untilWindow(1);
-    assertOnlyFailedRequests(page);
-    await page.close();
   });
 
   it('the page waits out a rate limit without losing the episode', async () => {
@@ -81,8 +76,6 @@ describe('when the server refuses', () => {
     await page.step();
     assert.equal(await page.window(), 2);
     assert.equal(await page.problem.count(), 0);
-    assertOnlyFailedRequests(page);
-    await page.close();
   });
 
   it('an action that it does not take is told field by field', async () => {
@@ -97,14 +90,12 @@ describe('when the server refuses', () => {
     await page.button('Step').click();
     await page.problem.waitFor();
     assert.match((await page.problem.textContent()) ?? '', /batch_cap/);
-    assertOnlyFailedRequests(page);
-    await page.close();
   });
 });
 
 describe('when the server is down at first', () => {
   it('the page can connect later', async () => {
-    const page = await openConsole(browser, `${proxy.url}/web/`, { serviceWorkers: 'block' });
+    const page = await open('', proxy.url, { serviceWorkers: 'block' });
     await page.untilWindow(0);
     await page.page.route('**/metadata', (route) => route.abort());
     await page.page.reload();
@@ -112,8 +103,6 @@ describe('when the server is down at first', () => {
     await page.page.unroute('**/metadata');
     await page.button('Connect again').click();
     await page.untilWindow(1);
-    assertOnlyFailedRequests(page);
-    await page.close();
   });
 });
 
@@ -127,55 +116,39 @@ describe('when the server process is killed in mid-episode and another takes its
       t.after(() => rmSync(folder, { recursive: true }));
       const variables = { SERVEGYM_STORE: keeps ? join(folder, 'sessions.db') : 'memory' };
       const episode = '?policy=random&seed=5&task=static_workload';
-      const mortal = await startServeWith(variables);
-      const page = await openConsole(browser, `${mortal.url}/web/${episode}`);
-      let heir: ServeProcess | undefined;
-      try {
-        await page.untilWindow(4);
-        await mortal.stop('SIGKILL');
-        await page.problem.waitFor();
-        const reached = await page.window();
-        heir = await startServeWith(variables, '--port', new URL(mortal.url).port);
-        await page.problem.waitFor({ state: 'detached' });
-        await page.untilWindow(reached + 1);
-        await page.untilOver();
-        const interrupted = await page.totals();
-        assertOnlyFailedRequests(page);
+      const first = await serveForTest([], variables);
+      const page = await open(episode, first.url);
+      await page.untilWindow(4);
+      await first.stop('SIGKILL');
+      await page.problem.waitFor();
+      const reached = await page.window();
+      const second = await serveForTest(['--port', new URL(first.url).port], variables);
+      await page.problem.waitFor({ state: 'detached' });
+      await page.untilWindow(reached + 1);
+      await page.untilOver();
 
-        const whole = await openConsole(browser, `${heir.url}/web/${episode}`);
-        await whole.untilOver();
-        assert.equal(interrupted, await whole.totals());
-        await whole.close();
-      } finally {
-        await page.close();
-        await mortal.stop('SIGKILL');
-        await heir?.stop('SIGKILL');
-      }
+      const whole = await open(episode, second.url);
+      await whole.untilOver();
+      assert.equal(await page.totals(), await whole.totals());
     });
   }
 });
 
 describe('when the server wants a token', () => {
   it('the page asks for it, keeps it for its tab, and says when it is wrong', async () => {
-    const guarded = await startServeWith({ SERVEGYM_STORE: 'memory', SERVEGYM_TOKEN: 'open-sesame' });
-    const page = await openConsole(browser, `${guarded.url}/web/?policy=heuristic`);
-    try {
-      const field = page.panel('Token').getByLabel('Token', { exact: true });
-      await field.fill('wrong');
-      const refused = page.page.waitForResponse((response) => response.status() === 401);
-      await page.button('Enter').click();
-      await refused;
-      await field.fill('open-sesame');
-      await page.button('Enter').click();
-      await page.untilWindow(1);
-      await page.page.reload();
-      await page.untilWindow(1);
-      assert.equal(await page.panel('Token').count(), 0);
-      assertOnlyFailedRequests(page);
-    } finally {
-      await page.close();
-      await guarded.stop('SIGKILL');
-    }
+    const guarded = await serveForTest([], { SERVEGYM_TOKEN: 'open-sesame' });
+    const page = await open('?policy=heuristic', guarded.url);
+    const field = page.panel('Token').getByLabel('Token', { exact: true });
+    await field.fill('wrong');
+    const refused = page.page.waitForResponse((response) => response.status() === 401);
+    await page.button('Enter').click();
+    await refused;
+    await field.fill('open-sesame');
+    await page.button('Enter').click();
+    await page.untilWindow(1);
+    await page.page.reload();
+    await page.untilWindow(1);
+    assert.equal(await page.panel('Token').count(), 0);
   });
 });
 
