@@ -7,8 +7,8 @@ import {
   type CountObservation,
   type CountState,
   counterEnvironment,
-  toolEnvironment,
 } from '../fixtures/counter-environment.ts';
+import { toolEnvironment } from '../fixtures/tool-environment.ts';
 import { selfTest } from './self-test.ts';
 
 type Counter = Environment<CountAction, CountObservation, CountState>;

@@ -6,9 +6,10 @@ import { test } from 'node:test';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { z } from 'zod';
 import { defineTool } from '../definition.ts';
-import { counterEnvironment, toolEnvironment } from '../fixtures/counter-environment.ts';
+import { counterEnvironment } from '../fixtures/counter-environment.ts';
 import { type LooseJson, openRawSocket } from '../fixtures/raw-socket.ts';
 import { postJson, startServer } from '../fixtures/start-server.ts';
+import { toolEnvironment } from '../fixtures/tool-environment.ts';
 import { createServer } from '../server/create-server.ts';
 import { openSqliteStore } from '../sessions/sqlite-session-store.ts';
 

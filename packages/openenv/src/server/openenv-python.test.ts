@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { guess } from '../../examples/guess/environment.ts';
-import { counterEnvironment, toolEnvironment } from '../fixtures/counter-environment.ts';
+import { counterEnvironment } from '../fixtures/counter-environment.ts';
 import { pythonProgram, runPython, startPython } from '../fixtures/python.ts';
 import type { LooseJson } from '../fixtures/raw-socket.ts';
+import { toolEnvironment } from '../fixtures/tool-environment.ts';
 import { createServer } from './create-server.ts';
 import type { ListeningServer } from './listen.ts';
 import type { ServerOptions } from './server-options.ts';
