@@ -2,32 +2,11 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { type LoadPoint, sloUse } from './load-point.ts';
-import type { SloTerm } from './slo.ts';
+import { pointAt as pointOfBlocks, SLO } from './measured.fixture.ts';
 import { findSustainedLoad, LEAST_LOAD, MOST_LOAD, sustainedLoad } from './sustained-load.ts';
 
-const SLO: readonly SloTerm[] = [{ metric: 'ttft', quantile: 0.99, limitMs: 100 }];
-const NONE = {
-  ttftP50Ms: 1,
-  ttftP99Ms: 1,
-  tpotP50Ms: 1,
-  tpotP99Ms: 1,
-  e2eP99Ms: 1,
-  values: [1],
-  classRequests: [null],
-};
-
-/** A server that sustains `capacity`: violations grow with the fourth power of the load. */
-function pointAt(capacity: number, load: number): LoadPoint {
-  const violating = Math.min(1000, 10 * (load / capacity) ** 4);
-  return {
-    load,
-    requests: [500, 500],
-    excess: [[violating / 2, violating / 2]],
-    goodEven: [0, 0],
-    goodOdd: [0, 0],
-    ...NONE,
-  };
-}
+/** A server that sustains `capacity` in both of two blocks. */
+const pointAt = (capacity: number, load: number) => pointOfBlocks([capacity, capacity], load);
 
 describe('the sustained load', () => {
   it('is found from any guess', () => {
