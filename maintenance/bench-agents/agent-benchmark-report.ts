@@ -46,7 +46,7 @@ export function agentBenchmarkPage(benchmark: AgentBenchmark): string {
   ].join('\n\n')}\n`;
 }
 
-/** What to ask for to measure the same again. */
+/** Arguments that measure the same again. */
 function benchmarkOptions(plan: BenchmarkPlan): (string | number)[] {
   const [onlyTask] = plan.taskIds;
   const isPlanning = plan.agents.some((agent) => PLANNERS.has(agent));
@@ -90,7 +90,7 @@ function playing(plan: BenchmarkPlan, split: BenchmarkSplit): readonly string[] 
   return plan.agents.filter((agent) => plannedEpisodes(plan, agent, split) > 0);
 }
 
-/** How much of each agent's score is lost under shifts. */
+/** Share of each agent's score that is lost under shifts. */
 function gapSection({ plan, cells }: AgentBenchmark): string {
   const shifts = [...new Set(cells.map((cell) => cell.split))].filter((split) => split !== 'test');
   const rows = playing(plan, shifts[0]).map((agent) => {
@@ -113,7 +113,7 @@ function gapSection({ plan, cells }: AgentBenchmark): string {
   ].join('\n');
 }
 
-/** How much the training runs of an agent differ. */
+/** Spread of the training runs of an agent. */
 function runsSection(cells: readonly BenchmarkCell[]): string {
   return [
     '## Training runs',

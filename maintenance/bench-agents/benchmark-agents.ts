@@ -11,7 +11,7 @@ import {
 import { type BenchmarkContext, learnAll } from './learn-all.ts';
 import { type Player, scorePolicies } from './score-policies.ts';
 
-/** How an agent did on a task. */
+/** Result of an agent on a task. */
 export interface BenchmarkCell {
   readonly agent: string;
   readonly taskId: TaskId;

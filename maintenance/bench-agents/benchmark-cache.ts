@@ -33,7 +33,7 @@ export class BenchmarkCache {
   }
 
   /**
-   * What has been found for each seed under that name.
+   * Findings for each seed under that name.
    * @param dependsOn all that the findings depend on beside the seed: under anything else, they are forgotten
    */
   findings<Finding extends Json>(name: string, dependsOn: Json): SeedFindings<Finding> {
@@ -41,7 +41,7 @@ export class BenchmarkCache {
   }
 }
 
-/** What has been found for seeds of some traffic. */
+/** Findings for seeds of some traffic. */
 class SeedFindings<Finding extends Json> {
   readonly #cache: BenchmarkCache;
   readonly #name: string;

@@ -1,7 +1,7 @@
 import { SHIPPED_FORMATS, type ShippedName } from '@servegym/agents';
 import { SHIFTS, type Shift, type TaskId } from '@servegym/environments';
 
-/** What to measure. */
+/** Agents, tasks and sizes of the benchmark. */
 export interface BenchmarkPlan {
   /** Names of the catalogue; those that are learned are trained anew. */
   readonly agents: readonly string[];
@@ -17,7 +17,7 @@ export interface BenchmarkPlan {
   readonly trainingSeeds: number;
   /** Windows that each of them learns from. */
   readonly steps: number;
-  /** Whom `distilled` learns from, how many episodes, and for how many windows it then goes on with PPO. */
+  /** Teacher of `distilled`, its episodes, and the windows of PPO after them. */
   readonly teacher: string;
   readonly lessons: number;
   readonly fineTuningSteps: number;

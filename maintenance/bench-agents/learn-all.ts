@@ -26,7 +26,7 @@ export interface LearnedPolicy {
   readonly file: Uint8Array;
 }
 
-/** What `servegym train` calls the algorithm. */
+/** Name of the algorithm in `servegym train`. */
 const TRAINED_BY = { ppo: 'ppo', distilled: 'distill', cem: 'cem' } as const satisfies Record<
   ShippedName,
   Algorithm

@@ -13,7 +13,7 @@ import { sourceFolder, sourceHash } from '../../packages/servegym/src/cli/jobs/s
 import { PLANNERS } from './benchmark-plan.ts';
 import type { BenchmarkContext, LearnedPolicy } from './learn-all.ts';
 
-/** Who plays: an agent of the catalogue by its name, or a policy that was learned. */
+/** A player: an agent of the catalogue by its name, or a policy that was learned. */
 export type Player = string | LearnedPolicy;
 
 /** Episodes of a job: of agents that plan, and of others. */
@@ -39,7 +39,7 @@ export async function scorePolicies(
   return scores;
 }
 
-/** What a planner earned on this very traffic when the anchors were recorded; `null` where it was not played. */
+/** Return of a planner on this very traffic when the anchors were recorded; `null` where it was not played. */
 function recordedReturn(player: Player, { planner, clairvoyant, estimated }: EpisodeAnchors): number | null {
   if (estimated) return null;
   if (player === 'oracle') return clairvoyant;

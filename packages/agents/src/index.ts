@@ -9,7 +9,6 @@ export {
 export {
   compareEvaluations,
   type PairedDifference,
-  type ProfilePoint,
   type Standings,
 } from './core/evaluation/compare-evaluations.ts';
 export {
@@ -23,11 +22,9 @@ export {
 export {
   hasLlmSettings,
   LlmClient,
-  type LlmSettings,
-  type LlmUsage,
   llmSettings,
 } from './core/llm/llm-client.ts';
-export { type LlmAnswers, LlmPolicy } from './core/llm/llm-policy.ts';
+export { LlmPolicy } from './core/llm/llm-policy.ts';
 export type { PromptedEnvironment } from './core/llm/llm-prompt.ts';
 export { playEpisode } from './core/play-episode.ts';
 export type { AsyncPolicy, Policy, PolicyEpisode, PolicyStep } from './core/policy.ts';

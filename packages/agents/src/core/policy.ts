@@ -3,14 +3,14 @@ export interface PolicyEpisode {
   readonly taskId: string | number;
   /** Seed of the episode. A policy that draws random numbers derives its own stream from it. */
   readonly seed: number;
-  /** What else the episode was reset with: traffic, a trace, a shift. Only a policy that plans on the true traffic needs it. */
+  /** Other options of the reset: traffic, a trace, a shift. Only a policy that plans on the true traffic needs them. */
   readonly resetOptions?: Readonly<Record<string, unknown>>;
 }
 
-/** What a policy knows when it chooses. */
+/** Input of a policy's choice. */
 export interface PolicyStep<Action, Observation> {
   readonly observation: Observation;
-  /** What the last window earned; `null` right after a reset. */
+  /** Reward of the last window; `null` right after a reset. */
   readonly reward: number | null;
   /** The configuration in force: the last action played, or the environment's default right after a reset. */
   readonly previousAction: Action;

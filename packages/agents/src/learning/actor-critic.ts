@@ -3,7 +3,7 @@ import { CategoricalHeads } from './categorical-heads.ts';
 import type { AdamState, FloatArray, Kernels } from './kernels.ts';
 import { type LayerSizes, MultilayerPerceptron, parameterCount } from './multilayer-perceptron.ts';
 
-/** What decides the shape of the two networks. */
+/** Layer sizes of actor and critic. */
 export interface ActorCriticShape {
   readonly observationSize: number;
   /** Bins of each head of an action. */

@@ -5,7 +5,7 @@ import type { Kernels } from './kernels.ts';
 import { normalizeRow, RunningNormalizer } from './running-normalizer.ts';
 import type { ActorWeights } from './trained-actor.ts';
 
-/** What a teacher did, row by row. */
+/** Actions of a teacher, row by row. */
 export interface Demonstrations {
   /** As the environment showed them, [rows x observationSize]. */
   readonly observations: Float32Array;
@@ -41,7 +41,7 @@ export const CLONING_DEFAULTS = {
 
 const MAX_GRAD_NORM = 1;
 
-/** What came of it. */
+/** Result of cloning. */
 export interface Clone {
   readonly weights: ActorWeights;
   /** Mean negative log-likelihood of the teacher's actions in the last pass, nats. */

@@ -6,7 +6,7 @@ export interface SearchPoint {
   readonly numbers: readonly number[];
 }
 
-/** Where to look, and how. */
+/** Start of the search, and its sizes. */
 export interface CrossEntropyOptions {
   readonly seed: number;
   /** Probability of each bin of each categorical coordinate, to begin with. */

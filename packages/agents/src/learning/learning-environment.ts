@@ -9,10 +9,10 @@ export const TERMINATED = 1;
 /** The episode was cut off by a time limit: the value of the last observation stands for what would have come. */
 export const TRUNCATED = 2;
 
-/** How an action left the episode: `RUNNING`, `TERMINATED` or `TRUNCATED`. */
+/** State of an episode after an action. */
 export type EpisodeEnd = typeof RUNNING | typeof TERMINATED | typeof TRUNCATED;
 
-/** What an action earned. */
+/** Answer to an action. */
 export interface LearningStep {
   readonly reward: number;
   readonly end: EpisodeEnd;
@@ -86,11 +86,11 @@ export class EpisodeEnvironment<
 export interface LearningTask extends Pick<PpoTraining, 'recipe' | 'module' | 'settings' | 'traces'> {
   readonly environment: { readonly id: string; readonly version: string };
   readonly taskId: string | number;
-  /** What a file with a network, or with a part of its training, says of where it belongs. */
+  /** Metadata of files with a network, or with a part of its training. */
   readonly metadata: Readonly<Record<string, string>>;
   /** The file that the network is loaded from. `training` is for people. */
   encodeActor(weights: ActorWeights, training: TrainingNote): Uint8Array;
 }
 
-/** How a policy came to be, for people: algorithm, steps, seed. */
+/** Origin of a policy, for people: algorithm, steps, seed. */
 export type TrainingNote = Readonly<Record<string, string | number>>;

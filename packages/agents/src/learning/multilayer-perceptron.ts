@@ -62,7 +62,7 @@ export class MultilayerPerceptron {
     return input;
   }
 
-  /** Where the gradient of the loss in the last results goes before `backward`. */
+  /** Gradient of the loss in the last results; write it before `backward`. */
   get outputGradients(): FloatArray {
     return this.#activationGradients.at(-1)!;
   }

@@ -341,10 +341,10 @@ export class Ppo {
     const { rollout, policy } = this.#source;
     const { gamma, gaeLambda, groupSize } = this.options;
     const { environments, steps, ends, seeds, stepIndices } = rollout;
-    this.#foresee(this.#normalized, this.#size, (at, value) => {
+    this.#predictValues(this.#normalized, this.#size, (at, value) => {
       this.#values[at] = value;
     });
-    // Where the rollout does not go on though the episode might have: at its end, and at time limits.
+    // Entries that are bootstrapped: the last of the rollout, and time limits.
     const boundaries: number[] = [];
     for (let at = 0; at < this.#size; at++) {
       const isLast = at >= this.#size - environments;
@@ -352,7 +352,7 @@ export class Ppo {
       normalizeRow(rollout.nextObservations, at, policy, this.#nextNormalized, boundaries.length);
       boundaries.push(at);
     }
-    this.#foresee(this.#nextNormalized, boundaries.length, (row, value) => {
+    this.#predictValues(this.#nextNormalized, boundaries.length, (row, value) => {
       this.#nextValues[boundaries[row]] = value;
     });
     const values = {
@@ -369,7 +369,7 @@ export class Ppo {
   }
 
   /** Asks the critic for the value of each row. */
-  #foresee(observations: FloatArray, rows: number, keep: (row: number, value: number) => void): void {
+  #predictValues(observations: FloatArray, rows: number, keep: (row: number, value: number) => void): void {
     const size = this.observations.size;
     const { minibatchSize } = this.options;
     for (let start = 0; start < rows; start += minibatchSize) {
@@ -388,7 +388,7 @@ export class Ppo {
     const { gradients } = this.network.adam;
     const isActorFixed = this.#steps < this.options.criticOnlySteps;
     const { rollout } = this.#source;
-    const judgement = {
+    const computed = {
       observations: this.#normalized,
       advantages: this.#advantages,
       targets: this.#targets,
@@ -401,7 +401,7 @@ export class Ppo {
     passes: for (let epoch = 0; epoch < epochs; epoch++) {
       shuffle(order, random);
       for (let start = 0; start < this.#size; start += minibatchSize) {
-        this.#minibatch.gather(rollout, judgement, order.subarray(start, start + minibatchSize));
+        this.#minibatch.gather(rollout, computed, order.subarray(start, start + minibatchSize));
         const loss = ppoLossGradient(this.network, this.#minibatch, { clipCoef, entropyCoef, valueCoef });
         if (minibatches === 0) firstRatioError = loss.ratioError;
         sums.policyLoss += loss.policyLoss;
@@ -529,7 +529,7 @@ class Minibatch implements PpoSamples {
   }
 
   /** Takes the given entries of `rollout`. */
-  gather(rollout: Rollout, { observations, advantages, targets }: RolloutJudgement, entries: Int32Array) {
+  gather(rollout: Rollout, { observations, advantages, targets }: RolloutTargets, entries: Int32Array) {
     const { observationSize } = rollout;
     const headCount = rollout.headSizes.length;
     this.rows = entries.length;
@@ -549,8 +549,8 @@ class Minibatch implements PpoSamples {
   }
 }
 
-/** What the learner has made of a rollout, entry by entry. */
-interface RolloutJudgement {
+/** Figures of a rollout that the learner computes, entry by entry. */
+interface RolloutTargets {
   /** Normalized, [N x O]. */
   readonly observations: FloatArray;
   /** [N]. */

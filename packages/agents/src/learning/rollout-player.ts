@@ -8,18 +8,18 @@ import type { PublishedPolicy, Rollout } from './rollout.ts';
 import { normalizeRow } from './running-normalizer.ts';
 import { type TraceSchedule, traceSeed } from './trace-schedule.ts';
 
-/** How the rollouts of a training run are played, the same for all environments. */
+/** Plan of the rollouts of a training run, the same for all environments. */
 export interface PlayPlan {
   /** Seed of the actions that are drawn. */
   readonly seed: number;
   readonly schedule: TraceSchedule;
   /** Units of the hidden layers of the actor. */
   readonly hidden: readonly number[];
-  /** Where the environments are to go on; at the start of their first episodes by default. */
+  /** Point to resume from. Default: the start of the first episodes. */
   readonly resume?: ResumePoint;
 }
 
-/** Where an environment is: enough to get there again. */
+/** Position of an environment, from which it can be restored. */
 export interface RunningEpisode {
   /** Episodes that it has finished. */
   readonly episode: number;
@@ -27,7 +27,7 @@ export interface RunningEpisode {
   readonly actions: readonly number[];
 }
 
-/** Where a training run is to go on. */
+/** Point to resume a training run from. */
 export interface ResumePoint {
   /** Actions that each environment has played. */
   readonly steps: number;
@@ -35,7 +35,7 @@ export interface ResumePoint {
   readonly episodes: readonly RunningEpisode[];
 }
 
-/** What a player is given to play. */
+/** Share of a player. */
 export interface PlayerShare {
   readonly plan: PlayPlan;
   readonly rollout: Rollout;
@@ -56,7 +56,7 @@ export class RolloutPlayer {
   readonly #episodes: Int32Array;
   readonly #seeds: Float64Array;
   readonly #stepIndices: Int32Array;
-  /** What the next actions are chosen on, row by row. */
+  /** Observations for the next actions, row by row. */
   readonly #observations: Float32Array;
   readonly #bins: Int32Array;
 

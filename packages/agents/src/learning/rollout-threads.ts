@@ -14,7 +14,7 @@ export interface RolloutSource {
   play(): void;
 }
 
-/** What to run, and on how many threads. */
+/** Environments to play, and threads to play them. */
 export interface ThreadedRollouts {
   /** Environments in all. */
   readonly environments: number;
@@ -29,7 +29,7 @@ export interface ThreadedRollouts {
   readonly plan: PlayPlan;
 }
 
-/** What a thread needs to know. */
+/** Share of a thread. */
 export interface ThreadShare extends PlayerShare {
   readonly module: string;
   readonly settings: unknown;
@@ -37,7 +37,7 @@ export interface ThreadShare extends PlayerShare {
   readonly end: number;
   /** Rollouts asked for, and workers that have not finished the last one. */
   readonly control: Int32Array;
-  /** What went wrong on a worker, in UTF-8; zeros while nothing has. */
+  /** Failure of a worker, in UTF-8; zeros while there is none. */
   readonly failure: Uint8Array;
 }
 

@@ -3,7 +3,7 @@ import type { FloatArray } from './kernels.ts';
 import { parameterCount } from './multilayer-perceptron.ts';
 import type { RunningNormalizer } from './running-normalizer.ts';
 
-/** What decides how large a rollout is. */
+/** Sizes of a rollout. */
 export interface RolloutShape {
   readonly environments: number;
   /** Actions that each environment plays. */
@@ -15,7 +15,7 @@ export interface RolloutShape {
 }
 
 /**
- * What several environments were shown, did and earned; entry (t, e) is at `t * environments + e`. On memory that threads
+ * Observations, actions and rewards of several environments; entry (t, e) is at `t * environments + e`. On memory that threads
  * can share.
  */
 export interface Rollout extends RolloutShape {
@@ -32,7 +32,7 @@ export interface Rollout extends RolloutShape {
   /** Trace that the action was played on, and windows played before it. */
   readonly seeds: Float64Array;
   readonly stepIndices: Int32Array;
-  /** What an action led to where the rollout does not go on from it: at its last step, and where an episode ended. */
+  /** Observations after the last step of the rollout and after the last action of an episode. */
   readonly nextObservations: Float32Array;
 }
 

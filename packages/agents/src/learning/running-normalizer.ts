@@ -6,7 +6,7 @@ export interface Moments {
   readonly spread: readonly number[];
 }
 
-/** What rows are normalized by, feature by feature. */
+/** Mean and standard deviation of each feature. */
 export interface FeatureScale {
   readonly mean: Float64Array;
   readonly deviation: Float64Array;
@@ -78,7 +78,7 @@ export class RunningNormalizer {
     for (let i = 0; i < this.size; i++) deviation[i] = this.deviation(i);
   }
 
-  /** What rows are to be normalized by, as of now. */
+  /** The current mean and deviation of each feature. */
   scale(): FeatureScale {
     const scale = { mean: new Float64Array(this.size), deviation: new Float64Array(this.size) };
     this.writeScale(scale.mean, scale.deviation);

@@ -8,7 +8,7 @@ import {
   type Kernels,
 } from './kernels.ts';
 
-/** What `kernels.as` exports. Arrays go by their byte offsets. */
+/** Exports of `kernels.as`. Arrays are passed as byte offsets. */
 interface SimdExports {
   denseForward(
     x: number,

@@ -1,6 +1,6 @@
 import { RandomStream } from '@servegym/simulator';
 
-/** Which traces environments play while they are learned from. */
+/** Schedule of the traces that environments play during training. */
 export interface TraceSchedule {
   readonly seed: number;
   /** Neighbouring environments that play the same traces in the same order. */

@@ -28,7 +28,7 @@ import {
 /** In the place of a split: the test seeds under each shift. */
 export const SHIFTED = 'shifted';
 
-/** Where the seeds of an evaluation come from. */
+/** Source of the seeds of an evaluation. */
 export type EvaluationSplit = SeedSplit | typeof SHIFTED;
 export const EVALUATION_SPLITS = [...Object.keys(SEED_SPLITS), SHIFTED] as const;
 

@@ -23,7 +23,7 @@ describe('knownTask', () => {
 const training = {};
 const own: ServeTask = { ...SERVE_TASKS.static_workload, id: 'trained_task' };
 
-/** What each algorithm writes for a task. */
+/** The file that each algorithm writes for a task. */
 function filesFor(taskId: string): Record<string, Uint8Array> {
   const size = ServeObservationEncoder.size;
   const { headSizes } = new ServeActionCodec(own);

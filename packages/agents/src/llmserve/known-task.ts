@@ -16,7 +16,7 @@ export interface TrainedTask {
   readonly task_digest?: string;
 }
 
-/** What the file of a policy says of the task of this id. @throws AgentError `UNKNOWN_TASK` */
+/** Entries for a task in the file of a policy. @throws AgentError `UNKNOWN_TASK` */
 export function trainedTask(taskId: string): TrainedTask {
   const task = knownTask(taskId);
   return isOwnTask(taskId) ? { task: taskId, task_digest: taskDigest(task) } : { task: taskId };

@@ -44,7 +44,7 @@ const MASKED_TASK: ServeTask = {
 addServeTask(MASKED_TASK);
 
 /** Turns every knob, masked or not. */
-const ALL_TURNED: ServeAction = {
+const NO_DEFAULTS: ServeAction = {
   batch_cap: 200,
   kv_budget_fraction: 0.35,
   speculation_depth: 2,
@@ -55,7 +55,7 @@ const ALL_TURNED: ServeAction = {
 
 const { id: taskId, defaultAction, maskedKnobs } = MASKED_TASK;
 
-/** What a policy plays; the environment refuses an action that turns a masked knob. */
+/** Plays a policy; the environment refuses an action that turns a masked knob. */
 async function play(policy: Policy<ServeAction, ServeObservation>): Promise<readonly ServeAction[]> {
   const plan = { taskId, seed: 2_000_003, initialAction: defaultAction };
   const { actions } = await playEpisode(llmserve.create(), policy, plan);
@@ -74,11 +74,11 @@ describe('a task of one’s own that masks knobs', () => {
 
   it('is played by planners that are given configurations which turn masked knobs', async () => {
     assert.ok(
-      (await play(new BanditPolicy([ALL_TURNED]))).every(
-        (action) => action.batch_cap === ALL_TURNED.batch_cap,
+      (await play(new BanditPolicy([NO_DEFAULTS]))).every(
+        (action) => action.batch_cap === NO_DEFAULTS.batch_cap,
       ),
     );
-    const planner = new MpcPolicy([ALL_TURNED]);
+    const planner = new MpcPolicy([NO_DEFAULTS]);
     await play(planner);
     for (const { action } of planner.explain().alternatives) {
       assert.deepEqual(action, holdMaskedKnobs(MASKED_TASK, action));
@@ -86,11 +86,11 @@ describe('a task of one’s own that masks knobs', () => {
   });
 
   it('is played masked by configurations that were searched before the knobs were masked', async () => {
-    const held = holdMaskedKnobs(MASKED_TASK, ALL_TURNED);
-    const regimes = [{ center: { arrivals: 1, prompts: 5 }, action: ALL_TURNED }];
+    const held = holdMaskedKnobs(MASKED_TASK, NO_DEFAULTS);
+    const regimes = [{ center: { arrivals: 1, prompts: 5 }, action: NO_DEFAULTS }];
     for (const policy of [
       new RegimePolicy({ taskId, regimes, training: {} }),
-      new StaticPolicy({ taskId, action: ALL_TURNED, training: {} }),
+      new StaticPolicy({ taskId, action: NO_DEFAULTS, training: {} }),
     ]) {
       for (const action of await play(policy)) assert.deepEqual(action, held);
     }
@@ -120,7 +120,7 @@ describe('searches on a task that masks knobs', () => {
 
   it('plan with the knobs that are free, whichever configurations they are given', () => {
     const requests = drawRequests(MASKED_TASK, 4);
-    const plan = planClairvoyant(MASKED_TASK, 4, { requests, configurations: [ALL_TURNED, defaultAction] });
+    const plan = planClairvoyant(MASKED_TASK, 4, { requests, configurations: [NO_DEFAULTS, defaultAction] });
     const episode = new ServeEpisode(MASKED_TASK, 4, { requests });
     for (const action of plan.actions) {
       assert.deepEqual(action, holdMaskedKnobs(MASKED_TASK, action));

@@ -124,7 +124,7 @@ export interface BaselineTask {
   readonly task_id: string | number | null;
   /** The grade; the mean reward where the environment has no grader. */
   readonly score: number;
-  /** Whether the episode came to its end; `true` where it has none. */
+  /** The episode came to its end, or has none. */
   readonly complete: boolean;
   /** Sum of the rewards. */
   readonly return: number;
@@ -134,7 +134,7 @@ export interface BaselineTask {
   readonly breakdown: Readonly<Record<string, unknown>>;
   readonly rewards: readonly number[];
   readonly actions: readonly BaselineAction[];
-  /** What became of the model's answers, for a model. */
+  /** Counts of the model's answers, for a model. */
   readonly answers?: LlmAnswers;
 }
 

@@ -90,9 +90,10 @@ async function trainNetwork(run: TrainingRun, options: TrainingOptions): Promise
   const { threads = 1, start, signal, onProgress } = options;
   const { algorithm, steps, seed } = run;
   const learningTask = learningTaskOf(run);
+  const checkpointOf = (stoppedAt: StoppingPoint) => encodeStoppedRun({ run, stoppedAt });
   const filesOf = (weights: ActorWeights, learned: number, stoppedAt: StoppingPoint): PolicyFiles => ({
     onnx: encodeOnnxActor(weights, learningTask.metadata),
-    checkpoint: encodeStoppedRun({ run, stoppedAt }),
+    checkpoint: checkpointOf(stoppedAt),
     policy: learningTask.encodeActor(weights, { algorithm, steps: learned, seed }),
   });
 
@@ -101,7 +102,7 @@ async function trainNetwork(run: TrainingRun, options: TrainingOptions): Promise
   if (start !== undefined && !('shown' in start)) {
     ppoStart = start;
   } else if (algorithm === 'distill') {
-    const { actor, shown } = await learnFromTeacher(run, options);
+    const { actor, shown } = await learnFromTeacher(run, options, checkpointOf);
     if (shown.length < run.lessons!.episodes) {
       return { steps: 0, finalReturn: null, metrics: [], files: filesOf(actor, 0, { shown }) };
     }
@@ -118,7 +119,7 @@ async function trainNetwork(run: TrainingRun, options: TrainingOptions): Promise
       onProgress?.({
         ...{ kind: 'update', update, metrics: line },
         share: lessonsShare + (1 - lessonsShare) * Math.min(1, update.steps / steps),
-        checkpoint: () => encodeStoppedRun({ run, stoppedAt: { checkpoint: checkpoint() } }),
+        checkpoint: () => checkpointOf({ checkpoint: checkpoint() }),
       });
     },
   });
@@ -127,7 +128,11 @@ async function trainNetwork(run: TrainingRun, options: TrainingOptions): Promise
 }
 
 /** A clone of the teacher, and all that the lessons have shown: fewer than planned where the run was stopped. */
-async function learnFromTeacher(run: TrainingRun, { jobs, start, signal, onProgress }: TrainingOptions) {
+async function learnFromTeacher(
+  run: TrainingRun,
+  { jobs, start, signal, onProgress }: TrainingOptions,
+  checkpointOf: (stoppedAt: StoppingPoint) => Uint8Array,
+) {
   const { teacher, ...lessons } = run.lessons!;
   let shown = start !== undefined && 'shown' in start ? start.shown : [];
   const actor = await distill({
@@ -137,7 +142,7 @@ async function learnFromTeacher(run: TrainingRun, { jobs, start, signal, onProgr
       shown = lesson.shown;
       onProgress?.({
         ...{ kind: 'lesson', lesson, share: (LESSONS_SHARE * lesson.round) / DISTILLATION_ROUNDS },
-        checkpoint: () => encodeStoppedRun({ run, stoppedAt: { shown: lesson.shown } }),
+        checkpoint: () => checkpointOf({ shown: lesson.shown }),
       });
     },
   });

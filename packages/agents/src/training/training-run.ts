@@ -29,7 +29,7 @@ export function isNetworkAlgorithm(algorithm: Algorithm): algorithm is NetworkAl
 }
 
 /** The teacher of `distill`, and its lessons. */
-export interface Lessons {
+export interface LessonPlan {
   /** A policy of the catalogue. */
   readonly teacher: string;
   /** Episodes that the teacher plays or comments on. */
@@ -49,7 +49,7 @@ export interface TrainingRun {
   /** Seed of weights, exploration and traffic. */
   readonly seed: number;
   /** For `distill`. */
-  readonly lessons?: Lessons;
+  readonly lessons?: LessonPlan;
   /** Traffic, trace and shift: `ppo` on `llmserve`. */
   readonly scenario?: ServeScenario;
   /** A table of one's own: `ppo` on `inferencegym`. */

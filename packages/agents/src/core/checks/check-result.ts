@@ -2,20 +2,20 @@
 export interface CheckResult {
   readonly id: string;
   readonly group: CheckGroup;
-  /** What should hold, as a sentence. */
+  /** Statement that is checked, as a sentence. */
   readonly title: string;
   /** `note`: it does not hold, and need not: the task says that it is easy, or follows what others have laid down. */
   readonly outcome: 'pass' | 'fail' | 'note';
-  /** What was measured, by name. */
+  /** Measured figures by name. */
   readonly figures: Readonly<Record<string, number | string>>;
-  /** Where it does not hold: what that means and what to change. */
+  /** Meaning of a failure, and the change to make. */
   readonly advice?: string;
 }
 
-/** Whether the simulation is sound, whether the server answers to its knobs, whether it is a game, whether it can be cheated. */
+/** Soundness of the simulation, reaction of the server to its knobs, room for decisions, ways to cheat. */
 export type CheckGroup = 'physics' | 'reaction' | 'game' | 'exploits';
 
-/** How much is played. */
+/** Number of episodes and states. */
 export interface CheckEffort {
   /** Traces of the training split on which every configuration is tried, and those on which the best are told apart. */
   readonly traces: { readonly few: number; readonly many: number };
@@ -42,12 +42,12 @@ export const THOROUGH: CheckEffort = {
   sweeps: 4,
 };
 
-/** What the checks of a task came to. */
+/** Results of the checks of a task. */
 export interface TaskCheck {
   /** As the wire has it: a number in `inferencegym`. */
   readonly taskId: string | number;
   readonly difficulty: 'easy' | 'medium' | 'hard';
-  /** Whether no check has failed. */
+  /** No check has failed. */
   readonly passed: boolean;
   readonly results: readonly CheckResult[];
   /** The best configuration that never changes, of a short search. */

@@ -14,7 +14,7 @@ export interface Returns {
   readonly clairvoyant: number;
 }
 
-/** Whether the best constant earns more than the default. */
+/** Checks that the best constant earns more than the default. */
 export function tuningPays(returns: Returns, steps: number, constant: object): CheckResult {
   const gain = (returns.constant - returns.default) / steps;
   return {
@@ -35,7 +35,7 @@ export function tuningPays(returns: Returns, steps: number, constant: object): C
   };
 }
 
-/** Whether there is something to adapt to. */
+/** Checks that there is something to adapt to. */
 export function roomToAdapt(
   returns: Returns,
   difficulty: keyof typeof LEAST_ROOM,

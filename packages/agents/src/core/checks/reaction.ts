@@ -106,7 +106,7 @@ export function knobSwing<Figure extends string>(
   return { knob, of: of as KnobSwing<Figure>['of'] };
 }
 
-/** Whether any knob moves a figure. `remedy` says why none may, and what to do. */
+/** Checks that some knob moves a figure. `remedy` says why none may, and what to do. */
 export function figureReacts<Figure extends string>(
   swings: readonly KnobSwing<Figure>[],
   figure: Figure,

@@ -1,7 +1,7 @@
 import { type Interval, mean, stratifiedBootstrap } from '@servegym/simulator/statistics';
 import type { Evaluation } from './evaluate-policy.ts';
 
-/** How the scores of two policies differ on the same traffic. */
+/** Difference of the scores of two policies on the same traffic. */
 export interface PairedDifference {
   /** Mean of (score of the first - score of the second), over the episodes. */
   readonly mean: number;
@@ -10,7 +10,7 @@ export interface PairedDifference {
   /** Share of the episodes in which the first did better; a tie counts half. */
   readonly probability: number;
   readonly probabilityCi95: Interval;
-  /** What the interval of the mean allows to say of the first; `undecided` where it holds 0. */
+  /** Verdict on the first policy; `undecided` when the interval contains 0. */
   readonly verdict: 'better' | 'worse' | 'undecided';
 }
 

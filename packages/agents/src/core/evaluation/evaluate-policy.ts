@@ -3,7 +3,7 @@ import { playEpisode } from '../play-episode.ts';
 import type { PlayableEnvironment, ServiceFigures } from '../playable-environment.ts';
 import type { Policy } from '../policy.ts';
 
-/** What to evaluate on. */
+/** Tasks and seeds of an evaluation. */
 export interface EvaluationPlan {
   readonly taskIds: readonly (string | number)[];
   /** Seeds of the traffic, the same for every task: policies given the same seeds are compared in pairs. */
@@ -34,7 +34,7 @@ export interface Estimate {
   readonly ci95: Interval;
 }
 
-/** How a policy did on one task. */
+/** Evaluation of a policy on one task. */
 export interface TaskEvaluation {
   readonly taskId: string | number;
   readonly score: Estimate;
@@ -50,7 +50,7 @@ export interface TaskEvaluation {
   readonly episodes: readonly EpisodeResult[];
 }
 
-/** How a policy did. */
+/** Evaluation of a policy. */
 export interface Evaluation {
   readonly policy: string;
   readonly tasks: readonly TaskEvaluation[];
@@ -120,7 +120,7 @@ export async function playTask<Action, Observation>(
   return { taskId, episodes, wallSeconds };
 }
 
-/** What the episodes of a policy come to, wherever they were played. */
+/** Evaluates the episodes of a policy, wherever they were played. */
 export function evaluationOf(policy: string, played: readonly PlayedTask[]): Evaluation {
   if (played.length === 0) throw new RangeError('Expected at least one task to evaluate on');
   const tasks = played.map(({ taskId, episodes, wallSeconds }) => summarize(taskId, episodes, wallSeconds));

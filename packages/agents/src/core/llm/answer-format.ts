@@ -1,5 +1,5 @@
 /**
- * How a model is made to answer with an action. Servers differ in what they can do: the first that one does not refuse
+ * Ways to ask a model for an action. Servers differ in what they can do: the first that one does not refuse
  * is kept.
  */
 export const ANSWER_FORMATS = ['json_schema', 'tool', 'json_object', 'plain'] as const;

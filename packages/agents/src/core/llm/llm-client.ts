@@ -9,7 +9,7 @@ import {
   type JsonSchema,
 } from './answer-format.ts';
 
-/** Which model is asked, and where. */
+/** Model and server. */
 export interface LlmSettings {
   /** Up to and with `/v1`; any server of the OpenAI Chat Completions API. */
   readonly baseUrl: string;
@@ -29,7 +29,7 @@ export const DEFAULT_MODEL = 'gpt-4.1-mini';
 
 type Variables = Readonly<Record<string, string | undefined>>;
 
-/** Whether the variables name somebody to ask: a key, or a server of one's own. */
+/** True when the variables name a key, or a server. */
 export function hasLlmSettings(variables: Variables): boolean {
   return Boolean(variables.OPENAI_API_KEY || variables.OPENAI_BASE_URL || variables.API_BASE_URL);
 }
@@ -76,7 +76,7 @@ export interface ChatMessage {
   readonly content: string;
 }
 
-/** What asking has come to. */
+/** Totals of the requests to a model. */
 export interface LlmUsage {
   /** Requests that were answered, those for a repair included. */
   calls: number;
@@ -86,13 +86,13 @@ export interface LlmUsage {
   completionTokens: number;
   /** Wall time spent waiting, s. */
   seconds: number;
-  /** How the model answers; `null` before its first answer. */
+  /** Format of the model's answers; `null` before the first. */
   format: AnswerFormat | null;
 }
 
 /** Statuses by which servers refuse a format that they do not know. */
 const UNKNOWN_FORMAT = new Set([400, 404, 415, 422, 500, 501]);
-/** What neither another attempt nor another format can mend. */
+/** Statuses that neither another attempt nor another format can mend. */
 const REFUSED = new Set([401, 403]);
 /** Questions in a row without an answer, after which the model is given up. */
 const MOST_SILENCES = 3;

@@ -21,17 +21,17 @@ export interface LlmAnswerer {
   ): Promise<string | null>;
 }
 
-/** What a model is shown, and how often it is asked. */
+/** Windows that a model is shown, and the times it is asked. */
 export interface LlmPolicyOptions {
   /** Windows that the model is shown beside the current one. Default 6. */
   readonly history?: number;
   /** Ask before every n-th window and keep the action between. Default 1. */
   readonly decideEvery?: number;
-  /** Whether the model may still be asked; where it may not, the action stays. Default: always. */
+  /** False when the model may not be asked any more: the action then stays. Default: always true. */
   readonly mayAsk?: () => boolean;
 }
 
-/** What became of the model's answers. */
+/** Counts of a model's answers. */
 export interface LlmAnswers {
   /** Windows before which the model was asked. */
   asked: number;
@@ -111,7 +111,7 @@ export class LlmPolicy<Action, Observation> implements AsyncPolicy<Action, Obser
 
   watch({ observation, reward, stepIndex }: PolicyStep<Action, Observation>, action: Action): void {
     const last = this.#windows.at(-1);
-    // What a window earned is known with the next observation.
+    // The reward of a window comes with the next observation.
     if (last !== undefined) this.#windows[this.#windows.length - 1] = { ...last, reward };
     this.#windows.push({ stepIndex, observation, action, reward: null });
     if (this.#windows.length > this.#history) this.#windows.shift();

@@ -25,7 +25,7 @@ export interface RememberedWindow {
 
 type Fields = Readonly<Record<string, { readonly description?: string } & Record<string, unknown>>>;
 
-/** Who the model is, what it sees and what it sets, with units, ranges and the knobs that are masked. */
+/** The role of the model, its observation and its action, with units, ranges and the knobs that are masked. */
 export function systemPrompt(
   environment: Pick<PromptedEnvironment<unknown, unknown>, 'description'>,
   task: DescribedTask,
@@ -107,7 +107,7 @@ export function narrowedSchema(schema: JsonSchema, masked: Readonly<Record<strin
   return { ...schema, properties };
 }
 
-/** What is wrong with an answer that turns masked knobs; nothing where it leaves them. */
+/** Complaints about masked knobs that an answer turns. */
 export function maskComplaints(action: object, masked: Readonly<Record<string, unknown>>): string[] {
   const set = action as Readonly<Record<string, unknown>>;
   return Object.entries(masked)

@@ -30,7 +30,7 @@ import {
   GymActionCodec,
 } from './gym-encoding.ts';
 
-/** How PPO learns `inferencegym`, where it differs from `PPO_DEFAULTS`. */
+/** Recipe of PPO for `inferencegym`. */
 export const GYM_PPO = {
   ...PPO_DEFAULTS,
   environments: 16,
@@ -86,7 +86,7 @@ export interface GymActor {
   readonly weights: ActorWeights;
 }
 
-/** What a file with a network says of where it belongs. A table of one's own is told by `table`, a hash. */
+/** Metadata of a network's file. `table` is the hash of the user's own table. */
 export function gymActorMetadata(taskId: GymTaskId, table?: string): Record<string, string> {
   return {
     environment: inferencegym.id,
@@ -125,7 +125,7 @@ export function decodeGymActor(file: Uint8Array): GymActor {
   return { taskId, weights };
 }
 
-/** What a thread plays. */
+/** Settings of a thread's environments. */
 export interface GymLearningSettings {
   readonly taskId: GymTaskId;
   /** A table of one's own with the task's calibration; `null`: the table that comes with the package. */

@@ -294,7 +294,7 @@ interface Configurations {
   readonly phases: readonly ServeAction[];
 }
 
-/** Those that `servegym oracle` recorded, where they still hold; else those of a shorter search. */
+/** The configurations that `servegym oracle` recorded, where they still hold; else those of a shorter search. */
 async function configurations(task: ServeTask, { traces }: CheckEffort): Promise<Configurations> {
   const recorded = recordedReference(task.id);
   if (recorded?.fingerprint === taskFingerprint(task)) {

@@ -15,7 +15,7 @@ export const DISTILLATION_ROUNDS = 3;
 export interface DemonstrationRequest {
   readonly taskId: string;
   readonly traces: readonly number[];
-  /** Who plays; the teacher itself when it is left out. */
+  /** Plays the episodes. Default: the teacher itself. */
   readonly student?: ActorWeights;
 }
 
@@ -28,14 +28,14 @@ export interface DistillOptions {
   readonly demonstrate: (request: DemonstrationRequest) => Promise<readonly DemonstratedEpisode[]>;
   /** That the clone learns from in each round; by default those of `CLONING_DEFAULTS`. */
   readonly minibatches?: number;
-  /** What the rounds before have shown: the run goes on after them as if it had not stopped. */
+  /** Episodes of earlier rounds: the run goes on after them as if it had not stopped. */
   readonly shown?: readonly DemonstratedEpisode[];
   /** Ends after the round at hand. */
   readonly signal?: AbortSignal;
   readonly onRound?: (round: DistillationRound) => void;
 }
 
-/** How a round went. */
+/** Result of a round. */
 export interface DistillationRound {
   /** 1 for the first. */
   readonly round: number;

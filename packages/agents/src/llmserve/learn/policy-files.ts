@@ -9,8 +9,8 @@ import { ServeActionCodec, ServeObservationEncoder } from './serve-encoding.ts';
 export interface ServeActor {
   readonly taskId: string;
   readonly weights: ActorWeights;
-  /** How it came to be, for people: algorithm, steps, seed. */
-  readonly training: Readonly<Record<string, string | number>>;
+  /** Origin, for people: algorithm, steps, seed. */
+  readonly training: TrainingNote;
 }
 
 /** A safetensors file that says which environment, version and task the weights are for. */
@@ -18,7 +18,7 @@ export function encodeServeActor({ taskId, weights, training }: ServeActor): Uin
   return encodeActor(weights, { ...serveActorMetadata(taskId), training: JSON.stringify(training) });
 }
 
-/** What a network must have been trained on to be of use here. */
+/** Metadata of a network for a task. */
 export function serveActorMetadata(taskId: string): Record<string, string> {
   return {
     environment: llmserve.id,
@@ -51,8 +51,8 @@ export function decodeServeActor(file: Uint8Array): ServeActor {
 export interface ServeConstant {
   readonly taskId: string;
   readonly action: ServeAction;
-  /** How it came to be, for people. */
-  readonly training: Readonly<Record<string, string | number>>;
+  /** Origin, for people. */
+  readonly training: TrainingNote;
 }
 
 /** A JSON file that says which environment, version and task the configuration is for. */
@@ -61,7 +61,7 @@ export function encodeServeConstant({ taskId, action, training }: ServeConstant)
   return `${JSON.stringify({ environment, version, ...trainedTask(taskId), action, training }, null, 2)}\n`;
 }
 
-/** What `encodeServeConstant` wrote, parsed as JSON. @throws AgentError */
+/** Reads the JSON of `encodeServeConstant`. @throws AgentError */
 export function readServeConstant(json: Readonly<Record<string, unknown>>): ServeConstant {
   const { environment, version, task, task_digest, action, training } = json;
   requireThisEnvironment(environment, version);
@@ -75,7 +75,7 @@ export function readServeConstant(json: Readonly<Record<string, unknown>>): Serv
   return { taskId, action: checked.data, training: training as ServeConstant['training'] };
 }
 
-/** Where a regime of traffic lies. */
+/** Center of a regime of traffic. */
 export interface RegimeCenter {
   /** ln(1 + arrivals a second). */
   readonly arrivals: number;
@@ -88,7 +88,7 @@ export interface RegimeTable {
   readonly taskId: string;
   /** One or more. */
   readonly regimes: readonly { readonly center: RegimeCenter; readonly action: ServeAction }[];
-  /** How it came to be, for people. */
+  /** Origin, for people. */
   readonly training: TrainingNote;
 }
 
@@ -98,7 +98,7 @@ export function encodeRegimeTable({ taskId, regimes, training }: RegimeTable): s
   return `${JSON.stringify({ environment, version, ...trainedTask(taskId), regimes, training }, null, 2)}\n`;
 }
 
-/** What `encodeRegimeTable` wrote, parsed as JSON. @throws AgentError */
+/** Reads the JSON of `encodeRegimeTable`. @throws AgentError */
 export function readRegimeTable(json: Readonly<Record<string, unknown>>): RegimeTable {
   requireThisEnvironment(json.environment, json.version);
   const { id: taskId } = findTrainedTask({ task: json.task, task_digest: json.task_digest });

@@ -47,7 +47,7 @@ export interface RegimeSearchOptions {
   readonly onGeneration?: (generation: RegimeGeneration) => void;
 }
 
-/** How far the search is. */
+/** Progress of the search. */
 export interface RegimeGeneration {
   /** Windows played so far. */
   readonly steps: number;

@@ -34,7 +34,7 @@ const SLOW_WEIGHT = 0.1;
 const FAST_WEIGHT = 0.4;
 
 /**
- * What a network sees of a step, as numbers of about the same size: the last window, heavy-tailed amounts by their
+ * Encodes a step as numbers of about the same size: the last window, heavy-tailed amounts by their
  * logarithm; the configuration in force, without which the effect of a change cannot be told, and for how long its weights
  * have been; and the traffic smoothed, and compared to its slow average. Remembers the episode: `reset` it for each.
  */

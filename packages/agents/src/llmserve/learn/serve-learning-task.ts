@@ -15,7 +15,7 @@ import { PPO_DEFAULTS, type PpoRecipe } from '../../learning/ppo.ts';
 import { encodeServeActor, serveActorMetadata } from './policy-files.ts';
 import { ServeActionCodec, ServeObservationEncoder } from './serve-encoding.ts';
 
-/** How PPO learns `llmserve`, where it differs from `PPO_DEFAULTS`. */
+/** Recipe of PPO for `llmserve`. */
 export const SERVE_PPO = {
   ...PPO_DEFAULTS,
   environments: 32,
@@ -27,7 +27,7 @@ export const SERVE_PPO = {
   entropyCoef: [0.003, 0],
 } as const satisfies PpoRecipe;
 
-/** How PPO goes on from a network that was cloned from a teacher: gently, and not before the critic knows the policy. */
+/** Recipe of PPO after cloning a teacher: small steps, and none of the actor before the critic knows the policy. */
 export const SERVE_FINE_TUNING = {
   ...SERVE_PPO,
   keepBonus: [1, 1],

@@ -26,7 +26,7 @@ const LEFT = [12, 2];
 /** Windows of an episode whose traffic is all of one phase. */
 const PHASE_WINDOWS = 24;
 
-/** What to search on. */
+/** Task and traces of the search. */
 export interface TuneConstantOptions {
   readonly taskId: string;
   /** Decides which traces of the training split are played, and where the search begins. */
@@ -154,7 +154,7 @@ function tuneKnob(
 class ConstantReturns {
   episodes = 0;
   readonly #task: ServeTask;
-  /** Whether a configuration is in force from the start, in the place of the task's default. */
+  /** The configuration is in force from the start, in place of the task's default. */
   readonly #fromTheStart: boolean;
   readonly #traces: readonly { readonly seed: number; readonly requests: EpisodeRequests }[];
   readonly #known = new Map<string, number[]>();

@@ -24,7 +24,7 @@ export function meanWindowTokens({ task }: ServeEpisode): number {
 }
 
 /**
- * What the requests that wait at the end of the last window will cost in the windows after it: the windows that it
+ * Cost of the requests that wait at the end of the last window in the windows after it: the windows that it
  * takes to serve them, at most those that are left.
  * @param meanTokens `meanWindowTokens` of the task
  */

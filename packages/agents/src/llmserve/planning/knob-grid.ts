@@ -23,7 +23,7 @@ export function actionKey(action: ServeAction): string {
   return SERVE_KNOBS.map((knob) => action[knob]).join(' ');
 }
 
-/** What it takes a reload or a drain to leave. */
+/** Precision and split: a change takes a reload or a drain. */
 export function modeOf({ quantization_tier, prefill_decode_split }: ServeAction): string {
   return `${quantization_tier} ${prefill_decode_split}`;
 }

@@ -14,7 +14,7 @@ import { distinctActions, modeOf, neighboursOf } from './knob-grid.ts';
 /** States kept for each mode (precision and split), so that one that pays for a change survives until it is repaid. */
 const WIDTH = 2;
 /** States this much behind the best are given up, in reward. */
-const HOPELESS = 4;
+const PRUNE_MARGIN = 4;
 
 export interface ClairvoyantPlan {
   readonly actions: readonly ServeAction[];
@@ -93,7 +93,7 @@ function searchBeam({ task, seed, requests, configurations }: Problem, price: nu
     const most = Math.max(...[...kept.values()].map(([best]) => best!.value));
     beam = [...kept.values()]
       .flat()
-      .filter(({ value }) => value > most - HOPELESS)
+      .filter(({ value }) => value > most - PRUNE_MARGIN)
       .sort((a, b) => b.value - a.value);
   }
   const best = beam.reduce((a, b) => (b.return > a.return ? b : a));

@@ -37,7 +37,7 @@ const DEFAULTS = { horizon: 10, futures: 3, finalists: 5, hesitation: 0.05 };
 const OTHER_DRAFTS = 0x5eed;
 
 /**
- * What to do next in an episode whose future is not known: every alternative is kept over the horizon on futures drawn
+ * Plans the next action of an episode whose future is not known: every alternative is kept over the horizon on futures drawn
  * from what has been seen, from the state that the server is in, so that a change is charged with what it costs. Answers
  * the alternatives, best first.
  * @param episode played up to now; left as it is

@@ -18,7 +18,7 @@ export interface ReferenceInput {
   readonly seed: number;
   /** Configurations that planners may change to, the best constant first. */
   readonly configurations: readonly ServeAction[];
-  /** Whether the receding-horizon planner plays too. */
+  /** The receding-horizon planner plays too. */
   readonly planner: boolean;
   /** The other returns, where they are known. */
   readonly known?: SeedReturns;

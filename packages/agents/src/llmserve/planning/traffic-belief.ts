@@ -11,12 +11,12 @@ import {
 import { RandomStream, TICKS_PER_S } from '@servegym/simulator';
 
 /** Logarithm of the likelihood of a request of a class that a phase does not have. */
-const FOREIGN = -20;
+const FOREIGN_CLASS = -20;
 /** Windows that traffic without phases is judged by. */
 const RECENT = 6;
 
 /**
- * What somebody who knows the kinds of traffic, but not what comes next, makes of the requests that have arrived:
+ * Estimate by somebody who knows the kinds of traffic and the requests that have arrived, but not those to come:
  * which phase it is, since when, at which rate. Reads nothing of the windows that have not been observed.
  */
 export class TrafficBelief {
@@ -144,7 +144,8 @@ export class TrafficBelief {
     let sum = -((count - expected) ** 2) / (2 * variance) - Math.log(variance) / 2;
     for (let id = from; id < to; id++) {
       const kind = traffic[REQUEST_CLASSES[classes[id]]];
-      sum += kind === undefined ? FOREIGN : Math.log(kind.share) + logDensity(inputTokens[id], kind.prompt);
+      sum +=
+        kind === undefined ? FOREIGN_CLASS : Math.log(kind.share) + logDensity(inputTokens[id], kind.prompt);
     }
     return sum;
   }

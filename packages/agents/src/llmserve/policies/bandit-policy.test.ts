@@ -5,7 +5,7 @@ import { BanditPolicy } from './bandit-policy.ts';
 
 const { defaultAction } = SERVE_TASKS.bursty_workload;
 
-/** What a bandit plays when `pay` tells what each window earns; it sees alternately quiet and busy stretches of 10. */
+/** Plays a bandit under the rewards of `pay`, with alternately quiet and busy stretches of 10 windows. */
 function play(windows: number, pay: (cap: number, isBusy: boolean) => number) {
   const policy = new BanditPolicy([32, 64, 96, 256].map((batch_cap) => ({ ...defaultAction, batch_cap })));
   policy.reset({ taskId: 'bursty_workload', seed: 1 });

@@ -10,7 +10,7 @@ import { distinctActions } from '../planning/knob-grid.ts';
 
 /** Windows that a configuration is kept for: what it changes shows over some. */
 const HOLD = 4;
-/** What a hold is worth less with each one since: traffic changes, about ten holds are remembered. */
+/** Weight that a hold loses with each later one: traffic changes, about ten holds are remembered. */
 const DISCOUNT = 0.9;
 /** Width of the confidence bound. Rewards of neighbouring configurations differ by hundredths. */
 const EXPLORATION = 0.05;

@@ -12,7 +12,7 @@ export type ServePolicy = Policy<ServeAction, ServeObservation>;
 
 /** A policy as lists show it. */
 export interface PolicyDescription {
-  /** What `createPolicy` takes. */
+  /** Name for `createPolicy`. */
   readonly name: string;
   readonly title: string;
   readonly description: string;
@@ -81,7 +81,7 @@ function shipped(name: ShippedName, title: string, description: string) {
 /** Policies that simulate before they act, for much longer than the environment takes. */
 const PLANNERS = ['mpc', 'oracle'];
 
-/** Whether the policy of this name thinks for long. */
+/** True for policies that take long to choose. */
 export function isPlanner(name: string): boolean {
   return PLANNERS.includes(name);
 }

@@ -49,7 +49,7 @@ export class MpcPolicy implements Policy<ServeAction, ServeObservation> {
     this.#keptUp(step);
   }
 
-  /** What was considered for the last action, best first. */
+  /** Alternatives for the last action, best first. */
   explain(): { readonly alternatives: readonly Alternative[] } {
     return { alternatives: this.#alternatives };
   }

@@ -14,25 +14,25 @@ import { loadTrainedPolicy } from './trained-policies.ts';
 /** Algorithms whose policies come with the package, and the form of their files. */
 export const SHIPPED_FORMATS = { ppo: 'safetensors', distilled: 'safetensors', cem: 'json' } as const;
 export type ShippedName = keyof typeof SHIPPED_FORMATS;
-/** Those of them that are networks, which come for ONNX runtimes too. */
+/** Shipped policies that are networks; they come for ONNX runtimes too. */
 export type ShippedNetwork = Exclude<ShippedName, 'cem'>;
 
-/** What `weights/manifest.json` says: the version they were trained on, and the tasks of each algorithm. */
+/** Content of `weights/manifest.json`: the environment's version in training, and the tasks of each algorithm. */
 export interface Manifest {
   readonly environment: string;
   readonly version: string;
   readonly policies: Readonly<Partial<Record<ShippedName, readonly TaskId[]>>>;
 }
 
-/** Where they are. */
+/** Folder of the shipped policies. */
 export const SHIPPED_FOLDER = new URL('../../../weights/', import.meta.url);
 
-/** Where the trained policy of a task comes with the package. */
+/** File of the shipped policy of a task. */
 export function shippedFile(name: ShippedName, taskId: TaskId): URL {
   return new URL(`${name}-${taskId}.${SHIPPED_FORMATS[name]}`, SHIPPED_FOLDER);
 }
 
-/** Where the network of a task is for ONNX runtimes. */
+/** File of the shipped network of a task for ONNX runtimes. */
 export function shippedOnnx(name: ShippedNetwork, taskId: TaskId): URL {
   return new URL(`${name}-${taskId}.onnx`, SHIPPED_FOLDER);
 }
@@ -41,7 +41,7 @@ export function isNetwork(name: ShippedName): name is ShippedNetwork {
   return SHIPPED_FORMATS[name] === 'safetensors';
 }
 
-/** Whether policies of that name come with the package for every task, trained on this version of `llmserve`. */
+/** True when policies of that name come with the package for every task, trained on this version of `llmserve`. */
 export function isShipped(name: ShippedName): boolean {
   return whyNotShipped(name) === undefined;
 }
