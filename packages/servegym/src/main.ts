@@ -12,7 +12,7 @@ process.emitWarning = (warning: string | Error, ...rest: unknown[]) => {
 };
 maskOutput(process.stdout);
 maskOutput(process.stderr);
-// Whoever reads the output may have read enough, as `head` has.
+// A reader such as `head` closes the pipe once it has read enough.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
   process.exit();

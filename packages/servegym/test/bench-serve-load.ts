@@ -9,7 +9,7 @@ export interface LoadRequest {
   readonly outputTokens: number;
 }
 
-/** What the client saw of a request. Times in ms. */
+/** A request as the client saw it. Times in ms. */
 export interface LoadResult {
   readonly ttftMs: number;
   /** (last token - first token) / (output tokens - 1). */

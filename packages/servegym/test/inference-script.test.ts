@@ -26,14 +26,14 @@ const SERVE_ACTION = JSON.stringify({
   priority_routing: false,
 });
 
-/** What the script printed for one task. */
+/** Output of the script for one task. */
 interface Played {
   readonly start: string;
   readonly steps: readonly string[];
   readonly end: string;
 }
 
-/** Where the Spaces are built. */
+/** Folder in which the Spaces are built. */
 const spaces = mkdtempSync(join(tmpdir(), 'servegym-inference-'));
 after(() => rmSync(spaces, { recursive: true }));
 

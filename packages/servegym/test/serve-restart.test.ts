@@ -20,7 +20,7 @@ const ACTIONS: readonly ServeAction[] = Array.from({ length: STEPS }, (_, index)
   priority_routing: index % 3 === 0,
 }));
 
-/** What a server that is never killed answers, as its clients read it. */
+/** Answers of a server that is never killed, as its clients read them. */
 async function uninterrupted(options: ResetOptions) {
   const environment = llmserve.create();
   const results = [await environment.reset(options)];

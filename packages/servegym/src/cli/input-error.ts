@@ -5,7 +5,7 @@ export class InputError extends Error {
 }
 
 /**
- * Whether the caller can correct what is wrong. Errors of all packages say so by `isInputError`, which jobs carry across
+ * True where the caller can correct what is wrong. Errors of all packages say so by `isInputError`, which jobs carry across
  * threads and queues.
  */
 export function isInputError(error: unknown): error is Error & { readonly isInputError: true } {

@@ -16,11 +16,11 @@ export class InterruptedError extends Error {
   }
 }
 
-/** Calls `hear` at the first Ctrl-C or SIGTERM; a second one ends the process. Returns what stops listening. */
-export function onInterrupt(hear: (signal: Interrupt) => void): () => void {
+/** Calls `onSignal` at the first Ctrl-C or SIGTERM; a second one ends the process. Returns a function that stops listening. */
+export function onInterrupt(onSignal: (signal: Interrupt) => void): () => void {
   const listen = (signal: NodeJS.Signals) => {
     unlisten();
-    hear(signal as Interrupt);
+    onSignal(signal as Interrupt);
   };
   const unlisten = () => {
     for (const signal of INTERRUPTS) process.off(signal, listen);

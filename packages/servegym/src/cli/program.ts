@@ -3,7 +3,7 @@ import packageJson from '../../package.json' with { type: 'json' };
 
 interface CommandEntry {
   readonly name: string;
-  /** What the list of commands says about it. */
+  /** Its line in the list of commands. */
   readonly summary: string;
   /** Imports the command; only the one that was asked for is. */
   readonly load: () => Promise<Command>;

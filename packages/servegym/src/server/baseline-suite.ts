@@ -1,7 +1,7 @@
 import { type AsyncPolicy, playEpisode } from '@servegym/agents';
 import { type Caller, type EnvironmentDefinition, HttpProblem } from '@servegym/openenv';
 
-/** What to play. */
+/** Tasks and seed to play. */
 export interface BaselineRequest {
   /** Ids of the tasks, as `GET /tasks` has them. */
   readonly taskIds: readonly (string | number)[];
@@ -13,7 +13,7 @@ export interface BaselineResult extends PlayedBaseline {
   readonly task_id: string | number;
   readonly name: string;
   readonly difficulty: string;
-  /** Where InferenceGym expects the score. */
+  /** Range in which InferenceGym expects the score. */
   readonly expected_range?: readonly [number, number];
 }
 

@@ -15,7 +15,7 @@ export const CONSOLE_PATHS = ['/', '/web', '/demo'] as const;
 const CONSOLE_POLICY =
   "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; base-uri 'none'; form-action 'self'";
 
-/** Whether the console has been built. */
+/** True once the console has been built. */
 export function consoleIsBuilt(folder = built): boolean {
   return existsSync(join(folder, 'index.html'));
 }

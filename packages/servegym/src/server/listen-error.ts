@@ -1,6 +1,6 @@
 import { InputError } from '../cli/input-error.ts';
 
-/** What to do about an address that cannot be listened on; other errors come back as they are. */
+/** Advice on an address that cannot be listened on; other errors come back as they are. */
 export function listenError(error: NodeJS.ErrnoException, port: number, host: string): Error {
   switch (error.code) {
     case 'EADDRINUSE':

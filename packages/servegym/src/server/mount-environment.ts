@@ -38,19 +38,19 @@ export const ENVIRONMENT_IDS = ['llmserve', 'inferencegym', 'benchmark'] as cons
 export type EnvironmentName = string;
 
 export interface MountOptions extends Omit<ServerOptions, 'store'> {
-  /** Where the sessions of a replayable environment are kept. Default: nowhere. */
+  /** Store of the sessions of replayable environments. Default: none. */
   readonly storage?: SharedStorage | undefined;
   /** Does what takes long. */
   readonly work: BackgroundWork;
   /** A trace table of one's own for `inferencegym`. */
   readonly tableFile?: string | undefined;
-  /** Whether the environment is the first of its port, and so made ready before the port opens. */
+  /** True for the first environment of its port, which is made ready before the port opens. */
   readonly isAtRoot: boolean;
   /** The URL at which this machine is reached, once it is known. */
   readonly hostUrl: () => string;
 }
 
-/** What is common to the servers of all environments. */
+/** Common part of the servers of all environments. */
 export interface MountedServer
   extends Pick<OpenEnvServer, 'definition' | 'listen' | 'close' | 'mount' | 'onClose'> {
   readonly sessions: Iterable<{ readonly id: string }> & {

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { stripVTControlCharacters } from 'node:util';
 import { type LogFormat, type LogLevel, serverLog } from './server-log.ts';
 
-/** What a log writes when it is told three things, an error among them. */
+/** Text that a log writes of three entries, an error among them. */
 function written(format: LogFormat, level: LogLevel): string[] {
   const lines: string[] = [];
   const log = serverLog({ format, level, write: (line) => lines.push(stripVTControlCharacters(line)) });

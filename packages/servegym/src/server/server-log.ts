@@ -12,7 +12,7 @@ export type LogLevel = (typeof LOG_LEVELS)[number];
 export interface LogOptions {
   /** `json` is a line of pino's for each entry. */
   readonly format: LogFormat;
-  /** The least that is told. */
+  /** Least level that is written. */
   readonly level: LogLevel;
   /** Takes each line, with its end. Default: standard error. */
   readonly write?: (line: string) => void;
@@ -20,15 +20,15 @@ export interface LogOptions {
 
 /** Tells what happens at the server, on standard error. */
 export function serverLog({ format, level, write = toStandardError }: LogOptions): Logger {
-  const isTold = (asked: LogLevel) =>
+  const isLogged = (asked: LogLevel) =>
     format !== 'silent' && LOG_LEVELS.indexOf(asked) <= LOG_LEVELS.indexOf(level);
   let written: Logger | undefined;
   // pino is loaded with the first entry: most servers start without writing one.
   const log = () => (written ??= openLog(format === 'json' ? write : (line) => write(prettyLine(line))));
   return {
-    info: (fields, message) => void (isTold('info') && log().info(fields, message)),
-    warn: (fields, message) => void (isTold('warn') && log().warn(fields, message)),
-    error: (fields, message) => void (isTold('error') && log().error(fields, message)),
+    info: (fields, message) => void (isLogged('info') && log().info(fields, message)),
+    warn: (fields, message) => void (isLogged('warn') && log().warn(fields, message)),
+    error: (fields, message) => void (isLogged('error') && log().error(fields, message)),
   };
 }
 
@@ -58,9 +58,9 @@ function prettyLine(json: string): string {
   const { time, level, msg, err, pid, hostname, ...fields } = JSON.parse(json) as Entry;
   const clock = new Date(time).toTimeString().slice(0, 8);
   const name = styleText(COLOURS[level], level.padEnd(5), { stream: process.stderr });
-  const told = Object.entries(fields).map(([field, value]) => ` ${field}=${prettyValue(value)}`);
+  const details = Object.entries(fields).map(([field, value]) => ` ${field}=${prettyValue(value)}`);
   const stack = err ? `${err.stack.replace(/^/gm, '  ')}\n` : '';
-  return `${clock} ${name} ${msg}${told.join('')}\n${stack}`;
+  return `${clock} ${name} ${msg}${details.join('')}\n${stack}`;
 }
 
 function prettyValue(value: unknown): string {

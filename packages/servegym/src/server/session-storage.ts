@@ -13,7 +13,7 @@ import { InputError } from '../cli/input-error.ts';
 
 const SQLITE_BUSY = 5;
 
-/** Whether sessions are kept in Redis, by the address, and not in a file. */
+/** True for an address of Redis, false for a file. */
 export function isRedisAddress(fileOrAddress: string): boolean {
   return /^rediss?:\/\//.test(fileOrAddress);
 }
@@ -107,7 +107,7 @@ interface Machine {
   readonly environment: Readonly<Record<string, string | undefined>>;
 }
 
-/** Where a person's programs keep what should outlast them, by the custom of the system. */
+/** Default file of sessions, in the folder in which programs keep state by the custom of the system. */
 export function defaultSessionFile({
   platform = process.platform,
   home = homeFolder(),

@@ -26,7 +26,7 @@ export interface StartOptions extends Omit<ServerOptions, 'store'> {
   readonly sessionFile?: string;
   /** Limit of the file, bytes. Default 1 GiB. */
   readonly sessionFileMaxBytes?: number;
-  /** What planners, baselines and graders may use. Default: `defaultWorkLimits()`. */
+  /** Limits of planners, baselines and graders. Default: `defaultWorkLimits()`. */
   readonly work?: Partial<BackgroundLimits>;
   /** A trace table of one's own for `inferencegym`. */
   readonly tableFile?: string;
@@ -37,11 +37,11 @@ export interface RunningServer extends ListeningServer {
   readonly heldSessions: number;
   /** Long requests that are worked on, or wait for a thread. */
   readonly longRequests: number;
-  /** Whether sessions outlive the process. */
+  /** True where sessions outlive the process. */
   readonly keepsSessions: boolean;
   /** Sentences on who else keeps sessions in the same file. */
   readonly storageNotes: readonly string[];
-  /** Whether `/web/` is the console. */
+  /** True where `/web/` is the console. */
   readonly hasConsole: boolean;
   /** Ids of the environments below the one at the root. */
   readonly below: readonly string[];
@@ -134,7 +134,7 @@ async function closeAll(servers: readonly MountedServer[]): Promise<void> {
   for (const server of servers) await server.close();
 }
 
-/** Such a server is told from others by the machine's name. */
+/** A server on all addresses is named after its machine. */
 function isEverywhere(host: string): boolean {
   return host === '0.0.0.0' || host === '::';
 }

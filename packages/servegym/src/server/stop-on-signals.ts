@@ -4,7 +4,7 @@ const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 /** Signals this close together are one: a terminal and npm both hand Ctrl-C to the server. */
 const ONE_SIGNAL_MS = 500;
 
-/** What is to be stopped. */
+/** A server that can be stopped. */
 export interface StoppableServer {
   /** Sessions that a socket holds now. */
   readonly heldSessions: number;
@@ -13,7 +13,7 @@ export interface StoppableServer {
 }
 
 export interface StopOptions {
-  /** How long the sessions that sockets hold may go on after the first signal, ms. */
+  /** Time for which the sessions that sockets hold may go on after the first signal, ms. */
   readonly graceMs: number;
   /** Tells the person what is waited for. */
   readonly say: (message: string) => void;
@@ -31,19 +31,19 @@ export function stopOnSignals(server: StoppableServer, options: StopOptions): Pr
     let isFirst = true;
     let isEcho = false;
 
-    const hear = () => {
+    const onSignal = () => {
       if (isEcho) return;
       isEcho = true;
       const isLast = !isFirst;
       setTimeout(() => {
         isEcho = false;
-        if (isLast) for (const signal of SIGNALS) signals.off(signal, hear);
+        if (isLast) for (const signal of SIGNALS) signals.off(signal, onSignal);
       }, ONE_SIGNAL_MS).unref();
       const stopped = isFirst ? drain() : server.close();
       isFirst = false;
       stopped.then(resolve, reject);
     };
-    for (const signal of SIGNALS) signals.on(signal, hear);
+    for (const signal of SIGNALS) signals.on(signal, onSignal);
   });
 
   function drain(): Promise<void> {

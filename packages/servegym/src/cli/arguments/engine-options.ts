@@ -2,7 +2,7 @@ import type { SchedulingPolicy, WeightPrecision } from '@servegym/simulator';
 import { type Command, Option } from 'commander';
 import { numberAbove, wholeNumber } from './options.ts';
 
-/** How an engine is set up, as the commands take it that run one. */
+/** Settings of an engine, in the commands that run one. */
 export interface EngineOptions {
   readonly weights: WeightPrecision;
   /** Sequences at once. */

@@ -2,7 +2,7 @@ import { decodeGymTable, type OwnTable } from '@servegym/agents';
 import { GymWorld, type InferenceGymOptions, TraceTable, type TraceTableError } from '@servegym/environments';
 import { decodeInputFile } from './read-input-file.ts';
 
-/** What `inferencegym` is made of: the table in a file, or the one that comes with the package. @throws InputError */
+/** Options of `inferencegym` with the table in a file, or with the one that comes with the package. @throws InputError */
 export async function readGymOptions(path: string | undefined): Promise<InferenceGymOptions> {
   if (path === undefined) return {};
   const { rows, hash } = await readOwnTable(path);

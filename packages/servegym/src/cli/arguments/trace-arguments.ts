@@ -4,7 +4,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { showProgress } from '../output/progress.ts';
 import { wholeNumber } from './options.ts';
 
-/** What the options that `addTraceOptions` adds give. */
+/** Values of the options that `addTraceOptions` adds. */
 export interface TraceArguments {
   readonly map?: Partial<Record<TraceColumn, string>>;
   readonly timeUnit?: TimeUnit;
@@ -60,7 +60,7 @@ export async function readTraceArgument(
   return read;
 }
 
-/** What was read as what, in a line. */
+/** Format, columns and requests of a trace, in a line. */
 export function readingLine(path: string, reading: TraceReading, requests: number): string {
   return `${path}: ${reading.format}; ${columnsText(reading)}; ${leftOutText(reading, requests)}`;
 }

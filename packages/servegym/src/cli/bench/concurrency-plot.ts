@@ -17,7 +17,7 @@ interface Line {
 interface Panel {
   readonly title: string;
   readonly lines: readonly Line[];
-  /** Where the axis ends; by default at the largest value. */
+  /** End of the axis. Default: the largest value. */
   readonly top?: number;
 }
 

@@ -44,7 +44,7 @@ export function concurrencyJson(run: ConcurrencyRun) {
   };
 }
 
-/** What `bench server` prints without `--json`. */
+/** Text of `bench server`. */
 export function concurrencyTable(run: ConcurrencyRun): string {
   const { batches, steps } = run;
   const step = steps === 1 ? 'steps once' : `steps ${steps} times`;

@@ -35,9 +35,9 @@ export interface BatchResult {
   readonly connect: Times | null;
   readonly reset: Times | null;
   readonly step: Times | null;
-  /** How many sessions failed for which reason. */
+  /** Failed sessions by reason. */
   readonly failures: Readonly<Record<string, number>>;
-  /** How many sessions each server and process answered, where observations tell. */
+  /** Answered sessions by server and process, where observations name them. */
   readonly answeredBy: Readonly<Record<string, number>>;
   /** Share of a core that this process took. Near 1, the load was at its own limit. */
   readonly loadCpu: number;
@@ -97,7 +97,7 @@ function times(values: readonly number[]): Times | null {
   };
 }
 
-/** How often each text occurs, the most frequent first. */
+/** Number of occurrences of each text, the most frequent first. */
 function tally(texts: readonly (string | null)[]): Record<string, number> {
   const counts = new Map<string, number>();
   for (const text of texts) if (text !== null) counts.set(text, (counts.get(text) ?? 0) + 1);

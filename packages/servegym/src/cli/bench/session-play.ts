@@ -1,6 +1,6 @@
 import { WebSocket } from 'ws';
 
-/** What each session of a load does. */
+/** Actions and limits of each session of a load. */
 export interface SessionPlan {
   /** Sent with every step. */
   readonly action: Readonly<Record<string, unknown>>;
@@ -11,7 +11,7 @@ export interface SessionPlan {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** How a session went. Times in ms. */
+/** Outcome of a session. Times in ms. */
 export type SessionOutcome =
   | {
       readonly failure: null;
@@ -29,7 +29,7 @@ export type SessionOutcome =
       readonly failure: string;
     };
 
-/** A session that connects, resets and steps, then stays open until it is told to close. */
+/** A session that connects, resets and steps, then stays open until it is closed. */
 export interface SessionPlay {
   /** Never rejects. */
   readonly outcome: Promise<SessionOutcome>;

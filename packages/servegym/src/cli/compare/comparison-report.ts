@@ -46,7 +46,7 @@ function differenceJson(difference: PairedDifference) {
   };
 }
 
-/** What `compare` prints without `--json`. */
+/** Text of `compare`. */
 export function comparisonTable(results: ComparisonResults, context: EvaluationContext): string {
   const { names, evaluations, standings } = results;
   const order = names

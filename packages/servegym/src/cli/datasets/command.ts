@@ -34,7 +34,7 @@ interface ExportOptions extends JobOptions {
   readonly json: boolean;
 }
 
-/** What was recorded, and what the file says of it. */
+/** Recorded episodes, with the facts for the metadata of their file. */
 interface Recording {
   readonly environment: DescribedEnvironment & { readonly id: string; readonly version: string };
   readonly taskId: string;

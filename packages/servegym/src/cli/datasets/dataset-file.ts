@@ -3,11 +3,11 @@ import type { EnvironmentDefinition } from '@servegym/openenv';
 import { parquetWriteBuffer } from 'hyparquet-writer';
 import { toJSONSchema } from 'zod';
 
-/** What is known of a file beside its rows. */
+/** Metadata and column types of a file. */
 export interface DatasetFile {
   /** Written as key-value metadata. */
   readonly metadata: Readonly<Record<string, string>>;
-  /** Whether a column holds whole numbers only: they are then 64-bit integers. */
+  /** True for a column of whole numbers only, which are then 64-bit integers. */
   readonly isWhole: (column: string) => boolean;
 }
 
@@ -46,13 +46,13 @@ function typeOf(values: readonly DatasetValue[]) {
   }
 }
 
-/** What of an environment describes its columns. */
+/** Schemas of an environment that describe its columns. */
 export type DescribedEnvironment = Pick<EnvironmentDefinition, 'action' | 'observation'>;
 
 /** Columns of every environment. */
 const WHOLE = new Set(['episode_id', 'step', 'seed']);
 
-/** Counts in what is told beside an observation, which no schema describes, by the end of their path. */
+/** Counts in `info`, which no schema describes, by the end of their path. */
 const COUNTS = new Set([
   ...['arrived', 'completed', 'waiting', 'running', 'kv_blocks', 'kv_blocks_used', 'kv_blocks_total'],
   ...[

@@ -2,7 +2,7 @@ import type { Estimate, Evaluation } from '@servegym/agents';
 import type { ServeScenario } from '@servegym/environments';
 import { alignedRows } from '@servegym/tuning/report';
 
-/** What an evaluation was made on. */
+/** Environment, seeds and scenario of an evaluation. */
 export interface EvaluationContext {
   readonly environment: { readonly id: string; readonly version: string };
   readonly split: string;
@@ -51,7 +51,7 @@ const LEGEND = [
   'SLO met, USD/1k (output tokens) and preempted (requests): means over the episodes.',
 ].join('\n');
 
-/** What `evaluate` prints without `--json`. */
+/** Text of `evaluate`. */
 export function evaluationTable(evaluation: Evaluation, context: EvaluationContext): string {
   return `${titledTable(evaluation, context)}\n\n${LEGEND}`;
 }
@@ -126,7 +126,7 @@ export function shiftedJson(shifted: ReadonlyMap<string, Evaluation>, context: E
   };
 }
 
-/** What `evaluate --split shifted` prints: a table for each shift. */
+/** Text of `evaluate --split shifted`: a table for each shift. */
 export function shiftedTable(shifted: ReadonlyMap<string, Evaluation>, context: EvaluationContext): string {
   const tables = [...shifted].map(([shift, evaluation]) =>
     titledTable(evaluation, {

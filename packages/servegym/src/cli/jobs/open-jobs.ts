@@ -24,7 +24,7 @@ export const JOB_KINDS: JobKinds = {
   ...FIDELITY_JOB_KINDS,
 };
 
-/** Where a command has its jobs done. */
+/** Threads or queue that do the jobs of a command. */
 export interface JobOptions {
   readonly threads: number;
   /** `redis://...`; on threads of this process when it is left out. */
@@ -52,8 +52,8 @@ export function threadsOption(): Option {
 }
 
 /**
- * Runs `use` with the engine that the options ask for, and closes it. Ctrl-C and SIGTERM stop the jobs that are under way;
- * `message` is then told.
+ * Runs `use` with the engine that the options ask for, and closes it. Ctrl-C and SIGTERM stop the jobs that are under way,
+ * with `message`.
  * @throws {JobQueueError} when nobody answers at the queue.
  */
 export async function withJobs<Result>(
@@ -93,16 +93,16 @@ export function importQueue(): Promise<typeof import('@servegym/jobs/queue')> {
   );
 }
 
-/** An engine whose jobs stop, here and at the queue, when this process is told to; a second signal ends it at once. */
+/** An engine whose jobs stop, here and at the queue, when this process gets Ctrl-C or SIGTERM; a second signal ends it at once. */
 export class StoppableJobs implements JobEngine {
   readonly #engine: JobEngine;
   readonly #stop = new AbortController();
-  readonly #unhear: () => void;
+  readonly #unlisten: () => void;
 
   /** @param message Of the `InterruptedError` that `run` then throws. */
   constructor(engine: JobEngine, message = 'interrupted') {
     this.#engine = engine;
-    this.#unhear = onInterrupt((signal) => this.#stop.abort(new InterruptedError(signal, message)));
+    this.#unlisten = onInterrupt((signal) => this.#stop.abort(new InterruptedError(signal, message)));
   }
 
   get width(): number {
@@ -120,7 +120,7 @@ export class StoppableJobs implements JobEngine {
   }
 
   async close(): Promise<void> {
-    this.#unhear();
+    this.#unlisten();
     await this.#engine.close();
   }
 }

@@ -15,7 +15,7 @@ const PACKAGES = [
 
 /**
  * The version of everything that jobs run: that of the package, and a hash of the sources, so that two checkouts
- * between releases are told apart too.
+ * between releases differ too.
  */
 export function codeVersion(): string {
   const folders = [join(import.meta.dirname, '../..'), ...PACKAGES.map(sourceFolder)];

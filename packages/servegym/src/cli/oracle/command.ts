@@ -55,7 +55,7 @@ function oracleJson(references: References) {
   );
 }
 
-/** What `oracle` prints: a row for each task, over its test seeds. */
+/** Text of `oracle`: a row for each task, over its test seeds. */
 export function oracleTable(references: References): string {
   const rows = [
     [

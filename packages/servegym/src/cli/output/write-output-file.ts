@@ -57,7 +57,7 @@ export async function requireWritable(path: string | undefined): Promise<void> {
   }
 }
 
-/** Whether something is there that is neither a file nor a folder. */
+/** True for a device or a pipe: neither a file nor a folder. */
 async function isSpecial(path: string): Promise<boolean> {
   const there = await stat(path).catch(() => undefined);
   return there !== undefined && !there.isFile() && !there.isDirectory();
@@ -65,7 +65,7 @@ async function isSpecial(path: string): Promise<boolean> {
 
 function failure(path: string, error: unknown): Error {
   const { code } = error as NodeJS.ErrnoException;
-  // What fails in making the pieces is not the file's fault.
+  // An error from making the pieces is not the file's fault.
   if (code === undefined) return error as Error;
   return new InputError(`cannot write ${path}: ${REASONS[code] ?? code}`);
 }

@@ -66,11 +66,11 @@ async function refit(names: readonly string[], { data, out, json }: RefitOptions
   const changed = shipped
     .filter((profile, i) => !isDeepStrictEqual(profile, profiles[i]))
     .map(({ name }) => name);
-  const told = changed.length === 0 ? 'as shipped' : `not as shipped: ${changed.join(', ')}`;
+  const verdict = changed.length === 0 ? 'as shipped' : `not as shipped: ${changed.join(', ')}`;
   printResult(
     json,
     () => ({ profiles, changed }),
-    () => `${profilesTable(profiles)}\n\n${told}`,
+    () => `${profilesTable(profiles)}\n\n${verdict}`,
   );
 }
 

@@ -1,7 +1,7 @@
 import { type EngineProfile, type IterationLaw, kvPoolBlocks, type WeightVariant } from '@servegym/simulator';
 import { alignedRows } from '@servegym/tuning/report';
 
-/** What `profiles` prints: a line a profile. */
+/** Text of `profiles`: a line a profile. */
 export function profilesTable(profiles: readonly EngineProfile[]): string {
   const rows = profiles.map((profile) => [
     profile.name,
@@ -24,7 +24,7 @@ export function profilesTable(profiles: readonly EngineProfile[]): string {
   ].join('\n');
 }
 
-/** What `profiles NAME` prints. */
+/** Text of `profiles NAME`. */
 export function profileSheet(profile: EngineProfile): string {
   const { gpu, model, engine, fit, validity, speculation } = profile;
   const facts: [string, string][] = [

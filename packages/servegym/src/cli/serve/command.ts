@@ -53,8 +53,7 @@ const REQUESTS_OF_SESSION = 4000;
 
 /** `servegym serve`: an environment over OpenEnv, with its console, until a signal ends it. */
 export function serveCommand(): Command {
-  const work = defaultWorkLimits();
-  return new Command('serve')
+  const command = new Command('serve')
     .description('Serve an environment over OpenEnv, with the web console.')
     .addOption(
       new Option(
@@ -84,7 +83,20 @@ export function serveCommand(): Command {
         .env('SERVEGYM_MODE')
         .choices(['simulation', 'production'])
         .default('simulation'),
-    )
+    );
+  for (const addOptions of [
+    addContentOptions,
+    addSessionOptions,
+    addLimitOptions,
+    addAccessOptions,
+    addLogOptions,
+  ])
+    addOptions(command);
+  return command.action(serve);
+}
+
+function addContentOptions(command: Command): void {
+  command
     .optionsGroup('What llmserve plays:')
     .option(
       '--trace <file>',
@@ -97,7 +109,11 @@ export function serveCommand(): Command {
       new Option('--table <file.parquet>', 'inferencegym: a table of your own measurements').env(
         'SERVEGYM_TABLE',
       ),
-    )
+    );
+}
+
+function addSessionOptions(command: Command): void {
+  command
     .optionsGroup('Sessions:')
     .addOption(
       new Option(
@@ -140,7 +156,12 @@ export function serveCommand(): Command {
         .env('SERVEGYM_DRAIN_TIMEOUT')
         .argParser(wholeNumber(0, 86_400))
         .default(5),
-    )
+    );
+}
+
+function addLimitOptions(command: Command): void {
+  const work = defaultWorkLimits();
+  command
     .optionsGroup('Limits:')
     .addOption(
       new Option('--max-episode-requests <number>', 'llmserve: most simulated requests of an episode, about')
@@ -171,7 +192,11 @@ export function serveCommand(): Command {
         .env('SERVEGYM_WORK_THREADS')
         .default(work.threads)
         .argParser(wholeNumber(1, 256)),
-    )
+    );
+}
+
+function addAccessOptions(command: Command): void {
+  command
     .optionsGroup('Who may use the server:')
     .addOption(
       new Option(
@@ -206,7 +231,11 @@ export function serveCommand(): Command {
         .preset('1')
         .argParser(wholeNumber(0, MAX_PROXIES))
         .default(0, 'none'),
-    )
+    );
+}
+
+function addLogOptions(command: Command): void {
+  command
     .optionsGroup('Log, on standard error:')
     .addOption(
       new Option('--log <format>', 'how it looks').env('SERVEGYM_LOG').choices(LOG_FORMATS).default('pretty'),
@@ -216,8 +245,7 @@ export function serveCommand(): Command {
         .env('SERVEGYM_LOG_LEVEL')
         .choices(LOG_LEVELS)
         .default('warn'),
-    )
-    .action(serve);
+    );
 }
 
 async function serve(options: ServeOptions): Promise<void> {

@@ -33,7 +33,7 @@ export function traceDescriptionJson(file: string, reading: TraceReading, descri
   };
 }
 
-/** What `trace describe` prints without `--json`, below the line about the columns. */
+/** Text of `trace describe`, below the line about the columns. */
 export function traceDescriptionText(description: TraceDescription): string {
   const { durationS, rate, inputTokensPerS, outputTokensPerS, windows, odd, rateOverTime } = description;
   const burst = windows.map(

@@ -50,7 +50,7 @@ interface TrainOptions extends ScenarioArguments {
   readonly json: boolean;
 }
 
-/** What each learns, for `--help`. */
+/** Result of each algorithm, for `--help`. */
 const ALGORITHMS: Readonly<Record<Algorithm, string>> = {
   ppo: 'a network',
   distill: 'a network that first does what a teacher does',
@@ -222,7 +222,7 @@ async function trainAlone(
   const interrupt = new AbortController();
   const unlisten = onInterrupt((signal) => {
     interrupt.abort();
-    // What was learned until now is kept, and yet the training is not done.
+    // The policy learned until now is kept, but the training is not done.
     process.exitCode = new InterruptedError(signal).exitCode;
   });
   const started = performance.now();

@@ -50,7 +50,7 @@ function figuresOf({ files: _, ...figures }: TrainingReport) {
   return figures;
 }
 
-/** What does not depend on the machine. */
+/** Metrics that do not depend on the machine. */
 function metricsOf(folder: string): object[] {
   const lines = readFileSync(join(folder, 'metrics.jsonl'), 'utf8').trimEnd().split('\n');
   return lines.map((line) => {

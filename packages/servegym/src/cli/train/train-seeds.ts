@@ -5,7 +5,7 @@ import type { JobEngine } from '@servegym/jobs';
 import { learningCurveTitle } from './learning-curve.ts';
 import { policyPaths, TrainingLog, type TrainingReport, writePolicy } from './training-folder.ts';
 
-/** What came of a seed. */
+/** Outcome of a seed. */
 export interface SeedReport extends TrainingReport {
   readonly seed: number;
 }

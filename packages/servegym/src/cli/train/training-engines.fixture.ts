@@ -10,7 +10,7 @@ import { JOB_KINDS } from '../jobs/open-jobs.ts';
 
 const VERSION = 'a test';
 
-/** Where the trainings of a test are done and what they write. */
+/** Engines that do the trainings of a test, and folders for their files. */
 export interface TrainingEngines {
   /** By name: threads of this process, and a queue on Redis with a worker. Empty before the tests begin. */
   readonly engines: Readonly<Record<string, JobEngine>>;

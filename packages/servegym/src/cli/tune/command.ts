@@ -50,7 +50,7 @@ interface TuneCommandOptions extends TraceArguments, JobOptions {
 }
 
 const OBJECTIVES: readonly Objective[] = ['goodput', 'cost', 'latency'];
-/** What `--knobs` may name: the settings of an engine, and how many engines there are. */
+/** Knobs of `--knobs`: the settings of an engine, and the number of engines. */
 type CommandKnob = KnobName | 'replicas';
 const KNOBS: readonly CommandKnob[] = [...(Object.keys(KNOB_NAMES) as KnobName[]), 'replicas'];
 const MOST_REPLICAS = 64;

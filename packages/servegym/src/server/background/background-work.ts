@@ -2,7 +2,7 @@ import { availableParallelism } from 'node:os';
 import { type Job, JobFailedError, type JobKinds, type Json, LocalJobs } from '@servegym/jobs';
 import { type Caller, EnvironmentError } from '@servegym/openenv';
 
-/** What the work of a server may use. */
+/** Limits of the work of a server. */
 export interface BackgroundLimits {
   readonly threads: number;
   /** Time that a caller waits for a job, s. */
