@@ -9,6 +9,7 @@ export {
 export {
   compareEvaluations,
   type PairedDifference,
+  type ProfilePoint,
   type Standings,
 } from './core/evaluation/compare-evaluations.ts';
 export {
