@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import type { z } from 'zod';
 import { toJsonSchema } from '../input/json-schemas.ts';
 import { errorBody, validationIssue } from '../protocol/http-body.ts';
 import type { JsonSchema } from '../protocol/json-schema.ts';
@@ -95,7 +95,7 @@ function requestBody(body: z.ZodType): object {
 }
 
 function contentOf(answer: NonNullable<RouteDescription['answer']>): object {
-  return answer instanceof z.ZodType
-    ? { 'application/json': { schema: toJsonSchema(answer, 'answer') } }
-    : { [answer.mediaType]: {} };
+  return 'mediaType' in answer
+    ? { [answer.mediaType]: {} }
+    : { 'application/json': { schema: toJsonSchema(answer, 'answer') } };
 }
