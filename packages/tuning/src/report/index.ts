@@ -1,4 +1,5 @@
-export { escapeText, lineChartSvg, px, tickStep } from './line-chart.ts';
+export { lineChartSvg } from './line-chart.ts';
+export { escapeText, horizontalGrid, px, scaleFromZero, svgDocument, tickLabels } from './svg-chart.ts';
 export { alignedRows, terminalBars } from './terminal.ts';
 export { tunePage } from './tune-page.ts';
 export { frontSvg } from './tune-plots.ts';

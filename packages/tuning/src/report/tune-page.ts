@@ -2,7 +2,7 @@ import { basename } from 'node:path';
 import { candidateText, vllmDefaults } from '../tune/candidate.ts';
 import { sloTermText } from '../tune/slo.ts';
 import type { TuneResult } from '../tune/tune-result.ts';
-import { escapeText } from './line-chart.ts';
+import { escapeText } from './svg-chart.ts';
 import { estimateText, figure, impossibleText, intervalText, percent, tuneVerdict } from './tune-figures.ts';
 import { frontSvg, intervalsSvg, loadCurveSvg, type PlotColours } from './tune-plots.ts';
 

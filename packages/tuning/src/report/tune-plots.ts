@@ -1,6 +1,15 @@
 import { candidateText, vllmDefaults } from '../tune/candidate.ts';
 import type { LoadCurvePoint, TuneResult } from '../tune/tune-result.ts';
-import { escapeText, px, tickStep } from './line-chart.ts';
+import {
+  escapeText,
+  horizontalGrid,
+  logScale,
+  px,
+  type Scale,
+  scaleFromZero,
+  svgDocument,
+  tickLabels,
+} from './svg-chart.ts';
 import { figure } from './tune-figures.ts';
 
 /** Colours of a drawing; on a page they are variables of its style sheet. */
@@ -44,10 +53,9 @@ export function frontSvg(
   const marks = candidates.filter(({ isDefault }, i) => isDefault || i === 0);
   const x = logScale(
     [...points, ...marks].map(({ ttftP99Ms }) => ttftP99Ms),
-    FRAME.left,
-    FRAME.width - FRAME.right,
+    [FRAME.left, FRAME.width - FRAME.right],
   );
-  const y = linearScale([
+  const y = fromZero([
     ...points.map(({ sustained }) => sustained),
     ...marks.map(({ heldOut }) => heldOut.interval.high),
   ]);
@@ -84,12 +92,12 @@ export function frontSvg(
 /** Share of the SLO that is used up over the load, for the winner and the defaults. */
 export function loadCurveSvg({ curves }: TuneResult, colours: PlotColours = PAPER_COLOURS): string {
   const both = [...curves.winner, ...curves.defaults];
-  const x = linearScale(
+  const x = fromZero(
     both.map(({ rate }) => rate),
     FRAME.left,
     FRAME.width - FRAME.right,
   );
-  const y = linearScale([0, 100]);
+  const y = fromZero([0, 100]);
   const line = (points: readonly LoadCurvePoint[], colour: string, name: string) => {
     if (points.length === 0) return '';
     const path = points.map(({ rate, good }) => `${px(x.at(rate))} ${px(y.at(100 * good))}`).join('L');
@@ -119,15 +127,15 @@ export function intervalsSvg(
   const rowHeight = 30;
   const left = 40;
   const height = candidates.length * rowHeight + 56;
-  const x = linearScale(
+  const x = fromZero(
     candidates.flatMap(({ heldOut, searched }) => [heldOut.interval.high, searched.interval.high]),
     left,
     FRAME.width - FRAME.right,
   );
-  const grid = x.ticks.map(
-    (tick) =>
-      `<path d="M${px(x.at(tick))} 8V${height - 40}" stroke="${colours.grid}"/><text x="${px(x.at(tick))}" y="${height - 24}" text-anchor="middle" fill="${colours.faint}">${figure(tick)}</text>`,
-  );
+  const grid = [
+    ...x.ticks.map((tick) => `<path d="M${px(x.at(tick))} 8V${height - 40}" stroke="${colours.grid}"/>`),
+    ...tickLabels(x, height - 42, colours, figure),
+  ];
   const rows = candidates.map(({ heldOut, searched, isDefault, candidate }, i) => {
     const at = 8 + (i + 0.5) * rowHeight;
     const colour = isDefault ? colours.second : colours.first;
@@ -145,73 +153,33 @@ export function intervalsSvg(
       '</g>',
     ].join('');
   });
-  return svg(
-    FRAME.width,
-    height,
-    [
-      ...grid,
-      ...rows,
-      `<text x="${(left + FRAME.width) / 2}" y="${height - 6}" text-anchor="middle" fill="${colours.faint}">sustained requests/s: filled on unseen traffic, hollow on that of the search</text>`,
-    ],
-    colours,
-  );
+  return svgDocument(FRAME.width, height, colours.paper, [
+    ...grid,
+    ...rows,
+    `<text x="${(left + FRAME.width) / 2}" y="${height - 6}" text-anchor="middle" fill="${colours.faint}">sustained requests/s: filled on unseen traffic, hollow on that of the search</text>`,
+  ]);
 }
 
-interface Scale {
-  readonly ticks: readonly number[];
-  at(value: number): number;
-}
-
-function linearScale(values: readonly number[], from = FRAME.height - FRAME.bottom, to = FRAME.top): Scale {
-  const largest = Math.max(...values, 1e-9);
-  const step = tickStep(largest / 5);
-  const end = step * Math.ceil(largest / step - 1e-9);
-  return {
-    ticks: Array.from({ length: Math.round(end / step) + 1 }, (_, i) => Number((i * step).toPrecision(12))),
-    at: (value) => from + (value / end) * (to - from),
-  };
-}
-
-function logScale(values: readonly number[], from: number, to: number): Scale {
-  const [low, high] = [Math.min(...values) / 1.1, Math.max(...values) * 1.1];
-  const ticks: number[] = [];
-  for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power += 1) {
-    for (const digit of [1, 2, 5]) ticks.push(digit * 10 ** power);
-  }
-  return {
-    ticks: ticks.filter((tick) => tick >= low && tick <= high),
-    at: (value) => from + (Math.log(value / low) / Math.log(high / low)) * (to - from),
-  };
+function fromZero(values: readonly number[], from = FRAME.height - FRAME.bottom, to = FRAME.top): Scale {
+  return scaleFromZero(Math.max(...values, 1e-9), 5, [from, to]);
 }
 
 function gridLines(x: Scale, y: Scale, colours: PlotColours): string[] {
   const bottom = FRAME.height - FRAME.bottom;
   return [
-    ...y.ticks.map(
-      (tick) =>
-        `<path d="M${FRAME.left} ${px(y.at(tick))}H${FRAME.width - FRAME.right}" stroke="${colours.grid}"/><text x="${FRAME.left - 8}" y="${px(y.at(tick) + 4)}" text-anchor="end" fill="${colours.faint}">${figure(tick)}</text>`,
-    ),
+    ...horizontalGrid(y, [FRAME.left, FRAME.width - FRAME.right], colours, figure),
     ...x.ticks.map(
-      (tick) =>
-        `<path d="M${px(x.at(tick))} ${FRAME.top}V${bottom}" stroke="${colours.grid}"/><text x="${px(x.at(tick))}" y="${bottom + 18}" text-anchor="middle" fill="${colours.faint}">${figure(tick)}</text>`,
+      (tick) => `<path d="M${px(x.at(tick))} ${FRAME.top}V${bottom}" stroke="${colours.grid}"/>`,
     ),
+    ...tickLabels(x, bottom, colours, figure),
   ];
 }
 
 function frame(parts: readonly string[], axes: { x: string; y: string }, colours: PlotColours): string {
   const middle = (FRAME.left + FRAME.width - FRAME.right) / 2;
-  return svg(
-    FRAME.width,
-    FRAME.height,
-    [
-      ...parts,
-      `<text x="${middle}" y="${FRAME.height - 8}" text-anchor="middle" fill="${colours.faint}">${axes.x}</text>`,
-      `<text x="${FRAME.left}" y="16" fill="${colours.faint}">${axes.y}</text>`,
-    ],
-    colours,
-  );
-}
-
-function svg(width: number, height: number, parts: readonly string[], colours: PlotColours): string {
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" font-family="system-ui, sans-serif" font-size="12"><rect width="${width}" height="${height}" fill="${colours.paper}"/>${parts.join('\n')}</svg>\n`;
+  return svgDocument(FRAME.width, FRAME.height, colours.paper, [
+    ...parts,
+    `<text x="${middle}" y="${FRAME.height - 8}" text-anchor="middle" fill="${colours.faint}">${axes.x}</text>`,
+    `<text x="${FRAME.left}" y="16" fill="${colours.faint}">${axes.y}</text>`,
+  ]);
 }

@@ -1,4 +1,11 @@
-import { escapeText, px, tickStep } from '@servegym/tuning/report';
+import {
+  escapeText,
+  horizontalGrid,
+  px,
+  scaleFromZero,
+  svgDocument,
+  tickLabels,
+} from '@servegym/tuning/report';
 import type { BatchResult } from './session-batch.ts';
 
 const WIDTH = 720;
@@ -6,6 +13,7 @@ const PANEL_HEIGHT = 180;
 const MARGIN = { top: 56, right: 24, bottom: 44, left: 64 };
 const GAP = 44;
 const TICKS = 4;
+const COLOURS = { grid: '#ddd', faint: '#444' };
 
 interface Line {
   readonly name: string;
@@ -53,14 +61,12 @@ export function concurrencyPlotSvg(title: string, batches: readonly BatchResult[
   const panels = PANELS.map((panel, index) =>
     drawPanel(panel, sorted, x, MARGIN.top + index * (PANEL_HEIGHT + GAP)),
   );
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" font-family="sans-serif" font-size="12">
-<rect width="${WIDTH}" height="${height}" fill="#fff"/>
-<text x="${MARGIN.left}" y="24" font-size="15" fill="#111">${escapeText(title)}</text>
-${panels.join('\n')}
-${sorted.map(({ sessions }) => `<text x="${px(x(sessions))}" y="${height - MARGIN.bottom + 18}" text-anchor="middle" fill="#444">${sessions}</text>`).join('\n')}
-<text x="${(MARGIN.left + WIDTH - MARGIN.right) / 2}" y="${height - 8}" text-anchor="middle" fill="#444">sessions at once</text>
-</svg>
-`;
+  return svgDocument(WIDTH, height, '#fff', [
+    `<text x="${MARGIN.left}" y="24" font-size="15" fill="#111">${escapeText(title)}</text>`,
+    ...panels,
+    ...tickLabels({ ticks: sorted.map(({ sessions }) => sessions), at: x }, height - MARGIN.bottom, COLOURS),
+    `<text x="${(MARGIN.left + WIDTH - MARGIN.right) / 2}" y="${height - 8}" text-anchor="middle" fill="#444">sessions at once</text>`,
+  ]);
 }
 
 function drawPanel(
@@ -72,17 +78,9 @@ function drawPanel(
   const lower = upper + PANEL_HEIGHT;
   const values = lines.flatMap((line) => batches.flatMap((batch) => line.at(batch) ?? []));
   const largest = top ?? (Math.max(0, ...values) || 1);
-  const step = tickStep(largest / TICKS);
-  const end = top ?? step * Math.ceil(largest / step);
-  const y = (value: number) => lower - (value / end) * PANEL_HEIGHT;
-  const ticks = Array.from({ length: Math.floor(end / step + 1e-9) + 1 }, (_, k) =>
-    Number((k * step).toPrecision(12)),
-  );
-  const grid = ticks.map(
-    (tick) =>
-      `<path d="M${MARGIN.left} ${px(y(tick))}H${WIDTH - MARGIN.right}" stroke="#ddd"/><text x="${MARGIN.left - 8}" y="${px(y(tick) + 4)}" text-anchor="end" fill="#444">${tick}</text>`,
-  );
-  const drawn = lines.map((line) => drawLine(line, batches, x, y));
+  const y = scaleFromZero(largest, TICKS, [lower, upper]);
+  const grid = horizontalGrid(y, [MARGIN.left, WIDTH - MARGIN.right], COLOURS);
+  const drawn = lines.map((line) => drawLine(line, batches, x, y.at));
   const legend =
     lines.length < 2
       ? ''
