@@ -383,12 +383,18 @@ const TUNING: readonly FaultyFile[] = [
         'cx="${px(x.at(point.tpotP99Ms))}" cy="${px(y.at(point.sustained))}"',
       ],
       ['fill="${sloUse <= 1 ? colour : colours.paper}"', 'fill="${sloUse >= 1 ? colour : colours.paper}"'],
+      ['Math.log(point.tpotP99Ms / least)', 'Math.log(most / point.tpotP99Ms)'],
+    ],
+  },
+  {
+    path: `${REPORT}/svg-chart.ts`,
+    tests: [`${REPORT}/tune-plots.test.ts`],
+    faults: [
       [
         'at: (value) => from + (value / end) * (to - from)',
         'at: (value) => to + (value / end) * (from - to)',
       ],
       ['Math.log(value / low) / Math.log(high / low)', 'value / high'],
-      ['Math.log(point.tpotP99Ms / least)', 'Math.log(most / point.tpotP99Ms)'],
     ],
   },
 ];
