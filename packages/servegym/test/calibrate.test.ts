@@ -1,23 +1,21 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, describe, it } from 'node:test';
+import { before, describe, it } from 'node:test';
 import { findProfile, listProfiles } from '@servegym/simulator';
 import { runServegym } from '../../../maintenance/test-servers/servegym.ts';
+import { temporaryFolder } from '../../../maintenance/test-servers/temporary-folder.ts';
 import { staticBatchCsv, WHOLLY_TABLED } from '../../tuning/src/fidelity/measured-figures.fixture.ts';
 
 const header = 'gpu,gpus,engine,model,weights,kv_cache,input_tokens,output_tokens,batch,latency_s';
 
 describe('servegym calibrate', () => {
-  let folder: string;
+  const folder = temporaryFolder();
   let measured: string;
   before(() => {
-    folder = mkdtempSync(join(tmpdir(), 'servegym-calibrate-'));
     measured = join(folder, 'static-batch-latency.csv');
     writeFileSync(measured, staticBatchCsv());
   });
-  after(() => rmSync(folder, { recursive: true }));
 
   it('makes shipped profiles again by the commands that they name', async () => {
     const out = mkdtempSync(join(folder, 'refit-'));

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import {
   inferencegym,
   llmserve,
@@ -14,6 +13,7 @@ import {
 } from '@servegym/environments';
 import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects } from 'hyparquet';
 import { runServegym } from '../../../maintenance/test-servers/servegym.ts';
+import { temporaryFolder } from '../../../maintenance/test-servers/temporary-folder.ts';
 import { sourceFolder, sourceHash } from '../src/cli/jobs/source-hash.ts';
 
 const SEEN = ['observation.', 'next_observation.'];
@@ -79,11 +79,7 @@ const GYM_COLUMNS = {
 };
 
 describe('servegym datasets export', () => {
-  let folder: string;
-  before(() => {
-    folder = mkdtempSync(join(tmpdir(), 'servegym-datasets-'));
-  });
-  after(() => rmSync(folder, { recursive: true }));
+  const folder = temporaryFolder();
 
   async function exported(...args: string[]) {
     const out = join(folder, 'episodes.parquet');

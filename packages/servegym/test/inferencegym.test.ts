@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
-import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -15,15 +14,12 @@ import {
 import { encodeTable } from '@servegym/environments/table';
 import { validateServer } from '@servegym/openenv/validate';
 import { runServegym, type ServeProcess, startServe } from '../../../maintenance/test-servers/servegym.ts';
+import { temporaryFolder } from '../../../maintenance/test-servers/temporary-folder.ts';
 import { type PythonDriver, startPythonDriver } from './python-driver.ts';
 
 const shippedTable = fileURLToPath(SHIPPED_TABLE_URL);
 
-let folder: string;
-before(() => {
-  folder = mkdtempSync(join(tmpdir(), 'servegym-inferencegym-'));
-});
-after(() => rmSync(folder, { recursive: true }));
+const folder = temporaryFolder();
 
 describe('servegym serve --env inferencegym', () => {
   let server: ServeProcess;

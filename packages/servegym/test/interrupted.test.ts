@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
+import { temporaryFolder } from '../../../maintenance/test-servers/temporary-folder.ts';
 
 const source = join(import.meta.dirname, '..', 'src');
 /** Says `listening` once the process listens for Ctrl-C and SIGTERM, the latter of the two. */
@@ -28,11 +28,7 @@ async function interrupt(signal: NodeJS.Signals, args: readonly string[]) {
 }
 
 describe('a command that is interrupted', () => {
-  let folder: string;
-  before(() => {
-    folder = mkdtempSync(join(tmpdir(), 'servegym-interrupted-'));
-  });
-  after(() => rmSync(folder, { recursive: true }));
+  const folder = temporaryFolder();
 
   for (const [signal, exitCode] of [
     ['SIGINT', 130],

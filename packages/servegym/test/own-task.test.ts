@@ -1,26 +1,24 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, describe, it } from 'node:test';
+import { before, describe, it } from 'node:test';
 import { runServegym } from '../../../maintenance/test-servers/servegym.ts';
+import { temporaryFolder } from '../../../maintenance/test-servers/temporary-folder.ts';
 import { loadTask } from '../src/cli/arguments/own-inputs.ts';
 
 const example = await loadTask(join(import.meta.dirname, '../../environments/examples/fixed-arrangement.ts'));
 const MASKED = ['quantization_tier', 'prefill_decode_split'] as const;
 
 describe("training and comparing on a task of one's own", () => {
-  let folder: string;
+  const folder = temporaryFolder();
   let file: string;
   let changed: string;
   before(() => {
-    folder = mkdtempSync(join(tmpdir(), 'servegym-own-task-'));
     [file, changed] = [join(folder, 'small.json'), join(folder, 'changed.json')];
     const small = { ...example, id: 'small_arrangement', windows: 6 };
     writeFileSync(file, JSON.stringify(small));
     writeFileSync(changed, JSON.stringify({ ...small, windows: 7 }));
   });
-  after(() => rmSync(folder, { recursive: true }));
 
   const servegym = async (...args: string[]) => {
     const { code, stdout, stderr } = await runServegym(...args, '--json');

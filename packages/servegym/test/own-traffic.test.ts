@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, describe, it } from 'node:test';
+import { before, describe, it } from 'node:test';
 import { SHIFTS } from '@servegym/environments';
 import { runServegym } from '../../../maintenance/test-servers/servegym.ts';
+import { temporaryFolder } from '../../../maintenance/test-servers/temporary-folder.ts';
 
 const trivialTask = join(import.meta.dirname, 'fixtures/trivial-task.ts');
 
@@ -15,10 +15,9 @@ async function json(...args: string[]) {
 }
 
 describe("evaluating and training on traffic of one's own", () => {
-  let folder: string;
+  const folder = temporaryFolder();
   let trace: string;
   before(() => {
-    folder = mkdtempSync(join(tmpdir(), 'servegym-traffic-'));
     trace = join(folder, 'monday.jsonl');
     const lines = Array.from({ length: 300 }, (_, i) =>
       JSON.stringify({
@@ -29,7 +28,6 @@ describe("evaluating and training on traffic of one's own", () => {
     );
     writeFileSync(trace, lines.join('\n'));
   });
-  after(() => rmSync(folder, { recursive: true }));
 
   it('evaluates on a trace, which the report names with its digest', async () => {
     const args = ['evaluate', '--agent', 'default', '--task', 'static_workload', '--episodes', '1'];

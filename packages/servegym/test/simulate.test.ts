@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { findProfile } from '@servegym/simulator';
 import { asyncBufferFromFile, parquetReadObjects } from 'hyparquet';
 import { runServegym } from '../../../maintenance/test-servers/servegym.ts';
+import { temporaryFolder } from '../../../maintenance/test-servers/temporary-folder.ts';
 
 const fixtures = join(import.meta.dirname, 'fixtures');
 const csv = join(fixtures, 'trace.csv');
@@ -30,11 +30,7 @@ async function assertRefused(args: readonly string[], message: RegExp) {
 }
 
 describe('servegym simulate', () => {
-  let folder: string;
-  before(() => {
-    folder = mkdtempSync(join(tmpdir(), 'servegym-simulate-'));
-  });
-  after(() => rmSync(folder, { recursive: true }));
+  const folder = temporaryFolder();
 
   const fileWith = (name: string, text: string) => {
     const path = join(folder, name);

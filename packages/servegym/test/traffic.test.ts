@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { type FittedWorkload, findWorkload, WORKLOAD_IDS, type WorkloadId } from '@servegym/environments';
 import { parseTrace } from '@servegym/simulator';
 import { runServegym } from '../../../maintenance/test-servers/servegym.ts';
+import { temporaryFolder } from '../../../maintenance/test-servers/temporary-folder.ts';
 
 const page = join(import.meta.dirname, '../../../docs/traffic.md');
 const tiny = join(import.meta.dirname, 'fixtures/trace.csv');
@@ -21,11 +21,7 @@ const MOONCAKE_BLOCK = 512;
 const MOONCAKE_TICK_MS = 3000;
 
 describe('servegym traffic', () => {
-  let folder: string;
-  before(() => {
-    folder = mkdtempSync(join(tmpdir(), 'servegym-traffic-'));
-  });
-  after(() => rmSync(folder, { recursive: true }));
+  const folder = temporaryFolder();
 
   /** Draws a trace as long as the model's own, and reads it. */
   async function draw(id: WorkloadId, ...options: string[]) {

@@ -1,21 +1,17 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { runServegym } from '../../../maintenance/test-servers/servegym.ts';
+import { temporaryFolder } from '../../../maintenance/test-servers/temporary-folder.ts';
 
 const main = join(import.meta.dirname, '..', 'src', 'main.ts');
 
 describe('servegym train', () => {
-  let folder: string;
-  before(() => {
-    folder = mkdtempSync(join(tmpdir(), 'servegym-train-'));
-  });
-  after(() => rmSync(folder, { recursive: true }));
+  const folder = temporaryFolder();
 
   it('learns, keeps weights, metrics and curve, and what it learned can be evaluated', async () => {
     const out = join(folder, 'run');

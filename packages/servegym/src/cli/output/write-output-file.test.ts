@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
+import { temporaryFolder } from '../../../../../maintenance/test-servers/temporary-folder.ts';
 import { requireWritable, writeOutputFile } from './write-output-file.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'servegym-output-'));
-after(() => rmSync(folder, { recursive: true }));
+const folder = temporaryFolder();
 
 describe('a file that was named for output', () => {
   const path = join(folder, 'report.txt');

@@ -7,9 +7,9 @@ import {
 } from '@servegym/agents';
 import { openJobs } from '../jobs/open-jobs.ts';
 import { ProgressDisplay } from '../output/progress.ts';
-import { learningCurveTitle } from './learning-curve.ts';
 import {
   checkpointPath,
+  learningCurveTitle,
   policyPaths,
   replaceFile,
   TrainingLog,

@@ -2,8 +2,13 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { trainSeeds as submitSeeds, type TrainedRun, type TrainingRun } from '@servegym/agents';
 import type { JobEngine } from '@servegym/jobs';
-import { learningCurveTitle } from './learning-curve.ts';
-import { policyPaths, TrainingLog, type TrainingReport, writePolicy } from './training-folder.ts';
+import {
+  learningCurveTitle,
+  policyPaths,
+  TrainingLog,
+  type TrainingReport,
+  writePolicy,
+} from './training-folder.ts';
 
 /** Outcome of a seed. */
 export interface SeedReport extends TrainingReport {

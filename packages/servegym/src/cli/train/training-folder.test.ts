@@ -1,16 +1,12 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, describe, it } from 'node:test';
-import { TrainingLog } from './training-folder.ts';
+import { describe, it } from 'node:test';
+import { temporaryFolder } from '../../../../../maintenance/test-servers/temporary-folder.ts';
+import { learningCurvePage, learningCurveSvg, TrainingLog } from './training-folder.ts';
 
 describe('TrainingLog', () => {
-  let folder: string;
-  before(() => {
-    folder = mkdtempSync(join(tmpdir(), 'servegym-training-log-'));
-  });
-  after(() => rmSync(folder, { recursive: true }));
+  const folder = temporaryFolder();
 
   let parts = 0;
   function log(keepUntil: number, updates: readonly number[]): void {
@@ -37,6 +33,28 @@ describe('TrainingLog', () => {
   it('has TensorBoard forget another run that was written to the folder', () => {
     log(0, [50, 150]);
     assert.deepEqual(stepsShown(folder), [50, 150]);
+  });
+});
+
+const METRICS = [
+  { steps: 10, mean_return: null, entropy: 3 },
+  { steps: 20, mean_return: 5, entropy: 2 },
+  { steps: 30, mean_return: 7, entropy: 1 },
+];
+
+describe('the learning curve', () => {
+  it('leaves out updates in which no episode ended', () => {
+    const corners = /<path d="(M[^"H]*)" fill="none"/.exec(learningCurveSvg('run', METRICS))![1];
+    assert.equal(corners.split('L').length, 2);
+  });
+
+  it('is the first chart of a page that loads nothing', () => {
+    const page = learningCurvePage('PPO on a < b', METRICS);
+    const titles = [...page.matchAll(/font-size="15" fill="#111">([^<]*)</g)].map((match) => match[1]);
+    assert.deepEqual(titles, ['mean return', 'entropy']);
+    assert.match(page, /<title>PPO on a &lt; b<\/title>/);
+    assert.doesNotMatch(page.replaceAll('http://www.w3.org/2000/svg', ''), /https?:|<script|<link|src=/);
+    assert.match(learningCurvePage('empty', []), /<\/html>/);
   });
 });
 
