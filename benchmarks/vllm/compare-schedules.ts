@@ -1,106 +1,64 @@
 // Serves the loads that record_schedules.py recorded on our engine, with a law of 1 ms an iteration, and counts the loads
-// whose requests all have their first and last token in the same iteration as in vLLM:
-// node benchmarks/vllm/compare-schedules.ts recorded.json ... [--show 3]
+// with the schedule of vLLM: node benchmarks/vllm/compare-schedules.ts recorded.jsonl ... [--reference] [--show 3]
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { Engine, type IterationLaw, type SchedulingPolicy, TICKS_PER_MS } from '@servegym/simulator';
-
-interface RecordedLoad {
-  readonly max_num_seqs: number;
-  readonly max_num_batched_tokens: number;
-  readonly kv_blocks: number;
-  /** Arrival in ms, prompt tokens, output tokens, priority. */
-  readonly requests: readonly (readonly [number, number, number, number])[];
-  /** First and last token of each request, ms. */
-  readonly tokens_ms: readonly (readonly [number, number])[];
-}
+import { type RecordedLoad, scheduleOnEngine, scheduleOnReference } from '../../packages/simulator/test/recorded-load.ts';
 
 interface Recording {
   readonly vllm: string;
-  readonly policy: SchedulingPolicy;
-  readonly prefix_caching: boolean;
-  readonly block_tokens: number;
+  readonly kind: string;
   readonly seed: number;
-  readonly loads: readonly RecordedLoad[];
 }
 
 const { values, positionals } = parseArgs({
-  options: { show: { type: 'string', default: '0' } },
+  options: { show: { type: 'string', default: '0' }, reference: { type: 'boolean', default: false } },
   allowPositionals: true,
 });
 
-const LAW: IterationLaw = {
-  baseUs: 1000,
-  weightReadUs: 0,
-  perTokenUs: 0,
-  perDecodeSequenceUs: 0,
-  perContextTokenNs: 0,
-  perPrefillAttentionNs: 0,
-};
-
-/** First and last token of each request on our engine, ms. */
-function serve(recording: Recording, load: RecordedLoad): (readonly [number, number])[] {
-  const engine = new Engine(
-    {
-      law: LAW,
-      maxNumSeqs: load.max_num_seqs,
-      kvBlocks: load.kv_blocks,
-      schedulingPolicy: recording.policy,
-      speculationDepth: 0,
-      speculation: null,
-      survival: [],
-    },
-    {
-      blockTokens: recording.block_tokens,
-      maxNumBatchedTokens: load.max_num_batched_tokens,
-      prefixCaching: recording.prefix_caching,
-    },
-  );
-  for (const [id, [arrivalMs, input, output, priority]] of load.requests.entries()) {
-    engine.submit({ id, arrival: arrivalMs * TICKS_PER_MS, input, output, priority });
-  }
-  engine.runUntil(Number.POSITIVE_INFINITY);
-  const { count, ids, firstTokens, lastTokens } = engine.completions;
-  const times: (readonly [number, number])[] = [];
-  for (let i = 0; i < count; i++) {
-    times[ids[i]] = [firstTokens[i] / TICKS_PER_MS, lastTokens[i] / TICKS_PER_MS];
-  }
-  return times;
+interface Row extends Recording {
+  loads: number;
+  identicalLoads: number;
+  requests: number;
+  identicalRequests: number;
 }
 
-console.log('| vLLM | policy | prefix caching | seed | loads | identical | requests | identical |');
-console.log('|---|---|---|---:|---:|---:|---:|---:|');
+console.log('| vLLM | loads of kind | seed | loads | identical | requests | identical |');
+console.log('|---|---|---:|---:|---:|---:|---:|');
 for (const file of positionals) {
-  const recording = JSON.parse(readFileSync(file, 'utf8')) as Recording;
-  let identicalLoads = 0;
-  let requests = 0;
-  let identicalRequests = 0;
+  let row: Row | null = null;
   let toShow = Number(values.show);
-  for (const [index, load] of recording.loads.entries()) {
-    const ours = serve(recording, load);
-    const differing = load.tokens_ms.flatMap(([first, last], id) =>
-      ours[id]?.[0] === first && ours[id]?.[1] === last ? [] : [id],
+  for (const line of readFileSync(file, 'utf8').split('\n')) {
+    if (line === '') continue;
+    const parsed = JSON.parse(line) as Recording | RecordedLoad;
+    if ('vllm' in parsed) {
+      if (row !== null) print(row);
+      row = { ...parsed, loads: 0, identicalLoads: 0, requests: 0, identicalRequests: 0 };
+      toShow = Number(values.show);
+      continue;
+    }
+    if (row === null) throw new Error(`Expected ${file} to begin with a line that names the version of vLLM`);
+    const ours = values.reference ? scheduleOnReference(parsed) : scheduleOnEngine(parsed);
+    const differing = parsed.tokens_ms.flatMap(([first, last], id) =>
+      ours.tokens_ms[id][0] === first && ours.tokens_ms[id][1] === last ? [] : [id],
     );
-    requests += load.requests.length;
-    identicalRequests += load.requests.length - differing.length;
-    if (differing.length === 0) identicalLoads++;
+    row.loads++;
+    row.requests += parsed.requests.length;
+    row.identicalRequests += parsed.requests.length - differing.length;
+    const same = differing.length === 0 && ours.totals.every((total, i) => total === parsed.totals[i]);
+    if (same) row.identicalLoads++;
     else if (toShow-- > 0) {
-      const id = differing[0];
-      console.error(
-        `${file}, load ${index}: request ${id} has its tokens at ${load.tokens_ms[id]} ms in vLLM, at ${ours[id]} ms here`,
-      );
+      console.error(line);
+      for (const id of differing.slice(0, 1)) {
+        console.error(`request ${id}: ${parsed.tokens_ms[id]} ms in vLLM, ${ours.tokens_ms[id]} ms here`);
+      }
+      console.error(`iterations, preemptions, cached tokens: ${parsed.totals} in vLLM, ${ours.totals} here\n`);
     }
   }
-  const { vllm, policy, prefix_caching, seed, loads } = recording;
-  const cells = [
-    vllm,
-    policy,
-    prefix_caching ? 'on' : 'off',
-    seed,
-    loads.length,
-    identicalLoads,
-    requests,
-    identicalRequests,
-  ];
-  console.log(`| ${cells.join(' | ')} |`);
+  if (row !== null) print(row);
+}
+
+function print({ vllm, kind, seed, loads, identicalLoads, requests, identicalRequests }: Row): void {
+  console.log(
+    `| ${[vllm, kind, seed, loads, identicalLoads, requests, identicalRequests].join(' | ')} |`,
+  );
 }

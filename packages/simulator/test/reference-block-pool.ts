@@ -7,6 +7,7 @@ interface Owner {
   computed: number;
   blocks: number;
   transferred: boolean;
+  preempted: boolean;
   prefix: PromptPrefix | null;
   /** Chunks held, first to last: key and blocks. */
   chunks: { key: number; blocks: number }[];
@@ -100,8 +101,9 @@ export class ReferenceBlockPool {
     }
     for (const block of this.queue) if (block.key === privateKey) block.key = null;
     owner.chunks = chunks;
-    owner.blocks = required;
-    this.take(required - cached);
+    // With a cache to look into, all blocks are taken at once; otherwise chunk by chunk.
+    owner.blocks = this.caching && !owner.transferred && (owner.prefix !== null || owner.preempted) ? required : 0;
+    if (owner.blocks > 0) this.take(required - cached);
     return Math.min(prefixBlocks, Math.floor((total - 1) / this.blockTokens)) * this.blockTokens;
   }
 

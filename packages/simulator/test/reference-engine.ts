@@ -24,6 +24,8 @@ interface ReferenceRequest {
   firstToken: number;
   lastToken: number;
   transferred: boolean;
+  /** Since it came to this engine. */
+  preempted: boolean;
   /** Its prompt, or what a preemption lost, is being computed. */
   prefilling: boolean;
   prefix: PromptPrefix | null;
@@ -41,6 +43,7 @@ export class ReferenceEngine {
   running: ReferenceRequest[] = [];
   waiting: ReferenceRequest[] = [];
   future: ReferenceRequest[] = [];
+  firstTokens: { id: number; firstToken: number }[] = [];
   completions: { id: number; firstToken: number; lastToken: number }[] = [];
   rejected: number[] = [];
   handovers: RequestProgress[] = [];
@@ -106,6 +109,7 @@ export class ReferenceEngine {
       firstToken: NOT_YET,
       lastToken: NOT_YET,
       transferred: false,
+      preempted: false,
       prefilling: false,
       chunks: [],
       verifySteps: 0,
@@ -120,6 +124,7 @@ export class ReferenceEngine {
       computed: 0,
       blocks: 0,
       transferred: true,
+      preempted: false,
       prefilling: false,
       chunks: [],
       verifySteps: 0,
@@ -187,30 +192,26 @@ export class ReferenceEngine {
     let index = 0;
     while (index < this.running.length && budget > 0) {
       const request = this.running[index];
-      const decoding = this.decoding(request);
-      const tokens = decoding
+      const tokens = this.decoding(request)
         ? Math.min(1 + config.speculationDepth, budget)
         : Math.min(this.known(request) - request.computed, budget);
       let gaveUp = false;
-      if (decoding) {
-        const wanted = Math.max(0, this.blocksFor(request.computed + tokens) - request.blocks);
-        while (wanted > this.pool.free) {
-          const victim = this.victim();
-          const position = this.running.indexOf(victim);
-          preempted = true;
-          budget += scheduled.get(victim) ?? 0;
-          scheduled.delete(victim);
-          this.preempt(victim);
-          if (victim === request) {
-            gaveUp = true;
-            break;
-          }
-          if (position < index) index--;
+      const lacking = Math.max(0, this.blocksFor(request.computed + tokens) - request.blocks);
+      while (lacking > this.pool.free) {
+        const victim = this.victim();
+        const position = this.running.indexOf(victim);
+        preempted = true;
+        budget += scheduled.get(victim) ?? 0;
+        scheduled.delete(victim);
+        this.preempt(victim);
+        if (victim === request) {
+          gaveUp = true;
+          break;
         }
-        if (gaveUp) break;
-        this.pool.take(wanted);
-        request.blocks += wanted;
+        if (position < index) index--;
       }
+      if (gaveUp) break;
+      this.grow(request, lacking);
       scheduled.set(request, tokens);
       budget -= tokens;
       index++;
@@ -236,6 +237,7 @@ export class ReferenceEngine {
         request.prefilling = !request.transferred;
         if (request.transferred) request.computed = this.known(request) - 1;
         const tokens = Math.min(this.known(request) - request.computed, budget);
+        this.grow(request, Math.max(0, this.blocksFor(request.computed + tokens) - request.blocks));
         scheduled.set(request, tokens);
         budget -= tokens;
       }
@@ -299,8 +301,10 @@ export class ReferenceEngine {
     request.computed += tokens;
     if (request.computed < this.known(request)) return;
     request.prefilling = false;
-    if (request.firstToken === NOT_YET) request.firstToken = this.now;
-    else this.interTokenLatency.add(this.now - request.lastToken, 1);
+    if (request.firstToken === NOT_YET) {
+      request.firstToken = this.now;
+      this.firstTokens.push({ id: request.id, firstToken: this.now });
+    } else this.interTokenLatency.add(this.now - request.lastToken, 1);
     request.emitted++;
     this.outputTokens++;
     if (request.emitted === request.output) {
@@ -329,6 +333,25 @@ export class ReferenceEngine {
     this.completions.push({ id: request.id, firstToken: request.firstToken, lastToken: this.now });
   }
 
+  /** Forgets a request that its client gave up. */
+  abort(id: number): boolean {
+    const request = [...this.running, ...this.waiting, ...this.future].find((known) => known.id === id);
+    if (request === undefined) return false;
+    if (this.running.includes(request)) {
+      this.leave(request, false);
+    } else {
+      this.waiting = this.waiting.filter((other) => other !== request);
+      this.future = this.future.filter((other) => other !== request);
+      this.pool.forget(request);
+    }
+    return true;
+  }
+
+  private grow(request: ReferenceRequest, blocks: number): void {
+    this.pool.take(blocks);
+    request.blocks += blocks;
+  }
+
   private leave(request: ReferenceRequest, returns: boolean): void {
     this.running.splice(this.running.indexOf(request), 1);
     this.pool.release(request, returns);
@@ -339,6 +362,7 @@ export class ReferenceEngine {
     this.leave(request, true);
     request.computed = 0;
     request.transferred = false;
+    request.preempted = true;
     this.waiting.unshift(request);
     this.preemptions++;
   }
@@ -364,7 +388,7 @@ export class ReferenceEngine {
   }
 
   private decoding(request: ReferenceRequest): boolean {
-    return !request.prefilling && request.blocks > 0;
+    return !request.prefilling;
   }
 
   private blocksFor(tokens: number): number {

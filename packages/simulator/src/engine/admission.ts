@@ -3,22 +3,35 @@ import type { IterationPlan } from './iteration-plan.ts';
 import { DECODING, PREFILLING } from './request-table.ts';
 import { NOT_YET } from './ticks.ts';
 
-/** Gives the incomplete prefill its next chunk. Answers the tokens left of the budget. */
-export function continuePrefill(state: EngineState, plan: IterationPlan, budget: number): number {
+/**
+ * Decides what chunk the incomplete prefill gets of `budget` tokens, which is what the decodes leave.
+ * Answers the KV blocks that it lacks for it.
+ */
+export function planChunk(state: EngineState, plan: IterationPlan, budget: number): number {
   const slot = state.partial;
-  if (slot < 0 || plan.partialStalled) return budget;
-  const { computed, input, generatedOffset } = state.table;
-  const rest = input[slot] + generatedOffset[slot] - computed[slot];
-  const chunk = Math.min(rest, budget);
+  if (slot < 0) return 0;
+  const { computed, input, generatedOffset, blocks } = state.table;
+  plan.partialChunk = Math.min(input[slot] + generatedOffset[slot] - computed[slot], budget);
+  return Math.max(0, state.blocksFor(computed[slot] + plan.partialChunk) - blocks[slot]);
+}
+
+/** Schedules the chunk that was planned for the incomplete prefill, and takes its blocks. Answers its tokens. */
+export function continuePrefill(state: EngineState, plan: IterationPlan): number {
+  const slot = state.partial;
+  if (slot < 0 || plan.partialStalled) return 0;
+  const chunk = plan.partialChunk;
   schedulePrefill(state, plan, slot, chunk);
-  if (chunk === rest) {
+  if (state.table.computed[slot] === state.table.input[slot] + state.table.generatedOffset[slot]) {
     state.partial = -1;
     plan.finishing.push(slot);
   }
-  return budget - chunk;
+  return chunk;
 }
 
-/** Admits waiting requests in order while budget, sequence cap and KV blocks allow. */
+/**
+ * Admits waiting requests in order while budget, sequence cap and KV blocks allow. A request is admitted when the free
+ * blocks hold all of its prompt, but takes only those of its first chunk.
+ */
 export function admitWaiting(state: EngineState, plan: IterationPlan, tokens: number): void {
   const { table, waiting, running, config } = state;
   let budget = state.admitting ? tokens : 0;
@@ -37,6 +50,7 @@ export function admitWaiting(state: EngineState, plan: IterationPlan, tokens: nu
     if (table.transferred[slot] === 1) {
       table.status[slot] = DECODING;
       plan.joining.push(slot);
+      state.growTo(slot, table.input[slot] + table.generatedOffset[slot]);
       if (!state.speculative) state.decodes.add(slot);
       budget--;
       continue;
@@ -55,6 +69,7 @@ export function admitWaiting(state: EngineState, plan: IterationPlan, tokens: nu
 
 function schedulePrefill(state: EngineState, plan: IterationPlan, slot: number, chunk: number): void {
   const start = state.table.computed[slot];
+  state.growTo(slot, start + chunk);
   plan.prefillTokens += chunk;
   plan.attention += chunk * (start + chunk / 2);
   state.table.computed[slot] = start + chunk;

@@ -111,19 +111,17 @@ export class BlockPool {
   }
 
   /**
-   * Gives a waiting request the blocks for its prompt and what it had generated before. Answers the tokens whose KV is
-   * there already, or -1 when the free blocks do not suffice.
+   * Lets a waiting request run if the free blocks hold its prompt and what it had generated before. It takes them chunk
+   * by chunk, but all at once where something may be cached. Answers the tokens whose KV is there already, or -1 when
+   * the free blocks do not suffice.
    */
   admit(slot: number): number {
     if (!this.fits(slot)) return -1;
-    const blocks = this.promptBlocks(slot);
-    this.table.blocks[slot] = blocks;
+    this.table.blocks[slot] = 0;
     this.table.sharedBlocks[slot] = 0;
     const cache = this.cacheFor(slot);
-    if (cache === null) {
-      this.take(blocks);
-      return 0;
-    }
+    if (cache === null) return 0;
+    this.table.blocks[slot] = this.promptBlocks(slot);
     const { needed, cachedTokens } = this.admissionCost(slot, cache);
     this.holdPrefix(slot, cache);
     this.take(needed);

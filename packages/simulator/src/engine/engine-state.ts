@@ -100,6 +100,14 @@ export class EngineState {
     return this.pool.blocksFor(tokens);
   }
 
+  /** Takes what a request lacks of the KV blocks for `tokens`. */
+  growTo(slot: number, tokens: number): void {
+    const missing = this.blocksFor(tokens) - this.table.blocks[slot];
+    if (missing <= 0) return;
+    this.pool.take(missing);
+    this.table.blocks[slot] += missing;
+  }
+
   /** Blocks a running request holds. */
   blocksHeld(slot: number): number {
     if (this.table.status[slot] !== DECODING) return this.table.blocks[slot];

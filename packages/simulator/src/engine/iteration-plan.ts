@@ -13,6 +13,8 @@ export class IterationPlan {
   /** Decoding requests that this iteration could not schedule. */
   readonly stalled = new SlotBuffer();
   partialStalled = false;
+  /** Tokens that the incomplete prefill computes. */
+  partialChunk = 0;
   /** Sequences that emit n tokens in a verify step: entry n. */
   readonly emittedCounts = new Float64Array(MAX_SPECULATION_DEPTH + 2);
 
@@ -23,5 +25,6 @@ export class IterationPlan {
     this.joining.count = 0;
     this.stalled.count = 0;
     this.partialStalled = false;
+    this.partialChunk = 0;
   }
 }

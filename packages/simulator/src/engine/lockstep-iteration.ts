@@ -1,4 +1,4 @@
-import { admitWaiting, continuePrefill } from './admission.ts';
+import { admitWaiting, continuePrefill, planChunk } from './admission.ts';
 import type { EngineState } from './engine-state.ts';
 import type { IterationPlan } from './iteration-plan.ts';
 import { DECODING, PREFILLING } from './request-table.ts';
@@ -44,7 +44,7 @@ export function iterateLockstep(state: EngineState, plan: IterationPlan): void {
   const { decodes, timer, table, counters } = state;
   plan.reset();
   const preempted = !reserveBlocks(state, plan);
-  const budget = continuePrefill(state, plan, state.maxNumBatchedTokens - decodes.count);
+  const budget = state.maxNumBatchedTokens - decodes.count - continuePrefill(state, plan);
   if (!preempted) admitWaiting(state, plan, budget);
 
   const members = decodes.count;
@@ -85,10 +85,14 @@ function rejoin(state: EngineState, plan: IterationPlan): void {
   for (let i = 0; i < plan.stalled.count; i++) state.decodes.add(plan.stalled.slots[i]);
 }
 
-/** Gives every decoding sequence the block its next token needs; preempts when there are too few. */
+/**
+ * Gives every decoding sequence the block its next token needs, and sees that the incomplete prefill's next chunk has
+ * its blocks; preempts when there are too few.
+ */
 function reserveBlocks(state: EngineState, plan: IterationPlan): boolean {
   const { decodes, pool, running } = state;
-  const enough = decodes.blocksForNext() <= pool.free;
+  let lacking = planChunk(state, plan, state.maxNumBatchedTokens - decodes.count);
+  const enough = decodes.blocksForNext() + lacking <= pool.free;
   if (!enough && state.config.schedulingPolicy === 'priority') {
     allocateOrPreempt(state, plan);
     const { given, next } = state.table;
@@ -96,7 +100,11 @@ function reserveBlocks(state: EngineState, plan: IterationPlan): boolean {
     return false;
   }
   // Under fcfs the victim is always the tail, which is served last, so the order of taking and freeing does not matter.
-  while (decodes.blocksForNext() > pool.free) state.preempt(running.tail);
+  while (decodes.blocksForNext() + lacking > pool.free) {
+    state.preempt(running.tail);
+    // An incomplete prefill is the last of the running list.
+    lacking = 0;
+  }
   pool.take(decodes.blocksForNext());
   return enough;
 }
@@ -105,8 +113,11 @@ function reserveBlocks(state: EngineState, plan: IterationPlan): boolean {
 function allocateOrPreempt(state: EngineState, plan: IterationPlan): void {
   const { table, running, decodes } = state;
   for (let slot = running.head; slot >= 0; slot = table.next[slot]) {
-    if (table.status[slot] !== DECODING || decodes.contextLength(slot) % state.blockTokens !== 0) continue;
-    while (state.pool.free === 0) {
+    const lacking =
+      table.status[slot] === DECODING
+        ? Number(decodes.contextLength(slot) % state.blockTokens === 0)
+        : planChunk(state, plan, state.maxNumBatchedTokens - decodes.count);
+    while (state.pool.free < lacking) {
       const victim = state.victim();
       // vLLM gives up on the rest of the list when a request has to preempt itself.
       if (victim === slot) stallAfter(state, plan, slot);
@@ -115,8 +126,10 @@ function allocateOrPreempt(state: EngineState, plan: IterationPlan): void {
       table.given[victim] = 0;
       if (victim === slot) return;
     }
-    state.pool.take(1);
-    table.given[slot] = 1;
+    // The blocks of a chunk are taken with the chunk.
+    if (table.status[slot] !== DECODING) return;
+    state.pool.take(lacking);
+    table.given[slot] = lacking;
   }
 }
 

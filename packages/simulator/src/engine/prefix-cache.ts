@@ -7,6 +7,8 @@ export interface PromptPrefix {
   readonly ids: ArrayLike<number>;
   /** Tokens in a chunk; a multiple of the block size. */
   readonly chunkTokens: number;
+  /** Tokens, from the start of the prompt on, whose content the ids name: beyond the prompt, those of the answer. Default the prompt. */
+  readonly namedTokens?: number;
 }
 
 /** KV blocks with the same fate: free ones without content, or one chunk's, held or free but still cached. */

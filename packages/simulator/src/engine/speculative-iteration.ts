@@ -1,4 +1,4 @@
-import { admitWaiting, continuePrefill } from './admission.ts';
+import { admitWaiting, continuePrefill, planChunk } from './admission.ts';
 import type { EngineState } from './engine-state.ts';
 import type { IterationPlan } from './iteration-plan.ts';
 import { DECODING } from './request-table.ts';
@@ -14,7 +14,7 @@ export function iterateSpeculative(state: EngineState, plan: IterationPlan): voi
   const { timer, counters, config } = state;
   plan.reset();
   const step = scheduleVerification(state, plan);
-  const budget = continuePrefill(state, plan, state.maxNumBatchedTokens - step.tokens);
+  const budget = state.maxNumBatchedTokens - step.tokens - continuePrefill(state, plan);
   if (!step.preempted) admitWaiting(state, plan, budget);
   for (let i = 0; i < plan.joining.count; i++) schedule(state, step, plan.joining.slots[i], 1);
   if (step.tokens + plan.prefillTokens === 0) return;
@@ -44,18 +44,22 @@ interface Verification {
   preempted: boolean;
 }
 
-/** Gives the decoding sequences, in order, tokens to verify and the blocks for them; preempts when there are too few. */
+/**
+ * Gives the decoding sequences, in order, tokens to verify and the blocks for them, and sees that the incomplete
+ * prefill has its blocks; preempts when there are too few.
+ */
 function scheduleVerification(state: EngineState, plan: IterationPlan): Verification {
   const { table, running, config } = state;
   let step: Verification = { tokens: 0, sequences: 0, drafting: 0, context: 0, preempted: false };
   const wanted = 1 + config.speculationDepth;
   for (let slot = running.head; slot >= 0; slot = table.next[slot]) {
-    if (table.status[slot] !== DECODING) continue;
+    const decoding = table.status[slot] === DECODING;
     const given = Math.min(wanted, state.maxNumBatchedTokens - step.tokens);
     if (given === 0) break;
-    const context = table.input[slot] + table.generatedOffset[slot] - 1;
-    const room = table.blocks[slot] * state.blockTokens;
-    const needed = context + given <= room ? 0 : state.blocksFor(context + given - room);
+    const reach = table.input[slot] + table.generatedOffset[slot] - 1 + given;
+    const needed = decoding
+      ? Math.max(0, state.blocksFor(reach) - table.blocks[slot])
+      : planChunk(state, plan, state.maxNumBatchedTokens - step.tokens);
     while (needed > state.pool.free) {
       const victim = state.victim();
       // vLLM gives up on the rest of the list when a request has to preempt itself.
@@ -65,6 +69,8 @@ function scheduleVerification(state: EngineState, plan: IterationPlan): Verifica
       step = scheduled(state);
       if (victim === slot) return step;
     }
+    // The blocks of a chunk are taken with the chunk.
+    if (!decoding) break;
     state.pool.take(needed);
     table.blocks[slot] += needed;
     schedule(state, step, slot, given);

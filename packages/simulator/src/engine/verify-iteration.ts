@@ -1,4 +1,4 @@
-import { admitWaiting, continuePrefill } from './admission.ts';
+import { admitWaiting, continuePrefill, planChunk } from './admission.ts';
 import type { EngineState } from './engine-state.ts';
 import type { IterationPlan } from './iteration-plan.ts';
 import { DECODING } from './request-table.ts';
@@ -62,7 +62,7 @@ export function iterateVerifyBatch(state: EngineState, plan: IterationPlan): boo
   const preempted = preemptForBlocks(state, batch, plan);
   state.pool.take(batch.blocksForNext());
   const verified = batch.count * batch.given;
-  const budget = continuePrefill(state, plan, state.maxNumBatchedTokens - verified);
+  const budget = state.maxNumBatchedTokens - verified - continuePrefill(state, plan);
   if (!preempted) admitWaiting(state, plan, budget);
 
   const joining = plan.joining.count;
@@ -121,13 +121,17 @@ function verifyBatch(state: EngineState): VerifyBatch | null {
   return batch;
 }
 
-/** Preempts until the next verify step has its blocks. Answers whether it had to. */
+/** Preempts until the next verify step and the incomplete prefill have their blocks. Answers whether it had to. */
 function preemptForBlocks(state: EngineState, batch: VerifyBatch, plan: IterationPlan): boolean {
-  if (batch.blocksForNext() <= state.pool.free) return false;
+  let lacking = planChunk(state, plan, state.maxNumBatchedTokens - batch.count * batch.given);
+  if (batch.blocksForNext() + lacking <= state.pool.free) return false;
   if (state.config.schedulingPolicy === 'fcfs') {
     // The last of the running list goes, whichever sequence is short: no need to look at each.
-    do state.preempt(state.running.tail);
-    while (batch.blocksForNext() > state.pool.free);
+    do {
+      state.preempt(state.running.tail);
+      // An incomplete prefill is the last of the running list.
+      lacking = 0;
+    } while (batch.blocksForNext() + lacking > state.pool.free);
   } else {
     allotOrPreempt(state, batch, plan);
     const { table, running } = state;
@@ -141,8 +145,9 @@ function allotOrPreempt(state: EngineState, batch: VerifyBatch, plan: IterationP
   const { table, running, pool } = state;
   let allotted = 0;
   for (let slot = running.head; slot >= 0; slot = table.next[slot]) {
-    if (!batch.has(slot)) continue;
-    const needed = batch.blocksForNextOf(slot);
+    const needed = batch.has(slot)
+      ? batch.blocksForNextOf(slot)
+      : planChunk(state, plan, state.maxNumBatchedTokens - batch.count * batch.given);
     while (allotted + needed > pool.free) {
       const victim = state.victim();
       // vLLM gives up on the rest of the list when a request has to preempt itself.

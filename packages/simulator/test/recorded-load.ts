@@ -1,0 +1,112 @@
+import { Engine } from '../src/engine/engine.ts';
+import type { EngineConfig } from '../src/engine/engine-config.ts';
+import type { PromptPrefix } from '../src/engine/prefix-cache.ts';
+import { TICKS_PER_MS } from '../src/engine/ticks.ts';
+import type { SchedulingPolicy } from '../src/engine/waiting-queue.ts';
+import { ReferenceEngine } from './reference-engine.ts';
+
+/** Arrival in ms, prompt tokens, output tokens, priority, abort in ms or -1, request whose text it begins with or -1, tokens of that. */
+type RecordedRequest = readonly [number, number, number, number, number, number, number];
+
+/** A load and its schedule in vLLM, as `benchmarks/vllm/record_schedules.py` writes them. */
+export interface RecordedLoad extends RecordedSchedule {
+  readonly block_tokens: number;
+  readonly policy: SchedulingPolicy;
+  readonly prefix_caching: boolean;
+  readonly max_num_seqs: number;
+  readonly max_num_batched_tokens: number;
+  readonly kv_blocks: number;
+  readonly requests: readonly RecordedRequest[];
+}
+
+export interface RecordedSchedule {
+  /** First and last token of each request, ms; 0 without one, and for the last token of an aborted request. */
+  readonly tokens_ms: readonly (readonly [number, number])[];
+  /** Iterations, preemptions, cached tokens. */
+  readonly totals: readonly number[];
+}
+
+const LAW_OF_1_MS = {
+  baseUs: 1000,
+  weightReadUs: 0,
+  perTokenUs: 0,
+  perDecodeSequenceUs: 0,
+  perContextTokenNs: 0,
+  perPrefillAttentionNs: 0,
+};
+
+/** Serves a recorded load on the engine, one iteration a millisecond. */
+export function scheduleOnEngine(load: RecordedLoad): RecordedSchedule {
+  const engine = new Engine(configOf(load), optionsOf(load));
+  serve(engine, load);
+  const { iterations, preemptions, cachedTokens } = engine.counters;
+  const { completions, firstTokens } = engine;
+  const tokens = load.requests.map((): [number, number] => [0, 0]);
+  for (let i = 0; i < firstTokens.count; i++) {
+    tokens[firstTokens.ids[i]][0] = firstTokens.firstTokens[i] / TICKS_PER_MS;
+  }
+  for (let i = 0; i < completions.count; i++) {
+    tokens[completions.ids[i]][1] = completions.lastTokens[i] / TICKS_PER_MS;
+  }
+  return { tokens_ms: tokens, totals: [iterations, preemptions, cachedTokens] };
+}
+
+/** The same on the reference engine. */
+export function scheduleOnReference(load: RecordedLoad): RecordedSchedule {
+  const engine = new ReferenceEngine(configOf(load), optionsOf(load));
+  serve(engine, load);
+  const { iterations, preemptions, cachedTokens } = engine;
+  const tokens = load.requests.map((): [number, number] => [0, 0]);
+  for (const { id, firstToken } of engine.firstTokens) tokens[id][0] = firstToken / TICKS_PER_MS;
+  for (const { id, lastToken } of engine.completions) tokens[id][1] = lastToken / TICKS_PER_MS;
+  return { tokens_ms: tokens, totals: [iterations, preemptions, cachedTokens] };
+}
+
+function serve(
+  engine: Pick<Engine | ReferenceEngine, 'submit' | 'abort' | 'runUntil'>,
+  load: RecordedLoad,
+): void {
+  const blockIds: number[][] = [];
+  const aborts: [number, number][] = [];
+  let fresh = 0;
+  for (const [id, [arrivalMs, input, output, priority, abortMs, parent, common]] of load.requests.entries()) {
+    const blocks = Math.floor((input + output) / load.block_tokens);
+    const shared = Math.floor(common / load.block_tokens);
+    const ids = Array.from({ length: blocks }, (_, block) =>
+      block < shared ? blockIds[parent][block] : fresh++,
+    );
+    blockIds.push(ids);
+    const prefix: PromptPrefix = { ids, chunkTokens: load.block_tokens, namedTokens: input + output };
+    engine.submit({ id, arrival: arrivalMs * TICKS_PER_MS, input, output, priority, prefix });
+    if (abortMs >= 0) aborts.push([abortMs, id]);
+  }
+  for (const [abortMs, id] of aborts.sort((a, b) => a[0] - b[0])) {
+    engine.runUntil(abortMs * TICKS_PER_MS);
+    engine.abort(id);
+  }
+  engine.runUntil(Number.POSITIVE_INFINITY);
+}
+
+function configOf(load: RecordedLoad): EngineConfig {
+  return {
+    law: LAW_OF_1_MS,
+    maxNumSeqs: load.max_num_seqs,
+    kvBlocks: load.kv_blocks,
+    schedulingPolicy: load.policy,
+    speculationDepth: 0,
+    speculation: null,
+    survival: [],
+  };
+}
+
+function optionsOf(load: RecordedLoad) {
+  return {
+    blockTokens: load.block_tokens,
+    maxNumBatchedTokens: load.max_num_batched_tokens,
+    prefixCaching: load.prefix_caching,
+    seed: 0,
+    role: 'mixed' as const,
+    requestOverheadMs: 0,
+    requestOverheadJitter: 0,
+  };
+}
