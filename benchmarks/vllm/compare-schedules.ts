@@ -2,7 +2,11 @@
 // with the schedule of vLLM: node benchmarks/vllm/compare-schedules.ts recorded.jsonl ... [--reference] [--show 3]
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { type RecordedLoad, scheduleOnEngine, scheduleOnReference } from '../../packages/simulator/test/recorded-load.ts';
+import {
+  type RecordedLoad,
+  scheduleOnEngine,
+  scheduleOnReference,
+} from '../../packages/simulator/test/recorded-load.ts';
 
 interface Recording {
   readonly vllm: string;
@@ -51,14 +55,14 @@ for (const file of positionals) {
       for (const id of differing.slice(0, 1)) {
         console.error(`request ${id}: ${parsed.tokens_ms[id]} ms in vLLM, ${ours.tokens_ms[id]} ms here`);
       }
-      console.error(`iterations, preemptions, cached tokens: ${parsed.totals} in vLLM, ${ours.totals} here\n`);
+      console.error(
+        `iterations, preemptions, cached tokens: ${parsed.totals} in vLLM, ${ours.totals} here\n`,
+      );
     }
   }
   if (row !== null) print(row);
 }
 
 function print({ vllm, kind, seed, loads, identicalLoads, requests, identicalRequests }: Row): void {
-  console.log(
-    `| ${[vllm, kind, seed, loads, identicalLoads, requests, identicalRequests].join(' | ')} |`,
-  );
+  console.log(`| ${[vllm, kind, seed, loads, identicalLoads, requests, identicalRequests].join(' | ')} |`);
 }

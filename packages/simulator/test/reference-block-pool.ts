@@ -1,28 +1,36 @@
 import type { PromptPrefix } from '../src/engine/prefix-cache.ts';
 
+interface Block {
+  /** Content, when it is a full block that can be found. */
+  key: string | null;
+  holders: number;
+}
+
 interface Owner {
   order: number;
   input: number;
   emitted: number;
-  computed: number;
-  blocks: number;
   transferred: boolean;
-  preempted: boolean;
   prefix: PromptPrefix | null;
-  /** Chunks held, first to last: key and blocks. */
-  chunks: { key: number; blocks: number }[];
+  /** Blocks held, from the first token on. */
+  table: Block[];
+  /** Of these, how many have been given their content. */
+  filled: number;
+  /** Its KV came from another engine: nobody finds it. */
+  foreign: boolean;
 }
 
 /**
- * A pool in which every free block is an object in a list: taken from the front, put back at the end, last block first.
- * A cached chunk is found block by block from its start.
+ * vLLM's block pool, block by block. Free blocks are a queue: taken from the front; blocks with content go back to its
+ * end, a request's last block first, others to its front. A full block is found by its content as soon as a scheduled
+ * iteration fills it. Of blocks with equal content the one that was filled first is found.
  */
 export class ReferenceBlockPool {
-  queue: { key: number | null; index: number }[] = [];
-  holders = new Map<number, number>();
-  held = new Map<number, number>();
+  queue: Block[] = [];
+  private readonly filled = new Map<string, Block[]>();
   private readonly blockTokens: number;
   private readonly caching: boolean;
+  private foreigners = 0;
 
   constructor(blocks: number, blockTokens: number, caching: boolean) {
     this.blockTokens = blockTokens;
@@ -34,106 +42,92 @@ export class ReferenceBlockPool {
     return this.queue.length;
   }
 
-  take(blocks: number): void {
-    this.queue.splice(0, blocks);
+  /** Takes blocks out of the pool. */
+  take(blocks: number): Block[] {
+    const taken = this.queue.splice(0, blocks);
+    for (const block of taken) this.empty(block);
+    return taken;
   }
 
   giveEmpty(blocks: number): void {
-    for (let i = 0; i < blocks; i++) this.queue.push({ key: null, index: 0 });
+    for (let i = 0; i < blocks; i++) this.queue.unshift({ key: null, holders: 0 });
   }
 
   clear(): void {
-    for (const block of this.queue) block.key = null;
+    for (const block of this.queue) this.empty(block);
   }
 
-  /** Blocks of `key` that can be found, from its first on. */
-  private found(key: number): number {
-    const held = this.held.get(key);
-    if (held !== undefined) return held;
-    const indices = this.queue.filter((block) => block.key === key).map((block) => block.index);
-    let length = 0;
-    while (indices.includes(length)) length++;
-    return length;
-  }
-
-  private chunksOf(owner: Owner): { key: number; blocks: number }[] {
-    const { prefix } = owner;
-    if (!this.caching || prefix === null) return [];
-    const chunks = [];
-    for (let c = 0; c < prefix.ids.length; c++) {
-      const tokens = Math.min(prefix.chunkTokens, owner.input - c * prefix.chunkTokens);
-      const blocks = Math.floor(tokens / this.blockTokens);
-      if (blocks <= 0) break;
-      chunks.push({ key: prefix.ids[c], blocks });
-    }
-    return chunks;
-  }
-
-  /** Admits `owner` if it fits. Answers the tokens whose KV is cached, or null. */
+  /** Lets `owner` hold what is cached of it, if the free blocks suffice for all of it. Answers its tokens, or null. */
   admit(owner: Owner): number | null {
-    const total = owner.input + owner.emitted;
-    const required = Math.ceil(total / this.blockTokens);
-    const chunks = owner.transferred ? [] : this.chunksOf(owner);
-    let unbroken = this.caching && !owner.transferred;
-    let prefixBlocks = 0;
-    const hits = new Map<number, number>();
-    for (const { key, blocks } of chunks) {
-      const found = unbroken || this.held.has(key) ? this.found(key) : 0;
-      if (found > 0) hits.set(key, found);
-      if (unbroken) prefixBlocks += found;
-      unbroken = unbroken && found === blocks;
-    }
-    const privateKey = -1 - owner.order;
-    const own = unbroken ? this.found(privateKey) : 0;
-    prefixBlocks += own;
-    const cached = [...hits.values()].reduce((sum, found) => sum + found, own);
-    const revived = [...hits].reduce((sum, [key, found]) => sum + (this.held.has(key) ? 0 : found), own);
-    if (required - cached + revived > this.queue.length) return null;
-
-    this.queue = this.queue.filter(
-      ({ key }) => key === null || !(hits.has(key) || (own > 0 && key === privateKey)),
-    );
-    for (const { key, blocks } of chunks) {
-      // What was found behind a gap, or not at all, is computed anew; older copies are worthless.
-      if (!hits.has(key)) for (const block of this.queue) if (block.key === key) block.key = null;
-      this.held.set(key, blocks);
-      this.holders.set(key, (this.holders.get(key) ?? 0) + 1);
-    }
-    for (const block of this.queue) if (block.key === privateKey) block.key = null;
-    owner.chunks = chunks;
-    // With a cache to look into, all blocks are taken at once; otherwise chunk by chunk.
-    owner.blocks = this.caching && !owner.transferred && (owner.prefix !== null || owner.preempted) ? required : 0;
-    if (owner.blocks > 0) this.take(required - cached);
-    return Math.min(prefixBlocks, Math.floor((total - 1) / this.blockTokens)) * this.blockTokens;
+    const known = owner.input + owner.emitted;
+    const hits = owner.transferred ? [] : this.hits(owner, Math.floor((known - 1) / this.blockTokens));
+    const revived = hits.filter((block) => block.holders === 0).length;
+    if (Math.ceil(known / this.blockTokens) - hits.length + revived > this.free) return null;
+    for (const block of hits) block.holders++;
+    this.queue = this.queue.filter((block) => block.holders === 0);
+    owner.table = hits;
+    owner.filled = hits.length;
+    owner.foreign = owner.transferred;
+    return hits.length * this.blockTokens;
   }
 
-  release(owner: Owner, returns: boolean): void {
-    const shared = owner.chunks.reduce((sum, chunk) => sum + chunk.blocks, 0);
-    const own = owner.blocks - shared;
-    const full = Math.max(0, Math.floor(owner.computed / this.blockTokens) - shared);
-    // Transferred KV is not cached by chunk, so what it leaves behind does not continue a chain.
-    const continues = owner.chunks.length === this.chunksOf(owner).length;
-    const kept = returns && this.caching && continues ? Math.min(own, full) : 0;
-    this.giveEmpty(own - kept);
-    for (let index = kept - 1; index >= 0; index--) this.queue.push({ key: -1 - owner.order, index });
-    let start = owner.chunks.length * (owner.prefix?.chunkTokens ?? 0);
-    for (const { key, blocks } of owner.chunks.slice().reverse()) {
-      start -= owner.prefix?.chunkTokens ?? 0;
-      const holders = (this.holders.get(key) as number) - 1;
-      this.holders.set(key, holders);
-      if (holders > 0) continue;
-      this.held.delete(key);
-      this.holders.delete(key);
-      const computed = Math.max(0, Math.min(blocks, Math.floor((owner.computed - start) / this.blockTokens)));
-      this.giveEmpty(blocks - computed);
-      for (let index = computed - 1; index >= 0; index--) this.queue.push({ key, index });
+  grow(owner: Owner, blocks: number): void {
+    for (const block of this.take(blocks)) {
+      block.holders = 1;
+      owner.table.push(block);
     }
-    owner.chunks = [];
-    owner.blocks = 0;
   }
 
-  /** Makes the content of what `owner` left behind worthless. */
-  forget(owner: Owner): void {
-    for (const block of this.queue) if (block.key === -1 - owner.order) block.key = null;
+  /** Gives the blocks that `tokens` fill their content. */
+  fill(owner: Owner, tokens: number): void {
+    if (!this.caching) return;
+    for (const end = Math.floor(tokens / this.blockTokens); owner.filled < end; owner.filled++) {
+      const block = owner.table[owner.filled];
+      block.key = owner.foreign ? `foreign ${this.foreigners++}` : this.keyOf(owner, owner.filled);
+      this.filled.set(block.key, [...(this.filled.get(block.key) ?? []), block]);
+    }
+  }
+
+  release(owner: Owner): void {
+    this.shorten(owner, 0);
+    owner.filled = 0;
+  }
+
+  /** Takes back all blocks of `owner` but the first `kept`. */
+  shorten(owner: Owner, kept: number): void {
+    const empty: Block[] = [];
+    const full: Block[] = [];
+    for (const block of owner.table.splice(kept).reverse()) {
+      if (--block.holders === 0) (block.key === null ? empty : full).push(block);
+    }
+    this.queue.unshift(...empty);
+    this.queue.push(...full);
+  }
+
+  private hits(owner: Owner, most: number): Block[] {
+    const hits: Block[] = [];
+    while (this.caching && hits.length < most) {
+      const found = this.filled.get(this.keyOf(owner, hits.length));
+      if (found === undefined) break;
+      hits.push(found[0]);
+    }
+    return hits;
+  }
+
+  private keyOf({ prefix, input, order }: Owner, index: number): string {
+    const end = (index + 1) * this.blockTokens;
+    if (prefix !== null && end <= (prefix.namedTokens ?? input)) {
+      const chunk = Math.floor((index * this.blockTokens) / prefix.chunkTokens);
+      if (chunk < prefix.ids.length) return `${prefix.ids[chunk]} + ${end - chunk * prefix.chunkTokens}`;
+    }
+    return `own ${order} ${index}`;
+  }
+
+  private empty(block: Block): void {
+    if (block.key === null) return;
+    const rest = (this.filled.get(block.key) as Block[]).filter((other) => other !== block);
+    if (rest.length > 0) this.filled.set(block.key, rest);
+    else this.filled.delete(block.key);
+    block.key = null;
   }
 }

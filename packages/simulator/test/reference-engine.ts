@@ -19,17 +19,16 @@ interface ReferenceRequest {
   emitted: number;
   /** Tokens whose KV is computed. */
   computed: number;
-  blocks: number;
   scheduled: number;
   firstToken: number;
   lastToken: number;
   transferred: boolean;
-  /** Since it came to this engine. */
-  preempted: boolean;
   /** Its prompt, or what a preemption lost, is being computed. */
   prefilling: boolean;
   prefix: PromptPrefix | null;
-  chunks: { key: number; blocks: number }[];
+  table: { key: string | null; holders: number }[];
+  filled: number;
+  foreign: boolean;
   verifySteps: number;
 }
 
@@ -104,14 +103,14 @@ export class ReferenceEngine {
       order: NOT_YET,
       emitted: 0,
       computed: 0,
-      blocks: 0,
       scheduled: NOT_YET,
       firstToken: NOT_YET,
       lastToken: NOT_YET,
       transferred: false,
-      preempted: false,
       prefilling: false,
-      chunks: [],
+      table: [],
+      filled: 0,
+      foreign: false,
       verifySteps: 0,
     });
   }
@@ -122,11 +121,11 @@ export class ReferenceEngine {
       visible: ready,
       order: NOT_YET,
       computed: 0,
-      blocks: 0,
       transferred: true,
-      preempted: false,
       prefilling: false,
-      chunks: [],
+      table: [],
+      filled: 0,
+      foreign: false,
       verifySteps: 0,
     });
   }
@@ -140,9 +139,8 @@ export class ReferenceEngine {
     const leavesSpeculation = this.config.speculationDepth > 0 && config.speculationDepth === 0;
     if (leavesSpeculation) {
       for (const request of this.running.filter((r) => this.decoding(r))) {
-        const kept = this.blocksFor(request.computed);
-        this.pool.giveEmpty(request.blocks - kept);
-        request.blocks = kept;
+        this.pool.fill(request, request.computed);
+        this.pool.shorten(request, this.blocksFor(request.computed));
       }
     }
     const grown = config.kvBlocks - this.config.kvBlocks;
@@ -196,7 +194,7 @@ export class ReferenceEngine {
         ? Math.min(1 + config.speculationDepth, budget)
         : Math.min(this.known(request) - request.computed, budget);
       let gaveUp = false;
-      const lacking = Math.max(0, this.blocksFor(request.computed + tokens) - request.blocks);
+      const lacking = Math.max(0, this.blocksFor(request.computed + tokens) - request.table.length);
       while (lacking > this.pool.free) {
         const victim = this.victim();
         const position = this.running.indexOf(victim);
@@ -211,7 +209,7 @@ export class ReferenceEngine {
         if (position < index) index--;
       }
       if (gaveUp) break;
-      this.grow(request, lacking);
+      this.allocate(request, tokens);
       scheduled.set(request, tokens);
       budget -= tokens;
       index++;
@@ -223,7 +221,6 @@ export class ReferenceEngine {
         const most = request.input + request.output - 1 + config.speculationDepth;
         if (this.blocksFor(most) > config.kvBlocks) {
           this.waiting.splice(this.waiting.indexOf(request), 1);
-          this.pool.forget(request);
           this.rejected.push(request.id);
           continue;
         }
@@ -237,7 +234,7 @@ export class ReferenceEngine {
         request.prefilling = !request.transferred;
         if (request.transferred) request.computed = this.known(request) - 1;
         const tokens = Math.min(this.known(request) - request.computed, budget);
-        this.grow(request, Math.max(0, this.blocksFor(request.computed + tokens) - request.blocks));
+        this.allocate(request, tokens);
         scheduled.set(request, tokens);
         budget -= tokens;
       }
@@ -310,7 +307,7 @@ export class ReferenceEngine {
     if (request.emitted === request.output) {
       this.complete(request);
     } else if (this.role === 'prefill') {
-      this.leave(request, false);
+      this.leave(request);
       const { id, arrival, visible, input, output, priority, emitted, firstToken, prefix } = request;
       this.handovers.push({
         id,
@@ -329,7 +326,7 @@ export class ReferenceEngine {
   }
 
   private complete(request: ReferenceRequest): void {
-    this.leave(request, false);
+    this.leave(request);
     this.completions.push({ id: request.id, firstToken: request.firstToken, lastToken: this.now });
   }
 
@@ -338,31 +335,31 @@ export class ReferenceEngine {
     const request = [...this.running, ...this.waiting, ...this.future].find((known) => known.id === id);
     if (request === undefined) return false;
     if (this.running.includes(request)) {
-      this.leave(request, false);
+      this.leave(request);
     } else {
       this.waiting = this.waiting.filter((other) => other !== request);
       this.future = this.future.filter((other) => other !== request);
-      this.pool.forget(request);
     }
     return true;
   }
 
-  private grow(request: ReferenceRequest, blocks: number): void {
-    this.pool.take(blocks);
-    request.blocks += blocks;
+  /** Gives `request` what it lacks of the blocks for `tokens` more. What they fill with known tokens can be found. */
+  private allocate(request: ReferenceRequest, tokens: number): void {
+    const reach = request.computed + tokens;
+    this.pool.grow(request, Math.max(0, this.blocksFor(reach) - request.table.length));
+    this.pool.fill(request, Math.min(reach, this.known(request)));
   }
 
-  private leave(request: ReferenceRequest, returns: boolean): void {
+  private leave(request: ReferenceRequest): void {
     this.running.splice(this.running.indexOf(request), 1);
-    this.pool.release(request, returns);
+    this.pool.release(request);
   }
 
   private preempt(request: ReferenceRequest): void {
     if (this.decoding(request)) request.lastToken = this.now;
-    this.leave(request, true);
+    this.leave(request);
     request.computed = 0;
     request.transferred = false;
-    request.preempted = true;
     this.waiting.unshift(request);
     this.preemptions++;
   }

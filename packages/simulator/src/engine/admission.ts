@@ -15,6 +15,16 @@ export function planChunk(state: EngineState, plan: IterationPlan, budget: numbe
   return Math.max(0, state.blocksFor(computed[slot] + plan.partialChunk) - blocks[slot]);
 }
 
+/** Lets others find what the scheduled decodes fill in this iteration, where their answers have a name. */
+export function fillAnswers(state: EngineState, isScheduled: (slot: number) => boolean): void {
+  const { input, status, next } = state.table;
+  for (let slot = state.running.head; slot >= 0; slot = next[slot]) {
+    if (status[slot] === DECODING && isScheduled(slot)) {
+      state.pool.fill(slot, input[slot] + state.emittedBy(slot));
+    }
+  }
+}
+
 /** Schedules the chunk that was planned for the incomplete prefill, and takes its blocks. Answers its tokens. */
 export function continuePrefill(state: EngineState, plan: IterationPlan): number {
   const slot = state.partial;
@@ -70,6 +80,7 @@ export function admitWaiting(state: EngineState, plan: IterationPlan, tokens: nu
 function schedulePrefill(state: EngineState, plan: IterationPlan, slot: number, chunk: number): void {
   const start = state.table.computed[slot];
   state.growTo(slot, start + chunk);
+  state.pool.fill(slot, start + chunk);
   plan.prefillTokens += chunk;
   plan.attention += chunk * (start + chunk / 2);
   state.table.computed[slot] = start + chunk;

@@ -1,30 +1,27 @@
-import { type BlockRun, PrefixCache, type PrefixCacheSnapshot, type PromptPrefix } from './prefix-cache.ts';
+import { PrefixCache, type PrefixCacheSnapshot, type PromptPrefix } from './prefix-cache.ts';
 import type { RequestTable } from './request-table.ts';
 
-/** What admitting a request takes. */
-export interface AdmissionCost {
-  /** Free blocks to take beyond those that are cached. */
-  needed: number;
-  /** Cached blocks, free until now, that the request would hold. */
-  revived: number;
-  /** Tokens whose KV is cached. */
-  cachedTokens: number;
-}
+/** Content of a request whose KV another engine computed: nobody finds it. */
+const UNNAMED = -1;
 
 /**
- * The KV blocks of an engine. Without a prefix cache they are a number; with one, free blocks keep their content until
- * they are taken, and a request that is admitted finds the longest prefix of its prompt that is still there.
+ * The KV blocks of an engine. Without a prefix cache they are a number; with one, blocks keep their content until they are
+ * taken, and a request that is admitted finds the longest prefix of its tokens that is there. What a running request
+ * fills is found by others from the iteration on that computes it.
  */
 export class BlockPool {
   declare free: number;
+  /** Whether requests were submitted whose answers have a name, so that others may find them. */
+  namesAnswers = false;
   declare private readonly cache: PrefixCache | null;
   declare private readonly table: RequestTable;
   declare private readonly blockTokens: number;
   /** Binary logarithm of the block size. */
   declare private readonly blockShift: number;
-  /** Prompt content of each slot. */
+  /** Content of each slot. */
   private readonly prefixes: (PromptPrefix | null)[] = [];
-  private readonly cost: AdmissionCost = { needed: 0, revived: 0, cachedTokens: 0 };
+  /** Of a request that waits, blocks that can be found: those with a name, those only it can ask for, those held. */
+  private readonly hits: Hits = { named: 0, own: 0, held: 0 };
 
   constructor(table: RequestTable, blocks: number, blockTokens: number, prefixCaching: boolean) {
     this.table = table;
@@ -35,16 +32,21 @@ export class BlockPool {
     this.cache?.reset(blocks);
   }
 
+  get caches(): boolean {
+    return this.cache !== null;
+  }
+
   /** KV blocks that hold `tokens`. */
   blocksFor(tokens: number): number {
     return (tokens + this.blockTokens - 1) >> this.blockShift;
   }
 
-  /** Remembers the prompt content of a new request. */
+  /** Remembers the content of a new request. */
   setPrefix(slot: number, prefix: PromptPrefix | null): void {
     if (prefix === null && slot >= this.prefixes.length) return;
     while (this.prefixes.length < slot) this.prefixes.push(null);
     this.prefixes[slot] = prefix;
+    if ((prefix?.namedTokens ?? 0) > this.table.input[slot]) this.namesAnswers = true;
   }
 
   prefixOf(slot: number): PromptPrefix | null {
@@ -57,7 +59,7 @@ export class BlockPool {
     this.cache?.take(blocks);
   }
 
-  /** Frees blocks whose content nobody will ask for. */
+  /** Frees blocks without content. */
   give(blocks: number): void {
     this.free += blocks;
     this.cache?.freeEmpty(blocks);
@@ -68,209 +70,178 @@ export class BlockPool {
     this.cache?.reset(this.free);
   }
 
-  /** What it takes to admit a waiting request of which something may be cached. Reused object. */
-  private admissionCost(slot: number, cache: PrefixCache): AdmissionCost {
-    const total = this.table.input[slot] + this.table.generatedOffset[slot];
-    const cost = this.cost;
-    cost.revived = 0;
-    let cached = 0;
-    let prefixBlocks = 0;
-    let unbroken = true;
-    for (let c = 0, blocks = this.chunkBlocks(slot, 0); blocks > 0; blocks = this.chunkBlocks(slot, ++c)) {
-      const run = cache.find(this.chunkKey(slot, c));
-      if (run === undefined || !(unbroken || run.holders > 0)) {
-        unbroken = false;
-        continue;
-      }
-      if (run.holders === 0) cost.revived += run.blocks;
-      if (unbroken) prefixBlocks += run.blocks;
-      cached += run.blocks;
-      unbroken = unbroken && run.blocks === blocks;
-    }
-    const own = unbroken ? this.ownRun(slot, cache) : undefined;
-    if (own !== undefined) {
-      cached += own.blocks;
-      prefixBlocks += own.blocks;
-      cost.revived += own.blocks;
-    }
-    cost.needed = this.blocksFor(total) - cached;
-    // The last token is always computed: its logits are wanted.
-    cost.cachedTokens = Math.min(
-      prefixBlocks * this.blockTokens,
-      Math.floor((total - 1) / this.blockTokens) * this.blockTokens,
-    );
-    return cost;
-  }
-
-  /** Whether the free blocks suffice to admit a waiting request. */
+  /** Whether the free blocks suffice for all of a waiting request's prompt and what it had generated before. */
   fits(slot: number): boolean {
+    const blocks = this.blocksFor(this.table.input[slot] + this.table.generatedOffset[slot]);
     const cache = this.cacheFor(slot);
-    if (cache === null) return this.promptBlocks(slot) <= this.free;
-    const { needed, revived } = this.admissionCost(slot, cache);
-    return needed + revived <= this.free;
+    if (cache === null) return blocks <= this.free;
+    return blocks - this.find(slot, cache).held <= this.free;
   }
 
   /**
-   * Lets a waiting request run if the free blocks hold its prompt and what it had generated before. It takes them chunk
-   * by chunk, but all at once where something may be cached. Answers the tokens whose KV is there already, or -1 when
-   * the free blocks do not suffice.
+   * Lets a waiting request run if the free blocks suffice, and hold what is cached of it; it takes the others chunk by
+   * chunk. Answers the tokens whose KV is there already, or -1 when the free blocks do not suffice.
    */
   admit(slot: number): number {
     if (!this.fits(slot)) return -1;
-    this.table.blocks[slot] = 0;
-    this.table.sharedBlocks[slot] = 0;
+    const { table } = this;
     const cache = this.cacheFor(slot);
+    table.blocks[slot] = 0;
+    table.namedBlocks[slot] = table.transferred[slot] === 1 ? UNNAMED : 0;
+    table.ownBlocks[slot] = 0;
     if (cache === null) return 0;
-    this.table.blocks[slot] = this.promptBlocks(slot);
-    const { needed, cachedTokens } = this.admissionCost(slot, cache);
-    this.holdPrefix(slot, cache);
-    this.take(needed);
-    return cachedTokens;
+    const { named, own } = this.find(slot, cache);
+    let revived = own === 0 ? 0 : cache.hold(this.ownKey(slot), own);
+    for (let c = 0, left = named; left > 0; c++) {
+      const blocks = Math.min(left, this.chunkBlocks(slot, c));
+      revived += cache.hold(this.chunkKey(slot, c), blocks);
+      left -= blocks;
+    }
+    this.free -= revived;
+    table.namedBlocks[slot] = named;
+    table.ownBlocks[slot] = own;
+    table.blocks[slot] = named + own;
+    return (named + own) * this.blockTokens;
+  }
+
+  /** A running request has filled the blocks of its first `tokens`: others can find those that have a name. */
+  fill(slot: number, tokens: number): void {
+    if (this.cache === null || this.prefixOf(slot) === null) return;
+    const { namedBlocks } = this.table;
+    const full = tokens >> this.blockShift;
+    let filled = namedBlocks[slot];
+    if (filled === UNNAMED || filled >= full) return;
+    const perChunk = this.blocksPerChunk(slot);
+    for (let c = Math.floor(filled / perChunk); filled < full; c++) {
+      const blocks = this.chunkBlocks(slot, c);
+      const end = Math.min(full, c * perChunk + blocks);
+      if (blocks === 0 || end === filled) break;
+      this.cache.fill(slot, this.chunkKey(slot, c), filled - c * perChunk, end - c * perChunk);
+      filled = end;
+    }
+    namedBlocks[slot] = filled;
   }
 
   /**
-   * Takes back the blocks of a request. What it had computed stays cached until the blocks are taken.
+   * Takes back the blocks of a request. What it had filled stays cached until the blocks are taken.
    * @param held blocks it holds
-   * @param computed tokens of it that have KV
-   * @param returns whether the request will be admitted again, so that what only it can use is worth keeping
+   * @param computed tokens of it that have KV, those of the iteration under way included
+   * @param returns whether the request will be admitted again, and may ask for what only it can ask for
    */
   release(slot: number, held: number, computed: number, returns: boolean): void {
-    this.free += held;
-    if (this.cache === null) return;
-    const shared = this.table.sharedBlocks[slot];
-    const own = held - shared;
-    if (!returns && shared === 0) this.cache.freeEmpty(own);
-    else this.releaseCached(slot, this.cache, own, computed, returns);
-  }
-
-  /** A request that waits will not be admitted here any more. */
-  forget(slot: number): void {
-    if (this.cache === null) return;
-    this.cache.forget(this.privateKey(slot));
+    if (this.cache === null) {
+      this.free += held;
+      return;
+    }
+    const { namedBlocks, ownBlocks } = this.table;
+    const full = computed >> this.blockShift;
+    this.fill(slot, computed);
+    const named = Math.max(0, namedBlocks[slot]);
+    const own = full - named;
+    this.give(held - full);
+    if (own > 0)
+      this.free += this.releaseOwn(slot, this.cache, own, returns && namedBlocks[slot] !== UNNAMED);
+    ownBlocks[slot] = 0;
+    if (named > 0) this.free += this.releaseNamed(slot, this.cache, named);
+    namedBlocks[slot] = 0;
   }
 
   snapshot(): BlockPoolSnapshot {
-    return { free: this.free, cache: this.cache?.snapshot() ?? null, prefixes: this.prefixes.slice() };
+    const { free, namesAnswers, cache, prefixes } = this;
+    return { free, namesAnswers, cache: cache?.snapshot() ?? null, prefixes: prefixes.slice() };
   }
 
   restore(snapshot: BlockPoolSnapshot): void {
     this.free = snapshot.free;
+    this.namesAnswers = snapshot.namesAnswers;
     this.prefixes.length = 0;
     this.prefixes.push(...snapshot.prefixes);
     if (this.cache !== null && snapshot.cache !== null) this.cache.restore(snapshot.cache);
   }
 
-  /** Frees blocks of which some are worth keeping: `own` that it shares with nobody, and those of its prompt's chunks. */
-  private releaseCached(
-    slot: number,
-    cache: PrefixCache,
-    own: number,
-    computed: number,
-    returns: boolean,
-  ): void {
-    const shared = this.table.sharedBlocks[slot];
-    // Transferred KV is not cached by chunk, so what it leaves behind does not continue a chain.
-    const reusable = returns && shared === this.chainBlocks(slot);
-    const kept = reusable ? Math.min(own, Math.max(0, Math.floor(computed / this.blockTokens) - shared)) : 0;
-    cache.freeEmpty(own - kept);
-    cache.insertFree(this.privateKey(slot), kept);
-    this.free -= shared;
-    this.table.sharedBlocks[slot] = 0;
-    if (shared > 0) this.releasePrefix(slot, cache, computed);
+  /** What can be found of a waiting request. Reused object. */
+  private find(slot: number, cache: PrefixCache): Hits {
+    const { input, generatedOffset, preemptions } = this.table;
+    const { hits } = this;
+    hits.named = 0;
+    hits.own = 0;
+    hits.held = 0;
+    // The last token is always computed: its logits are wanted.
+    const most = (input[slot] + generatedOffset[slot] - 1) >> this.blockShift;
+    for (let c = 0; ; c++) {
+      const blocks = Math.min(this.chunkBlocks(slot, c), most - hits.named);
+      if (blocks === 0) break;
+      const key = this.chunkKey(slot, c);
+      const found = Math.min(cache.found(key), blocks);
+      if (found > 0) hits.held += cache.heldOf(key, found);
+      hits.named += found;
+      if (found < blocks) return hits;
+    }
+    if (preemptions[slot] > 0) hits.own = Math.min(cache.found(this.ownKey(slot)), most - hits.named);
+    return hits;
   }
 
-  /** Blocks of a waiting request's prompt and what it had generated before. */
-  private promptBlocks(slot: number): number {
-    return this.blocksFor(this.table.input[slot] + this.table.generatedOffset[slot]);
+  /** Frees blocks with content that no other request can ask for. Answers how many. */
+  private releaseOwn(slot: number, cache: PrefixCache, own: number, returns: boolean): number {
+    const known = this.table.ownBlocks[slot];
+    if (!returns && known === 0) {
+      cache.freeForgotten(own);
+      return own;
+    }
+    const key = this.ownKey(slot);
+    if (own > known) cache.fill(slot, key, known, own);
+    return cache.release(slot, key, own);
   }
 
-  /** The cache, when a waiting request has KV to look for: a prompt that others may share, or what a preemption left. */
+  /** Lets go of blocks with a name, the last first. Answers how many are free now. */
+  private releaseNamed(slot: number, cache: PrefixCache, named: number): number {
+    const perChunk = this.blocksPerChunk(slot);
+    let freed = 0;
+    for (let c = Math.floor((named - 1) / perChunk); c >= 0; c--) {
+      freed += cache.release(slot, this.chunkKey(slot, c), Math.min(perChunk, named - c * perChunk));
+    }
+    return freed;
+  }
+
+  /** The cache, when a waiting request has KV to look for: content with a name, or what a preemption left. */
   private cacheFor(slot: number): PrefixCache | null {
     const { transferred, preemptions } = this.table;
     if (this.cache === null || transferred[slot] === 1) return null;
     return preemptions[slot] > 0 || this.prefixOf(slot) !== null ? this.cache : null;
   }
 
-  /** Holds what is cached of the prompt, and caches the rest of its chunks, which are computed from now on. */
-  private holdPrefix(slot: number, cache: PrefixCache): void {
-    let unbroken = true;
-    for (let c = 0, blocks = this.chunkBlocks(slot, 0); blocks > 0; blocks = this.chunkBlocks(slot, ++c)) {
-      const key = this.chunkKey(slot, c);
-      const run = cache.find(key);
-      if (run !== undefined && (unbroken || run.holders > 0)) {
-        unbroken = unbroken && run.blocks === blocks;
-        this.free -= cache.hold(run);
-        run.blocks = blocks;
-      } else {
-        unbroken = false;
-        // A copy behind a gap in the chain cannot be found: the new one takes its place.
-        cache.forget(key);
-        cache.insertHeld(key, blocks);
-      }
-      this.table.sharedBlocks[slot] += blocks;
-    }
-    const own = this.ownRun(slot, cache);
-    if (own === undefined) return;
-    if (unbroken) {
-      this.free -= cache.hold(own);
-      cache.discard(own);
-    } else {
-      cache.forget(this.privateKey(slot));
-    }
+  private blocksPerChunk(slot: number): number {
+    return (this.prefixes[slot] as PromptPrefix).chunkTokens >> this.blockShift;
   }
 
-  /** What a request left behind when it was preempted. */
-  private ownRun(slot: number, cache: PrefixCache): BlockRun | undefined {
-    return this.table.preemptions[slot] === 0 ? undefined : cache.find(this.privateKey(slot));
-  }
-
-  /** Lets go of a prompt's chunks, the last one first; of those it alone holds, only what is computed stays cached. */
-  private releasePrefix(slot: number, cache: PrefixCache, computed: number): void {
-    const prefix = this.prefixes[slot] as PromptPrefix;
-    let end = 0;
-    while (this.chunkBlocks(slot, end) > 0) end++;
-    for (let c = end - 1; c >= 0; c--) {
-      const run = cache.find(this.chunkKey(slot, c)) as BlockRun;
-      const done = Math.floor((computed - c * prefix.chunkTokens) / this.blockTokens);
-      if (run.holders === 1 && done < run.blocks) {
-        const kept = Math.max(0, done);
-        this.free += run.blocks - kept;
-        cache.freeEmpty(run.blocks - kept);
-        run.blocks = kept;
-      }
-      if (run.blocks === 0) cache.discard(run);
-      else this.free += cache.release(run);
-    }
-  }
-
-  /** Whole KV blocks of the prompt's chunk `c`; 0 behind the last. */
+  /** Whole KV blocks of chunk `c` with a name; 0 behind the last. */
   private chunkBlocks(slot: number, c: number): number {
     const prefix = this.prefixOf(slot);
     if (prefix === null || c >= prefix.ids.length) return 0;
-    const tokens = Math.min(prefix.chunkTokens, this.table.input[slot] - c * prefix.chunkTokens);
-    return Math.max(0, Math.floor(tokens / this.blockTokens));
-  }
-
-  /** Blocks of all of the prompt's chunks. */
-  private chainBlocks(slot: number): number {
-    let sum = 0;
-    for (let c = 0, blocks = this.chunkBlocks(slot, 0); blocks > 0; blocks = this.chunkBlocks(slot, ++c))
-      sum += blocks;
-    return sum;
+    const named = (prefix.namedTokens ?? this.table.input[slot]) - c * prefix.chunkTokens;
+    return Math.max(0, Math.min(prefix.chunkTokens, named) >> this.blockShift);
   }
 
   private chunkKey(slot: number, c: number): number {
     return (this.prefixes[slot] as PromptPrefix).ids[c];
   }
 
-  /** Key of what no other request shares: negative, where chunk ids are not. */
-  private privateKey(slot: number): number {
+  /** Key of what no other request can ask for: negative, where chunk ids are not. */
+  private ownKey(slot: number): number {
     return -1 - this.table.order[slot];
   }
 }
 
+interface Hits {
+  named: number;
+  own: number;
+  /** Of these, blocks that a running request holds. */
+  held: number;
+}
+
 export interface BlockPoolSnapshot {
   readonly free: number;
+  readonly namesAnswers: boolean;
   readonly cache: PrefixCacheSnapshot | null;
   readonly prefixes: readonly (PromptPrefix | null)[];
 }

@@ -129,10 +129,12 @@ export class EngineState {
     return this.blocksFor(most) > this.config.kvBlocks;
   }
 
-  /** Whether the head of the queue would be admitted (or refused for good) by an iteration that starts now. */
+  /** Whether the head of the queue may be admitted (or refused for good) although nothing completes. */
   headAdmissible(): boolean {
     if (this.waiting.count === 0 || this.running.count >= this.config.maxNumSeqs || !this.admitting)
       return false;
+    // Named answers: the head may find what a running request is about to fill.
+    if (this.pool.namesAnswers) return true;
     const head = this.waiting.head();
     return this.pool.fits(head) || this.neverFits(head);
   }
@@ -158,10 +160,13 @@ export class EngineState {
     return worst;
   }
 
-  /** Frees the KV of a running request and puts it at the front of its queue. */
-  preempt(slot: number): void {
+  /**
+   * Frees the KV of a running request and puts it at the front of its queue.
+   * @param given 0, or, when the iteration under way had it, 1 + the blocks taken for it beyond those it holds
+   */
+  preempt(slot: number, given = 0): void {
     if (this.table.status[slot] === DECODING) this.table.lastToken[slot] = this.now;
-    this.release(slot, true);
+    this.release(slot, true, given);
     this.table.transferred[slot] = 0;
     this.table.preemptions[slot]++;
     this.table.status[slot] = WAITING;
@@ -184,7 +189,6 @@ export class EngineState {
     this.waiting.remove(slot);
     this.rejections.push(this.table.id[slot]);
     this.counters.rejected++;
-    this.pool.forget(slot);
     this.table.free(slot);
   }
 
@@ -194,7 +198,6 @@ export class EngineState {
     if (status === FUTURE || status === WAITING) {
       if (status === FUTURE) this.future.remove(slot);
       else this.waiting.remove(slot);
-      this.pool.forget(slot);
     } else {
       this.release(slot, false);
     }
@@ -285,7 +288,7 @@ export class EngineState {
   }
 
   /** Takes a request out of the running list and its blocks back. `returns`: it will be admitted again. */
-  private release(slot: number, returns: boolean): void {
+  private release(slot: number, returns: boolean, given = 0): void {
     const { table, verifications } = this;
     let held = table.blocks[slot];
     let computed = table.computed[slot];
@@ -294,7 +297,7 @@ export class EngineState {
         // Then the table has the blocks.
         if (verifications.has(slot)) verifications.remove(slot);
         held = table.blocks[slot];
-        computed = table.input[slot] + table.generatedOffset[slot] - 1;
+        computed = table.computed[slot];
       } else {
         computed = this.decodes.remove(slot);
         held = this.blocksFor(computed);
@@ -302,6 +305,11 @@ export class EngineState {
     }
     if (slot === this.partial) this.partial = -1;
     this.running.remove(slot);
+    if (given > 0) {
+      // vLLM counts a block as filled as soon as the token that fills it is scheduled.
+      held += given - 1;
+      computed = table.input[slot] + table.generatedOffset[slot];
+    }
     this.pool.release(slot, held, computed, returns);
   }
 }

@@ -197,7 +197,6 @@ export class Engine {
       taken.push(this.state.progressOf(slot));
       if (waiting.count > 0) waiting.remove(slot);
       else future.remove(slot);
-      this.state.pool.forget(slot);
       table.free(slot);
     }
     return taken.sort((a, b) => a.visible - b.visible || a.id - b.id);
@@ -363,7 +362,8 @@ export class Engine {
     const { state, plan } = this;
     const onlyDecodes = state.partial < 0 && state.running.count > 0 && !state.headAdmissible();
     if (state.speculative) {
-      if (onlyDecodes && skipVerifySteps(state, limit)) return;
+      // Who fills a block with a name first decides which block is found.
+      if (onlyDecodes && !state.pool.namesAnswers && skipVerifySteps(state, limit)) return;
       if (iterateVerifyBatch(state, plan)) return;
       // Short of token budget: sequence by sequence.
       state.verifications.deactivate();
@@ -409,7 +409,7 @@ export class Engine {
     for (let slot = running.head; slot >= 0; slot = table.next[slot]) {
       if (table.status[slot] !== DECODING) continue;
       if (speculative) {
-        decodes.remove(slot);
+        table.computed[slot] = decodes.remove(slot);
         table.blocks[slot] = this.state.blocksFor(table.input[slot] + table.generatedOffset[slot] - 1);
       } else {
         const context = table.input[slot] + table.generatedOffset[slot] - 1;

@@ -1,4 +1,4 @@
-import { admitWaiting, continuePrefill, planChunk } from './admission.ts';
+import { admitWaiting, continuePrefill, fillAnswers, planChunk } from './admission.ts';
 import type { EngineState } from './engine-state.ts';
 import type { IterationPlan } from './iteration-plan.ts';
 import { DECODING, PREFILLING } from './request-table.ts';
@@ -35,8 +35,23 @@ export function skipDecodes(state: EngineState, limit: number): boolean {
   state.counters.outputTokens += iterations * members;
   state.interTokenLatency.addProgression(first, step, iterations, members);
   decodes.advance(iterations);
+  if (state.pool.namesAnswers) fillSkipped(state);
   if (iterations === completion) completeDecodes(state);
   return true;
+}
+
+/** Lets others find what the decodes have filled, block by block in the order of the iterations that were skipped. */
+function fillSkipped({ table, running, decodes, pool, blockTokens }: EngineState): void {
+  const filled: { readonly ago: number; readonly slot: number; readonly tokens: number }[] = [];
+  for (let slot = running.head; slot >= 0; slot = table.next[slot]) {
+    const context = decodes.contextLength(slot);
+    const last = Math.floor(context / blockTokens);
+    for (let block = Math.max(0, table.namedBlocks[slot]) + 1; block <= last; block++) {
+      filled.push({ ago: context - block * blockTokens, slot, tokens: block * blockTokens });
+    }
+  }
+  filled.sort((a, b) => b.ago - a.ago);
+  for (const { slot, tokens } of filled) pool.fill(slot, tokens);
 }
 
 /** One iteration in which every decoding sequence emits one token. */
@@ -44,6 +59,7 @@ export function iterateLockstep(state: EngineState, plan: IterationPlan): void {
   const { decodes, timer, table, counters } = state;
   plan.reset();
   const preempted = !reserveBlocks(state, plan);
+  if (state.pool.namesAnswers) fillAnswers(state, (slot) => !plan.stalled.has(slot));
   const budget = state.maxNumBatchedTokens - decodes.count - continuePrefill(state, plan);
   if (!preempted) admitWaiting(state, plan, budget);
 
@@ -91,22 +107,29 @@ function rejoin(state: EngineState, plan: IterationPlan): void {
  */
 function reserveBlocks(state: EngineState, plan: IterationPlan): boolean {
   const { decodes, pool, running } = state;
-  let lacking = planChunk(state, plan, state.maxNumBatchedTokens - decodes.count);
-  const enough = decodes.blocksForNext() + lacking <= pool.free;
-  if (!enough && state.config.schedulingPolicy === 'priority') {
+  const lacking = planChunk(state, plan, state.maxNumBatchedTokens - decodes.count);
+  const needed = decodes.blocksForNext();
+  if (needed + lacking <= pool.free) {
+    pool.take(needed);
+    return true;
+  }
+  if (state.config.schedulingPolicy === 'priority') {
     allocateOrPreempt(state, plan);
     const { given, next } = state.table;
     for (let slot = running.head; slot >= 0; slot = next[slot]) given[slot] = 0;
     return false;
   }
-  // Under fcfs the victim is always the tail, which is served last, so the order of taking and freeing does not matter.
-  while (decodes.blocksForNext() + lacking > pool.free) {
-    state.preempt(running.tail);
-    // An incomplete prefill is the last of the running list.
-    lacking = 0;
+  // Under fcfs the victim is always the last of the running list, which is served last: no need to look at each.
+  for (let taken = 0; ; state.preempt(running.tail)) {
+    const missing = decodes.blocksForNext() - taken;
+    const found = Math.min(missing, pool.free);
+    pool.take(found);
+    taken += found;
+    if (found === missing) break;
   }
-  pool.take(decodes.blocksForNext());
-  return enough;
+  // An incomplete prefill is the last.
+  if (state.partial >= 0 && lacking > pool.free) state.preempt(state.partial);
+  return false;
 }
 
 /** Goes through the sequences in order, as a victim may be one that has been given its block, or any behind. */
@@ -121,15 +144,14 @@ function allocateOrPreempt(state: EngineState, plan: IterationPlan): void {
       const victim = state.victim();
       // vLLM gives up on the rest of the list when a request has to preempt itself.
       if (victim === slot) stallAfter(state, plan, slot);
-      state.pool.give(table.given[victim]);
-      state.preempt(victim);
+      state.preempt(victim, table.given[victim]);
       table.given[victim] = 0;
       if (victim === slot) return;
     }
     // The blocks of a chunk are taken with the chunk.
     if (table.status[slot] !== DECODING) return;
     state.pool.take(lacking);
-    table.given[slot] = lacking;
+    table.given[slot] = 1 + lacking;
   }
 }
 

@@ -21,7 +21,8 @@ const INT_FIELDS = [
   'generatedOffset',
   'computed',
   'blocks',
-  'sharedBlocks',
+  'namedBlocks',
+  'ownBlocks',
   'preemptions',
   'next',
   'prev',
@@ -75,16 +76,18 @@ export class RequestTable {
   output: Int32Array = NO_INTS;
   /** While decoding: emitted tokens minus the engine's decode counter. Otherwise: emitted tokens. */
   generatedOffset: Int32Array = NO_INTS;
-  /** While prefilling: tokens computed so far. */
+  /** While prefilling: tokens computed so far. While decoding with speculation: those known before its last step. */
   computed: Int32Array = NO_INTS;
   /** KV blocks held, except for lockstep decodes, where the context length gives them. */
   blocks: Int32Array = NO_INTS;
-  /** Blocks of `blocks` that the prefix cache may share with other requests. */
-  sharedBlocks: Int32Array = NO_INTS;
+  /** Blocks of `blocks` that other requests can find in the prefix cache; negative when they can find none. */
+  namedBlocks: Int32Array = NO_INTS;
+  /** Blocks behind them that the prefix cache kept for this request when it was preempted. */
+  ownBlocks: Int32Array = NO_INTS;
   preemptions: Int32Array = NO_INTS;
   next: Int32Array = NO_INTS;
   prev: Int32Array = NO_INTS;
-  /** What the iteration under way has given it: tokens to verify, or a block in lockstep. 0 between iterations. */
+  /** Set when the iteration under way has it: tokens to verify, or 1 + blocks taken for it. 0 between iterations. */
   given: Int32Array = NO_INTS;
   /** Verify steps so far (speculative decoding). */
   verifySteps: Int32Array = NO_INTS;

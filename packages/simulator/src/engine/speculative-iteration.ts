@@ -1,4 +1,4 @@
-import { admitWaiting, continuePrefill, planChunk } from './admission.ts';
+import { admitWaiting, continuePrefill, fillAnswers, planChunk } from './admission.ts';
 import type { EngineState } from './engine-state.ts';
 import type { IterationPlan } from './iteration-plan.ts';
 import { DECODING } from './request-table.ts';
@@ -14,6 +14,7 @@ export function iterateSpeculative(state: EngineState, plan: IterationPlan): voi
   const { timer, counters, config } = state;
   plan.reset();
   const step = scheduleVerification(state, plan);
+  if (state.pool.namesAnswers) fillAnswers(state, (slot) => state.table.given[slot] > 0);
   const budget = state.maxNumBatchedTokens - step.tokens - continuePrefill(state, plan);
   if (!step.preempted) admitWaiting(state, plan, budget);
   for (let i = 0; i < plan.joining.count; i++) schedule(state, step, plan.joining.slots[i], 1);
@@ -64,8 +65,8 @@ function scheduleVerification(state: EngineState, plan: IterationPlan): Verifica
       const victim = state.victim();
       // vLLM gives up on the rest of the list when a request has to preempt itself.
       if (victim === slot) plan.partialStalled = table.next[slot] >= 0;
+      state.preempt(victim, Math.min(1, table.given[victim]));
       table.given[victim] = 0;
-      state.preempt(victim);
       step = scheduled(state);
       if (victim === slot) return step;
     }
@@ -99,7 +100,8 @@ function scheduled(state: EngineState): Verification {
 /** Draws the accepted tokens of every sequence that was given any, and takes the given tokens back. */
 function emitVerified(state: EngineState, emittedCounts: Float64Array, ticks: number): void {
   const { table, counters, running, interTokenLatency } = state;
-  const { output, generatedOffset, given, id, transferred, next, lastToken, verifySteps } = table;
+  const { input, output, generatedOffset, computed, given, id, transferred, next, lastToken, verifySteps } =
+    table;
   const { acceptance } = state;
   let drafted = 0;
   let acceptedDrafts = 0;
@@ -123,6 +125,7 @@ function emitVerified(state: EngineState, emittedCounts: Float64Array, ticks: nu
       } else {
         emittedCounts[tokens]++;
       }
+      computed[slot] = input[slot] + emitted;
       generatedOffset[slot] = emitted + tokens;
       if (emitted + tokens === output[slot]) state.complete(slot);
     }

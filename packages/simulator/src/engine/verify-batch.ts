@@ -239,7 +239,11 @@ export class VerifyBatch {
     this.clock = 0;
     for (let i = 0; i < this.count; i++) {
       const slot = members[i];
-      table.generatedOffset[slot] = this.emittedAtHorizon[slot];
+      const emitted = this.emittedAtHorizon[slot];
+      if (this.since[slot] < HORIZON) {
+        table.computed[slot] = table.input[slot] + emitted - this.drawn[(slot + 1) * HORIZON - 1];
+      }
+      table.generatedOffset[slot] = emitted;
       table.blocks[slot] = this.heldAtHorizon[slot];
       table.verifySteps[slot] += HORIZON - this.since[slot];
       this.draw(slot, 0);
@@ -254,6 +258,7 @@ export class VerifyBatch {
     const beforeLast = this.emittedBefore(slot, clock - 1);
     const reached = this.blocksFor(table.input[slot] - 1 + beforeLast + this.given);
     table.blocks[slot] = Math.max(reached, table.blocks[slot]);
+    table.computed[slot] = table.input[slot] + beforeLast;
     table.generatedOffset[slot] = beforeLast + this.drawn[slot * HORIZON + clock - 1];
     table.verifySteps[slot] += steps;
     this.since[slot] = clock;

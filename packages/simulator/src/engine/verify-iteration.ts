@@ -1,4 +1,4 @@
-import { admitWaiting, continuePrefill, planChunk } from './admission.ts';
+import { admitWaiting, continuePrefill, fillAnswers, planChunk } from './admission.ts';
 import type { EngineState } from './engine-state.ts';
 import type { IterationPlan } from './iteration-plan.ts';
 import { DECODING } from './request-table.ts';
@@ -59,8 +59,8 @@ export function iterateVerifyBatch(state: EngineState, plan: IterationPlan): boo
   if (batch === null) return false;
   const { table, timer, draftTimer, config, counters } = state;
   plan.reset();
-  const preempted = preemptForBlocks(state, batch, plan);
-  state.pool.take(batch.blocksForNext());
+  const preempted = !reserveBlocks(state, batch, plan);
+  if (state.pool.namesAnswers) fillAnswers(state, (slot) => batch.has(slot));
   const verified = batch.count * batch.given;
   const budget = state.maxNumBatchedTokens - verified - continuePrefill(state, plan);
   if (!preempted) admitWaiting(state, plan, budget);
@@ -98,6 +98,7 @@ export function iterateVerifyBatch(state: EngineState, plan: IterationPlan): boo
     const slot = plan.joining.slots[i];
     state.interTokenLatency.add(state.now - table.lastToken[slot], 1);
     table.transferred[slot] = 0;
+    table.computed[slot] = table.input[slot] + table.generatedOffset[slot];
     counters.outputTokens++;
     if (++table.generatedOffset[slot] === table.output[slot]) state.complete(slot);
     else batch.add(slot);
@@ -121,44 +122,52 @@ function verifyBatch(state: EngineState): VerifyBatch | null {
   return batch;
 }
 
-/** Preempts until the next verify step and the incomplete prefill have their blocks. Answers whether it had to. */
-function preemptForBlocks(state: EngineState, batch: VerifyBatch, plan: IterationPlan): boolean {
+/**
+ * Takes the blocks for the next verify step, and sees that the incomplete prefill's next chunk has its blocks; preempts
+ * when there are too few.
+ */
+function reserveBlocks(state: EngineState, batch: VerifyBatch, plan: IterationPlan): boolean {
+  const { pool } = state;
   let lacking = planChunk(state, plan, state.maxNumBatchedTokens - batch.count * batch.given);
-  if (batch.blocksForNext() + lacking <= state.pool.free) return false;
-  if (state.config.schedulingPolicy === 'fcfs') {
+  const enough = batch.blocksForNext() + lacking <= pool.free;
+  if (enough) {
+    pool.take(batch.blocksForNext());
+  } else if (state.config.schedulingPolicy === 'fcfs' && !pool.caches) {
     // The last of the running list goes, whichever sequence is short: no need to look at each.
     do {
       state.preempt(state.running.tail);
       // An incomplete prefill is the last of the running list.
       lacking = 0;
-    } while (batch.blocksForNext() + lacking > state.pool.free);
+    } while (batch.blocksForNext() + lacking > pool.free);
+    pool.take(batch.blocksForNext());
   } else {
     allotOrPreempt(state, batch, plan);
     const { table, running } = state;
     for (let slot = running.head; slot >= 0; slot = table.next[slot]) table.given[slot] = 0;
   }
-  return true;
+  return enough;
 }
 
 /** Gives the sequences, in order, the blocks for the next verify step; preempts when there are too few. */
 function allotOrPreempt(state: EngineState, batch: VerifyBatch, plan: IterationPlan): void {
   const { table, running, pool } = state;
-  let allotted = 0;
   for (let slot = running.head; slot >= 0; slot = table.next[slot]) {
-    const needed = batch.has(slot)
+    const verifies = batch.has(slot);
+    const needed = verifies
       ? batch.blocksForNextOf(slot)
       : planChunk(state, plan, state.maxNumBatchedTokens - batch.count * batch.given);
-    while (allotted + needed > pool.free) {
+    while (needed > pool.free) {
       const victim = state.victim();
       // vLLM gives up on the rest of the list when a request has to preempt itself.
       if (victim === slot) stallAfter(state, batch, plan, slot);
-      allotted -= table.given[victim];
+      state.preempt(victim, table.given[victim]);
       table.given[victim] = 0;
-      state.preempt(victim);
       if (victim === slot) return;
     }
-    allotted += needed;
-    table.given[slot] = needed;
+    // The blocks of a chunk are taken with the chunk.
+    if (!verifies) return;
+    pool.take(needed);
+    table.given[slot] = 1 + needed;
   }
 }
 
