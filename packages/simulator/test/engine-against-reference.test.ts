@@ -93,6 +93,7 @@ const options = fc.record({
   prefixCaching: fc.boolean(),
   requestOverheadMs: fc.constantFrom(0, 20, 300),
   requestOverheadJitter: fc.constantFrom(0, 0, 0.4, 1),
+  reserveWholePrompts: fc.constantFrom(false, false, false, true),
 });
 
 interface ConversationTurn {

@@ -108,5 +108,6 @@ function optionsOf(load: RecordedLoad) {
     role: 'mixed' as const,
     requestOverheadMs: 0,
     requestOverheadJitter: 0,
+    reserveWholePrompts: false,
   };
 }

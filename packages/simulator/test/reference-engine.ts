@@ -63,6 +63,7 @@ export class ReferenceEngine {
   private readonly blockTokens: number;
   private readonly budget: number;
   private readonly role: string;
+  private readonly reserveWholePrompts: boolean;
 
   constructor(
     config: EngineConfig,
@@ -74,6 +75,7 @@ export class ReferenceEngine {
       prefixCaching: boolean;
       requestOverheadMs: number;
       requestOverheadJitter: number;
+      reserveWholePrompts: boolean;
     },
   ) {
     this.config = config;
@@ -82,6 +84,7 @@ export class ReferenceEngine {
     this.budget = options.maxNumBatchedTokens;
     this.seed = options.seed;
     this.role = options.role;
+    this.reserveWholePrompts = options.reserveWholePrompts;
     this.overhead = new RequestOverhead(
       options.requestOverheadMs,
       options.requestOverheadJitter,
@@ -233,6 +236,9 @@ export class ReferenceEngine {
         this.running.push(request);
         request.prefilling = !request.transferred;
         if (request.transferred) request.computed = this.known(request) - 1;
+        if (this.reserveWholePrompts) {
+          this.pool.grow(request, this.blocksFor(this.known(request)) - request.table.length);
+        }
         const tokens = Math.min(this.known(request) - request.computed, budget);
         this.allocate(request, tokens);
         scheduled.set(request, tokens);

@@ -145,7 +145,7 @@ export function requireOpen<Episode extends { readonly done: boolean; readonly w
 }
 
 /** Changes whenever the same task, seed and actions may give another episode. */
-const VERSION = '0.3.0';
+const VERSION = '0.3.1';
 
 /** State of an episode, simulated or real, that was reset with `scenario`. */
 export function episodeState(

@@ -21,6 +21,8 @@ export interface ClusterOptions {
   readonly seed?: number;
   /** Whether prompts find what is cached of their prefix on their GPU (vLLM enable_prefix_caching). Default false. */
   readonly prefixCaching?: boolean;
+  /** See `EngineOptions.reserveWholePrompts`. Default false. */
+  readonly reserveWholePrompts?: boolean;
   /** Told of every stretch of iterations of each GPU. Costs time: for looking, not for running many. */
   readonly onIterations?: (gpu: number, span: IterationSpan) => void;
 }
@@ -63,6 +65,7 @@ export class Cluster {
       requestOverheadMs: options.profile.requestOverheadMs,
       requestOverheadJitter: options.profile.requestOverheadJitter,
       prefixCaching: options.prefixCaching ?? false,
+      reserveWholePrompts: options.reserveWholePrompts ?? false,
     };
     const { seed = 0, onIterations } = options;
     const observing = (gpu: number) =>

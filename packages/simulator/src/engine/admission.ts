@@ -68,7 +68,9 @@ export function admitWaiting(state: EngineState, plan: IterationPlan, tokens: nu
     table.status[slot] = PREFILLING;
     table.computed[slot] = cached;
     state.counters.cachedTokens += cached;
-    const rest = table.input[slot] + table.generatedOffset[slot] - cached;
+    const known = table.input[slot] + table.generatedOffset[slot];
+    if (state.reserveWholePrompts) state.growTo(slot, known);
+    const rest = known - cached;
     const chunk = Math.min(rest, budget);
     schedulePrefill(state, plan, slot, chunk);
     if (chunk === rest) plan.finishing.push(slot);

@@ -29,6 +29,11 @@ export interface EngineOptions {
   readonly role?: EngineRole;
   /** Whether prompts find what is cached of their prefix (vLLM enable_prefix_caching). Default false. */
   readonly prefixCaching?: boolean;
+  /**
+   * Whether a request takes the blocks of its whole prompt when it is admitted. Default false: chunk by chunk, as vLLM
+   * does. True keeps the results of environments that were measured so.
+   */
+  readonly reserveWholePrompts?: boolean;
   /** Told of every stretch of iterations. Costs time: for looking, not for running many. */
   readonly onIterations?: (span: IterationSpan) => void;
 }

@@ -41,6 +41,7 @@ export class EngineState {
   declare readonly maxNumBatchedTokens: number;
   declare private readonly seed: number;
   declare role: EngineRole;
+  declare readonly reserveWholePrompts: boolean;
 
   declare config: EngineConfig;
   declare timer: IterationTimer;
@@ -63,12 +64,14 @@ export class EngineState {
     seed: number,
     role: EngineRole,
     prefixCaching: boolean,
+    reserveWholePrompts: boolean,
   ) {
     this.blockTokens = blockTokens;
     this.maxNumBatchedTokens = maxNumBatchedTokens;
     this.seed = seed;
     this.acceptance = new AcceptanceSampler(seed, config.survival);
     this.role = role;
+    this.reserveWholePrompts = reserveWholePrompts;
     this.decodes = new DecodeBatch(this.table, blockTokens);
     this.verifications = new VerifyBatch(this.table, blockTokens);
     this.config = config;

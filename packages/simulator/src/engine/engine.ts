@@ -38,9 +38,9 @@ const HOUR_MS = 3600e3;
  *
  * Each iteration gives every decoding sequence a token (or 1 + depth tokens to verify), continues the one prefill
  * that may be incomplete, then admits waiting requests in order while the token budget, the sequence cap and the KV
- * blocks allow; admission reserves the whole prompt. When a block cannot be allocated, the last of the running list
- * (`fcfs`) or the worst by class and age (`priority`) is preempted, its KV is recomputed later, and nothing is
- * admitted in that iteration.
+ * blocks allow. A request is admitted when its whole prompt fits, and takes blocks chunk by chunk. When a block cannot be
+ * allocated, the last of the running list (`fcfs`) or the worst by class and age (`priority`) is preempted, its KV is
+ * recomputed later but for what is still cached, and nothing is admitted in that iteration.
  *
  * While only decodes run, all iterations up to the next completion, relevant arrival, block shortage or time limit
  * are taken in one step, by a closed form that gives the same ticks as taking them one by one.
@@ -73,6 +73,7 @@ export class Engine {
       seed,
       options.role ?? 'mixed',
       options.prefixCaching ?? false,
+      options.reserveWholePrompts ?? false,
     );
   }
 
