@@ -119,7 +119,6 @@ const PPO: readonly FaultyFile[] = [
       ['checkpoint?.discountedReturns ?? new Float64Array(environments),', 'new Float64Array(environments),'],
       ['checkpoint?.episodeReturns ?? new Float64Array(environments)', 'new Float64Array(environments)'],
       ['const returns = checkpoint?.returns ?? actor?.returns;', 'const returns = checkpoint?.returns;'],
-      ['if (prior) this.network.lean(prior.bins, prior.strength);', ''],
       [
         'return 1 - variance(errors) / (variance(targets) + 1e-12);',
         'return variance(errors) / (variance(targets) + 1e-12);',
@@ -142,7 +141,6 @@ const PPO: readonly FaultyFile[] = [
       ['    this.#adamSteps++;\n', '    this.#adamSteps = 1;\n'],
       ['    this.#adamSteps = adamSteps;\n', ''],
       ['    this.heads.favor(logits, binsInForce, this.keepBonus, rows);\n', ''],
-      ['      at += size;\n', ''],
       ['const ACTOR_OUTPUT_GAIN = 0.01;', 'const ACTOR_OUTPUT_GAIN = 10;'],
     ],
   },

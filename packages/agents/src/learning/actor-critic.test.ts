@@ -29,13 +29,6 @@ describe('the actor and the critic', () => {
     assert.deepEqual(probabilities(keeping, [0, 2]), [750, 250, 200, 200, 600]);
   });
 
-  it('lean towards one bin of each head, whatever is seen', () => {
-    const leaning = network();
-    leaning.lean([1, 2], Math.log(3));
-    assert.deepEqual(probabilities(leaning, [0, 0], 0.5), [250, 750, 200, 200, 600]);
-    assert.deepEqual(probabilities(leaning, [0, 0], -9), [250, 750, 200, 200, 600]);
-  });
-
   it('begin nearly uniform, whatever is seen', () => {
     const fresh = network();
     fresh.initialize(new RandomStream(3, 'weights'));

@@ -93,16 +93,6 @@ export class ActorCritic {
     this.critic.initialize(random, CRITIC_OUTPUT_GAIN);
   }
 
-  /** Adds `strength` to the logit of one bin of each head, whatever is seen. */
-  lean(bins: readonly number[], strength: number): void {
-    const { bias } = this.actor.layers.at(-1)!;
-    let at = 0;
-    for (const [head, size] of this.shape.headSizes.entries()) {
-      bias[at + bins[head]] += strength;
-      at += size;
-    }
-  }
-
   /** A copy of the parameters and of what Adam remembers. */
   snapshot(): NetworkSnapshot {
     const { parameters, firstMoments, secondMoments } = this.adam;

@@ -93,13 +93,6 @@ describe('Ppo', () => {
     assert.equal(tuned.returns.moments.rows, 512 + 256);
   });
 
-  it('starts from the leaning of a prior', () => {
-    const { network } = learner({}, identityEnvironment, plainKernels(), {
-      prior: { bins: [1, 2], strength: 3 },
-    });
-    assert.deepEqual([...network.actor.layers.at(-1)!.bias], [0, 3, 0, 0, 0, 0, 3]);
-  });
-
   it('lets learning rate, entropy weight and keep bonus fall along the way', () => {
     const updates = train(
       learner({ totalSteps: 2_560, learningRate: 0.01, entropyCoef: [0.1, 0], keepBonus: [4, 2] }),

@@ -121,8 +121,6 @@ export interface PpoStart {
   readonly checkpoint?: PpoCheckpoint;
   /** An actor that knows something already, and the moments of what it saw and, where it has them, of what it earned. */
   readonly actor?: ActorWeights;
-  /** Leaning of a policy that has learned nothing: `strength` is added to the logit of one bin of each head. */
-  readonly prior?: { readonly bins: readonly number[]; readonly strength: number };
 }
 
 /** Figures of one update. */
@@ -209,7 +207,7 @@ export class Ppo {
   constructor(source: RolloutSource, kernels: Kernels, options: PpoOptions, start: PpoStart = {}) {
     const { rollout, plan } = source;
     const { environments, observationSize, headSizes } = rollout;
-    const { checkpoint, actor, prior } = start;
+    const { checkpoint, actor } = start;
     if (environments % options.groupSize !== 0) {
       throw new RangeError(
         `Expected \`groupSize\` to divide the ${environments} environments, got ${options.groupSize}`,
@@ -221,7 +219,6 @@ export class Ppo {
     const shape = { observationSize, headSizes, hidden: plan.hidden };
     this.network = new ActorCritic(kernels, shape, options.minibatchSize);
     this.network.initialize(new RandomStream(options.seed, 'weights'));
-    if (prior) this.network.lean(prior.bins, prior.strength);
     if (actor) this.network.adam.parameters.set(actor.parameters);
     if (checkpoint) this.network.restore(checkpoint);
     const moments = checkpoint?.observations ?? actor?.moments;

@@ -3,7 +3,7 @@ import type { CheckResult } from './check-result.ts';
 import { type CheckedTask, episodeReturn, type KnobValues, randomActions, turned } from './checked-task.ts';
 
 /** Least gain of a step, in reward, that makes looking for a configuration worth while. */
-export const WORTH_TUNING = 0.01;
+const WORTH_TUNING = 0.01;
 /** Room to adapt that a task of each difficulty must have. */
 const LEAST_ROOM = { easy: 0, medium: 0.08, hard: 0.12 } as const;
 

@@ -25,7 +25,7 @@ export interface LlmSettings {
 }
 
 export const OPENAI_URL = 'https://api.openai.com/v1';
-export const DEFAULT_MODEL = 'gpt-4.1-mini';
+const DEFAULT_MODEL = 'gpt-4.1-mini';
 
 type Variables = Readonly<Record<string, string | undefined>>;
 

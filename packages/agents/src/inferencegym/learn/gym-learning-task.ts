@@ -31,7 +31,7 @@ import {
 } from './gym-encoding.ts';
 
 /** Recipe of PPO for `inferencegym`. */
-export const GYM_PPO = {
+const GYM_PPO = {
   ...PPO_DEFAULTS,
   environments: 16,
   rolloutSteps: 32,
@@ -71,7 +71,8 @@ export function gymLearningTask(taskId: GymTaskId, table?: OwnTable): LearningTa
     settings,
     traces: SEED_SPLITS.train,
     metadata,
-    encodeActor: (weights, training) => encodeGymActor(weights, metadata, training),
+    encodeActor: (weights, training) =>
+      encodeActor(weights, { ...metadata, training: JSON.stringify(training) }),
   };
 }
 
@@ -87,7 +88,7 @@ export interface GymActor {
 }
 
 /** Metadata of a network's file. `table` is the hash of the user's own table. */
-export function gymActorMetadata(taskId: GymTaskId, table?: string): Record<string, string> {
+function gymActorMetadata(taskId: GymTaskId, table?: string): Record<string, string> {
   return {
     environment: inferencegym.id,
     version: inferencegym.version,
@@ -97,17 +98,8 @@ export function gymActorMetadata(taskId: GymTaskId, table?: string): Record<stri
   };
 }
 
-/** A safetensors file that says which environment, version and task the weights are for. */
-export function encodeGymActor(
-  weights: ActorWeights,
-  metadata: Readonly<Record<string, string>>,
-  training: Readonly<Record<string, string | number>>,
-): Uint8Array {
-  return encodeActor(weights, { ...metadata, training: JSON.stringify(training) });
-}
-
 /**
- * Reads what `encodeGymActor` wrote.
+ * Reads a network's file.
  * @throws AgentError `TENSOR_FILE` when the file is not an actor's, `POLICY_MISMATCH` or `POLICY_TASK` when the actor was trained on something else than this version of `inferencegym`
  */
 export function decodeGymActor(file: Uint8Array): GymActor {
