@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { isJsonObject } from '../json/read-json.ts';
-import type { JsonSchema } from '../protocol/json-schema.ts';
+import type { JsonSchema } from '../protocol/http-body.ts';
 import { toJsonSchema } from './json-schemas.ts';
 import { InvalidInputError, readInput } from './validation-issues.ts';
 

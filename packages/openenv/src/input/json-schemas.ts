@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import type { EnvironmentDefinition } from '../definition.ts';
-import type { SchemaBody } from '../protocol/http-body.ts';
-import type { JsonSchema } from '../protocol/json-schema.ts';
+import type { JsonSchema, SchemaBody } from '../protocol/http-body.ts';
 
 /**
  * The JSON Schema of what a zod schema takes (`input`) or gives (`output`). An `answer` is an output whose objects may

@@ -10,8 +10,8 @@ import { type ActionReader, actionReader } from '../input/action-reader.ts';
 import { toJsonSchema } from '../input/json-schemas.ts';
 import { resetOptionsReader, resetOptionsSchema } from '../input/reset-options-reader.ts';
 import { isJsonObject } from '../json/read-json.ts';
+import type { JsonSchema } from '../protocol/http-body.ts';
 import type { ToolCallResult, ToolListing } from '../protocol/json-rpc.ts';
-import type { JsonSchema } from '../protocol/json-schema.ts';
 import type { Session } from '../sessions/session.ts';
 
 /** A tool through which an agent plays a session. */

@@ -2,6 +2,7 @@ export type {
   EnvironmentEntry,
   GradeBody,
   HealthBody,
+  JsonSchema,
   MetadataBody,
   ObservationBody,
   SchemaBody,
@@ -10,5 +11,4 @@ export type {
   ValidationIssue,
 } from './http-body.ts';
 export type { ToolListing } from './json-rpc.ts';
-export type { JsonSchema } from './json-schema.ts';
 export { ERROR_CODES, type ErrorCode, type ErrorData } from './web-socket-message.ts';

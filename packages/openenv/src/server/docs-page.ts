@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { html, raw } from 'hono/html';
-import type { JsonSchema } from '../protocol/json-schema.ts';
+import type { JsonSchema } from '../protocol/http-body.ts';
 import type { OpenApiDocument } from './openapi-document.ts';
 
 interface Operation {

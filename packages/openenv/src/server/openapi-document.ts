@@ -1,7 +1,6 @@
 import type { z } from 'zod';
 import { toJsonSchema } from '../input/json-schemas.ts';
-import { errorBody, validationIssue } from '../protocol/http-body.ts';
-import type { JsonSchema } from '../protocol/json-schema.ts';
+import { errorBody, type JsonSchema, validationIssue } from '../protocol/http-body.ts';
 import type { RouteDescription } from './route-table.ts';
 
 /** The version of OpenEnv's HTTP API that this server speaks; `openenv validate` reads it. */

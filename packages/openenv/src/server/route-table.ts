@@ -1,8 +1,7 @@
 import type { Context, Hono } from 'hono';
 import { z } from 'zod';
 import { InvalidInputError, readInput } from '../input/validation-issues.ts';
-import type { ReadonlyDeep } from '../protocol/http-body.ts';
-import type { JsonSchema } from '../protocol/json-schema.ts';
+import type { JsonSchema, ReadonlyDeep } from '../protocol/http-body.ts';
 import { readClientJson } from '../sessions/turns.ts';
 import { type OpenApiDocument, openApiDocument } from './openapi-document.ts';
 

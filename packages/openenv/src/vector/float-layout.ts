@@ -1,4 +1,4 @@
-import type { JsonSchema } from '../protocol/json-schema.ts';
+import type { JsonSchema } from '../protocol/http-body.ts';
 
 /** One number of a row: where it stands in the object, and how it is read and written. */
 interface FloatField {
