@@ -22,6 +22,8 @@ interface Scenario {
   readonly profile: string;
   /** Requests a second, Poisson; 0 sends all at once. */
   readonly rate: number;
+  /** Requests kept in flight, instead of a rate. */
+  readonly concurrency?: number;
   /** Prompt and output, tokens; drawn evenly from the ranges. */
   readonly input: readonly [number, number];
   readonly output: readonly [number, number];
@@ -68,6 +70,14 @@ const scenarios: readonly Scenario[] = [
     flags: ['--max-num-seqs', '8'],
   },
   {
+    name: 'A100, 16 in flight',
+    profile: 'a100-40gb-llama-3-8b',
+    rate: 0,
+    concurrency: 16,
+    input: [410, 512],
+    output: [103, 128],
+  },
+  {
     name: 'A100, 4 draft tokens',
     profile: 'a100-40gb-llama-3-8b',
     rate: 4,
@@ -102,11 +112,15 @@ function makeLoad({ rate, input, output }: Scenario): LoadRequest[] {
 function predict(scenario: Scenario, load: readonly LoadRequest[], sent: readonly LoadResult[]) {
   const trace: Trace = {
     source: scenario.name,
+    // Those of requests that are kept in flight tell only the order.
     arrivalMs: Float64Array.from(sent, ({ sentMs }) => sentMs - sent[0].sentMs),
     inputTokens: Int32Array.from(load, ({ inputTokens }) => inputTokens),
     outputTokens: Int32Array.from(load, ({ outputTokens }) => outputTokens),
   };
-  return simulateTrace(trace, { profile: findProfile(scenario.profile), ...scenario.options });
+  return simulateTrace(trace, {
+    ...{ profile: findProfile(scenario.profile), concurrency: scenario.concurrency },
+    ...scenario.options,
+  });
 }
 
 async function startEndpoint(scenario: Scenario) {
@@ -222,7 +236,7 @@ for (const scenario of scenarios) {
     }));
     await sendLoad(endpoint.url, 'Llama-3-8B', warmUp);
     const before = await ownAccount(endpoint.url);
-    const results = await sendLoad(endpoint.url, 'Llama-3-8B', load);
+    const results = await sendLoad(endpoint.url, 'Llama-3-8B', load, scenario.concurrency);
     const after = await ownAccount(endpoint.url);
     const requests = after.requests - before.requests;
     const measuredMs = results.reduce((sum, { ttftMs }) => sum + ttftMs, 0) / results.length;

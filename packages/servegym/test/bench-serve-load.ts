@@ -23,13 +23,15 @@ export interface LoadResult {
 /**
  * Sends a load open-loop, with the requests of `vllm bench serve --backend openai --ignore-eos`: streamed completions,
  * timed as it times them, from before the request is sent to each chunk with a choice; token counts are those of the
- * usage. Prompts are ids drawn at random, so that no two share a prefix.
+ * usage. Prompts are ids drawn at random, so that no two share a prefix. With a concurrency so many requests are kept in
+ * flight instead, in order: the next is sent when one has its answer.
  * @throws when the server refuses one
  */
 export async function sendLoad(
   url: string,
   model: string,
   load: readonly LoadRequest[],
+  concurrency?: number,
 ): Promise<LoadResult[]> {
   const agent = new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY });
   const bodies = load.map(({ inputTokens, outputTokens }) =>
@@ -46,13 +48,24 @@ export async function sendLoad(
   );
   const startMs = performance.now();
   const answers: Promise<LoadResult>[] = [];
-  for (const [i, { atMs }] of load.entries()) {
-    const dueMs = startMs + atMs;
-    await sleep(Math.max(0, dueMs - performance.now() - 1));
-    while (performance.now() < dueMs) await new Promise(setImmediate);
-    answers.push(complete(agent, url, bodies[i], startMs));
-  }
+  const keepSending = async () => {
+    while (answers.length < load.length) {
+      const answer = complete(agent, url, bodies[answers.length], startMs);
+      answers.push(answer);
+      await answer;
+    }
+  };
   try {
+    if (concurrency !== undefined) {
+      await Promise.all(Array.from({ length: concurrency }, keepSending));
+      return await Promise.all(answers);
+    }
+    for (const [i, { atMs }] of load.entries()) {
+      const dueMs = startMs + atMs;
+      await sleep(Math.max(0, dueMs - performance.now() - 1));
+      while (performance.now() < dueMs) await new Promise(setImmediate);
+      answers.push(complete(agent, url, bodies[i], startMs));
+    }
     return await Promise.all(answers);
   } finally {
     agent.destroy();
