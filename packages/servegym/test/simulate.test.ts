@@ -197,7 +197,11 @@ describe('servegym simulate', () => {
       [...ask, '--trace', 'none.csv'],
       /cannot read none\.csv: there is no such file/,
     ],
-    ['a folder for a trace', [...ask, '--trace', fixtures], /it is a folder/],
+    [
+      'a folder for a trace',
+      [...ask, '--trace', fixtures],
+      /expected a folder with 0_trace\.jsonl .* or with sessions of agents/,
+    ],
     ['nothing to serve', ask, /--trace/],
     ['a rate of zero', [...ask, '--trace', csv, '--rate-scale', '0'], /Expected a number above 0/],
     ['half a sequence', [...ask, '--trace', csv, '--max-num-seqs', '1.5'], /Expected a whole number/],
