@@ -92,10 +92,10 @@ export class BlockPool {
     if (cache === null) return 0;
     const { named, own } = this.find(slot, cache);
     let revived = own === 0 ? 0 : cache.hold(this.ownKey(slot), own);
-    for (let c = 0, left = named; left > 0; c++) {
-      const blocks = Math.min(left, this.chunkBlocks(slot, c));
-      revived += cache.hold(this.chunkKey(slot, c), blocks);
-      left -= blocks;
+    for (let c = 0, from = 0; from < named; c++) {
+      const end = Math.min(named, this.chunkEnd(slot, c));
+      revived += cache.hold(this.chunkKey(slot, c), end - from);
+      from = end;
     }
     this.free -= revived;
     table.namedBlocks[slot] = named;
@@ -111,12 +111,11 @@ export class BlockPool {
     const full = tokens >> this.blockShift;
     let filled = namedBlocks[slot];
     if (filled === UNNAMED || filled >= full) return;
-    const perChunk = this.blocksPerChunk(slot);
-    for (let c = Math.floor(filled / perChunk); filled < full; c++) {
-      const blocks = this.chunkBlocks(slot, c);
-      const end = Math.min(full, c * perChunk + blocks);
-      if (blocks === 0 || end === filled) break;
-      this.cache.fill(slot, this.chunkKey(slot, c), filled - c * perChunk, end - c * perChunk);
+    for (let c = this.chunkAt(slot, filled); filled < full; c++) {
+      const end = Math.min(full, this.chunkEnd(slot, c));
+      if (end <= filled) break;
+      const start = this.chunkStart(slot, c);
+      this.cache.fill(slot, this.chunkKey(slot, c), filled - start, end - start);
       filled = end;
     }
     namedBlocks[slot] = filled;
@@ -169,8 +168,8 @@ export class BlockPool {
     // The last token is always computed: its logits are wanted.
     const most = (input[slot] + generatedOffset[slot] - 1) >> this.blockShift;
     for (let c = 0; ; c++) {
-      const blocks = Math.min(this.chunkBlocks(slot, c), most - hits.named);
-      if (blocks === 0) break;
+      const blocks = Math.min(this.chunkEnd(slot, c), most) - hits.named;
+      if (blocks <= 0) break;
       const key = this.chunkKey(slot, c);
       const found = Math.min(cache.found(key), blocks);
       if (found > 0) hits.held += cache.heldOf(key, found);
@@ -195,10 +194,12 @@ export class BlockPool {
 
   /** Lets go of blocks with a name, the last first. Answers how many are free now. */
   private releaseNamed(slot: number, cache: PrefixCache, named: number): number {
-    const perChunk = this.blocksPerChunk(slot);
     let freed = 0;
-    for (let c = Math.floor((named - 1) / perChunk); c >= 0; c--) {
-      freed += cache.release(slot, this.chunkKey(slot, c), Math.min(perChunk, named - c * perChunk));
+    let end = named;
+    for (let c = this.chunkAt(slot, named - 1); c >= 0; c--) {
+      const start = this.chunkStart(slot, c);
+      freed += cache.release(slot, this.chunkKey(slot, c), end - start);
+      end = start;
     }
     return freed;
   }
@@ -210,16 +211,29 @@ export class BlockPool {
     return preemptions[slot] > 0 || this.prefixOf(slot) !== null ? this.cache : null;
   }
 
-  private blocksPerChunk(slot: number): number {
-    return (this.prefixes[slot] as PromptPrefix).chunkTokens >> this.blockShift;
+  /** Chunk that block `block` of a request lies in. */
+  private chunkAt(slot: number, block: number): number {
+    const { chunkTokens, ends } = this.prefixes[slot] as PromptPrefix;
+    if (ends === undefined) return Math.floor(block / (chunkTokens >> this.blockShift));
+    let c = 0;
+    while (c < ends.length && ends[c] >> this.blockShift <= block) c++;
+    return c;
   }
 
-  /** Whole KV blocks of chunk `c` with a name; 0 behind the last. */
-  private chunkBlocks(slot: number, c: number): number {
+  /** First block of chunk `c` in its request. */
+  private chunkStart(slot: number, c: number): number {
+    const { chunkTokens, ends } = this.prefixes[slot] as PromptPrefix;
+    if (c === 0) return 0;
+    return (ends === undefined ? c * chunkTokens : ends[c - 1]) >> this.blockShift;
+  }
+
+  /** Block behind chunk `c` in its request, of the whole ones with a name; 0 behind the last chunk. */
+  private chunkEnd(slot: number, c: number): number {
     const prefix = this.prefixOf(slot);
     if (prefix === null || c >= prefix.ids.length) return 0;
-    const named = (prefix.namedTokens ?? this.table.input[slot]) - c * prefix.chunkTokens;
-    return Math.max(0, Math.min(prefix.chunkTokens, named) >> this.blockShift);
+    const { ends, chunkTokens, namedTokens } = prefix;
+    const end = ends === undefined ? (c + 1) * chunkTokens : ends[c];
+    return Math.min(end, namedTokens ?? this.table.input[slot]) >> this.blockShift;
   }
 
   private chunkKey(slot: number, c: number): number {

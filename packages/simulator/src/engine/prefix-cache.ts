@@ -7,6 +7,11 @@ export interface PromptPrefix {
   readonly ids: ArrayLike<number>;
   /** Tokens in a chunk; a multiple of the block size. */
   readonly chunkTokens: number;
+  /**
+   * Ends of the chunks where they differ in length, tokens from the prompt's first; multiples of the block size. Requests
+   * with equal ids may end at different places in them. Default multiples of `chunkTokens`.
+   */
+  readonly ends?: ArrayLike<number>;
   /** Tokens, from the prompt's first on, whose content the ids name. More than the prompt where they name its answer too. Default the prompt. */
   readonly namedTokens?: number;
 }

@@ -5,6 +5,7 @@ import type { Trace } from '../traces/trace.ts';
 import { ClosedLoop } from './closed-loop.ts';
 import { engineTotals } from './engine-totals.ts';
 import { poolBlocks } from './pool-blocks.ts';
+import { PromptChains } from './prompt-chains.ts';
 import { RunCollector } from './run-collector.ts';
 import { SimulationError } from './simulation-error.ts';
 import type { SimulatedEvent, SimulatedSpan, SimulationRun } from './simulation-run.ts';
@@ -73,6 +74,8 @@ export function simulateCluster(trace: Trace, options: ClusterSimulationOptions)
   const requests = trace.arrivalMs.length;
   const isClosed = trace.followUps !== undefined || concurrency !== undefined;
   const loop = isClosed ? new ClosedLoop(trace, concurrency) : null;
+  const { prefixBlocks } = trace;
+  const chains = options.prefixCaching === true && prefixBlocks ? PromptChains.of(prefixBlocks) : null;
   const collector = new RunCollector(requests, isClosed);
   const events: SimulatedEvent[] = [];
   const collect = () => {
@@ -100,7 +103,7 @@ export function simulateCluster(trace: Trace, options: ClusterSimulationOptions)
       if (Math.min(begin, arrival) >= limit) return;
       if (arrival <= begin) {
         const at = arrivals.take();
-        cluster.submit(tracedRequest(trace, at, at, origin, priorities, arrival));
+        cluster.submit(tracedRequest(trace, at, at, origin, priorities, chains, arrival));
       } else {
         cluster.runUntil(begin + 1);
         collect();
@@ -112,7 +115,7 @@ export function simulateCluster(trace: Trace, options: ClusterSimulationOptions)
     while (loop === null && next < requests && trace.arrivalMs[next] < ms) {
       const chunkEnd = next + CHUNK;
       while (next < requests && next < chunkEnd && trace.arrivalMs[next] < ms) {
-        cluster.submit(tracedRequest(trace, next, next, origin, priorities));
+        cluster.submit(tracedRequest(trace, next, next, origin, priorities, chains));
         next++;
       }
       cluster.runUntil(ticksFromMs(trace.arrivalMs[next - 1]) - origin);

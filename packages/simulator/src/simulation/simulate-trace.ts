@@ -15,6 +15,6 @@ export function simulateTrace(trace: Trace, options: SimulationOptions): Simulat
     trace.followUps !== undefined || options.concurrency !== undefined,
   );
   const server = new TraceServer(options, collector);
-  server.submit(trace);
+  server.submit(trace, true);
   return { ...server.finish(), ...collector.run() };
 }

@@ -7,6 +7,7 @@ import type { Trace } from '../traces/trace.ts';
 import { ClosedLoop } from './closed-loop.ts';
 import { engineTotals } from './engine-totals.ts';
 import { poolBlocks } from './pool-blocks.ts';
+import { PromptChains } from './prompt-chains.ts';
 import { Router } from './router.ts';
 import { SimulationError } from './simulation-error.ts';
 import type { SimulationOptions } from './simulation-options.ts';
@@ -32,6 +33,7 @@ export class TraceServer {
   private readonly priorities: Uint8Array | undefined;
   private readonly kvBlocks: number;
   private readonly concurrency: number | undefined;
+  private readonly cachesPrefixes: boolean;
   private origin = 0;
   private submitted = 0;
   private latestMs = 0;
@@ -90,26 +92,30 @@ export class TraceServer {
     this.priorities = options.priorities;
     this.kvBlocks = blocks;
     this.concurrency = options.concurrency;
+    this.cachesPrefixes = options.prefixCaching ?? true;
   }
 
   /**
    * Takes the next requests of a trace, whose times go on from those before. A trace whose arrivals depend on answers
    * has to come whole, and is served to its end.
+   * @param isWhole Whether no other requests come.
    */
-  submit(requests: Trace): void {
+  submit(requests: Trace, isWhole: boolean): void {
     const first = this.submitted;
+    const { prefixBlocks } = requests;
+    const chains = isWhole && this.cachesPrefixes && prefixBlocks ? PromptChains.of(prefixBlocks) : null;
     if (requests.followUps !== undefined || this.concurrency !== undefined) {
       if (first > 0) {
         throw new SimulationError(
           'Expected a trace with conversations or a concurrency to come in one piece',
         );
       }
-      this.serveClosedLoop(requests, new ClosedLoop(requests, this.concurrency));
+      this.serveClosedLoop(requests, new ClosedLoop(requests, this.concurrency), chains);
       return;
     }
     for (let i = 0; i < requests.arrivalMs.length; i++) {
       if (this.submitted % CHUNK === 0 && this.submitted > 0) this.advance();
-      this.router.submit(tracedRequest(requests, i, first + i, this.origin, this.priorities));
+      this.router.submit(tracedRequest(requests, i, first + i, this.origin, this.priorities, chains));
       this.latestMs = requests.arrivalMs[i];
       this.submitted++;
     }
@@ -129,7 +135,7 @@ export class TraceServer {
   }
 
   /** Serves all requests, each of which is submitted when no iteration that it could see has begun. */
-  private serveClosedLoop(requests: Trace, loop: ClosedLoop): void {
+  private serveClosedLoop(requests: Trace, loop: ClosedLoop, chains: PromptChains | null): void {
     const { engines } = this;
     this.submitted = requests.arrivalMs.length;
     for (;;) {
@@ -139,7 +145,7 @@ export class TraceServer {
       if (arrival <= begin) {
         if (arrival === Number.POSITIVE_INFINITY) return;
         const at = loop.take();
-        this.router.submit(tracedRequest(requests, at, at, this.origin, this.priorities, arrival));
+        this.router.submit(tracedRequest(requests, at, at, this.origin, this.priorities, chains, arrival));
         continue;
       }
       // An answer of one replica may lead to a request at another: one iteration at a time.

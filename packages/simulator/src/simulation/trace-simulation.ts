@@ -12,6 +12,9 @@ import { TraceServer } from './trace-server.ts';
 export class TraceSimulation {
   private readonly collector = new SummaryCollector();
   private readonly server: TraceServer;
+  /** The piece taken last, which may be the only one. */
+  private held: Trace | null = null;
+  private isFirst = true;
 
   /** @throws SimulationError, EngineError or ProfileVariantError when the options do not fit the profile. */
   constructor(options: Omit<SimulationOptions, 'priorities'>) {
@@ -20,11 +23,19 @@ export class TraceSimulation {
 
   /** Takes the next requests, whose times go on from those before. */
   take(requests: Trace): void {
-    this.server.submit(requests);
+    if (this.held !== null) this.submitHeld(this.held, false);
+    this.held = requests;
+  }
+
+  private submitHeld(requests: Trace, isWhole: boolean): void {
+    this.server.submit(requests, isWhole);
+    this.held = null;
+    this.isFirst = false;
   }
 
   /** Serves what is left. To be asked once, after the last piece. */
   finish(): SimulationSummary {
+    if (this.held !== null) this.submitHeld(this.held, this.isFirst);
     return { ...this.server.finish(), ...this.collector.summary() };
   }
 }

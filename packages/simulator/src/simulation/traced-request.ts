@@ -2,9 +2,11 @@ import type { EngineRequest } from '../engine/engine-request.ts';
 import type { PromptPrefix } from '../engine/prefix-cache.ts';
 import { ticksFromMs } from '../engine/ticks.ts';
 import type { Trace } from '../traces/trace.ts';
+import type { PromptChains } from './prompt-chains.ts';
 
 /**
  * Request `at` of a trace as an engine takes it under the number `id`.
+ * @param chains The trace's hashes, when all of them are known; else they are taken one by one.
  * @param arrival Tick; default the trace's arrival, counted from tick `origin`.
  */
 export function tracedRequest(
@@ -13,6 +15,7 @@ export function tracedRequest(
   id: number,
   origin: number,
   priorities: Uint8Array | undefined,
+  chains: PromptChains | null,
   arrival = ticksFromMs(trace.arrivalMs[at]) - origin,
 ): EngineRequest {
   return {
@@ -21,13 +24,20 @@ export function tracedRequest(
     input: trace.inputTokens[at],
     output: trace.outputTokens[at],
     priority: priorities === undefined ? 0 : priorities[id],
-    prefix: promptPrefix(trace, at),
+    prefix:
+      chains === null
+        ? promptPrefix(trace, at)
+        : chains.prefixOf(at, trace.inputTokens[at], trace.outputTokens[at]),
   };
 }
 
 /** The block hashes of request `at`, when the trace has them. */
-function promptPrefix({ prefixBlocks }: Trace, at: number): PromptPrefix | null {
+function promptPrefix({ prefixBlocks, inputTokens, outputTokens }: Trace, at: number): PromptPrefix | null {
   if (prefixBlocks === undefined) return null;
-  const { blockTokens, ids, offsets } = prefixBlocks;
-  return { chunkTokens: blockTokens, ids: ids.subarray(offsets[at], offsets[at + 1]) };
+  const { blockTokens: chunkTokens, ids, offsets, namesAnswers = false } = prefixBlocks;
+  const named = (offsets[at + 1] - offsets[at]) * chunkTokens;
+  return {
+    ...{ chunkTokens, ids: ids.subarray(offsets[at], offsets[at + 1]) },
+    ...(namesAnswers && { namedTokens: Math.min(named, inputTokens[at] + outputTokens[at]) }),
+  };
 }
