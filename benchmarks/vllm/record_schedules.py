@@ -60,6 +60,9 @@ KINDS = {
     "shared-long": {"caching": True, "shared": "prefix", "sizes": "long"},
     "shared-tiny": {"caching": True, "shared": "turn", "sizes": "tiny"},
     "shared-aborts": {"caching": True, "shared": "turn", "aborts": True},
+    "watermark": {"option": "watermark"},
+    "first-chunk-fits": {"option": "scheduler_reserve_full_isl"},
+    "active-seqs": {"option": "max_num_active_seqs"},
 }
 
 
@@ -77,15 +80,16 @@ def random_load(draw: random.Random, kind: dict) -> dict:
     most_output = 24 if sizes == "long" else 40
     requests = []
     arrival = 0
-    caching = kind.get("caching", False)
+    caching = draw.random() < 0.5 if "option" in kind else kind.get("caching", False)
+    shared = "turn" if "option" in kind else kind.get("shared")
     for index in range(draw.randrange(1, 13 if sizes == "long" else 25)):
         arrival += draw.choice([0, 0, draw.randrange(8), draw.randrange(60)])
         prompt, output = draw.randrange(1, most_prompt), draw.randrange(1, most_output)
         parent, common = -1, 0
-        if "shared" in kind and index > 0 and draw.random() < 0.8:
+        if shared and index > 0 and draw.random() < 0.8:
             parent = draw.randrange(max(0, index - 4), index)
             known = requests[parent][1] + requests[parent][2]
-            if kind["shared"] == "turn" and draw.random() < 0.6:
+            if shared == "turn" and draw.random() < 0.6:
                 common = known if draw.random() < 0.7 else requests[parent][1]
                 prompt = min(most_prompt, common + draw.choice([0, draw.randrange(1, 3 * block)]))
             else:
@@ -99,6 +103,14 @@ def random_load(draw: random.Random, kind: dict) -> dict:
         priority = draw.randrange(3)
         aborted = arrival + draw.randrange(80) if kind.get("aborts") and draw.random() < 0.4 else -1
         requests.append([arrival, prompt, output, priority, aborted, parent, common])
+    max_num_seqs = draw.randrange(1, min(20, budget) + 1)
+    options = {}
+    if kind.get("option") == "watermark":
+        options["watermark"] = draw.choice([0.01, 0.05, draw.randrange(50) / 100])
+    elif kind.get("option") == "scheduler_reserve_full_isl":
+        options["scheduler_reserve_full_isl"] = False
+    elif kind.get("option") == "max_num_active_seqs":
+        options["max_num_active_seqs"] = draw.randrange(1, max_num_seqs + 1)
     # Each request alone fits the pool.
     least = max(-(-(prompt + output - 1) // block) for _, prompt, output, *_ in requests)
     loose = {"tiny": 3, "long": 40}.get(sizes, 60)
@@ -106,11 +118,11 @@ def random_load(draw: random.Random, kind: dict) -> dict:
         "block_tokens": block,
         "policy": kind.get("policy") or draw.choice(["fcfs", "priority"]),
         "prefix_caching": caching,
-        "max_num_seqs": draw.randrange(1, min(20, budget) + 1),
+        "max_num_seqs": max_num_seqs,
         "max_num_batched_tokens": budget,
         "kv_blocks": least + draw.randrange(loose) if draw.random() < 0.85 else 600,
         "requests": requests,
-    }
+    } | ({"options": options} if options else {})
 
 
 class Recorder:

@@ -16,6 +16,12 @@ export interface RecordedLoad extends RecordedSchedule {
   readonly max_num_seqs: number;
   readonly max_num_batched_tokens: number;
   readonly kv_blocks: number;
+  /** Settings of the scheduler that differ from vLLM's defaults. */
+  readonly options?: {
+    readonly watermark?: number;
+    readonly scheduler_reserve_full_isl?: boolean;
+    readonly max_num_active_seqs?: number;
+  };
   readonly requests: readonly RecordedRequest[];
 }
 
@@ -90,7 +96,7 @@ function serve(
 function configOf(load: RecordedLoad): EngineConfig {
   return {
     law: LAW_OF_1_MS,
-    maxNumSeqs: load.max_num_seqs,
+    maxNumSeqs: load.options?.max_num_active_seqs ?? load.max_num_seqs,
     kvBlocks: load.kv_blocks,
     schedulingPolicy: load.policy,
     speculationDepth: 0,
@@ -109,5 +115,7 @@ function optionsOf(load: RecordedLoad) {
     requestOverheadMs: 0,
     requestOverheadJitter: 0,
     reserveWholePrompts: false,
+    watermark: load.options?.watermark ?? 0,
+    wholePromptFits: load.options?.scheduler_reserve_full_isl ?? true,
   };
 }

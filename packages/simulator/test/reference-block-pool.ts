@@ -57,12 +57,17 @@ export class ReferenceBlockPool {
     for (const block of this.queue) this.empty(block);
   }
 
-  /** Lets `owner` hold what is cached of it, if the free blocks suffice for all of it. Answers its tokens, or null. */
-  admit(owner: Owner): number | null {
+  /**
+   * Lets `owner` hold what is cached of it, if the free blocks but `spare` suffice for all of it, or for the first `most`
+   * tokens that are not cached. Answers the cached tokens, or null.
+   */
+  admit(owner: Owner, most: number, spare: number): number | null {
     const known = owner.input + owner.emitted;
     const hits = owner.transferred ? [] : this.hits(owner, Math.floor((known - 1) / this.blockTokens));
     const revived = hits.filter((block) => block.holders === 0).length;
-    if (Math.ceil(known / this.blockTokens) - hits.length + revived > this.free) return null;
+    const reach = Math.min(known, hits.length * this.blockTokens + most);
+    const lacking = Math.ceil(reach / this.blockTokens) - hits.length;
+    if (lacking + revived + spare > this.free) return null;
     for (const block of hits) block.holders++;
     this.queue = this.queue.filter((block) => block.holders === 0);
     owner.table = hits;

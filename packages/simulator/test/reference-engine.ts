@@ -64,6 +64,8 @@ export class ReferenceEngine {
   private readonly budget: number;
   private readonly role: string;
   private readonly reserveWholePrompts: boolean;
+  private readonly watermark: number;
+  private readonly wholePromptFits: boolean;
 
   constructor(
     config: EngineConfig,
@@ -76,6 +78,8 @@ export class ReferenceEngine {
       requestOverheadMs: number;
       requestOverheadJitter: number;
       reserveWholePrompts: boolean;
+      watermark?: number;
+      wholePromptFits?: boolean;
     },
   ) {
     this.config = config;
@@ -85,6 +89,8 @@ export class ReferenceEngine {
     this.seed = options.seed;
     this.role = options.role;
     this.reserveWholePrompts = options.reserveWholePrompts;
+    this.watermark = options.watermark ?? 0;
+    this.wholePromptFits = options.wholePromptFits ?? true;
     this.overhead = new RequestOverhead(
       options.requestOverheadMs,
       options.requestOverheadJitter,
@@ -221,13 +227,16 @@ export class ReferenceEngine {
     if (!preempted) {
       while (budget > 0 && this.waiting.length > 0 && this.running.length < config.maxNumSeqs) {
         const request = this.nextWaiting();
-        const most = request.input + request.output - 1 + config.speculationDepth;
-        if (this.blocksFor(most) > config.kvBlocks) {
+        const end = request.input + request.output - 1 + config.speculationDepth;
+        if (this.blocksFor(end) > config.kvBlocks) {
           this.waiting.splice(this.waiting.indexOf(request), 1);
           this.rejected.push(request.id);
           continue;
         }
-        const cached = this.pool.admit(request);
+        const spare = this.running.length > 0 ? Math.floor(this.watermark * (config.kvBlocks + 1)) : 0;
+        const whole = this.wholePromptFits || this.reserveWholePrompts || request.transferred;
+        const most = whole ? Number.POSITIVE_INFINITY : budget;
+        const cached = this.pool.admit(request, most, spare);
         if (cached === null) break;
         request.computed = cached;
         this.cachedTokens += cached;

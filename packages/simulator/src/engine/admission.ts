@@ -51,8 +51,8 @@ export function admitWaiting(state: EngineState, plan: IterationPlan, tokens: nu
       state.reject(slot);
       continue;
     }
+    if (!state.fits(slot, budget)) return;
     const cached = state.pool.admit(slot);
-    if (cached < 0) return;
     waiting.remove(slot);
     running.pushBack(slot);
     table.admitted[slot] = state.admissions++;

@@ -70,20 +70,21 @@ export class BlockPool {
     this.cache?.reset(this.free);
   }
 
-  /** Whether the free blocks suffice for all of a waiting request's prompt and what it had generated before. */
-  fits(slot: number): boolean {
-    const blocks = this.blocksFor(this.table.input[slot] + this.table.generatedOffset[slot]);
+  /**
+   * Whether the free blocks but `spare` suffice for a waiting request's prompt and what it had generated before, or for
+   * the first `most` tokens of it that are not cached.
+   */
+  fits(slot: number, most: number, spare: number): boolean {
+    const known = this.table.input[slot] + this.table.generatedOffset[slot];
     const cache = this.cacheFor(slot);
-    if (cache === null) return blocks <= this.free;
-    return blocks - this.find(slot, cache).held <= this.free;
+    if (cache === null) return this.blocksFor(Math.min(known, most)) + spare <= this.free;
+    const { named, own, held } = this.find(slot, cache);
+    const reach = Math.min(known, (named + own) * this.blockTokens + most);
+    return this.blocksFor(reach) - held + spare <= this.free;
   }
 
-  /**
-   * Lets a waiting request run if the free blocks suffice, and hold what is cached of it; it takes the others chunk by
-   * chunk. Answers the tokens whose KV is there already, or -1 when the free blocks do not suffice.
-   */
+  /** Lets a waiting request that fits hold what is cached of it. Answers the tokens whose KV is there already. */
   admit(slot: number): number {
-    if (!this.fits(slot)) return -1;
     const { table } = this;
     const cache = this.cacheFor(slot);
     table.blocks[slot] = 0;

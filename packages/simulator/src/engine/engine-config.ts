@@ -30,6 +30,16 @@ export interface EngineOptions {
   /** Whether prompts find what is cached of their prefix (vLLM enable_prefix_caching). Default false. */
   readonly prefixCaching?: boolean;
   /**
+   * Share of the KV blocks, and vLLM's one reserved block, that an admission leaves free while others run (vLLM
+   * watermark). Default 0.
+   */
+  readonly watermark?: number;
+  /**
+   * Whether a request is admitted only when its whole prompt fits (vLLM scheduler_reserve_full_isl). Default true; false
+   * asks for the blocks of the first chunk.
+   */
+  readonly wholePromptFits?: boolean;
+  /**
    * Whether a request takes the blocks of its whole prompt when it is admitted. Default false: chunk by chunk, as vLLM
    * does. True keeps the results of environments that were measured so.
    */

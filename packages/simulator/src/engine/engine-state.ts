@@ -42,6 +42,8 @@ export class EngineState {
   declare private readonly seed: number;
   declare role: EngineRole;
   declare readonly reserveWholePrompts: boolean;
+  declare private readonly watermark: number;
+  declare private readonly wholePromptFits: boolean;
 
   declare config: EngineConfig;
   declare timer: IterationTimer;
@@ -64,14 +66,16 @@ export class EngineState {
     seed: number,
     role: EngineRole,
     prefixCaching: boolean,
-    reserveWholePrompts: boolean,
+    admission: { reserveWholePrompts: boolean; watermark: number; wholePromptFits: boolean },
   ) {
     this.blockTokens = blockTokens;
     this.maxNumBatchedTokens = maxNumBatchedTokens;
     this.seed = seed;
     this.acceptance = new AcceptanceSampler(seed, config.survival);
     this.role = role;
-    this.reserveWholePrompts = reserveWholePrompts;
+    this.reserveWholePrompts = admission.reserveWholePrompts;
+    this.watermark = admission.watermark;
+    this.wholePromptFits = admission.wholePromptFits;
     this.decodes = new DecodeBatch(this.table, blockTokens);
     this.verifications = new VerifyBatch(this.table, blockTokens);
     this.config = config;
@@ -139,7 +143,19 @@ export class EngineState {
     // Named answers: the head may find what a running request is about to fill.
     if (this.pool.namesAnswers) return true;
     const head = this.waiting.head();
-    return this.pool.fits(head) || this.neverFits(head);
+    const tokens = this.maxNumBatchedTokens - this.running.count * (1 + this.config.speculationDepth);
+    return this.fits(head, tokens) || this.neverFits(head);
+  }
+
+  /** Whether the free blocks suffice to admit a waiting request, which gets at most `tokens` in its first iteration. */
+  fits(slot: number, tokens: number): boolean {
+    const whole = this.wholePromptFits || this.reserveWholePrompts || this.table.transferred[slot] === 1;
+    const most = whole ? Number.POSITIVE_INFINITY : Math.max(0, tokens);
+    const spare =
+      this.running.count > 0 && this.watermark > 0
+        ? Math.floor(this.watermark * (this.config.kvBlocks + 1))
+        : 0;
+    return this.pool.fits(slot, most, spare);
   }
 
   /** When decodes have to be interrupted, while the head of the queue is blocked: `limit` or the next arrival. */

@@ -63,6 +63,8 @@ export class Engine {
     expectNumber('ENGINE_OPTION', 'requestOverheadMs', requestOverheadMs, 0, HOUR_MS);
     expectNumber('ENGINE_OPTION', 'requestOverheadJitter', requestOverheadJitter, 0, 1);
     expectNumber('ENGINE_OPTION', 'seed', seed, 0, Number.MAX_SAFE_INTEGER);
+    const { reserveWholePrompts = false, watermark = 0, wholePromptFits = true } = options;
+    expectNumber('ENGINE_OPTION', 'watermark', watermark, 0, 0.99);
     this.overhead = new RequestOverhead(requestOverheadMs, requestOverheadJitter, seed);
     this.onIterations = options.onIterations;
     checkEngineConfig(config, maxNumBatchedTokens);
@@ -73,7 +75,7 @@ export class Engine {
       seed,
       options.role ?? 'mixed',
       options.prefixCaching ?? false,
-      options.reserveWholePrompts ?? false,
+      { reserveWholePrompts, watermark, wholePromptFits },
     );
   }
 
