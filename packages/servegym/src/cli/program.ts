@@ -41,6 +41,11 @@ const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./calibrate/command.ts')).calibrateCommand(),
   },
   {
+    name: 'confirm',
+    summary: 'compare a running server with the prediction of its profile',
+    load: async () => (await import('./confirm/command.ts')).confirmCommand(),
+  },
+  {
     name: 'fidelity',
     summary: 'compare the simulator with measurements of real servers',
     load: async () => (await import('./fidelity/command.ts')).fidelityCommand(),

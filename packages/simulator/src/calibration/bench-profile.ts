@@ -1,6 +1,6 @@
 import type { EngineProfile, WeightPrecision } from '../profiles/engine-profile.ts';
 import { weightVariant } from '../profiles/kv-pool.ts';
-import { mean } from '../statistics/mean.ts';
+import { mean, sampleDeviation } from '../statistics/mean.ts';
 import { summarize } from '../statistics/summary.ts';
 import { CalibrationError } from './calibration-error.ts';
 import { type FittedLoad, fittedLoad, parts, type Times } from './fitted-load.ts';
@@ -11,6 +11,7 @@ import {
   fitLoads,
   type LoadFit,
   type LoadFitOptions,
+  parameterOf,
   simulatedTimes,
 } from './load-fit.ts';
 import { gapsOf } from './load-gaps.ts';
@@ -69,6 +70,8 @@ export interface BenchCalibration {
   readonly folds: readonly BenchFold[];
   readonly failed: number;
   readonly determined: Readonly<Partial<Record<BenchParameter, number>>>;
+  /** Relative spread of each parameter: of the fit, and between fits with one load left out. */
+  readonly spread: LoadFit['spread'];
   /** What the loads lack to tell coefficients apart, in sentences. */
   readonly gaps: readonly string[];
   /** Reasons to doubt the fit, in sentences. */
@@ -100,12 +103,9 @@ export function calibrateBench(loads: readonly MeasuredLoad[], options: BenchOpt
     const { e2eMs } = simulatedTimes(load, steady.fit, options);
     return Math.abs(mean(e2eMs) / mean(load.measured.e2eMs) - 1) > LARGE_ERROR / 100;
   });
-  const moving =
-    fitted.length === 1
-      ? steady
-      : fitAndLeaveOut(fitted, folds, { ...options, speedVaries: true }, [steady.fit]);
   const worth = isOff ? WORTH_REFIT : WORTH_SPEEDS;
-  const { fit, others } = moving.fit.cost < worth * steady.fit.cost ? moving : steady;
+  const { fit, others } =
+    fitted.length === 1 ? steady : (fitOfChangingSpeed(fitted, folds, options, steady.fit, worth) ?? steady);
   const rounded: Candidate = {
     law: roundLaw(fit.law),
     requestOverheadMs: Number(fit.requestOverheadMs.toPrecision(4)),
@@ -170,6 +170,7 @@ export function calibrateBench(loads: readonly MeasuredLoad[], options: BenchOpt
     folds: assessed,
     failed: loads.reduce((sum, { failed }) => sum + failed, 0),
     determined: fit.determined,
+    spread: jackknifed(fit, others),
     gaps: gapsOf(loads),
     warnings: warningsOf(assessed, fit.isConverged),
     e2eMs: fitted.flatMap(({ measured }, l) =>
@@ -192,6 +193,32 @@ function fitAndLeaveOut(
   const others = without(fit);
   const again = fitLoads(loads, none, options, { near: others, isShort: true });
   return again.cost < WORTH_REFIT * fit.cost ? { fit: again, others: without(again) } : { fit, others };
+}
+
+/** The same with a speed of the server for each load; `null` when that is not worth it. */
+function fitOfChangingSpeed(
+  loads: readonly FittedLoad[],
+  folds: readonly Fold[],
+  options: LoadFitOptions,
+  steady: LoadFit,
+  worth: number,
+): ReturnType<typeof fitAndLeaveOut> | null {
+  const varying = { ...options, speedVaries: true };
+  const none = loads.map(() => new Set<number>());
+  const near = fitLoads(loads, none, varying, { near: [steady], isShort: true });
+  return near.cost < worth * steady.cost ? fitAndLeaveOut(loads, folds, varying, [near]) : null;
+}
+
+/** The spread of a fit, or that between fits with something left out where it is larger. */
+function jackknifed(fit: LoadFit, others: readonly LoadFit[]): LoadFit['spread'] {
+  const names = Object.keys(fit.spread) as BenchParameter[];
+  return Object.fromEntries(
+    names.map((name) => {
+      const logs = others.map((other) => Math.log(parameterOf(other, name)));
+      const between = sampleDeviation(logs) * ((logs.length - 1) / Math.sqrt(logs.length));
+      return [name, Math.max(fit.spread[name]!, Number.isFinite(between) ? between : 0)];
+    }),
+  );
 }
 
 /** Reasons to doubt a fit. */

@@ -10,6 +10,7 @@ export { CalibrationError, type CalibrationErrorCode } from './calibration-error
 export { type EngineConstants, VLLM_V0, VLLM_V1 } from './engine-constants.ts';
 export { estimatedProfile } from './estimated-profile.ts';
 export { FITTED_CONSTANTS, fitEngineConstants, leftOutConstants } from './fit-engine-constants.ts';
+export { fittedLoad } from './fitted-load.ts';
 export { findGpu, GPUS, type Gpu } from './gpu.ts';
 export { calibrateKernels, type KernelCalibration, type KernelProfileOptions } from './kernel-profile.ts';
 export { type KernelTables, parseKernelTables } from './kernel-tables.ts';
@@ -20,8 +21,8 @@ export {
   type LawCoefficient,
 } from './law-coefficients.ts';
 export { leastSquares } from './least-squares.ts';
-export type { BenchParameter } from './load-fit.ts';
-export type { MeasuredLoad, MeasuredRequest } from './measured-load.ts';
+export { type BenchParameter, fitLoads, type LoadFit } from './load-fit.ts';
+export { type MeasuredLoad, type MeasuredRequest, measuredLoad } from './measured-load.ts';
 export { type MeasuredRun, parseMeasuredRun, replayRun } from './measured-run.ts';
 export { findModel, MODELS, type ServedModel } from './model.ts';
 export { parseServedLoads, type ServedLoad, simulateServedLoad } from './served-load.ts';

@@ -3,7 +3,7 @@ import type { EngineProfile, IterationLaw, WeightPrecision } from '../profiles/e
 import { weightVariant } from '../profiles/kv-pool.ts';
 import { RandomStream } from '../random/counter-random.ts';
 import { simulateTrace } from '../simulation/simulate-trace.ts';
-import { mean } from '../statistics/mean.ts';
+import { mean, sampleDeviation } from '../statistics/mean.ts';
 import { percentileOfSorted } from '../statistics/quantile.ts';
 import { CalibrationError } from './calibration-error.ts';
 import { type FittedLoad, type Times, timesOf } from './fitted-load.ts';
@@ -36,13 +36,13 @@ const FOLLOWS: Partial<Record<BenchParameter, BenchParameter>> = {
   manySequences: 'perContextTokenNs',
   perContextTokenBesidePrefillNs: 'perContextTokenNs',
 };
-/** Relative error that the mean of many requests has when all is well described, and the scatter of one request. */
-const TTFT_ERROR = { ofMean: 0.09, ofRequest: 0.4 };
-const TPOT_ERROR = { ofMean: 0.026, ofRequest: 0.15 };
+/** Relative error that the mean of many requests has when all is well described. */
+const MEAN_ERROR = { ttft: 0.09, tpot: 0.026 };
+/** Most relative scatter of one request that counts; a second search takes that of each load under the first one's law. */
+const SCATTER: Scatter = { ttft: 0.25, tpot: 0.07 };
+const LEAST_SCATTER = 0.02;
 /** Spread of a server's speed from load to load, relative, where it changed: clocks, heat and neighbours. */
 const SPEED_SPREAD = 0.05;
-/** Requests behind one residual, at least; fewer say little about a mean. */
-const LEAST_IN_GROUP = 5;
 /** A coefficient does not fall below this share of its start. */
 const LEAST_SHARE = 0.001;
 /** Overhead in the unit of which one is measured whose start is nothing. */
@@ -57,9 +57,20 @@ const STARTS = 4;
 const START_RANGE = 0.02;
 /** Steps of the finite differences, in logarithms: wide at first, as requests that change iterations make steps. */
 const DIFFERENCES = [0.1, 0.03];
+/**
+ * Spread over what the curvature says. Errors of the law are alike in the 16 groups of a load, which makes 4; the rest is what
+ * valleys hide that are not quadratic, as fits to a server with known coefficients show.
+ */
+const REPEATED = 6;
 /** Costs between which two searches count as ended at one place: what one spread of one parameter costs, and a share. */
 const SAME_COST = 1;
 const SAME_SHARE = 0.05;
+
+/** Relative deviation of requests from the simulated ones. */
+interface Scatter {
+  readonly ttft: number;
+  readonly tpot: number;
+}
 
 export interface LoadFitOptions {
   /** Start of the fit, and its result where the loads say nothing: an estimated profile, or an older one. */
@@ -85,6 +96,8 @@ export interface Candidate {
 }
 
 export interface LoadFit extends Candidate {
+  /** Relative spread of each parameter after the fit: two of them to either side are an interval of 95 %. */
+  readonly spread: Readonly<Partial<Record<BenchParameter, number>>>;
   /** 1 - (spread after the fit / spread before it) of each parameter. */
   readonly determined: Readonly<Partial<Record<BenchParameter, number>>>;
   /** Sum of squared residuals. */
@@ -114,10 +127,6 @@ export function fitLoads(
   const names = coefficientsOf(law).filter((name) => coefficientOf(law, name)! > 0);
   const parameters: BenchParameter[] = [...names, 'requestOverheadMs'];
   const overheadUnit = Math.max(start.requestOverheadMs, LEAST_OVERHEAD_MS);
-  const parameterOf = (
-    { law, requestOverheadMs }: Pick<Candidate, 'law' | 'requestOverheadMs'>,
-    name: BenchParameter,
-  ) => (name === 'requestOverheadMs' ? requestOverheadMs : coefficientOf(law, name)!);
   const units = parameters.map((name) =>
     name === 'requestOverheadMs' ? overheadUnit : coefficientOf(law, name)!,
   );
@@ -152,17 +161,18 @@ export function fitLoads(
     ...logs.slice(parameters.length).map((log) => robust(log / SPEED_SPREAD)),
   ];
   const groups = loads.map(({ groups }, l) =>
-    groups.map((group) => group.filter((i) => !leftOut[l].has(i))).filter((g) => g.length >= LEAST_IN_GROUP),
+    groups.map((group) => group.filter((i) => !leftOut[l].has(i))).filter((g) => g.length > 0),
   );
   // A step along the slowness of one load leaves the others as they were.
-  const known = loads.map(() => ({ key: '', residuals: [] as number[] }));
+  let scatter = loads.map(() => SCATTER);
+  let known = loads.map(() => ({ key: '', residuals: [] as number[] }));
   const residualsOf = (logs: readonly number[], l: number) => {
     if (groups[l].length === 0) return [];
     const key = [...logs.slice(0, parameters.length), logs[parameters.length + l]].join();
     if (known[l].key !== key) {
       const candidate = at(logs);
       const times = simulatedTimes(loads[l], candidate, options, { slowness: candidate.slowness[l] });
-      known[l] = { key, residuals: residuals(loads[l], groups[l], times) };
+      known[l] = { key, residuals: residuals(loads[l], groups[l], times, scatter[l]) };
     }
     return known[l].residuals;
   };
@@ -190,19 +200,42 @@ export function fitLoads(
     starts.isShort === true
       ? nearby
       : [origin, ...nearby, ...promisingStarts(origin, lower, upper, parameters.length, costAt)];
-  const ends = froms
-    .map((from) => {
-      const { parameters: logs, curvature } = search(from);
-      return { logs, curvature, cost: costAt(logs) };
-    })
-    .sort((a, b) => a.cost - b.cost);
+  const endsFrom = (froms: readonly (readonly number[])[]) =>
+    froms
+      .map((from) => {
+        const { parameters: logs, curvature } = search(from);
+        return { logs, curvature, cost: costAt(logs) };
+      })
+      .sort((a, b) => a.cost - b.cost);
+  const first = endsFrom(froms);
+  const pilot = at(first[0].logs);
+  scatter = loads.map((load, l) =>
+    scatterOf(load, simulatedTimes(load, pilot, options, { slowness: pilot.slowness[l] })),
+  );
+  known = loads.map(() => ({ key: '', residuals: [] }));
+  const ends = endsFrom(first.slice(0, STARTS).map(({ logs }) => logs));
   const [best, second] = ends;
+  const isAsGood = ({ cost }: { readonly cost: number }) => cost <= best.cost * (1 + SAME_SHARE) + SAME_COST;
   return {
     ...at(best.logs),
     cost: best.cost,
-    isConverged: second === undefined || second.cost <= best.cost * (1 + SAME_SHARE) + SAME_COST,
-    determined: determinedOf(parameters, priorAt, best.logs, best.curvature),
+    isConverged: second === undefined || isAsGood(second),
+    ...knowledgeOf(
+      parameters,
+      priorAt,
+      best.logs,
+      best.curvature,
+      ends.filter(isAsGood).map(({ logs }) => logs),
+    ),
   };
+}
+
+/** A parameter of a candidate, in its unit. */
+export function parameterOf(
+  { law, requestOverheadMs }: Pick<Candidate, 'law' | 'requestOverheadMs'>,
+  name: BenchParameter,
+): number {
+  return name === 'requestOverheadMs' ? requestOverheadMs : coefficientOf(law, name)!;
 }
 
 /**
@@ -243,18 +276,37 @@ export function simulatedTimes(
   return times;
 }
 
-function residuals(load: FittedLoad, groups: readonly (readonly number[])[], times: Times): number[] {
+function residuals(
+  load: FittedLoad,
+  groups: readonly (readonly number[])[],
+  times: Times,
+  scatter: Scatter,
+): number[] {
   const { measured } = load;
-  const spread = ({ ofMean, ofRequest }: typeof TTFT_ERROR, requests: number) =>
-    Math.sqrt(ofMean ** 2 + ofRequest ** 2 / requests);
+  const spread = (of: keyof Scatter, requests: number) =>
+    Math.sqrt(MEAN_ERROR[of] ** 2 + scatter[of] ** 2 / requests);
   return groups.flatMap((group) => {
     const meanTtft = ({ ttftMs }: Times) => mean(group.map((i) => ttftMs[i]));
     // Over tokens and not over requests: the TPOT of a short answer is mostly scatter.
     const decode = ({ ttftMs, e2eMs }: Times) => mean(group.map((i) => e2eMs[i] - ttftMs[i]));
-    const ttft = Math.log(meanTtft(times) / meanTtft(measured)) / spread(TTFT_ERROR, group.length);
-    const tpot = Math.log(decode(times) / decode(measured)) / spread(TPOT_ERROR, group.length);
+    const ttft = Math.log(meanTtft(times) / meanTtft(measured)) / spread('ttft', group.length);
+    const tpot = Math.log(decode(times) / decode(measured)) / spread('tpot', group.length);
     return Number.isFinite(tpot) ? [robust(ttft), robust(tpot)] : [robust(ttft)];
   });
+}
+
+/** Scatter of a load's requests about the simulated ones. */
+function scatterOf({ measured }: FittedLoad, times: Times): Scatter {
+  const deviation = (of: (times: Times) => Float64Array, most: number) => {
+    const logs = Array.from(of(times), (value, i) => Math.log(value / of(measured)[i])).filter(
+      Number.isFinite,
+    );
+    return logs.length < 2 ? most : Math.min(most, Math.max(LEAST_SCATTER, sampleDeviation(logs)));
+  };
+  return {
+    ttft: deviation(({ ttftMs }) => ttftMs, SCATTER.ttft),
+    tpot: deviation(({ tpotMs }) => tpotMs, SCATTER.tpot),
+  };
 }
 
 /** Its square grows with the residual beyond one spread, not with its square. */
@@ -308,12 +360,13 @@ function promisingStarts(
     .map(({ logs }) => logs);
 }
 
-function determinedOf(
+function knowledgeOf(
   names: readonly BenchParameter[],
   priorAt: (logs: readonly number[]) => readonly number[],
   logs: readonly number[],
   curvature: Matrix,
-): Partial<Record<BenchParameter, number>> {
+  ends: readonly (readonly number[])[],
+): Pick<LoadFit, 'spread' | 'determined'> {
   const difference = 1e-4;
   const base = priorAt(logs);
   const columns = new Matrix(
@@ -323,9 +376,14 @@ function determinedOf(
   );
   const before = inverse(columns.mmul(columns.transpose()));
   const after = inverse(curvature);
-  const shares = names.map((name, i) => {
-    const left = Math.sqrt(Math.max(after.get(i, i), 0) / before.get(i, i));
-    return [name, Math.min(1, Math.max(0, 1 - left))] as const;
-  });
-  return Object.fromEntries(shares) as Partial<Record<BenchParameter, number>>;
+  const spreadOf = (covariance: Matrix, i: number) => Math.sqrt(Math.max(covariance.get(i, i), 0));
+  const each = (of: (i: number) => number) => Object.fromEntries(names.map((name, i) => [name, of(i)]));
+  return {
+    // Ends that cost the same and differ show valleys that the curvature at one of them does not.
+    spread: each((i) => {
+      const apart = ends.map((other) => Math.abs(other[i] - logs[i]));
+      return Math.max(REPEATED * spreadOf(after, i), ...apart);
+    }),
+    determined: each((i) => Math.min(1, Math.max(0, 1 - spreadOf(after, i) / spreadOf(before, i)))),
+  };
 }

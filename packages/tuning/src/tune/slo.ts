@@ -62,7 +62,15 @@ export function milliseconds(ms: number): string {
   return `${Number(ms.toPrecision(3))} ms`;
 }
 
-export type TuningErrorCode = 'INVALID_SLO' | 'TOO_FEW_REQUESTS';
+export type TuningErrorCode =
+  | 'INVALID_SLO'
+  | 'TOO_FEW_REQUESTS'
+  /** An address that is none. */
+  | 'SERVER_ADDRESS'
+  /** A server that does not answer. */
+  | 'SERVER_UNREACHABLE'
+  /** A server that answers with something else than a stream of tokens. */
+  | 'SERVER_REFUSED';
 
 /** Input that the caller can correct. */
 export class TuningError extends Error {

@@ -21,6 +21,7 @@ import { readInputFile, readProfile } from '../arguments/read-input-file.ts';
 import { InputError } from '../input-error.ts';
 import { requireWritable, writeOutputFile } from '../output/write-output-file.ts';
 import { profileSheet } from '../profiles/profiles-report.ts';
+import { calibrateRunningServer, type ServerOptions, trustTable } from './calibrate-server.ts';
 import {
   benchCalibrationJson,
   benchCalibrationTable,
@@ -29,7 +30,7 @@ import {
   kernelCalibrationTable,
 } from './calibration-report.ts';
 
-interface CalibrateOptions {
+interface CalibrateOptions extends Partial<Omit<ServerOptions, 'gpus'>> {
   readonly staticBatch?: string;
   readonly kernels?: string;
   readonly bench?: readonly string[];
@@ -100,9 +101,44 @@ function withCalibrateOptions(command: Command): Command {
         'loads on a server: results of vllm bench serve --save-result --save-detailed, GuideLLM reports, or JSON lines of request timings',
       ).conflicts(['staticBatch', 'kernels', 'estimate', 'memoryOverhead']),
     )
+    .addOption(
+      new Option(
+        '--server <url>',
+        'a running server of the OpenAI API that streams, such as http://gpu:8000/v1: sends loads to it and measures',
+      ).conflicts(['staticBatch', 'kernels', 'bench', 'estimate', 'memoryOverhead']),
+    )
+    .addOption(new Option('--api-key <text>', 'with --server: key of the API').env('OPENAI_API_KEY'))
+    .option(
+      '--served-model-name <name>',
+      'with --server: model to ask for (default: the first that it lists)',
+    )
+    .addOption(
+      new Option('--minutes <n>', 'with --server: how long it may take')
+        .default(5)
+        .argParser(numberAbove(0, 1440)),
+    )
+    .addOption(
+      new Option('--most-tokens <n>', 'with --server: tokens that it may send and ask for')
+        .default(1_000_000)
+        .argParser(wholeNumber(1, 1_000_000_000)),
+    )
+    .addOption(
+      new Option(
+        '--usd-per-million-tokens <usd>',
+        'with --server: price, to say what the load costs',
+      ).argParser(numberAbove(0, 10_000)),
+    )
+    .option('--yes', 'with --server: do not ask before loads are sent')
+    .option('--resume', 'with --server: go on with the loads that an interrupted run has kept')
+    .addOption(
+      new Option(
+        '--max-model-len <n>',
+        'with --server: most tokens of a prompt and its output, where the server does not tell',
+      ).argParser(wholeNumber(64, 10_000_000)),
+    )
     .option(
       '--start <name|file.json>',
-      'with --bench: the profile to start from (default: the estimated one)',
+      'with --bench and --server: the profile to start from (default: the estimated one)',
     )
     .addOption(
       new Option('--weights <precision>', 'with --bench: precision of the weights that were served')
@@ -110,20 +146,21 @@ function withCalibrateOptions(command: Command): Command {
         .default('FP16'),
     )
     .addOption(
-      new Option('--max-num-seqs <n>', 'with --bench: as the server was started (default: 256)').argParser(
-        wholeNumber(1, 1_000_000),
-      ),
+      new Option(
+        '--max-num-seqs <n>',
+        'with --bench and --server: as the server was started (default: 256)',
+      ).argParser(wholeNumber(1, 1_000_000)),
     )
     .addOption(
       new Option(
         '--max-num-batched-tokens <n>',
-        'with --bench: as the server was started (default: 2048)',
+        'with --bench and --server: as the server was started (default: 2048)',
       ).argParser(wholeNumber(1, 1_000_000)),
     )
     .addOption(
       new Option(
         '--kv-blocks <n>',
-        'with --bench: KV blocks of the server (default: what the memory leaves)',
+        'with --bench and --server: KV blocks of the server (default: what the memory leaves)',
       ).argParser(wholeNumber(1, 2 ** 30)),
     )
     .addOption(
@@ -152,14 +189,18 @@ function withCalibrateOptions(command: Command): Command {
     .addHelpText(
       'after',
       `
-Every way needs --gpu and --model, but for --bench with a --start.
+Every way needs --gpu and --model, but for --server, and --bench with a --start.
 --static-batch: rows with FP16 weights and KV cache are fitted, four of them at least. Rows that do not fit the KV pool
 at once only check its size. Other weights are fitted too where there are rows with them, else to the speedups of pairs of rows
 with and without them, else estimated from bytes and arithmetic.
 --bench: the loads are served on the simulator, and the profile moves until TTFT and TPOT agree. Loads of several rates
 and lengths determine more of it. Prompts are taken to share nothing.
 
+--server: sends single requests, batches, long prompts and open loads up to saturation, each where the profile is least
+known, holds one load out, and says how far the profile can be trusted. Ctrl-C keeps what was measured.
+
 Examples:
+  servegym calibrate --server http://gpu:8000/v1 --max-num-seqs 256 --output mine.json
   servegym calibrate --bench rate-1.json rate-8.json --gpu h100-80gb --model llama-3-8b --output mine.json
   servegym calibrate --bench guidellm.json --start mine.json --kv-blocks 27000 --output better.json`,
     );
@@ -175,13 +216,27 @@ async function calibrate(options: CalibrateOptions): Promise<void> {
 }
 
 async function calibrated(options: CalibrateOptions): Promise<Calibrated> {
-  const { staticBatch, kernels, bench, estimate } = options;
+  const { staticBatch, kernels, bench, estimate, server } = options;
+  if (server !== undefined) {
+    const calibrated = await calibrateRunningServer({ ...(options as ServerOptions), server });
+    const { calibration, profile, heldOut, trust } = calibrated;
+    return {
+      profile,
+      json: {
+        ...benchCalibrationJson(calibration),
+        relative_spread: calibration.spread,
+        held_out: heldOut,
+        trust,
+      },
+      table: `${benchCalibrationTable(calibration)}\n${trustTable(calibrated)}`,
+    };
+  }
   if (bench !== undefined) return fromBench(options, bench);
   if (staticBatch !== undefined) return fromStaticBatches(options, staticBatch);
   if (kernels !== undefined) return fromKernels(options, kernels);
   if (estimate) return estimated(options);
   throw new InputError(
-    'nothing to calibrate from: name measurements with --static-batch, --kernels or --bench, or ask for an --estimate',
+    'nothing to calibrate from: name measurements with --static-batch, --kernels or --bench, a running --server, or ask for an --estimate',
   );
 }
 

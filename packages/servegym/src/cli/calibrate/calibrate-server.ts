@@ -1,0 +1,233 @@
+import { basename } from 'node:path';
+import { createInterface } from 'node:readline/promises';
+import type { EngineProfile } from '@servegym/simulator';
+import {
+  estimatedProfile,
+  findGpu,
+  findModel,
+  type MeasuredLoad,
+  measuredLoad,
+} from '@servegym/simulator/calibration';
+import { alignedRows } from '@servegym/tuning/report';
+import {
+  calibrateServer,
+  type LoadComparison,
+  type ServerCalibration,
+  ServerClient,
+  type ServerFacts,
+  type ToldFacts,
+} from '@servegym/tuning/twin';
+import { readInputFile, readProfile } from '../arguments/read-input-file.ts';
+import { InputError } from '../input-error.ts';
+import { type Interrupt, InterruptedError, onInterrupt } from '../interrupted-error.ts';
+import { ProgressDisplay } from '../output/progress.ts';
+import { writeOutputFile } from '../output/write-output-file.ts';
+
+/** Options of `calibrate --server`, some of them shared with the other ways. */
+export interface ServerOptions {
+  readonly server: string;
+  readonly apiKey?: string;
+  readonly servedModelName?: string;
+  readonly minutes: number;
+  readonly mostTokens: number;
+  readonly usdPerMillionTokens?: number;
+  readonly maxModelLen?: number;
+  readonly maxNumSeqs?: number;
+  readonly maxNumBatchedTokens?: number;
+  readonly kvBlocks?: number;
+  readonly gpu?: string;
+  readonly model?: string;
+  readonly gpus: number;
+  readonly start?: string;
+  readonly source?: string;
+  readonly output?: string;
+  readonly yes?: true;
+  readonly resume?: true;
+}
+
+const TIMEOUT_S = 120;
+const BLOCK_TOKENS = 16;
+/** Limits of servers that say nothing, and vLLM's defaults. */
+const ASSUMED = { maxModelLen: 4096, maxNumSeqs: 256, maxNumBatchedTokens: 2048 };
+
+/** Calibrates a running server. @throws InterruptedError after Ctrl-C, with what was measured kept in a file. */
+export async function calibrateRunningServer(options: ServerOptions): Promise<ServerCalibration> {
+  const { output } = options;
+  if (output === undefined)
+    throw new InputError('--server needs --output: the profile, and beside it the loads that were measured');
+  const loadsFile = `${output.replace(/\.json$/, '')}.loads.json`;
+  const measured = options.resume ? await readLoads(loadsFile) : [];
+  const client = new ServerClient({
+    url: options.server,
+    apiKey: options.apiKey,
+    model: options.servedModelName,
+    timeoutS: TIMEOUT_S,
+  });
+  const stop = new AbortController();
+  let signal: Interrupt | undefined;
+  const unlisten = onInterrupt((heard) => {
+    signal = heard;
+    stop.abort();
+  });
+  const progress = new ProgressDisplay();
+  const loads = [...measured];
+  try {
+    const facts = await completeFacts(await client.connect(), options);
+    await allow(facts, options);
+    const startedMs = performance.now();
+    const elapsed = () => (performance.now() - startedMs) / 60_000;
+    return await calibrateServer({
+      facts,
+      start: await startProfile(options),
+      minutes: options.minutes,
+      mostTokens: options.mostTokens,
+      measured,
+      measure: (probe) => {
+        progress.show(
+          `${elapsed().toFixed(1)} of ${options.minutes} min: ${probe.name}`,
+          Math.min(1, elapsed() / options.minutes),
+        );
+        return client.measure(probe, stop.signal);
+      },
+      elapsed,
+      onLoad: (load) => {
+        loads.push(load);
+      },
+      source:
+        options.source ??
+        `${facts.engine.name} ${facts.engine.version} that serves ${facts.model}, ${loads.length === 0 ? '' : 'resumed, '}measured over its API`,
+      command: `servegym calibrate --server ${options.server} --minutes ${options.minutes} --output ${basename(output)}`,
+    });
+  } catch (error) {
+    if (signal === undefined) throw error;
+    throw new InterruptedError(
+      signal,
+      `interrupted after ${loads.length} loads, kept in ${loadsFile}: add --resume to go on`,
+    );
+  } finally {
+    unlisten();
+    progress.end();
+    client.close();
+    if (loads.length > 0) await writeOutputFile(loadsFile, [`${JSON.stringify(loads)}\n`]);
+  }
+}
+
+/** What `calibrate --server` prints below the table of `--bench`. */
+export function trustTable({ heldOut, trust }: ServerCalibration): string {
+  return [...(heldOut === null ? [] : ['', ...comparisonRows([heldOut])]), '', trust].join('\n');
+}
+
+/** Measured and predicted figures of loads. */
+export function comparisonRows(loads: readonly LoadComparison[]): string[] {
+  const figures = [
+    ['TTFT mean', 'ttft', 'mean'],
+    ['TTFT p99', 'ttft', 'p99'],
+    ['TPOT mean', 'tpot', 'mean'],
+    ['E2E mean', 'e2e', 'mean'],
+    ['E2E p99', 'e2e', 'p99'],
+  ] as const;
+  return alignedRows([
+    ['load', 'requests', 'figure', 'measured, ms', 'predicted, ms', 'error'],
+    ...loads.flatMap(({ name, requests, measuredMs, predictedMs, errors }) =>
+      figures.map(([figure, what, of], i) => [
+        i === 0 ? name : '',
+        i === 0 ? String(requests) : '',
+        figure,
+        measuredMs[what][of].toFixed(1),
+        predictedMs[what][of].toFixed(1),
+        `${errors[what][of] < 0 ? '' : '+'}${errors[what][of].toFixed(1)} %`,
+      ]),
+    ),
+  ]);
+}
+
+/** Facts from the server, options, and, for what neither says, a question or an assumption. */
+export async function completeFacts(
+  told: ToldFacts,
+  options: Pick<ServerOptions, 'maxModelLen' | 'maxNumSeqs' | 'maxNumBatchedTokens' | 'kvBlocks' | 'yes'>,
+): Promise<ServerFacts> {
+  const limits = { ...ASSUMED };
+  const notes: string[] = [];
+  for (const [name, flag] of [
+    ['maxModelLen', '--max-model-len'],
+    ['maxNumSeqs', '--max-num-seqs'],
+    ['maxNumBatchedTokens', '--max-num-batched-tokens'],
+  ] as const) {
+    const known = options[name] ?? told[name];
+    limits[name] = known ?? (await ask(flag, ASSUMED[name], options.yes));
+    if (known === undefined) notes.push(`${flag} ${limits[name]}`);
+  }
+  const blockTokens = told.blockTokens ?? BLOCK_TOKENS;
+  const enough = Math.ceil((limits.maxNumSeqs * limits.maxModelLen) / blockTokens);
+  const kvBlocks = options.kvBlocks ?? told.kvBlocks;
+  if (kvBlocks === undefined) notes.push(`--kv-blocks ${enough} (a pool that is never full)`);
+  const facts: ServerFacts = {
+    ...limits,
+    model: told.model,
+    engine: told.engine ?? { name: 'unknown', version: 'unknown' },
+    kvBlocks: kvBlocks ?? enough,
+    blockTokens,
+  };
+  console.error(
+    `${facts.engine.name} ${facts.engine.version} serves ${facts.model}: context ${facts.maxModelLen}, ${facts.maxNumSeqs} sequences, ${facts.maxNumBatchedTokens} tokens an iteration, ${facts.kvBlocks} KV blocks of ${blockTokens}`,
+  );
+  if (notes.length > 0)
+    console.error(
+      `The server does not tell all of that. Taken: ${notes.join(', ')}. Give the options where this is wrong.`,
+    );
+  return facts;
+}
+
+async function ask(flag: string, assumed: number, yes: true | undefined): Promise<number> {
+  if (yes || !process.stdin.isTTY) return assumed;
+  const answer = await question(`The server does not tell its ${flag} [${assumed}]: `);
+  const value = answer.trim() === '' ? assumed : Number(answer);
+  if (Number.isInteger(value) && value > 0) return value;
+  throw new InputError(`expected a whole number from 1 for ${flag}, got ${answer}`);
+}
+
+/** Asks whether the load may be sent. @throws InputError when it may not. */
+async function allow(facts: ServerFacts, options: ServerOptions): Promise<void> {
+  const { mostTokens, minutes, usdPerMillionTokens, yes } = options;
+  const cost =
+    usdPerMillionTokens === undefined
+      ? 'Where tokens are billed, that is what it costs: give --usd-per-million-tokens to see it.'
+      : `At ${usdPerMillionTokens} USD a million they cost at most ${((mostTokens * usdPerMillionTokens) / 1e6).toFixed(2)} USD.`;
+  console.error(
+    `It sends loads up to saturation for about ${minutes} minutes: at most ${mostTokens.toLocaleString('en-US')} tokens, prompts and outputs together. ${cost} Others who use ${facts.model} wait longer meanwhile.`,
+  );
+  if (yes) return;
+  if (!process.stdin.isTTY) throw new InputError('nobody can be asked here: add --yes to allow the load');
+  const answer = await question('Go on? [y/N] ');
+  if (!/^y(es)?$/i.test(answer.trim()))
+    throw new InputError('the load was not allowed, and nothing was sent but one short request');
+}
+
+async function question(text: string): Promise<string> {
+  const lines = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    return await lines.question(text);
+  } finally {
+    lines.close();
+  }
+}
+
+async function startProfile({ start, gpu, model, gpus }: ServerOptions): Promise<EngineProfile | undefined> {
+  if (start !== undefined) return readProfile(start);
+  if (gpu === undefined && model === undefined) return undefined;
+  if (gpu === undefined || model === undefined)
+    throw new InputError(
+      '--gpu and --model go together; without both, the fit starts from the measurements alone',
+    );
+  return estimatedProfile(findGpu(gpu), findModel(model), gpus);
+}
+
+async function readLoads(file: string): Promise<MeasuredLoad[]> {
+  const text = await readInputFile(file);
+  try {
+    const loads = JSON.parse(text) as readonly MeasuredLoad[];
+    return loads.map(({ source, requests, failed }) => measuredLoad(source, requests, failed));
+  } catch (error) {
+    throw new InputError(`${file}: expected the loads of an earlier run, got ${(error as Error).message}`);
+  }
+}

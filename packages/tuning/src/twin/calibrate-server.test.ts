@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { type EngineProfile, findProfile } from '@servegym/simulator';
+import { type BenchParameter, type MeasuredLoad, measuredLoad } from '@servegym/simulator/calibration';
+import { calibrateServer, type ServerCalibration } from './calibrate-server.ts';
+import { simulateProbe } from './open-load.ts';
+import { type Probe, singleProbe } from './probe.ts';
+import { withKvBlocks } from './start-profile.ts';
+
+const FACTS = {
+  model: 'unknown',
+  engine: { name: 'vLLM', version: '0.32' },
+  maxModelLen: 8192,
+  maxNumSeqs: 64,
+  maxNumBatchedTokens: 2048,
+  kvBlocks: 8000,
+  blockTokens: 16,
+};
+/** A server that the calibration does not know. */
+const server = withKvBlocks({ ...findProfile('a100-40gb-llama-3-8b'), requestOverheadMs: 12 }, FACTS);
+
+/** Relative spread of a coefficient that is called determined. */
+const KNOWN = 0.075;
+
+/** Serves a probe on the engine of the endpoint, in virtual time. */
+function serve(probe: Probe, profile: EngineProfile): { load: MeasuredLoad; tookMs: number } {
+  let requests = probe.requests;
+  if (probe.isSequential) {
+    let atMs = 0;
+    requests = probe.requests.map((request) => {
+      const sent = { ...request, atMs };
+      atMs += simulateProbe({ requests: [{ ...request, atMs: 0 }] }, profile, FACTS).e2eMs[0] + 1;
+      return sent;
+    });
+  }
+  const run = simulateProbe({ requests }, profile, FACTS);
+  const rows = Array.from(run.ids, (id, i) => ({
+    ...requests[id],
+    arrivalMs: requests[id].atMs,
+    ttftMs: run.ttftMs[i],
+    e2eMs: run.e2eMs[i],
+  }));
+  return { load: measuredLoad(probe.name, rows, 0), tookMs: run.simulatedMs };
+}
+
+function calibrate(
+  minutes: number,
+  measured: readonly MeasuredLoad[] = [],
+  sent: string[] = [],
+): Promise<ServerCalibration> {
+  let elapsedMs = 0;
+  return calibrateServer({
+    facts: FACTS,
+    minutes,
+    mostTokens: 5_000_000,
+    measured,
+    measure: async (probe) => {
+      const { load, tookMs } = serve(probe, server);
+      elapsedMs += tookMs;
+      sent.push(probe.name);
+      return load;
+    },
+    elapsed: () => elapsedMs / 60_000,
+    source: 'test',
+    command: 'test',
+  });
+}
+
+describe('the calibration of a running server', () => {
+  it('recovers each coefficient that it calls determined within 10 %, and predicts the load held out', async () => {
+    const { profile, calibration, heldOut, trust } = await calibrate(1.5);
+    const { spread } = calibration;
+    const truth = server.weights.FP16!.law;
+    const { law } = profile.weights.FP16!;
+    const real: Partial<Record<BenchParameter, number>> = { ...truth, requestOverheadMs: 12 } as never;
+    const fitted: Partial<Record<BenchParameter, number>> = {
+      ...law,
+      requestOverheadMs: profile.requestOverheadMs,
+    } as never;
+    const told = (Object.keys(spread) as BenchParameter[]).filter((name) => spread[name]! < KNOWN);
+    // Iterations tell the sum of these two, and each alone only where compute takes about as long as reading weights.
+    const determined = told.filter((name) => name !== 'baseUs' && name !== 'weightReadUs');
+    assert.ok(determined.length >= 1, JSON.stringify(spread));
+    for (const name of determined) {
+      assert.ok(
+        Math.abs(fitted[name]! / real[name]! - 1) < 0.1,
+        `${name}: ${fitted[name]} for ${real[name]}, told ${spread[name]}`,
+      );
+    }
+    const idle = ({ baseUs, weightReadUs }: typeof law) => baseUs + weightReadUs;
+    assert.ok(Math.abs(idle(law) / idle(truth) - 1) < 0.05);
+    assert.ok(Math.abs(heldOut!.errors.e2e.mean) < 5, `${heldOut!.errors.e2e.mean}`);
+    assert.match(trust, /off by [\d.]+ %.*do not trust the profile there/s);
+  });
+
+  it('does not send again what an earlier run measured', async () => {
+    const first: string[] = [];
+    await assert.rejects(calibrate(0.05, [], first), { code: 'TOO_FEW_REQUESTS' });
+    const measured = [serve(singleProbe(FACTS, 0), server).load];
+    assert.equal(first[0], measured[0].source);
+    const again: string[] = [];
+    await assert.rejects(calibrate(0.05, measured, again), { code: 'TOO_FEW_REQUESTS' });
+    assert.deepEqual(again, first.slice(1));
+  });
+
+  it('says that nothing was held out when there was no time for it', async () => {
+    const { heldOut, trust } = await calibrate(0.6);
+    assert.equal(heldOut, null);
+    assert.match(trust, /^No load was held out/);
+  });
+});
