@@ -19,6 +19,7 @@ export { msFromTicks, NOT_YET, TICKS_PER_MS, TICKS_PER_S } from './engine/ticks.
 export type { SchedulingPolicy } from './engine/waiting-queue.ts';
 export { acceptanceTable } from './profiles/acceptance-table.ts';
 export { findProfile, listProfiles } from './profiles/catalog.ts';
+export { engineOptionsOf } from './profiles/engine-options.ts';
 export type {
   EngineProfile,
   IterationLaw,

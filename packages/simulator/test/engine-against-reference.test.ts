@@ -16,6 +16,7 @@ const law = fc.record<IterationLaw>({
   perDecodeSequenceUs: fc.integer({ min: 0, max: 120 }),
   perContextTokenNs: fc.double({ min: 1, max: 600, noNaN: true }),
   perPrefillAttentionNs: fc.double({ min: 0, max: 5, noNaN: true }),
+  prefillLaunchUs: fc.option(fc.integer({ min: 0, max: 3000 }), { nil: undefined }),
   perContextTokenBesidePrefillNs: fc.option(fc.double({ min: 1, max: 600, noNaN: true }), { nil: undefined }),
   launchBound: fc.option(fc.boolean(), { nil: undefined }),
   experts: fc.option(
@@ -91,6 +92,7 @@ const options = fc.record({
   seed: fc.nat(),
   role: fc.constantFrom('mixed' as const, 'mixed' as const, 'prefill' as const),
   prefixCaching: fc.boolean(),
+  asyncScheduling: fc.boolean(),
   requestOverheadMs: fc.constantFrom(0, 20, 300),
   requestOverheadJitter: fc.constantFrom(0, 0, 0.4, 1),
   reserveWholePrompts: fc.constantFrom(false, false, false, true),

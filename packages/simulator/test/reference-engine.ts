@@ -66,6 +66,8 @@ export class ReferenceEngine {
   private readonly reserveWholePrompts: boolean;
   private readonly watermark: number;
   private readonly wholePromptFits: boolean;
+  private readonly asyncScheduling: boolean;
+  private lastStart = 0;
 
   constructor(
     config: EngineConfig,
@@ -75,6 +77,7 @@ export class ReferenceEngine {
       seed: number;
       role: 'mixed' | 'prefill';
       prefixCaching: boolean;
+      asyncScheduling?: boolean;
       requestOverheadMs: number;
       requestOverheadJitter: number;
       reserveWholePrompts: boolean;
@@ -91,6 +94,7 @@ export class ReferenceEngine {
     this.reserveWholePrompts = options.reserveWholePrompts;
     this.watermark = options.watermark ?? 0;
     this.wholePromptFits = options.wholePromptFits ?? true;
+    this.asyncScheduling = options.asyncScheduling ?? false;
     this.overhead = new RequestOverhead(
       options.requestOverheadMs,
       options.requestOverheadJitter,
@@ -183,7 +187,8 @@ export class ReferenceEngine {
   }
 
   private receiveArrivals(): void {
-    while (this.future.length > 0 && this.future[0].visible <= this.now) {
+    const scheduledAt = this.asyncScheduling && this.running.length > 0 ? this.lastStart : this.now;
+    while (this.future.length > 0 && this.future[0].visible <= scheduledAt) {
       const request = this.future.shift() as ReferenceRequest;
       request.order = this.received++;
       this.waiting.push(request);
@@ -280,6 +285,7 @@ export class ReferenceEngine {
     if (drafting > 0 && config.speculation !== null) {
       ticks += new DraftTimer(config.speculation).ticks(config.speculationDepth, drafting, context);
     }
+    this.lastStart = this.now;
     this.now += ticks;
     this.iterations++;
     this.busyTicks += ticks;

@@ -6,6 +6,7 @@ import {
   EngineError,
   type EngineProfile,
   type EngineRequest,
+  engineOptionsOf,
   type GpuMemory,
   kvBlocksGiB,
   kvPoolBlocks,
@@ -38,9 +39,8 @@ export class SingleEngine {
     this.#config = config;
     this.engines = [
       new Engine(this.#engineConfig(config), {
-        blockTokens: options.profile.memory.blockTokens,
+        ...engineOptionsOf(options.profile),
         maxNumBatchedTokens: options.maxNumBatchedTokens,
-        requestOverheadMs: options.profile.requestOverheadMs,
         prefixCaching: options.prefixCaching,
         seed: options.seed,
       }),

@@ -1,22 +1,24 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
 import { findProfile } from '../profiles/catalog.ts';
-import type { EngineProfile } from '../profiles/engine-profile.ts';
+import type { EngineProfile, IterationLaw } from '../profiles/engine-profile.ts';
 import { checkEngineProfile } from '../profiles/parse-engine-profile.ts';
 import { RandomStream } from '../random/counter-random.ts';
 import { simulateTrace } from '../simulation/simulate-trace.ts';
 import { summarize } from '../statistics/summary.ts';
 import type { Trace } from '../traces/trace.ts';
 import { type BenchCalibration, calibrateBench } from './bench-profile.ts';
+import { VLLM_V0 } from './engine-constants.ts';
 import { estimatedProfile } from './estimated-profile.ts';
 import { findGpu } from './gpu.ts';
-import { type LawCoefficient, mapLaw } from './law-coefficients.ts';
+import { coefficientOf, type LawCoefficient, mapLaw } from './law-coefficients.ts';
 import { type MeasuredLoad, measuredLoad } from './measured-load.ts';
 import { findModel } from './model.ts';
 
 /** A server that the fit does not know: its loads are what is measured. */
 const server = findProfile('a100-40gb-llama-3-8b');
-const start = estimatedProfile(findGpu('a100-40gb'), findModel('llama-3-8b'), 1);
+/** Of the same generation of engines as the server. */
+const start = estimatedProfile(findGpu('a100-40gb'), findModel('llama-3-8b'), 1, VLLM_V0);
 const options = { start, source: 'test', command: 'test' };
 
 function poisson(rate: number, count: number, seed: number, isVaried = true): Trace {
@@ -46,12 +48,14 @@ function served(trace: Trace, source: string, profile = server): MeasuredLoad {
   return measuredLoad(source, requests, 0);
 }
 
-/** Factors on the coefficients of a start. */
-const FAR_OFF: Partial<Record<LawCoefficient, number>> = {
-  perTokenUs: 3,
-  perDecodeSequenceUs: 40,
-  perContextTokenNs: 3,
-  perPrefillAttentionNs: 3,
+/** A law that takes prefill for slower and sequences for dearer than they are on the server. */
+const FAR_OFF: IterationLaw = {
+  baseUs: 1764,
+  weightReadUs: 10_323,
+  perTokenUs: 184,
+  perDecodeSequenceUs: 392,
+  perContextTokenNs: 295,
+  perPrefillAttentionNs: 12.6,
 };
 
 function withLaw(
@@ -126,8 +130,7 @@ describe('a profile fitted to loads on a server', () => {
 });
 
 describe('a fit from a start that is far off', () => {
-  /** A few requests a load, from a guess that takes prefill for slower and sequences for dearer than they are. */
-  const guess = withLaw(start, (value, name) => value * (FAR_OFF[name] ?? 1));
+  const guess = { ...withLaw(start, (_, name) => coefficientOf(FAR_OFF, name)!), requestOverheadMs: 14.9 };
 
   it('finds the server all the same, from all loads as from some', () => {
     const loads = [1, 3, 6].map((rate) => served(poisson(rate, 60, rate), `rate ${rate}`));

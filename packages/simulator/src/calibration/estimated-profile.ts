@@ -7,7 +7,7 @@ import type { Gpu } from './gpu.ts';
 import { roundLaw } from './law-coefficients.ts';
 import type { ServedModel } from './model.ts';
 import { estimatedVariant } from './quantized-variants.ts';
-import { requestOverheadMs, rooflineLaw } from './roofline.ts';
+import { rooflineLaw } from './roofline.ts';
 
 /** Less than this for KV serves nobody, GiB a GPU. */
 const LEAST_KV_GIB = 1;
@@ -25,15 +25,18 @@ export function estimatedProfile(
   count: number,
   constants: EngineConstants = VLLM_V1,
 ): EngineProfile {
-  const law = rooflineLaw(gpu, model, count, constants);
-  const source = `data sheets of ${gpu.name} and ${model.name}, with the efficiencies of ${constants.engine} ${constants.version} on H100`;
+  const source = `data sheets of ${gpu.name} and ${model.name}, with the efficiencies of ${constants.engine} ${constants.version} on ${gpu.efficientAs.toUpperCase()}`;
   const plain = blankProfile({
     gpu,
     model,
     count,
-    engine: { name: constants.engine, version: constants.version },
-    law: roundLaw(law),
-    requestOverheadMs: 0,
+    engine: {
+      name: constants.engine,
+      version: constants.version,
+      ...(constants.asyncScheduling && { asyncScheduling: true }),
+    },
+    law: roundLaw(rooflineLaw(gpu, model, count, constants)),
+    requestOverheadMs: constants.requestOverheadMs,
     status: 'estimated',
     source,
   });
@@ -44,11 +47,9 @@ export function estimatedProfile(
     weights.INT8 = estimatedVariant(plain, model, 'INT8');
     weights.INT4 = estimatedVariant(plain, model, 'INT4');
   }
-  const published = weights[model.checkpoint]?.law ?? law;
   const all: EngineProfile = {
     ...plain,
     weights,
-    requestOverheadMs: Number(requestOverheadMs(published, constants).toPrecision(3)),
     ...(constants.requestOverheadJitter > 0 && { requestOverheadJitter: constants.requestOverheadJitter }),
   };
   const fitting = (Object.keys(weights) as WeightPrecision[]).filter(

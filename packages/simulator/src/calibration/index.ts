@@ -9,7 +9,7 @@ export { parseBenchResult } from './bench-result.ts';
 export { CalibrationError, type CalibrationErrorCode } from './calibration-error.ts';
 export { type EngineConstants, VLLM_V0, VLLM_V1 } from './engine-constants.ts';
 export { estimatedProfile } from './estimated-profile.ts';
-export { FITTED_CONSTANTS, fitEngineConstants, leftOutConstants } from './fit-engine-constants.ts';
+export { fitEngineConstants, fittedConstants, leftOutConstants } from './fit-engine-constants.ts';
 export { fittedLoad } from './fitted-load.ts';
 export { findGpu, GPUS, type Gpu } from './gpu.ts';
 export { calibrateKernels, type KernelCalibration, type KernelProfileOptions } from './kernel-profile.ts';
@@ -25,7 +25,19 @@ export { type BenchParameter, fitLoads, type LoadFit } from './load-fit.ts';
 export { type MeasuredLoad, type MeasuredRequest, measuredLoad } from './measured-load.ts';
 export { type MeasuredRun, parseMeasuredRun, replayRun } from './measured-run.ts';
 export { findModel, MODELS, type ServedModel } from './model.ts';
-export { parseServedLoads, type ServedLoad, simulateServedLoad } from './served-load.ts';
+export {
+  parseRecordedLoad,
+  type RecordedLoad,
+  type RecordedLoadServer,
+  recordedLoadErrors,
+} from './recorded-load.ts';
+export {
+  type LoadLatencies,
+  measuredLatencies,
+  parseServedLoads,
+  type ServedLoad,
+  simulateServedLoad,
+} from './served-load.ts';
 export { type BatchShape, simulateBatch } from './simulated-batch.ts';
 export { parseStaticBatches, type StaticBatchRow } from './static-batch.ts';
 export {

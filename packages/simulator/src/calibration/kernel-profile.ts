@@ -19,9 +19,9 @@ import {
 import { roundLaw } from './law-coefficients.ts';
 import type { ServedModel } from './model.ts';
 import { estimatedVariant } from './quantized-variants.ts';
-import { requestOverheadMs, rooflineLaw } from './roofline.ts';
+import { rooflineLaw } from './roofline.ts';
 
-/** How far each coefficient may well lie from the roofline. Reading the weights is bound by the memory: hardly. */
+/** Distance from the roofline that is likely, relative. Reading the weights is bound by the memory: hardly any. */
 const KERNEL_SPREAD: LawPrior['spread'] = {
   baseUs: 1,
   weightReadUs: 0.01,
@@ -31,6 +31,7 @@ const KERNEL_SPREAD: LawPrior['spread'] = {
   perContextTokenNs: 0.5,
   manySequences: 0.5,
   perContextTokenBesidePrefillNs: 0.7,
+  prefillLaunchUs: 1,
   perPrefillAttentionNs: 0.7,
 };
 /** CPU work between the kernels of two iterations, of 0.4 to 1.2 ms measured with vLLM V1. */
@@ -74,7 +75,8 @@ interface Iteration extends Observation {
  */
 export function calibrateKernels(tables: KernelTables, options: KernelProfileOptions): KernelCalibration {
   const { gpu, model } = options;
-  const roofline = rooflineLaw(gpu, model, 1, VLLM_V1);
+  // Kernel times show no launches.
+  const roofline = rooflineLaw(gpu, model, 1, { ...VLLM_V1, prefillPerLayerUs: 0 });
   const prior: LawPrior = {
     law: { ...roofline, perContextTokenBesidePrefillNs: 2 * roofline.perContextTokenNs },
     spread: KERNEL_SPREAD,
@@ -83,9 +85,9 @@ export function calibrateKernels(tables: KernelTables, options: KernelProfileOpt
     gpu,
     model,
     count: 1,
-    engine: { name: 'vLLM', version: 'V1' },
+    engine: { name: 'vLLM', version: 'V1', asyncScheduling: true },
     law: prior.law,
-    requestOverheadMs: Number(requestOverheadMs(prior.law, VLLM_V1).toPrecision(3)),
+    requestOverheadMs: VLLM_V1.requestOverheadMs,
     memoryOverheadGiB: options.memoryOverheadGiB,
     status: 'measured',
     source: options.source,

@@ -11,6 +11,7 @@ export const LAW_COEFFICIENTS = [
   'perPrefillAttentionNs',
   'manySequences',
   'perContextTokenBesidePrefillNs',
+  'prefillLaunchUs',
 ] as const satisfies readonly Exclude<keyof IterationLaw, 'launchBound'>[];
 
 export type LawCoefficient = (typeof LAW_COEFFICIENTS)[number];
@@ -31,7 +32,7 @@ export function mapLaw(
   law: IterationLaw,
   change: (value: number, coefficient: LawCoefficient) => number,
 ): IterationLaw {
-  const { experts, manySequences, perContextTokenBesidePrefillNs } = law;
+  const { experts, manySequences, perContextTokenBesidePrefillNs, prefillLaunchUs } = law;
   return {
     baseUs: change(law.baseUs, 'baseUs'),
     ...(law.launchBound !== undefined && { launchBound: law.launchBound }),
@@ -52,6 +53,7 @@ export function mapLaw(
         'perContextTokenBesidePrefillNs',
       ),
     }),
+    ...(prefillLaunchUs !== undefined && { prefillLaunchUs: change(prefillLaunchUs, 'prefillLaunchUs') }),
     perPrefillAttentionNs: change(law.perPrefillAttentionNs, 'perPrefillAttentionNs'),
   };
 }

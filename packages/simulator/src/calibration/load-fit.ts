@@ -23,6 +23,7 @@ const START_SPREAD: Readonly<Record<BenchParameter, number>> = {
   perContextTokenNs: 0.4,
   manySequences: 0.7,
   perContextTokenBesidePrefillNs: 0.4,
+  prefillLaunchUs: 1,
   perPrefillAttentionNs: 0.4,
   requestOverheadMs: 1,
 };

@@ -15,6 +15,8 @@ export interface ServedModel extends Named {
   /** Parameters of the token embedding. A separate output layer has as many. */
   readonly embeddingParameters: number;
   readonly layers: number;
+  /** Whether each layer normalises queries and keys. */
+  readonly qkNorm: boolean;
   readonly queryHeads: number;
   /** Query heads x head size: the width of attention. */
   readonly attentionWidth: number;
@@ -43,6 +45,8 @@ interface ModelConfig {
   readonly vocabulary: number;
   readonly hidden: number;
   readonly layers: number;
+  /** Default false. */
+  readonly qkNorm?: boolean;
   readonly queryHeads: number;
   readonly kvHeads: number;
   readonly contextTokens: number;
@@ -162,6 +166,7 @@ export const MODELS: readonly ServedModel[] = [
     vocabulary: 202_048,
     hidden: 5120,
     layers: 48,
+    qkNorm: true,
     queryHeads: 40,
     kvHeads: 8,
     contextTokens: 10_485_760,
@@ -274,6 +279,7 @@ export const MODELS: readonly ServedModel[] = [
     vocabulary: 151_936,
     hidden: 4096,
     layers: 36,
+    qkNorm: true,
     queryHeads: 32,
     kvHeads: 8,
     contextTokens: 40_960,
@@ -286,6 +292,7 @@ export const MODELS: readonly ServedModel[] = [
     vocabulary: 151_936,
     hidden: 5120,
     layers: 40,
+    qkNorm: true,
     queryHeads: 40,
     kvHeads: 8,
     contextTokens: 40_960,
@@ -298,6 +305,7 @@ export const MODELS: readonly ServedModel[] = [
     vocabulary: 151_936,
     hidden: 5120,
     layers: 64,
+    qkNorm: true,
     queryHeads: 64,
     kvHeads: 8,
     contextTokens: 40_960,
@@ -312,6 +320,7 @@ export const MODELS: readonly ServedModel[] = [
     vocabulary: 151_936,
     hidden: 2048,
     layers: 48,
+    qkNorm: true,
     queryHeads: 32,
     kvHeads: 4,
     contextTokens: 40_960,
@@ -333,6 +342,7 @@ function model(config: ModelConfig): ServedModel {
     queryHeads,
     attentionWidth: queryHeads * HEAD_SIZE,
     hiddenWidth: hidden,
+    qkNorm: config.qkNorm ?? false,
     kvBytesPerToken: 2 * 2 * layers * config.kvHeads * HEAD_SIZE,
     contextTokens: config.contextTokens,
   };

@@ -56,6 +56,7 @@ const WEIGHTS_ONLY_SPREAD: LawPrior['spread'] = {
   perContextTokenNs: 0.05,
   manySequences: 0.05,
   perContextTokenBesidePrefillNs: 0.05,
+  prefillLaunchUs: 0.05,
   perPrefillAttentionNs: 0.05,
 };
 

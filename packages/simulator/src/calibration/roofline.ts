@@ -17,28 +17,28 @@ export function rooflineLaw(
   const flopsPerUs = gpu.bf16Tflops * 1e6 * count;
   const attentionFlops = 4 * model.attentionWidth * model.layers;
   const isParallel = count > 1;
-  const perLayerUs = constants.perLayerUs + constants.parallelPerLayerUs * Math.log2(count);
-  const readEfficiency =
-    model.experts === null ? constants.weightReadEfficiency : constants.mixtureReadEfficiency;
-  const readUs = (parameters: number) => (BYTES * parameters) / (bytesPerUs * readEfficiency);
+  const perLayerUs =
+    constants.perLayerUs +
+    constants.parallelPerLayerUs * Math.log2(count) +
+    (model.experts === null ? 0 : constants.mixturePerLayerUs) +
+    (model.qkNorm ? constants.qkNormPerLayerUs : 0);
+  const { weightRead, kvRead, compute } = constants.efficiencies[gpu.efficientAs];
+  const readUs = (parameters: number) => (BYTES * parameters) / (bytesPerUs * weightRead);
   const ofExperts = expertParameters(model);
   return {
     baseUs: constants.baseUs + (isParallel ? constants.parallelBaseUs : 0) + perLayerUs * model.layers,
     weightReadUs: readUs(streamedParameters(model) - ofExperts),
-    ...(model.experts && { experts: { ...model.experts, readUs: readUs(ofExperts) } }),
+    ...(model.experts && {
+      experts: { ...model.experts, readUs: readUs(ofExperts) / constants.expertReadFactor },
+    }),
     perTokenUs:
-      (2 * parametersPerToken(model)) / (flopsPerUs * constants.computeEfficiency) +
+      (2 * parametersPerToken(model)) / (flopsPerUs * compute) +
       allReduceUs(gpu, model, count) / constants.allReduceEfficiency,
     perDecodeSequenceUs: constants.perDecodeSequenceUs,
-    perContextTokenNs: (1e3 * model.kvBytesPerToken) / (bytesPerUs * constants.kvReadEfficiency),
+    perContextTokenNs: (1e3 * model.kvBytesPerToken) / (bytesPerUs * kvRead),
     perPrefillAttentionNs: (1e3 * attentionFlops) / (flopsPerUs * constants.prefillAttentionEfficiency),
+    ...(constants.prefillPerLayerUs > 0 && { prefillLaunchUs: constants.prefillPerLayerUs * model.layers }),
   };
-}
-
-/** Time before a request is scheduled, ms. */
-export function requestOverheadMs(law: IterationLaw, constants: EngineConstants): number {
-  const idleIterationMs = (law.baseUs + law.weightReadUs + (law.experts?.readUs ?? 0)) / 1000;
-  return constants.requestOverheadMs + constants.requestOverheadIterations * idleIterationMs;
 }
 
 /** Two ring all-reduces a layer move the activations of one token 2 (n - 1) / n times over the link. */

@@ -31,6 +31,7 @@ const ROOFLINE_SPREAD: LawPrior['spread'] = {
   perContextTokenNs: 0.4,
   manySequences: 0.7,
   perContextTokenBesidePrefillNs: 0.4,
+  prefillLaunchUs: 1,
   perPrefillAttentionNs: 0.4,
 };
 /** Sequences x query heads of a GPU up to which vLLM splits the context of a sequence over the GPU. */

@@ -4,6 +4,7 @@ import type { EngineRequest } from '../engine/engine-request.ts';
 import type { EngineSnapshot } from '../engine/engine-snapshot.ts';
 import { TICKS_PER_S } from '../engine/ticks.ts';
 import { acceptanceTable } from '../profiles/acceptance-table.ts';
+import { engineOptionsOf } from '../profiles/engine-options.ts';
 import type { EngineProfile } from '../profiles/engine-profile.ts';
 import { kvPoolBlocks, weightVariant } from '../profiles/kv-pool.ts';
 import { type GpuMemory, gpuMemory, usedGiB } from './gpu-memory.ts';
@@ -60,10 +61,8 @@ export class Cluster {
     this.config = config;
     this.arrangedAsSplit = config.split;
     const engineOptions = {
-      blockTokens: options.profile.memory.blockTokens,
+      ...engineOptionsOf(options.profile),
       maxNumBatchedTokens: options.maxNumBatchedTokens ?? 2048,
-      requestOverheadMs: options.profile.requestOverheadMs,
-      requestOverheadJitter: options.profile.requestOverheadJitter,
       prefixCaching: options.prefixCaching ?? false,
       reserveWholePrompts: options.reserveWholePrompts ?? false,
     };

@@ -44,6 +44,12 @@ export interface EngineOptions {
    * does. True keeps the results of environments that were measured so.
    */
   readonly reserveWholePrompts?: boolean;
+  /**
+   * Whether an iteration is scheduled while the one before it runs (vLLM async_scheduling): a request is then seen by
+   * the first iteration that starts after the start of another. Blocks and places that a request gives back are free
+   * one iteration earlier than in vLLM. Default false.
+   */
+  readonly asyncScheduling?: boolean;
   /** Told of every stretch of iterations. Costs time: for looking, not for running many. */
   readonly onIterations?: (span: IterationSpan) => void;
 }

@@ -9,6 +9,7 @@ import type { WaitingQueueSnapshot } from './waiting-queue.ts';
 /** All of an engine that decides its future. */
 export interface EngineSnapshot {
   readonly now: number;
+  readonly lastStart: number;
   readonly lastArrival: number;
   readonly table: RequestTableSnapshot;
   readonly running: SlotListEnds;
@@ -32,6 +33,7 @@ export function takeSnapshot(state: EngineState): EngineSnapshot {
   state.verifications.deactivate();
   return {
     now: state.now,
+    lastStart: state.lastStart,
     lastArrival: state.lastArrival,
     table: state.table.snapshot(),
     running: state.running.ends(),
@@ -53,6 +55,7 @@ export function takeSnapshot(state: EngineState): EngineSnapshot {
 export function restoreSnapshot(state: EngineState, snapshot: EngineSnapshot): void {
   state.verifications.deactivate();
   state.now = snapshot.now;
+  state.lastStart = snapshot.lastStart;
   state.lastArrival = snapshot.lastArrival;
   state.table.restore(snapshot.table);
   state.running.setEnds(snapshot.running);

@@ -22,6 +22,8 @@ import { WaitingQueue } from './waiting-queue.ts';
 /** All that an engine knows, with the few moves a request can make. The iterations are built from these. */
 export class EngineState {
   now = 0;
+  /** Tick at which the iteration that ended last began. */
+  lastStart = 0;
   readonly table = new RequestTable();
   readonly running = new SlotList(this.table);
   readonly future = new SlotList(this.table);
@@ -40,6 +42,7 @@ export class EngineState {
   declare readonly blockTokens: number;
   declare readonly maxNumBatchedTokens: number;
   declare private readonly seed: number;
+  declare private readonly asyncScheduling: boolean;
   declare role: EngineRole;
   declare readonly reserveWholePrompts: boolean;
   declare private readonly watermark: number;
@@ -67,6 +70,7 @@ export class EngineState {
     role: EngineRole,
     prefixCaching: boolean,
     admission: { reserveWholePrompts: boolean; watermark: number; wholePromptFits: boolean },
+    asyncScheduling: boolean,
   ) {
     this.blockTokens = blockTokens;
     this.maxNumBatchedTokens = maxNumBatchedTokens;
@@ -76,6 +80,7 @@ export class EngineState {
     this.reserveWholePrompts = admission.reserveWholePrompts;
     this.watermark = admission.watermark;
     this.wholePromptFits = admission.wholePromptFits;
+    this.asyncScheduling = asyncScheduling;
     this.decodes = new DecodeBatch(this.table, blockTokens);
     this.verifications = new VerifyBatch(this.table, blockTokens);
     this.config = config;
@@ -96,6 +101,11 @@ export class EngineState {
     }
     this.waiting.policy = config.schedulingPolicy;
     this.config = config;
+  }
+
+  /** Tick at which the scheduler composes the iteration that begins now. */
+  get scheduledAt(): number {
+    return this.asyncScheduling && this.running.count > 0 ? this.lastStart : this.now;
   }
 
   get speculative(): boolean {
@@ -164,7 +174,7 @@ export class EngineState {
       return limit;
     // Under fcfs a request that arrives behind a blocked head waits as the head does.
     if (this.waiting.count > 0 && this.config.schedulingPolicy === 'fcfs') return limit;
-    return Math.min(limit, this.table.visible[this.future.head]);
+    return Math.min(limit, Math.max(this.now + 1, this.table.visible[this.future.head]));
   }
 
   /** The running request to preempt: the last admitted, or under `priority` the worst by class, then by age. */

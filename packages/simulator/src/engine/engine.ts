@@ -76,6 +76,7 @@ export class Engine {
       options.role ?? 'mixed',
       options.prefixCaching ?? false,
       { reserveWholePrompts, watermark, wholePromptFits },
+      options.asyncScheduling ?? false,
     );
   }
 
@@ -307,6 +308,7 @@ export class Engine {
   /** Moves the origin of the clock: every tick is smaller by `ticks` from now on. The logs keep the old origin. */
   shiftClock(ticks: number): void {
     this.state.now -= ticks;
+    this.state.lastStart -= ticks;
     this.state.lastArrival -= ticks;
     this.state.table.shiftClock(ticks);
   }
@@ -397,8 +399,9 @@ export class Engine {
   }
 
   private receiveArrivals(): void {
-    const { future, waiting, table, now } = this.state;
-    for (let slot = future.head; slot >= 0 && table.visible[slot] <= now; slot = future.head) {
+    const { future, waiting, table } = this.state;
+    const { scheduledAt } = this.state;
+    for (let slot = future.head; slot >= 0 && table.visible[slot] <= scheduledAt; slot = future.head) {
       future.remove(slot);
       table.status[slot] = WAITING;
       table.order[slot] = this.state.received++;

@@ -39,6 +39,13 @@ describe('the time of an iteration', () => {
     assert.ok(Math.abs(us(1000) - (2000 + 5000 + 8000)) < 1);
   });
 
+  it('adds the launches of an iteration that prefills', () => {
+    const timer = new IterationTimer({ ...law, prefillLaunchUs: 960 });
+    const plain = new IterationTimer(law);
+    assert.equal(timer.fixedTicks(40, 30, 5) - plain.fixedTicks(40, 30, 5), 960 * TICKS_PER_US);
+    assert.equal(timer.decodeTicks(30), plain.decodeTicks(30));
+  });
+
   it('charges a token of context the same for any number of sequences, unless the law says otherwise', () => {
     const timer = new IterationTimer(law);
     for (const sequences of [1, 16, 17, 500]) {

@@ -7,6 +7,7 @@ import { TICKS_PER_NS, TICKS_PER_US, wholeTicks } from './ticks.ts';
  */
 export class IterationTimer {
   declare private readonly base: number;
+  declare private readonly prefillLaunch: number;
   /** Ticks that hide compute: of reading the weights, but for the experts of a mixture, and of launches that bind. */
   declare private readonly hiding: number;
   declare private readonly hiding4: number;
@@ -25,6 +26,7 @@ export class IterationTimer {
   constructor(law: IterationLaw) {
     const launchBound = law.launchBound ?? false;
     this.base = launchBound ? 0 : law.baseUs * TICKS_PER_US;
+    this.prefillLaunch = (law.prefillLaunchUs ?? 0) * TICKS_PER_US;
     this.hiding = ((launchBound ? law.baseUs : 0) + law.weightReadUs) * TICKS_PER_US;
     this.hiding4 = this.hiding ** 4;
     this.experts = law.experts ?? null;
@@ -53,9 +55,8 @@ export class IterationTimer {
     const hiding4 = this.experts === null ? this.hiding4 : this.readOfMixture(this.experts, tokens) ** 4;
     // Only sqrt: it rounds the same everywhere, which Math.pow does not promise.
     const hidingAndCompute = Math.sqrt(Math.sqrt(hiding4 + (compute * compute) ** 2));
-    return wholeTicks(
-      this.base + hidingAndCompute + this.perSequence * sequences + this.perAttention * attention,
-    );
+    const base = attention > 0 ? this.base + this.prefillLaunch : this.base;
+    return wholeTicks(base + hidingAndCompute + this.perSequence * sequences + this.perAttention * attention);
   }
 
   /** Ticks of reading the weights that `tokens` tokens need. */

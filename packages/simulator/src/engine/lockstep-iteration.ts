@@ -30,6 +30,7 @@ export function skipDecodes(state: EngineState, limit: number): boolean {
   const ticks = progressionSum(first, step, iterations);
   state.pool.take(decodes.blocksFor(iterations));
   state.now += ticks;
+  state.lastStart = state.now - (first + step * (iterations - 1));
   state.counters.iterations += iterations;
   state.counters.busyTicks += ticks;
   state.counters.outputTokens += iterations * members;
@@ -74,6 +75,7 @@ export function iterateLockstep(state: EngineState, plan: IterationPlan): void {
       ? timer.decodeTicks(members)
       : timer.fixedTicks(members + plan.prefillTokens, members, plan.attention);
   const ticks = fixed + timer.contextTicks(members, plan.prefillTokens) * (decodes.contextSum + members);
+  state.lastStart = state.now;
   state.now += ticks;
   counters.iterations++;
   counters.busyTicks += ticks;

@@ -27,6 +27,7 @@ export function iterateSpeculative(state: EngineState, plan: IterationPlan): voi
   if (step.drafting > 0 && state.draftTimer !== null) {
     ticks += state.draftTimer.ticks(config.speculationDepth, step.drafting, step.context);
   }
+  state.lastStart = state.now;
   state.now += ticks;
   counters.iterations++;
   counters.busyTicks += ticks;

@@ -32,6 +32,7 @@ export function skipVerifySteps(state: EngineState, limit: number): boolean {
     const context = batch.contextSum + verified;
     let ticks = fixed + perContext * context;
     if (draftTimer !== null) ticks += draftTimer.ticks(config.speculationDepth, sequences, context);
+    state.lastStart = now;
     now += ticks;
     const tokens = batch.emitNext(stepLatencies.during(ticks, batch.given));
     emitted += tokens;
@@ -84,6 +85,7 @@ export function iterateVerifyBatch(state: EngineState, plan: IterationPlan): boo
   if (batch.count > 0 && draftTimer !== null) {
     ticks += draftTimer.ticks(config.speculationDepth, batch.count, context);
   }
+  state.lastStart = state.now;
   state.now += ticks;
   counters.iterations++;
   counters.busyTicks += ticks;

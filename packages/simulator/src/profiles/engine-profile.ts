@@ -44,6 +44,11 @@ export interface IterationLaw {
    * chunks of prompts read it less well. Default: as in an iteration without prefill.
    */
   readonly perContextTokenBesidePrefillNs?: number;
+  /**
+   * Added to an iteration that prefills, us: only iterations of nothing but decodes replay one CUDA graph for the whole
+   * model; those with a chunk of a prompt launch the attention of each layer by itself. Default 0.
+   */
+  readonly prefillLaunchUs?: number;
   /** Attention of prefill, ns for each (query token x key token) pair. */
   readonly perPrefillAttentionNs: number;
 }
@@ -115,7 +120,15 @@ export interface EngineProfile {
     readonly usdPerHour: number;
   };
   readonly model: { readonly name: string; readonly kvBytesPerToken: number };
-  readonly engine: { readonly name: string; readonly version: string };
+  readonly engine: {
+    readonly name: string;
+    readonly version: string;
+    /**
+     * Whether it schedules an iteration while the one before it runs, as vLLM does by default since 0.14. A request then
+     * waits for one more iteration. Default false.
+     */
+    readonly asyncScheduling?: boolean;
+  };
   readonly status: 'measured' | 'estimated';
   readonly source: string;
   readonly fit: ProfileFit | null;

@@ -49,6 +49,8 @@ describe('an engine profile', () => {
     ['weights.FP16.law.experts', { count: 8, perToken: 9, readUs: 1 }],
     ['weights.FP16.law.experts', { count: 8, perToken: 2 }],
     ['weights.FP16.law.launchBound', 'yes'],
+    ['weights.FP16.law.prefillLaunchUs', -1],
+    ['engine.asyncScheduling', 'yes'],
     ['requestOverheadJitter', 1.5],
     ['weights.INT8.quality', 1.1],
     ['weights.INT8.source', ''],

@@ -76,7 +76,12 @@ function readModel(model: FieldReader): EngineProfile['model'] {
 }
 
 function readEngine(engine: FieldReader): EngineProfile['engine'] {
-  const result = { name: engine.text('name'), version: engine.text('version') };
+  const asyncScheduling = engine.optionalBoolean('asyncScheduling');
+  const result = {
+    name: engine.text('name'),
+    version: engine.text('version'),
+    ...(asyncScheduling !== undefined && { asyncScheduling }),
+  };
   engine.end();
   return result;
 }
@@ -160,6 +165,7 @@ function readLaw(law: FieldReader): IterationLaw {
     reader.end();
     return read;
   });
+  const prefillLaunchUs = law.optionalNumber('prefillLaunchUs', 0, MINUTE_US);
   const besidePrefill = law.optionalNumber('perContextTokenBesidePrefillNs', 0, MINUTE_US);
   const result = {
     baseUs: law.number('baseUs', 0, MINUTE_US),
@@ -171,6 +177,7 @@ function readLaw(law: FieldReader): IterationLaw {
     perContextTokenNs: law.number('perContextTokenNs', 0, MINUTE_US),
     ...(many && { manySequences: many }),
     ...(besidePrefill !== undefined && { perContextTokenBesidePrefillNs: besidePrefill }),
+    ...(prefillLaunchUs !== undefined && { prefillLaunchUs }),
     perPrefillAttentionNs: law.number('perPrefillAttentionNs', 0, MINUTE_US),
   };
   law.end();

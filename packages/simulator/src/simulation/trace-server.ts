@@ -2,6 +2,7 @@ import { Engine } from '../engine/engine.ts';
 import type { IterationSpan } from '../engine/engine-config.ts';
 import { msFromTicks, TICKS_PER_S, ticksFromMs } from '../engine/ticks.ts';
 import { acceptanceTable } from '../profiles/acceptance-table.ts';
+import { engineOptionsOf } from '../profiles/engine-options.ts';
 import { weightVariant } from '../profiles/kv-pool.ts';
 import type { Trace } from '../traces/trace.ts';
 import { ClosedLoop } from './closed-loop.ts';
@@ -69,10 +70,8 @@ export class TraceServer {
           survival: depth > 0 ? acceptanceTable(profile, options.acceptance ?? 'sharegpt') : [],
         },
         {
-          blockTokens: profile.memory.blockTokens,
+          ...engineOptionsOf(profile),
           maxNumBatchedTokens: options.maxNumBatchedTokens ?? 2048,
-          requestOverheadMs: profile.requestOverheadMs,
-          requestOverheadJitter: profile.requestOverheadJitter,
           seed: options.seed ?? 0,
           prefixCaching: options.prefixCaching ?? true,
           ...(onIterations && {

@@ -30,7 +30,8 @@ describe('the simulator, beside measurements of real servers', () => {
       staticBatches: profiles.map(({ own }) => own),
       quantized: profiles.flatMap(({ quantized }) => quantized),
       replay: replayedQuantiles(),
-      servedLoads: servedLoadFidelity(JSON.stringify(MEASURED_LOADS)),
+      servedLoads: servedLoadFidelity(MEASURED_LOADS),
+      recordedLoads: [],
       speculation: speculationFidelity(),
     };
   });
@@ -96,15 +97,20 @@ describe('the simulator, beside measurements of real servers', () => {
 
   it('serves the loads of real servers with one set of constants', () => {
     const { servedLoads } = fidelity;
-    assert.equal(servedLoads.length, 9);
-    const middle = (errors: readonly number[]) => errors.map(Math.abs).sort((a, b) => a - b)[4];
-    const seen = { e2eMean: 5, ttftMean: 12, ttftP99: 20 } as const;
-    const leftOut = { e2eMean: 7, ttftMean: 12, ttftP99: 22 } as const;
-    for (const what of ['e2eMean', 'ttftMean', 'ttftP99'] as const) {
+    assert.equal(servedLoads.length, 21);
+    const middle = (errors: readonly number[]) => errors.map(Math.abs).sort((a, b) => a - b)[10];
+    const bounds = [
+      ['e2eMean', 5, 8],
+      ['itlMean', 5, 8],
+      ['ttftMean', 8, 10],
+      ['ttftP99', 16, 20],
+    ] as const;
+    for (const [what, bound, boundLeftOut] of bounds) {
       const errors = servedLoads.map((load) => load[what]);
-      assert.ok(middle(errors) < seen[what], `${what}: ${errors}`);
-      const errorsLeftOut = servedLoads.map((load) => load.leftOut[what]);
-      assert.ok(middle(errorsLeftOut) < leftOut[what], `${what}, left out: ${errorsLeftOut}`);
+      assert.ok(middle(errors) < bound, `${what}: ${errors}`);
+      // Fits to twenty loads are further off than those to fifty, of which docs/fidelity.md tells.
+      const errorsLeftOut = servedLoads.map(({ leftOut }) => leftOut[what]);
+      assert.ok(middle(errorsLeftOut) < boundLeftOut, `${what}, left out: ${errorsLeftOut}`);
     }
   });
 
@@ -122,8 +128,8 @@ describe('the simulator, beside measurements of real servers', () => {
 
   it('data: is told in docs/fidelity.md as it is, row by row', async () => {
     const page = await readFile(join(import.meta.dirname, '../../../../docs/fidelity.md'), 'utf8');
-    // Constants that have seen other loads leave other errors: the columns of loads left out need all twelve.
-    const cells = (line: string) => line.split(' | ').slice(0, 6).join(' | ');
+    // Constants that have seen other loads leave other errors: the columns of loads left out need all fifty.
+    const cells = (line: string) => line.split(' | ').slice(0, 7).join(' | ');
     const told = new Set(page.split('\n').map(cells));
     const overload = fidelityReport(fidelity)
       .split('\n## ')
@@ -132,7 +138,7 @@ describe('the simulator, beside measurements of real servers', () => {
       .replace(overload, '')
       .split('\n')
       .filter((line) => /^\| [`\d]/.test(line));
-    assert.equal(rows.length, 3 + 2 + 9 + 6);
+    assert.equal(rows.length, 3 + 2 + 21 + 6);
     for (const row of rows) assert.ok(told.has(cells(row)), row);
   });
 });

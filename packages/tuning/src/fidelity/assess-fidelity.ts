@@ -2,13 +2,14 @@ import type { Job, JobEngine, JobKinds, Json } from '@servegym/jobs';
 import type {
   Fidelity,
   QuantizedFidelity,
+  RecordedLoadFidelity,
   ReplayFidelity,
   ServedLoadFidelity,
   SpeculationFidelity,
   StaticBatchFidelity,
 } from './fidelity.ts';
 import type { FidelityInput, FidelityPart } from './fidelity-job.ts';
-import { REFERENCE_DATA, type ReferenceFile } from './reference-data.ts';
+import { RECORDED_LOADS, REFERENCE_DATA, type ReferenceFile, SERVED_LOADS } from './reference-data.ts';
 import { REPLAY_FILES } from './replay-fidelity.ts';
 import { staticBatchProfiles } from './static-batch-fidelity.ts';
 
@@ -20,7 +21,9 @@ export const FIDELITY_JOB_KINDS: JobKinds = {
 /** Everything that `assessFidelity` reads. */
 export const FIDELITY_FILES: readonly ReferenceFile[] = [
   REFERENCE_DATA.staticBatches,
-  REFERENCE_DATA.servedLoads,
+  ...SERVED_LOADS,
+  REFERENCE_DATA.recordedLoadServers,
+  ...RECORDED_LOADS,
   ...REPLAY_FILES,
 ];
 
@@ -36,9 +39,13 @@ export async function assessFidelity(
 ): Promise<Fidelity> {
   const parts: [FidelityPart, readonly ReferenceFile[]][] = [
     // The longest first.
-    [{ part: 'served-loads' }, [REFERENCE_DATA.servedLoads]],
+    [{ part: 'served-loads' }, SERVED_LOADS],
     [{ part: 'replay' }, REPLAY_FILES],
     [{ part: 'speculation' }, []],
+    ...RECORDED_LOADS.map((file): [FidelityPart, readonly ReferenceFile[]] => [
+      { part: 'recorded-load', path: file.path },
+      [REFERENCE_DATA.recordedLoadServers, file],
+    ]),
     ...staticBatchProfiles().map((profile): [FidelityPart, readonly ReferenceFile[]] => [
       { part: 'static-batches', profile },
       [REFERENCE_DATA.staticBatches],
@@ -52,19 +59,20 @@ export async function assessFidelity(
     const input: FidelityInput = { ...part, files };
     list.push({ kind: 'fidelity', input: input as unknown as Json, shared: Object.values(files) });
   }
-  const [servedLoads, replay, speculation, ...profiles] = (await jobs.run(list, {
+  const [servedLoads, replay, speculation, ...rest] = (await jobs.run(list, {
     onProgress: ({ share }) => onProgress(share),
-  })) as unknown as [
-    ServedLoadFidelity[],
-    ReplayFidelity,
-    SpeculationFidelity[],
-    ...{ own: StaticBatchFidelity; quantized: QuantizedFidelity[] }[],
-  ];
+  })) as unknown as [ServedLoadFidelity[], ReplayFidelity, SpeculationFidelity[], ...unknown[]];
+  const recordedLoads = rest.slice(0, RECORDED_LOADS.length) as RecordedLoadFidelity[];
+  const profiles = rest.slice(RECORDED_LOADS.length) as {
+    own: StaticBatchFidelity;
+    quantized: QuantizedFidelity[];
+  }[];
   return {
     staticBatches: profiles.map(({ own }) => own),
     quantized: profiles.flatMap(({ quantized }) => quantized),
     replay,
     servedLoads,
+    recordedLoads,
     speculation,
   };
 }

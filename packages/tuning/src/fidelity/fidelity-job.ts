@@ -5,8 +5,13 @@ import {
   estimatedProfile,
   findGpu,
   findModel,
+  type LoadLatencies,
   leftOutConstants,
+  measuredLatencies,
+  parseRecordedLoad,
   parseServedLoads,
+  type RecordedLoadServer,
+  recordedLoadErrors,
   type ServedLoad,
   simulateServedLoad,
   VLLM_V1,
@@ -14,11 +19,12 @@ import {
 import { summarize } from '@servegym/simulator/statistics';
 import {
   errorPercent,
-  type ServedLoadErrors,
+  type RecordedLoadFidelity,
   type ServedLoadFidelity,
+  type ServedLoadGroup,
   type SpeculationFidelity,
 } from './fidelity.ts';
-import { REFERENCE_DATA } from './reference-data.ts';
+import { REFERENCE_DATA, SERVED_LOADS } from './reference-data.ts';
 import { replayFidelity } from './replay-fidelity.ts';
 import { staticBatchFidelity } from './static-batch-fidelity.ts';
 
@@ -33,6 +39,7 @@ const SPECULATION_BATCHES = [1, 4, 16, 32, 64, 128];
 /** A part of the comparison, for a thread or another machine. */
 export type FidelityPart =
   | { readonly part: 'static-batches'; readonly profile: string }
+  | { readonly part: 'recorded-load'; readonly path: string }
   | { readonly part: 'served-loads' | 'replay' | 'speculation' };
 
 /** The part, and the names of the shared bytes of the files that it reads. */
@@ -50,7 +57,9 @@ function fidelityOf(asked: FidelityPart, read: (path: string) => string): unknow
     case 'static-batches':
       return staticBatchFidelity(asked.profile, read(REFERENCE_DATA.staticBatches.path));
     case 'served-loads':
-      return servedLoadFidelity(read(REFERENCE_DATA.servedLoads.path));
+      return servedLoadFidelity(SERVED_LOADS.flatMap(({ path }) => parseServedLoads(read(path), path)));
+    case 'recorded-load':
+      return recordedLoadFidelity(asked.path, read);
     case 'replay':
       return replayFidelity(read);
     case 'speculation':
@@ -58,26 +67,45 @@ function fidelityOf(asked: FidelityPart, read: (path: string) => string): unknow
   }
 }
 
-/** Errors of one set of constants on the loads of real servers. @param text JSON list of loads */
-export function servedLoadFidelity(text: string): ServedLoadFidelity[] {
-  const loads = parseServedLoads(text, REFERENCE_DATA.servedLoads.path);
+/** Errors of one set of constants on the loads of real servers. */
+export function servedLoadFidelity(loads: readonly ServedLoad[]): ServedLoadFidelity[] {
   const leftOut = leftOutConstants(loads);
   return loads.map((load, i) => ({
     run: load.run,
     model: findModel(load.model).name,
-    gpus: load.tp,
+    gpus: load.tp === 1 ? load.gpu : `${load.tp} x ${load.gpu}`,
+    group: groupOf(load),
     ...servedLoadErrors(load, VLLM_V1),
     leftOut: servedLoadErrors(load, leftOut[i]),
   }));
 }
 
-function servedLoadErrors(load: ServedLoad, constants: EngineConstants): ServedLoadErrors {
-  const run = simulateServedLoad(load, constants);
-  const ttft = summarize(run.ttftMs);
+function groupOf({ gpu, model }: ServedLoad): ServedLoadGroup {
+  if (gpu.startsWith('A100')) return 'A100';
+  if (gpu.startsWith('L40S')) return 'L40S';
+  return findModel(model).experts === null ? 'dense on H100' : 'mixture on H100';
+}
+
+function servedLoadErrors(load: ServedLoad, constants: EngineConstants): LoadLatencies {
+  const simulated = simulateServedLoad(load, constants);
+  const measured = measuredLatencies(load);
   return {
-    ttftMean: errorPercent(ttft.mean, load.ttft_mean_ms),
-    ttftP99: errorPercent(ttft.p99, load.ttft_p99_ms),
-    e2eMean: errorPercent(summarize(run.e2eMs).mean, load.e2e_mean_ms),
+    ttftMean: errorPercent(simulated.ttftMean, measured.ttftMean),
+    ttftP99: errorPercent(simulated.ttftP99, measured.ttftP99),
+    e2eMean: errorPercent(simulated.e2eMean, measured.e2eMean),
+    itlMean: errorPercent(simulated.itlMean, measured.itlMean),
+  };
+}
+
+function recordedLoadFidelity(path: string, read: (path: string) => string): RecordedLoadFidelity {
+  const servers: readonly RecordedLoadServer[] = JSON.parse(read(REFERENCE_DATA.recordedLoadServers.path));
+  const server = servers.find(({ file }) => path.endsWith(`/${file}`))!;
+  const { ttft, e2e } = recordedLoadErrors(parseRecordedLoad(read(path), server));
+  return {
+    name: server.file.replace('.csv.gz', ''),
+    requests: e2e.length,
+    ttft: 100 * summarize(Float64Array.from(ttft)).p50,
+    e2e: 100 * summarize(Float64Array.from(e2e)).p50,
   };
 }
 

@@ -1,4 +1,12 @@
-import type { Fidelity, ServedLoadErrors } from './fidelity.ts';
+import type { LoadLatencies } from '@servegym/simulator/calibration';
+import type { Fidelity } from './fidelity.ts';
+
+const LATENCIES: readonly (readonly [keyof LoadLatencies, string])[] = [
+  ['ttftMean', 'TTFT mean'],
+  ['ttftP99', 'TTFT p99'],
+  ['itlMean', 'ITL mean'],
+  ['e2eMean', 'E2E mean'],
+];
 
 /** The report that `fidelity` writes, in Markdown. */
 export function fidelityReport({
@@ -6,6 +14,7 @@ export function fidelityReport({
   quantized,
   replay,
   servedLoads,
+  recordedLoads,
   speculation,
 }: Fidelity): string {
   return `# Fidelity
@@ -80,23 +89,57 @@ ${table(
 
 ## Served loads
 
-Twelve loads on vLLM 0.15 on H100, of evenly spaced equal requests. Profiles are estimated from data sheets; one set
-of twelve constants serves all models, GPUs and loads. Eleven were fitted to the means of these loads, and one, how much
-the time before a request is scheduled varies, to the p99 of TTFT (\`benchmarks/engine-constants.ts\`). Left out: the
-same errors under constants that have not seen the load. Three of the loads (48, 66, 67) have lengths that vary and are
-only known as means.
+${servedLoads.length} loads on vLLM 0.15 (inference-sim): equal requests with exponential gaps, whose prompts repeat after 100 requests, so that the
+prefix cache has all but the end of nearly every prompt. Arrivals are drawn; KV blocks and lengths are as published, or as
+the publishers' names of the loads imply. Profiles are estimated from data sheets; one set of constants serves all models
+(\`benchmarks/engine-constants.ts\`). Shares of a data sheet's bandwidth and arithmetic are fitted for H100,
+A100 and L40S. Left out: the same errors under constants that have seen no load of that model on that GPU.
 
 ${table(
-  ['run', 'model', 'GPUs', 'TTFT mean', 'TTFT p99', 'end to end mean', 'left out: TTFT', 'p99', 'end to end'],
-  servedLoads.map(({ run, model, gpus, ttftMean, ttftP99, e2eMean, leftOut }) => [
-    run,
-    model,
-    `${gpus}`,
-    ...[ttftMean, ttftP99, e2eMean, leftOut.ttftMean, leftOut.ttftP99, leftOut.e2eMean].map(signed),
+  [
+    'run',
+    'model',
+    'GPUs',
+    ...LATENCIES.map(([, name]) => name),
+    ...LATENCIES.map(([, name]) => `left out: ${name}`),
+  ],
+  servedLoads.map((load) => [
+    load.run,
+    load.model,
+    load.gpus,
+    ...LATENCIES.map(([what]) => signed(load[what])),
+    ...LATENCIES.map(([what]) => signed(load.leftOut[what])),
   ]),
 )}
 
-Median error: ${medians(servedLoads)}. Left out: ${medians(servedLoads.map(({ leftOut }) => leftOut))}.
+Median errors, left out:
+
+${table(
+  ['loads', 'count', ...LATENCIES.map(([, name]) => name)],
+  [...new Set(servedLoads.map(({ group }) => group)), 'all'].map((group) => {
+    const loads = servedLoads.filter((load) => group === 'all' || load.group === group);
+    return [
+      group,
+      `${loads.length}`,
+      ...LATENCIES.map(([what]) => `**${plain(median(loads.map(({ leftOut }) => leftOut[what])))}**`),
+    ];
+  }),
+)}
+
+## Served loads, request by request
+
+Loads of the same campaign of which every request is known: the arrivals are the recorded ones. Median error of the
+latencies of single requests, after the first 100, at which the server compiles kernels.
+
+${table(
+  ['load', 'requests', 'TTFT', 'end to end'],
+  recordedLoads.map(({ name, requests, ttft, e2e }) => [
+    `\`${name}\``,
+    `${requests}`,
+    plain(ttft),
+    plain(e2e),
+  ]),
+)}
 
 ## Speculation
 
@@ -112,6 +155,10 @@ ${table(
     measured === null ? '-' : signed(100 * (simulated / measured - 1)),
   ]),
 )}
+
+## Schedules beside vLLM
+
+[schedules.md](schedules.md) compares the engine's schedules with those of vLLM's own scheduler, load by load.
 `;
 }
 
@@ -125,13 +172,6 @@ function signed(percent: number): string {
 
 function plain(percent: number): string {
   return `${percent.toFixed(1)} %`;
-}
-
-function medians(errors: readonly ServedLoadErrors[]): string {
-  const [ttft, p99, e2e] = (['ttftMean', 'ttftP99', 'e2eMean'] as const).map((what) =>
-    plain(median(errors.map((each) => each[what]))),
-  );
-  return `TTFT mean **${ttft}**, TTFT p99 **${p99}**, end to end **${e2e}**`;
 }
 
 function sum(values: readonly number[]): number {

@@ -1,9 +1,12 @@
+import type { LoadLatencies } from '@servegym/simulator/calibration';
+
 /** Errors in percent; signed where a single figure is compared, positive when the simulator says more. */
 export interface Fidelity {
   readonly staticBatches: readonly StaticBatchFidelity[];
   readonly quantized: readonly QuantizedFidelity[];
   readonly replay: ReplayFidelity;
   readonly servedLoads: readonly ServedLoadFidelity[];
+  readonly recordedLoads: readonly RecordedLoadFidelity[];
   readonly speculation: readonly SpeculationFidelity[];
 }
 
@@ -35,18 +38,23 @@ export interface ReplayFidelity {
   readonly preemptions: number;
 }
 
-export interface ServedLoadFidelity extends ServedLoadErrors {
+export interface ServedLoadFidelity extends LoadLatencies {
   readonly run: string;
   readonly model: string;
-  readonly gpus: number;
-  /** The same three, under constants that have not seen this load. */
-  readonly leftOut: ServedLoadErrors;
+  readonly gpus: string;
+  readonly group: ServedLoadGroup;
+  /** The same, under constants that have seen no load of this model on this GPU. */
+  readonly leftOut: LoadLatencies;
 }
 
-export interface ServedLoadErrors {
-  readonly ttftMean: number;
-  readonly ttftP99: number;
-  readonly e2eMean: number;
+export type ServedLoadGroup = 'dense on H100' | 'mixture on H100' | 'A100' | 'L40S';
+
+/** Errors of the latencies of single requests, median, without their signs. */
+export interface RecordedLoadFidelity {
+  readonly name: string;
+  readonly requests: number;
+  readonly ttft: number;
+  readonly e2e: number;
 }
 
 export interface SpeculationFidelity {

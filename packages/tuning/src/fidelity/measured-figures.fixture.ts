@@ -63,43 +63,52 @@ export function staticBatchCsv(): string {
 }
 
 /**
- * Loads of equal requests on vLLM 0.15 and H100, ten minutes at one rate and ten at another: figures of the
- * inference-sim project. Run, model, GPUs, weights, token budget, KV blocks, both rates (1/s), tokens in and out, mean
- * and p99 of TTFT and of the end-to-end latency (ms).
+ * Loads of equal requests on vLLM 0.15, ten minutes at one rate and ten at another: figures of the inference-sim project.
+ * Run, model, GPU, GPUs, weights, token budget, KV blocks where known, both rates (1/s), tokens in and out, mean and p99
+ * of TTFT and mean end-to-end latency (ms).
  */
 const LOADS = `
-17,RedHatAI/Llama-4-Scout-17B-16E-Instruct-FP8-dynamic,2,FP8,2048,8253,2.5,6,547,248,62.74,106.92,5270.1,6001.3
-20,RedHatAI/Llama-4-Scout-17B-16E-Instruct-FP8-dynamic,2,FP8,2048,8253,5,10,566,247,72.824,112.61,6238.3,7017
-21,RedHatAI/Llama-4-Scout-17B-16E-Instruct-FP8-dynamic,2,FP8,2048,8253,6,6,750,251,67.028,116.11,5803.8,7365.6
-60,meta-llama/Llama-3.1-70B-Instruct,4,FP16,8192,30251,2.5,6,547,248,53.7,75.927,4502,4925
-61,meta-llama/Llama-3.1-70B-Instruct,4,FP16,2048,30425,5,10,566,247,58.114,76.692,4840.7,5262.5
-62,mistralai/Mistral-Nemo-Instruct-2407,2,FP16,1024,48009,2.5,6,547,248,21.691,31.553,1534,1606.8
-63,mistralai/Mistral-Nemo-Instruct-2407,1,FP16,2048,19251,5,10,566,247,33.118,41.888,2568.5,2766.7
-64,Qwen/Qwen2.5-7B-Instruct,1,FP16,2048,65352,6,6,750,251,26.716,44.719,1771.8,1881.6
-65,01-ai/Yi-34B,2,FP16,2048,20793,2.5,6,547,248,46.981,66.685,3892.6,4095.2
+17,RedHatAI/Llama-4-Scout-17B-16E-Instruct-FP8-dynamic,H100,2,FP8,2048,8253,2.5,6,547,248,62.74,106.92,5270.1
+20,RedHatAI/Llama-4-Scout-17B-16E-Instruct-FP8-dynamic,H100,2,FP8,2048,8253,5,10,566,247,72.824,112.61,6238.3
+21,RedHatAI/Llama-4-Scout-17B-16E-Instruct-FP8-dynamic,H100,2,FP8,2048,8253,6,6,750,251,67.028,116.11,5803.8
+60,meta-llama/Llama-3.1-70B-Instruct,H100,4,FP16,8192,30251,2.5,6,547,248,53.7,75.927,4502
+61,meta-llama/Llama-3.1-70B-Instruct,H100,4,FP16,2048,30425,5,10,566,247,58.114,76.692,4840.7
+62,mistralai/Mistral-Nemo-Instruct-2407,H100,2,FP16,1024,48009,2.5,6,547,248,21.691,31.553,1534
+63,mistralai/Mistral-Nemo-Instruct-2407,H100,1,FP16,2048,19251,5,10,566,247,33.118,41.888,2568.5
+64,Qwen/Qwen2.5-7B-Instruct,H100,1,FP16,2048,65352,6,6,750,251,26.716,44.719,1771.8
+65,01-ai/Yi-34B,H100,2,FP16,2048,20793,2.5,6,547,248,46.981,66.685,3892.6
+10,mistralai/Mixtral-8x7B-v0.1,H100,2,FP16,2048,,5,10,566,247,58.855,69.999,4675.2
+14,Qwen/Qwen3-14B,H100,1,FP16,2048,,5,10,566,247,42.065,63.755,3318.7
+16,meta-llama/Llama-3.1-8B-Instruct,H100,1,FP16,2048,,8,20,547,248,28.547,36.559,2168
+18,meta-llama/Llama-3.1-8B-Instruct,H100,1,FP16,2048,,5,10,566,247,25.281,31.258,1889.7
+26,meta-llama/Llama-3.1-8B-Instruct,H100,2,FP16,2048,,8,20,547,248,20.95,28.519,1356.1
+31,mistralai/Mixtral-8x7B-v0.1,H100,4,FP16,2048,,8,20,547,248,37.028,44.264,2799.5
+36,Qwen/Qwen3-14B,A100-80GB,1,FP16,2048,,2.5,6,547,248,85.139,125.94,6884.3
+38,meta-llama/Llama-3.1-8B-Instruct,A100-80GB,1,FP16,2048,,2.5,6,547,248,44.848,69.62,3457.3
+40,codellama/CodeLlama-34b-Instruct-hf,A100-80GB,2,FP16,2048,,2.5,6,547,248,87.134,153.22,7070.9
+41,meta-llama/Llama-2-70b-hf,A100-80GB,4,FP16,2048,,2.5,6,547,248,108.67,180.37,9029.8
+50,mistralai/Mixtral-8x22B-Instruct-v0.1,H100,8,FP16,2048,,5,10,566,247,58.169,66.926,4447
+55,meta-llama/Llama-3.1-8B-Instruct,L40S,1,FP16,2048,,2.5,6,547,248,85.415,112.21,7467.2
 `;
 
 export const MEASURED_LOADS: readonly ServedLoad[] = recordsOf(LOADS).map(
-  ([run, model, tp, weights, ...figures]) => {
-    const [budget, kvBlocks, first, second, input, output, ttftMean, ttftP99, e2eMean, e2eP99] = figures.map(
-      Number,
-    ) as [number, number, number, number, number, number, number, number, number, number];
+  ([run, model, gpu, tp, weights, ...figures]) => {
+    const [budget, kvBlocks, first, second, input, output, ttftMean, ttftP99, e2eMean] = figures.map(Number);
     return {
-      run: run!,
-      model: model!,
-      gpu: 'H100',
+      run,
+      model,
+      gpu,
       tp: Number(tp),
       weights: weights as ServedLoad['weights'],
       max_num_seqs: 128,
       max_num_batched_tokens: budget,
-      kv_blocks: kvBlocks,
+      ...(kvBlocks > 0 && { kv_blocks: kvBlocks }),
       stages: [first, second].map((rate) => ({ duration: 600, rate })),
       input_tokens: input,
       output_tokens: output,
       ttft_mean_ms: ttftMean,
       ttft_p99_ms: ttftP99,
       e2e_mean_ms: e2eMean,
-      e2e_p99_ms: e2eP99,
     };
   },
 );

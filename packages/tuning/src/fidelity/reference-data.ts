@@ -13,6 +13,7 @@ export interface ReferenceFile {
 
 const KERNELS = 'kernel-profiles/rtx4090-llama-3.1-8b-bf16-tp1';
 const RUN = 'vllm-runs/rtx4090-llama-3.1-8b';
+const RECORDED = 'vllm-runs/vllm-0.15-h100-recorded-loads';
 const LLM_SERVING_SIM = 'LLMServingSim (github.com/casys-kaist/LLMServingSim, MIT)';
 const AZURE = '(github.com/Azure/AzurePublicDataset, CC-BY-4.0)';
 
@@ -29,6 +30,14 @@ export const REFERENCE_DATA = {
   ),
   servedLoads: file(
     'measured/vllm-0.15-served-load.json',
+    'inference-sim (github.com/inference-sim/inference-sim)',
+  ),
+  moreServedLoads: file(
+    'measured/vllm-served-loads-38.json',
+    'inference-sim (github.com/inference-sim/inference-sim)',
+  ),
+  recordedLoadServers: file(
+    `${RECORDED}/meta.json`,
     'inference-sim (github.com/inference-sim/inference-sim)',
   ),
   denseKernels: file(`${KERNELS}/dense.csv`, LLM_SERVING_SIM),
@@ -52,6 +61,25 @@ export const REFERENCE_DATA = {
     'conversation_trace.jsonl',
   ),
 } as const satisfies Record<string, ReferenceFile>;
+
+export const SERVED_LOADS: readonly ReferenceFile[] = [
+  REFERENCE_DATA.servedLoads,
+  REFERENCE_DATA.moreServedLoads,
+];
+
+/** Loads request by request, but for two of which a third and more of the requests failed. */
+export const RECORDED_LOADS: readonly ReferenceFile[] = [
+  'codellama-34b-tp2-codegen',
+  'codellama-34b-tp2-reasoning',
+  'codellama-34b-tp2-roleplay',
+  'llama-2-70b-hf-tp4-codegen',
+  'llama-2-70b-tp4-general',
+  'llama-2-7b-tp1-codegen',
+  'llama-2-7b-tp1-general',
+  'llama-2-7b-tp1-roleplay',
+  'mixtral-8x7b-v0-1-tp2-codegen',
+  'mixtral-8x7b-v0-1-tp2-roleplay',
+].map((name) => file(`${RECORDED}/${name}.csv.gz`, 'inference-sim (github.com/inference-sim/inference-sim)'));
 
 /** Files that `--data` should hold and does not. */
 export class ReferenceDataError extends Error {

@@ -2,6 +2,7 @@ import {
   acceptanceTable,
   Engine,
   type EngineProfile,
+  engineOptionsOf,
   msFromTicks,
   RandomStream,
   TICKS_PER_MS,
@@ -55,7 +56,7 @@ export function measurePoint(profile: EngineProfile, point: PointToMeasure): Mea
       speculation: profile.speculation,
       survival: speculationDepth > 0 ? acceptanceTable(profile, 'sharegpt') : [],
     },
-    { blockTokens: profile.memory.blockTokens, requestOverheadMs: profile.requestOverheadMs },
+    engineOptionsOf(profile),
   );
   const random = new RandomStream(0, 'output lengths');
   const held = (point.kvBlocks * profile.memory.blockTokens) / (promptTokens + outputTokens / 2);

@@ -1,3 +1,4 @@
+import { gunzipSync } from 'node:zlib';
 import {
   assessFidelity,
   FIDELITY_FILES,
@@ -5,7 +6,7 @@ import {
   findReferenceFiles,
 } from '@servegym/tuning/fidelity';
 import { Command } from 'commander';
-import { readInputFile } from '../arguments/read-input-file.ts';
+import { readInputBytes } from '../arguments/read-input-file.ts';
 import { addJobOptions, type JobOptions, withJobs } from '../jobs/open-jobs.ts';
 import { printResult } from '../output/print-result.ts';
 import { showProgress } from '../output/progress.ts';
@@ -32,7 +33,7 @@ async function fidelity({ data, output, json, ...where }: FidelityOptions): Prom
   const results = await withJobs(where, (jobs) =>
     assessFidelity(
       jobs,
-      (file) => readInputFile(findReferenceFiles(data, [file])[0]),
+      (file) => readReferenceFile(findReferenceFiles(data, [file])[0]),
       (share) => showProgress(`compared ${Math.round(100 * share)} %`),
     ),
   ).finally(() => showProgress(''));
@@ -43,4 +44,10 @@ async function fidelity({ data, output, json, ...where }: FidelityOptions): Prom
     () => results,
     () => (output === undefined ? report : `wrote ${output}`),
   );
+}
+
+/** Text of a file, which may be packed. */
+async function readReferenceFile(path: string): Promise<string> {
+  const bytes = await readInputBytes(path);
+  return (path.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString('utf8');
 }

@@ -1,0 +1,12 @@
+import type { EngineOptions } from '../engine/engine-config.ts';
+import type { EngineProfile } from './engine-profile.ts';
+
+/** The options of an engine that its profile decides. */
+export function engineOptionsOf(profile: EngineProfile): EngineOptions {
+  return {
+    blockTokens: profile.memory.blockTokens,
+    requestOverheadMs: profile.requestOverheadMs,
+    requestOverheadJitter: profile.requestOverheadJitter,
+    asyncScheduling: profile.engine.asyncScheduling,
+  };
+}
