@@ -116,7 +116,7 @@ export function openProbe(limits: ProbeLimits, rate: number, count: number, seed
       outputTokens: drawn(outputTokens, limits.maxModelLen / 4),
     };
   });
-  return { name: `${rate.toPrecision(2)} requests/s`, requests, isSequential: false };
+  return { name: `${Number(rate.toPrecision(2))} requests/s`, requests, isSequential: false };
 }
 
 /** Tokens that a probe sends and asks for. */
