@@ -11,7 +11,8 @@ export function planChunk(state: EngineState, plan: IterationPlan, budget: numbe
   const slot = state.partial;
   if (slot < 0) return 0;
   const { computed, input, generatedOffset, blocks } = state.table;
-  plan.partialChunk = Math.min(input[slot] + generatedOffset[slot] - computed[slot], budget);
+  // A budget that was lowered may be below what decodes.
+  plan.partialChunk = Math.max(0, Math.min(input[slot] + generatedOffset[slot] - computed[slot], budget));
   return Math.max(0, state.blocksFor(computed[slot] + plan.partialChunk) - blocks[slot]);
 }
 

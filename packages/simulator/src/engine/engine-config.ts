@@ -4,6 +4,9 @@ import type { SchedulingPolicy } from './waiting-queue.ts';
 /** Largest prompt or output of a request, tokens. */
 export const MAX_REQUEST_TOKENS = 10_000_000;
 
+/** Largest token budget of an iteration. */
+export const MAX_BATCHED_TOKENS = 1_000_000;
+
 /** Most draft tokens a decode step. */
 export const MAX_SPECULATION_DEPTH = 32;
 
@@ -77,6 +80,8 @@ export interface EngineConfig {
   readonly law: IterationLaw;
   /** Most sequences that run at once (vLLM max_num_seqs). Lowering it preempts nobody: the surplus drains. */
   readonly maxNumSeqs: number;
+  /** Token budget of an iteration from now on. Sequences that decode are served beyond it. Default that of the options. */
+  readonly maxNumBatchedTokens?: number;
   /** KV blocks of the pool. Shrinking it below what is in use preempts. */
   readonly kvBlocks: number;
   readonly schedulingPolicy: SchedulingPolicy;
@@ -125,7 +130,9 @@ export function expectInteger(
 }
 
 /** @throws EngineError naming the field of a configuration that is out of range. */
-export function checkEngineConfig(config: EngineConfig, maxNumBatchedTokens: number): void {
+export function checkEngineConfig(config: EngineConfig, defaultBudget: number): void {
+  const { maxNumBatchedTokens = defaultBudget } = config;
+  expectInteger('ENGINE_CONFIG', 'maxNumBatchedTokens', maxNumBatchedTokens, 1, MAX_BATCHED_TOKENS);
   expectInteger('ENGINE_CONFIG', 'maxNumSeqs', config.maxNumSeqs, 1, maxNumBatchedTokens);
   expectInteger('ENGINE_CONFIG', 'kvBlocks', config.kvBlocks, 1, 2 ** 30);
   expectInteger('ENGINE_CONFIG', 'speculationDepth', config.speculationDepth, 0, MAX_SPECULATION_DEPTH);

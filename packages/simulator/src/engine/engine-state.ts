@@ -40,7 +40,9 @@ export class EngineState {
   readonly rejections: number[] = [];
   readonly counters: EngineCounters = zeroCounters();
   declare readonly blockTokens: number;
-  declare readonly maxNumBatchedTokens: number;
+  /** Token budget of an iteration, and that of a configuration without one. */
+  declare maxNumBatchedTokens: number;
+  declare readonly defaultBudget: number;
   declare private readonly seed: number;
   declare private readonly asyncScheduling: boolean;
   declare role: EngineRole;
@@ -73,7 +75,8 @@ export class EngineState {
     asyncScheduling: boolean,
   ) {
     this.blockTokens = blockTokens;
-    this.maxNumBatchedTokens = maxNumBatchedTokens;
+    this.defaultBudget = maxNumBatchedTokens;
+    this.maxNumBatchedTokens = config.maxNumBatchedTokens ?? maxNumBatchedTokens;
     this.seed = seed;
     this.acceptance = new AcceptanceSampler(seed, config.survival);
     this.role = role;
@@ -100,6 +103,7 @@ export class EngineState {
       this.acceptance = new AcceptanceSampler(this.seed, config.survival);
     }
     this.waiting.policy = config.schedulingPolicy;
+    this.maxNumBatchedTokens = config.maxNumBatchedTokens ?? this.defaultBudget;
     this.config = config;
   }
 

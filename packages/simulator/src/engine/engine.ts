@@ -7,6 +7,7 @@ import {
   expectInteger,
   expectNumber,
   type IterationSpan,
+  MAX_BATCHED_TOKENS,
   MAX_REQUEST_TOKENS,
 } from './engine-config.ts';
 import {
@@ -58,7 +59,7 @@ export class Engine {
     if (!BLOCK_SIZES.includes(blockTokens)) {
       throw new EngineError('ENGINE_OPTION', 'blockTokens', `one of ${BLOCK_SIZES.join(', ')}`, blockTokens);
     }
-    expectInteger('ENGINE_OPTION', 'maxNumBatchedTokens', maxNumBatchedTokens, 1, 1_000_000);
+    expectInteger('ENGINE_OPTION', 'maxNumBatchedTokens', maxNumBatchedTokens, 1, MAX_BATCHED_TOKENS);
     const { requestOverheadMs = 0, requestOverheadJitter = 0, seed = 0 } = options;
     expectNumber('ENGINE_OPTION', 'requestOverheadMs', requestOverheadMs, 0, HOUR_MS);
     expectNumber('ENGINE_OPTION', 'requestOverheadJitter', requestOverheadJitter, 0, 1);
@@ -213,7 +214,7 @@ export class Engine {
    */
   configure(config: EngineConfig): void {
     const state = this.state;
-    checkEngineConfig(config, state.maxNumBatchedTokens);
+    checkEngineConfig(config, state.defaultBudget);
     const speculative = config.speculationDepth > 0;
     const { speculationDepth, survival } = state.config;
     // What is drawn ahead holds for as long as the depth and the acceptance do.
@@ -313,14 +314,19 @@ export class Engine {
     this.state.table.shiftClock(ticks);
   }
 
+  /** Empties the logs of requests: completions, first tokens and rejections. */
+  clearAnswers(): void {
+    this.state.completions.clear();
+    this.state.firstTokens.clear();
+    this.state.rejections.length = 0;
+  }
+
   /** Empties logs, histogram and counters. */
   clearLogs(): void {
     const state = this.state;
-    state.completions.clear();
-    state.firstTokens.clear();
+    this.clearAnswers();
     state.stepLatencies.flush();
     state.interTokenLatency.clear();
-    state.rejections.length = 0;
     Object.assign(state.counters, zeroCounters());
   }
 

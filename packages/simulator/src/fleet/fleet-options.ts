@@ -1,0 +1,150 @@
+import { MAX_BATCHED_TOKENS } from '../engine/engine-config.ts';
+import type { CompletionLog, FirstTokenLog } from '../engine/engine-log.ts';
+import type { PromptPrefix } from '../engine/prefix-cache.ts';
+import type { EngineProfile, WeightPrecision } from '../profiles/engine-profile.ts';
+import type { Replica } from './replica.ts';
+
+/** Most replicas of a fleet, those that start and drain included. */
+export const MAX_FLEET_REPLICAS = 32;
+
+/** Replicas of one kind: a model on one GPU, or on a tensor-parallel group. */
+export interface FleetPool {
+  readonly profile: EngineProfile;
+  /** Precision of the weights. Default FP16. */
+  readonly weights?: WeightPrecision;
+  /** Least and most seconds from the request for a replica until it serves; drawn evenly for each replica. */
+  readonly coldStartSeconds: readonly [number, number];
+}
+
+/** How much each property of a replica counts when the gateway chooses one, each 0 or more. All 0: in turns. */
+export interface RoutingWeights {
+  /** Few requests in flight, relative to the other replicas. */
+  readonly queue: number;
+  /** Free KV blocks. */
+  readonly cache: number;
+  /** Share of the prompt that the gateway has sent to the replica before. */
+  readonly prefix: number;
+}
+
+/** What an operator or an autoscaler sets while a fleet serves. */
+export interface FleetSettings {
+  /** Replicas wanted of each pool. Together at most the fleet's `maxReplicas`. */
+  readonly replicas: readonly number[];
+  /** Of the ready replicas, those that only prefill; at least one other is left to decode. 0: every replica does both. */
+  readonly prefillReplicas: number;
+  readonly routing: RoutingWeights;
+  /**
+   * Seconds of queue above which requests of class 2 and up (best effort) are refused, and above twice of which those of
+   * class 1 (batch) are. `Infinity` refuses nobody.
+   */
+  readonly admissionSeconds: number;
+  /** Token budget of an iteration (vLLM max_num_batched_tokens). */
+  readonly maxNumBatchedTokens: number;
+  /** Most sequences that run at once on a replica (vLLM max_num_seqs). */
+  readonly maxNumSeqs: number;
+}
+
+/** What does not change while a fleet serves. */
+export interface FleetOptions {
+  readonly pools: readonly FleetPool[];
+  /** Replicas that there are GPUs for, 1..32, those that drain included: a start waits for a GPU. Default 32. */
+  readonly maxReplicas?: number;
+  /**
+   * How often the gateway sees the replicas' metrics, ms. Replicas start, stop and fail, and answers lead to new
+   * requests, at these times only. Default 1000.
+   */
+  readonly metricsIntervalMs?: number;
+  /** Failures of a serving replica an hour: it loses all KV, its requests are sent anew, and it starts cold. Default 0. */
+  readonly failuresPerHour?: number;
+  /** Seed of cold starts, failures and engines. Default 0. */
+  readonly seed?: number;
+}
+
+/** A request as it comes to the gateway. */
+export interface FleetRequest {
+  /** The caller's number for it; comes back in the logs. */
+  readonly id: number;
+  /** Tick of arrival. */
+  readonly arrival: number;
+  /** Prompt tokens, >= 1. */
+  readonly input: number;
+  /** Tokens to generate, >= 1. */
+  readonly output: number;
+  /** 0 interactive, 1 batch, 2 best effort; at most 7. */
+  readonly priority: number;
+  /** What its prompt shares with others; `null` when nothing is known. */
+  readonly prefix: PromptPrefix | null;
+}
+
+/** `admission`: the queue was too long for its class. `never_fits`: it is larger than a replica's KV pool. */
+export type RefusalReason = 'admission' | 'never_fits';
+
+/**
+ * Told at the end of each metrics interval of what happened in it. May submit requests. The arrival in a log is that at
+ * the replica: later than that at the gateway for a request that waited there, or whose first replica failed.
+ */
+export interface FleetListener {
+  /** First tokens of a replica, before its completions. With a prefill role it is the prefill replica that gives them. */
+  firstTokens(log: FirstTokenLog, replica: Replica): void;
+  completions(log: CompletionLog, replica: Replica): void;
+  refused(id: number, tick: number, reason: RefusalReason): void;
+}
+
+/** A setting or option that a fleet cannot work with. `field` names it. */
+export class FleetError extends Error {
+  override readonly name = 'FleetError';
+  readonly isInputError = true;
+  readonly code = 'FLEET_SETTING';
+  readonly field: string;
+  constructor(field: string, expected: string, got: unknown) {
+    super(`Expected \`${field}\` to be ${expected}, got \`${String(got)}\` (${typeof got})`);
+    this.field = field;
+  }
+}
+
+/** @throws FleetError naming the option that is out of range. */
+export function checkFleetOptions(options: FleetOptions): void {
+  const { pools, maxReplicas = MAX_FLEET_REPLICAS, metricsIntervalMs = 1000, failuresPerHour = 0 } = options;
+  if (pools.length === 0) throw new FleetError('pools', 'at least one pool', 0);
+  expectWhole('maxReplicas', maxReplicas, 1, MAX_FLEET_REPLICAS);
+  expectWithin('metricsIntervalMs', metricsIntervalMs, 1, 60_000);
+  expectWithin('failuresPerHour', failuresPerHour, 0, 3600);
+  for (const [at, { coldStartSeconds }] of pools.entries()) {
+    const [least, most] = coldStartSeconds;
+    expectWithin(`pools[${at}].coldStartSeconds[0]`, least, 0, 3600);
+    expectWithin(`pools[${at}].coldStartSeconds[1]`, most, least, 3600);
+  }
+}
+
+/** @throws FleetError naming the setting that is out of range. */
+export function checkFleetSettings(settings: FleetSettings, pools: number, maxReplicas: number): void {
+  const { replicas, prefillReplicas, routing, admissionSeconds, maxNumBatchedTokens, maxNumSeqs } = settings;
+  if (replicas.length !== pools) {
+    throw new FleetError('replicas', `a number for each of ${pools} pools`, replicas.length);
+  }
+  let total = 0;
+  for (const [at, count] of replicas.entries()) {
+    expectWhole(`replicas[${at}]`, count, 0, maxReplicas);
+    total += count;
+  }
+  expectWhole('replicas', total, 0, maxReplicas);
+  expectWhole('prefillReplicas', prefillReplicas, 0, maxReplicas);
+  for (const name of ['queue', 'cache', 'prefix'] as const) {
+    expectWithin(`routing.${name}`, routing[name], 0, 1e6);
+  }
+  expectWithin('admissionSeconds', admissionSeconds, 0, Number.POSITIVE_INFINITY);
+  expectWhole('maxNumBatchedTokens', maxNumBatchedTokens, 1, MAX_BATCHED_TOKENS);
+  expectWhole('maxNumSeqs', maxNumSeqs, 1, maxNumBatchedTokens);
+}
+
+function expectWithin(field: string, value: number, low: number, high: number): void {
+  if (typeof value !== 'number' || !(value >= low && value <= high)) {
+    throw new FleetError(field, `a number from ${low} to ${high}`, value);
+  }
+}
+
+function expectWhole(field: string, value: number, low: number, high: number): void {
+  if (!Number.isInteger(value) || value < low || value > high) {
+    throw new FleetError(field, `a whole number from ${low} to ${high}`, value);
+  }
+}

@@ -1,0 +1,394 @@
+import { type EngineCounters, type RequestProgress, zeroCounters } from '../engine/engine-log.ts';
+import { LatencyHistogram } from '../engine/latency-histogram.ts';
+import { TICKS_PER_S, ticksFromMs } from '../engine/ticks.ts';
+import { randomUniform, streamKey } from '../random/counter-random.ts';
+import { Arrivals } from './arrivals.ts';
+import {
+  checkFleetOptions,
+  checkFleetSettings,
+  type FleetListener,
+  type FleetOptions,
+  type FleetPool,
+  type FleetRequest,
+  type FleetSettings,
+  MAX_FLEET_REPLICAS,
+} from './fleet-options.ts';
+import { Gateway, type GatewaySnapshot } from './gateway.ts';
+import { engineConfig, Replica, type ReplicaSnapshot, type ReplicaState } from './replica.ts';
+
+/** What happened to a replica. */
+export interface FleetEvent {
+  readonly kind: 'requested' | 'ready' | 'draining' | 'stopped' | 'failed' | 'role_changed';
+  /** Tick. */
+  readonly at: number;
+  /** `Replica.ordinal`. */
+  readonly replica: number;
+}
+
+/** Seconds that replicas of a pool were billed for, by state. Multiply by the GPUs of a replica for GPU seconds. */
+export type ReplicaSeconds = Record<ReplicaState, number>;
+
+/** KV on its way to a replica that decodes. */
+interface Handover {
+  readonly request: RequestProgress;
+  /** Tick at which it is there. */
+  readonly ready: number;
+}
+
+/**
+ * Replicas of one model behind a gateway, with cold starts, drains, failures, admission, and prefill and decode roles.
+ * Between two looks at the metrics every engine runs by itself, which makes a day of a fleet a matter of seconds.
+ *
+ * A replica is billed from the request for it until it stops. One that is no longer wanted finishes what it was sent; one
+ * that has not become ready is given back at once. A role changes when what runs has finished.
+ */
+export class Fleet {
+  /** Those that start, serve and drain, in order of their start. */
+  readonly replicas: Replica[] = [];
+  /** What happened since `clearLogs`. */
+  readonly events: FleetEvent[] = [];
+  /** Tick up to which the fleet has served. */
+  now = 0;
+  private current: FleetSettings;
+  private readonly pools: readonly FleetPool[];
+  private readonly maxReplicas: number;
+  private readonly intervalTicks: number;
+  private readonly failuresPerHour: number;
+  private readonly seed: number;
+  private readonly coldStartKey: number;
+  private readonly failureKey: number;
+  private readonly listener: FleetListener;
+  private readonly gateway = new Gateway();
+  private arrivals = new Arrivals();
+  /** Prefilled requests that no replica can decode yet. */
+  private stranded: Handover[] = [];
+  private started = 0;
+  private seconds: ReplicaSeconds[];
+  /** Counters and latencies of replicas that have stopped since `clearLogs`. */
+  private readonly retired = zeroCounters();
+  private readonly retiredLatency = new LatencyHistogram();
+
+  /**
+   * The replicas of `settings` are ready at tick 0.
+   * @throws FleetError, EngineError or ProfileVariantError when a setting or option is out of range.
+   */
+  constructor(settings: FleetSettings, options: FleetOptions, listener: FleetListener) {
+    checkFleetOptions(options);
+    this.pools = options.pools;
+    this.maxReplicas = options.maxReplicas ?? MAX_FLEET_REPLICAS;
+    checkFleetSettings(settings, this.pools.length, this.maxReplicas);
+    this.intervalTicks = ticksFromMs(options.metricsIntervalMs ?? 1000);
+    this.failuresPerHour = options.failuresPerHour ?? 0;
+    this.seed = options.seed ?? 0;
+    this.coldStartKey = streamKey(this.seed, 'fleet-cold-start');
+    this.failureKey = streamKey(this.seed, 'fleet-failure');
+    this.listener = listener;
+    this.current = settings;
+    this.seconds = this.pools.map(() => ({ starting: 0, ready: 0, draining: 0 }));
+    this.scale();
+    for (const replica of this.replicas) {
+      replica.readyAt = 0;
+      replica.state = 'ready';
+    }
+    this.assignRoles();
+    for (const replica of this.replicas) replica.engine.setRole(replica.wants);
+    this.events.length = 0;
+  }
+
+  get settings(): FleetSettings {
+    return this.current;
+  }
+  /** Seconds of queue that admission goes by: requests that wait over first tokens a second, as of the last look. */
+  get queueSeconds(): number {
+    return this.gateway.queueSeconds;
+  }
+  /** Requests that wait for a replica at the gateway, as none is ready. */
+  get heldCount(): number {
+    return this.gateway.held.length;
+  }
+  /** Requests submitted that have not arrived yet. */
+  get futureCount(): number {
+    return this.arrivals.count;
+  }
+
+  /** Seconds that the replicas of a pool were billed for since the fleet began, by state. */
+  replicaSeconds(pool: number): ReplicaSeconds {
+    return { ...this.seconds[pool] };
+  }
+
+  /** What all engines did since `clearLogs`. */
+  counters(): EngineCounters {
+    const sum = { ...this.retired };
+    for (const { engine } of this.replicas) addCounters(sum, engine.counters);
+    return sum;
+  }
+
+  /** Inter-token latencies of all engines since `clearLogs`. */
+  interTokenLatency(): LatencyHistogram {
+    const all = new LatencyHistogram();
+    all.merge(this.retiredLatency);
+    for (const { engine } of this.replicas) all.merge(engine.interTokenLatency);
+    return all;
+  }
+
+  /** Adds a request. One that should have arrived before the present arrives now. */
+  submit(request: FleetRequest): void {
+    this.arrivals.push(request.arrival < this.now ? { ...request, arrival: this.now } : request);
+  }
+
+  /**
+   * Changes settings. Budget, sequence cap, routing and admission hold at once; replicas start, drain and change roles.
+   * @throws FleetError or EngineError, and changes nothing, when a setting is out of range.
+   */
+  configure(settings: FleetSettings): void {
+    checkFleetSettings(settings, this.pools.length, this.maxReplicas);
+    this.current = settings;
+    for (const { engine, pool } of this.replicas) engine.configure(engineConfig(this.pools[pool], settings));
+  }
+
+  /** Serves until `limit` (ticks), one metrics interval after another. */
+  runUntil(limit: number): void {
+    while (this.now < limit) this.serve(Math.min(limit, this.now + this.intervalTicks));
+  }
+
+  /** Forgets events, counters and latencies. */
+  clearLogs(): void {
+    this.events.length = 0;
+    for (const { engine } of this.replicas) engine.clearLogs();
+    Object.assign(this.retired, zeroCounters());
+    this.retiredLatency.clear();
+  }
+
+  /** The state, without the logs, to go back to. */
+  snapshot(): FleetSnapshot {
+    return {
+      now: this.now,
+      settings: this.current,
+      replicas: this.replicas.map((replica) => replica.snapshot()),
+      gateway: this.gateway.snapshot(),
+      arrivals: this.arrivals.requests(),
+      stranded: this.stranded.slice(),
+      started: this.started,
+      seconds: this.seconds.map((seconds) => ({ ...seconds })),
+    };
+  }
+
+  /** Goes back to where `snapshot` was taken, with empty logs. */
+  restore(snapshot: FleetSnapshot): void {
+    const present = new Map(this.replicas.map((replica) => [replica.ordinal, replica]));
+    this.current = snapshot.settings;
+    this.replicas.length = 0;
+    for (const taken of snapshot.replicas) {
+      const same = present.get(taken.ordinal);
+      const replica =
+        same?.slot === taken.slot && same.pool === taken.pool
+          ? same
+          : this.newReplica(taken.slot, taken.ordinal, taken.pool, taken.readyAt);
+      replica.restore(taken);
+      this.replicas.push(replica);
+    }
+    this.now = snapshot.now;
+    this.gateway.restore(snapshot.gateway);
+    this.arrivals = new Arrivals(snapshot.arrivals);
+    this.stranded = snapshot.stranded.slice();
+    this.started = snapshot.started;
+    this.seconds = snapshot.seconds.map((seconds) => ({ ...seconds }));
+    this.clearLogs();
+  }
+
+  /** One metrics interval. */
+  private serve(end: number): void {
+    const { gateway, replicas, settings, listener } = this;
+    const seconds = (end - this.now) / TICKS_PER_S;
+    this.manage(seconds);
+    gateway.look(replicas);
+    gateway.flush(this.now);
+    while (this.arrivals.next < end) {
+      const request = this.arrivals.take();
+      if (!gateway.route(request, settings)) listener.refused(request.id, request.arrival, 'admission');
+    }
+    for (const replica of replicas) if (replica.engine.role === 'prefill') this.prefill(replica, end);
+    this.handOver();
+    let starts = 0;
+    for (const { engine } of replicas) {
+      if (engine.role === 'mixed') engine.runUntil(end);
+      starts += engine.firstTokens.count;
+    }
+    gateway.measure(starts, seconds);
+    for (const replica of replicas) this.seconds[replica.pool][replica.state] += seconds;
+    this.now = end;
+    for (const replica of replicas) this.tell(replica);
+  }
+
+  /** Prefills until `end`, and sends away what is prefilled. */
+  private prefill({ engine, link }: Replica, end: number): void {
+    engine.runUntil(end);
+    for (const request of engine.takeHandovers()) {
+      const ready = link.send(request.input + request.emitted - 1, request.lastToken);
+      this.stranded.push({ request, ready });
+    }
+  }
+
+  /** Gives what was prefilled to the replicas that decode. */
+  private handOver(): void {
+    const { stranded, gateway } = this;
+    if (stranded.length === 0) return;
+    const kept: Handover[] = [];
+    for (const handover of stranded) {
+      const replica = gateway.leastLoadedDecoder();
+      if (replica === null) {
+        kept.push(handover);
+        continue;
+      }
+      replica.engine.submitTransferred(handover.request, Math.max(handover.ready, this.now));
+      replica.inFlight++;
+    }
+    this.stranded = kept;
+  }
+
+  private tell(replica: Replica): void {
+    const { engine } = replica;
+    const { firstTokens, completions, rejections } = engine;
+    if (firstTokens.count > 0) this.listener.firstTokens(firstTokens, replica);
+    if (completions.count > 0) this.listener.completions(completions, replica);
+    for (const id of rejections) this.listener.refused(id, engine.now, 'never_fits');
+    engine.clearAnswers();
+  }
+
+  /** What happens between two intervals: starts, stops, failures, and changes of roles. */
+  private manage(seconds: number): void {
+    const { replicas } = this;
+    const failure = 1 - Math.exp((-this.failuresPerHour * seconds) / 3600);
+    for (const replica of replicas) {
+      const { state, ordinal } = replica;
+      if (state === 'starting' && replica.readyAt <= this.now) {
+        replica.state = 'ready';
+        replica.engine.idleUntil(this.now);
+        this.log('ready', replica);
+      } else if (
+        state !== 'starting' &&
+        failure > 0 &&
+        randomUniform(this.failureKey, ordinal, Math.round(this.now / this.intervalTicks)) < failure
+      ) {
+        this.fail(replica);
+      }
+    }
+    for (let at = replicas.length - 1; at >= 0; at--) {
+      if (replicas[at].state === 'draining' && replicas[at].requests === 0) this.stop(at);
+    }
+    this.scale();
+    this.assignRoles();
+    for (const replica of replicas) {
+      const { engine, wants } = replica;
+      if (replica.state !== 'ready' || engine.role === wants || replica.requests > 0) continue;
+      engine.setRole(wants);
+      this.log('role_changed', replica);
+    }
+  }
+
+  /** Loses what a replica holds; its requests are sent anew, and it starts again unless it was to stop. */
+  private fail(replica: Replica): void {
+    this.log('failed', replica);
+    replica.engine.restart(0);
+    for (const { id, input, output, priority, prefix } of replica.engine.withdrawWaiting()) {
+      this.gateway.held.push({ id, arrival: this.now, input, output, priority, prefix });
+    }
+    this.gateway.forget(replica.slot);
+    if (replica.state === 'draining') return;
+    replica.state = 'starting';
+    replica.readyAt = this.now + this.coldStartTicks(replica.pool, replica.ordinal, this.now);
+  }
+
+  /** Asks for replicas that are wanted, and gives those back that are not. */
+  private scale(): void {
+    const { replicas, settings } = this;
+    for (const [pool, wanted] of settings.replicas.entries()) {
+      const serving = replicas.filter((replica) => replica.pool === pool && replica.state !== 'draining');
+      for (let surplus = serving.length - wanted; surplus > 0; surplus--) {
+        const least = serving.reduce((a, b) => (leavesFirst(b, a) ? b : a));
+        serving.splice(serving.indexOf(least), 1);
+        if (least.state === 'starting') {
+          this.stop(replicas.indexOf(least));
+        } else {
+          least.state = 'draining';
+          this.log('draining', least);
+        }
+      }
+      for (let missing = wanted - serving.length; missing > 0; missing--) {
+        const slot = this.freeSlot();
+        if (slot < 0) break;
+        const ordinal = this.started++;
+        const readyAt = this.now + this.coldStartTicks(pool, ordinal, 0);
+        const replica = this.newReplica(slot, ordinal, pool, readyAt);
+        replicas.push(replica);
+        this.log('requested', replica);
+      }
+    }
+  }
+
+  private assignRoles(): void {
+    const ready = this.replicas.filter(({ state }) => state === 'ready');
+    const wanted = Math.max(0, Math.min(this.settings.prefillReplicas, ready.length - 1));
+    let surplus = ready.filter(({ wants }) => wants === 'prefill').length - wanted;
+    for (const replica of ready) {
+      if (surplus === 0) return;
+      if (surplus > 0 === (replica.wants === 'prefill')) {
+        replica.wants = surplus > 0 ? 'mixed' : 'prefill';
+        surplus -= Math.sign(surplus);
+      }
+    }
+  }
+
+  private stop(at: number): void {
+    const [replica] = this.replicas.splice(at, 1);
+    addCounters(this.retired, replica.engine.counters);
+    this.retiredLatency.merge(replica.engine.interTokenLatency);
+    this.gateway.forget(replica.slot);
+    this.log('stopped', replica);
+  }
+
+  private newReplica(slot: number, ordinal: number, pool: number, readyAt: number): Replica {
+    return new Replica(slot, ordinal, pool, this.pools[pool], this.settings, this.seed, readyAt);
+  }
+
+  /** A place for one more replica; -1 when all GPUs are in use. */
+  private freeSlot(): number {
+    for (let slot = 0; slot < this.maxReplicas; slot++) {
+      if (!this.replicas.some((replica) => replica.slot === slot)) return slot;
+    }
+    return -1;
+  }
+
+  private coldStartTicks(pool: number, ordinal: number, draw: number): number {
+    const [least, most] = this.pools[pool].coldStartSeconds;
+    const seconds = least + (most - least) * randomUniform(this.coldStartKey, ordinal, draw / TICKS_PER_S);
+    return ticksFromMs(seconds * 1000);
+  }
+
+  private log(kind: FleetEvent['kind'], replica: Replica): void {
+    this.events.push({ kind, at: this.now, replica: replica.ordinal });
+  }
+}
+
+/** The state of a fleet, made by `snapshot` and taken by `restore`. */
+export interface FleetSnapshot {
+  readonly now: number;
+  readonly settings: FleetSettings;
+  readonly replicas: readonly ReplicaSnapshot[];
+  readonly gateway: GatewaySnapshot;
+  readonly arrivals: readonly FleetRequest[];
+  readonly stranded: readonly Handover[];
+  readonly started: number;
+  readonly seconds: readonly ReplicaSeconds[];
+}
+
+/** Whether a scale-down takes `a` rather than `b`: what starts before what serves, then the least busy, then the youngest. */
+function leavesFirst(a: Replica, b: Replica): boolean {
+  if (a.state !== b.state) return a.state === 'starting';
+  if (a.state === 'starting' && a.readyAt !== b.readyAt) return a.readyAt > b.readyAt;
+  return a.inFlight < b.inFlight || (a.inFlight === b.inFlight && a.ordinal > b.ordinal);
+}
+
+function addCounters(sum: EngineCounters, counters: EngineCounters): void {
+  for (const name of Object.keys(sum) as (keyof EngineCounters)[]) sum[name] += counters[name];
+}

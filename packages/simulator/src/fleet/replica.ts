@@ -1,0 +1,117 @@
+import { TransferLink } from '../cluster/transfer-link.ts';
+import { Engine } from '../engine/engine.ts';
+import type { EngineConfig, EngineRole } from '../engine/engine-config.ts';
+import type { EngineSnapshot } from '../engine/engine-snapshot.ts';
+import { engineOptionsOf } from '../profiles/engine-options.ts';
+import { kvPoolBlocks, weightVariant } from '../profiles/kv-pool.ts';
+import type { FleetPool, FleetSettings } from './fleet-options.ts';
+
+/** `starting`: billed, not serving yet. `draining`: gets no more requests, and stops when it has none left. */
+export type ReplicaState = 'starting' | 'ready' | 'draining';
+
+/** One engine of a fleet. */
+export class Replica {
+  /** Place among the fleet's GPUs, 0..31, until it stops. */
+  declare readonly slot: number;
+  /** Number among all replicas that the fleet has started. */
+  declare readonly ordinal: number;
+  declare readonly pool: number;
+  declare readonly engine: Engine;
+  state: ReplicaState = 'starting';
+  /** Tick at which a replica that starts begins to serve. */
+  declare readyAt: number;
+  /** The role that it has as soon as it has finished what it runs. */
+  wants: EngineRole = 'mixed';
+  /** Requests in flight at the last look at its metrics, and sent to it since. */
+  inFlight = 0;
+  /** Share of its KV blocks in use at the last look at its metrics. */
+  kvUse = 0;
+  declare readonly link: TransferLink;
+
+  constructor(
+    slot: number,
+    ordinal: number,
+    poolIndex: number,
+    pool: FleetPool,
+    settings: FleetSettings,
+    seed: number,
+    readyAt: number,
+  ) {
+    this.slot = slot;
+    this.ordinal = ordinal;
+    this.pool = poolIndex;
+    this.readyAt = readyAt;
+    this.link = new TransferLink(pool.profile);
+    this.engine = new Engine(engineConfig(pool, settings), {
+      ...engineOptionsOf(pool.profile),
+      maxNumBatchedTokens: settings.maxNumBatchedTokens,
+      prefixCaching: true,
+      seed,
+    });
+  }
+
+  /** Whether the gateway may send it requests. */
+  get isRoutable(): boolean {
+    return this.state === 'ready' && this.wants === this.engine.role;
+  }
+
+  /** Requests that wait or run on it, or are on their way to it. */
+  get requests(): number {
+    return this.engine.waitingCount + this.engine.runningCount + this.engine.futureCount;
+  }
+
+  /** Takes note of the metrics that the gateway sees until the next look. */
+  look(): void {
+    this.inFlight = this.requests;
+    this.kvUse = this.engine.kvBlocksUsed / this.engine.kvBlocksTotal;
+  }
+
+  snapshot(): ReplicaSnapshot {
+    const { slot, ordinal, pool, state, readyAt, wants, inFlight, kvUse, link, engine } = this;
+    return {
+      ...{ slot, ordinal, pool, state, readyAt, wants, inFlight, kvUse },
+      linkIdleFrom: link.idleFrom,
+      engine: engine.snapshot(),
+    };
+  }
+
+  /** Goes back to where the snapshot of a replica with the same slot, ordinal and pool was taken. */
+  restore(snapshot: ReplicaSnapshot): void {
+    this.state = snapshot.state;
+    this.readyAt = snapshot.readyAt;
+    this.wants = snapshot.wants;
+    this.inFlight = snapshot.inFlight;
+    this.kvUse = snapshot.kvUse;
+    this.link.idleFrom = snapshot.linkIdleFrom;
+    this.engine.restore(snapshot.engine);
+  }
+}
+
+/** The state of a replica, made by `snapshot` and taken by `restore`. */
+export interface ReplicaSnapshot {
+  readonly slot: number;
+  readonly ordinal: number;
+  readonly pool: number;
+  readonly state: ReplicaState;
+  readonly readyAt: number;
+  readonly wants: EngineRole;
+  readonly inFlight: number;
+  readonly kvUse: number;
+  readonly linkIdleFrom: number;
+  readonly engine: EngineSnapshot;
+}
+
+/** The configuration of a replica's engine under a fleet's settings. */
+export function engineConfig(pool: FleetPool, settings: FleetSettings): EngineConfig {
+  const { profile, weights = 'FP16' } = pool;
+  return {
+    law: weightVariant(profile, weights).law,
+    maxNumSeqs: settings.maxNumSeqs,
+    maxNumBatchedTokens: settings.maxNumBatchedTokens,
+    kvBlocks: Math.max(1, kvPoolBlocks(profile, weights, false, 1)),
+    schedulingPolicy: 'priority',
+    speculationDepth: 0,
+    speculation: null,
+    survival: [],
+  };
+}
