@@ -7,6 +7,7 @@ import type { RequestProgress } from '../src/engine/engine-log.ts';
 import type { PromptPrefix } from '../src/engine/prefix-cache.ts';
 import { TICKS_PER_MS } from '../src/engine/ticks.ts';
 import type { IterationLaw, SpeculationProfile } from '../src/profiles/engine-profile.ts';
+import { LAW_OF_1_MS } from './recorded-load.ts';
 import { ReferenceEngine } from './reference-engine.ts';
 
 const law = fc.record<IterationLaw>({
@@ -329,4 +330,28 @@ test('moving the origin of the clock changes nothing but the origin', () => {
     ),
     { numRuns: 300 },
   );
+});
+
+test('a request that waits is admitted when a running request has filled a block of its prompt', () => {
+  const firstConfig: EngineConfig = {
+    law: LAW_OF_1_MS,
+    ...{ maxNumSeqs: 4, kvBlocks: 10, schedulingPolicy: 'fcfs', speculationDepth: 0 },
+    ...{ speculation: null, survival: [] },
+  };
+  const engineOptions = {
+    ...{ blockTokens: 4, maxNumBatchedTokens: 64, seed: 0, role: 'mixed' as const, prefixCaching: true },
+    ...{ requestOverheadMs: 0, requestOverheadJitter: 0, reserveWholePrompts: false },
+  };
+  const prefix: PromptPrefix = { ids: [7], chunkTokens: 64, namedTokens: 40 };
+  const fast = new Engine(firstConfig, engineOptions);
+  const plain = new ReferenceEngine(firstConfig, engineOptions);
+  for (const engine of [fast, plain]) {
+    engine.submit({ id: 0, arrival: 0, input: 8, output: 20, priority: 0, prefix });
+    // Its prompt begins with the answer that the first is giving, which has just begun a block.
+    engine.submit({ id: 1, arrival: 6 * TICKS_PER_MS, input: 40, output: 1, priority: 0, prefix });
+    engine.runUntil(Number.POSITIVE_INFINITY);
+  }
+  const { firstTokens } = fast.firstTokens;
+  assert.deepEqual([firstTokens[0], firstTokens[1]], [1 * TICKS_PER_MS, 9 * TICKS_PER_MS]);
+  assert.deepEqual(outcomeOf(fast), outcomeOfReference(plain));
 });

@@ -32,7 +32,7 @@ export interface RecordedSchedule {
   readonly totals: readonly number[];
 }
 
-const LAW_OF_1_MS = {
+export const LAW_OF_1_MS = {
   baseUs: 1000,
   weightReadUs: 0,
   perTokenUs: 0,

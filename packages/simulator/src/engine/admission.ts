@@ -17,10 +17,10 @@ export function planChunk(state: EngineState, plan: IterationPlan, budget: numbe
 }
 
 /** Lets others find what the scheduled decodes fill in this iteration, where their answers have a name. */
-export function fillAnswers(state: EngineState, isScheduled: (slot: number) => boolean): void {
+export function fillAnswers(state: EngineState, plan: IterationPlan): void {
   const { input, status, next } = state.table;
   for (let slot = state.running.head; slot >= 0; slot = next[slot]) {
-    if (status[slot] === DECODING && isScheduled(slot)) {
+    if (status[slot] === DECODING && !plan.stalled.has(slot)) {
       state.pool.fill(slot, input[slot] + state.emittedBy(slot));
     }
   }

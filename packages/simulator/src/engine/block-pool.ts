@@ -1,5 +1,6 @@
 import { PrefixCache, type PrefixCacheSnapshot, type PromptPrefix } from './prefix-cache.ts';
 import type { RequestTable } from './request-table.ts';
+import type { SlotList } from './slot-list.ts';
 
 /** Content of a request whose KV another engine computed: nobody finds it. */
 const UNNAMED = -1;
@@ -50,7 +51,7 @@ export class BlockPool {
   }
 
   prefixOf(slot: number): PromptPrefix | null {
-    return this.prefixes[slot] ?? null;
+    return slot < this.prefixes.length ? this.prefixes[slot] : null;
   }
 
   /** Takes `blocks` of the free blocks. */
@@ -81,6 +82,24 @@ export class BlockPool {
     const { named, own, held } = this.find(slot, cache);
     const reach = Math.min(known, (named + own) * this.blockTokens + most);
     return this.blocksFor(reach) - held + spare <= this.free;
+  }
+
+  /** Whether a running request may fill with its answer the first block that a waiting request does not find. */
+  mayFindMore(slot: number, running: SlotList): boolean {
+    const cache = this.cacheFor(slot);
+    if (cache === null || this.prefixOf(slot) === null) return false;
+    const { named } = this.find(slot, cache);
+    const c = this.chunkAt(slot, named);
+    if (this.chunkEnd(slot, c) <= named) return false;
+    const key = this.chunkKey(slot, c);
+    const { next, input } = this.table;
+    for (let other = running.head; other >= 0; other = next[other]) {
+      const tokens = this.prefixOf(other)?.namedTokens ?? 0;
+      if (tokens <= input[other] || tokens < (named + 1) * this.blockTokens) continue;
+      const at = this.chunkAt(other, named);
+      if (this.chunkEnd(other, at) > named && this.chunkKey(other, at) === key) return true;
+    }
+    return false;
   }
 
   /** Lets a waiting request that fits hold what is cached of it. Answers the tokens whose KV is there already. */
@@ -135,6 +154,12 @@ export class BlockPool {
     }
     const { namedBlocks, ownBlocks } = this.table;
     const full = computed >> this.blockShift;
+    if (!returns && ownBlocks[slot] === 0 && this.prefixOf(slot) === null) {
+      this.give(held - full);
+      this.cache.freeForgotten(full);
+      this.free += full;
+      return;
+    }
     this.fill(slot, computed);
     const named = Math.max(0, namedBlocks[slot]);
     const own = full - named;

@@ -19,6 +19,9 @@ import { NOT_YET } from './ticks.ts';
 import { VerifyBatch } from './verify-batch.ts';
 import { WaitingQueue } from './waiting-queue.ts';
 
+/** More than any request has. A small integer, which compiled code compares faster than Infinity. */
+const ALL_TOKENS = 2 ** 30 - 1;
+
 /** All that an engine knows, with the few moves a request can make. The iterations are built from these. */
 export class EngineState {
   now = 0;
@@ -48,7 +51,10 @@ export class EngineState {
   declare role: EngineRole;
   declare readonly reserveWholePrompts: boolean;
   declare private readonly watermark: number;
-  declare private readonly wholePromptFits: boolean;
+  /** Whether a request is admitted only when all of its prompt fits. */
+  declare private readonly asksForWholePrompt: boolean;
+  /** Blocks that an admission leaves free while others run. */
+  declare private spareBlocks: number;
 
   declare config: EngineConfig;
   declare timer: IterationTimer;
@@ -82,11 +88,12 @@ export class EngineState {
     this.role = role;
     this.reserveWholePrompts = admission.reserveWholePrompts;
     this.watermark = admission.watermark;
-    this.wholePromptFits = admission.wholePromptFits;
+    this.asksForWholePrompt = admission.wholePromptFits || admission.reserveWholePrompts;
     this.asyncScheduling = asyncScheduling;
     this.decodes = new DecodeBatch(this.table, blockTokens);
     this.verifications = new VerifyBatch(this.table, blockTokens);
     this.config = config;
+    this.spareBlocks = this.sparedOf(config);
     this.timer = new IterationTimer(config.law);
     this.draftTimer = config.speculation === null ? null : new DraftTimer(config.speculation);
     this.pool = new BlockPool(this.table, config.kvBlocks, blockTokens, prefixCaching);
@@ -104,7 +111,13 @@ export class EngineState {
     }
     this.waiting.policy = config.schedulingPolicy;
     this.maxNumBatchedTokens = config.maxNumBatchedTokens ?? this.defaultBudget;
+    this.spareBlocks = this.sparedOf(config);
     this.config = config;
+  }
+
+  /** vLLM counts its reserved block. */
+  private sparedOf({ kvBlocks }: EngineConfig): number {
+    return Math.floor(this.watermark * (kvBlocks + 1));
   }
 
   /** Tick at which the scheduler composes the iteration that begins now. */
@@ -154,22 +167,17 @@ export class EngineState {
   headAdmissible(): boolean {
     if (this.waiting.count === 0 || this.running.count >= this.config.maxNumSeqs || !this.admitting)
       return false;
-    // Named answers: the head may find what a running request is about to fill.
-    if (this.pool.namesAnswers) return true;
     const head = this.waiting.head();
+    if (this.pool.namesAnswers && this.pool.mayFindMore(head, this.running)) return true;
     const tokens = this.maxNumBatchedTokens - this.running.count * (1 + this.config.speculationDepth);
     return this.fits(head, tokens) || this.neverFits(head);
   }
 
   /** Whether the free blocks suffice to admit a waiting request, which gets at most `tokens` in its first iteration. */
   fits(slot: number, tokens: number): boolean {
-    const whole = this.wholePromptFits || this.reserveWholePrompts || this.table.transferred[slot] === 1;
-    const most = whole ? Number.POSITIVE_INFINITY : Math.max(0, tokens);
-    const spare =
-      this.running.count > 0 && this.watermark > 0
-        ? Math.floor(this.watermark * (this.config.kvBlocks + 1))
-        : 0;
-    return this.pool.fits(slot, most, spare);
+    const whole = this.asksForWholePrompt || this.table.transferred[slot] === 1;
+    const spare = this.running.count > 0 ? this.spareBlocks : 0;
+    return this.pool.fits(slot, whole ? ALL_TOKENS : Math.max(0, tokens), spare);
   }
 
   /** When decodes have to be interrupted, while the head of the queue is blocked: `limit` or the next arrival. */

@@ -60,7 +60,7 @@ export function iterateLockstep(state: EngineState, plan: IterationPlan): void {
   const { decodes, timer, table, counters } = state;
   plan.reset();
   const preempted = !reserveBlocks(state, plan);
-  if (state.pool.namesAnswers) fillAnswers(state, (slot) => !plan.stalled.has(slot));
+  if (state.pool.namesAnswers) fillAnswers(state, plan);
   const budget = state.maxNumBatchedTokens - decodes.count - continuePrefill(state, plan);
   if (!preempted) admitWaiting(state, plan, budget);
 

@@ -1,4 +1,4 @@
-import { admitWaiting, continuePrefill, fillAnswers, planChunk } from './admission.ts';
+import { admitWaiting, continuePrefill, planChunk } from './admission.ts';
 import type { EngineState } from './engine-state.ts';
 import type { IterationPlan } from './iteration-plan.ts';
 import { DECODING } from './request-table.ts';
@@ -14,7 +14,7 @@ export function iterateSpeculative(state: EngineState, plan: IterationPlan): voi
   const { timer, counters, config } = state;
   plan.reset();
   const step = scheduleVerification(state, plan);
-  if (state.pool.namesAnswers) fillAnswers(state, (slot) => state.table.given[slot] > 0);
+  if (state.pool.namesAnswers) fillGiven(state);
   const budget = state.maxNumBatchedTokens - step.tokens - continuePrefill(state, plan);
   if (!step.preempted) admitWaiting(state, plan, budget);
   for (let i = 0; i < plan.joining.count; i++) schedule(state, step, plan.joining.slots[i], 1);
@@ -86,6 +86,14 @@ function schedule({ table }: EngineState, step: Verification, slot: number, give
   step.sequences++;
   if (given > 1) step.drafting++;
   step.context += table.input[slot] + table.generatedOffset[slot] - 1 + given;
+}
+
+/** Lets others find what the decodes with tokens to verify fill in this iteration. */
+function fillGiven({ table, running, pool }: EngineState): void {
+  const { input, generatedOffset, given, next } = table;
+  for (let slot = running.head; slot >= 0; slot = next[slot]) {
+    if (given[slot] > 0) pool.fill(slot, input[slot] + generatedOffset[slot]);
+  }
 }
 
 /** What is left of the verification after a preemption. */

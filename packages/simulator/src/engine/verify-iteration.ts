@@ -61,7 +61,7 @@ export function iterateVerifyBatch(state: EngineState, plan: IterationPlan): boo
   const { table, timer, draftTimer, config, counters } = state;
   plan.reset();
   const preempted = !reserveBlocks(state, batch, plan);
-  if (state.pool.namesAnswers) fillAnswers(state, (slot) => batch.has(slot));
+  if (state.pool.namesAnswers) fillAnswers(state, plan);
   const verified = batch.count * batch.given;
   const budget = state.maxNumBatchedTokens - verified - continuePrefill(state, plan);
   if (!preempted) admitWaiting(state, plan, budget);
