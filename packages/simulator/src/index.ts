@@ -20,13 +20,14 @@ export type { SchedulingPolicy } from './engine/waiting-queue.ts';
 export { acceptanceTable } from './profiles/acceptance-table.ts';
 export { findProfile, listProfiles } from './profiles/catalog.ts';
 export { engineOptionsOf } from './profiles/engine-options.ts';
-export type {
-  EngineProfile,
-  IterationLaw,
-  ProfileFit,
-  SpeculationProfile,
-  WeightPrecision,
-  WeightVariant,
+export {
+  type EngineProfile,
+  type IterationLaw,
+  type ProfileFit,
+  type SpeculationProfile,
+  WEIGHT_PRECISIONS,
+  type WeightPrecision,
+  type WeightVariant,
 } from './profiles/engine-profile.ts';
 export {
   kvBlocksGiB,

@@ -1,4 +1,4 @@
-import type { ServingConfig } from '@servegym/simulator';
+import { type ServingConfig, WEIGHT_PRECISIONS } from '@servegym/simulator';
 import { z } from 'zod';
 
 /** The settings that can change while the endpoint serves, as the admin route writes them. */
@@ -7,7 +7,7 @@ export const servingKnobs = z
     max_num_seqs: z.int().min(1),
     kv_budget_fraction: z.number().gt(0).max(1),
     speculation_depth: z.int().min(0).max(8),
-    weights: z.enum(['FP16', 'FP8', 'INT8', 'INT4']),
+    weights: z.enum(WEIGHT_PRECISIONS),
     split: z.boolean(),
     scheduling_policy: z.enum(['fcfs', 'priority']),
   })

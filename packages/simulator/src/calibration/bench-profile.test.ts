@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
+import { findModel } from '../models/known-models.ts';
 import { findProfile } from '../profiles/catalog.ts';
 import type { EngineProfile, IterationLaw } from '../profiles/engine-profile.ts';
 import { checkEngineProfile } from '../profiles/parse-engine-profile.ts';
@@ -13,7 +14,6 @@ import { estimatedProfile } from './estimated-profile.ts';
 import { findGpu } from './gpu.ts';
 import { coefficientOf, type LawCoefficient, mapLaw } from './law-coefficients.ts';
 import { type MeasuredLoad, measuredLoad } from './measured-load.ts';
-import { findModel } from './model.ts';
 
 /** A server that the fit does not know: its loads are what is measured. */
 const server = findProfile('a100-40gb-llama-3-8b');

@@ -1,7 +1,7 @@
+import { groupKvBytesPerToken, type ServedModel } from '../models/served-model.ts';
 import type { EngineProfile, IterationLaw } from '../profiles/engine-profile.ts';
 import { eagleDraft } from './eagle-draft.ts';
 import type { Gpu } from './gpu.ts';
-import type { ServedModel } from './model.ts';
 
 export const BLOCK_TOKENS = 16;
 /** vLLM's default share of the GPU. */
@@ -31,7 +31,7 @@ export function blankProfile(options: BlankProfileOptions): EngineProfile {
   return {
     name: `${gpu.id}-${model.id}${count === 1 ? '' : `-tp${count}`}`,
     gpu: { name: gpu.name, memoryGiB: gpu.memoryGiB, count, usdPerHour: gpu.usdPerHour },
-    model: { name: model.name, kvBytesPerToken: model.kvBytesPerToken },
+    model: { name: model.name, kvBytesPerToken: groupKvBytesPerToken(model, count) },
     engine,
     status,
     source,

@@ -1,6 +1,6 @@
+import { parametersPerToken, type ServedModel } from '../models/served-model.ts';
 import type { SpeculationProfile } from '../profiles/engine-profile.ts';
 import type { Gpu } from './gpu.ts';
-import { parametersPerToken, type ServedModel } from './model.ts';
 
 /**
  * P(at least k draft tokens accepted), k = 1..8: EAGLE with Llama-3.1-8B-Instruct, four data sets, from

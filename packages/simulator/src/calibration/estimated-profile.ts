@@ -1,3 +1,4 @@
+import type { ServedModel } from '../models/served-model.ts';
 import type { EngineProfile, WeightPrecision, WeightVariant } from '../profiles/engine-profile.ts';
 import { kvMemoryGiB } from '../profiles/kv-pool.ts';
 import { blankProfile } from './blank-profile.ts';
@@ -5,7 +6,6 @@ import { CalibrationError } from './calibration-error.ts';
 import { type EngineConstants, VLLM_V1 } from './engine-constants.ts';
 import type { Gpu } from './gpu.ts';
 import { roundLaw } from './law-coefficients.ts';
-import type { ServedModel } from './model.ts';
 import { estimatedVariant } from './quantized-variants.ts';
 import { rooflineLaw } from './roofline.ts';
 
@@ -41,11 +41,9 @@ export function estimatedProfile(
     source,
   });
   const weights: Partial<Record<WeightPrecision, WeightVariant>> = {};
-  if (model.checkpoint === 'FP16') weights.FP16 = plain.weights.FP16;
-  if (gpu.hasFp8) weights.FP8 = estimatedVariant(plain, model, 'FP8');
-  if (model.checkpoint === 'FP16') {
-    weights.INT8 = estimatedVariant(plain, model, 'INT8');
-    weights.INT4 = estimatedVariant(plain, model, 'INT4');
+  for (const precision of precisionsOn(gpu, model)) {
+    weights[precision] =
+      precision === 'FP16' ? plain.weights.FP16 : estimatedVariant(plain, model, precision);
   }
   const all: EngineProfile = {
     ...plain,
@@ -66,4 +64,14 @@ export function estimatedProfile(
     validity: { batch: [1, 128], contextTokens: [1, 2600] },
     weights: Object.fromEntries(fitting.map((precision) => [precision, weights[precision]])),
   };
+}
+
+/** Precisions that a model can have on a GPU: that of its published weights, and those that an engine makes or finds. */
+function precisionsOn(gpu: Gpu, { checkpoint, checkpoints }: ServedModel): WeightPrecision[] {
+  const made: readonly WeightPrecision[] =
+    checkpoint === 'FP16' ? ['FP16', 'FP8', 'INT8', 'INT4'] : [checkpoint];
+  const found: readonly WeightPrecision[] = checkpoints.NVFP4 === undefined ? [] : ['NVFP4'];
+  return [...new Set([...made, ...found])].filter(
+    (precision) => (precision !== 'FP8' || gpu.hasFp8) && (precision !== 'NVFP4' || gpu.hasFp4),
+  );
 }

@@ -18,6 +18,8 @@ export interface Gpu extends Named {
   readonly bf16Tflops: number;
   /** Whether it multiplies in FP8. */
   readonly hasFp8: boolean;
+  /** Whether it multiplies in FP4. */
+  readonly hasFp4: boolean;
   /** Memory bandwidth, GB/s (10^9 bytes). */
   readonly memoryGBps: number;
   /** KV transfer to the next GPU of the same machine, GB/s. */
@@ -56,7 +58,19 @@ function gpu(
   linkGBps: number,
   usdPerHour: number,
 ): Gpu {
-  return { id, efficientAs, name, aliases, memoryGiB, bf16Tflops, hasFp8, memoryGBps, linkGBps, usdPerHour };
+  return {
+    id,
+    efficientAs,
+    name,
+    aliases,
+    memoryGiB,
+    bf16Tflops,
+    hasFp8,
+    hasFp4: id.startsWith('b'),
+    memoryGBps,
+    linkGBps,
+    usdPerHour,
+  };
 }
 
 /** The GPU that measurements or people call by this name. @throws {CalibrationError} listing those there are. */

@@ -1,3 +1,14 @@
+export { findModel, MODELS } from '../models/known-models.ts';
+export { modelFromConfig } from '../models/model-config.ts';
+export type { ServedModel } from '../models/served-model.ts';
+export {
+  countParameters,
+  kvBytesOfSequence,
+  type LatentAttention,
+  type LayerGroup,
+  type Mixture,
+  type TransformerShape,
+} from '../models/transformer-shape.ts';
 export {
   type BenchCalibration,
   type BenchErrors,
@@ -24,7 +35,6 @@ export { leastSquares } from './least-squares.ts';
 export { type BenchParameter, fitLoads, type LoadFit } from './load-fit.ts';
 export { type MeasuredLoad, type MeasuredRequest, measuredLoad } from './measured-load.ts';
 export { type MeasuredRun, parseMeasuredRun, replayRun } from './measured-run.ts';
-export { findModel, MODELS, type ServedModel } from './model.ts';
 export {
   parseRecordedLoad,
   type RecordedLoad,

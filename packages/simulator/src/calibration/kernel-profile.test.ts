@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { IterationTimer } from '../engine/iteration-timer.ts';
 import { TICKS_PER_US } from '../engine/ticks.ts';
+import { findModel } from '../models/known-models.ts';
 import { findProfile } from '../profiles/catalog.ts';
 import { VLLM_V1 } from './engine-constants.ts';
 import { findGpu } from './gpu.ts';
@@ -14,7 +15,6 @@ import {
   timeAt,
 } from './kernel-tables.ts';
 import { coefficientOf, type LawCoefficient } from './law-coefficients.ts';
-import { findModel } from './model.ts';
 import { rooflineLaw } from './roofline.ts';
 
 const SIZES = [1, ...Array.from({ length: 70 }, (_, i) => 32 * (i + 1))];

@@ -1,5 +1,6 @@
 import { IterationTimer } from '../engine/iteration-timer.ts';
 import { TICKS_PER_US } from '../engine/ticks.ts';
+import type { ServedModel } from '../models/served-model.ts';
 import type { EngineProfile, IterationLaw } from '../profiles/engine-profile.ts';
 import { kvPoolBlocks } from '../profiles/kv-pool.ts';
 import { mean } from '../statistics/mean.ts';
@@ -17,7 +18,6 @@ import {
   timeAt,
 } from './kernel-tables.ts';
 import { roundLaw } from './law-coefficients.ts';
-import type { ServedModel } from './model.ts';
 import { estimatedVariant } from './quantized-variants.ts';
 import { rooflineLaw } from './roofline.ts';
 

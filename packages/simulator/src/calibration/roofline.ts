@@ -1,7 +1,13 @@
+import {
+  expertParameters,
+  groupKvBytesPerToken,
+  parametersPerToken,
+  type ServedModel,
+  streamedParameters,
+} from '../models/served-model.ts';
 import type { IterationLaw } from '../profiles/engine-profile.ts';
 import type { EngineConstants } from './engine-constants.ts';
 import type { Gpu } from './gpu.ts';
-import { expertParameters, parametersPerToken, type ServedModel, streamedParameters } from './model.ts';
 
 /** Bytes of a 16-bit number. */
 const BYTES = 2;
@@ -35,10 +41,21 @@ export function rooflineLaw(
       (2 * parametersPerToken(model)) / (flopsPerUs * compute) +
       allReduceUs(gpu, model, count) / constants.allReduceEfficiency,
     perDecodeSequenceUs: constants.perDecodeSequenceUs,
-    perContextTokenNs: (1e3 * model.kvBytesPerToken) / (bytesPerUs * kvRead),
+    perContextTokenNs:
+      1e3 *
+      Math.max(
+        groupKvBytesPerToken(model, count) / (bytesPerUs * kvRead),
+        latentFlops(model) / (flopsPerUs * compute),
+      ),
     perPrefillAttentionNs: (1e3 * attentionFlops) / (flopsPerUs * constants.prefillAttentionEfficiency),
     ...(constants.prefillPerLayerUs > 0 && { prefillLaunchUs: constants.prefillPerLayerUs * model.layers }),
   };
+}
+
+/** FLOPs of a decoding sequence for one context token in latent attention, which all heads compute with; else 0. */
+function latentFlops({ shape, layers }: ServedModel): number {
+  if (shape.mla === null) return 0;
+  return 2 * layers * shape.queryHeads * (2 * shape.mla.kvRank + shape.mla.ropeSize);
 }
 
 /** Two ring all-reduces a layer move the activations of one token 2 (n - 1) / n times over the link. */

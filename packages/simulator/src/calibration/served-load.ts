@@ -1,3 +1,4 @@
+import { findModel } from '../models/known-models.ts';
 import { kvPoolBlocks } from '../profiles/kv-pool.ts';
 import { RandomStream } from '../random/counter-random.ts';
 import { simulateTrace } from '../simulation/simulate-trace.ts';
@@ -7,7 +8,6 @@ import { CalibrationError } from './calibration-error.ts';
 import { type EngineConstants, VLLM_V1 } from './engine-constants.ts';
 import { estimatedProfile } from './estimated-profile.ts';
 import { findGpu } from './gpu.ts';
-import { findModel } from './model.ts';
 
 /**
  * Latencies of a real server under a load of requests of equal lengths with exponential gaps, whose prompts repeat:

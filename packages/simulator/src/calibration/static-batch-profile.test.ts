@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { findModel } from '../models/known-models.ts';
 import { findProfile } from '../profiles/catalog.ts';
 import { findGpu } from './gpu.ts';
-import { findModel } from './model.ts';
 import { simulateBatch } from './simulated-batch.ts';
 import type { StaticBatchRow } from './static-batch.ts';
 import { calibrateStaticBatches } from './static-batch-profile.ts';

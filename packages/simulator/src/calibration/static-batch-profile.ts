@@ -1,3 +1,4 @@
+import type { ServedModel } from '../models/served-model.ts';
 import type { EngineProfile, IterationLaw } from '../profiles/engine-profile.ts';
 import { kvPoolBlocks } from '../profiles/kv-pool.ts';
 import { mean } from '../statistics/mean.ts';
@@ -7,7 +8,6 @@ import { VLLM_V0 } from './engine-constants.ts';
 import { fitLaw, type LawFit, type LawPrior, type Observation } from './fit-law.ts';
 import type { Gpu } from './gpu.ts';
 import { roundLaw } from './law-coefficients.ts';
-import type { ServedModel } from './model.ts';
 import { isCalled } from './named.ts';
 import {
   estimatedVariant,

@@ -1,5 +1,6 @@
-/** Precision of the weights that a profile has coefficients for. */
-export type WeightPrecision = 'FP16' | 'FP8' | 'INT8' | 'INT4';
+/** Precisions of the weights that a profile can have coefficients for. `FP16` stands for BF16 too. */
+export const WEIGHT_PRECISIONS = ['FP16', 'FP8', 'INT8', 'INT4', 'MXFP4', 'NVFP4'] as const;
+export type WeightPrecision = (typeof WEIGHT_PRECISIONS)[number];
 
 /**
  * The time of one engine iteration, a law that is linear in the context so that many iterations have a closed form:

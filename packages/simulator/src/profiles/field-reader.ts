@@ -115,6 +115,15 @@ export class FieldReader {
     return value as number[];
   }
 
+  /** Texts, one for each of `count` things; `undefined` when the field is absent. */
+  optionalTexts(key: string, count: number): string[] | undefined {
+    const value = this.#take(key);
+    if (value === undefined) return undefined;
+    if (Array.isArray(value) && value.length === count && value.every((text) => typeof text === 'string'))
+      return value;
+    throw this.#wrong(key, `${count} texts`, value);
+  }
+
   /** @throws ProfileError when the object has a field that nothing has read. */
   end(): void {
     for (const key of this.keys) {

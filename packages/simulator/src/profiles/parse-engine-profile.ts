@@ -1,15 +1,15 @@
-import type {
-  EngineProfile,
-  IterationLaw,
-  ProfileFit,
-  SpeculationProfile,
-  WeightPrecision,
-  WeightVariant,
+import {
+  type EngineProfile,
+  type IterationLaw,
+  type ProfileFit,
+  type SpeculationProfile,
+  WEIGHT_PRECISIONS,
+  type WeightPrecision,
+  type WeightVariant,
 } from './engine-profile.ts';
 import { FieldReader } from './field-reader.ts';
 import { ProfileError } from './profile-error.ts';
 
-const PRECISIONS: readonly WeightPrecision[] = ['FP16', 'FP8', 'INT8', 'INT4'];
 const STATUSES = ['measured', 'estimated'] as const;
 const NAME = /^[a-z0-9]+(?:[.-][a-z0-9]+)*$/;
 /** No iteration, and no part of one, takes a minute: a larger figure is in the wrong unit. */
@@ -117,7 +117,7 @@ function readMemory(memory: FieldReader): EngineProfile['memory'] {
 
 function readWeights(weights: FieldReader, source: string): EngineProfile['weights'] {
   const result: Partial<Record<WeightPrecision, WeightVariant>> = {};
-  for (const precision of PRECISIONS) {
+  for (const precision of WEIGHT_PRECISIONS) {
     if (weights.keys.includes(precision)) result[precision] = readVariant(weights.object(precision));
   }
   weights.end();
@@ -126,7 +126,7 @@ function readWeights(weights: FieldReader, source: string): EngineProfile['weigh
       'PROFILE_FIELD',
       source,
       'weights',
-      `at least one of ${PRECISIONS.join(', ')}`,
+      `at least one of ${WEIGHT_PRECISIONS.join(', ')}`,
       '{}',
     );
   }

@@ -1,4 +1,9 @@
-import { type EngineProfile, kvPoolBlocks, type WeightPrecision } from '@servegym/simulator';
+import {
+  type EngineProfile,
+  kvPoolBlocks,
+  WEIGHT_PRECISIONS,
+  type WeightPrecision,
+} from '@servegym/simulator';
 
 /** Settings of an engine that `tune` chooses. The names are those of vLLM where it has one. */
 export interface Candidate {
@@ -62,8 +67,6 @@ const VALUES = {
   speculationDepth: [0, 1, 2, 3, 4, 5, 6, 7, 8],
 } as const;
 
-const PRECISIONS: readonly WeightPrecision[] = ['FP16', 'FP8', 'INT8', 'INT4'];
-
 /**
  * Values to search on a profile.
  *
@@ -90,7 +93,7 @@ export function candidateSpace(
   },
 ): CandidateSpace {
   const defaults = vllmDefaults(profile);
-  const precisions = PRECISIONS.filter(
+  const precisions = WEIGHT_PRECISIONS.filter(
     (precision) => (profile.weights[precision]?.quality ?? Number.NaN) >= minQuality,
   );
   const choose = <K extends Knob>(knob: K, values: readonly Candidate[K][]): readonly Candidate[K][] =>

@@ -1,4 +1,4 @@
-import type { SchedulingPolicy, WeightPrecision } from '@servegym/simulator';
+import { type SchedulingPolicy, WEIGHT_PRECISIONS, type WeightPrecision } from '@servegym/simulator';
 import { type Command, Option } from 'commander';
 import { numberAbove, wholeNumber } from './options.ts';
 
@@ -21,7 +21,7 @@ export function addEngineOptions(command: Command): Command {
   return command
     .addOption(
       new Option('--weights <precision>', 'precision of the weights')
-        .choices(['FP16', 'FP8', 'INT8', 'INT4'])
+        .choices(WEIGHT_PRECISIONS)
         .default('FP16'),
     )
     .option('--max-num-seqs <n>', 'sequences at once', wholeNumber(1, 1_000_000), 256)

@@ -1,5 +1,5 @@
 import { basename, join } from 'node:path';
-import type { EngineProfile, WeightPrecision } from '@servegym/simulator';
+import { type EngineProfile, WEIGHT_PRECISIONS, type WeightPrecision } from '@servegym/simulator';
 import {
   calibrateBench,
   calibrateKernels,
@@ -142,7 +142,7 @@ function withCalibrateOptions(command: Command): Command {
     )
     .addOption(
       new Option('--weights <precision>', 'with --bench: precision of the weights that were served')
-        .choices(['FP16', 'FP8', 'INT8', 'INT4'])
+        .choices(WEIGHT_PRECISIONS)
         .default('FP16'),
     )
     .addOption(

@@ -1,7 +1,6 @@
-import type { ServingChange, ServingConfig } from '@servegym/simulator';
+import { type ServingChange, type ServingConfig, WEIGHT_PRECISIONS } from '@servegym/simulator';
 import { InvalidArgumentError } from 'commander';
 
-const PRECISIONS = ['FP16', 'FP8', 'INT8', 'INT4'] as const;
 const POLICIES = ['fcfs', 'priority'] as const;
 
 /** How each setting of a `--change` is read. */
@@ -9,7 +8,7 @@ const SETTINGS: Readonly<Record<string, (text: string) => Partial<ServingConfig>
   'max-num-seqs': (text) => number(text, (maxNumSeqs) => ({ maxNumSeqs })),
   'kv-budget-fraction': (text) => number(text, (kvBudgetFraction) => ({ kvBudgetFraction })),
   'speculation-depth': (text) => number(text, (speculationDepth) => ({ speculationDepth })),
-  weights: (text) => choice(PRECISIONS, text, (weights) => ({ weights })),
+  weights: (text) => choice(WEIGHT_PRECISIONS, text, (weights) => ({ weights })),
   policy: (text) => choice(POLICIES, text, (schedulingPolicy) => ({ schedulingPolicy })),
   split: (text) => choice(['true', 'false'] as const, text, (split) => ({ split: split === 'true' })),
 };

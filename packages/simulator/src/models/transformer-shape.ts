@@ -1,0 +1,151 @@
+/** Sizes of a decoder-only transformer: all that the time and memory of serving it depend on. */
+export interface TransformerShape {
+  readonly hidden: number;
+  readonly vocabulary: number;
+  /** Whether the output layer is the table of the token embedding. */
+  readonly tiedEmbeddings: boolean;
+  readonly queryHeads: number;
+  readonly kvHeads: number;
+  /** Size of a head's query and key. */
+  readonly headSize: number;
+  /** Whether each layer normalises queries and keys. */
+  readonly qkNorm: boolean;
+  /** `null`: queries, keys and values of `headSize` for each head. */
+  readonly mla: LatentAttention | null;
+  /** Groups of equal layers; their order does not matter. */
+  readonly layers: readonly LayerGroup[];
+}
+
+/** Multi-head latent attention: all heads share one compressed key and value per token. */
+export interface LatentAttention {
+  /** Rank of the compressed query; `null`: not compressed. */
+  readonly queryRank: number | null;
+  readonly kvRank: number;
+  /** Size of a head's query and key without and with rotary embedding, and of its value. */
+  readonly nopeSize: number;
+  readonly ropeSize: number;
+  readonly valueSize: number;
+}
+
+export interface LayerGroup {
+  readonly count: number;
+  /** Last tokens that attention sees; `null`: all. */
+  readonly window: number | null;
+  readonly feedForward: FeedForward;
+}
+
+/** Gated feed-forward layer of intermediate size `inter`, or a mixture of such experts with a shared one beside them. */
+export type FeedForward = { readonly inter: number } | Mixture;
+
+export interface Mixture {
+  readonly experts: number;
+  /** Experts that one token is routed to. */
+  readonly perToken: number;
+  /** Intermediate size of one expert. */
+  readonly inter: number;
+  /** Intermediate size of all shared experts together; 0: none. */
+  readonly sharedInter: number;
+}
+
+export function isMixture(feedForward: FeedForward): feedForward is Mixture {
+  return 'experts' in feedForward;
+}
+
+export function layerCount({ layers }: TransformerShape): number {
+  return layers.reduce((sum, { count }) => sum + count, 0);
+}
+
+/** Parameters of the matrices, by part. Vectors (norms, biases) are left out: less than 0.05 % of any model. */
+export interface ParameterCounts {
+  readonly embedding: number;
+  /** 0 with tied embeddings. */
+  readonly outputLayer: number;
+  readonly attention: number;
+  /** Feed-forward layers that every token passes through, shared experts among them. */
+  readonly feedForward: number;
+  readonly router: number;
+  /** All routed experts. */
+  readonly experts: number;
+  readonly total: number;
+  /** Those that one token passes through, the embedding among them. */
+  readonly active: number;
+}
+
+/** Gate, up and down projection. */
+const GATED = 3;
+
+export function countParameters(shape: TransformerShape): ParameterCounts {
+  const { hidden, vocabulary, layers } = shape;
+  const embedding = hidden * vocabulary;
+  const outputLayer = shape.tiedEmbeddings ? 0 : embedding;
+  const attention = layerCount(shape) * attentionParameters(shape);
+  let [feedForward, router, experts, unused] = [0, 0, 0, 0];
+  for (const { count, feedForward: layer } of layers) {
+    const widths = GATED * hidden * count;
+    if (!isMixture(layer)) {
+      feedForward += widths * layer.inter;
+      continue;
+    }
+    feedForward += widths * layer.sharedInter;
+    router += count * hidden * layer.experts;
+    experts += widths * layer.inter * layer.experts;
+    unused += widths * layer.inter * (layer.experts - layer.perToken);
+  }
+  const total = embedding + outputLayer + attention + feedForward + router + experts;
+  return {
+    embedding,
+    outputLayer,
+    attention,
+    feedForward,
+    router,
+    experts,
+    total,
+    active: total - unused,
+  };
+}
+
+/** Parameters of one layer's projections. */
+function attentionParameters({ hidden, queryHeads, kvHeads, headSize, mla }: TransformerShape): number {
+  if (mla === null) return 2 * hidden * headSize * (queryHeads + kvHeads);
+  const { queryRank, kvRank, nopeSize, ropeSize, valueSize } = mla;
+  const queries = queryHeads * (nopeSize + ropeSize);
+  return (
+    (queryRank === null ? hidden * queries : queryRank * (hidden + queries)) +
+    hidden * (kvRank + ropeSize) +
+    kvRank * queryHeads * (nopeSize + valueSize) +
+    queryHeads * valueSize * hidden
+  );
+}
+
+/** KV cache of one token in one layer, bytes. */
+export function kvBytesPerLayer(
+  { kvHeads, headSize, mla }: TransformerShape,
+  bytesPerElement: number,
+): number {
+  const elements = mla === null ? 2 * kvHeads * headSize : mla.kvRank + mla.ropeSize;
+  return elements * bytesPerElement;
+}
+
+/** Layers of each kind of KV cache: the kinds differ in the tokens that they keep. */
+export function layersByWindow({ layers }: TransformerShape): Map<number | null, number> {
+  const counts = new Map<number | null, number>();
+  for (const { window, count } of layers) counts.set(window, (counts.get(window) ?? 0) + count);
+  return counts;
+}
+
+/** KV cache of a sequence of `contextTokens`, bytes; layers with a window keep no more than the window. */
+export function kvBytesOfSequence(
+  shape: TransformerShape,
+  contextTokens: number,
+  bytesPerElement: number,
+): number {
+  let tokens = 0;
+  for (const [window, count] of layersByWindow(shape))
+    tokens += count * Math.min(contextTokens, window ?? contextTokens);
+  return tokens * kvBytesPerLayer(shape, bytesPerElement);
+}
+
+/** GPUs of a tensor-parallel group that hold different KV; more than these hold copies. */
+export function kvShards({ kvHeads, mla }: TransformerShape): number {
+  return mla === null ? kvHeads : 1;
+}
