@@ -67,10 +67,11 @@ def test_observations_are_normalized_by_the_scales_of_the_schema(llmserve_url):
     )
     names = raw.unwrapped.observation_names
     assert normalized.unwrapped.observation_names == names
-    scales = {
-        name: schema.get("normalization")
-        for name, schema in HttpApi(llmserve_url).get("schema")["observation"]["properties"].items()
-    }
+    properties = HttpApi(llmserve_url).get("schema")["observation"]["properties"]
+    server = properties.pop("server")["properties"]
+    nested = {**server, **{f"free.{knob}": schema for knob, schema in server.pop("free")["properties"].items()}}
+    described = {**properties, **{f"server.{name}": schema for name, schema in nested.items()}}
+    scales = {name: schema.get("normalization") for name, schema in described.items()}
     assert scales["queue_depth"]["transform"] == "log1p"
     assert scales["gpu_memory_used_gb"]["transform"] == "linear"
     assert scales["step_index"] is None

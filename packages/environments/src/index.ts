@@ -5,6 +5,7 @@ export {
   type BenchmarkState,
   benchmarkEnvironment,
 } from './benchmark/environment.ts';
+export type { Feature } from './feature.ts';
 export type { StepInfo } from './inferencegym/environment.ts';
 export { type InferenceGymOptions, inferenceGym, inferencegym } from './inferencegym/environment.ts';
 export { GymEpisode } from './inferencegym/gym-episode.ts';
@@ -18,7 +19,9 @@ export {
 export { chooseGymTask } from './inferencegym/reset-options.ts';
 export {
   EPISODE_STEPS,
+  GYM_ACTION_BINS,
   GYM_DEFAULT_ACTION,
+  GYM_FEATURES,
   type GymAction,
   type GymObservation,
   type GymState,
@@ -55,6 +58,7 @@ export { type MeanReturn, summarizeReference } from './llmserve/anchors/referenc
 export { regretScore } from './llmserve/anchors/regret-score.ts';
 export { returnBound } from './llmserve/anchors/return-bound.ts';
 export { llmserve, serveEnvironment } from './llmserve/environment.ts';
+export { SERVER_FEATURES, WINDOW_FEATURES } from './llmserve/features.ts';
 export { realServeEnvironment } from './llmserve/real/environment.ts';
 export type { RealReport } from './llmserve/real/real-report.ts';
 export { type RealSettings, readRealSettings } from './llmserve/real/real-settings.ts';
@@ -74,10 +78,12 @@ export {
   type ObservedFigure,
   QUANTIZATION_TIERS,
   type QuantizationTier,
+  SERVE_ACTION_BINS,
   SERVE_KNOBS,
   type ServeAction,
   type ServeKnob,
   type ServeObservation,
+  type ServerDescription,
   type ServeState,
   serveActionSchema,
   serveObservationSchema,
@@ -85,6 +91,7 @@ export {
   type TaskId,
 } from './llmserve/schema.ts';
 export { ServeEpisode, type ServeEpisodeSnapshot, servingConfig } from './llmserve/serve-episode.ts';
+export { describeServer } from './llmserve/server-description.ts';
 export { SHIFTS, type Shift, scaleArrivals, shiftTask } from './llmserve/shifts.ts';
 export { firstSeeds, SEED_SPLITS, type SeedSplit, splitOfSeed } from './llmserve/splits.ts';
 export {

@@ -8,6 +8,7 @@ import {
   llmserve,
   SEED_SPLITS,
   SERVE_TASKS,
+  type ServeObservation,
   SHIPPED_TABLE_URL,
   type WindowReport,
 } from '@servegym/environments';
@@ -17,6 +18,8 @@ import { temporaryFolder } from '../../../maintenance/test-servers/temporary-fol
 import { sourceFolder, sourceHash } from '../src/cli/jobs/source-hash.ts';
 
 const SEEN = ['observation.', 'next_observation.'];
+const SERVER = SEEN.map((prefix) => `${prefix}server.`);
+const FREE = SERVER.map((prefix) => `${prefix}free.`);
 const SHARES = ['0', '1', '2'].map((i) => `priority_distribution.${i}`).join(' ');
 
 const ROW = {
@@ -36,6 +39,15 @@ const SERVE_COLUMNS = {
   ...columnsOf('DOUBLE', SEEN, 'throughput_tps slo_compliance_rate gpu_memory_used_gb estimated_cost_per_1k'),
   ...columnsOf('DOUBLE', SEEN, 'request_arrival_rate spec_acceptance_rate'),
   ...columnsOf('UTF8', SEEN, 'task_id'),
+  ...columnsOf('DOUBLE', SERVER, 'decode_1_ms decode_64_ms decode_256_ms prefill_1k_ms prefill_8k_ms'),
+  ...columnsOf('DOUBLE', SERVER, 'int8_decode_64_ms int4_decode_64_ms int8_quality int4_quality'),
+  ...columnsOf('DOUBLE', SERVER, 'draft_ms draft_4_accepted gpu_memory_gb weights_gb reload_s usd_per_hour'),
+  ...columnsOf('INT64', SERVER, 'kv_tokens kv_bytes_per_token'),
+  ...columnsOf('DOUBLE', SERVER, 'interactive_ttft_ms interactive_tpot_ms batch_ttft_ms batch_tpot_ms'),
+  ...columnsOf('DOUBLE', SERVER, 'best_effort_ttft_ms best_effort_tpot_ms reference_cost_per_1k'),
+  ...columnsOf('DOUBLE', SERVER, 'throughput_weight slo_weight memory_weight cost_weight'),
+  ...columnsOf('BOOLEAN', FREE, 'batch_cap kv_budget_fraction speculation_depth quantization_tier'),
+  ...columnsOf('BOOLEAN', FREE, 'prefill_decode_split priority_routing'),
   ...columnsOf('INT64', ['action.'], 'batch_cap speculation_depth'),
   ...columnsOf('DOUBLE', ['action.'], 'kv_budget_fraction'),
   ...columnsOf('UTF8', ['action.'], 'quantization_tier'),
@@ -77,6 +89,13 @@ const GYM_COLUMNS = {
   ...columnsOf('UTF8', ['info.workload.'], 'phase'),
   ...columnsOf('DOUBLE', ['info.reward_components.'], 'throughput latency violations cost'),
 };
+
+/** An observation with its description of the server in names of its own, as columns have it. */
+function flat({ server: { free, ...figures }, ...seen }: ServeObservation): Record<string, unknown> {
+  const named = (prefix: string, part: object) =>
+    Object.fromEntries(Object.entries(part).map(([name, value]) => [`${prefix}.${name}`, value]));
+  return { ...seen, ...named('server', figures), ...named('server.free', free) };
+}
 
 describe('servegym datasets export', () => {
   const folder = temporaryFolder();
@@ -125,9 +144,9 @@ describe('servegym datasets export', () => {
             name.startsWith(`${prefix}.`) ? [[name.slice(prefix.length + 1), value]] : [],
           ),
         );
-      assert.deepEqual(part('observation'), { ...observation });
+      assert.deepEqual(part('observation'), flat(observation));
       const step = await environment.step(part('action') as never);
-      assert.deepEqual(part('next_observation'), { ...step.observation });
+      assert.deepEqual(part('next_observation'), flat(step.observation));
       assert.equal(row.reward, step.reward);
       assert.equal(row['info.phase'], step.metadata!.phase);
       assert.equal(row['info.slo_cost'], step.metadata!.slo_cost);

@@ -13,6 +13,7 @@ export {
 export type { EngineCounters, RequestProgress } from './engine/engine-log.ts';
 export type { EngineRequest } from './engine/engine-request.ts';
 export type { EngineSnapshot } from './engine/engine-snapshot.ts';
+export { DraftTimer, IterationTimer } from './engine/iteration-timer.ts';
 export { LatencyHistogram } from './engine/latency-histogram.ts';
 export type { PromptPrefix } from './engine/prefix-cache.ts';
 export { msFromTicks, NOT_YET, TICKS_PER_MS, TICKS_PER_S } from './engine/ticks.ts';

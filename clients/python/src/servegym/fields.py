@@ -24,7 +24,7 @@ class Field:
     """One number of a row.
 
     Attributes:
-        name: its key; of an entry of a list, ``list.0``.
+        name: its key; of an entry of a list, ``list.0``, of a nested object, ``outer.inner``.
         kind: how the number is meant.
         low, high: its range, infinite where the schema has no bound. Of a choice, the range of its index.
         values: what the indexes of a choice stand for.
@@ -67,7 +67,7 @@ def fields_of(schema: dict[str, Any], *, leave_texts: bool = False) -> tuple[Fie
         leave_texts: leave out free text, such as the name of a task, which is nothing to learn from.
 
     Raises:
-        ValueError: naming a property that is no number, boolean, choice or fixed list of them.
+        ValueError: naming a property that is no number, boolean, choice, or object or fixed list of them.
     """
     properties = schema.get("properties", {})
     names = [name for name in properties if name not in BESIDE]
@@ -77,7 +77,7 @@ def fields_of(schema: dict[str, Any], *, leave_texts: bool = False) -> tuple[Fie
 
 
 def read_object(fields: Sequence[Field], row: Sequence[float]) -> dict[str, Any]:
-    """The object that a row of numbers stands for."""
+    """The object that a row of numbers stands for. Of nested parts, it knows lists."""
     result: dict[str, Any] = {}
     for field, number in zip(fields, row, strict=True):
         key, *inner = field.path
@@ -117,7 +117,10 @@ def _fields(name: str, schema: dict[str, Any]) -> list[Field]:
         items = schema.get("prefixItems") or [schema.get("items", {})] * schema.get("minItems", 0)
         if items and schema.get("maxItems", len(items)) == len(items):
             return [field for index, item in enumerate(items) for field in _fields(f"{name}.{index}", item)]
-    raise ValueError(f"The property {name!r} is no number, boolean, choice or fixed list of them: {schema}")
+    if type_ == "object":
+        inner = schema.get("properties", {})
+        return [field for key, each in inner.items() for field in _fields(f"{name}.{key}", each)]
+    raise ValueError(f"The property {name!r} is no number, boolean, choice, or object or list of them: {schema}")
 
 
 def _scale(name: str, schema: dict[str, Any]) -> Scale | None:

@@ -48,6 +48,7 @@ class ServeObservation:
     eviction_events: int
     step_index: int
     task_id: str
+    server: dict[str, Any]
     reward: float | None
     done: bool
     metadata: dict[str, Any] = field(default_factory=dict, repr=False)

@@ -37,7 +37,7 @@ class ServeOperator:
         return (
             f"\nYou operate an LLM inference server of two GPUs. {task['description']} The episode has {task['windows']} "
             f"windows of {task['window_seconds']} s. Configure the server with the tools until the episode is done. "
-            f"{held}At first: {_told(self._observation)}"
+            f"{held}The server: {json.dumps(self._observation.server)}. At first: {_told(self._observation)}"
         )
 
     def get_reward(self) -> float:
@@ -102,6 +102,6 @@ def _told(observation: ServeObservation) -> str:
     seen = {
         name: round(value, 3) if isinstance(value, float) else value
         for name, value in vars(observation).items()
-        if name not in ("metadata", "reward", "done")
+        if name not in ("metadata", "reward", "done", "server")
     }
     return f"{json.dumps(seen)}{' The episode is done.' if observation.done else ''}"

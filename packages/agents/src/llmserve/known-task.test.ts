@@ -1,11 +1,18 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { addServeTask, DEFAULT_ACTION, SERVE_TASKS, type ServeTask, TASK_IDS } from '@servegym/environments';
+import {
+  addServeTask,
+  DEFAULT_ACTION,
+  SERVE_TASKS,
+  type ServeTask,
+  TASK_IDS,
+  WINDOW_FEATURES,
+} from '@servegym/environments';
 import { actorLayerSizes } from '../learning/actor-critic.ts';
 import { parameterCount } from '../learning/multilayer-perceptron.ts';
 import { knownTask, trainedTask } from './known-task.ts';
 import { encodeRegimeTable, encodeServeActor, encodeServeConstant } from './learn/policy-files.ts';
-import { ServeActionCodec, ServeObservationEncoder } from './learn/serve-encoding.ts';
+import { ServeActionCodec } from './learn/serve-encoding.ts';
 import { loadTrainedPolicy } from './policies/trained-policies.ts';
 
 describe('knownTask', () => {
@@ -25,7 +32,7 @@ const own: ServeTask = { ...SERVE_TASKS.static_workload, id: 'trained_task' };
 
 /** The file that each algorithm writes for a task. */
 function filesFor(taskId: string): Record<string, Uint8Array> {
-  const size = ServeObservationEncoder.size;
+  const size = WINDOW_FEATURES.length;
   const { headSizes } = new ServeActionCodec(own);
   const shape = { observationSize: size, headSizes, hidden: [4] };
   const weights = {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Feature } from '../feature.ts';
 
 /** Steps of an episode; each is one second of traffic. */
 export const EPISODE_STEPS = 200;
@@ -27,6 +28,45 @@ const tier = z.preprocess(
   z.literal([0, 1, 2]),
 );
 
+/**
+ * The values of each knob that a learner chooses from, about evenly spaced on a logarithmic scale where a knob acts in
+ * proportion. `GET /schema` has them beside each knob, as `bins`.
+ */
+export const GYM_ACTION_BINS = {
+  kv_budget: [0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1],
+  spec_length: SPEC_LENGTHS,
+  batch_size: [4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512],
+  prefill_disagg: [false, true],
+  quant_tier: [0, 1, 2],
+} as const;
+
+/**
+ * A step as numbers of about the same size: the observation, heavy-tailed amounts by their logarithm, and the
+ * configuration in force, without which the effect of a change cannot be told.
+ */
+export const GYM_FEATURES: readonly Feature[] = [
+  { name: 'queue', of: 'queue_depth', transform: 'log1p' },
+  { name: 'prompts', of: 'mean_prompt_len', transform: 'log' },
+  { name: 'arrivals', of: 'arrival_rate', transform: 'log1p' },
+  { name: 'kv_occupancy', of: 'kv_cache_occupancy' },
+  { name: 'ttft_p50', of: 'ttft_p50', transform: 'log1p' },
+  { name: 'tpot_p50', of: 'tpot_p50', transform: 'log1p' },
+  { name: 'violations', of: 'slo_violation_rate' },
+  { name: 'memory', of: 'gpu_memory_used_gb', divisor: 10 },
+  { name: 'acceptance', of: 'spec_accept_rate' },
+  { name: 'interactive', of: 'priority_distribution.0' },
+  { name: 'batch', of: 'priority_distribution.1' },
+  { name: 'best_effort', of: 'priority_distribution.2' },
+  { name: 'steps', of: 'timestep', divisor: EPISODE_STEPS },
+  { name: 'cost', of: 'cost_so_far', over: 'timestep', over_plus: 1 },
+  { name: 'batch_size', of: 'action.batch_size', transform: 'log2' },
+  { name: 'kv_budget', of: 'action.kv_budget' },
+  { name: 'spec_length', of: 'action.spec_length', divisor: 4 },
+  { name: 'disagg', of: 'action.prefill_disagg' },
+  { name: 'int8', of: 'action.quant_tier', equals: 1 },
+  { name: 'int4', of: 'action.quant_tier', equals: 2 },
+];
+
 /** The serving configuration for the next step. What is left out has its default. */
 export const gymActionSchema = z
   .strictObject({
@@ -35,17 +75,30 @@ export const gymActionSchema = z
       .min(0.1)
       .max(1)
       .default(1)
-      .meta({ description: 'Share of the memory left to KV that the pool takes' }),
+      .meta({
+        description: 'Share of the memory left to KV that the pool takes',
+        ...{ bins: GYM_ACTION_BINS.kv_budget, bins_by: 'ratio' },
+      }),
     spec_length: z
       .literal(SPEC_LENGTHS)
       .default(0)
-      .meta({ description: 'Draft tokens of a decode step; 0 is off' }),
-    batch_size: z.int().min(1).max(512).default(32).meta({ description: 'Most sequences that run at once' }),
-    prefill_disagg: flag
-      .default(false)
-      .meta({ description: 'Prefill on a GPU of its own, which is paid for as well; off by default' }),
+      .meta({ description: 'Draft tokens of a decode step; 0 is off', bins: GYM_ACTION_BINS.spec_length }),
+    batch_size: z
+      .int()
+      .min(1)
+      .max(512)
+      .default(32)
+      .meta({
+        description: 'Most sequences that run at once',
+        ...{ bins: GYM_ACTION_BINS.batch_size, bins_by: 'ratio' },
+      }),
+    prefill_disagg: flag.default(false).meta({
+      description: 'Prefill on a GPU of its own, which is paid for as well; off by default',
+      bins: GYM_ACTION_BINS.prefill_disagg,
+    }),
     quant_tier: tier.default(0).meta({
       description: 'Precision of the weights: 0 FP16 (default), 1 INT8, 2 INT4. A change restarts the server',
+      bins: GYM_ACTION_BINS.quant_tier,
     }),
   })
   .meta({ title: 'InferenceAction', description: 'The serving configuration for the next step' });
@@ -83,7 +136,11 @@ export const gymObservationSchema = z
     timestep: within(0, EPISODE_STEPS, 'Steps played'),
     cost_so_far: z.number().min(0).meta({ description: 'US cents since the reset' }),
   })
-  .meta({ title: 'InferenceObservation', description: 'The server as seen after a step' });
+  .meta({
+    title: 'InferenceObservation',
+    description: 'The server as seen after a step',
+    features: GYM_FEATURES,
+  });
 
 export type GymObservation = z.infer<typeof gymObservationSchema>;
 

@@ -14,7 +14,8 @@ import {
 import { drawRequests, type EpisodeRequests } from './requests/episode-requests.ts';
 import { promptPrefix } from './requests/prompt-prefixes.ts';
 import { type RewardComponents, rewardComponents, totalReward } from './reward.ts';
-import type { ServeAction, ServeObservation } from './schema.ts';
+import type { ServeAction, ServeObservation, ServerDescription } from './schema.ts';
+import { describeServer } from './server-description.ts';
 import { REQUEST_CLASSES, type ServeTask } from './tasks/serve-task.ts';
 import { WindowMetrics } from './window-metrics.ts';
 
@@ -68,6 +69,7 @@ export class ServeEpisode {
   components: RewardComponents = { throughput: 0, slo: 0, memory: 0, cost: 0, quality: 0 };
   /** The configuration in force. */
   action: ServeAction;
+  #server: ServerDescription | undefined;
 
   constructor(task: ServeTask, seed: number, options: ServeEpisodeOptions = {}) {
     this.task = task;
@@ -142,7 +144,13 @@ export class ServeEpisode {
       eviction_events: metrics.preemptions,
       step_index: this.window,
       task_id: task.id,
+      server: this.#describedServer(),
     };
+  }
+
+  #describedServer(): ServerDescription {
+    this.#server ??= describeServer(this.task, this.profile);
+    return this.#server;
   }
 
   /**

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { SERVE_TASKS, type ServeAction, type ServeObservation } from '@servegym/environments';
+import { describeServer, SERVE_TASKS, type ServeAction, type ServeObservation } from '@servegym/environments';
+import { findProfile } from '@servegym/simulator';
 import { playableServe } from '../../llmserve/playable-serve.ts';
 import { createPolicy, type ServePolicy } from '../../llmserve/policies/catalogue.ts';
 import type { PlayableEnvironment } from '../playable-environment.ts';
@@ -34,6 +35,7 @@ function fixture({ onClose = () => {} } = {}): PlayableEnvironment<ServeAction, 
     eviction_events: played,
     step_index: played,
     task_id: 'static_workload',
+    server: describeServer(SERVE_TASKS.static_workload, findProfile(SERVE_TASKS.static_workload.profile)),
   });
   return {
     ...playableServe(),

@@ -59,7 +59,7 @@ export function windowPrompt(history: readonly RememberedWindow[], current: Reme
   if (history.length > 0) lines.push('The last windows, oldest first:');
   for (const { stepIndex, observation, action, reward } of history) {
     lines.push(
-      `step ${stepIndex}: observed ${compact(observation)}, set ${compact(action)}, which earned ${reward === null ? 'nothing yet' : rounded(reward)}`,
+      `step ${stepIndex}: observed ${compact(withoutObjects(observation))}, set ${compact(action)}, which earned ${reward === null ? 'nothing yet' : rounded(reward)}`,
     );
   }
   lines.push(
@@ -78,6 +78,12 @@ function fieldLines(fields: Fields): string[] {
         : String(type ?? 'value');
     return `- ${name} (${range})${description === undefined ? '' : `: ${description}`}`;
   });
+}
+
+/** A past observation without its nested objects, which describe and do not change: the current one shows them. */
+function withoutObjects(observation: unknown): unknown {
+  const isPlain = (value: unknown) => typeof value !== 'object' || value === null || Array.isArray(value);
+  return Object.fromEntries(Object.entries(observation as object).filter(([, value]) => isPlain(value)));
 }
 
 /** JSON with numbers of four significant digits: models pay for every digit. */

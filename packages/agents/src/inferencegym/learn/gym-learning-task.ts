@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
 import {
   calibrateTask,
+  GYM_ACTION_BINS,
   GYM_DEFAULT_ACTION,
+  GYM_FEATURES,
   GYM_TASK_IDS,
   GYM_TASKS,
   GymEpisode,
@@ -16,6 +18,7 @@ import {
   TraceTable,
 } from '@servegym/environments';
 import { AgentError, requireSame } from '../../error-catalogue.ts';
+import { FeatureEncoder } from '../../learning/feature-encoder.ts';
 import {
   EpisodeEnvironment,
   type LearningEnvironment,
@@ -23,12 +26,7 @@ import {
 } from '../../learning/learning-environment.ts';
 import { PPO_DEFAULTS, type PpoRecipe } from '../../learning/ppo.ts';
 import { type ActorWeights, decodeActor, encodeActor } from '../../learning/trained-actor.ts';
-import {
-  encodeGymObservation,
-  GYM_ACTION_BINS,
-  GYM_OBSERVATION_SIZE,
-  GymActionCodec,
-} from './gym-encoding.ts';
+import { GymActionCodec } from './gym-encoding.ts';
 
 /** Recipe of PPO for `inferencegym`. */
 const GYM_PPO = {
@@ -112,7 +110,7 @@ export function decodeGymActor(file: Uint8Array): GymActor {
     const expected = `one of the tasks ${GYM_TASK_IDS.join(', ')}`;
     throw new AgentError('POLICY_TASK', { expected, got: metadata.task });
   }
-  requireSame('observation size', String(GYM_OBSERVATION_SIZE), String(weights.shape.observationSize));
+  requireSame('observation size', String(GYM_FEATURES.length), String(weights.shape.observationSize));
   requireSame('head sizes', new GymActionCodec(taskId).headSizes.join(), weights.shape.headSizes.join());
   return { taskId, weights };
 }
@@ -126,13 +124,17 @@ export interface GymLearningSettings {
 
 /** A task of `inferencegym` as a learner plays it. */
 export function gymLearningEnvironment(taskId: GymTaskId, world: GymWorld): LearningEnvironment {
+  const encoder = new FeatureEncoder(GYM_FEATURES);
   return new EpisodeEnvironment({
-    observationSize: GYM_OBSERVATION_SIZE,
+    observationSize: encoder.size,
     codec: new GymActionCodec(taskId),
     initialAction: GYM_DEFAULT_ACTION,
-    start: (seed) => new GymEpisode(GYM_TASKS[taskId], seed, world),
+    start(seed) {
+      encoder.reset();
+      return new GymEpisode(GYM_TASKS[taskId], seed, world);
+    },
     observe(episode, inForce, observation) {
-      encodeGymObservation(episode.observation(), inForce, observation);
+      encoder.encode(episode.observation(), inForce, observation);
     },
   });
 }

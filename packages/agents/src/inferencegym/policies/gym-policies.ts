@@ -1,5 +1,6 @@
 import {
   GYM_DEFAULT_ACTION,
+  GYM_FEATURES,
   type GymAction,
   type GymObservation,
   type GymTaskId,
@@ -8,9 +9,10 @@ import {
 import { RandomStream } from '@servegym/simulator';
 import type { Policy, PolicyEpisode, PolicyStep } from '../../core/policy.ts';
 import { AgentError } from '../../error-catalogue.ts';
+import { FeatureEncoder } from '../../learning/feature-encoder.ts';
 import { TrainedActor } from '../../learning/trained-actor.ts';
 import type { PolicyDescription } from '../../llmserve/policies/catalogue.ts';
-import { encodeGymObservation, GYM_OBSERVATION_SIZE, GymActionCodec } from '../learn/gym-encoding.ts';
+import { GymActionCodec } from '../learn/gym-encoding.ts';
 import { decodeGymActor, type GymActor } from '../learn/gym-learning-task.ts';
 
 /** A policy for the `inferencegym` environment. */
@@ -55,7 +57,8 @@ class GymPpoPolicy implements GymPolicy {
   readonly #taskId: GymTaskId;
   readonly #actor: TrainedActor;
   readonly #codec: GymActionCodec;
-  readonly #features = new Float32Array(GYM_OBSERVATION_SIZE);
+  readonly #encoder = new FeatureEncoder(GYM_FEATURES);
+  readonly #features = new Float32Array(GYM_FEATURES.length);
 
   constructor({ taskId, weights }: GymActor) {
     this.#taskId = taskId;
@@ -67,10 +70,11 @@ class GymPpoPolicy implements GymPolicy {
   reset({ taskId }: PolicyEpisode): void {
     if (Number(taskId) !== this.#taskId)
       throw new AgentError('OTHER_TASK', { trained: this.#taskId, got: taskId });
+    this.#encoder.reset();
   }
 
   act({ observation, previousAction }: PolicyStep<GymAction, GymObservation>): GymAction {
-    encodeGymObservation(observation, previousAction, this.#features);
+    this.#encoder.encode(observation, previousAction, this.#features);
     const bins = Int32Array.from(this.#codec.encode(previousAction));
     this.#actor.act(this.#features, bins);
     return this.#codec.decode(bins);

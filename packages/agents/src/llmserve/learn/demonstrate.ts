@@ -1,8 +1,9 @@
-import { ServeEpisode } from '@servegym/environments';
+import { ServeEpisode, WINDOW_FEATURES } from '@servegym/environments';
 import type { JobContext, JobEngine, Json } from '@servegym/jobs';
 import { AgentError } from '../../error-catalogue.ts';
 import { decodeSafetensors, encodeSafetensors, type Tensor } from '../../formats/safetensors.ts';
 import type { Demonstrations } from '../../learning/behaviour-cloning.ts';
+import { FeatureEncoder } from '../../learning/feature-encoder.ts';
 import type { FloatArray } from '../../learning/kernels.ts';
 import { type ActorWeights, decodeActor, encodeActor } from '../../learning/trained-actor.ts';
 import { knownTask } from '../known-task.ts';
@@ -10,7 +11,7 @@ import { createPolicy, type ServePolicy } from '../policies/catalogue.ts';
 import { PpoPolicy } from '../policies/trained-policies.ts';
 import { addSharedTask, shareTask } from '../shared-inputs.ts';
 import type { DemonstrationRequest } from './distill.ts';
-import { ServeActionCodec, ServeObservationEncoder } from './serve-encoding.ts';
+import { ServeActionCodec } from './serve-encoding.ts';
 
 /** An episode that a teacher has commented on. */
 export interface DemonstratedEpisode extends Demonstrations {
@@ -32,19 +33,24 @@ export function demonstrate(
   const task = knownTask(taskId);
   const codec = new ServeActionCodec(task);
   const heads = codec.headSizes.length;
-  const size = ServeObservationEncoder.size;
+  const encoder = new FeatureEncoder(WINDOW_FEATURES);
+  const { size } = encoder;
   const observations = new Float32Array(task.windows * size);
   const binsInForce = new Int32Array(task.windows * heads);
   const actions = new Int32Array(task.windows * heads);
   const episode = new ServeEpisode(task, trace);
-  const encoder = new ServeObservationEncoder();
   teacher.reset({ taskId, seed: trace });
   if (player !== teacher) player.reset({ taskId, seed: trace });
   let reward: number | null = null;
   while (!episode.done) {
     const { window: stepIndex, action: previousAction } = episode;
     const step = { observation: episode.observation(), reward, previousAction, stepIndex };
-    encoder.encode(step, observations.subarray(stepIndex * size, (stepIndex + 1) * size));
+    const { observation } = step;
+    encoder.encode(
+      observation,
+      previousAction,
+      observations.subarray(stepIndex * size, (stepIndex + 1) * size),
+    );
     const advised = teacher.act(step);
     binsInForce.set(codec.encode(previousAction), stepIndex * heads);
     actions.set(codec.encode(advised), stepIndex * heads);

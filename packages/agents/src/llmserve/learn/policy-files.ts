@@ -3,7 +3,7 @@ import { AgentError, requireSame } from '../../error-catalogue.ts';
 import type { TrainingNote } from '../../learning/learning-environment.ts';
 import { type ActorWeights, decodeActor, encodeActor } from '../../learning/trained-actor.ts';
 import { findTrainedTask, knownTask, trainedTask } from '../known-task.ts';
-import { ServeActionCodec, ServeObservationEncoder } from './serve-encoding.ts';
+import { ServeActionCodec, serveFeatures } from './serve-encoding.ts';
 
 /** A network that has been trained on a task of `llmserve`. */
 export interface ServeActor {
@@ -38,11 +38,7 @@ export function decodeServeActor(file: Uint8Array): ServeActor {
   const task = findTrainedTask({ task: metadata.task, task_digest: metadata.task_digest });
   const { bins, headSizes } = new ServeActionCodec(task);
   requireSame('action bins', JSON.stringify(bins), metadata.action_bins);
-  requireSame(
-    'observation size',
-    String(ServeObservationEncoder.size),
-    String(weights.shape.observationSize),
-  );
+  serveFeatures(weights.shape.observationSize);
   requireSame('head sizes', headSizes.join(), weights.shape.headSizes.join());
   return { taskId: task.id, weights, training: JSON.parse(metadata.training ?? '{}') };
 }

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { llmserve, SERVE_TASKS } from '@servegym/environments';
+import { llmserve, SERVE_TASKS, WINDOW_FEATURES } from '@servegym/environments';
 import { RandomStream } from '@servegym/simulator';
 import { actorLayerSizes } from '../../learning/actor-critic.ts';
 import { parameterCount } from '../../learning/multilayer-perceptron.ts';
 import { decodeActor, encodeActor } from '../../learning/trained-actor.ts';
 import { decodeServeActor, encodeServeActor, type ServeActor } from './policy-files.ts';
-import { ServeActionCodec, ServeObservationEncoder } from './serve-encoding.ts';
+import { ServeActionCodec } from './serve-encoding.ts';
 
-const size = ServeObservationEncoder.size;
+const size = WINDOW_FEATURES.length;
 const { headSizes } = new ServeActionCodec(SERVE_TASKS.bursty_workload);
 const shape = { observationSize: size, headSizes, hidden: [4] };
 const random = new RandomStream(1, 'weights');

@@ -3,13 +3,18 @@ import { describe, it } from 'node:test';
 import {
   activeKnobs,
   DEFAULT_ACTION,
+  describeServer,
   SERVE_KNOBS,
+  SERVE_TASKS,
   type ServeAction,
   type ServeObservation,
   serveActionSchema,
+  WINDOW_FEATURES,
 } from '@servegym/environments';
+import { findProfile } from '@servegym/simulator';
 import fc from 'fast-check';
-import { ServeActionCodec, ServeObservationEncoder } from './serve-encoding.ts';
+import { FeatureEncoder } from '../../learning/feature-encoder.ts';
+import { ServeActionCodec } from './serve-encoding.ts';
 
 const codec = new ServeActionCodec({ defaultAction: DEFAULT_ACTION });
 const binsOf = ({ headSizes }: ServeActionCodec) => fc.tuple(...headSizes.map((size) => fc.nat(size - 1)));
@@ -81,23 +86,23 @@ const quiet: ServeObservation = {
   eviction_events: 0,
   step_index: 0,
   task_id: 'static_workload',
+  server: describeServer(SERVE_TASKS.static_workload, findProfile(SERVE_TASKS.static_workload.profile)),
 };
 
 function encode(
-  encoder: ServeObservationEncoder,
+  encoder: FeatureEncoder,
   seen: Partial<ServeObservation> = {},
   previousAction: ServeAction = DEFAULT_ACTION,
 ): number[] {
-  const features = new Float32Array(ServeObservationEncoder.size).fill(Number.NaN);
-  const observation = { ...quiet, ...seen };
-  encoder.encode({ observation, previousAction }, features);
+  const features = new Float32Array(WINDOW_FEATURES.length).fill(Number.NaN);
+  encoder.encode({ ...quiet, ...seen }, previousAction, features);
   return [...features];
 }
 
 /** All but the last feature, for how long the weights have been kept, which grows from window to window. */
 const traffic = (features: readonly number[]) => features.slice(0, -1);
 
-describe('ServeObservationEncoder', () => {
+describe('the features of a window', () => {
   it('fills every feature with a finite number, whatever the window', () => {
     const busy = {
       queue_depth: 100_000,
@@ -108,7 +113,7 @@ describe('ServeObservationEncoder', () => {
       eviction_events: 10_000,
     };
     for (const seen of [{}, busy]) {
-      const features = encode(new ServeObservationEncoder(), seen);
+      const features = encode(new FeatureEncoder(WINDOW_FEATURES), seen);
       assert.ok(
         features.every((value) => Number.isFinite(value) && Math.abs(value) < 30),
         `${features}`,
@@ -117,10 +122,12 @@ describe('ServeObservationEncoder', () => {
   });
 
   it('lets every field of the observation and every knob in force show', () => {
-    const reference = encode(new ServeObservationEncoder());
-    const { task_id: _, ...numbers } = quiet;
+    const reference = encode(new FeatureEncoder(WINDOW_FEATURES));
+    const { task_id: _, server: __, ...numbers } = quiet;
     for (const [field, value] of Object.entries(numbers as Record<string, number>)) {
-      const changed = encode(new ServeObservationEncoder(), { [field]: value === 1 ? 0.5 : value + 0.5 });
+      const changed = encode(new FeatureEncoder(WINDOW_FEATURES), {
+        [field]: value === 1 ? 0.5 : value + 0.5,
+      });
       assert.notDeepEqual(changed, reference, field);
     }
     const knobs: Partial<ServeAction>[] = [
@@ -134,13 +141,15 @@ describe('ServeObservationEncoder', () => {
     ];
     const seen = new Set([JSON.stringify(reference)]);
     for (const knob of knobs) {
-      seen.add(JSON.stringify(encode(new ServeObservationEncoder(), {}, { ...DEFAULT_ACTION, ...knob })));
+      seen.add(
+        JSON.stringify(encode(new FeatureEncoder(WINDOW_FEATURES), {}, { ...DEFAULT_ACTION, ...knob })),
+      );
     }
     assert.equal(seen.size, knobs.length + 1);
   });
 
   it('compares the traffic to what it was, until a reset', () => {
-    const encoder = new ServeObservationEncoder();
+    const encoder = new FeatureEncoder(WINDOW_FEATURES);
     const calm = { request_arrival_rate: 5, mean_prompt_length: 200 };
     const first = encode(encoder, calm);
     assert.deepEqual(traffic(encode(encoder, calm)), traffic(first));
@@ -148,17 +157,20 @@ describe('ServeObservationEncoder', () => {
     assert.notDeepEqual(traffic(encode(encoder, calm)), traffic(first));
     encoder.reset();
     assert.deepEqual(encode(encoder, calm), first);
-    assert.notDeepEqual(encode(new ServeObservationEncoder(), { ...calm, request_arrival_rate: 50 }), storm);
+    assert.notDeepEqual(
+      encode(new FeatureEncoder(WINDOW_FEATURES), { ...calm, request_arrival_rate: 50 }),
+      storm,
+    );
   });
 
   it('takes the prompts to be as they were in a window without arrivals', () => {
-    const encoder = new ServeObservationEncoder();
+    const encoder = new FeatureEncoder(WINDOW_FEATURES);
     const [a, b] = [encode(encoder, { mean_prompt_length: 300 }), encode(encoder, { mean_prompt_length: 0 })];
     assert.deepEqual(traffic(a!), traffic(b!));
   });
 
   it('tells for how many windows the weights have been what they are', () => {
-    const encoder = new ServeObservationEncoder();
+    const encoder = new FeatureEncoder(WINDOW_FEATURES);
     const kept = (tier: ServeAction['quantization_tier']) =>
       Math.expm1(encode(encoder, {}, { ...DEFAULT_ACTION, quantization_tier: tier }).at(-1)!);
     const told = (['FP16', 'FP16', 'FP16', 'INT8', 'INT8', 'FP16'] as const).map(kept);

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { SERVE_TASKS, ServeEpisode } from '@servegym/environments';
+import { SERVE_TASKS, ServeEpisode, WINDOW_FEATURES } from '@servegym/environments';
+import { FeatureEncoder } from '../../learning/feature-encoder.ts';
 import { RUNNING, TRUNCATED } from '../../learning/learning-environment.ts';
 import { type PpoUpdate, trainPpo } from '../../learning/ppo.ts';
 import type { PpoCheckpoint } from '../../learning/ppo-checkpoint.ts';
 import { decodeServeActor } from './policy-files.ts';
-import { ServeActionCodec, ServeObservationEncoder } from './serve-encoding.ts';
+import { ServeActionCodec } from './serve-encoding.ts';
 import { serveLearningEnvironment, serveLearningTask } from './serve-learning-task.ts';
 
 const task = SERVE_TASKS.static_workload;
@@ -17,11 +18,11 @@ describe('serveLearningEnvironment', () => {
     const environment = serveLearningEnvironment(task);
     const features = new Float32Array(environment.observationSize);
     const episode = new ServeEpisode(task, 7);
-    const encoder = new ServeObservationEncoder();
+    const encoder = new FeatureEncoder(WINDOW_FEATURES);
     const expected = new Float32Array(environment.observationSize);
     const assertShown = () => {
       const { action: previousAction } = episode;
-      encoder.encode({ observation: episode.observation(), previousAction }, expected);
+      encoder.encode(episode.observation(), previousAction, expected);
       assert.deepEqual(features, expected);
     };
     for (let round = 0; round < 2; round++) {

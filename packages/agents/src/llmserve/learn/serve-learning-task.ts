@@ -5,7 +5,9 @@ import {
   ServeEpisode,
   type ServeScenario,
   type ServeTask,
+  WINDOW_FEATURES,
 } from '@servegym/environments';
+import { FeatureEncoder } from '../../learning/feature-encoder.ts';
 import {
   EpisodeEnvironment,
   type LearningEnvironment,
@@ -13,7 +15,7 @@ import {
 } from '../../learning/learning-environment.ts';
 import { PPO_DEFAULTS, type PpoRecipe } from '../../learning/ppo.ts';
 import { encodeServeActor, serveActorMetadata } from './policy-files.ts';
-import { ServeActionCodec, ServeObservationEncoder } from './serve-encoding.ts';
+import { ServeActionCodec } from './serve-encoding.ts';
 
 /** Recipe of PPO for `llmserve`. */
 export const SERVE_PPO = {
@@ -60,9 +62,9 @@ export function serveLearningTask(
 
 /** A task of `llmserve` as a learner plays it. */
 export function serveLearningEnvironment(task: ServeTask): LearningEnvironment {
-  const encoder = new ServeObservationEncoder();
+  const encoder = new FeatureEncoder(WINDOW_FEATURES);
   return new EpisodeEnvironment({
-    observationSize: ServeObservationEncoder.size,
+    observationSize: encoder.size,
     codec: new ServeActionCodec(task),
     initialAction: task.defaultAction,
     start(seed) {
@@ -70,7 +72,7 @@ export function serveLearningEnvironment(task: ServeTask): LearningEnvironment {
       return new ServeEpisode(task, seed);
     },
     observe(episode, previousAction, observation) {
-      encoder.encode({ observation: episode.observation(), previousAction }, observation);
+      encoder.encode(episode.observation(), previousAction, observation);
     },
   });
 }

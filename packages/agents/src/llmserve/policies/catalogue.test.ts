@@ -1,6 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type ServeAction, type ServeObservation, serveActionSchema, TASK_IDS } from '@servegym/environments';
+import {
+  describeServer,
+  SERVE_TASKS,
+  type ServeAction,
+  type ServeObservation,
+  serveActionSchema,
+  TASK_IDS,
+} from '@servegym/environments';
+import { findProfile } from '@servegym/simulator';
 import fc from 'fast-check';
 import { createPolicy, isPlanner, listPolicies } from './catalogue.ts';
 
@@ -21,6 +29,9 @@ const observation = fc.record<ServeObservation>({
   eviction_events: fc.nat(1000),
   step_index: fc.nat(200),
   task_id: fc.constantFrom(...TASK_IDS),
+  server: fc.constant(
+    describeServer(SERVE_TASKS.static_workload, findProfile(SERVE_TASKS.static_workload.profile)),
+  ),
 });
 
 function play(

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { ServeAction, ServeObservation } from '@servegym/environments';
+import { describeServer, SERVE_TASKS, type ServeAction, type ServeObservation } from '@servegym/environments';
+import { findProfile } from '@servegym/simulator';
 import { HEURISTIC_START, HeuristicPolicy } from './heuristic-policy.ts';
 
 /** A window in which no rule applies to the configuration `inForce`. */
@@ -21,6 +22,7 @@ const calm: ServeObservation = {
   eviction_events: 0,
   step_index: 1,
   task_id: 'static_workload',
+  server: describeServer(SERVE_TASKS.static_workload, findProfile(SERVE_TASKS.static_workload.profile)),
 };
 const inForce: ServeAction = { ...HEURISTIC_START, speculation_depth: 4, priority_routing: true };
 

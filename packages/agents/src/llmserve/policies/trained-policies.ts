@@ -1,6 +1,7 @@
 import { holdMaskedKnobs, type ServeAction, type ServeObservation } from '@servegym/environments';
 import type { Policy, PolicyEpisode, PolicyStep } from '../../core/policy.ts';
 import { AgentError } from '../../error-catalogue.ts';
+import { FeatureEncoder } from '../../learning/feature-encoder.ts';
 import { TrainedActor } from '../../learning/trained-actor.ts';
 import { knownTask, requireTask } from '../known-task.ts';
 import {
@@ -11,7 +12,7 @@ import {
   readServeConstant,
   type ServeActor,
 } from '../learn/policy-files.ts';
-import { ServeActionCodec, ServeObservationEncoder } from '../learn/serve-encoding.ts';
+import { ServeActionCodec, serveFeatures } from '../learn/serve-encoding.ts';
 import { StaticPolicy } from './baseline-policies.ts';
 import type { ServePolicy } from './catalogue.ts';
 
@@ -21,14 +22,16 @@ export class PpoPolicy implements Policy<ServeAction, ServeObservation> {
   readonly #taskId: string;
   readonly #codec: ServeActionCodec;
   readonly #actor: TrainedActor;
-  readonly #encoder = new ServeObservationEncoder();
-  readonly #features = new Float32Array(ServeObservationEncoder.size);
+  readonly #encoder: FeatureEncoder;
+  readonly #features: Float32Array;
 
   constructor({ taskId, weights, training }: ServeActor) {
     this.name = training.algorithm === 'distill' ? 'distilled' : 'ppo';
     this.#taskId = taskId;
     this.#codec = new ServeActionCodec(knownTask(taskId));
     this.#actor = new TrainedActor(weights);
+    this.#encoder = new FeatureEncoder(serveFeatures(weights.shape.observationSize));
+    this.#features = new Float32Array(this.#encoder.size);
   }
 
   /** @throws AgentError `OTHER_TASK` for another task than the network was trained on */
@@ -38,7 +41,7 @@ export class PpoPolicy implements Policy<ServeAction, ServeObservation> {
   }
 
   act(step: PolicyStep<ServeAction, ServeObservation>): ServeAction {
-    this.#encoder.encode(step, this.#features);
+    this.#encoder.encode(step.observation, step.previousAction, this.#features);
     const bins = Int32Array.from(this.#codec.encode(step.previousAction));
     this.#actor.act(this.#features, bins);
     return this.#codec.decode(bins);

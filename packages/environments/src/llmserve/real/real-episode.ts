@@ -1,7 +1,15 @@
 import { EnvironmentError } from '@servegym/openenv/definition';
+import { findProfile } from '@servegym/simulator';
 import { drawRequests, type EpisodeRequests } from '../requests/episode-requests.ts';
 import { type RewardComponents, rewardComponents, totalReward } from '../reward.ts';
-import { OBSERVED_FIGURES, type ObservedFigure, type ServeAction, type ServeObservation } from '../schema.ts';
+import {
+  OBSERVED_FIGURES,
+  type ObservedFigure,
+  type ServeAction,
+  type ServeObservation,
+  type ServerDescription,
+} from '../schema.ts';
+import { describeServer } from '../server-description.ts';
 import type { ServeTask } from '../tasks/serve-task.ts';
 import { type PlayedWindow, playWindow } from './play-window.ts';
 import type { RealClient } from './real-client.ts';
@@ -40,12 +48,15 @@ export class RealEpisode {
   window = 0;
   readonly totals = { requestsServed: 0, sloViolations: 0, reward: 0 };
   readonly #server: RealServer;
+  /** The server that the task supposes. */
+  readonly #supposed: ServerDescription;
 
   constructor(task: ServeTask, seed: number, server: RealServer) {
     this.task = task;
     this.seed = seed;
     this.#server = server;
     this.requests = drawRequests(task, seed);
+    this.#supposed = describeServer(task, findProfile(task.profile));
   }
 
   get done(): boolean {
@@ -65,6 +76,7 @@ export class RealEpisode {
       slo_compliance_rate: 1,
       step_index: 0,
       task_id: this.task.id,
+      server: this.#supposed,
     };
   }
 
@@ -162,6 +174,7 @@ export class RealEpisode {
       eviction_events: observed('eviction_events', figures.preemptions),
       step_index: this.window,
       task_id: task.id,
+      server: this.#supposed,
     };
     const report = realReport(this.#server, this, {
       applied,

@@ -1,0 +1,35 @@
+/**
+ * One number that a learner sees of a step, as data: `GET /schema` has the list of an environment as `features` of its
+ * observation, so that learners in any language compute the same numbers.
+ *
+ * From the figure x: `equals`, then (x + plus) / (over + over_plus) / divisor, then `transform`, then `memory`.
+ */
+export interface Feature {
+  readonly name: string;
+  /** Path of the figure in the observation, or, after `action.`, in the action in force. True counts as 1. */
+  readonly of: string;
+  /** The figure is 1 where it has this value, else 0. */
+  readonly equals?: string | number;
+  /** Default 0. */
+  readonly plus?: number;
+  /** Path of a figure to divide by. */
+  readonly over?: string;
+  /** Added to that figure. Default 0. */
+  readonly over_plus?: number;
+  /** Default 1. */
+  readonly divisor?: number;
+  readonly transform?: 'log' | 'log1p' | 'log2';
+  /**
+   * Part that the past of the episode has, by the running average of `weight`, which begins with the first number:
+   * - `average`: the average, this window included;
+   * - `departure`: the number less the average, this window included;
+   * - `filled`: the number, or, where it is missing, the average;
+   * - `change`: the number less that of the window before, which is 0 at first;
+   * - `kept`: log(1 + windows for which the figure has been the same).
+   */
+  readonly memory?: 'average' | 'departure' | 'filled' | 'change' | 'kept';
+  /** Weight of a new window in the average. */
+  readonly weight?: number;
+  /** Value of the figure that means that nothing was measured: the average stays, and is 0 before the first number. */
+  readonly missing?: number;
+}

@@ -1,0 +1,73 @@
+import {
+  DraftTimer,
+  type EngineProfile,
+  IterationTimer,
+  kvPoolBlocks,
+  TICKS_PER_MS,
+  type WeightPrecision,
+} from '@servegym/simulator';
+import { SERVE_KNOBS, type ServeKnob, type ServerDescription } from './schema.ts';
+import { activeKnobs } from './tasks/masked-knobs.ts';
+import type { ServeTask } from './tasks/serve-task.ts';
+
+/** Context of each decoding sequence in the times that describe a server, tokens. */
+const CONTEXT = 1024;
+const GB_PER_GIB = 2 ** 30 / 1e9;
+
+/** The server of a task in the figures of the observation. Figures of a precision or a draft that it lacks are 0. */
+export function describeServer(task: ServeTask, profile: EngineProfile): ServerDescription {
+  const { gpu, memory, model, speculation } = profile;
+  const { objectives, reward } = task;
+  const timer = (precision: WeightPrecision) => {
+    const law = profile.weights[precision]?.law;
+    return law === undefined ? undefined : new IterationTimer(law);
+  };
+  const decodeMs = (precision: WeightPrecision, sequences: number) => {
+    const of = timer(precision);
+    if (of === undefined) return 0;
+    return (of.decodeTicks(sequences) + sequences * CONTEXT * of.contextTicks(sequences)) / TICKS_PER_MS;
+  };
+  const prefillMs = (tokens: number) =>
+    (timer('FP16')?.fixedTicks(tokens, 0, (tokens * tokens) / 2) ?? 0) / TICKS_PER_MS;
+  const accepted = speculation?.survival[task.acceptance]?.slice(0, 4) ?? [];
+  const fullPool = profile.weights.FP16 === undefined ? 0 : kvPoolBlocks(profile, 'FP16', false, 1);
+  const free = activeKnobs(task);
+  const figures = {
+    decode_1_ms: decodeMs('FP16', 1),
+    decode_64_ms: decodeMs('FP16', 64),
+    decode_256_ms: decodeMs('FP16', 256),
+    prefill_1k_ms: prefillMs(1024),
+    prefill_8k_ms: prefillMs(8192),
+    int8_decode_64_ms: decodeMs('INT8', 64),
+    int4_decode_64_ms: decodeMs('INT4', 64),
+    int8_quality: profile.weights.INT8?.quality ?? 0,
+    int4_quality: profile.weights.INT4?.quality ?? 0,
+    draft_ms: speculation === null ? 0 : new DraftTimer(speculation).ticks(1, 1, CONTEXT) / TICKS_PER_MS,
+    draft_4_accepted: accepted.reduce((sum, share) => sum + share, 0),
+    gpu_memory_gb: gpu.memoryGiB * GB_PER_GIB,
+    weights_gb: (profile.weights.FP16?.weightGiB ?? 0) * GB_PER_GIB,
+    kv_tokens: Math.max(0, fullPool) * memory.blockTokens,
+    kv_bytes_per_token: model.kvBytesPerToken,
+    reload_s: profile.reloadSeconds,
+    usd_per_hour: gpu.count * gpu.usdPerHour,
+    interactive_ttft_ms: objectives.interactive.ttftMs,
+    interactive_tpot_ms: objectives.interactive.tpotMs,
+    batch_ttft_ms: objectives.batch.ttftMs,
+    batch_tpot_ms: objectives.batch.tpotMs,
+    best_effort_ttft_ms: objectives.best_effort.ttftMs,
+    best_effort_tpot_ms: objectives.best_effort.tpotMs,
+    throughput_weight: reward.throughput,
+    slo_weight: reward.slo,
+    memory_weight: reward.memory,
+    cost_weight: reward.cost,
+    reference_cost_per_1k: task.referenceCostPer1k,
+  };
+  const rounded = Object.entries(figures).map(([name, value]) => [name, Number(value.toPrecision(4))]);
+  return {
+    ...(Object.fromEntries(rounded) as typeof figures),
+    free: Object.fromEntries(SERVE_KNOBS.map((knob) => [knob, free.includes(knob)])) as Record<
+      ServeKnob,
+      boolean
+    >,
+  };
+}
