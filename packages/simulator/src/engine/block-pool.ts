@@ -124,6 +124,12 @@ export class BlockPool {
     return (named + own) * this.blockTokens;
   }
 
+  /** Blocks of a running request that others can find once they are filled, from its first on. */
+  nameable(slot: number): number {
+    const chunks = this.prefixOf(slot)?.ids.length ?? 0;
+    return this.table.namedBlocks[slot] === UNNAMED || chunks === 0 ? 0 : this.chunkEnd(slot, chunks - 1);
+  }
+
   /** A running request has filled the blocks of its first `tokens`: others can find those that have a name. */
   fill(slot: number, tokens: number): void {
     if (this.cache === null || this.prefixOf(slot) === null) return;

@@ -46,7 +46,7 @@ function fillSkipped({ table, running, decodes, pool, blockTokens }: EngineState
   const filled: { readonly ago: number; readonly slot: number; readonly tokens: number }[] = [];
   for (let slot = running.head; slot >= 0; slot = table.next[slot]) {
     const context = decodes.contextLength(slot);
-    const last = Math.floor(context / blockTokens);
+    const last = Math.min(Math.floor(context / blockTokens), pool.nameable(slot));
     for (let block = Math.max(0, table.namedBlocks[slot]) + 1; block <= last; block++) {
       filled.push({ ago: context - block * blockTokens, slot, tokens: block * blockTokens });
     }
