@@ -37,6 +37,20 @@ describe('agentBenchmarkPage', () => {
     );
   });
 
+  it('has the gain of the mean return, the worst tenth and the share below the default', () => {
+    const gains = {
+      gain: { mean: 0.5, ci95: [0.4, 0.6] as const },
+      worst10: -1.25,
+      belowDefault: 0.19,
+      estimated: false,
+    };
+    const measured = { ...benchmark, cells: [{ ...cell('ppo', 'test', 0.7), gains }] };
+    assert.match(
+      agentBenchmarkPage(measured),
+      /\| `ppo` \| bursty_workload \| 0\.500 \(0\.400 \.\. 0\.600\) \| -1\.250 \| 19 % \|/,
+    );
+  });
+
   it('states what is lost under a shift, and how training runs differ', () => {
     assert.match(page, /\| `ppo` \| 0\.700 \| -0\.150 \|/);
     assert.match(page, /\| `ppo` \| bursty_workload \| 2 \| 0\.700 \| 0\.600 \| 0\.800 \|/);

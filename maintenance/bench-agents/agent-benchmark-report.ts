@@ -15,6 +15,7 @@ export function agentBenchmarkPage(benchmark: AgentBenchmark): string {
         split,
         cells.filter((cell) => cell.split === split),
       ),
+      ...gainTable(cells.filter((cell) => cell.split === split)),
     ].join('\n'),
   );
   const learned = cells.filter((cell) => cell.split === 'test' && cell.runs.length > 1);
@@ -82,6 +83,27 @@ function scoreTable(
       });
       return `| \`${agent}\` | ${plannedEpisodes(plan, agent, split)} | ${scores.join(' | ')} |`;
     }),
+  ];
+}
+
+/** Gains of the agents on each task of a split. */
+function gainTable(cells: readonly BenchmarkCell[]): string[] {
+  const rows = cells.flatMap(({ agent, taskId, gains }) => {
+    if (!gains) return [];
+    const { gain, worst10, belowDefault } = gains;
+    const ci95 = gain.ci95.map((end) => end.toFixed(3)).join(' .. ');
+    return [
+      `| \`${agent}\` | ${taskId} | ${gain.mean.toFixed(3)} (${ci95}) | ${worst10.toFixed(3)} | ${(100 * belowDefault).toFixed(0)} % |`,
+    ];
+  });
+  if (rows.length === 0) return [];
+  return [
+    '',
+    'Gain of the mean return: 0 is the default configuration, 1 the planner that knows the traffic; nothing is floored.',
+    '',
+    '| agent | task | gain | worst 10 % | below the default |',
+    '|---|---|---|---|---|',
+    ...rows,
   ];
 }
 

@@ -1,4 +1,4 @@
-import type { Estimate, ShippedName } from '@servegym/agents';
+import { type Estimate, type GainFigures, gainFigures, type ShippedName } from '@servegym/agents';
 import { firstSeeds, llmserve, type TaskId } from '@servegym/environments';
 import { interquartileMean, mean, nestedBootstrap } from '@servegym/simulator/statistics';
 import {
@@ -17,6 +17,8 @@ export interface BenchmarkCell {
   readonly taskId: TaskId;
   readonly split: BenchmarkSplit;
   readonly score: Estimate;
+  /** Of the returns of all runs. Missing in results of versions before it was measured. */
+  readonly gains?: GainFigures | null;
   readonly episodes: number;
   /** Mean score of each training run; of the one policy where nothing is trained. */
   readonly runs: readonly number[];
@@ -55,7 +57,8 @@ export async function benchmarkAgents(
       const seeds = firstSeeds('test', plannedEpisodes(plan, agent, split));
       if (seeds.length === 0) continue;
       const shift = split === 'test' ? null : split;
-      const runs = await scorePolicies(players, { taskId, shift, seeds }, context);
+      const played = await scorePolicies(players, { taskId, shift, seeds }, context);
+      const runs = played.map((episodes) => episodes.map((episode) => episode.score));
       const score = {
         mean: mean(runs.flat()),
         iqm: interquartileMean(runs.flat()),
@@ -63,7 +66,7 @@ export async function benchmarkAgents(
       };
       context.say(`${split}: ${agent} on ${taskId} ${score.iqm.toFixed(3)}`);
       cells.push({
-        ...{ agent, taskId, split, score, episodes: seeds.length },
+        ...{ agent, taskId, split, score, gains: gainFigures([played.flat()]), episodes: seeds.length },
         runs: runs.map(mean),
         firstScores: runs[0].slice(0, FIRST_SCORES),
       });
@@ -72,7 +75,7 @@ export async function benchmarkAgents(
   return { environment: llmserve.id, version: llmserve.version, plan, cells };
 }
 
-/** Of the training runs of an agent, the file of the one that does best on the validation split. */
+/** Of the training runs of an agent, the file of the one with the highest mean return on the validation split. */
 export async function bestOnValidation(
   plan: BenchmarkPlan,
   agent: ShippedName,
@@ -82,8 +85,9 @@ export async function bestOnValidation(
   const learned = await learnAll(plan, agent, taskId, context);
   const seeds = firstSeeds('validation', VALIDATION_EPISODES);
   const runs = await scorePolicies(learned, { taskId, shift: null, seeds }, context);
-  const means = runs.map(mean);
+  const means = runs.map((episodes) => mean(episodes.map((episode) => episode.return)));
   const best = means.indexOf(Math.max(...means));
-  context.say(`${agent} on ${taskId}: run ${best} has ${means[best].toFixed(3)} on the validation split`);
+  const gain = gainFigures([runs[best]])?.gain.mean.toFixed(3) ?? 'none';
+  context.say(`${agent} on ${taskId}: run ${best} has gain ${gain} on the validation split`);
   return learned[best].file;
 }

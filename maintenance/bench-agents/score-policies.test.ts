@@ -3,7 +3,13 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { createPolicy, evaluatePolicy, playableServe, policyUnderScenario } from '@servegym/agents';
+import {
+  createPolicy,
+  evaluatePolicy,
+  gainFigures,
+  playableServe,
+  policyUnderScenario,
+} from '@servegym/agents';
 import { SEED_SPLITS } from '@servegym/environments';
 import { type JobEngine, LocalJobs } from '@servegym/jobs';
 import { JOB_KINDS } from '../../packages/servegym/src/cli/jobs/open-jobs.ts';
@@ -45,8 +51,14 @@ describe('scorePolicies', () => {
         { taskIds: [taskId], seeds: traffic.seeds },
       );
       const graded = tasks[0].episodes.map(({ score }) => score);
-      assert.deepEqual(await scorePolicies(['heuristic'], traffic, context()), [graded]);
-      assert.deepEqual(await scorePolicies(['heuristic'], traffic, { ...context(), jobs: idle }), [graded]);
+      for (const each of [context(), { ...context(), jobs: idle }]) {
+        const [episodes] = await scorePolicies(['heuristic'], traffic, each);
+        assert.deepEqual(
+          episodes!.map(({ score }) => score),
+          graded,
+        );
+        assert.deepEqual(gainFigures([episodes!]), tasks[0].gains);
+      }
     }
   });
 
@@ -57,8 +69,8 @@ describe('scorePolicies', () => {
       ...context(),
       jobs: idle,
     });
-    assert.ok(foreseen!.every((score) => Math.abs(score - 0.95) < 1e-9));
-    assert.ok(planned!.every((score) => score > 0.3 && score < 0.95));
+    assert.ok(foreseen!.every(({ score }) => Math.abs(score - 0.95) < 1e-9));
+    assert.ok(planned!.every(({ score }) => score > 0.3 && score < 0.95));
   });
 });
 

@@ -1,5 +1,11 @@
 import { join } from 'node:path';
-import { type PolicyReturnsInput, type SeededTraffic, sharedOfPolicy, sharePolicy } from '@servegym/agents';
+import {
+  type AnchoredReturn,
+  type PolicyReturnsInput,
+  type SeededTraffic,
+  sharedOfPolicy,
+  sharePolicy,
+} from '@servegym/agents';
 import {
   chooseTask,
   type EpisodeAnchors,
@@ -20,23 +26,33 @@ export type Player = string | LearnedPolicy;
 const PLANNED_CHUNK = 1;
 const CHUNK = 10;
 
-/** The grader's scores of each player, in the order of the seeds. What was played before comes from the cache. */
+/** An episode of a player, with the grader's score. */
+export interface ScoredEpisode extends AnchoredReturn {
+  readonly score: number;
+}
+
+/** The episodes of each player, in the order of the seeds. What was played before comes from the cache. */
 export async function scorePolicies(
   players: readonly Player[],
   traffic: SeededTraffic,
   context: BenchmarkContext,
-): Promise<number[][]> {
+): Promise<ScoredEpisode[][]> {
   const anchors = await findAnchors(traffic, context);
   const room = roomToAdapt(traffic.taskId);
-  const scores: number[][] = [];
+  const scored: ScoredEpisode[][] = [];
   for (const player of players) {
     const recorded = anchors.map((each) => recordedReturn(player, each));
     const open = traffic.seeds.filter((_, i) => recorded[i] === null);
     const played = await findReturns(player, { ...traffic, seeds: open }, context);
     const returns = recorded.map((known) => known ?? played.shift()!);
-    scores.push(returns.map((total, i) => regretScore(total, anchors[i], room)));
+    scored.push(
+      returns.map((total, i) => ({
+        score: regretScore(total, anchors[i], room),
+        ...{ return: total, anchors: anchors[i] },
+      })),
+    );
   }
-  return scores;
+  return scored;
 }
 
 /** Return of a planner on this very traffic when the anchors were recorded; `null` where it was not played. */

@@ -20,6 +20,7 @@ export {
   joinEvaluations,
   type TaskEvaluation,
 } from './core/evaluation/evaluate-policy.ts';
+export { type AnchoredReturn, type GainFigures, gainFigures } from './core/evaluation/gain.ts';
 export {
   hasLlmSettings,
   LlmClient,

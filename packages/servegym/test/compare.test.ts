@@ -45,7 +45,7 @@ describe('servegym compare', () => {
       ...['compare', 'default', 'default', '--task', 'static_workload', '--episodes', '2'],
     );
     assert.equal(code, 0);
-    assert.match(stdout, /^default +1 +0\.200 .*\ndefault +1 +0\.200 /m);
+    assert.match(stdout, /^default +1 +0\.000 .* 0\.200 .*\ndefault +1 +0\.000 .* 0\.200 /m);
     assert.match(stdout, /^default - default +static_workload +0\.000 .* undecided$/m);
   });
 

@@ -20,7 +20,16 @@ describe('servegym evaluate', () => {
     assert.equal(report.environment, 'llmserve');
     assert.deepEqual(Object.keys(report.tasks), [...TASK_IDS]);
     for (const taskId of TASK_IDS) {
-      const { score, regret, runs, slo_compliance } = report.tasks[taskId];
+      const { score, regret, runs, slo_compliance, gain, worst10, below_default } = report.tasks[taskId];
+      assert.ok(gain.ci95[0] <= gain.mean && gain.mean <= gain.ci95[1] && worst10 <= gain.mean);
+      const behind = (
+        of: (run: { return: number; anchors: { default: number; clairvoyant: number } }) => number,
+      ) => runs.reduce((sum: number, run: never) => sum + of(run), 0);
+      const expected =
+        behind((run) => run.return - run.anchors.default) /
+        behind(({ anchors }) => anchors.clairvoyant - anchors.default);
+      assert.ok(Math.abs(gain.mean - expected) < 1e-9);
+      assert.equal(below_default, behind((run) => (run.return < run.anchors.default ? 1 : 0)) / runs.length);
       assert.ok(regret.ci95[0] <= regret.iqm && regret.iqm <= regret.ci95[1]);
       assert.ok(score.mean > 0 && score.mean < 1);
       assert.ok(score.ci95[0] <= score.iqm && score.iqm <= score.ci95[1]);
@@ -33,10 +42,13 @@ describe('servegym evaluate', () => {
     }
   });
 
-  it('scores the default configuration 0.20, which is where the scale starts', async () => {
+  it('scores the default configuration 0.20 and a gain of 0, which is where the scales start', async () => {
     const report = await evaluate('--agent', 'default', '--task', 'static_workload', '--episodes', '2');
     assert.deepEqual(Object.keys(report.tasks), ['static_workload']);
-    assert.ok(Math.abs(report.tasks.static_workload.score.mean - 0.2) < 1e-9);
+    const { score, gain, below_default } = report.tasks.static_workload;
+    assert.ok(Math.abs(score.mean - 0.2) < 1e-9);
+    assert.ok(Math.abs(gain.mean) < 1e-9);
+    assert.equal(below_default, 0);
   });
 
   it('gives the same scores each time', async () => {
@@ -65,7 +77,10 @@ describe('servegym evaluate', () => {
     );
     assert.equal(code, 0);
     assert.match(stdout, /^default on llmserve \S+, test split, 1 episode a task$/m);
-    assert.match(stdout, /^static_workload +0\.200 +0\.200 \.\. 0\.200 /m);
+    assert.match(
+      stdout,
+      /^static_workload +-?0\.000 +-?0\.000 \.\. -?0\.000 +-?0\.000 +0 % +0\.200 +0\.200 \.\. 0\.200 /m,
+    );
   });
 
   describe('with bad input', () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { compareEvaluations } from './compare-evaluations.ts';
-import type { Evaluation } from './evaluate-policy.ts';
+import { type Evaluation, evaluationOf } from './evaluate-policy.ts';
 
 /** A policy with these scores, task by task, on seeds 0, 1, 2, ... */
 function scored(policy: string, ...scores: number[][]): Evaluation {
@@ -10,11 +10,12 @@ function scored(policy: string, ...scores: number[][]): Evaluation {
   const figures = { return: 0, sloCompliance: 1, costPer1k: 0, preemptions: 0 };
   const tasks = scores.map((ofTask, t) => ({
     ...{ ...figures, taskId: taskIds[t], score: unused, return: unused, regret: null, windowsPerSecond: 1 },
+    gains: null,
     episodes: ofTask.map((score, seed) => ({
-      ...{ ...figures, taskId: taskIds[t], seed, score, regret: null, windows: 1 },
+      ...{ ...figures, taskId: taskIds[t], seed, score, regret: null, anchors: null, windows: 1 },
     })),
   }));
-  return { policy, tasks, overall: unused };
+  return { policy, tasks, overall: unused, gains: null };
 }
 
 describe('compareEvaluations', () => {
@@ -47,6 +48,27 @@ describe('compareEvaluations', () => {
       scored('b', [0.5, 0.6, 0.2, 0.3]),
     ]);
     assert.equal(comparisons[0].overall.probability, (0.5 + 0.5 + 0 + 1) / 4);
+  });
+
+  it('ranks by the gain of the returns where there are anchors, so that no floor hides a disaster', () => {
+    const returned = (policy: string, ...returns: number[]): Evaluation => {
+      const [task] = scored(
+        policy,
+        returns.map((total) => (total < 0 ? 0.001 : 0.3 + total / 100)),
+      ).tasks;
+      const anchors = { default: 0, clairvoyant: 10, estimated: false };
+      const episodes = task.episodes.map((episode, e) => ({ ...episode, return: returns[e], anchors }));
+      return evaluationOf(policy, [{ taskId: task.taskId, episodes, wallSeconds: 1 }]);
+    };
+    const steady = returned('steady', ...Array.from({ length: 20 }, (_, i) => 5 + (i % 2) / 10));
+    const wild = returned('wild', ...Array.from({ length: 20 }, (_, i) => (i % 4 ? 7 : -60)));
+    const { measure, ranks, comparisons } = compareEvaluations([steady, wild]);
+    assert.ok(wild.overall.iqm > steady.overall.iqm);
+    assert.equal(measure, 'gain');
+    assert.deepEqual(ranks, [1, 2]);
+    assert.ok(
+      Math.abs(comparisons[0].overall.mean - (steady.gains!.gain.mean - wild.gains!.gain.mean)) < 1e-9,
+    );
   });
 
   it('compares every pair, on each task and over all', () => {

@@ -1,9 +1,10 @@
 import { type Interval, mean, stratifiedBootstrap } from '@servegym/simulator/statistics';
-import type { Evaluation } from './evaluate-policy.ts';
+import type { Evaluation, TaskEvaluation } from './evaluate-policy.ts';
+import { type AnchoredReturn, episodeGains } from './gain.ts';
 
-/** Difference of the scores of two policies on the same traffic. */
+/** Difference of two policies on the same traffic: of their gains, or of their scores. */
 export interface PairedDifference {
-  /** Mean of (score of the first - score of the second), over the episodes. */
+  /** Mean of (figure of the first - figure of the second), over the episodes. */
   readonly mean: number;
   /** 95 % interval of that mean, by the bootstrap, stratified by task. */
   readonly ci95: Interval;
@@ -30,6 +31,8 @@ export interface ProfilePoint {
 
 /** Several policies that played the same traffic. The numbers are positions in the list of evaluations. */
 export interface Standings {
+  /** Figure that is compared: the gain, which nothing floors, or the score where the environment gives no anchors. */
+  readonly measure: 'gain' | 'score';
   /** 1 for those that no other is better than; 1 + how many are better, in general. */
   readonly ranks: readonly number[];
   /** Every pair once. */
@@ -48,10 +51,11 @@ const THRESHOLDS = Array.from({ length: 21 }, (_, i) => i / 20);
 export function compareEvaluations(evaluations: readonly Evaluation[]): Standings {
   if (evaluations.length < 2)
     throw new RangeError(`Expected at least two policies, got ${evaluations.length}`);
+  const measure = evaluations.every(({ gains }) => gains !== null) ? 'gain' : 'score';
   const comparisons: Comparison[] = [];
   for (let first = 0; first < evaluations.length; first++) {
     for (let second = first + 1; second < evaluations.length; second++) {
-      comparisons.push({ first, second, ...comparePair(evaluations[first], evaluations[second]) });
+      comparisons.push({ first, second, ...comparePair(evaluations[first], evaluations[second], measure) });
     }
   }
   const isBetter = (a: number, b: number) =>
@@ -61,6 +65,7 @@ export function compareEvaluations(evaluations: readonly Evaluation[]): Standing
         (first === b && second === a && verdict === 'worse'),
     );
   return {
+    measure,
     ranks: evaluations.map(
       (_, policy) => 1 + evaluations.filter((_, other) => isBetter(other, policy)).length,
     ),
@@ -69,17 +74,27 @@ export function compareEvaluations(evaluations: readonly Evaluation[]): Standing
   };
 }
 
-function comparePair(a: Evaluation, b: Evaluation): Pick<Comparison, 'tasks' | 'overall'> {
+function comparePair(
+  a: Evaluation,
+  b: Evaluation,
+  measure: Standings['measure'],
+): Pick<Comparison, 'tasks' | 'overall'> {
   if (episodesPlayed(a) !== episodesPlayed(b)) {
     throw new RangeError(`Expected ${a.policy} and ${b.policy} to have played the same tasks and seeds`);
   }
-  const differences = a.tasks.map((task, t) =>
-    task.episodes.map((episode, e) => episode.score - b.tasks[t].episodes[e].score),
-  );
+  const differences = a.tasks.map((task, t) => {
+    const others = figuresOf(b.tasks[t], measure);
+    return figuresOf(task, measure).map((figure, e) => figure - others[e]);
+  });
   return {
     tasks: a.tasks.map(({ taskId }, t) => ({ taskId, difference: describe([differences[t]]) })),
     overall: describe(differences),
   };
+}
+
+function figuresOf({ episodes }: TaskEvaluation, measure: Standings['measure']): readonly number[] {
+  if (measure === 'gain') return episodeGains(episodes as readonly AnchoredReturn[])!;
+  return episodes.map(({ score }) => score);
 }
 
 function episodesPlayed({ tasks }: Evaluation): string {

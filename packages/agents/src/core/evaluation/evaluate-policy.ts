@@ -2,6 +2,7 @@ import { type Interval, interquartileMean, mean, stratifiedBootstrap } from '@se
 import { playEpisode } from '../play-episode.ts';
 import type { PlayableEnvironment, ServiceFigures } from '../playable-environment.ts';
 import type { Policy } from '../policy.ts';
+import { type AnchoredReturn, anchorsOf, type GainFigures, gainFigures, type ReturnAnchors } from './gain.ts';
 
 /** Tasks and seeds of an evaluation. */
 export interface EvaluationPlan {
@@ -22,6 +23,8 @@ export interface EpisodeResult extends ServiceFigures {
   readonly return: number;
   /** Return that a planner who knows the traffic would have had more; `null` where the environment does not tell. */
   readonly regret: number | null;
+  /** `null` where the environment gives none. */
+  readonly anchors: ReturnAnchors | null;
   readonly windows: number;
 }
 
@@ -41,6 +44,8 @@ export interface TaskEvaluation {
   readonly return: Estimate;
   /** `null` where the environment does not tell. */
   readonly regret: Estimate | null;
+  /** Of the returns; `null` where the environment gives no anchors. */
+  readonly gains: GainFigures | null;
   /** Means over the episodes. */
   readonly sloCompliance: number;
   readonly costPer1k: number;
@@ -56,6 +61,8 @@ export interface Evaluation {
   readonly tasks: readonly TaskEvaluation[];
   /** Score over all tasks. */
   readonly overall: Estimate;
+  /** Of the returns of all tasks; `null` where the environment gives no anchors. */
+  readonly gains: GainFigures | null;
 }
 
 /** The graded episodes of one task. */
@@ -108,6 +115,7 @@ export async function playTask<Action, Observation>(
       const episode = {
         ...{ taskId, seed, score, return: played.return, windows: played.actions.length },
         regret: typeof breakdown.regret === 'number' ? breakdown.regret : null,
+        anchors: anchorsOf(breakdown),
         ...service.figures(),
       };
       episodes.push(episode);
@@ -124,11 +132,7 @@ export async function playTask<Action, Observation>(
 export function evaluationOf(policy: string, played: readonly PlayedTask[]): Evaluation {
   if (played.length === 0) throw new RangeError('Expected at least one task to evaluate on');
   const tasks = played.map(({ taskId, episodes, wallSeconds }) => summarize(taskId, episodes, wallSeconds));
-  return {
-    policy,
-    tasks,
-    overall: estimate(tasks.map(({ episodes }) => episodes.map(({ score }) => score))),
-  };
+  return { policy, tasks, ...overTasks(tasks) };
 }
 
 /** The evaluations of a policy under several conditions as one, whose task names say the condition too. */
@@ -138,8 +142,19 @@ export function joinEvaluations(evaluations: ReadonlyMap<string, Evaluation>): E
   );
   const [first] = evaluations.values();
   if (first === undefined) throw new RangeError('Expected at least one evaluation');
-  const scores = tasks.map((task) => task.episodes.map((episode) => episode.score));
-  return { policy: first.policy, tasks, overall: estimate(scores) };
+  return { policy: first.policy, tasks, ...overTasks(tasks) };
+}
+
+function overTasks(tasks: readonly TaskEvaluation[]): Pick<Evaluation, 'overall' | 'gains'> {
+  return {
+    overall: estimate(tasks.map(({ episodes }) => episodes.map(({ score }) => score))),
+    gains: gainsOf(tasks.map(({ episodes }) => episodes)),
+  };
+}
+
+function gainsOf(tasks: readonly (readonly EpisodeResult[])[]): GainFigures | null {
+  const isAnchored = tasks.flat().every(({ anchors }) => anchors !== null);
+  return isAnchored ? gainFigures(tasks as readonly (readonly AnchoredReturn[])[]) : null;
 }
 
 function summarize(
@@ -153,6 +168,7 @@ function summarize(
     score: estimate([episodes.map((episode) => episode.score)]),
     return: estimate([episodes.map((episode) => episode.return)]),
     regret: regrets.length === episodes.length ? estimate([regrets]) : null,
+    gains: gainsOf([episodes]),
     sloCompliance: mean(episodes.map((episode) => episode.sloCompliance)),
     costPer1k: mean(episodes.map((episode) => episode.costPer1k)),
     preemptions: mean(episodes.map((episode) => episode.preemptions)),

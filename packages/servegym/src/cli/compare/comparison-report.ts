@@ -1,6 +1,13 @@
 import type { Evaluation, PairedDifference, Standings } from '@servegym/agents';
 import { alignedRows } from '@servegym/tuning/report';
-import { type EvaluationContext, playedOn } from '../evaluate/evaluation-report.ts';
+import {
+  type EvaluationContext,
+  GAIN_HEADER,
+  GAIN_LEGEND,
+  gainCells,
+  gainsJson,
+  playedOn,
+} from '../evaluate/evaluation-report.ts';
 
 /** Policies, as they were named, and how they did. */
 export interface ComparisonResults {
@@ -9,7 +16,7 @@ export interface ComparisonResults {
   readonly standings: Standings;
 }
 
-/** The object that `compare --json` prints. Differences are of scores, the first's less the second's. */
+/** The object that `compare --json` prints. Differences are of `measure`, the first's less the second's. */
 export function comparisonJson(
   { names, evaluations, standings }: ComparisonResults,
   context: EvaluationContext,
@@ -21,9 +28,11 @@ export function comparisonJson(
     split,
     episodes,
     ...scenario,
+    measure: standings.measure,
     policies: names.map((name, i) => ({
       policy: name,
       rank: standings.ranks[i],
+      ...gainsJson(evaluations[i].gains),
       score: evaluations[i].overall,
       profile: standings.profiles[i],
     })),
@@ -49,15 +58,18 @@ function differenceJson(difference: PairedDifference) {
 /** Text of `compare`. */
 export function comparisonTable(results: ComparisonResults, context: EvaluationContext): string {
   const { names, evaluations, standings } = results;
+  const { measure } = standings;
+  const figureOf = ({ gains, overall }: Evaluation) => (measure === 'gain' ? gains!.gain.mean : overall.iqm);
   const order = names
     .map((_, i) => i)
     .sort(
       (a, b) =>
-        standings.ranks[a] - standings.ranks[b] || evaluations[b].overall.iqm - evaluations[a].overall.iqm,
+        standings.ranks[a] - standings.ranks[b] || figureOf(evaluations[b]) - figureOf(evaluations[a]),
     );
   const ranked = order.map((i) => {
-    const { iqm, ci95 } = evaluations[i].overall;
-    return [names[i], String(standings.ranks[i]), iqm.toFixed(3), interval(ci95)];
+    const { overall, gains } = evaluations[i];
+    const { iqm, ci95 } = overall;
+    return [names[i], String(standings.ranks[i]), ...gainCells(gains), iqm.toFixed(3), interval(ci95)];
   });
   const pairs = standings.comparisons.flatMap(({ first, second, tasks, overall }) => [
     ...tasks.map(({ taskId, difference }) =>
@@ -68,11 +80,12 @@ export function comparisonTable(results: ComparisonResults, context: EvaluationC
   return [
     `${playedOn(context)}, ${context.episodes} episodes a task, the same for every policy`,
     '',
-    ...alignedRows([['policy', 'rank', 'score', '95 %'], ...ranked]),
+    ...alignedRows([['policy', 'rank', ...GAIN_HEADER, 'score', '95 %'], ...ranked]),
     '',
     ...alignedRows([['difference', 'task', 'mean', '95 %', 'P(better)', 'first is'], ...pairs]),
     '',
-    'score: interquartile mean. difference: of the scores of an episode, its mean and the interval of that.',
+    GAIN_LEGEND,
+    `score: interquartile mean. difference: of the ${measure}s of an episode, its mean and the interval of that.`,
     'P(better): share of the episodes in which the first did better. Policies share a rank unless the interval of',
     'their difference excludes 0.',
   ].join('\n');

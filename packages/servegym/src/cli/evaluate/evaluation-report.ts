@@ -1,4 +1,4 @@
-import type { Estimate, Evaluation } from '@servegym/agents';
+import type { Estimate, Evaluation, GainFigures } from '@servegym/agents';
 import type { ServeScenario } from '@servegym/environments';
 import { alignedRows } from '@servegym/tuning/report';
 
@@ -13,7 +13,7 @@ export interface EvaluationContext {
 }
 
 /** The object that `evaluate --json` prints. Intervals are of the interquartile mean. */
-export function evaluationJson({ policy, tasks, overall }: Evaluation, context: EvaluationContext) {
+export function evaluationJson({ policy, tasks, overall, gains }: Evaluation, context: EvaluationContext) {
   return {
     agent: policy,
     environment: context.environment.id,
@@ -26,6 +26,7 @@ export function evaluationJson({ policy, tasks, overall }: Evaluation, context: 
         task.taskId,
         {
           score: task.score,
+          ...gainsJson(task.gains),
           return: task.return,
           regret: task.regret,
           slo_compliance: task.sloCompliance,
@@ -37,17 +38,47 @@ export function evaluationJson({ policy, tasks, overall }: Evaluation, context: 
             score: episode.score,
             return: episode.return,
             regret: episode.regret,
+            anchors: episode.anchors,
           })),
         },
       ]),
     ),
-    overall: { score: overall },
+    overall: { score: overall, ...gainsJson(gains) },
   };
 }
 
+/** Gain figures in the JSON of reports; all `null` where the environment gives no anchors. */
+export function gainsJson(gains: GainFigures | null) {
+  return {
+    gain: gains && { ...gains.gain, estimated: gains.estimated },
+    worst10: gains?.worst10 ?? null,
+    below_default: gains?.belowDefault ?? null,
+  };
+}
+
+export const GAIN_HEADER = ['gain', '95 %', 'worst 10 %', '< default'] as const;
+
+/** Gain figures in the tables of reports, below `GAIN_HEADER`. */
+export function gainCells(gains: GainFigures | null): string[] {
+  if (gains === null) return GAIN_HEADER.map(() => '-');
+  const mark = gains.estimated ? '~' : '';
+  return [
+    mark + gains.gain.mean.toFixed(3),
+    interval(gains.gain, 3),
+    mark + gains.worst10.toFixed(3),
+    `${(100 * gains.belowDefault).toFixed(0)} %`,
+  ];
+}
+
+export const GAIN_LEGEND = [
+  'gain: of the mean return, nothing floored; 0 is the default configuration, 1 a planner that knows the traffic',
+  '(~ where that is estimated). worst 10 %: the gain of the worst tenth of the episodes. < default: episodes below it.',
+].join('\n');
+
 const LEGEND = [
-  'score, return and regret (behind a planner that knows the traffic): interquartile means; 95 %: interval of the',
-  'score, by the stratified bootstrap.',
+  GAIN_LEGEND,
+  'score, return and regret (behind a planner that knows the traffic): interquartile means; 95 %: intervals, by the',
+  'stratified bootstrap.',
   'SLO met, USD/1k (output tokens) and preempted (requests): means over the episodes.',
 ].join('\n');
 
@@ -56,10 +87,11 @@ export function evaluationTable(evaluation: Evaluation, context: EvaluationConte
   return `${titledTable(evaluation, context)}\n\n${LEGEND}`;
 }
 
-function titledTable({ policy, tasks, overall }: Evaluation, context: EvaluationContext): string {
+function titledTable({ policy, tasks, overall, gains }: Evaluation, context: EvaluationContext): string {
   const { episodes } = context;
   const rows = tasks.map((task) => [
     String(task.taskId),
+    ...gainCells(task.gains),
     task.score.iqm.toFixed(3),
     interval(task.score, 3),
     task.score.mean.toFixed(3),
@@ -72,20 +104,13 @@ function titledTable({ policy, tasks, overall }: Evaluation, context: Evaluation
   ]);
   if (tasks.length > 1) {
     rows.push([
-      'all',
-      overall.iqm.toFixed(3),
-      interval(overall, 3),
-      overall.mean.toFixed(3),
-      '',
-      '',
-      '',
-      '',
-      '',
-      '',
+      ...['all', ...gainCells(gains), overall.iqm.toFixed(3), interval(overall, 3), overall.mean.toFixed(3)],
+      ...Array.from({ length: 6 }, () => ''),
     ]);
   }
   const header = [
     'task',
+    ...GAIN_HEADER,
     'score',
     '95 %',
     'mean',
@@ -137,6 +162,6 @@ export function shiftedTable(shifted: ReadonlyMap<string, Evaluation>, context: 
   return [...tables, LEGEND].join('\n\n');
 }
 
-function interval({ ci95: [low, high] }: Estimate, digits: number): string {
+function interval({ ci95: [low, high] }: Pick<Estimate, 'ci95'>, digits: number): string {
   return `${low.toFixed(digits)} .. ${high.toFixed(digits)}`;
 }
