@@ -406,7 +406,7 @@ const GRADERS: readonly FaultyFile[] = [
       ['room >= LEAST_ROOM && ', ''],
       ['middle - low >= apart && ', ''],
       [' && high - middle >= apart', ''],
-      ['Math.exp((slopes[0] / DEFAULT_SCORE) * (total - low))', 'Math.exp(slopes[0] * (total - low))'],
+      ['(low - total) / (high - low)', 'low - total'],
       ['(-slopes[slopes.length - 1] / rest) * (total - high)', '(-slopes[0] / rest) * (total - high)'],
       ['Math.max(clairvoyant, low + 1e-6)', 'clairvoyant'],
       ['Math.min(1 - Number.EPSILON, Math.max(Number.MIN_VALUE, score))', 'score'],

@@ -6,7 +6,7 @@ import type { EpisodeAnchors } from './anchors/episode-anchors.ts';
 import { referenceConfigurations } from './anchors/reference-returns.ts';
 import { gradeEpisode } from './grader.ts';
 import { anyAction } from './random-actions.fixture.ts';
-import { type ServeAction, TASK_IDS } from './schema.ts';
+import { DEFAULT_ACTION, type ServeAction, TASK_IDS } from './schema.ts';
 import { ServeEpisode } from './serve-episode.ts';
 import { SERVE_TASKS } from './task-registry.ts';
 
@@ -49,6 +49,20 @@ describe('the grade of an episode', () => {
       );
     });
   }
+
+  it('is readable for the example settings of LLMServeEnv, which earn less than the default', () => {
+    const examples: Readonly<Record<string, ServeAction>> = {
+      'default action': DEFAULT_ACTION,
+      'start of its heuristic': { ...DEFAULT_ACTION, kv_budget_fraction: 0.7 },
+      'four drafts, INT8': { ...DEFAULT_ACTION, speculation_depth: 4, quantization_tier: 'INT8' },
+    };
+    for (const taskId of TASK_IDS) {
+      for (const [name, action] of Object.entries(examples)) {
+        const { score } = gradeEpisode(whole(taskId, action));
+        assert.ok(score > 0.01, `${name}, ${taskId}: ${score}`);
+      }
+    }
+  });
 
   it('tells the return, what a planner would have had more, and how far the planner is from the bound', () => {
     const record = whole('bursty_workload', { batch_cap: 96 }, 60);

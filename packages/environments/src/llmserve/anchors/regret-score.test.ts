@@ -26,8 +26,13 @@ describe('the regret score', () => {
     near(score(80), 0.95);
   });
 
-  it('goes on with the slope of the nearest segment, towards 0 below the default and towards 1 above the clairvoyant', () => {
-    near(score(40), 0.2 * Math.exp((-0.015 / 0.2) * 10));
+  it('halves one gap below the default and stays readable ten gaps below', () => {
+    near(score(20), 0.1);
+    near(score(-10), 0.2 / 3);
+    assert.ok(score(-250) > 0.001);
+  });
+
+  it('goes on above the clairvoyant with the slope of the last segment, towards 1', () => {
     near(score(85), 1 - 0.05 * Math.exp((-0.045 / 0.05) * 5));
   });
 

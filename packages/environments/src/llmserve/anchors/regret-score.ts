@@ -11,7 +11,9 @@ const LEAST_SEGMENT = 0.02;
 
 /**
  * Score of a return among its anchors: the default scores 0.20, the best constant 0.50, the clairvoyant 0.95, linear
- * between, falling smoothly towards 0 below and rising smoothly towards 1 above. Strictly inside (0, 1) and increasing.
+ * between, rising smoothly towards 1 above. Below the default it falls as slowly as 0.20 / (1 + gaps), a gap being the
+ * distance from default to clairvoyant: 0.10 one gap below, 0.018 ten gaps below, so that a first attempt still sees a
+ * slope. Strictly inside (0, 1) and increasing.
  * The constant is left out where the task leaves no room to adapt, and on traffic where it does no better than the default
  * or no worse than the clairvoyant.
  * @param room room to adapt of the task, 0..1
@@ -31,8 +33,8 @@ export function regretScore(total: number, anchors: EpisodeAnchors, room: number
         [low, DEFAULT_SCORE],
         [high, CLAIRVOYANT_SCORE],
       ];
+  if (total < low) return inside(DEFAULT_SCORE / (1 + (low - total) / (high - low)));
   const slopes = knots.slice(1).map(([x, y], i) => (y - knots[i][1]) / (x - knots[i][0]));
-  if (total < low) return inside(DEFAULT_SCORE * Math.exp((slopes[0] / DEFAULT_SCORE) * (total - low)));
   for (let i = 1; i < knots.length; i++) {
     if (total > knots[i][0]) continue;
     // Rounding must not lift the end of a segment above the beginning of the next.
@@ -42,7 +44,7 @@ export function regretScore(total: number, anchors: EpisodeAnchors, room: number
   return inside(1 - rest * Math.exp((-slopes[slopes.length - 1] / rest) * (total - high)));
 }
 
-/** Far outside, the exponential rounds to the limit that it never reaches. */
+/** Far outside, rounding reaches the limits that the score never does. */
 function inside(score: number): number {
   return Math.min(1 - Number.EPSILON, Math.max(Number.MIN_VALUE, score));
 }
