@@ -39,7 +39,8 @@ export function LeaderboardPanel(): JSX.Element {
   return (
     <>
       <p class="fine">
-        {task ? `${task.name}. ` : ''}Every run was replayed and graded by the server when it was saved.
+        {task ? `${task.name}. ` : ''}Every run was replayed and graded by the server when it was saved. Ranks
+        are among runs on the same seed. This is practice: a rank proves nothing.
       </p>
       {entries.value?.length === 0 && <p>No runs yet. Play one to its end and save it.</p>}
       {entries.value && entries.value.length > 0 && (

@@ -7,7 +7,7 @@ import {
   type StepResult,
 } from '@servegym/openenv/definition';
 import { z } from 'zod';
-import { SEED_SPLITS } from '../llmserve/splits.ts';
+import { SEED_SPLITS, splitOfSeed } from '../llmserve/splits.ts';
 import { GymEpisode } from './gym-episode.ts';
 import { gradeGymEpisode, MEMORY_LIMIT_EFFECT } from './gym-grader.ts';
 import type { RewardTerms } from './gym-reward.ts';
@@ -214,6 +214,7 @@ export function inferenceGym({
         default_action: GYM_DEFAULT_ACTION,
       };
     }),
+    splitOf: (options) => splitOfSeed(readGymSeed(options)),
     splits: Object.entries(SEED_SPLITS).map(([name, { first, last }]) => {
       const seeds = last - first + 1;
       return {

@@ -22,7 +22,7 @@ import {
 } from './schema.ts';
 import { ServeEpisode } from './serve-episode.ts';
 import { SHIFTS } from './shifts.ts';
-import { SEED_SPLITS, type SeedSplit } from './splits.ts';
+import { SEED_SPLITS, type SeedSplit, splitOfSeed } from './splits.ts';
 import { findServeTask, serveTaskIds } from './task-registry.ts';
 import { activeKnobs, requireMaskedKnobsHeld } from './tasks/masked-knobs.ts';
 import type { ServeTask } from './tasks/serve-task.ts';
@@ -209,6 +209,7 @@ export function serveEnvironment(): EnvironmentDefinition<ServeAction, ServeObse
     state: serveStateSchema,
     resetOptions: serveResetOptions(),
     splits: taskSplits(serveTaskIds()),
+    splitOf: (options) => splitOfSeed(readSeed(options)),
     tasks: serveTaskIds().map((id) => describeTask(findServeTask(id) as ServeTask)),
     episodeSize: episodeSize,
     create: () => new LlmServe(),

@@ -38,6 +38,7 @@ export function gradeEpisode(record: EpisodeRecord<ServeAction>): Grade {
   const { requestsServed, requestsRejected, preemptions, cost } = episode.totals;
   return {
     score,
+    ...(anchors.estimated && { estimated: true }),
     breakdown: {
       return: total,
       anchors,

@@ -117,7 +117,7 @@ export async function gradeRecord(
   definition: EnvironmentDefinition<unknown, object, object>,
   record: EpisodeRecord,
   caller?: Caller,
-): Promise<Required<GradeBody>> {
+): Promise<GradeBody & Required<Pick<GradeBody, 'replayed'>>> {
   const grade = await definition.grade!(record, caller);
   const { episode_id, ...options } = record.reset;
   const replayed = Object.entries(options).filter(

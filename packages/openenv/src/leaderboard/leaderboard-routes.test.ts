@@ -35,12 +35,13 @@ async function finished(amount: number, seed = 0, options = {}): Promise<string>
 }
 
 describe('the leaderboard', () => {
-  it('ranks runs by the scores that the server gives them', async () => {
+  it('ranks runs of the same seed by the scores that the server gives them', async () => {
     const worse = await ask('/leaderboard', { session_id: await finished(10, 1), name: 'Ada' });
-    const better = await ask('/leaderboard', { session_id: await finished(9, 2), name: 'Bob' });
+    const better = await ask('/leaderboard', { session_id: await finished(9, 1), name: 'Bob' });
     assert.equal(worse.status, 200);
     assert.equal(better.body.entry.rank <= 2, true);
     const { body } = await ask('/leaderboard?task_id=short');
+    assert.match(body.note, /A rank here proves nothing/);
     const scores = body.entries.map(({ score }: { score: number }) => score);
     assert.deepEqual(
       scores,
@@ -49,6 +50,39 @@ describe('the leaderboard', () => {
     assert.deepEqual(
       body.entries.map(({ rank }: { rank: number }) => rank),
       [1, 2],
+    );
+  });
+
+  it('does not rank a run on a lucky seed before one on another seed', async () => {
+    await ask('/leaderboard', { session_id: await finished(10, 81), name: 'Ada' });
+    const lucky = await ask('/leaderboard', { session_id: await finished(1, 82), name: 'Bob' });
+    const { body } = await ask('/leaderboard?seed=81');
+    assert.deepEqual([lucky.body.entry.rank, body.entries[0].rank], [1, 1]);
+  });
+
+  it('shows no score that rests on an estimate, and tells the split of a seed', async (t) => {
+    const estimating = createServer({
+      ...counterEnvironment,
+      splitOf: ({ seed }: { readonly seed?: number }) => (seed === 3 ? 'test' : undefined),
+      grade: async (record) => ({ ...(await counterEnvironment.grade!(record)), estimated: true }),
+    });
+    mountLeaderboardRoutes(estimating, ':memory:');
+    t.after(() => estimating.close());
+    const play = async (seed: number) => {
+      const { body } = await askServer(estimating, '/reset', { seed, task_id: 'short' });
+      let done = false;
+      while (!done) {
+        const step = { session_id: body.session_id, action: { amount: 9 } };
+        done = (await askServer(estimating, '/step', step)).body.done;
+      }
+      return askServer(estimating, '/leaderboard', { session_id: body.session_id, name: 'Ada' });
+    };
+    assert.equal((await play(3)).body.entry.score, null);
+    assert.equal((await play(4)).body.entry.split, null);
+    const { body } = await askServer(estimating, '/leaderboard?split=test');
+    assert.deepEqual(
+      body.entries.map(({ seed, split }: { seed: number; split: string }) => [seed, split]),
+      [[3, 'test']],
     );
   });
 
@@ -142,7 +176,7 @@ describe('a full board', () => {
   });
 
   it('gives up the boards with the lowest scores, not those that came first', async () => {
-    const board = new Leaderboard(':memory:');
+    const board = new Leaderboard(':memory:', { boards: 100 });
     for (let i = 0; i < 150; i++) {
       await board.save(run(`client ${i % 15}`, i, (150 - i) / 1000, { target: i + 1 }));
     }

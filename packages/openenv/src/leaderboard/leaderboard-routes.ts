@@ -27,13 +27,18 @@ const saveRequest = z
   })
   .meta({ title: 'SaveRunRequest', examples: [{ name: 'Ada' }] });
 
+/** Said beside every list: a rank here is no proof. */
+const PRACTICE_NOTE =
+  'Practice: any seed, any tool, as often as you like. A rank here proves nothing; ranked seasons do.';
+
 const listQuery = z.object({
   task_id: z.string().max(200).optional().meta({ description: 'Only runs of this task' }),
   seed: z.coerce.number().int().optional().meta({ description: 'Only runs on this seed' }),
+  split: z.string().max(200).optional().meta({ description: 'Only runs on seeds of this split' }),
 });
 
 /**
- * The leaderboard: `GET /leaderboard` lists the best runs of this version, `POST /leaderboard` saves a finished episode,
+ * The leaderboard of practice: `GET /leaderboard` lists the best runs of this version, `POST /leaderboard` saves a finished episode,
  * which the server replays and grades itself, and `GET /leaderboard/{id}` gives the episode of a run as a file. Only for
  * environments that can be replayed.
  * @param path a SQLite file, which may be that of the sessions, or `:memory:`. It is closed with the server.
@@ -43,10 +48,10 @@ export function mountLeaderboardRoutes<Action, Observation extends object, State
   server: OpenEnvServer<Action, Observation, State>,
   path: string,
 ): void {
-  const leaderboard = new Leaderboard(path);
+  const definition = server.definition as unknown as EnvironmentDefinition<unknown, object, object>;
+  const leaderboard = new Leaderboard(path, { splitOf: definition.splitOf });
   server.onClose(() => leaderboard.close());
   const saves = new RateLimiter(SAVES);
-  const definition = server.definition as unknown as EnvironmentDefinition<unknown, object, object>;
 
   server.addRoute(
     {
@@ -54,13 +59,15 @@ export function mountLeaderboardRoutes<Action, Observation extends object, State
       path: '/leaderboard',
       operationId: 'list_leaderboard_get',
       tag: 'Leaderboard',
-      summary: 'The best runs of this version of the environment',
+      summary: 'The best practice runs of this version of the environment',
+      description: `Each task, scenario and seed has a board of its own. ${PRACTICE_NOTE}`,
       query: listQuery,
-      answer: z.object({ entries: z.array(leaderboardEntry) }),
+      answer: z.object({ note: z.string(), entries: z.array(leaderboardEntry) }),
       errors: { 422: 'Invalid query' },
     },
-    (_, { query: { task_id: taskId, seed } }) => ({
-      entries: leaderboard.list(definition, { taskId, seed }),
+    (_, { query: { task_id: taskId, seed, split } }) => ({
+      note: PRACTICE_NOTE,
+      entries: leaderboard.list(definition, { taskId, seed, split }),
     }),
   );
 
@@ -71,7 +78,7 @@ export function mountLeaderboardRoutes<Action, Observation extends object, State
       operationId: 'save_run_post',
       tag: 'Leaderboard',
       summary: 'Save a finished episode',
-      description: `The server replays and grades the episode. A scenario keeps its ${RUNS_PER_BOARD} best runs, at most ${RUNS_PER_CLIENT} of a client; \`entry\` is \`null\` for a run that is not among them.`,
+      description: `The server replays and grades the episode. A scenario keeps the ${RUNS_PER_BOARD} best runs of each seed, at most ${RUNS_PER_CLIENT} of a client; \`entry\` is \`null\` for a run that is not among them.`,
       body: saveRequest,
       answer: z.object({ entry: leaderboardEntry.nullable() }),
       errors: {
@@ -104,7 +111,7 @@ export function mountLeaderboardRoutes<Action, Observation extends object, State
       const entry = await leaderboard.save({
         name,
         client,
-        score: grade?.score ?? null,
+        score: grade && !grade.estimated ? grade.score : null,
         return: replayed.return,
         windows: record.actions.length,
         episode: episodeFile(definition, record, replayed.digest),

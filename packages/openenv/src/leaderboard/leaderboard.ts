@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { z } from 'zod';
+import type { ResetOptions } from '../definition.ts';
 import type { EpisodeFile } from '../episodes/episode-file.ts';
 import { OpenEnvError } from '../error-catalogue.ts';
 import { reasonOf, retryWhileLocked } from '../sessions/sqlite-lock.ts';
@@ -9,9 +10,9 @@ import { reasonOf, retryWhileLocked } from '../sessions/sqlite-lock.ts';
 export const RUNS_PER_BOARD = 100;
 /** Runs that one client may have on a board. */
 export const RUNS_PER_CLIENT = 20;
-/** Boards with options of their own that are kept, in all and with runs of one client; those with the best runs stay. */
-const SCENARIOS = 100;
-const SCENARIOS_PER_CLIENT = 20;
+/** Boards that are kept, in all and with runs of one client; those with the best runs stay. */
+const BOARDS = 1000;
+const BOARDS_PER_CLIENT = 20;
 /** Length of all episodes of a client, characters; the best runs stay. */
 const BYTES_PER_CLIENT = 16 * 2 ** 20;
 /** In the place of a task, for environments without tasks. */
@@ -36,9 +37,9 @@ CREATE TABLE IF NOT EXISTS leaderboard_run (
   episode TEXT NOT NULL,
   bytes INTEGER NOT NULL,
   saved_at INTEGER NOT NULL,
-  UNIQUE (environment, task, scenario, name, digest)
+  UNIQUE (environment, task, scenario, seed, name, digest)
 ) STRICT;
-CREATE INDEX IF NOT EXISTS leaderboard_run_rank ON leaderboard_run (environment, task, scenario, score DESC, return DESC);
+CREATE INDEX IF NOT EXISTS leaderboard_run_board ON leaderboard_run (environment, task, scenario, seed, score DESC, return DESC);
 CREATE INDEX IF NOT EXISTS leaderboard_run_client ON leaderboard_run (client);
 `;
 
@@ -48,6 +49,7 @@ export interface FinishedRun {
   readonly name: string;
   /** Digest of the client that saved it. */
   readonly client: string;
+  /** `null` where the environment has no grader, and for a score that rests on an estimate. */
   readonly score: number | null;
   readonly return: number;
   readonly windows: number;
@@ -56,7 +58,10 @@ export interface FinishedRun {
 
 export const leaderboardEntry = z.object({
   id: z.int(),
-  rank: z.int().min(1).meta({ description: 'Runs of equal score are ordered by return, then by age' }),
+  rank: z.int().min(1).meta({
+    description:
+      'Among the runs of the same task, options and seed. Runs of equal score are ordered by return, then by age',
+  }),
   name: z.string(),
   task_id: z.string().nullable(),
   scenario: z.string().meta({
@@ -64,7 +69,10 @@ export const leaderboardEntry = z.object({
       'The other options of the reset as JSON, or a digest of it where it is long; empty without any',
   }),
   seed: z.int(),
-  score: z.number().nullable().meta({ description: 'In (0, 1); null where the environment has no grader' }),
+  split: z.string().nullable().meta({ description: 'The split that the seed belongs to, where it does' }),
+  score: z.number().nullable().meta({
+    description: 'In (0, 1); null where the environment has no grader, or only estimates what scores rest on',
+  }),
   return: z.number(),
   windows: z.int(),
   digest: z.string(),
@@ -73,29 +81,46 @@ export const leaderboardEntry = z.object({
 /** A saved run as lists show it. */
 export type LeaderboardEntry = z.infer<typeof leaderboardEntry>;
 
+/** Tells the split that a reset belongs to. */
+export type SplitOf = (options: ResetOptions) => string | undefined;
+
 export interface LeaderboardFilter {
   readonly taskId?: string | undefined;
   readonly seed?: number | undefined;
+  readonly split?: string | undefined;
+}
+
+export interface LeaderboardOptions {
+  readonly lockTimeoutMs?: number;
+  /** Default 1,000. */
+  readonly boards?: number;
+  readonly splitOf?: SplitOf | undefined;
 }
 
 /**
- * The best runs of each environment version, task and scenario, in SQLite. Bounded for each board and each client; the best runs
+ * The best runs of each environment version, task, scenario and seed, in SQLite: returns on other traffic are not
+ * comparable. For practice only: anybody may try a seed as often as they like, with any tool. Bounded for each board and each client; the best runs
  * stay, whenever they came. May share the file of the sessions.
  */
 export class Leaderboard {
   readonly #database: DatabaseSync;
   readonly #statements: ReturnType<typeof prepareStatements>;
   readonly #lockTimeoutMs: number;
+  readonly #splitOf: SplitOf;
 
   /** @param path a file, or `:memory:` @throws the database's error when it cannot be opened */
-  constructor(path: string, { lockTimeoutMs = LOCK_TIMEOUT_MS }: { readonly lockTimeoutMs?: number } = {}) {
+  constructor(
+    path: string,
+    { lockTimeoutMs = LOCK_TIMEOUT_MS, boards = BOARDS, splitOf }: LeaderboardOptions = {},
+  ) {
     this.#lockTimeoutMs = lockTimeoutMs;
+    this.#splitOf = splitOf ?? (() => undefined);
     this.#database = new DatabaseSync(path, { timeout: lockTimeoutMs });
     this.#database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL');
     this.#database.exec(SCHEMA);
     // From here on waiting for a lock must not stop the event loop: transactions are tried again instead.
     this.#database.exec('PRAGMA busy_timeout = 0');
-    this.#statements = prepareStatements(this.#database);
+    this.#statements = prepareStatements(this.#database, boards);
   }
 
   /**
@@ -121,10 +146,11 @@ export class Leaderboard {
   #write(run: FinishedRun): void {
     const { add, pruneClient, pruneBoard, pruneBoardsOfClient, pruneBoards, pruneBytes } = this.#statements;
     const { reset, digest } = run.episode;
-    const board = [nameOf(run.episode.environment), taskOf(reset), scenarioOf(reset)] as const;
+    const environment = nameOf(run.episode.environment);
+    const board = [environment, taskOf(reset), scenarioOf(reset), Number(reset.seed ?? 0)] as const;
     const { client, name } = run;
     const episode = JSON.stringify(run.episode);
-    const values = [Number(reset.seed ?? 0), run.score, run.return, run.windows, digest, episode] as const;
+    const values = [run.score, run.return, run.windows, digest, episode] as const;
     this.#database.exec('BEGIN IMMEDIATE');
     try {
       add.run(...board, client, name, ...values, episode.length, Date.now());
@@ -140,17 +166,23 @@ export class Leaderboard {
     }
   }
 
-  /** The runs of an environment's version, the best of each task first; of one task or seed where it is given. */
+  /** The runs of an environment's version, the best of each board first; of one task, seed or split where it is given. */
   list(
     environment: EpisodeFile['environment'],
-    { taskId, seed }: LeaderboardFilter = {},
+    { taskId, seed, split }: LeaderboardFilter = {},
   ): LeaderboardEntry[] {
-    const rows = this.#statements.list.all(nameOf(environment)) as unknown as LeaderboardEntry[];
-    return rows.filter(
-      (row) =>
-        (taskId === undefined || (row.task_id ?? NO_TASK) === taskId) &&
-        (seed === undefined || row.seed === seed),
-    );
+    const rows = this.#statements.list.all(nameOf(environment)) as unknown as Omit<
+      LeaderboardEntry,
+      'split'
+    >[];
+    return rows
+      .map((row) => ({ ...row, split: this.#splitOf({ task_id: row.task_id, seed: row.seed }) ?? null }))
+      .filter(
+        (row) =>
+          (taskId === undefined || (row.task_id ?? NO_TASK) === taskId) &&
+          (seed === undefined || row.seed === seed) &&
+          (split === undefined || row.split === split),
+      );
   }
 
   /** The episode of a saved run, with the run's name as its author. */
@@ -182,17 +214,17 @@ function taskOf(reset: EpisodeFile['reset']): string {
   return String(reset.task_id ?? NO_TASK);
 }
 
-function prepareStatements(database: DatabaseSync) {
+function prepareStatements(database: DatabaseSync, boards: number) {
   const prepare = (sql: string): StatementSync => database.prepare(sql);
   const order = 'score DESC, return DESC, id';
-  const board = 'environment, task, scenario';
-  const onBoard = 'environment = ? AND task = ? AND scenario = ?';
-  const bestBoards = (of: string, most: number) =>
-    `(${board}) NOT IN (SELECT ${board} FROM leaderboard_run WHERE ${of} GROUP BY ${board}
+  const board = 'environment, task, scenario, seed';
+  const onBoard = 'environment = ? AND task = ? AND scenario = ? AND seed = ?';
+  const bestBoards = (where: string, most: number) =>
+    `(${board}) NOT IN (SELECT ${board} FROM leaderboard_run ${where} GROUP BY ${board}
         ORDER BY max(score) DESC, max(return) DESC, min(id) LIMIT ${most})`;
   return {
     add: prepare(
-      `INSERT INTO leaderboard_run (${board}, client, name, seed, score, return, windows, digest, episode, bytes, saved_at)
+      `INSERT INTO leaderboard_run (${board}, client, name, score, return, windows, digest, episode, bytes, saved_at)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
     ),
     pruneClient: prepare(
@@ -204,12 +236,9 @@ function prepareStatements(database: DatabaseSync) {
          (SELECT id FROM leaderboard_run WHERE ${onBoard} ORDER BY ${order} LIMIT ${RUNS_PER_BOARD})`,
     ),
     pruneBoardsOfClient: prepare(
-      `DELETE FROM leaderboard_run WHERE client = ? AND scenario <> '' AND
-         ${bestBoards("client = ? AND scenario <> ''", SCENARIOS_PER_CLIENT)}`,
+      `DELETE FROM leaderboard_run WHERE client = ? AND ${bestBoards('WHERE client = ?', BOARDS_PER_CLIENT)}`,
     ),
-    pruneBoards: prepare(
-      `DELETE FROM leaderboard_run WHERE scenario <> '' AND ${bestBoards("scenario <> ''", SCENARIOS)}`,
-    ),
+    pruneBoards: prepare(`DELETE FROM leaderboard_run WHERE ${bestBoards('', boards)}`),
     pruneBytes: prepare(
       `DELETE FROM leaderboard_run WHERE id IN (
          SELECT id FROM (
@@ -217,9 +246,9 @@ function prepareStatements(database: DatabaseSync) {
          ) WHERE total > ${BYTES_PER_CLIENT})`,
     ),
     list: prepare(
-      `SELECT id, row_number() OVER (PARTITION BY task, scenario ORDER BY ${order}) AS rank, name, nullif(task, '${NO_TASK}') AS task_id,
+      `SELECT id, row_number() OVER (PARTITION BY task, scenario, seed ORDER BY ${order}) AS rank, name, nullif(task, '${NO_TASK}') AS task_id,
          scenario, seed, score, return, windows, digest, saved_at
-       FROM leaderboard_run WHERE environment = ? ORDER BY task, scenario, ${order}`,
+       FROM leaderboard_run WHERE environment = ? ORDER BY task, scenario, seed, ${order}`,
     ),
     episode: prepare('SELECT name, episode FROM leaderboard_run WHERE id = ?'),
   };

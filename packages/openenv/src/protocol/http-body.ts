@@ -112,12 +112,13 @@ export const gradeBody = z.object({
   score: z.number().gt(0).lt(1),
   breakdown: jsonObject,
   feedback: z.string(),
+  estimated: z.boolean().optional().meta({ description: 'True for a score that rests on an estimate' }),
   replayed: jsonObject.optional().meta({
     description:
       'Options of the reset that the actions were replayed on, `seed` and `task_id` among them, less lists and objects',
   }),
 });
-/** The answer of `POST /grader`. Servers of others may leave out `replayed`. */
+/** The answer of `POST /grader`. Servers of others may leave out `replayed` and `estimated`. */
 export type GradeBody = ReadonlyDeep<z.infer<typeof gradeBody>>;
 
 export const validationIssue = z

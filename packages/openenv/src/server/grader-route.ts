@@ -38,7 +38,7 @@ export function mountGraderRoute(
             .meta({ ...logSchema(schemas.action) }),
         })
         .meta({ title: 'GraderRequest' }),
-      answer: gradeBody.required(),
+      answer: gradeBody.required({ replayed: true }),
       errors: {
         400: 'The episode cannot be replayed, or nothing tells its seed (`SEED_REQUIRED`)',
         404: 'Unknown session, or unknown task',
