@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { before, describe, it } from 'node:test';
 import { findProfile, listProfiles } from '@servegym/simulator';
+import { listPrice } from '@servegym/simulator/calibration';
 import { runServegym } from '../../../maintenance/test-servers/servegym.ts';
 import { temporaryFolder } from '../../../maintenance/test-servers/temporary-folder.ts';
 import { staticBatchCsv, WHOLLY_TABLED } from '../../tuning/src/fidelity/measured-figures.fixture.ts';
@@ -133,7 +134,41 @@ describe('servegym calibrate', () => {
     const { code, stdout } = await runServegym('calibrate', ...args, '--output', output);
     assert.equal(code, 0);
     assert.match(stdout, /status +estimated/);
-    assert.deepEqual(JSON.parse(readFileSync(output, 'utf8')), findProfile('h200-141gb-llama-3-70b-tp2'));
+    const shipped = findProfile('h200-141gb-llama-3-70b-tp2');
+    assert.deepEqual(JSON.parse(readFileSync(output, 'utf8')), {
+      ...shipped,
+      gpu: { ...shipped.gpu, usdPerHour: listPrice('h200-141gb')!.usdPerHour },
+    });
+  });
+
+  it('estimates a profile of a GPU and a model that files describe', async () => {
+    const gpu = join(folder, 'mine.json');
+    writeFileSync(gpu, '{"name": "Mine-100GB", "memoryGiB": 99, "memoryGBps": 3000, "bf16Tflops": 900}');
+    const model = join(folder, 'My-Llama-1B', 'config.json');
+    mkdirSync(join(folder, 'My-Llama-1B'));
+    writeFileSync(
+      model,
+      JSON.stringify({
+        ...{ model_type: 'llama', hidden_size: 2048, intermediate_size: 8192, vocab_size: 128_256 },
+        ...{ num_hidden_layers: 16, num_attention_heads: 32, num_key_value_heads: 8 },
+        ...{ tie_word_embeddings: true, max_position_embeddings: 131_072 },
+      }),
+    );
+    const output = join(folder, 'mine-profile.json');
+    const { code, stderr } = await runServegym(
+      ...['calibrate', '--estimate', '--gpu', gpu, '--model', model, '--output', output],
+    );
+    assert.equal(code, 0, stderr);
+    const { name, weights } = JSON.parse(readFileSync(output, 'utf8'));
+    assert.equal(name, 'mine-100gb-my-llama-1b');
+    assert.ok(Math.abs(weights.FP16.weightGiB - 2.3) < 0.05, weights.FP16.weightGiB);
+    writeFileSync(model, '{"model_type": "mamba"}');
+    const unsupported = await runServegym('calibrate', '--estimate', '--gpu', gpu, '--model', model);
+    assert.equal(unsupported.code, 2);
+    assert.match(
+      unsupported.stderr,
+      /config\.json: expected a model of a supported kind .* got `model_type` "mamba"/,
+    );
   });
 
   const misuse: readonly [what: string, args: readonly string[], message: RegExp][] = [

@@ -20,6 +20,8 @@ function poissonTrace(): string {
 }
 
 const trace = join(folder, 'poisson.csv');
+/** Mean of the output lengths above. */
+const MEAN_OUTPUT = 160;
 const small = ['--trace', trace, '--configurations', '48', '--threads', '2'];
 
 describe('servegym tune', () => {
@@ -56,10 +58,12 @@ describe('servegym tune', () => {
   });
 
   it('lets the urgent class go first where its bound asks for that', async () => {
+    const prices = join(folder, 'prices.json');
+    writeFileSync(prices, '{"A100-40GB": 13.5}');
     const asked = ['tune', '--profile', 'a100-40gb-llama-3-8b', '--knobs', 'priority,max_num_seqs', ...small];
     const { code, stdout, stderr } = await runServegym(
       ...[...asked, '--priority-shares', '0.2,0.8', '--json'],
-      ...['--slo', 'class0_ttft_p99=400ms,ttft_p99=20s'],
+      ...['--slo', 'class0_ttft_p99=400ms,ttft_p99=20s', '--prices', prices],
     );
     assert.equal(code, 0, stderr);
     const { candidates, commands, deployment } = JSON.parse(stdout);
@@ -68,6 +72,21 @@ describe('servegym tune', () => {
     assert.match(commands[0].line, / --scheduling-policy priority/);
     // Engines are not among the knobs.
     assert.ok(deployment.replicas === 1 || deployment.replicas === null);
+    assert.equal(deployment.usd_per_hour, deployment.replicas && 13.5);
+    const { usd_per_million_output_tokens: perToken, sustained_rps } = candidates[0];
+    assert.ok(
+      Math.abs((perToken * sustained_rps.value * 3600 * MEAN_OUTPUT) / 1e6 / 13.5 - 1) < 0.2,
+      String(perToken),
+    );
+  });
+
+  it('says what GPUs cost and who says so, and knows no spot price of some', async () => {
+    const asked = ['tune', '--profile', 'a100-40gb-llama-3-8b', '--slo', 'tpot_p99=1ms', ...small];
+    const { stderr } = await runServegym(...asked, '--configurations', '16');
+    assert.match(stderr, /^A100-40GB: [\d.]+ USD an hour \(Lambda.*, 202\d-\d\d-\d\d\)$/m);
+    const spot = await runServegym(...asked, '--spot');
+    assert.equal(spot.code, 2);
+    assert.match(spot.stderr, /no spot price of A100-40GB is known/);
   });
 
   it('says plainly when nothing meets the SLO, and what comes nearest', async () => {

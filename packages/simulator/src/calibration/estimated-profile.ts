@@ -25,7 +25,7 @@ export function estimatedProfile(
   count: number,
   constants: EngineConstants = VLLM_V1,
 ): EngineProfile {
-  const source = `data sheets of ${gpu.name} and ${model.name}, with the efficiencies of ${constants.engine} ${constants.version} on ${gpu.efficientAs.toUpperCase()}`;
+  const source = `data sheets of ${gpu.name} and ${model.name}, with the efficiencies of ${constants.engine} ${constants.version} on ${gpu.efficientAs.toUpperCase()}${gpu.vendor === 'NVIDIA' ? '' : ', which nothing was measured for'}`;
   const plain = blankProfile({
     gpu,
     model,
@@ -72,6 +72,7 @@ function precisionsOn(gpu: Gpu, { checkpoint, checkpoints }: ServedModel): Weigh
     checkpoint === 'FP16' ? ['FP16', 'FP8', 'INT8', 'INT4'] : [checkpoint];
   const found: readonly WeightPrecision[] = checkpoints.NVFP4 === undefined ? [] : ['NVFP4'];
   return [...new Set([...made, ...found])].filter(
-    (precision) => (precision !== 'FP8' || gpu.hasFp8) && (precision !== 'NVFP4' || gpu.hasFp4),
+    (precision) =>
+      (precision !== 'FP8' || gpu.fp8Tflops !== null) && (precision !== 'NVFP4' || gpu.fp4Tflops !== null),
   );
 }

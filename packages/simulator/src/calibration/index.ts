@@ -22,7 +22,8 @@ export { type EngineConstants, VLLM_V0, VLLM_V1 } from './engine-constants.ts';
 export { estimatedProfile } from './estimated-profile.ts';
 export { fitEngineConstants, fittedConstants, leftOutConstants } from './fit-engine-constants.ts';
 export { fittedLoad } from './fitted-load.ts';
-export { findGpu, GPUS, type Gpu } from './gpu.ts';
+export { findGpu, GPUS, type Gpu, parseGpu } from './gpu.ts';
+export { GPU_PRICES, type GpuPrice, type GpuPrices, listPrice, parsePrices, priceOf } from './gpu-prices.ts';
 export { calibrateKernels, type KernelCalibration, type KernelProfileOptions } from './kernel-profile.ts';
 export { type KernelTables, parseKernelTables } from './kernel-tables.ts';
 export {

@@ -124,7 +124,7 @@ export function calibrateKernels(tables: KernelTables, options: KernelProfileOpt
     validity: { batch: [1, MOST_DECODES], contextTokens: [1, LONGEST_PROMPT] },
     weights: {
       FP16: variant,
-      ...(gpu.hasFp8 && { FP8: estimatedVariant(measured, model, 'FP8') }),
+      ...(gpu.fp8Tflops !== null && { FP8: estimatedVariant(measured, model, 'FP8') }),
       INT8: estimatedVariant(measured, model, 'INT8'),
       INT4: estimatedVariant(measured, model, 'INT4'),
     },

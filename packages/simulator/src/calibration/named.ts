@@ -19,3 +19,12 @@ export function findNamed<T extends Named>(all: readonly T[], label: string, kin
   const known = all.map(({ id }) => id).join(', ');
   throw new CalibrationError('CALIBRATION_HARDWARE', `expected a known ${kind} (${known}), got "${label}"`);
 }
+
+/** Name in the form of an id, as in the names of profiles. */
+export function idOf(name: string): string {
+  return name
+    .toLowerCase()
+    .replace(/[^a-z0-9.]+/g, '-')
+    .replace(/^[.-]+|[.-]+$/g, '')
+    .replace(/[.-]{2,}/g, '-');
+}

@@ -124,7 +124,8 @@ export function calibrateStaticBatches(
     .map((row) => ({ ...row, predictedS: simulator.seconds(law, row) }));
 
   const measured = withLaw(blank, 'FP16', law);
-  const precisions: QuantizedPrecision[] = gpu.hasFp8 ? ['FP8', 'INT8', 'INT4'] : ['INT8', 'INT4'];
+  const precisions: QuantizedPrecision[] =
+    gpu.fp8Tflops !== null ? ['FP8', 'INT8', 'INT4'] : ['INT8', 'INT4'];
   const quantized: StaticBatchCalibration['quantized'] = Object.fromEntries(
     precisions.flatMap((precision) => {
       const variant = fittedQuantized(measured, model, precision, hardwareRows, options);

@@ -1,4 +1,5 @@
 import { CalibrationError } from '../calibration/calibration-error.ts';
+import { idOf } from '../calibration/named.ts';
 import type { WeightPrecision } from '../profiles/engine-profile.ts';
 import { FieldReader } from '../profiles/field-reader.ts';
 import { type ServedModel, servedModel } from './served-model.ts';
@@ -91,10 +92,7 @@ export function modelFromConfig(text: string, name: string, source: string): Ser
   const checkpoint =
     config.optional('quantization_config', (reader) => precisionOf(reader, source)) ?? 'FP16';
   return servedModel({
-    id: base
-      .toLowerCase()
-      .replace(/[^a-z0-9.]+/g, '-')
-      .replace(/^[.-]+|[.-]+$/g, ''),
+    id: idOf(base),
     name: base,
     aliases: base === name ? [] : [name],
     shape: readShape(config, family, source),

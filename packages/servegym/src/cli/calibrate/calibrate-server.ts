@@ -1,13 +1,7 @@
 import { basename } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import type { EngineProfile } from '@servegym/simulator';
-import {
-  estimatedProfile,
-  findGpu,
-  findModel,
-  type MeasuredLoad,
-  measuredLoad,
-} from '@servegym/simulator/calibration';
+import { estimatedProfile, type MeasuredLoad, measuredLoad } from '@servegym/simulator/calibration';
 import { alignedRows } from '@servegym/tuning/report';
 import {
   calibrateServer,
@@ -17,6 +11,7 @@ import {
   type ServerFacts,
   type ToldFacts,
 } from '@servegym/tuning/twin';
+import { readGpu, readModel } from '../arguments/hardware.ts';
 import { readInputFile, readProfile } from '../arguments/read-input-file.ts';
 import { InputError } from '../input-error.ts';
 import { type Interrupt, InterruptedError, onInterrupt } from '../interrupted-error.ts';
@@ -219,7 +214,7 @@ async function startProfile({ start, gpu, model, gpus }: ServerOptions): Promise
     throw new InputError(
       '--gpu and --model go together; without both, the fit starts from the measurements alone',
     );
-  return estimatedProfile(findGpu(gpu), findModel(model), gpus);
+  return estimatedProfile(await readGpu(gpu), await readModel(model), gpus);
 }
 
 async function readLoads(file: string): Promise<MeasuredLoad[]> {

@@ -16,6 +16,7 @@ import {
   type ServedModel,
 } from '@servegym/simulator/calibration';
 import { Command, Option } from 'commander';
+import { readGpu, readModel } from '../arguments/hardware.ts';
 import { numberAbove, wholeNumber } from '../arguments/options.ts';
 import { readInputFile, readProfile } from '../arguments/read-input-file.ts';
 import { InputError } from '../input-error.ts';
@@ -169,8 +170,14 @@ function withCalibrateOptions(command: Command): Command {
         'no measurements: the data sheets, with efficiencies measured elsewhere',
       ).conflicts(['staticBatch', 'source', 'memoryOverhead']),
     )
-    .option('--gpu <name>', `GPU: ${GPUS.map(({ id }) => id).join(', ')}, or as the file calls it`)
-    .option('--model <name>', `model: ${MODELS.map(({ id }) => id).join(', ')}, or as the file calls it`)
+    .option(
+      '--gpu <name>',
+      `GPU: ${GPUS.map(({ id }) => id).join(', ')}, or as the file calls it, or a description of yours in a .json file`,
+    )
+    .option(
+      '--model <name>',
+      `model: ${MODELS.map(({ id }) => id).join(', ')}, or as the file calls it, or a config.json of Hugging Face`,
+    )
     .addOption(
       new Option('--gpus <n>', 'GPUs of the tensor-parallel group')
         .default(1)
@@ -241,10 +248,15 @@ async function calibrated(options: CalibrateOptions): Promise<Calibrated> {
 }
 
 /** GPU and model that a profile is made for. @throws InputError when one is not named. */
-function hardware({ gpu, model }: CalibrateOptions): { gpu: Gpu; model: ServedModel } {
+async function hardware({ gpu, model }: CalibrateOptions): Promise<{ gpu: Gpu; model: ServedModel }> {
   if (gpu === undefined) throw new InputError('--gpu is missing: which GPU was measured?');
   if (model === undefined) throw new InputError('--model is missing: which model was served?');
-  return { gpu: findGpu(gpu), model: findModel(model) };
+  return { gpu: await readGpu(gpu), model: await readModel(model) };
+}
+
+/** GPU or model as a command names it that makes a profile again: its id, or the file. */
+function onCommandLine(nameOrFile: string, find: (name: string) => { readonly id: string }): string {
+  return nameOrFile.endsWith('.json') ? nameOrFile : find(nameOrFile).id;
 }
 
 async function fromBench(options: CalibrateOptions, files: readonly string[]): Promise<Calibrated> {
@@ -252,7 +264,7 @@ async function fromBench(options: CalibrateOptions, files: readonly string[]): P
   if (start !== undefined && (options.gpu !== undefined || options.model !== undefined)) {
     throw new InputError('--start names GPU and model already: leave out --gpu and --model');
   }
-  const startProfile = start === undefined ? estimatedStart(options) : await readProfile(start);
+  const startProfile = start === undefined ? await estimatedStart(options) : await readProfile(start);
   const texts = await Promise.all(files.map(readInputFile));
   const loads = texts.flatMap((text, i) => parseBenchResult(text, basename(files[i])));
   const calibration = calibrateBench(loads, {
@@ -268,8 +280,8 @@ async function fromBench(options: CalibrateOptions, files: readonly string[]): P
   return { profile, json: benchCalibrationJson(calibration), table: benchCalibrationTable(calibration) };
 }
 
-function estimatedStart(options: CalibrateOptions): EngineProfile {
-  const { gpu, model } = hardware(options);
+async function estimatedStart(options: CalibrateOptions): Promise<EngineProfile> {
+  const { gpu, model } = await hardware(options);
   return estimatedProfile(gpu, model, options.gpus);
 }
 
@@ -278,8 +290,8 @@ function benchCommandLine(options: CalibrateOptions, files: readonly string[]): 
   const hardwareFlags =
     start === undefined
       ? [
-          `--gpu ${findGpu(gpu!).id}`,
-          `--model ${findModel(model!).id}`,
+          `--gpu ${onCommandLine(gpu!, findGpu)}`,
+          `--model ${onCommandLine(model!, findModel)}`,
           ...(gpus === 1 ? [] : [`--gpus ${gpus}`]),
         ]
       : [`--start ${basename(start)}`];
@@ -296,7 +308,7 @@ function benchCommandLine(options: CalibrateOptions, files: readonly string[]): 
 }
 
 async function fromStaticBatches(options: CalibrateOptions, file: string): Promise<Calibrated> {
-  const { gpu, model } = hardware(options);
+  const { gpu, model } = await hardware(options);
   const rows = parseStaticBatches(await readInputFile(file), file);
   const calibration = calibrateStaticBatches(rows, {
     gpu,
@@ -305,7 +317,12 @@ async function fromStaticBatches(options: CalibrateOptions, file: string): Promi
     engine: options.engine,
     memoryOverheadGiB: options.memoryOverhead,
     source: options.source ?? basename(file),
-    command: commandLine(options, `--static-batch ${basename(file)}`, gpu.id, model.id),
+    command: commandLine(
+      options,
+      `--static-batch ${basename(file)}`,
+      onCommandLine(options.gpu!, findGpu),
+      onCommandLine(options.model!, findModel),
+    ),
   });
   const { profile } = calibration;
   return { profile, json: calibrationJson(calibration), table: calibrationTable(calibration) };
@@ -319,20 +336,25 @@ async function fromKernels(options: CalibrateOptions, folder: string): Promise<C
     { 'dense.csv': dense!, 'per_sequence.csv': perSequence!, 'attention.csv': attention! },
     folder,
   );
-  const { gpu, model } = hardware(options);
+  const { gpu, model } = await hardware(options);
   const calibration = calibrateKernels(tables, {
     gpu,
     model,
     memoryOverheadGiB: options.memoryOverhead,
     source: options.source ?? basename(folder),
-    command: commandLine(options, `--kernels ${basename(folder)}`, gpu.id, model.id),
+    command: commandLine(
+      options,
+      `--kernels ${basename(folder)}`,
+      onCommandLine(options.gpu!, findGpu),
+      onCommandLine(options.model!, findModel),
+    ),
   });
   const { profile } = calibration;
   return { profile, json: calibration, table: kernelCalibrationTable(calibration) };
 }
 
-function estimated(options: CalibrateOptions): Calibrated {
-  const profile = estimatedStart(options);
+async function estimated(options: CalibrateOptions): Promise<Calibrated> {
+  const profile = await estimatedStart(options);
   return { profile, json: { profile }, table: profileSheet(profile) };
 }
 

@@ -54,10 +54,12 @@ async function refit(names: readonly string[], { data, out, json }: RefitOptions
   const shipped =
     names.length > 0 ? names.map(findProfile) : listProfiles().filter(({ fit }) => fit !== null);
   const profiles: EngineProfile[] = [];
-  for (const { name, fit } of shipped) {
+  for (const { name, fit, gpu } of shipped) {
     if (fit === null)
       throw new InputError(`${name} was estimated, not fitted: there is nothing to fit again`);
-    const profile = await calibratedBy(fit.command, (file) => locate(data, file));
+    const made = await calibratedBy(fit.command, (file) => locate(data, file));
+    // Rewards count with the price of when a profile was first made, so that it stays.
+    const profile = { ...made, gpu: { ...made.gpu, usdPerHour: gpu.usdPerHour } };
     profiles.push(profile);
     if (out !== undefined) {
       await writeJsonFile(join(out, `${name}.json`), profile);

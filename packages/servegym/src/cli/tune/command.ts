@@ -14,6 +14,7 @@ import {
 import { frontSvg, tuneJson, tunePage, tuneReport } from '@servegym/tuning/report';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { numberAbove, numberFrom, wholeNumber } from '../arguments/options.ts';
+import { addPriceOptions, type PriceOptions, withPrices } from '../arguments/price-options.ts';
 import { readProfile } from '../arguments/read-input-file.ts';
 import {
   addTraceOptions,
@@ -30,7 +31,7 @@ import { requireWritable, writeOutputFile } from '../output/write-output-file.ts
 import { parseShares } from '../simulate/serving-changes.ts';
 import { TUNABLE_TASKS, taskTraffic } from './task-traffic.ts';
 
-interface TuneCommandOptions extends TraceArguments, JobOptions {
+interface TuneCommandOptions extends TraceArguments, JobOptions, PriceOptions {
   readonly profile: readonly string[];
   readonly trace?: string;
   readonly workload?: TaskId;
@@ -136,11 +137,20 @@ Examples:
   servegym tune --profile a100-40gb-llama-3-8b --trace log.csv --priority-shares 0.3,0.7 --slo class0_ttft_p99=300ms,ttft_p99=5s`,
     )
     .action(tune);
-  return addJobOptions(addTraceOptions(command));
+  return addJobOptions(addTraceOptions(addPriceOptions(command)));
 }
 
 async function tune(options: TuneCommandOptions): Promise<void> {
-  const profiles = await Promise.all(options.profile.map(readProfile));
+  const { profiles, note } = await withPrices(
+    await Promise.all(
+      options.profile.map(async (name) => ({
+        profile: await readProfile(name),
+        isShipped: !name.endsWith('.json'),
+      })),
+    ),
+    options,
+  );
+  if (!options.json) console.error(note);
   await requireWritable(options.report);
   await requireWritable(options.plot);
   if (options.plot !== undefined) rendererFor(options.plot);
