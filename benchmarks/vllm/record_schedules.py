@@ -47,6 +47,15 @@ MODEL = {
 }
 MOST_EMPTY_PASSES = 1000
 
+# Settings of the scheduler that a kind may draw.
+OPTIONS = [
+    "watermark",
+    "scheduler_reserve_full_isl",
+    "max_num_active_seqs",
+    "long_prefill_token_threshold",
+    "long_prefill_token_threshold_adaptive",
+]
+
 # Policy, prefix caching, sizes and what else is drawn, for each kind of load.
 KINDS = {
     "fcfs": {"policy": "fcfs"},
@@ -63,12 +72,15 @@ KINDS = {
     "watermark": {"option": "watermark"},
     "first-chunk-fits": {"option": "scheduler_reserve_full_isl"},
     "active-seqs": {"option": "max_num_active_seqs"},
+    "long-prefills": {"option": "long_prefill_token_threshold"},
 }
 
 
 def random_load(draw: random.Random, kind: dict) -> dict:
     """Up to 24 requests, in bursts and with gaps; most pools are too small for all of them at once."""
     sizes = kind.get("sizes")
+    if kind.get("option") == "long_prefill_token_threshold":
+        sizes = draw.choice([None, "long", "long", "tiny"])
     block = draw.choice([4, 8, 16])
     if sizes == "tiny":
         budget = draw.randrange(1, 17)
@@ -111,6 +123,9 @@ def random_load(draw: random.Random, kind: dict) -> dict:
         options["scheduler_reserve_full_isl"] = False
     elif kind.get("option") == "max_num_active_seqs":
         options["max_num_active_seqs"] = draw.randrange(1, max_num_seqs + 1)
+    elif kind.get("option") == "long_prefill_token_threshold":
+        options["long_prefill_token_threshold"] = draw.randrange(1, draw.choice([3, block, 2 * block, budget]) + 1)
+        options["long_prefill_token_threshold_adaptive"] = draw.random() < 0.4
     # Each request alone fits the pool.
     least = max(-(-(prompt + output - 1) // block) for _, prompt, output, *_ in requests)
     loose = {"tiny": 3, "long": 40}.get(sizes, 60)
@@ -144,6 +159,7 @@ class Recorder:
             ),
             cache_config=cache,
         )
+        self.defaults = {name: getattr(self.config.scheduler_config, name) for name in OPTIONS}
         self.output_manager = StructuredOutputManager(self.config)
 
     def scheduler(self, load: dict) -> Scheduler:
@@ -155,8 +171,8 @@ class Recorder:
         cache.enable_prefix_caching = load["prefix_caching"]
         for name in ("max_num_seqs", "max_num_batched_tokens", "policy"):
             setattr(scheduling, name, load[name])
-        for name, value in load.get("options", {}).items():
-            assert hasattr(scheduling, name), name
+        for name, value in (self.defaults | load.get("options", {})).items():
+            assert name in self.defaults, name
             setattr(scheduling, name, value)
         attention = FullAttentionSpec(block_size=block, num_kv_heads=1, head_size=1, dtype=torch.float32)
         return Scheduler(

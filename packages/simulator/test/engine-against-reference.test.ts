@@ -99,6 +99,8 @@ const options = fc.record({
   reserveWholePrompts: fc.constantFrom(false, false, false, true),
   watermark: fc.constantFrom(0, 0, 0.01, 0.1, 0.4),
   wholePromptFits: fc.constantFrom(true, true, true, false),
+  longPrefillTokenThreshold: fc.constantFrom(0, 0, 1, 4, 20, 60),
+  longPrefillTokenThresholdAdaptive: fc.boolean(),
 });
 
 interface ConversationTurn {

@@ -21,6 +21,8 @@ export interface RecordedLoad extends RecordedSchedule {
     readonly watermark?: number;
     readonly scheduler_reserve_full_isl?: boolean;
     readonly max_num_active_seqs?: number;
+    readonly long_prefill_token_threshold?: number;
+    readonly long_prefill_token_threshold_adaptive?: boolean;
   };
   readonly requests: readonly RecordedRequest[];
 }
@@ -117,5 +119,7 @@ function optionsOf(load: RecordedLoad) {
     reserveWholePrompts: false,
     watermark: load.options?.watermark ?? 0,
     wholePromptFits: load.options?.scheduler_reserve_full_isl ?? true,
+    longPrefillTokenThreshold: load.options?.long_prefill_token_threshold ?? 0,
+    longPrefillTokenThresholdAdaptive: load.options?.long_prefill_token_threshold_adaptive ?? false,
   };
 }

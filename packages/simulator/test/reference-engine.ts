@@ -66,6 +66,8 @@ export class ReferenceEngine {
   private readonly reserveWholePrompts: boolean;
   private readonly watermark: number;
   private readonly wholePromptFits: boolean;
+  private readonly longPrefillTokenThreshold: number;
+  private readonly longPrefillTokenThresholdAdaptive: boolean;
   private readonly asyncScheduling: boolean;
   private lastStart = 0;
 
@@ -83,6 +85,8 @@ export class ReferenceEngine {
       reserveWholePrompts: boolean;
       watermark?: number;
       wholePromptFits?: boolean;
+      longPrefillTokenThreshold?: number;
+      longPrefillTokenThresholdAdaptive?: boolean;
     },
   ) {
     this.config = config;
@@ -94,6 +98,8 @@ export class ReferenceEngine {
     this.reserveWholePrompts = options.reserveWholePrompts;
     this.watermark = options.watermark ?? 0;
     this.wholePromptFits = options.wholePromptFits ?? true;
+    this.longPrefillTokenThreshold = options.longPrefillTokenThreshold ?? 0;
+    this.longPrefillTokenThresholdAdaptive = options.longPrefillTokenThresholdAdaptive ?? false;
     this.asyncScheduling = options.asyncScheduling ?? false;
     this.overhead = new RequestOverhead(
       options.requestOverheadMs,
@@ -200,13 +206,20 @@ export class ReferenceEngine {
     const scheduled = new Map<ReferenceRequest, number>();
     let budget = this.budget;
     let preempted = false;
+    let most = Number.POSITIVE_INFINITY;
+    const requests = this.running.length + this.waiting.length;
+    if (this.longPrefillTokenThreshold > 0 && requests > 1) {
+      const share = this.longPrefillTokenThresholdAdaptive ? Math.floor(budget / requests) : 0;
+      most = Math.max(this.longPrefillTokenThreshold, share);
+    }
 
     let index = 0;
     while (index < this.running.length && budget > 0) {
       const request = this.running[index];
-      const tokens = this.decoding(request)
-        ? Math.min(1 + config.speculationDepth, budget)
-        : Math.min(this.known(request) - request.computed, budget);
+      const wanted = this.decoding(request)
+        ? 1 + config.speculationDepth
+        : this.known(request) - request.computed;
+      const tokens = Math.min(wanted, budget, most);
       let gaveUp = false;
       const lacking = Math.max(0, this.blocksFor(request.computed + tokens) - request.table.length);
       while (lacking > this.pool.free) {
@@ -240,8 +253,8 @@ export class ReferenceEngine {
         }
         const spare = this.running.length > 0 ? Math.floor(this.watermark * (config.kvBlocks + 1)) : 0;
         const whole = this.wholePromptFits || this.reserveWholePrompts || request.transferred;
-        const most = whole ? Number.POSITIVE_INFINITY : budget;
-        const cached = this.pool.admit(request, most, spare);
+        const first = whole ? Number.POSITIVE_INFINITY : Math.min(budget, most);
+        const cached = this.pool.admit(request, first, spare);
         if (cached === null) break;
         request.computed = cached;
         this.cachedTokens += cached;
@@ -253,7 +266,7 @@ export class ReferenceEngine {
         if (this.reserveWholePrompts) {
           this.pool.grow(request, this.blocksFor(this.known(request)) - request.table.length);
         }
-        const tokens = Math.min(this.known(request) - request.computed, budget);
+        const tokens = Math.min(this.known(request) - request.computed, budget, most);
         this.allocate(request, tokens);
         scheduled.set(request, tokens);
         budget -= tokens;

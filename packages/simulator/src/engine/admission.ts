@@ -1,39 +1,39 @@
 import type { EngineState } from './engine-state.ts';
 import type { IterationPlan } from './iteration-plan.ts';
-import { DECODING, PREFILLING } from './request-table.ts';
+import { DECODING, PREFILLED, PREFILLING } from './request-table.ts';
 import { NOT_YET } from './ticks.ts';
 
 /**
- * Decides what chunk the incomplete prefill gets of `budget` tokens, which is what the decodes leave.
+ * Decides what chunk the incomplete prefill behind all decodes gets of `budget` tokens, which is what they leave.
  * Answers the KV blocks that it lacks for it.
  */
 export function planChunk(state: EngineState, plan: IterationPlan, budget: number): number {
-  const slot = state.partial;
-  if (slot < 0) return 0;
+  if (state.partials === 0) return 0;
+  const slot = state.running.tail;
   const { computed, input, generatedOffset, blocks } = state.table;
+  const rest = input[slot] + generatedOffset[slot] - computed[slot];
   // A budget that was lowered may be below what decodes.
-  plan.partialChunk = Math.max(0, Math.min(input[slot] + generatedOffset[slot] - computed[slot], budget));
+  plan.partialChunk = Math.max(0, Math.min(rest, budget, plan.mostTokens));
   return Math.max(0, state.blocksFor(computed[slot] + plan.partialChunk) - blocks[slot]);
 }
 
 /** Lets others find what the scheduled decodes fill in this iteration, where their answers have a name. */
-export function fillAnswers(state: EngineState, plan: IterationPlan): void {
+export function fillAnswers(state: EngineState): void {
   const { input, status, next } = state.table;
   for (let slot = state.running.head; slot >= 0; slot = next[slot]) {
-    if (status[slot] === DECODING && !plan.stalled.has(slot)) {
-      state.pool.fill(slot, input[slot] + state.emittedBy(slot));
-    }
+    if (status[slot] === DECODING) state.pool.fill(slot, input[slot] + state.emittedBy(slot));
   }
 }
 
 /** Schedules the chunk that was planned for the incomplete prefill, and takes its blocks. Answers its tokens. */
 export function continuePrefill(state: EngineState, plan: IterationPlan): number {
-  const slot = state.partial;
-  if (slot < 0 || plan.partialStalled) return 0;
+  if (state.partials === 0) return 0;
+  const slot = state.running.tail;
   const chunk = plan.partialChunk;
   schedulePrefill(state, plan, slot, chunk);
   if (state.table.computed[slot] === state.table.input[slot] + state.table.generatedOffset[slot]) {
-    state.partial = -1;
+    state.partials--;
+    state.table.status[slot] = PREFILLED;
     plan.finishing.push(slot);
   }
   return chunk;
@@ -52,7 +52,7 @@ export function admitWaiting(state: EngineState, plan: IterationPlan, tokens: nu
       state.reject(slot);
       continue;
     }
-    if (!state.fits(slot, budget)) return;
+    if (!state.fits(slot, Math.min(budget, plan.mostTokens))) return;
     const cached = state.pool.admit(slot);
     waiting.remove(slot);
     running.pushBack(slot);
@@ -61,8 +61,9 @@ export function admitWaiting(state: EngineState, plan: IterationPlan, tokens: nu
     if (table.transferred[slot] === 1) {
       table.status[slot] = DECODING;
       plan.joining.push(slot);
-      state.growTo(slot, table.input[slot] + table.generatedOffset[slot]);
-      if (!state.speculative) state.decodes.add(slot);
+      table.computed[slot] = table.input[slot] + table.generatedOffset[slot];
+      state.growTo(slot, table.computed[slot]);
+      if (state.decodes.active) state.decodes.add(slot);
       budget--;
       continue;
     }
@@ -72,10 +73,14 @@ export function admitWaiting(state: EngineState, plan: IterationPlan, tokens: nu
     const known = table.input[slot] + table.generatedOffset[slot];
     if (state.reserveWholePrompts) state.growTo(slot, known);
     const rest = known - cached;
-    const chunk = Math.min(rest, budget);
+    const chunk = Math.min(rest, budget, plan.mostTokens);
     schedulePrefill(state, plan, slot, chunk);
-    if (chunk === rest) plan.finishing.push(slot);
-    else state.partial = slot;
+    if (chunk < rest) {
+      state.partials++;
+    } else {
+      table.status[slot] = PREFILLED;
+      plan.finishing.push(slot);
+    }
     budget -= chunk;
   }
 }

@@ -12,6 +12,8 @@ import { DECODING, type RequestTable } from './request-table.ts';
  *   constant: a count for each residue gives the blocks that any number of iterations will need.
  */
 export class DecodeBatch {
+  /** Whether the decoding sequences are members. If not, the table holds the state of each. */
+  active = false;
   /** Lockstep iterations so far. */
   clock = 0;
   count = 0;
@@ -21,12 +23,15 @@ export class DecodeBatch {
   declare private readonly residues: Int32Array;
   /** Block size - 1; the block size is a power of two. */
   declare private readonly blockMask: number;
+  /** Binary logarithm of the block size. */
+  declare private readonly blockShift: number;
   declare private readonly table: RequestTable;
 
   constructor(table: RequestTable, blockTokens: number) {
     this.table = table;
     this.completions = new CompletionWheel(table);
     this.blockMask = blockTokens - 1;
+    this.blockShift = Math.log2(blockTokens);
     this.residues = new Int32Array(blockTokens);
   }
 
@@ -96,13 +101,35 @@ export class DecodeBatch {
     this.contextSum += iterations * this.count;
   }
 
-  /** Goes back to iteration `clock`, when the decoding sequences of the running list from `head` on were its members. */
-  restore(clock: number, head: number): void {
+  /** Makes members of the decoding sequences of the running list from `head` on. */
+  activate(head: number): void {
+    if (this.active) return;
+    this.active = true;
+    const { status, next } = this.table;
+    for (let slot = head; slot >= 0; slot = next[slot]) if (status[slot] === DECODING) this.add(slot);
+  }
+
+  /** Writes the state of all members, who are in the running list from `head` on, into the table, and ends their membership. */
+  deactivate(head: number): void {
+    if (!this.active) return;
+    const { status, next, computed, blocks } = this.table;
+    for (let slot = head; slot >= 0; slot = next[slot]) {
+      if (status[slot] !== DECODING) continue;
+      computed[slot] = this.remove(slot);
+      blocks[slot] = (computed[slot] + this.blockMask) >> this.blockShift;
+    }
+    this.active = false;
+  }
+
+  /** Goes back to iteration `clock`; if it was active, the decoding sequences from `head` on were its members. */
+  restore(clock: number, active: boolean, head: number): void {
     this.clock = clock;
+    this.active = active;
     this.count = 0;
     this.contextSum = 0;
     this.residues.fill(0);
     this.completions.clear();
+    if (!active) return;
     const { status, next } = this.table;
     for (let slot = head; slot >= 0; slot = next[slot]) if (status[slot] === DECODING) this.enlist(slot);
   }

@@ -53,9 +53,21 @@ export interface EngineOptions {
    * one iteration earlier than in vLLM. Default false.
    */
   readonly asyncScheduling?: boolean;
+  /**
+   * Most tokens of a prompt that an iteration computes while there are other requests (vLLM long_prefill_token_threshold).
+   * Several prefills may then be incomplete. Default 0, which is no limit.
+   */
+  readonly longPrefillTokenThreshold?: number;
+  /** Whether that is at least an equal share of the token budget (vLLM long_prefill_token_threshold_adaptive). Default false. */
+  readonly longPrefillTokenThresholdAdaptive?: boolean;
   /** Told of every stretch of iterations. Costs time: for looking, not for running many. */
   readonly onIterations?: (span: IterationSpan) => void;
 }
+
+/** The options that decide what an engine schedules, all of them. */
+export type EngineSettings = Required<
+  Omit<EngineOptions, 'requestOverheadMs' | 'requestOverheadJitter' | 'onIterations'>
+>;
 
 /** One iteration, or several of decodes alone. Ticks. */
 export interface IterationSpan {
@@ -80,7 +92,7 @@ export interface EngineConfig {
   readonly law: IterationLaw;
   /** Most sequences that run at once (vLLM max_num_seqs). Lowering it preempts nobody: the surplus drains. */
   readonly maxNumSeqs: number;
-  /** Token budget of an iteration from now on. Sequences that decode are served beyond it. Default that of the options. */
+  /** Token budget of an iteration from now on. Default that of the options. */
   readonly maxNumBatchedTokens?: number;
   /** KV blocks of the pool. Shrinking it below what is in use preempts. */
   readonly kvBlocks: number;

@@ -17,9 +17,10 @@ export interface EngineSnapshot {
   readonly waiting: WaitingQueueSnapshot;
   /** Iterations in lockstep so far. */
   readonly decodeClock: number;
+  readonly inLockstep: boolean;
   readonly config: EngineConfig;
   readonly pool: BlockPoolSnapshot;
-  readonly partial: number;
+  readonly partials: number;
   readonly admitting: boolean;
   readonly received: number;
   readonly admissions: number;
@@ -40,9 +41,10 @@ export function takeSnapshot(state: EngineState): EngineSnapshot {
     future: state.future.ends(),
     waiting: state.waiting.snapshot(),
     decodeClock: state.decodes.clock,
+    inLockstep: state.decodes.active,
     config: state.config,
     pool: state.pool.snapshot(),
-    partial: state.partial,
+    partials: state.partials,
     admitting: state.admitting,
     received: state.received,
     admissions: state.admissions,
@@ -62,9 +64,9 @@ export function restoreSnapshot(state: EngineState, snapshot: EngineSnapshot): v
   state.future.setEnds(snapshot.future);
   state.waiting.restore(snapshot.waiting);
   state.adopt(snapshot.config);
-  state.decodes.restore(snapshot.decodeClock, state.speculative ? -1 : snapshot.running.head);
+  state.decodes.restore(snapshot.decodeClock, snapshot.inLockstep, snapshot.running.head);
   state.pool.restore(snapshot.pool);
-  state.partial = snapshot.partial;
+  state.partials = snapshot.partials;
   state.admitting = snapshot.admitting;
   state.received = snapshot.received;
   state.admissions = snapshot.admissions;

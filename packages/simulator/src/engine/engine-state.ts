@@ -1,7 +1,7 @@
 import { AcceptanceSampler } from './acceptance-sampler.ts';
 import { BlockPool } from './block-pool.ts';
 import { DecodeBatch } from './decode-batch.ts';
-import type { EngineConfig, EngineRole } from './engine-config.ts';
+import type { EngineConfig, EngineRole, EngineSettings } from './engine-config.ts';
 import {
   CompletionLog,
   type EngineCounters,
@@ -12,7 +12,7 @@ import {
 import type { EngineRequest } from './engine-request.ts';
 import { DraftTimer, IterationTimer } from './iteration-timer.ts';
 import { LatencyHistogram } from './latency-histogram.ts';
-import { DECODING, FUTURE, RequestTable, WAITING } from './request-table.ts';
+import { DECODING, FUTURE, PREFILLING, RequestTable, WAITING } from './request-table.ts';
 import { SlotList } from './slot-list.ts';
 import { StepLatencies } from './step-latencies.ts';
 import { NOT_YET } from './ticks.ts';
@@ -53,6 +53,8 @@ export class EngineState {
   declare private readonly watermark: number;
   /** Whether a request is admitted only when all of its prompt fits. */
   declare private readonly asksForWholePrompt: boolean;
+  declare private readonly longPrefillTokenThreshold: number;
+  declare private readonly longPrefillTokenThresholdAdaptive: boolean;
   /** Blocks that an admission leaves free while others run. */
   declare private spareBlocks: number;
 
@@ -61,8 +63,8 @@ export class EngineState {
   declare draftTimer: DraftTimer | null;
   declare acceptance: AcceptanceSampler;
   declare readonly pool: BlockPool;
-  /** The one request whose prefill is incomplete, always the last of the running list; -1 if none. */
-  partial = -1;
+  /** Running requests whose prefill is incomplete: several under `longPrefillTokenThreshold` alone. */
+  partials = 0;
   admitting = true;
   /** Tick of arrival of the request submitted last. */
   lastArrival = Number.NEGATIVE_INFINITY;
@@ -70,33 +72,27 @@ export class EngineState {
   admissions = 0;
   handovers: RequestProgress[] = [];
 
-  constructor(
-    config: EngineConfig,
-    blockTokens: number,
-    maxNumBatchedTokens: number,
-    seed: number,
-    role: EngineRole,
-    prefixCaching: boolean,
-    admission: { reserveWholePrompts: boolean; watermark: number; wholePromptFits: boolean },
-    asyncScheduling: boolean,
-  ) {
+  constructor(config: EngineConfig, settings: EngineSettings) {
+    const { blockTokens, maxNumBatchedTokens, seed, wholePromptFits, reserveWholePrompts } = settings;
     this.blockTokens = blockTokens;
     this.defaultBudget = maxNumBatchedTokens;
     this.maxNumBatchedTokens = config.maxNumBatchedTokens ?? maxNumBatchedTokens;
     this.seed = seed;
     this.acceptance = new AcceptanceSampler(seed, config.survival);
-    this.role = role;
-    this.reserveWholePrompts = admission.reserveWholePrompts;
-    this.watermark = admission.watermark;
-    this.asksForWholePrompt = admission.wholePromptFits || admission.reserveWholePrompts;
-    this.asyncScheduling = asyncScheduling;
+    this.role = settings.role;
+    this.reserveWholePrompts = reserveWholePrompts;
+    this.watermark = settings.watermark;
+    this.asksForWholePrompt = wholePromptFits || reserveWholePrompts;
+    this.longPrefillTokenThreshold = settings.longPrefillTokenThreshold;
+    this.longPrefillTokenThresholdAdaptive = settings.longPrefillTokenThresholdAdaptive;
+    this.asyncScheduling = settings.asyncScheduling;
     this.decodes = new DecodeBatch(this.table, blockTokens);
     this.verifications = new VerifyBatch(this.table, blockTokens);
     this.config = config;
     this.spareBlocks = this.sparedOf(config);
     this.timer = new IterationTimer(config.law);
     this.draftTimer = config.speculation === null ? null : new DraftTimer(config.speculation);
-    this.pool = new BlockPool(this.table, config.kvBlocks, blockTokens, prefixCaching);
+    this.pool = new BlockPool(this.table, config.kvBlocks, blockTokens, settings.prefixCaching);
     this.waiting.policy = config.schedulingPolicy;
   }
 
@@ -145,7 +141,7 @@ export class EngineState {
   /** Blocks a running request holds. */
   blocksHeld(slot: number): number {
     if (this.table.status[slot] !== DECODING) return this.table.blocks[slot];
-    if (!this.speculative) return this.blocksFor(this.decodes.contextLength(slot));
+    if (this.decodes.active) return this.blocksFor(this.decodes.contextLength(slot));
     return this.verifications.has(slot) ? this.verifications.blocksHeld(slot) : this.table.blocks[slot];
   }
 
@@ -153,7 +149,7 @@ export class EngineState {
   emittedBy(slot: number): number {
     const offset = this.table.generatedOffset[slot];
     if (this.table.status[slot] !== DECODING) return offset;
-    if (!this.speculative) return offset + this.decodes.clock;
+    if (this.decodes.active) return offset + this.decodes.clock;
     return this.verifications.has(slot) ? this.verifications.emittedBy(slot) : offset;
   }
 
@@ -170,7 +166,27 @@ export class EngineState {
     const head = this.waiting.head();
     if (this.pool.namesAnswers && this.pool.mayFindMore(head, this.running)) return true;
     const tokens = this.maxNumBatchedTokens - this.running.count * (1 + this.config.speculationDepth);
-    return this.fits(head, tokens) || this.neverFits(head);
+    return this.fits(head, Math.min(tokens, this.leastOfMostTokens)) || this.neverFits(head);
+  }
+
+  /** Most tokens that a request gets in the iteration that is scheduled now. */
+  mostTokens(): number {
+    const requests = this.running.count + this.waiting.count;
+    if (this.longPrefillTokenThreshold === 0 || requests <= 1) return ALL_TOKENS;
+    if (!this.longPrefillTokenThresholdAdaptive) return this.longPrefillTokenThreshold;
+    return Math.max(this.longPrefillTokenThreshold, Math.floor(this.maxNumBatchedTokens / requests));
+  }
+
+  /** The smallest that `mostTokens` can be. */
+  get leastOfMostTokens(): number {
+    return this.longPrefillTokenThreshold === 0 ? ALL_TOKENS : this.longPrefillTokenThreshold;
+  }
+
+  /** Whether decodes may stand behind an incomplete prefill, or outnumber the token budget. */
+  get outOfOrder(): boolean {
+    const { partials, running, table } = this;
+    if (partials > 0) return partials > 1 || table.status[running.tail] !== PREFILLING;
+    return running.count > this.maxNumBatchedTokens;
   }
 
   /** Whether the free blocks suffice to admit a waiting request, which gets at most `tokens` in its first iteration. */
@@ -201,13 +217,10 @@ export class EngineState {
     return worst;
   }
 
-  /**
-   * Frees the KV of a running request and puts it at the front of its queue.
-   * @param given 0, or, when the iteration under way had it, 1 + the blocks taken for it beyond those it holds
-   */
-  preempt(slot: number, given = 0): void {
+  /** Frees the KV of a running request and puts it at the front of its queue. */
+  preempt(slot: number): void {
     if (this.table.status[slot] === DECODING) this.table.lastToken[slot] = this.now;
-    this.release(slot, true, given);
+    this.release(slot, true);
     this.table.transferred[slot] = 0;
     this.table.preemptions[slot]++;
     this.table.status[slot] = WAITING;
@@ -268,7 +281,7 @@ export class EngineState {
       table.free(slot);
     } else {
       table.status[slot] = DECODING;
-      if (!this.speculative) this.decodes.add(slot);
+      if (this.decodes.active) this.decodes.add(slot);
       else if (this.verifications.active) this.verifications.add(slot);
     }
   }
@@ -329,28 +342,17 @@ export class EngineState {
   }
 
   /** Takes a request out of the running list and its blocks back. `returns`: it will be admitted again. */
-  private release(slot: number, returns: boolean, given = 0): void {
-    const { table, verifications } = this;
-    let held = table.blocks[slot];
-    let computed = table.computed[slot];
-    if (table.status[slot] === DECODING) {
-      if (this.speculative) {
-        // Then the table has the blocks.
-        if (verifications.has(slot)) verifications.remove(slot);
-        held = table.blocks[slot];
-        computed = table.computed[slot];
-      } else {
-        computed = this.decodes.remove(slot);
-        held = this.blocksFor(computed);
-      }
-    }
-    if (slot === this.partial) this.partial = -1;
+  private release(slot: number, returns: boolean): void {
+    const { table, verifications, decodes } = this;
+    const { status, blocks, computed } = table;
+    if (status[slot] === PREFILLING) this.partials--;
+    else if (status[slot] === DECODING && verifications.has(slot)) verifications.remove(slot);
     this.running.remove(slot);
-    if (given > 0) {
-      // vLLM counts a block as filled as soon as the token that fills it is scheduled.
-      held += given - 1;
-      computed = table.input[slot] + table.generatedOffset[slot];
+    if (status[slot] === DECODING && decodes.active) {
+      const context = decodes.remove(slot);
+      this.pool.release(slot, this.blocksFor(context), context, returns);
+    } else {
+      this.pool.release(slot, blocks[slot], computed[slot], returns);
     }
-    this.pool.release(slot, held, computed, returns);
   }
 }

@@ -20,12 +20,12 @@ import {
 import type { EngineRequest } from './engine-request.ts';
 import { type EngineSnapshot, restoreSnapshot, takeSnapshot } from './engine-snapshot.ts';
 import { EngineState } from './engine-state.ts';
+import { iterateInOrder } from './in-order-iteration.ts';
 import { IterationPlan } from './iteration-plan.ts';
 import type { LatencyHistogram } from './latency-histogram.ts';
 import { iterateLockstep, skipDecodes } from './lockstep-iteration.ts';
 import { RequestOverhead } from './request-overhead.ts';
 import { DECODING, WAITING } from './request-table.ts';
-import { iterateSpeculative } from './speculative-iteration.ts';
 import { iterateVerifyBatch, skipVerifySteps } from './verify-iteration.ts';
 import { PRIORITY_CLASSES } from './waiting-queue.ts';
 
@@ -64,21 +64,26 @@ export class Engine {
     expectNumber('ENGINE_OPTION', 'requestOverheadMs', requestOverheadMs, 0, HOUR_MS);
     expectNumber('ENGINE_OPTION', 'requestOverheadJitter', requestOverheadJitter, 0, 1);
     expectNumber('ENGINE_OPTION', 'seed', seed, 0, Number.MAX_SAFE_INTEGER);
-    const { reserveWholePrompts = false, watermark = 0, wholePromptFits = true } = options;
+    const { watermark = 0, longPrefillTokenThreshold = 0 } = options;
     expectNumber('ENGINE_OPTION', 'watermark', watermark, 0, 0.99);
+    const longest = MAX_REQUEST_TOKENS;
+    expectInteger('ENGINE_OPTION', 'longPrefillTokenThreshold', longPrefillTokenThreshold, 0, longest);
     this.overhead = new RequestOverhead(requestOverheadMs, requestOverheadJitter, seed);
     this.onIterations = options.onIterations;
     checkEngineConfig(config, maxNumBatchedTokens);
-    this.state = new EngineState(
-      config,
+    this.state = new EngineState(config, {
       blockTokens,
       maxNumBatchedTokens,
       seed,
-      options.role ?? 'mixed',
-      options.prefixCaching ?? false,
-      { reserveWholePrompts, watermark, wholePromptFits },
-      options.asyncScheduling ?? false,
-    );
+      role: options.role ?? 'mixed',
+      prefixCaching: options.prefixCaching ?? false,
+      watermark,
+      wholePromptFits: options.wholePromptFits ?? true,
+      reserveWholePrompts: options.reserveWholePrompts ?? false,
+      asyncScheduling: options.asyncScheduling ?? false,
+      longPrefillTokenThreshold,
+      longPrefillTokenThresholdAdaptive: options.longPrefillTokenThresholdAdaptive ?? false,
+    });
   }
 
   /** Current tick. An iteration under way when the clock passed a limit has been counted in full. */
@@ -371,18 +376,22 @@ export class Engine {
   /** Takes the next iteration, or as many as can be skipped. */
   private iterate(limit: number): void {
     const { state, plan } = this;
-    const onlyDecodes = state.partial < 0 && state.running.count > 0 && !state.headAdmissible();
-    if (state.speculative) {
-      // Who fills a block with a name first decides which block is found.
-      if (onlyDecodes && !state.pool.namesAnswers && skipVerifySteps(state, limit)) return;
-      if (iterateVerifyBatch(state, plan)) return;
-      // Short of token budget: sequence by sequence.
-      state.verifications.deactivate();
-      iterateSpeculative(state, plan);
-    } else {
-      if (onlyDecodes && skipDecodes(state, limit)) return;
-      iterateLockstep(state, plan);
+    plan.reset(state.mostTokens());
+    if (!state.outOfOrder) {
+      const onlyDecodes = state.partials === 0 && state.running.count > 0 && !state.headAdmissible();
+      if (state.speculative) {
+        // Who fills a block with a name first decides which block is found.
+        if (onlyDecodes && !state.pool.namesAnswers && skipVerifySteps(state, limit)) return;
+        if (iterateVerifyBatch(state, plan)) return;
+      } else {
+        state.decodes.activate(state.running.head);
+        if (onlyDecodes && skipDecodes(state, limit)) return;
+        if (iterateLockstep(state, plan)) return;
+      }
     }
+    state.verifications.deactivate();
+    state.decodes.deactivate(state.running.head);
+    iterateInOrder(state, plan);
   }
 
   private iterateObserved(limit: number, observe: (span: IterationSpan) => void): void {
@@ -417,18 +426,15 @@ export class Engine {
 
   /** In lockstep the state of the decodes is implied by a shared clock; with speculation each request holds its own. */
   private changeDecodeMode(speculative: boolean): void {
-    const { table, running, decodes } = this.state;
+    const { table, running, decodes, pool } = this.state;
+    decodes.deactivate(running.head);
+    if (speculative) return;
     for (let slot = running.head; slot >= 0; slot = table.next[slot]) {
       if (table.status[slot] !== DECODING) continue;
-      if (speculative) {
-        table.computed[slot] = decodes.remove(slot);
-        table.blocks[slot] = this.state.blocksFor(table.input[slot] + table.generatedOffset[slot] - 1);
-      } else {
-        const context = table.input[slot] + table.generatedOffset[slot] - 1;
-        // The look-ahead blocks beyond the context go back to the pool.
-        this.state.pool.give(table.blocks[slot] - this.state.blocksFor(context));
-        decodes.add(slot);
-      }
+      // The look-ahead blocks beyond the context go back to the pool.
+      const needed = this.state.blocksFor(table.input[slot] + table.generatedOffset[slot] - 1);
+      pool.give(table.blocks[slot] - needed);
+      table.blocks[slot] = needed;
     }
   }
 }

@@ -10,21 +10,20 @@ export class IterationPlan {
   readonly finishing = new SlotBuffer();
   /** Transferred requests that decode here for the first time. */
   readonly joining = new SlotBuffer();
-  /** Decoding requests that this iteration could not schedule. */
-  readonly stalled = new SlotBuffer();
-  partialStalled = false;
+  /** Most tokens that a request gets (vLLM long_prefill_token_threshold). */
+  mostTokens = 0;
   /** Tokens that the incomplete prefill computes. */
   partialChunk = 0;
   /** Sequences that emit n tokens in a verify step: entry n. */
   readonly emittedCounts = new Float64Array(MAX_SPECULATION_DEPTH + 2);
 
-  reset(): void {
+  /** @param mostTokens Most tokens that a request gets (vLLM long_prefill_token_threshold). */
+  reset(mostTokens: number): void {
+    this.mostTokens = mostTokens;
     this.prefillTokens = 0;
     this.attention = 0;
     this.finishing.count = 0;
     this.joining.count = 0;
-    this.stalled.count = 0;
-    this.partialStalled = false;
     this.partialChunk = 0;
   }
 }

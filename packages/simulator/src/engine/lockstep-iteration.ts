@@ -1,7 +1,6 @@
 import { admitWaiting, continuePrefill, fillAnswers, planChunk } from './admission.ts';
 import type { EngineState } from './engine-state.ts';
 import type { IterationPlan } from './iteration-plan.ts';
-import { DECODING, PREFILLING } from './request-table.ts';
 
 /** Iterations skipped at once; bounds the terms of the closed form to what a double holds exactly. */
 const MAX_SKIP = 65_536;
@@ -55,21 +54,24 @@ function fillSkipped({ table, running, decodes, pool, blockTokens }: EngineState
   for (const { slot, tokens } of filled) pool.fill(slot, tokens);
 }
 
-/** One iteration in which every decoding sequence emits one token. */
-export function iterateLockstep(state: EngineState, plan: IterationPlan): void {
+/**
+ * One iteration in which every decoding sequence emits one token.
+ * @returns whether it was taken; if not, it has to go through the requests in order, and nothing has changed.
+ */
+export function iterateLockstep(state: EngineState, plan: IterationPlan): boolean {
   const { decodes, timer, table, counters } = state;
-  plan.reset();
-  const preempted = !reserveBlocks(state, plan);
-  if (state.pool.namesAnswers) fillAnswers(state, plan);
+  const lacking = planChunk(state, plan, state.maxNumBatchedTokens - decodes.count);
+  const enough = decodes.blocksForNext() + lacking <= state.pool.free;
+  if (enough) state.pool.take(decodes.blocksForNext());
+  else if (state.config.schedulingPolicy === 'fcfs') preemptLast(state, lacking);
+  else return false;
+  if (state.pool.namesAnswers) fillAnswers(state);
   const budget = state.maxNumBatchedTokens - decodes.count - continuePrefill(state, plan);
-  if (!preempted) admitWaiting(state, plan, budget);
+  if (enough) admitWaiting(state, plan, budget);
 
   const members = decodes.count;
   // Everything was preempted or refused: the scheduler comes round again without a forward pass.
-  if (members + plan.prefillTokens === 0) {
-    rejoin(state, plan);
-    return;
-  }
+  if (members + plan.prefillTokens === 0) return true;
   const fixed =
     plan.prefillTokens === 0
       ? timer.decodeTicks(members)
@@ -90,8 +92,8 @@ export function iterateLockstep(state: EngineState, plan: IterationPlan): void {
     decodes.advance(1);
     completeDecodes(state);
   }
-  rejoin(state, plan);
   for (let i = 0; i < plan.finishing.count; i++) state.finishPrefill(plan.finishing.slots[i]);
+  return true;
 }
 
 function completeDecodes(state: EngineState): void {
@@ -99,29 +101,12 @@ function completeDecodes(state: EngineState): void {
   while (decodes.count > 0 && decodes.iterationsToFirstCompletion() === 0) state.complete(decodes.first());
 }
 
-function rejoin(state: EngineState, plan: IterationPlan): void {
-  for (let i = 0; i < plan.stalled.count; i++) state.decodes.add(plan.stalled.slots[i]);
-}
-
 /**
- * Gives every decoding sequence the block its next token needs, and sees that the incomplete prefill's next chunk has
- * its blocks; preempts when there are too few.
+ * Takes the blocks for the next token of the decodes, and preempts until they and the incomplete prefill have theirs.
+ * Under fcfs the victim is always the last of the running list, which is served last: no need to look at each.
  */
-function reserveBlocks(state: EngineState, plan: IterationPlan): boolean {
+function preemptLast(state: EngineState, lacking: number): void {
   const { decodes, pool, running } = state;
-  const lacking = planChunk(state, plan, state.maxNumBatchedTokens - decodes.count);
-  const needed = decodes.blocksForNext();
-  if (needed + lacking <= pool.free) {
-    pool.take(needed);
-    return true;
-  }
-  if (state.config.schedulingPolicy === 'priority') {
-    allocateOrPreempt(state, plan);
-    const { given, next } = state.table;
-    for (let slot = running.head; slot >= 0; slot = next[slot]) given[slot] = 0;
-    return false;
-  }
-  // Under fcfs the victim is always the last of the running list, which is served last: no need to look at each.
   for (let taken = 0; ; state.preempt(running.tail)) {
     const missing = decodes.blocksForNext() - taken;
     const found = Math.min(missing, pool.free);
@@ -130,43 +115,7 @@ function reserveBlocks(state: EngineState, plan: IterationPlan): boolean {
     if (found === missing) break;
   }
   // An incomplete prefill is the last.
-  if (state.partial >= 0 && lacking > pool.free) state.preempt(state.partial);
-  return false;
-}
-
-/** Goes through the sequences in order, as a victim may be one that has been given its block, or any behind. */
-function allocateOrPreempt(state: EngineState, plan: IterationPlan): void {
-  const { table, running, decodes } = state;
-  for (let slot = running.head; slot >= 0; slot = table.next[slot]) {
-    const lacking =
-      table.status[slot] === DECODING
-        ? Number(decodes.contextLength(slot) % state.blockTokens === 0)
-        : planChunk(state, plan, state.maxNumBatchedTokens - decodes.count);
-    while (state.pool.free < lacking) {
-      const victim = state.victim();
-      // vLLM gives up on the rest of the list when a request has to preempt itself.
-      if (victim === slot) stallAfter(state, plan, slot);
-      state.preempt(victim, table.given[victim]);
-      table.given[victim] = 0;
-      if (victim === slot) return;
-    }
-    // The blocks of a chunk are taken with the chunk.
-    if (table.status[slot] !== DECODING) return;
-    state.pool.take(lacking);
-    table.given[slot] = 1 + lacking;
-  }
-}
-
-function stallAfter(state: EngineState, plan: IterationPlan, slot: number): void {
-  const { table, decodes } = state;
-  for (let later = table.next[slot]; later >= 0; later = table.next[later]) {
-    if (table.status[later] === PREFILLING) {
-      plan.partialStalled = true;
-    } else {
-      decodes.remove(later);
-      plan.stalled.push(later);
-    }
-  }
+  if (state.partials > 0 && lacking > pool.free) state.preempt(running.tail);
 }
 
 /** first + (first + step) + ... , `count` terms. */

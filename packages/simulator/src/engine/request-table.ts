@@ -4,6 +4,8 @@ export const FUTURE = 1;
 export const WAITING = 2;
 export const PREFILLING = 3;
 export const DECODING = 4;
+/** All of its prefill is scheduled in the iteration under way. */
+export const PREFILLED = 5;
 
 const FLOAT_FIELDS = [
   'arrival',
@@ -87,7 +89,7 @@ export class RequestTable {
   preemptions: Int32Array = NO_INTS;
   next: Int32Array = NO_INTS;
   prev: Int32Array = NO_INTS;
-  /** Set when the iteration under way has it: tokens to verify, or 1 + blocks taken for it. 0 between iterations. */
+  /** Tokens that the iteration under way gives it where it visits every request; 0 between iterations. */
   given: Int32Array = NO_INTS;
   /** Verify steps so far (speculative decoding). */
   verifySteps: Int32Array = NO_INTS;

@@ -11,9 +11,4 @@ export class SlotBuffer {
     }
     this.slots[this.count++] = slot;
   }
-
-  has(slot: number): boolean {
-    for (let i = 0; i < this.count; i++) if (this.slots[i] === slot) return true;
-    return false;
-  }
 }

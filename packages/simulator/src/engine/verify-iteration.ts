@@ -53,18 +53,18 @@ export function skipVerifySteps(state: EngineState, limit: number): boolean {
 /**
  * One iteration in which every decoding sequence verifies as many tokens as the speculation depth asks for, beside
  * prefills and admissions.
- * @returns whether it was taken; if not, it is short of token budget, and nothing has changed.
+ * @returns whether it was taken; if not, it has to go through the requests in order, and nothing has changed.
  */
 export function iterateVerifyBatch(state: EngineState, plan: IterationPlan): boolean {
   const batch = verifyBatch(state);
   if (batch === null) return false;
   const { table, timer, draftTimer, config, counters } = state;
-  plan.reset();
-  const preempted = !reserveBlocks(state, batch, plan);
-  if (state.pool.namesAnswers) fillAnswers(state, plan);
+  const reserved = reserveBlocks(state, batch, plan);
+  if (reserved === 'in order') return false;
+  if (state.pool.namesAnswers) fillAnswers(state);
   const verified = batch.count * batch.given;
   const budget = state.maxNumBatchedTokens - verified - continuePrefill(state, plan);
-  if (!preempted) admitWaiting(state, plan, budget);
+  if (reserved === 'enough') admitWaiting(state, plan, budget);
 
   const joining = plan.joining.count;
   const sequences = batch.count + joining;
@@ -75,10 +75,7 @@ export function iterateVerifyBatch(state: EngineState, plan: IterationPlan): boo
   }
   const tokens = verified + joining + plan.prefillTokens;
   // Everything was preempted: the scheduler comes round again without a forward pass.
-  if (tokens === 0) {
-    rejoin(batch, plan);
-    return true;
-  }
+  if (tokens === 0) return true;
   let ticks =
     timer.fixedTicks(tokens, sequences, plan.attention) +
     timer.contextTicks(sequences, plan.prefillTokens) * context;
@@ -100,21 +97,19 @@ export function iterateVerifyBatch(state: EngineState, plan: IterationPlan): boo
     const slot = plan.joining.slots[i];
     state.interTokenLatency.add(state.now - table.lastToken[slot], 1);
     table.transferred[slot] = 0;
-    table.computed[slot] = table.input[slot] + table.generatedOffset[slot];
     counters.outputTokens++;
     if (++table.generatedOffset[slot] === table.output[slot]) state.complete(slot);
     else batch.add(slot);
   }
-  rejoin(batch, plan);
   for (let i = 0; i < plan.finishing.count; i++) state.finishPrefill(plan.finishing.slots[i]);
   return true;
 }
 
-/** The decoding sequences as a batch, or `null` when the token budget may not reach for all of them. */
+/** The decoding sequences as a batch, or `null` when they may not all get the tokens that they ask for. */
 function verifyBatch(state: EngineState): VerifyBatch | null {
   const { verifications: batch, table, running, config } = state;
   const given = 1 + config.speculationDepth;
-  if (running.count * given > state.maxNumBatchedTokens) return null;
+  if (running.count * given > state.maxNumBatchedTokens || given > state.leastOfMostTokens) return null;
   if (!batch.active) {
     batch.activate(given, state.acceptance);
     for (let slot = running.head; slot >= 0; slot = table.next[slot]) {
@@ -126,66 +121,28 @@ function verifyBatch(state: EngineState): VerifyBatch | null {
 
 /**
  * Takes the blocks for the next verify step, and sees that the incomplete prefill's next chunk has its blocks; preempts
- * when there are too few.
+ * when there are too few. Changes nothing when the requests have to be gone through in order.
  */
-function reserveBlocks(state: EngineState, batch: VerifyBatch, plan: IterationPlan): boolean {
+function reserveBlocks(
+  state: EngineState,
+  batch: VerifyBatch,
+  plan: IterationPlan,
+): 'enough' | 'preempted' | 'in order' {
   const { pool } = state;
   let lacking = planChunk(state, plan, state.maxNumBatchedTokens - batch.count * batch.given);
   const enough = batch.blocksForNext() + lacking <= pool.free;
-  if (enough) {
-    pool.take(batch.blocksForNext());
-  } else if (state.config.schedulingPolicy === 'fcfs' && !pool.caches) {
+  if (!enough) {
+    // With a cache it matters in which order blocks are taken and freed.
+    if (state.config.schedulingPolicy !== 'fcfs' || pool.caches) return 'in order';
     // The last of the running list goes, whichever sequence is short: no need to look at each.
     do {
       state.preempt(state.running.tail);
       // An incomplete prefill is the last of the running list.
       lacking = 0;
     } while (batch.blocksForNext() + lacking > pool.free);
-    pool.take(batch.blocksForNext());
-  } else {
-    allotOrPreempt(state, batch, plan);
-    const { table, running } = state;
-    for (let slot = running.head; slot >= 0; slot = table.next[slot]) table.given[slot] = 0;
   }
-  return enough;
-}
-
-/** Gives the sequences, in order, the blocks for the next verify step; preempts when there are too few. */
-function allotOrPreempt(state: EngineState, batch: VerifyBatch, plan: IterationPlan): void {
-  const { table, running, pool } = state;
-  for (let slot = running.head; slot >= 0; slot = table.next[slot]) {
-    const verifies = batch.has(slot);
-    const needed = verifies
-      ? batch.blocksForNextOf(slot)
-      : planChunk(state, plan, state.maxNumBatchedTokens - batch.count * batch.given);
-    while (needed > pool.free) {
-      const victim = state.victim();
-      // vLLM gives up on the rest of the list when a request has to preempt itself.
-      if (victim === slot) stallAfter(state, batch, plan, slot);
-      state.preempt(victim, table.given[victim]);
-      table.given[victim] = 0;
-      if (victim === slot) return;
-    }
-    // The blocks of a chunk are taken with the chunk.
-    if (!verifies) return;
-    pool.take(needed);
-    table.given[slot] = 1 + needed;
-  }
-}
-
-function stallAfter({ table }: EngineState, batch: VerifyBatch, plan: IterationPlan, slot: number): void {
-  for (let later = table.next[slot]; later >= 0; later = table.next[later]) {
-    if (batch.has(later)) {
-      batch.remove(later);
-      plan.stalled.push(later);
-    } else {
-      plan.partialStalled = true;
-    }
-  }
-}
-
-function rejoin(batch: VerifyBatch, plan: IterationPlan): void {
-  for (let i = 0; i < plan.stalled.count; i++) batch.add(plan.stalled.slots[i]);
+  pool.take(batch.blocksForNext());
+  return enough ? 'enough' : 'preempted';
 }
 
 /** Counts `verifications` of a sequence each, which emitted `emitted` tokens and accepted `surplus` tokens more. */

@@ -1,0 +1,144 @@
+import { admitWaiting } from './admission.ts';
+import type { EngineState } from './engine-state.ts';
+import type { IterationPlan } from './iteration-plan.ts';
+import { DECODING, PREFILLED } from './request-table.ts';
+import { addStep } from './step-latencies.ts';
+
+/**
+ * One iteration that visits every running request in order, as vLLM does: for whatever the batches of decodes have no
+ * short form of, such as a shortage of token budget, several incomplete prefills, or a victim that has been served.
+ *
+ * A decoding sequence verifies up to `speculationDepth` draft tokens and emits those accepted plus one. Look-ahead slots
+ * are allocated before the draft and kept, as vLLM does.
+ */
+export function iterateInOrder(state: EngineState, plan: IterationPlan): void {
+  const { timer, counters, config, table } = state;
+  const { budget, preempted } = scheduleRunning(state, plan);
+  const step = addUp(state, plan);
+  if (!preempted) admitWaiting(state, plan, budget);
+  for (let i = 0; i < plan.joining.count; i++) {
+    const slot = plan.joining.slots[i];
+    table.given[slot] = 1;
+    addDecode(state, step, slot);
+  }
+  const tokens = step.tokens + plan.prefillTokens;
+  // Everything was preempted or refused: the scheduler comes round again without a forward pass.
+  if (tokens === 0) return;
+
+  let ticks =
+    timer.fixedTicks(tokens, step.sequences, plan.attention) +
+    timer.contextTicks(step.sequences, plan.prefillTokens) * step.context;
+  if (step.drafting > 0 && state.draftTimer !== null) {
+    ticks += state.draftTimer.ticks(config.speculationDepth, step.drafting, step.context);
+  }
+  state.lastStart = state.now;
+  state.now += ticks;
+  counters.iterations++;
+  counters.busyTicks += ticks;
+  emit(state, plan.emittedCounts, ticks);
+}
+
+/** What the decodes of one iteration add up to. */
+interface DecodeStep {
+  /** Tokens to verify. */
+  tokens: number;
+  sequences: number;
+  /** Sequences with at least one draft token. */
+  drafting: number;
+  /** Context tokens, those under verification included. */
+  context: number;
+}
+
+/** Gives the running requests, in order, tokens and the blocks for them. Answers the budget that is left. */
+function scheduleRunning(state: EngineState, plan: IterationPlan): { budget: number; preempted: boolean } {
+  const { table, running, pool, config } = state;
+  const { input, generatedOffset, computed, blocks, given, status, next } = table;
+  let budget = state.maxNumBatchedTokens;
+  let preempted = false;
+  for (let slot = running.head; slot >= 0 && budget > 0; slot = next[slot]) {
+    const isDecoding = status[slot] === DECODING;
+    const known = input[slot] + generatedOffset[slot];
+    const start = isDecoding ? known - 1 : computed[slot];
+    const wanted = isDecoding ? 1 + config.speculationDepth : known - start;
+    const tokens = Math.min(wanted, budget, plan.mostTokens);
+    const needed = state.blocksFor(start + tokens) - blocks[slot];
+    while (needed > pool.free) {
+      const victim = state.victim();
+      budget += given[victim];
+      given[victim] = 0;
+      state.preempt(victim);
+      preempted = true;
+      // vLLM gives up on the rest of the list when a request has to preempt itself.
+      if (victim === slot) return { budget, preempted };
+    }
+    state.growTo(slot, start + tokens);
+    given[slot] = tokens;
+    budget -= tokens;
+    // vLLM counts a block as filled as soon as the token that fills it is scheduled.
+    computed[slot] = Math.min(start + tokens, known);
+    pool.fill(slot, computed[slot]);
+  }
+  return { budget, preempted };
+}
+
+/** Sums up what the running requests were given, and finds the prefills that end. */
+function addUp(state: EngineState, plan: IterationPlan): DecodeStep {
+  const { input, generatedOffset, computed, given, status, next } = state.table;
+  const step: DecodeStep = { tokens: 0, sequences: 0, drafting: 0, context: 0 };
+  for (let slot = state.running.head; slot >= 0; slot = next[slot]) {
+    const tokens = given[slot];
+    if (tokens === 0) continue;
+    if (status[slot] === DECODING) {
+      addDecode(state, step, slot);
+      continue;
+    }
+    plan.prefillTokens += tokens;
+    plan.attention += tokens * (computed[slot] - tokens / 2);
+    state.counters.prefillTokens += tokens;
+    if (computed[slot] < input[slot] + generatedOffset[slot]) continue;
+    status[slot] = PREFILLED;
+    state.partials--;
+  }
+  return step;
+}
+
+function addDecode({ table }: EngineState, step: DecodeStep, slot: number): void {
+  const tokens = table.given[slot];
+  step.tokens += tokens;
+  step.sequences++;
+  if (tokens > 1) step.drafting++;
+  step.context += table.input[slot] + table.generatedOffset[slot] - 1 + tokens;
+}
+
+/** Lets every sequence that was given tokens emit what it accepts of them, and ends prefills, in order. */
+function emit(state: EngineState, emittedCounts: Float64Array, ticks: number): void {
+  const { table, counters, running, interTokenLatency, acceptance } = state;
+  const { output, generatedOffset, given, id, transferred, status, next, lastToken, verifySteps } = table;
+  emittedCounts.fill(0);
+  for (let slot = running.head; slot >= 0; ) {
+    const following = next[slot];
+    const drafts = given[slot] - 1;
+    given[slot] = 0;
+    if (status[slot] === PREFILLED) {
+      state.finishPrefill(slot);
+    } else if (status[slot] === DECODING && drafts >= 0) {
+      const emitted = generatedOffset[slot];
+      const key = acceptance.requestKey(id[slot]);
+      const accepted = drafts === 0 ? 0 : acceptance.accepted(key, verifySteps[slot]++, drafts);
+      const tokens = Math.min(1 + accepted, output[slot] - emitted);
+      counters.draftTokens += drafts;
+      counters.acceptedTokens += accepted;
+      counters.outputTokens += tokens;
+      if (transferred[slot] === 1) {
+        transferred[slot] = 0;
+        interTokenLatency.add(state.now - lastToken[slot], 1);
+      } else {
+        emittedCounts[tokens]++;
+      }
+      generatedOffset[slot] = emitted + tokens;
+      if (emitted + tokens === output[slot]) state.complete(slot);
+    }
+    slot = following;
+  }
+  addStep(interTokenLatency, ticks, emittedCounts, 1 + state.config.speculationDepth);
+}
