@@ -64,6 +64,16 @@ export async function startServeOn(
   };
 }
 
+/** Starts `servegym` with these arguments. */
+export function startServegym(...args: string[]): {
+  signal(signal: NodeJS.Signals): void;
+  /** Resolves when it is gone. */
+  readonly ended: Promise<Ending>;
+} {
+  const { child, ended } = launch(NOTHING_KEPT, ...args);
+  return { ended, signal: (signal) => void child.kill(signal) };
+}
+
 /** Runs `servegym` with these arguments until it ends. */
 export function runServegym(...args: string[]): Promise<Ending> {
   return runServegymWith(NOTHING_KEPT, ...args);

@@ -182,6 +182,13 @@ describe('loads that say little', () => {
     );
   });
 
+  it('make a profile also where all tokens of some answers reach the client together', () => {
+    const load = served(poisson(1, 40, 5), 'load');
+    const requests = load.requests.map((r, i) => (i % 10 === 0 ? { ...r, e2eMs: r.ttftMs } : r));
+    const { profile } = calibrateBench([measuredLoad('load', requests, 0)], options);
+    assert.deepEqual(checkEngineProfile(JSON.parse(JSON.stringify(profile)), 'test'), profile);
+  });
+
   it('are refused when they are too few', () => {
     assert.throws(() => calibrateBench([served(poisson(1, 10, 5), 'few')], options), {
       code: 'CALIBRATION_ROWS',

@@ -65,6 +65,8 @@ export function milliseconds(ms: number): string {
 export type TuningErrorCode =
   | 'INVALID_SLO'
   | 'TOO_FEW_REQUESTS'
+  /** Fewer tokens allowed than the first loads take. */
+  | 'TOO_FEW_TOKENS'
   /** An address that is none. */
   | 'SERVER_ADDRESS'
   /** A server that does not answer. */

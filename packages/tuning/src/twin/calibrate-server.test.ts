@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type EngineProfile, findProfile } from '@servegym/simulator';
-import { type BenchParameter, type MeasuredLoad, measuredLoad } from '@servegym/simulator/calibration';
-import { calibrateServer, type ServerCalibration } from './calibrate-server.ts';
-import { simulateProbe } from './open-load.ts';
-import { type Probe, singleProbe } from './probe.ts';
+import { findProfile } from '@servegym/simulator';
+import type { BenchParameter, MeasuredLoad } from '@servegym/simulator/calibration';
+import { singleProbe } from './probe.ts';
 import { withKvBlocks } from './start-profile.ts';
+import { calibrateVirtually, serveProbe } from './virtual-server.fixture.ts';
 
 const FACTS = {
   model: 'unknown',
@@ -22,48 +21,8 @@ const server = withKvBlocks({ ...findProfile('a100-40gb-llama-3-8b'), requestOve
 /** Relative spread of a coefficient that is called determined. */
 const KNOWN = 0.075;
 
-/** Serves a probe on the engine of the endpoint, in virtual time. */
-function serve(probe: Probe, profile: EngineProfile): { load: MeasuredLoad; tookMs: number } {
-  let requests = probe.requests;
-  if (probe.isSequential) {
-    let atMs = 0;
-    requests = probe.requests.map((request) => {
-      const sent = { ...request, atMs };
-      atMs += simulateProbe({ requests: [{ ...request, atMs: 0 }] }, profile, FACTS).e2eMs[0] + 1;
-      return sent;
-    });
-  }
-  const run = simulateProbe({ requests }, profile, FACTS);
-  const rows = Array.from(run.ids, (id, i) => ({
-    ...requests[id],
-    arrivalMs: requests[id].atMs,
-    ttftMs: run.ttftMs[i],
-    e2eMs: run.e2eMs[i],
-  }));
-  return { load: measuredLoad(probe.name, rows, 0), tookMs: run.simulatedMs };
-}
-
-function calibrate(
-  minutes: number,
-  measured: readonly MeasuredLoad[] = [],
-  sent: string[] = [],
-): Promise<ServerCalibration> {
-  let elapsedMs = 0;
-  return calibrateServer({
-    facts: FACTS,
-    minutes,
-    mostTokens: 5_000_000,
-    measured,
-    measure: async (probe) => {
-      const { load, tookMs } = serve(probe, server);
-      elapsedMs += tookMs;
-      sent.push(probe.name);
-      return load;
-    },
-    elapsed: () => elapsedMs / 60_000,
-    source: 'test',
-    command: 'test',
-  });
+function calibrate(minutes: number, measured: readonly MeasuredLoad[] = [], sent: string[] = []) {
+  return calibrateVirtually(server, FACTS, { minutes, measured, onProbe: ({ name }) => sent.push(name) });
 }
 
 describe('the calibration of a running server', () => {
@@ -96,7 +55,7 @@ describe('the calibration of a running server', () => {
   it('does not send again what an earlier run measured', async () => {
     const first: string[] = [];
     await assert.rejects(calibrate(0.05, [], first), { code: 'TOO_FEW_REQUESTS' });
-    const measured = [serve(singleProbe(FACTS, 0), server).load];
+    const measured = [serveProbe(singleProbe(FACTS, 0), server, FACTS).load];
     assert.equal(first[0], measured[0].source);
     const again: string[] = [];
     await assert.rejects(calibrate(0.05, measured, again), { code: 'TOO_FEW_REQUESTS' });

@@ -12,6 +12,7 @@ import { TuningError } from '../tune/slo.ts';
 import { compareLoad, type LoadComparison } from './compare-load.ts';
 import { openLoad, simulateProbe } from './open-load.ts';
 import {
+  allTokens,
   batchProbe,
   longProbe,
   type Probe,
@@ -19,7 +20,6 @@ import {
   probeKindFor,
   seenIn,
   singleProbe,
-  tokensOf,
 } from './probe.ts';
 import { guessedProfile, type ServerFacts } from './start-profile.ts';
 
@@ -75,15 +75,22 @@ export async function calibrateServer(options: ServerCalibrationOptions): Promis
   const loads: MeasuredLoad[] = [];
   let tokens = 0;
   const run = async (probe: Probe, spread: LoadFit['spread'] | null = null): Promise<MeasuredLoad> => {
-    const { input, output } = tokensOf(probe);
-    tokens += input + output;
+    tokens += allTokens(probe);
     const known = earlier.findIndex(({ source }) => source === probe.name);
     const load = known >= 0 ? earlier.splice(known, 1)[0] : await options.measure(probe);
     if (known < 0) options.onLoad?.(load, spread);
     loads.push(load);
     return load;
   };
-  const single = await run(singleProbe(facts, 0));
+  const firstProbes = [singleProbe(facts, 0), batchProbe(facts, 'batch', Math.min(8, facts.maxNumSeqs))];
+  const leastTokens = firstProbes.reduce((sum, probe) => sum + allTokens(probe), 0);
+  if (leastTokens > options.mostTokens) {
+    throw new TuningError(
+      'TOO_FEW_TOKENS',
+      `expected --most-tokens to be at least ${leastTokens.toLocaleString('en-US')} for the first two loads, got ${options.mostTokens.toLocaleString('en-US')}`,
+    );
+  }
+  const single = await run(firstProbes[0]);
   const start = options.start ?? guessedProfile(single, facts);
   const { maxNumSeqs, maxNumBatchedTokens, kvBlocks } = facts;
   const fitOptions = {
@@ -108,18 +115,17 @@ export async function calibrateServer(options: ServerCalibrationOptions): Promis
     return (probe.isSequential ? e2eMs.reduce((a, b) => a + b, 0) : simulatedMs) / 60_000;
   };
   const has = (probe: Probe, at: LoadFit, share: number) => {
-    const { input, output } = tokensOf(probe);
     const isEarlier = earlier.some(({ source }) => source === probe.name);
     return (
       isEarlier ||
-      (tokens + input + output <= options.mostTokens &&
+      (tokens + allTokens(probe) <= options.mostTokens &&
         options.elapsed() + minutesFor(probe, at) <= share * minutes)
     );
   };
   const open = (share: number, at: LoadFit, seed: number) =>
     openLoad(share, profileAt(at), facts, { seconds: 60 * minutes * OPEN_SHARE, seed });
 
-  await run(batchProbe(facts, 'batch', Math.min(8, maxNumSeqs)));
+  await run(firstProbes[1]);
   let current = fit();
   const asked = new Map<ProbeKind, number>([
     ['single', 1],

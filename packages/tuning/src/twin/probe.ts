@@ -120,11 +120,8 @@ export function openProbe(limits: ProbeLimits, rate: number, count: number, seed
 }
 
 /** Tokens that a probe sends and asks for. */
-export function tokensOf({ requests }: Pick<Probe, 'requests'>): { input: number; output: number } {
-  return {
-    input: requests.reduce((sum, { inputTokens }) => sum + inputTokens, 0),
-    output: requests.reduce((sum, { outputTokens }) => sum + outputTokens, 0),
-  };
+export function allTokens({ requests }: Pick<Probe, 'requests'>): number {
+  return requests.reduce((sum, { inputTokens, outputTokens }) => sum + inputTokens + outputTokens, 0);
 }
 
 /** Requests at once and the longest context that loads have shown. */

@@ -2,6 +2,7 @@ import { basename } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import type { EngineProfile } from '@servegym/simulator';
 import { estimatedProfile, type MeasuredLoad, measuredLoad } from '@servegym/simulator/calibration';
+import { TuningError } from '@servegym/tuning';
 import { alignedRows } from '@servegym/tuning/report';
 import {
   calibrateServer,
@@ -94,11 +95,14 @@ export async function calibrateRunningServer(options: ServerOptions): Promise<Se
       command: `servegym calibrate --server ${options.server} --minutes ${options.minutes} --output ${basename(output)}`,
     });
   } catch (error) {
-    if (signal === undefined) throw error;
-    throw new InterruptedError(
-      signal,
-      `interrupted after ${loads.length} loads, kept in ${loadsFile}: add --resume to go on`,
-    );
+    const kept =
+      loads.length === 0
+        ? 'nothing was measured yet'
+        : `${loads.length === 1 ? '1 load is' : `${loads.length} loads are`} kept in ${loadsFile}: add --resume to go on`;
+    if (signal !== undefined) throw new InterruptedError(signal, `interrupted: ${kept}`);
+    if (error instanceof TuningError && loads.length > 0)
+      throw new TuningError(error.code, `${error.message}. ${kept}`);
+    throw error;
   } finally {
     unlisten();
     progress.end();
