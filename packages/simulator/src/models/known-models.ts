@@ -13,6 +13,7 @@ interface Row {
   /** Default `FP16`. */
   readonly checkpoint?: WeightPrecision;
   readonly checkpoints: ServedModel['checkpoints'];
+  readonly draft?: string;
   /** Parameters as the model card rounds them, 10^9: shipped profiles were made with these. Default: counted. */
   readonly parameters?: number;
   readonly activeParameters?: number;
@@ -88,11 +89,12 @@ const ROWS: readonly Row[] = [
     shape: shape([4096, LLAMA_3], [32, 8], [dense(32, 14_336)]),
     contextTokens: 8192,
     checkpoints: {
-      FP16: 'meta-llama/Llama-3.1-8B-Instruct',
-      FP8: 'RedHatAI/Meta-Llama-3.1-8B-Instruct-FP8',
-      INT8: 'RedHatAI/Meta-Llama-3.1-8B-Instruct-quantized.w8a8',
-      INT4: 'RedHatAI/Meta-Llama-3.1-8B-Instruct-quantized.w4a16',
+      FP16: 'meta-llama/Meta-Llama-3-8B-Instruct',
+      FP8: 'RedHatAI/Meta-Llama-3-8B-Instruct-FP8',
+      INT8: 'RedHatAI/Meta-Llama-3-8B-Instruct-quantized.w8a8',
+      INT4: 'RedHatAI/Meta-Llama-3-8B-Instruct-quantized.w4a16',
     },
+    draft: 'yuhuili/EAGLE-LLaMA3-Instruct-8B',
   },
   {
     id: 'llama-3-70b',
@@ -108,12 +110,13 @@ const ROWS: readonly Row[] = [
     shape: shape([8192, LLAMA_3], [64, 8], [dense(80, 28_672)]),
     contextTokens: 8192,
     checkpoints: {
-      FP16: 'meta-llama/Llama-3.3-70B-Instruct',
-      FP8: 'RedHatAI/Llama-3.3-70B-Instruct-FP8-dynamic',
-      INT8: 'RedHatAI/Llama-3.3-70B-Instruct-quantized.w8a8',
-      INT4: 'RedHatAI/Llama-3.3-70B-Instruct-quantized.w4a16',
+      FP16: 'meta-llama/Meta-Llama-3-70B-Instruct',
+      FP8: 'RedHatAI/Meta-Llama-3-70B-Instruct-FP8',
+      INT8: 'RedHatAI/Meta-Llama-3-70B-Instruct-quantized.w8a8',
+      INT4: 'casperhansen/llama-3-70b-instruct-awq',
       NVFP4: 'nvidia/Llama-3.3-70B-Instruct-NVFP4',
     },
+    draft: 'yuhuili/EAGLE-LLaMA3-Instruct-70B',
   },
   {
     id: 'llama-3.1-405b',
@@ -161,6 +164,7 @@ const ROWS: readonly Row[] = [
     shape: shape([4096, 32_000], [32, 32], [dense(32, 11_008)]),
     contextTokens: 4096,
     checkpoints: { FP16: 'meta-llama/Llama-2-7b-chat-hf', INT4: 'TheBloke/Llama-2-7B-Chat-AWQ' },
+    draft: 'yuhuili/EAGLE-llama2-chat-7B',
   },
   {
     id: 'llama-2-70b',
@@ -170,6 +174,7 @@ const ROWS: readonly Row[] = [
     shape: shape([8192, 32_000], [64, 8], [dense(80, 28_672)]),
     contextTokens: 4096,
     checkpoints: { FP16: 'meta-llama/Llama-2-70b-chat-hf', INT4: 'TheBloke/Llama-2-70B-Chat-AWQ' },
+    draft: 'yuhuili/EAGLE-llama2-chat-70B',
   },
   {
     id: 'codellama-34b',
@@ -252,6 +257,7 @@ const ROWS: readonly Row[] = [
     checkpoints: {
       FP16: 'mistralai/Mistral-Nemo-Instruct-2407',
       FP8: 'RedHatAI/Mistral-Nemo-Instruct-2407-FP8',
+      INT4: 'RedHatAI/Mistral-Nemo-Instruct-2407-quantized.w4a16',
     },
   },
   {
@@ -297,6 +303,7 @@ const ROWS: readonly Row[] = [
       FP8: 'RedHatAI/Mixtral-8x7B-Instruct-v0.1-FP8',
       INT4: 'TheBloke/Mixtral-8x7B-Instruct-v0.1-GPTQ',
     },
+    draft: 'yuhuili/EAGLE-mixtral-instruct-8x7B',
   },
   {
     id: 'mixtral-8x22b',
@@ -393,6 +400,7 @@ const ROWS: readonly Row[] = [
     shape: shape([4096, QWEN_3], [32, 8], [dense(36, 12_288)], QK_NORM),
     contextTokens: 40_960,
     checkpoints: { FP16: 'Qwen/Qwen3-8B', FP8: 'Qwen/Qwen3-8B-FP8', INT4: 'Qwen/Qwen3-8B-AWQ' },
+    draft: 'AngelSlim/Qwen3-8B_eagle3',
   },
   {
     id: 'qwen3-14b',
@@ -411,6 +419,7 @@ const ROWS: readonly Row[] = [
     shape: shape([5120, QWEN_3], [64, 8], [dense(64, 25_600)], QK_NORM),
     contextTokens: 40_960,
     checkpoints: { FP16: 'Qwen/Qwen3-32B', FP8: 'Qwen/Qwen3-32B-FP8', INT4: 'Qwen/Qwen3-32B-AWQ' },
+    draft: 'AngelSlim/Qwen3-32B_eagle3',
   },
   {
     id: 'qwen3-30b-a3b',
@@ -468,6 +477,7 @@ const ROWS: readonly Row[] = [
     shape: shape(GPT_OSS, [64, 8, 64], [mixture(18, [128, 4, 2880], 128), mixture(18, [128, 4, 2880])]),
     contextTokens: 131_072,
     checkpoints: { MXFP4: 'openai/gpt-oss-120b' },
+    draft: 'nvidia/gpt-oss-120b-Eagle3',
   },
   {
     id: 'deepseek-v3',
@@ -526,7 +536,7 @@ const ROWS: readonly Row[] = [
     aliases: ['google/gemma-2-27b', 'google/gemma-2-27b-it'],
     shape: shape([4608, 256_000], [32, 16], [dense(23, 36_864, 4096), dense(23, 36_864)], TIED),
     contextTokens: 8192,
-    checkpoints: { FP16: 'google/gemma-2-27b-it', FP8: 'RedHatAI/gemma-2-27b-it-FP8' },
+    checkpoints: { FP16: 'google/gemma-2-27b-it', FP8: 'Infermatic/gemma-2-27b-it-FP8-Dynamic' },
   },
   {
     id: 'gemma-3-4b',

@@ -33,6 +33,8 @@ export interface ServedModel extends Named {
   readonly checkpoint: WeightPrecision;
   /** Hugging Face ids of published weights, by precision: the instruction-tuned model where there is one. */
   readonly checkpoints: Readonly<Partial<Record<WeightPrecision, string>>>;
+  /** Hugging Face id of a public EAGLE head for it. */
+  readonly draft?: string;
   /** Parameters of the token embedding. An output layer of its own has as many. */
   readonly embeddingParameters: number;
   readonly layers: number;
@@ -56,13 +58,14 @@ export interface ModelDescription extends Named {
   readonly contextTokens: number;
   readonly checkpoint: WeightPrecision;
   readonly checkpoints: ServedModel['checkpoints'];
+  readonly draft?: string;
   /** Parameters as published, where they are to differ from those of the shape. */
   readonly parameters?: number;
   readonly activeParameters?: number;
 }
 
 export function servedModel(description: ModelDescription): ServedModel {
-  const { id, name, aliases, shape, contextTokens, checkpoint, checkpoints } = description;
+  const { id, name, aliases, shape, contextTokens, checkpoint, checkpoints, draft } = description;
   const counts = countParameters(shape);
   const parameters = description.parameters ?? counts.total;
   const mixture = shape.layers.map(({ feedForward }) => feedForward).find(isMixture);
@@ -77,6 +80,7 @@ export function servedModel(description: ModelDescription): ServedModel {
     experts: mixture === undefined ? null : { count: mixture.experts, perToken: mixture.perToken },
     checkpoint,
     checkpoints,
+    ...(draft !== undefined && { draft }),
     embeddingParameters: counts.embedding,
     layers: layerCount(shape),
     qkNorm: shape.qkNorm,

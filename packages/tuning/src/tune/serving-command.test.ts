@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { findProfile } from '@servegym/simulator';
+import { findProfile, listProfiles, type WeightPrecision } from '@servegym/simulator';
 import { vllmDefaults } from './candidate.ts';
 import { servingCommands } from './serving-command.ts';
 
@@ -50,5 +50,46 @@ describe('the command line of a server', () => {
     assert.doesNotMatch(sglang!.line, /--enable-mixed-chunk/);
     const share = Number(/--gpu-memory-utilization ([\d.]+)/.exec(vllm!.line)![1]);
     assert.ok(share > 0.3 && share < 0.9, `${share}`);
+  });
+
+  it('names a checkpoint for every shipped profile and precision, in words that a shell takes', () => {
+    for (const profile of listProfiles()) {
+      for (const weights of Object.keys(profile.weights) as WeightPrecision[]) {
+        const candidate = { ...vllmDefaults(profile), weights, speculationDepth: 2 };
+        for (const { line } of servingCommands(profile, candidate, 1)) {
+          assert.match(
+            line,
+            /(?:serve|--model-path) (?:\.\/)?[\w.-]+(?:\/[\w.-]+)? -/,
+            `${profile.name}: ${line}`,
+          );
+          assert.doesNotMatch(line, /[<>]/);
+        }
+      }
+    }
+  });
+
+  it('takes published weights of the precision, else makes or asks for them', () => {
+    const lineOf = (name: string, weights: WeightPrecision) => {
+      const profile = findProfile(name);
+      const [vllm] = servingCommands(profile, { ...vllmDefaults(profile), weights }, 1);
+      return vllm!;
+    };
+    assert.match(lineOf('h100-80gb-qwen3-30b-a3b', 'FP8').line, /^vllm serve Qwen\/Qwen3-30B-A3B-FP8 --max/);
+    assert.match(lineOf('h100-80gb-qwen2.5-7b', 'INT4').line, /^vllm serve Qwen\/Qwen2\.5-7B-Instruct-AWQ /);
+    assert.match(
+      lineOf('h100-80gb-yi-34b-tp2', 'FP8').line,
+      /^vllm serve 01-ai\/Yi-34B-Chat .*--quantization fp8$/,
+    );
+    const made = lineOf('h100-80gb-yi-34b-tp2', 'INT8');
+    assert.match(made.line, /^vllm serve \.\/Yi-34B-Chat-INT8 /);
+    assert.match(made.notExpressed.join(), /quantize 01-ai\/Yi-34B-Chat to W8A8 INT8/);
+  });
+
+  it('takes the name of a model that only its profile knows', () => {
+    const shipped = findProfile('h100-80gb-llama-3-8b');
+    const profile = { ...shipped, model: { ...shipped.model, name: 'my-model' } };
+    const [vllm] = servingCommands(profile, vllmDefaults(profile), 1);
+    assert.match(vllm!.line, /^vllm serve my-model /);
+    assert.match(vllm!.notExpressed.join(), /put the id or folder of yours/);
   });
 });

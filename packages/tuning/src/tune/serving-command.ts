@@ -1,4 +1,5 @@
-import { type EngineProfile, kvMemoryGiB, weightVariant } from '@servegym/simulator';
+import { type EngineProfile, kvMemoryGiB, type WeightPrecision, weightVariant } from '@servegym/simulator';
+import { MODELS, type ServedModel } from '@servegym/simulator/calibration';
 import type { Candidate } from './candidate.ts';
 
 /** Command that starts a server with a candidate's settings, and notes on what the line cannot say. */
@@ -11,25 +12,6 @@ export interface ServingCommand {
 /** Either engine of a pair may prefill. */
 const NIXL = '{"kv_connector":"NixlConnector","kv_role":"kv_both"}';
 
-/** The public checkpoints of the models that the profiles are of. */
-const CHECKPOINTS: Readonly<Record<string, string>> = {
-  'llama-2-7b': 'meta-llama/Llama-2-7b-chat-hf',
-  'llama-3-8b': 'meta-llama/Meta-Llama-3-8B-Instruct',
-  'llama-3-70b': 'meta-llama/Meta-Llama-3-70B-Instruct',
-  'llama-4-scout': 'meta-llama/Llama-4-Scout-17B-16E-Instruct',
-  'mistral-7b': 'mistralai/Mistral-7B-Instruct-v0.3',
-  'mistral-nemo-12b': 'mistralai/Mistral-Nemo-Instruct-2407',
-  'qwen2.5-7b': 'Qwen/Qwen2.5-7B-Instruct',
-  'yi-34b': '01-ai/Yi-34B-Chat',
-};
-
-/** Public EAGLE heads of the models above. */
-const DRAFTS: Readonly<Record<string, string>> = {
-  'llama-2-7b': 'yuhuili/EAGLE-llama2-chat-7B',
-  'llama-3-8b': 'yuhuili/EAGLE-LLaMA3-Instruct-8B',
-  'llama-3-70b': 'yuhuili/EAGLE-LLaMA3-Instruct-70B',
-};
-
 /** The command lines for vLLM and SGLang. `replicas` engines are started with the same line, behind a balancer. */
 export function servingCommands(
   profile: EngineProfile,
@@ -40,23 +22,22 @@ export function servingCommands(
 }
 
 function vllmCommand(profile: EngineProfile, candidate: Candidate, replicas: number): ServingCommand {
-  const { weights, speculationDepth } = candidate;
-  const { model, notes } = checkpoint(profile, candidate);
+  const { speculationDepth } = candidate;
+  const { name, options, notes, draft } = checkpoint(profile, candidate);
   const speculative = JSON.stringify({
-    method: 'eagle',
-    model: draftName(profile),
+    ...draft,
     num_speculative_tokens: speculationDepth,
   });
   return {
     engine: 'vLLM',
     line: [
-      `vllm serve ${model}`,
+      `vllm serve ${name}`,
       ...tensorParallel('--tensor-parallel-size', profile),
       `--max-num-seqs ${candidate.maxNumSeqs}`,
       `--max-num-batched-tokens ${candidate.maxNumBatchedTokens}`,
       `--gpu-memory-utilization ${vllmMemoryShare(profile, candidate)}`,
       candidate.prefixCaching ? '--enable-prefix-caching' : '--no-enable-prefix-caching',
-      ...(weights === 'FP8' ? ['--quantization fp8'] : []),
+      ...options,
       ...(speculationDepth > 0 ? [`--speculative-config '${speculative}'`] : []),
       ...(candidate.split ? [`--kv-transfer-config '${NIXL}'`] : []),
       ...(candidate.priority ? ['--scheduling-policy priority'] : []),
@@ -75,12 +56,12 @@ function vllmCommand(profile: EngineProfile, candidate: Candidate, replicas: num
 }
 
 function sglangCommand(profile: EngineProfile, candidate: Candidate, replicas: number): ServingCommand {
-  const { weights, speculationDepth } = candidate;
-  const { model, notes } = checkpoint(profile, candidate);
+  const { speculationDepth } = candidate;
+  const { name, options, notes, draft } = checkpoint(profile, candidate);
   return {
     engine: 'SGLang',
     line: [
-      `python -m sglang.launch_server --model-path ${model}`,
+      `python -m sglang.launch_server --model-path ${name}`,
       ...tensorParallel('--tp-size', profile),
       `--max-running-requests ${candidate.maxNumSeqs}`,
       `--chunked-prefill-size ${candidate.maxNumBatchedTokens}`,
@@ -90,11 +71,11 @@ function sglangCommand(profile: EngineProfile, candidate: Candidate, replicas: n
       ...(candidate.priority ? ['--enable-priority-scheduling', '--schedule-low-priority-values-first'] : []),
       `--mem-fraction-static ${staticMemoryShare(profile, candidate)}`,
       ...(candidate.prefixCaching ? [] : ['--disable-radix-cache']),
-      ...(weights === 'FP8' ? ['--quantization fp8'] : []),
+      ...options,
       ...(speculationDepth > 0
         ? [
-            '--speculative-algorithm EAGLE',
-            `--speculative-draft-model-path ${draftName(profile)}`,
+            `--speculative-algorithm ${draft.method.toUpperCase()}`,
+            `--speculative-draft-model-path ${draft.model}`,
             `--speculative-num-steps ${speculationDepth}`,
             '--speculative-eagle-topk 1',
             `--speculative-num-draft-tokens ${speculationDepth + 1}`,
@@ -120,31 +101,49 @@ function sglangCommand(profile: EngineProfile, candidate: Candidate, replicas: n
   };
 }
 
-/** The model to name on the line, and what has to be found by hand. */
-function checkpoint(profile: EngineProfile, { weights, speculationDepth }: Candidate) {
-  const base = CHECKPOINTS[profile.model.name.toLowerCase()];
+/** Checkpoint to name on the line, options that it needs, and what has to be found by hand. */
+function checkpoint({ model }: EngineProfile, { weights, speculationDepth }: Candidate) {
+  const known = knownModel(model.name);
   const notes: string[] = [];
-  let model = base ?? `<checkpoint of ${profile.model.name}>`;
-  if (base === undefined) notes.push(`which checkpoint of ${profile.model.name} is yours`);
-  if (weights === 'INT8' || weights === 'INT4') {
-    const scheme = weights === 'INT8' ? 'W8A8 INT8' : 'W4A16 INT4';
-    model = `<${scheme} checkpoint of ${profile.model.name}>`;
+  const options: string[] = [];
+  let name = known?.checkpoints[weights];
+  if (known === undefined) {
     notes.push(
-      `the ${weights} weights: they come with a checkpoint quantized to ${scheme}, no option makes them`,
+      `the checkpoint: ${model.name} is the name in the profile, put the id or folder of yours there`,
+    );
+    name = model.name;
+  } else if (name !== undefined) {
+    if (SCHEMES[weights] !== undefined)
+      notes.push(
+        `the ${weights} weights: a public checkpoint quantized to ${SCHEMES[weights]}, look at its card`,
+      );
+  } else if (weights === 'FP8' && known.checkpoints.FP16 !== undefined) {
+    name = known.checkpoints.FP16;
+    options.push('--quantization fp8');
+  } else {
+    const base = known.checkpoints[known.checkpoint]!;
+    name = `./${base.split('/').at(-1)!}-${weights}`;
+    notes.push(
+      `the ${weights} weights: no public checkpoint of them is known here; quantize ${base} to ${SCHEMES[weights] ?? weights} (for instance with llm-compressor) into that folder`,
     );
   }
-  if (speculationDepth > 0 && draft(profile) === undefined) {
-    notes.push(`the draft: name an EAGLE head trained for ${profile.model.name}`);
+  if (speculationDepth > 0 && known?.draft === undefined) {
+    notes.push(`the draft: name an EAGLE head trained for ${model.name}, and put it into that folder`);
   }
-  return { model, notes };
+  const draft = known?.draft ?? `./${model.name}-EAGLE`;
+  return {
+    name,
+    options,
+    notes,
+    draft: { model: draft, method: /eagle3/i.test(draft) ? 'eagle3' : 'eagle' },
+  };
 }
 
-function draft({ model }: EngineProfile): string | undefined {
-  return DRAFTS[model.name.toLowerCase()];
-}
+/** Formats of quantized checkpoints that no option of an engine makes. */
+const SCHEMES: Partial<Record<WeightPrecision, string>> = { INT8: 'W8A8 INT8', INT4: 'W4A16 INT4' };
 
-function draftName(profile: EngineProfile): string {
-  return draft(profile) ?? `<EAGLE draft of ${profile.model.name}>`;
+function knownModel(name: string): ServedModel | undefined {
+  return MODELS.find((model) => model.name.toLowerCase() === name.toLowerCase());
 }
 
 const PRIORITY_NOTE =
