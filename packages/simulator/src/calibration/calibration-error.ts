@@ -5,7 +5,9 @@ export type CalibrationErrorCode =
   /** No measurement is left after the selection, or too few to fit. */
   | 'CALIBRATION_ROWS'
   /** A GPU or model that is not known, or a description of one that is wrong. */
-  | 'CALIBRATION_HARDWARE';
+  | 'CALIBRATION_HARDWARE'
+  /** Kernel tables that lack what a model on a GPU needs. */
+  | 'CALIBRATION_TABLES';
 
 /** Measurements that no profile can be made of. */
 export class CalibrationError extends Error {

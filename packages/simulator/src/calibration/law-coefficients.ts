@@ -12,7 +12,10 @@ export const LAW_COEFFICIENTS = [
   'manySequences',
   'perContextTokenBesidePrefillNs',
   'prefillLaunchUs',
-] as const satisfies readonly Exclude<keyof IterationLaw, 'launchBound'>[];
+] as const satisfies readonly Exclude<
+  keyof IterationLaw,
+  'launchBound' | 'tokenFactors' | 'sequenceFactors'
+>[];
 
 export type LawCoefficient = (typeof LAW_COEFFICIENTS)[number];
 
@@ -27,18 +30,20 @@ export function coefficientsOf(law: IterationLaw): LawCoefficient[] {
   return LAW_COEFFICIENTS.filter((name) => coefficientOf(law, name) !== undefined);
 }
 
-/** The law with each of its coefficients changed. */
+/** The law with each of its coefficients changed, and its factors kept. */
 export function mapLaw(
   law: IterationLaw,
   change: (value: number, coefficient: LawCoefficient) => number,
 ): IterationLaw {
-  const { experts, manySequences, perContextTokenBesidePrefillNs, prefillLaunchUs } = law;
+  const { experts, tokenFactors, manySequences, sequenceFactors } = law;
+  const { perContextTokenBesidePrefillNs, prefillLaunchUs } = law;
   return {
     baseUs: change(law.baseUs, 'baseUs'),
     ...(law.launchBound !== undefined && { launchBound: law.launchBound }),
     weightReadUs: change(law.weightReadUs, 'weightReadUs'),
     ...(experts && { experts: { ...experts, readUs: change(experts.readUs, 'experts') } }),
     perTokenUs: change(law.perTokenUs, 'perTokenUs'),
+    ...(tokenFactors && { tokenFactors }),
     perDecodeSequenceUs: change(law.perDecodeSequenceUs, 'perDecodeSequenceUs'),
     perContextTokenNs: change(law.perContextTokenNs, 'perContextTokenNs'),
     ...(manySequences && {
@@ -47,6 +52,7 @@ export function mapLaw(
         perContextTokenNs: change(manySequences.perContextTokenNs, 'manySequences'),
       },
     }),
+    ...(sequenceFactors && { sequenceFactors }),
     ...(perContextTokenBesidePrefillNs !== undefined && {
       perContextTokenBesidePrefillNs: change(
         perContextTokenBesidePrefillNs,

@@ -1,4 +1,9 @@
-import type { ExpertWeights, IterationLaw, SpeculationProfile } from '../profiles/engine-profile.ts';
+import type {
+  ExpertWeights,
+  FactorPoint,
+  IterationLaw,
+  SpeculationProfile,
+} from '../profiles/engine-profile.ts';
 import { TICKS_PER_NS, TICKS_PER_US, wholeTicks } from './ticks.ts';
 
 /**
@@ -20,6 +25,8 @@ export class IterationTimer {
   declare private readonly manySequences: number;
   declare private readonly perContextOfMany: number;
   declare private readonly perContextBesidePrefill: number | null;
+  declare private readonly tokenFactors: readonly FactorPoint[] | null;
+  declare private readonly sequenceFactors: readonly FactorPoint[] | null;
   /** Fixed ticks of a decode-only iteration by number of sequences, filled when first needed. */
   private readonly decodeOnly = new Float64Array(1025).fill(-1);
 
@@ -42,6 +49,8 @@ export class IterationTimer {
       law.perContextTokenBesidePrefillNs === undefined
         ? null
         : Math.round(law.perContextTokenBesidePrefillNs * TICKS_PER_NS);
+    this.tokenFactors = law.tokenFactors ?? null;
+    this.sequenceFactors = law.sequenceFactors ?? null;
   }
 
   /**
@@ -54,7 +63,9 @@ export class IterationTimer {
     const compute = this.perToken * tokens + this.hiddenPerSequence * sequences;
     const hiding4 = this.experts === null ? this.hiding4 : this.readOfMixture(this.experts, tokens) ** 4;
     // Only sqrt: it rounds the same everywhere, which Math.pow does not promise.
-    const hidingAndCompute = Math.sqrt(Math.sqrt(hiding4 + (compute * compute) ** 2));
+    const softmax = Math.sqrt(Math.sqrt(hiding4 + (compute * compute) ** 2));
+    const hidingAndCompute =
+      this.tokenFactors === null ? softmax : softmax * factorAt(this.tokenFactors, tokens);
     const base = attention > 0 ? this.base + this.prefillLaunch : this.base;
     return wholeTicks(base + hidingAndCompute + this.perSequence * sequences + this.perAttention * attention);
   }
@@ -73,6 +84,9 @@ export class IterationTimer {
   /** Ticks for each context token that `sequences` decoding sequences read, beside so many tokens of prefill. */
   contextTicks(sequences: number, prefillTokens = 0): number {
     if (prefillTokens > 0 && this.perContextBesidePrefill !== null) return this.perContextBesidePrefill;
+    if (this.sequenceFactors !== null) {
+      return Math.round(this.perContext * factorAt(this.sequenceFactors, sequences));
+    }
     if (sequences <= this.manySequences) return this.perContext;
     return Math.max(this.perContextOfMany, Math.round((this.perContext * this.manySequences) / sequences));
   }
@@ -86,6 +100,22 @@ export class IterationTimer {
     this.decodeOnly[sequences] = ticks;
     return ticks;
   }
+}
+
+/** The factor at a count: linear between the points, that of the nearest point outside of them. */
+function factorAt(points: readonly FactorPoint[], count: number): number {
+  let low = 0;
+  let high = points.length - 1;
+  if (count <= points[0][0]) return points[0][1];
+  if (count >= points[high][0]) return points[high][1];
+  while (high - low > 1) {
+    const middle = (low + high) >> 1;
+    if (points[middle][0] <= count) low = middle;
+    else high = middle;
+  }
+  const [from, before] = points[low];
+  const [to, after] = points[high];
+  return before + ((after - before) * (count - from)) / (to - from);
 }
 
 /** Time of drafting, in ticks. */

@@ -11,8 +11,8 @@ export type WeightPrecision = (typeof WEIGHT_PRECISIONS)[number];
  * D: decoding sequences. C: context tokens read by them. A: sum over prefill chunks of chunk * (start + chunk / 2).
  * softmax(a, b) = (a^4 + b^4)^(1/4): reading the weights hides compute until compute is the larger.
  *
- * With `experts`, weightRead grows with T. With `manySequences` and `perContextTokenBesidePrefillNs`, the coefficient of
- * C depends on what else runs.
+ * With `experts`, weightRead grows with T; `tokenFactors` change the whole softmax with T. With `manySequences`,
+ * `sequenceFactors` and `perContextTokenBesidePrefillNs`, the coefficient of C depends on what else runs.
  */
 export interface IterationLaw {
   /** Launch and CPU scheduling, us. */
@@ -30,6 +30,11 @@ export interface IterationLaw {
   readonly experts?: ExpertWeights;
   /** Compute of one token, us. */
   readonly perTokenUs: number;
+  /**
+   * What measured kernels take against softmax(weightRead, perToken * T): tiles of matrix multiplications, experts that
+   * more tokens need, all-reduces. Linear between the points, constant outside of them. Default: 1 for every T.
+   */
+  readonly tokenFactors?: readonly FactorPoint[];
   /** Sampling, output processing and attention launch of one decoding sequence, us. */
   readonly perDecodeSequenceUs: number;
   /** Reading the KV of one context token of one decoding sequence, ns. */
@@ -40,6 +45,11 @@ export interface IterationLaw {
    * `above` sequences of the same length would take.
    */
   readonly manySequences?: { readonly above: number; readonly perContextTokenNs: number };
+  /**
+   * What measured attention kernels take for a context token against `perContextTokenNs`, by the number of decoding
+   * sequences. Linear between the points, constant outside of them. Default: 1 for every number. Not with `manySequences`.
+   */
+  readonly sequenceFactors?: readonly FactorPoint[];
   /**
    * Reading the KV of one context token of one decoding sequence in an iteration that also prefills, ns: kernels for
    * chunks of prompts read it less well. Default: as in an iteration without prefill.
@@ -53,6 +63,9 @@ export interface IterationLaw {
   /** Attention of prefill, ns for each (query token x key token) pair. */
   readonly perPrefillAttentionNs: number;
 }
+
+/** A count (of tokens or sequences) from 1, and the factor there. A law has them by ascending counts. */
+export type FactorPoint = readonly [count: number, factor: number];
 
 /**
  * The routed experts of a mixture. T tokens need the share 1 - (1 - perToken / count)^T of them: what independent,

@@ -1,4 +1,8 @@
+import type { FactorPoint } from './engine-profile.ts';
 import { ProfileError } from './profile-error.ts';
+
+const LEAST_FACTOR = 0.001;
+const MOST_FACTOR = 1000;
 
 /**
  * Reads the fields of one JSON object and refuses what is missing, of another type, out of range or, at `end`, unknown.
@@ -104,6 +108,24 @@ export class FieldReader {
     throw this.#wrong(key, 'two numbers [low, high], 0 <= low <= high', value);
   }
 
+  /** Points of a factor by ascending whole counts, at least one; `undefined` when the field is absent. */
+  optionalFactors(key: string): FactorPoint[] | undefined {
+    const value = this.#take(key);
+    if (value === undefined) return undefined;
+    const isPoint = (point: unknown, i: number, points: unknown[]) => {
+      if (!Array.isArray(point) || point.length !== 2) return false;
+      const [count, factor] = point as unknown[];
+      const least = i === 0 ? 1 : (points[i - 1] as FactorPoint)[0] + 1;
+      return Number.isInteger(count) && (count as number) >= least && isFactor(factor);
+    };
+    if (Array.isArray(value) && value.length > 0 && value.every(isPoint)) return value as FactorPoint[];
+    throw this.#wrong(
+      key,
+      `points [count, factor] by ascending whole counts from 1, factors from ${LEAST_FACTOR} to ${MOST_FACTOR}`,
+      value,
+    );
+  }
+
   /** Probabilities that never rise, at least one. */
   survival(key: string): number[] {
     const value = this.#take(key);
@@ -145,6 +167,10 @@ export class FieldReader {
   #wrong(key: string, expected: string, value: unknown): ProfileError {
     return new ProfileError('PROFILE_FIELD', this.#source, this.#pathOf(key), expected, describe(value));
   }
+}
+
+function isFactor(value: unknown): boolean {
+  return typeof value === 'number' && value >= LEAST_FACTOR && value <= MOST_FACTOR;
 }
 
 function describe(value: unknown): string {

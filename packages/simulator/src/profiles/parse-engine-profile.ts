@@ -165,6 +165,8 @@ function readLaw(law: FieldReader): IterationLaw {
     reader.end();
     return read;
   });
+  const tokenFactors = law.optionalFactors('tokenFactors');
+  const sequenceFactors = law.optionalFactors('sequenceFactors');
   const prefillLaunchUs = law.optionalNumber('prefillLaunchUs', 0, MINUTE_US);
   const besidePrefill = law.optionalNumber('perContextTokenBesidePrefillNs', 0, MINUTE_US);
   const result = {
@@ -173,9 +175,11 @@ function readLaw(law: FieldReader): IterationLaw {
     weightReadUs: law.number('weightReadUs', 0.001, MINUTE_US),
     ...(experts && { experts }),
     perTokenUs: law.number('perTokenUs', 0.000_001, MINUTE_US),
+    ...(tokenFactors && { tokenFactors }),
     perDecodeSequenceUs: law.number('perDecodeSequenceUs', 0, MINUTE_US),
     perContextTokenNs: law.number('perContextTokenNs', 0, MINUTE_US),
     ...(many && { manySequences: many }),
+    ...(sequenceFactors && { sequenceFactors }),
     ...(besidePrefill !== undefined && { perContextTokenBesidePrefillNs: besidePrefill }),
     ...(prefillLaunchUs !== undefined && { prefillLaunchUs }),
     perPrefillAttentionNs: law.number('perPrefillAttentionNs', 0, MINUTE_US),
