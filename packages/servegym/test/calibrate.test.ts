@@ -2,11 +2,12 @@ import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { before, describe, it } from 'node:test';
-import { findProfile, listProfiles } from '@servegym/simulator';
+import { findProfile, listProfiles, parseEngineProfile } from '@servegym/simulator';
 import { listPrice } from '@servegym/simulator/calibration';
 import { runServegym } from '../../../maintenance/test-servers/servegym.ts';
 import { temporaryFolder } from '../../../maintenance/test-servers/temporary-folder.ts';
 import { staticBatchCsv, WHOLLY_TABLED } from '../../tuning/src/fidelity/measured-figures.fixture.ts';
+import { writeTables } from '../../tuning/src/tables/table-folder.fixture.ts';
 
 const header = 'gpu,gpus,engine,model,weights,kv_cache,input_tokens,output_tokens,batch,latency_s';
 
@@ -171,11 +172,42 @@ describe('servegym calibrate', () => {
     );
   });
 
+  it('composes a profile from kernel tables, of a model read from its config.json', async () => {
+    const tables = mkdtempSync(join(folder, 'tables-'));
+    writeTables(tables, 'h100_sxm', [['vllm', '0.24.0']]);
+    const config = join(tables, 'toy.json');
+    const sizes = { hidden_size: 1024, intermediate_size: 2048, num_hidden_layers: 4, vocab_size: 4096 };
+    const heads = { num_attention_heads: 8, num_key_value_heads: 8, max_position_embeddings: 8192 };
+    writeFileSync(config, JSON.stringify({ model_type: 'llama', ...sizes, ...heads }));
+    const output = join(tables, 'profile.json');
+    const args = [
+      '--tables',
+      tables,
+      '--gpu',
+      'h100',
+      '--model',
+      config,
+      '--gpus',
+      '2',
+      '--engine',
+      'vllm-0.24',
+    ];
+    const { code, stdout, stderr } = await runServegym('calibrate', ...args, '--output', output);
+    assert.equal(code, 0, stderr);
+    assert.match(stdout, /^tables: gemm 0\.24\.0, /m);
+    assert.match(stdout, /^FP16 +decode, up to 32 +\d+ +\d\.\d % +\d\.\d %$/m);
+    const profile = parseEngineProfile(readFileSync(output, 'utf8'), output);
+    assert.equal(profile.name, 'h100-80gb-toy-tp2');
+    assert.match(profile.fit!.command, /--gpu h100-80gb --model toy\.json --gpus 2 --engine vllm-0\.24$/);
+    const json = await runServegym('calibrate', ...args, '--weights', 'FP8', '--json');
+    assert.deepEqual(Object.keys(JSON.parse(json.stdout).profile.weights), ['FP8']);
+  });
+
   const misuse: readonly [what: string, args: readonly string[], message: RegExp][] = [
     [
       'nothing to calibrate from',
       ['--gpu', 'A100', '--model', 'llama-3-8b'],
-      /--static-batch, --kernels or --bench/,
+      /--static-batch, --kernels, --tables or --bench/,
     ],
     ['an unknown GPU', ['--estimate', '--gpu', 'z100', '--model', 'llama-3-8b'], /a known GPU \(a100-40gb, /],
     ['an unknown model', ['--estimate', '--gpu', 'A100', '--model', 'gpt'], /a known model \(llama-3-8b, /],
@@ -183,6 +215,11 @@ describe('servegym calibrate', () => {
       'a folder without tables',
       ['--kernels', 'none', '--gpu', 'A100', '--model', 'llama-3-8b'],
       /cannot read none/,
+    ],
+    [
+      'GPUs that replicas do not divide',
+      [...'--tables none --gpu H100 --model llama-3-8b --gpus 3 --data-parallel 2'.split(' ')],
+      /--gpus as a multiple of --data-parallel times --pipeline, got 3, 2 and 1/,
     ],
     [
       'an estimate with measurements',

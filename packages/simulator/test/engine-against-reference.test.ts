@@ -28,6 +28,8 @@ const law = fc.record<IterationLaw>({
     }),
     { nil: undefined },
   ),
+  tokenFactors: fc.option(factors(), { nil: undefined }),
+  sequenceFactors: fc.option(factors(), { nil: undefined }),
   manySequences: fc.option(
     fc.record({
       above: fc.integer({ min: 1, max: 20 }),
@@ -36,6 +38,18 @@ const law = fc.record<IterationLaw>({
     { nil: undefined },
   ),
 });
+
+function factors() {
+  return fc
+    .tuple(fc.double({ min: 0.2, max: 3, noNaN: true }), fc.double({ min: 0.2, max: 3, noNaN: true }))
+    .map(
+      ([few, many]) =>
+        [
+          [2, few],
+          [9, many],
+        ] as const,
+    );
+}
 
 const speculation: SpeculationProfile = {
   method: 'EAGLE',

@@ -27,10 +27,11 @@ export const MOST_SEQUENCES = 1024;
 export const MOST_TOKENS = 16_384;
 /** Tokens up to which an iteration is taken to decode; those of more prefill. */
 const MOST_DECODES = 512;
-/** Half steps of powers of two: tiles of matrix multiplications step at these. */
+/** Powers of two, the sizes between them, and those right behind where engines change the kernel. */
 const COUNTS = [
-  1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096,
-  6144, 8192, 12_288, 16_384,
+  1, 2, 3, 4, 6, 8, 12, 16, 17, 24, 32, 48, 64, 65, 80, 96, 112, 128, 129, 160, 192, 224, 256, 257, 320, 384,
+  448, 512, 513, 640, 768, 896, 1024, 1280, 1536, 1792, 2048, 2304, 2560, 3072, 4096, 6144, 8192, 12_288,
+  16_384,
 ];
 /** Tokens at which nearly all experts of a mixture are read. */
 const ALL_EXPERTS = 256;
@@ -64,15 +65,11 @@ export function composedLaw(
   const weightReadUs = composition.weightsUs(isMixture ? ALL_EXPERTS : 1);
   const long = MOST_TOKENS / 2;
   const tokensUs = (tokens: number) => {
-    if (tokens <= MOST_DECODES) {
-      const rest = composition.decodeRestUs(tokens) - baseUs - perDecodeSequenceUs * (tokens - 1);
-      return composition.weightsUs(tokens) + rest;
-    }
+    if (tokens <= MOST_DECODES) return composition.weightsUs(tokens);
     const perToken = AROUND.map((factor) => {
       const around = Math.round(tokens * factor);
-      return (
-        (composition.weightsUs(around) + composition.prefillRestUs(around) - baseUs - prefillLaunchUs) / around
-      );
+      const attention = composition.prefillRestUs(around) - composition.prefillRestUs(0);
+      return (composition.weightsUs(around) + attention) / around;
     });
     return mean(perToken) * tokens;
   };
@@ -106,7 +103,9 @@ function softmax(a: number, b: number): number {
 }
 
 /** Least squares through the origin, of errors relative to `scale`. */
-function slope(points: readonly { readonly x: number; readonly y: number; readonly scale: number }[]): number {
+function slope(
+  points: readonly { readonly x: number; readonly y: number; readonly scale: number }[],
+): number {
   let [xy, xx] = [0, 0];
   for (const { x, y, scale } of points) {
     xy += (x * y) / scale ** 2;

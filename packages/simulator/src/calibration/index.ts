@@ -18,12 +18,15 @@ export {
 } from './bench-profile.ts';
 export { parseBenchResult } from './bench-result.ts';
 export { CalibrationError, type CalibrationErrorCode } from './calibration-error.ts';
+export type { ComposedRegion, RegionError } from './composed-law.ts';
 export { type EngineConstants, VLLM_V0, VLLM_V1 } from './engine-constants.ts';
+export { type EngineOverheads, VLLM_OVERHEADS } from './engine-overheads.ts';
 export { estimatedProfile } from './estimated-profile.ts';
 export { fitEngineConstants, fittedConstants, leftOutConstants } from './fit-engine-constants.ts';
 export { fittedLoad } from './fitted-load.ts';
 export { findGpu, GPUS, type Gpu, parseGpu } from './gpu.ts';
 export { GPU_PRICES, type GpuPrice, type GpuPrices, listPrice, parsePrices, priceOf } from './gpu-prices.ts';
+export type { Parallelism } from './iteration-composition.ts';
 export { calibrateKernels, type KernelCalibration, type KernelProfileOptions } from './kernel-profile.ts';
 export { type KernelTables, parseKernelTables } from './kernel-tables.ts';
 export {
@@ -36,6 +39,7 @@ export { leastSquares } from './least-squares.ts';
 export { type BenchParameter, fitLoads, type LoadFit } from './load-fit.ts';
 export { type MeasuredLoad, type MeasuredRequest, measuredLoad } from './measured-load.ts';
 export { type MeasuredRun, parseMeasuredRun, replayRun } from './measured-run.ts';
+export { type OperatorRow, type OperatorRows, OperatorTables } from './operator-tables.ts';
 export {
   parseRecordedLoad,
   type RecordedLoad,
@@ -58,3 +62,9 @@ export {
   type StaticBatchCalibration,
   type StaticBatchOptions,
 } from './static-batch-profile.ts';
+export {
+  type KvPrecision,
+  type TableProfile,
+  type TableProfileOptions,
+  tableProfile,
+} from './table-profile.ts';

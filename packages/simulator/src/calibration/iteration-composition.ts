@@ -1,10 +1,10 @@
 import {
   isMixture,
   type LayerGroup,
-  layerCount,
   type Mixture,
   type TransformerShape,
 } from '../models/transformer-shape.ts';
+import type { EngineOverheads } from './engine-overheads.ts';
 import type { Gpu } from './gpu.ts';
 import {
   type AttentionShape,
@@ -26,22 +26,14 @@ export interface Parallelism {
 
 /** Names of the precisions in the tables. */
 export interface TablePrecisions {
-  readonly gemm: string;
+  /** Projections of the attention. */
+  readonly attention: string;
+  /** Feed-forward layers that every token passes. */
+  readonly feedForward: string;
   /** Of which the fastest kernel is taken. */
   readonly experts: readonly string[];
+  readonly latent: string;
   readonly kv: 'bfloat16' | 'fp8';
-}
-
-/** Time of the parts of an iteration that kernel tables do not have. */
-export interface EngineOverheads {
-  /** CPU scheduling between two iterations, us. */
-  readonly iterationUs: number;
-  /** Gaps between the kernels of a layer, us. */
-  readonly perLayerUs: number;
-  /** Added in a layer of an iteration that prefills: its attention is launched by itself, us. */
-  readonly prefillPerLayerUs: number;
-  /** CPU work of one sequence, us. */
-  readonly perSequenceUs: number;
 }
 
 /** An iteration of at most one chunk of a prompt and of decodes with equal contexts. */
@@ -172,17 +164,21 @@ export class IterationComposition {
 
   #overheadUs(sequences: number, prefills: boolean): number {
     const { iterationUs, perLayerUs, prefillPerLayerUs, perSequenceUs } = this.#overheads;
-    const layers = layerCount(this.#shape);
-    return (
-      iterationUs * this.#parallel.pipeline +
-      layers * (perLayerUs + (prefills ? prefillPerLayerUs : 0)) +
-      perSequenceUs * sequences
+    const { parallelPerLayerUs, mixturePerLayerUs } = this.#overheads;
+    const layers = this.#layerSum(
+      ({ feedForward }) =>
+        perLayerUs +
+        (this.#parallel.tensor > 1 ? parallelPerLayerUs : 0) +
+        (isMixture(feedForward) ? mixturePerLayerUs : 0) +
+        (prefills ? prefillPerLayerUs : 0),
     );
+    return iterationUs * this.#parallel.pipeline + layers + perSequenceUs * sequences;
   }
 
   #projectionsUs(tokens: number): number {
     const { hidden, queryHeads, headSize, qkNorm, mla } = this.#shape;
     const { tensor } = this.#parallel;
+    const { attention } = this.#precisions;
     const queryWidth = (queryHeads * headSize) / tensor;
     const kvWidth = this.#kvHeads() * headSize;
     const norms = 2 * this.#kernelUs(4 * hidden * tokens);
@@ -193,8 +189,8 @@ export class IterationComposition {
       this.#kernelUs(2 * (queryWidth + kvWidth) * tokens) +
       this.#kernelUs(4 * kvWidth * tokens) +
       (qkNorm ? this.#kernelUs(2 * (queryWidth + kvWidth) * tokens) : 0) +
-      this.#gemmUs(tokens, queryWidth + 2 * kvWidth, hidden) +
-      this.#gemmUs(tokens, hidden, queryWidth) +
+      this.#tables.gemmUs(attention, tokens, queryWidth + 2 * kvWidth, hidden) +
+      this.#tables.gemmUs(attention, tokens, hidden, queryWidth) +
       this.#reduceUs(tokens)
     );
   }
@@ -208,10 +204,11 @@ export class IterationComposition {
   /** A feed-forward of gate, up and down projection. */
   #gatedUs(tokens: number, inter: number): number {
     const { hidden } = this.#shape;
+    const precision = this.#precisions.feedForward;
     return (
-      this.#gemmUs(tokens, 2 * inter, hidden) +
+      this.#tables.gemmUs(precision, tokens, 2 * inter, hidden) +
       this.#kernelUs(3 * inter * tokens) +
-      this.#gemmUs(tokens, hidden, inter)
+      this.#tables.gemmUs(precision, tokens, hidden, inter)
     );
   }
 
@@ -244,10 +241,6 @@ export class IterationComposition {
     return tensor === 1 ? 0 : this.#tables.allReduceUs(tensor, tokens * this.#shape.hidden);
   }
 
-  #gemmUs(tokens: number, outputs: number, inputs: number): number {
-    return this.#tables.gemmUs(this.#precisions.gemm, tokens, outputs, inputs);
-  }
-
   /** A kernel that moves so many 16-bit numbers. */
   #kernelUs(numbers: number): number {
     return KERNEL_US + (BYTES * numbers) / (this.#gpu.memoryGBps * 1e3);
@@ -278,16 +271,16 @@ export class IterationComposition {
   }
 
   #decodeAttention(group: LayerGroup, sequences: number): DecodeAttention {
-    const { gemm, kv } = this.#precisions;
+    const { latent, kv } = this.#precisions;
     return this.#shape.mla !== null
-      ? this.#tables.latentDecode(this.#shape.queryHeads / this.#parallel.tensor, gemm, kv, sequences)
+      ? this.#tables.latentDecode(this.#shape.queryHeads / this.#parallel.tensor, latent, kv, sequences)
       : this.#tables.decodeAttention(this.#attentionShape(group), sequences);
   }
 
   #prefillAttention(group: LayerGroup): PrefillAttention {
-    const { gemm, kv } = this.#precisions;
+    const { latent, kv } = this.#precisions;
     return this.#shape.mla !== null
-      ? this.#tables.latentPrefill(this.#shape.queryHeads / this.#parallel.tensor, gemm, kv)
+      ? this.#tables.latentPrefill(this.#shape.queryHeads / this.#parallel.tensor, latent, kv)
       : this.#tables.prefillAttention(this.#attentionShape(group));
   }
 }

@@ -178,7 +178,7 @@ export class OperatorTables {
     const known = this.#prefill.get(key);
     if (known !== undefined) return known;
     const { rows, scale } = this.#attentionRows('context_attention', shape);
-    const result = prefillOf(rows, scale, shape.window);
+    const result = prefillOf(rows, scale);
     this.#prefill.set(key, result);
     return result;
   }
@@ -224,7 +224,7 @@ export class OperatorTables {
 
   /** Latent attention with its projections, of one prompt. */
   latentPrefill(heads: number, precision: string, kvPrecision: string): PrefillAttention {
-    return prefillOf(this.#latentRows('mla_context_module', heads, precision, kvPrecision), 1, 0);
+    return prefillOf(this.#latentRows('mla_context_module', heads, precision, kvPrecision), 1);
   }
 
   #latentRows(
@@ -240,8 +240,7 @@ export class OperatorTables {
         row.gemm_type === precision && row.kv_cache_dtype === kvPrecision && Number(row.num_heads) === heads,
     );
     if (rows.length === 0) throw missing(`latent attention with ${heads} heads in ${precision}`, there);
-    const { kernel_source } = rows[0];
-    return rows.filter((row) => row.kernel_source === kernel_source);
+    return rows;
   }
 
   /** Rows of the shape that is most like this one, and the factor that its KV bytes differ by. */
@@ -260,10 +259,10 @@ export class OperatorTables {
       Math.abs(Math.log(Number(row.num_heads) / shape.queryHeads)) +
       2 * Math.abs(Math.log(kvHeads(row) / shape.kvHeads)) +
       4 * Math.abs(Math.log(Number(row.head_dim) / shape.headSize)) +
-      (Number(row.window_size ?? 0) === shape.window ? 0 : 1);
+      windowDistance(windowOf(row), shape.window === 0 ? Number.POSITIVE_INFINITY : shape.window);
     let best = ofPrecision[0];
     for (const row of ofPrecision) if (distance(row) < distance(best)) best = row;
-    const keys = ['num_heads', 'num_key_value_heads', 'head_dim', 'window_size', 'kernel_source'];
+    const keys = ['num_heads', 'num_key_value_heads', 'head_dim', 'window_size'];
     const rows = ofPrecision.filter((row) => keys.every((key) => row[key] === best[key]));
     if (distance(best) === 0) return { rows, scale: 1 };
     this.notes.add(
@@ -306,7 +305,7 @@ function decodeOf(
 ): DecodeAttention {
   const batches = unique(rows.map((row) => Number(row.batch_size))).map((batch) => {
     const own = rows.filter((row) => Number(row.batch_size) === batch);
-    const times = sorted(own.map((row) => [(Number(row.step) + 1) * batch, us(row)]));
+    const times = sorted(own.map((row) => [Math.min(Number(row.step) + 1, windowOf(row)) * batch, us(row)]));
     return { batch, shortUs: times[0].us, cold: times.filter(({ size }) => size * kvBytes >= COLD_KV_BYTES) };
   });
   const enough = Math.min(ENOUGH_COLD, Math.max(...batches.map(({ cold }) => cold.length)));
@@ -319,7 +318,10 @@ function decodeOf(
     return { batch, launchUs, slope: lineOf(cold, launchUs).slope * scale };
   });
   const slopes = fits.flatMap(({ batch, slope }) => (slope === null ? [] : [{ size: batch, us: slope }]));
-  const usual = quantile(slopes.map(({ us: slope }) => slope).sort((a, b) => a - b), 0.5);
+  const usual = quantile(
+    slopes.map(({ us: slope }) => slope).sort((a, b) => a - b),
+    0.5,
+  );
   const likely = slopes.filter(({ us: slope }) => slope >= LEAST_SLOPE * usual);
   return {
     launchUs: timeAt(
@@ -349,7 +351,8 @@ function lineOf(times: KernelTimes, intercept?: number): { slope: number; interc
 }
 
 /** Fitted to all lengths of single prompts, by relative errors. */
-function prefillOf(rows: readonly OperatorRow[], scale: number, window: number): PrefillAttention {
+function prefillOf(rows: readonly OperatorRow[], scale: number): PrefillAttention {
+  const window = windowOf(rows[0]);
   const times = sorted(
     rows.filter((row) => Number(row.batch_size) === 1).map((row) => [Number(row.isl), us(row) * scale]),
   );
@@ -357,7 +360,7 @@ function prefillOf(rows: readonly OperatorRow[], scale: number, window: number):
   let [tt, tp, pp, ty, py] = [0, 0, 0, 0, 0];
   for (const { size, us: time } of times) {
     if (size < LEAST_PROMPT) continue;
-    const pairs = pairsOf(size, window === 0 ? Number.POSITIVE_INFINITY : window);
+    const pairs = pairsOf(size, window);
     const [x, z, y] = [size / time, pairs / time, (time - launchUs) / time];
     tt += x * x;
     tp += x * z;
@@ -462,8 +465,22 @@ function nearest(values: readonly number[], value: number): number {
   return values.reduce((a, b) => (Math.abs(Math.log(b / value)) < Math.abs(Math.log(a / value)) ? b : a));
 }
 
+/** By ascending size; of several kernels that were measured at one size, the fastest, which is what engines pick. */
 function sorted(points: readonly (readonly [number, number])[]): KernelTimes {
-  return points.map(([size, time]) => ({ size, us: time })).sort((a, b) => a.size - b.size);
+  const fastest = new Map<number, number>();
+  for (const [size, time] of points) fastest.set(size, Math.min(time, fastest.get(size) ?? time));
+  return [...fastest].map(([size, time]) => ({ size, us: time })).sort((a, b) => a.size - b.size);
+}
+
+/** Sliding window of a measured attention, tokens. */
+function windowOf(row: OperatorRow): number {
+  return Number(row.window_size ?? 0) || Number.POSITIVE_INFINITY;
+}
+
+/** A window can be taken from the whole context, the whole context never from a window. */
+function windowDistance(measured: number, wanted: number): number {
+  if (measured === wanted) return 0;
+  return measured === Number.POSITIVE_INFINITY ? 1 : 100;
 }
 
 function us(row: OperatorRow): number {

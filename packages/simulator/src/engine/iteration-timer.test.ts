@@ -39,6 +39,41 @@ describe('the time of an iteration', () => {
     assert.ok(Math.abs(us(1000) - (2000 + 5000 + 8000)) < 1);
   });
 
+  it('multiplies reads and compute by a factor of the tokens, linear between its points and constant outside', () => {
+    const timer = new IterationTimer({
+      ...law,
+      tokenFactors: [
+        [8, 2],
+        [16, 1],
+        [32, 4],
+      ],
+    });
+    const plain = new IterationTimer(law);
+    const factor = (tokens: number) => {
+      const hiding = (each: IterationTimer) => each.fixedTicks(tokens, 0, 0) - 2000 * TICKS_PER_US;
+      return hiding(timer) / hiding(plain);
+    };
+    const factors = { 1: 2, 8: 2, 10: 1.75, 16: 1, 24: 2.5, 32: 4, 5000: 4 };
+    for (const [tokens, expected] of Object.entries(factors)) {
+      assert.ok(
+        Math.abs(factor(Number(tokens)) - expected) < 1e-6,
+        `${tokens} tokens: ${factor(Number(tokens))}`,
+      );
+    }
+  });
+
+  it('charges a token of context by a factor of the sequences', () => {
+    const timer = new IterationTimer({
+      ...law,
+      sequenceFactors: [
+        [1, 2],
+        [3, 1],
+      ],
+    });
+    const ns = (sequences: number) => timer.contextTicks(sequences) / TICKS_PER_NS;
+    assert.deepEqual([1, 2, 3, 400].map(ns), [140, 105, 70, 70]);
+  });
+
   it('adds the launches of an iteration that prefills', () => {
     const timer = new IterationTimer({ ...law, prefillLaunchUs: 960 });
     const plain = new IterationTimer(law);

@@ -49,6 +49,16 @@ describe('an engine profile', () => {
     ['weights.FP16.law.experts', { count: 8, perToken: 9, readUs: 1 }],
     ['weights.FP16.law.experts', { count: 8, perToken: 2 }],
     ['weights.FP16.law.launchBound', 'yes'],
+    ['weights.FP16.law.tokenFactors', []],
+    [
+      'weights.FP16.law.tokenFactors',
+      [
+        [8, 1],
+        [8, 2],
+      ],
+    ],
+    ['weights.FP16.law.tokenFactors', [[1.5, 1]]],
+    ['weights.FP16.law.sequenceFactors', [[1, 0]]],
     ['weights.FP16.law.prefillLaunchUs', -1],
     ['engine.asyncScheduling', 'yes'],
     ['requestOverheadJitter', 1.5],

@@ -9,6 +9,7 @@ import {
   findModel,
   GPUS,
   type Gpu,
+  type KvPrecision,
   MODELS,
   parseBenchResult,
   parseKernelTables,
@@ -30,13 +31,19 @@ import {
   calibrationTable,
   kernelCalibrationTable,
 } from './calibration-report.ts';
+import { fromTables, type TablesOptions } from './from-tables.ts';
 
 interface CalibrateOptions extends Partial<Omit<ServerOptions, 'gpus'>> {
   readonly staticBatch?: string;
   readonly kernels?: string;
+  readonly tables?: string;
+  readonly expertParallel: number;
+  readonly dataParallel: number;
+  readonly pipeline: number;
+  readonly kvCache: KvPrecision;
   readonly bench?: readonly string[];
   readonly start?: string;
-  readonly weights: WeightPrecision;
+  readonly weights?: WeightPrecision;
   readonly maxNumSeqs?: number;
   readonly maxNumBatchedTokens?: number;
   readonly kvBlocks?: number;
@@ -74,11 +81,12 @@ export async function calibratedBy(line: string, locate: (name: string) => strin
   const command = withCalibrateOptions(new Command());
   command.parse(words.slice(2), { from: 'user' });
   const options = command.opts<CalibrateOptions>();
-  const { staticBatch, kernels } = options;
+  const { staticBatch, kernels, tables } = options;
   const { profile } = await calibrated({
     ...options,
     ...(staticBatch !== undefined && { staticBatch: locate(staticBatch) }),
     ...(kernels !== undefined && { kernels: locate(kernels) }),
+    ...(tables !== undefined && { tables: locate(tables) }),
   });
   return profile;
 }
@@ -98,15 +106,41 @@ function withCalibrateOptions(command: Command): Command {
     )
     .addOption(
       new Option(
+        '--tables <folder>',
+        'published kernel times of many GPUs: the unpacked package aiconfigurator-core (Apache-2.0)',
+      ).conflicts(['staticBatch', 'kernels', 'estimate']),
+    )
+    .addOption(
+      new Option('--expert-parallel <n>', 'with --tables: GPUs that the experts are divided over')
+        .default(1)
+        .argParser(wholeNumber(1, 1024)),
+    )
+    .addOption(
+      new Option('--data-parallel <n>', 'with --tables: replicas of the attention that share the experts')
+        .default(1)
+        .argParser(wholeNumber(1, 1024)),
+    )
+    .addOption(
+      new Option('--pipeline <n>', 'with --tables: stages of the pipeline')
+        .default(1)
+        .argParser(wholeNumber(1, 1024)),
+    )
+    .addOption(
+      new Option('--kv-cache <precision>', 'with --tables: precision of the KV cache')
+        .choices(['FP16', 'FP8'])
+        .default('FP16'),
+    )
+    .addOption(
+      new Option(
         '--bench <file...>',
         'loads on a server: results of vllm bench serve --save-result --save-detailed, GuideLLM reports, or JSON lines of request timings',
-      ).conflicts(['staticBatch', 'kernels', 'estimate', 'memoryOverhead']),
+      ).conflicts(['staticBatch', 'kernels', 'tables', 'estimate', 'memoryOverhead']),
     )
     .addOption(
       new Option(
         '--server <url>',
         'a running server of the OpenAI API that streams, such as http://gpu:8000/v1: sends loads to it and measures',
-      ).conflicts(['staticBatch', 'kernels', 'bench', 'estimate', 'memoryOverhead']),
+      ).conflicts(['staticBatch', 'kernels', 'tables', 'bench', 'estimate', 'memoryOverhead']),
     )
     .addOption(new Option('--api-key <text>', 'with --server: key of the API').env('OPENAI_API_KEY'))
     .option(
@@ -142,9 +176,10 @@ function withCalibrateOptions(command: Command): Command {
       'with --bench and --server: the profile to start from (default: the estimated one)',
     )
     .addOption(
-      new Option('--weights <precision>', 'with --bench: precision of the weights that were served')
-        .choices(WEIGHT_PRECISIONS)
-        .default('FP16'),
+      new Option(
+        '--weights <precision>',
+        'precision of the weights; with --bench those that were served (default: FP16), with --tables the only one (default: all that the tables have)',
+      ).choices(WEIGHT_PRECISIONS),
     )
     .addOption(
       new Option(
@@ -179,11 +214,15 @@ function withCalibrateOptions(command: Command): Command {
       `model: ${MODELS.map(({ id }) => id).join(', ')}, or as the file calls it, or a config.json of Hugging Face`,
     )
     .addOption(
-      new Option('--gpus <n>', 'GPUs of the tensor-parallel group')
+      new Option('--gpus <n>', 'GPUs of the tensor-parallel group; with --tables all of the engine')
         .default(1)
         .argParser(wholeNumber(1, 1024)),
     )
-    .option('--engine <name>', 'engine, as the file calls it', 'vLLM')
+    .option(
+      '--engine <name>',
+      'engine, as the file calls it; with --tables such as vllm-0.24 or sglang',
+      'vLLM',
+    )
     .addOption(
       new Option(
         '--memory-overhead <GiB>',
@@ -200,6 +239,8 @@ Every way needs --gpu and --model, but for --server, and --bench with a --start.
 --static-batch: rows with FP16 weights and KV cache are fitted, four of them at least. Rows that do not fit the KV pool
 at once only check its size. Other weights are fitted too where there are rows with them, else to the speedups of pairs of rows
 with and without them, else estimated from bytes and arithmetic.
+--tables: an iteration is the sum of its kernels and of the engine's own time, and the law is exact at powers of two.
+--gpus are all of the engine: tensor parallelism is what --data-parallel and --pipeline leave of them.
 --bench: the loads are served on the simulator, and the profile moves until TTFT and TPOT agree. Loads of several rates
 and lengths determine more of it. Prompts are taken to share nothing.
 
@@ -208,6 +249,7 @@ known, holds one load out, and says how far the profile can be trusted. Ctrl-C k
 
 Examples:
   servegym calibrate --server http://gpu:8000/v1 --max-num-seqs 256 --output mine.json
+  servegym calibrate --tables aiconfigurator_core --gpu h200-141gb --model qwen3-235b-a22b --gpus 4 --expert-parallel 4
   servegym calibrate --bench rate-1.json rate-8.json --gpu h100-80gb --model llama-3-8b --output mine.json
   servegym calibrate --bench guidellm.json --start mine.json --kv-blocks 27000 --output better.json`,
     );
@@ -223,7 +265,7 @@ async function calibrate(options: CalibrateOptions): Promise<void> {
 }
 
 async function calibrated(options: CalibrateOptions): Promise<Calibrated> {
-  const { staticBatch, kernels, bench, estimate, server } = options;
+  const { staticBatch, kernels, tables, bench, estimate, server } = options;
   if (server !== undefined) {
     const calibrated = await calibrateRunningServer({ ...(options as ServerOptions), server });
     const { calibration, profile, heldOut, trust } = calibrated;
@@ -241,9 +283,18 @@ async function calibrated(options: CalibrateOptions): Promise<Calibrated> {
   if (bench !== undefined) return fromBench(options, bench);
   if (staticBatch !== undefined) return fromStaticBatches(options, staticBatch);
   if (kernels !== undefined) return fromKernels(options, kernels);
+  if (tables !== undefined) {
+    const { gpu, model } = await hardware(options);
+    return fromTables(
+      { ...(options as TablesOptions), tables },
+      gpu,
+      model,
+      onCommandLine(options.model!, findModel),
+    );
+  }
   if (estimate) return estimated(options);
   throw new InputError(
-    'nothing to calibrate from: name measurements with --static-batch, --kernels or --bench, a running --server, or ask for an --estimate',
+    'nothing to calibrate from: name measurements with --static-batch, --kernels, --tables or --bench, a running --server, or ask for an --estimate',
   );
 }
 
@@ -260,7 +311,7 @@ function onCommandLine(nameOrFile: string, find: (name: string) => { readonly id
 }
 
 async function fromBench(options: CalibrateOptions, files: readonly string[]): Promise<Calibrated> {
-  const { start, weights, maxNumSeqs, maxNumBatchedTokens, kvBlocks } = options;
+  const { start, weights = 'FP16', maxNumSeqs, maxNumBatchedTokens, kvBlocks } = options;
   if (start !== undefined && (options.gpu !== undefined || options.model !== undefined)) {
     throw new InputError('--start names GPU and model already: leave out --gpu and --model');
   }
@@ -286,7 +337,17 @@ async function estimatedStart(options: CalibrateOptions): Promise<EngineProfile>
 }
 
 function benchCommandLine(options: CalibrateOptions, files: readonly string[]): string {
-  const { start, gpu, model, gpus, weights, maxNumSeqs, maxNumBatchedTokens, kvBlocks, source } = options;
+  const {
+    start,
+    gpu,
+    model,
+    gpus,
+    weights = 'FP16',
+    maxNumSeqs,
+    maxNumBatchedTokens,
+    kvBlocks,
+    source,
+  } = options;
   const hardwareFlags =
     start === undefined
       ? [

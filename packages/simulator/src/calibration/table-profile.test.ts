@@ -1,0 +1,180 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { type ServedModel, servedModel } from '../models/served-model.ts';
+import type { LayerGroup, TransformerShape } from '../models/transformer-shape.ts';
+import { checkEngineProfile } from '../profiles/parse-engine-profile.ts';
+import type { EngineOverheads } from './engine-overheads.ts';
+import { findGpu } from './gpu.ts';
+import { IterationComposition } from './iteration-composition.ts';
+import { KERNELS, operatorRows } from './operator-rows.fixture.ts';
+import { OperatorTables } from './operator-tables.ts';
+import { type TableProfileOptions, tableProfile } from './table-profile.ts';
+
+const NONE: EngineOverheads = {
+  iterationUs: 0,
+  perLayerUs: 0,
+  parallelPerLayerUs: 0,
+  mixturePerLayerUs: 0,
+  prefillPerLayerUs: 0,
+  perSequenceUs: 0,
+  requestOverheadMs: 0,
+  requestOverheadJitter: 0,
+};
+const PRECISIONS = {
+  attention: 'bfloat16',
+  feedForward: 'bfloat16',
+  experts: ['bfloat16'],
+  latent: 'bfloat16',
+  kv: 'bfloat16',
+} as const;
+const ALONE = { tensor: 1, pipeline: 1, data: 1, expert: 1 };
+const H100 = findGpu('H100');
+
+function shapeOf(layers: readonly LayerGroup[]): TransformerShape {
+  return {
+    ...{ hidden: 1024, vocabulary: 4096, queryHeads: 8, kvHeads: 8, headSize: 128, layers },
+    ...{ qkNorm: false, tiedEmbeddings: false, mla: null },
+  };
+}
+const DENSE = shapeOf([{ count: 4, window: null, feedForward: { inter: 2048 } }]);
+const MIXTURE = shapeOf([
+  { count: 4, window: null, feedForward: { experts: 8, perToken: 2, inter: 512, sharedInter: 0 } },
+]);
+
+function compose(shape: TransformerShape, parallel = ALONE, tables = new OperatorTables(operatorRows())) {
+  return new IterationComposition(tables, shape, H100, parallel, PRECISIONS, NONE);
+}
+
+/** Within the small kernels, 2 us each, and bytes that they move. */
+function near(actual: number, expected: number, tolerance = 1e-6): void {
+  assert.ok(Math.abs(actual / expected - 1) <= tolerance, `expected ${expected}, got ${actual}`);
+}
+
+describe('an iteration composed from kernel tables', () => {
+  const layerWeights = 1024 * (3 * 1024) + 1024 * 1024 + 3 * 1024 * 2048;
+
+  it('multiplies all weights of all layers, between the shapes that were measured', () => {
+    const { perWeightUs } = KERNELS;
+    const own =
+      compose(DENSE).weightsUs(1) - compose(shapeOf([{ ...DENSE.layers[0], count: 0 }])).weightsUs(1);
+    const small = 4 * (5 * 2 + (2 * (2 * 4 * 1024 + 2 * 2048 + 4 * 1024 + 3 * 2048)) / 3350e3);
+    near(own - small, 4 * layerWeights * perWeightUs, 1e-3);
+  });
+
+  it('reads contexts and pairs by the slopes of the attention tables', () => {
+    const composition = compose(DENSE);
+    near(composition.contextUs(64), 4 * KERNELS.perContextTokenUs);
+    near(composition.pairUs(), 4 * KERNELS.perPairUs, 1e-3);
+    const step = (context: number) => composition.iterationUs({ chunk: 0, cached: 0, decodes: 64, context });
+    near(step(2000) - step(1000), 64_000 * 4 * KERNELS.perContextTokenUs);
+  });
+
+  it('computes a chunk behind a cached prompt with the pairs of both', () => {
+    const composition = compose(DENSE);
+    const chunk = (cached: number) =>
+      composition.iterationUs({ chunk: 1000, cached, decodes: 0, context: 0 });
+    near(chunk(5000) - chunk(0), 5e6 * 4 * KERNELS.perPairUs, 1e-3);
+  });
+
+  it('routes few experts evenly', () => {
+    const composition = compose(MIXTURE);
+    const perToken = (composition.weightsUs(1001) - composition.weightsUs(1)) / 1000;
+    const small = (2 * (2 * 4 * 1024 + 2 * 2048 + 4 * 1024)) / 3350e3;
+    near(perToken, 4 * (KERNELS.perExpertTokenUs + small), 1e-2);
+  });
+
+  it('divides layers over a tensor-parallel group, and adds two all-reduces a layer', () => {
+    const pair = compose(DENSE, { ...ALONE, tensor: 2 });
+    const small = 4 * (5 * 2 + (2 * (2 * 4 * 1024 + 2048 + 2 * 1024 + (3 / 2) * 2048)) / 3350e3);
+    near(
+      pair.weightsUs(1) - small,
+      4 * ((layerWeights * KERNELS.perWeightUs) / 2 + 2 * KERNELS.allReduceUs),
+      1e-3,
+    );
+  });
+
+  it('has each replica of the attention compute its share of the tokens', () => {
+    const replicas = compose(DENSE, { ...ALONE, data: 2 });
+    near(replicas.contextUs(64), 2 * KERNELS.perContextTokenUs);
+    near(replicas.weightsUs(128), compose(DENSE).weightsUs(64));
+  });
+
+  it('notes what was taken from other shapes', () => {
+    const tables = new OperatorTables(operatorRows());
+    const wide = compose({ ...DENSE, kvHeads: 4 }, ALONE, tables);
+    near(wide.contextUs(64), 2 * KERNELS.perContextTokenUs);
+    assert.match([...tables.notes].join(), /generation attention of 8\/4 heads of 128: as of 8\/8 of 128/);
+  });
+});
+
+function modelOf(shape: TransformerShape): ServedModel {
+  return servedModel({
+    ...{ id: 'toy', name: 'Toy', aliases: [], shape, contextTokens: 8192 },
+    ...{ checkpoint: 'FP16', checkpoints: {} },
+  });
+}
+
+function profileOf(shape: TransformerShape, changes: Partial<TableProfileOptions> = {}) {
+  return tableProfile(new OperatorTables(operatorRows()), {
+    ...{ gpu: H100, model: modelOf(shape), parallel: ALONE, engine: { name: 'vLLM', version: '0.24.0' } },
+    ...{ source: 'made up', command: 'servegym calibrate' },
+    ...changes,
+  });
+}
+
+describe('a profile from kernel tables', () => {
+  it('is near to the sums of kernel times between the sizes it was made from', () => {
+    for (const shape of [DENSE, MIXTURE]) {
+      const { errors } = profileOf(shape);
+      for (const region of errors.FP16!) {
+        assert.ok(region.meanPercent < 2, JSON.stringify(region));
+        assert.ok(region.worstPercent < 5, JSON.stringify(region));
+      }
+    }
+  });
+
+  it('has the precisions that the tables have, and is a profile that can be read', () => {
+    const { profile } = profileOf(DENSE);
+    assert.deepEqual(Object.keys(profile.weights), ['FP16', 'FP8', 'INT8', 'INT4']);
+    assert.deepEqual(checkEngineProfile(structuredClone(profile), 'it'), profile);
+    assert.equal(profile.name, 'h100-80gb-toy');
+    const half = profile.weights.FP8!.law.weightReadUs / profile.weights.FP16!.law.weightReadUs;
+    assert.ok(half > 0.5 && half < 0.9, String(half));
+  });
+
+  it('names the parallelism, and has KV and weights for it', () => {
+    const { profile } = profileOf(MIXTURE, {
+      parallel: { tensor: 1, pipeline: 1, data: 2, expert: 2 },
+      weights: 'FP16',
+    });
+    assert.equal(profile.name, 'h100-80gb-toy-ep2-dp2');
+    assert.equal(profile.gpu.count, 2);
+    const alone = profileOf(MIXTURE, { weights: 'FP16' }).profile;
+    assert.equal(profile.model.kvBytesPerToken, alone.model.kvBytesPerToken);
+    const [own, all] = [profile.weights.FP16!.weightGiB, alone.weights.FP16!.weightGiB];
+    assert.ok(own > all / 2 && own < all, `${own} of ${all}`);
+  });
+
+  it('scales to another GPU of the architecture by bandwidth and arithmetic', () => {
+    const gh200 = findGpu('GH200');
+    const { law } = profileOf(DENSE, { gpu: gh200, measuredOn: H100 }).profile.weights.FP16!;
+    const { law: measured } = profileOf(DENSE).profile.weights.FP16!;
+    near(law.weightReadUs / measured.weightReadUs, 3350 / 4000, 1e-3);
+    near(law.perContextTokenNs / measured.perContextTokenNs, 3350 / 4000, 1e-3);
+    near(law.perTokenUs, measured.perTokenUs);
+  });
+
+  it('refuses precisions, GPUs and divisions without tables, and says what there is', () => {
+    const refused: [Partial<TableProfileOptions>, RegExp][] = [
+      [{ weights: 'NVFP4' }, /matrix multiplications in nvfp4.*they have bfloat16, fp8/],
+      [{ weights: 'INT8' }, /expected weights that kernel tables have \(FP16, .*\), got INT8/],
+      [{ kvCache: 'FP8' }, /KV cache in fp8.*they have bfloat16/],
+      [{ parallel: { ...ALONE, tensor: 3 } }, /divides the 8 heads of Toy, got 3/],
+      [{ parallel: { ...ALONE, pipeline: 5 } }, /at most 4 stages for Toy, got 5/],
+      [{ parallel: { ...ALONE, expert: 3 } }, /experts on 1 or all 1 GPUs/],
+    ];
+    for (const [changes, message] of refused) {
+      assert.throws(() => profileOf(DENSE, changes), message);
+    }
+  });
+});

@@ -1,0 +1,1 @@
+export { type ReadTables, readOperatorTables } from './read-operator-tables.ts';

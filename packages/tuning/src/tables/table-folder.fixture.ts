@@ -1,0 +1,29 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { OperatorRow } from '@servegym/simulator/calibration';
+import { parquetWriteBuffer } from 'hyparquet-writer';
+import { operatorRows } from '../../../simulator/src/calibration/operator-rows.fixture.ts';
+
+const OPERATORS: Readonly<Record<string, string>> = {
+  gemm: 'gemm',
+  context_attention: 'attention',
+  generation_attention: 'attention',
+  custom_allreduce: 'comm',
+  moe: 'moe',
+};
+
+/** Writes made-up kernel tables of a GPU for each engine and version given, as the published package lays them out. */
+export function writeTables(
+  folder: string,
+  gpu: string,
+  versions: readonly (readonly [framework: string, version: string])[],
+): void {
+  for (const [framework, version] of versions) {
+    for (const [file, rows] of Object.entries<readonly OperatorRow[]>({ ...operatorRows() })) {
+      const path = join(folder, 'systems', 'data', gpu, OPERATORS[file], framework, version);
+      mkdirSync(path, { recursive: true });
+      const columnData = Object.keys(rows[0]).map((name) => ({ name, data: rows.map((row) => row[name]) }));
+      writeFileSync(join(path, `${file}_perf.parquet`), new Uint8Array(parquetWriteBuffer({ columnData })));
+    }
+  }
+}
