@@ -175,6 +175,11 @@ export interface EnvironmentDefinition<
    * all episodes together. Each episode has size 1 without this.
    */
   episodeSize?(options: ResetOptions): number;
+  /**
+   * Called once for each new episode of a session, before its reset. The instance gets the options that it answers, and
+   * they are what is kept and replayed. Vector stepping does not call it.
+   */
+  dealEpisode?(options: ResetOptions): ResetOptions;
   /** Makes a fresh instance for one session. */
   create(): Environment<Action, Observation, State>;
   /** Grades an episode from its record alone, by replaying it. Work that goes on elsewhere heeds the caller. */

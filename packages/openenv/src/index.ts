@@ -27,6 +27,19 @@ export { publishedSchemas, toJsonSchema } from './input/json-schemas.ts';
 export { mountLeaderboardRoutes } from './leaderboard/leaderboard-routes.ts';
 export type { Logger } from './operations/logger.ts';
 export type { MetricsFactory, ServerMetrics } from './operations/server-metrics.ts';
+export { seasonEnvironment } from './season/season-environment.ts';
+export { SeasonLedger } from './season/season-ledger.ts';
+export {
+  closeSeason,
+  graderScoring,
+  type SeasonAnchors,
+  type SeasonResults,
+  type SeasonScoring,
+  seasonResults,
+  verifySeason,
+} from './season/season-results.ts';
+export { mountSeasonRoutes } from './season/season-routes.ts';
+export { LEAST_EPISODES, type TaskId } from './season/season-rules.ts';
 export { createServer, type OpenEnvServer } from './server/create-server.ts';
 export { HttpProblem } from './server/http-problem.ts';
 export {

@@ -63,7 +63,7 @@ export async function replayEpisode<Action>(
 
 /** Replays a record on an environment of its own. @throws what `replayEpisode` throws */
 export async function replayRecord(
-  definition: EnvironmentDefinition,
+  definition: Pick<EnvironmentDefinition<unknown, object, object>, 'create'>,
   record: EpisodeRecord,
   client?: string,
 ): Promise<ReplayedEpisode> {

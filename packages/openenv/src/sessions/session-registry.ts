@@ -313,6 +313,7 @@ export class SessionRegistry<Action = unknown, Observation = object, State = obj
     return {
       counts: this.counts,
       resetDuration: this.#resetDuration,
+      dealEpisode: this.#definition.dealEpisode,
       admit: (session: object, options: ResetOptions) => this.#admit(session, options),
     };
   }

@@ -31,6 +31,8 @@ export interface SessionOptions {
   readonly resetDuration?: DurationMeter;
   /** Called before each reset. @throws an error for an episode that the server cannot hold */
   readonly admit?: (session: object, options: ResetOptions) => void;
+  /** As of the definition. */
+  readonly dealEpisode?: ((options: ResetOptions) => ResetOptions) | undefined;
 }
 
 type Result<Observation> = StepResult<Observation> | Promise<StepResult<Observation>>;
@@ -52,6 +54,7 @@ export class Session<Action = unknown, Observation = object, State = object> {
   readonly #keepsActions: boolean;
   readonly #counts: PlayCounts;
   readonly #admit: SessionOptions['admit'];
+  readonly #dealEpisode: SessionOptions['dealEpisode'];
   readonly #resetDuration: DurationMeter;
   readonly #stepDuration = new DurationMeter();
   #episodeId: string | null = null;
@@ -70,6 +73,7 @@ export class Session<Action = unknown, Observation = object, State = object> {
     this.#keepsActions = options.keepsActions ?? true;
     this.#counts = options.counts ?? new PlayCounts();
     this.#admit = options.admit;
+    this.#dealEpisode = options.dealEpisode;
     this.#resetDuration = options.resetDuration ?? new DurationMeter();
   }
 
@@ -157,15 +161,20 @@ export class Session<Action = unknown, Observation = object, State = object> {
   #start(options: ResetOptions): Result<Observation> {
     this.#use();
     this.#admit?.(this, options);
-    const result = this.#resetDuration.time(() => this.environment.reset(options));
+    const dealt = this.#dealEpisode?.(options) ?? options;
+    const result = this.#resetDuration.time(() => this.environment.reset(dealt));
     return result instanceof Promise
-      ? result.then((late) => this.#started(options, late))
-      : this.#started(options, result);
+      ? result.then((late) => this.#started(dealt, options.episode_id, late))
+      : this.#started(dealt, options.episode_id, result);
   }
 
-  #started(options: ResetOptions, result: StepResult<Observation>): Result<Observation> {
+  #started(
+    options: ResetOptions,
+    episodeId: string | undefined,
+    result: StepResult<Observation>,
+  ): Result<Observation> {
     this.#counts.resets++;
-    this.#episodeId = options.episode_id ?? randomUUID();
+    this.#episodeId = episodeId ?? randomUUID();
     this.#reset = options;
     this.#actions = [];
     this.#stepCount = 0;
