@@ -39,7 +39,7 @@ CASES = (
 
 
 def over_the_wire(url: str, task_id: str | int, action: dict[str, float], count: int, seconds: float) -> float:
-    envs = ServeGymVectorEnv(count, url=url, task_id=task_id, encoding="dict")
+    envs = ServeGymVectorEnv(count, url=url, task_id=task_id, action_space="raw")
     envs.reset(seed=SEED)
     actions = {name: np.full(count, value) for name, value in action.items()}
     for _ in range(50):

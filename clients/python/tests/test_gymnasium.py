@@ -9,7 +9,7 @@ from gymnasium.error import ResetNeeded
 from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode
 
-from servegym import ServeGymEnv, ServeGymVectorEnv, ServerError
+from servegym import ServeGymEnv, ServeGymVectorEnv, ServerError, make_vec
 from servegym.http_api import HttpApi
 
 #: The checker is told nothing about bounds that physics does not give.
@@ -22,9 +22,9 @@ def complaints(found):
     return [message for message in told if UNBOUNDED not in message]
 
 
-@pytest.mark.parametrize("encoding", ["box", "multi_discrete", "dict"])
-def test_check_env_finds_nothing(llmserve_url, encoding):
-    env = gymnasium.make("ServeGym/LLMServe-v1", url=llmserve_url, encoding=encoding)
+@pytest.mark.parametrize("action_space", ["box", "bins", "delta", "raw"])
+def test_check_env_finds_nothing(llmserve_url, action_space):
+    env = gymnasium.make("ServeGym/LLMServe-v1", url=llmserve_url, action_space=action_space)
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
         check_env(env.unwrapped)
@@ -62,8 +62,10 @@ def test_an_episode_ends_by_its_time_limit(llmserve_url):
 
 def test_observations_are_normalized_by_the_scales_of_the_schema(llmserve_url):
     raw, normalized = (
-        gymnasium.make("ServeGym/LLMServe-v1", url=llmserve_url, task_id="bursty_workload", normalize=normalize)
-        for normalize in (False, True)
+        gymnasium.make(
+            "ServeGym/LLMServe-v1", url=llmserve_url, task_id="bursty_workload", observation_space=observation_space
+        )
+        for observation_space in ("raw", "normalized")
     )
     names = raw.unwrapped.observation_names
     assert normalized.unwrapped.observation_names == names
@@ -92,7 +94,7 @@ def test_observations_are_normalized_by_the_scales_of_the_schema(llmserve_url):
 
 def test_a_server_without_scales_is_told_from_one_that_has_them(inferencegym_url):
     with pytest.raises(ValueError, match="NormalizeObservation"):
-        ServeGymEnv(url=inferencegym_url, normalize=True)
+        ServeGymEnv(url=inferencegym_url, observation_space="normalized")
 
 
 def test_seeds_that_are_drawn_follow_from_the_given_one(llmserve_url):
@@ -111,7 +113,7 @@ def test_seeds_that_are_drawn_follow_from_the_given_one(llmserve_url):
 def test_box_actions_reach_every_value_and_none_outside(llmserve_url):
     env = ServeGymEnv(url=llmserve_url)
     encoding = env._actions
-    low, high = (encoding.action(np.full(6, end, dtype=np.float32)) for end in (-1, 1))
+    low, high = (encoding.action(encoding.rows(np.full((1, 6), end, np.float32))[0]) for end in (-1, 1))
     assert low == {
         "batch_cap": 1,
         "kv_budget_fraction": pytest.approx(0.1),
@@ -135,15 +137,15 @@ def test_box_actions_reach_every_value_and_none_outside(llmserve_url):
     assert counts.min() / counts.max() > 0.99
     for wrong in (1.01, np.nan, np.inf):
         with pytest.raises(ValueError, match="from -1 to 1"):
-            encoding.action(np.full(6, wrong))
+            encoding.rows(np.full((1, 6), wrong))
     env.close()
 
 
-@pytest.mark.parametrize("normalize", [False, True])
-def test_a_vector_of_environments_plays_what_single_ones_play(llmserve_url, normalize):
+@pytest.mark.parametrize("observation_space", ["raw", "normalized", "features"])
+def test_a_vector_of_environments_plays_what_single_ones_play(llmserve_url, observation_space):
     count, steps, seed = 4, 65, 11
     vector = gymnasium.make_vec(
-        "ServeGym/LLMServe-v1", num_envs=count, url=llmserve_url, task_id="static_workload", normalize=normalize
+        "ServeGym/LLMServe-v1", num_envs=count, url=llmserve_url, task_id="static_workload", observation_space=observation_space
     )
     assert vector.metadata["autoreset_mode"] == AutoresetMode.NEXT_STEP
     rng = np.random.default_rng(0)
@@ -155,7 +157,7 @@ def test_a_vector_of_environments_plays_what_single_ones_play(llmserve_url, norm
     assert info["seed"].tolist() == [11, 12, 13, 14]
     played = [vector.step(actions) for actions in table]
     for index in range(count):
-        env = ServeGymEnv(url=llmserve_url, task_id="static_workload", normalize=normalize)
+        env = ServeGymEnv(url=llmserve_url, task_id="static_workload", observation_space=observation_space)
         observation, _ = env.reset(seed=seed + index)
         np.testing.assert_array_equal(observation, first[index])
         restarts = False
@@ -165,7 +167,9 @@ def test_a_vector_of_environments_plays_what_single_ones_play(llmserve_url, norm
                 reward, done = 0.0, False
             else:
                 observation, reward, _, done, _ = env.step(table[step, index])
-            np.testing.assert_allclose(observations[index], observation, rtol=1e-6)
+            # Features subtract numbers of float32 here, of float64 there.
+            atol = 1e-6 if observation_space == "features" else 0
+            np.testing.assert_allclose(observations[index], observation, rtol=1e-6, atol=atol)
             assert rewards[index] == pytest.approx(reward, abs=1e-6)
             assert (truncated[index], terminated[index]) == (done, False)
             restarts = done
@@ -174,8 +178,8 @@ def test_a_vector_of_environments_plays_what_single_ones_play(llmserve_url, norm
 
 
 def test_vectors_take_all_encodings_and_refuse_what_is_outside(llmserve_url):
-    for encoding in ("multi_discrete", "dict"):
-        vector = ServeGymVectorEnv(3, url=llmserve_url, encoding=encoding)
+    for action_space in ("bins", "delta", "raw"):
+        vector = ServeGymVectorEnv(3, url=llmserve_url, action_space=action_space)
         vector.reset(seed=0)
         observations, rewards, _, _, _ = vector.step(vector.action_space.sample())
         assert observations.shape == (3, vector.single_observation_space.shape[0])
@@ -192,9 +196,9 @@ def test_vectors_take_all_encodings_and_refuse_what_is_outside(llmserve_url):
     vector.close()
 
 
-@pytest.mark.parametrize("encoding", ["box", "multi_discrete", "dict"])
-def test_knobs_that_a_task_masks_stay_at_its_default(masked_task_url, encoding):
-    env = ServeGymEnv(url=masked_task_url, task_id="fixed_arrangement", encoding=encoding)
+@pytest.mark.parametrize("action_space", ["box", "bins", "delta", "raw"])
+def test_knobs_that_a_task_masks_stay_at_its_default(masked_task_url, action_space):
+    env = ServeGymEnv(url=masked_task_url, task_id="fixed_arrangement", action_space=action_space)
     env.action_space.seed(1)
     env.reset(seed=3)
     tiers = []
@@ -215,3 +219,71 @@ def test_a_vector_holds_masked_knobs_in_its_rows_of_float32(masked_task_url):
         observations, _, _, _, _ = vector.step(vector.action_space.sample())
     assert dict(zip(vector.observation_names, observations[0], strict=True))["step_index"] == 8
     vector.close()
+
+
+def test_bins_are_those_of_the_schema_and_deltas_move_by_one(llmserve_url):
+    env = ServeGymEnv(url=llmserve_url, task_id="bursty_workload", action_space="delta")
+    bins = HttpApi(llmserve_url).get("schema")["action"]["properties"]["batch_cap"]["bins"]
+    assert env.action_space.nvec.tolist() == [3] * 6
+    env.reset(seed=1)
+    knobs = [field.name for field in env._actions.fields]
+    at = knobs.index("batch_cap")
+    caps = [bins[env.bins_in_force[0, at]]]
+    for move in (2, 2, 1, 0):
+        env.step(np.array([move if name == "batch_cap" else 1 for name in knobs]))
+        caps.append(bins[env.bins_in_force[0, at]])
+    assert caps == [128, 192, 256, 256, 192]
+    # The lowest and the highest bin stay where they are moved on.
+    for _ in range(len(bins)):
+        env.step(np.array([0] * 6))
+    assert env.bins_in_force[0].tolist() == [0] * 6
+    with pytest.raises(ValueError, match="from 0 to 2"):
+        env.step(np.array([3] * 6))
+    env.close()
+
+
+def test_features_need_a_server_that_has_them():
+    from servegym.features import FeatureEncoding
+
+    with pytest.raises(ValueError, match="no features"):
+        FeatureEncoding([], (), ())
+
+
+def test_make_vec_is_what_learners_take(llmserve_url):
+    count, windows, seed = 3, 60, 5
+    envs = make_vec(count, task_id="static_workload", url=llmserve_url)
+    logits = int(envs.single_action_space.nvec.sum())
+    observations, _ = envs.reset(seed=seed)
+    assert envs.in_force == logits
+    assert observations.dtype == np.float32
+    plain = ServeGymVectorEnv(
+        count, url=llmserve_url, task_id="static_workload", action_space="bins", observation_space="features"
+    )
+    plain.reset(seed=seed)
+    splits = np.cumsum(envs.single_action_space.nvec)[:-1]
+    random = np.random.default_rng(0)
+    returns = np.zeros(count)
+    for step in range(windows + 2):
+        # A policy that knows nothing, and keeps the bins in force most of the time.
+        favoured = random.gumbel(size=(count, logits)) + 4 * observations[:, -logits:]
+        actions = np.stack([each.argmax(1) for each in np.split(favoured, splits, 1)], 1)
+        observations, _, _, truncated, infos = envs.step(actions)
+        rewards = plain.step(actions)[1]
+        assert observations.shape == (count, envs.single_observation_space.shape[0])
+        assert np.abs(observations).max() <= 10
+        hot = np.split(observations[:, -logits:], splits, 1)
+        assert all((each.sum(1) == 1).all() for each in hot)
+        if step < windows:
+            returns += rewards
+            np.testing.assert_array_equal(np.stack([each.argmax(1) for each in hot], 1), actions)
+        if truncated.all():
+            assert step == windows - 1
+            np.testing.assert_allclose(infos["episode"]["r"], returns, rtol=1e-5)
+        if step == windows:
+            np.testing.assert_array_equal(envs.unwrapped.bins_in_force, np.tile(envs.unwrapped.bins_in_force[0], (count, 1)))
+    seen = envs.statistics.features.count
+    again = make_vec(count, task_id="static_workload", url=llmserve_url, statistics=envs.statistics)
+    again.reset(seed=seed)
+    assert envs.statistics.features.count == seen
+    for each in (envs, plain, again):
+        each.close()

@@ -43,6 +43,7 @@ export {
   listGymPolicies,
   loadGymPolicy,
 } from './inferencegym/policies/gym-policies.ts';
+export { FeatureEncoder } from './learning/feature-encoder.ts';
 export { type Kernels, plainKernels } from './learning/kernels.ts';
 export { type LayerSizes, MultilayerPerceptron, parameterCount } from './learning/multilayer-perceptron.ts';
 export type { PpoUpdate } from './learning/ppo.ts';

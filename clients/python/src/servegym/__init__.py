@@ -3,6 +3,7 @@
 - :class:`LLMServeEnv`, :class:`InferenceGymEnv` and :class:`BenchmarkEnv`: sessions with named fields.
 - ``gymnasium.make("ServeGym/LLMServe-v1")`` and :class:`ServeGymEnv`: Gymnasium.
 - ``gymnasium.make_vec("ServeGym/LLMServe-v1", num_envs=64)`` and :class:`ServeGymVectorEnv`: many at once.
+- :func:`make_vec`: features, bins and shaping of ServeGym's own training, for CleanRL's loops and Stable-Baselines3.
 - :class:`servegym.trl.ServeOperator`: tools for TRL's ``environment_factory``.
 """
 
@@ -16,6 +17,7 @@ from .errors import (
     ServerNotStarted,
     WrongEnvironment,
 )
+from .features import FeatureEncoding
 from .gymnasium_env import ServeGymEnv
 from .inferencegym import InferenceAction, InferenceGymEnv, InferenceObservation
 from .llmserve import LLMServeEnv, ServeAction, ServeObservation
@@ -23,14 +25,17 @@ from .local_server import LocalServer
 from .observation_encoding import ObservationEncoding
 from .registration import register_environments
 from .vector_env import ServeGymVectorEnv
+from .wrappers import BinsInForce, make_vec
 
 __all__ = [
     "ActionEncoding",
     "BenchmarkAction",
     "BenchmarkEnv",
     "BenchmarkObservation",
+    "BinsInForce",
     "CapacityError",
     "ConnectionLost",
+    "FeatureEncoding",
     "InferenceAction",
     "InferenceGymEnv",
     "InferenceObservation",
@@ -45,6 +50,7 @@ __all__ = [
     "ServerError",
     "ServerNotStarted",
     "WrongEnvironment",
+    "make_vec",
     "register_environments",
 ]
 __version__ = "0.1.0"

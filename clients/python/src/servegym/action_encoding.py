@@ -10,10 +10,12 @@ from gymnasium import spaces
 
 from .fields import Field, read_object
 
-Encoding = Literal["box", "multi_discrete", "dict"]
+ActionSpace = Literal["box", "bins", "delta", "raw"]
 
-#: Values that a wide number is cut into by ``multi_discrete``.
+#: Bins of a wide number for which the schema has none.
 BINS = 16
+#: Bins that a knob moves by each choice of ``delta``: lower, keep, raise.
+MOVES = np.array([-1, 0, 1])
 #: A positive integer range at least so wide, as a ratio, is laid out logarithmically.
 LOGARITHMIC_RATIO = 64
 
@@ -23,38 +25,43 @@ class ActionEncoding:
 
     - ``box``: a ``Box(-1, 1)`` with a number for each field, as Stable-Baselines3 and CleanRL like it. Numbers span their
       range, wide positive integers (1 to 512) on a logarithmic scale; booleans are true above 0; choices are equal parts.
-    - ``multi_discrete``: a ``MultiDiscrete`` with an index for each field; numbers with more than 16 values are cut into 16.
-    - ``dict``: a ``Dict`` with the field's own values: ``Discrete`` for integers, booleans and choices, ``Box`` for numbers.
+    - ``bins``: a ``MultiDiscrete`` with an index for each field, into the ``bins`` of the schema, which ServeGym's own training
+      has too; where it has none, numbers with more than 16 values are cut into 16.
+    - ``delta``: a ``MultiDiscrete`` with 3 values for each field: a bin lower than the one in force (0), as in force (1), or a
+      bin higher (2).
+    - ``raw``: a ``Dict`` with the field's own values: ``Discrete`` for integers, booleans and choices, ``Box`` for numbers.
 
     Args:
         fields: those of the action.
-        encoding: one of the three.
+        kind: one of the four.
 
     Attributes:
         space: of one environment.
 
     Raises:
-        ValueError: when a number has no range, or the encoding is none of the three.
+        ValueError: when a number has no range, or the kind is none of the four.
     """
 
     space: spaces.Space[Any]
 
-    def __init__(self, fields: Sequence[Field], encoding: Encoding = "box") -> None:
+    def __init__(self, fields: Sequence[Field], kind: ActionSpace = "box") -> None:
         self.fields = tuple(fields)
-        self.encoding = encoding
+        self.kind = kind
         for field in self.fields:
             if not np.isfinite([field.low, field.high]).all():
                 raise ValueError(f"The action field {field.name!r} has no range, from {field.low} to {field.high}")
         width = len(self.fields)
-        if encoding == "box":
+        self._levels = [_levels(field) for field in self.fields]
+        if kind == "box":
             self.space = spaces.Box(-1.0, 1.0, (width,), np.float32)
-        elif encoding == "multi_discrete":
-            self._levels = [_levels(field) for field in self.fields]
+        elif kind == "bins":
             self.space = spaces.MultiDiscrete([len(levels) for levels in self._levels])
-        elif encoding == "dict":
+        elif kind == "delta":
+            self.space = spaces.MultiDiscrete([len(MOVES)] * width)
+        elif kind == "raw":
             self.space = spaces.Dict({field.name: _space(field) for field in self.fields})
         else:
-            raise ValueError(f"Expected the encoding 'box', 'multi_discrete' or 'dict', got {encoding!r}")
+            raise ValueError(f"Expected the action_space 'box', 'bins', 'delta' or 'raw', got {kind!r}")
         self._low = np.array([field.low for field in self.fields])
         self._high = np.array([field.high for field in self.fields])
         self._is_whole = np.array([field.kind != "number" for field in self.fields])
@@ -67,28 +74,39 @@ class ActionEncoding:
         held = [(columns[name], value) for name, value in values.items() if name in columns]
         self._held = [(column, self.fields[column].number(value)) for column, value in held]
 
-    def rows(self, actions: Any) -> np.ndarray:
+    def rows(self, actions: Any, in_force: np.ndarray | None = None) -> np.ndarray:
         """The numbers of the server for the actions of n environments, shape ``(n, fields)``; held fields have theirs.
 
         Args:
-            actions: of shape ``(n, fields)``, or for ``dict`` a mapping of arrays of length n.
+            actions: of shape ``(n, fields)``, or for ``raw`` a mapping of arrays of length n.
+            in_force: rows of the actions in force, for ``delta``.
 
         Raises:
             ValueError: when an action is outside its space; nothing is clipped.
         """
-        rows = self._rows(actions)
+        rows = self._rows(actions, in_force)
         for column, number in self._held:
             rows[:, column] = number
         return rows
 
-    def _rows(self, actions: Any) -> np.ndarray:
-        if self.encoding == "dict":
+    def bins(self, rows: np.ndarray) -> np.ndarray:
+        """Indexes of the bins nearest to rows of numbers, shape ``(n, fields)``."""
+        nearest = []
+        for column, (field, levels) in enumerate(zip(self.fields, self._levels, strict=True)):
+            values, places = (np.log(each) if field.bins_by_ratio else each for each in (rows[:, column], levels))
+            nearest.append(np.abs(places - values[:, None]).argmin(1))
+        return np.stack(nearest, 1)
+
+    def _rows(self, actions: Any, in_force: np.ndarray | None) -> np.ndarray:
+        if self.kind == "raw":
             return np.stack([np.asarray(actions[field.name], dtype=np.float64).reshape(-1) for field in self.fields], 1)
         table = np.asarray(actions)
         if table.ndim != 2 or table.shape[1] != len(self.fields):
             raise ValueError(f"Expected actions of shape (n, {len(self.fields)}), got {table.shape}")
-        if self.encoding == "multi_discrete":
+        if self.kind == "bins":
             return self._rows_of_indexes(table)
+        if self.kind == "delta":
+            return self._moved(table, in_force)
         if not (np.abs(table) <= 1).all():
             raise ValueError(f"Expected actions from -1 to 1, got {table[~(np.abs(table) <= 1)][:4].tolist()}; clip them")
         share = (table.astype(np.float64) + 1) / 2
@@ -99,12 +117,26 @@ class ActionEncoding:
         parts = np.minimum(np.floor(self._low + share * (self._high - self._low + 1)), self._high)
         return np.where(self._is_whole, np.where(self._is_logarithmic, np.rint(values), parts), values)
 
-    def action(self, action: Any) -> dict[str, Any]:
-        """The action of one environment, as the server takes it."""
-        if self.encoding == "dict":
-            one = {name: np.asarray([value]) for name, value in action.items()}
-            return read_object(self.fields, self.rows(one)[0].tolist())
-        return read_object(self.fields, self.rows(np.asarray(action)[None])[0].tolist())
+    def batch(self, action: Any) -> Any:
+        """The action of one environment as the actions of n = 1."""
+        if self.kind == "raw":
+            return {name: np.asarray([value]) for name, value in action.items()}
+        return np.asarray(action)[None]
+
+    def action(self, row: np.ndarray) -> dict[str, Any]:
+        """A row of numbers as the server takes it."""
+        return read_object(self.fields, row.tolist())
+
+    def _moved(self, table: np.ndarray, in_force: np.ndarray | None) -> np.ndarray:
+        if in_force is None:
+            raise ValueError("There is no action in force to move from; call reset first")
+        if not np.isin(table, range(len(MOVES))).all():
+            raise ValueError(f"Expected an index from 0 to 2 for each field, got {table[:4].tolist()}")
+        moves = MOVES[table.astype(np.int64)]
+        most = [len(levels) - 1 for levels in self._levels]
+        moved = self._rows_of_indexes(np.clip(self.bins(in_force) + moves, 0, most))
+        # A value between two bins stays as it is.
+        return np.where(moves == 0, in_force, moved)
 
     def _rows_of_indexes(self, table: np.ndarray) -> np.ndarray:
         rows = np.empty(table.shape)
@@ -122,6 +154,8 @@ def _is_logarithmic(field: Field) -> bool:
 
 
 def _levels(field: Field) -> np.ndarray:
+    if field.bins:
+        return np.array(field.bins)
     if field.kind != "number" and field.high - field.low < BINS:
         return np.arange(field.low, field.high + 1)
     if _is_logarithmic(field):

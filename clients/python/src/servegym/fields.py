@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 #: What stands beside an observation on the wire, and in its schema.
@@ -30,6 +30,8 @@ class Field:
         values: what the indexes of a choice stand for.
         default: what the schema fills in, or ``None``.
         scale: its ``normalization``, where the schema has one.
+        bins: its ``bins``, as numbers: values that learners choose from.
+        bins_by_ratio: whether the nearest bin is that of the nearest logarithm.
     """
 
     name: str
@@ -39,6 +41,8 @@ class Field:
     values: tuple[Any, ...] = ()
     default: Any = None
     scale: Scale | None = None
+    bins: tuple[float, ...] = ()
+    bins_by_ratio: bool = False
 
     @property
     def path(self) -> list[str]:
@@ -100,6 +104,15 @@ def read_row(fields: Sequence[Field], value: dict[str, Any]) -> list[float]:
 
 
 def _fields(name: str, schema: dict[str, Any]) -> list[Field]:
+    fields = _unbinned(name, schema)
+    if "bins" not in schema:
+        return fields
+    (field,) = fields
+    bins = tuple(field.number(value) for value in schema["bins"])
+    return [replace(field, bins=bins, bins_by_ratio=schema.get("bins_by") == "ratio")]
+
+
+def _unbinned(name: str, schema: dict[str, Any]) -> list[Field]:
     default = schema.get("default")
     values = tuple(schema["enum"]) if "enum" in schema else (schema["const"],) if "const" in schema else ()
     if values:

@@ -6,14 +6,16 @@ from typing import Any
 
 import gymnasium
 import numpy as np
+from gymnasium.error import ResetNeeded
 
-from .action_encoding import ActionEncoding, Encoding
+from .action_encoding import ActionEncoding, ActionSpace
 from .connection import Connection
-from .fields import fields_of
+from .features import FeatureEncoding
+from .fields import Field, fields_of, read_row
 from .http_api import HttpApi
 from .local_server import shared_server
 from .masked_knobs import masked_values, tasks_of
-from .observation_encoding import ObservationEncoding
+from .observation_encoding import ObservationEncoding, ObservationSpace
 from .served_environment import require_environment
 
 #: Seeds of the training traffic; those from 1,000,000 on are for validation and tests.
@@ -30,8 +32,8 @@ class ServedSpaces:
         environment: str | None,
         url: str | None,
         task_id: str | int | None,
-        encoding: Encoding,
-        normalize: bool,
+        action_space: ActionSpace,
+        observation_space: ObservationSpace,
         reset_options: dict[str, Any] | None,
         token: str | None,
         timeout_s: float,
@@ -43,10 +45,11 @@ class ServedSpaces:
             require_environment(api, environment)
         schema = api.get("schema")
         self._tasks = tasks_of(api)
-        self._actions = ActionEncoding(fields_of(schema["action"]), encoding)
-        self._observations = ObservationEncoding(
-            fields_of(schema["observation"], leave_texts=True), normalize=normalize
-        )
+        self._actions = ActionEncoding(fields_of(schema["action"]), action_space)
+        fields = fields_of(schema["observation"], leave_texts=True)
+        self._fields = tuple(field for field in fields if field.kind != "choice")
+        self._observations = _observation_encoding(schema["observation"], self._fields, self._actions, observation_space)
+        self._in_force: np.ndarray | None = None
         self._options = {**({} if task_id is None else {"task_id": task_id}), **(reset_options or {})}
         self._connection = Connection(address, token=token, timeout_s=timeout_s)
 
@@ -55,10 +58,48 @@ class ServedSpaces:
         """Name of each number of an observation."""
         return self._observations.names
 
-    def _hold_masked(self, observation: dict[str, Any], options: dict[str, Any]) -> None:
-        """Keeps the knobs that the task of an episode masks at its default."""
+    @property
+    def bins_in_force(self) -> np.ndarray:
+        """Bins nearest to the action in force of each environment, shape ``(n, fields)``.
+
+        Raises:
+            ResetNeeded: before the first reset.
+        """
+        if self._in_force is None:
+            raise ResetNeeded("There is no action in force yet; call reset first")
+        return self._actions.bins(self._in_force)
+
+    def _begin(self, observation: dict[str, Any], options: dict[str, Any], count: int) -> None:
+        """Takes the default action of the task for the one in force, and holds the knobs that the task masks."""
         played = observation.get("task_id", options.get("task_id"))
+        if played is None and self._tasks:
+            played = self._tasks[0]["id"]
         self._actions.hold(masked_values(self._tasks, played))
+        task = next((each for each in self._tasks if str(each.get("id")) == str(played)), {})
+        given = task.get("default_action") or {}
+        defaults = [_default(field, given) for field in self._actions.fields]
+        self._default = np.array(defaults, dtype=np.float64)
+        self._in_force = np.tile(self._default, (count, 1))
+
+    def _seen(self, rows: np.ndarray, fresh: np.ndarray) -> np.ndarray:
+        return self._observations.encode(rows, self._in_force, fresh)
+
+
+def _default(field: Field, given: dict[str, Any]) -> float:
+    value = given.get(field.name, field.default)
+    return field.low if value is None else field.number(value)
+
+
+def _observation_encoding(
+    schema: dict[str, Any], fields: tuple[Field, ...], actions: ActionEncoding, kind: ObservationSpace
+) -> FeatureEncoding | ObservationEncoding:
+    if kind in ("raw", "normalized"):
+        return ObservationEncoding(fields, normalize=kind == "normalized")
+    if kind not in ("features", "features_and_server"):
+        known = "'raw', 'normalized', 'features' or 'features_and_server'"
+        raise ValueError(f"Expected the observation_space {known}, got {kind!r}")
+    with_server = kind == "features_and_server"
+    return FeatureEncoding(schema.get("features", []), fields, actions.fields, with_server=with_server)
 
 
 class ServeGymEnv(ServedSpaces, gymnasium.Env[np.ndarray, Any]):
@@ -72,8 +113,9 @@ class ServeGymEnv(ServedSpaces, gymnasium.Env[np.ndarray, Any]):
         environment: the one to play. Default ``llmserve``, or with a URL whichever the server has there.
         url: address of a running server. Without one, a server is started on this machine and shared by this process.
         task_id: the task of every reset. Default the server's first.
-        encoding: of the actions, see :class:`ActionEncoding`.
-        normalize: bring observations to about 0 to 1 by the server's scales, see :class:`ObservationEncoding`.
+        action_space: ``box``, ``bins``, ``delta`` or ``raw``, see :class:`ActionEncoding`.
+        observation_space: ``raw`` numbers; ``normalized`` to about 0 to 1 by the server's scales; ``features``, from which
+            ServeGym's own networks learn; or ``features_and_server``, for policies that run many servers.
         reset_options: further options of every reset, such as ``config`` or ``traffic``.
         token: sent as ``authorization: Bearer``.
         timeout_s: how long a reply may take, s.
@@ -82,7 +124,7 @@ class ServeGymEnv(ServedSpaces, gymnasium.Env[np.ndarray, Any]):
     Raises:
         WrongEnvironment: when the server has another environment than the given one at the URL.
         ServeGymError: when the server cannot be had, or refuses.
-        ValueError: when observations are to be normalized and the server has no scales for them.
+        ValueError: when the server has no scales, or no features, for such observations.
     """
 
     metadata: dict[str, Any] = {"render_modes": []}
@@ -93,15 +135,15 @@ class ServeGymEnv(ServedSpaces, gymnasium.Env[np.ndarray, Any]):
         *,
         url: str | None = None,
         task_id: str | int | None = None,
-        encoding: Encoding = "box",
-        normalize: bool = False,
+        action_space: ActionSpace = "box",
+        observation_space: ObservationSpace = "raw",
         reset_options: dict[str, Any] | None = None,
         token: str | None = None,
         timeout_s: float = 60.0,
         truncates: bool = True,
         render_mode: None = None,
     ) -> None:
-        self._open(environment, url, task_id, encoding, normalize, reset_options, token, timeout_s)
+        self._open(environment, url, task_id, action_space, observation_space, reset_options, token, timeout_s)
         self.action_space = self._actions.space
         self.observation_space = self._observations.space
         self.render_mode = render_mode
@@ -120,16 +162,22 @@ class ServeGymEnv(ServedSpaces, gymnasium.Env[np.ndarray, Any]):
         episode = int(self.np_random.integers(TRAINING_SEEDS)) if seed is None else seed
         chosen = {**self._options, **(options or {})}
         reply = self._connection.request("reset", {**chosen, "seed": episode})
-        self._hold_masked(reply["observation"], chosen)
-        return self._observations.array(reply["observation"]), {"seed": episode, **_info(reply)}
+        self._begin(reply["observation"], chosen, 1)
+        return self._seen_in(reply, fresh=True), {"seed": episode, **_info(reply)}
 
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         """Plays the next window."""
-        reply = self._connection.request("step", self._actions.action(action))
+        rows = self._actions.rows(self._actions.batch(action), self._in_force)
+        reply = self._connection.request("step", self._actions.action(rows[0]))
+        self._in_force = rows
         done = bool(reply["done"])
-        observation = self._observations.array(reply["observation"])
+        observation = self._seen_in(reply)
         reward = float(reply["reward"] or 0.0)
         return observation, reward, done and not self._truncates, done and self._truncates, _info(reply)
+
+    def _seen_in(self, reply: dict[str, Any], *, fresh: bool = False) -> np.ndarray:
+        row = np.array([read_row(self._fields, reply["observation"])])
+        return self._seen(row, np.array([fresh]))[0]
 
     def close(self) -> None:
         """Ends the session; a server that this process has started goes on until the process ends."""

@@ -9,8 +9,10 @@ from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from .action_encoding import Encoding
+from .action_encoding import ActionSpace
+from .fields import read_row
 from .gymnasium_env import TRAINING_SEEDS, ServedSpaces
+from .observation_encoding import ObservationSpace
 
 
 class ServeGymVectorEnv(ServedSpaces, VectorEnv[np.ndarray, Any, np.ndarray]):
@@ -22,12 +24,12 @@ class ServeGymVectorEnv(ServedSpaces, VectorEnv[np.ndarray, Any, np.ndarray]):
 
     Args:
         num_envs: how many. Each takes a slot of the server's sessions.
-        environment, url, task_id, encoding, normalize, reset_options, token, timeout_s, truncates: as of :class:`ServeGymEnv`.
+        environment, url, task_id, action_space, observation_space, reset_options, token, timeout_s, truncates: as of :class:`ServeGymEnv`.
 
     Raises:
         WrongEnvironment: when the server has another environment than the given one at the URL.
         ServeGymError: when the server cannot be had, refuses, or has too few sessions.
-        ValueError: when observations are to be normalized and the server has no scales for them.
+        ValueError: when the server has no scales, or no features, for such observations.
     """
 
     metadata: dict[str, Any] = {"render_modes": [], "autoreset_mode": AutoresetMode.NEXT_STEP}
@@ -39,8 +41,8 @@ class ServeGymVectorEnv(ServedSpaces, VectorEnv[np.ndarray, Any, np.ndarray]):
         *,
         url: str | None = None,
         task_id: str | int | None = None,
-        encoding: Encoding = "box",
-        normalize: bool = False,
+        action_space: ActionSpace = "box",
+        observation_space: ObservationSpace = "raw",
         reset_options: dict[str, Any] | None = None,
         token: str | None = None,
         timeout_s: float = 60.0,
@@ -48,7 +50,9 @@ class ServeGymVectorEnv(ServedSpaces, VectorEnv[np.ndarray, Any, np.ndarray]):
         render_mode: None = None,
     ) -> None:
         sessions = ("--max-sessions", str(max(1024, 2 * num_envs)))
-        self._open(environment, url, task_id, encoding, normalize, reset_options, token, timeout_s, sessions)
+        self._open(
+            environment, url, task_id, action_space, observation_space, reset_options, token, timeout_s, sessions
+        )
         self.num_envs = num_envs
         self.single_action_space = self._actions.space
         self.single_observation_space = self._observations.space
@@ -58,6 +62,7 @@ class ServeGymVectorEnv(ServedSpaces, VectorEnv[np.ndarray, Any, np.ndarray]):
         self._truncates = truncates
         self._action_columns: np.ndarray | None = None
         self._observation_columns = np.zeros(0, dtype=np.int64)
+        self._ended = np.zeros(num_envs, dtype=np.bool_)
 
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
@@ -78,12 +83,13 @@ class ServeGymVectorEnv(ServedSpaces, VectorEnv[np.ndarray, Any, np.ndarray]):
             "vector_reset",
             {"count": self.num_envs, "seed": base, "format": "float32", "options": chosen},
         )
-        self._hold_masked(data["observations"][0], chosen)
+        self._begin(data["observations"][0], chosen, self.num_envs)
+        self._ended[:] = False
         layout = data["layout"]
         self._action_columns = np.array([layout["action"].index(field.name) for field in self._actions.fields])
-        self._observation_columns = self._observations.columns(layout["observation"])
-        observations = np.stack([self._observations.array(each) for each in data["observations"]])
-        return observations, {"seed": np.arange(base, base + self.num_envs)}
+        self._observation_columns = np.array([layout["observation"].index(field.name) for field in self._fields])
+        rows = np.array([read_row(self._fields, each) for each in data["observations"]])
+        return self._seen(rows, ~self._ended), {"seed": np.arange(base, base + self.num_envs)}
 
     def step(self, actions: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """Plays the next window of each environment, or starts the next episode where one has ended.
@@ -94,7 +100,7 @@ class ServeGymVectorEnv(ServedSpaces, VectorEnv[np.ndarray, Any, np.ndarray]):
         """
         if self._action_columns is None:
             raise ResetNeeded("There are no episodes yet; call reset first")
-        rows = self._actions.rows(actions)
+        rows = self._actions.rows(actions, self._in_force)
         ordered = np.empty_like(rows)
         ordered[:, self._action_columns] = rows
         numbers = self._connection.request_rows(ordered)
@@ -103,7 +109,10 @@ class ServeGymVectorEnv(ServedSpaces, VectorEnv[np.ndarray, Any, np.ndarray]):
         done = numbers[count : 2 * count] == 1
         never = np.zeros(count, dtype=np.bool_)
         terminated, truncated = (never, done) if self._truncates else (done, never)
-        observations = self._observations.scaled(table[:, self._observation_columns])
+        fresh = self._ended
+        self._in_force = np.where(fresh[:, None], self._default, rows)
+        self._ended = done
+        observations = self._seen(table[:, self._observation_columns], fresh)
         return observations, numbers[:count].astype(np.float64), terminated, truncated, {}
 
     def close_extras(self, **kwargs: Any) -> None:
