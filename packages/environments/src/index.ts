@@ -59,6 +59,7 @@ export { regretScore } from './llmserve/anchors/regret-score.ts';
 export { returnBound } from './llmserve/anchors/return-bound.ts';
 export { llmserve, serveEnvironment } from './llmserve/environment.ts';
 export { SERVER_FEATURES, WINDOW_FEATURES } from './llmserve/features.ts';
+export { randomiseTask } from './llmserve/randomise-task.ts';
 export { realServeEnvironment } from './llmserve/real/environment.ts';
 export type { RealReport } from './llmserve/real/real-report.ts';
 export { type RealSettings, readRealSettings } from './llmserve/real/real-settings.ts';

@@ -52,6 +52,8 @@ export interface TrainingRun {
   readonly lessons?: LessonPlan;
   /** Traffic, trace and shift: `ppo` on `llmserve`. */
   readonly scenario?: ServeScenario;
+  /** Draws server, traffic, rates and prompts anew for each trace: `ppo` on `llmserve`. */
+  readonly randomise?: boolean;
   /** A table of one's own: `ppo` on `inferencegym`. */
   readonly table?: OwnTable;
 }
@@ -70,10 +72,16 @@ export function learningTaskOf({
   task,
   algorithm,
   scenario,
+  randomise,
   table,
 }: Omit<TrainingRun, 'steps' | 'seed'>): LearningTask {
   if (environment === 'inferencegym') return gymLearningTask(Number(task) as GymTaskId, table);
-  return serveLearningTask(task, algorithm === 'distill' ? SERVE_FINE_TUNING : SERVE_PPO, scenario);
+  return serveLearningTask(
+    task,
+    algorithm === 'distill' ? SERVE_FINE_TUNING : SERVE_PPO,
+    scenario,
+    randomise,
+  );
 }
 
 /** Figures of a training up to a point: a line of `metrics.jsonl`, less the times. */
@@ -106,10 +114,18 @@ export interface StoppedRun {
 
 /** Writes a run that trains a network, with the point it is at, as safetensors. */
 export function encodeStoppedRun({ run, stoppedAt }: StoppedRun): Uint8Array {
-  const { algorithm, steps, seed, lessons } = run;
+  const { algorithm, steps, seed, lessons, randomise } = run;
   const { taskId: task, environment, recipe, metadata } = learningTaskOf(run);
   const ownTask = environment.id === llmserve.id ? findOwnTask(String(task)) : undefined;
-  const described = { algorithm, steps, seed, task, ...(ownTask && { own_task: ownTask }), recipe };
+  const described = {
+    algorithm,
+    steps,
+    seed,
+    task,
+    ...(ownTask && { own_task: ownTask }),
+    recipe,
+    ...(randomise && { randomise }),
+  };
   if ('checkpoint' in stoppedAt) {
     return encodeCheckpoint(stoppedAt.checkpoint, { ...metadata, run: JSON.stringify(described) });
   }
@@ -129,14 +145,24 @@ export function encodeStoppedRun({ run, stoppedAt }: StoppedRun): Uint8Array {
 export function decodeStoppedRun(file: Uint8Array, source: string): StoppedRun {
   const { metadata, stoppedAt } = decode(file);
   const { run: described, ...belongs } = metadata;
-  const { algorithm, steps, seed, task, own_task, recipe, lessons } = JSON.parse(described ?? '{}');
+  const { algorithm, steps, seed, task, own_task, recipe, lessons, randomise } = JSON.parse(
+    described ?? '{}',
+  );
   if (own_task !== undefined) addOwnTask(own_task, source);
   const { environment } = belongs;
   if (!isLearnable(environment)) {
     const expected = `on one of ${Object.keys(LEARNABLE_TASKS).join(', ')}`;
     throw new AgentError('RUN_MISMATCH', { expected, got: environment });
   }
-  const run = { environment, task: String(task), algorithm, steps, seed, ...(lessons && { lessons }) };
+  const run = {
+    environment,
+    task: String(task),
+    algorithm,
+    steps,
+    seed,
+    ...(lessons && { lessons }),
+    ...(randomise && { randomise }),
+  };
   const expected = learningTaskOf(run);
   for (const [what, wanted, got] of [
     ['environment', JSON.stringify(expected.metadata), JSON.stringify(belongs)],

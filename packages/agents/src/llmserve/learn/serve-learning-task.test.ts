@@ -6,7 +6,7 @@ import { RUNNING, TRUNCATED } from '../../learning/learning-environment.ts';
 import { type PpoUpdate, trainPpo } from '../../learning/ppo.ts';
 import type { PpoCheckpoint } from '../../learning/ppo-checkpoint.ts';
 import { decodeServeActor } from './policy-files.ts';
-import { ServeActionCodec } from './serve-encoding.ts';
+import { MANY_SERVERS_FEATURES, ServeActionCodec } from './serve-encoding.ts';
 import { serveLearningEnvironment, serveLearningTask } from './serve-learning-task.ts';
 
 const task = SERVE_TASKS.static_workload;
@@ -15,7 +15,7 @@ const bins = Int32Array.from(codec.encode({ ...task.defaultAction, batch_cap: 64
 
 describe('serveLearningEnvironment', () => {
   it('plays the episode of its task and seed, and shows what a policy would be shown', () => {
-    const environment = serveLearningEnvironment(task);
+    const environment = serveLearningEnvironment({ task, randomise: false });
     const features = new Float32Array(environment.observationSize);
     const episode = new ServeEpisode(task, 7);
     const encoder = new FeatureEncoder(WINDOW_FEATURES);
@@ -37,7 +37,7 @@ describe('serveLearningEnvironment', () => {
   });
 
   it('is cut off at the end of an episode, for the server would go on', () => {
-    const environment = serveLearningEnvironment(task);
+    const environment = serveLearningEnvironment({ task, randomise: false });
     const features = new Float32Array(environment.observationSize);
     environment.reset(1, features);
     const ends = Array.from({ length: task.windows }, () => environment.step(bins, features).end);
@@ -47,8 +47,25 @@ describe('serveLearningEnvironment', () => {
 
   it('starts from the default configuration', () => {
     const hard = SERVE_TASKS.adversarial_multitenant;
-    const { initialBins } = serveLearningEnvironment(hard);
+    const { initialBins } = serveLearningEnvironment({ task: hard, randomise: false });
     assert.deepEqual(new ServeActionCodec(hard).decode(initialBins), hard.defaultAction);
+  });
+});
+
+describe('a randomised task as a learner plays it', () => {
+  it('is another server for another trace, and shows which', () => {
+    const environment = serveLearningEnvironment({ task, randomise: true });
+    const seen = (seed: number) => {
+      const features = new Float32Array(environment.observationSize);
+      environment.reset(seed, features);
+      return features.slice(WINDOW_FEATURES.length);
+    };
+    assert.equal(environment.observationSize, MANY_SERVERS_FEATURES.length);
+    const servers = new Set(Array.from({ length: 30 }, (_, seed) => seen(seed).join()));
+    assert.ok(servers.size > 5, `${servers.size}`);
+    assert.deepEqual(seen(3), seen(3));
+    const randomised = serveLearningTask('static_workload', undefined, {}, true);
+    assert.equal(randomised.metadata.randomise, 'true');
   });
 });
 

@@ -1,6 +1,7 @@
 import {
   chooseTask,
   llmserve,
+  randomiseTask,
   SEED_SPLITS,
   ServeEpisode,
   type ServeScenario,
@@ -15,7 +16,7 @@ import {
 } from '../../learning/learning-environment.ts';
 import { PPO_DEFAULTS, type PpoRecipe } from '../../learning/ppo.ts';
 import { encodeServeActor, serveActorMetadata } from './policy-files.ts';
-import { ServeActionCodec } from './serve-encoding.ts';
+import { MANY_SERVERS_FEATURES, ServeActionCodec } from './serve-encoding.ts';
 
 /** Recipe of PPO for `llmserve`. */
 export const SERVE_PPO = {
@@ -39,20 +40,29 @@ export const SERVE_FINE_TUNING = {
   criticOnlySteps: 8192,
 } as const satisfies PpoRecipe;
 
-/** A task of `llmserve` on its training split, under the traffic, trace and shift of `scenario`. */
+/**
+ * A task of `llmserve` on its training split, under the traffic, trace and shift of `scenario`.
+ * @param randomise draws server, traffic, rates and prompts anew for each trace, and shows the server to the network
+ */
 export function serveLearningTask(
   taskId: string,
   recipe: PpoRecipe = SERVE_PPO,
   scenario: ServeScenario = {},
+  randomise = false,
 ): LearningTask {
-  const under: Record<string, string> =
-    Object.keys(scenario).length === 0 ? {} : { scenario: JSON.stringify(scenario) };
+  const under: Record<string, string> = {
+    ...(Object.keys(scenario).length > 0 && { scenario: JSON.stringify(scenario) }),
+    ...(randomise && { randomise: 'true' }),
+  };
   return {
     environment: llmserve,
     taskId,
     recipe,
     module: new URL(import.meta.url),
-    settings: chooseTask({ ...scenario, task_id: taskId }),
+    settings: {
+      task: chooseTask({ ...scenario, task_id: taskId }),
+      randomise,
+    } satisfies ServeLearningSettings,
     traces: SEED_SPLITS.train,
     metadata: { ...serveActorMetadata(taskId), ...under },
     encodeActor: (weights, training) =>
@@ -60,16 +70,22 @@ export function serveLearningTask(
   };
 }
 
+/** Settings of a thread's environments. */
+export interface ServeLearningSettings {
+  readonly task: ServeTask;
+  readonly randomise: boolean;
+}
+
 /** A task of `llmserve` as a learner plays it. */
-export function serveLearningEnvironment(task: ServeTask): LearningEnvironment {
-  const encoder = new FeatureEncoder(WINDOW_FEATURES);
+export function serveLearningEnvironment({ task, randomise }: ServeLearningSettings): LearningEnvironment {
+  const encoder = new FeatureEncoder(randomise ? MANY_SERVERS_FEATURES : WINDOW_FEATURES);
   return new EpisodeEnvironment({
     observationSize: encoder.size,
     codec: new ServeActionCodec(task),
     initialAction: task.defaultAction,
     start(seed) {
       encoder.reset();
-      return new ServeEpisode(task, seed);
+      return new ServeEpisode(randomise ? randomiseTask(task, seed) : task, seed);
     },
     observe(episode, previousAction, observation) {
       encoder.encode(episode.observation(), previousAction, observation);

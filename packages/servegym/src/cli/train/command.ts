@@ -42,6 +42,7 @@ interface TrainOptions extends ScenarioArguments {
   readonly seeds?: readonly number[];
   readonly threads: number;
   readonly queue?: string;
+  readonly randomise: boolean;
   readonly teacher: string;
   readonly lessons: number;
   readonly table?: string;
@@ -91,6 +92,12 @@ export function trainCommand(): Command {
         .argParser(wholeNumber(1, 1e9)),
     )
     .addOption(
+      new Option(
+        '--randomise',
+        'ppo on llmserve: another server, rate, prompts and traffic in each episode, for a policy that runs many servers',
+      ).default(false),
+    )
+    .addOption(
       new Option('--seed <n>', 'seed of weights, exploration and traffic')
         .default(0)
         .argParser(wholeNumber(0, Number.MAX_SAFE_INTEGER)),
@@ -127,6 +134,7 @@ export function trainCommand(): Command {
         'table',
         'algo',
         'steps',
+        'randomise',
         'seed',
         'seeds',
         'queue',
@@ -162,13 +170,27 @@ async function train(options: TrainOptions): Promise<void> {
 
 /** The run that the options ask for. @throws InputError for options that do not go together */
 async function readRun(options: TrainOptions): Promise<TrainingRun> {
-  const { env: environment, algo: algorithm, steps, seed, teacher, lessons: episodes, table } = options;
+  const {
+    env: environment,
+    algo: algorithm,
+    steps,
+    seed,
+    teacher,
+    lessons: episodes,
+    table,
+    randomise,
+  } = options;
   const task = await readTask(options);
   // A task of another environment is not known to the scenario.
   const scenario = await readScenario(options, environment === 'llmserve' ? task : undefined);
   const hasScenario = Object.keys(scenario).length > 0;
   if (algorithm !== 'ppo' && hasScenario) {
     throw new InputError(`expected --algo ppo, the one that learns on traffic of your own, got ${algorithm}`);
+  }
+  if (randomise && (algorithm !== 'ppo' || environment !== 'llmserve')) {
+    throw new InputError(
+      `expected --algo ppo and --env llmserve beside --randomise, got ${algorithm} and ${environment}`,
+    );
   }
   if (algorithm !== 'ppo' && environment !== 'llmserve') {
     throw new InputError(`expected --algo ppo, the one that learns ${environment}, got ${algorithm}`);
@@ -183,6 +205,7 @@ async function readRun(options: TrainOptions): Promise<TrainingRun> {
     ...{ environment, task, algorithm, steps, seed },
     ...(algorithm === 'distill' && { lessons: { teacher, episodes } }),
     ...(hasScenario && { scenario }),
+    ...(randomise && { randomise }),
     ...(table !== undefined && { table: await readOwnTable(table) }),
   };
   // Refuses a scenario or a table that the task cannot be learned under, before anything is written.
@@ -266,8 +289,9 @@ async function trainEachSeed(
   );
 }
 
-function runName({ environment, task, algorithm }: TrainingRun): string {
-  return `${environment === 'llmserve' ? '' : `${environment}-`}${task}-${algorithm}`;
+function runName({ environment, task, algorithm, randomise }: TrainingRun): string {
+  const name = `${environment === 'llmserve' ? '' : `${environment}-`}${task}-${algorithm}`;
+  return randomise ? `${name}-randomised` : name;
 }
 
 function parseSeeds(text: string): number[] {
