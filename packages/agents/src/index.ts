@@ -63,6 +63,7 @@ export { serveLearningTask } from './llmserve/learn/serve-learning-task.ts';
 export { tuneConstant, tunePhase } from './llmserve/learn/tune-constant.ts';
 export { planClairvoyant } from './llmserve/planning/plan-clairvoyant.ts';
 export type { ReferenceInput } from './llmserve/planning/reference-job.ts';
+export type { SeasonAnchorsInput, ServeSeasonAnchors } from './llmserve/planning/season-anchors-job.ts';
 export { playableServe, policyUnderScenario } from './llmserve/playable-serve.ts';
 export {
   createPolicy,

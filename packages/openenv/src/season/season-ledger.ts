@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { existsSync } from 'node:fs';
+import { chmodSync, existsSync } from 'node:fs';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { EnvironmentError, type ResetOptions } from '../definition.ts';
 import { OpenEnvError } from '../error-catalogue.ts';
@@ -87,10 +87,12 @@ export class SeasonLedger {
 
   /** @throws OpenEnvError `STORE_ERROR` when there is a file already, or it cannot be written */
   static create(path: string, season: NewSeason, now: () => number = Date.now): SeasonLedger {
-    if (path !== ':memory:' && existsSync(path)) throw storeError(`There is a file ${path} already`);
+    if (existsSync(path)) throw storeError(`There is a file ${path} already`);
     const secret = drawSecret();
     const rules: SeasonRules = { ...season, created_at: now(), commitment: commitmentOf(secret) };
     return new SeasonLedger(path, now, (database) => {
+      // The secret is the operator's alone.
+      chmodSync(path, 0o600);
       database
         .prepare('INSERT INTO season (one, rules, secret) VALUES (1, ?, ?)')
         .run(JSON.stringify(rules), secret);
@@ -108,7 +110,7 @@ export class SeasonLedger {
     let database: DatabaseSync | undefined;
     try {
       database = new DatabaseSync(path, { timeout: LOCK_TIMEOUT_MS });
-      database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL');
+      database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL');
       database.exec(SCHEMA);
       fill?.(database);
       this.#statements = prepareStatements(database);

@@ -66,6 +66,11 @@ const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./compare/command.ts')).compareCommand(),
   },
   {
+    name: 'season',
+    summary: 'hold a ranked season: seeds that nobody knows, results that anybody can check',
+    load: async () => (await import('./season/command.ts')).seasonCommand(),
+  },
+  {
     name: 'train',
     summary: 'learn a policy on the training traffic of a task',
     load: async () => (await import('./train/command.ts')).trainCommand(),
