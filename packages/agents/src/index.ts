@@ -32,6 +32,8 @@ export { playEpisode } from './core/play-episode.ts';
 export type { AsyncPolicy, Policy, PolicyEpisode, PolicyStep } from './core/policy.ts';
 export { type DatasetRow, type DatasetValue, recordEpisodes } from './core/record-episodes.ts';
 export { AgentError } from './error-catalogue.ts';
+export { createFleetPolicy, listFleetPolicies } from './fleet/policies/fleet-policies.ts';
+export type { FleetPolicy } from './fleet/policies/fleet-policy.ts';
 export { encodeOnnxActor } from './formats/onnx-actor.ts';
 export { eventFileHeader, scalarRecord, startRecord } from './formats/tensorboard-events.ts';
 export { checkGymTask } from './inferencegym/checks/check-gym-task.ts';

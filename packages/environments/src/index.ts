@@ -6,6 +6,19 @@ export {
   benchmarkEnvironment,
 } from './benchmark/environment.ts';
 export type { Feature } from './feature.ts';
+export { FleetEpisode, type FleetEpisodeSnapshot } from './fleet/fleet-episode.ts';
+export { drawFleetRequests } from './fleet/requests/draw-requests.ts';
+export type { FleetRequests } from './fleet/requests/fleet-requests.ts';
+export {
+  FLEET_TASK_IDS,
+  type FleetAction,
+  type FleetObservation,
+  type FleetTaskId,
+  fleetActionSchema,
+  fleetObservationSchema,
+} from './fleet/schema.ts';
+export { FLEET_TASKS } from './fleet/task-registry.ts';
+export { FLEET_CLASSES, type FleetTask } from './fleet/tasks/fleet-task.ts';
 export type { StepInfo } from './inferencegym/environment.ts';
 export { type InferenceGymOptions, inferenceGym, inferencegym } from './inferencegym/environment.ts';
 export { GymEpisode } from './inferencegym/gym-episode.ts';

@@ -10,7 +10,12 @@ export {
   type IterationSpan,
   MAX_REQUEST_TOKENS,
 } from './engine/engine-config.ts';
-export type { EngineCounters, RequestProgress } from './engine/engine-log.ts';
+export type {
+  CompletionLog,
+  EngineCounters,
+  FirstTokenLog,
+  RequestProgress,
+} from './engine/engine-log.ts';
 export type { EngineRequest } from './engine/engine-request.ts';
 export type { EngineSnapshot } from './engine/engine-snapshot.ts';
 export { DraftTimer, IterationTimer } from './engine/iteration-timer.ts';
@@ -18,6 +23,8 @@ export { LatencyHistogram } from './engine/latency-histogram.ts';
 export type { PromptPrefix } from './engine/prefix-cache.ts';
 export { msFromTicks, NOT_YET, TICKS_PER_MS, TICKS_PER_S } from './engine/ticks.ts';
 export type { SchedulingPolicy } from './engine/waiting-queue.ts';
+export { Fleet, type FleetEvent, type FleetSnapshot } from './fleet/fleet.ts';
+export type { FleetSettings, RefusalReason } from './fleet/fleet-options.ts';
 export { acceptanceTable } from './profiles/acceptance-table.ts';
 export { findProfile, listProfiles } from './profiles/catalog.ts';
 export { engineOptionsOf } from './profiles/engine-options.ts';

@@ -3,8 +3,8 @@ import { normalProbability } from '@servegym/simulator/statistics';
 import type { FittedWorkload } from './fitted-workload.ts';
 
 interface DrawOptions {
-  /** Arrivals come this many times as fast. Default 1. */
-  readonly rateScale?: number;
+  /** Arrivals come this many times as fast; a function says so for each second. Default 1. */
+  readonly rateScale?: number | ((second: number) => number);
   /** Prompts are this many times as long. Default 1. */
   readonly promptScale?: number;
 }
@@ -37,7 +37,8 @@ export function drawWorkload(
   for (let second = 0; second < seconds; second++) {
     if (second % levelSeconds === 0) level = levels();
     const factor = secondShape === null ? 1 : gamma(factors, secondShape) / secondShape;
-    const rate = perSecond * rateScale * level * factor;
+    const scale = typeof rateScale === 'number' ? rateScale : rateScale(second);
+    const rate = perSecond * scale * level * factor;
     if (rate <= 0) continue;
     const end = Math.min(1, seconds - second);
     for (let at = arrivals.exponential(1 / rate); at < end; at += arrivals.exponential(1 / rate)) {

@@ -1,0 +1,75 @@
+import { AgentError } from '../../error-catalogue.ts';
+import { type FleetPolicy, inFlight } from './fleet-policy.ts';
+import { RateRule } from './rate-rule.ts';
+import { ReplicaScaler } from './replica-scaler.ts';
+import { SaturationPolicy } from './saturation-policy.ts';
+import { StaticPolicy } from './static-policy.ts';
+
+/** Requests in flight a replica that `hpa` aims at: near the best of 20 to 80 on the training seeds. */
+const IN_FLIGHT_TARGET = 40;
+/** Requests that wait a replica: the threshold of the KEDA tutorial of vLLM's production stack. */
+const QUEUE_TARGET = 5;
+
+const POLICIES: Readonly<
+  Record<string, { description: string; create: (value: number | null) => FleetPolicy }>
+> = {
+  static: {
+    description: 'As many replicas all the time: `static:8`. Without a number, those of the task.',
+    create: (value) => new StaticPolicy(value === null ? {} : { replicas: value }),
+  },
+  hpa: {
+    description: `Kubernetes' HorizontalPodAutoscaler on requests in flight, \`hpa:${IN_FLIGHT_TARGET}\` a replica`,
+    create: (target) => {
+      const targetPerReplica = target ?? IN_FLIGHT_TARGET;
+      return new ReplicaScaler(`hpa:${targetPerReplica}`, ({ observation }) => ({
+        total: inFlight(observation),
+        targetPerReplica,
+      }));
+    },
+  },
+  keda: {
+    description: `KEDA on requests that wait, \`keda:${QUEUE_TARGET}\` a replica`,
+    create: (target) => {
+      const targetPerReplica = target ?? QUEUE_TARGET;
+      return new ReplicaScaler(`keda:${targetPerReplica}`, ({ observation }) => ({
+        total: observation.num_requests_waiting,
+        targetPerReplica,
+      }));
+    },
+  },
+  saturation: {
+    description: "llm-d's workload variant autoscaler: one replica more or less by what is spare",
+    create: () => new SaturationPolicy(),
+  },
+  rule: {
+    description:
+      'Replicas for the work that arrives, five tuned parameters; `rule:N` tokens a second a replica',
+    create: (tokensPerReplica) => new RateRule(tokensPerReplica === null ? {} : { tokensPerReplica }),
+  },
+};
+
+/** Names and descriptions of the policies of `fleet`. */
+export function listFleetPolicies(): readonly { readonly name: string; readonly description: string }[] {
+  return Object.entries(POLICIES).map(([name, { description }]) => ({ name, description }));
+}
+
+/**
+ * A policy of `fleet` by its name, with a number where it takes one: `hpa`, `hpa:30`, `static:8`.
+ * @throws AgentError `UNKNOWN_POLICY`
+ */
+export function createFleetPolicy(spec: string): FleetPolicy {
+  const [name, value, ...rest] = spec.split(':');
+  const known = Object.hasOwn(POLICIES, name) ? POLICIES[name] : undefined;
+  const number = value === undefined ? null : Number(value);
+  if (
+    known === undefined ||
+    rest.length > 0 ||
+    (number !== null && !(number > 0 && Number.isFinite(number)))
+  ) {
+    throw new AgentError('UNKNOWN_POLICY', {
+      known: Object.keys(POLICIES).map((each) => `${each}[:number]`),
+      got: spec,
+    });
+  }
+  return known.create(number);
+}

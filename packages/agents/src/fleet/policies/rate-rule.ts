@@ -1,0 +1,64 @@
+import type { FleetAction } from '@servegym/environments';
+import type { FleetPolicy, FleetStep } from './fleet-policy.ts';
+
+const CLASSES = ['interactive', 'batch', 'best_effort'] as const;
+
+/** The parameters of the rule. */
+export interface RateRuleParameters {
+  /** Prompt tokens a second that are not cached, with `outputWeight` for each output token, that a replica is given. */
+  readonly tokensPerReplica: number;
+  /** Work of an output token, in prompt tokens. */
+  readonly outputWeight: number;
+  /** Windows whose demand replicas are kept for. */
+  readonly memoryWindows: number;
+  /** Seconds of queue above which best effort is refused. */
+  readonly admissionSeconds: number;
+  /** Weight of prefixes in the choice of a replica; that of few requests in flight is 1. */
+  readonly prefixWeight: number;
+}
+
+/** Tuned on the training seeds of the tasks by `npx node benchmarks/fleet.ts --tune`. */
+const TUNED: RateRuleParameters = {
+  tokensPerReplica: 21_000,
+  outputWeight: 6,
+  memoryWindows: 4,
+  admissionSeconds: 10,
+  prefixWeight: 1,
+};
+
+/**
+ * Replicas for the work that has arrived: the largest of the last windows' tokens a second over what a replica is given.
+ * Five parameters.
+ */
+export class RateRule implements FleetPolicy {
+  readonly name = 'rule';
+  readonly #parameters: RateRuleParameters;
+  readonly #demand: number[] = [];
+
+  constructor(parameters: Partial<RateRuleParameters> = {}) {
+    this.#parameters = { ...TUNED, ...parameters };
+  }
+
+  reset(): void {
+    this.#demand.length = 0;
+  }
+
+  act({ observation, previousAction, stepIndex }: FleetStep): FleetAction {
+    const { tokensPerReplica, outputWeight, memoryWindows, admissionSeconds, prefixWeight } =
+      this.#parameters;
+    const settings = {
+      ...previousAction,
+      routing_queue: 1,
+      routing_prefix: prefixWeight,
+      admission_seconds: admissionSeconds,
+    };
+    if (stepIndex === 0) return settings;
+    const { arrived_prompt_tokens_per_second: prompts, prefix_cache_hit_rate: cached } = observation;
+    const arrivals = CLASSES.reduce((sum, name) => sum + observation[name].arrivals_per_second, 0);
+    const answers = arrivals * observation.request_generation_tokens_mean;
+    this.#demand.push(prompts * (1 - cached) + outputWeight * answers);
+    if (this.#demand.length > memoryWindows) this.#demand.shift();
+    const wanted = Math.ceil(Math.max(...this.#demand) / tokensPerReplica);
+    return { ...settings, replicas: Math.max(1, Math.min(observation.server.max_replicas, wanted)) };
+  }
+}

@@ -1,0 +1,169 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { RandomStream, TICKS_PER_S } from '@servegym/simulator';
+import { FleetEpisode } from './fleet-episode.ts';
+import { drawFleetRequests, startHour } from './requests/draw-requests.ts';
+import { NO_REQUEST } from './requests/fleet-requests.ts';
+import { FLEET_TASK_IDS, type FleetAction, fleetActionSchema, fleetObservationSchema } from './schema.ts';
+import { FLEET_TASKS } from './task-registry.ts';
+import type { FleetTask } from './tasks/fleet-task.ts';
+
+/** Ten minutes of a task. */
+const short = (task: FleetTask): FleetTask => ({ ...task, windows: 20, failuresPerHour: 4 });
+
+function randomAction(draws: RandomStream): FleetAction {
+  return fleetActionSchema.parse({
+    replicas: draws.integer(0, 10),
+    prefill_replicas: draws.integer(0, 2),
+    routing_queue: draws.uniform(),
+    routing_cache: draws.uniform(),
+    routing_prefix: draws.uniform(),
+    admission_seconds: draws.uniform() < 0.5 ? 600 : draws.uniform() * 20,
+    max_num_batched_tokens: draws.integer(512, 8192),
+    max_num_active_seqs: draws.integer(8, 512),
+  });
+}
+
+for (const id of FLEET_TASK_IDS) {
+  test(`${id}: any actions give valid observations, add up, and repeat from a snapshot to the bit`, () => {
+    const task = short(FLEET_TASKS[id]);
+    for (const seed of [2]) {
+      const draws = new RandomStream(seed, 'actions');
+      const actions = Array.from({ length: task.windows }, () => randomAction(draws));
+      const episode = new FleetEpisode(task, seed);
+      const seen: unknown[] = [];
+      let at = episode.snapshot();
+      let reward = 0;
+      for (const [window, action] of actions.entries()) {
+        if (window === 12) at = episode.snapshot();
+        reward += episode.step(action);
+        const observation = episode.observation();
+        assert.deepEqual(fleetObservationSchema.parse(observation), observation);
+        seen.push(observation);
+      }
+      const { totals } = episode;
+      assert.ok(totals.attained <= totals.completed);
+      const { interactive, batch, best_effort } = episode.observation();
+      const inFlight = [interactive, batch, best_effort].reduce(
+        (sum, each) => sum + each.num_requests_in_flight,
+        0,
+      );
+      assert.equal(totals.requests, totals.completed + totals.refused + inFlight);
+      assert.ok(Math.abs(totals.reward - reward) < 1e-9);
+      assert.ok(Math.abs(totals.reward - (totals.revenueUsd - totals.gpuUsd) / task.referenceUsd) < 1e-9);
+      const last = { ...totals };
+      episode.restore(at);
+      for (const [i, action] of actions.slice(12).entries()) {
+        episode.step(action);
+        assert.deepEqual(episode.observation(), seen[12 + i]);
+      }
+      assert.deepEqual(episode.totals, last);
+      assert.deepEqual(new FleetEpisode(task, seed).requests, episode.requests);
+    }
+  });
+}
+
+test('a request earns its price when it meets its objectives, and a replica costs its price by the hour', () => {
+  const price = { usdPerMillionInput: 100, usdPerMillionOutput: 1000 };
+  const task: FleetTask = {
+    ...FLEET_TASKS.diurnal,
+    windows: 2,
+    defaultAction: { ...FLEET_TASKS.diurnal.defaultAction, replicas: 2 },
+    referenceUsd: 2,
+    objectives: { interactive: { ttftMs: 400, tpotMs: 12 }, batch: { e2eMs: 10 }, best_effort: {} },
+    prices: { interactive: price, batch: price, best_effort: price },
+  };
+  const requests = {
+    inputTokens: Int32Array.of(1000, 1000, 1000, 30_000),
+    outputTokens: Int32Array.of(100, 100, 50, 2),
+    classes: Uint8Array.of(0, 1, 2, 0),
+    starts: Int32Array.of(0, 1, 3),
+    startTicks: Float64Array.of(TICKS_PER_S, 5 * TICKS_PER_S, 20 * TICKS_PER_S),
+    // The best-effort request is the next turn of the first.
+    nextTurn: Int32Array.of(2, NO_REQUEST, NO_REQUEST, NO_REQUEST),
+    thinkTicks: Float64Array.of(0, 0, 40 * TICKS_PER_S, 0),
+    chunks: null,
+  };
+  const episode = new FleetEpisode(task, 1, requests);
+  const action = task.defaultAction;
+  episode.step(action);
+  const { gpu } = episode.profile;
+  const bill = (2 * gpu.count * gpu.usdPerHour * 30) / 3600;
+  assert.equal(episode.billUsd, bill);
+  const first = 0.1 + 0.1;
+  assert.ok(Math.abs(episode.ledger.revenueUsd - first) < 1e-12);
+  assert.deepEqual(
+    episode.ledger.classes.map(({ arrived, completed, attained }) => [arrived, completed, attained]),
+    [
+      // The long prompt takes more than 400 ms to its first token.
+      [2, 2, 1],
+      [1, 1, 0],
+      [0, 0, 0],
+    ],
+  );
+  const reward = episode.step(action);
+  assert.ok(Math.abs(reward - (0.1 + 0.05 - bill) / 2) < 1e-12);
+  assert.equal(episode.totals.requests, 4);
+});
+
+test('conversations grow by their answers, and prompts of an application begin alike', () => {
+  const task = FLEET_TASKS.agents;
+  const { inputTokens, outputTokens, nextTurn, thinkTicks, chunks, starts, startTicks } = drawFleetRequests(
+    task,
+    5,
+  );
+  assert.ok(chunks !== null);
+  const idsOf = (request: number) => [
+    ...chunks.ids.subarray(chunks.offsets[request], chunks.offsets[request + 1]),
+  ];
+  const endsOf = (request: number) => [
+    ...chunks.ends.subarray(chunks.offsets[request], chunks.offsets[request + 1]),
+  ];
+  let turns = 0;
+  for (let i = 0; i < nextTurn.length; i++) {
+    const next = nextTurn[i];
+    const ends = endsOf(i);
+    assert.ok(ends.every((end, at) => end % 16 === 0 && (at === 0 || end > ends[at - 1])));
+    if (next === NO_REQUEST) {
+      assert.ok(ends.length === 0 || ends[ends.length - 1] <= inputTokens[i]);
+      continue;
+    }
+    turns++;
+    const whole = inputTokens[i] + outputTokens[i];
+    assert.ok(inputTokens[next] > whole);
+    assert.ok(thinkTicks[next] >= TICKS_PER_S);
+    assert.deepEqual(idsOf(next).slice(0, idsOf(i).length), idsOf(i));
+    assert.equal(ends[ends.length - 1], whole - (whole % 16));
+  }
+  assert.ok(turns > 1000);
+  for (let i = 1; i < starts.length; i++) assert.ok(startTicks[i] >= startTicks[i - 1]);
+  const systems = new Set(Array.from(starts, (request) => idsOf(request)[0]));
+  // Three applications of agents and two of retrieval; batch work shares nothing.
+  assert.equal(systems.size, 6);
+});
+
+test('the rate follows the hour of the day, and surges come as often as the task says', () => {
+  const task: FleetTask = {
+    ...FLEET_TASKS.diurnal,
+    windows: 2880,
+    streams: [FLEET_TASKS.diurnal.streams[1]],
+  };
+  const stream = { ...task.streams[0], rate: { perSecond: 2, peakToTrough: 4, peakHour: 6 } };
+  const perHour = (requests: ReturnType<typeof drawFleetRequests>) => {
+    const counts = new Float64Array(24);
+    for (const tick of requests.startTicks) counts[Math.floor(tick / TICKS_PER_S / 3600)]++;
+    return counts;
+  };
+  const daily = perHour(drawFleetRequests({ ...task, streams: [stream] }, 3));
+  assert.equal(startHour(task, 3), 0);
+  const total = daily.reduce((sum, count) => sum + count, 0);
+  assert.ok(Math.abs(total / (2 * 86_400) - 1) < 0.02);
+  assert.ok(Math.abs(daily[5] / daily[17] / 4 - 1) < 0.15);
+  const surges = [{ everySeconds: 3600, factor: [3, 3], seconds: [360, 360], rampSeconds: 1 }] as const;
+  const surging = drawFleetRequests(
+    { ...task, streams: [{ ...stream, rate: { perSecond: 2, peakToTrough: 1, surges } }] },
+    3,
+  );
+  // A tenth of the time at three times the rate: a fifth more requests.
+  assert.ok(Math.abs(surging.starts.length / (2 * 86_400) / 1.2 - 1) < 0.08);
+});

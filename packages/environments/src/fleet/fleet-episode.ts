@@ -1,0 +1,311 @@
+import {
+  type EngineProfile,
+  Fleet,
+  type FleetSettings,
+  type FleetSnapshot,
+  findProfile,
+  kvPoolBlocks,
+  type RefusalReason,
+  TICKS_PER_S,
+  weightVariant,
+} from '@servegym/simulator';
+import { drawFleetRequests, startHour } from './requests/draw-requests.ts';
+import { type FleetRequests, NO_REQUEST, promptPrefixOf } from './requests/fleet-requests.ts';
+import { ADMIT_ALL_SECONDS, type FleetAction, type FleetObservation, type FleetServer } from './schema.ts';
+import { FLEET_CLASSES, type FleetTask } from './tasks/fleet-task.ts';
+import { WindowLedger } from './window-ledger.ts';
+
+/** The last part of a window that `arrivals_last_seconds` counts, s. */
+const LAST_SECONDS = 5;
+
+/** Running totals of an episode. */
+interface FleetTotals {
+  requests: number;
+  completed: number;
+  attained: number;
+  refused: number;
+  /** Price of the tokens inside their objectives. */
+  revenueUsd: number;
+  /** Bill of the GPUs. */
+  gpuUsd: number;
+  gpuHours: number;
+  reward: number;
+}
+
+/**
+ * One episode of `fleet`, without the wire: the requests of (task, seed) on a fleet, window by window. Takes valid
+ * actions only. The same task, seed and actions give the same bits.
+ */
+export class FleetEpisode {
+  readonly task: FleetTask;
+  readonly seed: number;
+  readonly profile: EngineProfile;
+  readonly requests: FleetRequests;
+  readonly fleet: Fleet;
+  /** The last window's figures. */
+  readonly ledger: WindowLedger;
+  /** Windows played. */
+  window = 0;
+  totals: FleetTotals = {
+    ...{ requests: 0, completed: 0, attained: 0, refused: 0 },
+    ...{ revenueUsd: 0, gpuUsd: 0, gpuHours: 0, reward: 0 },
+  };
+  /** The settings in force. */
+  action: FleetAction;
+  /** Bill of the last window, USD. */
+  billUsd = 0;
+  /** Written when a request is submitted, before anything reads it: no part of a snapshot. */
+  readonly #arrivalTicks: Float64Array;
+  readonly #startHour: number;
+  readonly #server: FleetServer;
+  #inFlight = [0, 0, 0];
+  #nextStart = 0;
+  #lateArrivals = 0;
+  #billedSeconds = 0;
+  /** Later turns that arrive after the window. */
+  #dueTurns: number[] = [];
+
+  constructor(task: FleetTask, seed: number, requests = drawFleetRequests(task, seed)) {
+    this.task = task;
+    this.seed = seed;
+    this.requests = requests;
+    this.profile = findProfile(task.profile);
+    this.action = task.defaultAction;
+    this.#arrivalTicks = new Float64Array(requests.inputTokens.length);
+    this.#startHour = startHour(task, seed);
+    this.#server = describeServer(task, this.profile);
+    this.ledger = new WindowLedger(task, requests, this.#arrivalTicks);
+    this.fleet = new Fleet(
+      fleetSettings(task.defaultAction),
+      {
+        pools: [{ profile: this.profile, coldStartSeconds: task.coldStartSeconds }],
+        maxReplicas: task.maxReplicas,
+        metricsIntervalMs: task.metricsIntervalMs,
+        failuresPerHour: task.failuresPerHour,
+        seed,
+      },
+      {
+        firstTokens: (log) => this.ledger.firstTokens(log),
+        completions: (log) => {
+          this.ledger.completions(log);
+          for (let i = 0; i < log.count; i++) this.#answered(log.ids[i], log.lastTokens[i]);
+        },
+        refused: (id, _tick, reason) => this.#refused(id, reason),
+      },
+    );
+  }
+
+  get done(): boolean {
+    return this.window >= this.task.windows;
+  }
+
+  /** Plays one window. Answers its reward. Only before the end. */
+  step(action: FleetAction): number {
+    const { task, fleet, ledger, requests, totals } = this;
+    const { windowSeconds } = task;
+    this.action = action;
+    fleet.configure(fleetSettings(action));
+    fleet.clearLogs();
+    ledger.clear();
+    this.#lateArrivals = 0;
+    const end = (this.window + 1) * windowSeconds * TICKS_PER_S;
+    const { starts, startTicks } = requests;
+    for (; this.#nextStart < starts.length && startTicks[this.#nextStart] < end; this.#nextStart++) {
+      this.#arrive(starts[this.#nextStart], startTicks[this.#nextStart]);
+    }
+    const due = this.#dueTurns;
+    this.#dueTurns = [];
+    for (const id of due) this.#count(id, end);
+    fleet.runUntil(end);
+    this.window++;
+
+    const { starting, ready, draining } = fleet.replicaSeconds(0);
+    const seconds = starting + ready + draining;
+    const gpuHours = ((seconds - this.#billedSeconds) * this.profile.gpu.count) / 3600;
+    this.#billedSeconds = seconds;
+    this.billUsd = gpuHours * this.profile.gpu.usdPerHour;
+    const reward = (ledger.revenueUsd - this.billUsd) / task.referenceUsd;
+    totals.completed += ledger.completed;
+    totals.attained += ledger.attained;
+    totals.refused += ledger.refused;
+    totals.revenueUsd += ledger.revenueUsd;
+    totals.gpuUsd += this.billUsd;
+    totals.gpuHours += gpuHours;
+    totals.reward += reward;
+    return reward;
+  }
+
+  /** The fleet over the last window, as an agent sees it. */
+  observation(): FleetObservation {
+    const { fleet, ledger, task, window } = this;
+    const { windowSeconds } = task;
+    const seconds = window === 0 ? 0 : windowSeconds;
+    const rate = (amount: number) => (seconds === 0 ? 0 : amount / seconds);
+    const counters = fleet.counters();
+    const itl = fleet.interTokenLatency();
+    const ready = fleet.replicas.filter(({ state }) => state === 'ready');
+    let running = 0;
+    let waiting = fleet.heldCount;
+    for (const { engine } of fleet.replicas) {
+      running += engine.runningCount;
+      waiting += engine.waitingCount + engine.futureCount;
+    }
+    const kvUses = ready.map(({ engine }) => engine.kvBlocksUsed / engine.kvBlocksTotal);
+    const admitted = counters.cachedTokens + counters.prefillTokens;
+    const [interactive, batch, bestEffort] = ledger.classes.map((each, kind) => ({
+      arrivals_per_second: rate(each.arrived),
+      slo_attainment:
+        each.completed + each.refused === 0 ? 1 : each.attained / (each.completed + each.refused),
+      time_to_first_token_seconds: each.ttft.quantileMs(0.99) / 1000,
+      num_requests_in_flight: this.#inFlight[kind],
+      refused_per_second: rate(each.refused),
+    }));
+    return {
+      num_requests_running: running,
+      num_requests_waiting: waiting,
+      kv_cache_usage_perc: kvUses.length === 0 ? 0 : kvUses.reduce((a, b) => a + b, 0) / kvUses.length,
+      kv_cache_usage_most: Math.max(0, ...kvUses),
+      prefix_cache_hit_rate: admitted === 0 ? 0 : counters.cachedTokens / admitted,
+      prompt_tokens_per_second: rate(counters.prefillTokens),
+      generation_tokens_per_second: rate(counters.outputTokens),
+      arrived_prompt_tokens_per_second: rate(ledger.arrivedPromptTokens),
+      request_generation_tokens_mean: ledger.completed === 0 ? 0 : ledger.answeredTokens / ledger.completed,
+      request_success_per_second: rate(ledger.completed),
+      num_preemptions: counters.preemptions,
+      time_to_first_token_seconds_p50: ledger.ttft.quantileMs(0.5) / 1000,
+      time_to_first_token_seconds_p99: ledger.ttft.quantileMs(0.99) / 1000,
+      inter_token_latency_seconds_p50: itl.quantileMs(0.5) / 1000,
+      inter_token_latency_seconds_p99: itl.quantileMs(0.99) / 1000,
+      queue_seconds: Math.min(ADMIT_ALL_SECONDS, fleet.queueSeconds),
+      arrivals_last_seconds: this.#lateArrivals / LAST_SECONDS,
+      replicas_ready: ready.length,
+      replicas_starting: fleet.replicas.filter(({ state }) => state === 'starting').length,
+      replicas_draining: fleet.replicas.filter(({ state }) => state === 'draining').length,
+      replicas_prefill: ready.filter(({ engine }) => engine.role === 'prefill').length,
+      usd_per_hour: rate(this.billUsd) * 3600,
+      revenue_usd_per_hour: rate(ledger.revenueUsd) * 3600,
+      hour_of_day: (this.#startHour + (window * windowSeconds) / 3600) % 24,
+      interactive,
+      batch,
+      best_effort: bestEffort,
+      server: this.#server,
+      step_index: window,
+      task_id: task.id,
+    };
+  }
+
+  /** State that the rest of the episode depends on. */
+  snapshot(): FleetEpisodeSnapshot {
+    return {
+      fleet: this.fleet.snapshot(),
+      window: this.window,
+      totals: { ...this.totals },
+      action: this.action,
+      inFlight: this.#inFlight.slice(),
+      nextStart: this.#nextStart,
+      billedSeconds: this.#billedSeconds,
+      dueTurns: this.#dueTurns.slice(),
+    };
+  }
+
+  /** Goes back to where `snapshot` was taken. The ledger is that of the next window played. */
+  restore(snapshot: FleetEpisodeSnapshot): void {
+    this.fleet.restore(snapshot.fleet);
+    this.window = snapshot.window;
+    this.totals = { ...snapshot.totals };
+    this.action = snapshot.action;
+    this.#inFlight = snapshot.inFlight.slice();
+    this.#nextStart = snapshot.nextStart;
+    this.#billedSeconds = snapshot.billedSeconds;
+    this.#dueTurns = snapshot.dueTurns.slice();
+  }
+
+  #arrive(id: number, arrival: number): void {
+    const { requests, fleet, task, window } = this;
+    const { inputTokens, outputTokens, classes } = requests;
+    const tick = Math.max(arrival, fleet.now);
+    this.#arrivalTicks[id] = tick;
+    fleet.submit({
+      ...{ id, arrival: tick, input: inputTokens[id], output: outputTokens[id], priority: classes[id] },
+      prefix: promptPrefixOf(requests, id),
+    });
+    this.#count(id, (window + 1) * task.windowSeconds * TICKS_PER_S);
+  }
+
+  /** Counts an arrival in its window, of which `end` is the last tick. */
+  #count(id: number, end: number): void {
+    const tick = this.#arrivalTicks[id];
+    if (tick >= end) {
+      this.#dueTurns.push(id);
+      return;
+    }
+    const kind = this.requests.classes[id];
+    this.ledger.classes[kind].arrived++;
+    this.ledger.arrivedPromptTokens += this.requests.inputTokens[id];
+    this.totals.requests++;
+    this.#inFlight[kind]++;
+    if (tick >= end - LAST_SECONDS * TICKS_PER_S) this.#lateArrivals++;
+  }
+
+  #answered(id: number, tick: number): void {
+    const { nextTurn, thinkTicks, classes } = this.requests;
+    this.#inFlight[classes[id]]--;
+    const next = nextTurn[id];
+    if (next !== NO_REQUEST) this.#arrive(next, tick + thinkTicks[next]);
+  }
+
+  #refused(id: number, _reason: RefusalReason): void {
+    const kind = this.requests.classes[id];
+    this.#inFlight[kind]--;
+    this.ledger.classes[kind].refused++;
+  }
+}
+
+/** The state of an episode, made by `snapshot` and taken by `restore`. */
+export interface FleetEpisodeSnapshot {
+  readonly fleet: FleetSnapshot;
+  readonly window: number;
+  readonly totals: Readonly<FleetTotals>;
+  readonly action: FleetAction;
+  readonly inFlight: readonly number[];
+  readonly nextStart: number;
+  readonly billedSeconds: number;
+  readonly dueTurns: readonly number[];
+}
+
+/** An action in the simulator's words. */
+export function fleetSettings(action: FleetAction): FleetSettings {
+  return {
+    replicas: [action.replicas],
+    prefillReplicas: action.prefill_replicas,
+    routing: {
+      queue: action.routing_queue,
+      cache: action.routing_cache,
+      prefix: action.routing_prefix,
+    },
+    admissionSeconds:
+      action.admission_seconds >= ADMIT_ALL_SECONDS ? Number.POSITIVE_INFINITY : action.admission_seconds,
+    maxNumBatchedTokens: action.max_num_batched_tokens,
+    maxNumSeqs: action.max_num_active_seqs,
+  };
+}
+
+function describeServer(task: FleetTask, profile: EngineProfile): FleetServer {
+  const { law } = weightVariant(profile, 'FP16');
+  const { coldStartSeconds, maxReplicas, prices, objectives } = task;
+  const [interactive] = FLEET_CLASSES;
+  return {
+    step_base_ms: (law.baseUs + law.weightReadUs) / 1000,
+    step_token_us: law.perTokenUs,
+    step_sequence_us: law.perDecodeSequenceUs,
+    step_context_ns: law.perContextTokenNs,
+    kv_cache_tokens: kvPoolBlocks(profile, 'FP16', false, 1) * profile.memory.blockTokens,
+    cold_start_seconds: (coldStartSeconds[0] + coldStartSeconds[1]) / 2,
+    max_replicas: maxReplicas,
+    usd_per_replica_hour: profile.gpu.count * profile.gpu.usdPerHour,
+    usd_per_million_input_tokens: prices[interactive].usdPerMillionInput,
+    usd_per_million_output_tokens: prices[interactive].usdPerMillionOutput,
+    ttft_objective_ms: objectives[interactive].ttftMs ?? 0,
+    tpot_objective_ms: objectives[interactive].tpotMs ?? 0,
+  };
+}

@@ -1,0 +1,176 @@
+import { z } from 'zod';
+
+/** Ids of the tasks, easiest first. */
+export const FLEET_TASK_IDS = ['diurnal', 'flash_crowds', 'agents'] as const;
+export type FleetTaskId = (typeof FLEET_TASK_IDS)[number];
+
+/** `admission_seconds` from which on nobody is refused. */
+export const ADMIT_ALL_SECONDS = 600;
+
+const weight = (description: string) => z.number().min(0).max(1).meta({ description });
+
+/** The fleet's settings for the next window. */
+export const fleetActionSchema = z
+  .strictObject({
+    replicas: z
+      .int()
+      .min(0)
+      .max(32)
+      .meta({ description: 'Replicas wanted; one that starts is billed at once, one too many drains' }),
+    prefill_replicas: z
+      .int()
+      .min(0)
+      .max(16)
+      .meta({ description: 'Of the ready replicas, those that only prefill; 0: each does both' }),
+    routing_queue: weight('Weight of few requests in flight in the choice of a replica'),
+    routing_cache: weight('Weight of free KV blocks'),
+    routing_prefix: weight('Weight of the share of the prompt that the replica was sent before'),
+    admission_seconds: z
+      .number()
+      .min(0)
+      .max(ADMIT_ALL_SECONDS)
+      .meta({
+        description: `Seconds of queue above which best effort is refused with 429, and above twice of which batch is; ${ADMIT_ALL_SECONDS}: nobody`,
+      }),
+    max_num_batched_tokens: z
+      .int()
+      .min(512)
+      .max(16_384)
+      .meta({ description: 'Token budget of an iteration (vLLM max_num_batched_tokens)' }),
+    max_num_active_seqs: z
+      .int()
+      .min(1)
+      .max(512)
+      .meta({ description: 'Most sequences that run at once on a replica (vLLM max_num_active_seqs)' }),
+  })
+  .meta({ title: 'FleetAction', description: 'The settings of the fleet for the next window' });
+
+export type FleetAction = z.infer<typeof fleetActionSchema>;
+
+/** Name of a knob: a field of the action. */
+export type FleetKnob = keyof FleetAction;
+export const FLEET_KNOBS = Object.keys(fleetActionSchema.shape) as readonly FleetKnob[];
+
+/** Transform that brings a figure to about 0 to 1: itself or log(1 + itself), over `divisor`. */
+interface Scale {
+  readonly transform: 'linear' | 'log1p';
+  readonly divisor: number;
+}
+
+const heavy = (typicalMost: number): Scale => ({
+  transform: 'log1p',
+  divisor: Number(Math.log1p(typicalMost).toPrecision(4)),
+});
+const linear = (typicalMost: number): Scale => ({ transform: 'linear', divisor: typicalMost });
+const count = z.int().min(0);
+const amount = z.number().min(0);
+const fraction = z.number().min(0).max(1);
+const figure = <Schema extends z.ZodNumber>(schema: Schema, normalization: Scale, description: string) =>
+  schema.meta({ description, normalization });
+
+const ofClass = (name: string) => ({
+  arrivals_per_second: figure(amount, heavy(200), `Requests of class ${name} that arrived, a second`),
+  slo_attainment: figure(
+    fraction,
+    linear(1),
+    `Share of its requests that met their objectives; 1 without any`,
+  ),
+  time_to_first_token_seconds: figure(amount, heavy(60), `99th percentile of its time to first token, s`),
+  num_requests_in_flight: figure(
+    count,
+    heavy(1000),
+    `Its requests that wait or run at the end of the window`,
+  ),
+  refused_per_second: figure(amount, heavy(200), `Its requests that were refused, a second`),
+});
+
+/** Description of the server: the same over an episode. One policy can so run many servers. */
+export const fleetServerSchema = z
+  .object({
+    step_base_ms: figure(amount, heavy(50), 'Iteration without tokens, ms'),
+    step_token_us: figure(amount, heavy(1000), 'Compute of one token, us'),
+    step_sequence_us: figure(amount, heavy(1000), 'One decoding sequence, us'),
+    step_context_ns: figure(amount, heavy(1000), 'One context token of a decoding sequence, ns'),
+    kv_cache_tokens: figure(amount, heavy(1_000_000), 'KV pool of a replica, tokens'),
+    cold_start_seconds: figure(amount, heavy(300), 'Mean cold start, s'),
+    max_replicas: figure(count, linear(32), 'Replicas that there are GPUs for'),
+    usd_per_replica_hour: figure(amount, heavy(100), 'Price of a replica, USD an hour'),
+    usd_per_million_input_tokens: figure(amount, heavy(1), 'Price of interactive prompts'),
+    usd_per_million_output_tokens: figure(amount, heavy(1), 'Price of interactive answers'),
+    ttft_objective_ms: figure(amount, heavy(60_000), 'Objective of interactive requests, ms'),
+    tpot_objective_ms: figure(amount, heavy(200), 'Objective of interactive requests, ms'),
+  })
+  .meta({ title: 'FleetServer' });
+
+/**
+ * The fleet over a window, as an operator's monitoring shows it. Names are those of vLLM's metrics, summed or averaged
+ * over the replicas. Percentiles of a window without samples are 0.
+ */
+export const fleetObservationSchema = z
+  .object({
+    num_requests_running: figure(count, heavy(2000), 'Requests that run at the end of the window'),
+    num_requests_waiting: figure(count, heavy(2000), 'Requests that wait, at replicas and the gateway'),
+    kv_cache_usage_perc: figure(fraction, linear(1), 'Mean share of the KV blocks in use, ready replicas'),
+    kv_cache_usage_most: figure(fraction, linear(1), 'Share of the fullest replica'),
+    prefix_cache_hit_rate: figure(fraction, linear(1), 'Prompt tokens found in caches, of all admitted'),
+    prompt_tokens_per_second: figure(amount, heavy(500_000), 'Prompt tokens computed a second'),
+    generation_tokens_per_second: figure(amount, heavy(100_000), 'Output tokens a second'),
+    arrived_prompt_tokens_per_second: figure(
+      amount,
+      heavy(500_000),
+      'Prompt tokens of the requests that arrived, a second',
+    ),
+    request_generation_tokens_mean: figure(
+      amount,
+      heavy(2000),
+      'Mean answer of the requests completed, tokens; 0 without any',
+    ),
+    request_success_per_second: figure(amount, heavy(500), 'Requests completed a second'),
+    num_preemptions: figure(count, heavy(1000), 'Preemptions in the window'),
+    time_to_first_token_seconds_p50: figure(amount, heavy(60), 'Median time to first token, s'),
+    time_to_first_token_seconds_p99: figure(amount, heavy(60), '99th percentile of it, s'),
+    inter_token_latency_seconds_p50: figure(amount, linear(0.1), 'Median inter-token latency, s'),
+    inter_token_latency_seconds_p99: figure(amount, linear(1), '99th percentile of it, s'),
+    queue_seconds: figure(
+      amount,
+      heavy(600),
+      'Requests that wait over first tokens a second, s; at most 600',
+    ),
+    arrivals_last_seconds: figure(amount, heavy(500), 'Arrivals a second over the last 5 s of the window'),
+    replicas_ready: figure(count, linear(32), 'Replicas that serve'),
+    replicas_starting: figure(count, linear(32), 'Replicas that start'),
+    replicas_draining: figure(count, linear(32), 'Replicas that finish what they have'),
+    replicas_prefill: figure(count, linear(32), 'Ready replicas that only prefill'),
+    usd_per_hour: figure(amount, heavy(200), 'Bill of the window, USD an hour'),
+    revenue_usd_per_hour: figure(amount, heavy(200), 'Tokens inside their objectives, USD an hour'),
+    hour_of_day: figure(z.number().min(0).max(24), linear(24), 'At the end of the window'),
+    interactive: z.object(ofClass('interactive')),
+    batch: z.object(ofClass('batch')),
+    best_effort: z.object(ofClass('best_effort')),
+    server: fleetServerSchema,
+    step_index: count.meta({ description: 'Windows played so far' }),
+    task_id: z.string(),
+  })
+  .meta({ title: 'FleetObservation', description: 'The fleet as seen over the last window' });
+
+export type FleetObservation = z.infer<typeof fleetObservationSchema>;
+export type FleetServer = z.infer<typeof fleetServerSchema>;
+
+/** Totals of the episode so far. */
+export const fleetStateSchema = z
+  .object({
+    task_id: z.string(),
+    seed: count,
+    total_requests: count,
+    total_requests_completed: count,
+    total_requests_in_slo: count,
+    total_requests_refused: count,
+    total_usd: z.number().meta({ description: 'Revenue less the bill of the GPUs' }),
+    total_gpu_hours: amount,
+    cumulative_reward: z.number(),
+    elapsed_simulated_time_s: amount,
+    done: z.boolean(),
+  })
+  .meta({ title: 'FleetState' });
+
+export type FleetState = z.infer<typeof fleetStateSchema>;

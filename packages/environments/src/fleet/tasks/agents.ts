@@ -1,0 +1,63 @@
+import { chatPrices, h100Fleet, objectives } from './common.ts';
+import type { FleetTask } from './fleet-task.ts';
+
+/** Sessions of agents whose prompts grow, beside retrieval and batch work. */
+export const agents: FleetTask = {
+  ...h100Fleet,
+  id: 'agents',
+  name: 'Agents',
+  difficulty: 'hard',
+  description:
+    'Sessions of agents: turn after turn a longer prompt, most of which the replica of the turn before has cached, with think times between. Beside them answers from retrieved passages and batch work with long prompts. Where a request goes decides what has to be computed again; a replica that stops takes its sessions’ cache with it; long prompts hold up what is being decoded.',
+  windows: 240,
+  windowSeconds: 30,
+  objectives: { ...objectives, interactive: { ttftMs: 1500, tpotMs: 30 } },
+  prices: chatPrices,
+  referenceUsd: 0.25,
+  streams: [
+    {
+      name: 'sessions',
+      class: 'interactive',
+      rate: {
+        perSecond: 0.35,
+        peakToTrough: 4,
+        surges: [{ everySeconds: 2400, factor: [1.5, 2.5], seconds: [240, 600], rampSeconds: 60 }],
+      },
+      lengths: {
+        prompt: { median: 5000, sigma: 0.4, min: 3500, max: 16_000 },
+        output: { median: 250, sigma: 0.8, min: 16, max: 2000 },
+      },
+      systemPrompt: { tokens: 3000, applications: 3 },
+      turns: {
+        mean: 12,
+        added: { median: 900, sigma: 1, min: 16, max: 12_000 },
+        thinkSeconds: { median: 6, sigma: 1.2, min: 1, max: 300 },
+        maxPrompt: 60_000,
+      },
+    },
+    {
+      name: 'retrieval',
+      class: 'interactive',
+      rate: { perSecond: 4, peakToTrough: 4 },
+      lengths: {
+        prompt: { median: 3200, sigma: 0.3, min: 2600, max: 8000 },
+        output: { median: 200, sigma: 0.6, min: 8, max: 1000 },
+      },
+      systemPrompt: { tokens: 400, applications: 2 },
+      retrieval: { documents: 5000, passages: 3, tokens: 640, exponent: 1 },
+    },
+    {
+      name: 'reports',
+      class: 'batch',
+      rate: {
+        perSecond: 0.5,
+        peakToTrough: 1,
+        surges: [{ everySeconds: 1500, factor: [4, 10], seconds: [60, 180], rampSeconds: 10 }],
+      },
+      lengths: {
+        prompt: { median: 9000, sigma: 0.6, min: 1000, max: 30_000 },
+        output: { median: 500, sigma: 0.6, min: 64, max: 2000 },
+      },
+    },
+  ],
+};

@@ -1,0 +1,52 @@
+import type { RequestStream } from '../requests/request-stream.ts';
+import type { FleetAction, FleetKnob } from '../schema.ts';
+
+/** Classes of requests, most urgent first. The index is the priority in the engine and at the gateway. */
+export const FLEET_CLASSES = ['interactive', 'batch', 'best_effort'] as const;
+export type FleetClass = (typeof FLEET_CLASSES)[number];
+
+/** Latency objectives of a class. A request earns its price when it meets all that are given. */
+export interface FleetObjective {
+  /** Time to first token, ms. */
+  readonly ttftMs?: number;
+  /** Mean time per output token after the first, ms. */
+  readonly tpotMs?: number;
+  /** Time from arrival to the last token, ms. */
+  readonly e2eMs?: number;
+}
+
+/** Price of a class, USD for a million tokens. */
+export interface TokenPrice {
+  readonly usdPerMillionInput: number;
+  readonly usdPerMillionOutput: number;
+}
+
+/** One task of `fleet`. All that makes it what it is stands in its file. */
+export interface FleetTask {
+  readonly id: string;
+  readonly name: string;
+  readonly difficulty: 'easy' | 'medium' | 'hard';
+  readonly description: string;
+  /** Windows of an episode. */
+  readonly windows: number;
+  /** Length of a window, s. */
+  readonly windowSeconds: number;
+  /** Engine profile of a replica. */
+  readonly profile: string;
+  /** Least and most seconds of a cold start. */
+  readonly coldStartSeconds: readonly [number, number];
+  readonly maxReplicas: number;
+  /** How often the gateway sees the replicas' metrics, ms. */
+  readonly metricsIntervalMs: number;
+  /** Failures of a replica an hour. */
+  readonly failuresPerHour: number;
+  readonly objectives: Readonly<Record<FleetClass, FleetObjective>>;
+  readonly prices: Readonly<Record<FleetClass, TokenPrice>>;
+  /** USD that a reward of 1 stands for: about what a window of the task's mean traffic is worth. */
+  readonly referenceUsd: number;
+  /** Settings in force when an episode begins. */
+  readonly defaultAction: FleetAction;
+  /** Knobs that stay at the default: an action that sets one to anything else is refused. Default none. */
+  readonly maskedKnobs?: readonly FleetKnob[];
+  readonly streams: readonly RequestStream[];
+}
