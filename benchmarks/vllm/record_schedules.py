@@ -15,6 +15,7 @@ import os
 import random
 import sys
 import tempfile
+from collections import deque
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
@@ -25,6 +26,8 @@ import vllm
 from vllm.config import CacheConfig, ModelConfig, SchedulerConfig, VllmConfig
 from vllm.sampling_params import SamplingParams
 from vllm.v1.core.kv_cache_utils import get_request_block_hasher, init_none_hash
+from vllm.v1.core.sched.async_scheduler import AsyncScheduler
+from vllm.v1.core.sched.output import SchedulerOutput
 from vllm.v1.core.sched.scheduler import Scheduler
 from vllm.v1.kv_cache_interface import FullAttentionSpec, KVCacheConfig, KVCacheGroupSpec
 from vllm.v1.outputs import ModelRunnerOutput
@@ -54,6 +57,7 @@ OPTIONS = [
     "max_num_active_seqs",
     "long_prefill_token_threshold",
     "long_prefill_token_threshold_adaptive",
+    "async_scheduling",
 ]
 
 # Policy, prefix caching, sizes and what else is drawn, for each kind of load.
@@ -73,6 +77,10 @@ KINDS = {
     "first-chunk-fits": {"option": "scheduler_reserve_full_isl"},
     "active-seqs": {"option": "max_num_active_seqs"},
     "long-prefills": {"option": "long_prefill_token_threshold"},
+    "async": {"option": "async_scheduling"},
+    "async-tiny": {"option": "async_scheduling", "sizes": "tiny"},
+    "async-aborts": {"option": "async_scheduling", "aborts": True},
+    "async-long-prefills": {"option": "long_prefill_token_threshold", "async": True},
 }
 
 
@@ -126,6 +134,8 @@ def random_load(draw: random.Random, kind: dict) -> dict:
     elif kind.get("option") == "long_prefill_token_threshold":
         options["long_prefill_token_threshold"] = draw.randrange(1, draw.choice([3, block, 2 * block, budget]) + 1)
         options["long_prefill_token_threshold_adaptive"] = draw.random() < 0.4
+    if kind.get("option") == "async_scheduling" or kind.get("async"):
+        options["async_scheduling"] = True
     # Each request alone fits the pool.
     least = max(-(-(prompt + output - 1) // block) for _, prompt, output, *_ in requests)
     loose = {"tiny": 3, "long": 40}.get(sizes, 60)
@@ -175,7 +185,7 @@ class Recorder:
             assert name in self.defaults, name
             setattr(scheduling, name, value)
         attention = FullAttentionSpec(block_size=block, num_kv_heads=1, head_size=1, dtype=torch.float32)
-        return Scheduler(
+        return (AsyncScheduler if scheduling.async_scheduling else Scheduler)(
             vllm_config=self.config,
             kv_cache_config=KVCacheConfig(
                 num_blocks=blocks, kv_cache_tensors=[], kv_cache_groups=[KVCacheGroupSpec(["layer"], attention)]
@@ -200,6 +210,9 @@ def schedule(scheduler: Scheduler, load: dict) -> dict:
     live: dict[str, Request] = {}
     aborts = sorted((request[4], index) for index, request in enumerate(requests) if request[4] >= 0)
     now = arrived = aborted = empty_passes = iterations = preemptions = cached = 0
+    # Scheduled and not yet computed, as in vLLM's EngineCore: of two iterations, the second while the first is computed.
+    queue: deque[tuple[SchedulerOutput, list[str], list[list[int]]]] = deque()
+    depth = 2 if load.get("options", {}).get("async_scheduling") else 1
     while True:
         while arrived < len(requests) and requests[arrived][0] <= now:
             arrival, prompt, output, priority, _, parent, common = requests[arrived]
@@ -227,24 +240,36 @@ def schedule(scheduler: Scheduler, load: dict) -> dict:
                 preemptions += live.pop(name).num_preemptions
                 times[int(name)][1] = 0
                 scheduler.finish_requests(name, RequestStatus.FINISHED_ABORTED)
-        if not live:
+        if not live and not queue:
             if arrived == len(requests):
                 return {"tokens_ms": times, "totals": [iterations, preemptions, cached]}
             now = requests[arrived][0]
             continue
-        plan = scheduler.schedule()
-        names = list(plan.num_scheduled_tokens)
-        for new in plan.scheduled_new_reqs:
-            cached += new.num_computed_tokens
-        for name, computed in zip(plan.scheduled_cached_reqs.req_ids, plan.scheduled_cached_reqs.num_computed_tokens):
-            if name in plan.scheduled_cached_reqs.resumed_req_ids:
-                cached += computed
-        # The scheduler has already counted the tokens of this iteration as computed.
-        sampled = []
-        for name in names:
-            request = live[name]
-            complete = request.num_computed_tokens >= request.num_tokens
-            sampled.append([texts[int(name)][request.num_tokens]] if complete else [])
+        if scheduler.has_requests():
+            plan = scheduler.schedule()
+            names = list(plan.num_scheduled_tokens)
+            for new in plan.scheduled_new_reqs:
+                cached += new.num_computed_tokens
+            resumed = plan.scheduled_cached_reqs
+            for name, computed in zip(resumed.req_ids, resumed.num_computed_tokens):
+                if name in resumed.resumed_req_ids:
+                    cached += computed
+            # The scheduler has already counted the tokens of this iteration as computed.
+            sampled = [
+                [] if live[name].is_prefill_chunk else [texts[int(name)][live[name].num_computed_tokens]] for name in names
+            ]
+            queue.append((plan, names, sampled))
+            if len(queue) < depth and (names or scheduler.has_requests()):
+                continue
+        plan, names, sampled = queue.popleft()
+        if names:
+            now += 1
+            iterations += 1
+            empty_passes = 0
+        else:
+            empty_passes += 1
+            if empty_passes > MOST_EMPTY_PASSES:
+                raise RuntimeError(f"vLLM schedules nothing at {now} ms of {load}")
         scheduler.update_from_output(
             plan,
             ModelRunnerOutput(
@@ -256,16 +281,8 @@ def schedule(scheduler: Scheduler, load: dict) -> dict:
                 pooler_output=[],
             ),
         )
-        if not names:
-            empty_passes += 1
-            if empty_passes > MOST_EMPTY_PASSES:
-                raise RuntimeError(f"vLLM schedules nothing at {now} ms of {load}")
-            continue
-        empty_passes = 0
-        now += 1
-        iterations += 1
         for name, tokens in zip(names, sampled):
-            if tokens:
+            if tokens and name in live:
                 times[int(name)] = [times[int(name)][0] or now, now]
                 if live[name].is_finished():
                     preemptions += live.pop(name).num_preemptions

@@ -188,7 +188,7 @@ function outcomeOfReference(engine: ReferenceEngine): Outcome {
     completions: engine.completions.slice().sort((a, b) => a.id - b.id),
     rejected: engine.rejected.slice().sort((a, b) => a - b),
     waiting: engine.waiting.length,
-    running: engine.running.length,
+    running: engine.running.filter(({ ended }) => !ended).length,
     blocksUsed: engine.config.kvBlocks - engine.pool.free,
     counters: {
       iterations,

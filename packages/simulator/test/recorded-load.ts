@@ -21,6 +21,7 @@ export interface RecordedLoad extends RecordedSchedule {
     readonly watermark?: number;
     readonly scheduler_reserve_full_isl?: boolean;
     readonly max_num_active_seqs?: number;
+    readonly async_scheduling?: boolean;
     readonly long_prefill_token_threshold?: number;
     readonly long_prefill_token_threshold_adaptive?: boolean;
   };
@@ -119,6 +120,7 @@ function optionsOf(load: RecordedLoad) {
     reserveWholePrompts: false,
     watermark: load.options?.watermark ?? 0,
     wholePromptFits: load.options?.scheduler_reserve_full_isl ?? true,
+    asyncScheduling: load.options?.async_scheduling ?? false,
     longPrefillTokenThreshold: load.options?.long_prefill_token_threshold ?? 0,
     longPrefillTokenThresholdAdaptive: load.options?.long_prefill_token_threshold_adaptive ?? false,
   };

@@ -25,6 +25,9 @@ interface ReferenceRequest {
   transferred: boolean;
   /** Its prompt, or what a preemption lost, is being computed. */
   prefilling: boolean;
+  /** Its last token has come, or its client has given it up, while the next iteration was scheduled already. */
+  ended: boolean;
+  aborted: boolean;
   prefix: PromptPrefix | null;
   table: { key: string | null; holders: number }[];
   filled: number;
@@ -127,6 +130,8 @@ export class ReferenceEngine {
       lastToken: NOT_YET,
       transferred: false,
       prefilling: false,
+      ended: false,
+      aborted: false,
       table: [],
       filled: 0,
       foreign: false,
@@ -142,6 +147,8 @@ export class ReferenceEngine {
       computed: 0,
       transferred: true,
       prefilling: false,
+      ended: false,
+      aborted: false,
       table: [],
       filled: 0,
       foreign: false,
@@ -155,6 +162,8 @@ export class ReferenceEngine {
   }
 
   configure(config: EngineConfig): void {
+    this.releaseEnded();
+    this.dropAborted();
     const leavesSpeculation = this.config.speculationDepth > 0 && config.speculationDepth === 0;
     if (leavesSpeculation) {
       for (const request of this.running.filter((r) => this.decoding(r))) {
@@ -170,10 +179,12 @@ export class ReferenceEngine {
   }
 
   restart(ticks: number): void {
+    this.releaseEnded();
+    this.dropAborted();
     while (this.running.length > 0) this.preempt(this.running[this.running.length - 1]);
     for (const request of [...this.waiting, ...this.future]) request.transferred = false;
     this.pool.clear();
-    this.now += ticks;
+    this.pauseUntil(this.now + ticks);
   }
 
   runUntil(limit: number): void {
@@ -181,19 +192,21 @@ export class ReferenceEngine {
       this.receiveArrivals();
       if (this.running.length === 0 && this.waiting.length === 0) {
         if (this.future.length === 0 || this.future[0].visible >= limit) {
-          if (limit < Number.POSITIVE_INFINITY) this.now = limit;
+          if (limit < Number.POSITIVE_INFINITY) this.pauseUntil(limit);
           break;
         }
-        this.now = this.future[0].visible;
+        this.pauseUntil(Math.max(this.now, this.future[0].visible));
         continue;
       }
       this.iterate();
+      this.dropAborted();
+      this.releaseUnseen();
     }
     this.receiveArrivals();
   }
 
   private receiveArrivals(): void {
-    const scheduledAt = this.asyncScheduling && this.running.length > 0 ? this.lastStart : this.now;
+    const scheduledAt = this.asyncScheduling ? this.lastStart : this.now;
     while (this.future.length > 0 && this.future[0].visible <= scheduledAt) {
       const request = this.future.shift() as ReferenceRequest;
       request.order = this.received++;
@@ -216,6 +229,10 @@ export class ReferenceEngine {
     let index = 0;
     while (index < this.running.length && budget > 0) {
       const request = this.running[index];
+      if (request.ended) {
+        index++;
+        continue;
+      }
       const wanted = this.decoding(request)
         ? 1 + config.speculationDepth
         : this.known(request) - request.computed;
@@ -272,7 +289,16 @@ export class ReferenceEngine {
         budget -= tokens;
       }
     }
-    if (scheduled.size === 0) return;
+    if (this.asyncScheduling && config.speculationDepth === 0) {
+      const skipped = this.running.filter((request) => !scheduled.has(request) && this.decoding(request));
+      for (const request of skipped) if (!request.ended) this.pool.fill(request, request.computed);
+    }
+    this.releaseEnded();
+    if (scheduled.size === 0) {
+      // The next schedule knows all that has happened.
+      this.pauseUntil(this.now);
+      return;
+    }
 
     let verified = 0;
     let sequences = 0;
@@ -334,14 +360,14 @@ export class ReferenceEngine {
     request.prefilling = false;
     if (request.firstToken === NOT_YET) {
       request.firstToken = this.now;
-      this.firstTokens.push({ id: request.id, firstToken: this.now });
+      if (!request.aborted) this.firstTokens.push({ id: request.id, firstToken: this.now });
     } else this.interTokenLatency.add(this.now - request.lastToken, 1);
     request.emitted++;
     this.outputTokens++;
     if (request.emitted === request.output) {
       this.complete(request);
     } else if (this.role === 'prefill') {
-      this.leave(request);
+      this.end(request);
       const { id, arrival, visible, input, output, priority, emitted, firstToken, prefix } = request;
       this.handovers.push({
         id,
@@ -360,20 +386,54 @@ export class ReferenceEngine {
   }
 
   private complete(request: ReferenceRequest): void {
-    this.leave(request);
+    this.end(request);
+    if (request.aborted) return;
     this.completions.push({ id: request.id, firstToken: request.firstToken, lastToken: this.now });
+  }
+
+  /** A request is done here: gone at once, or, when the next iteration is scheduled already, behind that. */
+  private end(request: ReferenceRequest): void {
+    if (this.asyncScheduling) request.ended = true;
+    else this.leave(request);
+  }
+
+  private releaseEnded(): void {
+    for (const request of this.running.filter(({ ended, aborted }) => ended && !aborted)) {
+      this.pool.fill(request, request.computed);
+      this.leave(request);
+    }
+  }
+
+  /** Goes on at once when the iteration that is scheduled already is empty. */
+  private releaseUnseen(): void {
+    const isEmpty = this.waiting.length === 0 && this.running.every(({ ended }) => ended);
+    if (!isEmpty || this.future.some(({ visible }) => visible <= this.lastStart)) return;
+    this.releaseEnded();
+    this.pauseUntil(this.now);
+  }
+
+  /** The next schedule knows all that has happened until `tick`. */
+  private pauseUntil(tick: number): void {
+    this.now = tick;
+    this.lastStart = tick;
+  }
+
+  private dropAborted(): void {
+    for (const request of [...this.running, ...this.waiting].filter(({ aborted }) => aborted)) {
+      if (this.running.includes(request)) this.leave(request);
+      else this.waiting.splice(this.waiting.indexOf(request), 1);
+    }
   }
 
   /** Forgets a request that its client gave up. */
   abort(id: number): boolean {
-    const request = [...this.running, ...this.waiting, ...this.future].find((known) => known.id === id);
+    const request = [...this.running, ...this.waiting, ...this.future].find(
+      (known) => known.id === id && !known.ended && !known.aborted,
+    );
     if (request === undefined) return false;
-    if (this.running.includes(request)) {
-      this.leave(request);
-    } else {
-      this.waiting = this.waiting.filter((other) => other !== request);
-      this.future = this.future.filter((other) => other !== request);
-    }
+    request.aborted = true;
+    if (this.future.includes(request)) this.future.splice(this.future.indexOf(request), 1);
+    else if (!this.asyncScheduling || this.lastStart === this.now) this.dropAborted();
     return true;
   }
 
@@ -381,7 +441,9 @@ export class ReferenceEngine {
   private allocate(request: ReferenceRequest, tokens: number): void {
     const reach = request.computed + tokens;
     this.pool.grow(request, Math.max(0, this.blocksFor(reach) - request.table.length));
-    this.pool.fill(request, Math.min(reach, this.known(request)));
+    const isAhead = this.asyncScheduling && this.config.speculationDepth === 0;
+    const unknown = isAhead && this.decoding(request) ? 1 : 0;
+    this.pool.fill(request, Math.min(reach, this.known(request) - unknown));
   }
 
   private leave(request: ReferenceRequest): void {
@@ -390,12 +452,16 @@ export class ReferenceEngine {
   }
 
   private preempt(request: ReferenceRequest): void {
+    this.preemptions++;
+    if (request.ended) {
+      this.leave(request);
+      return;
+    }
     if (this.decoding(request)) request.lastToken = this.now;
     this.leave(request);
     request.computed = 0;
     request.transferred = false;
     this.waiting.unshift(request);
-    this.preemptions++;
   }
 
   private victim(): ReferenceRequest {

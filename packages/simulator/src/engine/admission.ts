@@ -21,7 +21,8 @@ export function planChunk(state: EngineState, plan: IterationPlan, budget: numbe
 export function fillAnswers(state: EngineState): void {
   const { input, status, next } = state.table;
   for (let slot = state.running.head; slot >= 0; slot = next[slot]) {
-    if (status[slot] === DECODING) state.pool.fill(slot, input[slot] + state.emittedBy(slot));
+    if (status[slot] !== DECODING) continue;
+    state.pool.fill(slot, input[slot] + state.emittedBy(slot) - state.unknownTokens);
   }
 }
 

@@ -109,14 +109,18 @@ export class DecodeBatch {
     for (let slot = head; slot >= 0; slot = next[slot]) if (status[slot] === DECODING) this.add(slot);
   }
 
-  /** Writes the state of all members, who are in the running list from `head` on, into the table, and ends their membership. */
-  deactivate(head: number): void {
+  /**
+   * Writes the state of all members, who are in the running list from `head` on, into the table, and ends their membership.
+   * @param unknownTokens Last tokens of each that cannot be cached yet.
+   */
+  deactivate(head: number, unknownTokens: number): void {
     if (!this.active) return;
     const { status, next, computed, blocks } = this.table;
     for (let slot = head; slot >= 0; slot = next[slot]) {
       if (status[slot] !== DECODING) continue;
-      computed[slot] = this.remove(slot);
-      blocks[slot] = (computed[slot] + this.blockMask) >> this.blockShift;
+      const context = this.remove(slot);
+      computed[slot] = Math.max(computed[slot], context - unknownTokens);
+      blocks[slot] = (context + this.blockMask) >> this.blockShift;
     }
     this.active = false;
   }

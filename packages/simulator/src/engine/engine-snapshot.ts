@@ -26,6 +26,8 @@ export interface EngineSnapshot {
   readonly admissions: number;
   readonly role: EngineRole;
   readonly handovers: readonly RequestProgress[];
+  readonly ended: readonly number[];
+  readonly aborted: readonly number[];
 }
 
 /** A copy of the state, but for its logs. */
@@ -50,6 +52,8 @@ export function takeSnapshot(state: EngineState): EngineSnapshot {
     admissions: state.admissions,
     role: state.role,
     handovers: state.handovers.slice(),
+    ended: state.ended.toArray(),
+    aborted: state.aborted.toArray(),
   };
 }
 
@@ -72,4 +76,6 @@ export function restoreSnapshot(state: EngineState, snapshot: EngineSnapshot): v
   state.admissions = snapshot.admissions;
   state.role = snapshot.role;
   state.handovers = snapshot.handovers.slice();
+  state.ended.set(snapshot.ended);
+  state.aborted.set(snapshot.aborted);
 }

@@ -12,7 +12,8 @@ import {
 import type { EngineRequest } from './engine-request.ts';
 import { DraftTimer, IterationTimer } from './iteration-timer.ts';
 import { LatencyHistogram } from './latency-histogram.ts';
-import { DECODING, FUTURE, PREFILLING, RequestTable, WAITING } from './request-table.ts';
+import { DECODING, ENDED, FUTURE, PREFILLING, RequestTable, WAITING } from './request-table.ts';
+import { SlotBuffer } from './slot-buffer.ts';
 import { SlotList } from './slot-list.ts';
 import { StepLatencies } from './step-latencies.ts';
 import { NOT_YET } from './ticks.ts';
@@ -25,7 +26,7 @@ const ALL_TOKENS = 2 ** 30 - 1;
 /** All that an engine knows, with the few moves a request can make. The iterations are built from these. */
 export class EngineState {
   now = 0;
-  /** Tick at which the iteration that ended last began. */
+  /** Tick at which the iteration that ended last began, or, if none has since the engine last paused, `now`. */
   lastStart = 0;
   readonly table = new RequestTable();
   readonly running = new SlotList(this.table);
@@ -71,6 +72,10 @@ export class EngineState {
   received = 0;
   admissions = 0;
   handovers: RequestProgress[] = [];
+  /** Requests whose last token has come and which hold their place and blocks until the next iteration is scheduled. */
+  readonly ended = new SlotBuffer();
+  /** Requests given up while they may be in the iteration that is scheduled already. */
+  readonly aborted = new SlotBuffer();
 
   constructor(config: EngineConfig, settings: EngineSettings) {
     const { blockTokens, maxNumBatchedTokens, seed, wholePromptFits, reserveWholePrompts } = settings;
@@ -118,7 +123,15 @@ export class EngineState {
 
   /** Tick at which the scheduler composes the iteration that begins now. */
   get scheduledAt(): number {
-    return this.asyncScheduling && this.running.count > 0 ? this.lastStart : this.now;
+    return this.asyncScheduling ? this.lastStart : this.now;
+  }
+
+  /**
+   * Tokens at the end of a sequence that the scheduler does not know yet when it composes the next iteration. With
+   * speculation none, which is simpler than vLLM.
+   */
+  get unknownTokens(): 0 | 1 {
+    return this.asyncScheduling && !this.speculative ? 1 : 0;
   }
 
   get speculative(): boolean {
@@ -217,25 +230,71 @@ export class EngineState {
     return worst;
   }
 
-  /** Frees the KV of a running request and puts it at the front of its queue. */
+  /** Frees the KV of a running request and puts it at the front of its queue, unless it has ended. */
   preempt(slot: number): void {
+    this.counters.preemptions++;
+    if (this.table.status[slot] === ENDED) {
+      this.forget(slot);
+      return;
+    }
     if (this.table.status[slot] === DECODING) this.table.lastToken[slot] = this.now;
     this.release(slot, true);
     this.table.transferred[slot] = 0;
     this.table.preemptions[slot]++;
     this.table.status[slot] = WAITING;
     this.waiting.pushFront(slot);
-    this.counters.preemptions++;
   }
 
   /** Records the last token of a running request at `now` and forgets the request. */
   complete(slot: number): void {
     const table = this.table;
     table.lastToken[slot] = this.now;
-    this.completions.push(table, slot);
-    this.release(slot, false);
-    this.counters.completed++;
-    table.free(slot);
+    if (this.aborted.count === 0 || !this.aborted.has(slot)) {
+      this.completions.push(table, slot);
+      this.counters.completed++;
+    }
+    this.leave(slot);
+  }
+
+  /** Lets go of the requests that ended before the iteration that is scheduled now. */
+  releaseEnded(): void {
+    const { ended, table } = this;
+    for (let i = 0; i < ended.count; i++) {
+      if (table.status[ended.slots[i]] === ENDED) this.forget(ended.slots[i]);
+    }
+    ended.count = 0;
+  }
+
+  /** Ends what only a schedule ahead holds back: what has ended is let go, and what was given up is forgotten. */
+  settle(): void {
+    this.releaseEnded();
+    this.dropAborted();
+  }
+
+  /** Forgets the requests that were given up before the iteration that has ended now. */
+  dropAborted(): void {
+    const { aborted } = this;
+    for (let i = 0; i < aborted.count; i++) this.drop(aborted.slots[i]);
+    aborted.count = 0;
+  }
+
+  /** Lets the clock go to `tick` without an iteration: whatever is scheduled then knows all that has happened. */
+  pauseUntil(tick: number): void {
+    this.now = tick;
+    this.lastStart = tick;
+  }
+
+  /** Whether an iteration has been scheduled that has not begun. */
+  get isScheduledAhead(): boolean {
+    return this.asyncScheduling && this.lastStart < this.now;
+  }
+
+  /** Whether the schedule ahead is empty, as what is left has ended or could not be seen when it was made. */
+  get isEmptyAhead(): boolean {
+    const { running, ended, waiting, future, table } = this;
+    if (running.count > ended.count || !this.isScheduledAhead) return false;
+    if (!this.admitting) return true;
+    return waiting.count === 0 && (future.count === 0 || table.visible[future.head] > this.lastStart);
   }
 
   /** Refuses a waiting request for good. */
@@ -258,6 +317,38 @@ export class EngineState {
     this.table.free(slot);
   }
 
+  /** Forgets a running request without a trace in the logs. */
+  private forget(slot: number): void {
+    this.release(slot, false);
+    this.table.free(slot);
+  }
+
+  /** Lets a running request that is done here go: at once, or when the next iteration is scheduled. */
+  private leave(slot: number): void {
+    if (!this.asyncScheduling) {
+      this.forget(slot);
+      return;
+    }
+    const { table, decodes, verifications } = this;
+    const isLost = this.aborted.count > 0 && this.aborted.has(slot);
+    if (verifications.has(slot)) verifications.remove(slot);
+    if (table.status[slot] === DECODING && decodes.active) {
+      const cached = this.cachedOf(slot);
+      const context = decodes.remove(slot);
+      table.computed[slot] = cached;
+      table.blocks[slot] = this.blocksFor(context);
+    }
+    // The tokens of the last iteration are known before its blocks are free.
+    if (!isLost) table.computed[slot] = table.input[slot] + table.generatedOffset[slot] - 1;
+    table.status[slot] = ENDED;
+    if (!isLost) this.ended.push(slot);
+  }
+
+  /** Tokens of a member of the lockstep batch that could be cached: those the scheduler knew when it last scheduled it. */
+  private cachedOf(slot: number): number {
+    return Math.max(this.table.computed[slot], this.decodes.contextLength(slot) - this.unknownTokens);
+  }
+
   /**
    * A prefill has ended at `now`: the request emits a token, its first or the one after a recomputation, and decodes
    * on, here or, from a `prefill` engine, elsewhere.
@@ -266,7 +357,7 @@ export class EngineState {
     const table = this.table;
     if (table.firstToken[slot] === NOT_YET) {
       table.firstToken[slot] = this.now;
-      this.firstTokens.push(table, slot);
+      if (this.aborted.count === 0 || !this.aborted.has(slot)) this.firstTokens.push(table, slot);
     } else {
       this.interTokenLatency.add(this.now - table.lastToken[slot], 1);
     }
@@ -277,8 +368,7 @@ export class EngineState {
     } else if (this.role === 'prefill') {
       table.lastToken[slot] = this.now;
       this.handovers.push(this.progressOf(slot));
-      this.release(slot, false);
-      table.free(slot);
+      this.leave(slot);
     } else {
       table.status[slot] = DECODING;
       if (this.decodes.active) this.decodes.add(slot);
@@ -349,8 +439,8 @@ export class EngineState {
     else if (status[slot] === DECODING && verifications.has(slot)) verifications.remove(slot);
     this.running.remove(slot);
     if (status[slot] === DECODING && decodes.active) {
-      const context = decodes.remove(slot);
-      this.pool.release(slot, this.blocksFor(context), context, returns);
+      const cached = this.cachedOf(slot);
+      this.pool.release(slot, this.blocksFor(decodes.remove(slot)), cached, returns);
     } else {
       this.pool.release(slot, blocks[slot], computed[slot], returns);
     }

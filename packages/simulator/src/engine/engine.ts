@@ -25,7 +25,7 @@ import { IterationPlan } from './iteration-plan.ts';
 import type { LatencyHistogram } from './latency-histogram.ts';
 import { iterateLockstep, skipDecodes } from './lockstep-iteration.ts';
 import { RequestOverhead } from './request-overhead.ts';
-import { DECODING, WAITING } from './request-table.ts';
+import { DECODING, ENDED, WAITING } from './request-table.ts';
 import { iterateVerifyBatch, skipVerifySteps } from './verify-iteration.ts';
 import { PRIORITY_CLASSES } from './waiting-queue.ts';
 
@@ -117,7 +117,7 @@ export class Engine {
   }
   /** Requests that prefill or decode. */
   get runningCount(): number {
-    return this.state.running.count;
+    return this.state.running.count - this.state.ended.count;
   }
   /** Tick at which the next iteration begins; `Infinity` while there is nothing that could be served. */
   get nextIteration(): number {
@@ -182,15 +182,19 @@ export class Engine {
   }
 
   /**
-   * Forgets a request that its client gave up; its KV blocks are free at once. It appears in no log.
+   * Forgets a request that its client gave up; its KV blocks are free at once, or, when an iteration has been scheduled
+   * ahead that may have it, behind that one. It appears in no log.
    * @returns whether there was a request of that id
    */
   abort(id: number): boolean {
-    const { table, running, waiting, future } = this.state;
+    const { state } = this;
+    const { table, running, waiting, future, aborted } = state;
     for (const list of [running, ...waiting.classes, future]) {
       for (let slot = list.head; slot >= 0; slot = table.next[slot]) {
-        if (table.id[slot] !== id) continue;
-        this.state.drop(slot);
+        if (table.id[slot] !== id || table.status[slot] === ENDED) continue;
+        if (aborted.has(slot)) return false;
+        if (state.isScheduledAhead && list !== future) aborted.push(slot);
+        else state.drop(slot);
         return true;
       }
     }
@@ -199,6 +203,7 @@ export class Engine {
 
   /** Takes out all requests that do not run, in order of visibility, to be given to another engine. */
   withdrawWaiting(): RequestProgress[] {
+    this.state.settle();
     const { table, waiting, future } = this.state;
     const taken: RequestProgress[] = [];
     for (;;) {
@@ -220,6 +225,7 @@ export class Engine {
   configure(config: EngineConfig): void {
     const state = this.state;
     checkEngineConfig(config, state.defaultBudget);
+    state.settle();
     const speculative = config.speculationDepth > 0;
     const { speculationDepth, survival } = state.config;
     // What is drawn ahead holds for as long as the depth and the acceptance do.
@@ -250,12 +256,13 @@ export class Engine {
   /** Loses all KV, also what is on its way here: everything that runs is preempted, nothing is served for `ticks`. */
   restart(ticks: number): void {
     const { running, waiting, future, table } = this.state;
+    this.state.settle();
     while (running.count > 0) this.state.preempt(running.tail);
     for (const list of [...waiting.classes, future]) {
       for (let slot = list.head; slot >= 0; slot = table.next[slot]) table.transferred[slot] = 0;
     }
     this.state.pool.clearCache();
-    this.state.now += ticks;
+    this.state.pauseUntil(this.state.now + ticks);
   }
 
   /**
@@ -274,10 +281,10 @@ export class Engine {
             ? state.table.visible[state.future.head]
             : Number.POSITIVE_INFINITY;
         if (next >= limit) {
-          if (limit < Number.POSITIVE_INFINITY) state.now = limit;
+          if (limit < Number.POSITIVE_INFINITY) state.pauseUntil(limit);
           break;
         }
-        state.now = next;
+        state.pauseUntil(Math.max(next, state.now));
         continue;
       }
       this.advance(limit);
@@ -299,7 +306,7 @@ export class Engine {
       const idle = this.runningCount + this.waitingCount === 0;
       const next = idle ? this.state.table.visible[this.state.future.head] : this.state.now;
       if (next >= limit) return;
-      this.state.now = Math.max(next, this.state.now);
+      if (idle) this.state.pauseUntil(Math.max(next, this.state.now));
       this.receiveArrivals();
       this.advance(limit);
     }
@@ -307,7 +314,7 @@ export class Engine {
 
   /** Lets the clock of an engine that has nothing to run pass to `tick`. */
   idleUntil(tick: number): void {
-    if (this.state.running.count === 0 && this.state.now < tick) this.state.now = tick;
+    if (this.state.running.count === 0 && this.state.now < tick) this.state.pauseUntil(tick);
     this.receiveArrivals();
   }
 
@@ -352,6 +359,7 @@ export class Engine {
     const { state } = this;
     const { table, running } = state;
     for (let slot = running.head; slot >= 0; slot = table.next[slot]) {
+      if (table.status[slot] === ENDED) continue;
       const { id, arrival, firstToken } = table;
       visit(id[slot], arrival[slot], firstToken[slot], state.blocksHeld(slot), state.emittedBy(slot));
     }
@@ -371,6 +379,12 @@ export class Engine {
   private advance(limit: number): void {
     if (this.onIterations === undefined) this.iterate(limit);
     else this.iterateObserved(limit, this.onIterations);
+    const { state } = this;
+    if (state.aborted.count > 0) state.dropAborted();
+    if (state.isEmptyAhead) {
+      state.releaseEnded();
+      state.pauseUntil(state.now);
+    }
   }
 
   /** Takes the next iteration, or as many as can be skipped. */
@@ -378,7 +392,8 @@ export class Engine {
     const { state, plan } = this;
     plan.reset(state.mostTokens());
     if (!state.outOfOrder) {
-      const onlyDecodes = state.partials === 0 && state.running.count > 0 && !state.headAdmissible();
+      const skips = state.partials === 0 && state.aborted.count === 0 && state.running.count > 0;
+      const onlyDecodes = skips && !state.headAdmissible();
       if (state.speculative) {
         // Who fills a block with a name first decides which block is found.
         if (onlyDecodes && !state.pool.namesAnswers && skipVerifySteps(state, limit)) return;
@@ -390,7 +405,7 @@ export class Engine {
       }
     }
     state.verifications.deactivate();
-    state.decodes.deactivate(state.running.head);
+    state.decodes.deactivate(state.running.head, state.unknownTokens);
     iterateInOrder(state, plan);
   }
 
@@ -427,7 +442,7 @@ export class Engine {
   /** In lockstep the state of the decodes is implied by a shared clock; with speculation each request holds its own. */
   private changeDecodeMode(speculative: boolean): void {
     const { table, running, decodes, pool } = this.state;
-    decodes.deactivate(running.head);
+    decodes.deactivate(running.head, this.state.unknownTokens);
     if (speculative) return;
     for (let slot = running.head; slot >= 0; slot = table.next[slot]) {
       if (table.status[slot] !== DECODING) continue;

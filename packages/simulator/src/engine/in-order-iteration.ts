@@ -1,7 +1,7 @@
 import { admitWaiting } from './admission.ts';
 import type { EngineState } from './engine-state.ts';
 import type { IterationPlan } from './iteration-plan.ts';
-import { DECODING, PREFILLED } from './request-table.ts';
+import { DECODING, ENDED, PREFILLED } from './request-table.ts';
 import { addStep } from './step-latencies.ts';
 
 /**
@@ -16,6 +16,7 @@ export function iterateInOrder(state: EngineState, plan: IterationPlan): void {
   const { budget, preempted } = scheduleRunning(state, plan);
   const step = addUp(state, plan);
   if (!preempted) admitWaiting(state, plan, budget);
+  state.releaseEnded();
   for (let i = 0; i < plan.joining.count; i++) {
     const slot = plan.joining.slots[i];
     table.given[slot] = 1;
@@ -23,7 +24,10 @@ export function iterateInOrder(state: EngineState, plan: IterationPlan): void {
   }
   const tokens = step.tokens + plan.prefillTokens;
   // Everything was preempted or refused: the scheduler comes round again without a forward pass.
-  if (tokens === 0) return;
+  if (tokens === 0) {
+    state.pauseUntil(state.now);
+    return;
+  }
 
   let ticks =
     timer.fixedTicks(tokens, step.sequences, plan.attention) +
@@ -56,6 +60,7 @@ function scheduleRunning(state: EngineState, plan: IterationPlan): { budget: num
   let budget = state.maxNumBatchedTokens;
   let preempted = false;
   for (let slot = running.head; slot >= 0 && budget > 0; slot = next[slot]) {
+    if (status[slot] === ENDED) continue;
     const isDecoding = status[slot] === DECODING;
     const known = input[slot] + generatedOffset[slot];
     const start = isDecoding ? known - 1 : computed[slot];
@@ -75,7 +80,7 @@ function scheduleRunning(state: EngineState, plan: IterationPlan): { budget: num
     given[slot] = tokens;
     budget -= tokens;
     // vLLM counts a block as filled as soon as the token that fills it is scheduled.
-    computed[slot] = Math.min(start + tokens, known);
+    computed[slot] = Math.min(start + tokens, isDecoding ? known - state.unknownTokens : known);
     pool.fill(slot, computed[slot]);
   }
   return { budget, preempted };
@@ -87,7 +92,14 @@ function addUp(state: EngineState, plan: IterationPlan): DecodeStep {
   const step: DecodeStep = { tokens: 0, sequences: 0, drafting: 0, context: 0 };
   for (let slot = state.running.head; slot >= 0; slot = next[slot]) {
     const tokens = given[slot];
-    if (tokens === 0) continue;
+    if (tokens === 0) {
+      // The scheduler knows all of a request by the time it schedules it again.
+      if (status[slot] === DECODING && state.unknownTokens > 0) {
+        computed[slot] = input[slot] + generatedOffset[slot] - 1;
+        state.pool.fill(slot, computed[slot]);
+      }
+      continue;
+    }
     if (status[slot] === DECODING) {
       addDecode(state, step, slot);
       continue;

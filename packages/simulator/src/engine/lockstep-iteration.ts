@@ -11,7 +11,16 @@ const MAX_SKIP = 65_536;
  * @returns whether it got anywhere; if not, the next iteration is short of blocks.
  */
 export function skipDecodes(state: EngineState, limit: number): boolean {
-  const { decodes, timer } = state;
+  const { decodes, timer, pool } = state;
+  let reserved = 0;
+  if (state.ended.count > 0) {
+    // What has ended is let go when the first of the iterations has been scheduled and has its blocks.
+    reserved = decodes.blocksForNext();
+    if (decodes.count === 0 || reserved > pool.free || state.waiting.count > 0 || pool.namesAnswers)
+      return false;
+    pool.take(reserved);
+    state.releaseEnded();
+  }
   const members = decodes.count;
   const perContext = timer.contextTicks(members);
   const first = timer.decodeTicks(members) + perContext * (decodes.contextSum + members);
@@ -23,11 +32,11 @@ export function skipDecodes(state: EngineState, limit: number): boolean {
   if (progressionSum(first, step, iterations) > until - state.now) {
     iterations = Math.min(iterations, iterationsToReach(until - state.now, first, step));
   }
-  iterations = decodes.iterationsWithin(state.pool.free, iterations);
+  iterations = decodes.iterationsWithin(pool.free + reserved, iterations);
   if (iterations === 0) return false;
 
   const ticks = progressionSum(first, step, iterations);
-  state.pool.take(decodes.blocksFor(iterations));
+  pool.take(decodes.blocksFor(iterations) - reserved);
   state.now += ticks;
   state.lastStart = state.now - (first + step * (iterations - 1));
   state.counters.iterations += iterations;
@@ -35,16 +44,17 @@ export function skipDecodes(state: EngineState, limit: number): boolean {
   state.counters.outputTokens += iterations * members;
   state.interTokenLatency.addProgression(first, step, iterations, members);
   decodes.advance(iterations);
-  if (state.pool.namesAnswers) fillSkipped(state);
+  if (pool.namesAnswers) fillSkipped(state);
   if (iterations === completion) completeDecodes(state);
   return true;
 }
 
 /** Lets others find what the decodes have filled, block by block in the order of the iterations that were skipped. */
-function fillSkipped({ table, running, decodes, pool, blockTokens }: EngineState): void {
+function fillSkipped(state: EngineState): void {
+  const { table, running, decodes, pool, blockTokens, unknownTokens } = state;
   const filled: { readonly ago: number; readonly slot: number; readonly tokens: number }[] = [];
   for (let slot = running.head; slot >= 0; slot = table.next[slot]) {
-    const context = decodes.contextLength(slot);
+    const context = decodes.contextLength(slot) - unknownTokens;
     const last = Math.min(Math.floor(context / blockTokens), pool.nameable(slot));
     for (let block = Math.max(0, table.namedBlocks[slot]) + 1; block <= last; block++) {
       filled.push({ ago: context - block * blockTokens, slot, tokens: block * blockTokens });
@@ -68,10 +78,14 @@ export function iterateLockstep(state: EngineState, plan: IterationPlan): boolea
   if (state.pool.namesAnswers) fillAnswers(state);
   const budget = state.maxNumBatchedTokens - decodes.count - continuePrefill(state, plan);
   if (enough) admitWaiting(state, plan, budget);
+  state.releaseEnded();
 
   const members = decodes.count;
   // Everything was preempted or refused: the scheduler comes round again without a forward pass.
-  if (members + plan.prefillTokens === 0) return true;
+  if (members + plan.prefillTokens === 0) {
+    state.pauseUntil(state.now);
+    return true;
+  }
   const fixed =
     plan.prefillTokens === 0
       ? timer.decodeTicks(members)

@@ -6,6 +6,8 @@ export const PREFILLING = 3;
 export const DECODING = 4;
 /** All of its prefill is scheduled in the iteration under way. */
 export const PREFILLED = 5;
+/** Its last token has come, and the iteration that is scheduled already counts with its place and its blocks. */
+export const ENDED = 6;
 
 const FLOAT_FIELDS = [
   'arrival',
@@ -78,7 +80,7 @@ export class RequestTable {
   output: Int32Array = NO_INTS;
   /** While decoding: emitted tokens minus the engine's decode counter. Otherwise: emitted tokens. */
   generatedOffset: Int32Array = NO_INTS;
-  /** While prefilling: tokens computed so far. While decoding with speculation: those known before its last step. */
+  /** Tokens computed so far, until decodes are in a batch; of a sequence that decodes, those that could be cached. */
   computed: Int32Array = NO_INTS;
   /** KV blocks held, except for lockstep decodes, where the context length gives them. */
   blocks: Int32Array = NO_INTS;

@@ -11,4 +11,18 @@ export class SlotBuffer {
     }
     this.slots[this.count++] = slot;
   }
+
+  has(slot: number): boolean {
+    for (let i = 0; i < this.count; i++) if (this.slots[i] === slot) return true;
+    return false;
+  }
+
+  toArray(): number[] {
+    return Array.from(this.slots.subarray(0, this.count));
+  }
+
+  set(slots: readonly number[]): void {
+    this.count = 0;
+    for (const slot of slots) this.push(slot);
+  }
 }

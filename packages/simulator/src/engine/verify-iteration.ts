@@ -13,6 +13,8 @@ import type { VerifyBatch } from './verify-batch.ts';
 export function skipVerifySteps(state: EngineState, limit: number): boolean {
   const batch = verifyBatch(state);
   if (batch === null) return false;
+  // What has ended holds its place and blocks for one more iteration.
+  if (state.ended.count > 0) return false;
   const { timer, draftTimer, config, counters, pool, stepLatencies } = state;
   const sequences = batch.count;
   const verified = sequences * batch.given;
@@ -65,6 +67,7 @@ export function iterateVerifyBatch(state: EngineState, plan: IterationPlan): boo
   const verified = batch.count * batch.given;
   const budget = state.maxNumBatchedTokens - verified - continuePrefill(state, plan);
   if (reserved === 'enough') admitWaiting(state, plan, budget);
+  state.releaseEnded();
 
   const joining = plan.joining.count;
   const sequences = batch.count + joining;
@@ -74,8 +77,11 @@ export function iterateVerifyBatch(state: EngineState, plan: IterationPlan): boo
     context += table.input[slot] + table.generatedOffset[slot];
   }
   const tokens = verified + joining + plan.prefillTokens;
-  // Everything was preempted: the scheduler comes round again without a forward pass.
-  if (tokens === 0) return true;
+  // Everything was preempted or refused: the scheduler comes round again without a forward pass.
+  if (tokens === 0) {
+    state.pauseUntil(state.now);
+    return true;
+  }
   let ticks =
     timer.fixedTicks(tokens, sequences, plan.attention) +
     timer.contextTicks(sequences, plan.prefillTokens) * context;
