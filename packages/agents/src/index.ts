@@ -63,6 +63,7 @@ export { distill } from './llmserve/learn/distill.ts';
 export { decodeServeActor, encodeServeActor } from './llmserve/learn/policy-files.ts';
 export { serveLearningTask } from './llmserve/learn/serve-learning-task.ts';
 export { tuneConstant, tunePhase } from './llmserve/learn/tune-constant.ts';
+export { tuneRule } from './llmserve/learn/tune-rule.ts';
 export { planClairvoyant } from './llmserve/planning/plan-clairvoyant.ts';
 export type { ReferenceInput } from './llmserve/planning/reference-job.ts';
 export type { SeasonAnchorsInput, ServeSeasonAnchors } from './llmserve/planning/season-anchors-job.ts';
@@ -74,6 +75,7 @@ export {
   type PolicyDescription,
   type ServePolicy,
 } from './llmserve/policies/catalogue.ts';
+export { type RuleParameters, TUNED_RULES_URL } from './llmserve/policies/rule-policy.ts';
 export {
   isNetwork,
   isShipped,

@@ -7,6 +7,7 @@ import {
   returnBound,
   SERVE_TASKS,
   ServeEpisode,
+  type Shift,
   shiftTask,
 } from '@servegym/environments';
 import { MpcPolicy, OraclePolicy } from '../policies/planner-policies.ts';
@@ -53,10 +54,11 @@ describe('the clairvoyant planner', () => {
 });
 
 describe('the receding-horizon planner', () => {
-  function played(windows: number) {
-    const policy = new MpcPolicy();
-    policy.reset({ taskId: 'bursty_workload', seed });
-    const episode = new ServeEpisode(SERVE_TASKS.bursty_workload, seed);
+  function played(windows: number, { told = true, shift }: { told?: boolean; shift?: Shift } = {}) {
+    const policy = new MpcPolicy(undefined, told);
+    policy.reset({ taskId: 'bursty_workload', seed, ...(shift && { resetOptions: { shift } }) });
+    const { bursty_workload } = SERVE_TASKS;
+    const episode = new ServeEpisode(shift ? shiftTask(bursty_workload, shift) : bursty_workload, seed);
     const actions = [];
     while (episode.window < windows) {
       const { action: previousAction, window: stepIndex } = episode;
@@ -76,6 +78,13 @@ describe('the receding-horizon planner', () => {
     assert.ok(alternatives.length > 5);
     assert.equal(new Set(alternatives.map(({ action }) => actionKey(action))).size, alternatives.length);
     assert.ok(alternatives.every(({ value }) => value > -2 && value < 1));
+  });
+
+  it('plans with the model of the task as it was where it is not told of a shift', () => {
+    assert.deepEqual(played(3, { told: false }).actions, played(3).actions);
+    const shift = 'other_gpu';
+    const values = (told: boolean) => played(3, { told, shift }).policy.explain().alternatives;
+    assert.notDeepEqual(values(false), values(true));
   });
 });
 

@@ -5,6 +5,7 @@ import { BanditPolicy } from './bandit-policy.ts';
 import { BestConstantPolicy, DefaultPolicy, RandomPolicy } from './baseline-policies.ts';
 import { HeuristicPolicy } from './heuristic-policy.ts';
 import { MpcPolicy, OraclePolicy } from './planner-policies.ts';
+import { RulePolicy } from './rule-policy.ts';
 import { isShipped, type ShippedName, ShippedPolicy, whyNotShipped } from './shipped-policy.ts';
 
 /** A policy for the `llmserve` environment. */
@@ -45,6 +46,13 @@ const CATALOGUE: readonly (PolicyDescription & { readonly create: () => ServePol
     create: () => new BestConstantPolicy(),
   },
   {
+    name: 'rule',
+    title: 'Tuned rule',
+    description:
+      'Six parameters, tuned on the training traffic: drafts by the arrival rate, KV memory by use, the rest as in the best constant.',
+    create: () => new RulePolicy(),
+  },
+  {
     name: 'bandit',
     title: 'Bandit',
     description:
@@ -57,6 +65,13 @@ const CATALOGUE: readonly (PolicyDescription & { readonly create: () => ServePol
     description:
       'Tries configurations on a simulated twin before each window, on futures like the traffic seen so far.',
     create: () => new MpcPolicy(),
+  },
+  {
+    name: 'mpc-unshifted',
+    title: 'Planner, unshifted model',
+    description:
+      'The planner with the model of the task as it was: what planning is worth where the server or its traffic has shifted.',
+    create: () => new MpcPolicy(undefined, false),
   },
   {
     name: 'oracle',
@@ -79,7 +94,7 @@ function shipped(name: ShippedName, title: string, description: string) {
 }
 
 /** Policies that simulate before they act, for much longer than the environment takes. */
-const PLANNERS = ['mpc', 'oracle'];
+const PLANNERS = ['mpc', 'mpc-unshifted', 'oracle'];
 
 /** True for policies that take long to choose. */
 export function isPlanner(name: string): boolean {

@@ -18,21 +18,29 @@ import { TrafficBelief } from '../planning/traffic-belief.ts';
  * how long their answers will be), and nothing of those to come.
  */
 export class MpcPolicy implements Policy<ServeAction, ServeObservation> {
-  readonly name = 'mpc';
+  readonly name: string;
+  readonly #told: boolean;
   #twin: ServeEpisode | null = null;
   #belief: TrafficBelief | null = null;
   readonly #given: readonly ServeAction[] | undefined;
   #configurations: readonly ServeAction[] = [];
   #alternatives: readonly Alternative[] = [];
 
-  /** @param configurations those that are always considered; by default the ones recorded for the task */
-  constructor(configurations?: readonly ServeAction[]) {
+  /**
+   * @param configurations those that are always considered; by default the ones recorded for the task
+   * @param told whether the twin is the shifted server and knows its kinds of traffic, or those of the task as it was
+   */
+  constructor(configurations?: readonly ServeAction[], told = true) {
     this.#given = configurations;
+    this.#told = told;
+    this.name = told ? 'mpc' : 'mpc-unshifted';
   }
 
   reset({ taskId, seed, resetOptions }: PolicyEpisode): void {
-    const task = chooseTask({ ...resetOptions, task_id: taskId });
-    this.#twin = new ServeEpisode(task, seed);
+    const world = chooseTask({ ...resetOptions, task_id: taskId });
+    const { shift: _, profile: __, rate_scale: ___, ...unshifted } = resetOptions ?? {};
+    const task = this.#told ? world : chooseTask({ ...unshifted, task_id: taskId });
+    this.#twin = new ServeEpisode(task, seed, { requests: drawRequests(world, seed) });
     this.#belief = new TrafficBelief(task, this.#twin.requests);
     this.#configurations = this.#given ?? referenceConfigurations(task);
     this.#alternatives = [];

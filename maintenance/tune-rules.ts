@@ -1,0 +1,26 @@
+import { writeFileSync } from 'node:fs';
+import { type RuleParameters, TUNED_RULES_URL, tuneRule } from '@servegym/agents';
+import { referenceConfigurations, SERVE_TASKS, TASK_IDS } from '@servegym/environments';
+import { Command } from 'commander';
+import { runCommand } from './run-command.ts';
+
+/** Traces of the training split that every value is tried on, and those that the best are told apart on. */
+const TRACES = { few: 4, many: 24 };
+
+/** Tunes the parameters of the policy `rule` for each task, and records them. */
+function tuneRulesCommand(): Command {
+  return new Command('tune-rules')
+    .description('tune the parameters of the policy `rule` on the training split, after rebuild-references')
+    .action(() => {
+      const tuned: Record<string, RuleParameters> = {};
+      for (const id of TASK_IDS) {
+        const [constant] = referenceConfigurations(SERVE_TASKS[id]);
+        const { rule, meanReturn } = tuneRule(SERVE_TASKS[id], constant!, { seed: 0, traces: TRACES });
+        tuned[id] = rule.parameters;
+        console.log(`${id}: ${meanReturn.toFixed(1)} with ${JSON.stringify(rule.parameters)}`);
+      }
+      writeFileSync(TUNED_RULES_URL, `${JSON.stringify(tuned, null, 2)}\n`);
+    });
+}
+
+await runCommand(tuneRulesCommand());

@@ -1,0 +1,85 @@
+import {
+  drawRequests,
+  type EpisodeRequests,
+  SEED_SPLITS,
+  type ServeAction,
+  ServeEpisode,
+  type ServeTask,
+} from '@servegym/environments';
+import { traceSeed } from '../../learning/trace-schedule.ts';
+import { playRule, type RuleParameters, type ServeRule, UNTUNED_RULE } from '../policies/rule-policy.ts';
+
+/** Values that the search tries for each parameter. */
+const GRID: { readonly [Name in keyof RuleParameters]: readonly number[] } = {
+  kvTarget: [0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95],
+  kvFloor: [0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5],
+  headroomGb: [0, 1, 2, 4, 6, 9, 12],
+  calmDepth: [0, 1, 2, 3, 4, 5, 6, 8],
+  busyDepth: [0, 1, 2, 3, 4, 5, 6, 8],
+  busyRate: [2, 3, 4, 6, 8, 10, 12, 16, 20],
+};
+const NAMES = Object.keys(GRID) as (keyof RuleParameters)[];
+/** Values of a parameter that are told apart on many traces. */
+const FINALISTS = 2;
+
+export interface TunedRule {
+  readonly rule: ServeRule;
+  /** Of an episode, over the traces. */
+  readonly meanReturn: number;
+}
+
+/**
+ * Looks for the parameters with which the rule earns most on the training split: one at a time is set to its best value,
+ * until none changes any more. Every value is tried on a few traces, the best of them on many.
+ * @param kept configuration that the rule starts from, the best constant of the task
+ */
+export function tuneRule(
+  task: ServeTask,
+  kept: ServeAction,
+  {
+    seed,
+    traces,
+  }: { readonly seed: number; readonly traces: { readonly few: number; readonly many: number } },
+): TunedRule {
+  const schedule = { seed, groupSize: 1, traces: SEED_SPLITS.train };
+  const drawn = Array.from({ length: traces.many }, (_, episode) => {
+    const trace = traceSeed(schedule, 0, episode);
+    return { seed: trace, requests: drawRequests(task, trace) };
+  });
+  const known = new Map<string, number[]>();
+  const returns = (parameters: RuleParameters, count: number) => {
+    const key = NAMES.map((name) => parameters[name]).join(' ');
+    const played = known.get(key) ?? [];
+    known.set(key, played);
+    while (played.length < count) played.push(ruleReturn(task, { kept, parameters }, drawn[played.length]!));
+    return played.slice(0, count).reduce((sum, each) => sum + each, 0) / count;
+  };
+  const { speculation_depth: depth } = kept;
+  let best: RuleParameters = { ...UNTUNED_RULE, calmDepth: depth, busyDepth: depth };
+  for (let settled = 0, turn = 0; settled < NAMES.length; turn = (turn + 1) % NAMES.length) {
+    const name = NAMES[turn]!;
+    const finalists = GRID[name]
+      .map((value) => ({ ...best, [name]: value }))
+      .sort((a, b) => returns(b, traces.few) - returns(a, traces.few))
+      .slice(0, FINALISTS);
+    const [better] = [best, ...finalists].sort((a, b) => returns(b, traces.many) - returns(a, traces.many));
+    settled = better === best ? settled + 1 : 1;
+    best = better!;
+  }
+  return { rule: { kept, parameters: best }, meanReturn: returns(best, traces.many) };
+}
+
+/** Return of an episode that the rule plays. */
+export function ruleReturn(
+  task: ServeTask,
+  rule: ServeRule,
+  { seed, requests }: { readonly seed: number; readonly requests: EpisodeRequests },
+): number {
+  const act = playRule(task, rule);
+  const episode = new ServeEpisode(task, seed, { requests });
+  while (!episode.done) {
+    const { action: previousAction, window: stepIndex } = episode;
+    episode.step(act({ observation: episode.observation(), previousAction, stepIndex }));
+  }
+  return episode.totals.reward;
+}
