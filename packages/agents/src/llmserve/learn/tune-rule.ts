@@ -12,13 +12,15 @@ import { playRule, type RuleParameters, type ServeRule, UNTUNED_RULE } from '../
 /** Values that the search tries for each parameter. */
 const GRID: { readonly [Name in keyof RuleParameters]: readonly number[] } = {
   kvTarget: [0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95],
-  kvFloor: [0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5],
   headroomGb: [0, 1, 2, 4, 6, 9, 12],
+  batchCap: [16, 24, 32, 48, 64, 96, 128, 192, 256, 512],
   calmDepth: [0, 1, 2, 3, 4, 5, 6, 8],
   busyDepth: [0, 1, 2, 3, 4, 5, 6, 8],
   busyRate: [2, 3, 4, 6, 8, 10, 12, 16, 20],
 };
 const NAMES = Object.keys(GRID) as (keyof RuleParameters)[];
+/** The other batch cap that the search starts from. */
+const LARGE_CAP = 256;
 /** Values of a parameter that are told apart on many traces. */
 const FINALISTS = 2;
 
@@ -30,7 +32,8 @@ export interface TunedRule {
 
 /**
  * Looks for the parameters with which the rule earns most on the training split: one at a time is set to its best value,
- * until none changes any more. Every value is tried on a few traces, the best of them on many.
+ * until none changes any more, from the batch cap of `kept` and from a large one. Every value is tried on a few traces, the
+ * best of them on many.
  * @param kept configuration that the rule starts from, the best constant of the task
  */
 export function tuneRule(
@@ -54,19 +57,24 @@ export function tuneRule(
     while (played.length < count) played.push(ruleReturn(task, { kept, parameters }, drawn[played.length]!));
     return played.slice(0, count).reduce((sum, each) => sum + each, 0) / count;
   };
-  const { speculation_depth: depth } = kept;
-  let best: RuleParameters = { ...UNTUNED_RULE, calmDepth: depth, busyDepth: depth };
-  for (let settled = 0, turn = 0; settled < NAMES.length; turn = (turn + 1) % NAMES.length) {
-    const name = NAMES[turn]!;
-    const finalists = GRID[name]
-      .map((value) => ({ ...best, [name]: value }))
-      .sort((a, b) => returns(b, traces.few) - returns(a, traces.few))
-      .slice(0, FINALISTS);
-    const [better] = [best, ...finalists].sort((a, b) => returns(b, traces.many) - returns(a, traces.many));
-    settled = better === best ? settled + 1 : 1;
-    best = better!;
-  }
-  return { rule: { kept, parameters: best }, meanReturn: returns(best, traces.many) };
+  const climb = (start: RuleParameters) => {
+    let best = start;
+    for (let settled = 0, turn = 0; settled < NAMES.length; turn = (turn + 1) % NAMES.length) {
+      const name = NAMES[turn]!;
+      const finalists = GRID[name]
+        .map((value) => ({ ...best, [name]: value }))
+        .sort((a, b) => returns(b, traces.few) - returns(a, traces.few))
+        .slice(0, FINALISTS);
+      const [better] = [best, ...finalists].sort((a, b) => returns(b, traces.many) - returns(a, traces.many));
+      settled = better === best ? settled + 1 : 1;
+      best = better!;
+    }
+    return { rule: { kept, parameters: best }, meanReturn: returns(best, traces.many) };
+  };
+  const { batch_cap, speculation_depth: depth } = kept;
+  return [batch_cap, LARGE_CAP]
+    .map((batchCap) => climb({ ...UNTUNED_RULE, batchCap, calmDepth: depth, busyDepth: depth }))
+    .reduce((a, b) => (b.meanReturn > a.meanReturn ? b : a));
 }
 
 /** Return of an episode that the rule plays. */
