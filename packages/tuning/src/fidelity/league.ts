@@ -1,0 +1,131 @@
+import { drawLengths, type EngineProfile, simulateTrace, type WeightPrecision } from '@servegym/simulator';
+import { findModel, type OperatingPoint, type ServedModel } from '@servegym/simulator/calibration';
+import { mean, summarize } from '@servegym/simulator/statistics';
+
+/** A prediction of an operating point, or why there is none. */
+export type LeagueAnswer =
+  | { readonly ttftMs: number; readonly tpotMs: number }
+  | { readonly error: string };
+
+export interface LeagueRow {
+  readonly point: OperatingPoint;
+  readonly ours: LeagueAnswer;
+  /** Of another estimator, where it was asked. */
+  readonly theirs: LeagueAnswer | null;
+}
+
+/** A profile for a point, with the precision of the weights that the point was measured with. */
+export interface PointProfile {
+  readonly profile: EngineProfile;
+  readonly weights: WeightPrecision;
+}
+
+/** Requests for each of those in flight, as InferenceX sends. */
+const REQUESTS_EACH = 10;
+/** Shortest lengths that InferenceX draws, over the nominal ones. */
+const LEAST_LENGTH = 0.8;
+/** Default token budget of an iteration, on GPUs of 70 GiB and more. */
+const BUDGET = 8192;
+/** More than any point has in flight. */
+const MOST_SEQUENCES = 8192;
+
+/** The model that a Hugging Face id names, whatever the precision of its weights. @throws {CalibrationError} */
+export function pointModel({ model }: OperatingPoint): ServedModel {
+  const name = model.replace(/^nvidia\/Llama/, 'meta-llama/Llama').replace(/-(FP8|NVFP4)$/, '');
+  return findModel(name);
+}
+
+/** Precision of the weights of a point. */
+export function pointWeights({ precision }: OperatingPoint, { checkpoint }: ServedModel): WeightPrecision {
+  if (precision === 'fp8') return 'FP8';
+  if (precision === 'fp4') return checkpoint === 'MXFP4' ? 'MXFP4' : 'NVFP4';
+  return 'FP16';
+}
+
+/** Mean latencies of a closed loop with the engine's default settings. */
+export function simulatePoint(point: OperatingPoint, { profile, weights }: PointProfile): LeagueAnswer {
+  const { concurrency, inputTokens, outputTokens, isDrawn } = point;
+  const requests = REQUESTS_EACH * concurrency;
+  const range = isDrawn ? LEAST_LENGTH : 1;
+  const run = simulateTrace(drawLengths({ requests, inputTokens, outputTokens, range }), {
+    profile,
+    weights,
+    concurrency,
+    maxNumSeqs: Math.min(MOST_SEQUENCES, BUDGET),
+    maxNumBatchedTokens: BUDGET,
+    prefixCaching: false,
+  });
+  if (run.completed < requests) return { error: `${run.rejected} requests do not fit the KV pool` };
+  return { ttftMs: summarize(run.ttftMs).mean, tpotMs: summarize(run.tpotMs.filter(Number.isFinite)).mean };
+}
+
+/** Mean errors of one side over some rows, percent; `null` where it answers none. */
+export interface LeagueErrors {
+  readonly failed: number;
+  readonly ttft: number | null;
+  readonly tpot: number | null;
+}
+
+export interface LeagueGroup {
+  readonly group: string;
+  readonly rows: number;
+  readonly ours: LeagueErrors;
+  readonly theirs: LeagueErrors | null;
+  /** Ours over the rows that both answer. */
+  readonly oursBeside: LeagueErrors | null;
+}
+
+const GROUPS: readonly ((row: LeagueRow) => string)[] = [
+  () => 'all',
+  ({ point }) => point.model.replace(/^.*\//, ''),
+  ({ point }) => point.system,
+  ({ point }) => point.precision || 'bf16',
+  ({ point }) => (isMixture(point) ? 'mixture' : 'dense'),
+  ({ point: { concurrency } }) =>
+    concurrency <= 8 ? 'concurrency up to 8' : concurrency <= 64 ? 'concurrency 9 to 64' : 'concurrency above 64',
+];
+
+/** Errors of all rows of an engine, and by model, GPU, precision, kind of model and concurrency. */
+export function leagueGroups(rows: readonly LeagueRow[]): LeagueGroup[] {
+  return GROUPS.flatMap((nameOf) => {
+    const names = [...new Set(rows.map(nameOf))].sort();
+    return names.map((group) => {
+      const of = rows.filter((row) => nameOf(row) === group);
+      const both = of.filter(({ ours, theirs }) => theirs !== null && !('error' in theirs) && !('error' in ours));
+      const asked = of.some(({ theirs }) => theirs !== null);
+      return {
+        group,
+        rows: of.length,
+        ours: errorsOf(of, ({ ours }) => ours),
+        theirs: asked ? errorsOf(of, ({ theirs }) => theirs ?? { error: 'no answer' }) : null,
+        oursBeside: asked ? errorsOf(both, ({ ours }) => ours) : null,
+      };
+    });
+  });
+}
+
+function errorsOf(rows: readonly LeagueRow[], answerOf: (row: LeagueRow) => LeagueAnswer): LeagueErrors {
+  const ttft: number[] = [];
+  const tpot: number[] = [];
+  for (const row of rows) {
+    const answer = answerOf(row);
+    if ('error' in answer) continue;
+    ttft.push(100 * Math.abs(answer.ttftMs / row.point.ttftMs - 1));
+    tpot.push(100 * Math.abs(answer.tpotMs / row.point.tpotMs - 1));
+  }
+  const isEmpty = ttft.length === 0;
+  return {
+    failed: rows.length - ttft.length,
+    ttft: isEmpty ? null : mean(ttft),
+    tpot: isEmpty ? null : mean(tpot),
+  };
+}
+
+function isMixture(point: OperatingPoint): boolean {
+  try {
+    return pointModel(point).experts !== null;
+  } catch {
+    // Models that are not supported are mixtures: Qwen3.5-397B-A17B, GLM-5.
+    return true;
+  }
+}
