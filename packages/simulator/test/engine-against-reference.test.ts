@@ -110,6 +110,7 @@ const options = fc.record({
   asyncScheduling: fc.boolean(),
   requestOverheadMs: fc.constantFrom(0, 20, 300),
   requestOverheadJitter: fc.constantFrom(0, 0, 0.4, 1),
+  requestOverheadPerTokenUs: fc.constantFrom(0, 0, 7, 5000),
   reserveWholePrompts: fc.constantFrom(false, false, false, true),
   watermark: fc.constantFrom(0, 0, 0.01, 0.1, 0.4),
   wholePromptFits: fc.constantFrom(true, true, true, false),

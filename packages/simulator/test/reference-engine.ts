@@ -85,6 +85,7 @@ export class ReferenceEngine {
       asyncScheduling?: boolean;
       requestOverheadMs: number;
       requestOverheadJitter: number;
+      requestOverheadPerTokenUs?: number;
       reserveWholePrompts: boolean;
       watermark?: number;
       wholePromptFits?: boolean;
@@ -107,6 +108,7 @@ export class ReferenceEngine {
     this.overhead = new RequestOverhead(
       options.requestOverheadMs,
       options.requestOverheadJitter,
+      options.requestOverheadPerTokenUs ?? 0,
       options.seed,
     );
   }
@@ -121,7 +123,7 @@ export class ReferenceEngine {
   }): void {
     this.addFuture({
       ...request,
-      visible: request.arrival + this.overhead.ticks(request.id),
+      visible: request.arrival + this.overhead.ticks(request.id, request.input),
       order: NOT_YET,
       emitted: 0,
       computed: 0,

@@ -16,6 +16,8 @@ export interface EngineOverheads {
   readonly requestOverheadMs: number;
   /** Share of it that varies from request to request, exponentially distributed. */
   readonly requestOverheadJitter: number;
+  /** Added to it for each prompt token, us. */
+  readonly requestOverheadPerTokenUs: number;
 }
 
 /** vLLM V1, fitted to 50 served loads on H100, A100 and L40S with the kernel tables of the same GPUs. */
@@ -28,4 +30,5 @@ export const VLLM_OVERHEADS: EngineOverheads = {
   perSequenceUs: 5.4,
   requestOverheadMs: 5.3,
   requestOverheadJitter: 0.6,
+  requestOverheadPerTokenUs: 7,
 };

@@ -173,6 +173,7 @@ export function tableProfile(tables: OperatorTables, options: TableProfileOption
   const profile: EngineProfile = {
     ...all,
     requestOverheadJitter: overheads.requestOverheadJitter,
+    requestOverheadPerTokenUs: overheads.requestOverheadPerTokenUs,
     fit: {
       rows,
       meanErrorPercent: hundredths(meanError),

@@ -25,6 +25,8 @@ export interface EngineOptions {
    * A request may overtake another. Default 0.
    */
   readonly requestOverheadJitter?: number;
+  /** Added to the delay for each prompt token (tokenization), us. Default 0. */
+  readonly requestOverheadPerTokenUs?: number;
   /**
    * `mixed` serves whole requests. `prefill` emits the first token and hands the request over (`takeHandovers`).
    * Default `mixed`. An engine that decodes for another is `mixed` and gets its work by `submitTransferred`.
@@ -66,7 +68,7 @@ export interface EngineOptions {
 
 /** The options that decide what an engine schedules, all of them. */
 export type EngineSettings = Required<
-  Omit<EngineOptions, 'requestOverheadMs' | 'requestOverheadJitter' | 'onIterations'>
+  Omit<EngineOptions, 'requestOverheadMs' | 'requestOverheadJitter' | 'requestOverheadPerTokenUs' | 'onIterations'>
 >;
 
 /** One iteration, or several of decodes alone. Ticks. */

@@ -60,15 +60,22 @@ export class Engine {
       throw new EngineError('ENGINE_OPTION', 'blockTokens', `one of ${BLOCK_SIZES.join(', ')}`, blockTokens);
     }
     expectInteger('ENGINE_OPTION', 'maxNumBatchedTokens', maxNumBatchedTokens, 1, MAX_BATCHED_TOKENS);
-    const { requestOverheadMs = 0, requestOverheadJitter = 0, seed = 0 } = options;
+    const { requestOverheadMs = 0, requestOverheadJitter = 0, requestOverheadPerTokenUs = 0 } = options;
+    const { seed = 0 } = options;
     expectNumber('ENGINE_OPTION', 'requestOverheadMs', requestOverheadMs, 0, HOUR_MS);
     expectNumber('ENGINE_OPTION', 'requestOverheadJitter', requestOverheadJitter, 0, 1);
+    expectNumber('ENGINE_OPTION', 'requestOverheadPerTokenUs', requestOverheadPerTokenUs, 0, 1e6);
     expectNumber('ENGINE_OPTION', 'seed', seed, 0, Number.MAX_SAFE_INTEGER);
     const { watermark = 0, longPrefillTokenThreshold = 0 } = options;
     expectNumber('ENGINE_OPTION', 'watermark', watermark, 0, 0.99);
     const longest = MAX_REQUEST_TOKENS;
     expectInteger('ENGINE_OPTION', 'longPrefillTokenThreshold', longPrefillTokenThreshold, 0, longest);
-    this.overhead = new RequestOverhead(requestOverheadMs, requestOverheadJitter, seed);
+    this.overhead = new RequestOverhead(
+      requestOverheadMs,
+      requestOverheadJitter,
+      requestOverheadPerTokenUs,
+      seed,
+    );
     this.onIterations = options.onIterations;
     checkEngineConfig(config, maxNumBatchedTokens);
     this.state = new EngineState(config, {
@@ -158,7 +165,7 @@ export class Engine {
       throw new EngineError('ENGINE_REQUEST', 'arrival', expected, request.arrival);
     }
     this.state.lastArrival = request.arrival;
-    this.state.enqueue(request, request.arrival + this.overhead.ticks(request.id));
+    this.state.enqueue(request, request.arrival + this.overhead.ticks(request.id, request.input));
   }
 
   /**

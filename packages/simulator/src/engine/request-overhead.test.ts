@@ -7,8 +7,8 @@ import { msFromTicks, TICKS_PER_MS, ticksFromMs } from './ticks.ts';
 const REQUESTS = 20_000;
 
 function overheadsMs(jitter: number): number[] {
-  const overhead = new RequestOverhead(20, jitter, 7);
-  return Array.from({ length: REQUESTS }, (_, id) => msFromTicks(overhead.ticks(id)));
+  const overhead = new RequestOverhead(20, jitter, 0, 7);
+  return Array.from({ length: REQUESTS }, (_, id) => msFromTicks(overhead.ticks(id, 1)));
 }
 
 describe('the overhead of a request', () => {
@@ -25,10 +25,18 @@ describe('the overhead of a request', () => {
     assert.ok(Math.abs(p99 - (12 + 8 * Math.log(100))) < 2, String(p99));
   });
 
+  it('grows with the prompt', () => {
+    const overhead = new RequestOverhead(20, 0, 8, 7);
+    assert.deepEqual(
+      [1, 10_000].map((input) => msFromTicks(overhead.ticks(0, input))),
+      [20.008, 100],
+    );
+  });
+
   it('belongs to the seed and the request', () => {
-    const other = new RequestOverhead(20, 0.4, 8);
+    const other = new RequestOverhead(20, 0.4, 0, 8);
     assert.deepEqual(overheadsMs(0.4), overheadsMs(0.4));
-    assert.notEqual(msFromTicks(other.ticks(1)), overheadsMs(0.4)[1]);
+    assert.notEqual(msFromTicks(other.ticks(1, 1)), overheadsMs(0.4)[1]);
   });
 
   it('lets a request overtake another on its way to the scheduler', () => {
@@ -50,14 +58,14 @@ describe('the overhead of a request', () => {
         speculation: null,
         survival: [],
       },
-      { requestOverheadMs: 50, requestOverheadJitter: 1 },
+      { requestOverheadMs: 50, requestOverheadJitter: 1, requestOverheadPerTokenUs: 3 },
     );
     for (let id = 0; id < 50; id++) engine.submit({ id, arrival: id * TICKS_PER_MS, input: 10, output: 2 });
     engine.runUntil(Number.POSITIVE_INFINITY);
     const { ids, scheduled, count } = engine.completions;
     assert.equal(count, 50);
-    const overhead = new RequestOverhead(50, 1, 0);
-    const seen = Array.from({ length: 50 }, (_, id) => ticksFromMs(id) + overhead.ticks(id));
+    const overhead = new RequestOverhead(50, 1, 3, 0);
+    const seen = Array.from({ length: 50 }, (_, id) => ticksFromMs(id) + overhead.ticks(id, 10));
     const expected = seen.map((_, id) => id).sort((a, b) => seen[a] - seen[b]);
     assert.deepEqual([...ids.subarray(0, 50)], expected);
     assert.notDeepEqual(

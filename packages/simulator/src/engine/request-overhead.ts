@@ -2,25 +2,29 @@ import { randomUniform, streamKey } from '../random/counter-random.ts';
 import { ticksFromMs } from './ticks.ts';
 
 /**
- * The time between a request's arrival and the scheduler: a constant part, and a part that is exponentially
- * distributed, as of work that waits its turn in the event loop of an API server. A draw belongs to a request.
+ * The time between a request's arrival and the scheduler: a constant part, a part that is exponentially distributed, as of
+ * work that waits its turn in the event loop of an API server, and one that grows with the prompt, as tokenization does. A
+ * draw belongs to a request.
  */
 export class RequestOverhead {
   declare private readonly constantMs: number;
   declare private readonly varyingMs: number;
+  declare private readonly perTokenMs: number;
   declare private readonly key: number;
 
   /** @param jitter share of the mean that varies, 0 to 1 */
-  constructor(meanMs: number, jitter: number, seed: number) {
+  constructor(meanMs: number, jitter: number, perTokenUs: number, seed: number) {
+    this.perTokenMs = perTokenUs / 1000;
     this.constantMs = meanMs * (1 - jitter);
     this.varyingMs = meanMs * jitter;
     this.key = streamKey(seed, 'request overhead');
   }
 
-  /** Overhead of a request, ticks. */
-  ticks(id: number): number {
-    if (this.varyingMs === 0) return ticksFromMs(this.constantMs);
+  /** Overhead of a request with a prompt of so many tokens, ticks. */
+  ticks(id: number, input: number): number {
+    const constantMs = this.constantMs + this.perTokenMs * input;
+    if (this.varyingMs === 0) return ticksFromMs(constantMs);
     const exponential = -Math.log(1 - randomUniform(this.key, id, 0));
-    return ticksFromMs(this.constantMs + this.varyingMs * exponential);
+    return ticksFromMs(constantMs + this.varyingMs * exponential);
   }
 }

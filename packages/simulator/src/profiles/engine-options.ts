@@ -7,6 +7,7 @@ export function engineOptionsOf(profile: EngineProfile): EngineOptions {
     blockTokens: profile.memory.blockTokens,
     requestOverheadMs: profile.requestOverheadMs,
     requestOverheadJitter: profile.requestOverheadJitter,
+    requestOverheadPerTokenUs: profile.requestOverheadPerTokenUs,
     asyncScheduling: profile.engine.asyncScheduling,
   };
 }

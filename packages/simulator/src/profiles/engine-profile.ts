@@ -163,6 +163,8 @@ export interface EngineProfile {
   readonly requestOverheadMs: number;
   /** Share of it that varies from request to request, exponentially distributed. Default 0. */
   readonly requestOverheadJitter?: number;
+  /** Added to it for each prompt token (reading the request, chat template, tokenization), us. Default 0. */
+  readonly requestOverheadPerTokenUs?: number;
   /** Engine restart or change of weights: all KV lost, nothing served, s. */
   readonly reloadSeconds: number;
   readonly weights: Partial<Record<WeightPrecision, WeightVariant>>;

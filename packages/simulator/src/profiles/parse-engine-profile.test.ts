@@ -62,6 +62,7 @@ describe('an engine profile', () => {
     ['weights.FP16.law.prefillLaunchUs', -1],
     ['engine.asyncScheduling', 'yes'],
     ['requestOverheadJitter', 1.5],
+    ['requestOverheadPerTokenUs', -1],
     ['weights.INT8.quality', 1.1],
     ['weights.INT8.source', ''],
     ['speculation.survival.sharegpt', [0.5, 0.6]],

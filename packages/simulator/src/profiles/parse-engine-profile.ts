@@ -37,6 +37,7 @@ export function parseEngineProfile(text: string, source: string): EngineProfile 
 export function checkEngineProfile(value: unknown, source: string): EngineProfile {
   const profile = new FieldReader(source, '', value);
   const requestOverheadJitter = profile.optionalNumber('requestOverheadJitter', 0, 1);
+  const requestOverheadPerTokenUs = profile.optionalNumber('requestOverheadPerTokenUs', 0, 1e6);
   const result: EngineProfile = {
     name: profile.text('name', NAME, 'a name such as a100-40gb-llama-3-8b'),
     gpu: readGpu(profile.object('gpu')),
@@ -49,6 +50,7 @@ export function checkEngineProfile(value: unknown, source: string): EngineProfil
     memory: readMemory(profile.object('memory')),
     requestOverheadMs: profile.number('requestOverheadMs', 0, 10_000),
     ...(requestOverheadJitter !== undefined && { requestOverheadJitter }),
+    ...(requestOverheadPerTokenUs !== undefined && { requestOverheadPerTokenUs }),
     reloadSeconds: profile.number('reloadSeconds', 0, 3600),
     weights: readWeights(profile.object('weights'), source),
     speculation: profile.nullable('speculation', readSpeculation),
