@@ -68,15 +68,14 @@ def answer(row: dict[str, str], lengths: float, version: str, mode: str, own_pre
     tp, dp, ep = parallel(row)
     in_flight = re.search(r"silicon_concurrency=(\d+)", row["silicon_data_source"])
     concurrency = int(in_flight[1]) if in_flight else int(row["batch_size"]) * (number(row["attention_dp_size"]) or 1)
-    share = 1 if "gap-analysis/data" in row["silicon_data_source"] else lengths
     result = cli_estimate(
         MODELS.get(row["model_path"], row["model_path"]),
         row["system"],
         backend_name=row["backend"],
         backend_version=version,
         database_mode=mode,
-        isl=round(share * int(row["isl"])),
-        osl=round(share * int(row["osl"])),
+        isl=round(lengths * int(row["isl"])),
+        osl=round(lengths * int(row["osl"])),
         batch_size=max(1, concurrency // dp),
         tp_size=tp,
         attention_dp_size=dp,

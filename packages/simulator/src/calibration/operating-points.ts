@@ -24,8 +24,6 @@ export interface OperatingPoint {
   readonly expert: number;
   readonly ttftMs: number;
   readonly tpotMs: number;
-  /** Load generator: InferenceX draws lengths from 0.8 to 1.0 of the nominal ones; others send the nominal ones. */
-  readonly isDrawn: boolean;
 }
 
 const COLUMNS = [
@@ -111,7 +109,6 @@ export function parseOperatingPoints(text: string, source: string, heldOut = fal
         ...parallelOf(row, number),
         ttftMs: number('silicon_ttft_ms'),
         tpotMs: number('silicon_tpot_ms'),
-        isDrawn: !row.silicon_data_source.includes('gap-analysis/data'),
       });
     });
   } catch (error) {

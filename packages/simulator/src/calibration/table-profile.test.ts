@@ -19,6 +19,7 @@ const NONE: EngineOverheads = {
   perSequenceUs: 0,
   requestOverheadMs: 0,
   requestOverheadJitter: 0,
+  requestOverheadPerTokenUs: 0,
 };
 const PRECISIONS = {
   attention: 'bfloat16',

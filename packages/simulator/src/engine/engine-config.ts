@@ -68,7 +68,10 @@ export interface EngineOptions {
 
 /** The options that decide what an engine schedules, all of them. */
 export type EngineSettings = Required<
-  Omit<EngineOptions, 'requestOverheadMs' | 'requestOverheadJitter' | 'requestOverheadPerTokenUs' | 'onIterations'>
+  Omit<
+    EngineOptions,
+    'requestOverheadMs' | 'requestOverheadJitter' | 'requestOverheadPerTokenUs' | 'onIterations'
+  >
 >;
 
 /** One iteration, or several of decodes alone. Ticks. */

@@ -1,5 +1,7 @@
 import type { LoadLatencies } from '@servegym/simulator/calibration';
-import type { Fidelity } from './fidelity.ts';
+import type { Fidelity, LeagueRow } from './fidelity.ts';
+import { leagueReport } from './league-report.ts';
+import { table } from './markdown-table.ts';
 
 const LATENCIES: readonly (readonly [keyof LoadLatencies, string])[] = [
   ['ttftMean', 'TTFT mean'],
@@ -9,20 +11,16 @@ const LATENCIES: readonly (readonly [keyof LoadLatencies, string])[] = [
 ];
 
 /** The report that `fidelity` writes, in Markdown. */
-export function fidelityReport({
-  staticBatches,
-  quantized,
-  replay,
-  servedLoads,
-  recordedLoads,
-  speculation,
-}: Fidelity): string {
+export function fidelityReport(
+  { staticBatches, quantized, replay, servedLoads, recordedLoads, speculation }: Fidelity,
+  league: readonly LeagueRow[] | null = null,
+): string {
   return `# Fidelity
 
 How near the simulator comes to measurements of real servers. This page is written by
 
 \`\`\`sh
-npx servegym fidelity --data reference-data --output docs/fidelity.md
+npx servegym fidelity --data reference-data${league === null ? '' : ' --tables aiconfigurator_core --answers answers.jsonl'} --output docs/fidelity.md
 \`\`\`
 
 from the public measurements that [reference-data.md](reference-data.md) describes.
@@ -156,14 +154,10 @@ ${table(
   ]),
 )}
 
-## Schedules beside vLLM
+${league === null ? '' : `${leagueReport(league)}\n`}## Schedules beside vLLM
 
 [schedules.md](schedules.md) compares the engine's schedules with those of vLLM's own scheduler, load by load.
 `;
-}
-
-function table(header: readonly string[], rows: readonly (readonly string[])[]): string {
-  return [header, header.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
 }
 
 function signed(percent: number): string {

@@ -1,4 +1,4 @@
-import type { LoadLatencies } from '@servegym/simulator/calibration';
+import type { LoadLatencies, OperatingPoint } from '@servegym/simulator/calibration';
 
 /** Errors in percent; signed where a single figure is compared, positive when the simulator says more. */
 export interface Fidelity {
@@ -61,6 +61,32 @@ export interface SpeculationFidelity {
   readonly batch: number;
   readonly simulated: number;
   readonly measured: number | null;
+}
+
+/** A prediction of an operating point, or why there is none. */
+export type LeagueAnswer = { readonly ttftMs: number; readonly tpotMs: number } | { readonly error: string };
+
+export interface LeagueRow {
+  readonly point: OperatingPoint;
+  readonly ours: LeagueAnswer;
+  /** Of another estimator; `null` where it was not asked. */
+  readonly theirs: LeagueAnswer | null;
+}
+
+/** Mean errors of one side over some rows, without their signs; `null` where it answers none. */
+export interface LeagueErrors {
+  readonly failed: number;
+  readonly ttft: number | null;
+  readonly tpot: number | null;
+}
+
+export interface LeagueGroup {
+  readonly group: string;
+  readonly rows: number;
+  readonly ours: LeagueErrors;
+  readonly theirs: LeagueErrors | null;
+  /** Ours over the rows that both answer. */
+  readonly oursBeside: LeagueErrors | null;
 }
 
 /** Error of the simulator against a measurement, %. */

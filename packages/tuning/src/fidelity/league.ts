@@ -1,18 +1,12 @@
 import { drawLengths, type EngineProfile, simulateTrace, type WeightPrecision } from '@servegym/simulator';
-import { findModel, type OperatingPoint, type ServedModel } from '@servegym/simulator/calibration';
+import {
+  findModel,
+  type KvPrecision,
+  type OperatingPoint,
+  type ServedModel,
+} from '@servegym/simulator/calibration';
 import { mean, summarize } from '@servegym/simulator/statistics';
-
-/** A prediction of an operating point, or why there is none. */
-export type LeagueAnswer =
-  | { readonly ttftMs: number; readonly tpotMs: number }
-  | { readonly error: string };
-
-export interface LeagueRow {
-  readonly point: OperatingPoint;
-  readonly ours: LeagueAnswer;
-  /** Of another estimator, where it was asked. */
-  readonly theirs: LeagueAnswer | null;
-}
+import type { LeagueAnswer, LeagueErrors, LeagueGroup, LeagueRow } from './fidelity.ts';
 
 /** A profile for a point, with the precision of the weights that the point was measured with. */
 export interface PointProfile {
@@ -20,9 +14,9 @@ export interface PointProfile {
   readonly weights: WeightPrecision;
 }
 
-/** Requests for each of those in flight, as InferenceX sends. */
+/** Requests for each of those in flight. */
 const REQUESTS_EACH = 10;
-/** Shortest lengths that InferenceX draws, over the nominal ones. */
+/** Shortest lengths that are drawn, over the nominal ones. */
 const LEAST_LENGTH = 0.8;
 /** Default token budget of an iteration, on GPUs of 70 GiB and more. */
 const BUDGET = 8192;
@@ -42,12 +36,16 @@ export function pointWeights({ precision }: OperatingPoint, { checkpoint }: Serv
   return 'FP16';
 }
 
+/** Precision of the KV cache of a point: recipes for B200 set 8 bits, as the queues of points that overflow it tell. */
+export function pointKvCache({ system }: OperatingPoint): KvPrecision {
+  return system === 'b200_sxm' ? 'FP8' : 'FP16';
+}
+
 /** Mean latencies of a closed loop with the engine's default settings. */
 export function simulatePoint(point: OperatingPoint, { profile, weights }: PointProfile): LeagueAnswer {
-  const { concurrency, inputTokens, outputTokens, isDrawn } = point;
+  const { concurrency, inputTokens, outputTokens } = point;
   const requests = REQUESTS_EACH * concurrency;
-  const range = isDrawn ? LEAST_LENGTH : 1;
-  const run = simulateTrace(drawLengths({ requests, inputTokens, outputTokens, range }), {
+  const run = simulateTrace(drawLengths({ requests, inputTokens, outputTokens, range: LEAST_LENGTH }), {
     profile,
     weights,
     concurrency,
@@ -59,20 +57,16 @@ export function simulatePoint(point: OperatingPoint, { profile, weights }: Point
   return { ttftMs: summarize(run.ttftMs).mean, tpotMs: summarize(run.tpotMs.filter(Number.isFinite)).mean };
 }
 
-/** Mean errors of one side over some rows, percent; `null` where it answers none. */
-export interface LeagueErrors {
-  readonly failed: number;
-  readonly ttft: number | null;
-  readonly tpot: number | null;
-}
-
-export interface LeagueGroup {
-  readonly group: string;
-  readonly rows: number;
-  readonly ours: LeagueErrors;
-  readonly theirs: LeagueErrors | null;
-  /** Ours over the rows that both answer. */
-  readonly oursBeside: LeagueErrors | null;
+/** Answers for points of one server; equal ones are simulated once. */
+export function leagueAnswers(points: readonly OperatingPoint[], served: PointProfile): LeagueAnswer[] {
+  const known = new Map<string, LeagueAnswer>();
+  return points.map((point) => {
+    const { concurrency, inputTokens, outputTokens } = point;
+    const key = JSON.stringify([concurrency, inputTokens, outputTokens]);
+    const answer = known.get(key) ?? simulatePoint(point, served);
+    known.set(key, answer);
+    return answer;
+  });
 }
 
 const GROUPS: readonly ((row: LeagueRow) => string)[] = [
@@ -80,9 +74,14 @@ const GROUPS: readonly ((row: LeagueRow) => string)[] = [
   ({ point }) => point.model.replace(/^.*\//, ''),
   ({ point }) => point.system,
   ({ point }) => point.precision || 'bf16',
+  ({ point }) => `version ${point.version || 'unknown'}`,
   ({ point }) => (isMixture(point) ? 'mixture' : 'dense'),
   ({ point: { concurrency } }) =>
-    concurrency <= 8 ? 'concurrency up to 8' : concurrency <= 64 ? 'concurrency 9 to 64' : 'concurrency above 64',
+    concurrency <= 8
+      ? 'concurrency up to 8'
+      : concurrency <= 64
+        ? 'concurrency 9 to 64'
+        : 'concurrency above 64',
 ];
 
 /** Errors of all rows of an engine, and by model, GPU, precision, kind of model and concurrency. */
@@ -91,7 +90,9 @@ export function leagueGroups(rows: readonly LeagueRow[]): LeagueGroup[] {
     const names = [...new Set(rows.map(nameOf))].sort();
     return names.map((group) => {
       const of = rows.filter((row) => nameOf(row) === group);
-      const both = of.filter(({ ours, theirs }) => theirs !== null && !('error' in theirs) && !('error' in ours));
+      const both = of.filter(
+        ({ ours, theirs }) => theirs !== null && !('error' in theirs) && !('error' in ours),
+      );
       const asked = of.some(({ theirs }) => theirs !== null);
       return {
         group,

@@ -1,0 +1,160 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { LocalJobs } from '@servegym/jobs';
+import { parseOperatingPoints } from '@servegym/simulator/calibration';
+import { writeTables } from '../tables/table-folder.fixture.ts';
+import { FIDELITY_JOB_KINDS } from './assess-fidelity.ts';
+import { assessLeague } from './assess-league.ts';
+import type { LeagueRow } from './fidelity.ts';
+import { leagueGroups } from './league.ts';
+import { leagueReport } from './league-report.ts';
+
+const COLUMNS =
+  'id,silicon_data_source,backend,backend_version,model_path,system,precision,mode,isl,osl,batch_size,tp_size,attention_dp_size,moe_tp_size,moe_ep_size,silicon_ttft_ms,silicon_tpot_ms';
+
+/** A row of the table; what is not given is of a small model on one H100. */
+function row(fields: Readonly<Record<string, string | number>>): string {
+  const usual: Record<string, string | number> = {
+    ...{
+      id: 'a',
+      silicon_data_source: 'x; silicon_concurrency=4',
+      backend: 'vllm',
+      backend_version: '0.19.0',
+    },
+    ...{ model_path: 'meta-llama/Llama-3.2-1B', system: 'h100_sxm', precision: 'bf16', mode: 'agg' },
+    ...{ isl: 100, osl: 20, batch_size: 4, tp_size: 1, attention_dp_size: 1, moe_tp_size: 1, moe_ep_size: 1 },
+    ...{ silicon_ttft_ms: 10, silicon_tpot_ms: 2 },
+  };
+  return COLUMNS.split(',')
+    .map((name) => fields[name] ?? usual[name])
+    .join(',');
+}
+
+function table(...rows: readonly Readonly<Record<string, string | number>>[]): string {
+  return [COLUMNS, ...rows.map(row)].join('\n');
+}
+
+describe('operating points', () => {
+  it('leave out the rows that are held out, and have no others where those are asked for', () => {
+    const text = table(
+      { id: 'open' },
+      { id: 'sglang', backend: 'sglang', model_path: 'Qwen/Qwen3-32B' },
+      { id: 'trtllm', backend: 'trtllm' },
+      { id: 'vllm 32b', model_path: 'Qwen/Qwen3-32B', silicon_ttft_ms: 'unreadable' },
+      { id: 'vllm 32b fp4', model_path: 'nvidia/Qwen3-32B-NVFP4' },
+      { id: 'vllm 70b', model_path: 'meta-llama/Llama-3.1-70B' },
+      { id: 'kimi', backend: 'sglang', model_path: 'moonshotai/Kimi-K2.5' },
+      { id: 'b300', system: 'b300_sxm' },
+      { id: 'gb200', system: 'gb200' },
+      { id: 'gb300', system: 'gb300' },
+      { id: 'apart', mode: 'disagg' },
+    );
+    const ids = parseOperatingPoints(text, 'points.csv').map(({ id }) => id);
+    assert.deepEqual(ids, ['open', 'sglang']);
+    const readable = text.replace('unreadable', '10');
+    assert.deepEqual(
+      parseOperatingPoints(readable, 'points.csv', true).map(({ id }) => id),
+      ['vllm 32b', 'vllm 32b fp4', 'vllm 70b', 'kimi', 'b300', 'gb200', 'gb300'],
+    );
+  });
+
+  it('have the division over GPUs that each source means', () => {
+    const divisions = [
+      [[8, 1, 8, 1], { tensor: 8, data: 1, expert: 1 }],
+      [[64, 1, 8, 8], { tensor: 8, data: 1, expert: 8 }],
+      [[4, 1, 1, 4], { tensor: 4, data: 1, expert: 4 }],
+      [[4, 4, 1, 16], { tensor: 1, data: 4, expert: 4 }],
+      [[2, '', 4, 1], { tensor: 2, data: 2, expert: 1 }],
+      [[8, '', 1, 1], { tensor: 8, data: 1, expert: 1 }],
+    ] as const;
+    for (const [[tp_size, attention_dp_size, moe_tp_size, moe_ep_size], expected] of divisions) {
+      const text = table({ tp_size, attention_dp_size, moe_tp_size, moe_ep_size });
+      const [{ tensor, data, expert }] = parseOperatingPoints(text, 'points.csv');
+      assert.deepEqual({ tensor, data, expert }, expected);
+    }
+  });
+
+  it('have the concurrency of all replicas together', () => {
+    const text = table({ silicon_data_source: 'x', batch_size: 3, attention_dp_size: 4 }, {});
+    assert.deepEqual(
+      parseOperatingPoints(text, 'points.csv').map(({ concurrency }) => concurrency),
+      [12, 4],
+    );
+  });
+
+  it('are refused with the line that is wrong', () => {
+    for (const [text, line] of [
+      [table({}, { isl: 0 }), 3],
+      [table({ silicon_tpot_ms: '' }), 2],
+      ['id,mode\na,agg', 1],
+      [`${COLUMNS}\na,b`, 2],
+    ] as const) {
+      assert.throws(() => parseOperatingPoints(text, 'points.csv'), {
+        code: 'CALIBRATION_FILE',
+        message: new RegExp(`^points.csv:${line}: expected .*, got `),
+      });
+    }
+  });
+});
+
+describe('the league', () => {
+  const jobs = new LocalJobs({ kinds: FIDELITY_JOB_KINDS, threads: 1 });
+  let folder: string;
+  let rows: LeagueRow[];
+  before(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'league-'));
+    writeTables(folder, 'h100_sxm', [['vllm', '0.24.0']]);
+    const points = table(
+      { id: 'a' },
+      { id: 'b' },
+      { id: 'c', model_path: 'nobody/knows', silicon_tpot_ms: 4 },
+    );
+    writeFileSync(join(folder, 'systems', 'silicon_sample.csv'), points);
+    const answers = '{"id": "a", "ttft_ms": 15, "tpot_ms": 1}\n{"id": "b", "error": "no tables"}';
+    rows = await assessLeague(jobs, { folder, answers });
+  });
+  after(async () => {
+    await jobs.close();
+    rmSync(folder, { recursive: true });
+  });
+
+  it('answers points from kernel tables, and says why where it cannot', () => {
+    const [a, b, c] = rows;
+    assert.ok('ttftMs' in a.ours && a.ours.ttftMs > 1 && a.ours.tpotMs > 0.1, JSON.stringify(a));
+    assert.deepEqual(a.ours, b.ours);
+    assert.match('error' in c.ours ? c.ours.error : '', /expected a known model .*nobody\/knows/);
+    assert.deepEqual(
+      [a, b, c].map(({ theirs }) => theirs),
+      [{ ttftMs: 15, tpotMs: 1 }, { error: 'no tables' }, { error: 'no answer' }],
+    );
+  });
+
+  it('counts failures and averages errors over the rows that have an answer', () => {
+    const [all] = leagueGroups(
+      rows.map((each) => ({ ...each, ours: 'error' in each.ours ? each.ours : { ttftMs: 11, tpotMs: 1.6 } })),
+    );
+    assert.equal(all.rows, 3);
+    assert.equal(all.ours.failed, 1);
+    assert.ok(Math.abs(all.ours.ttft! - 10) < 1e-9 && Math.abs(all.ours.tpot! - 20) < 1e-9);
+    assert.deepEqual(all.theirs, { failed: 2, ttft: 50, tpot: 50 });
+    assert.equal(all.oursBeside?.failed, 0);
+  });
+
+  it('is told in Markdown, with the reasons of failures', () => {
+    const report = leagueReport(rows);
+    assert.match(report, /^\| all \| 3 \| 1 \| [\d.]+ % \| [\d.]+ % \| 2 \| 50\.0 % \| 50\.0 % \|/m);
+    assert.match(report, /^- 1 rows: knows on h100_sxm: expected a known model/m);
+    assert.doesNotMatch(report, /SGLang\n/);
+  });
+
+  it('refuses answers that are none', async () => {
+    for (const answers of ['{"id": "a"}', 'no JSON'])
+      await assert.rejects(assessLeague(jobs, { folder, answers }), {
+        code: 'CALIBRATION_FILE',
+        message: /answers:1/,
+      });
+  });
+});
