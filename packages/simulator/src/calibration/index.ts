@@ -39,8 +39,8 @@ export { leastSquares } from './least-squares.ts';
 export { type BenchParameter, fitLoads, type LoadFit } from './load-fit.ts';
 export { type MeasuredLoad, type MeasuredRequest, measuredLoad } from './measured-load.ts';
 export { type MeasuredRun, parseMeasuredRun, replayRun } from './measured-run.ts';
-export { type OperatorRow, type OperatorRows, OperatorTables } from './operator-tables.ts';
 export { type OperatingPoint, parseOperatingPoints } from './operating-points.ts';
+export { type OperatorRow, type OperatorRows, OperatorTables } from './operator-tables.ts';
 export {
   parseRecordedLoad,
   type RecordedLoad,
