@@ -9,6 +9,7 @@ export type { Feature } from './feature.ts';
 export { FleetEpisode, type FleetEpisodeSnapshot } from './fleet/fleet-episode.ts';
 export { drawFleetRequests } from './fleet/requests/draw-requests.ts';
 export type { FleetRequests } from './fleet/requests/fleet-requests.ts';
+export { traceFleetRequests } from './fleet/requests/trace-requests.ts';
 export {
   FLEET_TASK_IDS,
   type FleetAction,

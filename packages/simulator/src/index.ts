@@ -56,6 +56,7 @@ export {
 export { chromeTrace } from './reporting/chrome-trace.ts';
 export { REQUEST_COLUMNS, type RequestRow, requestRows } from './reporting/request-rows.ts';
 export { drawPriorities } from './simulation/priorities.ts';
+export { PromptChains } from './simulation/prompt-chains.ts';
 export { ROUTER_POLICIES, type RouterPolicy } from './simulation/router.ts';
 export {
   type ClusterSimulationOptions,

@@ -82,7 +82,7 @@ test('a request earns its price when it meets its objectives, and a replica cost
     // The best-effort request is the next turn of the first.
     nextTurn: Int32Array.of(2, NO_REQUEST, NO_REQUEST, NO_REQUEST),
     thinkTicks: Float64Array.of(0, 0, 40 * TICKS_PER_S, 0),
-    chunks: null,
+    texts: null,
   };
   const episode = new FleetEpisode(task, 1, requests);
   const action = task.defaultAction;
@@ -108,17 +108,14 @@ test('a request earns its price when it meets its objectives, and a replica cost
 
 test('conversations grow by their answers, and prompts of an application begin alike', () => {
   const task = FLEET_TASKS.agents;
-  const { inputTokens, outputTokens, nextTurn, thinkTicks, chunks, starts, startTicks } = drawFleetRequests(
+  const { inputTokens, outputTokens, nextTurn, thinkTicks, texts, starts, startTicks } = drawFleetRequests(
     task,
     5,
   );
-  assert.ok(chunks !== null);
-  const idsOf = (request: number) => [
-    ...chunks.ids.subarray(chunks.offsets[request], chunks.offsets[request + 1]),
-  ];
-  const endsOf = (request: number) => [
-    ...chunks.ends.subarray(chunks.offsets[request], chunks.offsets[request + 1]),
-  ];
+  assert.ok(texts !== null);
+  const textOf = (request: number) => texts.prefixOf(request, inputTokens[request], outputTokens[request]);
+  const idsOf = (request: number) => Array.from(textOf(request).ids);
+  const endsOf = (request: number) => Array.from(textOf(request).ends ?? []);
   let turns = 0;
   for (let i = 0; i < nextTurn.length; i++) {
     const next = nextTurn[i];

@@ -10,7 +10,7 @@ import {
   weightVariant,
 } from '@servegym/simulator';
 import { drawFleetRequests, startHour } from './requests/draw-requests.ts';
-import { type FleetRequests, NO_REQUEST, promptPrefixOf } from './requests/fleet-requests.ts';
+import { type FleetRequests, NO_REQUEST } from './requests/fleet-requests.ts';
 import { ADMIT_ALL_SECONDS, type FleetAction, type FleetObservation, type FleetServer } from './schema.ts';
 import { FLEET_CLASSES, type FleetTask } from './tasks/fleet-task.ts';
 import { WindowLedger } from './window-ledger.ts';
@@ -227,7 +227,7 @@ export class FleetEpisode {
     this.#arrivalTicks[id] = tick;
     fleet.submit({
       ...{ id, arrival: tick, input: inputTokens[id], output: outputTokens[id], priority: classes[id] },
-      prefix: promptPrefixOf(requests, id),
+      prefix: requests.texts?.prefixOf(id, inputTokens[id], outputTokens[id]) ?? null,
     });
     this.#count(id, (window + 1) * task.windowSeconds * TICKS_PER_S);
   }

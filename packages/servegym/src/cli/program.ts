@@ -21,6 +21,11 @@ const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./simulate/command.ts')).simulateCommand(),
   },
   {
+    name: 'fleet',
+    summary: 'play autoscalers on a fleet of simulated replicas',
+    load: async () => (await import('./fleet/command.ts')).fleetCommand(),
+  },
+  {
     name: 'check',
     summary: 'check whether a task is sound and worth learning, ours or yours',
     load: async () => (await import('./check/command.ts')).checkCommand(),

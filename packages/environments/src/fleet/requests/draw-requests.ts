@@ -2,7 +2,7 @@ import { RandomStream, TICKS_PER_S } from '@servegym/simulator';
 import { drawWorkload } from '../../llmserve/workload/draw-workload.ts';
 import { findWorkload } from '../../llmserve/workload/fitted-workload.ts';
 import { FLEET_CLASSES, type FleetTask } from '../tasks/fleet-task.ts';
-import { BLOCK_TOKENS, type FleetRequests, NO_REQUEST } from './fleet-requests.ts';
+import { BLOCK_TOKENS, ChunkedTexts, type FleetRequests, NO_REQUEST } from './fleet-requests.ts';
 import { drawRate } from './rate-curve.ts';
 import type { LogNormal, RequestStream } from './request-stream.ts';
 
@@ -191,7 +191,6 @@ class RequestBuilder {
   }
 
   build(): FleetRequests {
-    const hasChunks = this.#chunkCount > 0;
     return {
       inputTokens: Int32Array.from(this.#input),
       outputTokens: Int32Array.from(this.#output),
@@ -199,13 +198,7 @@ class RequestBuilder {
       ...this.#mergeStreams(),
       nextTurn: Int32Array.from(this.#next),
       thinkTicks: Float64Array.from(this.#think),
-      chunks: hasChunks
-        ? {
-            ids: Int32Array.from(this.#ids),
-            ends: Int32Array.from(this.#ends),
-            offsets: Int32Array.from(this.#offsets),
-          }
-        : null,
+      texts: this.#chunkCount === 0 ? null : new ChunkedTexts(this.#ids, this.#ends, this.#offsets),
     };
   }
 

@@ -17,27 +17,39 @@ export interface FleetRequests {
   readonly nextTurn: Int32Array;
   /** Ticks from the answer to the request before it to the arrival of a later turn. */
   readonly thinkTicks: Float64Array;
-  /** Text that prompts share: chunks of request i are `ids[offsets[i]] .. ids[offsets[i + 1] - 1]`, which end at `ends`. */
-  readonly chunks: {
-    readonly ids: Int32Array;
-    readonly ends: Int32Array;
-    readonly offsets: Int32Array;
-  } | null;
+  /** Text that prompts share with others; `null` when none is known. */
+  readonly texts: PromptTexts | null;
 }
 
-/** What the prompt of request `id` shares with others; `null` when nothing is known. */
-export function promptPrefixOf({ chunks }: FleetRequests, id: number): PromptPrefix | null {
-  if (chunks === null) return null;
-  const { ids, ends, offsets } = chunks;
-  const from = offsets[id];
-  const to = offsets[id + 1];
-  if (from === to) return null;
-  return {
-    chunkTokens: BLOCK_TOKENS,
-    ids: ids.subarray(from, to),
-    ends: ends.subarray(from, to),
-    namedTokens: ends[to - 1],
-  };
+/** What the prompts of an episode consist of. */
+export interface PromptTexts {
+  /** The text of request `at`, of `input` and `output` tokens. */
+  prefixOf(at: number, input: number, output: number): PromptPrefix;
+}
+
+/** Texts as chunks: those of request i are `ids[offsets[i]] .. ids[offsets[i + 1] - 1]`, which end at `ends`. */
+export class ChunkedTexts implements PromptTexts {
+  readonly ids: Int32Array;
+  readonly ends: Int32Array;
+  readonly offsets: Int32Array;
+
+  constructor(ids: readonly number[], ends: readonly number[], offsets: readonly number[]) {
+    this.ids = Int32Array.from(ids);
+    this.ends = Int32Array.from(ends);
+    this.offsets = Int32Array.from(offsets);
+  }
+
+  prefixOf(at: number): PromptPrefix {
+    const { ids, ends, offsets } = this;
+    const from = offsets[at];
+    const to = offsets[at + 1];
+    return {
+      chunkTokens: BLOCK_TOKENS,
+      ids: ids.subarray(from, to),
+      ends: ends.subarray(from, to),
+      namedTokens: to === from ? 0 : ends[to - 1],
+    };
+  }
 }
 
 /** Chunks end at multiples of this many tokens: the block size of all profiles. */

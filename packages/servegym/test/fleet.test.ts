@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { runServegym } from '../../../maintenance/test-servers/servegym.ts';
+import { temporaryFolder } from '../../../maintenance/test-servers/temporary-folder.ts';
+
+describe('servegym fleet', () => {
+  it('plays policies on the requests of a task, and tells what they earn and cost', async () => {
+    const args = ['fleet', '--task', 'flash_crowds', '--hours', '0.2', '--policy', 'static:2,hpa', '--json'];
+    const { code, stdout, stderr } = await runServegym(...args);
+    assert.equal(code, 0, stderr);
+    const { hours, runs } = JSON.parse(stdout);
+    assert.equal(hours, 0.2);
+    assert.deepEqual(
+      runs.map(({ policy }: { policy: string }) => policy),
+      ['static:2', 'hpa:40'],
+    );
+    for (const run of runs) {
+      assert.ok(Math.abs(run.usd - (run.revenue_usd - run.gpu_usd)) < 1e-9);
+      assert.ok(run.completed + run.refused <= run.requests);
+      assert.ok(run.slo_attainment > 0 && run.slo_attainment <= 1);
+      assert.ok(run.wall_s > 0);
+    }
+    // Two of the four replicas that a task begins with drain first.
+    assert.ok(runs[0].replica_hours >= 0.4 && runs[0].replica_hours < 0.42);
+  });
+
+  it('plays the requests of a trace in the classes that were asked for', async () => {
+    const path = join(temporaryFolder(), 'trace.csv');
+    const rows = Array.from({ length: 600 }, (_, i) => `${i / 10},400,50`);
+    writeFileSync(path, ['arrival,input,output', ...rows].join('\n'));
+    const { code, stdout, stderr } = await runServegym(
+      ...['fleet', '--trace', path, '--class-shares', '0.5,0.3,0.2', '--policy', 'static:2'],
+    );
+    assert.equal(code, 0, stderr);
+    assert.match(stdout, /trace\.csv: 600 requests in 0\.0 h on h100-80gb-llama-3-8b/);
+    assert.match(stdout, /static:2 .* 100\.0 % +0\.0 %/);
+    const { stdout: json } = await runServegym(
+      ...['fleet', '--trace', path, '--class-shares', '0.5,0.3,0.2', '--policy', 'static:2', '--json'],
+    );
+    const [run] = JSON.parse(json).runs;
+    assert.deepEqual(Object.keys(run.slo_attainment_by_class), ['interactive', 'batch', 'best_effort']);
+    assert.equal(run.completed, 600);
+  });
+
+  it('refuses what it does not know', async () => {
+    const refused: [string[], RegExp][] = [
+      [['--policy', 'hpa,best'], /one of static\[:number\], hpa.*got "best"/],
+      [['--profile', 'h100'], /profile.*h100/],
+      [['--class-shares', '0.5,0.5'], /--trace/],
+      [['--hours', '1', '--trace', 'x.csv'], /cannot be used with/],
+    ];
+    for (const [args, message] of refused) {
+      const { code, stdout, stderr } = await runServegym('fleet', ...args);
+      assert.equal(code, 2, stderr);
+      assert.equal(stdout, '');
+      assert.match(stderr, message);
+    }
+  });
+});
