@@ -20,7 +20,12 @@ export {
   joinEvaluations,
   type TaskEvaluation,
 } from './core/evaluation/evaluate-policy.ts';
-export { type AnchoredReturn, type GainFigures, gainFigures } from './core/evaluation/gain.ts';
+export {
+  type AnchoredReturn,
+  type GainFigures,
+  gainFigures,
+  type ReturnAnchors,
+} from './core/evaluation/gain.ts';
 export {
   hasLlmSettings,
   LlmClient,
