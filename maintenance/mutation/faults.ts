@@ -449,10 +449,11 @@ const GRADERS: readonly FaultyFile[] = [
       ['1 - (3 * unplayed) / EPISODE_STEPS', '1 - unplayed / EPISODE_STEPS'],
       ['Math.min(raw, raw * completeness)', 'raw'],
       [
-        'const mostSaved = servesLess ? savings(task, standardTotals) : WHATEVER_IS_SAVED;',
+        'const mostSaved = servesWorse ? savings(task, standardTotals) : WHATEVER_IS_SAVED;',
         'const mostSaved = WHATEVER_IS_SAVED;',
       ],
-      ['means.served_share < standard.served_share && ', ''],
+      ['means.served_share < standard.served_share || ', ''],
+      [' || means.slo_violation_rate > standard.slo_violation_rate', ''],
       ['(totals.ttftMs + unplayed * UNPLAYED_TTFT_MS)', 'totals.ttftMs'],
       ['(totals.violationRate + unplayed)', 'totals.violationRate'],
       ['(totals.served / totals.arrived) * (played / EPISODE_STEPS)', 'totals.served / totals.arrived'],

@@ -111,7 +111,7 @@ with GenericEnvClient(base_url="http://localhost:7860").sync() as env:
 `;
 
 /** Changes with everything that changes episodes or grades: dynamics, tasks, grader, the table that comes with the package. */
-const VERSION = '1.2.0';
+const VERSION = '1.3.0';
 
 /** One session of `inferencegym`. */
 class InferenceGym implements Environment<GymAction, GymObservation, GymState> {

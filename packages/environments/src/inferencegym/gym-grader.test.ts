@@ -147,19 +147,30 @@ describe('the grade of inferencegym', () => {
     }
   });
 
-  it('lets savings count, by the share that is served, for who serves more than the default, though later', () => {
-    const { breakdown, feedback } = grade(3, {
-      batch_size: 16,
-      kv_budget: 0.1,
-      spec_length: 1,
-      quant_tier: 1,
-    });
+  it("lets nothing that is saved count where one figure of the service is worse than the default's", () => {
+    const later = { batch_size: 16, kv_budget: 0.1, spec_length: 1, quant_tier: 1 } as const;
+    const { breakdown, feedback } = grade(3, later);
     const served = Number(breakdown.served_share);
     assert.ok(served > Number(breakdown.default_served_share));
     assert.ok(Number(breakdown.mean_slo_violation_rate) > Number(breakdown.default_slo_violation_rate));
-    assert.doesNotMatch(feedback, /nothing that is saved/);
-    const left = 1 - Number(breakdown.cost_cents) / GYM_TASKS[3].costBudget!;
-    assert.ok(left > 0.4 && served < 0.5 && Math.abs(Number(breakdown.cost) - left * served) < 1e-12);
+    assert.match(feedback, /nothing that is saved makes up for it/);
+    // The default is over its budget: it saves nothing.
+    assert.ok(Number(breakdown.cost_cents) < 0.6 * GYM_TASKS[3].costBudget!);
+    assert.equal(breakdown.cost, 0);
+    const fewer = grade(3, { kv_budget: 0.5, spec_length: 2, batch_size: 24 });
+    assert.ok(Number(fewer.breakdown.served_share) < Number(fewer.breakdown.default_served_share));
+    const { mean_slo_violation_rate, default_slo_violation_rate } = fewer.breakdown;
+    assert.ok(Number(mean_slo_violation_rate) < Number(default_slo_violation_rate));
+    assert.match(fewer.feedback, /nothing that is saved makes up for it/);
+  });
+
+  it('lets savings count, by the share that is served, for who serves no worse than the default', () => {
+    const { breakdown } = grade(3, GOOD[3]);
+    const served = Number(breakdown.served_share);
+    assert.ok(served >= Number(breakdown.default_served_share));
+    assert.ok(Number(breakdown.mean_slo_violation_rate) <= Number(breakdown.default_slo_violation_rate));
+    const left = Math.max(0, 1 - Number(breakdown.cost_cents) / GYM_TASKS[3].costBudget!);
+    assert.ok(Math.abs(Number(breakdown.cost) - left * served) < 1e-12, JSON.stringify(breakdown));
   });
 
   it('lets memory count that is saved while as many are served', () => {

@@ -29,7 +29,7 @@ interface Part {
 /**
  * Grades an episode by replaying its actions on the traffic of its task and seed, and beside it the default
  * configuration. Steps that were not played served nobody, and each takes back two that were. Memory and cost below those
- * of the default count only for who serves as many requests as the default, or violates no more objectives.
+ * of the default count only for who serves as many requests as the default and violates no more objectives.
  * @throws EnvironmentError `EPISODE_TOO_LONG`, and what a reset throws
  */
 export function gradeGymEpisode(world: GymWorld, record: EpisodeRecord<GymAction>): Grade {
@@ -60,9 +60,9 @@ function gradeTotals(
   const unplayed = EPISODE_STEPS - played;
   const means = meansOf(totals, played);
   const standard = meansOf(standardTotals, EPISODE_STEPS);
-  const servesLess =
-    means.served_share < standard.served_share && means.slo_violation_rate > standard.slo_violation_rate;
-  const mostSaved = servesLess ? savings(task, standardTotals) : WHATEVER_IS_SAVED;
+  const servesWorse =
+    means.served_share < standard.served_share || means.slo_violation_rate > standard.slo_violation_rate;
+  const mostSaved = servesWorse ? savings(task, standardTotals) : WHATEVER_IS_SAVED;
   const parts = partsOf(task, totals, means, mostSaved, calibration);
   const raw = parts.reduce((sum, { weight, value }) => sum + weight * value, 0);
   // Each step that was not played also takes back two that were: stopping early never pays.
@@ -88,7 +88,7 @@ function gradeTotals(
       steps_played: played,
       steps: EPISODE_STEPS,
     },
-    feedback: feedback(parts, totals, unplayed, servesLess),
+    feedback: feedback(parts, totals, unplayed, servesWorse),
   };
 }
 
@@ -223,7 +223,7 @@ function feedback(
   parts: readonly Part[],
   totals: Readonly<GymTotals>,
   unplayed: number,
-  servesLess: boolean,
+  servesWorse: boolean,
 ): string {
   if (unplayed === EPISODE_STEPS) return 'The log has no actions: nobody was served. Play the episode.';
   if (unplayed > 0) {
@@ -233,8 +233,8 @@ function feedback(
     const times = totals.oomEvents === 1 ? 'once' : `${totals.oomEvents} times`;
     return `The server ran out of memory ${times} and lost its batch and ${totals.outageSteps} steps of service. Take a smaller KV budget beside a large batch or speculation.`;
   }
-  if (servesLess) {
-    return 'Fewer requests are served, and more violate their objectives, than with the default configuration: nothing that is saved makes up for it. Serve more first: a larger batch.';
+  if (servesWorse) {
+    return 'Fewer requests are served than with the default configuration, or more violate their objectives: nothing that is saved makes up for it. Serve more first: a larger batch.';
   }
   const [worst] = [...parts].sort((a, b) => b.weight * (1 - b.value) - a.weight * (1 - a.value));
   const lost = worst.weight * (1 - worst.value);

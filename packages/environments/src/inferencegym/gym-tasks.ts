@@ -92,7 +92,7 @@ const burstyShareGpt: GymTask = {
   name: 'Bursty ShareGPT',
   difficulty: 'medium',
   description:
-    'Chat with heavy-tailed prompts and a burst every 30 seconds: keep the time to first token low within 36 GB.',
+    'Chat with heavy-tailed prompts and a burst every 30 seconds: keep the time to first token low within 36 GB. A tuning task: the best configuration that never changes earns nearly all there is.',
   activeKnobs: ['kv_budget', 'batch_size', 'spec_length'],
   arrivalRate: 25,
   bursts: { rate: 80, period: 30, steps: 5 },
@@ -112,7 +112,7 @@ const staticUniform: GymTask = {
   name: 'Static Uniform',
   difficulty: 'easy',
   description:
-    'Steady arrivals of short prompts with long answers: find the batch and the KV pool that carry them within 40 GB.',
+    'Steady arrivals of short prompts with long answers: find the batch and the KV pool that carry them within 40 GB. A tuning task: no change is needed once they are right.',
   activeKnobs: ['kv_budget', 'batch_size'],
   arrivalRate: 10,
   bursts: null,
