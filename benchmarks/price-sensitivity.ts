@@ -1,0 +1,82 @@
+// Rankings of the agents on the test split when each price of the reward is halved and doubled. No agent here reads the
+// prices, so that each episode is played once and paid anew under every price.
+import { parseArgs } from 'node:util';
+import { createPolicy, listPolicies } from '@servegym/agents';
+import { drawRequests, firstSeeds, SERVE_TASKS, ServeEpisode, TASK_IDS } from '@servegym/environments';
+import { mean } from '@servegym/simulator/statistics';
+
+const { values } = parseArgs({
+  options: { episodes: { type: 'string', default: '20' }, json: { type: 'boolean', default: false } },
+});
+const EPISODES = Number(values.episodes);
+
+/** Agents that change what they do with the rewards that they see, and planners, whose plans are made for the prices. */
+const READS_PRICES = ['bandit', 'mpc', 'mpc-unshifted', 'oracle'];
+const AGENTS = listPolicies()
+  .map(({ name }) => name)
+  .filter((name) => !READS_PRICES.includes(name));
+
+type Parts = ServeEpisode['components'];
+type Part = keyof Parts;
+const PRICES: readonly { readonly price: string; readonly part: Part | null; readonly factor: number }[] = [
+  { price: 'as they are', part: null, factor: 1 },
+  ...(['memory', 'quality', 'cost'] as const).flatMap((part) =>
+    [0.5, 2].map((factor) => ({ price: `${part} x${factor}`, part, factor })),
+  ),
+];
+
+const rows = [];
+for (const taskId of TASK_IDS) {
+  const task = SERVE_TASKS[taskId];
+  const traffic = firstSeeds('test', EPISODES).map((seed) => ({ seed, requests: drawRequests(task, seed) }));
+  const played = AGENTS.map((agent) => ({
+    agent,
+    episodes: traffic.map((each) => partsOf(agent, taskId, each)),
+  }));
+  for (const { price, part, factor } of PRICES) {
+    const returns = played.map(({ agent, episodes }) => ({
+      agent,
+      return: mean(episodes.map((windows) => repaid(windows, part, factor))),
+    }));
+    rows.push({ task: taskId, price, ranking: returns.sort((a, b) => b.return - a.return) });
+  }
+}
+if (values.json) console.log(JSON.stringify(rows));
+else {
+  console.log('| task | price | ranking, mean return |\n|---|---|---|');
+  for (const { task, price, ranking } of rows) {
+    const shown = ranking.map((each) => `${each.agent} ${each.return.toFixed(1)}`).join(', ');
+    console.log(`| ${task} | ${price} | ${shown} |`);
+  }
+}
+
+/** Parts of the reward of each window. */
+function partsOf(
+  agent: string,
+  taskId: (typeof TASK_IDS)[number],
+  { seed, requests }: { readonly seed: number; readonly requests: ReturnType<typeof drawRequests> },
+): Parts[] {
+  const policy = createPolicy(agent);
+  policy.reset({ taskId, seed });
+  const episode = new ServeEpisode(SERVE_TASKS[taskId], seed, { requests });
+  const windows: Parts[] = [];
+  let reward: number | null = null;
+  while (!episode.done) {
+    const { action: previousAction, window: stepIndex } = episode;
+    const observation = episode.observation();
+    reward = episode.step(policy.act({ observation, reward, previousAction, stepIndex }));
+    windows.push(episode.components);
+  }
+  return windows;
+}
+
+/** Return of an episode with one part of its rewards at another price. */
+function repaid(windows: readonly Parts[], part: Part | null, factor: number): number {
+  let total = 0;
+  for (const parts of windows) {
+    const { throughput, slo, memory, cost, quality } = parts;
+    const sum = throughput + slo + memory + cost + quality + (part === null ? 0 : (factor - 1) * parts[part]);
+    total += Math.max(-1, Math.min(1, sum));
+  }
+  return total;
+}
