@@ -100,6 +100,14 @@ describe('an iteration composed from kernel tables', () => {
     near(replicas.weightsUs(128), compose(DENSE).weightsUs(64));
   });
 
+  it('reads no more than a sliding window, but for windows that are longer than most contexts', () => {
+    const windowed = (window: number) => compose({ ...DENSE, layers: [{ ...DENSE.layers[0], window }] });
+    near(windowed(4096).contextUs(64), 4 * KERNELS.perContextTokenUs);
+    assert.equal(windowed(512).contextUs(64), 0);
+    const read = windowed(512).decodeRestUs(64) - compose(DENSE).decodeRestUs(64);
+    near(read, 64 * 512 * 4 * KERNELS.perContextTokenUs);
+  });
+
   it('notes what was taken from other shapes', () => {
     const tables = new OperatorTables(operatorRows());
     const wide = compose({ ...DENSE, kvHeads: 4 }, ALONE, tables);

@@ -61,7 +61,7 @@ function tableNames(precision: WeightPrecision, isMixture: boolean): Omit<TableP
       return { attention, feedForward: 'nvfp4', experts: ['nvfp4'], latent: attention };
     }
     case 'MXFP4':
-      return of16Bit(['w4a16_mxfp4']);
+      return of16Bit(['w4a16_mxfp4', 'w4a8_mxfp4_mxfp8']);
     default:
       return null;
   }

@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { before, describe, it } from 'node:test';
 import { findGpu } from '@servegym/simulator/calibration';
 import { temporaryFolder } from '../../../../maintenance/test-servers/temporary-folder.ts';
+import { operatorRows } from '../../../simulator/src/calibration/operator-rows.fixture.ts';
 import { readOperatorTables } from './read-operator-tables.ts';
-import { writeTables } from './table-folder.fixture.ts';
+import { writeRows, writeTables } from './table-folder.fixture.ts';
 
 const H100 = findGpu('H100');
 
@@ -49,6 +50,18 @@ describe('the kernel tables of a folder', () => {
     for (const [engine, version] of Object.entries(taken)) {
       assert.equal((await readOperatorTables(folder, H100, engine)).engine.version, version, engine);
     }
+  });
+
+  it('have the experts of the other engine where their own lack the precision or shape', async () => {
+    const both = mkdtempSync(join(folder, 'both-'));
+    writeTables(both, 'h100_sxm', [
+      ['vllm', '0.24.0'],
+      ['sglang', '0.5.14'],
+    ]);
+    const row = { ...operatorRows().moe![0], moe_dtype: 'int4_wo' };
+    writeRows(join(both, 'systems/data/h100_sxm/moe/sglang/0.5.14'), 'moe', [row]);
+    const { tables } = await readOperatorTables(both, H100, 'vllm');
+    assert.deepEqual(tables.expertPrecisions, ['bfloat16', 'int4_wo']);
   });
 
   it('may lie at the top of the folder', async () => {

@@ -89,12 +89,25 @@ export async function readOperatorTables(folder: string, gpu: Gpu, engine: strin
     rows[file as keyof OperatorRows] = await readRows(found.path);
     versions.set(file, found.version);
   }
+  const others = Object.keys(ENGINES).filter((each) => each !== framework);
+  for (const other of others) {
+    const found = await findTable(join(data, name, 'moe', other), 'moe_perf.parquet', null);
+    if (found === null) continue;
+    const own = new Set((rows.moe ?? []).map(expertKey));
+    const added = (await readRows(found.path)).filter((row) => !own.has(expertKey(row)));
+    if (added.length > 0) rows.moe = [...(rows.moe ?? []), ...added];
+  }
   return {
     tables: new OperatorTables(rows as OperatorRows),
     measuredOn: findGpu(MEASURED_ON[name].gpu),
     engine: { name: ENGINES[framework], version: [...versions.values()].sort(compareVersions).at(-1)! },
     versions: [...versions].map(([file, taken]) => `${file} ${taken}`),
   };
+}
+
+/** Precision and shape of experts: engines share their kernels, so that one's tables stand for what another's lack. */
+function expertKey(row: OperatorRow): string {
+  return [row.moe_dtype, row.hidden_size, row.inter_size, row.num_experts, row.topk].join();
 }
 
 async function dataFolder(folder: string): Promise<string> {

@@ -20,10 +20,14 @@ export function writeTables(
 ): void {
   for (const [framework, version] of versions) {
     for (const [file, rows] of Object.entries<readonly OperatorRow[]>({ ...operatorRows() })) {
-      const path = join(folder, 'systems', 'data', gpu, OPERATORS[file], framework, version);
-      mkdirSync(path, { recursive: true });
-      const columnData = Object.keys(rows[0]).map((name) => ({ name, data: rows.map((row) => row[name]) }));
-      writeFileSync(join(path, `${file}_perf.parquet`), new Uint8Array(parquetWriteBuffer({ columnData })));
+      writeRows(join(folder, 'systems', 'data', gpu, OPERATORS[file], framework, version), file, rows);
     }
   }
+}
+
+/** Writes one table into the folder of its version. */
+export function writeRows(path: string, file: string, rows: readonly OperatorRow[]): void {
+  mkdirSync(path, { recursive: true });
+  const columnData = Object.keys(rows[0]).map((name) => ({ name, data: rows.map((row) => row[name]) }));
+  writeFileSync(join(path, `${file}_perf.parquet`), new Uint8Array(parquetWriteBuffer({ columnData })));
 }
