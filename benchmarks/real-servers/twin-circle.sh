@@ -1,60 +1,105 @@
 #!/bin/sh
-# The circle on a real vLLM without a GPU, in under 12 minutes: calibrate a running server, tune its settings on the
-# profile, restart it with them, and confirm five loads that the profile has not seen. Run it on a machine that does
-# nothing else, with vLLM for the CPU installed (docs/real-servers.md):
+# The circle on a real vLLM without a GPU, in 15 minutes at most: calibrate a running server, tune its settings on the
+# profile, restart it with them, and confirm five loads and a trace that the profile has not seen. Run it on a machine
+# that does nothing else, with vLLM for the CPU (docs/real-servers.md):
 #
-#   sh benchmarks/real-servers/twin-circle.sh PATH/TO/vllm PATH/TO/model OUT
+#   sh benchmarks/real-servers/twin-circle.sh PATH/TO/vllm PATH/TO/model OUT.md
 #
-# OUT gets the profile, the loads, the tuned settings and a transcript.
+# OUT.md gets the transcript in Markdown; the folder OUT, beside it, the profile, the loads, the results and vLLM's logs.
 set -eu
-vllm=$1 model=$2 out=$3
+[ $# = 3 ] || { echo "expected PATH/TO/vllm PATH/TO/model OUT.md, got $# arguments" >&2; exit 2; }
+vllm=$1 model=$2 report=$3
+out=${report%.md}
 port=${PORT:-8000}
-minutes=${MINUTES:-4}
-budget=${BUDGET:-512}
+minutes=${MINUTES:-3} # a whole number
+default_seqs=${SEQS:-64} default_budget=${BUDGET:-512}
+ends=$(($(date +%s) + 60 * ${MOST_MINUTES:-15}))
+api=http://127.0.0.1:$port/v1
 mkdir -p "$out"
-servegym="npx node packages/servegym/src/main.ts"
-say() { printf '\n$ %s\n' "$*"; }
+server=
 
-start_server() { # sequences, token budget
-  say vllm serve "$model" --max-num-seqs "$1" --max-num-batched-tokens "$2"
-  HF_HUB_OFFLINE=1 VLLM_CPU_KVCACHE_SPACE=2 VLLM_NO_USAGE_STATS=1 DO_NOT_TRACK=1 "$vllm" serve "$model" --load-format dummy \
-    --skip-tokenizer-init --host 127.0.0.1 --port "$port" --max-model-len 4096 --max-num-seqs "$1" \
-    --max-num-batched-tokens "$2" --dtype bfloat16 --served-model-name tiny --enforce-eager > "$out/vllm-$1-$2.log" 2>&1 &
-  server=$!
-  trap 'kill $server 2>/dev/null || true' EXIT
-  for _ in $(seq 240); do
-    curl -sf "http://127.0.0.1:$port/health" > /dev/null && return
-    kill -0 $server || { echo "vLLM ended: see $out/vllm-$1-$2.log"; exit 1; }
+fail() { echo "error: $*" >&2; exit 1; }
+# Runs a command for so many seconds at most, and never longer than all may take.
+bounded() {
+  left=$((ends - $(date +%s)))
+  [ "$left" -gt 0 ] || fail "the time is over before: $*"
+  most=$1
+  shift
+  [ "$left" -gt "$most" ] || most=$left
+  timeout -k 10 "$most" "$@" || fail "exit code $? (124: longer than $most s): $*"
+}
+servegym() {
+  seconds=$1
+  shift
+  bounded "$seconds" npx node packages/servegym/src/main.ts "$@"
+}
+# vLLM is a group of processes.
+stop_server() {
+  [ -n "$server" ] || return 0
+  kill -TERM -- "-$server" 2> /dev/null || true
+  for _ in $(seq 20); do
+    kill -0 -- "-$server" 2> /dev/null || break
     sleep 1
   done
-  echo "vLLM did not start within 240 s: see $out/vllm-$1-$2.log"
-  exit 1
+  kill -KILL -- "-$server" 2> /dev/null || true
+  server=
 }
-stop_server() { kill $server; wait $server 2>/dev/null || true; }
+trap stop_server EXIT
+trap 'exit 130' INT TERM
 
-{
-  uname -srm; nproc; uptime
-  start_server 64 "$budget"
-  say servegym calibrate --server http://localhost:$port/v1 --minutes "$minutes"
-  $servegym calibrate --server "http://127.0.0.1:$port/v1" --minutes "$minutes" --max-num-seqs 64 \
-    --max-num-batched-tokens "$budget" --yes --output "$out/mine.json"
-  # The trace to tune for: bursts of short prompts with a few long ones, as the open loads have them.
+start_server() { # sequences, token budget
+  log=$out/vllm-$1-$2.log
+  HF_HUB_OFFLINE=1 VLLM_CPU_KVCACHE_SPACE=2 VLLM_NO_USAGE_STATS=1 DO_NOT_TRACK=1 setsid "$vllm" serve "$model" --load-format dummy \
+    --skip-tokenizer-init --host 127.0.0.1 --port "$port" --max-model-len 4096 --max-num-seqs "$1" \
+    --max-num-batched-tokens "$2" --dtype bfloat16 --served-model-name tiny --enforce-eager > "$log" 2>&1 &
+  server=$!
+  for _ in $(seq "${START_SECONDS:-240}"); do
+    curl -sf "http://127.0.0.1:$port/health" > /dev/null && return
+    kill -0 "$server" 2> /dev/null || fail "vLLM ended: see $log"
+    sleep 1
+  done
+  fail "vLLM did not start within ${START_SECONDS:-240} s: see $log"
+}
+# Shows a command, and what it prints.
+step() { # most seconds, arguments of servegym
+  most=$1
+  shift
+  printf '\n```console\n$ servegym %s\n' "$(echo "$*" | sed "s#$out/##g; s#127.0.0.1:$port#gpu:8000#g")"
+  servegym "$most" "$@" 2> "$out/stderr.txt" || { cat "$out/stderr.txt" >&2; exit 1; }
+  echo '```'
+}
+
+circle() {
+  echo "# The circle on a real vLLM"
+  echo
+  echo "$("$vllm" --version 2> /dev/null | tail -1) on $(uname -sm), $(nproc) cores, load average $(cut -d' ' -f1 /proc/loadavg), $(date -u +%F)."
+  echo "The server has \`--max-num-seqs $default_seqs --max-num-batched-tokens $default_budget\`."
+  start_server "$default_seqs" "$default_budget"
+  step $((60 * minutes + 240)) calibrate --server "$api" --minutes "$minutes" --max-num-seqs "$default_seqs" \
+    --max-num-batched-tokens "$default_budget" --yes --output "$out/mine.json"
+  # Bursts of short prompts with a few long ones, as the open loads have them.
   awk 'BEGIN { srand(7); print "arrival_ms,input_tokens,output_tokens"; t = 0; for (i = 0; i < 600; i++) { t += -log(1 - rand()) * 400;
     print int(t) "," int(60 + 400 * rand() ^ 3) "," int(10 + 90 * rand()) } }' > "$out/trace.csv"
-  say servegym tune --profile mine.json --trace trace.csv --knobs max_num_seqs,max_num_batched_tokens
-  $servegym tune --profile "$out/mine.json" --trace "$out/trace.csv" --slo ttft_p99=2s,tpot_p99=200ms \
-    --knobs max_num_seqs,max_num_batched_tokens --requests 20000 --json > "$out/tune.json"
-  grep -o 'vllm serve[^"]*' "$out/tune.json" | head -1 | tee "$out/tuned.txt"
-  flag() { grep -o -- "--$1 [0-9]*" "$out/tuned.txt" | head -1 | cut -d' ' -f2; }
-  seqs=$(flag max-num-seqs) tuned=$(flag max-num-batched-tokens)
+  step 90 confirm "$out/trace.csv" --server "$api" --profile "$out/mine.json" --max-num-seqs "$default_seqs" \
+    --max-num-batched-tokens "$default_budget" --requests 60
+  tune="--profile $out/mine.json --trace $out/trace.csv --slo ttft_p99=2s,tpot_p99=200ms --knobs max_num_seqs,max_num_batched_tokens --configurations 64 --requests 600"
+  # shellcheck disable=SC2086
+  servegym 120 tune $tune --json > "$out/tune.json" 2> "$out/stderr.txt" || { cat "$out/stderr.txt" >&2; exit 1; }
+  setting() { node -e "const [best] = JSON.parse(require('fs').readFileSync(process.argv[1])).candidates ?? []; console.log(best?.settings[process.argv[2]] ?? '')" "$out/tune.json" "$1"; }
+  seqs=$(setting max_num_seqs) budget=$(setting max_num_batched_tokens)
+  [ -n "$seqs" ] || fail "nothing meets the SLO: see $out/tune.json"
+  printf '\n```console\n$ servegym tune %s\n%s\n```\n' "$(echo "$tune" | sed "s#$out/##g")" "max_num_seqs $seqs, max_num_batched_tokens $budget"
   stop_server
-  start_server "$seqs" "$tuned"
-  say servegym confirm --server http://localhost:$port/v1 --profile mine.json --max-num-seqs "$seqs" --max-num-batched-tokens "$tuned"
-  $servegym confirm --server "http://127.0.0.1:$port/v1" --profile "$out/mine.json" --max-num-seqs "$seqs" \
-    --max-num-batched-tokens "$tuned" --seconds 20
-  say servegym confirm trace.csv
-  $servegym confirm "$out/trace.csv" --server "http://127.0.0.1:$port/v1" --profile "$out/mine.json" --max-num-seqs "$seqs" \
-    --max-num-batched-tokens "$tuned" --requests 100
+  echo
+  echo "The server is restarted with \`--max-num-seqs $seqs --max-num-batched-tokens $budget\`."
+  start_server "$seqs" "$budget"
+  step 240 confirm --server "$api" --profile "$out/mine.json" --max-num-seqs "$seqs" --max-num-batched-tokens "$budget" --seconds 15
+  step 90 confirm "$out/trace.csv" --server "$api" --profile "$out/mine.json" --max-num-seqs "$seqs" \
+    --max-num-batched-tokens "$budget" --requests 60
   stop_server
-  uptime
-} 2>&1 | tee "$out/transcript.txt"
+  echo
+  echo "Load average at the end: $(cut -d' ' -f1 /proc/loadavg)."
+}
+
+circle > "$report"
+cat "$report"

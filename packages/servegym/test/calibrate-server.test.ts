@@ -22,6 +22,8 @@ const ENDPOINT: EndpointOptions = {
 };
 /** Completions of the handshake and of the first load, which are single requests. */
 const FIRST_LOAD = 1 + 8;
+/** Relative spread of a coefficient that is called determined. */
+const DETERMINED = 0.075;
 const LIMITS = ['--max-num-seqs', '16', '--max-num-batched-tokens', '512'];
 
 describe('servegym calibrate --server', () => {
@@ -46,6 +48,7 @@ describe('servegym calibrate --server', () => {
     t.after(() => endpoint.close());
     return {
       endpoint,
+      profile: { ...ENDPOINT, ...options }.profile,
       api: `${endpoint.url}/v1`,
       get completions() {
         return completions;
@@ -117,15 +120,36 @@ describe('servegym calibrate --server', () => {
     assert.equal(existsSync(output), false);
   });
 
-  it('sends no more tokens than it said', async (t) => {
-    const server = await serve(t);
-    const calibrate = ['calibrate', '--server', server.api, ...LIMITS, '--yes', '--output', newOutput()];
+  it('makes a profile of a server that it does not know, with no more tokens than it said', async (t) => {
+    const timeScale = 2;
+    const server = await serve(t, { timeScale });
+    const output = newOutput();
+    const calibrate = ['calibrate', '--server', server.api, ...LIMITS, '--yes', '--output', output, '--json'];
     const few = await runServegym(...calibrate, '--most-tokens', '500');
     assert.equal(few.code, 2);
     assert.match(few.stderr, /expected --most-tokens to be at least [\d,]+ .*got 500/);
     assert.equal(server.completions, 1);
-    const { code, stderr } = await runServegym(...calibrate, '--most-tokens', '3000', '--minutes', '2');
+    const { code, stdout, stderr } = await runServegym(
+      ...calibrate,
+      '--most-tokens',
+      '3000',
+      '--minutes',
+      '2',
+    );
     assert.equal(code, 0, stderr);
+    const { relative_spread: spread, untold_settings: settings } = JSON.parse(stdout);
+    const real = server.profile.weights.FP16!.law;
+    const { law } = JSON.parse(readFileSync(output, 'utf8')).weights.FP16;
+    const near = (fitted: number, truth: number, what: string) =>
+      assert.ok(
+        Math.abs((timeScale * fitted) / truth - 1) < 0.1,
+        `${what}: ${timeScale * fitted} for ${truth}`,
+      );
+    near(law.baseUs + law.weightReadUs, real.baseUs + real.weightReadUs, 'idle iteration');
+    for (const [name, truth] of Object.entries(real)) {
+      if (spread[name] < DETERMINED) near(law[name], truth, name);
+    }
+    assert.match(settings.join(), /^Scheduling: /);
     assert.match(stderr, /at most 3,000 tokens/);
     const metrics = await (await fetch(`${server.endpoint.url}/metrics`)).text();
     const total = (name: string) => Number(new RegExp(`^${name}\\{.*\\} (\\d+)`, 'm').exec(metrics)![1]);

@@ -34,9 +34,17 @@ export {
   coefficientsOf,
   LAW_COEFFICIENTS,
   type LawCoefficient,
+  mapLaw,
 } from './law-coefficients.ts';
 export { leastSquares } from './least-squares.ts';
-export { type BenchParameter, fitLoads, type LoadFit } from './load-fit.ts';
+export {
+  type BenchParameter,
+  fitLoads,
+  type LoadFit,
+  type LoadFitOptions,
+  parameterOf,
+  requestError,
+} from './load-fit.ts';
 export { type MeasuredLoad, type MeasuredRequest, measuredLoad } from './measured-load.ts';
 export { type MeasuredRun, parseMeasuredRun, replayRun } from './measured-run.ts';
 export { type OperatingPoint, parseOperatingPoints } from './operating-points.ts';

@@ -37,8 +37,12 @@ const FOLLOWS: Partial<Record<BenchParameter, BenchParameter>> = {
   manySequences: 'perContextTokenNs',
   perContextTokenBesidePrefillNs: 'perContextTokenNs',
 };
-/** Relative error that the mean of many requests has when all is well described. */
-const MEAN_ERROR = { ttft: 0.09, tpot: 0.026 };
+/**
+ * Most relative error of the law in the mean of many requests that counts; a second search takes the one that the groups
+ * of all loads have under the first one's law.
+ */
+const MEAN_ERROR: Scatter = { ttft: 0.09, tpot: 0.026 };
+const LEAST_MEAN_ERROR: Scatter = { ttft: 0.02, tpot: 0.006 };
 /** Most relative scatter of one request that counts; a second search takes that of each load under the first one's law. */
 const SCATTER: Scatter = { ttft: 0.25, tpot: 0.07 };
 const LEAST_SCATTER = 0.02;
@@ -59,10 +63,10 @@ const START_RANGE = 0.02;
 /** Steps of the finite differences, in logarithms: wide at first, as requests that change iterations make steps. */
 const DIFFERENCES = [0.1, 0.03];
 /**
- * Spread over what the curvature says. Errors of the law are alike in the 16 groups of a load, which makes 4; the rest is what
- * valleys hide that are not quadratic, as fits to a server with known coefficients show.
+ * Spread over what the curvature says: the 16 groups of a load share its requests and the errors of the law there, and
+ * count as one.
  */
-const REPEATED = 6;
+const REPEATED = 4;
 /** Costs between which two searches count as ended at one place: what one spread of one parameter costs, and a share. */
 const SAME_COST = 1;
 const SAME_SHARE = 0.05;
@@ -141,17 +145,23 @@ export function fitLoads(
   );
   const clamp = (logs: readonly number[]) =>
     logs.map((log, i) => Math.min(Math.max(log, lower[i]), upper[i]));
+  const idle = idleCoordinates(parameters, units);
   const logsOf = (candidate: Candidate) =>
-    clamp([
-      ...parameters.map((name, i) => Math.log(Math.max(parameterOf(candidate, name), 1e-12) / units[i])),
-      ...candidate.slowness.map(Math.log),
-    ]);
-  const at = (logs: readonly number[]): Candidate => ({
-    law: mapLaw(law, (value, name) => (value > 0 ? value * Math.exp(logs[names.indexOf(name)]) : value)),
-    requestOverheadMs: overheadUnit * Math.exp(logs[names.length]),
-    slowness: logs.slice(parameters.length).map(Math.exp),
-  });
-  const priorAt = (logs: readonly number[]) => [
+    clamp(
+      idle.from([
+        ...parameters.map((name, i) => Math.log(Math.max(parameterOf(candidate, name), 1e-12) / units[i])),
+        ...candidate.slowness.map(Math.log),
+      ]),
+    );
+  const at = (coordinates: readonly number[]): Candidate => {
+    const logs = idle.to(coordinates);
+    return {
+      law: mapLaw(law, (value, name) => (value > 0 ? value * Math.exp(logs[names.indexOf(name)]) : value)),
+      requestOverheadMs: overheadUnit * Math.exp(logs[names.length]),
+      slowness: logs.slice(parameters.length).map(Math.exp),
+    };
+  };
+  const priorOf = (logs: readonly number[]) => [
     ...parameters.map((name, i) => {
       const spread = START_SPREAD[name] * startSpread;
       const followed = FOLLOWS[name];
@@ -161,11 +171,13 @@ export function fitLoads(
     }),
     ...logs.slice(parameters.length).map((log) => robust(log / SPEED_SPREAD)),
   ];
+  const priorAt = (coordinates: readonly number[]) => priorOf(idle.to(coordinates));
   const groups = loads.map(({ groups }, l) =>
     groups.map((group) => group.filter((i) => !leftOut[l].has(i))).filter((g) => g.length > 0),
   );
   // A step along the slowness of one load leaves the others as they were.
   let scatter = loads.map(() => SCATTER);
+  let meanError = MEAN_ERROR;
   let known = loads.map(() => ({ key: '', residuals: [] as number[] }));
   const residualsOf = (logs: readonly number[], l: number) => {
     if (groups[l].length === 0) return [];
@@ -173,7 +185,7 @@ export function fitLoads(
     if (known[l].key !== key) {
       const candidate = at(logs);
       const times = simulatedTimes(loads[l], candidate, options, { slowness: candidate.slowness[l] });
-      known[l] = { key, residuals: residuals(loads[l], groups[l], times, scatter[l]) };
+      known[l] = { key, residuals: residuals(loads[l], groups[l], times, scatter[l], meanError) };
     }
     return known[l].residuals;
   };
@@ -210,9 +222,13 @@ export function fitLoads(
       .sort((a, b) => a.cost - b.cost);
   const first = endsFrom(froms);
   const pilot = at(first[0].logs);
-  scatter = loads.map((load, l) =>
-    scatterOf(load, simulatedTimes(load, pilot, options, { slowness: pilot.slowness[l] })),
+  const pilotTimes = loads.map((load, l) =>
+    simulatedTimes(load, pilot, options, { slowness: pilot.slowness[l] }),
   );
+  scatter = loads.map((load, l) => scatterOf(load, pilotTimes[l]));
+  // The errors that a fit leaves in fewer loads than it has parameters are not those of the law.
+  if (loads.length > parameters.length)
+    meanError = meanErrorOf(loads.flatMap((load, l) => groupErrors(load, groups[l], pilotTimes[l])));
   known = loads.map(() => ({ key: '', residuals: [] }));
   const ends = endsFrom(first.slice(0, STARTS).map(({ logs }) => logs));
   const [best, second] = ends;
@@ -224,6 +240,7 @@ export function fitLoads(
     ...knowledgeOf(
       parameters,
       priorAt,
+      idle.to,
       best.logs,
       best.curvature,
       ends.filter(isAsGood).map(({ logs }) => logs),
@@ -277,23 +294,99 @@ export function simulatedTimes(
   return times;
 }
 
+/**
+ * Mean relative error of single requests: the geometric mean of that of TTFT and that of the time after the first token.
+ * Fits under different settings of a server compare by it.
+ */
+export function requestError(
+  loads: readonly FittedLoad[],
+  fit: Pick<Candidate, 'law' | 'requestOverheadMs'>,
+  options: LoadFitOptions,
+): number {
+  const times = loads.map((load) => simulatedTimes(load, fit, options));
+  const errorOf = (of: (times: Times, i: number) => number) =>
+    mean(
+      loads
+        .flatMap(({ measured, trace }, l) =>
+          Array.from(trace.arrivalMs, (_, i) => Math.abs(Math.log(of(times[l], i) / of(measured, i)))),
+        )
+        .filter(Number.isFinite),
+    );
+  return Math.sqrt(
+    errorOf(({ ttftMs }, i) => ttftMs[i]) * errorOf(({ ttftMs, e2eMs }, i) => e2eMs[i] - ttftMs[i]),
+  );
+}
+
+/** Logarithms of simulated over measured means of a group of requests: TTFT, and the time after the first token. */
+interface GroupError {
+  readonly ttft: number;
+  /** `NaN` for a group without decodes. */
+  readonly tpot: number;
+  readonly requests: number;
+}
+
+function groupErrors(
+  { measured }: FittedLoad,
+  groups: readonly (readonly number[])[],
+  times: Times,
+): GroupError[] {
+  return groups.map((group) => {
+    const meanTtft = ({ ttftMs }: Times) => mean(group.map((i) => ttftMs[i]));
+    // Over tokens and not over requests: the TPOT of a short answer is mostly scatter.
+    const decode = ({ ttftMs, e2eMs }: Times) => mean(group.map((i) => e2eMs[i] - ttftMs[i]));
+    return {
+      ttft: Math.log(meanTtft(times) / meanTtft(measured)),
+      tpot: Math.log(decode(times) / decode(measured)),
+      requests: group.length,
+    };
+  });
+}
+
 function residuals(
   load: FittedLoad,
   groups: readonly (readonly number[])[],
   times: Times,
   scatter: Scatter,
+  meanError: Scatter,
 ): number[] {
-  const { measured } = load;
   const spread = (of: keyof Scatter, requests: number) =>
-    Math.sqrt(MEAN_ERROR[of] ** 2 + scatter[of] ** 2 / requests);
-  return groups.flatMap((group) => {
-    const meanTtft = ({ ttftMs }: Times) => mean(group.map((i) => ttftMs[i]));
-    // Over tokens and not over requests: the TPOT of a short answer is mostly scatter.
-    const decode = ({ ttftMs, e2eMs }: Times) => mean(group.map((i) => e2eMs[i] - ttftMs[i]));
-    const ttft = Math.log(meanTtft(times) / meanTtft(measured)) / spread('ttft', group.length);
-    const tpot = Math.log(decode(times) / decode(measured)) / spread('tpot', group.length);
-    return Number.isFinite(tpot) ? [robust(ttft), robust(tpot)] : [robust(ttft)];
+    Math.sqrt(meanError[of] ** 2 + scatter[of] ** 2 / requests);
+  return groupErrors(load, groups, times).flatMap(({ ttft, tpot, requests }) => {
+    const ofTtft = robust(ttft / spread('ttft', requests));
+    return Number.isFinite(tpot) ? [ofTtft, robust(tpot / spread('tpot', requests))] : [ofTtft];
   });
+}
+
+/** Mean error of the groups, within what is likely of a law. */
+function meanErrorOf(errors: readonly GroupError[]): Scatter {
+  const of = (what: keyof Scatter) => {
+    const sizes = errors.map((error) => Math.abs(error[what])).filter(Number.isFinite);
+    return Math.min(MEAN_ERROR[what], Math.max(LEAST_MEAN_ERROR[what], mean(sizes)));
+  };
+  return { ttft: of('ttft'), tpot: of('tpot') };
+}
+
+/**
+ * Coordinates in which a search finds its way: loads tell the sum of `baseUs` and `weightReadUs`, the time of an idle
+ * iteration, far better than each, so that the sum and their ratio take the places of the two. All are logarithms over
+ * the units.
+ */
+function idleCoordinates(parameters: readonly BenchParameter[], units: readonly number[]) {
+  const [base, read] = [parameters.indexOf('baseUs'), parameters.indexOf('weightReadUs')];
+  if (base < 0 || read < 0) return { to: (x: readonly number[]) => x, from: (x: readonly number[]) => x };
+  const ratio = units[read] / units[base];
+  return {
+    to(x: readonly number[]): readonly number[] {
+      const log = x[base] + Math.log((1 + ratio) / (1 + ratio * Math.exp(x[read])));
+      return x.with(base, log).with(read, log + x[read]);
+    },
+    from(logs: readonly number[]): readonly number[] {
+      const apart = logs[read] - logs[base];
+      return logs
+        .with(base, logs[base] + Math.log((1 + ratio * Math.exp(apart)) / (1 + ratio)))
+        .with(read, apart);
+    },
+  };
 }
 
 /** Scatter of a load's requests about the simulated ones. */
@@ -364,26 +457,35 @@ function promisingStarts(
 
 function knowledgeOf(
   names: readonly BenchParameter[],
-  priorAt: (logs: readonly number[]) => readonly number[],
-  logs: readonly number[],
+  priorAt: (coordinates: readonly number[]) => readonly number[],
+  logsAt: (coordinates: readonly number[]) => readonly number[],
+  best: readonly number[],
   curvature: Matrix,
   ends: readonly (readonly number[])[],
 ): Pick<LoadFit, 'spread' | 'determined'> {
   const difference = 1e-4;
-  const base = priorAt(logs);
-  const columns = new Matrix(
-    logs.map((log, i) =>
-      priorAt(logs.with(i, log + difference)).map((value, row) => (value - base[row]) / difference),
-    ),
-  );
-  const before = inverse(columns.mmul(columns.transpose()));
-  const after = inverse(curvature);
+  /** Derivatives by the coordinates, a row for each coordinate. */
+  const slopes = (of: (coordinates: readonly number[]) => readonly number[]) => {
+    const base = of(best);
+    return new Matrix(
+      best.map((log, i) =>
+        of(best.with(i, log + difference)).map((value, row) => (value - base[row]) / difference),
+      ),
+    );
+  };
+  const prior = slopes(priorAt);
+  const turn = slopes(logsAt);
+  const covariance = (curvature: Matrix) => turn.transpose().mmul(inverse(curvature)).mmul(turn);
+  const before = covariance(prior.mmul(prior.transpose()));
+  const after = covariance(curvature);
   const spreadOf = (covariance: Matrix, i: number) => Math.sqrt(Math.max(covariance.get(i, i), 0));
   const each = (of: (i: number) => number) => Object.fromEntries(names.map((name, i) => [name, of(i)]));
+  const logs = logsAt(best);
+  const others = ends.map(logsAt);
   return {
     // Ends that cost the same and differ show valleys that the curvature at one of them does not.
     spread: each((i) => {
-      const apart = ends.map((other) => Math.abs(other[i] - logs[i]));
+      const apart = others.map((other) => Math.abs(other[i] - logs[i]));
       return Math.max(REPEATED * spreadOf(after, i), ...apart);
     }),
     determined: each((i) => Math.min(1, Math.max(0, 1 - spreadOf(after, i) / spreadOf(before, i)))),

@@ -22,12 +22,18 @@ const server = withKvBlocks({ ...findProfile('a100-40gb-llama-3-8b'), requestOve
 const KNOWN = 0.075;
 
 function calibrate(minutes: number, measured: readonly MeasuredLoad[] = [], sent: string[] = []) {
-  return calibrateVirtually(server, FACTS, { minutes, measured, onProbe: ({ name }) => sent.push(name) });
+  return calibrateVirtually(server, FACTS, {
+    ...{ minutes, measured, drawnServers: 0 },
+    onProbe: ({ name }) => sent.push(name),
+  });
 }
 
 describe('the calibration of a running server', () => {
   it('recovers each coefficient that it calls determined within 10 %, and predicts the load held out', async () => {
-    const { profile, calibration, heldOut, trust } = await calibrate(1.5);
+    const { profile, calibration, heldOut, trust } = await calibrateVirtually(server, FACTS, {
+      minutes: 1.5,
+      drawnServers: 1,
+    });
     const { spread } = calibration;
     const truth = server.weights.FP16!.law;
     const { law } = profile.weights.FP16!;
@@ -36,9 +42,7 @@ describe('the calibration of a running server', () => {
       ...law,
       requestOverheadMs: profile.requestOverheadMs,
     } as never;
-    const told = (Object.keys(spread) as BenchParameter[]).filter((name) => spread[name]! < KNOWN);
-    // Iterations tell the sum of these two, and each alone only where compute takes about as long as reading weights.
-    const determined = told.filter((name) => name !== 'baseUs' && name !== 'weightReadUs');
+    const determined = (Object.keys(spread) as BenchParameter[]).filter((name) => spread[name]! < KNOWN);
     assert.ok(determined.length >= 1, JSON.stringify(spread));
     for (const name of determined) {
       assert.ok(
@@ -50,6 +54,16 @@ describe('the calibration of a running server', () => {
     assert.ok(Math.abs(idle(law) / idle(truth) - 1) < 0.05);
     assert.ok(Math.abs(heldOut!.errors.e2e.mean) < 5, `${heldOut!.errors.e2e.mean}`);
     assert.match(trust, /off by [\d.]+ %.*do not trust the profile there/s);
+  });
+
+  it('finds the scheduling and the token budget, which the server does not tell', async () => {
+    const { profile, findings } = await calibrateVirtually(server, FACTS, {
+      ...{ minutes: 0.8, drawnServers: 0, isBudgetAssumed: true },
+      served: { ...FACTS, maxNumBatchedTokens: 512 },
+    });
+    assert.equal(profile.engine.asyncScheduling, false, findings.join('\n'));
+    assert.match(findings.join('\n'), /^Scheduling: after each step \(synchronous\)\. Requests are off by/m);
+    assert.match(findings.join('\n'), /^Token budget of an iteration: 512 /m);
   });
 
   it('does not send again what an earlier run measured', async () => {

@@ -21,7 +21,9 @@ import {
   seenIn,
   singleProbe,
 } from './probe.ts';
+import { recoveredSpread } from './recovered-spread.ts';
 import { guessedProfile, type ServerFacts } from './start-profile.ts';
+import { findUntoldSettings } from './untold-settings.ts';
 
 /** Spread of a guess from single requests over that of data sheets. */
 const GUESS_SPREAD = 3;
@@ -35,11 +37,14 @@ const LEAST_REQUESTS = 20;
 /** Relative spread of a coefficient that is known well enough. */
 const NARROW = 0.05;
 const MOST_OF_A_KIND = 2;
+const DRAWN_SERVERS = 4;
 
 export interface ServerCalibrationOptions {
   readonly facts: ServerFacts;
   /** Start of the fit, such as the data sheets of GPU and model. Default: a guess from single requests. */
   readonly start?: EngineProfile;
+  /** Whether nobody said which token budget the server has, so that the loads are to tell. Default false. */
+  readonly isBudgetAssumed?: boolean;
   readonly minutes: number;
   /** Most tokens, prompts and outputs together. */
   readonly mostTokens: number;
@@ -47,6 +52,8 @@ export interface ServerCalibrationOptions {
   readonly measured?: readonly MeasuredLoad[];
   /** Sends a probe and measures. */
   readonly measure: (probe: Probe) => Promise<MeasuredLoad>;
+  /** Simulated servers on which the spreads are found. Default 4. */
+  readonly drawnServers?: number;
   /** Minutes since the start. */
   readonly elapsed: () => number;
   /** Called after each load. */
@@ -61,6 +68,8 @@ export interface ServerCalibration {
   readonly loads: readonly MeasuredLoad[];
   /** The load that was not fitted, predicted; `null` when there was no time for it. */
   readonly heldOut: LoadComparison | null;
+  /** Settings that the server does not tell, as the loads show them, in a sentence each. */
+  readonly findings: readonly string[];
   /** How far the profile can be trusted, in a sentence or two. */
   readonly trust: string;
 }
@@ -165,17 +174,42 @@ export async function calibrateServer(options: ServerCalibrationOptions): Promis
       `expected ${LEAST_REQUESTS} answered requests at least, got ${answered} in ${minutes} minutes: give it more minutes, and go on with what was measured`,
     );
   }
-  const calibration = calibrateBench(fittedLoads, {
-    ...fitOptions,
+  const untold = findUntoldSettings(fittedLoads, fitOptions, current, {
+    isGuess: options.start === undefined,
+    isBudgetAssumed: options.isBudgetAssumed ?? false,
+  });
+  const fittedBench = calibrateBench(fittedLoads, {
+    ...untold.options,
     source: options.source,
     command: options.command,
   });
-  const comparison = heldOut && compareLoad(heldOut, calibration.profile, facts);
+  const recovered = recoveredSpread(
+    fittedLoads,
+    fittedBench.profile,
+    untold.options,
+    options.drawnServers ?? DRAWN_SERVERS,
+  );
+  const calibration: BenchCalibration = {
+    ...fittedBench,
+    spread: Object.fromEntries(
+      (Object.entries(fittedBench.spread) as [BenchParameter, number][]).map(([name, spread]) => [
+        name,
+        Math.max(spread, recovered[name] ?? 0),
+      ]),
+    ),
+  };
+  const comparison =
+    heldOut &&
+    compareLoad(heldOut, calibration.profile, {
+      ...facts,
+      maxNumBatchedTokens: untold.options.maxNumBatchedTokens!,
+    });
   return {
     calibration,
     profile: calibration.profile,
     loads,
     heldOut: comparison,
+    findings: untold.findings,
     trust: trustIn(comparison, loads, facts),
   };
 }

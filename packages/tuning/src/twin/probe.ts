@@ -28,7 +28,7 @@ export type ProbeKind = 'single' | 'long' | 'batch' | 'context' | 'open';
 
 const SHOWS: Readonly<Record<Exclude<ProbeKind, 'open'>, readonly BenchParameter[]>> = {
   single: ['requestOverheadMs', 'baseUs', 'weightReadUs', 'experts'],
-  long: ['perTokenUs', 'perPrefillAttentionNs', 'perContextTokenBesidePrefillNs'],
+  long: ['perTokenUs', 'perPrefillAttentionNs', 'perContextTokenBesidePrefillNs', 'prefillLaunchUs'],
   batch: ['perDecodeSequenceUs', 'manySequences'],
   context: ['perContextTokenNs'],
 };

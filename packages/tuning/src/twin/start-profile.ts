@@ -21,7 +21,7 @@ const OVERHEAD_GIB = 0.1;
 /** Restart of a server: process, weights, compilation. */
 const RELOAD_SECONDS = 60;
 /** Shares of the time between tokens of a single request, and prompt tokens whose attention costs what one token costs. */
-const SHARE = { base: 0.4, weightRead: 0.6, sequence: 0.02, contextToken: 1e-5 };
+const SHARE = { base: 0.4, weightRead: 0.6, sequence: 0.02, contextToken: 1e-5, prefillLaunch: 0.1 };
 const ATTENTION_TOKENS = 20_000;
 const LEAST_MS = 0.01;
 
@@ -90,6 +90,7 @@ export function guessedProfile(single: MeasuredLoad, facts: ServerFacts): Engine
             perTokenUs: 1000 * perTokenMs,
             perDecodeSequenceUs: 1000 * SHARE.sequence * tpotMs,
             perContextTokenNs: 1e6 * SHARE.contextToken * tpotMs,
+            prefillLaunchUs: 1000 * SHARE.prefillLaunch * tpotMs,
             perPrefillAttentionNs: (1e6 * perTokenMs) / ATTENTION_TOKENS,
           },
           status: 'estimated',

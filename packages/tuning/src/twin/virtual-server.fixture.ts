@@ -35,11 +35,18 @@ export function calibrateVirtually(
   server: EngineProfile,
   facts: ServerFacts,
   {
+    served = facts,
     minutes,
     measured,
+    drawnServers,
+    isBudgetAssumed,
     onProbe,
   }: {
+    /** Limits of the server, where they differ from the facts that the calibration is given. */
+    readonly served?: ServerFacts;
     readonly minutes: number;
+    readonly drawnServers?: number;
+    readonly isBudgetAssumed?: boolean;
     readonly measured?: readonly MeasuredLoad[];
     readonly onProbe?: (probe: Probe) => void;
   },
@@ -49,9 +56,9 @@ export function calibrateVirtually(
     facts,
     minutes,
     mostTokens: 50_000_000,
-    measured,
+    ...{ measured, drawnServers, isBudgetAssumed },
     measure: async (probe) => {
-      const { load, tookMs } = serveProbe(probe, server, facts);
+      const { load, tookMs } = serveProbe(probe, server, served);
       elapsedMs += tookMs;
       onProbe?.(probe);
       return load;

@@ -68,12 +68,15 @@ export async function calibrateRunningServer(options: ServerOptions): Promise<Se
   const progress = new ProgressDisplay();
   const loads = [...measured];
   try {
-    const facts = await completeFacts(await client.connect(), options);
+    const told = await client.connect();
+    const facts = await completeFacts(told, options);
     await allow(facts, options);
     const startedMs = performance.now();
     const elapsed = () => (performance.now() - startedMs) / 60_000;
     return await calibrateServer({
       facts,
+      isBudgetAssumed:
+        (told.maxNumBatchedTokens ?? options.maxNumBatchedTokens) === undefined && !canAsk(options),
       start: await startProfile(options),
       minutes: options.minutes,
       mostTokens: options.mostTokens,
@@ -112,8 +115,10 @@ export async function calibrateRunningServer(options: ServerOptions): Promise<Se
 }
 
 /** What `calibrate --server` prints below the table of `--bench`. */
-export function trustTable({ heldOut, trust }: ServerCalibration): string {
-  return [...(heldOut === null ? [] : ['', ...comparisonRows([heldOut])]), '', trust].join('\n');
+export function trustTable({ heldOut, findings, trust }: ServerCalibration): string {
+  return ['', ...findings, ...(heldOut === null ? [] : ['', ...comparisonRows([heldOut])]), '', trust].join(
+    '\n',
+  );
 }
 
 /** Measured and predicted figures of loads. */
@@ -177,8 +182,12 @@ export async function completeFacts(
   return facts;
 }
 
+function canAsk({ yes }: Pick<ServerOptions, 'yes'>): boolean {
+  return !yes && process.stdin.isTTY;
+}
+
 async function ask(flag: string, assumed: number, yes: true | undefined): Promise<number> {
-  if (yes || !process.stdin.isTTY) return assumed;
+  if (!canAsk({ yes })) return assumed;
   const answer = await question(`The server does not tell its ${flag} [${assumed}]: `);
   const value = answer.trim() === '' ? assumed : Number(answer);
   if (Number.isInteger(value) && value > 0) return value;

@@ -268,13 +268,14 @@ async function calibrated(options: CalibrateOptions): Promise<Calibrated> {
   const { staticBatch, kernels, tables, bench, estimate, server } = options;
   if (server !== undefined) {
     const calibrated = await calibrateRunningServer({ ...(options as ServerOptions), server });
-    const { calibration, profile, heldOut, trust } = calibrated;
+    const { calibration, profile, heldOut, findings, trust } = calibrated;
     return {
       profile,
       json: {
         ...benchCalibrationJson(calibration),
         relative_spread: calibration.spread,
         held_out: heldOut,
+        untold_settings: findings,
         trust,
       },
       table: `${benchCalibrationTable(calibration)}\n${trustTable(calibrated)}`,

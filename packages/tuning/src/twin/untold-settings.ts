@@ -1,0 +1,138 @@
+import type { EngineProfile } from '@servegym/simulator';
+import {
+  fitLoads,
+  fittedLoad,
+  type LoadFit,
+  type LoadFitOptions,
+  type MeasuredLoad,
+  requestError,
+} from '@servegym/simulator/calibration';
+
+/** Settings that no server of the OpenAI API tells, as loads show them. */
+export interface UntoldSettings {
+  readonly options: LoadFitOptions;
+  readonly fit: LoadFit;
+  /** One sentence for each setting that was looked for. */
+  readonly findings: readonly string[];
+}
+
+/** A setting that is looked for, and its values. The first is taken where the loads do not tell. */
+interface UntoldSetting {
+  readonly name: string;
+  readonly values: readonly { readonly name: string; apply(options: LoadFitOptions): LoadFitOptions }[];
+}
+
+/** A value is told by the loads when requests are off by this share less than with any other. */
+const TOLD = 0.1;
+/** Mixtures of experts by the share of a layer's experts that a token takes: 2 of 8, and 8 of 128 as 1 of 16. */
+const MIXTURES = [
+  { count: 8, perToken: 2 },
+  { count: 128, perToken: 8 },
+] as const;
+/** Token budgets that vLLM and SGLang start with. */
+const BUDGETS = [512, 1024, 2048, 4096, 8192, 16384];
+
+/**
+ * Fits the loads under each value of the settings that a server does not tell, one setting after the other, and keeps the
+ * values under which single requests come out nearest to the measured ones.
+ * @param isGuess Whether the start tells nothing of the model.
+ * @param isBudgetAssumed Whether nobody said which token budget the server has.
+ */
+export function findUntoldSettings(
+  loads: readonly MeasuredLoad[],
+  start: LoadFitOptions,
+  fit: LoadFit,
+  { isGuess, isBudgetAssumed }: { readonly isGuess: boolean; readonly isBudgetAssumed: boolean },
+): UntoldSettings {
+  const fitted = loads.map(fittedLoad);
+  const settings = [
+    // Under a wrong budget the loads look as if another scheduling had served them, and not the other way round.
+    ...(isBudgetAssumed ? [budgetFrom(start.maxNumBatchedTokens!)] : []),
+    schedulingOf(start.start),
+    ...(isGuess ? [EXPERTS] : []),
+  ];
+  let current = { options: start, fit };
+  const findings: string[] = [];
+  for (const { name, values } of settings) {
+    const tried = values.map((value) => {
+      const options = value.apply(current.options);
+      const near = {
+        ...current.fit,
+        law: withExperts(current.fit.law, options),
+        slowness: loads.map(() => 1),
+      };
+      const found = fitLoads(
+        fitted,
+        loads.map(() => new Set()),
+        options,
+        { near: [near], isShort: true },
+      );
+      return { value, options, fit: found, error: requestError(fitted, found, options) };
+    });
+    const [best, second] = tried.toSorted((a, b) => a.error - b.error);
+    const isTold = best.error < (1 - TOLD) * second.error;
+    const chosen = isTold ? best : tried[0];
+    current = { options: chosen.options, fit: chosen.fit };
+    const percent = (error: number) => `${(100 * error).toFixed(1)} %`;
+    findings.push(
+      isTold
+        ? `${name}: ${best.value.name}. Requests are off by ${percent(best.error)} with it, and by ${percent(second.error)} with ${second.value.name}.`
+        : `${name}: the loads do not tell. Taken: ${chosen.value.name}.`,
+    );
+  }
+  return { ...current, findings };
+}
+
+function schedulingOf({ engine }: EngineProfile): UntoldSetting {
+  const values = [true, false].map((asyncScheduling) => ({
+    name: asyncScheduling ? 'a step ahead (asynchronous)' : 'after each step (synchronous)',
+    apply: (options: LoadFitOptions): LoadFitOptions => ({
+      ...options,
+      start: { ...options.start, engine: { ...options.start.engine, asyncScheduling } },
+    }),
+  }));
+  return { name: 'Scheduling', values: engine.asyncScheduling === false ? values.reverse() : values };
+}
+
+const EXPERTS: UntoldSetting = {
+  name: 'Weights that an iteration reads',
+  values: [
+    { name: 'all, as with a dense model', apply: (options) => options },
+    ...MIXTURES.map(({ count, perToken }) => ({
+      name: `more with more tokens, as with ${perToken} of ${count} experts for each`,
+      apply: (options: LoadFitOptions): LoadFitOptions => {
+        const variant = options.start.weights.FP16!;
+        const { weightReadUs } = variant.law;
+        // What a single token reads stays the same.
+        const law = {
+          ...variant.law,
+          weightReadUs: weightReadUs / 2,
+          experts: { count, perToken, readUs: (weightReadUs / 2) * (count / perToken) },
+        };
+        return { ...options, start: { ...options.start, weights: { FP16: { ...variant, law } } } };
+      },
+    })),
+  ],
+};
+
+function budgetFrom(assumed: number): UntoldSetting {
+  return {
+    name: 'Token budget of an iteration',
+    values: [assumed, ...BUDGETS.filter((budget) => budget !== assumed)].map((maxNumBatchedTokens) => ({
+      name: `${maxNumBatchedTokens} (--max-num-batched-tokens)`,
+      apply: (options) => ({ ...options, maxNumBatchedTokens }),
+    })),
+  };
+}
+
+/** The law with the experts that the start has and it lacks. */
+function withExperts(law: LoadFit['law'], { start }: LoadFitOptions): LoadFit['law'] {
+  const { experts } = start.weights.FP16!.law;
+  if (experts === undefined || law.experts !== undefined) return law;
+  const { count, perToken } = experts;
+  return {
+    ...law,
+    weightReadUs: law.weightReadUs / 2,
+    experts: { count, perToken, readUs: (law.weightReadUs / 2) * (count / perToken) },
+  };
+}
