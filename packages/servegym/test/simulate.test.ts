@@ -140,6 +140,24 @@ describe('servegym simulate', () => {
     assert.ok(changed[2].spec_acceptance_rate > 0.2);
   });
 
+  it('schedules as it is told', async () => {
+    const load = ['--closed-batch', '12', '--input-tokens', '600', '--output-tokens', '80'];
+    const server = ['--max-num-batched-tokens', '512', '--kv-blocks', '200'];
+    const threshold = ['--long-prefill-token-threshold', '16'];
+    const settings = [
+      [],
+      ['--max-num-active-seqs', '2'],
+      threshold,
+      [...threshold, '--long-prefill-token-threshold-adaptive'],
+      ['--watermark', '0.4'],
+      ['--no-scheduler-reserve-full-isl'],
+      ['--async-scheduling'],
+    ];
+    const reports = await Promise.all(settings.map((setting) => simulate(...load, ...server, ...setting)));
+    assert.deepEqual([...new Set(reports.map(({ completed }) => completed))], [12]);
+    assert.equal(new Set(reports.map((report) => report.simulated_s)).size, settings.length);
+  });
+
   it('takes a profile from a file', async () => {
     const file = fileWith('mine.json', JSON.stringify({ ...findProfile(profile), name: 'mine' }));
     const { code, stdout } = await runServegym('simulate', '--profile', file, '--trace', csv, '--json');
@@ -205,6 +223,17 @@ describe('servegym simulate', () => {
     ['nothing to serve', ask, /--trace/],
     ['a rate of zero', [...ask, '--trace', csv, '--rate-scale', '0'], /Expected a number above 0/],
     ['half a sequence', [...ask, '--trace', csv, '--max-num-seqs', '1.5'], /Expected a whole number/],
+    [
+      'more running requests than places',
+      [...ask, '--trace', csv, '--max-num-active-seqs', '300'],
+      /at most --max-num-seqs, which is 256, got 300/,
+    ],
+    [
+      'a share for a threshold that is none',
+      [...ask, '--trace', csv, '--long-prefill-token-threshold-adaptive'],
+      /Expected --long-prefill-token-threshold above 0/,
+    ],
+    ['a watermark of all blocks', [...ask, '--trace', csv, '--watermark', '1'], /from 0 to 0\.99/],
     ['a pool larger than all', [...ask, '--trace', csv, '--kv-budget-fraction', '1.1'], /at most 1/],
     ['a precision that is none', [...ask, '--trace', csv, '--weights', 'FP3'], /FP16, FP8, INT8, INT4/],
     [

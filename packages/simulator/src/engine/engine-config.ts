@@ -7,6 +7,9 @@ export const MAX_REQUEST_TOKENS = 10_000_000;
 /** Largest token budget of an iteration. */
 export const MAX_BATCHED_TOKENS = 1_000_000;
 
+/** Largest share of the KV blocks that admissions leave free. */
+export const MOST_WATERMARK = 0.99;
+
 /** Most draft tokens a decode step. */
 export const MAX_SPECULATION_DEPTH = 32;
 
@@ -51,8 +54,8 @@ export interface EngineOptions {
   readonly reserveWholePrompts?: boolean;
   /**
    * Whether an iteration is scheduled while the one before it runs (vLLM async_scheduling): a request is then seen by
-   * the first iteration that starts after the start of another. Blocks and places that a request gives back are free
-   * one iteration earlier than in vLLM. Default false.
+   * the first iteration that starts after the start of another, and one that ends holds its place and blocks until the
+   * iteration after its last has been scheduled. Default false.
    */
   readonly asyncScheduling?: boolean;
   /**

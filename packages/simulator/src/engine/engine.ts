@@ -9,6 +9,7 @@ import {
   type IterationSpan,
   MAX_BATCHED_TOKENS,
   MAX_REQUEST_TOKENS,
+  MOST_WATERMARK,
 } from './engine-config.ts';
 import {
   type CompletionLog,
@@ -67,7 +68,7 @@ export class Engine {
     expectNumber('ENGINE_OPTION', 'requestOverheadPerTokenUs', requestOverheadPerTokenUs, 0, 1e6);
     expectNumber('ENGINE_OPTION', 'seed', seed, 0, Number.MAX_SAFE_INTEGER);
     const { watermark = 0, longPrefillTokenThreshold = 0 } = options;
-    expectNumber('ENGINE_OPTION', 'watermark', watermark, 0, 0.99);
+    expectNumber('ENGINE_OPTION', 'watermark', watermark, 0, MOST_WATERMARK);
     const longest = MAX_REQUEST_TOKENS;
     expectInteger('ENGINE_OPTION', 'longPrefillTokenThreshold', longPrefillTokenThreshold, 0, longest);
     this.overhead = new RequestOverhead(

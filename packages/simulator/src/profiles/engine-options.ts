@@ -3,11 +3,12 @@ import type { EngineProfile } from './engine-profile.ts';
 
 /** The options of an engine that its profile decides. */
 export function engineOptionsOf(profile: EngineProfile): EngineOptions {
+  const { name: _, version: __, ...scheduler } = profile.engine;
   return {
+    ...scheduler,
     blockTokens: profile.memory.blockTokens,
     requestOverheadMs: profile.requestOverheadMs,
     requestOverheadJitter: profile.requestOverheadJitter,
     requestOverheadPerTokenUs: profile.requestOverheadPerTokenUs,
-    asyncScheduling: profile.engine.asyncScheduling,
   };
 }

@@ -1,3 +1,5 @@
+import type { EngineOptions } from '../engine/engine-config.ts';
+
 /** Precisions of the weights that a profile can have coefficients for. `FP16` stands for BF16 too. */
 export const WEIGHT_PRECISIONS = ['FP16', 'FP8', 'INT8', 'INT4', 'MXFP4', 'NVFP4'] as const;
 export type WeightPrecision = (typeof WEIGHT_PRECISIONS)[number];
@@ -104,6 +106,16 @@ export interface ProfileFit {
   readonly command: string;
 }
 
+/** Settings of the scheduler that an engine was started with. vLLM has `asyncScheduling` on by default since 0.14. */
+export type SchedulerSettings = Pick<
+  EngineOptions,
+  | 'asyncScheduling'
+  | 'longPrefillTokenThreshold'
+  | 'longPrefillTokenThresholdAdaptive'
+  | 'watermark'
+  | 'wholePromptFits'
+>;
+
 /** Draft model and measured acceptance. */
 export interface SpeculationProfile {
   readonly method: string;
@@ -134,15 +146,7 @@ export interface EngineProfile {
     readonly usdPerHour: number;
   };
   readonly model: { readonly name: string; readonly kvBytesPerToken: number };
-  readonly engine: {
-    readonly name: string;
-    readonly version: string;
-    /**
-     * Whether it schedules an iteration while the one before it runs, as vLLM does by default since 0.14. A request then
-     * waits for one more iteration. Default false.
-     */
-    readonly asyncScheduling?: boolean;
-  };
+  readonly engine: SchedulerSettings & { readonly name: string; readonly version: string };
   readonly status: 'measured' | 'estimated';
   readonly source: string;
   readonly fit: ProfileFit | null;

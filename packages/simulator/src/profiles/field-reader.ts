@@ -68,6 +68,11 @@ export class FieldReader {
     return this.#take(key) === undefined ? undefined : this.number(key, low, high);
   }
 
+  /** As `integer`, or `undefined` when the field is absent. */
+  optionalInteger(key: string, low: number, high: number): number | undefined {
+    return this.#take(key) === undefined ? undefined : this.integer(key, low, high);
+  }
+
   /** `undefined` when the field is absent. */
   optionalBoolean(key: string): boolean | undefined {
     const value = this.#take(key);

@@ -24,6 +24,14 @@ describe('an engine profile', () => {
     assert.deepEqual(parseEngineProfile(JSON.stringify(good), 'x.json'), good);
   });
 
+  it('keeps the settings of the scheduler', () => {
+    const engine = {
+      ...{ name: 'vLLM', version: '0.32', asyncScheduling: false, watermark: 0.01, wholePromptFits: false },
+      ...{ longPrefillTokenThreshold: 512, longPrefillTokenThresholdAdaptive: true },
+    };
+    assert.deepEqual(parseEngineProfile(changed('engine', engine), 'x.json').engine, engine);
+  });
+
   const refused: readonly [path: string, value: unknown][] = [
     ['name', 'Not A Name'],
     ['gpu', null],
@@ -61,6 +69,8 @@ describe('an engine profile', () => {
     ['weights.FP16.law.sequenceFactors', [[1, 0]]],
     ['weights.FP16.law.prefillLaunchUs', -1],
     ['engine.asyncScheduling', 'yes'],
+    ['engine.watermark', 1],
+    ['engine.longPrefillTokenThreshold', 1.5],
     ['requestOverheadJitter', 1.5],
     ['requestOverheadPerTokenUs', -1],
     ['weights.INT8.quality', 1.1],

@@ -1,7 +1,9 @@
+import { MAX_REQUEST_TOKENS, MOST_WATERMARK } from '../engine/engine-config.ts';
 import {
   type EngineProfile,
   type IterationLaw,
   type ProfileFit,
+  type SchedulerSettings,
   type SpeculationProfile,
   WEIGHT_PRECISIONS,
   type WeightPrecision,
@@ -78,11 +80,18 @@ function readModel(model: FieldReader): EngineProfile['model'] {
 }
 
 function readEngine(engine: FieldReader): EngineProfile['engine'] {
-  const asyncScheduling = engine.optionalBoolean('asyncScheduling');
+  const scheduler: SchedulerSettings = {
+    asyncScheduling: engine.optionalBoolean('asyncScheduling'),
+    longPrefillTokenThreshold: engine.optionalInteger('longPrefillTokenThreshold', 0, MAX_REQUEST_TOKENS),
+    longPrefillTokenThresholdAdaptive: engine.optionalBoolean('longPrefillTokenThresholdAdaptive'),
+    watermark: engine.optionalNumber('watermark', 0, MOST_WATERMARK),
+    wholePromptFits: engine.optionalBoolean('wholePromptFits'),
+  };
+  const set = Object.entries(scheduler).filter(([, value]) => value !== undefined);
   const result = {
     name: engine.text('name'),
     version: engine.text('version'),
-    ...(asyncScheduling !== undefined && { asyncScheduling }),
+    ...(Object.fromEntries(set) as SchedulerSettings),
   };
   engine.end();
   return result;

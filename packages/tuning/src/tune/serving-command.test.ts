@@ -16,6 +16,21 @@ describe('the command line of a server', () => {
     assert.deepEqual(vllm!.notExpressed, []);
   });
 
+  it('has the flags of the scheduler that are not the defaults', () => {
+    const profile = findProfile('h100-80gb-llama-3-8b');
+    const scheduler = {
+      ...{ longPrefillTokenThreshold: 512, longPrefillTokenThresholdAdaptive: true, watermark: 0.01 },
+      ...{ wholePromptFits: false, asyncScheduling: false },
+    };
+    const started = { ...profile, engine: { ...profile.engine, ...scheduler } };
+    const [vllm, sglang] = servingCommands(started, vllmDefaults(profile), 1);
+    const flags =
+      '--long-prefill-token-threshold 512 --long-prefill-token-threshold-adaptive --watermark 0.01 ' +
+      '--no-scheduler-reserve-full-isl --no-async-scheduling';
+    assert.ok(vllm!.line.endsWith(` ${flags}`), vllm!.line);
+    assert.ok(sglang!.notExpressed.join('; ').includes(flags));
+  });
+
   it('names what it cannot say', () => {
     const profile = findProfile('a100-80gb-llama-3-70b-tp4');
     const candidate = {

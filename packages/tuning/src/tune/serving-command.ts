@@ -37,6 +37,7 @@ function vllmCommand(profile: EngineProfile, candidate: Candidate, replicas: num
       `--max-num-batched-tokens ${candidate.maxNumBatchedTokens}`,
       `--gpu-memory-utilization ${vllmMemoryShare(profile, candidate)}`,
       candidate.prefixCaching ? '--enable-prefix-caching' : '--no-enable-prefix-caching',
+      ...schedulerFlags(profile),
       ...options,
       ...(speculationDepth > 0 ? [`--speculative-config '${speculative}'`] : []),
       ...(candidate.split ? [`--kv-transfer-config '${NIXL}'`] : []),
@@ -53,6 +54,19 @@ function vllmCommand(profile: EngineProfile, candidate: Candidate, replicas: num
       ...replicaNote(replicas),
     ],
   };
+}
+
+/** Flags of vLLM's scheduler where the profile does not have its defaults. */
+function schedulerFlags({ engine }: EngineProfile): string[] {
+  return [
+    ...(engine.longPrefillTokenThreshold
+      ? [`--long-prefill-token-threshold ${engine.longPrefillTokenThreshold}`]
+      : []),
+    ...(engine.longPrefillTokenThresholdAdaptive ? ['--long-prefill-token-threshold-adaptive'] : []),
+    ...(engine.watermark ? [`--watermark ${engine.watermark}`] : []),
+    ...(engine.wholePromptFits === false ? ['--no-scheduler-reserve-full-isl'] : []),
+    ...(engine.asyncScheduling === false ? ['--no-async-scheduling'] : []),
+  ];
 }
 
 function sglangCommand(profile: EngineProfile, candidate: Candidate, replicas: number): ServingCommand {
@@ -94,6 +108,9 @@ function sglangCommand(profile: EngineProfile, candidate: Candidate, replicas: n
         ? ['chunks of prompts beside decodes: with a draft, SGLang computes them in iterations of their own']
         : []),
       'preemption: SGLang retracts by its own rule, so a full KV pool behaves differently',
+      ...(schedulerFlags(profile).length > 0
+        ? [`what vLLM has as ${schedulerFlags(profile).join(' ')}: SGLang has its own scheduler`]
+        : []),
       ...(candidate.priority ? [PRIORITY_NOTE] : []),
       ...notes,
       ...replicaNote(replicas),

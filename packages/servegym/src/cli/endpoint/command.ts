@@ -3,9 +3,10 @@ import { Guard, isLoopback } from '@servegym/openenv';
 import { Command, Option } from 'commander';
 import { listenError } from '../../server/listen-error.ts';
 import { stopOnSignals } from '../../server/stop-on-signals.ts';
-import { addEngineOptions, type EngineOptions } from '../arguments/engine-options.ts';
+import { addEngineOptions, type EngineOptions, runningLimit } from '../arguments/engine-options.ts';
 import { numberAbove, wholeNumber } from '../arguments/options.ts';
 import { readProfile } from '../arguments/read-input-file.ts';
+import { withSchedulerOptions } from '../arguments/scheduler-options.ts';
 import { allowedHostsOption, withBoundName } from '../arguments/server-options.ts';
 
 interface EndpointCommandOptions extends EngineOptions {
@@ -110,9 +111,9 @@ async function endpoint(options: EndpointCommandOptions): Promise<void> {
   const { host } = options;
   const guard = new Guard({ allowedHosts: withBoundName(options.allowedHosts, host) });
   const endpoint = await startEndpoint({
-    profile: await readProfile(options.profile),
+    profile: withSchedulerOptions(await readProfile(options.profile), options),
     config: {
-      maxNumSeqs: options.maxNumSeqs,
+      maxNumSeqs: runningLimit(options),
       kvBudgetFraction: options.kvBudgetFraction,
       speculationDepth: options.speculationDepth,
       weights: options.weights,

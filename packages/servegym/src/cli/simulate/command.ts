@@ -4,6 +4,7 @@ import { addDrawnRequests, MOST_REQUESTS } from '../arguments/drawn-requests.ts'
 import { addEngineOptions } from '../arguments/engine-options.ts';
 import { numberAbove, wholeNumber } from '../arguments/options.ts';
 import { readProfile } from '../arguments/read-input-file.ts';
+import { withSchedulerOptions } from '../arguments/scheduler-options.ts';
 import { addTraceOptions } from '../arguments/trace-arguments.ts';
 import { requireWritable } from '../output/write-output-file.ts';
 import { parseChange, parseShares, parseTenant } from './serving-changes.ts';
@@ -122,7 +123,7 @@ Wall time is that of the simulation, without reading the trace.`,
 }
 
 async function simulate(options: SimulateOptions): Promise<void> {
-  const profile = await readProfile(options.profile);
+  const profile = withSchedulerOptions(await readProfile(options.profile), options);
   await requireWritable(options.chromeTrace);
   await requireWritable(options.requestsFile);
   const simulation = await (needsWholeTrace(options)

@@ -1,5 +1,5 @@
 import type { EngineProfile, RouterPolicy, ServingChange, SimulationOptions } from '@servegym/simulator';
-import type { EngineOptions } from '../arguments/engine-options.ts';
+import { type EngineOptions, runningLimit } from '../arguments/engine-options.ts';
 import type { TraceArguments } from '../arguments/trace-arguments.ts';
 
 /** What `servegym simulate` is told. */
@@ -32,8 +32,9 @@ export interface SimulateOptions extends TraceArguments, EngineOptions {
 
 /** What is asked for, of replicas of one engine. */
 export function replicaOptions(profile: EngineProfile, options: SimulateOptions): SimulationOptions {
-  const { weights, maxNumSeqs, maxNumBatchedTokens, kvBudgetFraction, kvBlocks, speculationDepth } = options;
+  const { weights, maxNumBatchedTokens, kvBudgetFraction, kvBlocks, speculationDepth } = options;
   const { acceptance, prefixCaching, policy, replicas, router, seed, concurrency } = options;
+  const maxNumSeqs = runningLimit(options);
   return {
     ...{ profile, weights, maxNumSeqs, maxNumBatchedTokens, kvBudgetFraction, kvBlocks, speculationDepth },
     ...{ acceptance, prefixCaching, schedulingPolicy: policy, replicas, router, seed, concurrency },

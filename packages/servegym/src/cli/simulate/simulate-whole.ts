@@ -16,6 +16,7 @@ import {
 } from '@servegym/simulator';
 import { summarize } from '@servegym/simulator/statistics';
 import { drawnRequests } from '../arguments/drawn-requests.ts';
+import { runningLimit } from '../arguments/engine-options.ts';
 import { readingLine, readTraceArgument } from '../arguments/trace-arguments.ts';
 import { InputError } from '../input-error.ts';
 import { writeOutputFile } from '../output/write-output-file.ts';
@@ -93,12 +94,13 @@ function served(
   if (!options.split && changes.length === 0) {
     return simulateTrace(trace, { ...replicaOptions(profile, options), ...watched });
   }
-  const { weights, maxNumSeqs, kvBudgetFraction, speculationDepth, policy, split } = options;
+  const { weights, kvBudgetFraction, speculationDepth, policy, split } = options;
   const { maxNumBatchedTokens, seed, acceptance, prefixCaching, concurrency } = options;
   return simulateCluster(trace, {
     ...{ profile, maxNumBatchedTokens, seed, acceptance, prefixCaching, concurrency, changes, ...watched },
     config: {
-      ...{ weights, maxNumSeqs, kvBudgetFraction, speculationDepth, split },
+      ...{ weights, kvBudgetFraction, speculationDepth, split },
+      maxNumSeqs: runningLimit(options),
       schedulingPolicy: policy,
     },
   });

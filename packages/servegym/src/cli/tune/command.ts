@@ -17,6 +17,11 @@ import { numberAbove, numberFrom, wholeNumber } from '../arguments/options.ts';
 import { addPriceOptions, type PriceOptions, withPrices } from '../arguments/price-options.ts';
 import { readProfile } from '../arguments/read-input-file.ts';
 import {
+  addSchedulerOptions,
+  type SchedulerOptions,
+  withSchedulerOptions,
+} from '../arguments/scheduler-options.ts';
+import {
   addTraceOptions,
   readingLine,
   readTraceArgument,
@@ -31,7 +36,7 @@ import { requireWritable, writeOutputFile } from '../output/write-output-file.ts
 import { parseShares } from '../simulate/serving-changes.ts';
 import { TUNABLE_TASKS, taskTraffic } from './task-traffic.ts';
 
-interface TuneCommandOptions extends TraceArguments, JobOptions, PriceOptions {
+interface TuneCommandOptions extends TraceArguments, JobOptions, PriceOptions, SchedulerOptions {
   readonly profile: readonly string[];
   readonly trace?: string;
   readonly workload?: TaskId;
@@ -137,14 +142,14 @@ Examples:
   servegym tune --profile a100-40gb-llama-3-8b --trace log.csv --priority-shares 0.3,0.7 --slo class0_ttft_p99=300ms,ttft_p99=5s`,
     )
     .action(tune);
-  return addJobOptions(addTraceOptions(addPriceOptions(command)));
+  return addJobOptions(addTraceOptions(addPriceOptions(addSchedulerOptions(command))));
 }
 
 async function tune(options: TuneCommandOptions): Promise<void> {
   const { profiles, note } = await withPrices(
     await Promise.all(
       options.profile.map(async (name) => ({
-        profile: await readProfile(name),
+        profile: withSchedulerOptions(await readProfile(name), options),
         isShipped: !name.endsWith('.json'),
       })),
     ),

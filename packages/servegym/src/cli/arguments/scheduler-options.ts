@@ -1,0 +1,61 @@
+import type { EngineProfile } from '@servegym/simulator';
+import { type Command, Option } from 'commander';
+import { InputError } from '../input-error.ts';
+import { numberFrom, wholeNumber } from './options.ts';
+
+/** Settings of vLLM's scheduler that take the place of those of the profile. */
+export interface SchedulerOptions {
+  readonly longPrefillTokenThreshold?: number;
+  readonly longPrefillTokenThresholdAdaptive?: boolean;
+  /** Share of the KV blocks that admissions leave free. */
+  readonly watermark?: number;
+  readonly schedulerReserveFullIsl?: boolean;
+  readonly asyncScheduling?: boolean;
+}
+
+/** Adds the options, named as those of vLLM. */
+export function addSchedulerOptions(command: Command): Command {
+  return command
+    .addOption(
+      new Option(
+        '--long-prefill-token-threshold <n>',
+        'most tokens of a prompt that an iteration computes beside other requests; 0 is no limit',
+      ).argParser(wholeNumber(0, 10_000_000)),
+    )
+    .option(
+      '--long-prefill-token-threshold-adaptive',
+      'let that be at least an equal share of the token budget',
+    )
+    .addOption(
+      new Option(
+        '--watermark <share>',
+        'share of the KV blocks that an admission leaves free while others run',
+      ).argParser(numberFrom(0, 0.99)),
+    )
+    .option('--scheduler-reserve-full-isl', 'admit a request only when its whole prompt fits')
+    .option('--no-scheduler-reserve-full-isl', 'admit a request when its first chunk fits')
+    .option('--async-scheduling', 'schedule an iteration while the one before it runs')
+    .option('--no-async-scheduling', 'schedule an iteration when the one before it has ended');
+}
+
+/**
+ * A profile of an engine that was started with the options that are set.
+ * @throws InputError when an option needs another.
+ */
+export function withSchedulerOptions(profile: EngineProfile, options: SchedulerOptions): EngineProfile {
+  const set = {
+    longPrefillTokenThreshold: options.longPrefillTokenThreshold,
+    longPrefillTokenThresholdAdaptive: options.longPrefillTokenThresholdAdaptive,
+    watermark: options.watermark,
+    wholePromptFits: options.schedulerReserveFullIsl,
+    asyncScheduling: options.asyncScheduling,
+  };
+  const given = Object.fromEntries(Object.entries(set).filter(([, value]) => value !== undefined));
+  const engine = { ...profile.engine, ...given };
+  if (engine.longPrefillTokenThresholdAdaptive && !engine.longPrefillTokenThreshold) {
+    throw new InputError(
+      'Expected --long-prefill-token-threshold above 0 with --long-prefill-token-threshold-adaptive, which raises it',
+    );
+  }
+  return { ...profile, engine };
+}
