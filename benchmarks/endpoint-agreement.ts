@@ -24,6 +24,8 @@ interface Scenario {
   readonly rate: number;
   /** Requests kept in flight, instead of a rate. */
   readonly concurrency?: number;
+  /** Requests of a conversation, each a mean think time after the answer to the one before, ms. */
+  readonly conversation?: { readonly turns: number; readonly thinkMs: number };
   /** Prompt and output, tokens; drawn evenly from the ranges. */
   readonly input: readonly [number, number];
   readonly output: readonly [number, number];
@@ -78,6 +80,14 @@ const scenarios: readonly Scenario[] = [
     output: [103, 128],
   },
   {
+    name: 'A100, conversations',
+    profile: 'a100-40gb-llama-3-8b',
+    rate: 2,
+    conversation: { turns: 4, thinkMs: 1500 },
+    input: [64, 1024],
+    output: [32, 128],
+  },
+  {
     name: 'A100, 4 draft tokens',
     profile: 'a100-40gb-llama-3-8b',
     rate: 4,
@@ -97,12 +107,19 @@ function drawer(seed: number): () => number {
   };
 }
 
-function makeLoad({ rate, input, output }: Scenario): LoadRequest[] {
+function makeLoad({ rate, input, output, conversation }: Scenario): LoadRequest[] {
   const draw = drawer(7);
   const within = ([low, high]: readonly [number, number]) => low + Math.floor(draw() * (high - low + 1));
   const load: LoadRequest[] = [];
   for (let atMs = 0; rate === 0 ? load.length < 64 : atMs < seconds * 1000; ) {
     load.push({ atMs, inputTokens: within(input), outputTokens: within(output) });
+    for (let turn = 1; turn < (conversation?.turns ?? 1); turn += 1) {
+      const thinkMs = -Math.log(1 - draw()) * conversation!.thinkMs;
+      load.push({
+        ...{ atMs: thinkMs, isFollowUp: true },
+        ...{ inputTokens: within(input), outputTokens: within(output) },
+      });
+    }
     if (rate > 0) atMs += (-Math.log(1 - draw()) / rate) * 1000;
   }
   return load;
@@ -110,12 +127,22 @@ function makeLoad({ rate, input, output }: Scenario): LoadRequest[] {
 
 /** What `simulate` makes of the load as it was sent. */
 function predict(scenario: Scenario, load: readonly LoadRequest[], sent: readonly LoadResult[]) {
+  let startMs = 0;
   const trace: Trace = {
     source: scenario.name,
-    // Those of requests that are kept in flight tell only the order.
-    arrivalMs: Float64Array.from(sent, ({ sentMs }) => sentMs - sent[0].sentMs),
+    // Those of requests that are kept in flight tell only the order, and so do those of follow-ups.
+    arrivalMs: Float64Array.from(sent, ({ sentMs }, i) => {
+      if (!load[i].isFollowUp) startMs = sentMs - sent[0].sentMs;
+      return startMs;
+    }),
     inputTokens: Int32Array.from(load, ({ inputTokens }) => inputTokens),
     outputTokens: Int32Array.from(load, ({ outputTokens }) => outputTokens),
+    ...(scenario.conversation !== undefined && {
+      followUps: {
+        previous: Int32Array.from(load, ({ isFollowUp }, i) => (isFollowUp ? i - 1 : -1)),
+        thinkMs: Float64Array.from(load, ({ isFollowUp, atMs }) => (isFollowUp ? atMs : 0)),
+      },
+    }),
   };
   return simulateTrace(trace, {
     ...{ profile: findProfile(scenario.profile), concurrency: scenario.concurrency },

@@ -3,8 +3,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 /** One request of a load. */
 export interface LoadRequest {
-  /** After the start of the load, ms. */
+  /** After the start of the load, ms; for a follow-up, after the answer to the request before it. */
   readonly atMs: number;
+  /** Whether it follows the answer to the request before it. Default false. */
+  readonly isFollowUp?: boolean;
   readonly inputTokens: number;
   readonly outputTokens: number;
 }
@@ -60,7 +62,16 @@ export async function sendLoad(
       await Promise.all(Array.from({ length: concurrency }, keepSending));
       return await Promise.all(answers);
     }
-    for (const [i, { atMs }] of load.entries()) {
+    for (const [i, { atMs, isFollowUp }] of load.entries()) {
+      if (isFollowUp) {
+        answers.push(
+          answers[i - 1].then(async () => {
+            await sleep(atMs);
+            return complete(agent, url, bodies[i], startMs);
+          }),
+        );
+        continue;
+      }
       const dueMs = startMs + atMs;
       await sleep(Math.max(0, dueMs - performance.now() - 1));
       while (performance.now() < dueMs) await new Promise(setImmediate);

@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { findProfile, type ServingConfig, simulateTrace } from '@servegym/simulator';
+import {
+  findProfile,
+  RandomStream,
+  type ServingConfig,
+  simulateTrace,
+  type Trace,
+} from '@servegym/simulator';
 import fc from 'fast-check';
 import {
   type FinishedRequest,
@@ -155,6 +161,95 @@ describe('the live server', () => {
       { numRuns: 100 },
     );
   });
+
+  /** Times of the requests of a trace whose follow-ups are sent a think time after the answer that a client has. */
+  function playConversations(trace: Trace, concurrency?: number): { ttftMs: number[]; e2eMs: number[] } {
+    const bench = new Bench({ maxNumSeqs: 8 });
+    const { previous, thinkMs } = trace.followUps!;
+    const count = trace.arrivalMs.length;
+    const ttftMs = new Array<number>(count);
+    const e2eMs = new Array<number>(count);
+    const due: { atMs: number; request: number }[] = [];
+    const starts = [...previous.keys()].filter((i) => previous[i] === -1);
+    const startNext = () => {
+      const request = starts.shift();
+      if (request !== undefined) due.push({ atMs: bench.wallMs, request });
+    };
+    const send = (request: number) => {
+      const sentMs = bench.wallMs;
+      bench.submit(trace.inputTokens[request], trace.outputTokens[request], {
+        onTokens(_, isLast) {
+          ttftMs[request] ??= bench.wallMs - sentMs;
+          if (!isLast) return;
+          e2eMs[request] = bench.wallMs - sentMs;
+          const next = previous.indexOf(request);
+          if (next >= 0) due.push({ atMs: bench.wallMs + thinkMs[next], request: next });
+          else if (concurrency !== undefined) startNext();
+        },
+      });
+    };
+    if (concurrency === undefined) {
+      for (const request of starts) due.push({ atMs: trace.arrivalMs[request], request });
+    } else {
+      for (let i = 0; i < concurrency; i += 1) startNext();
+    }
+    while (due.length > 0 || bench.dueMs < Number.POSITIVE_INFINITY) {
+      due.sort((a, b) => a.atMs - b.atMs || a.request - b.request);
+      if (due.length === 0 || bench.dueMs <= due[0].atMs) {
+        bench.pass(bench.dueMs);
+      } else {
+        const { atMs, request } = due.shift()!;
+        bench.pass(atMs);
+        send(request);
+      }
+    }
+    return { ttftMs, e2eMs };
+  }
+
+  for (const [title, concurrency] of [
+    ['conversations that arrive', undefined],
+    ['five conversations in flight', 5],
+  ] as const) {
+    it(`serves ${title} as simulate does, each request a think time after the answer before`, () => {
+      const random = new RandomStream(0, 'conversations');
+      const turns = 4;
+      const count = 30 * turns;
+      let startMs = 0;
+      const all = Array.from({ length: count }, (_, i) => {
+        if (i > 0 && i % turns === 0) startMs += random.exponential(300);
+        return {
+          arrivalMs: startMs,
+          think: random.exponential(800),
+          input: 20 + i * 13,
+          output: 2 + ((i * 7) % 60),
+        };
+      });
+      const trace: Trace = {
+        source: 'conversations',
+        arrivalMs: Float64Array.from(all, ({ arrivalMs }) => arrivalMs),
+        inputTokens: Int32Array.from(all, ({ input }) => input),
+        outputTokens: Int32Array.from(all, ({ output }) => output),
+        followUps: {
+          previous: Int32Array.from(all, (_, i) => (i % turns === 0 ? -1 : i - 1)),
+          thinkMs: Float64Array.from(all, ({ think }, i) => (i % turns === 0 ? 0 : think)),
+        },
+      };
+      const played = playConversations(trace, concurrency);
+      const run = simulateTrace(trace, { profile, maxNumSeqs: 8, concurrency });
+      assert.equal(run.completed, count);
+      for (const [i, id] of run.ids.entries()) {
+        // A moment in ms is a tick or two beside the simulation's.
+        assert.ok(
+          Math.abs(played.ttftMs[id] - run.ttftMs[i]) < 1e-3,
+          `${id}: ${played.ttftMs[id]} for ${run.ttftMs[i]}`,
+        );
+        assert.ok(
+          Math.abs(played.e2eMs[id] - run.e2eMs[i]) < 1e-3,
+          `${id}: ${played.e2eMs[id]} for ${run.e2eMs[i]}`,
+        );
+      }
+    });
+  }
 
   it('hands out no token before it is due', () => {
     const bench = new Bench({});
