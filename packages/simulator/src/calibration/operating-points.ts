@@ -22,6 +22,8 @@ export interface OperatingPoint {
   readonly data: number;
   /** GPUs that the experts are divided over; 1: each expert is divided as the other weights are. */
   readonly expert: number;
+  /** Requests sent for each of those in flight. */
+  readonly requestsEach: number;
   readonly ttftMs: number;
   readonly tpotMs: number;
 }
@@ -47,6 +49,13 @@ const COLUMNS = [
 ] as const;
 type Row = Readonly<Record<(typeof COLUMNS)[number], string>>;
 
+/** As InferenceX sends, the source of most rows. */
+const REQUESTS_EACH = 10;
+/**
+ * Source of rows that are one batch: their mean TTFT is half the prefill of all requests together, at every length and
+ * concurrency from 16 to 128.
+ */
+const ONE_BATCH = /\/h100_sxm\/sglang\//;
 const HELD_OUT_GPUS = /^(b300|gb200|gb300)/;
 const HELD_OUT_MODELS = /kimi-k2\.5/i;
 const HELD_OUT_ON_VLLM = /qwen3-32b|llama-3\.1-70b/i;
@@ -107,6 +116,7 @@ export function parseOperatingPoints(text: string, source: string, heldOut = fal
         inputTokens: number('isl'),
         outputTokens: number('osl'),
         ...parallelOf(row, number),
+        requestsEach: ONE_BATCH.test(row.silicon_data_source) ? 1 : REQUESTS_EACH,
         ttftMs: number('silicon_ttft_ms'),
         tpotMs: number('silicon_tpot_ms'),
       });

@@ -25,6 +25,12 @@ const GPUS: Readonly<Record<string, string>> = {
   l40s: 'l40s-48gb',
 };
 
+/**
+ * Memory of a GPU that neither weights nor KV take, GiB: activations of 8,192 tokens, logits of 1,024 sequences, buffers of
+ * collectives, CUDA graphs. Points that overflow the KV pool on H100 and B200 tell of 2 to 4.5.
+ */
+const MEMORY_OVERHEAD_GIB = 3;
+
 export interface LeagueOptions {
   /** The unpacked package aiconfigurator-core: kernel tables and operating points. */
   readonly folder: string;
@@ -94,6 +100,7 @@ async function pointProfile(
     parallel: { tensor, pipeline: 1, data, expert },
     kvCache: pointKvCache(point),
     engine: named,
+    memoryOverheadGiB: MEMORY_OVERHEAD_GIB,
     source: 'kernel tables',
     command: 'servegym fidelity',
   });

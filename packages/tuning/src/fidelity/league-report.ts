@@ -8,8 +8,8 @@ const ENGINES = { vllm: 'vLLM', sglang: 'SGLang' } as const;
 export function leagueReport(rows: readonly LeagueRow[]): string {
   return `## Operating points
 
-Mean TTFT and TPOT of ${rows.length} public operating points: so many requests in flight, ten times as many sent, lengths drawn from
-0.8 to 1.0 of the nominal ones (\`systems/silicon_sample.csv\` of NVIDIA's aiconfigurator-core 0.12, Apache-2.0). Every
+Mean TTFT and TPOT of ${rows.length} public operating points: so many requests in flight, ten times as many sent (in Qwen3-32B
+on SGLang as many), lengths drawn from 0.8 to 1.0 of the nominal ones (\`systems/silicon_sample.csv\` of NVIDIA's aiconfigurator-core 0.12, Apache-2.0). Every
 profile is made from kernel tables, as \`servegym calibrate --tables\` does. Held out, and never looked at: Qwen3-32B and
 Llama-3.1-70B on vLLM, Kimi-K2.5, B300, GB200, GB300, prefill and decode apart. Errors are means without their signs.
 \`benchmarks/league/aiconfigurator_answers.py\` asks NVIDIA's estimator for the same points; "both": over the rows that both answer.

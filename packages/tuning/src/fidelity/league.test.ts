@@ -85,6 +85,14 @@ describe('operating points', () => {
     );
   });
 
+  it('send ten requests for each in flight, and those of one source one', () => {
+    const text = table({}, { silicon_data_source: '/data/h100_sxm/sglang/0.5.1/x.csv', backend: 'sglang' });
+    assert.deepEqual(
+      parseOperatingPoints(text, 'points.csv').map(({ requestsEach }) => requestsEach),
+      [10, 1],
+    );
+  });
+
   it('are refused with the line that is wrong', () => {
     for (const [text, line] of [
       [table({}, { isl: 0 }), 3],
