@@ -88,6 +88,26 @@ describe('an environment of which nothing is known', () => {
   });
 });
 
+describe('llmserve', () => {
+  it('finds a profile by typing, and keeps the one before when there is none of that name', async () => {
+    const page = await openServed('llmserve', '?policy=hand&seed=1');
+    await page.view.locator('.options-menu summary').click();
+    const profile = page.view.getByLabel('Profile');
+    assert.ok((await page.view.locator('datalist option').count()) > 100);
+    await profile.fill('mi300x-192gb-qwen3-8b');
+    await profile.press('Enter');
+    await page.view.getByText('Scenario (1)').waitFor();
+    await page.untilWindow(0);
+    await profile.fill('h100');
+    await profile.press('Enter');
+    assert.equal(await profile.evaluate((input: HTMLInputElement) => input.validity.valid), false);
+    assert.equal(new URL(page.page.url()).searchParams.get('option.profile'), 'mi300x-192gb-qwen3-8b');
+    await profile.fill('');
+    await profile.press('Enter');
+    await page.view.getByText('Scenario', { exact: true }).waitFor();
+  });
+});
+
 describe('inferencegym', () => {
   it('shows the server, locks the knobs that the task masks, and grades', async () => {
     const page = await openServed('inferencegym', '?task=1&policy=hand&seed=2');

@@ -287,6 +287,27 @@ describe('servegym profiles', () => {
     assert.deepEqual(JSON.parse(stdout), listProfiles());
   });
 
+  it('lists those of a GPU, a model and a status', async () => {
+    const { stdout } = await runServegym('profiles', '--gpu', 'h200', '--model', 'Qwen3', '--json');
+    const shown: { gpu: { name: string }; model: { name: string } }[] = JSON.parse(stdout);
+    assert.ok(shown.length > 4);
+    for (const { gpu, model } of shown) assert.match(`${gpu.name} ${model.name}`, /^H200-141GB Qwen3-/);
+    const pro = await runServegym('profiles', '--gpu', 'rtx pro', '--status', 'tables');
+    assert.match(pro.stdout, /^rtx-pro-6000-96gb-qwen3-8b +tables +FP16 /m);
+    const none = await runServegym('profiles', '--gpu', 'tpu');
+    assert.match(none.stdout, /^No shipped profile is of these\./);
+    const both = await runServegym('profiles', 'a100-40gb-llama-3-8b', '--gpu', 'a100');
+    assert.equal(both.code, 2);
+  });
+
+  it('names the command that makes an estimate again', async () => {
+    const { stdout } = await runServegym('profiles', 'mi300x-192gb-qwen3-32b-tp2');
+    assert.match(
+      stdout,
+      /made by +servegym calibrate --estimate --gpu mi300x-192gb --model qwen3-32b --gpus 2$/m,
+    );
+  });
+
   it('shows one in full', async () => {
     const { code, stdout } = await runServegym('profiles', 'a100-40gb-llama-3-8b');
     assert.equal(code, 0);

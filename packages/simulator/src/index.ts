@@ -26,12 +26,16 @@ export type { SchedulingPolicy } from './engine/waiting-queue.ts';
 export { Fleet, type FleetEvent, type FleetSnapshot } from './fleet/fleet.ts';
 export type { FleetSettings, RefusalReason } from './fleet/fleet-options.ts';
 export { acceptanceTable } from './profiles/acceptance-table.ts';
-export { findProfile, listProfiles } from './profiles/catalog.ts';
+export { findProfile, listLastingProfiles, listProfiles } from './profiles/catalog.ts';
 export { engineOptionsOf } from './profiles/engine-options.ts';
 export {
   type EngineProfile,
   type IterationLaw,
+  KV_PRECISIONS,
+  type KvPrecision,
+  PROFILE_STATUSES,
   type ProfileFit,
+  type ProfileStatus,
   type SpeculationProfile,
   WEIGHT_PRECISIONS,
   type WeightPrecision,

@@ -1,10 +1,10 @@
 import { effect, useSignal } from '@preact/signals';
 import type { EnvironmentEntry } from '@servegym/openenv/protocol';
 import type { JSX } from 'preact';
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect, useId, useRef } from 'preact/hooks';
 import { useConsole } from '../components/console-context.ts';
 import { words } from '../components/format.ts';
-import { KnobControl } from '../knobs/knob-control.tsx';
+import { KnobControl, type KnobControlProps } from '../knobs/knob-control.tsx';
 import { knobText } from '../knobs/knob-guide.ts';
 import { tourStep } from '../state/overlays.ts';
 
@@ -25,7 +25,7 @@ export function OptionsMenu(): JSX.Element {
             {option.kind === 'range' &&
               ` · ${knobText(option, state.options.value[option.name] ?? option.initial)}`}
           </span>
-          <KnobControl
+          <OptionControl
             knob={option}
             label={words(option.name)}
             value={state.options.value[option.name] ?? option.initial}
@@ -48,6 +48,38 @@ export function OptionsMenu(): JSX.Element {
         </button>
       )}
     </div>
+  );
+}
+
+/** More values than these are searched by typing. */
+const MOST_LISTED = 30;
+
+function OptionControl(props: KnobControlProps): JSX.Element {
+  const { knob, label, value, onTurn } = props;
+  const id = useId();
+  if (knob.kind !== 'choice' || knob.values.length <= MOST_LISTED) return <KnobControl {...props} />;
+  return (
+    <>
+      <input
+        type="search"
+        name={knob.name}
+        aria-label={label}
+        list={id}
+        placeholder={`search ${knob.values.length}`}
+        value={value === undefined ? '' : String(value)}
+        onChange={({ currentTarget }) => {
+          const text = currentTarget.value.trim();
+          const isKnown = knob.values.includes(text);
+          currentTarget.setCustomValidity(isKnown || text === '' ? '' : `There is no ${label} ${text}`);
+          if (currentTarget.reportValidity()) onTurn(isKnown ? text : undefined);
+        }}
+      />
+      <datalist id={id}>
+        {knob.values.map((option) => (
+          <option key={String(option)} value={String(option)} />
+        ))}
+      </datalist>
+    </>
   );
 }
 

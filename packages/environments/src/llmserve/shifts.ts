@@ -1,4 +1,4 @@
-import { type EngineProfile, findProfile, listProfiles, weightVariant } from '@servegym/simulator';
+import { type EngineProfile, findProfile, listLastingProfiles, weightVariant } from '@servegym/simulator';
 import type { RequestSource } from './requests/request-source.ts';
 import { QUANTIZATION_TIERS } from './schema.ts';
 import { type Phase, REQUEST_CLASSES, type ServeTask } from './tasks/serve-task.ts';
@@ -74,7 +74,7 @@ function relatedProfile(task: ServeTask, other: 'gpu' | 'model'): EngineProfile 
   const same = other === 'gpu' ? 'model' : 'gpu';
   const size = (profile: EngineProfile) =>
     Math.log(other === 'gpu' ? profile.gpu.memoryGiB : weightVariant(profile, 'FP16').weightGiB);
-  const related = listProfiles()
+  const related = listLastingProfiles()
     .filter(
       (profile) =>
         profile[same].name === own[same].name &&

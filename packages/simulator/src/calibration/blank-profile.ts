@@ -12,6 +12,9 @@ const OVERHEAD_GIB = 1.2;
 const RELOAD_SECONDS = 5;
 const TRANSFER_SETUP_MS = 1;
 
+/** End of the names of profiles with an FP8 KV cache. */
+export const FP8_KV_SUFFIX = '-fp8kv';
+
 export interface BlankProfileOptions {
   readonly gpu: Gpu;
   readonly model: ServedModel;

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { findModel, MODELS } from '../models/known-models.ts';
 import { findProfile, listProfiles } from '../profiles/catalog.ts';
+import type { WeightPrecision } from '../profiles/engine-profile.ts';
 import { checkEngineProfile } from '../profiles/parse-engine-profile.ts';
 import { CalibrationError } from './calibration-error.ts';
 import { estimatedProfile } from './estimated-profile.ts';
@@ -64,6 +65,46 @@ describe('an estimated profile', () => {
         const expected = gpu.fp8Tflops !== null || model.checkpoint !== 'FP8';
         assert.equal(fitting !== undefined, expected, `${gpu.id} ${model.id}`);
       }
+    }
+  });
+
+  it('reads an FP8 KV cache faster where FP8 is multiplied, and far slower elsewhere', () => {
+    const model = findModel('llama-3-8b');
+    for (const [name, least, most] of [
+      ['h100-80gb', 0.5, 0.6],
+      ['a100-40gb', 11, 12],
+    ] as const) {
+      const plain = estimatedProfile(findGpu(name), model, 1);
+      const profile = estimatedProfile(findGpu(name), model, 1, undefined, 'FP8');
+      assert.equal(profile.name, `${plain.name}-fp8kv`);
+      assert.equal(profile.model.kvBytesPerToken, plain.model.kvBytesPerToken / 2);
+      const ratio = profile.weights.INT8!.law.perContextTokenNs / plain.weights.INT8!.law.perContextTokenNs;
+      assert.ok(ratio > least && ratio < most, `${name}: ${ratio}`);
+      assert.deepEqual(checkEngineProfile(profile, 'test'), profile);
+    }
+  });
+
+  it('has weights of the size of published checkpoints', () => {
+    const sizeGb = (model: string, weights: WeightPrecision) =>
+      (estimatedProfile(findGpu('b200-180gb'), findModel(model), 8).weights[weights]!.weightGiB *
+        8 *
+        2 ** 30) /
+      1e9;
+    // Bytes of the safetensors files on Hugging Face.
+    for (const [model, weights, gigabytes] of [
+      ['llama-3-8b', 'FP16', 16.06],
+      ['llama-3-8b', 'FP8', 9.08],
+      ['llama-3-8b', 'INT8', 9.09],
+      ['llama-3-8b', 'INT4', 5.74],
+      ['qwen2.5-7b', 'INT4', 5.57],
+      ['gpt-oss-20b', 'MXFP4', 13.76],
+      ['gpt-oss-120b', 'MXFP4', 65.25],
+      ['qwen3-30b-a3b', 'FP8', 31.2],
+    ] as const) {
+      assert.ok(
+        Math.abs(sizeGb(model, weights) / gigabytes - 1) < 0.04,
+        `${model} ${weights}: ${sizeGb(model, weights)}`,
+      );
     }
   });
 

@@ -72,7 +72,6 @@ export {
   type StaticBatchOptions,
 } from './static-batch-profile.ts';
 export {
-  type KvPrecision,
   type TableProfile,
   type TableProfileOptions,
   tableProfile,

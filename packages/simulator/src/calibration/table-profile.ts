@@ -3,11 +3,12 @@ import { layerCount } from '../models/transformer-shape.ts';
 import type {
   EngineProfile,
   IterationLaw,
+  KvPrecision,
   WeightPrecision,
   WeightVariant,
 } from '../profiles/engine-profile.ts';
 import { kvMemoryGiB, kvPoolBlocks } from '../profiles/kv-pool.ts';
-import { BLOCK_TOKENS, blankProfile } from './blank-profile.ts';
+import { BLOCK_TOKENS, blankProfile, FP8_KV_SUFFIX } from './blank-profile.ts';
 import { CalibrationError } from './calibration-error.ts';
 import { type ComposedLaw, composedLaw, MOST_SEQUENCES, type RegionError } from './composed-law.ts';
 import { type EngineOverheads, VLLM_OVERHEADS } from './engine-overheads.ts';
@@ -16,8 +17,6 @@ import { IterationComposition, type Parallelism, type TablePrecisions } from './
 import { mapLaw, roundLaw } from './law-coefficients.ts';
 import type { OperatorTables } from './operator-tables.ts';
 import { estimatedVariant } from './quantized-variants.ts';
-
-export type KvPrecision = 'FP16' | 'FP8';
 
 export interface TableProfileOptions {
   readonly gpu: Gpu;
@@ -101,13 +100,13 @@ export function tableProfile(tables: OperatorTables, options: TableProfileOption
     },
     requestOverheadMs: overheads.requestOverheadMs,
     memoryOverheadGiB: options.memoryOverheadGiB,
-    status: 'estimated',
+    status: 'tables',
   });
   const kvBytesPerToken = groupKvBytesPerToken(model, parallel.tensor) / (kvCache === 'FP8' ? 2 : 1);
   const blank: EngineProfile = {
     ...start,
-    name: profileName(gpu, model, parallel),
-    model: { ...start.model, kvBytesPerToken },
+    name: `${profileName(gpu, model, parallel)}${kvCache === 'FP8' ? FP8_KV_SUFFIX : ''}`,
+    model: { ...start.model, kvBytesPerToken, ...(kvCache === 'FP8' && { kvCache }) },
   };
 
   const weights: Partial<Record<WeightPrecision, WeightVariant>> = {};
@@ -133,7 +132,7 @@ export function tableProfile(tables: OperatorTables, options: TableProfileOption
         isMixture: model.experts !== null,
         kvTokens: Math.max(0, kvPoolBlocks(sized, precision, false, 1)) * BLOCK_TOKENS,
       });
-      weights[precision] = { ...variant, law: onGpu(composed, gpu, measuredOn), source };
+      weights[precision] = { ...variant, law: onGpu(composed, gpu, measuredOn), status: 'tables', source };
       errors[precision] = composed.errors;
     } catch (error) {
       if (!(error instanceof CalibrationError)) throw error;

@@ -42,11 +42,14 @@ import l40s48gbQwen257b from './catalog/l40s-48gb-qwen2.5-7b.json' with { type: 
 import rtx409024gbLlama38b from './catalog/rtx4090-24gb-llama-3-8b.json' with { type: 'json' };
 import rtx409024gbMistral7b from './catalog/rtx4090-24gb-mistral-7b.json' with { type: 'json' };
 import rtx409024gbQwen257b from './catalog/rtx4090-24gb-qwen2.5-7b.json' with { type: 'json' };
+import { expandProfile } from './compact-profiles.ts';
 import type { EngineProfile } from './engine-profile.ts';
+import generated from './generated-profiles.json' with { type: 'json' };
 import { checkEngineProfile } from './parse-engine-profile.ts';
 import { ProfileError } from './profile-error.ts';
 
-const CATALOG: ReadonlyMap<string, unknown> = new Map(
+/** Profiles whose coefficients stay: results of environments count with them. */
+const LASTING: ReadonlyMap<string, unknown> = new Map(
   [
     a10040gbLlama38bTp2,
     a10040gbLlama38b,
@@ -95,25 +98,35 @@ const CATALOG: ReadonlyMap<string, unknown> = new Map(
   ].map((profile) => [profile.name, profile]),
 );
 
+/** Profiles that `maintenance/generate-profiles.ts` makes again when what they are made from gets better. */
+const GENERATED: ReadonlyMap<string, unknown> = new Map(
+  generated.profiles.map((entry) => [entry.name, entry]),
+);
+
 /** Those that have been asked for: an environment asks at every reset. */
 const CHECKED = new Map<string, EngineProfile>();
 
 /** The profiles that come with the simulator, by name. */
 export function listProfiles(): EngineProfile[] {
-  return [...CATALOG.keys()].sort().map(findProfile);
+  return [...LASTING.keys(), ...GENERATED.keys()].sort().map(findProfile);
+}
+
+/** The profiles whose coefficients are the same in later versions, by name. */
+export function listLastingProfiles(): EngineProfile[] {
+  return [...LASTING.keys()].sort().map(findProfile);
 }
 
 /** The profile of this name. @throws {ProfileError} that names the closest ones. */
 export function findProfile(name: string): EngineProfile {
   const checked = CHECKED.get(name);
   if (checked !== undefined) return checked;
-  const entry = CATALOG.get(name);
+  const entry = LASTING.get(name) ?? expandProfile(GENERATED.get(name), generated.shared);
   if (entry !== undefined) {
     const profile = checkEngineProfile(entry, name);
     CHECKED.set(name, profile);
     return profile;
   }
-  const closest = [...CATALOG.keys()]
+  const closest = [...LASTING.keys(), ...GENERATED.keys()]
     .map((known) => ({ known, likeness: likeness(known, name.toLowerCase()) }))
     .sort((a, b) => b.likeness - a.likeness)
     .slice(0, 3)

@@ -82,13 +82,23 @@ export interface ExpertWeights {
   readonly readUs: number;
 }
 
+/** Precisions of the KV cache. `FP16` stands for BF16 too. */
+export const KV_PRECISIONS = ['FP16', 'FP8'] as const;
+export type KvPrecision = (typeof KV_PRECISIONS)[number];
+
+/**
+ * `measured`: fitted to measurements of an engine. `tables`: composed from measured times of kernels. `estimated`: from data
+ * sheets, or derived from another precision, see `source`.
+ */
+export const PROFILE_STATUSES = ['measured', 'tables', 'estimated'] as const;
+export type ProfileStatus = (typeof PROFILE_STATUSES)[number];
+
 /** One precision of the weights. */
 export interface WeightVariant {
   /** Weights on each GPU, GiB. */
   readonly weightGiB: number;
   readonly law: IterationLaw;
-  /** `measured`: fitted to measurements. `estimated`: derived from another variant, see `source`. */
-  readonly status: 'measured' | 'estimated';
+  readonly status: ProfileStatus;
   readonly source: string;
   /** Mean benchmark-accuracy retained relative to FP16, 0..1. */
   readonly quality: number;
@@ -145,9 +155,14 @@ export interface EngineProfile {
     readonly count: number;
     readonly usdPerHour: number;
   };
-  readonly model: { readonly name: string; readonly kvBytesPerToken: number };
+  readonly model: {
+    readonly name: string;
+    readonly kvBytesPerToken: number;
+    /** Precision of the KV cache that `kvBytesPerToken` and the laws are for. Default `FP16`. */
+    readonly kvCache?: KvPrecision;
+  };
   readonly engine: SchedulerSettings & { readonly name: string; readonly version: string };
-  readonly status: 'measured' | 'estimated';
+  readonly status: ProfileStatus;
   readonly source: string;
   readonly fit: ProfileFit | null;
   /** Range of the measurements; outside of it the law extrapolates. */

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
-import { readdirSync } from 'node:fs';
+import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { findProfile, listProfiles } from './catalog.ts';
+import { findProfile, listLastingProfiles, listProfiles } from './catalog.ts';
+import { compactProfiles, expandProfile } from './compact-profiles.ts';
 import { parseEngineProfile } from './parse-engine-profile.ts';
 import { ProfileError } from './profile-error.ts';
 
@@ -118,7 +119,7 @@ describe('the catalog', () => {
   it('data: lists every profile of its folder', () => {
     const files = readdirSync(join(import.meta.dirname, 'catalog')).map((file) => file.replace('.json', ''));
     assert.deepEqual(
-      listProfiles().map(({ name }) => name),
+      listLastingProfiles().map(({ name }) => name),
       files.toSorted(),
     );
   });
@@ -129,9 +130,51 @@ describe('the catalog', () => {
     assert.deepEqual(names, names.toSorted());
     for (const { name, gpu, status, fit } of profiles) {
       assert.ok(name.startsWith(gpu.name.toLowerCase()), name);
-      assert.equal(/-tp\d+$/.exec(name)?.[0] ?? '-tp1', `-tp${gpu.count}`);
-      assert.equal(fit !== null, status === 'measured', name);
+      assert.equal(/-tp\d+/.exec(name)?.[0] ?? '-tp1', `-tp${gpu.count}`);
+      assert.equal(fit !== null, status !== 'estimated', name);
     }
+  });
+
+  it('data: has 150 generated profiles at least, in less than 1 MB', () => {
+    const lasting = new Set(listLastingProfiles().map(({ name }) => name));
+    const generated = listProfiles().filter(({ name }) => !lasting.has(name));
+    assert.ok(generated.length >= 150, String(generated.length));
+    assert.equal(new Set(listProfiles().map(({ name }) => name)).size, listProfiles().length);
+    assert.ok(statSync(join(import.meta.dirname, 'generated-profiles.json')).size < 1e6);
+    for (const gpu of ['L40S', 'A100', 'H100', 'H200', 'B200', 'RTX-PRO-6000'])
+      assert.ok(generated.filter((profile) => profile.gpu.name.startsWith(gpu)).length >= 15, gpu);
+    for (const model of [
+      'Llama-3-70B',
+      'Qwen3-30B-A3B',
+      'Qwen3-235B-A22B',
+      'gpt-oss-120b',
+      'DeepSeek-R1',
+      'MiniMax-M2.5',
+    ])
+      assert.ok(
+        generated.some((profile) => profile.model.name === model),
+        model,
+      );
+  });
+
+  it('gives back what was made compact', () => {
+    const names = fc.uniqueArray(fc.stringMatching(/^[a-z]{1,8}$/), { minLength: 1, maxLength: 6 });
+    const parts = fc.constantFrom<unknown>(
+      { law: { baseUs: 1, weightReadUs: 2 }, status: 'estimated' },
+      ['a long text of some words', 1, null],
+      'a long text of some words',
+      { nested: { law: { baseUs: 1, weightReadUs: 2 }, fit: null } },
+    );
+    fc.assert(
+      fc.property(names, fc.infiniteStream(parts), (all, values) => {
+        const profiles = all.map((name) => ({ name, of: values.next().value, and: [values.next().value] }));
+        const { shared, profiles: entries } = compactProfiles(profiles);
+        assert.deepEqual(
+          entries.map((entry) => expandProfile(entry, shared)),
+          profiles,
+        );
+      }),
+    );
   });
 
   it('proposes the closest names for one that it does not have', () => {

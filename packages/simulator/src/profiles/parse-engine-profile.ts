@@ -2,6 +2,8 @@ import { MAX_REQUEST_TOKENS, MOST_WATERMARK } from '../engine/engine-config.ts';
 import {
   type EngineProfile,
   type IterationLaw,
+  KV_PRECISIONS,
+  PROFILE_STATUSES,
   type ProfileFit,
   type SchedulerSettings,
   type SpeculationProfile,
@@ -12,7 +14,6 @@ import {
 import { FieldReader } from './field-reader.ts';
 import { ProfileError } from './profile-error.ts';
 
-const STATUSES = ['measured', 'estimated'] as const;
 const NAME = /^[a-z0-9]+(?:[.-][a-z0-9]+)*$/;
 /** No iteration, and no part of one, takes a minute: a larger figure is in the wrong unit. */
 const MINUTE_US = 60e6;
@@ -45,7 +46,7 @@ export function checkEngineProfile(value: unknown, source: string): EngineProfil
     gpu: readGpu(profile.object('gpu')),
     model: readModel(profile.object('model')),
     engine: readEngine(profile.object('engine')),
-    status: profile.choice('status', STATUSES),
+    status: profile.choice('status', PROFILE_STATUSES),
     source: profile.text('source'),
     fit: profile.nullable('fit', readFit),
     validity: readValidity(profile.object('validity')),
@@ -74,7 +75,11 @@ function readGpu(gpu: FieldReader): EngineProfile['gpu'] {
 }
 
 function readModel(model: FieldReader): EngineProfile['model'] {
-  const result = { name: model.text('name'), kvBytesPerToken: model.integer('kvBytesPerToken', 1, 2 ** 30) };
+  const result = {
+    name: model.text('name'),
+    kvBytesPerToken: model.integer('kvBytesPerToken', 1, 2 ** 30),
+    ...(model.keys.includes('kvCache') && { kvCache: model.choice('kvCache', KV_PRECISIONS) }),
+  };
   model.end();
   return result;
 }
@@ -148,7 +153,7 @@ function readVariant(variant: FieldReader): WeightVariant {
   const result = {
     weightGiB: variant.number('weightGiB', 0.001, 10_000),
     law: readLaw(variant.object('law')),
-    status: variant.choice('status', STATUSES),
+    status: variant.choice('status', PROFILE_STATUSES),
     source: variant.text('source'),
     quality: variant.number('quality', 0, 1),
   };

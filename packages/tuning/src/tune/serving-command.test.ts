@@ -100,6 +100,14 @@ describe('the command line of a server', () => {
     assert.match(made.notExpressed.join(), /quantize 01-ai\/Yi-34B-Chat to W8A8 INT8/);
   });
 
+  it('says the precision of the KV cache', () => {
+    const shipped = findProfile('h100-80gb-llama-3-8b');
+    const profile = { ...shipped, model: { ...shipped.model, kvCache: 'FP8' as const } };
+    const [vllm, sglang] = servingCommands(profile, vllmDefaults(profile), 1);
+    assert.match(vllm!.line, / --kv-cache-dtype fp8$/);
+    assert.match(sglang!.line, / --kv-cache-dtype fp8_e4m3$/);
+  });
+
   it('takes the name of a model that only its profile knows', () => {
     const shipped = findProfile('h100-80gb-llama-3-8b');
     const profile = { ...shipped, model: { ...shipped.model, name: 'my-model' } };

@@ -39,6 +39,7 @@ function vllmCommand(profile: EngineProfile, candidate: Candidate, replicas: num
       candidate.prefixCaching ? '--enable-prefix-caching' : '--no-enable-prefix-caching',
       ...schedulerFlags(profile),
       ...options,
+      ...(profile.model.kvCache === 'FP8' ? ['--kv-cache-dtype fp8'] : []),
       ...(speculationDepth > 0 ? [`--speculative-config '${speculative}'`] : []),
       ...(candidate.split ? [`--kv-transfer-config '${NIXL}'`] : []),
       ...(candidate.priority ? ['--scheduling-policy priority'] : []),
@@ -86,6 +87,7 @@ function sglangCommand(profile: EngineProfile, candidate: Candidate, replicas: n
       `--mem-fraction-static ${staticMemoryShare(profile, candidate)}`,
       ...(candidate.prefixCaching ? [] : ['--disable-radix-cache']),
       ...options,
+      ...(profile.model.kvCache === 'FP8' ? ['--kv-cache-dtype fp8_e4m3'] : []),
       ...(speculationDepth > 0
         ? [
             `--speculative-algorithm ${draft.method.toUpperCase()}`,

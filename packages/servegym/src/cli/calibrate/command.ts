@@ -1,5 +1,11 @@
-import { basename, join } from 'node:path';
-import { type EngineProfile, WEIGHT_PRECISIONS, type WeightPrecision } from '@servegym/simulator';
+import { basename, dirname, join } from 'node:path';
+import {
+  type EngineProfile,
+  KV_PRECISIONS,
+  type KvPrecision,
+  WEIGHT_PRECISIONS,
+  type WeightPrecision,
+} from '@servegym/simulator';
 import {
   calibrateBench,
   calibrateKernels,
@@ -9,7 +15,6 @@ import {
   findModel,
   GPUS,
   type Gpu,
-  type KvPrecision,
   MODELS,
   parseBenchResult,
   parseKernelTables,
@@ -126,8 +131,8 @@ function withCalibrateOptions(command: Command): Command {
         .argParser(wholeNumber(1, 1024)),
     )
     .addOption(
-      new Option('--kv-cache <precision>', 'with --tables: precision of the KV cache')
-        .choices(['FP16', 'FP8'])
+      new Option('--kv-cache <precision>', 'with --tables and --estimate: precision of the KV cache')
+        .choices(KV_PRECISIONS)
         .default('FP16'),
     )
     .addOption(
@@ -308,7 +313,10 @@ async function hardware({ gpu, model }: CalibrateOptions): Promise<{ gpu: Gpu; m
 
 /** GPU or model as a command names it that makes a profile again: its id, or the file. */
 function onCommandLine(nameOrFile: string, find: (name: string) => { readonly id: string }): string {
-  return nameOrFile.endsWith('.json') ? nameOrFile : find(nameOrFile).id;
+  if (!nameOrFile.endsWith('.json')) return find(nameOrFile).id;
+  // The folder of a config.json names the model.
+  const file = basename(nameOrFile);
+  return file === 'config.json' ? join(basename(dirname(nameOrFile)), file) : file;
 }
 
 async function fromBench(options: CalibrateOptions, files: readonly string[]): Promise<Calibrated> {
@@ -334,7 +342,7 @@ async function fromBench(options: CalibrateOptions, files: readonly string[]): P
 
 async function estimatedStart(options: CalibrateOptions): Promise<EngineProfile> {
   const { gpu, model } = await hardware(options);
-  return estimatedProfile(gpu, model, options.gpus);
+  return estimatedProfile(gpu, model, options.gpus, undefined, options.kvCache);
 }
 
 function benchCommandLine(options: CalibrateOptions, files: readonly string[]): string {

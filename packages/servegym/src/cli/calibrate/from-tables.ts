@@ -1,12 +1,6 @@
 import { basename } from 'node:path';
-import type { EngineProfile, WeightPrecision } from '@servegym/simulator';
-import {
-  type Gpu,
-  type KvPrecision,
-  type ServedModel,
-  type TableProfile,
-  tableProfile,
-} from '@servegym/simulator/calibration';
+import type { EngineProfile, KvPrecision, WeightPrecision } from '@servegym/simulator';
+import { type Gpu, type ServedModel, type TableProfile, tableProfile } from '@servegym/simulator/calibration';
 import { alignedRows } from '@servegym/tuning/report';
 import { readOperatorTables } from '@servegym/tuning/tables';
 import { InputError } from '../input-error.ts';

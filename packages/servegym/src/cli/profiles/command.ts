@@ -1,8 +1,15 @@
 import { basename, dirname, join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import { type EngineProfile, findProfile, listProfiles } from '@servegym/simulator';
+import {
+  type EngineProfile,
+  findProfile,
+  listLastingProfiles,
+  listProfiles,
+  PROFILE_STATUSES,
+  type ProfileStatus,
+} from '@servegym/simulator';
 import { findReferenceFiles, REFERENCE_DATA } from '@servegym/tuning/fidelity';
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
 import { readProfile } from '../arguments/read-input-file.ts';
 import { calibratedBy } from '../calibrate/command.ts';
 import { InputError } from '../input-error.ts';
@@ -15,19 +22,51 @@ export function profilesCommand(): Command {
   return new Command('profiles')
     .description('list the engine profiles with their fit errors')
     .argument('[name]', 'show one profile (a name, or a file ending in .json) in full')
+    .option('--gpu <text>', 'list those of GPUs whose name contains this, for instance h200')
+    .option('--model <text>', 'list those of models whose name contains this, for instance qwen')
+    .addOption(
+      new Option(
+        '--status <status>',
+        'list those measured on an engine, made from tables of kernel times, or estimated from data sheets',
+      ).choices(PROFILE_STATUSES),
+    )
     .option('--json', 'print JSON: a list of profiles, or the one', false)
     .action(showProfiles)
     .addCommand(refitProfilesCommand());
 }
 
-async function showProfiles(name: string | undefined, { json }: { json: boolean }): Promise<void> {
+interface ListOptions {
+  readonly gpu?: string;
+  readonly model?: string;
+  readonly status?: ProfileStatus;
+  readonly json: boolean;
+}
+
+async function showProfiles(name: string | undefined, options: ListOptions): Promise<void> {
+  const { gpu, model, status, json } = options;
+  if (name !== undefined && (gpu ?? model ?? status) !== undefined) {
+    throw new InputError(`expected a name or --gpu, --model and --status, got both: leave out ${name}`);
+  }
   const shown: EngineProfile | EngineProfile[] =
-    name === undefined ? listProfiles() : await readProfile(name);
+    name === undefined
+      ? listProfiles().filter(
+          (profile) =>
+            contains(profile.gpu.name, gpu) &&
+            contains(profile.model.name, model) &&
+            (status === undefined || profile.status === status),
+        )
+      : await readProfile(name);
   printResult(
     json,
     () => shown,
     () => (Array.isArray(shown) ? profilesTable(shown) : profileSheet(shown)),
   );
+}
+
+/** Whether a name contains a text, but for case, spaces and hyphens. */
+function contains(name: string, text = ''): boolean {
+  const plain = (words: string) => words.toLowerCase().replace(/[\s_-]/g, '');
+  return plain(name).includes(plain(text));
 }
 
 interface RefitOptions {
@@ -52,7 +91,7 @@ function refitProfilesCommand(): Command {
 
 async function refit(names: readonly string[], { data, out, json }: RefitOptions): Promise<void> {
   const shipped =
-    names.length > 0 ? names.map(findProfile) : listProfiles().filter(({ fit }) => fit !== null);
+    names.length > 0 ? names.map(findProfile) : listLastingProfiles().filter(({ fit }) => fit !== null);
   const profiles: EngineProfile[] = [];
   for (const { name, fit, gpu } of shipped) {
     if (fit === null)

@@ -1,4 +1,6 @@
+import { isDeepStrictEqual } from 'node:util';
 import { type EngineProfile, type IterationLaw, kvPoolBlocks, type WeightVariant } from '@servegym/simulator';
+import { estimatedProfile, GPUS, MODELS } from '@servegym/simulator/calibration';
 import { alignedRows } from '@servegym/tuning/report';
 
 /** Text of `profiles`: a line a profile. */
@@ -16,11 +18,14 @@ export function profilesTable(profiles: readonly EngineProfile[]): string {
           `${profile.fit.heldOutMeanErrorPercent.toFixed(1)} / ${profile.fit.heldOutWorstErrorPercent.toFixed(1)} %`,
         ]),
   ]);
+  if (rows.length === 0) {
+    return 'No shipped profile is of these. servegym calibrate --estimate makes one of any GPU and model.';
+  }
   const header = ['profile', 'status', 'weights', 'draft', 'rows', 'fit error', 'left out'];
   return [
     ...alignedRows([header, ...rows]),
     '',
-    'Errors are mean / worst over the measured latencies; left out: each row predicted by a fit without it.',
+    `${rows.length} profiles. Errors are mean / worst over the measured latencies; left out: each row predicted by a fit without it.`,
   ].join('\n');
 }
 
@@ -29,7 +34,10 @@ export function profileSheet(profile: EngineProfile): string {
   const { gpu, model, engine, fit, validity, speculation } = profile;
   const facts: [string, string][] = [
     ['GPU', `${gpu.count} x ${gpu.name}, ${gpu.memoryGiB} GiB, ${gpu.usdPerHour} USD/h each`],
-    ['model', `${model.name}, ${model.kvBytesPerToken / 1024} KiB of KV a token`],
+    [
+      'model',
+      `${model.name}, ${model.kvBytesPerToken / 1024} KiB of KV a token${model.kvCache === 'FP8' ? ' in FP8' : ''}`,
+    ],
     ['engine', `${engine.name} (version: ${engine.version})`],
     ['status', profile.status],
     ['source', profile.source],
@@ -42,6 +50,8 @@ export function profileSheet(profile: EngineProfile): string {
       ['made by', fit.command],
     );
   }
+  const estimate = estimateCommand(profile);
+  if (estimate !== undefined) facts.push(['made by', estimate]);
   if (speculation !== null) {
     facts.push([
       'speculation',
@@ -72,6 +82,16 @@ export function profileSheet(profile: EngineProfile): string {
       ...variants,
     ]),
   ].join('\n');
+}
+
+/** The command that makes an estimated profile again; `undefined` where none does. */
+function estimateCommand({ status, gpu, model, weights }: EngineProfile): string | undefined {
+  const knownGpu = GPUS.find(({ name }) => name === gpu.name);
+  const knownModel = MODELS.find(({ name }) => name === model.name);
+  if (status !== 'estimated' || knownGpu === undefined || knownModel === undefined) return undefined;
+  if (!isDeepStrictEqual(estimatedProfile(knownGpu, knownModel, gpu.count).weights, weights))
+    return undefined;
+  return `servegym calibrate --estimate --gpu ${knownGpu.id} --model ${knownModel.id}${gpu.count === 1 ? '' : ` --gpus ${gpu.count}`}`;
 }
 
 function variantRow(
