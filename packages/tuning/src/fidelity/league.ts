@@ -1,10 +1,11 @@
-import { drawLengths, type EngineProfile, simulateTrace, type WeightPrecision } from '@servegym/simulator';
 import {
-  findModel,
+  drawLengths,
+  type EngineProfile,
   type KvPrecision,
-  type OperatingPoint,
-  type ServedModel,
-} from '@servegym/simulator/calibration';
+  simulateTrace,
+  type WeightPrecision,
+} from '@servegym/simulator';
+import { findModel, type OperatingPoint, type ServedModel } from '@servegym/simulator/calibration';
 import { mean, summarize } from '@servegym/simulator/statistics';
 import type { LeagueAnswer, LeagueErrors, LeagueGroup, LeagueRow } from './fidelity.ts';
 
