@@ -13,12 +13,14 @@ const SAY_LISTENING = `data:text/javascript,${encodeURIComponent(
   "process.on('newListener', (name) => name === 'SIGTERM' && process.nextTick(() => process.stderr.write('listening\\n')))",
 )}`;
 
-/** Runs a program, sends it the signal as soon as it listens for signals, and waits for its end. */
+/** Runs a program, sends it the signal as soon as it listens for signals, and waits for its end. It may say something before. */
 async function interrupt(signal: NodeJS.Signals, args: readonly string[]) {
   const child = spawn(process.execPath, ['--import', SAY_LISTENING, ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  child.stderr.once('data', () => child.kill(signal));
+  child.stderr.setEncoding('utf8').on('data', (said: string) => {
+    if (said.includes('listening')) child.kill(signal);
+  });
   const [stdout, stderr, [code]] = await Promise.all([
     text(child.stdout),
     text(child.stderr),

@@ -51,10 +51,28 @@ describe('servegym tune', () => {
     assert.match(readFileSync(page, 'utf8'), /<svg .*vLLM/s);
     assert.match(readFileSync(plot, 'utf8'), /^<svg /);
 
+    assert.match(readFileSync(plot, 'utf8'), /on the Pareto front.*other settings/);
+
     const single = await runServegym(...asked, '--json', '--threads', '1');
     const { wall_s: _, ...figures } = found;
     const { wall_s: __, ...others } = JSON.parse(single.stdout);
     assert.deepEqual(others, figures);
+
+    const text = (await runServegym(...asked)).stdout;
+    const order = [
+      'One engine sustains',
+      'vLLM:',
+      'Settings, where',
+      '95 % interval',
+      '(upwards)',
+      'Confirmed',
+    ];
+    const places = order.map((part) => text.indexOf(part));
+    assert.ok(!places.includes(-1), text);
+    assert.deepEqual(
+      places,
+      places.toSorted((a, b) => a - b),
+    );
   });
 
   it('lets the urgent class go first where its bound asks for that', async () => {

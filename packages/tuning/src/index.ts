@@ -1,6 +1,6 @@
 export { KNOB_NAMES, type KnobName } from './tune/candidate.ts';
 export { TUNE_JOB_KINDS } from './tune/measure-candidates.ts';
-export type { Objective } from './tune/search.ts';
+export type { Objective, SearchedCandidate } from './tune/search.ts';
 export { parseSlo, type SloTerm, TuningError, type TuningErrorCode } from './tune/slo.ts';
 export { joinBlocks, type SplitTraffic, sliceTrace, splitTrace, type Traffic } from './tune/traffic.ts';
 export { tuneProfile } from './tune/tune.ts';

@@ -3,4 +3,4 @@ export { escapeText, horizontalGrid, px, scaleFromZero, svgDocument, tickLabels 
 export { alignedRows, terminalBars } from './terminal.ts';
 export { tunePage } from './tune-page.ts';
 export { frontSvg } from './tune-plots.ts';
-export { tuneJson, tuneReport } from './tune-report.ts';
+export { bestSoFarText, tuneJson, tuneReport } from './tune-report.ts';

@@ -26,15 +26,28 @@ export function scaleFromZero(largest: number, count: number, [from, to]: Span):
   };
 }
 
-/** A logarithmic scale that holds all values, with ticks at 1, 2 and 5 times powers of ten. */
+/** Digits of the ticks of a logarithmic scale, coarse and fine. */
+const LOG_DIGITS = [
+  [1, 2, 5],
+  [1, 1.5, 2, 3, 4, 5, 6, 8],
+];
+/** Ticks that a logarithmic scale should have at least. */
+const FEW_TICKS = 3;
+
+/** A logarithmic scale that holds all values, with ticks at round digits, or at even steps over a short span. */
 export function logScale(values: readonly number[], [from, to]: Span): Scale {
   const [low, high] = [Math.min(...values) / 1.1, Math.max(...values) * 1.1];
-  const ticks: number[] = [];
-  for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power += 1) {
-    for (const digit of [1, 2, 5]) ticks.push(digit * 10 ** power);
-  }
+  const ticksAt = (digits: readonly number[]) => {
+    const ticks: number[] = [];
+    for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power += 1) {
+      for (const digit of digits) ticks.push(Number((digit * 10 ** power).toPrecision(12)));
+    }
+    return ticks.filter((tick) => tick >= low && tick <= high);
+  };
   return {
-    ticks: ticks.filter((tick) => tick >= low && tick <= high),
+    ticks:
+      LOG_DIGITS.map(ticksAt).find(({ length }) => length >= FEW_TICKS) ??
+      linearScale([low, high], [from, to]).ticks,
     at: (value) => from + (Math.log(value / low) / Math.log(high / low)) * (to - from),
   };
 }

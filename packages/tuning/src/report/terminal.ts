@@ -5,6 +5,9 @@ interface ScatterPoint {
   readonly mark: string;
 }
 
+/** Most steps between named values of the horizontal axis. */
+const X_TICKS = 4;
+
 /** Points on a plane of characters, x on a logarithmic axis, y from zero. Later points cover earlier ones. */
 export function terminalScatter(
   points: readonly ScatterPoint[],
@@ -22,18 +25,30 @@ export function terminalScatter(
     const row = rows - 1 - Math.round((y / top) * (rows - 1));
     plane[row][column] = mark;
   }
-  const axis = [label(top), label(0)];
-  const width = Math.max(...axis.map((text) => text.length));
+  // Rows that name a value: top, middle and bottom, where there are rows between them.
+  const named = new Map([
+    [0, top],
+    [rows - 1, 0],
+    ...(rows % 2 === 1 && rows > 3 ? [[(rows - 1) / 2, top / 2] as const] : []),
+  ]);
+  const width = Math.max(...[...named.values()].map((value) => label(value).length));
   const lines = plane.map((cells, row) => {
-    const name = row === 0 ? axis[0] : row === rows - 1 ? axis[1] : '';
-    return `${name.padStart(width)} │${cells.join('')}`.trimEnd();
+    const value = named.get(row);
+    const name = value === undefined ? '' : label(value);
+    return `${name.padStart(width)} ${value === undefined ? '│' : '┤'}${cells.join('')}`.trimEnd();
   });
-  const [from, to] = [label(Math.exp(low)), label(Math.exp(low + span))];
-  return [
-    ...lines,
-    `${' '.repeat(width)} └${'─'.repeat(columns)}`,
-    `${' '.repeat(width + 2)}${from}${to.padStart(columns - from.length)}`,
-  ];
+  const steps = Math.max(1, Math.min(X_TICKS, Math.floor(columns / 14)));
+  const axis = new Array<string>(columns).fill('─');
+  let names = '';
+  for (let step = 0; step <= steps; step++) {
+    const column = Math.round((step / steps) * (columns - 1));
+    const name = label(Math.exp(low + (span * column) / (columns - 1)));
+    axis[column] = '┬';
+    // The name stands in the middle below its tick, inside the plot.
+    const from = Math.max(0, Math.min(columns - name.length, column - (name.length >> 1)));
+    names = `${names.padEnd(from)}${name}`;
+  }
+  return [...lines, `${' '.repeat(width)} └${axis.join('')}`, `${' '.repeat(width + 2)}${names}`];
 }
 
 const EIGHTHS = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];

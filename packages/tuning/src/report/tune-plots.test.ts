@@ -8,11 +8,11 @@ import { frontSvg, loadCurveSvg, PAPER_COLOURS } from './tune-plots.ts';
 const profile = findProfile('h100-80gb-llama-3-8b');
 const candidate = vllmDefaults(profile);
 
-/** The circles of a drawing, in its order. */
+/** The circles of a drawing that stand for a point, in its order. */
 function circles(svg: string): { cx: number; cy: number; r: number; fill: string }[] {
-  return [...svg.matchAll(/<circle cx="([\d.]+)" cy="([\d.]+)" r="([\d.]+)" fill="([^"]+)"/g)].map(
-    ([, cx, cy, r, fill]) => ({ cx: Number(cx), cy: Number(cy), r: Number(r), fill: fill! }),
-  );
+  return [
+    ...svg.matchAll(/<circle cx="([\d.]+)" cy="([\d.]+)" r="([\d.]+)" fill="([^"]+)"[^>]*><title>/g),
+  ].map(([, cx, cy, r, fill]) => ({ cx: Number(cx), cy: Number(cy), r: Number(r), fill: fill! }));
 }
 
 describe('the plot of the front', () => {

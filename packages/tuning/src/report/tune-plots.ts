@@ -83,10 +83,24 @@ export function frontSvg(
     ].join('');
   });
   return frame(
-    [...gridLines(x, y, colours), ...dots, ...named],
-    { x: 'TTFT p99 at the reference load, ms (larger dots: larger TPOT)', y: 'sustained requests/s' },
+    [...gridLines(x, y, colours), ...dots, ...named, frontLegend(colours)],
+    {
+      x: 'TTFT p99 at the reference load, ms, logarithmic (larger dots: larger TPOT)',
+      y: 'sustained requests/s',
+    },
     colours,
   );
+}
+
+/** Meaning of filled and hollow dots, at the top right. */
+function frontLegend({ first, faint, paper }: PlotColours): string {
+  const right = FRAME.width - FRAME.right;
+  return [
+    `<circle cx="${right - 216}" cy="12" r="4.5" fill="${first}" fill-opacity="0.75" stroke="${paper}"/>`,
+    `<text x="${right - 206}" y="16" fill="${faint}">on the Pareto front</text>`,
+    `<circle cx="${right - 78}" cy="12" r="4.5" fill="none" stroke="${faint}"/>`,
+    `<text x="${right - 68}" y="16" fill="${faint}">other settings</text>`,
+  ].join('');
 }
 
 /** Share of the SLO that is used up over the load, for the winner and the defaults. */

@@ -1,4 +1,7 @@
+import type { EngineProfile } from '@servegym/simulator';
 import { type Candidate, candidateText, KNOB_NAMES, vllmDefaults } from '../tune/candidate.ts';
+import type { SearchedCandidate } from '../tune/search.ts';
+import { servingCommands } from '../tune/serving-command.ts';
 import { sloTermName, sloTermText } from '../tune/slo.ts';
 import type { FrontPoint, TunedCandidate, TuneResult } from '../tune/tune-result.ts';
 import { alignedRows, terminalScatter } from './terminal.ts';
@@ -18,31 +21,45 @@ export function tuneReport(result: TuneResult): string {
   const defaults = vllmDefaults(profile);
   return [
     ...head,
-    ...alignedRows([
-      ['', 'sustained/s', '95 % interval', 'vs defaults', 'TTFT p99', 'TPOT p99', 'USD/M tokens', 'quality'],
-      ...result.candidates.map((candidate, i) => row(candidate, i)),
-    ]),
-    `Sustained: requests/s of one engine under the SLO, on traffic the search has not seen. Latencies at ${figure(result.referenceRate)} requests/s, ms.`,
-    '',
-    ...result.candidates.map(
-      (candidate, i) =>
-        `${label(candidate, i).padEnd(3)} ${candidate.isDefault ? 'vLLM’s defaults: ' : ''}${candidateText(candidate.candidate, candidate.isDefault ? undefined : defaults)}`,
-    ),
-    '',
-    'TTFT p99 (ms) against sustained requests/s; o on the Pareto front, W the first, D the defaults',
-    ...frontPlot(result.front, result.candidates),
-    '',
     verdict.headline,
-    verdict.confirmation,
-    verdict.deployment,
-    verdict.surge,
-    verdict.controller,
     ...result.commands.flatMap(({ engine, line, notExpressed }) => [
       '',
       `${engine}:`,
       `  ${line}`,
       ...notExpressed.map((note) => `  not in the line: ${note}`),
     ]),
+    '',
+    'Settings, where they differ from vLLM’s defaults (D):',
+    ...result.candidates.map(
+      (candidate, i) =>
+        `${label(candidate, i).padEnd(3)} ${candidateText(candidate.candidate, candidate.isDefault ? undefined : defaults)}`,
+    ),
+    '',
+    ...alignedRows([
+      ['', 'sustained/s', '95 % interval', 'vs defaults', 'TTFT p99', 'TPOT p99', 'USD/M tokens', 'quality'],
+      ...result.candidates.map((candidate, i) => row(candidate, i)),
+    ]),
+    `Sustained: requests/s of one engine under the SLO, on traffic the search has not seen. Latencies at ${figure(result.referenceRate)} requests/s, ms.`,
+    '',
+    'Sustained requests/s (upwards) against TTFT p99, ms (to the right, logarithmic)',
+    ...frontPlot(result.front, result.candidates),
+    'W the chosen settings, D the defaults, o on the Pareto front, · others that were simulated',
+    '',
+    verdict.confirmation,
+    verdict.deployment,
+    verdict.surge,
+    verdict.controller,
+  ].join('\n');
+}
+
+/** Text of a `tune` that was interrupted: the best settings that all of the search traffic was played on. */
+export function bestSoFarText(profile: EngineProfile, { candidate }: SearchedCandidate): string {
+  const [{ engine, line }] = servingCommands(profile, candidate, 1);
+  return [
+    `${profile.name}, interrupted. Best so far, on the traffic of the search alone: ${candidateText(candidate, vllmDefaults(profile))}. Not confirmed on other traffic.`,
+    '',
+    `${engine}:`,
+    `  ${line}`,
   ].join('\n');
 }
 
@@ -159,7 +176,7 @@ function frontPlot(front: readonly FrontPoint[], candidates: readonly TunedCandi
     [...points.sort((a, b) => (a.mark === 'o' ? 1 : 0) - (b.mark === 'o' ? 1 : 0)), ...finalists],
     {
       columns: 64,
-      rows: 12,
+      rows: 13,
       label: figure,
     },
   );

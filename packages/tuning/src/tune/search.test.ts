@@ -42,6 +42,32 @@ describe('the search', () => {
     assert.ok(ranked.some(({ candidate }) => candidateKey(candidate) === candidateKey(defaults)));
   });
 
+  it('tells of each candidate that is better than those before, as far as it is when it is interrupted', async () => {
+    const told: number[] = [];
+    let best = defaults;
+    const capacityOf = ({ maxNumSeqs, maxNumBatchedTokens, kvBudgetFraction }: Candidate) =>
+      4 * near(maxNumSeqs, 96) * near(maxNumBatchedTokens, 1024) * near(kvBudgetFraction, 0.5);
+    const options: Partial<SearchOptions> = {
+      onBest: ({ candidate, score }) => {
+        told.push(score);
+        best = candidate;
+      },
+      onStage: (stage) => {
+        if (stage === 'the best side by side') throw new Error('interrupted');
+      },
+    };
+    await assert.rejects(
+      search(['maxNumSeqs', 'maxNumBatchedTokens', 'kvBudgetFraction'], capacityOf, options),
+      /interrupted/,
+    );
+    assert.ok(told.length > 1);
+    assert.deepEqual(
+      told,
+      told.toSorted((a, b) => a - b),
+    );
+    assert.deepEqual([best.maxNumSeqs, best.kvBudgetFraction], [96, 0.5]);
+  });
+
   it('leaves what makes no difference at its default, and what costs less than a hundredth', async () => {
     const { ranked } = await search(
       ['maxNumSeqs', 'kvBudgetFraction', 'prefixCaching', 'speculationDepth'],

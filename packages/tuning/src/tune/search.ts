@@ -28,6 +28,8 @@ export interface TuneOptions {
   readonly start: number;
   readonly seed: number;
   readonly onProgress?: (stage: string, share: number) => void;
+  /** Told of the best candidate on all of the search traffic, whenever there is a better one. */
+  readonly onBest?: (best: SearchedCandidate) => void;
 }
 
 /** Added to the seed where the held-out traffic is served, so that no chance is shared with the search. */
@@ -53,6 +55,7 @@ export interface SearchOptions {
   readonly targetLoad: number;
   /** Told what the search is at. */
   readonly onStage?: (stage: string) => void;
+  readonly onBest?: TuneOptions['onBest'];
 }
 
 /** Result of the search. */
@@ -102,7 +105,7 @@ export async function searchCandidates(
   slo: readonly SloTerm[],
   options: SearchOptions,
 ): Promise<SearchResult> {
-  const { seed, onStage = () => undefined } = options;
+  const { seed, onStage = () => undefined, onBest = () => undefined } = options;
   const scoreOf = (points: readonly LoadPoint[]) => score(points, slo, options);
   const seen = new Set<string>();
   const full = new Map<string, SearchedCandidate>();
@@ -129,7 +132,13 @@ export async function searchCandidates(
     const fresh = candidates.filter((candidate) => !full.has(candidateKey(candidate)));
     for (const found of await measure(fresh, traffic, search)) full.set(candidateKey(found.candidate), found);
   };
-  const bestFully = () => ranked([...full.values()])[0];
+  let told = 0;
+  const bestFully = () => {
+    const [best] = ranked([...full.values()]);
+    if (best.score > told) onBest(best);
+    told = Math.max(told, best.score);
+    return best;
+  };
 
   const start = spaceFillingCandidates(profile, space, options.start);
   const alwaysKept = isPossible(profile, defaults) ? [defaults] : [];
@@ -156,6 +165,7 @@ export async function searchCandidates(
     if (blocks === Number.POSITIVE_INFINITY)
       for (const each of found) full.set(candidateKey(each.candidate), each);
   }
+  bestFully();
   await measureFully(alwaysKept, { guess, step: 1.6, tolerance: 1.04 });
 
   const visited = new Set<string>();

@@ -41,7 +41,7 @@ export async function tuneProfile(
     mostReplicas: options.replicas[1],
   });
   const search = await searchCandidates(measurer, profile, space, split.search, slo, {
-    ...{ objective, seed, start: options.start, onStage: say },
+    ...{ objective, seed, start: options.start, onStage: say, onBest: options.onBest },
     targetLoad: rateScale / options.replicas[1],
   });
   const whole = joinTraffic([split.search, split.heldOut]);

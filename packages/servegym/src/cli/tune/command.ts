@@ -5,13 +5,14 @@ import {
   type KnobName,
   type Objective,
   parseSlo,
+  type SearchedCandidate,
   type SloTerm,
   type SplitTraffic,
   splitTrace,
   type TuneResult,
   tuneProfile,
 } from '@servegym/tuning';
-import { frontSvg, tuneJson, tunePage, tuneReport } from '@servegym/tuning/report';
+import { bestSoFarText, frontSvg, tuneJson, tunePage, tuneReport } from '@servegym/tuning/report';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { numberAbove, numberFrom, wholeNumber } from '../arguments/options.ts';
 import { addPriceOptions, type PriceOptions, withPrices } from '../arguments/price-options.ts';
@@ -28,6 +29,7 @@ import {
   type TraceArguments,
 } from '../arguments/trace-arguments.ts';
 import { InputError } from '../input-error.ts';
+import { InterruptedError } from '../interrupted-error.ts';
 import { addJobOptions, type JobOptions, withJobs } from '../jobs/open-jobs.ts';
 import { printResult } from '../output/print-result.ts';
 import { showProgress } from '../output/progress.ts';
@@ -179,7 +181,8 @@ async function tuneOne(
   split: SplitTraffic,
   options: TuneCommandOptions,
 ): Promise<TuneResult> {
-  const result = await tuneProfile(jobs, profile, split, {
+  const found: { best?: SearchedCandidate } = {};
+  const tuning = tuneProfile(jobs, profile, split, {
     ...{ slo: options.slo, objective: options.objective, minQuality: options.minQuality },
     knobs: options.knobs.filter((name) => name !== 'replicas').map((name) => KNOB_NAMES[name]),
     ...{
@@ -189,9 +192,20 @@ async function tuneOne(
       seed: options.seed,
     },
     onProgress: (stage, share) => showProgress(`${profile.name}: ${stage} ${Math.round(100 * share)} %`),
+    onBest: (best) => {
+      found.best = best;
+    },
   });
-  showProgress('');
-  return result;
+  try {
+    return await tuning;
+  } catch (error) {
+    if (error instanceof InterruptedError && found.best !== undefined && !options.json) {
+      console.log(bestSoFarText(profile, found.best));
+    }
+    throw error;
+  } finally {
+    showProgress('');
+  }
 }
 
 async function requestedTraffic(options: TuneCommandOptions): Promise<SplitTraffic> {
