@@ -564,7 +564,7 @@ const SESSIONS: readonly FaultyFile[] = [
         'if (this.#running === null && !pace.isLong) return this.#track(run());',
         'return this.#track(run());',
       ],
-      ['options.episode_id ?? randomUUID()', 'randomUUID()'],
+      ['episodeId ?? randomUUID()', 'randomUUID()'],
       ['const index = this.#stepCount++;', 'const index = ++this.#stepCount;'],
       ['session.#stepCount = actions.length;', ''],
       ['session.#actions = [...actions];', ''],
@@ -748,6 +748,67 @@ const PROTOCOL: readonly FaultyFile[] = [
   },
 ];
 
+const SEASONS: readonly FaultyFile[] = [
+  {
+    path: `${OPENENV}/season/season-ledger.ts`,
+    tests: [`${OPENENV}/season/season.test.ts`],
+    faults: [
+      ['session === null && !this.#dealt.has(key)', 'session === null'],
+      ['session === null && !this.#dealt.has(key)', 'false'],
+      ['if (episode >= episodes) {', 'if (false) {'],
+      ['    this.#requireInTime(key!);\n', ''],
+      [
+        '    const { number: submission } = this.#submissionOf(token);\n    this.#requireOpen();',
+        '    const { number: submission } = this.#submissionOf(token);',
+      ],
+      ['ORDER BY turn DESC LIMIT 1', 'ORDER BY turn LIMIT 1'],
+      [
+        'remove: async () => {}',
+        "remove: async (id) => void this.#database.prepare('DELETE FROM episode WHERE session = ?').run(id)",
+      ],
+      ['actions: row === undefined ? [] : this.#actionsOf(row.key)', 'actions: []'],
+    ],
+  },
+  {
+    path: `${OPENENV}/season/season-environment.ts`,
+    tests: [`${OPENENV}/season/season.test.ts`],
+    faults: [
+      [
+        '  return { observation, reward, done };',
+        '  return { observation, reward, done, metadata: { seed: 1 } };',
+      ],
+      ["      seed: z.never('Ranked episodes have seeds of their own: leave it out').optional(),\n", ''],
+      ['Math.max(1, Math.ceil(tookMs / resetMs)) * resetMs', 'resetMs'],
+      ['    if (!Number.isInteger(episode)) {', '    if (false) {'],
+      [
+        'definition.id !== environment.id || definition.version !== environment.version',
+        'definition.id !== environment.id',
+      ],
+    ],
+  },
+  {
+    path: `${OPENENV}/season/season-rules.ts`,
+    tests: [`${OPENENV}/season/season.test.ts`],
+    faults: [
+      ['[submission, String(taskId), episode]', '[String(taskId), episode]'],
+      ['[submission, String(taskId), episode]', '[submission, String(taskId)]'],
+      ["createHmac('sha256', secret)", "createHmac('sha256', '')"],
+    ],
+  },
+  {
+    path: `${OPENENV}/season/season-results.ts`,
+    tests: [`${OPENENV}/season/season.test.ts`],
+    faults: [
+      ['if (own !== season.commitment)', 'if (false)'],
+      ['if (number !== index + 1)', 'if (false)'],
+      ['digest !== judged.digest || done !== judged.done', 'false'],
+      ['total !== judged.return || score !== judged.score', 'false'],
+      ['if (!isClose(earned, claimed.return)) {', 'if (false) {'],
+      ['  ledger.closeSeason();\n', ''],
+    ],
+  },
+];
+
 /** The faults by area. */
 export const AREAS = {
   ppo: PPO,
@@ -755,4 +816,5 @@ export const AREAS = {
   graders: GRADERS,
   sessions: SESSIONS,
   protocol: PROTOCOL,
+  seasons: SEASONS,
 } as const satisfies Record<string, readonly FaultyFile[]>;

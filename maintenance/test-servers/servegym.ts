@@ -49,8 +49,21 @@ export async function startServeOn(
   ...args: string[]
 ): Promise<ServeProcess> {
   const at = host === undefined ? [] : ['--host', host];
-  const { child, ended, said } = launch(variables, 'serve', '--port', '0', ...at, ...args);
-  const [, url] = await said(/^ServeGym is ready: (\S+)\/web\//m);
+  const launched = launch(variables, 'serve', '--port', '0', ...at, ...args);
+  return serving(launched, /^ServeGym is ready: (\S+)\/web\//m);
+}
+
+/** Starts `servegym season serve` on a free port of this machine and waits until it says that it is ready. */
+export function startSeason(file: string, ...args: string[]): Promise<ServeProcess> {
+  const launched = launch(NOTHING_KEPT, 'season', 'serve', file, '--port', '0', ...args);
+  return serving(launched, /^Season .* is ready: (\S+)/m);
+}
+
+async function serving(
+  { child, ended, said }: ReturnType<typeof launch>,
+  ready: RegExp,
+): Promise<ServeProcess> {
+  const [, url] = await said(ready);
   return {
     url: url!,
     pid: child.pid!,

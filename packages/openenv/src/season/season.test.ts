@@ -235,6 +235,7 @@ describe('a ranked session withstands', () => {
     await ask('/reset', { session_id: body.session_id, submission: token });
     const { body: state } = await ask(`/state?session_id=${body.session_id}`);
     assert.equal(state.episode, 1);
+    assert.equal((await ledger.store().take(body.session_id))?.reset.episode, 1);
     const { submissions } = await closeSeason(ledger, definition, graderScoring(definition));
     const [left] = submissions[0]!.episodes;
     assert.deepEqual([left!.actions.length, left!.done], [1, false]);
