@@ -164,24 +164,18 @@ export class OperatorTables {
 
   /** The attention of `sequences` decoding sequences. */
   decodeAttention(shape: AttentionShape, sequences: number): DecodeAttention {
-    const key = JSON.stringify([shape, sequences]);
-    const known = this.#decode.get(key);
-    if (known !== undefined) return known;
-    const { rows, scale } = this.#attentionRows('generation_attention', shape);
-    const result = decodeOf(rows, this.#kvBytes(rows[0]), scale, sequences);
-    this.#decode.set(key, result);
-    return result;
+    return remembered(this.#decode, [shape, sequences], () => {
+      const { rows, scale } = this.#attentionRows('generation_attention', shape);
+      return decodeOf(rows, this.#kvBytes(rows[0]), scale, sequences);
+    });
   }
 
   /** The attention of one prompt, fitted to all lengths with relative errors. */
   prefillAttention(shape: AttentionShape): PrefillAttention {
-    const key = JSON.stringify(shape);
-    const known = this.#prefill.get(key);
-    if (known !== undefined) return known;
-    const { rows, scale } = this.#attentionRows('context_attention', shape);
-    const result = prefillOf(rows, scale);
-    this.#prefill.set(key, result);
-    return result;
+    return remembered(this.#prefill, shape, () => {
+      const { rows, scale } = this.#attentionRows('context_attention', shape);
+      return prefillOf(rows, scale);
+    });
   }
 
   /**
@@ -189,9 +183,7 @@ export class OperatorTables {
    * what engines pick. `tokens`: of all GPUs together.
    */
   expertsUs(precisions: readonly string[], shape: ExpertShape, tokens: number): number {
-    const key = JSON.stringify([precisions, shape]);
-    const found = this.#found.get(key) ?? this.#findExperts(precisions, shape);
-    this.#found.set(key, found);
+    const found = remembered(this.#found, [precisions, shape], () => this.#findExperts(precisions, shape));
     return beyond(found.times, tokens) * found.scale;
   }
 
@@ -219,13 +211,17 @@ export class OperatorTables {
 
   /** Latent attention with its projections, of decoding. `heads`: query heads of one GPU. */
   latentDecode(heads: number, precision: string, kvPrecision: string, sequences: number): DecodeAttention {
-    const rows = this.#latentRows('mla_generation_module', heads, precision, kvPrecision);
-    return decodeOf(rows, LATENT_KV_WIDTH * (kvPrecision === 'fp8' ? 1 : 2), 1, sequences);
+    return remembered(this.#decode, [heads, precision, kvPrecision, sequences], () => {
+      const rows = this.#latentRows('mla_generation_module', heads, precision, kvPrecision);
+      return decodeOf(rows, LATENT_KV_WIDTH * (kvPrecision === 'fp8' ? 1 : 2), 1, sequences);
+    });
   }
 
   /** Latent attention with its projections, of one prompt. */
   latentPrefill(heads: number, precision: string, kvPrecision: string): PrefillAttention {
-    return prefillOf(this.#latentRows('mla_context_module', heads, precision, kvPrecision), 1);
+    return remembered(this.#prefill, [heads, precision, kvPrecision], () =>
+      prefillOf(this.#latentRows('mla_context_module', heads, precision, kvPrecision), 1),
+    );
   }
 
   #latentRows(
@@ -284,6 +280,14 @@ export class OperatorTables {
     const heads = Number(row.num_key_value_heads) || Number(row.num_heads);
     return 2 * heads * Number(row.head_dim) * (row.kv_cache_dtype === 'fp8' ? 1 : 2);
   }
+}
+
+/** The value of a key, made when it is first needed. */
+function remembered<T>(known: Map<string, T>, key: unknown, make: () => T): T {
+  const text = JSON.stringify(key);
+  const value = known.get(text) ?? make();
+  known.set(text, value);
+  return value;
 }
 
 /** (query, key) pairs of a prompt of so many tokens whose queries see `window` keys at most. */

@@ -18,7 +18,7 @@ export interface ReadTables {
   readonly measuredOn: Gpu;
   /** Engine and newest version among them. */
   readonly engine: { readonly name: string; readonly version: string };
-  /** Version of each table, for instance `gemm 0.24.0`. */
+  /** Version of each table, for instance `gemm 0.24.0`, and those of the other engine for what this one's lack. */
   readonly versions: readonly string[];
 }
 
@@ -74,10 +74,11 @@ export async function readOperatorTables(folder: string, gpu: Gpu, engine: strin
 
   const rows: Partial<Record<keyof OperatorRows, OperatorRow[]>> = {};
   const versions = new Map<string, string>();
+  const borrowed: string[] = [];
   for (const [file, { operator, isNeeded }] of Object.entries(FILES)) {
-    const found = await findTable(join(data, name, operator, framework), `${file}_perf.parquet`, version);
-    if (found === null) {
-      if (!isNeeded) continue;
+    const path = (each: string) => join(data, name, operator, each);
+    const own = await findTable(path(framework), `${file}_perf.parquet`, version);
+    if (own === null && isNeeded) {
       const engines = await foldersIn(join(data, name, operator));
       const known = engines.filter((each) => Object.hasOwn(ENGINES, each));
       throw wrong(
@@ -86,26 +87,29 @@ export async function readOperatorTables(folder: string, gpu: Gpu, engine: strin
         known.length === 0 ? 'none' : `those of ${known.join(', ')}`,
       );
     }
-    rows[file as keyof OperatorRows] = await readRows(found.path);
-    versions.set(file, found.version);
-  }
-  const others = Object.keys(ENGINES).filter((each) => each !== framework);
-  for (const other of others) {
-    const found = await findTable(join(data, name, 'moe', other), 'moe_perf.parquet', null);
-    if (found === null) continue;
-    const own = new Set((rows.moe ?? []).map(expertKey));
-    const added = (await readRows(found.path)).filter((row) => !own.has(expertKey(row)));
-    if (added.length > 0) rows.moe = [...(rows.moe ?? []), ...added];
+    const read = own === null ? [] : await readRows(own.path);
+    if (own !== null) versions.set(file, own.version);
+    const lacking = own === null || file === 'moe' ? Object.keys(ENGINES) : [];
+    const there = new Set(read.map(expertKey));
+    for (const other of lacking.filter((each) => each !== framework)) {
+      const found = await findTable(path(other), `${file}_perf.parquet`, null);
+      if (found === null) continue;
+      const added = (await readRows(found.path)).filter((row) => own === null || !there.has(expertKey(row)));
+      if (added.length === 0) continue;
+      read.push(...added);
+      borrowed.push(`${file} ${found.version} of ${ENGINES[other]}`);
+    }
+    if (read.length > 0) rows[file as keyof OperatorRows] = read;
   }
   return {
     tables: new OperatorTables(rows as OperatorRows),
     measuredOn: findGpu(MEASURED_ON[name].gpu),
     engine: { name: ENGINES[framework], version: [...versions.values()].sort(compareVersions).at(-1)! },
-    versions: [...versions].map(([file, taken]) => `${file} ${taken}`),
+    versions: [...[...versions].map(([file, taken]) => `${file} ${taken}`), ...borrowed],
   };
 }
 
-/** Precision and shape of experts: engines share their kernels, so that one's tables stand for what another's lack. */
+/** Precision and shape of experts. Engines share kernels: the tables of one stand for what those of another lack. */
 function expertKey(row: OperatorRow): string {
   return [row.moe_dtype, row.hidden_size, row.inter_size, row.num_experts, row.topk].join();
 }
