@@ -75,6 +75,55 @@ describe('servegym tune', () => {
     );
   });
 
+  it('tunes for requests in flight, of drawn lengths and of conversations', async () => {
+    const closed = [
+      '--concurrency',
+      '16',
+      '--knobs',
+      'max_num_batched_tokens',
+      '--configurations',
+      '16',
+      '--json',
+    ];
+    const chats = join(folder, 'chats.jsonl');
+    const turns = Array.from({ length: 400 }, (_, i) =>
+      JSON.stringify({
+        session_id: `${Math.floor(i / 4)}`,
+        ...(i % 4 === 0 ? { timestamp: 250 * i } : { delay: 500 }),
+        ...{ input_length: 200 + (i % 300), output_length: 40 + (i % 50) },
+      }),
+    );
+    writeFileSync(chats, turns.join('\n'));
+    const drawn = [
+      '--input-tokens',
+      '400',
+      '--output-tokens',
+      '60',
+      '--length-range',
+      '0.8',
+      '--requests',
+      '400',
+    ];
+    const rates: number[] = [];
+    for (const traffic of [drawn, ['--trace', chats]]) {
+      const { code, stdout, stderr } = await runServegym(
+        ...['tune', '--profile', 'a100-40gb-llama-3-8b', '--slo', 'ttft_p99=1s,tpot_p99=40ms'],
+        ...[...closed, ...traffic],
+      );
+      assert.equal(code, 0, stderr);
+      const found = JSON.parse(stdout);
+      assert.deepEqual([found.concurrency, found.requests_per_s], [16, null]);
+      rates.push(found.candidates[0].sustained_rps.value);
+    }
+    assert.ok(
+      rates.every((rate) => rate > 0),
+      `${rates}`,
+    );
+    const refused = await runServegym('tune', '--profile', 'a100-40gb-llama-3-8b', '--input-tokens', '9');
+    assert.equal(refused.code, 2);
+    assert.match(refused.stderr, /--length-range need --concurrency/);
+  });
+
   it('lets the urgent class go first where its bound asks for that', async () => {
     const prices = join(folder, 'prices.json');
     writeFileSync(prices, '{"A100-40GB": 13.5}');

@@ -22,7 +22,7 @@ export function tuneVerdict(result: TuneResult): TuneVerdict {
     confirmation: confirmation(result, winner),
     deployment: deployment(result),
     surge: surge(result),
-    controller: controllerSentence(result.controller, winner),
+    controller: controllerSentence(result.controller, winner, result.traffic.rate === null),
   };
 }
 
@@ -47,13 +47,18 @@ function confirmation(
 }
 
 function deployment({ deployment: { replicas, good, usdPerHour, load }, traffic }: TuneResult): string {
-  const whole = `The whole traffic, ${figure(traffic.rate)} requests/s`;
+  const whole = `The whole traffic, ${trafficText(traffic)}`;
   if (replicas === null) {
     return `${whole}, is more than the replicas allowed can serve: ${percent(good)} of the requests meet every limit. Allow more with --replicas.`;
   }
   const engines = replicas === 1 ? 'one engine' : `${replicas} engines`;
   const times = load === 1 ? '' : ` (${figure(load)} times the trace)`;
   return `${whole}${times}, takes ${engines}, ${figure(usdPerHour!)} USD an hour; ${percent(good)} of the requests meet every limit.`;
+}
+
+/** Size of a traffic. */
+export function trafficText({ rate, concurrency }: TuneResult['traffic']): string {
+  return rate === null ? `${concurrency} in flight` : `${figure(rate)} requests/s`;
 }
 
 function surge({ surge: more, surgeWithoutMore, deployment: planned }: TuneResult): string {
@@ -66,10 +71,13 @@ function surge({ surge: more, surgeWithoutMore, deployment: planned }: TuneResul
 function controllerSentence(
   { fixed, gain, interval, blocks }: ControllerGain,
   winner: TunedCandidate,
+  isClosedLoop: boolean,
 ): string {
-  const rate = figure(1.2 * winner.searched.value);
+  const load = isClosedLoop
+    ? 'With a fifth more in flight than it sustains'
+    : `At ${figure(1.2 * winner.searched.value)} requests/s, a fifth above what it sustains`;
   const measured =
-    `At ${rate} requests/s, a fifth above what it sustains, the best fixed settings serve ${percent(fixed)} of the ` +
+    `${load}, the best fixed settings serve ${percent(fixed)} of the ` +
     `requests within every limit. Choosing the best settings for each of ${blocks} stretches of the traffic, known ` +
     `beforehand and switched at no cost, adds ${points(gain)} percentage points (${points(interval.low)} to ${points(interval.high)})`;
   if (interval.high < WORTHWHILE || interval.low <= 0) {

@@ -3,7 +3,15 @@ import { candidateText, vllmDefaults } from '../tune/candidate.ts';
 import { sloTermText } from '../tune/slo.ts';
 import type { TuneResult } from '../tune/tune-result.ts';
 import { escapeText } from './svg-chart.ts';
-import { estimateText, figure, impossibleText, intervalText, percent, tuneVerdict } from './tune-figures.ts';
+import {
+  estimateText,
+  figure,
+  impossibleText,
+  intervalText,
+  percent,
+  trafficText,
+  tuneVerdict,
+} from './tune-figures.ts';
 import { frontSvg, intervalsSvg, loadCurveSvg, type PlotColours } from './tune-plots.ts';
 
 const PAGE_COLOURS: PlotColours = {
@@ -64,7 +72,7 @@ export function tunePage(results: readonly TuneResult[]): string {
 </head>
 <body><main>
 <h1>${escapeText(title)}</h1>
-<p class="lead">${escapeText(first.slo.map(sloTermText).join(', '))}. ${figure(first.traffic.rate)} requests/s, ${(first.traffic.searched + first.traffic.heldOut).toLocaleString('en-US')} requests, half of them held out.</p>
+<p class="lead">${escapeText(first.slo.map(sloTermText).join(', '))}. ${trafficText(first.traffic)}, ${(first.traffic.searched + first.traffic.heldOut).toLocaleString('en-US')} requests, half of them held out.</p>
 ${results.length > 1 ? comparison(results) : ''}
 ${results.map(section).join('\n')}
 <footer>

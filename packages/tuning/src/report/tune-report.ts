@@ -74,6 +74,7 @@ export function tuneJson(result: TuneResult) {
     requests_searched: traffic.searched,
     requests_held_out: traffic.heldOut,
     requests_per_s: traffic.rate,
+    ...(traffic.concurrency !== undefined && { concurrency: traffic.concurrency }),
     considered: result.considered,
     simulations: result.simulations,
     simulated_requests: result.simulatedRequests,

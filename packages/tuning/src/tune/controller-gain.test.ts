@@ -26,7 +26,7 @@ function pointsOf(chances: readonly ((block: number) => number)[]): LoadPoint[] 
         .length;
     const blocks = Array.from({ length: BLOCKS }, (_, b) => b);
     return {
-      ...{ load: 1, ...NONE, requests: blocks.map(() => REQUESTS) },
+      ...{ load: 1, rate: 1, ...NONE, requests: blocks.map(() => REQUESTS) },
       ...{ goodEven: blocks.map(half), goodOdd: blocks.map(half) },
     };
   });

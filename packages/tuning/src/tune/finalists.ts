@@ -4,8 +4,8 @@ import { type Candidate, candidateKey, vllmDefaults } from './candidate.ts';
 import type { LoadPoint } from './load-point.ts';
 import type { CandidateMeasurer, MeasuredCandidate } from './measure-candidates.ts';
 import { HELD_OUT_SEED, type SearchedCandidate, type SearchResult, type TuneOptions } from './search.ts';
-import { sustainedLoad } from './sustained-load.ts';
-import { requestRate, type SplitTraffic } from './traffic.ts';
+import { sustainedLoad, sustainedRate } from './sustained-load.ts';
+import type { SplitTraffic } from './traffic.ts';
 import type { Estimate } from './tune-result.ts';
 
 const FINALISTS = 5;
@@ -66,15 +66,15 @@ export async function measureFinalists(
     each.map((own, i) => [...own, ...grids[side][i]].sort((a, b) => a.load - b.load)),
   );
 
-  const rates = [requestRate(traffic), requestRate(unseen)] as const;
+  const sides = [traffic, unseen] as const;
   const resamples = [
     blockResamples(traffic.blockStarts.length - 1, seed),
     blockResamples(unseen.blockStarts.length - 1, seed + HELD_OUT_SEED),
   ] as const;
   const valuesOf = (side: 0 | 1, i: number) =>
-    resamples[side].map((weights) => rates[side] * sustainedLoad(points[side][i], slo, weights));
+    resamples[side].map((weights) => sustainedRate(points[side][i], sides[side], slo, weights));
   const resampled = ([0, 1] as const).map((side) => finalists.map((_, i) => valuesOf(side, i)));
-  const rateAt = (side: 0 | 1, i: number) => rates[side] * sustainedLoad(points[side][i], slo);
+  const rateAt = (side: 0 | 1, i: number) => sustainedRate(points[side][i], sides[side], slo);
   const defaultAt = finalists.findIndex(
     ({ candidate }) => candidateKey(candidate) === candidateKey(defaults),
   );
@@ -86,7 +86,7 @@ export async function measureFinalists(
     return {
       candidate,
       isDefault: i === defaultAt,
-      searchedLoad: searched / rates[0],
+      searchedLoad: sustainedLoad(points[0][i], slo),
       searched: { value: searched, interval: percentileInterval(searchedDraws) },
       heldOut: { value: heldOut, interval: percentileInterval(heldOutDraws) },
       overDefaults:

@@ -44,6 +44,18 @@ function latencies() {
   }));
 }
 
+describe('a load of requests in flight', () => {
+  it('keeps as many in flight as the load says, and tells what is served', () => {
+    const traffic = { trace, blockStarts, concurrency: 6 };
+    const { rate, values } = measureLoad(profile, vllmDefaults(profile), traffic, parseSlo('e2e_p50=4s'), {
+      ...{ load: 2, seed: SEED },
+    });
+    const run = simulateTrace(trace, { ...{ profile, seed: SEED, ...config }, concurrency: 12 });
+    assert.equal(rate, (1000 * REQUESTS) / run.simulatedMs);
+    assert.equal(values[0], percentileOfSorted(run.e2eMs.toSorted(), 50));
+  });
+});
+
 describe('a load that is measured', () => {
   const point = measureLoad(profile, vllmDefaults(profile), { trace, blockStarts, priorities }, slo, {
     ...{ load: LOAD, seed: SEED },

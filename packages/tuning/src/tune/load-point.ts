@@ -8,12 +8,14 @@ import {
 import { mean, percentileOfSorted } from '@servegym/simulator/statistics';
 import type { Candidate } from './candidate.ts';
 import type { SloTerm } from './slo.ts';
-import type { Traffic } from './traffic.ts';
+import { requestRate, type Traffic } from './traffic.ts';
 
 /** Measurements of the traffic at one load, block by block. */
 export interface LoadPoint {
   /** Times the rate of the traffic. */
   readonly load: number;
+  /** Requests/s: those of the traffic, or with a concurrency those that were served. */
+  readonly rate: number;
   /** Requests of each block. */
   readonly requests: readonly number[];
   /** The same for each term of the SLO that bounds a priority class: requests of that class. Else `null`. */
@@ -45,20 +47,23 @@ const UNSERVED = 1000;
 export function measureLoad(
   profile: EngineProfile,
   candidate: Candidate,
-  { trace, blockStarts, priorities }: Traffic,
+  traffic: Traffic,
   slo: readonly SloTerm[],
   { load, seed, replicas = 1 }: { readonly load: number; readonly seed: number; readonly replicas?: number },
 ): LoadPoint {
   const { split, priority, maxNumBatchedTokens, prefixCaching, ...config } = candidate;
+  const { trace, blockStarts, priorities } = traffic;
+  const inFlight = (share: number) =>
+    traffic.concurrency === undefined ? undefined : Math.max(1, Math.round(share * traffic.concurrency));
   const common = { profile, seed, maxNumBatchedTokens, prefixCaching, priorities };
   const schedulingPolicy = priority ? 'priority' : 'fcfs';
   const run = split
     ? simulateCluster(scaleRate(trace, (2 * load) / replicas), {
-        ...common,
+        ...{ ...common, concurrency: inFlight((2 * load) / replicas) },
         config: { ...config, split, schedulingPolicy },
       })
     : simulateTrace(scaleRate(trace, load), {
-        ...{ ...common, ...config, schedulingPolicy },
+        ...{ ...common, ...config, schedulingPolicy, concurrency: inFlight(load) },
         ...(replicas > 1 && { replicas, router: 'least_loaded' }),
       });
   const blocks = blockStarts.length - 1;
@@ -98,6 +103,10 @@ export function measureLoad(
   };
   return {
     ...{ load, requests, classRequests, excess, goodEven, goodOdd },
+    rate:
+      traffic.concurrency === undefined
+        ? load * requestRate(traffic)
+        : ((1000 * run.completed) / run.simulatedMs) * (split ? replicas / 2 : 1),
     ttftP50Ms: percentileOfSorted(sorted.ttft, 50),
     ttftP99Ms: percentileOfSorted(sorted.ttft, 99),
     tpotP50Ms: percentileOfSorted(sorted.tpot, 50),

@@ -33,7 +33,15 @@ export function pointAt(
   const good = excess.map((each) => (REQUESTS - each) / 2);
   const ms = 100 * (load / Math.max(...capacities));
   return {
-    ...{ load, requests, classRequests: [null], excess: [excess], goodEven: good, goodOdd: good },
+    ...{
+      load,
+      rate: 10 * load,
+      requests,
+      classRequests: [null],
+      excess: [excess],
+      goodEven: good,
+      goodOdd: good,
+    },
     ...{ ttftP50Ms: ms, ttftP99Ms: ms, tpotP50Ms: ms, tpotP99Ms: ms, e2eP99Ms: ms, values: [ms] },
     ...changes,
   };

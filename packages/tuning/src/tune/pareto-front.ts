@@ -2,8 +2,8 @@ import type { EngineProfile } from '@servegym/simulator';
 import type { LoadPoint } from './load-point.ts';
 import type { SearchedCandidate } from './search.ts';
 import type { SloTerm } from './slo.ts';
-import { sustainedLoad } from './sustained-load.ts';
-import { requestRate, type Traffic } from './traffic.ts';
+import { sustainedRate } from './sustained-load.ts';
+import type { Traffic } from './traffic.ts';
 import type { FrontPoint } from './tune-result.ts';
 
 /** Candidates that the front is drawn through, and that a controller may choose among. */
@@ -36,7 +36,7 @@ export function frontPoints(
   const points = choices.map(({ candidate, points: found }, i) => {
     const at = atLoads[i].find(({ load }) => load === referenceLoad)!;
     const all = [...found, ...atLoads[i]].sort((a, b) => a.load - b.load);
-    const sustained = requestRate(traffic) * sustainedLoad(all, slo);
+    const sustained = sustainedRate(all, traffic, slo);
     return {
       ...{ candidate, sustained, ttftP99Ms: at.ttftP99Ms, tpotP99Ms: at.tpotP99Ms },
       quality: profile.weights[candidate.weights]!.quality,

@@ -1,5 +1,6 @@
 import { type LoadPoint, sloUse } from './load-point.ts';
 import type { SloTerm } from './slo.ts';
+import { requestRate, type Traffic } from './traffic.ts';
 
 /** Loads below and above which nobody looks, times the rate of the traffic. */
 export const LEAST_LOAD = 1 / 32;
@@ -71,4 +72,26 @@ export function sustainedLoad(
     below = { load: point.load, use };
   }
   return below?.load ?? 0;
+}
+
+/**
+ * Requests/s at the largest load at which the SLO holds. Those of traffic with a concurrency are interpolated between
+ * the logarithms of what was served at the measured loads.
+ */
+export function sustainedRate(
+  points: readonly LoadPoint[],
+  traffic: Traffic,
+  slo: readonly SloTerm[],
+  weights?: ArrayLike<number>,
+): number {
+  const load = sustainedLoad(points, slo, weights);
+  if (traffic.concurrency === undefined) return requestRate(traffic) * load;
+  if (load === 0) return 0;
+  const above = points.findIndex((point) => point.load >= load);
+  const [low, high] =
+    above === -1 ? [points.at(-1)!, points.at(-1)!] : [points[Math.max(0, above - 1)], points[above]];
+  // Below the first point the rate falls as the load does.
+  if (low.load === high.load) return high.rate * Math.min(1, load / high.load);
+  const share = Math.log(load / low.load) / Math.log(high.load / low.load);
+  return low.rate * (high.rate / low.rate) ** share;
 }

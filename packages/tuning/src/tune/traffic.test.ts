@@ -50,6 +50,25 @@ describe('the traffic to tune on', () => {
     assert.ok(Math.abs(requestRate(someBlocks(search, 3)) - 10) < 2);
   });
 
+  it('keeps its conversations and how many are in flight, in parts and as bytes', () => {
+    const open = traceOf(800, false);
+    const followUps = {
+      previous: Int32Array.from({ length: 800 }, (_, i) => (i % 4 === 0 ? -1 : i - 1)),
+      thinkMs: Float64Array.from({ length: 800 }, (_, i) => (i % 4 === 0 ? 0 : i)),
+    };
+    const search = { ...splitTrace({ ...open, followUps }, 800).search, concurrency: 7 };
+    for (const traffic of [
+      someBlocks(search, 3),
+      joinTraffic([search, search]),
+      decodeTraffic(encodeTraffic(search)),
+    ]) {
+      assert.equal(traffic.concurrency, 7);
+      const { previous, thinkMs } = traffic.trace.followUps!;
+      assert.deepEqual(previous.slice(0, 6), Int32Array.of(-1, 0, 1, 2, -1, 4));
+      assert.ok(previous.every((at, i) => at === -1 || (at === i - 1 && thinkMs[i] > 0)));
+    }
+  });
+
   it('comes back from bytes as it was', () => {
     for (const hasPrefixes of [true, false]) {
       const trace = traceOf(600, hasPrefixes);

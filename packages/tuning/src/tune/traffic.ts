@@ -6,6 +6,11 @@ export interface Traffic {
   readonly trace: Trace;
   /** Priority class of each request, 0 is the most urgent, where they have any. */
   readonly priorities?: Uint8Array;
+  /**
+   * Requests, or conversations where the trace has them, that are kept in flight at a load of 1, instead of the trace's
+   * arrivals.
+   */
+  readonly concurrency?: number;
   /** First request of each block, and the end of the last. */
   readonly blockStarts: readonly number[];
 }
@@ -145,27 +150,41 @@ export function someBlocks(traffic: Traffic, count: number): Traffic {
   const blocks = blockStarts.length - 1;
   if (count >= blocks) return traffic;
   const chosen = Array.from({ length: count }, (_, i) => Math.floor(((i + 0.5) * blocks) / count));
-  return joinBlocks(chosen.map((b) => sliceTrace(traffic, blockStarts[b], blockStarts[b + 1])));
+  const joined = joinBlocks(chosen.map((b) => sliceTrace(traffic, blockStarts[b], blockStarts[b + 1])));
+  return { ...joined, ...concurrencyOf(traffic) };
+}
+
+function concurrencyOf({ concurrency }: Traffic): Pick<Traffic, 'concurrency'> {
+  return concurrency === undefined ? {} : { concurrency };
 }
 
 /** Traffics one after the other. */
 export function joinTraffic(traffics: readonly Traffic[]): Traffic {
-  return joinBlocks(
+  const joined = joinBlocks(
     traffics.flatMap((traffic) =>
       traffic.blockStarts.slice(1).map((end, b) => sliceTrace(traffic, traffic.blockStarts[b], end)),
     ),
   );
+  return { ...joined, ...concurrencyOf(traffics[0]) };
 }
 
-/** Mean requests/s. */
+/** Mean requests/s of the trace's arrivals. */
 export function requestRate({ trace }: Traffic): number {
   const { arrivalMs } = trace;
   return (1000 * (arrivalMs.length - 1)) / arrivalMs[arrivalMs.length - 1];
 }
 
-/** The traffic as bytes, for jobs: the places of the blocks, the priority classes where there are any, then the trace. */
-export function encodeTraffic({ trace, blockStarts, priorities }: Traffic): Uint8Array {
-  const starts = Int32Array.from([blockStarts.length, priorities?.length ?? 0, ...blockStarts]);
+/**
+ * The traffic as bytes, for jobs: the places of the blocks, the concurrency and the priority classes where there are any,
+ * then the trace.
+ */
+export function encodeTraffic({ trace, blockStarts, priorities, concurrency }: Traffic): Uint8Array {
+  const starts = Int32Array.from([
+    blockStarts.length,
+    priorities?.length ?? 0,
+    concurrency ?? 0,
+    ...blockStarts,
+  ]);
   const encoded = encodeTrace(trace);
   const classes = priorities ?? new Uint8Array(0);
   const bytes = new Uint8Array(starts.byteLength + classes.length + encoded.length);
@@ -177,10 +196,11 @@ export function encodeTraffic({ trace, blockStarts, priorities }: Traffic): Uint
 
 /** The traffic in the bytes of `encodeTraffic`. */
 export function decodeTraffic(encoded: Uint8Array): Traffic {
-  const [count, classes] = new Int32Array(encoded.slice(0, 8).buffer) as unknown as [number, number];
-  const end = 4 * (count + 2);
+  const [count, classes, concurrency] = new Int32Array(encoded.slice(0, 12).buffer);
+  const end = 4 * (count + 3);
   return {
-    blockStarts: [...new Int32Array(encoded.slice(8, end).buffer)],
+    blockStarts: [...new Int32Array(encoded.slice(12, end).buffer)],
+    ...(concurrency > 0 && { concurrency }),
     ...(classes > 0 && { priorities: encoded.slice(end, end + classes) }),
     trace: decodeTrace(encoded.subarray(end + classes)),
   };

@@ -74,8 +74,10 @@ export interface TuneResult {
     /** Requests that were searched on, and held out. */
     readonly searched: number;
     readonly heldOut: number;
-    /** Requests/s of the traffic as it was given, times the rate scale. */
-    readonly rate: number;
+    /** Requests/s of the traffic as it was given, times the rate scale; `null` with a concurrency. */
+    readonly rate: number | null;
+    /** Requests or conversations that are kept in flight, times the rate scale. */
+    readonly concurrency?: number;
   };
   readonly considered: number;
   readonly simulations: number;

@@ -51,7 +51,9 @@ export async function tuneProfile(
       source: whole.trace.source,
       searched: split.search.trace.arrivalMs.length,
       heldOut: split.heldOut.trace.arrivalMs.length,
-      rate: requestRate(whole) * rateScale,
+      ...(whole.concurrency === undefined
+        ? { rate: requestRate(whole) * rateScale }
+        : { rate: null, concurrency: Math.max(1, Math.round(whole.concurrency * rateScale)) }),
     },
   };
   const totals = () => ({
@@ -105,11 +107,11 @@ export async function tuneProfile(
     prediction: winner.prediction,
     isConfirmed:
       winner.heldOut.value >= winner.prediction.low && winner.heldOut.value <= winner.prediction.high,
-    referenceRate: referenceLoad * requestRate(split.heldOut),
+    referenceRate: latencies[0][0].rate,
     front,
     curves: {
-      winner: curveOf(winner, split.heldOut, slo),
-      defaults: defaults === undefined ? [] : curveOf(defaults, split.heldOut, slo),
+      winner: curveOf(winner, slo),
+      defaults: defaults === undefined ? [] : curveOf(defaults, slo),
     },
     ...deployments,
     controller: controllerGain(
@@ -135,10 +137,9 @@ function candidateFigures(
 }
 
 /** Curve of a finalist as the held-out traffic grows. */
-function curveOf({ heldOutPoints }: Finalist, traffic: Traffic, slo: readonly SloTerm[]): LoadCurvePoint[] {
-  const rate = requestRate(traffic);
+function curveOf({ heldOutPoints }: Finalist, slo: readonly SloTerm[]): LoadCurvePoint[] {
   return heldOutPoints.map((point) => ({
-    rate: rate * point.load,
+    rate: point.rate,
     sloUse: sloUse(point, slo),
     good: goodShare(point),
   }));
@@ -214,7 +215,11 @@ export async function deployment(
   load: number,
   { slo, seed, replicas: [fewest, most] }: TuneOptions,
 ): Promise<Deployment> {
-  const expected = Math.floor((load * requestRate(whole)) / winner.heldOut.value);
+  const expected = Math.floor(
+    whole.concurrency === undefined
+      ? (load * requestRate(whole)) / winner.heldOut.value
+      : load / winner.searchedLoad,
+  );
   let good = 0;
   // Pairs take an even number.
   const step = winner.candidate.split ? 2 : 1;

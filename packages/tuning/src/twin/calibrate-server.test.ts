@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { findProfile } from '@servegym/simulator';
 import type { BenchParameter, MeasuredLoad } from '@servegym/simulator/calibration';
-import { singleProbe } from './probe.ts';
+import { batchProbe, seenIn, singleProbe } from './probe.ts';
 import { withKvBlocks } from './start-profile.ts';
 import { calibrateVirtually, serveProbe } from './virtual-server.fixture.ts';
 
@@ -74,6 +74,12 @@ describe('the calibration of a running server', () => {
     const again: string[] = [];
     await assert.rejects(calibrate(0.05, measured, again), { code: 'TOO_FEW_REQUESTS' });
     assert.deepEqual(again, first.slice(1));
+  });
+
+  it('takes no batch for a rate, also where a client needs some time to send it', () => {
+    const { load } = serveProbe(batchProbe(FACTS, 'batch', 32), server, FACTS);
+    const requests = load.requests.map((request, i) => ({ ...request, arrivalMs: i / 4 }));
+    assert.deepEqual([seenIn([{ ...load, requests }]).rate, seenIn([load]).batch], [0, 32]);
   });
 
   it('says that nothing was held out when there was no time for it', async () => {

@@ -135,7 +135,10 @@ export function seenIn(loads: readonly MeasuredLoad[]): {
   const most = (values: readonly number[]) => values.reduce((a, b) => Math.max(a, b), 0);
   const rates = loads.flatMap((load) => {
     const span = load.requests.at(-1)!.arrivalMs;
-    return load.requests.length < 10 || span === 0 ? [] : [(1000 * (load.requests.length - 1)) / span];
+    // A batch that comes at once has no rate, however long a client takes to send it.
+    return load.requests.length < 10 || span < load.requests[0].e2eMs
+      ? []
+      : [(1000 * (load.requests.length - 1)) / span];
   });
   const batch = loads.map(({ requests }) => {
     const ends = requests.map(({ arrivalMs, e2eMs }) => arrivalMs + e2eMs);

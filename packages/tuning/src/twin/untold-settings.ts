@@ -16,9 +16,11 @@ export interface UntoldSettings {
   readonly findings: readonly string[];
 }
 
-/** A setting that is looked for, and its values. The first is taken where the loads do not tell. */
+/** A setting that is looked for, and its values. */
 interface UntoldSetting {
   readonly name: string;
+  /** Whether the nearest value is taken also where the loads do not tell; else the first. Default false. */
+  readonly takesNearest?: boolean;
   readonly values: readonly { readonly name: string; apply(options: LoadFitOptions): LoadFitOptions }[];
 }
 
@@ -53,7 +55,7 @@ export function findUntoldSettings(
   ];
   let current = { options: start, fit };
   const findings: string[] = [];
-  for (const { name, values } of settings) {
+  for (const { name, takesNearest = false, values } of settings) {
     const tried = values.map((value) => {
       const options = value.apply(current.options);
       const near = {
@@ -71,7 +73,7 @@ export function findUntoldSettings(
     });
     const [best, second] = tried.toSorted((a, b) => a.error - b.error);
     const isTold = best.error < (1 - TOLD) * second.error;
-    const chosen = isTold ? best : tried[0];
+    const chosen = isTold || takesNearest ? best : tried[0];
     current = { options: chosen.options, fit: chosen.fit };
     const percent = (error: number) => `${(100 * error).toFixed(1)} %`;
     findings.push(
@@ -91,7 +93,11 @@ function schedulingOf({ engine }: EngineProfile): UntoldSetting {
       start: { ...options.start, engine: { ...options.start.engine, asyncScheduling } },
     }),
   }));
-  return { name: 'Scheduling', values: engine.asyncScheduling === false ? values.reverse() : values };
+  return {
+    name: 'Scheduling',
+    takesNearest: true,
+    values: engine.asyncScheduling === false ? values.reverse() : values,
+  };
 }
 
 const EXPERTS: UntoldSetting = {

@@ -1,3 +1,4 @@
+import { basename } from 'node:path';
 import { scaleRate, takeRequests } from '@servegym/simulator';
 import {
   compareLoad,
@@ -114,7 +115,9 @@ async function confirm(file: string | undefined, options: ConfirmOptions): Promi
   try {
     const facts = await completeFacts(await client.connect(), { ...options, yes: true });
     const probes =
-      trace === undefined ? confirmingLoads(profile, facts, options.seconds) : [traceProbe(file!, trace)];
+      trace === undefined
+        ? confirmingLoads(profile, facts, options.seconds)
+        : [traceProbe(basename(file!), trace)];
     for (const [i, probe] of probes.entries()) {
       progress.show(`load ${i + 1} of ${probes.length}: ${probe.name}`, i / probes.length);
       compared.push(compareLoad(await client.measure(probe, stop.signal), profile, facts));

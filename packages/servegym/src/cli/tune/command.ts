@@ -1,5 +1,5 @@
 import type { TaskId } from '@servegym/environments';
-import { drawPriorities, type EngineProfile } from '@servegym/simulator';
+import { drawPriorities, type EngineProfile, type Trace } from '@servegym/simulator';
 import {
   KNOB_NAMES,
   type KnobName,
@@ -14,6 +14,7 @@ import {
 } from '@servegym/tuning';
 import { bestSoFarText, frontSvg, tuneJson, tunePage, tuneReport } from '@servegym/tuning/report';
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { addDrawnRequests, drawnRequests } from '../arguments/drawn-requests.ts';
 import { numberAbove, numberFrom, wholeNumber } from '../arguments/options.ts';
 import { addPriceOptions, type PriceOptions, withPrices } from '../arguments/price-options.ts';
 import { readProfile } from '../arguments/read-input-file.ts';
@@ -48,6 +49,10 @@ interface TuneCommandOptions extends TraceArguments, JobOptions, PriceOptions, S
   readonly minQuality: number;
   readonly replicas?: readonly [number, number];
   readonly priorityShares?: readonly number[];
+  readonly concurrency?: number;
+  readonly inputTokens?: number;
+  readonly outputTokens?: number;
+  readonly lengthRange?: number;
   readonly rateScale: number;
   readonly requests: number;
   readonly configurations: number;
@@ -78,7 +83,7 @@ export function tuneCommand(): Command {
     .addOption(
       new Option('--workload <task>', 'instead of a trace: the traffic of a task of llmserve')
         .choices(TUNABLE_TASKS)
-        .conflicts('trace'),
+        .conflicts(['trace', 'concurrency']),
     )
     .addOption(
       new Option(
@@ -122,7 +127,10 @@ export function tuneCommand(): Command {
     )
     .option('--rate-scale <factor>', 'plan for this many times the traffic', numberAbove(0), 1)
     .addOption(
-      new Option('--requests <n>', 'requests of the trace that are used, evenly over it')
+      new Option(
+        '--requests <n>',
+        'requests of the trace that are used, evenly over it, or drawn with --concurrency',
+      )
         .default(20_000)
         .argParser(wholeNumber(400, 1_000_000)),
     )
@@ -141,10 +149,11 @@ export function tuneCommand(): Command {
 Examples:
   servegym tune --profile a100-40gb-llama-3-8b --trace azure-llm-2023-conv.csv --slo ttft_p99=1s,tpot_p99=50ms
   servegym tune --profile a100-40gb-llama-3-8b h100-80gb-llama-3-8b --trace log.parquet --replicas 1..16 --report tune.html
+  servegym tune --profile a100-40gb-llama-3-8b --concurrency 32 --input-tokens 1024 --output-tokens 256 --length-range 0.8
   servegym tune --profile a100-40gb-llama-3-8b --trace log.csv --priority-shares 0.3,0.7 --slo class0_ttft_p99=300ms,ttft_p99=5s`,
     )
     .action(tune);
-  return addJobOptions(addTraceOptions(addPriceOptions(addSchedulerOptions(command))));
+  return addJobOptions(addTraceOptions(addPriceOptions(addSchedulerOptions(addDrawnRequests(command)))));
 }
 
 async function tune(options: TuneCommandOptions): Promise<void> {
@@ -209,7 +218,12 @@ async function tuneOne(
 }
 
 async function requestedTraffic(options: TuneCommandOptions): Promise<SplitTraffic> {
-  const traffic = await readTraffic(options);
+  const { concurrency } = options;
+  const read = await readTraffic(options);
+  const traffic: SplitTraffic =
+    concurrency === undefined
+      ? read
+      : { search: { ...read.search, concurrency }, heldOut: { ...read.heldOut, concurrency } };
   const classes = new Set(traffic.search.priorities);
   for (const { priorityClass } of options.slo) {
     if (priorityClass === undefined || classes.has(priorityClass)) continue;
@@ -224,17 +238,26 @@ async function requestedTraffic(options: TuneCommandOptions): Promise<SplitTraff
 
 async function readTraffic(options: TuneCommandOptions): Promise<SplitTraffic> {
   if (options.workload !== undefined) return taskTraffic(options.workload, options.requests);
-  if (options.trace === undefined)
-    throw new InputError('nothing to tune for: name a --trace, or a --workload');
-  const read = await readTraceArgument(options.trace, options);
-  if (!options.json) console.error(readingLine(options.trace, read.reading, read.trace.arrivalMs.length));
-  const { trace } = read;
+  const trace = await requestedTrace(options);
   const { priorityShares, seed } = options;
   return splitTrace(
     trace,
     options.requests,
     priorityShares && drawPriorities(trace.arrivalMs.length, priorityShares, seed),
   );
+}
+
+async function requestedTrace(options: TuneCommandOptions): Promise<Trace> {
+  const { trace: file, concurrency, inputTokens, outputTokens, lengthRange } = options;
+  if (file !== undefined) {
+    const read = await readTraceArgument(file, options);
+    if (!options.json) console.error(readingLine(file, read.reading, read.trace.arrivalMs.length));
+    return read.trace;
+  }
+  if (concurrency !== undefined) return drawnRequests({ ...options, concurrency });
+  if ((inputTokens ?? outputTokens ?? lengthRange) !== undefined)
+    throw new InputError('--input-tokens, --output-tokens and --length-range need --concurrency');
+  throw new InputError('nothing to tune for: name a --trace, a --workload or a --concurrency');
 }
 
 async function writePlot(path: string, result: TuneResult): Promise<void> {
