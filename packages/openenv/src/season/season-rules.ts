@@ -33,7 +33,7 @@ export interface SeasonEpisode {
 }
 
 const SECRET_BYTES = 32;
-/** Wide seeds: those of `RandomStream` from 2^32 on cannot be found by trying 2^32 keys. */
+/** Wide seeds: the simulator draws nothing from them that 2^32 tries could find. */
 const LEAST_SEED = 2 ** 52;
 
 /** A secret that nobody chose, in hex. */

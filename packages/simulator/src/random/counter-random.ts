@@ -62,7 +62,7 @@ export function randomUniform(key: number, a: number, b: number): number {
 }
 
 /**
- * A stream of draws with a position: `state` is all there is to save. The draws of a wide seed, one from 2^32 on, do not
+ * A stream of draws with a position: `state` is all there is to save. The draws of a wide seed, one from 2^44 on, do not
  * tell those to come: that takes 2^53 tries of the seed, where a 32-bit key takes 2^32.
  */
 export class RandomStream {
@@ -123,8 +123,8 @@ function unitInterval(high: number, low: number): number {
   return ((high >>> 5) * 0x400_0000 + (low >>> 6)) * 2 ** -53;
 }
 
-/** Seeds from here on are wide: ranked episodes have them. */
-const WIDE_SEEDS = 2 ** 32;
+/** Seeds from here on are wide: ranked episodes have them. Planners draw their futures from seeds below. */
+const WIDE_SEEDS = 2 ** 44;
 const BLOCK_WORDS = 16;
 const DOUBLE_ROUNDS = 4;
 
