@@ -201,6 +201,11 @@ describe('servegym calibrate', () => {
     assert.match(profile.fit!.command, /--gpu h100-80gb --model toy\.json --gpus 2 --engine vllm-0\.24$/);
     const json = await runServegym('calibrate', ...args, '--weights', 'FP8', '--json');
     assert.deepEqual(Object.keys(JSON.parse(json.stdout).profile.weights), ['FP8']);
+    const before = await runServegym('calibrate', ...args, '--engine', 'vllm-0.5', '--json');
+    const { engine, weights } = JSON.parse(before.stdout).profile;
+    assert.deepEqual(engine, { name: 'vLLM', version: '0.5' });
+    assert.ok(weights.FP16.law.baseUs > profile.weights.FP16!.law.baseUs + 1000);
+    assert.ok(weights.FP16.law.perContextTokenNs > 1.3 * profile.weights.FP16!.law.perContextTokenNs);
   });
 
   const misuse: readonly [what: string, args: readonly string[], message: RegExp][] = [

@@ -1,5 +1,9 @@
 /** Time that an engine adds to the kernels of an iteration, and to a request. */
 export interface EngineOverheads {
+  /** Whether it schedules an iteration while the one before it runs. */
+  readonly asyncScheduling: boolean;
+  /** Time of reading the KV cache against the attention kernels of the tables. */
+  readonly contextFactor: number;
   /** CPU scheduling between two iterations, us. */
   readonly iterationUs: number;
   /** Gaps between the kernels of a layer, us. */
@@ -21,10 +25,12 @@ export interface EngineOverheads {
 }
 
 /**
- * vLLM V1, which schedules an iteration while the one before it runs: a choice with which the kernel tables of H100 give the
- * time between tokens of 27 dense served loads without bias, and those of 100 closed loops of gpt-oss and MiniMax.
+ * vLLM V1, which schedules an iteration while the one before it runs. A choice between the overheads that served loads of
+ * vLLM 0.15 on H100 and closed loops of vLLM 0.18 show over the kernel tables.
  */
 export const VLLM_OVERHEADS: EngineOverheads = {
+  asyncScheduling: true,
+  contextFactor: 1,
   iterationUs: 150,
   perLayerUs: 1,
   parallelPerLayerUs: 2,
@@ -34,4 +40,19 @@ export const VLLM_OVERHEADS: EngineOverheads = {
   requestOverheadMs: 6,
   requestOverheadJitter: 0.6,
   requestOverheadPerTokenUs: 7,
+};
+
+/**
+ * vLLM before V1, fitted to the static batches of Llama-3-8B on one and two H100 (LLM-Inference-Bench): CPU work between
+ * iterations, an all-reduce outside of the graph, and attention kernels that read the KV cache 1.4 times as long.
+ */
+export const VLLM_V0_OVERHEADS: EngineOverheads = {
+  ...VLLM_OVERHEADS,
+  asyncScheduling: false,
+  contextFactor: 1.4,
+  iterationUs: 1550,
+  parallelPerLayerUs: 30,
+  perSequenceUs: 35,
+  requestOverheadMs: 5,
+  requestOverheadJitter: 0,
 };

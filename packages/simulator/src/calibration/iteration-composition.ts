@@ -104,7 +104,7 @@ export class IterationComposition {
     const perToken = this.#layerSum((group) =>
       group.window === null ? this.#decodeAttention(group, this.#share(sequences)).perContextTokenUs : 0,
     );
-    return perToken / data / pipeline;
+    return (perToken * this.#overheads.contextFactor) / data / pipeline;
   }
 
   /** The rest of an iteration of one chunk of `tokens`, but for its (query, key) pairs, us. */

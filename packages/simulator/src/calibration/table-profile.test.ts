@@ -11,6 +11,8 @@ import { OperatorTables } from './operator-tables.ts';
 import { type TableProfileOptions, tableProfile } from './table-profile.ts';
 
 const NONE: EngineOverheads = {
+  asyncScheduling: false,
+  contextFactor: 1,
   iterationUs: 0,
   perLayerUs: 0,
   parallelPerLayerUs: 0,

@@ -89,7 +89,7 @@ export function tableProfile(tables: OperatorTables, options: TableProfileOption
   const count = parallel.tensor * parallel.pipeline * parallel.data;
   const start = blankProfile({
     ...{ gpu, model, count, source },
-    engine: { ...engine, asyncScheduling: true },
+    engine: { ...engine, ...(overheads.asyncScheduling && { asyncScheduling: true }) },
     law: {
       baseUs: 0,
       weightReadUs: 1,

@@ -1,8 +1,14 @@
 import { basename } from 'node:path';
 import type { EngineProfile, KvPrecision, WeightPrecision } from '@servegym/simulator';
-import { type Gpu, type ServedModel, type TableProfile, tableProfile } from '@servegym/simulator/calibration';
+import {
+  type Gpu,
+  type ServedModel,
+  type TableProfile,
+  tableProfile,
+  VLLM_V0_OVERHEADS,
+} from '@servegym/simulator/calibration';
 import { alignedRows } from '@servegym/tuning/report';
-import { readOperatorTables } from '@servegym/tuning/tables';
+import { type ReadTables, readOperatorTables } from '@servegym/tuning/tables';
 import { InputError } from '../input-error.ts';
 import { profileSheet } from '../profiles/profiles-report.ts';
 
@@ -42,7 +48,7 @@ export async function fromTables(
     parallel: { tensor, pipeline, data: dataParallel, expert: expertParallel },
     weights: options.weights,
     kvCache: options.kvCache,
-    engine: read.engine,
+    ...engineOf(options.engine, read.engine),
     memoryOverheadGiB: options.memoryOverhead,
     source:
       options.source ??
@@ -60,6 +66,13 @@ export async function fromTables(
     json: { profile: made.profile, tables: read.versions, errors: made.errors, notes },
     table: tablesReport(made, read.versions, notes),
   };
+}
+
+/** Engine of the profile: the one that was asked for where its own time is not that of the tables' version. */
+function engineOf(asked: string, { name, version }: ReadTables['engine']) {
+  const [, before] = /^vllm-(0\.[0-7](?:\.\d+)?)$/i.exec(asked) ?? [];
+  if (before === undefined) return { engine: { name, version } };
+  return { engine: { name, version: before }, overheads: VLLM_V0_OVERHEADS };
 }
 
 /** What `calibrate --tables` prints without `--json`. */
