@@ -23,14 +23,14 @@ os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
 
 import torch
 import vllm
-from vllm.config import CacheConfig, ModelConfig, SchedulerConfig, VllmConfig
+from vllm.config import CacheConfig, ModelConfig, SchedulerConfig, SpeculativeConfig, VllmConfig
 from vllm.sampling_params import SamplingParams
 from vllm.v1.core.kv_cache_utils import get_request_block_hasher, init_none_hash
 from vllm.v1.core.sched.async_scheduler import AsyncScheduler
 from vllm.v1.core.sched.output import SchedulerOutput
 from vllm.v1.core.sched.scheduler import Scheduler
 from vllm.v1.kv_cache_interface import FullAttentionSpec, KVCacheConfig, KVCacheGroupSpec
-from vllm.v1.outputs import ModelRunnerOutput
+from vllm.v1.outputs import DraftTokenIds, ModelRunnerOutput
 from vllm.v1.request import Request, RequestStatus
 from vllm.v1.structured_output import StructuredOutputManager
 
@@ -81,6 +81,8 @@ KINDS = {
     "async-tiny": {"option": "async_scheduling", "sizes": "tiny"},
     "async-aborts": {"option": "async_scheduling", "aborts": True},
     "async-long-prefills": {"option": "long_prefill_token_threshold", "async": True},
+    "drafts": {"option": "speculation"},
+    "drafts-tiny": {"option": "speculation", "sizes": "tiny"},
 }
 
 
@@ -136,8 +138,10 @@ def random_load(draw: random.Random, kind: dict) -> dict:
         options["long_prefill_token_threshold_adaptive"] = draw.random() < 0.4
     if kind.get("option") == "async_scheduling" or kind.get("async"):
         options["async_scheduling"] = True
+    # vLLM can wait for ever with a budget of fewer tokens than a verify step.
+    drafts = draw.randrange(1, min(6, budget)) if kind.get("option") == "speculation" and budget > 1 else 0
     # Each request alone fits the pool.
-    least = max(-(-(prompt + output - 1) // block) for _, prompt, output, *_ in requests)
+    least = max(-(-(prompt + output - 1 + drafts) // block) for _, prompt, output, *_ in requests)
     loose = {"tiny": 3, "long": 40}.get(sizes, 60)
     return {
         "block_tokens": block,
@@ -147,7 +151,7 @@ def random_load(draw: random.Random, kind: dict) -> dict:
         "max_num_batched_tokens": budget,
         "kv_blocks": least + draw.randrange(loose) if draw.random() < 0.85 else 600,
         "requests": requests,
-    } | ({"options": options} if options else {})
+    } | ({"options": options} if options else {}) | ({"drafts": drafts, "accepted": draw.randrange(drafts + 1)} if drafts else {})
 
 
 class Recorder:
@@ -169,6 +173,13 @@ class Recorder:
             ),
             cache_config=cache,
         )
+        self.speculation = SpeculativeConfig(
+            method="ngram",
+            num_speculative_tokens=1,
+            prompt_lookup_max=2,
+            target_model_config=self.config.model_config,
+            target_parallel_config=self.config.parallel_config,
+        )
         self.defaults = {name: getattr(self.config.scheduler_config, name) for name in OPTIONS}
         self.output_manager = StructuredOutputManager(self.config)
 
@@ -181,6 +192,8 @@ class Recorder:
         cache.enable_prefix_caching = load["prefix_caching"]
         for name in ("max_num_seqs", "max_num_batched_tokens", "policy"):
             setattr(scheduling, name, load[name])
+        self.config.speculative_config = self.speculation if load.get("drafts") else None
+        self.speculation.num_speculative_tokens = load.get("drafts", 1)
         for name, value in (self.defaults | load.get("options", {})).items():
             assert name in self.defaults, name
             setattr(scheduling, name, value)
@@ -254,10 +267,15 @@ def schedule(scheduler: Scheduler, load: dict) -> dict:
             for name, computed in zip(resumed.req_ids, resumed.num_computed_tokens):
                 if name in resumed.resumed_req_ids:
                     cached += computed
-            # The scheduler has already counted the tokens of this iteration as computed.
-            sampled = [
-                [] if live[name].is_prefill_chunk else [texts[int(name)][live[name].num_computed_tokens]] for name in names
-            ]
+            # The scheduler has already counted the tokens of this iteration as computed. Of the drafts, those that are
+            # accepted are the tokens that the answer has.
+            sampled = []
+            for name in names:
+                scheduled = plan.scheduled_spec_decode_tokens.get(name, [])
+                accepted = min(load.get("accepted", 0), len(scheduled)) if scheduled and scheduled[0] >= 0 else 0
+                next_token = live[name].num_computed_tokens - len(scheduled)
+                answer = texts[int(name)][next_token : next_token + 1 + accepted]
+                sampled.append([] if live[name].is_prefill_chunk else answer)
             queue.append((plan, names, sampled))
             if len(queue) < depth and (names or scheduler.has_requests()):
                 continue
@@ -281,6 +299,9 @@ def schedule(scheduler: Scheduler, load: dict) -> dict:
                 pooler_output=[],
             ),
         )
+        if load.get("drafts"):
+            drafting = [name for name in names if name in live and not live[name].is_finished()]
+            scheduler.update_draft_token_ids(DraftTokenIds(drafting, [[0] * load["drafts"]] * len(drafting)))
         for name, tokens in zip(names, sampled):
             if tokens and name in live:
                 times[int(name)] = [times[int(name)][0] or now, now]

@@ -25,6 +25,9 @@ export interface RecordedLoad extends RecordedSchedule {
     readonly long_prefill_token_threshold?: number;
     readonly long_prefill_token_threshold_adaptive?: boolean;
   };
+  /** Draft tokens of each decode step, and those that every step accepts where it has so many. */
+  readonly drafts?: number;
+  readonly accepted?: number;
   readonly requests: readonly RecordedRequest[];
 }
 
@@ -42,6 +45,11 @@ export const LAW_OF_1_MS = {
   perDecodeSequenceUs: 0,
   perContextTokenNs: 0,
   perPrefillAttentionNs: 0,
+};
+
+const INSTANT_DRAFTS = {
+  ...{ method: 'ngram', draftGiB: 0, draftBaseUs: 0, draftPerTokenUs: 0, draftPerContextTokenNs: 0 },
+  ...{ survival: {}, source: 'test' },
 };
 
 /** Serves a recorded load on the engine, one iteration a millisecond. */
@@ -102,9 +110,9 @@ function configOf(load: RecordedLoad): EngineConfig {
     maxNumSeqs: load.options?.max_num_active_seqs ?? load.max_num_seqs,
     kvBlocks: load.kv_blocks,
     schedulingPolicy: load.policy,
-    speculationDepth: 0,
-    speculation: null,
-    survival: [],
+    speculationDepth: load.drafts ?? 0,
+    speculation: load.drafts === undefined ? null : INSTANT_DRAFTS,
+    survival: Array.from({ length: load.drafts ?? 0 }, (_, k) => Number(k < load.accepted!)),
   };
 }
 

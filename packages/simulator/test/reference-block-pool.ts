@@ -59,14 +59,14 @@ export class ReferenceBlockPool {
 
   /**
    * Lets `owner` hold what is cached of it, if the free blocks but `spare` suffice for all of it, or for the first `most`
-   * tokens that are not cached. Answers the cached tokens, or null.
+   * tokens that are not cached, and for `padding` slots behind. Answers the cached tokens, or null.
    */
-  admit(owner: Owner, most: number, spare: number): number | null {
+  admit(owner: Owner, most: number, spare: number, padding: number): number | null {
     const known = owner.input + owner.emitted;
-    const hits = owner.transferred ? [] : this.hits(owner, Math.floor((known - 1) / this.blockTokens));
+    const hits = this.hitsOf(owner);
     const revived = hits.filter((block) => block.holders === 0).length;
     const reach = Math.min(known, hits.length * this.blockTokens + most);
-    const lacking = Math.ceil(reach / this.blockTokens) - hits.length;
+    const lacking = Math.ceil((reach + padding) / this.blockTokens) - hits.length;
     if (lacking + revived + spare > this.free) return null;
     for (const block of hits) block.holders++;
     this.queue = this.queue.filter((block) => block.holders === 0);
@@ -107,6 +107,16 @@ export class ReferenceBlockPool {
     }
     this.queue.unshift(...empty);
     this.queue.push(...full);
+  }
+
+  /** Tokens of a waiting request that are cached. */
+  cachedTokens(owner: Owner): number {
+    return this.hitsOf(owner).length * this.blockTokens;
+  }
+
+  private hitsOf(owner: Owner): Block[] {
+    const known = owner.input + owner.emitted;
+    return owner.transferred ? [] : this.hits(owner, Math.floor((known - 1) / this.blockTokens));
   }
 
   private hits(owner: Owner, most: number): Block[] {

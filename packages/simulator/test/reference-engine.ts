@@ -261,6 +261,8 @@ export class ReferenceEngine {
       index++;
     }
 
+    let padded = 0;
+    const runningCount = scheduled.size;
     if (!preempted) {
       while (budget > 0 && this.waiting.length > 0 && this.running.length < config.maxNumSeqs) {
         const request = this.nextWaiting();
@@ -273,7 +275,9 @@ export class ReferenceEngine {
         const spare = this.running.length > 0 ? Math.floor(this.watermark * (config.kvBlocks + 1)) : 0;
         const whole = this.wholePromptFits || this.reserveWholePrompts || request.transferred;
         const first = whole ? Number.POSITIVE_INFINITY : Math.min(budget, most);
-        const cached = this.pool.admit(request, first, spare);
+        const padding = this.paddingOf(request, scheduled, runningCount);
+        if (padding >= budget) break;
+        const cached = this.pool.admit(request, first, spare, padding);
         if (cached === null) break;
         request.computed = cached;
         this.cachedTokens += cached;
@@ -286,9 +290,10 @@ export class ReferenceEngine {
           this.pool.grow(request, this.blocksFor(this.known(request)) - request.table.length);
         }
         const tokens = Math.min(this.known(request) - request.computed, budget, most);
-        this.allocate(request, tokens);
+        this.allocate(request, tokens + padding);
         scheduled.set(request, tokens);
-        budget -= tokens;
+        padded += padding;
+        budget -= tokens + padding;
       }
     }
     if (this.asyncScheduling && config.speculationDepth === 0) {
@@ -321,7 +326,7 @@ export class ReferenceEngine {
     }
     const timer = new IterationTimer(config.law);
     let ticks =
-      timer.fixedTicks(verified + prefill, sequences, attention) +
+      timer.fixedTicks(verified + prefill + padded, sequences, attention) +
       timer.contextTicks(sequences, prefill) * context;
     if (drafting > 0 && config.speculation !== null) {
       ticks += new DraftTimer(config.speculation).ticks(config.speculationDepth, drafting, context);
@@ -331,11 +336,27 @@ export class ReferenceEngine {
     this.iterations++;
     this.busyTicks += ticks;
     this.prefillTokens += prefill;
+    this.draftTokens += padded;
 
     for (const [request, tokens] of scheduled) {
       if (this.decoding(request)) this.emitDecoded(request, tokens, ticks);
       else this.advancePrefill(request, tokens);
     }
+  }
+
+  /** Slots that vLLM pads a waiting request with of which one token is left, when `running` requests are scheduled. */
+  private paddingOf(
+    request: ReferenceRequest,
+    scheduled: Map<ReferenceRequest, number>,
+    running: number,
+  ): number {
+    // vLLM would wait for ever.
+    if (this.config.speculationDepth >= this.budget) return 0;
+    const beside = [...scheduled.keys()].slice(0, running);
+    if (request.transferred || beside.some((other) => !this.decoding(other))) return 0;
+    const cached = this.pool.cachedTokens(request);
+    if (this.known(request) - cached !== 1 || (running === 0 && cached === 0)) return 0;
+    return this.config.speculationDepth;
   }
 
   private emitDecoded(request: ReferenceRequest, given: number, ticks: number): void {

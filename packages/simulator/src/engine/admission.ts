@@ -53,7 +53,8 @@ export function admitWaiting(state: EngineState, plan: IterationPlan, tokens: nu
       state.reject(slot);
       continue;
     }
-    if (!state.fits(slot, Math.min(budget, plan.mostTokens))) return;
+    const padding = state.speculative ? paddingOf(state, plan, slot) : 0;
+    if (padding >= budget || !state.fits(slot, Math.min(budget, plan.mostTokens), padding)) return;
     const cached = state.pool.admit(slot);
     waiting.remove(slot);
     running.pushBack(slot);
@@ -83,7 +84,25 @@ export function admitWaiting(state: EngineState, plan: IterationPlan, tokens: nu
       plan.finishing.push(slot);
     }
     budget -= chunk;
+    if (padding === 0) continue;
+    state.growTo(slot, known + padding);
+    plan.padding += padding;
+    state.counters.draftTokens += padding;
+    budget -= padding;
   }
+}
+
+/**
+ * Slots that a waiting request is padded with, as vLLM does with one of which a single token is left: beside decodes, all
+ * sequences then have the same length. None where the token budget is below a verify step, with which vLLM waits for ever.
+ */
+function paddingOf(state: EngineState, plan: IterationPlan, slot: number): number {
+  const { table, pool, config } = state;
+  if (plan.hasPrefill || table.transferred[slot] === 1) return 0;
+  if (config.speculationDepth >= state.maxNumBatchedTokens) return 0;
+  const cached = pool.cachedTokens(slot);
+  if (table.input[slot] + table.generatedOffset[slot] - cached !== 1) return 0;
+  return plan.hasRunning || cached > 0 ? config.speculationDepth : 0;
 }
 
 function schedulePrefill(state: EngineState, plan: IterationPlan, slot: number, chunk: number): void {

@@ -73,15 +73,23 @@ export class BlockPool {
 
   /**
    * Whether the free blocks but `spare` suffice for a waiting request's prompt and what it had generated before, or for
-   * the first `most` tokens of it that are not cached.
+   * the first `most` tokens of it that are not cached, and `padding` slots behind them.
    */
-  fits(slot: number, most: number, spare: number): boolean {
+  fits(slot: number, most: number, spare: number, padding: number): boolean {
     const known = this.table.input[slot] + this.table.generatedOffset[slot];
     const cache = this.cacheFor(slot);
-    if (cache === null) return this.blocksFor(Math.min(known, most)) + spare <= this.free;
+    if (cache === null) return this.blocksFor(Math.min(known, most) + padding) + spare <= this.free;
     const { named, own, held } = this.find(slot, cache);
     const reach = Math.min(known, (named + own) * this.blockTokens + most);
-    return this.blocksFor(reach) - held + spare <= this.free;
+    return this.blocksFor(reach + padding) - held + spare <= this.free;
+  }
+
+  /** Tokens of a waiting request that are cached. */
+  cachedTokens(slot: number): number {
+    const cache = this.cacheFor(slot);
+    if (cache === null) return 0;
+    const { named, own } = this.find(slot, cache);
+    return (named + own) * this.blockTokens;
   }
 
   /** Whether a running request may fill with its answer the first block that a waiting request does not find. */

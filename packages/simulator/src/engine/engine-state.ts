@@ -202,11 +202,14 @@ export class EngineState {
     return running.count > this.maxNumBatchedTokens;
   }
 
-  /** Whether the free blocks suffice to admit a waiting request, which gets at most `tokens` in its first iteration. */
-  fits(slot: number, tokens: number): boolean {
+  /**
+   * Whether the free blocks suffice to admit a waiting request, which gets at most `tokens` in its first iteration, and
+   * `padding` slots behind its last token.
+   */
+  fits(slot: number, tokens: number, padding = 0): boolean {
     const whole = this.asksForWholePrompt || this.table.transferred[slot] === 1;
     const spare = this.running.count > 0 ? this.spareBlocks : 0;
-    return this.pool.fits(slot, whole ? ALL_TOKENS : Math.max(0, tokens), spare);
+    return this.pool.fits(slot, whole ? ALL_TOKENS : Math.max(0, tokens), spare, padding);
   }
 
   /** When decodes have to be interrupted, while the head of the queue is blocked: `limit` or the next arrival. */

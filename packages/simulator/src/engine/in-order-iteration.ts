@@ -22,7 +22,7 @@ export function iterateInOrder(state: EngineState, plan: IterationPlan): void {
     table.given[slot] = 1;
     addDecode(state, step, slot);
   }
-  const tokens = step.tokens + plan.prefillTokens;
+  const tokens = step.tokens + plan.prefillTokens + plan.padding;
   // Everything was preempted or refused: the scheduler comes round again without a forward pass.
   if (tokens === 0) {
     state.pauseUntil(state.now);
@@ -100,10 +100,12 @@ function addUp(state: EngineState, plan: IterationPlan): DecodeStep {
       }
       continue;
     }
+    plan.hasRunning = true;
     if (status[slot] === DECODING) {
       addDecode(state, step, slot);
       continue;
     }
+    plan.hasPrefill = true;
     plan.prefillTokens += tokens;
     plan.attention += tokens * (computed[slot] - tokens / 2);
     state.counters.prefillTokens += tokens;

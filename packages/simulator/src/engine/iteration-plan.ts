@@ -4,6 +4,11 @@ import { SlotBuffer } from './slot-buffer.ts';
 /** What one iteration has scheduled besides the decodes. One object, reused. */
 export class IterationPlan {
   prefillTokens = 0;
+  /** Slots beyond the last token of prefills of one token, which are padded to the length of a verify step. */
+  padding = 0;
+  /** Whether running requests are in the iteration, and whether one of them goes on with its prefill. */
+  hasRunning = false;
+  hasPrefill = false;
   /** Sum over prefill chunks of chunk * (start + chunk / 2). */
   attention = 0;
   /** Prefills that end with this iteration. */
@@ -21,6 +26,9 @@ export class IterationPlan {
   reset(mostTokens: number): void {
     this.mostTokens = mostTokens;
     this.prefillTokens = 0;
+    this.padding = 0;
+    this.hasRunning = false;
+    this.hasPrefill = false;
     this.attention = 0;
     this.finishing.count = 0;
     this.joining.count = 0;

@@ -65,6 +65,8 @@ export function iterateVerifyBatch(state: EngineState, plan: IterationPlan): boo
   if (reserved === 'in order') return false;
   if (state.pool.namesAnswers) fillAnswers(state);
   const verified = batch.count * batch.given;
+  plan.hasPrefill = state.partials > 0;
+  plan.hasRunning = plan.hasPrefill || batch.count > 0;
   const budget = state.maxNumBatchedTokens - verified - continuePrefill(state, plan);
   if (reserved === 'enough') admitWaiting(state, plan, budget);
   state.releaseEnded();
@@ -76,7 +78,7 @@ export function iterateVerifyBatch(state: EngineState, plan: IterationPlan): boo
     const slot = plan.joining.slots[i];
     context += table.input[slot] + table.generatedOffset[slot];
   }
-  const tokens = verified + joining + plan.prefillTokens;
+  const tokens = verified + joining + plan.prefillTokens + plan.padding;
   // Everything was preempted or refused: the scheduler comes round again without a forward pass.
   if (tokens === 0) {
     state.pauseUntil(state.now);
