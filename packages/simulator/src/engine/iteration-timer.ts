@@ -27,6 +27,8 @@ export class IterationTimer {
   declare private readonly perContextBesidePrefill: number | null;
   declare private readonly tokenFactors: readonly FactorPoint[] | null;
   declare private readonly sequenceFactors: readonly FactorPoint[] | null;
+  /** Ticks of a context token by number of sequences, filled when first needed; only with factors. */
+  declare private readonly perContextBySequences: Float64Array;
   /** Fixed ticks of a decode-only iteration by number of sequences, filled when first needed. */
   private readonly decodeOnly = new Float64Array(1025).fill(-1);
 
@@ -51,6 +53,7 @@ export class IterationTimer {
         : Math.round(law.perContextTokenBesidePrefillNs * TICKS_PER_NS);
     this.tokenFactors = law.tokenFactors ?? null;
     this.sequenceFactors = law.sequenceFactors ?? null;
+    this.perContextBySequences = new Float64Array(this.sequenceFactors === null ? 0 : 1025).fill(-1);
   }
 
   /**
@@ -84,11 +87,18 @@ export class IterationTimer {
   /** Ticks for each context token that `sequences` decoding sequences read, beside so many tokens of prefill. */
   contextTicks(sequences: number, prefillTokens = 0): number {
     if (prefillTokens > 0 && this.perContextBesidePrefill !== null) return this.perContextBesidePrefill;
-    if (this.sequenceFactors !== null) {
-      return Math.round(this.perContext * factorAt(this.sequenceFactors, sequences));
-    }
+    if (this.sequenceFactors !== null) return this.perContextOf(this.sequenceFactors, sequences);
     if (sequences <= this.manySequences) return this.perContext;
     return Math.max(this.perContextOfMany, Math.round((this.perContext * this.manySequences) / sequences));
+  }
+
+  /** Ticks of a context token by the factor of so many sequences, remembered. */
+  private perContextOf(factors: readonly FactorPoint[], sequences: number): number {
+    const known = this.perContextBySequences[sequences];
+    if (known >= 0) return known;
+    const ticks = Math.round(this.perContext * factorAt(factors, sequences));
+    if (sequences < this.perContextBySequences.length) this.perContextBySequences[sequences] = ticks;
+    return ticks;
   }
 
   /** `fixedTicks(sequences, sequences, 0)`, remembered. */
