@@ -236,6 +236,7 @@ describe('a ranked session withstands', () => {
     const { body: state } = await ask(`/state?session_id=${body.session_id}`);
     assert.equal(state.episode, 1);
     assert.equal((await ledger.store().take(body.session_id))?.reset.episode, 1);
+    await ledger.store().remove(body.session_id);
     const { submissions } = await closeSeason(ledger, definition, graderScoring(definition));
     const [left] = submissions[0]!.episodes;
     assert.deepEqual([left!.actions.length, left!.done], [1, false]);
