@@ -36,12 +36,12 @@ servegym() {
 # vLLM is a group of processes.
 stop_server() {
   [ -n "$server" ] || return 0
-  kill -TERM -- "-$server" 2> /dev/null || true
+  kill -s TERM -- "-$server" 2> /dev/null || true
   for _ in $(seq 20); do
-    kill -0 -- "-$server" 2> /dev/null || break
+    kill -s 0 -- "-$server" 2> /dev/null || break
     sleep 1
   done
-  kill -KILL -- "-$server" 2> /dev/null || true
+  kill -s KILL -- "-$server" 2> /dev/null || true
   server=
 }
 trap stop_server EXIT
@@ -49,13 +49,14 @@ trap 'exit 130' INT TERM
 
 start_server() { # sequences, token budget
   log=$out/vllm-$1-$2.log
+  ! curl -sf "http://127.0.0.1:$port/health" > /dev/null || fail "another server answers on port $port: stop it, or set PORT"
   HF_HUB_OFFLINE=1 VLLM_CPU_KVCACHE_SPACE=2 VLLM_NO_USAGE_STATS=1 DO_NOT_TRACK=1 setsid "$vllm" serve "$model" --load-format dummy \
     --skip-tokenizer-init --host 127.0.0.1 --port "$port" --max-model-len 4096 --max-num-seqs "$1" \
     --max-num-batched-tokens "$2" --dtype bfloat16 --served-model-name tiny --enforce-eager > "$log" 2>&1 &
   server=$!
   for _ in $(seq "${START_SECONDS:-240}"); do
-    curl -sf "http://127.0.0.1:$port/health" > /dev/null && return
     kill -0 "$server" 2> /dev/null || fail "vLLM ended: see $log"
+    curl -sf "http://127.0.0.1:$port/health" > /dev/null && return
     sleep 1
   done
   fail "vLLM did not start within ${START_SECONDS:-240} s: see $log"

@@ -51,10 +51,11 @@ export function findUntoldSettings(
     // Under a wrong budget the loads look as if another scheduling had served them, and not the other way round.
     ...(isBudgetAssumed ? [budgetFrom(start.maxNumBatchedTokens!)] : []),
     schedulingOf(start.start),
-    ...(isGuess ? [EXPERTS] : []),
+    // Where iterations read more weights than was taken, scheduling has to be looked for again.
+    ...(isGuess ? [EXPERTS, schedulingOf(start.start)] : []),
   ];
   let current = { options: start, fit };
-  const findings: string[] = [];
+  const findings = new Map<string, string>();
   for (const { name, takesNearest = false, values } of settings) {
     const tried = values.map((value) => {
       const options = value.apply(current.options);
@@ -76,13 +77,14 @@ export function findUntoldSettings(
     const chosen = isTold || takesNearest ? best : tried[0];
     current = { options: chosen.options, fit: chosen.fit };
     const percent = (error: number) => `${(100 * error).toFixed(1)} %`;
-    findings.push(
+    findings.set(
+      name,
       isTold
         ? `${name}: ${best.value.name}. Requests are off by ${percent(best.error)} with it, and by ${percent(second.error)} with ${second.value.name}.`
         : `${name}: the loads do not tell. Taken: ${chosen.value.name}.`,
     );
   }
-  return { ...current, findings };
+  return { ...current, findings: [...findings.values()] };
 }
 
 function schedulingOf({ engine }: EngineProfile): UntoldSetting {
