@@ -5,6 +5,8 @@ import { CalibrationError } from './calibration-error.ts';
 /** Mean latencies of a server that has a number of requests in flight. */
 export interface OperatingPoint {
   readonly id: string;
+  /** InferenceX, whose recipes are public, or another load generator. */
+  readonly source: 'InferenceX' | 'others';
   readonly engine: 'vllm' | 'sglang';
   readonly version: string;
   /** Hugging Face id. */
@@ -56,6 +58,7 @@ const REQUESTS_EACH = 10;
  * concurrency from 16 to 128.
  */
 const ONE_BATCH = /\/h100_sxm\/sglang\//;
+const OTHERS = /gap-analysis\/data\//;
 const HELD_OUT_GPUS = /^(b300|gb200|gb300)/;
 const HELD_OUT_MODELS = /kimi-k2\.5/i;
 const HELD_OUT_ON_VLLM = /qwen3-32b|llama-3\.1-70b/i;
@@ -105,6 +108,7 @@ export function parseOperatingPoints(text: string, source: string, heldOut = fal
       };
       points.push({
         id: row.id,
+        source: OTHERS.test(row.silicon_data_source) ? 'others' : 'InferenceX',
         engine: backend,
         version: row.backend_version,
         model: row.model_path,

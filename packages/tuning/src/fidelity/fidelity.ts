@@ -78,6 +78,9 @@ export interface LeagueErrors {
   readonly failed: number;
   readonly ttft: number | null;
   readonly tpot: number | null;
+  /** Medians of the errors with their signs. */
+  readonly ttftMedian: number | null;
+  readonly tpotMedian: number | null;
 }
 
 export interface LeagueGroup {

@@ -11,7 +11,8 @@ export function leagueReport(rows: readonly LeagueRow[]): string {
 Mean TTFT and TPOT of ${rows.length} public operating points: so many requests in flight, ten times as many sent (in Qwen3-32B
 on SGLang as many), lengths drawn from 0.8 to 1.0 of the nominal ones (\`systems/silicon_sample.csv\` of NVIDIA's aiconfigurator-core 0.12, Apache-2.0). Every
 profile is made from kernel tables, as \`servegym calibrate --tables\` does. Held out, and never looked at: Qwen3-32B and
-Llama-3.1-70B on vLLM, Kimi-K2.5, B300, GB200, GB300, prefill and decode apart. Errors are means without their signs.
+Llama-3.1-70B on vLLM, Kimi-K2.5, B300, GB200, GB300, prefill and decode apart. Errors are means without their signs,
+medians with them (positive when the simulator says more).
 \`benchmarks/league/aiconfigurator_answers.py\` asks NVIDIA's estimator for the same points; "both": over the rows that both answer.
 
 ${Object.entries(ENGINES)
@@ -21,6 +22,23 @@ ${Object.entries(ENGINES)
   })
   .filter((text) => text !== '')
   .join('\n\n')}
+
+### What the error is made of
+
+- **Loads whose conditions the table does not tell.** Llama-3.1-8B on vLLM 0.12 takes in more prompt tokens a second (64
+  requests of up to 2,000 tokens in flight on one H200: 116,000) than the fastest matrix multiplication of the tables allows: part of the
+  prompts must come from the prefix cache. Qwen3-235B on vLLM 0.12 takes about the same TPOT whatever the concurrency, as
+  if each iteration read all experts. gpt-oss-120b at 512 in flight on H100 has the TPOT of far fewer sequences. These rows
+  count in all means; the medians, and the rows of InferenceX from vLLM 0.15 on, are what a known load gets.
+- **Engine versions.** The kernel tables are of vLLM 0.24. MiniMax-M2.5 is slower on 0.16, 0.17 and the nightly of March
+  2026 than on 0.18 and 0.19 with the same GPU and division; the older tables there are do not tell that difference.
+- **The front end.** TTFT grows with the prompt by about 7 us a token more than prefill does, whatever the tensor
+  parallelism (\`requestOverheadPerTokenUs\`), and with the burst that starts a closed loop by 5 ms for each request in it.
+  Both are constants chosen on the open rows.
+- **The KV pool.** Points that overflow it tell that B200 recipes keep KV in 8 bits, and that 2 to 4.5 GiB a GPU go to neither
+  weights nor KV. 3 GiB are assumed; near the brink a small error of the pool is a large one of TTFT.
+- **Prefill of gpt-oss on H100 and H200** takes longer than the tables' sums: its TTFT at 8,192 tokens is too low at every
+  concurrency, while its TPOT is right.
 `;
 }
 
@@ -28,7 +46,7 @@ function groupTable(groups: readonly LeagueGroup[]): string {
   const isBeside = groups.some(({ theirs }) => theirs !== null);
   return table(
     [
-      ...['rows of', 'rows', 'failed', 'TPOT', 'TTFT'],
+      ...['rows of', 'rows', 'failed', 'TPOT', 'TTFT', 'TPOT, median', 'TTFT, median'],
       ...(isBeside
         ? ['aiconfigurator failed', 'its TPOT', 'its TTFT', 'ours, both: TPOT', 'ours, both: TTFT']
         : []),
@@ -37,6 +55,7 @@ function groupTable(groups: readonly LeagueGroup[]): string {
       group,
       `${rows}`,
       ...errorCells(ours),
+      ...[ours.tpotMedian, ours.ttftMedian].map((error) => (error === null ? '-' : signed(error))),
       ...(theirs === null ? [] : errorCells(theirs)),
       ...(oursBeside === null ? [] : errorCells(oursBeside).slice(1)),
     ]),
@@ -45,6 +64,10 @@ function groupTable(groups: readonly LeagueGroup[]): string {
 
 function errorCells({ failed, tpot, ttft }: LeagueErrors): string[] {
   return [`${failed}`, ...[tpot, ttft].map((error) => (error === null ? '-' : `${error.toFixed(1)} %`))];
+}
+
+function signed(percent: number): string {
+  return `${percent < 0 ? '-' : '+'}${Math.abs(percent).toFixed(1)} %`;
 }
 
 /** Reasons of rows without an answer, the most frequent first. */

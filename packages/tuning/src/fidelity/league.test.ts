@@ -147,13 +147,16 @@ describe('the league', () => {
     assert.equal(all.rows, 3);
     assert.equal(all.ours.failed, 1);
     assert.ok(Math.abs(all.ours.ttft! - 10) < 1e-9 && Math.abs(all.ours.tpot! - 20) < 1e-9);
-    assert.deepEqual(all.theirs, { failed: 2, ttft: 50, tpot: 50 });
+    assert.deepEqual(all.theirs, { failed: 2, ttft: 50, tpot: 50, ttftMedian: 50, tpotMedian: -50 });
     assert.equal(all.oursBeside?.failed, 0);
   });
 
   it('is told in Markdown, with the reasons of failures', () => {
     const report = leagueReport(rows);
-    assert.match(report, /^\| all \| 3 \| 1 \| [\d.]+ % \| [\d.]+ % \| 2 \| 50\.0 % \| 50\.0 % \|/m);
+    assert.match(
+      report,
+      /^\| all \| 3 \| 1 \| [\d.]+ % \| [\d.]+ % \| [+-][\d.]+ % \| [+-][\d.]+ % \| 2 \| 50\.0 % \| 50\.0 % \|/m,
+    );
     assert.match(report, /^- 1 rows: knows on h100_sxm: expected a known model/m);
     assert.doesNotMatch(report, /SGLang\n/);
   });

@@ -7,7 +7,13 @@ import {
 } from '@servegym/simulator';
 import { findModel, type OperatingPoint, type ServedModel } from '@servegym/simulator/calibration';
 import { mean, summarize } from '@servegym/simulator/statistics';
-import type { LeagueAnswer, LeagueErrors, LeagueGroup, LeagueRow } from './fidelity.ts';
+import {
+  errorPercent,
+  type LeagueAnswer,
+  type LeagueErrors,
+  type LeagueGroup,
+  type LeagueRow,
+} from './fidelity.ts';
 
 /** A profile for a point, with the precision of the weights that the point was measured with. */
 export interface PointProfile {
@@ -83,6 +89,7 @@ export function leagueAnswers(points: readonly OperatingPoint[], served: PointPr
 
 const GROUPS: readonly ((row: LeagueRow) => string)[] = [
   () => 'all',
+  ({ point }) => `source: ${point.source}`,
   ({ point }) => point.model.replace(/^.*\//, ''),
   ({ point }) => point.system,
   ({ point }) => point.precision || 'bf16',
@@ -123,14 +130,19 @@ function errorsOf(rows: readonly LeagueRow[], answerOf: (row: LeagueRow) => Leag
   for (const row of rows) {
     const answer = answerOf(row);
     if ('error' in answer) continue;
-    ttft.push(100 * Math.abs(answer.ttftMs / row.point.ttftMs - 1));
-    tpot.push(100 * Math.abs(answer.tpotMs / row.point.tpotMs - 1));
+    ttft.push(errorPercent(answer.ttftMs, row.point.ttftMs));
+    tpot.push(errorPercent(answer.tpotMs, row.point.tpotMs));
   }
-  const isEmpty = ttft.length === 0;
+  const of = (values: readonly number[], statistic: (values: readonly number[]) => number) =>
+    values.length === 0 ? null : statistic(values);
+  const meanSize = (errors: readonly number[]) => mean(errors.map(Math.abs));
+  const median = (errors: readonly number[]) => summarize(Float64Array.from(errors)).p50;
   return {
     failed: rows.length - ttft.length,
-    ttft: isEmpty ? null : mean(ttft),
-    tpot: isEmpty ? null : mean(tpot),
+    ttft: of(ttft, meanSize),
+    tpot: of(tpot, meanSize),
+    ttftMedian: of(ttft, median),
+    tpotMedian: of(tpot, median),
   };
 }
 
