@@ -37,6 +37,10 @@ ${Object.entries(ENGINES)
   Both are constants chosen on the open rows.
 - **The KV pool.** Points that overflow it tell that B200 recipes keep KV in 8 bits, and that 2 to 4.5 GiB a GPU go to neither
   weights nor KV. 3 GiB are assumed; near the brink a small error of the pool is a large one of TTFT.
+- **Quantisation of activations** before FP8 and NVFP4 matrix multiplications is not among the kernels that are summed.
+  MiniMax-M2.5 on B200, with 62 layers of it, comes out too fast; gpt-oss, with 16-bit activations on H100 and H200, does not.
+- **SGLang's TTFT** is too low where requests come one by one: prefill there waits for its own iterations, and decodes wait for
+  it; ours share iterations, as vLLM's do. Models with linear or sparse attention (Qwen3.5-397B-A17B, GLM-5) are not supported.
 - **Prefill of gpt-oss on H100 and H200** takes longer than the tables' sums: its TTFT at 8,192 tokens is too low at every
   concurrency, while its TPOT is right.
 `;
