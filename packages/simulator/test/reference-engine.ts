@@ -28,6 +28,8 @@ interface ReferenceRequest {
   /** Its last token has come, or its client has given it up, while the next iteration was scheduled already. */
   ended: boolean;
   aborted: boolean;
+  /** The last iteration left it out. */
+  skipped: boolean;
   prefix: PromptPrefix | null;
   table: { key: string | null; holders: number }[];
   filled: number;
@@ -134,6 +136,7 @@ export class ReferenceEngine {
       prefilling: false,
       ended: false,
       aborted: false,
+      skipped: false,
       table: [],
       filled: 0,
       foreign: false,
@@ -151,6 +154,7 @@ export class ReferenceEngine {
       prefilling: false,
       ended: false,
       aborted: false,
+      skipped: false,
       table: [],
       filled: 0,
       foreign: false,
@@ -298,7 +302,12 @@ export class ReferenceEngine {
     }
     if (this.asyncScheduling && config.speculationDepth === 0) {
       const skipped = this.running.filter((request) => !scheduled.has(request) && this.decoding(request));
-      for (const request of skipped) if (!request.ended) this.pool.fill(request, request.computed);
+      for (const request of this.running) request.skipped = false;
+      for (const request of skipped) {
+        if (request.ended) continue;
+        this.pool.fill(request, request.computed);
+        request.skipped = true;
+      }
     }
     this.releaseEnded();
     if (scheduled.size === 0) {
@@ -465,7 +474,7 @@ export class ReferenceEngine {
     const reach = request.computed + tokens;
     this.pool.grow(request, Math.max(0, this.blocksFor(reach) - request.table.length));
     const isAhead = this.asyncScheduling && this.config.speculationDepth === 0;
-    const unknown = isAhead && this.decoding(request) ? 1 : 0;
+    const unknown = isAhead && this.decoding(request) && !request.skipped ? 1 : 0;
     this.pool.fill(request, Math.min(reach, this.known(request) - unknown));
   }
 

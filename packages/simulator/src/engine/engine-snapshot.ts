@@ -27,6 +27,7 @@ export interface EngineSnapshot {
   readonly role: EngineRole;
   readonly handovers: readonly RequestProgress[];
   readonly ended: readonly number[];
+  readonly skipped: readonly number[];
   readonly aborted: readonly number[];
 }
 
@@ -53,6 +54,7 @@ export function takeSnapshot(state: EngineState): EngineSnapshot {
     role: state.role,
     handovers: state.handovers.slice(),
     ended: state.ended.toArray(),
+    skipped: state.skipped.toArray(),
     aborted: state.aborted.toArray(),
   };
 }
@@ -77,5 +79,6 @@ export function restoreSnapshot(state: EngineState, snapshot: EngineSnapshot): v
   state.role = snapshot.role;
   state.handovers = snapshot.handovers.slice();
   state.ended.set(snapshot.ended);
+  state.skipped.set(snapshot.skipped);
   state.aborted.set(snapshot.aborted);
 }

@@ -74,6 +74,8 @@ export class EngineState {
   handovers: RequestProgress[] = [];
   /** Requests whose last token has come and which hold their place and blocks until the next iteration is scheduled. */
   readonly ended = new SlotBuffer();
+  /** Decodes that the last iteration left out, under a schedule ahead: the next one knows all of their tokens. */
+  readonly skipped = new SlotBuffer();
   /** Requests given up while they may be in the iteration that is scheduled already. */
   readonly aborted = new SlotBuffer();
 
@@ -195,9 +197,10 @@ export class EngineState {
     return this.longPrefillTokenThreshold === 0 ? ALL_TOKENS : this.longPrefillTokenThreshold;
   }
 
-  /** Whether decodes may stand behind an incomplete prefill, or outnumber the token budget. */
+  /** Whether decodes may stand behind an incomplete prefill, outnumber the token budget, or have been left out. */
   get outOfOrder(): boolean {
     const { partials, running, table } = this;
+    if (this.skipped.count > 0) return true;
     if (partials > 0) return partials > 1 || table.status[running.tail] !== PREFILLING;
     return running.count > this.maxNumBatchedTokens;
   }

@@ -80,7 +80,8 @@ function scheduleRunning(state: EngineState, plan: IterationPlan): { budget: num
     given[slot] = tokens;
     budget -= tokens;
     // vLLM counts a block as filled as soon as the token that fills it is scheduled.
-    computed[slot] = Math.min(start + tokens, isDecoding ? known - state.unknownTokens : known);
+    const unknown = isDecoding && !state.skipped.has(slot) ? state.unknownTokens : 0;
+    computed[slot] = Math.min(start + tokens, known - unknown);
     pool.fill(slot, computed[slot]);
   }
   return { budget, preempted };
@@ -89,12 +90,14 @@ function scheduleRunning(state: EngineState, plan: IterationPlan): { budget: num
 /** Sums up what the running requests were given, and finds the prefills that end. */
 function addUp(state: EngineState, plan: IterationPlan): DecodeStep {
   const { input, generatedOffset, computed, given, status, next } = state.table;
+  state.skipped.count = 0;
   const step: DecodeStep = { tokens: 0, sequences: 0, drafting: 0, context: 0 };
   for (let slot = state.running.head; slot >= 0; slot = next[slot]) {
     const tokens = given[slot];
     if (tokens === 0) {
       // The scheduler knows all of a request by the time it schedules it again.
       if (status[slot] === DECODING && state.unknownTokens > 0) {
+        state.skipped.push(slot);
         computed[slot] = input[slot] + generatedOffset[slot] - 1;
         state.pool.fill(slot, computed[slot]);
       }
