@@ -11,7 +11,7 @@ const { values } = parseArgs({
 const EPISODES = Number(values.episodes);
 
 /** Agents that change what they do with the rewards that they see, and planners, whose plans are made for the prices. */
-const READS_PRICES = ['bandit', 'mpc', 'mpc-unshifted', 'oracle'];
+const READS_PRICES = ['bandit', 'mpc', 'mpc-unshifted', 'mpc-online', 'oracle'];
 const AGENTS = listPolicies()
   .map(({ name }) => name)
   .filter((name) => !READS_PRICES.includes(name));

@@ -27,7 +27,7 @@ export interface BenchmarkPlan {
 export type BenchmarkSplit = 'test' | Shift;
 
 /** Agents that try futures on a simulator before they act. */
-export const PLANNERS: ReadonlySet<string> = new Set(['mpc', 'mpc-unshifted', 'oracle']);
+export const PLANNERS: ReadonlySet<string> = new Set(['mpc', 'mpc-unshifted', 'mpc-online', 'oracle']);
 
 export function isLearned(agent: string): agent is ShippedName {
   return Object.hasOwn(SHIPPED_FORMATS, agent);

@@ -59,7 +59,7 @@ export function planRecedingHorizon(
   let candidates = tries;
   for (let future = 0; future < futures; future++) {
     const requests = belief.sampleFuture(horizon, mixed(seed, window, future));
-    const imagined = new ServeEpisode(task, seed + OTHER_DRAFTS, { requests });
+    const imagined = new ServeEpisode(task, seed + OTHER_DRAFTS, { requests, profile: episode.profile });
     for (const trial of candidates) trial.play(imagined, start, horizon, meanTokens);
     candidates = candidates.toSorted((a, b) => b.value - a.value).slice(0, finalists);
   }

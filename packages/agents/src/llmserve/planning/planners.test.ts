@@ -10,7 +10,7 @@ import {
   type Shift,
   shiftTask,
 } from '@servegym/environments';
-import { MpcPolicy, OraclePolicy } from '../policies/planner-policies.ts';
+import { type MpcName, MpcPolicy, OraclePolicy } from '../policies/planner-policies.ts';
 import { actionKey } from './knob-grid.ts';
 import { planClairvoyant } from './plan-clairvoyant.ts';
 
@@ -54,8 +54,8 @@ describe('the clairvoyant planner', () => {
 });
 
 describe('the receding-horizon planner', () => {
-  function played(windows: number, { told = true, shift }: { told?: boolean; shift?: Shift } = {}) {
-    const policy = new MpcPolicy(undefined, told);
+  function played(windows: number, { name = 'mpc', shift }: { name?: MpcName; shift?: Shift } = {}) {
+    const policy = new MpcPolicy(undefined, name);
     policy.reset({ taskId: 'bursty_workload', seed, ...(shift && { resetOptions: { shift } }) });
     const { bursty_workload } = SERVE_TASKS;
     const episode = new ServeEpisode(shift ? shiftTask(bursty_workload, shift) : bursty_workload, seed);
@@ -81,10 +81,13 @@ describe('the receding-horizon planner', () => {
   });
 
   it('plans with the model of the task as it was where it is not told of a shift', () => {
-    assert.deepEqual(played(3, { told: false }).actions, played(3).actions);
+    assert.deepEqual(played(3, { name: 'mpc-unshifted' }).actions, played(3).actions);
     const shift = 'other_gpu';
-    const values = (told: boolean) => played(3, { told, shift }).policy.explain().alternatives;
-    assert.notDeepEqual(values(false), values(true));
+    const values = (name: MpcName) => played(3, { name, shift }).policy.explain().alternatives;
+    const [told, unshifted, online] = (['mpc', 'mpc-unshifted', 'mpc-online'] as const).map(values);
+    assert.notDeepEqual(unshifted, told);
+    assert.notDeepEqual(online, told);
+    assert.notDeepEqual(online, unshifted);
   });
 });
 

@@ -71,7 +71,14 @@ const CATALOGUE: readonly (PolicyDescription & { readonly create: () => ServePol
     title: 'Planner, unshifted model',
     description:
       'The planner with the model of the task as it was: what planning is worth where the server or its traffic has shifted.',
-    create: () => new MpcPolicy(undefined, false),
+    create: () => new MpcPolicy(undefined, 'mpc-unshifted'),
+  },
+  {
+    name: 'mpc-online',
+    title: 'Planner that fits its model',
+    description:
+      'The planner that starts with the task as it was, and estimates the speed and the memory of the server while it serves.',
+    create: () => new MpcPolicy(undefined, 'mpc-online'),
   },
   {
     name: 'oracle',
@@ -94,7 +101,7 @@ function shipped(name: ShippedName, title: string, description: string) {
 }
 
 /** Policies that simulate before they act, for much longer than the environment takes. */
-const PLANNERS = ['mpc', 'mpc-unshifted', 'oracle'];
+const PLANNERS = ['mpc', 'mpc-unshifted', 'mpc-online', 'oracle'];
 
 /** True for policies that take long to choose. */
 export function isPlanner(name: string): boolean {

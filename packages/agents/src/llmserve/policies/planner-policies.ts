@@ -7,10 +7,18 @@ import {
   ServeEpisode,
   type ServeObservation,
 } from '@servegym/environments';
+import { findProfile } from '@servegym/simulator';
 import type { Policy, PolicyEpisode, PolicyStep } from '../../core/policy.ts';
 import { planClairvoyant, UNSURE_BACKLOG_PRICES } from '../planning/plan-clairvoyant.ts';
 import { type Alternative, planRecedingHorizon } from '../planning/plan-receding-horizon.ts';
+import { ServerEstimate } from '../planning/server-estimate.ts';
 import { TrafficBelief } from '../planning/traffic-belief.ts';
+
+/**
+ * Planners by what they know of a shifted world: the shifted server and its kinds of traffic; those of the task as it was;
+ * or these at first, and then the server as estimated from the windows that it has shown.
+ */
+export type MpcName = 'mpc' | 'mpc-unshifted' | 'mpc-online';
 
 /**
  * Model-predictive control: keeps a simulated twin of the server, and before each window tries configurations on it,
@@ -18,30 +26,29 @@ import { TrafficBelief } from '../planning/traffic-belief.ts';
  * how long their answers will be), and nothing of those to come.
  */
 export class MpcPolicy implements Policy<ServeAction, ServeObservation> {
-  readonly name: string;
-  readonly #told: boolean;
+  readonly name: MpcName;
   #twin: ServeEpisode | null = null;
+  #estimate: ServerEstimate | null = null;
   #belief: TrafficBelief | null = null;
   readonly #given: readonly ServeAction[] | undefined;
   #configurations: readonly ServeAction[] = [];
   #alternatives: readonly Alternative[] = [];
 
-  /**
-   * @param configurations those that are always considered; by default the ones recorded for the task
-   * @param told whether the twin is the shifted server and knows its kinds of traffic, or those of the task as it was
-   */
-  constructor(configurations?: readonly ServeAction[], told = true) {
+  /** @param configurations those that are always considered; by default the ones recorded for the task */
+  constructor(configurations?: readonly ServeAction[], name: MpcName = 'mpc') {
     this.#given = configurations;
-    this.#told = told;
-    this.name = told ? 'mpc' : 'mpc-unshifted';
+    this.name = name;
   }
 
   reset({ taskId, seed, resetOptions }: PolicyEpisode): void {
     const world = chooseTask({ ...resetOptions, task_id: taskId });
     const { shift: _, profile: __, rate_scale: ___, ...unshifted } = resetOptions ?? {};
-    const task = this.#told ? world : chooseTask({ ...unshifted, task_id: taskId });
-    this.#twin = new ServeEpisode(task, seed, { requests: drawRequests(world, seed) });
-    this.#belief = new TrafficBelief(task, this.#twin.requests);
+    const task = this.name === 'mpc' ? world : chooseTask({ ...unshifted, task_id: taskId });
+    const requests = drawRequests(world, seed);
+    this.#twin = new ServeEpisode(task, seed, { requests });
+    this.#estimate =
+      this.name === 'mpc-online' ? new ServerEstimate(task, seed, requests, findProfile(task.profile)) : null;
+    this.#belief = new TrafficBelief(task, requests);
     this.#configurations = this.#given ?? referenceConfigurations(task);
     this.#alternatives = [];
   }
@@ -63,15 +70,15 @@ export class MpcPolicy implements Policy<ServeAction, ServeObservation> {
   }
 
   /** The twin and what is believed of the traffic, after the windows played so far. */
-  #keptUp({ previousAction, stepIndex }: PolicyStep<ServeAction, ServeObservation>) {
-    const twin = this.#twin;
+  #keptUp({ previousAction, observation, stepIndex }: PolicyStep<ServeAction, ServeObservation>) {
     const belief = this.#belief;
-    if (twin === null || belief === null) throw new TypeError('Expected `reset` before `act`');
-    while (twin.window < stepIndex) {
-      twin.step(previousAction);
+    if (this.#twin === null || belief === null) throw new TypeError('Expected `reset` before `act`');
+    while (this.#twin.window < stepIndex) {
+      if (this.#estimate?.see(previousAction, observation)) this.#twin = this.#estimate.twin();
+      else this.#twin.step(previousAction);
       belief.observe();
     }
-    return { twin, belief };
+    return { twin: this.#twin, belief };
   }
 }
 
