@@ -37,7 +37,7 @@ interface TrainOptions extends ScenarioArguments {
   readonly algo: Algorithm;
   readonly task?: string;
   readonly taskFile?: string;
-  readonly steps: number;
+  readonly steps?: number;
   readonly seed: number;
   readonly seeds?: readonly number[];
   readonly threads: number;
@@ -58,6 +58,10 @@ const ALGORITHMS: Readonly<Record<Algorithm, string>> = {
   cem: 'a configuration for each regime of traffic',
   static: 'the best configuration that never changes',
 };
+
+/** Windows after which PPO gains little more on `llmserve`, and the budget of the others. */
+const PPO_STEPS = 480_000;
+const OTHER_STEPS = 120_000;
 
 const MOST_THREADS = 32;
 const MOST_SEEDS = 1000;
@@ -87,9 +91,10 @@ export function trainCommand(): Command {
         .default('ppo'),
     )
     .addOption(
-      new Option('--steps <n>', 'windows to learn from (static: as many as it takes)')
-        .default(120_000)
-        .argParser(wholeNumber(1, 1e9)),
+      new Option(
+        '--steps <n>',
+        'windows to learn from (default: 480000 for ppo on llmserve, else 120000; static: as many as it takes)',
+      ).argParser(wholeNumber(1, 1e9)),
     )
     .addOption(
       new Option(
@@ -173,7 +178,7 @@ async function readRun(options: TrainOptions): Promise<TrainingRun> {
   const {
     env: environment,
     algo: algorithm,
-    steps,
+    steps = algorithm === 'ppo' && environment === 'llmserve' ? PPO_STEPS : OTHER_STEPS,
     seed,
     teacher,
     lessons: episodes,
