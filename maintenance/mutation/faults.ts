@@ -174,8 +174,8 @@ const TUNING: readonly FaultyFile[] = [
       ['ratios.some((ratio) => ratio > ALIKE)', 'ratios.some((ratio) => ratio > 1)'],
       ['rank < MOST_CHOICES || before < OF_EACH_KIND', 'rank < MOST_CHOICES'],
       [
-        'const sustained = requestRate(traffic) * sustainedLoad(all, slo);',
-        'const sustained = sustainedLoad(all, slo);',
+        'const sustained = sustainedRate(all, traffic, slo);',
+        'const sustained = sustainedRate(all, traffic, slo) / 2;',
       ],
       ['.sort((a, b) => a.load - b.load)', ''],
     ],
@@ -199,7 +199,7 @@ const TUNING: readonly FaultyFile[] = [
         'const [searched, heldOut] = [rateAt(0, i), rateAt(1, i)];',
         'const [heldOut, searched] = [rateAt(0, i), rateAt(1, i)];',
       ],
-      ['searchedLoad: searched / rates[0]', 'searchedLoad: searched'],
+      ['searchedLoad: sustainedLoad(points[0][i], slo)', 'searchedLoad: searched'],
     ],
   },
   {
