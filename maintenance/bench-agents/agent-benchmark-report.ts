@@ -39,6 +39,7 @@ export function agentBenchmarkPage(benchmark: AgentBenchmark): string {
           ]
         : []),
     ].join('\n'),
+    ...(benchmark.note === undefined ? [] : [benchmark.note]),
     'Everything here comes from one command, which also writes [benchmarks.json](benchmarks.json):',
     `\`\`\`sh\nnpx node maintenance/bench-agents.ts ${benchmarkOptions(plan).join(' ')}\n\`\`\``,
     ...sections,

@@ -31,6 +31,8 @@ export interface AgentBenchmark {
   readonly environment: string;
   readonly version: string;
   readonly plan: BenchmarkPlan;
+  /** Difference between these scores and those that the grader gives now. A run that measures anew has none. */
+  readonly note?: string;
   readonly cells: readonly BenchmarkCell[];
 }
 

