@@ -1,4 +1,7 @@
-/** Profiles in which `{"$": i}` stands for the i-th of the values that several of them have in common. */
+/**
+ * Profiles in which `{"$": i}` stands for the i-th of the values that several of them have in common, and
+ * `{"@": [i, ...]}` for an object with these values under the keys that the i-th shared value lists.
+ */
 export interface CompactProfiles {
   readonly shared: readonly unknown[];
   readonly profiles: readonly { readonly name: string }[];
@@ -28,9 +31,15 @@ export function compactProfiles(profiles: readonly { readonly name: string }[]):
     }
     if (Array.isArray(value)) return value.map(compact);
     if (typeof value !== 'object' || value === null) return value;
-    return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, compact(part)]));
+    const keys = JSON.stringify(Object.keys(value));
+    const place = places.get(keys) ?? shared.push(Object.keys(value)) - 1;
+    places.set(keys, place);
+    return { '@': [place, ...Object.values(value).map(compact)] };
   };
-  const entries = profiles.map((profile) => ({ ...(compact(profile) as object), name: profile.name }));
+  const entries = profiles.map((profile) => ({
+    name: profile.name,
+    ...Object.fromEntries(Object.entries(profile).map(([key, part]) => [key, compact(part)])),
+  }));
   return { shared, profiles: entries };
 }
 
@@ -39,5 +48,10 @@ export function expandProfile(entry: unknown, shared: readonly unknown[]): unkno
   if (Array.isArray(entry)) return entry.map((part) => expandProfile(part, shared));
   if (typeof entry !== 'object' || entry === null) return entry;
   if ('$' in entry) return shared[entry.$ as number];
+  if ('@' in entry) {
+    const [place, ...values] = entry['@'] as [number, ...unknown[]];
+    const keys = shared[place] as readonly string[];
+    return Object.fromEntries(keys.map((key, i) => [key, expandProfile(values[i], shared)]));
+  }
   return Object.fromEntries(Object.entries(entry).map(([key, part]) => [key, expandProfile(part, shared)]));
 }
