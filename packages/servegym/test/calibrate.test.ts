@@ -71,7 +71,8 @@ describe('servegym calibrate', () => {
 
   it('fits a profile to loads that a load generator measured', async () => {
     const files = await Promise.all(
-      [1, 6].map(async (rate) => {
+      // Three loads: a single one that is left does not tell the coefficients apart.
+      [1, 3, 6].map(async (rate) => {
         const file = join(folder, `rate-${rate}.jsonl`);
         const trace = join(folder, `trace-${rate}.jsonl`);
         const lines = Array.from({ length: 150 }, (_, i) =>
@@ -95,15 +96,15 @@ describe('servegym calibrate', () => {
       ...['calibrate', '--bench', ...files, ...hardware, '--output', output],
     );
     assert.equal(code, 0, stderr);
-    assert.match(stdout, /300 requests fitted/);
+    assert.match(stdout, /450 requests fitted/);
     assert.match(stdout, /requestOverheadMs +\d/);
     assert.match(stdout, /rate-6\.jsonl +150 /);
     assert.match(stdout, /●/);
     const profile = JSON.parse(readFileSync(output, 'utf8'));
-    assert.ok(profile.fit.heldOutMeanErrorPercent < 8, stdout);
+    assert.ok(profile.fit.heldOutMeanErrorPercent < 4, stdout);
     assert.match(
       profile.fit.command,
-      /--bench rate-1\.jsonl rate-6\.jsonl --gpu a100-40gb --model llama-3-8b$/,
+      /--bench rate-1\.jsonl rate-3\.jsonl rate-6\.jsonl --gpu a100-40gb --model llama-3-8b$/,
     );
 
     const again = await runServegym('calibrate', '--bench', files[0], '--start', output, '--json');
