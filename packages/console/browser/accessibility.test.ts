@@ -84,6 +84,7 @@ describe('axe-core finds no serious fault', () => {
       await shared.getByText('sha256:').waitFor();
       const link = await shared.getByLabel('Link to the episode').inputValue();
       await page.page.keyboard.press('Escape');
+      await shared.waitFor({ state: 'hidden' });
       await page.page.keyboard.press('?');
       await page.button('Take the tour').click();
       await page.view.getByRole('dialog', { name: /^Tour, 1 of / }).waitFor();

@@ -93,7 +93,7 @@ describe('llmserve', () => {
     const page = await openServed('llmserve', '?policy=hand&seed=1');
     await page.view.locator('.options-menu summary').click();
     const profile = page.view.getByLabel('Profile');
-    assert.ok((await page.view.locator('datalist option').count()) > 100);
+    await page.view.locator('datalist option').nth(100).waitFor({ state: 'attached' });
     await profile.fill('mi300x-192gb-qwen3-8b');
     await profile.press('Enter');
     await page.view.getByText('Scenario (1)').waitFor();

@@ -37,8 +37,8 @@ describe('servegym check', () => {
       const figures = (id: string) =>
         checks.find((check) => check.id === id)!.figures as Record<string, number>;
       for (const knob of ['batch_cap', 'kv_budget_fraction', 'speculation_depth', 'quantization_tier']) {
-        const { score, default_score } = figures(`most_${knob}`);
-        assert.ok(knob === 'batch_cap' ? score <= default_score : score < default_score, knob);
+        const { worth, default_worth } = figures(`most_${knob}`);
+        assert.ok(knob === 'batch_cap' ? worth <= default_worth : worth < default_worth, knob);
       }
       const int4 = figures('int4_tuned');
       assert.ok(int4.score < int4.best_constant_score);

@@ -22,6 +22,13 @@ export interface CheckedEpisode<Action> {
 }
 
 /** A task as checks play it. `Figure` names what they measure in an episode. */
+/** The server's grade of an episode. */
+export interface CheckedGrade {
+  readonly score: number;
+  /** Figure whose means compare policies: the return where scores fall slowly below the default, else the score. */
+  readonly worth: number;
+}
+
 export interface CheckedTask<Action extends object, Figure extends string = string> {
   readonly id: string | number;
   readonly difficulty: 'easy' | 'medium' | 'hard';
@@ -33,8 +40,8 @@ export interface CheckedTask<Action extends object, Figure extends string = stri
   start(seed: number): CheckedEpisode<Action>;
   /** Plays an episode to its end and measures it. */
   play(seed: number, actionOf: (window: number) => Action): Readonly<Record<Figure, number>>;
-  /** Score that the server's grader gives. Fewer actions than windows are an episode that was left. */
-  grade(seed: number, actions: readonly Action[]): Promise<number>;
+  /** The server's grade. Fewer actions than windows are an episode that was left. */
+  grade(seed: number, actions: readonly Action[]): Promise<CheckedGrade>;
   /** The task with its arrivals at another rate. */
   scaled(factor: number): CheckedTask<Action, Figure>;
 }

@@ -31,7 +31,10 @@ export function checkedGym(world: GymWorld, task: GymTask): CheckedTask<GymActio
     ...{ windows: EPISODE_STEPS, defaultAction: GYM_DEFAULT_ACTION, knobs: gymKnobs(task) },
     start: (seed) => startEpisode(world, task, seed),
     play: (seed, actionOf) => playGym(world, task, seed, actionOf),
-    grade: async (seed, actions) => (await grade!({ reset: { task_id: task.id, seed }, actions })).score,
+    grade: async (seed, actions) => {
+      const { score } = await grade!({ reset: { task_id: task.id, seed }, actions });
+      return { score, worth: score };
+    },
     scaled: (factor) => checkedGym(world, scaleGymArrivals(task, factor)),
   };
 }

@@ -33,7 +33,7 @@ import {
   checkExploits,
   commonExploits,
   type Exploit,
-  meanScore,
+  meanGrade,
 } from '../../core/checks/exploits.ts';
 import { chanceLoses, knobDominance, roomToAdapt, tuningPays } from '../../core/checks/game.ts';
 import { conservation, orderedMeans, repeatability } from '../../core/checks/physics.ts';
@@ -384,7 +384,8 @@ export function bestInt4Constant(
 }
 
 async function int4Loses(task: Checked, int4: ServeAction, good: ServeAction): Promise<CheckResult> {
-  const kept = (action: ServeAction) => meanScore(task, Array<ServeAction>(task.windows).fill(action));
+  const kept = async (action: ServeAction) =>
+    (await meanGrade(task, Array<ServeAction>(task.windows).fill(action))).score;
   const [score, best] = [await kept(int4), await kept(good)];
   return {
     id: 'int4_tuned',

@@ -32,7 +32,10 @@ export function checkedServe(task: ServeTask): CheckedTask<ServeAction, ServeFig
     knobs: serveKnobs(task),
     start: (seed) => checkedEpisode(new ServeEpisode(task, seed)),
     play: (seed, actionOf) => playTask(task, seed, actionOf),
-    grade: async (seed, actions) => (await llmserve.grade!({ reset: { task_id: id, seed }, actions })).score,
+    grade: async (seed, actions) => {
+      const { score, breakdown } = await llmserve.grade!({ reset: { task_id: id, seed }, actions });
+      return { score, worth: breakdown.return as number };
+    },
     scaled: (factor) => checkedServe(scaleArrivals(task, factor)),
   };
 }
