@@ -1,6 +1,6 @@
 /**
  * Classic policies on the tasks of `fleet`: mean return, USD and SLO attainment over seeds of a split, and the speed of
- * the environment in process. Without `--policies`: a constant search, then all others.
+ * the environment in process.
  *
  *     npx node benchmarks/fleet.ts [--tasks diurnal,agents] [--policies hpa,rule] [--seeds 4] [--split train]
  */
@@ -10,11 +10,11 @@ import {
   drawFleetRequests,
   FLEET_TASK_IDS,
   FLEET_TASKS,
-  FleetEpisode,
   type FleetTaskId,
   firstSeeds,
   type SeedSplit,
 } from '@servegym/environments';
+import { type FleetRun, playFleet } from '../packages/servegym/src/cli/fleet/play-fleet.ts';
 
 const { values } = parseArgs({
   options: {
@@ -37,32 +37,20 @@ for (const id of values.tasks.split(',') as FleetTaskId[]) {
   console.log('policy            return     USD  revenue     GPUs  in SLO  refused  windows/s');
   for (const name of values.policies.split(',')) {
     const begin = performance.now();
-    const episodes = seeds.map((seed, i) => {
-      const policy = createFleetPolicy(name);
-      const episode = new FleetEpisode(task, seed, drawn[i]);
-      policy.reset({ taskId: id, seed });
-      let reward: number | null = null;
-      while (!episode.done) {
-        const { window: stepIndex, action: previousAction } = episode;
-        const observation = episode.observation();
-        reward = episode.step(policy.act({ observation, reward, previousAction, stepIndex }));
-      }
-      return episode.totals;
-    });
+    const runs = seeds.map((seed, i) => playFleet(task, seed, drawn[i], createFleetPolicy(name)));
     const speed = (seeds.length * task.windows * 1000) / (performance.now() - begin);
-    const mean = (of: (totals: FleetEpisode['totals']) => number) =>
-      episodes.reduce((sum, totals) => sum + of(totals), 0) / episodes.length;
+    const mean = (of: (run: FleetRun) => number) => runs.reduce((sum, run) => sum + of(run), 0) / runs.length;
     const usd = (amount: number) => amount.toFixed(2).padStart(8);
     console.log(
       [
         name.padEnd(14),
-        mean(({ reward }) => reward)
+        mean(({ revenueUsd, gpuUsd }) => (revenueUsd - gpuUsd) / task.referenceUsd)
           .toFixed(1)
           .padStart(9),
         usd(mean(({ revenueUsd, gpuUsd }) => revenueUsd - gpuUsd)),
         usd(mean(({ revenueUsd }) => revenueUsd)),
         usd(mean(({ gpuUsd }) => gpuUsd)),
-        mean(({ attained, requests }) => attained / requests)
+        mean(({ inSlo, requests }) => inSlo / requests)
           .toFixed(3)
           .padStart(7),
         mean(({ refused, requests }) => refused / requests)

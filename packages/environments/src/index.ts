@@ -6,7 +6,7 @@ export {
   benchmarkEnvironment,
 } from './benchmark/environment.ts';
 export type { Feature } from './feature.ts';
-export { FleetEpisode, type FleetEpisodeSnapshot } from './fleet/fleet-episode.ts';
+export { FleetEpisode } from './fleet/fleet-episode.ts';
 export { drawFleetRequests } from './fleet/requests/draw-requests.ts';
 export type { FleetRequests } from './fleet/requests/fleet-requests.ts';
 export { traceFleetRequests } from './fleet/requests/trace-requests.ts';
@@ -15,8 +15,6 @@ export {
   type FleetAction,
   type FleetObservation,
   type FleetTaskId,
-  fleetActionSchema,
-  fleetObservationSchema,
 } from './fleet/schema.ts';
 export { FLEET_TASKS } from './fleet/task-registry.ts';
 export { FLEET_CLASSES, type FleetTask } from './fleet/tasks/fleet-task.ts';

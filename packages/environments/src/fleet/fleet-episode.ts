@@ -5,7 +5,6 @@ import {
   type FleetSnapshot,
   findProfile,
   kvPoolBlocks,
-  type RefusalReason,
   TICKS_PER_S,
   weightVariant,
 } from '@servegym/simulator';
@@ -90,7 +89,7 @@ export class FleetEpisode {
           this.ledger.completions(log);
           for (let i = 0; i < log.count; i++) this.#answered(log.ids[i], log.lastTokens[i]);
         },
-        refused: (id, _tick, reason) => this.#refused(id, reason),
+        refused: (id) => this.#refused(id),
       },
     );
   }
@@ -254,7 +253,7 @@ export class FleetEpisode {
     if (next !== NO_REQUEST) this.#arrive(next, tick + thinkTicks[next]);
   }
 
-  #refused(id: number, _reason: RefusalReason): void {
+  #refused(id: number): void {
     const kind = this.requests.classes[id];
     this.#inFlight[kind]--;
     this.ledger.classes[kind].refused++;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { amount, count, figure, fraction, heavy, linear } from '../observed-figure.ts';
 
 /** Ids of the tasks, easiest first. */
 export const FLEET_TASK_IDS = ['diurnal', 'flash_crowds', 'agents'] as const;
@@ -46,27 +47,6 @@ export const fleetActionSchema = z
   .meta({ title: 'FleetAction', description: 'The settings of the fleet for the next window' });
 
 export type FleetAction = z.infer<typeof fleetActionSchema>;
-
-/** Name of a knob: a field of the action. */
-export type FleetKnob = keyof FleetAction;
-export const FLEET_KNOBS = Object.keys(fleetActionSchema.shape) as readonly FleetKnob[];
-
-/** Transform that brings a figure to about 0 to 1: itself or log(1 + itself), over `divisor`. */
-interface Scale {
-  readonly transform: 'linear' | 'log1p';
-  readonly divisor: number;
-}
-
-const heavy = (typicalMost: number): Scale => ({
-  transform: 'log1p',
-  divisor: Number(Math.log1p(typicalMost).toPrecision(4)),
-});
-const linear = (typicalMost: number): Scale => ({ transform: 'linear', divisor: typicalMost });
-const count = z.int().min(0);
-const amount = z.number().min(0);
-const fraction = z.number().min(0).max(1);
-const figure = <Schema extends z.ZodNumber>(schema: Schema, normalization: Scale, description: string) =>
-  schema.meta({ description, normalization });
 
 const ofClass = (name: string) => ({
   arrivals_per_second: figure(amount, heavy(200), `Requests of class ${name} that arrived, a second`),
@@ -155,22 +135,3 @@ export const fleetObservationSchema = z
 
 export type FleetObservation = z.infer<typeof fleetObservationSchema>;
 export type FleetServer = z.infer<typeof fleetServerSchema>;
-
-/** Totals of the episode so far. */
-export const fleetStateSchema = z
-  .object({
-    task_id: z.string(),
-    seed: count,
-    total_requests: count,
-    total_requests_completed: count,
-    total_requests_in_slo: count,
-    total_requests_refused: count,
-    total_usd: z.number().meta({ description: 'Revenue less the bill of the GPUs' }),
-    total_gpu_hours: amount,
-    cumulative_reward: z.number(),
-    elapsed_simulated_time_s: amount,
-    done: z.boolean(),
-  })
-  .meta({ title: 'FleetState' });
-
-export type FleetState = z.infer<typeof fleetStateSchema>;

