@@ -399,8 +399,8 @@ const TUNING: readonly FaultyFile[] = [
 
 const GRADERS: readonly FaultyFile[] = [
   {
-    path: `${ENVIRONMENTS}/llmserve/anchors/regret-score.ts`,
-    tests: [`${ENVIRONMENTS}/llmserve/anchors/regret-score.test.ts`],
+    path: `${ENVIRONMENTS}/regret-score.ts`,
+    tests: [`${ENVIRONMENTS}/regret-score.test.ts`],
     faults: [
       ['const CONSTANT_SCORE = 0.5;', 'const CONSTANT_SCORE = 0.6;'],
       ['room >= LEAST_ROOM && ', ''],

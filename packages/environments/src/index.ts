@@ -6,14 +6,30 @@ export {
   benchmarkEnvironment,
 } from './benchmark/environment.ts';
 export type { Feature } from './feature.ts';
+export { controlledReturn, type FleetAnchors, fleetAnchors } from './fleet/anchors/fleet-anchors.ts';
+export type { FleetController } from './fleet/anchors/fleet-controller.ts';
+export { RateRule, type RateRuleParameters } from './fleet/anchors/rate-rule.ts';
+export {
+  FLEET_REFERENCE_RETURNS_URL,
+  type FleetSeedReturns,
+  type FleetTaskReference,
+  fleetTaskFingerprint,
+  recordedFleetReference,
+} from './fleet/anchors/reference-returns.ts';
+export { hpaInFlight, ReplicaScaler } from './fleet/anchors/replica-scaler.ts';
+export { fleetReturnBound } from './fleet/anchors/return-bound.ts';
+export { fleetEnvironment } from './fleet/environment.ts';
 export { FleetEpisode } from './fleet/fleet-episode.ts';
 export { drawFleetRequests } from './fleet/requests/draw-requests.ts';
 export type { FleetRequests } from './fleet/requests/fleet-requests.ts';
 export { traceFleetRequests } from './fleet/requests/trace-requests.ts';
+export { chooseFleetTask } from './fleet/reset-options.ts';
 export {
+  FLEET_ACTION_BINS,
   FLEET_TASK_IDS,
   type FleetAction,
   type FleetObservation,
+  type FleetState,
   type FleetTaskId,
 } from './fleet/schema.ts';
 export { FLEET_TASKS } from './fleet/task-registry.ts';
@@ -67,7 +83,6 @@ export {
   taskFingerprint,
 } from './llmserve/anchors/reference-returns.ts';
 export { type MeanReturn, summarizeReference } from './llmserve/anchors/reference-summary.ts';
-export { regretScore } from './llmserve/anchors/regret-score.ts';
 export { returnBound } from './llmserve/anchors/return-bound.ts';
 export { llmserve, serveEnvironment } from './llmserve/environment.ts';
 export { SERVER_FEATURES, WINDOW_FEATURES } from './llmserve/features.ts';
@@ -106,7 +121,6 @@ export {
 export { ServeEpisode, type ServeEpisodeSnapshot, servingConfig } from './llmserve/serve-episode.ts';
 export { describeServer } from './llmserve/server-description.ts';
 export { SHIFTS, type Shift, scaleArrivals, shiftTask } from './llmserve/shifts.ts';
-export { firstSeeds, SEED_SPLITS, type SeedSplit, splitOfSeed } from './llmserve/splits.ts';
 export {
   addServeTask,
   findServeTask,
@@ -134,3 +148,5 @@ export { fitWorkload, type WorkloadIdentity } from './llmserve/workload/fit-work
 export type { FittedWorkload } from './llmserve/workload/fitted-workload.ts';
 export { findWorkload, WORKLOAD_IDS, type WorkloadId } from './llmserve/workload/fitted-workload.ts';
 export { loadOptional } from './load-optional.ts';
+export { regretScore } from './regret-score.ts';
+export { firstSeeds, SEED_SPLITS, type SeedSplit, splitOfSeed } from './splits.ts';

@@ -17,6 +17,7 @@ describe('servegym selftest', () => {
       ]),
       [
         ['llmserve', true],
+        ['fleet', true],
         ['inferencegym', true],
         ['benchmark', true],
       ],

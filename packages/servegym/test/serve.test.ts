@@ -54,6 +54,7 @@ describe('servegym serve', () => {
 
   it('serves the other environments below their names', async () => {
     for (const [path, name] of [
+      ['/fleet', /fleet/],
       ['/inferencegym', /inferencegym/i],
       ['/benchmark', /benchmark/],
     ] as const) {
@@ -65,6 +66,7 @@ describe('servegym serve', () => {
       environments.map(({ id, path }: { id: string; path: string }) => [id, path]),
       [
         ['llmserve', './'],
+        ['fleet', 'fleet/'],
         ['inferencegym', 'inferencegym/'],
         ['benchmark', 'benchmark/'],
       ],

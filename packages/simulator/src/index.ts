@@ -25,6 +25,7 @@ export { msFromTicks, NOT_YET, TICKS_PER_MS, TICKS_PER_S } from './engine/ticks.
 export type { SchedulingPolicy } from './engine/waiting-queue.ts';
 export { Fleet, type FleetSnapshot } from './fleet/fleet.ts';
 export type { FleetSettings } from './fleet/fleet-options.ts';
+export type { ReplicaState } from './fleet/replica.ts';
 export { acceptanceTable } from './profiles/acceptance-table.ts';
 export { findProfile, listLastingProfiles, listProfiles } from './profiles/catalog.ts';
 export { engineOptionsOf } from './profiles/engine-options.ts';

@@ -75,7 +75,7 @@ export class FleetEpisode {
     this.#server = describeServer(task, this.profile);
     this.ledger = new WindowLedger(task, requests, this.#arrivalTicks);
     this.fleet = new Fleet(
-      fleetSettings(task.defaultAction),
+      fleetSettings(task, task.defaultAction),
       {
         pools: [{ profile: this.profile, coldStartSeconds: task.coldStartSeconds }],
         maxReplicas: task.maxReplicas,
@@ -103,7 +103,7 @@ export class FleetEpisode {
     const { task, fleet, ledger, requests, totals } = this;
     const { windowSeconds } = task;
     this.action = action;
-    fleet.configure(fleetSettings(action));
+    fleet.configure(fleetSettings(task, action));
     fleet.clearLogs();
     ledger.clear();
     this.#lateArrivals = 0;
@@ -132,6 +132,16 @@ export class FleetEpisode {
     totals.gpuHours += gpuHours;
     totals.reward += reward;
     return reward;
+  }
+
+  /** Hour of the day at the end of the last window. */
+  get hourOfDay(): number {
+    return (this.#startHour + (this.window * this.task.windowSeconds) / 3600) % 24;
+  }
+
+  /** Requests of each class that wait or run. */
+  get inFlight(): readonly number[] {
+    return this.#inFlight;
   }
 
   /** The fleet over the last window, as an agent sees it. */
@@ -183,7 +193,7 @@ export class FleetEpisode {
       replicas_prefill: ready.filter(({ engine }) => engine.role === 'prefill').length,
       usd_per_hour: rate(this.billUsd) * 3600,
       revenue_usd_per_hour: rate(ledger.revenueUsd) * 3600,
-      hour_of_day: (this.#startHour + (window * windowSeconds) / 3600) % 24,
+      hour_of_day: this.hourOfDay,
       interactive,
       batch,
       best_effort: bestEffort,
@@ -272,11 +282,11 @@ export interface FleetEpisodeSnapshot {
   readonly dueTurns: readonly number[];
 }
 
-/** An action in the simulator's words. */
-export function fleetSettings(action: FleetAction): FleetSettings {
+/** An action in the simulator's words. Replicas beyond those that there are GPUs for wait, as pods do in Kubernetes. */
+function fleetSettings({ maxReplicas }: FleetTask, action: FleetAction): FleetSettings {
   return {
-    replicas: [action.replicas],
-    prefillReplicas: action.prefill_replicas,
+    replicas: [Math.min(maxReplicas, action.replicas)],
+    prefillReplicas: Math.min(maxReplicas, action.prefill_replicas),
     routing: {
       queue: action.routing_queue,
       cache: action.routing_cache,

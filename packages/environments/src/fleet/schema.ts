@@ -8,41 +8,66 @@ export type FleetTaskId = (typeof FLEET_TASK_IDS)[number];
 /** `admission_seconds` from which on nobody is refused. */
 export const ADMIT_ALL_SECONDS = 600;
 
-const weight = (description: string) => z.number().min(0).max(1).meta({ description });
+/**
+ * The values of each knob that a learner chooses from, about evenly spaced on a logarithmic scale where a knob acts in
+ * proportion. `GET /schema` has them beside each knob, as `bins`; those `bins_by` `ratio` are near by their logarithm.
+ */
+export const FLEET_ACTION_BINS = {
+  replicas: Array.from({ length: 33 }, (_, count) => count),
+  prefill_replicas: [0, 1, 2, 3, 4, 6, 8, 12, 16],
+  routing_queue: [0, 0.5, 1],
+  routing_cache: [0, 0.5, 1],
+  routing_prefix: [0, 0.25, 0.5, 1],
+  admission_seconds: [0, 1, 2, 5, 10, 20, 60, ADMIT_ALL_SECONDS],
+  max_num_batched_tokens: [512, 1024, 2048, 4096, 8192, 16_384],
+  max_num_active_seqs: [1, 16, 32, 64, 96, 128, 192, 256, 384, 512],
+} as const;
+
+const weight = (knob: 'routing_queue' | 'routing_cache' | 'routing_prefix', description: string) =>
+  z.number().min(0).max(1).meta({ description, bins: FLEET_ACTION_BINS[knob] });
 
 /** The fleet's settings for the next window. */
 export const fleetActionSchema = z
   .strictObject({
-    replicas: z
-      .int()
-      .min(0)
-      .max(32)
-      .meta({ description: 'Replicas wanted; one that starts is billed at once, one too many drains' }),
-    prefill_replicas: z
-      .int()
-      .min(0)
-      .max(16)
-      .meta({ description: 'Of the ready replicas, those that only prefill; 0: each does both' }),
-    routing_queue: weight('Weight of few requests in flight in the choice of a replica'),
-    routing_cache: weight('Weight of free KV blocks'),
-    routing_prefix: weight('Weight of the share of the prompt that the replica was sent before'),
+    replicas: z.int().min(0).max(32).meta({
+      description:
+        'Replicas wanted; one that starts is billed at once, one too many drains, and one that no GPU is free for waits',
+      bins: FLEET_ACTION_BINS.replicas,
+    }),
+    prefill_replicas: z.int().min(0).max(16).meta({
+      description: 'Of the ready replicas, those that only prefill; 0: each does both',
+      bins: FLEET_ACTION_BINS.prefill_replicas,
+    }),
+    routing_queue: weight('routing_queue', 'Weight of few requests in flight in the choice of a replica'),
+    routing_cache: weight('routing_cache', 'Weight of free KV blocks'),
+    routing_prefix: weight(
+      'routing_prefix',
+      'Weight of the share of the prompt that the replica was sent before',
+    ),
     admission_seconds: z
       .number()
       .min(0)
       .max(ADMIT_ALL_SECONDS)
       .meta({
         description: `Seconds of queue above which best effort is refused with 429, and above twice of which batch is; ${ADMIT_ALL_SECONDS}: nobody`,
+        bins: FLEET_ACTION_BINS.admission_seconds,
       }),
     max_num_batched_tokens: z
       .int()
       .min(512)
       .max(16_384)
-      .meta({ description: 'Token budget of an iteration (vLLM max_num_batched_tokens)' }),
+      .meta({
+        description: 'Token budget of an iteration (vLLM max_num_batched_tokens)',
+        ...{ bins: FLEET_ACTION_BINS.max_num_batched_tokens, bins_by: 'ratio' },
+      }),
     max_num_active_seqs: z
       .int()
       .min(1)
       .max(512)
-      .meta({ description: 'Most sequences that run at once on a replica (vLLM max_num_active_seqs)' }),
+      .meta({
+        description: 'Most sequences that run at once on a replica (vLLM max_num_active_seqs)',
+        ...{ bins: FLEET_ACTION_BINS.max_num_active_seqs, bins_by: 'ratio' },
+      }),
   })
   .meta({ title: 'FleetAction', description: 'The settings of the fleet for the next window' });
 
@@ -135,3 +160,24 @@ export const fleetObservationSchema = z
 
 export type FleetObservation = z.infer<typeof fleetObservationSchema>;
 export type FleetServer = z.infer<typeof fleetServerSchema>;
+
+/** Totals of the episode so far. */
+export const fleetStateSchema = z
+  .object({
+    task_id: z.string(),
+    profile: z.string().meta({ description: 'Engine profile of a replica' }),
+    seed: count,
+    total_requests: count.meta({ description: 'Requests that arrived' }),
+    total_completed: count,
+    total_attained: count.meta({ description: 'Requests completed inside their objectives' }),
+    total_refused: count,
+    revenue_usd: amount,
+    gpu_usd: amount,
+    gpu_hours: amount,
+    cumulative_reward: z.number(),
+    elapsed_simulated_time_s: amount,
+    done: z.boolean(),
+  })
+  .meta({ title: 'FleetState' });
+
+export type FleetState = z.infer<typeof fleetStateSchema>;

@@ -7,7 +7,7 @@ import {
   type StepResult,
 } from '@servegym/openenv/definition';
 import { z } from 'zod';
-import { SEED_SPLITS, splitOfSeed } from '../llmserve/splits.ts';
+import { SEED_SPLITS, splitOfSeed } from '../splits.ts';
 import { GymEpisode } from './gym-episode.ts';
 import { gradeGymEpisode, MEMORY_LIMIT_EFFECT } from './gym-grader.ts';
 import type { RewardTerms } from './gym-reward.ts';

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { EnvironmentError, type StepResult } from '@servegym/openenv/definition';
+import { splitOfSeed } from '../splits.ts';
 import { llmserve } from './environment.ts';
 import {
   DEFAULT_ACTION,
@@ -9,7 +10,6 @@ import {
   serveStateSchema,
   TASK_IDS,
 } from './schema.ts';
-import { splitOfSeed } from './splits.ts';
 import type { WindowReport } from './window-report.ts';
 
 const codeOf = (code: string) => (error: unknown) => error instanceof EnvironmentError && error.code === code;

@@ -3,14 +3,15 @@ import {
   defineEnvironment,
   type Environment,
   type EnvironmentDefinition,
-  EnvironmentError,
   type ResetOptions,
   type StepResult,
   type TaskDescription,
-  type TaskSplit,
 } from '@servegym/openenv/definition';
+import { requireOpen } from '../open-episode.ts';
+import { readSeed } from '../reset-values.ts';
+import { splitOfSeed, taskSplits } from '../splits.ts';
 import { gradeEpisode } from './grader.ts';
-import { chooseTask, episodeSize, readSeed, type ServeScenario, serveResetOptions } from './reset-options.ts';
+import { chooseTask, episodeSize, type ServeScenario, serveResetOptions } from './reset-options.ts';
 import {
   type ServeAction,
   type ServeObservation,
@@ -22,7 +23,7 @@ import {
 } from './schema.ts';
 import { ServeEpisode } from './serve-episode.ts';
 import { SHIFTS } from './shifts.ts';
-import { SEED_SPLITS, type SeedSplit, splitOfSeed } from './splits.ts';
+
 import { findServeTask, serveTaskIds } from './task-registry.ts';
 import { activeKnobs, requireMaskedKnobsHeld } from './tasks/masked-knobs.ts';
 import type { ServeTask } from './tasks/serve-task.ts';
@@ -65,36 +66,6 @@ with GenericEnvClient(base_url="http://localhost:7860").sync() as env:
 \`\`\`
 `;
 
-/** Seeds of each split that are listed for each task; the others of `SEED_SPLITS` can be played all the same. */
-const LISTED = { train: 10_000, validation: 100, test: 100 } as const satisfies Record<SeedSplit, number>;
-
-/**
- * The episodes of these tasks as the splits of a data set, for OpenEnv's Task API. Neighbours differ in their task, so that
- * the first of any split are of all tasks. `shifted` has the test seeds under each shift.
- */
-function taskSplits(taskIds: readonly string[]): TaskSplit[] {
-  const seeds = (split: SeedSplit): TaskSplit => ({
-    name: split,
-    type: split,
-    size: taskIds.length * LISTED[split],
-    task: (index) => ({
-      task_id: taskIds[index % taskIds.length],
-      seed: SEED_SPLITS[split].first + Math.floor(index / taskIds.length),
-    }),
-  });
-  const test = seeds('test');
-  const shifted: TaskSplit = {
-    name: 'shifted',
-    type: 'test',
-    size: SHIFTS.length * test.size,
-    task: (index) => ({
-      ...test.task(Math.floor(index / SHIFTS.length)),
-      shift: SHIFTS[index % SHIFTS.length],
-    }),
-  };
-  return [seeds('train'), seeds('validation'), test, shifted];
-}
-
 /** One session of `llmserve`. */
 class LlmServe implements Environment<ServeAction, ServeObservation, ServeState> {
   #episode: ServeEpisode | null = null;
@@ -128,20 +99,6 @@ class LlmServe implements Environment<ServeAction, ServeObservation, ServeState>
     const episode = this.#episode;
     return episode === null ? NO_EPISODE : episodeState(episode, this.#scenario, episode.sloViolations());
   }
-}
-
-/** The episode to step. @throws EnvironmentError `NOT_RESET` or `EPISODE_OVER` */
-export function requireOpen<Episode extends { readonly done: boolean; readonly window: number }>(
-  episode: Episode | null,
-): Episode {
-  if (episode === null) {
-    throw new EnvironmentError('NOT_RESET', 'No episode has been started: call reset first');
-  }
-  if (!episode.done) return episode;
-  throw new EnvironmentError(
-    'EPISODE_OVER',
-    `The episode ended after ${episode.window} windows: reset to play another`,
-  );
 }
 
 /** Changes whenever the same task, seed and actions may give another episode. */
@@ -208,7 +165,7 @@ export function serveEnvironment(): EnvironmentDefinition<ServeAction, ServeObse
     observation: serveObservationSchema,
     state: serveStateSchema,
     resetOptions: serveResetOptions(),
-    splits: taskSplits(serveTaskIds()),
+    splits: taskSplits(serveTaskIds(), SHIFTS),
     splitOf: (options) => splitOfSeed(readSeed(options)),
     tasks: serveTaskIds().map((id) => describeTask(findServeTask(id) as ServeTask)),
     episodeSize: episodeSize,

@@ -1,8 +1,9 @@
 import { EnvironmentError, type EpisodeRecord, type Grade } from '@servegym/openenv/definition';
+import { regretScore } from '../regret-score.ts';
+import { readSeed } from '../reset-values.ts';
 import { type EpisodeAnchors, episodeAnchors, roomToAdapt } from './anchors/episode-anchors.ts';
-import { regretScore } from './anchors/regret-score.ts';
 import { drawRequests } from './requests/episode-requests.ts';
-import { chooseTask, readSeed } from './reset-options.ts';
+import { chooseTask } from './reset-options.ts';
 import type { ServeAction } from './schema.ts';
 import { ServeEpisode } from './serve-episode.ts';
 import { requireMaskedKnobsHeld } from './tasks/masked-knobs.ts';

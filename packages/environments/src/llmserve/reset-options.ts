@@ -1,6 +1,7 @@
 import { EnvironmentError, type ResetOptions } from '@servegym/openenv/definition';
 import { listProfiles } from '@servegym/simulator';
 import { z } from 'zod';
+import { named, nameList, shown, unknownName } from '../reset-values.ts';
 import type { RequestSource, ServeTrace } from './requests/request-source.ts';
 import {
   findServeTrace,
@@ -70,7 +71,7 @@ export type ServeScenario = Partial<z.infer<ReturnType<typeof serveResetOptions>
 export function chooseTask(options: ResetOptions): ServeTask {
   const { task_id = EASIEST, traffic, trace, rate_scale = 1, profile, shift } = options;
   const task = findServeTask(named(task_id));
-  if (task === undefined) throw unknown('task_id', task_id, serveTaskIds(), 'UNKNOWN_TASK');
+  if (task === undefined) throw unknownName('task_id', task_id, serveTaskIds(), 'UNKNOWN_TASK');
   if (traffic !== undefined && trace !== undefined) {
     throw new EnvironmentError(
       'CONFLICTING_OPTIONS',
@@ -130,21 +131,6 @@ function meanRate(phases: ServeTask['phases']): number {
   return requests / time;
 }
 
-/**
- * The seed of the traffic; 0 when it is absent, which happens in process only: servers draw one.
- * @throws EnvironmentError `INVALID_SEED`
- */
-export function readSeed(options: ResetOptions): number {
-  const seed = options.seed ?? 0;
-  if (!Number.isSafeInteger(seed) || seed < 0) {
-    throw new EnvironmentError(
-      'INVALID_SEED',
-      `Expected \`seed\` to be a whole number from 0 to 2^53 - 1, got \`${shown(seed)}\``,
-    );
-  }
-  return seed;
-}
-
 /** The name of a trace with the digest of the requests that it stands for now, so that a record tells which they were. */
 function pinned(name: string): string {
   const trace = findServeTrace(name);
@@ -153,7 +139,7 @@ function pinned(name: string): string {
 
 function workloadSource(id: unknown): RequestSource {
   const model = findWorkload(named(id));
-  if (model === undefined) throw unknown('traffic', id, WORKLOAD_IDS, 'UNKNOWN_TRAFFIC');
+  if (model === undefined) throw unknownName('traffic', id, WORKLOAD_IDS, 'UNKNOWN_TRAFFIC');
   return { name: model.id, requests: { kind: 'workload', model }, rateScale: 1, promptScale: 1 };
 }
 
@@ -169,7 +155,7 @@ function namedTrace(option: string): readonly [string, ServeTrace] {
   if (trace === undefined) {
     throw new EnvironmentError(
       'UNKNOWN_TRACE',
-      `Expected \`trace\` to be ${known(serveTraceNames(), 'the name of a trace that the server was started with (`--trace FILE`)')}, or columns; got \`${name.slice(0, 100)}\``,
+      `Expected \`trace\` to be ${nameList(serveTraceNames(), 'the name of a trace that the server was started with (`--trace FILE`)')}, or columns; got \`${name.slice(0, 100)}\``,
     );
   }
   if (digest !== undefined && digest !== trace.digest) {
@@ -212,12 +198,12 @@ function profileNames(task?: ServeTask): string[] {
 function readProfile(value: unknown, task: ServeTask): string {
   const names = profileNames(task);
   if (names.includes(named(value))) return named(value);
-  throw unknown('profile', value, names, 'UNKNOWN_PROFILE');
+  throw unknownName('profile', value, names, 'UNKNOWN_PROFILE');
 }
 
 function shifted(task: ServeTask, shift: unknown): ServeTask {
   if (!(SHIFTS as readonly unknown[]).includes(shift)) {
-    throw unknown('shift', shift, SHIFTS, 'UNKNOWN_SHIFT');
+    throw unknownName('shift', shift, SHIFTS, 'UNKNOWN_SHIFT');
   }
   try {
     return shiftTask(task, shift as Shift);
@@ -238,26 +224,4 @@ function requirePlayable({ source, windows, windowSeconds }: ServeTask): void {
     'INVALID_TRACE',
     `Expected a trace that makes at most ${MOST_REQUESTS} requests an episode, got ${arrivalMs.length} requests in ${last / 1000} s, played over and over for ${windows * windowSeconds} s`,
   );
-}
-
-function unknown(option: string, got: unknown, names: readonly string[], code: string): EnvironmentError {
-  return new EnvironmentError(
-    code,
-    `Expected \`${option}\` to be ${known(names, 'nothing')}, got \`${shown(got)}\``,
-  );
-}
-
-/** A name to look up; that of nothing when it is no text. */
-function named(option: unknown): string {
-  return typeof option === 'string' ? option : '';
-}
-
-/** A value of any kind in a message. */
-function shown(value: unknown): string {
-  const text = typeof value === 'object' || typeof value === 'function' ? typeof value : String(value);
-  return text.slice(0, 100);
-}
-
-function known(names: readonly string[], otherwise: string): string {
-  return names.length === 0 ? otherwise : `one of ${names.join(', ')}`;
 }

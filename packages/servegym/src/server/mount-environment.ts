@@ -1,5 +1,6 @@
 import {
   benchmarkEnvironment,
+  fleetEnvironment,
   inferenceGym,
   readRealSettings,
   realServeEnvironment,
@@ -21,6 +22,7 @@ import type { BackgroundWork } from './background/background-work.ts';
 import { CONSOLE_PATHS, mountConsole, mountDocsAsPage } from './console-files.ts';
 import { loadEnvironment } from './load-environment.ts';
 import {
+  FLEET_POLICIES,
   GYM_POLICIES,
   inBackground,
   type PolicyCatalogue,
@@ -29,17 +31,22 @@ import {
 } from './policy-catalogue.ts';
 import { mountPolicyRoutes } from './policy-routes.ts';
 import { mountRuntimeRoute } from './runtime-route.ts';
-import { mountGymSeedRoutes, mountServeSeedRoutes } from './seed-routes.ts';
+import { mountFleetSeedRoutes, mountGymSeedRoutes, mountServeSeedRoutes } from './seed-routes.ts';
 import { isRedisAddress, type SharedStorage } from './session-storage.ts';
 
 /** The environments that are served by their name. */
-export const ENVIRONMENT_IDS = ['llmserve', 'inferencegym', 'benchmark'] as const;
+export const ENVIRONMENT_IDS = ['llmserve', 'fleet', 'inferencegym', 'benchmark'] as const;
 /** One of `ENVIRONMENT_IDS`, or the path of a module that exports an environment. */
 export type EnvironmentName = string;
+
+/** The largest episodes of `fleet` that may be in memory at once. A request of an episode takes about 60 bytes. */
+const FLEETS_AT_ONCE = 40;
 
 export interface MountOptions extends Omit<ServerOptions, 'store'> {
   /** Store of the sessions of replayable environments. Default: none. */
   readonly storage?: SharedStorage | undefined;
+  /** Most simulated requests of an episode of `fleet`, about. Default: no limit. */
+  readonly maxFleetRequests?: number | undefined;
   /** Does what takes long. */
   readonly work: BackgroundWork;
   /** A trace table of one's own for `inferencegym`. */
@@ -74,6 +81,23 @@ export async function mountEnvironment(name: EnvironmentName, options: MountOpti
         ifReplayable: mountServeSeedRoutes,
       });
     }
+    case 'fleet': {
+      const { maxFleetRequests } = options;
+      const limits = {
+        maxEpisodeSize: maxFleetRequests,
+        ...(maxFleetRequests && { maxTotalSize: FLEETS_AT_ONCE * maxFleetRequests }),
+      };
+      return mount(
+        name,
+        fleetEnvironment(),
+        FLEET_POLICIES,
+        { ...options, ...limits },
+        {
+          always: (server) => mountRuntimeRoute(server, null),
+          ifReplayable: mountFleetSeedRoutes,
+        },
+      );
+    }
     case 'inferencegym': {
       const gym = await readGymOptions(options.tableFile);
       if (options.isAtRoot) (await (gym.world ?? shippedWorld)()).prepare();
@@ -103,7 +127,7 @@ async function mount<Action, Observation extends object, State extends object>(
   name: EnvironmentName,
   own: EnvironmentDefinition<Action, Observation, State>,
   policies: PolicyCatalogue<Action, Observation>,
-  { storage, tableFile, hostUrl, isAtRoot, work, ...options }: MountOptions,
+  { storage, tableFile, hostUrl, isAtRoot, work, maxFleetRequests: _, ...options }: MountOptions,
   further: FurtherRoutes<Action, Observation, State> = {},
 ): Promise<MountedServer> {
   const background = new BackgroundEnvironment(work, {

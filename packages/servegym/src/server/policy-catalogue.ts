@@ -1,14 +1,20 @@
 import {
   type AsyncPolicy,
+  createFleetPolicy,
   createGymPolicy,
   createPolicy,
   isPlanner,
+  listFleetPolicies,
   listGymPolicies,
   listPolicies,
   type PolicyDescription,
 } from '@servegym/agents';
 import {
+  chooseFleetTask,
   chooseTask,
+  type FleetAction,
+  type FleetObservation,
+  fleetEnvironment,
   GYM_DEFAULT_ACTION,
   type GymAction,
   type GymObservation,
@@ -49,6 +55,16 @@ export const GYM_POLICIES: PolicyCatalogue<GymAction, GymObservation> = withLlm(
     initialAction: () => GYM_DEFAULT_ACTION,
   },
   inferenceGym,
+);
+
+/** The policies of `fleet`. */
+export const FLEET_POLICIES: PolicyCatalogue<FleetAction, FleetObservation> = withLlm(
+  {
+    list: () => listFleetPolicies().map(({ name, description }) => ({ name, title: name, description })),
+    create: createFleetPolicy,
+    initialAction: (reset) => chooseFleetTask(reset).defaultAction,
+  },
+  fleetEnvironment,
 );
 
 /** The same policies, of which those that plan do so on worker threads. */

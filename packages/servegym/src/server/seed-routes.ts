@@ -1,6 +1,11 @@
 import { listPolicies } from '@servegym/agents';
 import {
   EPISODE_STEPS,
+  FLEET_TASK_IDS,
+  FLEET_TASKS,
+  type FleetAction,
+  type FleetObservation,
+  type FleetState,
   findServeTask,
   GYM_TASK_IDS,
   GYM_TASKS,
@@ -18,7 +23,7 @@ import { mountBaselineRoutes } from './baseline-routes.ts';
 import { baselineSuite } from './baseline-suite.ts';
 import { mountInfoRoute } from './info-route.ts';
 import { modelBaseline } from './llm-player.ts';
-import { GYM_POLICIES, SERVE_POLICIES } from './policy-catalogue.ts';
+import { FLEET_POLICIES, GYM_POLICIES, SERVE_POLICIES } from './policy-catalogue.ts';
 
 /** Seed of the baselines' episodes. */
 const BASELINE_SEED = 0;
@@ -43,6 +48,28 @@ export function mountServeSeedRoutes(
   const tasks = serveTaskIds().map((id) => findServeTask(id)!);
   mountInfoRoute(server, {
     rewardWeights: Object.fromEntries(tasks.map(({ id, reward }) => [id, reward])),
+    episodeLengths: Object.fromEntries(tasks.map(({ id, windows }) => [id, windows])),
+  });
+}
+
+/** `/baseline` and `/info` of `fleet`. */
+export function mountFleetSeedRoutes(
+  server: OpenEnvServer<FleetAction, FleetObservation, FleetState>,
+  background: BackgroundEnvironment,
+): void {
+  mountBaselineRoutes(server, {
+    suite: baselineSuite(server.definition as unknown as EnvironmentDefinition, {
+      agents: ['hpa', 'rule', 'static'],
+      seed: BASELINE_SEED,
+      play: background.playBaseline.bind(background),
+    }),
+    model: modelBaseline(server.definition, FLEET_POLICIES.initialAction),
+  });
+  const tasks = FLEET_TASK_IDS.map((id) => FLEET_TASKS[id]);
+  mountInfoRoute(server, {
+    rewardWeights: Object.fromEntries(
+      tasks.map(({ id, prices, referenceUsd }) => [id, { prices, reference_usd: referenceUsd }]),
+    ),
     episodeLengths: Object.fromEntries(tasks.map(({ id, windows }) => [id, windows])),
   });
 }

@@ -30,6 +30,8 @@ export interface StartOptions extends Omit<ServerOptions, 'store'> {
   readonly work?: Partial<BackgroundLimits>;
   /** A trace table of one's own for `inferencegym`. */
   readonly tableFile?: string;
+  /** Most simulated requests of an episode of `fleet`, about. Default: no limit. */
+  readonly maxFleetRequests?: number;
 }
 
 export interface RunningServer extends ListeningServer {

@@ -1,12 +1,9 @@
+import { hpaInFlight, RateRule, ReplicaScaler } from '@servegym/environments';
 import { AgentError } from '../../error-catalogue.ts';
-import { type FleetPolicy, inFlight } from './fleet-policy.ts';
-import { RateRule } from './rate-rule.ts';
-import { ReplicaScaler } from './replica-scaler.ts';
+import type { FleetPolicy } from './fleet-policy.ts';
 import { SaturationPolicy } from './saturation-policy.ts';
 import { StaticPolicy } from './static-policy.ts';
 
-/** Requests in flight a replica that `hpa` aims at: the best of 20, 30, 40 and 60 on `diurnal` and `flash_crowds` (`benchmarks/fleet.ts`). */
-const IN_FLIGHT_TARGET = 40;
 /** Requests that wait a replica: the threshold of the KEDA tutorial of vLLM's production stack. */
 const QUEUE_TARGET = 5;
 
@@ -18,14 +15,8 @@ const POLICIES: Readonly<
     create: (value) => new StaticPolicy(value === null ? {} : { replicas: value }),
   },
   hpa: {
-    description: `Kubernetes' HorizontalPodAutoscaler on requests in flight, \`hpa:${IN_FLIGHT_TARGET}\` a replica`,
-    create: (target) => {
-      const targetPerReplica = target ?? IN_FLIGHT_TARGET;
-      return new ReplicaScaler(`hpa:${targetPerReplica}`, ({ observation }) => ({
-        total: inFlight(observation),
-        targetPerReplica,
-      }));
-    },
+    description: `Kubernetes' HorizontalPodAutoscaler on requests in flight, \`${hpaInFlight().name}\` a replica`,
+    create: (target) => hpaInFlight(target ?? undefined),
   },
   keda: {
     description: `KEDA on requests that wait, \`keda:${QUEUE_TARGET}\` a replica`,

@@ -4,8 +4,3 @@ import type { Policy, PolicyStep } from '../../core/policy.ts';
 /** A controller of a fleet. */
 export type FleetPolicy = Policy<FleetAction, FleetObservation>;
 export type FleetStep = PolicyStep<FleetAction, FleetObservation>;
-
-/** Requests that wait or run. */
-export function inFlight({ num_requests_running, num_requests_waiting }: FleetObservation): number {
-  return num_requests_running + num_requests_waiting;
-}

@@ -1,3 +1,4 @@
+import type { ScoreAnchors } from '../../regret-score.ts';
 import { drawRequests, type EpisodeRequests } from '../requests/episode-requests.ts';
 import type { ServeAction } from '../schema.ts';
 import { ServeEpisode } from '../serve-episode.ts';
@@ -26,13 +27,9 @@ const ALL_ROUND: readonly ServeAction[] = (['FP16', 'INT8', 'INT4'] as const).fl
 );
 
 /** Returns that an episode is held against, all on the same traffic. */
-export interface EpisodeAnchors {
-  readonly default: number;
-  /** Of the best constant configuration; `null` for a task for which none is known. */
-  readonly constant: number | null;
+export interface EpisodeAnchors extends ScoreAnchors {
   /** Of the receding-horizon planner; `null` where it was not played. */
   readonly planner: number | null;
-  readonly clairvoyant: number;
   /** No policy can exceed it. */
   readonly bound: number;
   /** True when `clairvoyant` is an estimate, because nothing is recorded for this traffic. */

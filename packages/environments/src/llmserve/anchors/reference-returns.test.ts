@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { splitOfSeed } from '../../splits.ts';
 import { drawRequests } from '../requests/episode-requests.ts';
 import { TASK_IDS } from '../schema.ts';
 import { scaleArrivals } from '../shifts.ts';
-import { splitOfSeed } from '../splits.ts';
 import { SERVE_TASKS } from '../task-registry.ts';
 import { constantReturn, episodeAnchors, roomToAdapt } from './episode-anchors.ts';
 import {

@@ -1,6 +1,6 @@
 import { mean as meanOf, stratifiedBootstrap } from '@servegym/simulator/statistics';
+import { splitOfSeed } from '../../splits.ts';
 import { drawRequests } from '../requests/episode-requests.ts';
-import { splitOfSeed } from '../splits.ts';
 import type { ServeTask } from '../tasks/serve-task.ts';
 import type { SeedReturns, TaskReference } from './reference-returns.ts';
 import { returnBound } from './return-bound.ts';

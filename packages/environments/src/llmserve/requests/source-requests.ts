@@ -1,5 +1,5 @@
 import { RandomStream } from '@servegym/simulator';
-import { type SEED_SPLITS, splitOfSeed } from '../splits.ts';
+import { type SEED_SPLITS, splitOfSeed } from '../../splits.ts';
 import type { ServeTask } from '../tasks/serve-task.ts';
 import { drawWorkload } from '../workload/draw-workload.ts';
 import type { FittedWorkload } from '../workload/fitted-workload.ts';

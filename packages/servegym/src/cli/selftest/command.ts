@@ -1,4 +1,9 @@
-import { benchmarkEnvironment, inferencegym, serveEnvironment } from '@servegym/environments';
+import {
+  benchmarkEnvironment,
+  fleetEnvironment,
+  inferencegym,
+  serveEnvironment,
+} from '@servegym/environments';
 import { type SelfTestOptions, type SelfTestReport, selfTest } from '@servegym/openenv';
 import { Command, Option } from 'commander';
 import { loadEnvironment } from '../../server/load-environment.ts';
@@ -20,7 +25,7 @@ export function selftestCommand(): Command {
     .description('Play environments in this process, without a server. Ends with 1 when one fails.')
     .option(
       '--env <name>',
-      `${ENVIRONMENT_IDS.join(', ')}, or a module that exports an environment (default: all three)`,
+      `${ENVIRONMENT_IDS.join(', ')}, or a module that exports an environment (default: all of these)`,
     )
     .addOption(
       new Option(
@@ -51,6 +56,8 @@ async function play(name: string, options: SelfTestOptions): Promise<SelfTestRep
   switch (name) {
     case 'llmserve':
       return selfTest(serveEnvironment(), options);
+    case 'fleet':
+      return selfTest(fleetEnvironment(), options);
     case 'inferencegym':
       return selfTest(inferencegym, options);
     case 'benchmark':

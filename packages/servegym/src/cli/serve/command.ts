@@ -29,6 +29,7 @@ interface ServeOptions {
   readonly sessionTimeout: number | 'never';
   readonly drainTimeout: number;
   readonly maxEpisodeRequests: number;
+  readonly maxFleetRequests: number;
   readonly maxMessageBytes: number;
   readonly workTimeout: number;
   readonly workMemory: number;
@@ -170,6 +171,12 @@ function addLimitOptions(command: Command): void {
         .argParser(wholeNumber(1, 10_000_000)),
     )
     .addOption(
+      new Option('--max-fleet-requests <number>', 'fleet: most simulated requests of an episode, about')
+        .env('SERVEGYM_MAX_FLEET_REQUESTS')
+        .default(1_000_000)
+        .argParser(wholeNumber(1, 1_000_000_000)),
+    )
+    .addOption(
       new Option('--max-message-bytes <number>', 'longest request body and WebSocket message')
         .env('SERVEGYM_MAX_MESSAGE_BYTES')
         .default(1_048_576)
@@ -269,6 +276,7 @@ async function serve(options: ServeOptions): Promise<void> {
     tableFile: options.table,
     maxSessions: options.maxSessions,
     maxEpisodeSize: options.maxEpisodeRequests,
+    maxFleetRequests: options.maxFleetRequests,
     maxTotalSize: options.maxSessions * REQUESTS_OF_SESSION,
     maxMessageBytes: options.maxMessageBytes,
     work: { threads: options.workThreads, seconds: options.workTimeout, heapMb: options.workMemory },

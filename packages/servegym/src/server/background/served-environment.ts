@@ -1,14 +1,20 @@
 import { addSharedTask, addSharedTrace } from '@servegym/agents';
-import { inferenceGym, serveEnvironment } from '@servegym/environments';
+import { fleetEnvironment, inferenceGym, serveEnvironment } from '@servegym/environments';
 import type { JobContext } from '@servegym/jobs';
 import type { EnvironmentDefinition } from '@servegym/openenv';
 import { readGymOptions } from '../../cli/arguments/read-table.ts';
 import { loadEnvironment } from '../load-environment.ts';
-import { GYM_POLICIES, type PolicyCatalogue, SERVE_POLICIES, schemaPolicies } from '../policy-catalogue.ts';
+import {
+  FLEET_POLICIES,
+  GYM_POLICIES,
+  type PolicyCatalogue,
+  SERVE_POLICIES,
+  schemaPolicies,
+} from '../policy-catalogue.ts';
 
 /** An environment of a server, as its jobs know it. */
 export interface ServedEnvironment {
-  /** `llmserve`, `inferencegym`, or the path of a module that exports an environment. */
+  /** `llmserve`, `fleet`, `inferencegym`, or the path of a module that exports an environment. */
   readonly name: string;
   readonly version: string;
   readonly tableFile?: string;
@@ -52,6 +58,9 @@ async function open(name: string, tableFile: string | undefined): Promise<Opened
   if (name === 'inferencegym') {
     const definition = inferenceGym(await readGymOptions(tableFile));
     return { definition, policies: GYM_POLICIES } as unknown as OpenedEnvironment;
+  }
+  if (name === 'fleet') {
+    return { definition: fleetEnvironment(), policies: FLEET_POLICIES } as unknown as OpenedEnvironment;
   }
   const definition = await loadEnvironment(name, []);
   return { definition, policies: schemaPolicies(definition) };

@@ -1,5 +1,5 @@
-import type { FleetAction } from '@servegym/environments';
-import type { FleetPolicy, FleetStep } from './fleet-policy.ts';
+import type { FleetAction } from '../schema.ts';
+import type { FleetController, FleetControllerStep } from './fleet-controller.ts';
 
 /** Windows whose recommendations a scale-down has to respect: 300 s of 30 s, the default of Kubernetes. */
 const STABILIZATION_WINDOWS = 10;
@@ -7,6 +7,9 @@ const STABILIZATION_WINDOWS = 10;
 const TOLERANCE = 0.1;
 /** Syncs of the controller in a window of 30 s, one each 15 s. */
 const SYNCS = 2;
+
+/** Requests in flight a replica that `hpa` aims at: the best of 20, 30, 40 and 60 on `diurnal` and `flash_crowds` (`benchmarks/fleet.ts`). */
+const IN_FLIGHT_TARGET = 40;
 
 /** Replicas that a metric asks for: its total over its target a replica. */
 export interface ReplicaMetric {
@@ -20,12 +23,12 @@ export interface ReplicaMetric {
  * only to the most that any sync of the last 300 s asked for.
  * https://kubernetes.io/docs/tasks/run-application/horizontal-pod-autoscale/
  */
-export class ReplicaScaler implements FleetPolicy {
+export class ReplicaScaler implements FleetController {
   readonly name: string;
-  readonly #metric: (step: FleetStep) => ReplicaMetric;
+  readonly #metric: (step: FleetControllerStep) => ReplicaMetric;
   readonly #recommendations: number[] = [];
 
-  constructor(name: string, metric: (step: FleetStep) => ReplicaMetric) {
+  constructor(name: string, metric: (step: FleetControllerStep) => ReplicaMetric) {
     this.name = name;
     this.#metric = metric;
   }
@@ -34,7 +37,7 @@ export class ReplicaScaler implements FleetPolicy {
     this.#recommendations.length = 0;
   }
 
-  act(step: FleetStep): FleetAction {
+  act(step: FleetControllerStep): FleetAction {
     const { previousAction, observation, stepIndex } = step;
     if (stepIndex === 0) return previousAction;
     const { total, targetPerReplica } = this.#metric(step);
@@ -51,4 +54,12 @@ export class ReplicaScaler implements FleetPolicy {
     }
     return { ...previousAction, replicas };
   }
+}
+
+/** The autoscaler on requests that wait or run: the default that scores are held against. */
+export function hpaInFlight(targetPerReplica = IN_FLIGHT_TARGET): ReplicaScaler {
+  return new ReplicaScaler(`hpa:${targetPerReplica}`, ({ observation }) => ({
+    total: observation.num_requests_running + observation.num_requests_waiting,
+    targetPerReplica,
+  }));
 }

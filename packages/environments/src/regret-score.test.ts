@@ -1,19 +1,15 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import type { EpisodeAnchors } from './episode-anchors.ts';
-import { regretScore } from './regret-score.ts';
+import { regretScore, type ScoreAnchors } from './regret-score.ts';
 
-const anchors: EpisodeAnchors = {
+const anchors: ScoreAnchors = {
   default: 50,
   constant: 70,
-  planner: 76,
   clairvoyant: 80,
-  bound: 100,
-  estimated: false,
 };
 const ROOM = 0.3;
-const score = (total: number, change: Partial<EpisodeAnchors> = {}, room = ROOM) =>
+const score = (total: number, change: Partial<ScoreAnchors> = {}, room = ROOM) =>
   regretScore(total, { ...anchors, ...change }, room);
 const near = (a: number, b: number) => assert.ok(Math.abs(a - b) < 1e-12, `${a} and not ${b}`);
 

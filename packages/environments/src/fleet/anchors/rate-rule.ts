@@ -1,7 +1,6 @@
-import type { FleetAction } from '@servegym/environments';
-import type { FleetPolicy, FleetStep } from './fleet-policy.ts';
-
-const CLASSES = ['interactive', 'batch', 'best_effort'] as const;
+import type { FleetAction } from '../schema.ts';
+import { FLEET_CLASSES } from '../tasks/fleet-task.ts';
+import type { FleetController, FleetControllerStep } from './fleet-controller.ts';
 
 /** The parameters of the rule. */
 export interface RateRuleParameters {
@@ -30,7 +29,7 @@ const STANDARD: RateRuleParameters = {
  * Replicas for the work that has arrived: the largest of the last windows' tokens a second over what a replica is given.
  * Five parameters.
  */
-export class RateRule implements FleetPolicy {
+export class RateRule implements FleetController {
   readonly name = 'rule';
   readonly #parameters: RateRuleParameters;
   readonly #demand: number[] = [];
@@ -43,7 +42,7 @@ export class RateRule implements FleetPolicy {
     this.#demand.length = 0;
   }
 
-  act({ observation, previousAction, stepIndex }: FleetStep): FleetAction {
+  act({ observation, previousAction, stepIndex }: FleetControllerStep): FleetAction {
     const { tokensPerReplica, outputWeight, memoryWindows, admissionSeconds, prefixWeight } =
       this.#parameters;
     const settings = {
@@ -54,7 +53,7 @@ export class RateRule implements FleetPolicy {
     };
     if (stepIndex === 0) return settings;
     const { arrived_prompt_tokens_per_second: prompts, prefix_cache_hit_rate: cached } = observation;
-    const arrivals = CLASSES.reduce((sum, name) => sum + observation[name].arrivals_per_second, 0);
+    const arrivals = FLEET_CLASSES.reduce((sum, name) => sum + observation[name].arrivals_per_second, 0);
     const answers = arrivals * observation.request_generation_tokens_mean;
     this.#demand.push(prompts * (1 - cached) + outputWeight * answers);
     if (this.#demand.length > memoryWindows) this.#demand.shift();

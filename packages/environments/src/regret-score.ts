@@ -1,8 +1,16 @@
-import type { EpisodeAnchors } from './episode-anchors.ts';
-
 const DEFAULT_SCORE = 0.2;
 const CONSTANT_SCORE = 0.5;
 const CLAIRVOYANT_SCORE = 0.95;
+
+/** Returns on the same traffic at which the scores are fixed. */
+export interface ScoreAnchors {
+  /** 0.20 */
+  readonly default: number;
+  /** 0.50: the best constant configuration, or for `fleet` the best tuned rule; `null` where none is known. */
+  readonly constant: number | null;
+  /** 0.95 */
+  readonly clairvoyant: number;
+}
 
 /** Room to adapt of a task below which the constant has no score of its own: its segment would be noise. */
 const LEAST_ROOM = 0.05;
@@ -18,7 +26,7 @@ const LEAST_SEGMENT = 0.02;
  * or no worse than the clairvoyant.
  * @param room room to adapt of the task, 0..1
  */
-export function regretScore(total: number, anchors: EpisodeAnchors, room: number): number {
+export function regretScore(total: number, anchors: ScoreAnchors, room: number): number {
   const { default: low, constant: middle, clairvoyant } = anchors;
   const high = Math.max(clairvoyant, low + 1e-6);
   const apart = LEAST_SEGMENT * (high - low);

@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { FLEET_TASKS, FleetEpisode } from '@servegym/environments';
+import { connect } from '@servegym/openenv/client';
+import { validateServer } from '@servegym/openenv/validate';
+import { type ServeProcess, startServe } from '../../../maintenance/test-servers/servegym.ts';
+import { type PythonDriver, startPythonDriver } from './python-driver.ts';
+
+const task = FLEET_TASKS.agents;
+const action = { ...task.defaultAction, replicas: 6, routing_prefix: 1 };
+
+describe('servegym serve --env fleet', () => {
+  let server: ServeProcess;
+  let driver: PythonDriver;
+  before(async () => {
+    server = await startServe('--env', 'fleet');
+    driver = startPythonDriver();
+  });
+  after(async () => {
+    await driver.stop();
+    await server.stop();
+  });
+  const ask = async (path: string, body?: unknown) => {
+    const init = {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    };
+    const answer = await fetch(server.url + path, body === undefined ? {} : init);
+    return { status: answer.status, body: await answer.json() };
+  };
+
+  it('meets every criterion of validate', async () => {
+    const { summary, passed } = await validateServer(server.url, {
+      ...{ steps: 2, mostSessions: 2 },
+      resetOptions: { task_id: task.id },
+    });
+    assert.deepEqual(summary.failed_criteria, []);
+    assert.equal(passed, true);
+  });
+
+  it('is played by the openenv client for Python, as in process, and graded', async () => {
+    const seed = 2_000_000;
+    const { first, rewards, last, state } = await driver.call('play_episode', {
+      url: server.url,
+      options: { task_id: task.id, seed },
+      action,
+    });
+    const episode = new FleetEpisode(task, seed);
+    assert.deepEqual({ ...first.observation, ...episode.observation() }, first.observation);
+    const earned: number[] = [];
+    while (!episode.done) earned.push(episode.step(action));
+    assert.deepEqual(rewards, earned);
+    assert.deepEqual({ ...last, ...episode.observation() }, last);
+    assert.equal(state.revenue_usd, episode.totals.revenueUsd);
+    const { body } = await ask('/grader', {
+      ...{ task_id: task.id, seed },
+      episode_log: earned.map(() => ({ action })),
+    });
+    assert.equal(body.breakdown.return, state.cumulative_reward);
+    assert.ok(body.score > 0 && body.score < 1);
+  });
+
+  it('is played over WebSocket and HTTP, where a policy goes on with a session', async () => {
+    const client = await connect(server.url);
+    const reset = { task_id: task.id, seed: 5 };
+    const opened = await client.reset(reset);
+    const { session_id, observation } = (await ask('/reset', reset)).body;
+    assert.deepEqual(observation, opened.observation);
+    for (let window = 0; window < 3; window++) {
+      const { reward, observation } = await client.step(action);
+      const { body } = await ask('/step', { session_id, action });
+      assert.deepEqual([body.reward, body.observation], [reward, observation]);
+      assert.equal(body.metadata.replicas.length, 6);
+    }
+    await client.close();
+    const played = await ask('/policies/hpa/step', { session_id, steps: 2 });
+    assert.equal(played.body.steps?.length, 2, JSON.stringify(played.body));
+    const wrong = await ask('/step', { session_id, action: { ...action, replicas: 33 } });
+    assert.equal(wrong.status, 422);
+    const unknown = await ask('/reset', { task_id: 'nope' });
+    assert.deepEqual(unknown.status, 422);
+  });
+});
