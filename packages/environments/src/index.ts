@@ -128,7 +128,7 @@ export {
   SERVE_TASKS,
   serveTaskIds,
 } from './llmserve/task-registry.ts';
-export { activeKnobs, holdMaskedKnobs, type KnobMask } from './llmserve/tasks/masked-knobs.ts';
+export { activeKnobs } from './llmserve/tasks/active-knobs.ts';
 export {
   type LengthDistribution,
   type Phase,
@@ -148,5 +148,6 @@ export { fitWorkload, type WorkloadIdentity } from './llmserve/workload/fit-work
 export type { FittedWorkload } from './llmserve/workload/fitted-workload.ts';
 export { findWorkload, WORKLOAD_IDS, type WorkloadId } from './llmserve/workload/fitted-workload.ts';
 export { loadOptional } from './load-optional.ts';
+export { holdMaskedKnobs, type KnobMask } from './masked-knobs.ts';
 export { regretScore } from './regret-score.ts';
 export { firstSeeds, SEED_SPLITS, type SeedSplit, splitOfSeed } from './splits.ts';

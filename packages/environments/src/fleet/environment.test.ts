@@ -36,8 +36,23 @@ describe('the fleet environment', () => {
   it('lets replicas that no GPU is free for wait', async () => {
     const environment = fleet.create();
     await environment.reset({ task_id: 'agents', seed: 3 });
-    const { observation } = await environment.step({ ...standard, replicas: 32 });
+    const { observation } = await environment.step({ ...standard, replicas: 32, second_replicas: 3 });
     assert.equal(observation.replicas_ready + observation.replicas_starting, task.maxReplicas);
+  });
+
+  it('bills two kinds of replicas by their prices', () => {
+    const second = { profile: 'a100-80gb-llama-3-8b', coldStartSeconds: [30, 30] } as const;
+    const episode = new FleetEpisode({ ...task, second, maxReplicas: 5 }, 3);
+    episode.step({ ...standard, second_replicas: 4 });
+    const [h100, a100] = episode.profiles.map(({ gpu }) => gpu.count * gpu.usdPerHour);
+    assert.ok(Math.abs(episode.billUsd - ((4 * h100 + a100) * 30) / 3600) < 1e-12);
+    assert.equal(episode.observation().second_replicas_starting, 1);
+    assert.equal(episode.observation().server.second.usd_per_replica_hour, a100);
+    episode.step({ ...standard, second_replicas: 1 });
+    assert.deepEqual(
+      [episode.observation().second_replicas_ready, episode.observation().replicas_ready],
+      [1, 5],
+    );
   });
 
   it('refuses what it cannot do, with a code', () => {
@@ -71,7 +86,7 @@ describe('the grade of an episode of fleet', () => {
     assert.match(stopped.feedback, /40 of 240 windows were not played/);
     const episode = new FleetEpisode(task, seed, requests);
     for (const action of actions.slice(0, 200)) episode.step(action);
-    const { gpu } = episode.profile;
+    const [{ gpu }] = episode.profiles;
     const idle = (40 * task.maxReplicas * gpu.count * gpu.usdPerHour * 30) / 3600 / task.referenceUsd;
     assert.ok(Math.abs(Number(stopped.breakdown.return) - (episode.totals.reward - idle)) < 1e-9);
   });

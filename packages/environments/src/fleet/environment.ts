@@ -6,6 +6,7 @@ import {
   type StepResult,
   type TaskDescription,
 } from '@servegym/openenv/definition';
+import { requireMaskedKnobsHeld } from '../masked-knobs.ts';
 import { requireOpen } from '../open-episode.ts';
 import { readSeed } from '../reset-values.ts';
 import { splitOfSeed, taskSplits } from '../splits.ts';
@@ -13,6 +14,7 @@ import { FleetEpisode } from './fleet-episode.ts';
 import { gradeFleetEpisode } from './grader.ts';
 import { chooseFleetTask, fleetEpisodeSize, fleetResetOptions } from './reset-options.ts';
 import {
+  FLEET_KNOBS,
   FLEET_TASK_IDS,
   type FleetAction,
   type FleetObservation,
@@ -22,18 +24,19 @@ import {
   fleetStateSchema,
 } from './schema.ts';
 import { FLEET_TASKS } from './task-registry.ts';
-import type { FleetTask } from './tasks/fleet-task.ts';
+import { type FleetTask, idleFleetKnobs } from './tasks/fleet-task.ts';
 import { fleetWindowReport } from './window-report.ts';
 
 /** Text of `GET /metadata`, Markdown. */
 const FLEET_README = `# fleet
 
-You run a fleet of vLLM replicas behind a gateway. After each window of 30 s you see the metrics of the fleet and set eight
+You run a fleet of vLLM replicas behind a gateway. After each window of 30 s you see the metrics of the fleet and set nine
 knobs for the next. Every request is simulated with vLLM V1's scheduler.
 
 | action | values | costs |
 |---|---|---|
 | \`replicas\` | 0 to 32 | each is billed from the moment it is asked for and serves after a cold start; one too many drains |
+| \`second_replicas\` | 0 to 32 | the same on other GPUs; without any in the task they wait |
 | \`prefill_replicas\` | 0 to 16 | the others decode only what these send them |
 | \`routing_queue\`, \`routing_cache\`, \`routing_prefix\` | 0 to 1 | weights of few requests, free KV blocks and known prefixes |
 | \`admission_seconds\` | 0 to 600 | seconds of queue above which best effort, then batch, is refused |
@@ -78,7 +81,7 @@ class FleetEnvironment implements Environment<FleetAction, FleetObservation, Fle
 
   step(action: FleetAction): StepResult<FleetObservation> {
     const episode = requireOpen(this.#episode);
-    return answer(episode, episode.step(action));
+    return answer(episode, episode.step(requireMaskedKnobsHeld(episode.task, action)));
   }
 
   state(): FleetState {
@@ -155,9 +158,12 @@ export function fleetEnvironment(): EnvironmentDefinition<FleetAction, FleetObse
 
 function describeTask(task: FleetTask): TaskDescription {
   const { id, name, difficulty, description, windows, windowSeconds, defaultAction } = task;
+  const maskedKnobs = idleFleetKnobs(task);
   return {
     ...{ id, name, difficulty, description, windows, window_seconds: windowSeconds },
     default_action: defaultAction,
+    active_actions: FLEET_KNOBS.filter((knob) => !maskedKnobs.includes(knob)),
+    masked_actions: maskedKnobs,
     max_replicas: task.maxReplicas,
     objectives: task.objectives,
     prices: task.prices,

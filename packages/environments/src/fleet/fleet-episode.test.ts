@@ -9,11 +9,15 @@ import { FLEET_TASKS } from './task-registry.ts';
 import type { FleetTask } from './tasks/fleet-task.ts';
 
 /** Ten minutes of a task. */
-const short = (task: FleetTask): FleetTask => ({ ...task, windows: 20, failuresPerHour: 4 });
+const short = (task: FleetTask): FleetTask => ({
+  ...{ ...task, windows: 20, failuresPerHour: 4 },
+  second: { profile: 'a100-80gb-llama-3-8b', coldStartSeconds: [30, 60] },
+});
 
 function randomAction(draws: RandomStream): FleetAction {
   return fleetActionSchema.parse({
     replicas: draws.integer(0, 10),
+    second_replicas: draws.integer(0, 6),
     prefill_replicas: draws.integer(0, 2),
     routing_queue: draws.uniform(),
     routing_cache: draws.uniform(),
@@ -87,7 +91,7 @@ test('a request earns its price when it meets its objectives, and a replica cost
   const episode = new FleetEpisode(task, 1, requests);
   const action = task.defaultAction;
   episode.step(action);
-  const { gpu } = episode.profile;
+  const [{ gpu }] = episode.profiles;
   const bill = (2 * gpu.count * gpu.usdPerHour * 30) / 3600;
   assert.equal(episode.billUsd, bill);
   const first = 0.1 + 0.1;

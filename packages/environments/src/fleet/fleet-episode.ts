@@ -10,8 +10,14 @@ import {
 } from '@servegym/simulator';
 import { drawFleetRequests, startHour } from './requests/draw-requests.ts';
 import { type FleetRequests, NO_REQUEST } from './requests/fleet-requests.ts';
-import { ADMIT_ALL_SECONDS, type FleetAction, type FleetObservation, type FleetServer } from './schema.ts';
-import { FLEET_CLASSES, type FleetTask } from './tasks/fleet-task.ts';
+import {
+  ADMIT_ALL_SECONDS,
+  type FleetAction,
+  type FleetObservation,
+  type FleetServer,
+  type ReplicaDescription,
+} from './schema.ts';
+import { FLEET_CLASSES, type FleetPoolTask, type FleetTask } from './tasks/fleet-task.ts';
 import { WindowLedger } from './window-ledger.ts';
 
 /** The last part of a window that `arrivals_last_seconds` counts, s. */
@@ -28,6 +34,7 @@ interface FleetTotals {
   /** Bill of the GPUs. */
   gpuUsd: number;
   gpuHours: number;
+  replicaHours: number;
   reward: number;
 }
 
@@ -38,7 +45,8 @@ interface FleetTotals {
 export class FleetEpisode {
   readonly task: FleetTask;
   readonly seed: number;
-  readonly profile: EngineProfile;
+  /** Profile of a replica of each kind. */
+  readonly profiles: readonly EngineProfile[];
   readonly requests: FleetRequests;
   readonly fleet: Fleet;
   /** The last window's figures. */
@@ -47,7 +55,7 @@ export class FleetEpisode {
   window = 0;
   totals: FleetTotals = {
     ...{ requests: 0, completed: 0, attained: 0, refused: 0 },
-    ...{ revenueUsd: 0, gpuUsd: 0, gpuHours: 0, reward: 0 },
+    ...{ revenueUsd: 0, gpuUsd: 0, gpuHours: 0, replicaHours: 0, reward: 0 },
   };
   /** The settings in force. */
   action: FleetAction;
@@ -60,7 +68,8 @@ export class FleetEpisode {
   #inFlight = [0, 0, 0];
   #nextStart = 0;
   #lateArrivals = 0;
-  #billedSeconds = 0;
+  /** Seconds of each kind of replica that were billed. */
+  #billedSeconds: number[];
   /** Later turns that arrive after the window. */
   #dueTurns: number[] = [];
 
@@ -68,16 +77,20 @@ export class FleetEpisode {
     this.task = task;
     this.seed = seed;
     this.requests = requests;
-    this.profile = findProfile(task.profile);
+    const pools = poolsOf(task).map(({ profile, coldStartSeconds }) => ({
+      ...{ profile: findProfile(profile), coldStartSeconds },
+    }));
+    this.profiles = pools.map(({ profile }) => profile);
     this.action = task.defaultAction;
     this.#arrivalTicks = new Float64Array(requests.inputTokens.length);
     this.#startHour = startHour(task, seed);
-    this.#server = describeServer(task, this.profile);
+    this.#billedSeconds = pools.map(() => 0);
+    this.#server = describeServer(task, this.profiles);
     this.ledger = new WindowLedger(task, requests, this.#arrivalTicks);
     this.fleet = new Fleet(
       fleetSettings(task, task.defaultAction),
       {
-        pools: [{ profile: this.profile, coldStartSeconds: task.coldStartSeconds }],
+        pools,
         maxReplicas: task.maxReplicas,
         metricsIntervalMs: task.metricsIntervalMs,
         failuresPerHour: task.failuresPerHour,
@@ -118,18 +131,22 @@ export class FleetEpisode {
     fleet.runUntil(end);
     this.window++;
 
-    const { starting, ready, draining } = fleet.replicaSeconds(0);
-    const seconds = starting + ready + draining;
-    const gpuHours = ((seconds - this.#billedSeconds) * this.profile.gpu.count) / 3600;
-    this.#billedSeconds = seconds;
-    this.billUsd = gpuHours * this.profile.gpu.usdPerHour;
+    this.billUsd = 0;
+    for (const [pool, { gpu }] of this.profiles.entries()) {
+      const { starting, ready, draining } = fleet.replicaSeconds(pool);
+      const seconds = starting + ready + draining;
+      const hours = (seconds - this.#billedSeconds[pool]) / 3600;
+      this.#billedSeconds[pool] = seconds;
+      totals.replicaHours += hours;
+      totals.gpuHours += hours * gpu.count;
+      this.billUsd += hours * gpu.count * gpu.usdPerHour;
+    }
     const reward = (ledger.revenueUsd - this.billUsd) / task.referenceUsd;
     totals.completed += ledger.completed;
     totals.attained += ledger.attained;
     totals.refused += ledger.refused;
     totals.revenueUsd += ledger.revenueUsd;
     totals.gpuUsd += this.billUsd;
-    totals.gpuHours += gpuHours;
     totals.reward += reward;
     return reward;
   }
@@ -190,6 +207,9 @@ export class FleetEpisode {
       replicas_ready: ready.length,
       replicas_starting: fleet.replicas.filter(({ state }) => state === 'starting').length,
       replicas_draining: fleet.replicas.filter(({ state }) => state === 'draining').length,
+      second_replicas_ready: ready.filter(({ pool }) => pool === 1).length,
+      second_replicas_starting: fleet.replicas.filter(({ state, pool }) => state === 'starting' && pool === 1)
+        .length,
       replicas_prefill: ready.filter(({ engine }) => engine.role === 'prefill').length,
       usd_per_hour: rate(this.billUsd) * 3600,
       revenue_usd_per_hour: rate(ledger.revenueUsd) * 3600,
@@ -212,7 +232,7 @@ export class FleetEpisode {
       action: this.action,
       inFlight: this.#inFlight.slice(),
       nextStart: this.#nextStart,
-      billedSeconds: this.#billedSeconds,
+      billedSeconds: this.#billedSeconds.slice(),
       dueTurns: this.#dueTurns.slice(),
     };
   }
@@ -225,7 +245,7 @@ export class FleetEpisode {
     this.action = snapshot.action;
     this.#inFlight = snapshot.inFlight.slice();
     this.#nextStart = snapshot.nextStart;
-    this.#billedSeconds = snapshot.billedSeconds;
+    this.#billedSeconds = snapshot.billedSeconds.slice();
     this.#dueTurns = snapshot.dueTurns.slice();
   }
 
@@ -278,14 +298,15 @@ export interface FleetEpisodeSnapshot {
   readonly action: FleetAction;
   readonly inFlight: readonly number[];
   readonly nextStart: number;
-  readonly billedSeconds: number;
+  readonly billedSeconds: readonly number[];
   readonly dueTurns: readonly number[];
 }
 
 /** An action in the simulator's words. Replicas beyond those that there are GPUs for wait, as pods do in Kubernetes. */
-function fleetSettings({ maxReplicas }: FleetTask, action: FleetAction): FleetSettings {
+function fleetSettings({ maxReplicas, second }: FleetTask, action: FleetAction): FleetSettings {
+  const first = Math.min(maxReplicas, action.replicas);
   return {
-    replicas: [Math.min(maxReplicas, action.replicas)],
+    replicas: second === undefined ? [first] : [first, Math.min(maxReplicas - first, action.second_replicas)],
     prefillReplicas: Math.min(maxReplicas, action.prefill_replicas),
     routing: {
       queue: action.routing_queue,
@@ -299,10 +320,28 @@ function fleetSettings({ maxReplicas }: FleetTask, action: FleetAction): FleetSe
   };
 }
 
-function describeServer(task: FleetTask, profile: EngineProfile): FleetServer {
-  const { law } = weightVariant(profile, 'FP16');
-  const { coldStartSeconds, maxReplicas, prices, objectives } = task;
+/** The kinds of replicas of a task. */
+export function poolsOf(task: FleetTask): readonly FleetPoolTask[] {
+  return task.second === undefined ? [task] : [task, task.second];
+}
+
+function describeServer(task: FleetTask, profiles: readonly EngineProfile[]): FleetServer {
+  const { maxReplicas, prices, objectives } = task;
   const [interactive] = FLEET_CLASSES;
+  const [first, second = NO_REPLICA] = poolsOf(task).map((pool, i) => describeReplica(pool, profiles[i]));
+  return {
+    ...first,
+    second,
+    max_replicas: maxReplicas,
+    usd_per_million_input_tokens: prices[interactive].usdPerMillionInput,
+    usd_per_million_output_tokens: prices[interactive].usdPerMillionOutput,
+    ttft_objective_ms: objectives[interactive].ttftMs ?? 0,
+    tpot_objective_ms: objectives[interactive].tpotMs ?? 0,
+  };
+}
+
+function describeReplica({ coldStartSeconds }: FleetPoolTask, profile: EngineProfile): ReplicaDescription {
+  const { law } = weightVariant(profile, 'FP16');
   return {
     step_base_ms: (law.baseUs + law.weightReadUs) / 1000,
     step_token_us: law.perTokenUs,
@@ -310,11 +349,16 @@ function describeServer(task: FleetTask, profile: EngineProfile): FleetServer {
     step_context_ns: law.perContextTokenNs,
     kv_cache_tokens: kvPoolBlocks(profile, 'FP16', false, 1) * profile.memory.blockTokens,
     cold_start_seconds: (coldStartSeconds[0] + coldStartSeconds[1]) / 2,
-    max_replicas: maxReplicas,
     usd_per_replica_hour: profile.gpu.count * profile.gpu.usdPerHour,
-    usd_per_million_input_tokens: prices[interactive].usdPerMillionInput,
-    usd_per_million_output_tokens: prices[interactive].usdPerMillionOutput,
-    ttft_objective_ms: objectives[interactive].ttftMs ?? 0,
-    tpot_objective_ms: objectives[interactive].tpotMs ?? 0,
   };
 }
+
+const NO_REPLICA: ReplicaDescription = {
+  step_base_ms: 0,
+  step_token_us: 0,
+  step_sequence_us: 0,
+  step_context_ns: 0,
+  kv_cache_tokens: 0,
+  cold_start_seconds: 0,
+  usd_per_replica_hour: 0,
+};

@@ -1,5 +1,5 @@
 import { EnvironmentError, type EpisodeRecord, type Grade } from '@servegym/openenv/definition';
-import { findProfile } from '@servegym/simulator';
+import { requireMaskedKnobsHeld } from '../masked-knobs.ts';
 import { regretScore } from '../regret-score.ts';
 import { readSeed } from '../reset-values.ts';
 import { type FleetAnchors, fleetAnchors, fleetRoom } from './anchors/fleet-anchors.ts';
@@ -13,7 +13,8 @@ import type { FleetTask } from './tasks/fleet-task.ts';
  * Grades an episode by replaying its actions on the requests of its task and seed and holding its return against those of
  * the HorizontalPodAutoscaler, the best tuned rule and a planner that knows the requests; see `regretScore`. A window that
  * was not played counts as one in which all GPUs are billed and nobody is served: the least there is.
- * @throws EnvironmentError `EPISODE_TOO_LONG` when there are more actions than windows
+ * @throws EnvironmentError `EPISODE_TOO_LONG` when there are more actions than windows, `MASKED_KNOB` when one of them
+ *   turns a knob that the task masks
  */
 export function gradeFleetEpisode({ reset, actions }: EpisodeRecord<FleetAction>): Grade {
   const task = chooseFleetTask(reset);
@@ -26,10 +27,10 @@ export function gradeFleetEpisode({ reset, actions }: EpisodeRecord<FleetAction>
   }
   const requests = drawFleetRequests(task, seed);
   const episode = new FleetEpisode(task, seed, requests);
-  for (const action of actions) episode.step(action);
+  for (const action of actions) episode.step(requireMaskedKnobsHeld(task, action));
   const { totals } = episode;
   const unplayed = task.windows - actions.length;
-  const total = totals.reward - unplayed * fullBill(task);
+  const total = totals.reward - unplayed * fullBill(episode);
 
   const anchors = fleetAnchors(task, seed, requests);
   const score = regretScore(total, { ...anchors, constant: anchors.rule }, fleetRoom(task.id));
@@ -56,9 +57,9 @@ export function gradeFleetEpisode({ reset, actions }: EpisodeRecord<FleetAction>
 }
 
 /** Bill of a window in which all GPUs are in use, in rewards. */
-function fullBill({ profile, maxReplicas, windowSeconds, referenceUsd }: FleetTask): number {
-  const { gpu } = findProfile(profile);
-  return (maxReplicas * gpu.count * gpu.usdPerHour * windowSeconds) / 3600 / referenceUsd;
+function fullBill({ task, profiles }: FleetEpisode): number {
+  const usdPerHour = Math.max(...profiles.map(({ gpu }) => gpu.count * gpu.usdPerHour));
+  return (task.maxReplicas * usdPerHour * task.windowSeconds) / 3600 / task.referenceUsd;
 }
 
 function feedback(task: FleetTask, total: number, anchors: FleetAnchors, unplayed: number): string {

@@ -14,6 +14,7 @@ export const ADMIT_ALL_SECONDS = 600;
  */
 export const FLEET_ACTION_BINS = {
   replicas: Array.from({ length: 33 }, (_, count) => count),
+  second_replicas: Array.from({ length: 33 }, (_, count) => count),
   prefill_replicas: [0, 1, 2, 3, 4, 6, 8, 12, 16],
   routing_queue: [0, 0.5, 1],
   routing_cache: [0, 0.5, 1],
@@ -33,6 +34,11 @@ export const fleetActionSchema = z
       description:
         'Replicas wanted; one that starts is billed at once, one too many drains, and one that no GPU is free for waits',
       bins: FLEET_ACTION_BINS.replicas,
+    }),
+    second_replicas: z.int().min(0).max(32).default(0).meta({
+      description:
+        'The same of the second kind of replica; where the task has none, there are no GPUs for them',
+      bins: FLEET_ACTION_BINS.second_replicas,
     }),
     prefill_replicas: z.int().min(0).max(16).meta({
       description: 'Of the ready replicas, those that only prefill; 0: each does both',
@@ -72,6 +78,9 @@ export const fleetActionSchema = z
   .meta({ title: 'FleetAction', description: 'The settings of the fleet for the next window' });
 
 export type FleetAction = z.infer<typeof fleetActionSchema>;
+/** Name of a knob: a field of the action. */
+export type FleetKnob = keyof FleetAction;
+export const FLEET_KNOBS = Object.keys(fleetActionSchema.shape) as readonly FleetKnob[];
 
 const ofClass = (name: string) => ({
   arrivals_per_second: figure(amount, heavy(200), `Requests of class ${name} that arrived, a second`),
@@ -89,17 +98,25 @@ const ofClass = (name: string) => ({
   refused_per_second: figure(amount, heavy(200), `Its requests that were refused, a second`),
 });
 
+/** Speed, memory and price of a replica. */
+const replicaDescription = {
+  step_base_ms: figure(amount, heavy(50), 'Iteration without tokens, ms'),
+  step_token_us: figure(amount, heavy(1000), 'Compute of one token, us'),
+  step_sequence_us: figure(amount, heavy(1000), 'One decoding sequence, us'),
+  step_context_ns: figure(amount, heavy(1000), 'One context token of a decoding sequence, ns'),
+  kv_cache_tokens: figure(amount, heavy(1_000_000), 'KV pool of a replica, tokens'),
+  cold_start_seconds: figure(amount, heavy(300), 'Mean cold start, s'),
+  usd_per_replica_hour: figure(amount, heavy(100), 'Price of a replica, USD an hour'),
+};
+
 /** Description of the server: the same over an episode. One policy can so run many servers. */
 export const fleetServerSchema = z
   .object({
-    step_base_ms: figure(amount, heavy(50), 'Iteration without tokens, ms'),
-    step_token_us: figure(amount, heavy(1000), 'Compute of one token, us'),
-    step_sequence_us: figure(amount, heavy(1000), 'One decoding sequence, us'),
-    step_context_ns: figure(amount, heavy(1000), 'One context token of a decoding sequence, ns'),
-    kv_cache_tokens: figure(amount, heavy(1_000_000), 'KV pool of a replica, tokens'),
-    cold_start_seconds: figure(amount, heavy(300), 'Mean cold start, s'),
+    ...replicaDescription,
+    second: z
+      .object(replicaDescription)
+      .meta({ description: 'The second kind of replica; 0 where there is none' }),
     max_replicas: figure(count, linear(32), 'Replicas that there are GPUs for'),
-    usd_per_replica_hour: figure(amount, heavy(100), 'Price of a replica, USD an hour'),
     usd_per_million_input_tokens: figure(amount, heavy(1), 'Price of interactive prompts'),
     usd_per_million_output_tokens: figure(amount, heavy(1), 'Price of interactive answers'),
     ttft_objective_ms: figure(amount, heavy(60_000), 'Objective of interactive requests, ms'),
@@ -145,6 +162,8 @@ export const fleetObservationSchema = z
     replicas_ready: figure(count, linear(32), 'Replicas that serve'),
     replicas_starting: figure(count, linear(32), 'Replicas that start'),
     replicas_draining: figure(count, linear(32), 'Replicas that finish what they have'),
+    second_replicas_ready: figure(count, linear(32), 'Of the second kind, replicas that serve'),
+    second_replicas_starting: figure(count, linear(32), 'Of the second kind, replicas that start'),
     replicas_prefill: figure(count, linear(32), 'Ready replicas that only prefill'),
     usd_per_hour: figure(amount, heavy(200), 'Bill of the window, USD an hour'),
     revenue_usd_per_hour: figure(amount, heavy(200), 'Tokens inside their objectives, USD an hour'),
@@ -160,6 +179,7 @@ export const fleetObservationSchema = z
 
 export type FleetObservation = z.infer<typeof fleetObservationSchema>;
 export type FleetServer = z.infer<typeof fleetServerSchema>;
+export type ReplicaDescription = FleetServer['second'];
 
 /** Totals of the episode so far. */
 export const fleetStateSchema = z

@@ -20,6 +20,7 @@ export interface FleetClassReport {
 export interface ReplicaReport {
   /** Number among all replicas of the episode. */
   readonly id: number;
+  readonly profile: string;
   readonly state: ReplicaState;
   readonly role: 'mixed' | 'prefill' | 'decode';
   /** Time until it serves, s; 0 once it does. */
@@ -50,7 +51,7 @@ export interface FleetWindowReport {
 }
 
 export function fleetWindowReport(episode: FleetEpisode): FleetWindowReport {
-  const { task, fleet, ledger, window, inFlight } = episode;
+  const { task, fleet, ledger, window, inFlight, profiles } = episode;
   const judged = ledger.completed + ledger.refused;
   return {
     window_s: task.windowSeconds,
@@ -67,8 +68,8 @@ export function fleetWindowReport(episode: FleetEpisode): FleetWindowReport {
         ttft_p99_ms: ttft.quantileMs(0.99),
       };
     }),
-    replicas: fleet.replicas.map(({ ordinal, state, readyAt, engine }) => ({
-      ...{ id: ordinal, state, role: engine.role },
+    replicas: fleet.replicas.map(({ ordinal, pool, state, readyAt, engine }) => ({
+      ...{ id: ordinal, profile: profiles[pool].name, state, role: engine.role },
       ready_in_s: state === 'starting' ? Math.max(0, readyAt - fleet.now) / TICKS_PER_S : 0,
       running: engine.runningCount,
       waiting: engine.waitingCount + engine.futureCount,

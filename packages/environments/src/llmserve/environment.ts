@@ -7,6 +7,7 @@ import {
   type StepResult,
   type TaskDescription,
 } from '@servegym/openenv/definition';
+import { requireMaskedKnobsHeld } from '../masked-knobs.ts';
 import { requireOpen } from '../open-episode.ts';
 import { readSeed } from '../reset-values.ts';
 import { splitOfSeed, taskSplits } from '../splits.ts';
@@ -25,7 +26,7 @@ import { ServeEpisode } from './serve-episode.ts';
 import { SHIFTS } from './shifts.ts';
 
 import { findServeTask, serveTaskIds } from './task-registry.ts';
-import { activeKnobs, requireMaskedKnobsHeld } from './tasks/masked-knobs.ts';
+import { activeKnobs } from './tasks/active-knobs.ts';
 import type { ServeTask } from './tasks/serve-task.ts';
 import { windowReport } from './window-report.ts';
 

@@ -1,4 +1,5 @@
 import { EnvironmentError, type EpisodeRecord, type Grade } from '@servegym/openenv/definition';
+import { requireMaskedKnobsHeld } from '../masked-knobs.ts';
 import { regretScore } from '../regret-score.ts';
 import { readSeed } from '../reset-values.ts';
 import { type EpisodeAnchors, episodeAnchors, roomToAdapt } from './anchors/episode-anchors.ts';
@@ -6,7 +7,6 @@ import { drawRequests } from './requests/episode-requests.ts';
 import { chooseTask } from './reset-options.ts';
 import type { ServeAction } from './schema.ts';
 import { ServeEpisode } from './serve-episode.ts';
-import { requireMaskedKnobsHeld } from './tasks/masked-knobs.ts';
 
 /** Reward of a window that was not played: the least that a window can have. */
 const UNPLAYED_REWARD = -1;

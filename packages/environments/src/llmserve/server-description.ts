@@ -7,7 +7,7 @@ import {
   type WeightPrecision,
 } from '@servegym/simulator';
 import { SERVE_KNOBS, type ServeKnob, type ServerDescription } from './schema.ts';
-import { activeKnobs } from './tasks/masked-knobs.ts';
+import { activeKnobs } from './tasks/active-knobs.ts';
 import type { ServeTask } from './tasks/serve-task.ts';
 
 /** Context of each decoding sequence in the times that describe a server, tokens. */

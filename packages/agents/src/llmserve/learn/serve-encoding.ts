@@ -16,7 +16,7 @@ const BY_RATIO = SERVE_KNOBS.filter((knob) => serveActionSchema.shape[knob].meta
 
 /** A head for each knob that a task leaves free. */
 export class ServeActionCodec extends ActionCodec<ServeAction> {
-  constructor(task: KnobMask) {
+  constructor(task: KnobMask<ServeAction>) {
     super(SERVE_ACTION_BINS, activeKnobs(task), task.defaultAction, BY_RATIO);
   }
 }

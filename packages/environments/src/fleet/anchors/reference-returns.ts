@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { findProfile } from '@servegym/simulator';
 import { FleetEpisode } from '../fleet-episode.ts';
 import type { FleetAction } from '../schema.ts';
 import { FLEET_TASKS } from '../task-registry.ts';
@@ -68,8 +67,8 @@ export function fleetTaskFingerprint(task: FleetTask): string {
   const known = KNOWN.get(task);
   if (known !== undefined) return known;
   const { name: _, description: __, ...rest } = task;
-  const hash = createHash('sha256').update(JSON.stringify([rest, findProfile(task.profile)]));
   const episode = new FleetEpisode(task, FINGERPRINT_SEED);
+  const hash = createHash('sha256').update(JSON.stringify([rest, episode.profiles]));
   const { inputTokens, outputTokens, classes, startTicks, thinkTicks } = episode.requests;
   for (const column of [inputTokens, outputTokens, classes, startTicks, thinkTicks]) hash.update(column);
   for (const change of PLAYED) {

@@ -27,7 +27,7 @@ function drawStream(
   seed: number,
   hour: number,
 ): void {
-  const { name, turns, systemPrompt, retrieval } = stream;
+  const { name, turns, systemPrompt, retrieval, promptScale = 1 } = stream;
   const seconds = task.windows * task.windowSeconds;
   const kind = FLEET_CLASSES.indexOf(stream.class);
   const shared = new RandomStream(seed, `${name} shared text`);
@@ -52,7 +52,7 @@ function drawStream(
     const count = turns === undefined ? 1 : geometric(talk, turns.mean);
     for (let turn = 1; turn < count; turn++) {
       const { added, thinkSeconds, maxPrompt } = turns as NonNullable<typeof turns>;
-      const next = prompt + answer + Math.round(logNormal(talk, added));
+      const next = prompt + answer + Math.round(promptScale * logNormal(talk, added));
       if (next > maxPrompt) break;
       // The next prompt repeats this one with its answer.
       table.appendOwn(prompt + answer);
@@ -66,13 +66,13 @@ function drawStream(
 }
 
 function drawFirstRequests(stream: RequestStream, seed: number, seconds: number, hour: number) {
-  const { name, lengths, rate } = stream;
+  const { name, lengths, rate, promptScale = 1 } = stream;
   const rateAt = drawRate(rate, seed, name, seconds, hour);
   if (typeof lengths === 'string') {
     const model = findWorkload(lengths);
     if (model === undefined) throw new RangeError(`No fitted workload \`${lengths}\``);
     const scale = 1 / model.arrivals.perSecond;
-    return drawWorkload(model, seed, seconds, { rateScale: (second) => rateAt(second) * scale });
+    return drawWorkload(model, seed, seconds, { rateScale: (second) => rateAt(second) * scale, promptScale });
   }
   const arrivals = new RandomStream(seed, `${name} arrivals`);
   const sizes = new RandomStream(seed, `${name} lengths`);
@@ -83,7 +83,7 @@ function drawFirstRequests(stream: RequestStream, seed: number, seconds: number,
     const gap = 1 / rateAt(second);
     for (let at = arrivals.exponential(gap); at < 1; at += arrivals.exponential(gap)) {
       arrivalSeconds.push(second + at);
-      inputTokens.push(Math.round(logNormal(sizes, lengths.prompt)));
+      inputTokens.push(Math.round(promptScale * logNormal(sizes, lengths.prompt)));
       outputTokens.push(Math.round(logNormal(sizes, lengths.output)));
     }
   }

@@ -52,6 +52,8 @@ export interface RequestStream {
   readonly rate: RateCurve;
   /** Lengths of a first request: those of a fitted public trace, or log-normal tokens. */
   readonly lengths: WorkloadId | { readonly prompt: LogNormal; readonly output: LogNormal };
+  /** Prompts, and what later turns add, are this many times as long. Default 1. */
+  readonly promptScale?: number;
   /** Tokens that the prompts of an application begin with, and how many applications share the stream. */
   readonly systemPrompt?: { readonly tokens: number; readonly applications: number };
   /**

@@ -24,6 +24,7 @@ export const objectives: Readonly<Record<FleetClass, FleetObjective>> = {
 
 const defaultAction: FleetAction = {
   replicas: 4,
+  second_replicas: 0,
   prefill_replicas: 0,
   routing_queue: 1,
   routing_cache: 0,

@@ -1,5 +1,6 @@
+import type { KnobMask } from '../../masked-knobs.ts';
 import type { RequestStream } from '../requests/request-stream.ts';
-import type { FleetAction } from '../schema.ts';
+import type { FleetAction, FleetKnob } from '../schema.ts';
 
 /** Classes of requests, most urgent first. The index is the priority in the engine and at the gateway. */
 export const FLEET_CLASSES = ['interactive', 'batch', 'best_effort'] as const;
@@ -21,8 +22,16 @@ export interface TokenPrice {
   readonly usdPerMillionOutput: number;
 }
 
+/** Replicas of one kind. */
+export interface FleetPoolTask {
+  /** Engine profile of a replica. */
+  readonly profile: string;
+  /** Least and most seconds of a cold start. */
+  readonly coldStartSeconds: readonly [number, number];
+}
+
 /** One task of `fleet`. All that makes it what it is stands in its file. */
-export interface FleetTask {
+export interface FleetTask extends KnobMask<FleetAction>, FleetPoolTask {
   readonly id: string;
   readonly name: string;
   readonly difficulty: 'easy' | 'medium' | 'hard';
@@ -31,10 +40,9 @@ export interface FleetTask {
   readonly windows: number;
   /** Length of a window, s. */
   readonly windowSeconds: number;
-  /** Engine profile of a replica. */
-  readonly profile: string;
-  /** Least and most seconds of a cold start. */
-  readonly coldStartSeconds: readonly [number, number];
+  /** Replicas on other GPUs, which serve the same model beside the first. Default: all replicas are alike. */
+  readonly second?: FleetPoolTask;
+  /** Replicas that there are GPUs for, of both kinds together. */
   readonly maxReplicas: number;
   /** How often the gateway sees the replicas' metrics, ms. */
   readonly metricsIntervalMs: number;
@@ -47,4 +55,9 @@ export interface FleetTask {
   /** Settings in force when an episode begins. */
   readonly defaultAction: FleetAction;
   readonly streams: readonly RequestStream[];
+}
+
+/** The knobs that decide nothing in a task: those that it masks, and the replicas of a second kind where it has none. */
+export function idleFleetKnobs({ maskedKnobs = [], second }: FleetTask): readonly FleetKnob[] {
+  return second === undefined ? [...new Set([...maskedKnobs, 'second_replicas' as const])] : maskedKnobs;
 }

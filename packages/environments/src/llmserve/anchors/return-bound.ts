@@ -7,7 +7,7 @@ import {
 } from '@servegym/simulator';
 import type { EpisodeRequests } from '../requests/episode-requests.ts';
 import { QUANTIZATION_TIERS, type QuantizationTier } from '../schema.ts';
-import { unmaskedValues } from '../tasks/masked-knobs.ts';
+import { unmaskedValues } from '../tasks/active-knobs.ts';
 import type { ServeTask } from '../tasks/serve-task.ts';
 
 const GPUS = 2;

@@ -6,12 +6,12 @@ import {
   type ResetOptions,
   type StepResult,
 } from '@servegym/openenv/definition';
+import { requireMaskedKnobsHeld } from '../../masked-knobs.ts';
 import { requireOpen } from '../../open-episode.ts';
 import { readSeed } from '../../reset-values.ts';
 import { episodeState, NO_EPISODE, serveEnvironment } from '../environment.ts';
 import { chooseTask, type ServeScenario } from '../reset-options.ts';
 import type { ServeAction, ServeObservation, ServeState } from '../schema.ts';
-import { requireMaskedKnobsHeld } from '../tasks/masked-knobs.ts';
 import { RealClient } from './real-client.ts';
 import { applyAction, RealEpisode, type RealServer } from './real-episode.ts';
 import { isRefusal } from './real-failure.ts';

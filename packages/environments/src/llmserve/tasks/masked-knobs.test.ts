@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { EnvironmentError } from '@servegym/openenv/definition';
 import fc from 'fast-check';
+import { holdMaskedKnobs, requireMaskedKnobsHeld } from '../../masked-knobs.ts';
 import { taskFingerprint } from '../anchors/reference-returns.ts';
 import { returnBound } from '../anchors/return-bound.ts';
 import { llmserve, serveEnvironment } from '../environment.ts';
@@ -11,7 +12,7 @@ import { drawRequests } from '../requests/episode-requests.ts';
 import { SERVE_KNOBS, type ServeKnob } from '../schema.ts';
 import { ServeEpisode } from '../serve-episode.ts';
 import { addServeTask, SERVE_TASKS } from '../task-registry.ts';
-import { activeKnobs, holdMaskedKnobs, requireMaskedKnobsHeld } from './masked-knobs.ts';
+import { activeKnobs } from './active-knobs.ts';
 import type { ServeTask } from './serve-task.ts';
 
 const free: ServeTask = { ...SERVE_TASKS.bursty_workload, id: 'all_free', windows: 12 };

@@ -1,3 +1,4 @@
+import type { KnobMask } from '../../masked-knobs.ts';
 import type { RequestSource } from '../requests/request-source.ts';
 import type { ServeAction, ServeKnob } from '../schema.ts';
 
@@ -62,7 +63,7 @@ export interface RewardWeights {
 }
 
 /** One task of `llmserve`. All that makes it what it is stands in its file. */
-export interface ServeTask {
+export interface ServeTask extends KnobMask<ServeAction> {
   readonly id: string;
   readonly name: string;
   readonly difficulty: 'easy' | 'medium' | 'hard';
@@ -81,10 +82,7 @@ export interface ServeTask {
   readonly referenceCostPer1k: number;
   /** Settings of a sane operator. `reset` applies them. */
   readonly defaultAction: ServeAction;
-  /**
-   * Knobs that stay at the default, as where a server cannot change its precision while it runs: an action that sets one to
-   * anything else is refused. Absent where all are free; never empty, and never all.
-   */
+  /** For instance the precision, where a server cannot change it while it runs. */
   readonly maskedKnobs?: readonly ServeKnob[];
   /** The first of these opens every episode; the others follow in random order, never twice in a row. */
   readonly phases: readonly Phase[];

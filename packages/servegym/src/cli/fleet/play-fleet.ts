@@ -49,7 +49,7 @@ export function playFleet(
       attained[kind] += ledger.attained;
     }
   }
-  const { totals, profile } = episode;
+  const { totals } = episode;
   return {
     policy: policy.name,
     ...{ requests: totals.requests, completed: totals.completed, inSlo: totals.attained },
@@ -60,7 +60,7 @@ export function playFleet(
       ),
     ),
     ...{ revenueUsd: totals.revenueUsd, gpuUsd: totals.gpuUsd },
-    replicaHours: totals.gpuHours / profile.gpu.count,
+    replicaHours: totals.replicaHours,
     ...{ mostReplicas, changes, wallS: (performance.now() - begin) / 1000 },
   };
 }
