@@ -10,8 +10,13 @@ export interface EngineOverheads {
   readonly perLayerUs: number;
   /** Added to it with tensor parallelism, us. */
   readonly parallelPerLayerUs: number;
-  /** Added to it in a layer of experts, us. */
-  readonly mixturePerLayerUs: number;
+  /**
+   * Added to it in a layer of experts in 8 bits, us, all of which kernels that pad each expert read; `null`: those that
+   * tokens are routed to are read.
+   */
+  readonly paddedExpertsUs: number | null;
+  /** Small kernels that a norm of queries and keys over the heads of several GPUs takes, beside two all-reduces. */
+  readonly acrossNormKernels: number;
   /** Added to it in an iteration that prefills: its attention is launched by itself, us. */
   readonly prefillPerLayerUs: number;
   /** CPU work of one sequence, us. */
@@ -34,7 +39,8 @@ export const VLLM_OVERHEADS: EngineOverheads = {
   iterationUs: 150,
   perLayerUs: 1,
   parallelPerLayerUs: 2,
-  mixturePerLayerUs: 0,
+  paddedExpertsUs: null,
+  acrossNormKernels: 0,
   prefillPerLayerUs: 38,
   perSequenceUs: 5,
   requestOverheadMs: 6,
@@ -42,11 +48,25 @@ export const VLLM_OVERHEADS: EngineOverheads = {
   requestOverheadPerTokenUs: 7,
 };
 
+/** vLLM before 0.18, which fused the norm of MiniMax-M2 with its all-reduces. The number of kernels is a choice. */
+const VLLM_BEFORE_0_18: EngineOverheads = { ...VLLM_OVERHEADS, acrossNormKernels: 10 };
+
+/**
+ * vLLM V1 before 0.14, where asynchronous scheduling became the default. CPU work of a sequence is fitted to every second
+ * row of Llama-3.1-8B on 0.12 in the public operating points, and the layer of experts to those of Qwen3-235B.
+ */
+const VLLM_BEFORE_0_14: EngineOverheads = {
+  ...VLLM_BEFORE_0_18,
+  asyncScheduling: false,
+  perSequenceUs: 20,
+  paddedExpertsUs: 120,
+};
+
 /**
  * vLLM before V1, fitted to the static batches of Llama-3-8B on one and two H100 (LLM-Inference-Bench): CPU work between
  * iterations, an all-reduce outside of the graph, and attention kernels that read the KV cache 1.4 times as long.
  */
-export const VLLM_V0_OVERHEADS: EngineOverheads = {
+const VLLM_V0_OVERHEADS: EngineOverheads = {
   ...VLLM_OVERHEADS,
   asyncScheduling: false,
   contextFactor: 1.4,
@@ -56,3 +76,17 @@ export const VLLM_V0_OVERHEADS: EngineOverheads = {
   requestOverheadMs: 5,
   requestOverheadJitter: 0,
 };
+
+/** Newest first; a version takes the last entry that it is older than. */
+const VLLM_VERSIONS: readonly (readonly [minor: number, before: EngineOverheads])[] = [
+  [18, VLLM_BEFORE_0_18],
+  [14, VLLM_BEFORE_0_14],
+  [8, VLLM_V0_OVERHEADS],
+];
+
+/** Overheads of an engine. @param version `0.<minor>` and what follows; others count as the newest. */
+export function engineOverheads(engine: 'vllm' | 'sglang', version: string | null): EngineOverheads {
+  const minor = Number(/^0\.(\d+)/.exec(version ?? '')?.[1] ?? Number.POSITIVE_INFINITY);
+  if (engine === 'sglang') return VLLM_OVERHEADS;
+  return VLLM_VERSIONS.findLast(([before]) => minor < before)?.[1] ?? VLLM_OVERHEADS;
+}

@@ -20,7 +20,7 @@ export { parseBenchResult } from './bench-result.ts';
 export { CalibrationError, type CalibrationErrorCode } from './calibration-error.ts';
 export type { ComposedRegion, RegionError } from './composed-law.ts';
 export { type EngineConstants, VLLM_V0, VLLM_V1 } from './engine-constants.ts';
-export { type EngineOverheads, VLLM_OVERHEADS, VLLM_V0_OVERHEADS } from './engine-overheads.ts';
+export { type EngineOverheads, engineOverheads } from './engine-overheads.ts';
 export { estimatedProfile } from './estimated-profile.ts';
 export { fitEngineConstants, fittedConstants, leftOutConstants } from './fit-engine-constants.ts';
 export { fittedLoad } from './fitted-load.ts';

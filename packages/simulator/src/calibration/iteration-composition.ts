@@ -55,6 +55,13 @@ const LONG_WINDOW = 4096;
 const SAMPLER_US = 25;
 const SAMPLER_BYTES = 2.2 * 4;
 const BYTES = 2;
+/** Choices for each expert at which nearly all are read. */
+const ALL_READ = 4;
+
+/** Whether matrix multiplications of a precision take activations of 8 bits or fewer. */
+function isQuantized(precision: string): boolean {
+  return /^(fp8|nvfp4)/.test(precision);
+}
 
 /** The time of an iteration as the sum of its kernels, from the tables of a GPU. */
 export class IterationComposition {
@@ -172,12 +179,11 @@ export class IterationComposition {
 
   #overheadUs(sequences: number, prefills: boolean): number {
     const { iterationUs, perLayerUs, prefillPerLayerUs, perSequenceUs } = this.#overheads;
-    const { parallelPerLayerUs, mixturePerLayerUs } = this.#overheads;
+    const { parallelPerLayerUs } = this.#overheads;
     const layers = this.#layerSum(
-      ({ feedForward }) =>
+      () =>
         perLayerUs +
         (this.#parallel.tensor > 1 ? parallelPerLayerUs : 0) +
-        (isMixture(feedForward) ? mixturePerLayerUs : 0) +
         (prefills ? prefillPerLayerUs : 0),
     );
     return iterationUs * this.#parallel.pipeline + layers + perSequenceUs * sequences;
@@ -196,11 +202,19 @@ export class IterationComposition {
       // Rotary embedding and the write to the KV cache.
       this.#kernelUs(2 * (queryWidth + kvWidth) * tokens) +
       this.#kernelUs(4 * kvWidth * tokens) +
-      (qkNorm ? this.#kernelUs(2 * (queryWidth + kvWidth) * tokens) : 0) +
-      this.#tables.gemmUs(attention, tokens, queryWidth + 2 * kvWidth, hidden) +
-      this.#tables.gemmUs(attention, tokens, hidden, queryWidth) +
+      (qkNorm ? this.#kernelUs(2 * (queryWidth + kvWidth) * tokens) + this.#acrossNormUs(tokens) : 0) +
+      this.#gemmUs(attention, tokens, queryWidth + 2 * kvWidth, hidden) +
+      this.#gemmUs(attention, tokens, hidden, queryWidth) +
       this.#reduceUs(tokens)
     );
+  }
+
+  /** A norm over the heads of several GPUs, which first exchange a sum of each token's queries and one of its keys. */
+  #acrossNormUs(tokens: number): number {
+    const { tensor } = this.#parallel;
+    const { acrossNormKernels } = this.#overheads;
+    if (!this.#shape.qkNormAcross || tensor === 1 || acrossNormKernels === 0) return 0;
+    return acrossNormKernels * KERNEL_US + 2 * this.#tables.allReduceUs(tensor, tokens);
   }
 
   #feedForwardUs({ feedForward }: LayerGroup, own: number, all: number): number {
@@ -214,15 +228,25 @@ export class IterationComposition {
     const { hidden } = this.#shape;
     const precision = this.#precisions.feedForward;
     return (
-      this.#tables.gemmUs(precision, tokens, 2 * inter, hidden) +
+      this.#gemmUs(precision, tokens, 2 * inter, hidden) +
       this.#kernelUs(3 * inter * tokens) +
-      this.#tables.gemmUs(precision, tokens, hidden, inter)
+      this.#gemmUs(precision, tokens, hidden, inter)
+    );
+  }
+
+  /** A matrix multiplication behind the quantization of its input. */
+  #gemmUs(precision: string, m: number, n: number, k: number): number {
+    return (
+      this.#tables.gemmUs(precision, m, n, k) + (isQuantized(precision) ? this.#tables.quantizeUs(m, k) : 0)
     );
   }
 
   #expertsUs({ experts, perToken, inter, sharedInter }: Mixture, own: number, all: number): number {
     const { hidden } = this.#shape;
     const { tensor, pipeline, expert, data } = this.#parallel;
+    const { paddedExpertsUs } = this.#overheads;
+    const isPadded = paddedExpertsUs !== null && this.#precisions.experts.includes('fp8_block');
+    const least = isPadded ? ALL_READ * (experts / perToken) : 1;
     const routed = this.#tables.expertsUs(
       this.#precisions.experts,
       {
@@ -230,13 +254,15 @@ export class IterationComposition {
         tensorParallel: (tensor * data) / expert,
         expertParallel: expert,
       },
-      Math.max(1, all / pipeline),
+      Math.max(least, all / pipeline),
     );
     const router = this.#tables.gemmUs('bfloat16', own, experts, hidden) + KERNEL_US;
     const shared = sharedInter === 0 ? 0 : this.#gatedUs(own, sharedInter / tensor);
     // Replicas of the attention exchange their tokens before and after the experts, as one all-reduce would.
     const exchange = data === 1 ? 0 : this.#exchangeUs(Math.max(1, all / pipeline));
-    return routed + router + shared + exchange + this.#reduceUs(own);
+    const quantized = this.#precisions.experts.some(isQuantized) ? this.#tables.quantizeUs(own, hidden) : 0;
+    const padding = isPadded ? paddedExpertsUs : 0;
+    return routed + padding + quantized + router + shared + exchange + this.#reduceUs(own);
   }
 
   #exchangeUs(tokens: number): number {

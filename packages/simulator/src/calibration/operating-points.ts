@@ -26,6 +26,8 @@ export interface OperatingPoint {
   readonly expert: number;
   /** Requests sent for each of those in flight. */
   readonly requestsEach: number;
+  /** Whether the load generator went through a list of 100 prompts again and again, after a warm-up. */
+  readonly repeatsPrompts: boolean;
   readonly ttftMs: number;
   readonly tpotMs: number;
 }
@@ -121,6 +123,7 @@ export function parseOperatingPoints(text: string, source: string, heldOut = fal
         outputTokens: number('osl'),
         ...parallelOf(row, number),
         requestsEach: ONE_BATCH.test(row.silicon_data_source) ? 1 : REQUESTS_EACH,
+        repeatsPrompts: backend === 'vllm' && OTHERS.test(row.silicon_data_source),
         ttftMs: number('silicon_ttft_ms'),
         tpotMs: number('silicon_tpot_ms'),
       });

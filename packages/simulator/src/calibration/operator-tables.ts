@@ -14,6 +14,9 @@ export interface OperatorRows {
   readonly moe?: readonly OperatorRow[];
   readonly mla_context_module?: readonly OperatorRow[];
   readonly mla_generation_module?: readonly OperatorRow[];
+  /** Quantization of activations: finding the scale, and applying it. */
+  readonly computescale?: readonly OperatorRow[];
+  readonly scale_matrix?: readonly OperatorRow[];
 }
 
 /** Attention heads of one GPU. */
@@ -65,25 +68,20 @@ const US_PER_MS = 1000;
 /** Latent KV of one token in one layer: 512 numbers and 64 of its position, as in all models with tables. */
 const LATENT_KV_WIDTH = 576;
 /**
- * Experts up to which routing is taken to be even: times of Mixtral-8x7B served on H100 agree with balanced routing, and
- * are 20 % below those of a power law.
+ * Experts up to which the busiest is taken to compute no more than the others: times of Mixtral-8x7B served on H100 agree
+ * with balanced routing, and are 20 % below those of a power law.
  */
 const FEW_EXPERTS = 16;
-const EVEN_FIRST = ['balanced', 'power_law_1.01', 'power_law_1.2'];
-const UNEVEN_FIRST = EVEN_FIRST.toReversed();
 /** Tokens at which kernels are compared. */
 const USUAL_TOKENS = 64;
 
 interface ExpertTable {
   readonly precision: string;
-  readonly routing: string;
   readonly shape: ExpertShape;
-  readonly times: KernelTimes;
-}
-
-interface ScaledTimes {
-  readonly times: KernelTimes;
-  readonly scale: number;
+  /** Times when all experts have as many tokens, as far as that is possible. */
+  readonly even: KernelTimes;
+  /** Times by the steepest power law that was measured; `even` where none was. */
+  readonly skewed: KernelTimes;
 }
 
 interface GemmTable {
@@ -98,14 +96,16 @@ export class OperatorTables {
   readonly notes = new Set<string>();
   readonly #rows: OperatorRows;
   readonly #gemm: ReadonlyMap<string, GemmTable>;
+  readonly #quantize: ReadonlyMap<number, KernelTimes>;
   readonly #experts: readonly ExpertTable[];
-  readonly #found = new Map<string, ScaledTimes>();
+  readonly #found = new Map<string, { readonly table: ExpertTable; readonly scale: number }>();
   readonly #decode = new Map<string, DecodeAttention>();
   readonly #prefill = new Map<string, PrefillAttention>();
 
   constructor(rows: OperatorRows) {
     this.#rows = rows;
     this.#gemm = gemmTables(rows.gemm);
+    this.#quantize = quantizeTimes(rows);
     this.#experts = expertTables(rows.moe ?? []);
   }
 
@@ -147,6 +147,13 @@ export class OperatorTables {
     return Math.exp(log) * Math.max(1, n / n1) * Math.max(1, k / k1);
   }
 
+  /** Quantization of m x k activations to 8 bits; 0 where the tables have none. */
+  quantizeUs(m: number, k: number): number {
+    if (this.#quantize.size === 0) return 0;
+    const taken = nearest([...this.#quantize.keys()], k);
+    return beyond(this.#quantize.get(taken)!, (m * k) / taken);
+  }
+
   /** All-reduce of so many 16-bit numbers, launched within a CUDA graph. */
   allReduceUs(gpus: number, elements: number): number {
     const rows = (this.#rows.custom_allreduce ?? []).filter(
@@ -180,33 +187,39 @@ export class OperatorTables {
 
   /**
    * The routed experts of one layer on the GPU with the most work, by the fastest kernel of the precisions given, which is
-   * what engines pick. `tokens`: of all GPUs together.
+   * what engines pick. `tokens`: of all GPUs together. Routing lies half-way between choices that are random and a power
+   * law's, and is no faster than the power law's.
    */
   expertsUs(precisions: readonly string[], shape: ExpertShape, tokens: number): number {
-    const found = remembered(this.#found, [precisions, shape], () => this.#findExperts(precisions, shape));
-    return beyond(found.times, tokens) * found.scale;
+    const { table, scale } = remembered(this.#found, [precisions, shape], () =>
+      this.#findExperts(precisions, shape),
+    );
+    const { even, skewed } = table;
+    const { experts, perToken } = shape;
+    const enough = experts / perToken;
+    const hit = enough * (1 - (1 - 1 / enough) ** tokens);
+    const unread = timeAt(even, Math.min(tokens, enough)) - timeAt(even, Math.min(tokens, hit));
+    const random = beyond(even, tokens) - Math.max(0, unread);
+    if (experts <= FEW_EXPERTS) return scale * random;
+    const busiest = beyond(skewed, tokens);
+    return scale * Math.max(busiest, (busiest + random) / 2);
   }
 
-  #findExperts(precisions: readonly string[], shape: ExpertShape): ScaledTimes {
-    const routing = (shape.experts <= FEW_EXPERTS ? EVEN_FIRST : UNEVEN_FIRST).find((name) =>
-      this.#experts.some((table) => table.routing === name),
-    );
+  #findExperts(precisions: readonly string[], shape: ExpertShape): { table: ExpertTable; scale: number } {
     const distance = (other: ExpertShape) =>
       (Object.keys(shape) as (keyof ExpertShape)[]).reduce(
         (sum, key) => sum + EXPERT_WEIGHTS[key] * Math.abs(Math.log(other[key] / shape[key])),
         0,
       );
-    const usable = this.#experts.filter(
-      (table) => precisions.includes(table.precision) && table.routing === routing,
-    );
+    const usable = this.#experts.filter((table) => precisions.includes(table.precision));
     if (usable.length === 0) throw missing(`experts in ${precisions.join(' or ')}`, this.expertPrecisions);
     const least = Math.min(...usable.map((table) => distance(table.shape)));
     const best = usable
       .filter((table) => distance(table.shape) === least)
-      .reduce((a, b) => (beyond(b.times, USUAL_TOKENS) < beyond(a.times, USUAL_TOKENS) ? b : a));
+      .reduce((a, b) => (beyond(b.skewed, USUAL_TOKENS) < beyond(a.skewed, USUAL_TOKENS) ? b : a));
     if (least > 0)
       this.notes.add(`experts ${expertLabel(shape)}: as of ${expertLabel(best.shape)}, by their size`);
-    return { times: best.times, scale: expertWork(shape) / expertWork(best.shape) };
+    return { table: best, scale: expertWork(shape) / expertWork(best.shape) };
   }
 
   /** Latent attention with its projections, of decoding. `heads`: query heads of one GPU. */
@@ -435,8 +448,23 @@ function gemmTables(rows: readonly OperatorRow[]): Map<string, GemmTable> {
   return tables;
 }
 
+/** Times of both steps by m, for each k that they were measured at. */
+function quantizeTimes({ computescale = [], scale_matrix = [] }: OperatorRows): Map<number, KernelTimes> {
+  const points = new Map<number, Map<number, number>>();
+  for (const row of [...computescale, ...scale_matrix]) {
+    const [m, k] = [Number(row.m), Number(row.k)];
+    const times = points.get(k) ?? new Map<number, number>();
+    points.set(k, times.set(m, (times.get(m) ?? 0) + us(row)));
+  }
+  return new Map([...points].map(([k, times]) => [k, sorted([...times])]));
+}
+
 function expertTables(rows: readonly OperatorRow[]): ExpertTable[] {
-  const groups = new Map<string, Omit<ExpertTable, 'times'> & { points: [number, number][] }>();
+  type Points = [number, number][];
+  const groups = new Map<
+    string,
+    Pick<ExpertTable, 'precision' | 'shape'> & { routings: Map<string, Points> }
+  >();
   for (const row of rows) {
     const shape: ExpertShape = {
       hidden: Number(row.hidden_size),
@@ -447,12 +475,19 @@ function expertTables(rows: readonly OperatorRow[]): ExpertTable[] {
       expertParallel: Number(row.moe_ep_size),
     };
     const [precision, routing] = [String(row.moe_dtype), String(row.distribution)];
-    const key = JSON.stringify([precision, routing, row.kernel_source, shape]);
-    const group = groups.get(key) ?? { precision, routing, shape, points: [] };
+    const key = JSON.stringify([precision, row.kernel_source, shape]);
+    const group = groups.get(key) ?? { precision, shape, routings: new Map<string, Points>() };
     groups.set(key, group);
-    group.points.push([Number(row.num_tokens), us(row)]);
+    const points = group.routings.get(routing) ?? [];
+    group.routings.set(routing, points);
+    points.push([Number(row.num_tokens), us(row)]);
   }
-  return [...groups.values()].map(({ points, ...table }) => ({ ...table, times: sorted(points) }));
+  return [...groups.values()].map(({ precision, shape, routings }) => {
+    // `balanced` is before the power laws, and of those the steeper one is last.
+    const names = [...routings.keys()].sort();
+    const [even, skewed] = [names[0], names.at(-1)!].map((name) => sorted(routings.get(name)!));
+    return { precision, shape, even, skewed };
+  });
 }
 
 /** As `timeAt`, in proportion to the size beyond the largest one measured. */

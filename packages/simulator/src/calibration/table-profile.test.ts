@@ -3,11 +3,11 @@ import { describe, it } from 'node:test';
 import { type ServedModel, servedModel } from '../models/served-model.ts';
 import type { LayerGroup, TransformerShape } from '../models/transformer-shape.ts';
 import { checkEngineProfile } from '../profiles/parse-engine-profile.ts';
-import type { EngineOverheads } from './engine-overheads.ts';
+import { type EngineOverheads, engineOverheads } from './engine-overheads.ts';
 import { findGpu } from './gpu.ts';
-import { IterationComposition } from './iteration-composition.ts';
+import { IterationComposition, type TablePrecisions } from './iteration-composition.ts';
 import { KERNELS, operatorRows } from './operator-rows.fixture.ts';
-import { OperatorTables } from './operator-tables.ts';
+import { type OperatorRow, OperatorTables } from './operator-tables.ts';
 import { type TableProfileOptions, tableProfile } from './table-profile.ts';
 
 const NONE: EngineOverheads = {
@@ -16,7 +16,8 @@ const NONE: EngineOverheads = {
   iterationUs: 0,
   perLayerUs: 0,
   parallelPerLayerUs: 0,
-  mixturePerLayerUs: 0,
+  paddedExpertsUs: null,
+  acrossNormKernels: 0,
   prefillPerLayerUs: 0,
   perSequenceUs: 0,
   requestOverheadMs: 0,
@@ -44,8 +45,16 @@ const MIXTURE = shapeOf([
   { count: 4, window: null, feedForward: { experts: 8, perToken: 2, inter: 512, sharedInter: 0 } },
 ]);
 
-function compose(shape: TransformerShape, parallel = ALONE, tables = new OperatorTables(operatorRows())) {
-  return new IterationComposition(tables, shape, H100, parallel, PRECISIONS, NONE);
+const EXPERTS = { hidden: 1024, inter: 512, experts: 8, perToken: 2, tensorParallel: 1, expertParallel: 1 };
+
+function compose(
+  shape: TransformerShape,
+  parallel = ALONE,
+  tables = new OperatorTables(operatorRows()),
+  overheads: Partial<EngineOverheads> = {},
+  precisions: TablePrecisions = PRECISIONS,
+) {
+  return new IterationComposition(tables, shape, H100, parallel, precisions, { ...NONE, ...overheads });
 }
 
 /** Within the small kernels, 2 us each, and bytes that they move. */
@@ -86,6 +95,68 @@ describe('an iteration composed from kernel tables', () => {
     near(perToken, 4 * (KERNELS.perExpertTokenUs + small), 1e-2);
   });
 
+  it('has few tokens read the experts that random choices hit', () => {
+    const tables = new OperatorTables(operatorRows());
+    const expertsUs = (tokens: number) => tables.expertsUs(['bfloat16'], EXPERTS, tokens);
+    near(expertsUs(1), KERNELS.perExpertTokenUs);
+    // Four tokens choose 2 of 8 experts each, and hit 8 x (1 - 0.75 ** 4) of them.
+    near(expertsUs(4), KERNELS.perExpertTokenUs * 4 * (1 - 0.75 ** 4));
+  });
+
+  it('puts the routing of many experts between random choices and a power law, and no faster than the law', () => {
+    const rows = operatorRows();
+    const moe = rows.moe!.map(
+      (row): OperatorRow => ({
+        ...{ ...row, num_experts: 32n },
+        // Reads all of few tokens' experts, and less of many than the law.
+        ...(row.distribution === 'balanced' && row.num_tokens === 1n && { latency: 1 }),
+      }),
+    );
+    const tables = new OperatorTables({ ...rows, moe });
+    const times = (distribution: string) =>
+      moe.filter((row) => row.distribution === distribution).map(({ latency }) => Number(latency) * 1e3);
+    const [even, skewed] = [times('balanced'), times('power_law_1.2')];
+    const expertsUs = (tokens: number) => tables.expertsUs(['bfloat16'], { ...EXPERTS, experts: 32 }, tokens);
+    near(expertsUs(1), (even[0] + skewed[0]) / 2);
+    near(expertsUs(16_384), skewed[1]);
+  });
+
+  it('has padded experts in 8 bits read them all', () => {
+    const rows = operatorRows();
+    const fp8 = new OperatorTables({
+      ...rows,
+      moe: rows.moe!.map((row) => ({ ...row, moe_dtype: 'fp8_block' })),
+    });
+    const layer = (paddedExpertsUs: number | null) =>
+      compose(MIXTURE, ALONE, fp8, { paddedExpertsUs }, { ...PRECISIONS, experts: ['fp8_block'] }).weightsUs(
+        1,
+      );
+    const all = fp8.expertsUs(['fp8_block'], EXPERTS, 16) - fp8.expertsUs(['fp8_block'], EXPERTS, 1);
+    near(layer(100) - layer(null), 4 * (100 + all));
+  });
+
+  it('quantizes the input of multiplications in 8 bits', () => {
+    const step = [1n, 4096n].map((m) => ({ m, k: 1024n, latency: 0.003 }));
+    const tables = (more: object) => new OperatorTables({ ...operatorRows(), ...more });
+    const fp8 = { ...PRECISIONS, attention: 'fp8', feedForward: 'fp8' };
+    const weightsUs = (more: object, precisions: TablePrecisions) =>
+      compose(DENSE, ALONE, tables(more), {}, precisions).weightsUs(1);
+    const quantize = { computescale: step, scale_matrix: step };
+    near(weightsUs(quantize, fp8) - weightsUs({}, fp8), 4 * 4 * 6);
+    near(weightsUs(quantize, PRECISIONS), weightsUs({}, PRECISIONS));
+  });
+
+  it('exchanges the sums of a norm over the heads of several GPUs where no kernel does both', () => {
+    const across = { ...DENSE, qkNorm: true, qkNormAcross: true };
+    const pair = { ...ALONE, tensor: 2 };
+    const added = (shape: TransformerShape, parallel: typeof ALONE) =>
+      compose(shape, parallel, undefined, { acrossNormKernels: 5 }).weightsUs(1) -
+      compose(shape, parallel).weightsUs(1);
+    near(added(across, pair), 4 * (5 * 2 + 2 * KERNELS.allReduceUs));
+    assert.equal(added(across, ALONE), 0);
+    assert.equal(added({ ...across, qkNormAcross: false }, pair), 0);
+  });
+
   it('divides layers over a tensor-parallel group, and adds two all-reduces a layer', () => {
     const pair = compose(DENSE, { ...ALONE, tensor: 2 });
     const small = 4 * (5 * 2 + (2 * (2 * 4 * 1024 + 2048 + 2 * 1024 + (3 / 2) * 2048)) / 3350e3);
@@ -115,6 +186,16 @@ describe('an iteration composed from kernel tables', () => {
     const wide = compose({ ...DENSE, kvHeads: 4 }, ALONE, tables);
     near(wide.contextUs(64), 2 * KERNELS.perContextTokenUs);
     assert.match([...tables.notes].join(), /generation attention of 8\/4 heads of 128: as of 8\/8 of 128/);
+  });
+});
+
+describe('overheads of an engine', () => {
+  it('are those of the version, and of the newest where none is known', () => {
+    const of = (version: string | null) => engineOverheads('vllm', version);
+    assert.equal(of('0.7.3').contextFactor, 1.4);
+    assert.deepEqual([of('0.12.0').asyncScheduling, of('0.14.0').asyncScheduling], [false, true]);
+    assert.ok(of('0.17.1').acrossNormKernels > 0);
+    for (const newest of ['0.18.0', '1.0', '', 'nightly-1', null]) assert.equal(of(newest), of('0.24.0'));
   });
 });
 

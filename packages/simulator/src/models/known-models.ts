@@ -27,7 +27,7 @@ function shape(
   [hidden, vocabulary]: readonly [number, number],
   [queryHeads, kvHeads, headSize = 128]: Heads,
   layers: readonly LayerGroup[],
-  other: Partial<Pick<TransformerShape, 'qkNorm' | 'tiedEmbeddings' | 'mla'>> = {},
+  other: Partial<Pick<TransformerShape, 'qkNorm' | 'qkNormAcross' | 'tiedEmbeddings' | 'mla'>> = {},
 ): TransformerShape {
   return {
     hidden,
@@ -518,7 +518,10 @@ const ROWS: readonly Row[] = [
     name: 'MiniMax-M2.5',
     aliases: ['MiniMaxAI/MiniMax-M2.5', 'MiniMaxAI/MiniMax-M2', 'MiniMaxAI/MiniMax-M2.1'],
     checkpoint: 'FP8',
-    shape: shape([3072, 200_064], [48, 8], [mixture(62, [256, 8, 1536])], QK_NORM),
+    shape: shape([3072, 200_064], [48, 8], [mixture(62, [256, 8, 1536])], {
+      ...QK_NORM,
+      qkNormAcross: true,
+    }),
     contextTokens: 196_608,
     checkpoints: { FP8: 'MiniMaxAI/MiniMax-M2.5', NVFP4: 'nvidia/MiniMax-M2.5-NVFP4' },
   },

@@ -8,6 +8,7 @@ import type { FeedForward, LatentAttention, LayerGroup, TransformerShape } from 
 /** What models of a `model_type` have in common, as far as their `config.json` does not say it. */
 interface Family {
   readonly qkNorm?: boolean;
+  readonly qkNormAcross?: boolean;
   readonly tiedEmbeddings?: boolean;
   /** Default of `sliding_window`. */
   readonly window?: number;
@@ -41,7 +42,7 @@ const FAMILIES: Readonly<Record<string, Family>> = {
   deepseek_v3: {},
   kimi_k2: {},
   glm4_moe: {},
-  minimax_m2: { qkNorm: true },
+  minimax_m2: { qkNorm: true, qkNormAcross: true },
   gemma2: { tiedEmbeddings: true, fullEvery: 2, defaults: { head_dim: 256 } },
   gemma3_text: { qkNorm: true, tiedEmbeddings: true, fullEvery: 6, defaults: GEMMA_3_DEFAULTS },
   phi3: {},
@@ -156,6 +157,7 @@ function readShape(config: FieldReader, family: Family, source: string): Transfo
     kvHeads,
     headSize,
     qkNorm: config.optionalBoolean('use_qk_norm') ?? family.qkNorm ?? false,
+    ...(family.qkNormAcross && { qkNormAcross: true }),
     mla,
     layers: grouped(readLayers(config, family)),
   };

@@ -10,6 +10,8 @@ export interface TransformerShape {
   readonly headSize: number;
   /** Whether each layer normalises queries and keys. */
   readonly qkNorm: boolean;
+  /** Whether that norm is one over all heads instead of one for each. */
+  readonly qkNormAcross?: boolean;
   /** `null`: queries, keys and values of `headSize` for each head. */
   readonly mla: LatentAttention | null;
   /** Groups of equal layers; their order does not matter. */

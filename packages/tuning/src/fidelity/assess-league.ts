@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { Job, JobEngine, Json } from '@servegym/jobs';
 import {
   CalibrationError,
+  engineOverheads,
   findGpu,
   type OperatingPoint,
   parseOperatingPoints,
@@ -31,6 +32,9 @@ const GPUS: Readonly<Record<string, string>> = {
  */
 const MEMORY_OVERHEAD_GIB = 3;
 
+/** Versions of vLLM with the kernels of the oldest tables; recipes for 0.18 and 0.19 choose those of the newest. */
+const OLD_TABLES = /^0\.1[0-7]\./;
+
 export interface LeagueOptions {
   /** The unpacked package aiconfigurator-core: kernel tables and operating points. */
   readonly folder: string;
@@ -49,8 +53,8 @@ export async function assessLeague(jobs: JobEngine, options: LeagueOptions): Pro
 
   const servers = new Map<string, OperatingPoint[]>();
   for (const point of points) {
-    const { engine, model, system, precision, tensor, data, expert } = point;
-    const key = JSON.stringify([engine, model, system, precision, tensor, data, expert]);
+    const { engine, version, model, system, precision, tensor, data, expert } = point;
+    const key = JSON.stringify([engine, version, model, system, precision, tensor, data, expert]);
     servers.set(key, [...(servers.get(key) ?? []), point]);
   }
   const known = new Map<string, Promise<ReadTables>>();
@@ -87,12 +91,13 @@ async function pointProfile(
   point: OperatingPoint,
   known: Map<string, Promise<ReadTables>>,
 ): Promise<PointProfile> {
-  const { system, engine, tensor, data, expert } = point;
+  const { system, engine, version, tensor, data, expert } = point;
   const gpu = findGpu(GPUS[system] ?? system);
   const model = pointModel(point);
   const weights = pointWeights(point, model);
-  const key = `${gpu.id} ${engine}`;
-  const reading = known.get(key) ?? readOperatorTables(folder, gpu, engine);
+  const asked = engine === 'vllm' && OLD_TABLES.test(version) ? `${engine}-${version}` : engine;
+  const key = `${gpu.id} ${asked}`;
+  const reading = known.get(key) ?? readOperatorTables(folder, gpu, asked);
   known.set(key, reading);
   const { tables, measuredOn, engine: named } = await reading;
   const { profile } = tableProfile(tables, {
@@ -100,6 +105,7 @@ async function pointProfile(
     parallel: { tensor, pipeline: 1, data, expert },
     kvCache: pointKvCache(point),
     engine: named,
+    overheads: engineOverheads(engine, version),
     memoryOverheadGiB: MEMORY_OVERHEAD_GIB,
     source: 'kernel tables',
     command: 'servegym fidelity',

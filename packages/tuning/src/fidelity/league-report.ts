@@ -25,20 +25,23 @@ ${Object.entries(ENGINES)
 
 ### What the error is made of
 
-- **Loads whose conditions the table does not tell.** Llama-3.1-8B on vLLM 0.12 takes in more prompt tokens a second (64
-  requests of up to 2,000 tokens in flight on one H200: 116,000) than the fastest matrix multiplication of the tables allows: part of the
-  prompts must come from the prefix cache. Qwen3-235B on vLLM 0.12 takes about the same TPOT whatever the concurrency, as
-  if each iteration read all experts. gpt-oss-120b at 512 in flight on H100 has the TPOT of far fewer sequences. These rows
-  count in all means; the medians, and the rows of InferenceX from vLLM 0.15 on, are what a known load gets.
-- **Engine versions.** The kernel tables are of vLLM 0.24. MiniMax-M2.5 is slower on 0.16, 0.17 and the nightly of March
-  2026 than on 0.18 and 0.19 with the same GPU and division; the older tables there are do not tell that difference.
+- **Points that contradict others.** Nine of gpt-oss-120b at 512 in flight on H100, of vLLM 0.11.2 and of December 2025 without
+  a version, have a third of the TPOT that the same server has at 64 in flight; with two GPUs it is less than reading the weights
+  takes. They count in "all".
+- **Load generators.** Points of "others" on vLLM come from one that goes through 100 prompts over and over, behind a warm-up, so
+  that the prefix cache has most of them. Taking all prompts to be new nearly doubles the TPOT of Llama-3.1-8B.
+- **Engine versions.** Kernel tables are of vLLM 0.24; points before 0.18 take the oldest there are (experts of 0.19), whose
+  kernels for experts agree with 0.15 and 0.17. CPU work of a sequence without asynchronous scheduling (20 us) and the
+  experts of 0.12, which are all read whatever the load, with 120 us a layer, were chosen on every second row of 0.12. MiniMax-M2.5
+  normalises queries over all GPUs, which 0.18 does in one kernel; what 0.16 and the nightly of April 2026 take beyond that is
+  not known.
+- **Routing.** Few tokens read fewer experts when all ask for the same ones. Real routing lies between random choices, which
+  fit MiniMax-M2.5, and the tables' power law, which fits gpt-oss: the middle is taken.
 - **The front end.** TTFT grows with the prompt by about 7 us a token more than prefill does, whatever the tensor
   parallelism (\`requestOverheadPerTokenUs\`), and with the burst that starts a closed loop by 5 ms for each request in it.
   Both are constants chosen on the open rows.
 - **The KV pool.** Points that overflow it tell that B200 recipes keep KV in 8 bits, and that 2 to 4.5 GiB a GPU go to neither
   weights nor KV. 3 GiB are assumed; near the brink a small error of the pool is a large one of TTFT.
-- **Quantisation of activations** before FP8 and NVFP4 matrix multiplications is not among the kernels that are summed.
-  MiniMax-M2.5 on B200, with 62 layers of it, comes out too fast; gpt-oss, with 16-bit activations on H100 and H200, does not.
 - **SGLang's TTFT** of DeepSeek on 0.5.9 lies 15 to 20 decode iterations above ours at 1,024 tokens and hardly more at 8,192.
   A scheduler that looks for new requests only every so many iterations (\`--scheduler-recv-interval\`) would do that; the table
   does not tell its setting. Older rows with TTFTs of seconds at four requests in flight remain unexplained. Models with

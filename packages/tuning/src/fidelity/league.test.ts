@@ -93,6 +93,15 @@ describe('operating points', () => {
     );
   });
 
+  it('repeat their prompts where they come from another generator on vLLM', () => {
+    const other = { silicon_data_source: '/aic-auto-gap-analysis/data/h200_sxm/x.csv' };
+    const text = table({}, other, { ...other, backend: 'sglang' });
+    assert.deepEqual(
+      parseOperatingPoints(text, 'points.csv').map(({ repeatsPrompts }) => repeatsPrompts),
+      [false, true, false],
+    );
+  });
+
   it('are refused with the line that is wrong', () => {
     for (const [text, line] of [
       [table({}, { isl: 0 }), 3],
@@ -138,6 +147,26 @@ describe('the league', () => {
       [a, b, c].map(({ theirs }) => theirs),
       [{ ttftMs: 15, tpotMs: 1 }, { error: 'no tables' }, { error: 'no answer' }],
     );
+  });
+
+  it('serves repeated prompts from the prefix cache', async () => {
+    const other = '/aic-auto-gap-analysis/data/h100_sxm/x.csv; silicon_concurrency=';
+    const long = { isl: 4000, osl: 20 };
+    writeFileSync(
+      join(folder, 'systems', 'silicon_sample.csv'),
+      // Of 100 prompts: most of 440 requests find theirs in the cache, and none of 88.
+      table(
+        { id: 'new', ...long, silicon_data_source: 'x; silicon_concurrency=40' },
+        { id: 'most', ...long, silicon_data_source: `${other}40` },
+        { id: 'none', ...long, silicon_data_source: `${other}8` },
+        { id: 'none as well', ...long, silicon_data_source: 'x; silicon_concurrency=8' },
+      ),
+    );
+    const tpot = (await assessLeague(jobs, { folder })).map(({ ours }) =>
+      'tpotMs' in ours ? ours.tpotMs : 0,
+    );
+    assert.ok(tpot[1] < 0.6 * tpot[0], `${tpot}`);
+    assert.ok(Math.abs(tpot[2] / tpot[3] - 1) < 0.15, `${tpot}`);
   });
 
   it('counts failures and averages errors over the rows that have an answer', () => {

@@ -32,6 +32,8 @@ const FILES: Readonly<Record<keyof OperatorRows, { readonly operator: string; re
     moe: { operator: 'moe', isNeeded: false },
     mla_context_module: { operator: 'mla', isNeeded: false },
     mla_generation_module: { operator: 'mla', isNeeded: false },
+    computescale: { operator: 'quantize', isNeeded: false },
+    scale_matrix: { operator: 'quantize', isNeeded: false },
   };
 
 /** GPUs whose tables stand for others of the same architecture, by the tables' folder. */

@@ -1,11 +1,11 @@
 import { basename } from 'node:path';
 import type { EngineProfile, KvPrecision, WeightPrecision } from '@servegym/simulator';
 import {
+  engineOverheads,
   type Gpu,
   type ServedModel,
   type TableProfile,
   tableProfile,
-  VLLM_V0_OVERHEADS,
 } from '@servegym/simulator/calibration';
 import { alignedRows } from '@servegym/tuning/report';
 import { type ReadTables, readOperatorTables } from '@servegym/tuning/tables';
@@ -68,11 +68,13 @@ export async function fromTables(
   };
 }
 
-/** Engine of the profile: the one that was asked for where its own time is not that of the tables' version. */
+/** Engine of the profile: the version that was asked for where its own time is not that of the tables' version. */
 function engineOf(asked: string, { name, version }: ReadTables['engine']) {
-  const [, before] = /^vllm-(0\.[0-7](?:\.\d+)?)$/i.exec(asked) ?? [];
-  if (before === undefined) return { engine: { name, version } };
-  return { engine: { name, version: before }, overheads: VLLM_V0_OVERHEADS };
+  const [, family, before] = /^(vllm|sglang)-(\d+(?:\.\d+)*)/i.exec(asked) ?? [];
+  const overheads = engineOverheads(name === 'SGLang' ? 'sglang' : 'vllm', before ?? null);
+  const isOther =
+    family !== undefined && overheads !== engineOverheads(name === 'SGLang' ? 'sglang' : 'vllm', null);
+  return { engine: { name, version: isOther ? before : version }, overheads };
 }
 
 /** What `calibrate --tables` prints without `--json`. */
