@@ -33,7 +33,7 @@ describe('servegym serve --env fleet', () => {
   it('meets every criterion of validate', async () => {
     const { summary, passed } = await validateServer(server.url, {
       ...{ steps: 2, mostSessions: 2 },
-      resetOptions: { task_id: task.id },
+      resetOptions: { task_id: task.id, hours: 0.1 },
     });
     assert.deepEqual(summary.failed_criteria, []);
     assert.equal(passed, true);
@@ -43,10 +43,10 @@ describe('servegym serve --env fleet', () => {
     const seed = 2_000_000;
     const { first, rewards, last, state } = await driver.call('play_episode', {
       url: server.url,
-      options: { task_id: task.id, seed },
+      options: { task_id: task.id, seed, hours: 0.2 },
       action,
     });
-    const episode = new FleetEpisode(task, seed);
+    const episode = new FleetEpisode({ ...task, windows: 24 }, seed);
     assert.deepEqual({ ...first.observation, ...episode.observation() }, first.observation);
     const earned: number[] = [];
     while (!episode.done) earned.push(episode.step(action));
@@ -54,7 +54,7 @@ describe('servegym serve --env fleet', () => {
     assert.deepEqual({ ...last, ...episode.observation() }, last);
     assert.equal(state.revenue_usd, episode.totals.revenueUsd);
     const { body } = await ask('/grader', {
-      ...{ task_id: task.id, seed },
+      ...{ task_id: task.id, seed, hours: 0.2 },
       episode_log: earned.map(() => ({ action })),
     });
     assert.equal(body.breakdown.return, state.cumulative_reward);

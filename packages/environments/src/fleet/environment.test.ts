@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { EnvironmentError } from '@servegym/openenv/definition';
+import { findProfile } from '@servegym/simulator';
 import { controlledReturn } from './anchors/fleet-anchors.ts';
 import { hpaInFlight } from './anchors/replica-scaler.ts';
 import { fleetEnvironment } from './environment.ts';
 import { FleetEpisode } from './fleet-episode.ts';
 import { gradeFleetEpisode } from './grader.ts';
 import { drawFleetRequests } from './requests/draw-requests.ts';
+import { chooseFleetTask, fleetEpisodeSize } from './reset-options.ts';
 import { type FleetAction, fleetStateSchema } from './schema.ts';
 import { FLEET_TASKS } from './task-registry.ts';
 import type { FleetWindowReport } from './window-report.ts';
@@ -62,9 +64,71 @@ describe('the fleet environment', () => {
   });
 });
 
+describe('the reset options of fleet', () => {
+  it('change the task as they say', () => {
+    const changed = (options: object) => chooseFleetTask({ task_id: 'flash_crowds', ...options });
+    const { flash_crowds: plain } = FLEET_TASKS;
+    const [chat] = plain.streams;
+    assert.equal(changed({}), plain);
+    assert.equal(changed({ hours: 24 }).windows, 2880);
+    assert.equal(changed({ rate_scale: 0.5 }).streams[0].rate.perSecond, chat.rate.perSecond / 2);
+    assert.equal(
+      changed({ shift: 'rate_1.3', rate_scale: 2 }).streams[0].rate.perSecond,
+      2.6 * chat.rate.perSecond,
+    );
+    assert.deepEqual(changed({ shift: 'slow_cold_start' }).coldStartSeconds, [60, 240]);
+    assert.equal(changed({ shift: 'failures' }).failuresPerHour, 0.5);
+    assert.equal(changed({ profile: 'l40s-48gb-llama-3-8b' }).profile, 'l40s-48gb-llama-3-8b');
+    assert.equal(changed({ second_profile: 'l40s-48gb-llama-3-8b' }).second?.profile, 'l40s-48gb-llama-3-8b');
+    const other = findProfile(changed({ shift: 'other_gpu' }).profile);
+    assert.deepEqual([other.model.name, other.gpu.name === 'H100-80GB'], ['Llama-3-8B', false]);
+    assert.deepEqual(changed({ shift: 'burstier' }).streams[0].rate.surges?.[0], {
+      ...{ everySeconds: 400, factor: [3.25, 7], seconds: [20, 50], rampSeconds: 5 },
+    });
+    const longer = drawFleetRequests(changed({ shift: 'long_prompts', hours: 0.1 }), 1).inputTokens;
+    const before = drawFleetRequests(changed({ hours: 0.1 }), 1).inputTokens;
+    const sum = (tokens: Int32Array) => tokens.reduce((all, each) => all + each, 0);
+    assert.equal(longer.length, before.length);
+    assert.ok(sum(longer) > 1.35 * sum(before));
+  });
+
+  it('tell about how many requests they make, and are refused with a code', () => {
+    for (const task_id of ['diurnal', 'flash_crowds', 'agents']) {
+      const reset = { task_id, hours: 24, rate_scale: 0.1 };
+      const drawn = drawFleetRequests(chooseFleetTask(reset), 1).inputTokens.length;
+      assert.ok(Math.abs(Math.log(fleetEpisodeSize(reset) / drawn)) < 0.25, `${task_id}: ${drawn}`);
+    }
+    for (const [option, value, code] of [
+      ['hours', 25, 'INVALID_HOURS'],
+      ['hours', '1', 'INVALID_HOURS'],
+      ['rate_scale', 0, 'INVALID_RATE_SCALE'],
+      ['profile', 'nope', 'UNKNOWN_PROFILE'],
+      ['second_profile', 1, 'UNKNOWN_PROFILE'],
+      ['shift', 'nope', 'UNKNOWN_SHIFT'],
+    ] as const) {
+      assert.throws(() => fleet.create().reset({ [option]: value }), codeOf(code), option);
+      assert.equal(fleetEpisodeSize({ [option]: value }), 0);
+    }
+  });
+
+  it('list episodes as splits of each task, and all shifts of the test seeds', () => {
+    assert.deepEqual(
+      fleet.splits?.map(({ name, size }) => [name, size]),
+      [
+        ['train', 30_000],
+        ['validation', 300],
+        ['test', 300],
+        ['shifted', 1800],
+      ],
+    );
+    for (const { task, size } of fleet.splits ?? []) chooseFleetTask(task(size - 1));
+  });
+});
+
 describe('the grade of an episode of fleet', () => {
   const seed = 2_000_001;
-  const reset = { task_id: 'agents', seed };
+  const reset = { task_id: 'agents', seed, hours: 0.5 };
+  const task = chooseFleetTask(reset);
 
   it('is 0.20 for the autoscaler, and less for an early stop', () => {
     const requests = drawFleetRequests(task, seed);
@@ -81,18 +145,18 @@ describe('the grade of an episode of fleet', () => {
     const grade = gradeFleetEpisode({ reset, actions });
     assert.equal(grade.score, 0.2);
     assert.equal(grade.breakdown.return, total);
-    const stopped = gradeFleetEpisode({ reset, actions: actions.slice(0, 200) });
+    const stopped = gradeFleetEpisode({ reset, actions: actions.slice(0, 50) });
     assert.ok(stopped.score > 0 && stopped.score < 0.2);
-    assert.match(stopped.feedback, /40 of 240 windows were not played/);
+    assert.match(stopped.feedback, /10 of 60 windows were not played/);
     const episode = new FleetEpisode(task, seed, requests);
-    for (const action of actions.slice(0, 200)) episode.step(action);
+    for (const action of actions.slice(0, 50)) episode.step(action);
     const [{ gpu }] = episode.profiles;
-    const idle = (40 * task.maxReplicas * gpu.count * gpu.usdPerHour * 30) / 3600 / task.referenceUsd;
+    const idle = (10 * task.maxReplicas * gpu.count * gpu.usdPerHour * 30) / 3600 / task.referenceUsd;
     assert.ok(Math.abs(Number(stopped.breakdown.return) - (episode.totals.reward - idle)) < 1e-9);
   });
 
   it('refuses more actions than there are windows', () => {
-    const actions = Array.from({ length: 241 }, () => standard);
+    const actions = Array.from({ length: 61 }, () => standard);
     assert.throws(() => gradeFleetEpisode({ reset, actions }), codeOf('EPISODE_TOO_LONG'));
   });
 });

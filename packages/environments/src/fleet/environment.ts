@@ -12,7 +12,7 @@ import { readSeed } from '../reset-values.ts';
 import { splitOfSeed, taskSplits } from '../splits.ts';
 import { FleetEpisode } from './fleet-episode.ts';
 import { gradeFleetEpisode } from './grader.ts';
-import { chooseFleetTask, fleetEpisodeSize, fleetResetOptions } from './reset-options.ts';
+import { chooseFleetTask, type FleetScenario, fleetEpisodeSize, fleetResetOptions } from './reset-options.ts';
 import {
   FLEET_KNOBS,
   FLEET_TASK_IDS,
@@ -23,6 +23,7 @@ import {
   fleetObservationSchema,
   fleetStateSchema,
 } from './schema.ts';
+import { FLEET_SHIFTS } from './shifts.ts';
 import { FLEET_TASKS } from './task-registry.ts';
 import { type FleetTask, idleFleetKnobs } from './tasks/fleet-task.ts';
 import { fleetWindowReport } from './window-report.ts';
@@ -72,10 +73,12 @@ const VERSION = '0.1.0';
 /** One session of `fleet`. */
 class FleetEnvironment implements Environment<FleetAction, FleetObservation, FleetState> {
   #episode: FleetEpisode | null = null;
+  #scenario: FleetScenario = {};
 
   reset(options: ResetOptions): StepResult<FleetObservation> {
     const episode = new FleetEpisode(chooseFleetTask(options), readSeed(options));
     this.#episode = episode;
+    this.#scenario = options as FleetScenario;
     return answer(episode, null);
   }
 
@@ -86,7 +89,7 @@ class FleetEnvironment implements Environment<FleetAction, FleetObservation, Fle
 
   state(): FleetState {
     const episode = this.#episode;
-    return episode === null ? NO_EPISODE : episodeState(episode);
+    return episode === null ? NO_EPISODE : episodeState(episode, this.#scenario);
   }
 }
 
@@ -99,10 +102,16 @@ function answer(episode: FleetEpisode, reward: number | null): StepResult<FleetO
   };
 }
 
-function episodeState({ task, seed, totals, window, done }: FleetEpisode): FleetState {
+function episodeState(
+  { task, seed, totals, window, done }: FleetEpisode,
+  { shift, rate_scale }: FleetScenario,
+): FleetState {
   return {
     task_id: task.id,
+    shift: shift ?? null,
+    rate_scale: rate_scale ?? 1,
     profile: task.profile,
+    second_profile: task.second?.profile ?? null,
     seed,
     total_requests: totals.requests,
     total_completed: totals.completed,
@@ -120,7 +129,10 @@ function episodeState({ task, seed, totals, window, done }: FleetEpisode): Fleet
 /** The state before the first reset. */
 const NO_EPISODE: FleetState = {
   task_id: FLEET_TASK_IDS[0],
+  shift: null,
+  rate_scale: 1,
   profile: FLEET_TASKS[FLEET_TASK_IDS[0]].profile,
+  second_profile: null,
   seed: 0,
   total_requests: 0,
   total_completed: 0,
@@ -147,7 +159,7 @@ export function fleetEnvironment(): EnvironmentDefinition<FleetAction, FleetObse
     observation: fleetObservationSchema,
     state: fleetStateSchema,
     resetOptions: fleetResetOptions(),
-    splits: taskSplits(FLEET_TASK_IDS, []).slice(0, 3),
+    splits: taskSplits(FLEET_TASK_IDS, FLEET_SHIFTS),
     splitOf: (options) => splitOfSeed(readSeed(options)),
     tasks: FLEET_TASK_IDS.map((id) => describeTask(FLEET_TASKS[id])),
     episodeSize: fleetEpisodeSize,

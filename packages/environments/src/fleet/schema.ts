@@ -185,7 +185,10 @@ export type ReplicaDescription = FleetServer['second'];
 export const fleetStateSchema = z
   .object({
     task_id: z.string(),
+    shift: z.string().nullable(),
+    rate_scale: z.number(),
     profile: z.string().meta({ description: 'Engine profile of a replica' }),
+    second_profile: z.string().nullable().meta({ description: 'That of a replica of the second kind' }),
     seed: count,
     total_requests: count.meta({ description: 'Requests that arrived' }),
     total_completed: count,

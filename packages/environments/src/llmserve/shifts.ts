@@ -1,4 +1,5 @@
-import { type EngineProfile, findProfile, listLastingProfiles, weightVariant } from '@servegym/simulator';
+import type { EngineProfile } from '@servegym/simulator';
+import { relatedProfile } from '../related-profile.ts';
 import type { RequestSource } from './requests/request-source.ts';
 import { QUANTIZATION_TIERS } from './schema.ts';
 import { type Phase, REQUEST_CLASSES, type ServeTask } from './tasks/serve-task.ts';
@@ -20,9 +21,9 @@ export function shiftTask(task: ServeTask, shift: Shift): ServeTask {
     case 'long_prompts':
       return lengthenPrompts(task, LONGER);
     case 'other_gpu':
-      return { ...task, profile: relatedProfile(task, 'gpu').name };
+      return { ...task, profile: relatedTo(task, 'gpu') };
     case 'other_model':
-      return { ...task, profile: relatedProfile(task, 'model').name };
+      return { ...task, profile: relatedTo(task, 'model') };
   }
 }
 
@@ -64,32 +65,9 @@ function longerPrompts(traffic: Phase['traffic'], factor: number): Phase['traffi
   );
 }
 
-/**
- * The profile that is most like the task's, but for its GPU or its model: among those of as many GPUs, with all
- * precisions and the acceptance tables that the task needs, the one whose memory, or weights, are nearest in size; the first by
- * name where two are.
- */
-function relatedProfile(task: ServeTask, other: 'gpu' | 'model'): EngineProfile {
-  const own = findProfile(task.profile);
-  const same = other === 'gpu' ? 'model' : 'gpu';
-  const size = (profile: EngineProfile) =>
-    Math.log(other === 'gpu' ? profile.gpu.memoryGiB : weightVariant(profile, 'FP16').weightGiB);
-  const related = listLastingProfiles()
-    .filter(
-      (profile) =>
-        profile[same].name === own[same].name &&
-        profile[other].name !== own[other].name &&
-        profile.gpu.count === own.gpu.count &&
-        profileFits(profile, task),
-    )
-    .sort((a, b) => Math.abs(size(a) - size(own)) - Math.abs(size(b) - size(own)));
-  const nearest = related[0];
-  if (nearest === undefined) {
-    throw new RangeError(
-      `Expected a profile with the ${same} ${own[same].name} and another ${other} that can play \`${task.id}\`; there is none among the simulator's profiles`,
-    );
-  }
-  return nearest;
+/** The profile that is most like the task's, but for its GPU or its model. @throws RangeError when there is none */
+function relatedTo(task: ServeTask, other: 'gpu' | 'model'): string {
+  return relatedProfile(task.profile, other, task.id, (profile) => profileFits(profile, task)).name;
 }
 
 /** True when a profile has weights of every precision and the acceptance tables that a task needs. */

@@ -40,7 +40,7 @@ export const ENVIRONMENT_IDS = ['llmserve', 'fleet', 'inferencegym', 'benchmark'
 export type EnvironmentName = string;
 
 /** The largest episodes of `fleet` that may be in memory at once. A request of an episode takes about 60 bytes. */
-const FLEETS_AT_ONCE = 40;
+const FLEETS_AT_ONCE = 5;
 
 export interface MountOptions extends Omit<ServerOptions, 'store'> {
   /** Store of the sessions of replayable environments. Default: none. */

@@ -173,7 +173,7 @@ function addLimitOptions(command: Command): void {
     .addOption(
       new Option('--max-fleet-requests <number>', 'fleet: most simulated requests of an episode, about')
         .env('SERVEGYM_MAX_FLEET_REQUESTS')
-        .default(1_000_000)
+        .default(8_000_000)
         .argParser(wholeNumber(1, 1_000_000_000)),
     )
     .addOption(
