@@ -32,8 +32,9 @@ export {
   type FleetState,
   type FleetTaskId,
 } from './fleet/schema.ts';
-export { FLEET_TASKS } from './fleet/task-registry.ts';
-export { FLEET_CLASSES, type FleetTask } from './fleet/tasks/fleet-task.ts';
+export { FLEET_TASKS, fleetTasks } from './fleet/task-registry.ts';
+export { FLEET_CLASSES, type FleetTask, idleFleetKnobs } from './fleet/tasks/fleet-task.ts';
+export { type FleetTaskFile, parseFleetTask } from './fleet/tasks/fleet-task-schema.ts';
 export type { StepInfo } from './inferencegym/environment.ts';
 export { type InferenceGymOptions, inferenceGym, inferencegym } from './inferencegym/environment.ts';
 export { GymEpisode } from './inferencegym/gym-episode.ts';

@@ -1,19 +1,27 @@
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { FLEET_TASKS, FleetEpisode } from '@servegym/environments';
 import { connect } from '@servegym/openenv/client';
 import { validateServer } from '@servegym/openenv/validate';
 import { type ServeProcess, startServe } from '../../../maintenance/test-servers/servegym.ts';
+import { temporaryFolder } from '../../../maintenance/test-servers/temporary-folder.ts';
 import { type PythonDriver, startPythonDriver } from './python-driver.ts';
 
 const task = FLEET_TASKS.agents;
 const action = { ...task.defaultAction, replicas: 6, routing_prefix: 1 };
 
+const folder = temporaryFolder();
+
 describe('servegym serve --env fleet', () => {
   let server: ServeProcess;
   let driver: PythonDriver;
   before(async () => {
-    server = await startServe('--env', 'fleet');
+    const [own, traffic] = [join(folder, 'own.json'), join(folder, 'traffic.csv')];
+    writeFileSync(own, JSON.stringify({ ...task, id: 'own_agents', windows: 4 }));
+    writeFileSync(traffic, 'arrival_s,input_tokens,output_tokens\n0,100,10\n40,200,10\n');
+    server = await startServe('--env', 'fleet', '--task-file', own, '--trace', traffic);
     driver = startPythonDriver();
   });
   after(async () => {
@@ -59,6 +67,22 @@ describe('servegym serve --env fleet', () => {
     });
     assert.equal(body.breakdown.return, state.cumulative_reward);
     assert.ok(body.score > 0 && body.score < 1);
+  });
+
+  it('plays and grades a task and a trace of its files', async () => {
+    for (const [reset, windows] of [
+      [{ task_id: 'own_agents', seed: 1 }, 4],
+      [{ task_id: task.id, seed: 1, trace: 'traffic' }, 3],
+    ] as const) {
+      const { session_id } = (await ask('/reset', reset)).body;
+      const played = await ask('/policies/rule/step', { session_id, steps: 10 });
+      assert.equal(played.body.steps.length, windows);
+      const { body } = await ask('/grader', { session_id });
+      assert.deepEqual([body.breakdown.windows, body.breakdown.windows_played], [windows, windows]);
+      assert.equal(body.estimated, true);
+    }
+    const unknown = await ask('/reset', { task_id: task.id, trace: 'nothing' });
+    assert.equal(unknown.body.code, 'UNKNOWN_TRACE');
   });
 
   it('is played over WebSocket and HTTP, where a policy goes on with a session', async () => {

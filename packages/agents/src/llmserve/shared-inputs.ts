@@ -3,7 +3,9 @@ import {
   addServeTrace,
   findServeTask,
   findServeTrace,
+  fleetTasks,
   isOwnTask,
+  parseFleetTask,
   parseServeTask,
   type ServeScenario,
   type ServeTask,
@@ -47,11 +49,27 @@ export async function shareTask(jobs: JobEngine, taskId: string): Promise<string
   return task && jobs.share(Buffer.from(JSON.stringify(task)));
 }
 
+/** The same of `fleet`. */
+export async function shareFleetTask(jobs: JobEngine, taskId: string): Promise<string | undefined> {
+  const task = fleetTasks.isOwn(taskId) ? fleetTasks.find(taskId) : undefined;
+  return task && jobs.share(Buffer.from(JSON.stringify(task)));
+}
+
 /** Makes the task known to a job that was given its shared bytes, in the place of another's of the same id. */
 export function addSharedTask(shared: string | undefined, context: JobContext): void {
-  if (shared === undefined) return;
-  const task = JSON.parse(Buffer.from(context.shared(shared)).toString());
-  addServeTask(parseServeTask(task, 'What the job was given'));
+  if (shared !== undefined) addServeTask(parseServeTask(sharedJson(shared, context), JOB_INPUT));
+}
+
+/** The same of `fleet`. */
+export function addSharedFleetTask(shared: string | undefined, context: JobContext): void {
+  if (shared !== undefined) fleetTasks.add(parseFleetTask(sharedJson(shared, context), JOB_INPUT));
+}
+
+/** Source of a task, for messages. */
+const JOB_INPUT = 'What the job was given';
+
+function sharedJson(shared: string, context: JobContext): unknown {
+  return JSON.parse(Buffer.from(context.shared(shared)).toString());
 }
 
 /** Shares the trace of the caller's own that a scenario names; `undefined` where it names none. */

@@ -140,7 +140,7 @@ export function encodeStoppedRun({ run, stoppedAt }: StoppedRun): Uint8Array {
  * @param source where the file comes from, for messages
  * @throws AgentError `TENSOR_FILE` when it is no such file
  * @throws AgentError `RUN_MISMATCH` when the run cannot go on as it began
- * @throws ServeTaskError when its task is none
+ * @throws TaskError when its task is none
  */
 export function decodeStoppedRun(file: Uint8Array, source: string): StoppedRun {
   const { metadata, stoppedAt } = decode(file);

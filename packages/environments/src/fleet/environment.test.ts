@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { EnvironmentError } from '@servegym/openenv/definition';
-import { findProfile } from '@servegym/simulator';
+import { findProfile, TICKS_PER_S } from '@servegym/simulator';
 import { controlledReturn } from './anchors/fleet-anchors.ts';
 import { hpaInFlight } from './anchors/replica-scaler.ts';
 import { fleetEnvironment } from './environment.ts';
@@ -90,6 +90,35 @@ describe('the reset options of fleet', () => {
     const sum = (tokens: Int32Array) => tokens.reduce((all, each) => all + each, 0);
     assert.equal(longer.length, before.length);
     assert.ok(sum(longer) > 1.35 * sum(before));
+  });
+
+  it('play a trace of one’s own to its end, with its classes, as fast as they say', async () => {
+    const trace = {
+      arrival_s: [0, 30, 100],
+      input_tokens: [100, 200, 300],
+      output_tokens: [10, 10, 10],
+      class: ['interactive', 'batch', 'interactive'],
+    };
+    const environment = fleet.create();
+    const reset = { task_id: 'agents', seed: 1, trace, rate_scale: 2 };
+    assert.equal(fleetEpisodeSize(reset), 3);
+    let { done, observation } = await environment.reset(reset);
+    let windows = 0;
+    for (; !done; windows++) ({ done, observation } = await environment.step(standard));
+    assert.deepEqual([windows, observation.hour_of_day], [3, 90 / 3600]);
+    const { total_requests, total_completed, trace: played } = environment.state();
+    assert.deepEqual([total_requests, total_completed], [3, 3]);
+    assert.match(String(played), /^columns@sha256:[0-9a-f]{64}$/);
+    const { classes, startTicks } = drawFleetRequests(chooseFleetTask(reset), 1);
+    assert.deepEqual([[...classes], startTicks[2]], [[0, 1, 0], 50 * TICKS_PER_S]);
+    assert.ok(gradeFleetEpisode({ reset, actions: [standard, standard, standard] }).score > 0);
+    for (const [change, code] of [
+      [{ trace: 'nope' }, 'UNKNOWN_TRACE'],
+      [{ trace: { ...trace, output_tokens: [1] } }, 'INVALID_TRACE'],
+      [{ shift: 'burstier' }, 'SHIFT_IMPOSSIBLE'],
+    ] as const) {
+      assert.throws(() => chooseFleetTask({ ...reset, ...change }), codeOf(code));
+    }
   });
 
   it('tell about how many requests they make, and are refused with a code', () => {

@@ -6,6 +6,7 @@ import {
   type StepResult,
   type TaskDescription,
 } from '@servegym/openenv/definition';
+import { tracePlayed } from '../llmserve/requests/trace-option.ts';
 import { requireMaskedKnobsHeld } from '../masked-knobs.ts';
 import { requireOpen } from '../open-episode.ts';
 import { readSeed } from '../reset-values.ts';
@@ -24,7 +25,7 @@ import {
   fleetStateSchema,
 } from './schema.ts';
 import { FLEET_SHIFTS } from './shifts.ts';
-import { FLEET_TASKS } from './task-registry.ts';
+import { FLEET_TASKS, fleetTasks } from './task-registry.ts';
 import { type FleetTask, idleFleetKnobs } from './tasks/fleet-task.ts';
 import { fleetWindowReport } from './window-report.ts';
 
@@ -104,10 +105,11 @@ function answer(episode: FleetEpisode, reward: number | null): StepResult<FleetO
 
 function episodeState(
   { task, seed, totals, window, done }: FleetEpisode,
-  { shift, rate_scale }: FleetScenario,
+  { trace, shift, rate_scale }: FleetScenario,
 ): FleetState {
   return {
     task_id: task.id,
+    trace: task.trace === undefined ? null : tracePlayed(trace, task.trace.requests),
     shift: shift ?? null,
     rate_scale: rate_scale ?? 1,
     profile: task.profile,
@@ -129,6 +131,7 @@ function episodeState(
 /** The state before the first reset. */
 const NO_EPISODE: FleetState = {
   task_id: FLEET_TASK_IDS[0],
+  trace: null,
   shift: null,
   rate_scale: 1,
   profile: FLEET_TASKS[FLEET_TASK_IDS[0]].profile,
@@ -150,7 +153,7 @@ const NO_EPISODE: FleetState = {
 export function fleetEnvironment(): EnvironmentDefinition<FleetAction, FleetObservation, FleetState> {
   return defineEnvironment<FleetAction, FleetObservation, FleetState>({
     id: 'fleet',
-    version: VERSION,
+    version: `${VERSION}${fleetTasks.versionMark()}`,
     name: 'fleet',
     description:
       'Run a fleet of LLM inference servers: each window of 30 s shows demand, queues, caches, latencies and cost; the action sets replicas, prefill replicas, routing weights, admission, token budget and sequence cap for the next.',
@@ -159,9 +162,9 @@ export function fleetEnvironment(): EnvironmentDefinition<FleetAction, FleetObse
     observation: fleetObservationSchema,
     state: fleetStateSchema,
     resetOptions: fleetResetOptions(),
-    splits: taskSplits(FLEET_TASK_IDS, FLEET_SHIFTS),
+    splits: taskSplits(fleetTasks.ids(), FLEET_SHIFTS),
     splitOf: (options) => splitOfSeed(readSeed(options)),
-    tasks: FLEET_TASK_IDS.map((id) => describeTask(FLEET_TASKS[id])),
+    tasks: fleetTasks.ids().map((id) => describeTask(fleetTasks.find(id)!)),
     episodeSize: fleetEpisodeSize,
     create: () => new FleetEnvironment(),
     grade: gradeFleetEpisode,

@@ -1,8 +1,9 @@
 import { EnvironmentError, type ResetOptions } from '@servegym/openenv/definition';
 import { listProfiles } from '@servegym/simulator';
 import { z } from 'zod';
+import type { ServeTrace } from '../llmserve/requests/request-source.ts';
+import { readTrace, traceArrivals, traceOption } from '../llmserve/requests/trace-option.ts';
 import { named, shown, unknownName } from '../reset-values.ts';
-import { FLEET_TASK_IDS, type FleetTaskId } from './schema.ts';
 import {
   FLEET_SHIFTS,
   type FleetShift,
@@ -10,7 +11,7 @@ import {
   scaleFleetArrivals,
   shiftFleetTask,
 } from './shifts.ts';
-import { FLEET_TASKS } from './task-registry.ts';
+import { fleetTasks } from './task-registry.ts';
 import type { FleetTask } from './tasks/fleet-task.ts';
 
 const EASIEST = 'diurnal';
@@ -19,17 +20,16 @@ const RATE_SCALE = { least: 0.01, most: 20 };
 /** Length of an episode, hours. */
 const HOURS = { least: 0.05, most: 24 };
 
-/** Options of `reset` of `fleet` beside `seed` and `episode_id`. */
+/** Options of `reset` of `fleet` beside `seed` and `episode_id`. The tasks are those known when this is called. */
 export function fleetResetOptions() {
-  const profiles = profileNames(FLEET_TASK_IDS.map((id) => FLEET_TASKS[id]));
+  const ids = fleetTasks.ids();
+  const profiles = profileNames(ids.map((id) => fleetTasks.find(id)!));
   return z.object({
-    task_id: z.enum(FLEET_TASK_IDS).default(EASIEST).meta({ description: 'The task to play' }),
-    hours: z
-      .number()
-      .min(HOURS.least)
-      .max(HOURS.most)
-      .optional()
-      .meta({ description: "Length of the episode instead of the task's; 24 begins at midnight" }),
+    task_id: z.enum(ids).default(EASIEST).meta({ description: 'The task to play' }),
+    trace: traceOption,
+    hours: z.number().min(HOURS.least).max(HOURS.most).optional().meta({
+      description: "Length of the episode instead of the task's, or the trace's; 24 begins at midnight",
+    }),
     rate_scale: z
       .number()
       .min(RATE_SCALE.least)
@@ -55,22 +55,23 @@ export function fleetResetOptions() {
 export type FleetScenario = Partial<z.infer<ReturnType<typeof fleetResetOptions>>>;
 
 /**
- * The task that is played: that of `task_id` (`diurnal` when absent), for so many `hours`, with arrivals `rate_scale`
- * times as fast, on `profile`, with `second_profile` beside it, shifted by `shift`.
- * @throws EnvironmentError `UNKNOWN_TASK`, `INVALID_HOURS`, `INVALID_RATE_SCALE`, `UNKNOWN_PROFILE`, `UNKNOWN_SHIFT` or
+ * The task that is played: that of `task_id` (`diurnal` when absent), on a `trace`, for so many `hours`, with arrivals
+ * `rate_scale` times as fast, on `profile`, with `second_profile` beside it, shifted by `shift`.
+ * @throws EnvironmentError `UNKNOWN_TASK`, `UNKNOWN_TRACE`, `TRACE_CHANGED`, `INVALID_TRACE`, `INVALID_HOURS`, `INVALID_RATE_SCALE`, `UNKNOWN_PROFILE`, `UNKNOWN_SHIFT` or
  *   `SHIFT_IMPOSSIBLE`
  */
 export function chooseFleetTask(options: ResetOptions): FleetTask {
-  const { task_id = EASIEST, hours, rate_scale = 1, profile, second_profile, shift } = options;
-  const id = named(task_id);
-  if (!Object.hasOwn(FLEET_TASKS, id)) throw unknownName('task_id', task_id, FLEET_TASK_IDS, 'UNKNOWN_TASK');
-  let played = FLEET_TASKS[id as FleetTaskId];
+  const { task_id = EASIEST, trace, hours, rate_scale = 1, profile, second_profile, shift } = options;
+  const task = fleetTasks.find(named(task_id));
+  if (task === undefined) throw unknownName('task_id', task_id, fleetTasks.ids(), 'UNKNOWN_TASK');
+  let played = task;
+  const rateScale = readWithin('rate_scale', rate_scale, RATE_SCALE);
+  if (trace !== undefined) played = onTrace(played, readTrace(trace).trace, rateScale);
+  else if (rateScale !== 1) played = scaleFleetArrivals(played, rateScale);
   if (hours !== undefined) {
     const windows = Math.ceil((readWithin('hours', hours, HOURS) * 3600) / played.windowSeconds);
     played = { ...played, windows };
   }
-  const rateScale = readWithin('rate_scale', rate_scale, RATE_SCALE);
-  if (rateScale !== 1) played = scaleFleetArrivals(played, rateScale);
   if (profile !== undefined) played = { ...played, profile: readProfile('profile', profile, played) };
   if (second_profile !== undefined) {
     const { coldStartSeconds } = played;
@@ -80,8 +81,9 @@ export function chooseFleetTask(options: ResetOptions): FleetTask {
   return shift === undefined ? played : shifted(played, shift);
 }
 
-/** Requests of an episode with these options, about; 0 for options that `chooseFleetTask` refuses. */
+/** Requests of an episode with these options, about; all of a trace. 0 for options that `chooseFleetTask` refuses. */
 export function fleetEpisodeSize(options: ResetOptions): number {
+  if (options.trace !== undefined) return traceArrivals(options.trace)?.arrivals.length ?? 0;
   let task: FleetTask;
   try {
     task = chooseFleetTask(options);
@@ -99,6 +101,14 @@ export function fleetEpisodeSize(options: ResetOptions): number {
     perSecond += rate.perSecond * surging * (turns?.mean ?? 1);
   }
   return perSecond * windows * windowSeconds;
+}
+
+/** A task under the requests of a trace, to their end and one window more, a day at most. */
+function onTrace(task: FleetTask, requests: ServeTrace, rateScale: number): FleetTask {
+  const { arrivalMs } = requests;
+  const seconds = Math.min(HOURS.most * 3600, arrivalMs[arrivalMs.length - 1] / 1000 / rateScale);
+  const windows = Math.ceil(seconds / task.windowSeconds) + 1;
+  return { ...task, windows, trace: { requests, rateScale } };
 }
 
 function readWithin(option: string, value: unknown, { least, most }: typeof HOURS): number {

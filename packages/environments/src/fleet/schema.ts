@@ -185,6 +185,7 @@ export type ReplicaDescription = FleetServer['second'];
 export const fleetStateSchema = z
   .object({
     task_id: z.string(),
+    trace: z.string().nullable().meta({ description: 'Trace that the requests come from, with its digest' }),
     shift: z.string().nullable(),
     rate_scale: z.number(),
     profile: z.string().meta({ description: 'Engine profile of a replica' }),

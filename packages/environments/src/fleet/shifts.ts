@@ -31,6 +31,9 @@ const FAILURES_PER_HOUR = 0.5;
 
 /** The same task, shifted: knobs, objectives, prices and default settings stay. @throws RangeError when no profile fits */
 export function shiftFleetTask(task: FleetTask, shift: FleetShift): FleetTask {
+  if (task.trace !== undefined && ['burstier', 'long_prompts'].includes(shift)) {
+    throw new RangeError(`Expected another shift for a trace than \`${shift}\`, which changes what is drawn`);
+  }
   switch (shift) {
     case 'rate_1.3':
       return scaleFleetArrivals(task, FASTER);
@@ -64,6 +67,10 @@ export function shiftFleetTask(task: FleetTask, shift: FleetShift): FleetTask {
 
 /** The same task with arrivals `factor` times as fast. */
 export function scaleFleetArrivals(task: FleetTask, factor: number): FleetTask {
+  const { trace } = task;
+  if (trace !== undefined) {
+    return { ...task, trace: { ...trace, rateScale: trace.rateScale * factor } };
+  }
   const streams = task.streams.map((stream) => ({
     ...stream,
     rate: { ...stream.rate, perSecond: stream.rate.perSecond * factor },

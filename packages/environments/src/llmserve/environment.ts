@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import {
   defineEnvironment,
   type Environment,
@@ -12,6 +11,7 @@ import { requireOpen } from '../open-episode.ts';
 import { readSeed } from '../reset-values.ts';
 import { splitOfSeed, taskSplits } from '../splits.ts';
 import { gradeEpisode } from './grader.ts';
+import { tracePlayed } from './requests/trace-option.ts';
 import { chooseTask, episodeSize, type ServeScenario, serveResetOptions } from './reset-options.ts';
 import {
   type ServeAction,
@@ -20,12 +20,11 @@ import {
   serveActionSchema,
   serveObservationSchema,
   serveStateSchema,
-  TASK_IDS,
 } from './schema.ts';
 import { ServeEpisode } from './serve-episode.ts';
 import { SHIFTS } from './shifts.ts';
 
-import { findServeTask, serveTaskIds } from './task-registry.ts';
+import { findServeTask, serveTaskIds, serveTasks } from './task-registry.ts';
 import { activeKnobs } from './tasks/active-knobs.ts';
 import type { ServeTask } from './tasks/serve-task.ts';
 import { windowReport } from './window-report.ts';
@@ -115,11 +114,10 @@ export function episodeState(
 ): ServeState {
   const { task, seed, totals, window } = episode;
   const requests = task.source?.requests;
-  const name = typeof trace === 'string' ? trace.split('@')[0] : 'columns';
   return {
     task_id: task.id,
     traffic: traffic ?? null,
-    trace: requests?.kind === 'trace' ? `${name}@sha256:${requests.trace.digest}` : null,
+    trace: requests?.kind === 'trace' ? tracePlayed(trace, requests.trace) : null,
     shift: shift ?? null,
     rate_scale: rate_scale ?? 1,
     profile: task.profile,
@@ -157,7 +155,7 @@ export const NO_EPISODE: ServeState = {
 export function serveEnvironment(): EnvironmentDefinition<ServeAction, ServeObservation, ServeState> {
   return defineEnvironment<ServeAction, ServeObservation, ServeState>({
     id: 'llmserve',
-    version: `${VERSION}${ownTasksMark()}`,
+    version: `${VERSION}${serveTasks.versionMark()}`,
     name: 'llmserve',
     description:
       'Run an LLM inference server: each window shows queue, latency, KV memory and cost; the action sets batch cap, KV budget, speculation depth, quantization, prefill/decode split and priority routing for the next.',
@@ -173,13 +171,6 @@ export function serveEnvironment(): EnvironmentDefinition<ServeAction, ServeObse
     create: () => new LlmServe(),
     grade: (record) => gradeEpisode(record),
   });
-}
-
-/** Tasks of one's own are part of the version: a session on one is not taken up again on what its file has become. */
-function ownTasksMark(): string {
-  const own = serveTaskIds().slice(TASK_IDS.length).map(findServeTask);
-  if (own.length === 0) return '';
-  return `+${createHash('sha256').update(JSON.stringify(own)).digest('hex').slice(0, 12)}`;
 }
 
 function describeTask(task: ServeTask): TaskDescription {

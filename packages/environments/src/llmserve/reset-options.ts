@@ -1,14 +1,9 @@
 import { EnvironmentError, type ResetOptions } from '@servegym/openenv/definition';
 import { listProfiles } from '@servegym/simulator';
 import { z } from 'zod';
-import { named, nameList, shown, unknownName } from '../reset-values.ts';
-import type { RequestSource, ServeTrace } from './requests/request-source.ts';
-import {
-  findServeTrace,
-  inlineTraceSchema,
-  knownInlineTrace,
-  serveTraceNames,
-} from './requests/serve-traces.ts';
+import { named, shown, unknownName } from '../reset-values.ts';
+import type { RequestSource } from './requests/request-source.ts';
+import { readTrace, traceArrivals, traceOption } from './requests/trace-option.ts';
 import {
   FASTER,
   profileFits,
@@ -27,8 +22,6 @@ const EASIEST = 'static_workload';
 const RATE_SCALE = { least: 0.01, most: 20 };
 /** Most requests of an episode. */
 const MOST_REQUESTS = 250_000;
-/** Between the name of a trace and its digest. */
-const DIGEST_MARK = '@sha256:';
 
 /** Options of `reset` of `llmserve` beside `seed` and `episode_id`. The tasks are those known when this is called. */
 export function serveResetOptions() {
@@ -38,10 +31,7 @@ export function serveResetOptions() {
       .enum(WORKLOAD_IDS)
       .optional()
       .meta({ description: "Requests as a public trace has them, instead of the task's own" }),
-    trace: z
-      .union([z.string().max(200).transform(pinned), inlineTraceSchema])
-      .optional()
-      .meta({ description: 'Your own requests: the name of a trace of this server, or columns' }),
+    trace: traceOption,
     rate_scale: z
       .number()
       .min(RATE_SCALE.least)
@@ -101,20 +91,18 @@ export function episodeSize(options: ResetOptions): number {
   const seconds = task.windows * task.windowSeconds * rate;
   const { traffic, trace } = options;
   if (traffic !== undefined) return (findWorkload(named(traffic))?.arrivals.perSecond ?? 0) * seconds;
-  if (typeof trace === 'string') {
-    const known = findServeTrace(trace.split(DIGEST_MARK)[0]);
-    return known === undefined ? 0 : requestsOf(known.arrivalMs, known.arrivalMs.length, seconds * 1000);
-  }
   if (trace !== undefined) {
-    const { arrival_s: arrivals } = (trace ?? {}) as { readonly arrival_s?: unknown };
-    if (!Array.isArray(arrivals)) return 0;
-    return Math.max(arrivals.length, requestsOf(arrivals, arrivals.length, seconds));
+    const known = traceArrivals(trace);
+    if (known === undefined) return 0;
+    const played = requestsOf(known.arrivals, seconds / known.unitSeconds);
+    return typeof trace === 'string' ? played : Math.max(known.arrivals.length, played);
   }
   return meanRate(task.phases) * seconds;
 }
 
 /** Requests of a trace that is played over and over for a time, in the unit of its arrivals. */
-function requestsOf(arrivals: ArrayLike<number>, count: number, time: number): number {
+function requestsOf(arrivals: ArrayLike<number>, time: number): number {
+  const count = arrivals.length;
   const lasts = arrivals[count - 1] - arrivals[0];
   return lasts > 0 ? (count * time) / lasts : count;
 }
@@ -131,12 +119,6 @@ function meanRate(phases: ServeTask['phases']): number {
   return requests / time;
 }
 
-/** The name of a trace with the digest of the requests that it stands for now, so that a record tells which they were. */
-function pinned(name: string): string {
-  const trace = findServeTrace(name);
-  return trace === undefined ? name : `${name}${DIGEST_MARK}${trace.digest}`;
-}
-
 function workloadSource(id: unknown): RequestSource {
   const model = findWorkload(named(id));
   if (model === undefined) throw unknownName('traffic', id, WORKLOAD_IDS, 'UNKNOWN_TRAFFIC');
@@ -144,39 +126,8 @@ function workloadSource(id: unknown): RequestSource {
 }
 
 function traceSource(option: unknown): RequestSource {
-  const [name, trace] =
-    typeof option === 'string' ? namedTrace(option) : (['trace', columnsTrace(option)] as const);
+  const { name, trace } = readTrace(option);
   return { name, requests: { kind: 'trace', trace }, rateScale: 1, promptScale: 1 };
-}
-
-function namedTrace(option: string): readonly [string, ServeTrace] {
-  const [name, digest] = option.split(DIGEST_MARK);
-  const trace = findServeTrace(name);
-  if (trace === undefined) {
-    throw new EnvironmentError(
-      'UNKNOWN_TRACE',
-      `Expected \`trace\` to be ${nameList(serveTraceNames(), 'the name of a trace that the server was started with (`--trace FILE`)')}, or columns; got \`${name.slice(0, 100)}\``,
-    );
-  }
-  if (digest !== undefined && digest !== trace.digest) {
-    throw new EnvironmentError(
-      'TRACE_CHANGED',
-      `Expected the trace \`${name}\` with the digest ${digest.slice(0, 100)}, but it has ${trace.digest} now: the file has changed since the episode began. Reset to play what it holds now`,
-    );
-  }
-  return [name, trace];
-}
-
-function columnsTrace(option: unknown): ServeTrace {
-  const known = knownInlineTrace(option);
-  if (known !== undefined) return known;
-  const reading = inlineTraceSchema.safeParse(option);
-  if (reading.success) return knownInlineTrace(reading.data)!;
-  const [issue] = reading.error.issues;
-  throw new EnvironmentError(
-    'INVALID_TRACE',
-    `Expected \`trace\` to be columns arrival_s, input_tokens and output_tokens; ${['trace', ...issue.path].join('.')}: ${issue.message}`,
-  );
 }
 
 function readRateScale(value: unknown): number {

@@ -1,12 +1,11 @@
 import { listPolicies } from '@servegym/agents';
 import {
   EPISODE_STEPS,
-  FLEET_TASK_IDS,
-  FLEET_TASKS,
   type FleetAction,
   type FleetObservation,
   type FleetState,
   findServeTask,
+  fleetTasks,
   GYM_TASK_IDS,
   GYM_TASKS,
   type GymAction,
@@ -65,7 +64,7 @@ export function mountFleetSeedRoutes(
     }),
     model: modelBaseline(server.definition, FLEET_POLICIES.initialAction),
   });
-  const tasks = FLEET_TASK_IDS.map((id) => FLEET_TASKS[id]);
+  const tasks = fleetTasks.ids().map((id) => fleetTasks.find(id)!);
   mountInfoRoute(server, {
     rewardWeights: Object.fromEntries(
       tasks.map(({ id, prices, referenceUsd }) => [id, { prices, reference_usd: referenceUsd }]),

@@ -1,19 +1,25 @@
-import { RandomStream, TICKS_PER_S } from '@servegym/simulator';
+import { RandomStream, scaleRate, TICKS_PER_S } from '@servegym/simulator';
 import { drawWorkload } from '../../llmserve/workload/draw-workload.ts';
 import { findWorkload } from '../../llmserve/workload/fitted-workload.ts';
 import { FLEET_CLASSES, type FleetTask } from '../tasks/fleet-task.ts';
 import { BLOCK_TOKENS, ChunkedTexts, type FleetRequests, NO_REQUEST } from './fleet-requests.ts';
 import { drawRate } from './rate-curve.ts';
 import type { LogNormal, RequestStream } from './request-stream.ts';
+import { traceFleetRequests } from './trace-requests.ts';
 
-/** Hour of the day at which the episode of a seed begins: any for a part of a day, midnight for whole days. */
+/** Hour of the day at which the episode of a seed begins: any for a part of a day, midnight for whole days and traces. */
 export function startHour(task: FleetTask, seed: number): number {
+  if (task.trace !== undefined) return 0;
   const hours = (task.windows * task.windowSeconds) / 3600;
   return hours >= 24 ? 0 : new RandomStream(seed, 'fleet start hour').uniform() * 24;
 }
 
-/** Draws the requests of an episode. Each stream has random streams of its own, so that one does not shift another. */
+/** The requests of an episode: of its trace, or drawn. Each stream has random streams of its own, so that one does not shift another. */
 export function drawFleetRequests(task: FleetTask, seed: number): FleetRequests {
+  if (task.trace !== undefined) {
+    const { requests, rateScale } = task.trace;
+    return traceFleetRequests(scaleRate(requests, rateScale), requests.classes);
+  }
   const table = new RequestBuilder();
   const hour = startHour(task, seed);
   for (const stream of task.streams) drawStream(table, task, stream, seed, hour);

@@ -1,3 +1,4 @@
+import type { ServeTrace } from '../../llmserve/requests/request-source.ts';
 import type { KnobMask } from '../../masked-knobs.ts';
 import type { RequestStream } from '../requests/request-stream.ts';
 import type { FleetAction, FleetKnob } from '../schema.ts';
@@ -55,6 +56,8 @@ export interface FleetTask extends KnobMask<FleetAction>, FleetPoolTask {
   /** Settings in force when an episode begins. */
   readonly defaultAction: FleetAction;
   readonly streams: readonly RequestStream[];
+  /** Requests of a trace instead of the streams, `rateScale` times as fast as recorded; its end is that of the requests. */
+  readonly trace?: { readonly requests: ServeTrace; readonly rateScale: number };
 }
 
 /** The knobs that decide nothing in a task: those that it masks, and the replicas of a second kind where it has none. */

@@ -145,7 +145,7 @@ export function serveTraceNames(): string[] {
 
 /** SHA-256 of what is played of a trace, in hexadecimal; the same on every machine. */
 function traceDigest(trace: Omit<ServeTrace, 'digest'>): string {
-  const { arrivalMs, inputTokens, outputTokens, classes, prefixBlocks } = trace;
+  const { arrivalMs, inputTokens, outputTokens, classes, prefixBlocks, followUps } = trace;
   const hash = createHash('sha256');
   const columns = [arrivalMs, inputTokens, outputTokens, classes, prefixBlocks?.ids, prefixBlocks?.offsets];
   for (const column of columns) {
@@ -153,6 +153,9 @@ function traceDigest(trace: Omit<ServeTrace, 'digest'>): string {
     if (column !== undefined) hash.update(littleEndian(column));
   }
   hash.update(`${prefixBlocks?.blockTokens ?? 0}`);
+  if (followUps !== undefined) {
+    for (const column of [followUps.previous, followUps.thinkMs]) hash.update(littleEndian(column));
+  }
   return hash.digest('hex');
 }
 

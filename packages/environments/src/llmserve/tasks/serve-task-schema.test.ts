@@ -2,10 +2,11 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import officeHours from '../../../examples/office-hours.ts';
+import { TaskError } from '../../task-file.ts';
 import { SERVE_KNOBS } from '../schema.ts';
 import { ServeEpisode } from '../serve-episode.ts';
 import { SERVE_TASKS } from '../task-registry.ts';
-import { defineServeTask, parseServeTask, ServeTaskError } from './serve-task-schema.ts';
+import { defineServeTask, parseServeTask } from './serve-task-schema.ts';
 
 const objective = { ttftMs: 500, tpotMs: 30, weight: 1 };
 const lengths = { median: 100, sigma: 0.5, min: 16, max: 512 };
@@ -35,9 +36,7 @@ const refuses = (change: object, message: RegExp) =>
   assert.throws(
     () => parseServeTask({ ...minimal, ...change }, 'my-task.json'),
     (error) =>
-      error instanceof ServeTaskError &&
-      error.message.startsWith('my-task.json') &&
-      message.test(error.message),
+      error instanceof TaskError && error.message.startsWith('my-task.json') && message.test(error.message),
     JSON.stringify(change),
   );
 
@@ -74,7 +73,7 @@ describe('a task in a file', () => {
       /phases\.0\.traffic: .*sum to 1/,
     );
     refuses({ rewards: {} }, /rewards/);
-    assert.throws(() => parseServeTask(null, 'x'), ServeTaskError);
+    assert.throws(() => parseServeTask(null, 'x'), TaskError);
   });
 
   it('may mask knobs, by their names, each once, and not all of them', () => {

@@ -1,24 +1,15 @@
 import { findProfile, ProfileError } from '@servegym/simulator';
 import { z } from 'zod';
+import { lengths, maskedKnobs, parseTask, positive, taskHead } from '../../task-file.ts';
 import { QUANTIZATION_TIERS, SERVE_KNOBS, serveActionSchema } from '../schema.ts';
 import { REQUEST_CLASSES, type ServeTask } from './serve-task.ts';
 
-const positive = z.number().positive().max(1e9);
 const share = z.number().min(0).max(1);
 /** Both ends of a range, the lower first; one number stands for both. */
 const range = (item: z.ZodNumber | z.ZodInt) =>
   z
     .union([z.tuple([item, item]), item.transform((both): [number, number] => [both, both])])
     .refine(([low, high]) => low <= high, 'Expected the lower end first');
-
-const lengths = z
-  .strictObject({
-    median: positive,
-    sigma: z.number().min(0).max(4),
-    min: z.int().min(1).max(1_000_000),
-    max: z.int().min(1).max(1_000_000),
-  })
-  .refine(({ min, max }) => min <= max, 'Expected min to be at most max');
 
 const classTraffic = z.strictObject({ share, prompt: lengths, output: lengths });
 
@@ -39,26 +30,12 @@ const phase = z.strictObject({
   qualityValue: z.number().min(0).max(1000),
 });
 
-const maskedKnobs = z
-  .array(z.enum(SERVE_KNOBS))
-  .min(1, 'Expected at least one knob; leave the field out where all are free')
-  .refine((knobs) => new Set(knobs).size === knobs.length, 'Expected each knob once')
-  .refine(
-    (knobs) => new Set(knobs).size < SERVE_KNOBS.length,
-    'Expected a knob to be left free: with all of them masked there is nothing to decide',
-  );
-
 const objective = z.strictObject({ ttftMs: positive, tpotMs: positive, weight: positive });
 
 /** A task of one's own as a file holds it: `ServeTask`, where what has a usual value may be left out. */
 const serveTaskSchema = z
   .strictObject({
-    id: z.string().regex(/^[a-z0-9][a-z0-9_-]{0,63}$/, {
-      error: 'Expected lower-case letters, digits, dashes and underscores, at most 64',
-    }),
-    name: z.string().min(1).max(200),
-    difficulty: z.enum(['easy', 'medium', 'hard']).default('medium'),
-    description: z.string().min(1).max(2000),
+    ...taskHead,
     windows: z.int().min(1).max(2000),
     windowSeconds: z.number().min(0.1).max(600).default(5),
     profile: z.string(),
@@ -77,7 +54,7 @@ const serveTaskSchema = z
       .refine(({ memory, cost }) => memory + cost <= 1 + 1e-9, 'Expected memory + cost to be at most 1'),
     referenceCostPer1k: positive,
     defaultAction: serveActionSchema,
-    maskedKnobs: maskedKnobs.optional(),
+    maskedKnobs: maskedKnobs(SERVE_KNOBS),
     phases: z.array(phase).min(1).max(50),
   })
   .check(({ value, issues }) => {
@@ -109,23 +86,13 @@ const serveTaskSchema = z
 /** A task as a file holds it. */
 export type ServeTaskFile = z.input<typeof serveTaskSchema>;
 
-/** A task in a file that cannot be played. */
-export class ServeTaskError extends Error {
-  override readonly name = 'ServeTaskError';
-  readonly isInputError = true;
-  readonly code = 'INVALID_TASK';
-}
-
 /**
  * Reads a task of one's own.
  * @param source where it comes from, for the message
- * @throws ServeTaskError that lists what is wrong, field by field
+ * @throws TaskError that lists what is wrong, field by field
  */
 export function parseServeTask(candidate: unknown, source: string): ServeTask {
-  const reading = serveTaskSchema.safeParse(candidate);
-  if (reading.success) return reading.data;
-  const problems = reading.error.issues.map(({ path, message }) => `${path.join('.') || 'task'}: ${message}`);
-  throw new ServeTaskError(`${source} is no task: ${problems.join('; ')}`);
+  return parseTask(serveTaskSchema, candidate, source);
 }
 
 /** Says nothing at run time; it lets an editor check a task that is written in TypeScript. */

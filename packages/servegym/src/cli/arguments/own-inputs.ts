@@ -3,7 +3,10 @@ import { pathToFileURL } from 'node:url';
 import {
   addServeTask,
   addServeTrace,
+  type FleetTask,
   findServeTask,
+  fleetTasks,
+  parseFleetTask,
   parseServeTask,
   type ServeTask,
   serveTaskIds,
@@ -14,21 +17,35 @@ import { readInputFile } from './read-input-file.ts';
 
 /**
  * Loads a task of one's own, from JSON or from a module whose default export it is, and makes it known under its id.
- * @throws InputError when the file cannot be read, ServeTaskError when what it holds is no task
+ * @throws InputError when the file cannot be read, TaskError when what it holds is no task
  */
 export async function loadTask(path: string): Promise<ServeTask> {
   return addTask(await content(path), path);
 }
 
 /**
+ * Loads a task of one's own of any environment, and makes it known under its id. One with `streams` is of `fleet`.
+ * @throws InputError when the file cannot be read or its id is taken, TaskError when what it holds is no task
+ */
+export async function loadAnyTask(path: string): Promise<ServeTask | FleetTask> {
+  const candidate = await content(path);
+  const isFleet = typeof candidate === 'object' && candidate !== null && 'streams' in candidate;
+  if (!isFleet) return addTask(candidate, path);
+  return known(parseFleetTask(candidate, path), path, (task) => fleetTasks.add(task));
+}
+
+/**
  * Makes a task of one's own known under its id.
  * @param source where it comes from, for messages
- * @throws InputError for an id that is taken, ServeTaskError when the candidate is no task
+ * @throws InputError for an id that is taken, TaskError when the candidate is no task
  */
 export function addTask(candidate: unknown, source: string): ServeTask {
-  const task = parseServeTask(candidate, source);
+  return known(parseServeTask(candidate, source), source, addServeTask);
+}
+
+function known<Task>(task: Task, source: string, add: (task: Task) => void): Task {
   try {
-    addServeTask(task);
+    add(task);
   } catch (error) {
     throw new InputError(`${source}: ${(error as Error).message}`);
   }

@@ -68,7 +68,7 @@ export function refuseMisplacedOptions(options: EvaluationArguments): void {
 
 /**
  * The policies that were named, the tasks of `llmserve` that all of them are to play, and under which traffic.
- * @throws InputError, TraceError, ServeTaskError or EnvironmentError
+ * @throws InputError, TraceError, TaskError or EnvironmentError
  */
 export async function readServeEvaluation(names: readonly string[], options: EvaluationArguments) {
   const { taskFile, split, episodes } = options;

@@ -14,7 +14,7 @@ import { defaultSessionFile } from '../../server/session-storage.ts';
 import { startServer } from '../../server/start-server.ts';
 import { stopOnSignals } from '../../server/stop-on-signals.ts';
 import { byteCount, numberAbove, wholeNumber } from '../arguments/options.ts';
-import { loadTask, loadTrace } from '../arguments/own-inputs.ts';
+import { loadAnyTask, loadTrace } from '../arguments/own-inputs.ts';
 import { allowedHostsOption, withBoundName } from '../arguments/server-options.ts';
 import { InputError } from '../input-error.ts';
 
@@ -98,14 +98,19 @@ export function serveCommand(): Command {
 
 function addContentOptions(command: Command): void {
   command
-    .optionsGroup('What llmserve plays:')
+    .optionsGroup('What is played:')
     .option(
       '--trace <file>',
       'requests of your own, as `reset({trace: NAME})` with the name of the file without its ending; may be repeated',
       repeated,
       [],
     )
-    .option('--task-file <file>', 'a task of your own, JSON or a module; may be repeated', repeated, [])
+    .option(
+      '--task-file <file>',
+      'a task of your own, of llmserve or fleet, JSON or a module; may be repeated',
+      repeated,
+      [],
+    )
     .addOption(
       new Option('--table <file.parquet>', 'inferencegym: a table of your own measurements').env(
         'SERVEGYM_TABLE',
@@ -259,7 +264,7 @@ async function serve(options: ServeOptions): Promise<void> {
   const { host, store, sessionTimeout } = options;
   requireTokens(options.token);
   for (const file of options.taskFile) {
-    const task = await loadTask(file);
+    const task = await loadAnyTask(file);
     console.log(`Task ${task.id}: ${file}`);
   }
   for (const file of options.trace) {

@@ -218,7 +218,7 @@ async function readRun(options: TrainOptions): Promise<TrainingRun> {
   return run;
 }
 
-/** The id of the task that is learned. @throws InputError or ServeTaskError */
+/** The id of the task that is learned. @throws InputError or TaskError */
 async function readTask({ env, task, taskFile }: TrainOptions): Promise<string> {
   if (taskFile !== undefined) {
     if (env === 'llmserve') return (await loadTask(taskFile)).id;

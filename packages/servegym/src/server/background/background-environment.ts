@@ -2,16 +2,27 @@ import {
   type AsyncPolicy,
   type PolicyEpisode,
   type PolicyStep,
+  shareFleetTask,
   shareTask,
   shareTrace,
 } from '@servegym/agents';
-import { isOwnTask } from '@servegym/environments';
+import { fleetTasks, isOwnTask } from '@servegym/environments';
 import type { Json } from '@servegym/jobs';
 import type { Caller, EpisodeRecord, Grade } from '@servegym/openenv';
 import type { PlayedBaseline } from '../baseline-suite.ts';
 import type { BackgroundWork } from './background-work.ts';
 import type { ChosenAction } from './choose-action-job.ts';
 import type { ServedEnvironment } from './served-environment.ts';
+
+/** Tasks of the server's own, in environments that have any. */
+interface OwnTasks {
+  readonly isOwn: (task: string) => boolean;
+  readonly share: typeof shareTask;
+}
+const OWN_TASKS: Readonly<Record<string, OwnTasks>> = {
+  llmserve: { isOwn: isOwnTask, share: shareTask },
+  fleet: { isOwn: (task) => fleetTasks.isOwn(task), share: shareFleetTask },
+};
 
 /** The long work of one environment of a server, done on worker threads. Its results are those of this process. */
 export class BackgroundEnvironment {
@@ -58,9 +69,10 @@ export class BackgroundEnvironment {
   ): Promise<unknown> {
     const environment = { ...this.#environment };
     const shared: string[] = [];
-    if (environment.name === 'llmserve') {
+    const tasks = OWN_TASKS[environment.name];
+    if (tasks !== undefined) {
       const names = {
-        task: typeof task === 'string' && isOwnTask(task) ? await this.#shareTask(task) : undefined,
+        task: typeof task === 'string' && tasks.isOwn(task) ? await this.#shareTask(task, tasks) : undefined,
         trace: typeof trace === 'string' ? await this.#shareTrace(trace) : undefined,
       };
       for (const [what, name] of Object.entries(names)) {
@@ -73,8 +85,8 @@ export class BackgroundEnvironment {
     return this.#work.run(job, caller);
   }
 
-  #shareTask(task: string): Promise<string | undefined> {
-    return this.#share(`task ${task}`, () => shareTask(this.#work.jobs, task));
+  #shareTask(task: string, { share }: OwnTasks): Promise<string | undefined> {
+    return this.#share(`task ${task}`, () => share(this.#work.jobs, task));
   }
 
   #shareTrace(trace: string): Promise<string | undefined> {

@@ -1,4 +1,4 @@
-import { addSharedTask, addSharedTrace } from '@servegym/agents';
+import { addSharedFleetTask, addSharedTask, addSharedTrace } from '@servegym/agents';
 import { fleetEnvironment, inferenceGym, serveEnvironment } from '@servegym/environments';
 import type { JobContext } from '@servegym/jobs';
 import type { EnvironmentDefinition } from '@servegym/openenv';
@@ -43,6 +43,11 @@ export async function openServed(
     addSharedTrace(reset, trace, context);
     return { definition: serveEnvironment(), policies: SERVE_POLICIES } as unknown as OpenedEnvironment;
   }
+  if (name === 'fleet') {
+    addSharedFleetTask(task, context);
+    addSharedTrace(reset, trace, context);
+    return { definition: fleetEnvironment(), policies: FLEET_POLICIES } as unknown as OpenedEnvironment;
+  }
   const environment = opened.get(name) ?? open(name, tableFile);
   opened.set(name, environment);
   const { definition } = await environment;
@@ -58,9 +63,6 @@ async function open(name: string, tableFile: string | undefined): Promise<Opened
   if (name === 'inferencegym') {
     const definition = inferenceGym(await readGymOptions(tableFile));
     return { definition, policies: GYM_POLICIES } as unknown as OpenedEnvironment;
-  }
-  if (name === 'fleet') {
-    return { definition: fleetEnvironment(), policies: FLEET_POLICIES } as unknown as OpenedEnvironment;
   }
   const definition = await loadEnvironment(name, []);
   return { definition, policies: schemaPolicies(definition) };
