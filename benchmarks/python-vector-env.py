@@ -30,11 +30,23 @@ SERVE = {
     "prefill_decode_split": 0,
     "priority_routing": 0,
 }
+FLEET = {
+    "replicas": 8,
+    "second_replicas": 0,
+    "prefill_replicas": 0,
+    "routing_queue": 1,
+    "routing_cache": 0,
+    "routing_prefix": 0,
+    "admission_seconds": 600,
+    "max_num_batched_tokens": 2048,
+    "max_num_active_seqs": 256,
+}
 CASES = (
     ("inferencegym", 1, INFERENCE),
     ("inferencegym", 3, INFERENCE),
     ("llmserve", "static_workload", SERVE),
     ("llmserve", "bursty_workload", SERVE),
+    ("fleet", "flash_crowds", FLEET),
 )
 
 
@@ -65,11 +77,14 @@ def main() -> None:
     parser.add_argument("--num-envs", type=int, default=64)
     parser.add_argument("--seconds", type=float, default=5.0)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--environment", help="one alone")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    servers = {name: LocalServer(name, "--max-sessions", "4096") for name in ("inferencegym", "llmserve")}
+    servers = {name: LocalServer(name, "--max-sessions", "4096") for name in ("inferencegym", "llmserve", "fleet")}
     rows = []
     for environment, task_id, action in CASES:
+        if options.environment not in (None, environment):
+            continue
         wire, own = [], []
         for _ in range(options.rounds):
             url = servers[environment].url

@@ -1,7 +1,7 @@
 // Steps a second of environments in one process, without a wire: the other side of python-vector-env.py.
 //
 //   node benchmarks/vector-in-process.ts inferencegym 1 64 5
-import { inferencegym, llmserve } from '@servegym/environments';
+import { FLEET_TASKS, fleetEnvironment, inferencegym, llmserve } from '@servegym/environments';
 import type { Environment, ResetOptions } from '@servegym/openenv';
 
 const [name = 'llmserve', task = 'static_workload', count = '64', seconds = '5'] = process.argv.slice(2);
@@ -17,10 +17,16 @@ const serve = {
   prefill_decode_split: false,
   priority_routing: false,
 };
-const isInference = name === 'inferencegym';
-const definition = isInference ? inferencegym : llmserve;
-const action = isInference ? inference : serve;
-const taskId = isInference ? Number(task) : task;
+const PLAYED = {
+  inferencegym: { definition: inferencegym, action: inference, taskId: Number(task) },
+  llmserve: { definition: llmserve, action: serve, taskId: task },
+  fleet: {
+    definition: fleetEnvironment(),
+    action: { ...FLEET_TASKS.flash_crowds.defaultAction, replicas: 8 },
+    taskId: task,
+  },
+};
+const { definition, action, taskId } = PLAYED[name as keyof typeof PLAYED];
 
 type Played = Environment<object, object, object>;
 const environments = Array.from({ length: Number(count) }, () => definition.create() as unknown as Played);

@@ -24,5 +24,10 @@ def masked_task_url() -> str:
 
 
 @pytest.fixture(scope="session")
+def fleet_url() -> str:
+    return shared_server("fleet").url
+
+
+@pytest.fixture(scope="session")
 def inferencegym_url() -> str:
     return shared_server("inferencegym").url

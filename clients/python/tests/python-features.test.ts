@@ -5,6 +5,11 @@ import { describe, it } from 'node:test';
 import { FeatureEncoder } from '@servegym/agents';
 import {
   chooseTask,
+  FLEET_ACTION_BINS,
+  FLEET_FEATURES,
+  FLEET_SERVER_FEATURES,
+  FLEET_TASKS,
+  fleetEnvironment,
   GYM_ACTION_BINS,
   GYM_DEFAULT_ACTION,
   GYM_FEATURES,
@@ -37,6 +42,14 @@ const EPISODES = [
     bins: SERVE_ACTION_BINS,
     features: [...WINDOW_FEATURES, ...SERVER_FEATURES],
     initial: chooseTask({ task_id: 'bursty_workload' }).defaultAction,
+  },
+  {
+    definition: fleetEnvironment(),
+    taskId: 'agents',
+    // Masked in this task.
+    bins: { ...FLEET_ACTION_BINS, second_replicas: [0] },
+    features: [...FLEET_FEATURES, ...FLEET_SERVER_FEATURES],
+    initial: FLEET_TASKS.agents.defaultAction,
   },
   {
     definition: inferencegym,

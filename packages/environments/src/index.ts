@@ -19,6 +19,7 @@ export {
 export { hpaInFlight, ReplicaScaler } from './fleet/anchors/replica-scaler.ts';
 export { fleetReturnBound } from './fleet/anchors/return-bound.ts';
 export { fleetEnvironment } from './fleet/environment.ts';
+export { FLEET_FEATURES, FLEET_SERVER_FEATURES } from './fleet/features.ts';
 export { FleetEpisode } from './fleet/fleet-episode.ts';
 export { drawFleetRequests } from './fleet/requests/draw-requests.ts';
 export type { FleetRequests } from './fleet/requests/fleet-requests.ts';

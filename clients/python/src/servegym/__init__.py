@@ -1,6 +1,6 @@
 """Python client of ServeGym: environments in which an agent learns to run an LLM inference server.
 
-- :class:`LLMServeEnv`, :class:`InferenceGymEnv` and :class:`BenchmarkEnv`: sessions with named fields.
+- :class:`LLMServeEnv`, :class:`FleetEnv`, :class:`InferenceGymEnv` and :class:`BenchmarkEnv`: sessions with named fields.
 - ``gymnasium.make("ServeGym/LLMServe-v1")`` and :class:`ServeGymEnv`: Gymnasium.
 - ``gymnasium.make_vec("ServeGym/LLMServe-v1", num_envs=64)`` and :class:`ServeGymVectorEnv`: many at once.
 - :func:`make_vec`: features, bins and shaping of ServeGym's own training, for CleanRL's loops and Stable-Baselines3.
@@ -18,6 +18,7 @@ from .errors import (
     WrongEnvironment,
 )
 from .features import FeatureEncoding
+from .fleet import FleetAction, FleetEnv, FleetObservation
 from .gymnasium_env import ServeGymEnv
 from .inferencegym import InferenceAction, InferenceGymEnv, InferenceObservation
 from .llmserve import LLMServeEnv, ServeAction, ServeObservation
@@ -36,6 +37,9 @@ __all__ = [
     "CapacityError",
     "ConnectionLost",
     "FeatureEncoding",
+    "FleetAction",
+    "FleetEnv",
+    "FleetObservation",
     "InferenceAction",
     "InferenceGymEnv",
     "InferenceObservation",

@@ -26,7 +26,7 @@ class LocalServer:
     """``servegym serve`` as a child process, on a free port of the loopback interface.
 
     Args:
-        environment: ``llmserve``, ``inferencegym`` or ``benchmark``.
+        environment: ``llmserve``, ``fleet``, ``inferencegym`` or ``benchmark``.
         arguments: further arguments of ``servegym serve``.
 
     Attributes:

@@ -6,6 +6,7 @@ import gymnasium
 
 _IDS = {
     "ServeGym/LLMServe-v1": {"environment": "llmserve"},
+    "ServeGym/Fleet-v0": {"environment": "fleet"},
     "ServeGym/InferenceGym-v1": {"environment": "inferencegym"},
 }
 

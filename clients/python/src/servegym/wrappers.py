@@ -118,7 +118,7 @@ def make_vec(
 
     Args:
         num_envs: how many.
-        environment: ``llmserve`` or ``inferencegym``.
+        environment: ``llmserve``, ``fleet`` or ``inferencegym``.
         gamma: discount of the learner.
         statistics: ``envs.statistics`` of a training, to play what was learned.
         library: ``gymnasium`` for loops such as CleanRL's, ``stable-baselines3`` for its ``VecEnv``.

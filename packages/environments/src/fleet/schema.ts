@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { amount, count, figure, fraction, heavy, linear } from '../observed-figure.ts';
+import { FLEET_FEATURES, FLEET_SERVER_FEATURES } from './features.ts';
 
 /** Ids of the tasks, easiest first. */
 export const FLEET_TASK_IDS = ['diurnal', 'flash_crowds', 'agents'] as const;
@@ -175,7 +176,11 @@ export const fleetObservationSchema = z
     step_index: count.meta({ description: 'Windows played so far' }),
     task_id: z.string(),
   })
-  .meta({ title: 'FleetObservation', description: 'The fleet as seen over the last window' });
+  .meta({
+    title: 'FleetObservation',
+    description: 'The fleet as seen over the last window',
+    features: [...FLEET_FEATURES, ...FLEET_SERVER_FEATURES],
+  });
 
 export type FleetObservation = z.infer<typeof fleetObservationSchema>;
 export type FleetServer = z.infer<typeof fleetServerSchema>;
