@@ -5,7 +5,7 @@ const server = process.env.SERVEGYM_URL ?? 'http://127.0.0.1:7860';
 
 /** Files fetched when they are first shown. All others are needed at once and come in one piece. */
 const LATER =
-  /[\\/](src[\\/](later|panels|tour|any-environment)|node_modules[\\/]marked)[\\/]|styles[\\/](drawer|tour|score|run-cards|figures)\.css/;
+  /[\\/](src[\\/](later|panels|fleet)|node_modules[\\/]marked)[\\/]|styles[\\/](drawer|tour|score|run-cards|figures|fleet)\.css/;
 
 /**
  * Parts of uPlot that the page does not use, which no bundler sees: what its own exports hold, and calendar time, as the

@@ -108,6 +108,30 @@ describe('llmserve', () => {
   });
 });
 
+describe('fleet', () => {
+  it('shows the replicas and the dollars, takes what a person asks for, and grades', async () => {
+    const page = await openServed('fleet', '?task=flash_crowds&policy=hand&seed=3');
+    const fleet = page.view.getByRole('region', { name: 'The fleet now' });
+    const replicas = fleet.getByRole('list', { name: 'Replicas' }).getByRole('listitem');
+    await eventually(
+      () => replicas.count(),
+      (cards) => cards === 4,
+    );
+    await page.view.getByRole('slider', { name: 'Replicas', exact: true }).press('End');
+    await page.button('Step').click();
+    await page.untilWindow(1);
+    await eventually(
+      () => replicas.count(),
+      (cards) => cards === 16,
+    );
+    assert.match((await replicas.last().getAttribute('aria-label')) ?? '', /Starts, ready in \d+/);
+    await fleet.locator('.figure', { hasText: 'Bill' }).getByText('$48').waitFor();
+    for (const name of ['Replicas', 'Demand', 'Dollars', 'Time to first token'])
+      await page.view.getByRole('figure', { name, exact: true }).waitFor();
+    await page.untilOver();
+  });
+});
+
 describe('inferencegym', () => {
   it('shows the server, locks the knobs that the task masks, and grades', async () => {
     const page = await openServed('inferencegym', '?task=1&policy=hand&seed=2');

@@ -1,5 +1,5 @@
-// `node packages/console/scripts/screenshots.ts`: takes the pictures of the README and the docs into docs/images, in
-// the Chromium that SERVEGYM_CHROMIUM names. Needs the console's build.
+// `node packages/console/scripts/screenshots.ts [name.png ...]`: takes the pictures of the README and the docs, or those
+// named, into docs/images, in the Chromium that SERVEGYM_CHROMIUM names. Needs the console's build.
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -12,11 +12,13 @@ const FONT = fileURLToPath(
   import.meta.resolve('@fontsource-variable/inter/files/inter-latin-wght-normal.woff2'),
 );
 const CROWD = 60;
-const EPISODE = 'task=adversarial_multitenant&seed=7';
+const EPISODE = '/web/?task=adversarial_multitenant&seed=7';
 
 /** A picture is taken at the first window from `from` on with a crowded queue, and at `to` at the latest. */
 interface Picture {
   readonly name: string;
+  /** Path and scenario of the page. Default `EPISODE`. */
+  readonly page?: string;
   readonly policies: readonly string[];
   readonly from: number;
   readonly to: number;
@@ -54,6 +56,14 @@ const PICTURES: readonly Picture[] = [
     to: 60,
     options: { viewport: phone, colorScheme: 'dark', deviceScaleFactor: 2, hasTouch: true },
   },
+  {
+    name: 'console-fleet.png',
+    page: '/fleet/web/?task=flash_crowds&seed=3',
+    policies: ['hpa'],
+    from: 90,
+    to: 90,
+    options: { viewport: { width: 1440, height: 900 }, colorScheme: 'dark' },
+  },
 ];
 
 /**
@@ -68,13 +78,15 @@ async function setInInter(page: Page): Promise<void> {
   await page.evaluate(() => document.fonts.load('14px Inter'));
 }
 
+const chosen = process.argv.slice(2);
 mkdirSync(FOLDER, { recursive: true });
 const server = await startServe();
 const browser = await launchChromium();
 try {
-  for (const { name, policies, from, to, options } of PICTURES) {
+  for (const { name, page = EPISODE, policies, from, to, options } of PICTURES) {
+    if (chosen.length > 0 && !chosen.includes(name)) continue;
     const players = policies.map((policy) => `&policy=${policy}`).join('');
-    const shown = await openConsole(browser, `${server.url}/web/?${EPISODE}${players}`, {
+    const shown = await openConsole(browser, `${server.url}${page}${players}`, {
       ...options,
       reducedMotion: 'reduce',
       bypassCSP: true,

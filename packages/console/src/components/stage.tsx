@@ -66,7 +66,8 @@ interface StationProps {
   readonly children: ComponentChildren;
 }
 
-function Station({ title, size, children }: StationProps): JSX.Element {
+/** A part of the way of a request. */
+export function Station({ title, size, children }: StationProps): JSX.Element {
   return (
     <div class={`station ${size ?? ''}`}>
       <h2>{title}</h2>

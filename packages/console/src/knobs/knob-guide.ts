@@ -46,7 +46,9 @@ const SPLIT: KnobGuide = {
   costs: 'Neither helps the other; a switch drains both',
 };
 
-/** By the field of the action, in `llmserve` and in `inferencegym`. */
+const ROUTING = { costs: 'It counts less beside the other two weights' };
+
+/** By the field of the action, in `llmserve`, `inferencegym` and `fleet`. */
 export const KNOB_GUIDE: Readonly<Record<string, KnobGuide | undefined>> = {
   batch_cap: BATCH,
   kv_budget_fraction: KV_MEMORY,
@@ -63,6 +65,44 @@ export const KNOB_GUIDE: Readonly<Record<string, KnobGuide | undefined>> = {
   spec_length: SPECULATION,
   quant_tier: { ...PRECISION, costs: 'Worse answers' },
   prefill_disagg: { ...SPLIT, costs: 'Neither helps the other' },
+  replicas: {
+    label: 'Replicas',
+    buys: 'More room, after a cold start',
+    costs: 'Each is billed from the moment it is asked for',
+  },
+  second_replicas: {
+    label: 'Second kind',
+    buys: 'Replicas on the other GPU',
+    costs: 'Each is billed, too',
+  },
+  prefill_replicas: {
+    label: 'Prefill replicas',
+    buys: 'They read prompts, the others write: steady tokens',
+    costs: 'Neither kind helps the other',
+  },
+  routing_queue: { label: 'Route by queue', buys: 'Replicas with few requests come first', ...ROUTING },
+  routing_cache: { label: 'Route by memory', buys: 'Replicas with free KV blocks come first', ...ROUTING },
+  routing_prefix: { label: 'Route by prefix', buys: 'Prompts go where they are cached', ...ROUTING },
+  admission_seconds: {
+    label: 'Admission',
+    buys: 'A short queue: best effort, then batch, is refused',
+    costs: 'Refused work earns nothing',
+    unit: 's of queue',
+  },
+  max_num_batched_tokens: {
+    label: 'Token budget',
+    buys: 'Prompts are read in fewer steps',
+    costs: 'Each step holds up the answers',
+    doubling: true,
+    unit: 'tokens',
+  },
+  max_num_active_seqs: {
+    label: 'Sequence cap',
+    buys: 'More answers at once',
+    costs: 'Each is written more slowly',
+    doubling: true,
+    unit: 'a replica',
+  },
 };
 
 /** Name of a knob on the page. */

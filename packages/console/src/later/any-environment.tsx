@@ -5,7 +5,9 @@ import { ChartPanel } from '../components/chart-panel.tsx';
 import { useConsole } from '../components/console-context.ts';
 import { Figure } from '../components/figure.tsx';
 import { amount, count, words } from '../components/format.ts';
-import { addStyles } from '../components/later.tsx';
+import { addStyles, lazy } from '../components/later.tsx';
+import { FLEET_CHARTS } from '../fleet/fleet-charts.ts';
+import { fleetReport } from '../fleet/fleet-report.ts';
 import { SERVER_CHARTS } from '../llm-server/charts.ts';
 import { fieldNamed } from '../state/observed.ts';
 import styles from '../styles/figures.css?inline';
@@ -16,8 +18,24 @@ addStyles(styles);
 /** Longer texts are cut; the raw answer has them whole. */
 const LONGEST_TEXT = 60;
 
-/** The latest observation of an environment of which nothing is known: each field with its name. */
+const LaterFleetStage = lazy(async () => (await import('../fleet/fleet-stage.tsx')).FleetStage);
+
+/** True where the environment is a fleet, by what its windows report. */
+function useIsFleet(): boolean {
+  const state = useConsole();
+  const { value } = useComputed(
+    () => state.latest.value !== undefined && fleetReport(state.latest.value.metadata) !== undefined,
+  );
+  return value;
+}
+
+/** The environment now: a fleet, or what one of which nothing is known observes. */
 export function AnyFigures(): JSX.Element | null {
+  return useIsFleet() ? <LaterFleetStage /> : <ObservedFields />;
+}
+
+/** The latest observation, each field with its name. */
+function ObservedFields(): JSX.Element | null {
   const state = useConsole();
   const { value: names } = useComputed(() =>
     Object.keys(state.shown.value?.observation ?? {})
@@ -51,14 +69,15 @@ function valueText(name: string, value: unknown): string {
   return text.length > LONGEST_TEXT ? `${text.slice(0, LONGEST_TEXT)}…` : text;
 }
 
-/** The reward, and a chart for each number that an environment of which nothing is known observes. */
+/** Charts of a fleet; else the reward, and a chart for each number that the environment observes. */
 export function AnyCharts(): JSX.Element {
   const state = useConsole();
+  const isFleet = useIsFleet();
   const specs = useComputed(() => [
     REWARD_CHART,
     ...chartsOfSchema(state.schemas.value?.observation ?? {}, new Set()),
   ]);
-  return <Charts specs={specs.value} />;
+  return <Charts specs={isFleet ? FLEET_CHARTS : specs.value} />;
 }
 
 /** Charts of the numbers that the charts of an LLM server leave out. */

@@ -1,3 +1,4 @@
+import { fields, list, number, numbers, text } from '../api/read-fields.ts';
 import type { Fields } from '../api/wire.ts';
 
 /** Metadata of llmserve beside the observation. Fields that a server leaves out are absent. */
@@ -121,26 +122,4 @@ function gpuTelemetry(entry: Fields): GpuTelemetry {
             limit,
           },
   };
-}
-
-function number(value: unknown): number | undefined {
-  return typeof value === 'number' && Number.isFinite(value) ? value : undefined;
-}
-
-function text(value: unknown): string | undefined {
-  return typeof value === 'string' && value !== '' ? value : undefined;
-}
-
-function fields(value: unknown): Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {};
-}
-
-function list(value: unknown): Fields[] {
-  return Array.isArray(value) ? value.map(fields) : [];
-}
-
-function numbers(value: unknown): Record<string, number> {
-  return Object.fromEntries(
-    Object.entries(fields(value)).filter(([, part]) => number(part) !== undefined),
-  ) as Record<string, number>;
 }

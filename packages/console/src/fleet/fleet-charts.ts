@@ -1,0 +1,222 @@
+import type { ChartSpec, SeriesSpec } from '../charts/chart-spec.ts';
+import { toneOfClass } from '../charts/palette.ts';
+import { amount, count, dollars, latencyText, latencyTick, percent, words } from '../components/format.ts';
+import { REWARD_CHART } from '../later/any-charts.ts';
+import type { Frame } from '../state/frame.ts';
+import { observed } from '../state/observed.ts';
+import { type FleetClassReport, fleetReport } from './fleet-report.ts';
+
+type Quantity = Pick<SeriesSpec, 'label' | 'field' | 'value' | 'format'>;
+
+function quantity(label: string, field: string, format: SeriesSpec['format']): Quantity {
+  return { label, field, format, value: (frame) => observed(frame, field) };
+}
+
+/** A latency that the observation has in seconds, ms. Zero means that nothing was measured in the window. */
+function latency(label: string, field: string): Quantity {
+  return {
+    ...quantity(label, field, latencyText),
+    value: (frame) => milliseconds(observed(frame, field)),
+  };
+}
+
+function milliseconds(seconds: number | undefined): number | null | undefined {
+  return seconds === 0 ? null : seconds === undefined ? undefined : 1000 * seconds;
+}
+
+function classesOf(frame: Frame): readonly FleetClassReport[] {
+  return fleetReport(frame.metadata)?.classes ?? [];
+}
+
+/** A series for each class of requests. */
+function byClass(
+  frame: Frame,
+  look: Pick<SeriesSpec, 'draw' | 'format'>,
+  definition: string,
+  of: (entry: FleetClassReport, frame: Frame) => number | null | undefined,
+): SeriesSpec[] {
+  return classesOf(frame).map(({ name }, index) => ({
+    ...look,
+    label: words(name),
+    tone: toneOfClass(name, index),
+    definition: `${words(name)} requests: ${definition}`,
+    value(each) {
+      const entry = classesOf(each)[index];
+      return entry && of(entry, each);
+    },
+  }));
+}
+
+const rate = (value: number) => `${amount(value)}/s`;
+
+/** What an action asks for, as the step that it makes in the chart. */
+function asked(knob: string, label: string): SeriesSpec {
+  return {
+    label,
+    tone: 'text',
+    draw: 'dashed',
+    definition: 'What the action of the window asked for',
+    format: count,
+    value(frame) {
+      const value = frame.action?.[knob];
+      return typeof value === 'number' ? value : null;
+    },
+  };
+}
+
+const replicas: ChartSpec = {
+  id: 'fleet-replicas',
+  title: 'Replicas',
+  unit: () => 'replicas, all billed',
+  question: 'What is paid for?',
+  tick: count,
+  comparedUnit: 'billed',
+  compared: {
+    label: 'Billed',
+    definition: 'Replicas that start, serve or drain',
+    draw: 'step',
+    format: count,
+    value: (frame) => fleetReport(frame.metadata)?.replicas.length,
+  },
+  series: () => [
+    { ...quantity('Ready', 'replicas_ready', count), tone: 'running', draw: 'layer' },
+    { ...quantity('Starting', 'replicas_starting', count), tone: 'waiting', draw: 'layer' },
+    { ...quantity('Draining', 'replicas_draining', count), tone: 'tenant', draw: 'layer' },
+    asked('replicas', 'Asked for'),
+  ],
+};
+
+const demand: ChartSpec = {
+  id: 'fleet-demand',
+  title: 'Demand',
+  unit: () => 'requests/s',
+  question: 'Who comes, and who is answered?',
+  tick: count,
+  compared: { ...quantity('Answered', 'request_success_per_second', rate) },
+  series: (frame) => [
+    ...byClass(frame, { draw: 'layer', format: rate }, 'arrivals a second', ({ name }, { observation }) => {
+      const own = observation[name] as { arrivals_per_second?: number } | undefined;
+      return own?.arrivals_per_second;
+    }),
+    { ...quantity('Answered', 'request_success_per_second', rate), tone: 'text', draw: 'dashed' },
+  ],
+};
+
+const firstToken: ChartSpec = {
+  id: 'fleet-ttft',
+  title: 'Time to first token',
+  unit: () => 'TTFT, slowest 1\u202f%',
+  question: 'When does it start?',
+  logarithmic: true,
+  tick: latencyTick,
+  limits: (frame) =>
+    classesOf(frame).flatMap(({ name, ttftMs }) =>
+      ttftMs === undefined ? [] : [{ value: ttftMs, label: `${words(name)} ${latencyText(ttftMs)}` }],
+    ),
+  compared: latency('Slowest 1\u202f%', 'time_to_first_token_seconds_p99'),
+  series: (frame) =>
+    byClass(
+      frame,
+      { format: latencyText },
+      '99th percentile of the time to first token',
+      ({ ttftP99Ms }) => ttftP99Ms || null,
+    ),
+};
+
+const betweenTokens: ChartSpec = {
+  id: 'fleet-itl',
+  title: 'Time between tokens',
+  unit: () => 'ITL, ms',
+  question: 'How fast is it?',
+  tick: count,
+  limits: (frame) =>
+    classesOf(frame).flatMap(({ name, tpotMs }) =>
+      tpotMs === undefined ? [] : [{ value: tpotMs, label: `${words(name)} ${latencyText(tpotMs)}` }],
+    ),
+  compared: latency('Median', 'inter_token_latency_seconds_p50'),
+  series: () => [
+    { ...latency('Median', 'inter_token_latency_seconds_p50'), tone: 'median' },
+    { ...latency('Slowest 1\u202f%', 'inter_token_latency_seconds_p99'), tone: 'tail' },
+  ],
+};
+
+const perHour = (value: number) => `${dollars(value)}/h`;
+
+const money: ChartSpec = {
+  id: 'fleet-money',
+  title: 'Dollars',
+  unit: () => 'USD an hour',
+  question: 'Does it pay?',
+  tick: (value) => `$${count(value)}`,
+  comparedUnit: 'earned less the bill, USD an hour',
+  compared: {
+    label: 'Net',
+    definition: 'Price of the tokens inside their objectives, less the bill',
+    format: perHour,
+    value(frame) {
+      const earned = observed(frame, 'revenue_usd_per_hour');
+      const bill = observed(frame, 'usd_per_hour');
+      return earned === undefined || bill === undefined ? undefined : earned - bill;
+    },
+  },
+  series: () => [
+    { ...quantity('Earned', 'revenue_usd_per_hour', perHour), tone: 'tokens', draw: 'area' },
+    { ...quantity('Bill', 'usd_per_hour', perHour), tone: 'limit', draw: 'step' },
+  ],
+};
+
+const caches: ChartSpec = {
+  id: 'fleet-caches',
+  title: 'KV and prefix caches',
+  unit: () => 'share',
+  question: 'How full, and how useful?',
+  tick: percent,
+  compared: quantity('Prefix hits', 'prefix_cache_hit_rate', percent),
+  series: () => [
+    { ...quantity('KV in use', 'kv_cache_usage_perc', percent), tone: 'kv', draw: 'area' },
+    { ...quantity('Fullest replica', 'kv_cache_usage_most', percent), tone: 'tail' },
+    { ...quantity('Prefix hits', 'prefix_cache_hit_rate', percent), tone: 'arrivals', draw: 'dashed' },
+  ],
+};
+
+const waiting: ChartSpec = {
+  id: 'fleet-requests',
+  title: 'Requests in the fleet',
+  unit: () => 'requests',
+  question: 'Who waits?',
+  tick: count,
+  compared: quantity('Waiting', 'num_requests_waiting', count),
+  series: () => [
+    { ...quantity('Waiting', 'num_requests_waiting', count), tone: 'waiting', draw: 'area' },
+    { ...quantity('Running', 'num_requests_running', count), tone: 'running' },
+  ],
+};
+
+const refused: ChartSpec = {
+  id: 'fleet-refused',
+  title: 'Refused',
+  unit: () => 'requests a window',
+  question: 'Who is sent away?',
+  tick: count,
+  compared: {
+    label: 'Refused',
+    definition: 'Requests that were answered with 429',
+    format: count,
+    value: (frame) => classesOf(frame).reduce((sum, each) => sum + each.refused, 0),
+  },
+  series: (frame) =>
+    byClass(frame, { draw: 'layer', format: count }, 'answered with 429', ({ refused }) => refused),
+};
+
+/** The charts of a fleet. */
+export const FLEET_CHARTS: readonly ChartSpec[] = [
+  replicas,
+  demand,
+  money,
+  firstToken,
+  betweenTokens,
+  caches,
+  waiting,
+  refused,
+  REWARD_CHART,
+];

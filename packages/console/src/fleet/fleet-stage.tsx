@@ -1,0 +1,243 @@
+import { useComputed } from '@preact/signals';
+import type { JSX } from 'preact';
+import { toneOfClass } from '../charts/palette.ts';
+import { useConsole } from '../components/console-context.ts';
+import { Figure } from '../components/figure.tsx';
+import { amount, count, dollars, latencyText, percent, words } from '../components/format.ts';
+import { addStyles } from '../components/later.tsx';
+import { Observed, Station } from '../components/stage.tsx';
+import { tip } from '../components/tooltip.tsx';
+import { observed } from '../state/observed.ts';
+import styles from '../styles/fleet.css?inline';
+import { narrateFleet } from './fleet-narration.ts';
+import { fleetReport, type ReplicaReport } from './fleet-report.ts';
+
+addStyles(styles);
+
+const seconds = (value: number) => (value === 0 ? '0' : latencyText(1000 * value));
+
+/** The fleet at a glance: demand, the gateway's queue, the replicas, dollars and objectives by class. */
+export function FleetStage(): JSX.Element {
+  return (
+    <section aria-label="The fleet now">
+      <FleetSentence />
+      <div class="stage fleet-stage">
+        <Station title="Arrive" size="wide">
+          <Arrivals />
+        </Station>
+        <Station title="Gateway">
+          <Observed large label="Waiting" field="num_requests_waiting" format={count} />
+          <div class="side-figures level">
+            <Observed label="Queue" field="queue_seconds" format={seconds} />
+            <Refused />
+          </div>
+        </Station>
+        <Station title="Replicas" size="widest">
+          <ReplicaCounts />
+          <ReplicaCards />
+        </Station>
+        <Station title="Dollars an hour">
+          <Net />
+          <div class="side-figures level">
+            <Observed label="Earned" field="revenue_usd_per_hour" format={dollars} />
+            <Observed label="Bill" field="usd_per_hour" format={dollars} />
+            <NotServing />
+          </div>
+        </Station>
+        <Station title="In time" size="wide">
+          <Objectives />
+        </Station>
+      </div>
+    </section>
+  );
+}
+
+function useReport() {
+  const state = useConsole();
+  return useComputed(() => state.shown.value && fleetReport(state.shown.value.metadata));
+}
+
+/** What the fleet is fighting with. */
+function FleetSentence(): JSX.Element | null {
+  const state = useConsole();
+  const report = useReport();
+  const frame = state.shown.value;
+  const narration = frame && report.value && narrateFleet(frame, report.value);
+  if (!narration) return null;
+  return (
+    <p class={`fleet-sentence ${narration.severity}`}>
+      <b>{narration.headline}</b> {narration.detail}
+    </p>
+  );
+}
+
+function Arrivals(): JSX.Element {
+  const state = useConsole();
+  const report = useReport();
+  const rates = (report.value?.classes ?? []).map(({ name }) => {
+    const own = state.shown.value?.observation[name] as { arrivals_per_second?: number } | undefined;
+    return { name, rate: own?.arrivals_per_second ?? 0 };
+  });
+  const total = rates.reduce((sum, { rate }) => sum + rate, 0);
+  return (
+    <>
+      <Figure
+        large
+        label="Requests"
+        definition="Requests that arrived, a second"
+        figure={amount(total)}
+        unit="/s"
+      />
+      <ul class="classes">
+        {rates.map(({ name, rate }, index) => (
+          <Meter
+            key={name}
+            name={name}
+            index={index}
+            share={total > 0 ? rate / total : 0}
+            text={amount(rate)}
+          />
+        ))}
+      </ul>
+    </>
+  );
+}
+
+interface MeterProps {
+  readonly name: string;
+  readonly index: number;
+  /** 0..1 */
+  readonly share: number;
+  readonly text: string;
+  readonly hint?: string;
+}
+
+function Meter({ name, index, share, text, hint }: MeterProps): JSX.Element {
+  return (
+    <li {...tip(hint)}>
+      <span class="class-name">{words(name)}</span>
+      <span class="meter">
+        <span
+          style={{ transform: `scaleX(${share})`, background: `var(--tone-${toneOfClass(name, index)})` }}
+        />
+      </span>
+      <span class="class-value">{text}</span>
+    </li>
+  );
+}
+
+function Refused(): JSX.Element {
+  const report = useReport();
+  const refused = (report.value?.classes ?? []).reduce((sum, each) => sum + each.refused, 0);
+  return (
+    <Figure label="Refused" definition="Requests of the window answered with 429" figure={count(refused)} />
+  );
+}
+
+function ReplicaCounts(): JSX.Element {
+  return (
+    <div class="side-figures">
+      <Observed label="Ready" field="replicas_ready" format={count} />
+      <Observed label="Starting" field="replicas_starting" format={count} />
+      <Observed label="Draining" field="replicas_draining" format={count} />
+    </div>
+  );
+}
+
+/** A card for each replica that is billed: what it does, how many requests it has, how full its KV pool is. */
+function ReplicaCards(): JSX.Element {
+  const { value: report } = useReport();
+  const replicas = report?.replicas ?? [];
+  const busiest = Math.max(1, ...replicas.map(({ running, waiting }) => running + waiting));
+  return (
+    <ul class="replicas" aria-label="Replicas">
+      {replicas.map((replica) => (
+        <ReplicaCard key={replica.id} replica={replica} busiest={busiest} />
+      ))}
+      {replicas.length === 0 && <li class="fine">None is asked for.</li>}
+    </ul>
+  );
+}
+
+const ROLES: Readonly<Record<string, string>> = { prefill: 'reads', decode: 'writes' };
+
+function ReplicaCard({ replica, busiest }: { replica: ReplicaReport; busiest: number }): JSX.Element {
+  const { id, state, role, readyInSeconds, running, waiting, kvUse } = replica;
+  const inFlight = running + waiting;
+  const said =
+    state === 'starting'
+      ? `Starts, ready in ${count(Math.ceil(readyInSeconds))}\u202fs`
+      : `${words(state)}: ${count(running)} running, ${count(waiting)} waiting, ${percent(kvUse)} of the KV blocks in use`;
+  return (
+    <li class={`replica ${state}`} aria-label={`Replica ${id + 1}. ${said}`} {...tip(said)}>
+      <span class="replica-name">
+        {id + 1}
+        {ROLES[role] && <span class="role"> {ROLES[role]}</span>}
+      </span>
+      <span class="replica-load">
+        {state === 'starting' ? `${count(Math.ceil(readyInSeconds))}\u202fs` : count(inFlight)}
+      </span>
+      <span class="meter load">
+        <span style={{ transform: `scaleX(${inFlight / busiest})` }} />
+      </span>
+      <span class="meter kv">
+        <span style={{ transform: `scaleX(${kvUse})` }} />
+      </span>
+    </li>
+  );
+}
+
+function Net(): JSX.Element {
+  const state = useConsole();
+  const frame = state.shown.value;
+  const net =
+    frame && (observed(frame, 'revenue_usd_per_hour') ?? 0) - (observed(frame, 'usd_per_hour') ?? 0);
+  const text = net === undefined ? '–' : net < 0 ? `−${dollars(-net)}` : dollars(net);
+  return (
+    <Figure
+      large
+      label="Net"
+      definition="Price of the tokens inside their objectives, less the bill"
+      figure={text}
+    />
+  );
+}
+
+/** Part of the bill for replicas that start or drain. */
+function NotServing(): JSX.Element {
+  const state = useConsole();
+  const { value: report } = useReport();
+  const replicas = report?.replicas ?? [];
+  const idle = replicas.filter(({ state: now }) => now !== 'ready').length;
+  const bill = (state.shown.value && observed(state.shown.value, 'usd_per_hour')) ?? 0;
+  return (
+    <Figure
+      label="Not serving"
+      definition="Part of the bill for the replicas that start or drain"
+      figure={dollars(replicas.length === 0 ? 0 : (bill * idle) / replicas.length)}
+    />
+  );
+}
+
+/** Share of each class that met its objectives. */
+function Objectives(): JSX.Element {
+  const { value: report } = useReport();
+  return (
+    <ul class="classes">
+      {(report?.classes ?? []).map(({ name, completed, refused, attained, inFlight, ttftP99Ms }, index) => {
+        const judged = completed + refused;
+        const start = ttftP99Ms ? `, slowest start ${latencyText(ttftP99Ms)}` : '';
+        return (
+          <Meter
+            key={name}
+            name={name}
+            index={index}
+            share={judged === 0 ? 0 : attained / judged}
+            text={judged === 0 ? '–' : percent(attained / judged)}
+            hint={`${words(name)}: ${count(inFlight)} in the fleet, ${count(completed)} answered, ${count(refused)} refused${start}`}
+          />
+        );
+      })}
+    </ul>
+  );
+}
