@@ -77,6 +77,17 @@ const VLLM_V0_OVERHEADS: EngineOverheads = {
   requestOverheadJitter: 0,
 };
 
+/**
+ * SGLang, which prefills without CUDA graphs and in iterations of their own. Both constants of requests and the one of
+ * prefills are chosen on every second row of the public operating points.
+ */
+const SGLANG_OVERHEADS: EngineOverheads = {
+  ...VLLM_OVERHEADS,
+  prefillPerLayerUs: 500,
+  requestOverheadMs: 100,
+  requestOverheadPerTokenUs: 0,
+};
+
 /** Newest first; a version takes the last entry that it is older than. */
 const VLLM_VERSIONS: readonly (readonly [minor: number, before: EngineOverheads])[] = [
   [18, VLLM_BEFORE_0_18],
@@ -87,6 +98,6 @@ const VLLM_VERSIONS: readonly (readonly [minor: number, before: EngineOverheads]
 /** Overheads of an engine. @param version `0.<minor>` and what follows; others count as the newest. */
 export function engineOverheads(engine: 'vllm' | 'sglang', version: string | null): EngineOverheads {
   const minor = Number(/^0\.(\d+)/.exec(version ?? '')?.[1] ?? Number.POSITIVE_INFINITY);
-  if (engine === 'sglang') return VLLM_OVERHEADS;
+  if (engine === 'sglang') return SGLANG_OVERHEADS;
   return VLLM_VERSIONS.findLast(([before]) => minor < before)?.[1] ?? VLLM_OVERHEADS;
 }

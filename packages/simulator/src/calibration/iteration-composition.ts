@@ -1,6 +1,8 @@
 import {
   isMixture,
   type LayerGroup,
+  type LinearAttention,
+  linearWidth,
   type Mixture,
   type TransformerShape,
 } from '../models/transformer-shape.ts';
@@ -9,6 +11,8 @@ import type { Gpu } from './gpu.ts';
 import {
   type AttentionShape,
   type DecodeAttention,
+  type LatentShape,
+  type LinearShape,
   type OperatorTables,
   type PrefillAttention,
   pairsOf,
@@ -97,7 +101,9 @@ export class IterationComposition {
   /** All that works token by token: projections, feed-forward, small kernels, all-reduces, us. */
   weightsUs(tokens: number): number {
     const own = this.#share(tokens);
-    return this.#layerSum((group) => this.#projectionsUs(own) + this.#feedForwardUs(group, own, tokens));
+    return this.#layerSum(
+      (group) => this.#projectionsUs(group, own) + this.#feedForwardUs(group, own, tokens),
+    );
   }
 
   /** The rest of an iteration that only decodes, but for what its contexts take, us. */
@@ -161,9 +167,9 @@ export class IterationComposition {
   #prefillTokensUs(tokens: number): number {
     const own = this.#share(tokens);
     return this.#layerSum((group) => {
-      const { perTokenUs, perPairUs } = this.#prefillAttention(group);
-      const pairsPerToken = group.window === null ? 0 : pairsOf(own, group.window) / own;
-      return own * (perTokenUs + perPairUs * pairsPerToken);
+      const attention = this.#prefillAttention(group);
+      const pairs = group.window === null ? 0 : pairsOf(own, group.window);
+      return attention.tokensUs(own) + attention.perPairUs * pairs;
     });
   }
 
@@ -189,21 +195,36 @@ export class IterationComposition {
     return iterationUs * this.#parallel.pipeline + layers + perSequenceUs * sequences;
   }
 
-  #projectionsUs(tokens: number): number {
-    const { hidden, queryHeads, headSize, qkNorm, mla } = this.#shape;
+  #projectionsUs({ linear }: LayerGroup, tokens: number): number {
+    const { hidden, queryHeads, headSize, qkNorm, mla, outputGate } = this.#shape;
     const { tensor } = this.#parallel;
     const { attention } = this.#precisions;
     const queryWidth = (queryHeads * headSize) / tensor;
     const kvWidth = this.#kvHeads() * headSize;
     const norms = 2 * this.#kernelUs(4 * hidden * tokens);
+    if (linear !== undefined) {
+      const values = (linear.valueHeads * linear.valueSize) / tensor;
+      return (
+        norms +
+        this.#gemmUs(attention, tokens, (linearWidth(linear) - 2 * linear.valueHeads) / tensor, hidden) +
+        // The two gates of each head have a projection of their own.
+        this.#tables.gemmUs('bfloat16', tokens, (2 * linear.valueHeads) / tensor, hidden) +
+        // Splitting of the projections, both gates, and the norm of the output.
+        2 * this.#kernelUs(values * tokens) +
+        this.#kernelUs(3 * values * tokens) +
+        this.#gemmUs(attention, tokens, hidden, values) +
+        this.#reduceUs(tokens)
+      );
+    }
     if (mla !== null) return norms + this.#reduceUs(tokens);
     return (
+      (outputGate ? this.#kernelUs(3 * queryWidth * tokens) : 0) +
       norms +
       // Rotary embedding and the write to the KV cache.
       this.#kernelUs(2 * (queryWidth + kvWidth) * tokens) +
       this.#kernelUs(4 * kvWidth * tokens) +
       (qkNorm ? this.#kernelUs(2 * (queryWidth + kvWidth) * tokens) + this.#acrossNormUs(tokens) : 0) +
-      this.#gemmUs(attention, tokens, queryWidth + 2 * kvWidth, hidden) +
+      this.#gemmUs(attention, tokens, (outputGate ? 2 : 1) * queryWidth + 2 * kvWidth, hidden) +
       this.#gemmUs(attention, tokens, hidden, queryWidth) +
       this.#reduceUs(tokens)
     );
@@ -304,17 +325,33 @@ export class IterationComposition {
     };
   }
 
+  #linearShape({ keyHeads, valueHeads }: LinearAttention): LinearShape {
+    const { tensor } = this.#parallel;
+    return { keyHeads: Math.max(1, keyHeads / tensor), valueHeads: valueHeads / tensor };
+  }
+
+  #latentShape(): LatentShape | null {
+    const { mla, queryHeads } = this.#shape;
+    if (mla === null) return null;
+    const { tensor } = this.#parallel;
+    const { latent: precision, kv: kvPrecision } = this.#precisions;
+    return { heads: queryHeads / tensor, tensor, isSparse: Boolean(mla.indexer), precision, kvPrecision };
+  }
+
   #decodeAttention(group: LayerGroup, sequences: number): DecodeAttention {
-    const { latent, kv } = this.#precisions;
-    return this.#shape.mla !== null
-      ? this.#tables.latentDecode(this.#shape.queryHeads / this.#parallel.tensor, latent, kv, sequences)
-      : this.#tables.decodeAttention(this.#attentionShape(group), sequences);
+    if (group.linear !== undefined)
+      return this.#tables.linearDecode(this.#linearShape(group.linear), sequences);
+    const latent = this.#latentShape();
+    return latent === null
+      ? this.#tables.decodeAttention(this.#attentionShape(group), sequences)
+      : this.#tables.latentDecode(latent, sequences);
   }
 
   #prefillAttention(group: LayerGroup): PrefillAttention {
-    const { latent, kv } = this.#precisions;
-    return this.#shape.mla !== null
-      ? this.#tables.latentPrefill(this.#shape.queryHeads / this.#parallel.tensor, latent, kv)
-      : this.#tables.prefillAttention(this.#attentionShape(group));
+    if (group.linear !== undefined) return this.#tables.linearPrefill(this.#linearShape(group.linear));
+    const latent = this.#latentShape();
+    return latent === null
+      ? this.#tables.prefillAttention(this.#attentionShape(group))
+      : this.#tables.latentPrefill(latent);
   }
 }

@@ -12,7 +12,14 @@ export const KERNELS = {
   /** Of the experts of a layer, us: of each token. */
   perExpertTokenUs: 2,
   allReduceUs: 5,
+  /** Of a gated delta rule, us: of each decoding sequence, and of each token of a prompt. */
+  perLinearSequenceUs: 3,
+  perLinearTokenUs: 0.5,
+  /** Of latent attention over chosen tokens: behind its launch, us of each token of a prompt. */
+  perSparseTokenUs: 0.25,
 };
+
+const LATENT = { gemm_type: 'bfloat16', kv_cache_dtype: 'bfloat16', num_heads: 8n };
 
 /** Kernel tables of a made-up GPU in the form of the published ones. */
 export function operatorRows(): OperatorRows {
@@ -53,6 +60,36 @@ export function operatorRows(): OperatorRows {
       { kernel_source: 'graph', num_gpus: 2n, message_size: 2n ** 40n, latency: KERNELS.allReduceUs / 1e3 },
       { kernel_source: 'eager', num_gpus: 2n, message_size: 1n, latency: 1 },
     ],
+    gdn: ['conv', 'rule'].flatMap((kernel_source) =>
+      [1, 1024].flatMap((size) => [
+        {
+          ...{ kernel_source, phase: 'generation', batch_size: BigInt(size), seq_len: 1n },
+          ...{ d_model: 1024n, num_k_heads: 4n, num_v_heads: 8n },
+          latency: (KERNELS.perLinearSequenceUs * size) / 2e3,
+        },
+        {
+          ...{ kernel_source, phase: 'context', batch_size: 1n, seq_len: BigInt(size) },
+          ...{ d_model: 1024n, num_k_heads: 4n, num_v_heads: 8n },
+          latency: (KERNELS.perLinearTokenUs * size) / 2e3,
+        },
+      ]),
+    ),
+    dsa_context_module: ['dsa_context_module', 'dsa_context_module_skip_indexer'].flatMap((op_name) =>
+      [1, 4096].map((isl) => ({
+        ...{ op_name, ...LATENT, tp_size: 1n, batch_size: 1n, isl: BigInt(isl), step: 0n },
+        latency:
+          (KERNELS.prefillLaunchUs +
+            (op_name.endsWith('module') ? KERNELS.perSparseTokenUs * (isl - 1) : 0)) /
+          1e3,
+      })),
+    ),
+    dsa_generation_module: [1, 64].flatMap((batch) =>
+      [1, 1024, 8192].map((step) => ({
+        ...{ op_name: 'dsa_generation_module', ...LATENT, tp_size: 1n },
+        ...{ batch_size: BigInt(batch), step: BigInt(step) },
+        latency: KERNELS.decodeLaunchUs / 1e3,
+      })),
+    ),
     moe: ['balanced', 'power_law_1.2'].flatMap((distribution) =>
       [1, 16_384].map((tokens) => ({
         ...{ moe_dtype: 'bfloat16', kernel_source: 'triton', distribution, num_tokens: BigInt(tokens) },

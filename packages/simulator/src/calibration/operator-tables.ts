@@ -14,6 +14,11 @@ export interface OperatorRows {
   readonly moe?: readonly OperatorRow[];
   readonly mla_context_module?: readonly OperatorRow[];
   readonly mla_generation_module?: readonly OperatorRow[];
+  /** Latent attention over the tokens that an indexer chooses. */
+  readonly dsa_context_module?: readonly OperatorRow[];
+  readonly dsa_generation_module?: readonly OperatorRow[];
+  /** Gated delta rule with the convolution before it. */
+  readonly gdn?: readonly OperatorRow[];
   /** Quantization of activations: finding the scale, and applying it. */
   readonly computescale?: readonly OperatorRow[];
   readonly scale_matrix?: readonly OperatorRow[];
@@ -45,10 +50,27 @@ export interface DecodeAttention {
   readonly perContextTokenUs: number;
 }
 
-/** Time of the attention of one prompt: linear in its tokens and in its (query, key) pairs. */
+/** Latent attention of one GPU. */
+export interface LatentShape {
+  readonly heads: number;
+  /** GPUs that share all heads. */
+  readonly tensor: number;
+  /** Whether an indexer chooses the tokens. */
+  readonly isSparse: boolean;
+  readonly precision: string;
+  readonly kvPrecision: string;
+}
+
+/** Heads of a gated delta rule on one GPU. */
+export interface LinearShape {
+  readonly keyHeads: number;
+  readonly valueHeads: number;
+}
+
+/** Time of the attention of one prompt, behind a launch: by its tokens and by its (query, key) pairs. */
 export interface PrefillAttention {
   readonly launchUs: number;
-  readonly perTokenUs: number;
+  tokensUs(tokens: number): number;
   readonly perPairUs: number;
 }
 
@@ -222,35 +244,85 @@ export class OperatorTables {
     return { table: best, scale: expertWork(shape) / expertWork(best.shape) };
   }
 
-  /** Latent attention with its projections, of decoding. `heads`: query heads of one GPU. */
-  latentDecode(heads: number, precision: string, kvPrecision: string, sequences: number): DecodeAttention {
-    return remembered(this.#decode, [heads, precision, kvPrecision, sequences], () => {
-      const rows = this.#latentRows('mla_generation_module', heads, precision, kvPrecision);
-      return decodeOf(rows, LATENT_KV_WIDTH * (kvPrecision === 'fp8' ? 1 : 2), 1, sequences);
+  /** Latent attention with its projections, of decoding. */
+  latentDecode(shape: LatentShape, sequences: number): DecodeAttention {
+    return remembered(this.#decode, [shape, sequences], () => {
+      const rows = this.#latentRows(shape, 'generation_module');
+      // All contexts count of sparse attention, which reads few tokens of long ones.
+      const kvBytes = LATENT_KV_WIDTH * (shape.kvPrecision === 'fp8' ? 1 : 2);
+      return decodeOf(rows, shape.isSparse ? Number.POSITIVE_INFINITY : kvBytes, 1, sequences);
     });
   }
 
   /** Latent attention with its projections, of one prompt. */
-  latentPrefill(heads: number, precision: string, kvPrecision: string): PrefillAttention {
-    return remembered(this.#prefill, [heads, precision, kvPrecision], () =>
-      prefillOf(this.#latentRows('mla_context_module', heads, precision, kvPrecision), 1),
-    );
+  latentPrefill(shape: LatentShape): PrefillAttention {
+    return remembered(this.#prefill, shape, () => {
+      const rows = this.#latentRows(shape, 'context_module');
+      return shape.isSparse ? prefillByTokens(promptTimes(rows)) : prefillOf(rows, 1);
+    });
   }
 
   #latentRows(
-    file: 'mla_context_module' | 'mla_generation_module',
-    heads: number,
-    precision: string,
-    kvPrecision: string,
+    { heads, tensor, isSparse, precision, kvPrecision }: LatentShape,
+    part: 'context_module' | 'generation_module',
   ): readonly OperatorRow[] {
-    const all = this.#rows[file] ?? [];
+    const all = this.#rows[`${isSparse ? 'dsa' : 'mla'}_${part}`] ?? [];
     const there = unique(all.map((row) => `${row.num_heads} heads in ${row.gemm_type}`));
     const rows = all.filter(
       (row) =>
-        row.gemm_type === precision && row.kv_cache_dtype === kvPrecision && Number(row.num_heads) === heads,
+        row.gemm_type === precision &&
+        row.kv_cache_dtype === kvPrecision &&
+        Number(row.num_heads) === heads &&
+        // Sparse attention of several models, of which some leave the indexer to the layer before.
+        (!isSparse || (Number(row.tp_size) === tensor && !/skip/.test(String(row.op_name)))) &&
+        (part === 'generation_module' || Number(row.step ?? 0) === 0),
     );
-    if (rows.length === 0) throw missing(`latent attention with ${heads} heads in ${precision}`, there);
+    const kind = isSparse ? 'sparse latent attention' : 'latent attention';
+    if (rows.length === 0) throw missing(`${kind} with ${heads} heads in ${precision}`, there);
     return rows;
+  }
+
+  /** A gated delta rule of decoding sequences, whatever their contexts. */
+  linearDecode(shape: LinearShape, sequences: number): DecodeAttention {
+    const { times, scale } = this.#linearTimes(shape, 'generation');
+    return { launchUs: scale * beyond(times, sequences), perContextTokenUs: 0 };
+  }
+
+  /** A gated delta rule of one prompt. */
+  linearPrefill(shape: LinearShape): PrefillAttention {
+    const { times, scale } = this.#linearTimes(shape, 'context');
+    return prefillByTokens(times.map(({ size, us: time }) => ({ size, us: scale * time })));
+  }
+
+  /** By sequences of one token, or by the tokens of one sequence: the sum of the kernels. */
+  #linearTimes(
+    { keyHeads, valueHeads }: LinearShape,
+    phase: 'context' | 'generation',
+  ): { times: KernelTimes; scale: number } {
+    const all = (this.#rows.gdn ?? []).filter((row) => row.phase === phase);
+    if (all.length === 0) throw missing('linear attention', []);
+    const distance = (row: OperatorRow) =>
+      Math.abs(Math.log(Number(row.num_v_heads) / valueHeads)) +
+      Math.abs(Math.log(Number(row.num_k_heads) / keyHeads)) / 4;
+    let best = all[0];
+    for (const row of all) if (distance(row) < distance(best)) best = row;
+    const rows = all.filter(
+      (row) =>
+        row.num_v_heads === best.num_v_heads &&
+        row.num_k_heads === best.num_k_heads &&
+        row.d_model === best.d_model &&
+        (phase === 'generation' || Number(row.batch_size) === 1),
+    );
+    const sums = new Map<number, number>();
+    for (const row of rows) {
+      const tokens = Number(phase === 'generation' ? row.batch_size : row.seq_len);
+      sums.set(tokens, (sums.get(tokens) ?? 0) + us(row));
+    }
+    if (distance(best) > 0)
+      this.notes.add(
+        `linear attention of ${keyHeads}/${valueHeads} heads: as of ${best.num_k_heads}/${best.num_v_heads}`,
+      );
+    return { times: sorted([...sums]), scale: valueHeads / Number(best.num_v_heads) };
   }
 
   /** Rows of the shape that is most like this one, and the factor that its KV bytes differ by. */
@@ -373,12 +445,27 @@ function lineOf(times: KernelTimes, intercept?: number): { slope: number; interc
   return { slope: (xy * oo - oy * ox) / determinant, intercept: (oy * xx - xy * ox) / determinant };
 }
 
+/** Times of single prompts by their tokens. */
+function promptTimes(rows: readonly OperatorRow[], scale = 1): KernelTimes {
+  return sorted(
+    rows.filter((row) => Number(row.batch_size) === 1).map((row) => [Number(row.isl), us(row) * scale]),
+  );
+}
+
+/** As measured, without pairs. */
+function prefillByTokens(times: KernelTimes): PrefillAttention {
+  const launchUs = times[0].us;
+  return {
+    launchUs,
+    tokensUs: (tokens) => Math.max(0, beyond(times, tokens) - launchUs),
+    perPairUs: 0,
+  };
+}
+
 /** Fitted to all lengths of single prompts, by relative errors. */
 function prefillOf(rows: readonly OperatorRow[], scale: number): PrefillAttention {
   const window = windowOf(rows[0]);
-  const times = sorted(
-    rows.filter((row) => Number(row.batch_size) === 1).map((row) => [Number(row.isl), us(row) * scale]),
-  );
+  const times = promptTimes(rows, scale);
   const launchUs = times[0].us;
   let [tt, tp, pp, ty, py] = [0, 0, 0, 0, 0];
   for (const { size, us: time } of times) {
@@ -395,9 +482,9 @@ function prefillOf(rows: readonly OperatorRow[], scale: number): PrefillAttentio
   const perTokenUs = (ty * pp - py * tp) / determinant;
   const perPairUs = (py * tt - ty * tp) / determinant;
   // Either alone where the other would be negative.
-  if (!(perTokenUs > 0)) return { launchUs, perTokenUs: 0, perPairUs: Math.max(0, py / pp) };
-  if (!(perPairUs > 0)) return { launchUs, perTokenUs: Math.max(0, ty / tt), perPairUs: 0 };
-  return { launchUs, perTokenUs, perPairUs };
+  if (!(perTokenUs > 0)) return { launchUs, tokensUs: () => 0, perPairUs: Math.max(0, py / pp) };
+  const slope = perPairUs > 0 ? perTokenUs : Math.max(0, ty / tt);
+  return { launchUs, tokensUs: (tokens) => slope * tokens, perPairUs: Math.max(0, perPairUs) };
 }
 
 /** How much each difference tells against taking other experts' times. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type ServedModel, servedModel } from '../models/served-model.ts';
+import { type ModelDescription, type ServedModel, servedModel } from '../models/served-model.ts';
 import type { LayerGroup, TransformerShape } from '../models/transformer-shape.ts';
 import { checkEngineProfile } from '../profiles/parse-engine-profile.ts';
 import { type EngineOverheads, engineOverheads } from './engine-overheads.ts';
@@ -45,6 +45,10 @@ const MIXTURE = shapeOf([
   { count: 4, window: null, feedForward: { experts: 8, perToken: 2, inter: 512, sharedInter: 0 } },
 ]);
 
+const TOY: Omit<ModelDescription, 'shape'> = {
+  ...{ id: 'toy', name: 'Toy', aliases: [], contextTokens: 8192 },
+  ...{ checkpoint: 'FP16', checkpoints: {} },
+};
 const EXPERTS = { hidden: 1024, inter: 512, experts: 8, perToken: 2, tensorParallel: 1, expertParallel: 1 };
 
 function compose(
@@ -181,6 +185,34 @@ describe('an iteration composed from kernel tables', () => {
     near(read, 64 * 512 * 4 * KERNELS.perContextTokenUs);
   });
 
+  it('has layers with a gated delta rule take the same time whatever the context', () => {
+    const linear = { keyHeads: 4, valueHeads: 8, keySize: 128, valueSize: 128 };
+    const hybrid = compose({ ...DENSE, layers: [{ ...DENSE.layers[0], linear }] });
+    assert.equal(hybrid.contextUs(64), 0);
+    assert.equal(hybrid.pairUs(), 0);
+    near(hybrid.decodeRestUs(64) - hybrid.decodeRestUs(32), 4 * 32 * KERNELS.perLinearSequenceUs, 0.01);
+    near(hybrid.prefillRestUs(1024) - hybrid.prefillRestUs(512), 4 * 512 * KERNELS.perLinearTokenUs);
+    const pair = compose({ ...DENSE, layers: [{ ...DENSE.layers[0], linear }] }, { ...ALONE, tensor: 2 });
+    near(pair.prefillRestUs(1024) - pair.prefillRestUs(512), 2 * 512 * KERNELS.perLinearTokenUs);
+    assert.equal(
+      servedModel({ ...TOY, shape: { ...DENSE, layers: [{ ...DENSE.layers[0], linear }] } }).kvBytesPerToken,
+      0,
+    );
+  });
+
+  it('takes attention over chosen tokens by the tokens of a prompt, with its indexer', () => {
+    const sparse = compose({
+      ...DENSE,
+      mla: {
+        ...{ queryRank: 512, kvRank: 512, nopeSize: 128, ropeSize: 64, valueSize: 128 },
+        indexer: { heads: 8, size: 128 },
+      },
+    });
+    near(sparse.prefillRestUs(4096) - sparse.prefillRestUs(1), 4 * 4095 * KERNELS.perSparseTokenUs);
+    assert.equal(sparse.pairUs(), 0);
+    assert.equal(sparse.contextUs(64), 0);
+  });
+
   it('notes what was taken from other shapes', () => {
     const tables = new OperatorTables(operatorRows());
     const wide = compose({ ...DENSE, kvHeads: 4 }, ALONE, tables);
@@ -200,10 +232,7 @@ describe('overheads of an engine', () => {
 });
 
 function modelOf(shape: TransformerShape): ServedModel {
-  return servedModel({
-    ...{ id: 'toy', name: 'Toy', aliases: [], shape, contextTokens: 8192 },
-    ...{ checkpoint: 'FP16', checkpoints: {} },
-  });
+  return servedModel({ ...TOY, shape });
 }
 
 function profileOf(shape: TransformerShape, changes: Partial<TableProfileOptions> = {}) {

@@ -27,7 +27,9 @@ function shape(
   [hidden, vocabulary]: readonly [number, number],
   [queryHeads, kvHeads, headSize = 128]: Heads,
   layers: readonly LayerGroup[],
-  other: Partial<Pick<TransformerShape, 'qkNorm' | 'qkNormAcross' | 'tiedEmbeddings' | 'mla'>> = {},
+  other: Partial<
+    Pick<TransformerShape, 'qkNorm' | 'qkNormAcross' | 'outputGate' | 'tiedEmbeddings' | 'mla'>
+  > = {},
 ): TransformerShape {
   return {
     hidden,
@@ -61,7 +63,18 @@ function mixture(
   return { count, window, feedForward };
 }
 
+/** Three of four layers with a gated delta rule, and experts in all. */
+function hybrid(count: number, valueHeads: number, layer: LayerGroup): readonly LayerGroup[] {
+  const linear = { keyHeads: 16, valueHeads, keySize: 128, valueSize: 128 };
+  return [
+    { ...layer, count: (3 * count) / 4, linear },
+    { ...layer, count: count / 4 },
+  ];
+}
+
 const QK_NORM = { qkNorm: true } as const;
+const QWEN_LINEAR = { qkNorm: true, outputGate: true } as const;
+const QWEN_3_5 = 248_320;
 const TIED = { tiedEmbeddings: true } as const;
 const LLAMA_3 = 128_256;
 const QWEN_2_5 = 152_064;
@@ -512,6 +525,90 @@ const ROWS: readonly Row[] = [
     shape: shape([5120, 151_552], [96, 8], [dense(3, 12_288), mixture(89, [160, 8, 1536, 1536])], QK_NORM),
     contextTokens: 131_072,
     checkpoints: { FP16: 'zai-org/GLM-4.5', FP8: 'zai-org/GLM-4.5-FP8' },
+  },
+  {
+    id: 'qwen3.5-397b-a17b',
+    name: 'Qwen3.5-397B-A17B',
+    aliases: ['Qwen/Qwen3.5-397B-A17B'],
+    shape: shape(
+      [4096, QWEN_3_5],
+      [32, 2, 256],
+      hybrid(60, 64, mixture(60, [512, 10, 1024, 1024])),
+      QWEN_LINEAR,
+    ),
+    contextTokens: 262_144,
+    checkpoints: {
+      FP16: 'Qwen/Qwen3.5-397B-A17B',
+      FP8: 'Qwen/Qwen3.5-397B-A17B-FP8',
+      NVFP4: 'nvidia/Qwen3.5-397B-A17B-NVFP4',
+    },
+  },
+  {
+    id: 'qwen3.5-122b-a10b',
+    name: 'Qwen3.5-122B-A10B',
+    aliases: ['Qwen/Qwen3.5-122B-A10B'],
+    shape: shape(
+      [3072, QWEN_3_5],
+      [32, 2, 256],
+      hybrid(48, 64, mixture(48, [256, 8, 1024, 1024])),
+      QWEN_LINEAR,
+    ),
+    contextTokens: 262_144,
+    checkpoints: { FP16: 'Qwen/Qwen3.5-122B-A10B', FP8: 'Qwen/Qwen3.5-122B-A10B-FP8' },
+  },
+  {
+    id: 'qwen3.5-35b-a3b',
+    name: 'Qwen3.5-35B-A3B',
+    aliases: ['Qwen/Qwen3.5-35B-A3B'],
+    shape: shape(
+      [2048, QWEN_3_5],
+      [16, 2, 256],
+      hybrid(40, 32, mixture(40, [256, 8, 512, 512])),
+      QWEN_LINEAR,
+    ),
+    contextTokens: 262_144,
+    checkpoints: { FP16: 'Qwen/Qwen3.5-35B-A3B', FP8: 'Qwen/Qwen3.5-35B-A3B-FP8' },
+  },
+  {
+    id: 'qwen3.5-27b',
+    name: 'Qwen3.5-27B',
+    aliases: ['Qwen/Qwen3.5-27B'],
+    shape: shape([5120, QWEN_3_5], [24, 4, 256], hybrid(64, 48, dense(64, 17_408)), QWEN_LINEAR),
+    contextTokens: 262_144,
+    checkpoints: { FP16: 'Qwen/Qwen3.5-27B', FP8: 'Qwen/Qwen3.5-27B-FP8' },
+  },
+  {
+    id: 'qwen3-next-80b-a3b',
+    name: 'Qwen3-Next-80B-A3B',
+    aliases: ['Qwen/Qwen3-Next-80B-A3B-Instruct', 'Qwen/Qwen3-Next-80B-A3B-Thinking'],
+    shape: shape([2048, QWEN_3], [16, 2, 256], hybrid(48, 32, mixture(48, [512, 10, 512, 512])), QWEN_LINEAR),
+    contextTokens: 262_144,
+    checkpoints: {
+      FP16: 'Qwen/Qwen3-Next-80B-A3B-Instruct',
+      FP8: 'Qwen/Qwen3-Next-80B-A3B-Instruct-FP8',
+    },
+  },
+  {
+    id: 'glm-5',
+    name: 'GLM-5',
+    aliases: ['zai-org/GLM-5', 'zhipuai/GLM-5'],
+    shape: shape([6144, 154_880], [64, 64, 256], [dense(3, 12_288), mixture(75, [256, 8, 2048, 2048])], {
+      mla: {
+        ...{ queryRank: 2048, kvRank: 512, nopeSize: 192, ropeSize: 64, valueSize: 256 },
+        indexer: { heads: 32, size: 128 },
+      },
+    }),
+    contextTokens: 202_752,
+    checkpoints: { FP16: 'zai-org/GLM-5', FP8: 'zai-org/GLM-5-FP8', NVFP4: 'nvidia/GLM-5-NVFP4' },
+  },
+  {
+    id: 'deepseek-v3.2',
+    name: 'DeepSeek-V3.2',
+    aliases: ['deepseek-ai/DeepSeek-V3.2'],
+    checkpoint: 'FP8',
+    shape: { ...DEEPSEEK_V3, mla: { ...DEEPSEEK_V3.mla!, indexer: { heads: 64, size: 128 } } },
+    contextTokens: 163_840,
+    checkpoints: { FP8: 'deepseek-ai/DeepSeek-V3.2', NVFP4: 'nvidia/DeepSeek-V3.2-NVFP4' },
   },
   {
     id: 'minimax-m2.5',

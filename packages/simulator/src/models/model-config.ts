@@ -3,12 +3,21 @@ import { idOf } from '../calibration/named.ts';
 import type { WeightPrecision } from '../profiles/engine-profile.ts';
 import { FieldReader } from '../profiles/field-reader.ts';
 import { type ServedModel, servedModel } from './served-model.ts';
-import type { FeedForward, LatentAttention, LayerGroup, TransformerShape } from './transformer-shape.ts';
+import type {
+  FeedForward,
+  LatentAttention,
+  LayerGroup,
+  LinearAttention,
+  TransformerShape,
+} from './transformer-shape.ts';
 
 /** What models of a `model_type` have in common, as far as their `config.json` does not say it. */
 interface Family {
   readonly qkNorm?: boolean;
   readonly qkNormAcross?: boolean;
+  readonly outputGate?: boolean;
+  /** Fields of the list below that are computed for it. */
+  readonly supports?: readonly string[];
   readonly tiedEmbeddings?: boolean;
   /** Default of `sliding_window`. */
   readonly window?: number;
@@ -26,6 +35,8 @@ const GEMMA_3_DEFAULTS = {
   max_position_embeddings: 131_072,
 };
 
+const QWEN_LINEAR: Family = { qkNorm: true, outputGate: true, supports: ['linear_num_value_heads'] };
+
 /** By `model_type`, that of `text_config` where there is one. */
 const FAMILIES: Readonly<Record<string, Family>> = {
   llama: {},
@@ -37,9 +48,14 @@ const FAMILIES: Readonly<Record<string, Family>> = {
   qwen3_moe: { qkNorm: true },
   qwen3_vl_text: { qkNorm: true },
   qwen3_vl_moe_text: { qkNorm: true },
+  qwen3_next: QWEN_LINEAR,
+  qwen3_5_text: QWEN_LINEAR,
+  qwen3_5_moe_text: QWEN_LINEAR,
   gpt_oss: { fullEvery: 2 },
   deepseek_v2: {},
   deepseek_v3: {},
+  deepseek_v32: { supports: ['index_topk'] },
+  glm_moe_dsa: { supports: ['index_topk'] },
   kimi_k2: {},
   glm4_moe: {},
   minimax_m2: { qkNorm: true, qkNormAcross: true },
@@ -79,7 +95,8 @@ export function modelFromConfig(text: string, name: string, source: string): Ser
   const family = Object.hasOwn(FAMILIES, type) ? FAMILIES[type] : undefined;
   if (family === undefined) throw unsupported(source, `\`model_type\` ${JSON.stringify(type)}`);
   for (const [field, part] of Object.entries(UNSUPPORTED)) {
-    if (Object.hasOwn(inner, field)) throw unsupported(source, `${part} (\`${field}\`)`);
+    if (Object.hasOwn(inner, field) && !family.supports?.includes(field))
+      throw unsupported(source, `${part} (\`${field}\`)`);
   }
   // A vision-language model has some fields beside `text_config`.
   const { tie_word_embeddings, quantization_config } = outer;
@@ -158,6 +175,7 @@ function readShape(config: FieldReader, family: Family, source: string): Transfo
     headSize,
     qkNorm: config.optionalBoolean('use_qk_norm') ?? family.qkNorm ?? false,
     ...(family.qkNormAcross && { qkNormAcross: true }),
+    ...((config.optionalBoolean('attn_output_gate') ?? family.outputGate) && { outputGate: true }),
     mla,
     layers: grouped(readLayers(config, family)),
   };
@@ -170,6 +188,9 @@ function readLatentAttention(config: FieldReader): LatentAttention {
     nopeSize: size(config, 'qk_nope_head_dim'),
     ropeSize: size(config, 'qk_rope_head_dim'),
     valueSize: size(config, 'v_head_dim'),
+    ...(config.keys.includes('index_topk') && {
+      indexer: { heads: size(config, 'index_n_heads'), size: size(config, 'index_head_dim') },
+    }),
   };
 }
 
@@ -179,7 +200,33 @@ function readLayers(config: FieldReader, family: Family): Layer[] {
   const count = config.integer('num_hidden_layers', 1, 10_000);
   const windows = readWindows(config, family, count);
   const feedForwards = readFeedForwards(config, count);
-  return windows.map((window, i) => ({ window, feedForward: feedForwards[i] }));
+  const linear = readLinearAttention(config, count);
+  return windows.map((window, i) => ({
+    window,
+    ...(linear?.isLinear[i] && { linear: linear.attention }),
+    feedForward: feedForwards[i],
+  }));
+}
+
+/** Layers without attention, and their sizes. */
+function readLinearAttention(
+  config: FieldReader,
+  count: number,
+): { isLinear: boolean[]; attention: LinearAttention } | null {
+  if (!config.keys.includes('linear_num_value_heads')) return null;
+  const types = config.optionalTexts('layer_types', count);
+  const fullEvery = optionalSize(config, 'full_attention_interval') ?? 4;
+  return {
+    isLinear: Array.from({ length: count }, (_, i) =>
+      types === undefined ? (i + 1) % fullEvery !== 0 : types[i] === 'linear_attention',
+    ),
+    attention: {
+      keyHeads: size(config, 'linear_num_key_heads'),
+      valueHeads: size(config, 'linear_num_value_heads'),
+      keySize: size(config, 'linear_key_head_dim'),
+      valueSize: size(config, 'linear_value_head_dim'),
+    },
+  };
 }
 
 /** Window of each layer, from the most explicit field that there is. */
@@ -208,7 +255,8 @@ function readFeedForwards(config: FieldReader, count: number): FeedForward[] {
     optionalSize(config, 'num_local_experts') ??
     optionalSize(config, 'n_routed_experts') ??
     optionalSize(config, 'num_experts');
-  const inter = size(config, 'intermediate_size');
+  const expertsOnly = experts === undefined ? undefined : optionalSize(config, 'moe_intermediate_size');
+  const inter = optionalSize(config, 'intermediate_size') ?? expertsOnly ?? size(config, 'intermediate_size');
   if (experts === undefined) return Array.from({ length: count }, () => ({ inter }));
   const expertInter = optionalSize(config, 'moe_intermediate_size') ?? inter;
   const isLlama4 = config.keys.includes('interleave_moe_layer_step');
@@ -218,7 +266,8 @@ function readFeedForwards(config: FieldReader, count: number): FeedForward[] {
     inter: expertInter,
     sharedInter: isLlama4
       ? inter
-      : (config.optionalNumber('n_shared_experts', 0, experts) ?? 0) * expertInter,
+      : (optionalSize(config, 'shared_expert_intermediate_size') ??
+        (config.optionalNumber('n_shared_experts', 0, experts) ?? 0) * expertInter),
   };
   const dense: FeedForward = { inter: optionalSize(config, 'intermediate_size_mlp') ?? inter };
   const leading = config.optionalNumber('first_k_dense_replace', 0, count) ?? 0;

@@ -12,6 +12,8 @@ export interface TransformerShape {
   readonly qkNorm: boolean;
   /** Whether that norm is one over all heads instead of one for each. */
   readonly qkNormAcross?: boolean;
+  /** Whether a gate as wide as the queries multiplies what attention returns. */
+  readonly outputGate?: boolean;
   /** `null`: queries, keys and values of `headSize` for each head. */
   readonly mla: LatentAttention | null;
   /** Groups of equal layers; their order does not matter. */
@@ -27,12 +29,24 @@ export interface LatentAttention {
   readonly nopeSize: number;
   readonly ropeSize: number;
   readonly valueSize: number;
+  /** Heads that choose the tokens that a query attends to, and their size; `null`: it attends to all. */
+  readonly indexer?: { readonly heads: number; readonly size: number } | null;
+}
+
+/** Gated delta rule: a state of fixed size for each sequence instead of keys and values for each token. */
+export interface LinearAttention {
+  readonly keyHeads: number;
+  readonly valueHeads: number;
+  readonly keySize: number;
+  readonly valueSize: number;
 }
 
 export interface LayerGroup {
   readonly count: number;
   /** Last tokens that attention sees; `null`: all. */
   readonly window: number | null;
+  /** Of layers without attention. */
+  readonly linear?: LinearAttention;
   readonly feedForward: FeedForward;
 }
 
@@ -80,7 +94,11 @@ export function countParameters(shape: TransformerShape): ParameterCounts {
   const { hidden, vocabulary, layers } = shape;
   const embedding = hidden * vocabulary;
   const outputLayer = shape.tiedEmbeddings ? 0 : embedding;
-  const attention = layerCount(shape) * attentionParameters(shape);
+  const attention = layers.reduce(
+    (sum, { count, linear }) =>
+      sum + count * (linear ? linearParameters(hidden, linear) : attentionParameters(shape)),
+    0,
+  );
   let [feedForward, router, experts, unused] = [0, 0, 0, 0];
   for (const { count, feedForward: layer } of layers) {
     const widths = GATED * hidden * count;
@@ -106,16 +124,30 @@ export function countParameters(shape: TransformerShape): ParameterCounts {
   };
 }
 
+/** Width of the projection of queries, keys and values, of the gate behind it and of its two gates by head. */
+export function linearWidth({ keyHeads, valueHeads, keySize, valueSize }: LinearAttention): number {
+  return 2 * keyHeads * keySize + 2 * valueHeads * valueSize + 2 * valueHeads;
+}
+
+function linearParameters(hidden: number, linear: LinearAttention): number {
+  return hidden * (linearWidth(linear) + linear.valueHeads * linear.valueSize);
+}
+
 /** Parameters of one layer's projections. */
-function attentionParameters({ hidden, queryHeads, kvHeads, headSize, mla }: TransformerShape): number {
-  if (mla === null) return 2 * hidden * headSize * (queryHeads + kvHeads);
-  const { queryRank, kvRank, nopeSize, ropeSize, valueSize } = mla;
+function attentionParameters(shape: TransformerShape): number {
+  const { hidden, queryHeads, kvHeads, headSize, mla, outputGate } = shape;
+  if (mla === null) return hidden * headSize * ((outputGate ? 3 : 2) * queryHeads + 2 * kvHeads);
+  const { queryRank, kvRank, nopeSize, ropeSize, valueSize, indexer } = mla;
+  const ofIndexer = indexer
+    ? (queryRank ?? hidden) * indexer.heads * indexer.size + hidden * (indexer.size + indexer.heads)
+    : 0;
   const queries = queryHeads * (nopeSize + ropeSize);
   return (
     (queryRank === null ? hidden * queries : queryRank * (hidden + queries)) +
     hidden * (kvRank + ropeSize) +
     kvRank * queryHeads * (nopeSize + valueSize) +
-    queryHeads * valueSize * hidden
+    queryHeads * valueSize * hidden +
+    ofIndexer
   );
 }
 
@@ -124,14 +156,16 @@ export function kvBytesPerLayer(
   { kvHeads, headSize, mla }: TransformerShape,
   bytesPerElement: number,
 ): number {
-  const elements = mla === null ? 2 * kvHeads * headSize : mla.kvRank + mla.ropeSize;
-  return elements * bytesPerElement;
+  if (mla === null) return 2 * kvHeads * headSize * bytesPerElement;
+  // The indexer's keys are in 8 bits with a scale of 4 bytes.
+  return (mla.kvRank + mla.ropeSize) * bytesPerElement + (mla.indexer ? mla.indexer.size + 4 : 0);
 }
 
-/** Layers of each kind of KV cache: the kinds differ in the tokens that they keep. */
+/** Layers of each kind of KV cache: the kinds differ in the tokens that they keep. Linear ones have none. */
 export function layersByWindow({ layers }: TransformerShape): Map<number | null, number> {
   const counts = new Map<number | null, number>();
-  for (const { window, count } of layers) counts.set(window, (counts.get(window) ?? 0) + count);
+  for (const { window, count, linear } of layers)
+    if (linear === undefined) counts.set(window, (counts.get(window) ?? 0) + count);
   return counts;
 }
 

@@ -28,9 +28,10 @@ const GPUS: Readonly<Record<string, string>> = {
 
 /**
  * Memory of a GPU that neither weights nor KV take, GiB: activations of 8,192 tokens, logits of 1,024 sequences, buffers of
- * collectives, CUDA graphs. Points that overflow the KV pool on H100 and B200 tell of 2 to 4.5.
+ * collectives, CUDA graphs. Points of vLLM that overflow the KV pool on H100 and B200 tell of 2 to 4.5; SGLang's share of the
+ * memory is for weights and KV alone.
  */
-const MEMORY_OVERHEAD_GIB = 3;
+const MEMORY_OVERHEAD_GIB = { vllm: 3, sglang: 0 };
 
 /** Versions of vLLM with the kernels of the oldest tables; recipes for 0.18 and 0.19 choose those of the newest. */
 const OLD_TABLES = /^0\.1[0-7]\./;
@@ -106,7 +107,7 @@ async function pointProfile(
     kvCache: pointKvCache(point),
     engine: named,
     overheads: engineOverheads(engine, version),
-    memoryOverheadGiB: MEMORY_OVERHEAD_GIB,
+    memoryOverheadGiB: MEMORY_OVERHEAD_GIB[engine],
     source: 'kernel tables',
     command: 'servegym fidelity',
   });

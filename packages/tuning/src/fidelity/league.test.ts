@@ -4,12 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { LocalJobs } from '@servegym/jobs';
+import { findProfile } from '@servegym/simulator';
 import { parseOperatingPoints } from '@servegym/simulator/calibration';
 import { writeTables } from '../tables/table-folder.fixture.ts';
 import { FIDELITY_JOB_KINDS } from './assess-fidelity.ts';
 import { assessLeague } from './assess-league.ts';
 import type { LeagueRow } from './fidelity.ts';
-import { leagueGroups } from './league.ts';
+import { leagueGroups, simulatePoint } from './league.ts';
 import { leagueReport } from './league-report.ts';
 
 const COLUMNS =
@@ -147,6 +148,22 @@ describe('the league', () => {
       [a, b, c].map(({ theirs }) => theirs),
       [{ ttftMs: 15, tpotMs: 1 }, { error: 'no tables' }, { error: 'no answer' }],
     );
+  });
+
+  it('has requests wait until SGLang looks for them, in the recipes that set how often', () => {
+    const points = parseOperatingPoints(
+      table(
+        { backend: 'sglang', system: 'b200_sxm' },
+        { backend: 'sglang' },
+        { backend: 'sglang', system: 'b200_sxm', silicon_data_source: 'x; silicon_concurrency=16' },
+      ),
+      'points.csv',
+    );
+    const profile = findProfile('h100-80gb-llama-3-8b');
+    const [often, always, seldom] = points.map((point) => simulatePoint(point, { profile, weights: 'FP16' }));
+    assert.ok('ttftMs' in often && 'ttftMs' in always && 'ttftMs' in seldom);
+    assert.ok(Math.abs(often.ttftMs - always.ttftMs - 5 * often.tpotMs) < 1e-9);
+    assert.ok(seldom.ttftMs > 15 * seldom.tpotMs);
   });
 
   it('serves repeated prompts from the prefix cache', async () => {

@@ -79,10 +79,9 @@ export function simulatePoint(point: OperatingPoint, { profile, weights }: Point
   if (run.completed < run.ttftMs.length) return { error: `${run.rejected} requests do not fit the KV pool` };
   // The requests that start the loop are the only burst.
   const burstMs = (BURST_MS * concurrency * concurrency) / requests;
-  return {
-    ttftMs: summarize(run.ttftMs.slice(warmUp)).mean + burstMs,
-    tpotMs: summarize(run.tpotMs.slice(warmUp).filter(Number.isFinite)).mean,
-  };
+  const tpotMs = summarize(run.tpotMs.slice(warmUp).filter(Number.isFinite)).mean;
+  const ttftMs = summarize(run.ttftMs.slice(warmUp)).mean + burstMs + receiveMs(point, tpotMs);
+  return { ttftMs, tpotMs };
 }
 
 /**
@@ -109,6 +108,18 @@ function repeatedPrompts(prompts: Trace, { concurrency, requestsEach }: Operatin
   };
 }
 
+/**
+ * Mean wait of a request until SGLang looks for new ones, ms: InferenceX's recipes for B200 let it do so every 10
+ * iterations, and every 30 from 16 in flight (`--scheduler-recv-interval`).
+ */
+function receiveMs(
+  { engine, source, system, model, concurrency }: OperatingPoint,
+  iterationMs: number,
+): number {
+  if (engine !== 'sglang' || source !== 'InferenceX' || system !== 'b200_sxm' || /GLM/.test(model)) return 0;
+  return ((concurrency < 16 ? 10 : 30) / 2) * iterationMs;
+}
+
 /** Answers for points of one server; equal ones are simulated once. */
 export function leagueAnswers(points: readonly OperatingPoint[], served: PointProfile): LeagueAnswer[] {
   const known = new Map<string, LeagueAnswer>();
@@ -123,21 +134,20 @@ export function leagueAnswers(points: readonly OperatingPoint[], served: PointPr
 }
 
 /**
- * Points of a server that is slower with fewer requests in flight: gpt-oss-120b at 512 on H100, with a third of the TPOT
- * that vLLM 0.18 has at 64, and of two GPUs with less than the weights take to be read.
+ * Points of a server that was disturbed. gpt-oss-120b at 512 in flight on H100 has a third of the TPOT that vLLM 0.18 has at
+ * 64, and of two GPUs less than the weights take to be read. DeepSeek in FP4 on SGLang of November 2025 has a first burst
+ * that waits for 15 to 80 s, as long as kernels take to compile, whatever its size.
  */
-function contradictsOthers({ model, system, engine, version, concurrency }: OperatingPoint): boolean {
+function isDisturbed({ engine, version, model, system, precision, concurrency }: OperatingPoint): boolean {
+  if (engine === 'sglang') return version === '' && precision === 'fp4' && /DeepSeek/.test(model);
   const isOld = version === '' || version === '0.11.2';
-  return (
-    /gpt-oss-120b/.test(model) && system === 'h100_sxm' && engine === 'vllm' && isOld && concurrency === 512
-  );
+  return isOld && /gpt-oss-120b/.test(model) && system === 'h100_sxm' && concurrency === 512;
 }
 
 /** Name of the group that a row belongs to; `null`: none. */
 const GROUPS: readonly ((row: LeagueRow) => string | null)[] = [
   () => 'all',
-  ({ point }) =>
-    point.engine !== 'vllm' || contradictsOthers(point) ? null : 'without contradicting points',
+  ({ point }) => (isDisturbed(point) ? null : 'all but disturbed points'),
   ({ point }) => `source: ${point.source}`,
   ({ point }) => point.model.replace(/^.*\//, ''),
   ({ point }) => point.system,

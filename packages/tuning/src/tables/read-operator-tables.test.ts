@@ -31,7 +31,7 @@ describe('the kernel tables of a folder', () => {
     assert.deepEqual(engine, { name: 'vLLM', version: '0.24.0' });
     assert.equal(
       versions.join(),
-      'gemm 0.24.0,context_attention 0.24.0,generation_attention 0.24.0,custom_allreduce 0.24.0,moe 0.24.0',
+      'gemm 0.24.0,context_attention 0.24.0,generation_attention 0.24.0,custom_allreduce 0.24.0,moe 0.24.0,dsa_context_module 0.24.0,dsa_generation_module 0.24.0,gdn 0.24.0',
     );
     assert.deepEqual(tables.gemmPrecisions, ['bfloat16', 'fp8']);
     assert.equal(tables.gemmUs('bfloat16', 5, 512, 4096), (512 * 4096) / 1e6);

@@ -32,6 +32,9 @@ const FILES: Readonly<Record<keyof OperatorRows, { readonly operator: string; re
     moe: { operator: 'moe', isNeeded: false },
     mla_context_module: { operator: 'mla', isNeeded: false },
     mla_generation_module: { operator: 'mla', isNeeded: false },
+    dsa_context_module: { operator: 'sparse_attention', isNeeded: false },
+    dsa_generation_module: { operator: 'sparse_attention', isNeeded: false },
+    gdn: { operator: 'linear_attention', isNeeded: false },
     computescale: { operator: 'quantize', isNeeded: false },
     scale_matrix: { operator: 'quantize', isNeeded: false },
   };
@@ -79,7 +82,11 @@ export async function readOperatorTables(folder: string, gpu: Gpu, engine: strin
   const borrowed: string[] = [];
   for (const [file, { operator, isNeeded }] of Object.entries(FILES)) {
     const path = (each: string) => join(data, name, operator, each);
-    const own = await findTable(path(framework), `${file}_perf.parquet`, version);
+    // SGLang's times are of a kernel that is 20 times slower than memory allows.
+    const own =
+      operator === 'quantize' && framework !== 'vllm'
+        ? null
+        : await findTable(path(framework), `${file}_perf.parquet`, version);
     if (own === null && isNeeded) {
       const engines = await foldersIn(join(data, name, operator));
       const known = engines.filter((each) => Object.hasOwn(ENGINES, each));

@@ -10,6 +10,9 @@ const OPERATORS: Readonly<Record<string, string>> = {
   generation_attention: 'attention',
   custom_allreduce: 'comm',
   moe: 'moe',
+  gdn: 'linear_attention',
+  dsa_context_module: 'sparse_attention',
+  dsa_generation_module: 'sparse_attention',
 };
 
 /** Writes made-up kernel tables of a GPU for each engine and version given, as the published package lays them out. */
