@@ -1,0 +1,46 @@
+import { join } from 'node:path';
+import { defineConfig } from 'vitepress';
+import { writeForLanguageModels } from './llms.ts';
+import { docs, sections } from './pages.ts';
+import { linkRepository, REPOSITORY } from './repository-links.ts';
+
+const title = 'ServeGym';
+const description =
+  'Environments in which an agent learns to run an LLM inference server, and the simulator under them.';
+/** Path of the site on its host, for instance `/servegym/` on GitHub Pages. */
+const base = process.env.SERVEGYM_DOCS_BASE ?? '/';
+/** Address of the host, for links that have to be whole. */
+const origin = process.env.SERVEGYM_DOCS_ORIGIN ?? '';
+const found = sections();
+
+export default defineConfig({
+  title,
+  description,
+  lang: 'en',
+  base,
+  cleanUrls: true,
+  outDir: join(docs, '..', 'dist', 'docs'),
+  srcExclude: ['README.md'],
+  // Other links that lead nowhere stop the build.
+  ignoreDeadLinks: 'localhostLinks',
+  markdown: { config: linkRepository },
+  themeConfig: {
+    search: { provider: 'local' },
+    outline: [2, 3],
+    nav: [
+      { text: 'Tune', link: '/tune' },
+      { text: 'Environments', link: '/environments' },
+      { text: 'Benchmarks', link: '/benchmarks' },
+    ],
+    sidebar: found.map((section) => ({
+      text: section.title,
+      collapsed: false,
+      items: section.pages.map(({ path, title }) => ({ text: title, link: `/${path}` })),
+    })),
+    editLink: { pattern: `${REPOSITORY}/edit/main/docs/:path` },
+    socialLinks: [{ icon: 'github', link: REPOSITORY }],
+  },
+  buildEnd({ outDir }) {
+    writeForLanguageModels(outDir, { title, description, address: `${origin}${base}` }, found);
+  },
+});

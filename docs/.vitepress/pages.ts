@@ -1,0 +1,51 @@
+import { globSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+
+/** The folder of the pages. */
+export const docs = dirname(import.meta.dirname);
+
+export interface Page {
+  /** Path from the folder of the pages, without the ending: `tune`. */
+  readonly path: string;
+  /** The first heading. */
+  readonly title: string;
+  readonly markdown: string;
+}
+
+export interface Section {
+  readonly title: string;
+  readonly pages: readonly Page[];
+}
+
+/** Sections of the sidebar, with the paths of their pages in order. */
+const SECTIONS: Readonly<Record<string, readonly string[]>> = {
+  'Answers for operators': ['traces', 'tune', 'plan', 'diff', 'twin', 'real-servers', 'endpoint'],
+  Environments: ['environments', 'fleet', 'inferencegym', 'traffic', 'your-own-task', 'your-own-environment'],
+  Agents: ['agents', 'language-models', 'benchmarks', 'seasons'],
+  'Running it': ['console', 'serving', 'deploy', 'scaling'],
+  'The simulator': ['engine-profiles', 'kernel-tables', 'schedules', 'fidelity', 'reference-data'],
+  Help: ['glossary', 'faq', 'troubleshooting', 'openenv-conformance'],
+};
+
+/** Sections with the pages that are there; a page that no section names stands under `More`. */
+export function sections(): Section[] {
+  const rest = new Map(
+    globSync('*.md', { cwd: docs, exclude: ['index.md', 'README.md'] })
+      .sort()
+      .map((file) => [file.slice(0, -'.md'.length), readPage(file)]),
+  );
+  const found = Object.entries(SECTIONS).map(([title, paths]) => {
+    const pages = paths.flatMap((path) => rest.get(path) ?? []);
+    for (const { path } of pages) rest.delete(path);
+    return { title, pages };
+  });
+  return [...found, { title: 'More', pages: [...rest.values()] }].filter(({ pages }) => pages.length > 0);
+}
+
+function readPage(file: string): Page {
+  const markdown = readFileSync(join(docs, file), 'utf8');
+  const title = /^# (.+)$/m.exec(markdown)?.[1];
+  if (title === undefined)
+    throw new Error(`Expected a heading such as "# Title" in docs/${file}, found none. Add one.`);
+  return { path: file.slice(0, -'.md'.length), title, markdown };
+}

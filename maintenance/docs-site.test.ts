@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict';
+import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { build } from 'vitepress';
+import { sections } from '../docs/.vitepress/pages.ts';
+import { repositoryLink } from '../docs/.vitepress/repository-links.ts';
+
+const root = dirname(import.meta.dirname);
+const BASE = '/made-up-base/';
+
+describe('the documentation site', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'servegym-docs-'));
+  /** HTML of each page, by its path on the site. */
+  const html = new Map<string, string>();
+  before(async () => {
+    process.env.SERVEGYM_DOCS_BASE = BASE;
+    process.env.SERVEGYM_DOCS_ORIGIN = 'https://example.org';
+    await build(join(root, 'docs'), { outDir: folder });
+    for (const file of globSync('**/*.html', { cwd: folder }))
+      html.set(file.replace(/(^index)?\.html$/, ''), readFileSync(join(folder, file), 'utf8'));
+  });
+  after(() => rmSync(folder, { recursive: true }));
+
+  it('has every page of docs in its sidebar', () => {
+    const start = html.get('')!;
+    const tune = html.get('tune')!;
+    assert.match(start, /Learn to run an LLM inference server/);
+    for (const file of globSync('*.md', { cwd: join(root, 'docs'), exclude: ['index.md', 'README.md'] })) {
+      const path = file.slice(0, -'.md'.length);
+      assert.ok(html.has(path), path);
+      assert.ok(tune.includes(`href="${BASE}${path}"`), `${path} is missing in the sidebar`);
+    }
+  });
+
+  it('links only to pages, headings and files that it has', () => {
+    const broken = [...html].flatMap(([page, text]) =>
+      [...text.matchAll(/<a\b[^>]*? href="([^"]*)"/g)].flatMap(([, href]) => {
+        if (/^[a-z]+:/.test(href!)) return [];
+        const { pathname, hash } = new URL(href!, `http://site${BASE}${page}`);
+        const path = pathname.startsWith(BASE) ? decodeURI(pathname.slice(BASE.length)) : undefined;
+        const target = path === undefined ? undefined : html.get(path);
+        const id = decodeURIComponent(hash.slice(1));
+        const isThere =
+          target === undefined
+            ? path !== undefined && existsSync(join(folder, path))
+            : id === '' || target.includes(` id="${id}"`);
+        return isThere ? [] : [`${page} -> ${href}`];
+      }),
+    );
+    assert.deepEqual(broken, []);
+  });
+
+  it('finds words of the pages in its search index', () => {
+    const [index, ...more] = globSync('assets/**/@localSearchIndexroot.*.js', { cwd: folder });
+    assert.equal(more.length, 0);
+    assert.match(readFileSync(join(folder, index!), 'utf8'), /preemption/);
+  });
+
+  it('lists its pages for language models, and holds their texts', () => {
+    const list = readFileSync(join(folder, 'llms.txt'), 'utf8');
+    const texts = readFileSync(join(folder, 'llms-full.txt'), 'utf8');
+    for (const { pages } of sections())
+      for (const { path, title, markdown } of pages) {
+        assert.ok(list.includes(`- [${title}](https://example.org${BASE}${path}.md): `), path);
+        assert.ok(texts.includes(markdown), path);
+        assert.equal(readFileSync(join(folder, `${path}.md`), 'utf8'), markdown);
+      }
+  });
+});
+
+describe('a link of a page', () => {
+  it('to a file outside of docs leads to the repository', () => {
+    const blob = 'https://github.com/servegym/servegym/blob/main';
+    assert.equal(repositoryLink('../CONTRIBUTING.md#names', 'tune.md'), `${blob}/CONTRIBUTING.md#names`);
+    assert.equal(repositoryLink('benchmarks.json', 'benchmarks.md'), `${blob}/docs/benchmarks.json`);
+    assert.equal(
+      repositoryLink('../packages/agents', 'agents.md'),
+      'https://github.com/servegym/servegym/tree/main/packages/agents',
+    );
+  });
+
+  it('to a page, a heading or another site stays', () => {
+    for (const link of ['tune.md', '#names', 'https://example.org', 'images/tune.png', '/tune'])
+      assert.equal(repositoryLink(link, 'tune.md'), undefined, link);
+  });
+
+  it('to a file that is not there fails the build', () => {
+    assert.throws(
+      () => repositoryLink('../no-such-file.ts', 'tune.md'),
+      /docs\/tune\.md links to \.\.\/no-such-file\.ts/,
+    );
+  });
+});
