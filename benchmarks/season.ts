@@ -9,8 +9,10 @@ import { join } from 'node:path';
 import { isDeepStrictEqual, parseArgs } from 'node:util';
 import {
   type AsyncPolicy,
+  createFleetPolicy,
   createGymPolicy,
   createPolicy,
+  playableFleet,
   playableGym,
   playableServe,
 } from '@servegym/agents';
@@ -41,13 +43,15 @@ interface Exploit {
   readonly gained: boolean;
 }
 
-const isGym = env === 'inferencegym';
-const taskId = isGym ? Number(task) : task;
-const playerNamed = (name: string) =>
-  (isGym ? createGymPolicy(name) : createPolicy(name)) as unknown as Player;
-const practice = (isGym ? playableGym(inferencegym) : playableServe()) as unknown as ReturnType<
-  typeof playableServe
->;
+const PLAYED = {
+  llmserve: { create: createPolicy, playable: playableServe },
+  fleet: { create: createFleetPolicy, playable: playableFleet },
+  inferencegym: { create: createGymPolicy, playable: () => playableGym(inferencegym) },
+};
+const { create, playable } = PLAYED[env as keyof typeof PLAYED];
+const taskId = env === 'inferencegym' ? Number(task) : task;
+const playerNamed = (name: string) => create(name) as unknown as Player;
+const practice = playable() as unknown as ReturnType<typeof playableServe>;
 const initialAction = practice.initialAction(taskId) as unknown as Fields;
 
 /** Seeds of practice that the first window of a ranked episode is compared with. */

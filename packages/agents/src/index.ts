@@ -37,6 +37,7 @@ export { playEpisode } from './core/play-episode.ts';
 export type { AsyncPolicy, Policy, PolicyEpisode, PolicyStep } from './core/policy.ts';
 export { type DatasetRow, type DatasetValue, recordEpisodes } from './core/record-episodes.ts';
 export { AgentError } from './error-catalogue.ts';
+export { playableFleet } from './fleet/playable-fleet.ts';
 export { createFleetPolicy, listFleetPolicies } from './fleet/policies/fleet-policies.ts';
 export type { FleetPolicy } from './fleet/policies/fleet-policy.ts';
 export { encodeOnnxActor } from './formats/onnx-actor.ts';

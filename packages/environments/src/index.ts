@@ -36,6 +36,7 @@ export {
 export { FLEET_TASKS, fleetTasks } from './fleet/task-registry.ts';
 export { FLEET_CLASSES, type FleetTask, idleFleetKnobs } from './fleet/tasks/fleet-task.ts';
 export { type FleetTaskFile, parseFleetTask } from './fleet/tasks/fleet-task-schema.ts';
+export type { FleetWindowReport } from './fleet/window-report.ts';
 export type { StepInfo } from './inferencegym/environment.ts';
 export { type InferenceGymOptions, inferenceGym, inferencegym } from './inferencegym/environment.ts';
 export { GymEpisode } from './inferencegym/gym-episode.ts';

@@ -265,6 +265,13 @@ describe('servegym baseline', () => {
     assert.deepEqual(waited[0]?.slice(0, 2), ['static_workload', 1]);
   });
 
+  it('plays the autoscaler on a task of fleet', async () => {
+    const options = ['--env', 'fleet', '--task', 'agents', '--max-steps', '5', '--json'];
+    const { tasks, agent } = JSON.parse(await baseline(...options));
+    assert.deepEqual([agent, tasks[0].task_id, tasks[0].steps], ['hpa', 'agents', 5]);
+    assert.ok(tasks[0].score > 0 && tasks[0].score < 0.2);
+  });
+
   it('plays the benchmark, which has neither tasks nor an end', async () => {
     const { tasks, mean_score } = JSON.parse(await baseline('--env', 'benchmark', '--json'));
     assert.deepEqual([tasks.length, tasks[0].task_id, tasks[0].steps, mean_score], [1, null, 10, 1]);

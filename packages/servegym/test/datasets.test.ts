@@ -4,6 +4,10 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import {
+  FLEET_TASKS,
+  type FleetAction,
+  type FleetWindowReport,
+  fleetEnvironment,
   inferencegym,
   llmserve,
   SEED_SPLITS,
@@ -191,6 +195,29 @@ describe('servegym datasets export', () => {
       );
       assert.equal(row['next_observation.cost_so_far'], observation.cost_so_far);
     }
+  });
+
+  it('writes episodes of fleet, with its replicas as JSON', async () => {
+    const { rows, metadata, columns } = await exported(
+      ...['--env', 'fleet', '--agent', 'hpa:30', '--task', 'agents', '--episodes', '1'],
+    );
+    assert.deepEqual([rows.length, metadata.environment, metadata.policy], [240, 'fleet', 'hpa:30']);
+    const environment = fleetEnvironment().create();
+    await environment.reset({ task_id: 'agents', seed: SEED_SPLITS.train.first });
+    for (const row of rows.slice(0, 20)) {
+      const knobs = Object.keys(FLEET_TASKS.agents.defaultAction);
+      const action = Object.fromEntries(knobs.map((knob) => [knob, Number(row[`action.${knob}`])]));
+      const { observation, reward, metadata } = await environment.step(action as FleetAction);
+      assert.equal(row.reward, reward);
+      assert.equal(
+        row['next_observation.interactive.slo_attainment'],
+        observation.interactive.slo_attainment,
+      );
+      const { replicas, classes } = metadata as unknown as FleetWindowReport;
+      assert.deepEqual(row['info.replicas'], replicas);
+      assert.equal(row['info.classes.batch.attained'], classes[1]!.attained);
+    }
+    assert.equal(columns['info.classes.batch.attained'], 'INT64');
   });
 
   for (const [what, args, message] of [

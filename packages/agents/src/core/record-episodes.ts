@@ -6,8 +6,8 @@ import type { Policy } from './policy.ts';
 export type DatasetRow = Readonly<Record<string, DatasetValue>>;
 export type DatasetValue = number | string | boolean | null | readonly object[];
 
-/** Lists of what came and went in a window, as many as there were. */
-const LOGS: ReadonlySet<string> = new Set(['info.events']);
+/** Lists of what came and went in a window, or was there at its end, as many as there were. */
+const LOGS: ReadonlySet<string> = new Set(['info.events', 'info.replicas']);
 
 /** Episodes to record. */
 export interface RecordingPlan {

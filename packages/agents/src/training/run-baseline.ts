@@ -9,6 +9,8 @@ import type {
   PlayableEnvironment,
 } from '../core/playable-environment.ts';
 import type { AsyncPolicy, Policy } from '../core/policy.ts';
+import { playableFleet } from '../fleet/playable-fleet.ts';
+import { createFleetPolicy, listFleetPolicies } from '../fleet/policies/fleet-policies.ts';
 import { playableGym } from '../inferencegym/playable-gym.ts';
 import { createGymPolicy, listGymPolicies } from '../inferencegym/policies/gym-policies.ts';
 import { playableServe } from '../llmserve/playable-serve.ts';
@@ -26,7 +28,7 @@ export interface BaselineEnvironment {
   createPolicy(name: string): Policy<BaselineAction, object>;
 }
 
-export const BASELINE_ENVIRONMENT_IDS = ['llmserve', 'inferencegym', 'benchmark'] as const;
+export const BASELINE_ENVIRONMENT_IDS = ['llmserve', 'fleet', 'inferencegym', 'benchmark'] as const;
 export type BaselineEnvironmentId = (typeof BASELINE_ENVIRONMENT_IDS)[number];
 
 export function baselineEnvironment(id: BaselineEnvironmentId): BaselineEnvironment {
@@ -38,6 +40,13 @@ function parts(id: BaselineEnvironmentId): unknown {
   switch (id) {
     case 'llmserve':
       return { environment: playableServe(), agent: 'heuristic', listPolicies, createPolicy };
+    case 'fleet':
+      return {
+        environment: playableFleet(),
+        agent: 'hpa',
+        listPolicies: listFleetPolicies,
+        createPolicy: createFleetPolicy,
+      };
     case 'inferencegym':
       return {
         environment: playableGym(inferencegym),

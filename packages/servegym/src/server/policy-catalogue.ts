@@ -60,7 +60,7 @@ export const GYM_POLICIES: PolicyCatalogue<GymAction, GymObservation> = withLlm(
 /** The policies of `fleet`. */
 export const FLEET_POLICIES: PolicyCatalogue<FleetAction, FleetObservation> = withLlm(
   {
-    list: () => listFleetPolicies().map(({ name, description }) => ({ name, title: name, description })),
+    list: listFleetPolicies,
     create: createFleetPolicy,
     initialAction: (reset) => chooseFleetTask(reset).defaultAction,
   },

@@ -1,5 +1,6 @@
 import { hpaInFlight, RateRule, ReplicaScaler } from '@servegym/environments';
 import { AgentError } from '../../error-catalogue.ts';
+import type { PolicyDescription } from '../../llmserve/policies/catalogue.ts';
 import type { FleetPolicy } from './fleet-policy.ts';
 import { SaturationPolicy } from './saturation-policy.ts';
 import { StaticPolicy } from './static-policy.ts';
@@ -39,8 +40,8 @@ const POLICIES: Readonly<
 };
 
 /** Names and descriptions of the policies of `fleet`. */
-export function listFleetPolicies(): readonly { readonly name: string; readonly description: string }[] {
-  return Object.entries(POLICIES).map(([name, { description }]) => ({ name, description }));
+export function listFleetPolicies(): readonly PolicyDescription[] {
+  return Object.entries(POLICIES).map(([name, { description }]) => ({ name, title: name, description }));
 }
 
 /**

@@ -66,7 +66,7 @@ export function baselineCommand(): Command {
     .option('--seed <n>', 'seed of the traffic', wholeNumber(0, Number.MAX_SAFE_INTEGER), 0)
     .option(
       '--agent <name>',
-      'another deterministic agent than heuristic (llmserve) or baseline (inferencegym)',
+      'another deterministic agent than heuristic (llmserve), hpa (fleet) or baseline (inferencegym)',
     )
     .addOption(
       new Option(

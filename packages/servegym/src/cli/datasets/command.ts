@@ -1,9 +1,17 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { type DatasetRow, playableGym, recordEpisodes, recordWithJobs } from '@servegym/agents';
 import {
+  createFleetPolicy,
+  type DatasetRow,
+  playableFleet,
+  playableGym,
+  recordEpisodes,
+  recordWithJobs,
+} from '@servegym/agents';
+import {
+  FLEET_TASK_IDS,
   firstSeeds,
+  fleetEnvironment,
   inferenceGym,
   inferencegym,
   llmserve,
@@ -25,7 +33,7 @@ import { requireWritable, writeOutputFile } from '../output/write-output-file.ts
 import { type DescribedEnvironment, encodeDataset, wholeColumns } from './dataset-file.ts';
 
 interface ExportOptions extends JobOptions {
-  readonly env: 'llmserve' | 'inferencegym';
+  readonly env: keyof typeof RECORD;
   readonly agent: string;
   readonly task: string;
   readonly episodes: number;
@@ -48,9 +56,7 @@ export function datasetsCommand(): Command {
     .description('play episodes and write them as Parquet, a row for each window')
     .requiredOption('--agent <name|file>', 'the policy that plays: a name, or a file of `servegym train`')
     .requiredOption('--task <id>', 'the task')
-    .addOption(
-      new Option('--env <id>', 'the environment').choices(['llmserve', 'inferencegym']).default('llmserve'),
-    )
+    .addOption(new Option('--env <id>', 'the environment').choices(Object.keys(RECORD)).default('llmserve'))
     .option('--episodes <n>', 'episodes, each with a seed of its own', wholeNumber(1, 100_000), 20)
     .addOption(
       new Option('--split <name>', 'where the seeds come from')
@@ -64,7 +70,7 @@ export function datasetsCommand(): Command {
       `
 Columns: episode_id, step, seed, observation.*, action.*, reward, terminated, truncated, next_observation.* and info.*.
 Entries of lists and of objects have columns of their own, as in observation.priority_distribution.0 and
-info.classes.interactive.ttft_p99_ms; info.events is JSON. Whole numbers are 64-bit integers, other figures doubles.
+info.classes.interactive.ttft_p99_ms; info.events and info.replicas are JSON. Whole numbers are 64-bit integers, other figures doubles.
 The key-value metadata of the file says which environment, version, simulator, table, policy and seeds it comes from.`,
     )
     .action(exportDataset);
@@ -77,12 +83,12 @@ async function exportDataset(options: ExportOptions): Promise<void> {
   const { episodes, split, out, json } = options;
   await requireWritable(out);
   const seeds = firstSeeds(split, episodes);
-  const recording = await (options.env === 'llmserve' ? recordServe : recordGym)(options, seeds);
+  const recording = await RECORD[options.env](options, seeds);
   const { environment, taskId, policy, rows } = recording;
   const metadata = {
     environment: environment.id,
     version: environment.version,
-    simulator_hash: simulatorHash(environment.id),
+    simulator_hash: sourceHash([sourceFolder('@servegym/simulator'), sourceFolder('@servegym/environments')]),
     ...(environment.id === inferencegym.id && { table_hash: fileHash(SHIPPED_TABLE_URL) }),
     task: taskId,
     policy,
@@ -96,14 +102,6 @@ async function exportDataset(options: ExportOptions): Promise<void> {
     () => ({ ...metadata, episodes, rows: rows.length, file: out }),
     () => `wrote ${rows.length.toLocaleString('en-US')} windows of ${episodes} episodes to ${out}`,
   );
-}
-
-/** Of the sources that decide what an episode is. */
-function simulatorHash(environmentId: string): string {
-  return sourceHash([
-    sourceFolder('@servegym/simulator'),
-    join(sourceFolder('@servegym/environments'), environmentId),
-  ]);
 }
 
 function fileHash(file: URL): string {
@@ -137,6 +135,21 @@ async function recordGym({ agent, task }: ExportOptions, seeds: readonly number[
   });
   return { environment, taskId: String(taskId), policy: policy.name, rows };
 }
+
+async function recordFleet({ agent, task }: ExportOptions, seeds: readonly number[]): Promise<Recording> {
+  const policy = createFleetPolicy(agent);
+  const taskId = FLEET_TASK_IDS.find((id) => id === task);
+  if (taskId === undefined) {
+    throw new InputError(`expected --task, one of ${FLEET_TASK_IDS.join(', ')}, got ${task}`);
+  }
+  const rows = await recordEpisodes(playableFleet(), policy, {
+    ...{ taskId, seeds },
+    onEpisode: progress(seeds.length),
+  });
+  return { environment: fleetEnvironment(), taskId, policy: policy.name, rows };
+}
+
+const RECORD = { llmserve: recordServe, fleet: recordFleet, inferencegym: recordGym };
 
 function progress(planned: number): (finished: number) => void {
   return (finished) => showProgress(finished < planned ? `episode ${finished} of ${planned}` : '');

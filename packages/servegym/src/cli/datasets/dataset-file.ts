@@ -54,7 +54,19 @@ const WHOLE = new Set(['episode_id', 'step', 'seed']);
 
 /** Counts in `info`, which no schema describes, by the end of their path. */
 const COUNTS = new Set([
-  ...['arrived', 'completed', 'waiting', 'running', 'kv_blocks', 'kv_blocks_used', 'kv_blocks_total'],
+  ...[
+    'arrived',
+    'completed',
+    'attained',
+    'refused',
+    'in_flight',
+    'held',
+    'waiting',
+    'running',
+    'kv_blocks',
+    'kv_blocks_used',
+    'kv_blocks_total',
+  ],
   ...[
     'timestep',
     'episode_length',

@@ -79,7 +79,11 @@ function createCommand(): Command {
     .description('draw the secret of a season, and print the commitment to publish')
     .argument('<file>', 'where the season is kept; it holds the secret: let nobody read it before the end')
     .requiredOption('--name <name>', 'the name of the season')
-    .option('--env <name>', 'llmserve, inferencegym, or a module that exports an environment', 'llmserve')
+    .option(
+      '--env <name>',
+      'llmserve, fleet, inferencegym, or a module that exports an environment',
+      'llmserve',
+    )
     .option('--task <id>', 'a task; may be repeated (default: all)', (id, before: readonly string[] = []) => [
       ...before,
       id,

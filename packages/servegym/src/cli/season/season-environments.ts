@@ -1,5 +1,11 @@
 import type { SeasonAnchorsInput, ServeSeasonAnchors } from '@servegym/agents';
-import { inferenceGym, regretScore, roomToAdapt, serveEnvironment } from '@servegym/environments';
+import {
+  fleetEnvironment,
+  inferenceGym,
+  regretScore,
+  roomToAdapt,
+  serveEnvironment,
+} from '@servegym/environments';
 import type { JobEngine, Json } from '@servegym/jobs';
 import {
   type EnvironmentDefinition,
@@ -14,7 +20,7 @@ import { InputError } from '../input-error.ts';
 type Definition = EnvironmentDefinition<unknown, object, object>;
 
 /** Environments with seasons of their own; any other is a module that exports one. */
-const SEASON_ENVIRONMENTS = ['llmserve', 'inferencegym'];
+const SEASON_ENVIRONMENTS = ['llmserve', 'fleet', 'inferencegym'];
 
 /** The environment of a season. @throws InputError when there is none, or it cannot be replayed */
 export async function seasonDefinition(name: string): Promise<Definition> {
@@ -31,6 +37,8 @@ async function findDefinition(name: string): Promise<Definition> {
   switch (name) {
     case 'llmserve':
       return serveEnvironment() as unknown as Definition;
+    case 'fleet':
+      return fleetEnvironment() as unknown as Definition;
     case 'inferencegym':
       return inferenceGym(await readGymOptions(undefined)) as unknown as Definition;
     default:
