@@ -78,11 +78,12 @@ const VLLM_V0_OVERHEADS: EngineOverheads = {
 };
 
 /**
- * SGLang, which prefills without CUDA graphs and in iterations of their own. Both constants of requests and the one of
- * prefills are chosen on every second row of the public operating points.
+ * SGLang, which prefills without CUDA graphs and in iterations of their own. Its constants
+ * are chosen on the open rows of the public operating points.
  */
 const SGLANG_OVERHEADS: EngineOverheads = {
   ...VLLM_OVERHEADS,
+  perLayerUs: 10,
   prefillPerLayerUs: 500,
   requestOverheadMs: 100,
   requestOverheadPerTokenUs: 0,
