@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -6,6 +7,7 @@ import { after, before, describe, it } from 'node:test';
 import { build } from 'vitepress';
 import { sections } from '../docs/.vitepress/pages.ts';
 import { repositoryLink } from '../docs/.vitepress/repository-links.ts';
+import { readSourceFile } from './source-file.ts';
 
 const root = dirname(import.meta.dirname);
 const BASE = '/made-up-base/';
@@ -15,6 +17,7 @@ describe('the documentation site', () => {
   /** HTML of each page, by its path on the site. */
   const html = new Map<string, string>();
   before(async () => {
+    execFileSync(process.execPath, [join(import.meta.dirname, 'docs-reference', 'write-reference.ts')]);
     process.env.SERVEGYM_DOCS_BASE = BASE;
     process.env.SERVEGYM_DOCS_ORIGIN = 'https://example.org';
     await build(join(root, 'docs'), { outDir: folder });
@@ -52,10 +55,39 @@ describe('the documentation site', () => {
     assert.deepEqual(broken, []);
   });
 
+  it('has a reference of all commands, routes, exports and Python names', () => {
+    const reference = (page: string) => readFileSync(join(folder, 'reference', `${page}.md`), 'utf8');
+    const program = readFileSync(join(root, 'packages/servegym/src/cli/program.ts'), 'utf8');
+    const commands = [...program.matchAll(/^ {4}name: '(\w+)'/gm)].map(([, name]) => name!);
+    assert.ok(commands.length > 20);
+    for (const name of commands)
+      assert.ok(html.get('reference/command-line')!.includes(`id="${name}"`), name);
+    assert.match(reference('command-line'), /^\| `--port <number>` \| port to listen on/m);
+    assert.match(reference('command-line'), /^### season serve$/m);
+
+    for (const route of ['POST /reset', 'GET /tasks', 'POST /grader'])
+      assert.ok(reference('http-llmserve').includes(`\n### ${route}\n`), route);
+    assert.match(
+      reference('http-llmserve'),
+      /^\| `action\.batch_cap` \(required\) \| `integer 1 to 512` \|/m,
+    );
+    assert.match(reference('http-fleet'), /`action\.replicas`/);
+
+    for (const file of globSync('packages/*/src/index.ts', { cwd: root })) {
+      const exported = [...readSourceFile(file, readFileSync(join(root, file), 'utf8')).exports];
+      const page = reference(`typescript-${file.split(/[\\/]/)[1]}`);
+      for (const { name } of exported) assert.ok(page.includes(`\n### ${name}\n`), `${name} of ${file}`);
+    }
+    assert.match(reference('typescript-openenv'), /^function createServer</m);
+    assert.match(reference('python'), /^### ServeGymVectorEnv$/m);
+    assert.match(reference('python'), /^def make_vec\(/m);
+  });
+
   it('finds words of the pages in its search index', () => {
     const [index, ...more] = globSync('assets/**/@localSearchIndexroot.*.js', { cwd: folder });
     assert.equal(more.length, 0);
     assert.match(readFileSync(join(folder, index!), 'utf8'), /preemption/);
+    assert.match(readFileSync(join(folder, index!), 'utf8'), /reference\/python#servegymvectorenv/);
   });
 
   it('lists its pages for language models, and holds their texts', () => {

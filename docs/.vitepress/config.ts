@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { defineConfig } from 'vitepress';
 import { writeForLanguageModels } from './llms.ts';
-import { docs, sections } from './pages.ts';
+import { docs, referencePages, sections } from './pages.ts';
 import { linkRepository, REPOSITORY } from './repository-links.ts';
 
 const title = 'ServeGym';
@@ -12,6 +12,7 @@ const base = process.env.SERVEGYM_DOCS_BASE ?? '/';
 /** Address of the host, for links that have to be whole. */
 const origin = process.env.SERVEGYM_DOCS_ORIGIN ?? '';
 const found = sections();
+const generatedPages = new Map(referencePages().map(({ path, markdown }) => [`${path}.md`, markdown]));
 
 export default defineConfig({
   title,
@@ -25,16 +26,24 @@ export default defineConfig({
   ignoreDeadLinks: 'localhostLinks',
   markdown: { config: linkRepository },
   themeConfig: {
-    search: { provider: 'local' },
+    search: {
+      provider: 'local',
+      // VitePress reads pages from the folder of the pages, where those that are generated are not.
+      options: {
+        _render: (text, env, markdown) =>
+          markdown.renderAsync(generatedPages.get(env.relativePath) ?? text, env),
+      },
+    },
     outline: [2, 3],
     nav: [
       { text: 'Tune', link: '/tune' },
       { text: 'Environments', link: '/environments' },
       { text: 'Benchmarks', link: '/benchmarks' },
+      { text: 'Reference', link: '/reference/command-line', activeMatch: '/reference/' },
     ],
     sidebar: found.map((section) => ({
       text: section.title,
-      collapsed: false,
+      collapsed: section.title === 'Reference',
       items: section.pages.map(({ path, title }) => ({ text: title, link: `/${path}` })),
     })),
     editLink: { pattern: `${REPOSITORY}/edit/main/docs/:path` },

@@ -27,25 +27,40 @@ const SECTIONS: Readonly<Record<string, readonly string[]>> = {
   Help: ['glossary', 'faq', 'troubleshooting', 'openenv-conformance'],
 };
 
+/** Folder into which `npm run docs:reference` generates pages. */
+export const generated = join(dirname(docs), 'dist', 'reference');
+
 /** Sections with the pages that are there; a page that no section names stands under `More`. */
 export function sections(): Section[] {
   const rest = new Map(
     globSync('*.md', { cwd: docs, exclude: ['index.md', 'README.md'] })
       .sort()
-      .map((file) => [file.slice(0, -'.md'.length), readPage(file)]),
+      .map((file) => [file.slice(0, -'.md'.length), readPage(docs, file)]),
   );
   const found = Object.entries(SECTIONS).map(([title, paths]) => {
     const pages = paths.flatMap((path) => rest.get(path) ?? []);
     for (const { path } of pages) rest.delete(path);
     return { title, pages };
   });
-  return [...found, { title: 'More', pages: [...rest.values()] }].filter(({ pages }) => pages.length > 0);
+  return [
+    ...found,
+    { title: 'More', pages: [...rest.values()] },
+    { title: 'Reference', pages: referencePages() },
+  ].filter(({ pages }) => pages.length > 0);
 }
 
-function readPage(file: string): Page {
-  const markdown = readFileSync(join(docs, file), 'utf8');
+/** Generated pages, below `reference/`. */
+export function referencePages(): Page[] {
+  const files = globSync('reference/*.md', { cwd: dirname(generated) }).sort();
+  if (files.length === 0)
+    throw new Error(`Expected reference pages in ${generated}, found none. Run \`npm run docs:reference\`.`);
+  return files.map((file) => readPage(dirname(generated), file));
+}
+
+function readPage(folder: string, file: string): Page {
+  const markdown = readFileSync(join(folder, file), 'utf8');
   const title = /^# (.+)$/m.exec(markdown)?.[1];
   if (title === undefined)
-    throw new Error(`Expected a heading such as "# Title" in docs/${file}, found none. Add one.`);
+    throw new Error(`Expected a heading such as "# Title" in ${join(folder, file)}, found none. Add one.`);
   return { path: file.slice(0, -'.md'.length), title, markdown };
 }

@@ -1,0 +1,159 @@
+import { block, code, prose, table } from './markdown.ts';
+
+interface Schema {
+  readonly $ref?: string;
+  readonly type?: string | readonly string[];
+  readonly const?: unknown;
+  readonly enum?: readonly unknown[];
+  readonly anyOf?: readonly Schema[];
+  readonly oneOf?: readonly Schema[];
+  readonly items?: Schema;
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly required?: readonly string[];
+  readonly description?: string;
+  readonly default?: unknown;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly exclusiveMinimum?: number;
+  readonly exclusiveMaximum?: number;
+}
+
+interface Content {
+  readonly description?: string;
+  readonly content?: Readonly<Record<string, { readonly schema?: Schema }>>;
+}
+
+interface Operation {
+  readonly tags?: readonly string[];
+  readonly summary?: string;
+  readonly description?: string;
+  readonly parameters?: readonly {
+    readonly in: string;
+    readonly name: string;
+    readonly required?: boolean;
+    readonly schema: Schema;
+    readonly description?: string;
+  }[];
+  readonly requestBody?: Content;
+  readonly responses: Readonly<Record<string, Content>>;
+}
+
+export interface OpenApi {
+  readonly info: { readonly title: string; readonly description: string };
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly components: { readonly schemas: Readonly<Record<string, Schema>> };
+}
+
+/** The routes of an environment, by tag, from its OpenAPI document. */
+export function httpPage(name: string, address: string, document: OpenApi): string {
+  const tags = new Map<string, string[]>();
+  for (const [path, methods] of Object.entries(document.paths))
+    for (const [method, operation] of Object.entries(methods)) {
+      const tag = operation.tags?.[0] ?? 'Other';
+      const sections = tags.get(tag) ?? [];
+      sections.push(...operationSections(`${method.toUpperCase()} ${path}`, operation, document));
+      tags.set(tag, sections);
+    }
+  const parts = [
+    `# HTTP: ${name}`,
+    prose(document.info.description),
+    `\`servegym serve\` has this environment at \`${address}\`. The same as OpenAPI 3.1: \`GET ${address}openapi.json\`; to try it: \`${address}docs\`.`,
+    ...[...tags].flatMap(([tag, sections]) => [`## ${tag}`, ...sections]),
+  ];
+  return `${parts.join('\n\n')}\n`;
+}
+
+function operationSections(title: string, operation: Operation, document: OpenApi): string[] {
+  const body = jsonSchemaOf(operation.requestBody);
+  const [[status, answer] = ['', {}]] = Object.entries(operation.responses);
+  return [
+    `### ${title}`,
+    prose([operation.summary, operation.description].filter(Boolean).join('. ')),
+    ...table(
+      ['parameter', 'in', 'type', 'meaning'],
+      (operation.parameters ?? []).map((each) => [
+        code(each.name) + (each.required ? ' (required)' : ''),
+        each.in,
+        code(typeText(each.schema)),
+        each.description ?? each.schema.description ?? '',
+      ]),
+    ),
+    ...(body ? ['Body:', ...fields(body, document)] : []),
+    ...answerSections(status, jsonSchemaOf(answer), document),
+    ...table(
+      ['status', 'meaning'],
+      Object.entries(operation.responses).map(([each, { description }]) => [each, description ?? '']),
+    ),
+  ];
+}
+
+function answerSections(status: string, schema: Schema | undefined, document: OpenApi): string[] {
+  if (schema === undefined) return [];
+  const shown = fields(schema, document);
+  return shown.length > 0 ? [`Answer (${status}):`, ...shown] : [];
+}
+
+/** Table of the fields of an object; for any other value, its type. */
+function fields(schema: Schema, document: OpenApi): string[] {
+  const rows = fieldRows(schema, document, '', 2);
+  if (rows.length > 0) return table(['field', 'type', 'meaning'], rows);
+  const type = typeText(resolve(schema, document));
+  return type === 'any' ? [] : [block('text', type)];
+}
+
+/** Rows of the fields, each with those of the object in it: `action.batch_cap`. */
+function fieldRows(schema: Schema, document: OpenApi, prefix: string, levels: number): string[][] {
+  const { properties = {}, required = [] } = objectIn(schema, document);
+  return Object.entries(properties).flatMap(([name, each]) => {
+    const value = resolve(each, document);
+    const standard = value.default === undefined ? '' : ` Default: ${code(JSON.stringify(value.default))}`;
+    const row = [
+      code(prefix + name) + (required.includes(name) ? ' (required)' : ''),
+      code(typeText(value)),
+      `${each.description ?? value.description ?? ''}${standard}`,
+    ];
+    return [row, ...(levels > 1 ? fieldRows(value, document, `${prefix}${name}.`, levels - 1) : [])];
+  });
+}
+
+/** The schema itself, or the object among its alternatives. */
+function objectIn(schema: Schema, document: OpenApi): Schema {
+  const found = resolve(schema, document);
+  const either = (found.anyOf ?? found.oneOf)?.map((each) => resolve(each, document));
+  return either?.find(({ properties }) => properties) ?? found;
+}
+
+function jsonSchemaOf(content: Content | undefined): Schema | undefined {
+  return content?.content?.['application/json']?.schema;
+}
+
+function resolve(schema: Schema, document: OpenApi): Schema {
+  const name = schema.$ref?.split('/').at(-1);
+  return name === undefined ? schema : resolve(document.components.schemas[name]!, document);
+}
+
+/** A type in a few characters: `integer 1 to 512`, `"FP16" or "INT8"`, `number[]`. */
+function typeText(schema: Schema): string {
+  const choices = schema.enum ?? (schema.const === undefined ? undefined : [schema.const]);
+  if (choices) return choices.map((each) => JSON.stringify(each)).join(' or ');
+  if (schema.$ref) return schema.$ref.split('/').at(-1)!;
+  const either = schema.anyOf ?? schema.oneOf;
+  if (either) return [...new Set(either.map(typeText))].join(' or ');
+  if (schema.items) return `${typeText(schema.items)}[]`;
+  const type = typeof schema.type === 'string' ? schema.type : (schema.type?.join(' or ') ?? 'any');
+  return `${type}${rangeText(schema)}`;
+}
+
+function rangeText({ minimum, maximum, exclusiveMinimum, exclusiveMaximum }: Schema): string {
+  const shown = (limit: number | undefined) =>
+    limit === undefined || Math.abs(limit) >= Number.MAX_SAFE_INTEGER ? undefined : limit;
+  const [least, above, most, below] = [minimum, exclusiveMinimum, maximum, exclusiveMaximum].map(shown);
+  if (least !== undefined && most !== undefined) return ` ${least} to ${most}`;
+  const limits = [
+    least === undefined ? '' : `from ${least}`,
+    above === undefined ? '' : `above ${above}`,
+    most === undefined ? '' : `up to ${most}`,
+    below === undefined ? '' : `below ${below}`,
+  ].filter(Boolean);
+  return limits.length > 0 ? ` ${limits.join(', ')}` : '';
+}

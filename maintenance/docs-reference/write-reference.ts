@@ -1,0 +1,47 @@
+// `npm run docs:reference`: generates the reference pages of the documentation from what they describe.
+import { execFileSync } from 'node:child_process';
+import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { generated } from '../../docs/.vitepress/pages.ts';
+import { startServer } from '../../packages/servegym/src/server/start-server.ts';
+import { commandLinePage } from './command-line-page.ts';
+import { httpPage, type OpenApi } from './http-page.ts';
+import { type Entry, typescriptPage } from './typescript-page.ts';
+
+const root = dirname(dirname(import.meta.dirname));
+const pages: Record<string, string> = { 'command-line': await commandLinePage() };
+
+const server = await startServer();
+try {
+  for (const [name, address] of [['llmserve', '/'], ...server.below.map((id) => [id, `/${id}/`])] as const) {
+    const document = (await (await fetch(`${server.url}${address}openapi.json`)).json()) as OpenApi;
+    pages[`http-${name}`] = httpPage(name!, address!, document);
+  }
+} finally {
+  await server.close();
+}
+
+for (const file of globSync('packages/*/package.json', { cwd: root }).sort()) {
+  const { name, description, exports } = JSON.parse(readFileSync(join(root, file), 'utf8'));
+  const entries = entriesOf(name, dirname(join(root, file)), exports);
+  if (entries.length > 0)
+    pages[`typescript-${name.replace('@servegym/', '')}`] = typescriptPage(name, description, entries);
+}
+
+const python = process.env.SERVEGYM_PYTHON ?? 'python3';
+pages.python = execFileSync(
+  python,
+  [join(import.meta.dirname, 'python_page.py'), join(root, 'clients/python/src/servegym')],
+  { encoding: 'utf8' },
+);
+
+rmSync(generated, { recursive: true, force: true });
+mkdirSync(generated, { recursive: true });
+for (const [name, markdown] of Object.entries(pages)) writeFileSync(join(generated, `${name}.md`), markdown);
+
+/** Entries of a package that are modules. */
+function entriesOf(name: string, folder: string, exports: Readonly<Record<string, string>>): Entry[] {
+  return Object.entries(exports).flatMap(([path, file]) =>
+    file.endsWith('.ts') ? [{ specifier: join(name, path), file: join(folder, file) }] : [],
+  );
+}
