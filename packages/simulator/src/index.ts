@@ -3,11 +3,16 @@ export { type GpuMemory, usedGiB } from './cluster/gpu-memory.ts';
 export type { ClusterEvent, ServingConfig } from './cluster/serving-config.ts';
 export { Engine } from './engine/engine.ts';
 export {
+  BATCH_DEPTHS,
+  type BatchDepth,
+  DRAFTERS,
+  type Drafter,
   type EngineConfig,
   EngineError,
   type EngineOptions,
   type EngineRole,
   type IterationSpan,
+  isBatchDepths,
   MAX_REQUEST_TOKENS,
 } from './engine/engine-config.ts';
 export type {

@@ -116,6 +116,21 @@ const options = fc.record({
   wholePromptFits: fc.constantFrom(true, true, true, false),
   longPrefillTokenThreshold: fc.constantFrom(0, 0, 1, 4, 20, 60),
   longPrefillTokenThresholdAdaptive: fc.boolean(),
+  drafter: fc.constantFrom('ngram' as const, 'eagle' as const),
+  speculationDepthPerBatchSize: fc.constantFrom(
+    ...([
+      [],
+      [],
+      [
+        [1, 3, 4],
+        [4, 6, 1],
+      ],
+      [
+        [1, 2, 2],
+        [5, 9, 0],
+      ],
+    ] as const),
+  ),
 });
 
 interface ConversationTurn {

@@ -82,7 +82,7 @@ test('one replica serves as an engine does, to the tick, however often its metri
       const settings = { ...calm, replicas: [1] };
       const { fleet, answers } = observed(settings, { metricsIntervalMs });
       const engine = new Engine(engineConfig(pool, settings), {
-        ...engineOptionsOf(fixtureProfile),
+        ...engineOptionsOf(fixtureProfile, false),
         prefixCaching: true,
       });
       for (const each of requests) {

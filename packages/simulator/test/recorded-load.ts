@@ -1,5 +1,5 @@
 import { Engine } from '../src/engine/engine.ts';
-import type { EngineConfig } from '../src/engine/engine-config.ts';
+import type { BatchDepth, Drafter, EngineConfig } from '../src/engine/engine-config.ts';
 import type { PromptPrefix } from '../src/engine/prefix-cache.ts';
 import { TICKS_PER_MS } from '../src/engine/ticks.ts';
 import type { SchedulingPolicy } from '../src/engine/waiting-queue.ts';
@@ -25,9 +25,12 @@ export interface RecordedLoad extends RecordedSchedule {
     readonly long_prefill_token_threshold?: number;
     readonly long_prefill_token_threshold_adaptive?: boolean;
   };
-  /** Draft tokens of each decode step, and those that every step accepts where it has so many. */
+  /** Draft tokens of each decode step, by whom, and by batch size where that decides. */
   readonly drafts?: number;
-  readonly accepted?: number;
+  readonly drafter?: Drafter;
+  readonly drafts_per_batch_size?: readonly BatchDepth[];
+  /** P(at least k draft tokens accepted); the draws are the engine's own, under seed 0. */
+  readonly survival?: readonly number[];
   readonly requests: readonly RecordedRequest[];
 }
 
@@ -112,7 +115,7 @@ function configOf(load: RecordedLoad): EngineConfig {
     schedulingPolicy: load.policy,
     speculationDepth: load.drafts ?? 0,
     speculation: load.drafts === undefined ? null : INSTANT_DRAFTS,
-    survival: Array.from({ length: load.drafts ?? 0 }, (_, k) => Number(k < load.accepted!)),
+    survival: load.survival ?? [],
   };
 }
 
@@ -131,5 +134,7 @@ function optionsOf(load: RecordedLoad) {
     asyncScheduling: load.options?.async_scheduling ?? false,
     longPrefillTokenThreshold: load.options?.long_prefill_token_threshold ?? 0,
     longPrefillTokenThresholdAdaptive: load.options?.long_prefill_token_threshold_adaptive ?? false,
+    drafter: load.drafter ?? 'ngram',
+    speculationDepthPerBatchSize: load.drafts_per_batch_size ?? [],
   };
 }

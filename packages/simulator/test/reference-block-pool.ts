@@ -27,6 +27,8 @@ interface Owner {
  */
 export class ReferenceBlockPool {
   queue: Block[] = [];
+  /** Whether a request computes the last block that it finds again. */
+  recomputesLastBlock = false;
   private readonly filled = new Map<string, Block[]>();
   private readonly blockTokens: number;
   private readonly caching: boolean;
@@ -58,15 +60,15 @@ export class ReferenceBlockPool {
   }
 
   /**
-   * Lets `owner` hold what is cached of it, if the free blocks but `spare` suffice for all of it, or for the first `most`
-   * tokens that are not cached, and for `padding` slots behind. Answers the cached tokens, or null.
+   * Lets `owner` hold what is cached of it, if the free blocks but `spare` suffice for the first `most` tokens that are not
+   * cached and `beyond` slots behind them, and, if `whole`, for all of it. Answers the cached tokens, or null.
    */
-  admit(owner: Owner, most: number, spare: number, padding: number): number | null {
+  admit(owner: Owner, most: number, whole: boolean, spare: number, beyond: number): number | null {
     const known = owner.input + owner.emitted;
     const hits = this.hitsOf(owner);
     const revived = hits.filter((block) => block.holders === 0).length;
-    const reach = Math.min(known, hits.length * this.blockTokens + most);
-    const lacking = Math.ceil((reach + padding) / this.blockTokens) - hits.length;
+    const reach = Math.min(known, hits.length * this.blockTokens + most) + beyond;
+    const lacking = Math.ceil(Math.max(reach, whole ? known : 0) / this.blockTokens) - hits.length;
     if (lacking + revived + spare > this.free) return null;
     for (const block of hits) block.holders++;
     this.queue = this.queue.filter((block) => block.holders === 0);
@@ -116,7 +118,8 @@ export class ReferenceBlockPool {
 
   private hitsOf(owner: Owner): Block[] {
     const known = owner.input + owner.emitted;
-    return owner.transferred ? [] : this.hits(owner, Math.floor((known - 1) / this.blockTokens));
+    const hits = owner.transferred ? [] : this.hits(owner, Math.floor((known - 1) / this.blockTokens));
+    return this.recomputesLastBlock ? hits.slice(0, -1) : hits;
   }
 
   private hits(owner: Owner, most: number): Block[] {

@@ -1,5 +1,5 @@
 import { AcceptanceSampler } from '../src/engine/acceptance-sampler.ts';
-import type { EngineConfig } from '../src/engine/engine-config.ts';
+import type { BatchDepth, Drafter, EngineConfig } from '../src/engine/engine-config.ts';
 import type { RequestProgress } from '../src/engine/engine-log.ts';
 import { DraftTimer, IterationTimer } from '../src/engine/iteration-timer.ts';
 import { LatencyHistogram } from '../src/engine/latency-histogram.ts';
@@ -35,6 +35,11 @@ interface ReferenceRequest {
   filled: number;
   foreign: boolean;
   verifySteps: number;
+  /** Tokens that the last iteration emitted, and its slots beyond them. */
+  unseen: number;
+  rejected: number;
+  /** Drafts that were made for it. */
+  drafts: number;
 }
 
 /**
@@ -74,6 +79,8 @@ export class ReferenceEngine {
   private readonly longPrefillTokenThreshold: number;
   private readonly longPrefillTokenThresholdAdaptive: boolean;
   private readonly asyncScheduling: boolean;
+  private readonly drafter: Drafter;
+  private readonly batchDepths: readonly BatchDepth[];
   private lastStart = 0;
 
   constructor(
@@ -93,6 +100,8 @@ export class ReferenceEngine {
       wholePromptFits?: boolean;
       longPrefillTokenThreshold?: number;
       longPrefillTokenThresholdAdaptive?: boolean;
+      drafter?: Drafter;
+      speculationDepthPerBatchSize?: readonly BatchDepth[];
     },
   ) {
     this.config = config;
@@ -107,12 +116,32 @@ export class ReferenceEngine {
     this.longPrefillTokenThreshold = options.longPrefillTokenThreshold ?? 0;
     this.longPrefillTokenThresholdAdaptive = options.longPrefillTokenThresholdAdaptive ?? false;
     this.asyncScheduling = options.asyncScheduling ?? false;
+    this.drafter = options.drafter ?? 'ngram';
+    this.batchDepths = options.speculationDepthPerBatchSize ?? [];
     this.overhead = new RequestOverhead(
       options.requestOverheadMs,
       options.requestOverheadJitter,
       options.requestOverheadPerTokenUs ?? 0,
       options.seed,
     );
+    this.pool.recomputesLastBlock = this.lookahead > 0;
+  }
+
+  private get lookahead(): number {
+    return this.drafter === 'eagle' ? this.config.speculationDepth : 0;
+  }
+
+  private get verifiesAhead(): boolean {
+    return this.asyncScheduling && this.lookahead > 0;
+  }
+
+  private get draftsByBatchSize(): boolean {
+    return this.config.speculationDepth > 0 && this.batchDepths.length > 0;
+  }
+
+  /** Whether the iteration after the one that ended it has it still: two of its tokens were not known. */
+  private isVerifiedBeyondEnd({ ended, emitted, output, unseen }: ReferenceRequest): boolean {
+    return this.verifiesAhead && ended && emitted === output && unseen > 1;
   }
 
   submit(request: {
@@ -141,6 +170,9 @@ export class ReferenceEngine {
       filled: 0,
       foreign: false,
       verifySteps: 0,
+      unseen: 0,
+      rejected: 0,
+      drafts: 0,
     });
   }
 
@@ -159,6 +191,9 @@ export class ReferenceEngine {
       filled: 0,
       foreign: false,
       verifySteps: 0,
+      unseen: 0,
+      rejected: 0,
+      drafts: 0,
     });
   }
 
@@ -170,15 +205,19 @@ export class ReferenceEngine {
   configure(config: EngineConfig): void {
     this.releaseEnded();
     this.dropAborted();
-    const leavesSpeculation = this.config.speculationDepth > 0 && config.speculationDepth === 0;
-    if (leavesSpeculation) {
-      for (const request of this.running.filter((r) => this.decoding(r))) {
-        this.pool.fill(request, request.computed);
-        this.pool.shorten(request, this.blocksFor(request.computed));
-      }
+    const isSpeculative = config.speculationDepth > 0;
+    const togglesSpeculation = this.config.speculationDepth > 0 !== isSpeculative;
+    for (const request of togglesSpeculation ? this.running : []) {
+      request.unseen = 0;
+      request.rejected = 0;
+      request.drafts = config.speculationDepth;
+      if (isSpeculative || (request.prefilling && this.reserveWholePrompts)) continue;
+      this.pool.fill(request, request.computed);
+      this.pool.shorten(request, this.blocksFor(request.computed));
     }
     const grown = config.kvBlocks - this.config.kvBlocks;
     this.config = config;
+    this.pool.recomputesLastBlock = this.lookahead > 0;
     while (this.pool.free < -grown) this.preempt(this.victim());
     if (grown < 0) this.pool.take(-grown);
     else this.pool.giveEmpty(grown);
@@ -232,19 +271,25 @@ export class ReferenceEngine {
       most = Math.max(this.longPrefillTokenThreshold, share);
     }
 
+    // What the last iteration but one told can be found, and what the last one did cannot yet.
+    for (const request of this.running) this.fillSeen(request);
+
     let index = 0;
     while (index < this.running.length && budget > 0) {
       const request = this.running[index];
-      if (request.ended) {
+      if (request.ended && !this.isVerifiedBeyondEnd(request)) {
         index++;
         continue;
       }
+      const drafts = this.draftsByBatchSize ? request.drafts : config.speculationDepth;
       const wanted = this.decoding(request)
-        ? 1 + config.speculationDepth
+        ? 1 + Math.min(drafts, config.speculationDepth)
         : this.known(request) - request.computed;
       const tokens = Math.min(wanted, budget, most);
+      const start = request.computed + (this.verifiesAhead && this.decoding(request) ? request.rejected : 0);
+      const reach = start + tokens + this.lookahead;
       let gaveUp = false;
-      const lacking = Math.max(0, this.blocksFor(request.computed + tokens) - request.table.length);
+      const lacking = Math.max(0, this.blocksFor(reach) - request.table.length);
       while (lacking > this.pool.free) {
         const victim = this.victim();
         const position = this.running.indexOf(victim);
@@ -259,7 +304,7 @@ export class ReferenceEngine {
         if (position < index) index--;
       }
       if (gaveUp) break;
-      this.allocate(request, tokens);
+      this.allocate(request, tokens, reach);
       scheduled.set(request, tokens);
       budget -= tokens;
       index++;
@@ -270,7 +315,7 @@ export class ReferenceEngine {
     if (!preempted) {
       while (budget > 0 && this.waiting.length > 0 && this.running.length < config.maxNumSeqs) {
         const request = this.nextWaiting();
-        const end = request.input + request.output - 1 + config.speculationDepth;
+        const end = request.input + request.output - 1 + config.speculationDepth + this.lookahead;
         if (this.blocksFor(end) > config.kvBlocks) {
           this.waiting.splice(this.waiting.indexOf(request), 1);
           this.rejected.push(request.id);
@@ -278,10 +323,10 @@ export class ReferenceEngine {
         }
         const spare = this.running.length > 0 ? Math.floor(this.watermark * (config.kvBlocks + 1)) : 0;
         const whole = this.wholePromptFits || this.reserveWholePrompts || request.transferred;
-        const first = whole ? Number.POSITIVE_INFINITY : Math.min(budget, most);
         const padding = this.paddingOf(request, scheduled, runningCount);
         if (padding >= budget) break;
-        const cached = this.pool.admit(request, first, spare, padding);
+        const beyond = request.transferred ? 0 : padding + this.lookahead;
+        const cached = this.pool.admit(request, Math.min(budget, most), whole, spare, beyond);
         if (cached === null) break;
         request.computed = cached;
         this.cachedTokens += cached;
@@ -294,7 +339,8 @@ export class ReferenceEngine {
           this.pool.grow(request, this.blocksFor(this.known(request)) - request.table.length);
         }
         const tokens = Math.min(this.known(request) - request.computed, budget, most);
-        this.allocate(request, tokens + padding);
+        request.rejected = padding;
+        this.allocate(request, tokens, request.computed + tokens + beyond);
         scheduled.set(request, tokens);
         padded += padding;
         budget -= tokens + padding;
@@ -309,9 +355,11 @@ export class ReferenceEngine {
         request.skipped = true;
       }
     }
+    const nextDrafts = this.draftsOf(scheduled.size);
     this.releaseEnded();
     if (scheduled.size === 0) {
       // The next schedule knows all that has happened.
+      for (const request of this.running) request.unseen = request.rejected = 0;
       this.pauseUntil(this.now);
       return;
     }
@@ -337,8 +385,9 @@ export class ReferenceEngine {
     let ticks =
       timer.fixedTicks(verified + prefill + padded, sequences, attention) +
       timer.contextTicks(sequences, prefill) * context;
+    if (this.draftsByBatchSize && nextDrafts > 0) drafting = sequences;
     if (drafting > 0 && config.speculation !== null) {
-      ticks += new DraftTimer(config.speculation).ticks(config.speculationDepth, drafting, context);
+      ticks += new DraftTimer(config.speculation).ticks(nextDrafts, drafting, context);
     }
     this.lastStart = this.now;
     this.now += ticks;
@@ -347,10 +396,27 @@ export class ReferenceEngine {
     this.prefillTokens += prefill;
     this.draftTokens += padded;
 
+    for (const request of this.running) {
+      if (scheduled.has(request)) request.drafts = nextDrafts;
+      else if (this.decoding(request)) request.unseen = request.rejected = 0;
+    }
     for (const [request, tokens] of scheduled) {
+      if (request.ended) continue;
       if (this.decoding(request)) this.emitDecoded(request, tokens, ticks);
       else this.advancePrefill(request, tokens);
     }
+  }
+
+  /** Lets others find what a sequence had filled before its last iteration. */
+  private fillSeen(request: ReferenceRequest): void {
+    if (!this.verifiesAhead || !this.decoding(request)) return;
+    this.pool.fill(request, this.known(request) - request.unseen - 1);
+  }
+
+  /** Drafts that an iteration of so many requests makes for each. */
+  private draftsOf(requests: number): number {
+    const range = this.batchDepths.findLast(([first]) => first <= requests);
+    return Math.min(range?.[2] ?? Number.POSITIVE_INFINITY, this.config.speculationDepth);
   }
 
   /** Slots that vLLM pads a waiting request with of which one token is left, when `running` requests are scheduled. */
@@ -360,7 +426,7 @@ export class ReferenceEngine {
     running: number,
   ): number {
     // vLLM would wait for ever.
-    if (this.config.speculationDepth >= this.budget) return 0;
+    if (this.config.speculationDepth >= this.budget || this.draftsByBatchSize) return 0;
     const beside = [...scheduled.keys()].slice(0, running);
     if (request.transferred || beside.some((other) => !this.decoding(other))) return 0;
     const cached = this.pool.cachedTokens(request);
@@ -375,6 +441,8 @@ export class ReferenceEngine {
       accepted = sampler.accepted(sampler.requestKey(request.id), request.verifySteps++, given - 1);
     }
     const tokens = Math.min(1 + accepted, request.output - request.emitted);
+    request.unseen = tokens;
+    request.rejected = given - tokens;
     this.draftTokens += given - 1;
     this.acceptedTokens += accepted;
     this.outputTokens += tokens;
@@ -390,6 +458,7 @@ export class ReferenceEngine {
     request.computed += tokens;
     if (request.computed < this.known(request)) return;
     request.prefilling = false;
+    request.unseen = 1;
     if (request.firstToken === NOT_YET) {
       request.firstToken = this.now;
       if (!request.aborted) this.firstTokens.push({ id: request.id, firstToken: this.now });
@@ -438,7 +507,9 @@ export class ReferenceEngine {
 
   /** Goes on at once when the iteration that is scheduled already is empty. */
   private releaseUnseen(): void {
-    const isEmpty = this.waiting.length === 0 && this.running.every(({ ended }) => ended);
+    const isEmpty =
+      this.waiting.length === 0 &&
+      this.running.every((request) => request.ended && !this.isVerifiedBeyondEnd(request));
     if (!isEmpty || this.future.some(({ visible }) => visible <= this.lastStart)) return;
     this.releaseEnded();
     this.pauseUntil(this.now);
@@ -452,6 +523,7 @@ export class ReferenceEngine {
 
   private dropAborted(): void {
     for (const request of [...this.running, ...this.waiting].filter(({ aborted }) => aborted)) {
+      if (this.running.includes(request)) this.fillSeen(request);
       if (this.running.includes(request)) this.leave(request);
       else this.waiting.splice(this.waiting.indexOf(request), 1);
     }
@@ -469,13 +541,14 @@ export class ReferenceEngine {
     return true;
   }
 
-  /** Gives `request` what it lacks of the blocks for `tokens` more. What they fill with known tokens can be found. */
-  private allocate(request: ReferenceRequest, tokens: number): void {
-    const reach = request.computed + tokens;
+  /** Gives `request` the blocks up to slot `reach`. What the `tokens` fill with known tokens can be found. */
+  private allocate(request: ReferenceRequest, tokens: number, reach: number): void {
     this.pool.grow(request, Math.max(0, this.blocksFor(reach) - request.table.length));
     const isAhead = this.asyncScheduling && this.config.speculationDepth === 0;
-    const unknown = isAhead && this.decoding(request) && !request.skipped ? 1 : 0;
-    this.pool.fill(request, Math.min(reach, this.known(request) - unknown));
+    let unknown = isAhead && !request.skipped ? 1 : 0;
+    if (this.verifiesAhead) unknown = request.unseen;
+    if (!this.decoding(request)) unknown = 0;
+    this.pool.fill(request, Math.min(request.computed + tokens, this.known(request) - unknown));
   }
 
   private leave(request: ReferenceRequest): void {

@@ -39,7 +39,7 @@ export class SingleEngine {
     this.#config = config;
     this.engines = [
       new Engine(this.#engineConfig(config), {
-        ...engineOptionsOf(options.profile),
+        ...engineOptionsOf(options.profile, config.speculationDepth > 0),
         maxNumBatchedTokens: options.maxNumBatchedTokens,
         prefixCaching: options.prefixCaching,
         seed: options.seed,

@@ -61,10 +61,12 @@ export class Cluster {
     this.config = config;
     this.arrangedAsSplit = config.split;
     const engineOptions = {
-      ...engineOptionsOf(options.profile),
+      ...engineOptionsOf(options.profile, !options.reserveWholePrompts && config.speculationDepth > 0),
       maxNumBatchedTokens: options.maxNumBatchedTokens ?? 2048,
       prefixCaching: options.prefixCaching ?? false,
       reserveWholePrompts: options.reserveWholePrompts ?? false,
+      // Environments keep their results: measured without look-ahead slots.
+      ...(options.reserveWholePrompts && { drafter: 'ngram' as const }),
     };
     const { seed = 0, onIterations } = options;
     const observing = (gpu: number) =>

@@ -14,7 +14,8 @@ export function planChunk(state: EngineState, plan: IterationPlan, budget: numbe
   const rest = input[slot] + generatedOffset[slot] - computed[slot];
   // A budget that was lowered may be below what decodes.
   plan.partialChunk = Math.max(0, Math.min(rest, budget, plan.mostTokens));
-  return Math.max(0, state.blocksFor(computed[slot] + plan.partialChunk) - blocks[slot]);
+  if (plan.partialChunk === 0) return 0;
+  return Math.max(0, state.blocksFor(computed[slot] + plan.partialChunk + state.lookahead) - blocks[slot]);
 }
 
 /** Lets others find what the scheduled decodes fill in this iteration, where their answers have a name. */
@@ -31,6 +32,7 @@ export function continuePrefill(state: EngineState, plan: IterationPlan): number
   if (state.partials === 0) return 0;
   const slot = state.running.tail;
   const chunk = plan.partialChunk;
+  if (chunk === 0) return 0;
   schedulePrefill(state, plan, slot, chunk);
   if (state.table.computed[slot] === state.table.input[slot] + state.table.generatedOffset[slot]) {
     state.partials--;
@@ -71,6 +73,7 @@ export function admitWaiting(state: EngineState, plan: IterationPlan, tokens: nu
     }
     table.status[slot] = PREFILLING;
     table.computed[slot] = cached;
+    table.rejected[slot] = padding;
     state.counters.cachedTokens += cached;
     const known = table.input[slot] + table.generatedOffset[slot];
     if (state.reserveWholePrompts) state.growTo(slot, known);
@@ -85,7 +88,7 @@ export function admitWaiting(state: EngineState, plan: IterationPlan, tokens: nu
     }
     budget -= chunk;
     if (padding === 0) continue;
-    state.growTo(slot, known + padding);
+    state.growTo(slot, known + padding + state.lookahead);
     plan.padding += padding;
     state.counters.draftTokens += padding;
     budget -= padding;
@@ -98,7 +101,7 @@ export function admitWaiting(state: EngineState, plan: IterationPlan, tokens: nu
  */
 function paddingOf(state: EngineState, plan: IterationPlan, slot: number): number {
   const { table, pool, config } = state;
-  if (plan.hasPrefill || table.transferred[slot] === 1) return 0;
+  if (plan.hasPrefill || table.transferred[slot] === 1 || state.draftsByBatchSize) return 0;
   if (config.speculationDepth >= state.maxNumBatchedTokens) return 0;
   const cached = pool.cachedTokens(slot);
   if (table.input[slot] + table.generatedOffset[slot] - cached !== 1) return 0;
@@ -107,7 +110,7 @@ function paddingOf(state: EngineState, plan: IterationPlan, slot: number): numbe
 
 function schedulePrefill(state: EngineState, plan: IterationPlan, slot: number, chunk: number): void {
   const start = state.table.computed[slot];
-  state.growTo(slot, start + chunk);
+  state.growTo(slot, start + chunk + state.lookahead);
   state.pool.fill(slot, start + chunk);
   plan.prefillTokens += chunk;
   plan.attention += chunk * (start + chunk / 2);

@@ -14,6 +14,8 @@ export class BlockPool {
   declare free: number;
   /** Whether requests were submitted whose answers have a name, so that others may find them. */
   namesAnswers = false;
+  /** Whether a request computes the last block that it finds again, as a drafter wants the states of its tokens. */
+  recomputesLastBlock = false;
   declare private readonly cache: PrefixCache | null;
   declare private readonly table: RequestTable;
   declare private readonly blockTokens: number;
@@ -72,16 +74,19 @@ export class BlockPool {
   }
 
   /**
-   * Whether the free blocks but `spare` suffice for a waiting request's prompt and what it had generated before, or for
-   * the first `most` tokens of it that are not cached, and `padding` slots behind them.
+   * Whether the free blocks but `spare` suffice for the first `most` tokens of a waiting request that are not cached and
+   * `beyond` slots behind them, and, if `whole`, for its prompt and what it had generated before.
    */
-  fits(slot: number, most: number, spare: number, padding: number): boolean {
+  fits(slot: number, most: number, whole: boolean, spare: number, beyond: number): boolean {
     const known = this.table.input[slot] + this.table.generatedOffset[slot];
+    const least = whole ? known : 0;
     const cache = this.cacheFor(slot);
-    if (cache === null) return this.blocksFor(Math.min(known, most) + padding) + spare <= this.free;
+    if (cache === null) {
+      return this.blocksFor(Math.max(least, Math.min(known, most) + beyond)) + spare <= this.free;
+    }
     const { named, own, held } = this.find(slot, cache);
-    const reach = Math.min(known, (named + own) * this.blockTokens + most);
-    return this.blocksFor(reach + padding) - held + spare <= this.free;
+    const reach = Math.min(known, (named + own) * this.blockTokens + most) + beyond;
+    return this.blocksFor(Math.max(least, reach)) - held + spare <= this.free;
   }
 
   /** Tokens of a waiting request that are cached. */
@@ -96,7 +101,7 @@ export class BlockPool {
   mayFindMore(slot: number, running: SlotList): boolean {
     const cache = this.cacheFor(slot);
     if (cache === null || this.prefixOf(slot) === null) return false;
-    const { named } = this.find(slot, cache);
+    const { named } = this.findUpTo(slot, cache, this.mostFound(slot));
     const c = this.chunkAt(slot, named);
     if (this.chunkEnd(slot, c) <= named) return false;
     const key = this.chunkKey(slot, c);
@@ -198,15 +203,25 @@ export class BlockPool {
     if (this.cache !== null && snapshot.cache !== null) this.cache.restore(snapshot.cache);
   }
 
-  /** What can be found of a waiting request. Reused object. */
+  /** What a waiting request takes of what can be found. Reused object. */
   private find(slot: number, cache: PrefixCache): Hits {
-    const { input, generatedOffset, preemptions } = this.table;
+    const hits = this.findUpTo(slot, cache, this.mostFound(slot));
+    const found = hits.named + hits.own;
+    return this.recomputesLastBlock && found > 0 ? this.findUpTo(slot, cache, found - 1) : hits;
+  }
+
+  /** Blocks that a waiting request may find: its last token is always computed, as its logits are wanted. */
+  private mostFound(slot: number): number {
+    return (this.table.input[slot] + this.table.generatedOffset[slot] - 1) >> this.blockShift;
+  }
+
+  /** What can be found of the first `most` blocks of a waiting request. Reused object. */
+  private findUpTo(slot: number, cache: PrefixCache, most: number): Hits {
+    const { preemptions } = this.table;
     const { hits } = this;
     hits.named = 0;
     hits.own = 0;
     hits.held = 0;
-    // The last token is always computed: its logits are wanted.
-    const most = (input[slot] + generatedOffset[slot] - 1) >> this.blockShift;
     for (let c = 0; ; c++) {
       const blocks = Math.min(this.chunkEnd(slot, c), most) - hits.named;
       if (blocks <= 0) break;

@@ -13,6 +13,16 @@ export const MOST_WATERMARK = 0.99;
 /** Most draft tokens a decode step. */
 export const MAX_SPECULATION_DEPTH = 32;
 
+/**
+ * Who drafts: `ngram` without a KV cache; `eagle`, which stands for vLLM's `eagle`, `eagle3` and `mtp`, writes the KV of its
+ * drafts into the blocks of the request.
+ */
+export const DRAFTERS = ['ngram', 'eagle'] as const;
+export type Drafter = (typeof DRAFTERS)[number];
+
+/** Draft tokens of batches from `first` to `last` sequences. */
+export type BatchDepth = readonly [first: number, last: number, depth: number];
+
 /** What is fixed while an engine runs. */
 export interface EngineOptions {
   /** Tokens in a KV block, a power of two up to 256. Default 16, as in vLLM. */
@@ -65,6 +75,18 @@ export interface EngineOptions {
   readonly longPrefillTokenThreshold?: number;
   /** Whether that is at least an equal share of the token budget (vLLM long_prefill_token_threshold_adaptive). Default false. */
   readonly longPrefillTokenThresholdAdaptive?: boolean;
+  /**
+   * Method of the drafts (vLLM speculative_config.method). With `eagle` a request also holds slots for the next drafts, the
+   * last block found of a prompt is computed again, and sequences are scheduled ahead as if all drafts were accepted.
+   * Default `ngram`.
+   */
+  readonly drafter?: Drafter;
+  /**
+   * Draft tokens by the number of requests in the iteration that drafts them, at most `speculationDepth` (vLLM
+   * num_speculative_tokens_per_batch_size). Ranges ascend from 1; behind a range its depth goes on. Default
+   * `speculationDepth` for all.
+   */
+  readonly speculationDepthPerBatchSize?: readonly BatchDepth[];
   /** Told of every stretch of iterations. Costs time: for looking, not for running many. */
   readonly onIterations?: (span: IterationSpan) => void;
 }
@@ -147,6 +169,19 @@ export function expectInteger(
   if (!Number.isInteger(value) || value < low || value > high) {
     throw new EngineError(code, field, `a whole number from ${low} to ${high}`, value);
   }
+}
+
+/** The ranges that vLLM takes for draft tokens by batch size. */
+export const BATCH_DEPTHS = `ascending ranges [first, last, depth] from 1 on, depths up to ${MAX_SPECULATION_DEPTH}`;
+
+export function isBatchDepths(value: unknown): value is BatchDepth[] {
+  if (!Array.isArray(value)) return false;
+  return value.every((range: unknown, i) => {
+    if (!Array.isArray(range) || range.length !== 3 || !range.every(Number.isSafeInteger)) return false;
+    const [first, last, depth] = range as number[];
+    const follows = i === 0 ? first === 1 : first > (value[i - 1] as BatchDepth)[1];
+    return follows && last >= first && depth >= 0 && depth <= MAX_SPECULATION_DEPTH;
+  });
 }
 
 /** @throws EngineError naming the field of a configuration that is out of range. */

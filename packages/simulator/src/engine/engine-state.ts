@@ -1,7 +1,7 @@
 import { AcceptanceSampler } from './acceptance-sampler.ts';
 import { BlockPool } from './block-pool.ts';
 import { DecodeBatch } from './decode-batch.ts';
-import type { EngineConfig, EngineRole, EngineSettings } from './engine-config.ts';
+import type { BatchDepth, Drafter, EngineConfig, EngineRole, EngineSettings } from './engine-config.ts';
 import {
   CompletionLog,
   type EngineCounters,
@@ -56,8 +56,12 @@ export class EngineState {
   declare private readonly asksForWholePrompt: boolean;
   declare private readonly longPrefillTokenThreshold: number;
   declare private readonly longPrefillTokenThresholdAdaptive: boolean;
+  declare private readonly drafter: Drafter;
+  declare private readonly batchDepths: readonly BatchDepth[];
   /** Blocks that an admission leaves free while others run. */
   declare private spareBlocks: number;
+  /** Slots that a request holds behind those of an iteration, for the next drafts. */
+  declare lookahead: number;
 
   declare config: EngineConfig;
   declare timer: IterationTimer;
@@ -93,14 +97,16 @@ export class EngineState {
     this.longPrefillTokenThreshold = settings.longPrefillTokenThreshold;
     this.longPrefillTokenThresholdAdaptive = settings.longPrefillTokenThresholdAdaptive;
     this.asyncScheduling = settings.asyncScheduling;
+    this.drafter = settings.drafter;
+    this.batchDepths = settings.speculationDepthPerBatchSize;
     this.decodes = new DecodeBatch(this.table, blockTokens);
     this.verifications = new VerifyBatch(this.table, blockTokens);
     this.config = config;
-    this.spareBlocks = this.sparedOf(config);
     this.timer = new IterationTimer(config.law);
     this.draftTimer = config.speculation === null ? null : new DraftTimer(config.speculation);
     this.pool = new BlockPool(this.table, config.kvBlocks, blockTokens, settings.prefixCaching);
     this.waiting.policy = config.schedulingPolicy;
+    this.derive(config);
   }
 
   /** Takes over a configuration, but for the number of blocks and the state of the decodes. */
@@ -114,13 +120,16 @@ export class EngineState {
     }
     this.waiting.policy = config.schedulingPolicy;
     this.maxNumBatchedTokens = config.maxNumBatchedTokens ?? this.defaultBudget;
-    this.spareBlocks = this.sparedOf(config);
     this.config = config;
+    this.derive(config);
   }
 
-  /** vLLM counts its reserved block. */
-  private sparedOf({ kvBlocks }: EngineConfig): number {
-    return Math.floor(this.watermark * (kvBlocks + 1));
+  /** Sets what follows from the configuration and the options. */
+  private derive({ kvBlocks, speculationDepth }: EngineConfig): void {
+    // vLLM counts its reserved block.
+    this.spareBlocks = Math.floor(this.watermark * (kvBlocks + 1));
+    this.lookahead = this.drafter === 'eagle' ? speculationDepth : 0;
+    this.pool.recomputesLastBlock = this.lookahead > 0;
   }
 
   /** Tick at which the scheduler composes the iteration that begins now. */
@@ -129,8 +138,35 @@ export class EngineState {
   }
 
   /**
+   * Whether a sequence is scheduled before the drafts of its last verify step are accepted or rejected. Those of n-grams are
+   * not, as vLLM does not schedule them ahead.
+   */
+  get verifiesAhead(): boolean {
+    return this.asyncScheduling && this.lookahead > 0;
+  }
+
+  /** Whether each sequence has the drafts that were made for it, and not the same number as all others. */
+  get draftsByBatchSize(): boolean {
+    return this.batchDepths.length > 0 && this.speculative;
+  }
+
+  /** Draft tokens that an iteration of so many requests makes for each. */
+  draftsOf(requests: number): number {
+    const { speculationDepth } = this.config;
+    let drafts = speculationDepth;
+    for (const [first, , depth] of this.batchDepths) if (first <= requests) drafts = depth;
+    return Math.min(drafts, speculationDepth);
+  }
+
+  /** Draft tokens that the next verify step of a decoding sequence asks for. */
+  draftsFor(slot: number): number {
+    const { speculationDepth } = this.config;
+    return this.draftsByBatchSize ? Math.min(this.table.drafts[slot], speculationDepth) : speculationDepth;
+  }
+
+  /**
    * Tokens at the end of a sequence that the scheduler does not know yet when it composes the next iteration. With
-   * speculation none, which is simpler than vLLM.
+   * speculation none: `verifiesAhead` knows by request.
    */
   get unknownTokens(): 0 | 1 {
     return this.asyncScheduling && !this.speculative ? 1 : 0;
@@ -170,7 +206,8 @@ export class EngineState {
 
   /** Whether a waiting request outgrows the whole pool before its last token, look-ahead slots included. */
   neverFits(slot: number): boolean {
-    const most = this.table.input[slot] + this.table.output[slot] - 1 + this.config.speculationDepth;
+    const { input, output } = this.table;
+    const most = input[slot] + output[slot] - 1 + this.config.speculationDepth + this.lookahead;
     return this.blocksFor(most) > this.config.kvBlocks;
   }
 
@@ -212,7 +249,8 @@ export class EngineState {
   fits(slot: number, tokens: number, padding = 0): boolean {
     const whole = this.asksForWholePrompt || this.table.transferred[slot] === 1;
     const spare = this.running.count > 0 ? this.spareBlocks : 0;
-    return this.pool.fits(slot, whole ? ALL_TOKENS : Math.max(0, tokens), spare, padding);
+    const beyond = this.table.transferred[slot] === 1 ? 0 : padding + this.lookahead;
+    return this.pool.fits(slot, Math.max(0, tokens), whole, spare, beyond);
   }
 
   /** When decodes have to be interrupted, while the head of the queue is blocked: `limit` or the next arrival. */
@@ -266,9 +304,21 @@ export class EngineState {
   releaseEnded(): void {
     const { ended, table } = this;
     for (let i = 0; i < ended.count; i++) {
-      if (table.status[ended.slots[i]] === ENDED) this.forget(ended.slots[i]);
+      const slot = ended.slots[i];
+      if (table.status[slot] !== ENDED) continue;
+      // The tokens of the last iteration are known before its blocks are free.
+      table.computed[slot] = table.input[slot] + table.generatedOffset[slot] - 1;
+      this.forget(slot);
     }
     ended.count = 0;
+  }
+
+  /** Lets others find what a sequence that is verified ahead had filled before its last iteration. */
+  fillSeen(slot: number): void {
+    const { status, input, generatedOffset, computed, unseen } = this.table;
+    if (!this.pool.caches || (status[slot] !== DECODING && status[slot] !== ENDED)) return;
+    computed[slot] = Math.max(computed[slot], input[slot] + generatedOffset[slot] - unseen[slot] - 1);
+    this.pool.fill(slot, computed[slot]);
   }
 
   /** Ends what only a schedule ahead holds back: what has ended is let go, and what was given up is forgotten. */
@@ -280,7 +330,10 @@ export class EngineState {
   /** Forgets the requests that were given up before the iteration that has ended now. */
   dropAborted(): void {
     const { aborted } = this;
-    for (let i = 0; i < aborted.count; i++) this.drop(aborted.slots[i]);
+    for (let i = 0; i < aborted.count; i++) {
+      if (this.verifiesAhead) this.fillSeen(aborted.slots[i]);
+      this.drop(aborted.slots[i]);
+    }
     aborted.count = 0;
   }
 
@@ -299,8 +352,16 @@ export class EngineState {
   get isEmptyAhead(): boolean {
     const { running, ended, waiting, future, table } = this;
     if (running.count > ended.count || !this.isScheduledAhead) return false;
+    for (let i = 0; i < ended.count; i++) if (this.isVerifiedBeyondEnd(ended.slots[i])) return false;
     if (!this.admitting) return true;
     return waiting.count === 0 && (future.count === 0 || table.visible[future.head] > this.lastStart);
+  }
+
+  /** Whether a request that has ended is in the iteration that is scheduled already: two of its tokens were not known then. */
+  isVerifiedBeyondEnd(slot: number): boolean {
+    const { status, unseen, generatedOffset, output } = this.table;
+    if (!this.verifiesAhead || status[slot] !== ENDED) return false;
+    return generatedOffset[slot] === output[slot] && unseen[slot] > 1;
   }
 
   /** Refuses a waiting request for good. */
@@ -344,8 +405,6 @@ export class EngineState {
       table.computed[slot] = cached;
       table.blocks[slot] = this.blocksFor(context);
     }
-    // The tokens of the last iteration are known before its blocks are free.
-    if (!isLost) table.computed[slot] = table.input[slot] + table.generatedOffset[slot] - 1;
     table.status[slot] = ENDED;
     if (!isLost) this.ended.push(slot);
   }

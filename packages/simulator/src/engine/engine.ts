@@ -1,5 +1,7 @@
 import {
+  BATCH_DEPTHS,
   checkEngineConfig,
+  DRAFTERS,
   type EngineConfig,
   EngineError,
   type EngineOptions,
@@ -7,8 +9,10 @@ import {
   expectInteger,
   expectNumber,
   type IterationSpan,
+  isBatchDepths,
   MAX_BATCHED_TOKENS,
   MAX_REQUEST_TOKENS,
+  MAX_SPECULATION_DEPTH,
   MOST_WATERMARK,
 } from './engine-config.ts';
 import {
@@ -26,7 +30,7 @@ import { IterationPlan } from './iteration-plan.ts';
 import type { LatencyHistogram } from './latency-histogram.ts';
 import { iterateLockstep, skipDecodes } from './lockstep-iteration.ts';
 import { RequestOverhead } from './request-overhead.ts';
-import { DECODING, ENDED, WAITING } from './request-table.ts';
+import { DECODING, ENDED, PREFILLING, WAITING } from './request-table.ts';
 import { iterateVerifyBatch, skipVerifySteps } from './verify-iteration.ts';
 import { PRIORITY_CLASSES } from './waiting-queue.ts';
 
@@ -71,6 +75,14 @@ export class Engine {
     expectNumber('ENGINE_OPTION', 'watermark', watermark, 0, MOST_WATERMARK);
     const longest = MAX_REQUEST_TOKENS;
     expectInteger('ENGINE_OPTION', 'longPrefillTokenThreshold', longPrefillTokenThreshold, 0, longest);
+    const { drafter = 'ngram', speculationDepthPerBatchSize = [] } = options;
+    if (!DRAFTERS.includes(drafter)) {
+      throw new EngineError('ENGINE_OPTION', 'drafter', `one of ${DRAFTERS.join(', ')}`, drafter);
+    }
+    if (!isBatchDepths(speculationDepthPerBatchSize)) {
+      const got = JSON.stringify(speculationDepthPerBatchSize);
+      throw new EngineError('ENGINE_OPTION', 'speculationDepthPerBatchSize', BATCH_DEPTHS, got);
+    }
     this.overhead = new RequestOverhead(
       requestOverheadMs,
       requestOverheadJitter,
@@ -91,6 +103,8 @@ export class Engine {
       asyncScheduling: options.asyncScheduling ?? false,
       longPrefillTokenThreshold,
       longPrefillTokenThresholdAdaptive: options.longPrefillTokenThresholdAdaptive ?? false,
+      drafter,
+      speculationDepthPerBatchSize,
     });
   }
 
@@ -402,7 +416,9 @@ export class Engine {
     if (!state.outOfOrder) {
       const skips = state.partials === 0 && state.aborted.count === 0 && state.running.count > 0;
       const onlyDecodes = skips && !state.headAdmissible();
-      if (state.speculative) {
+      if (state.verifiesAhead || state.draftsByBatchSize) {
+        // Each sequence has a reach, or drafts, of its own.
+      } else if (state.speculative) {
         // Who fills a block with a name first decides which block is found.
         if (onlyDecodes && !state.pool.namesAnswers && skipVerifySteps(state, limit)) return;
         if (iterateVerifyBatch(state, plan)) return;
@@ -451,11 +467,14 @@ export class Engine {
   private changeDecodeMode(speculative: boolean): void {
     const { table, running, decodes, pool } = this.state;
     decodes.deactivate(running.head, this.state.unknownTokens);
-    if (speculative) return;
     for (let slot = running.head; slot >= 0; slot = table.next[slot]) {
-      if (table.status[slot] !== DECODING) continue;
+      table.unseen[slot] = 0;
+      table.rejected[slot] = 0;
+      table.drafts[slot] = MAX_SPECULATION_DEPTH;
+      if (speculative || (table.status[slot] === PREFILLING && this.state.reserveWholePrompts)) continue;
       // The look-ahead blocks beyond the context go back to the pool.
-      const needed = this.state.blocksFor(table.input[slot] + table.generatedOffset[slot] - 1);
+      const context = table.input[slot] + table.generatedOffset[slot] - 1;
+      const needed = this.state.blocksFor(table.status[slot] === DECODING ? context : table.computed[slot]);
       pool.give(table.blocks[slot] - needed);
       table.blocks[slot] = needed;
     }

@@ -9,13 +9,19 @@ import { addStep } from './step-latencies.ts';
  * short form of, such as a shortage of token budget, several incomplete prefills, or a victim that has been served.
  *
  * A decoding sequence verifies up to `speculationDepth` draft tokens and emits those accepted plus one. Look-ahead slots
- * are allocated before the draft and kept, as vLLM does.
+ * are allocated before the draft and kept, as vLLM does. When it verifies ahead, the iteration is composed as if the last
+ * had accepted all drafts, and has sequences that ended meanwhile.
  */
 export function iterateInOrder(state: EngineState, plan: IterationPlan): void {
-  const { timer, counters, config, table } = state;
+  const { timer, counters, table } = state;
+  if (state.verifiesAhead) {
+    for (let slot = state.running.head; slot >= 0; slot = table.next[slot]) state.fillSeen(slot);
+  }
   const { budget, preempted } = scheduleRunning(state, plan);
   const step = addUp(state, plan);
+  const before = state.admissions;
   if (!preempted) admitWaiting(state, plan, budget);
+  const drafts = state.draftsOf(step.requests + state.admissions - before);
   state.releaseEnded();
   for (let i = 0; i < plan.joining.count; i++) {
     const slot = plan.joining.slots[i];
@@ -25,6 +31,8 @@ export function iterateInOrder(state: EngineState, plan: IterationPlan): void {
   const tokens = step.tokens + plan.prefillTokens + plan.padding;
   // Everything was preempted or refused: the scheduler comes round again without a forward pass.
   if (tokens === 0) {
+    table.unseen.fill(0);
+    table.rejected.fill(0);
     state.pauseUntil(state.now);
     return;
   }
@@ -32,18 +40,21 @@ export function iterateInOrder(state: EngineState, plan: IterationPlan): void {
   let ticks =
     timer.fixedTicks(tokens, step.sequences, plan.attention) +
     timer.contextTicks(step.sequences, plan.prefillTokens) * step.context;
-  if (step.drafting > 0 && state.draftTimer !== null) {
-    ticks += state.draftTimer.ticks(config.speculationDepth, step.drafting, step.context);
+  const drafting = state.draftsByBatchSize && drafts > 0 ? step.sequences : step.drafting;
+  if (drafting > 0 && state.draftTimer !== null) {
+    ticks += state.draftTimer.ticks(drafts, drafting, step.context);
   }
   state.lastStart = state.now;
   state.now += ticks;
   counters.iterations++;
   counters.busyTicks += ticks;
-  emit(state, plan.emittedCounts, ticks);
+  emit(state, plan.emittedCounts, ticks, drafts);
 }
 
 /** What the decodes of one iteration add up to. */
 interface DecodeStep {
+  /** Running requests with tokens, those that prefill included. */
+  requests: number;
   /** Tokens to verify. */
   tokens: number;
   sequences: number;
@@ -55,18 +66,19 @@ interface DecodeStep {
 
 /** Gives the running requests, in order, tokens and the blocks for them. Answers the budget that is left. */
 function scheduleRunning(state: EngineState, plan: IterationPlan): { budget: number; preempted: boolean } {
-  const { table, running, pool, config } = state;
-  const { input, generatedOffset, computed, blocks, given, status, next } = table;
+  const { table, running, pool, verifiesAhead } = state;
+  const { input, generatedOffset, computed, blocks, given, status, next, unseen, rejected } = table;
   let budget = state.maxNumBatchedTokens;
   let preempted = false;
   for (let slot = running.head; slot >= 0 && budget > 0; slot = next[slot]) {
-    if (status[slot] === ENDED) continue;
-    const isDecoding = status[slot] === DECODING;
+    if (status[slot] === ENDED && !state.isVerifiedBeyondEnd(slot)) continue;
+    const isDecoding = status[slot] === DECODING || status[slot] === ENDED;
     const known = input[slot] + generatedOffset[slot];
-    const start = isDecoding ? known - 1 : computed[slot];
-    const wanted = isDecoding ? 1 + config.speculationDepth : known - start;
+    const end = isDecoding ? known - 1 + (verifiesAhead ? rejected[slot] : 0) : computed[slot];
+    const wanted = isDecoding ? 1 + state.draftsFor(slot) : known - end;
     const tokens = Math.min(wanted, budget, plan.mostTokens);
-    const needed = state.blocksFor(start + tokens) - blocks[slot];
+    const reach = end + tokens + state.lookahead;
+    const needed = state.blocksFor(reach) - blocks[slot];
     while (needed > pool.free) {
       const victim = state.victim();
       budget += given[victim];
@@ -76,12 +88,14 @@ function scheduleRunning(state: EngineState, plan: IterationPlan): { budget: num
       // vLLM gives up on the rest of the list when a request has to preempt itself.
       if (victim === slot) return { budget, preempted };
     }
-    state.growTo(slot, start + tokens);
+    state.growTo(slot, reach);
     given[slot] = tokens;
     budget -= tokens;
     // vLLM counts a block as filled as soon as the token that fills it is scheduled.
-    const unknown = isDecoding && !state.skipped.has(slot) ? state.unknownTokens : 0;
-    computed[slot] = Math.min(start + tokens, known - unknown);
+    let unknown = 0;
+    if (isDecoding)
+      unknown = verifiesAhead ? unseen[slot] : state.skipped.has(slot) ? 0 : state.unknownTokens;
+    computed[slot] = Math.min(end + tokens, known - unknown);
     pool.fill(slot, computed[slot]);
   }
   return { budget, preempted };
@@ -91,7 +105,7 @@ function scheduleRunning(state: EngineState, plan: IterationPlan): { budget: num
 function addUp(state: EngineState, plan: IterationPlan): DecodeStep {
   const { input, generatedOffset, computed, given, status, next } = state.table;
   state.skipped.count = 0;
-  const step: DecodeStep = { tokens: 0, sequences: 0, drafting: 0, context: 0 };
+  const step: DecodeStep = { requests: 0, tokens: 0, sequences: 0, drafting: 0, context: 0 };
   for (let slot = state.running.head; slot >= 0; slot = next[slot]) {
     const tokens = given[slot];
     if (tokens === 0) {
@@ -104,8 +118,10 @@ function addUp(state: EngineState, plan: IterationPlan): DecodeStep {
       continue;
     }
     plan.hasRunning = true;
-    if (status[slot] === DECODING) {
+    step.requests++;
+    if (status[slot] === DECODING || status[slot] === ENDED) {
       addDecode(state, step, slot);
+      if (status[slot] === ENDED) given[slot] = 0;
       continue;
     }
     plan.hasPrefill = true;
@@ -128,15 +144,18 @@ function addDecode({ table }: EngineState, step: DecodeStep, slot: number): void
 }
 
 /** Lets every sequence that was given tokens emit what it accepts of them, and ends prefills, in order. */
-function emit(state: EngineState, emittedCounts: Float64Array, ticks: number): void {
+function emit(state: EngineState, emittedCounts: Float64Array, ticks: number, nextDrafts: number): void {
   const { table, counters, running, interTokenLatency, acceptance } = state;
   const { output, generatedOffset, given, id, transferred, status, next, lastToken, verifySteps } = table;
+  const { unseen, rejected } = table;
   emittedCounts.fill(0);
   for (let slot = running.head; slot >= 0; ) {
     const following = next[slot];
     const drafts = given[slot] - 1;
     given[slot] = 0;
     if (status[slot] === PREFILLED) {
+      unseen[slot] = 1;
+      table.drafts[slot] = nextDrafts;
       state.finishPrefill(slot);
     } else if (status[slot] === DECODING && drafts >= 0) {
       const emitted = generatedOffset[slot];
@@ -153,7 +172,13 @@ function emit(state: EngineState, emittedCounts: Float64Array, ticks: number): v
         emittedCounts[tokens]++;
       }
       generatedOffset[slot] = emitted + tokens;
+      unseen[slot] = tokens;
+      rejected[slot] = 1 + drafts - tokens;
+      table.drafts[slot] = nextDrafts;
       if (emitted + tokens === output[slot]) state.complete(slot);
+    } else {
+      unseen[slot] = 0;
+      rejected[slot] = 0;
     }
     slot = following;
   }

@@ -32,7 +32,7 @@ const INT_FIELDS = [
   'prev',
   'verifySteps',
 ] as const;
-const BYTE_FIELDS = ['priority', 'status', 'transferred'] as const;
+const BYTE_FIELDS = ['priority', 'status', 'transferred', 'unseen', 'rejected', 'drafts'] as const;
 /** Fields that tell nothing between iterations, or that a restored engine makes anew. They come last. */
 const PASSING_FIELDS = ['given', 'nextInRing', 'prevInRing'] as const;
 
@@ -103,6 +103,12 @@ export class RequestTable {
   status: Uint8Array = NO_BYTES;
   /** 1 when the KV of the prompt comes from another engine and need not be computed. */
   transferred: Uint8Array = NO_BYTES;
+  /** Under verification ahead, tokens that the last iteration emitted, which the next was composed without. */
+  unseen: Uint8Array = NO_BYTES;
+  /** Of the slots that the last iteration gave it, those beyond the tokens it emitted. */
+  rejected: Uint8Array = NO_BYTES;
+  /** Draft tokens that its next verify step has, where they depend on the batch size. */
+  drafts: Uint8Array = NO_BYTES;
 
   capacity = 0;
   /** All fields one behind the other, so that a snapshot is one copy. */

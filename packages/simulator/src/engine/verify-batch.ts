@@ -21,6 +21,8 @@ export class VerifyBatch {
   contextSum = 0;
   /** Tokens that each member verifies in an iteration: 1 + depth. */
   given = 1;
+  /** Slots that an iteration needs behind those of the tokens that a member verifies. */
+  private lookahead = 0;
   /** Iterations since the beginning of what is drawn. */
   private clock = 0;
   private acceptance: AcceptanceSampler | null = null;
@@ -58,8 +60,9 @@ export class VerifyBatch {
   }
 
   /** Starts without members. */
-  activate(given: number, acceptance: AcceptanceSampler): void {
+  activate(given: number, lookahead: number, acceptance: AcceptanceSampler): void {
     this.active = true;
+    this.lookahead = lookahead;
     if (given !== this.given || acceptance !== this.acceptance) {
       this.emissions = acceptance.emissions(given - 1);
     }
@@ -117,7 +120,7 @@ export class VerifyBatch {
   /** KV blocks that a member holds, look-ahead slots included. */
   blocksHeld(slot: number): number {
     if (this.clock === this.since[slot]) return this.table.blocks[slot];
-    const reached = this.table.input[slot] - 1 + this.emittedBefore(slot, this.clock - 1) + this.given;
+    const reached = this.reachOf(slot, this.emittedBefore(slot, this.clock - 1));
     return Math.max(this.blocksFor(reached), this.table.blocks[slot]);
   }
 
@@ -130,7 +133,7 @@ export class VerifyBatch {
   /** New KV blocks that the next iteration needs for one member. */
   blocksForNextOf(slot: number): number {
     const { table, clock } = this;
-    const reach = table.input[slot] - 1 + this.emittedBy(slot) + this.given;
+    const reach = this.reachOf(slot, this.emittedBy(slot));
     const begun = clock > this.since[slot];
     const reached = begun ? this.blocksFor(reach - this.drawn[slot * HORIZON + clock - 1]) : 0;
     return Math.max(0, this.blocksFor(reach) - Math.max(reached, table.blocks[slot]));
@@ -173,7 +176,7 @@ export class VerifyBatch {
     (this.emissions as EmissionSampler).draw(key, table.verifySteps[slot], drawn, row + from, row + HORIZON);
     const output = table.output[slot];
     const held = table.blocks[slot];
-    const reach = table.input[slot] - 1 + this.given + (1 << blockShift) - 1;
+    const reach = this.reachOf(slot, 0) + (1 << blockShift) - 1;
     let emitted = table.generatedOffset[slot];
     let taken = 0;
     let j = from;
@@ -219,7 +222,7 @@ export class VerifyBatch {
     let emitted = table.generatedOffset[slot];
     let held = table.blocks[slot];
     for (let j = this.clock; j <= end; j++) {
-      const needed = this.blocksFor(table.input[slot] - 1 + emitted + this.given);
+      const needed = this.blocksFor(this.reachOf(slot, emitted));
       if (needed > held) {
         sums[j * this.width] -= needed - held;
         held = needed;
@@ -256,7 +259,7 @@ export class VerifyBatch {
     const steps = clock - this.since[slot];
     if (steps === 0) return;
     const beforeLast = this.emittedBefore(slot, clock - 1);
-    const reached = this.blocksFor(table.input[slot] - 1 + beforeLast + this.given);
+    const reached = this.blocksFor(this.reachOf(slot, beforeLast));
     table.blocks[slot] = Math.max(reached, table.blocks[slot]);
     table.computed[slot] = table.input[slot] + beforeLast;
     table.generatedOffset[slot] = beforeLast + this.drawn[slot * HORIZON + clock - 1];
@@ -270,6 +273,11 @@ export class VerifyBatch {
     let emitted = this.table.generatedOffset[slot];
     for (let at = row + this.since[slot]; at < row + j; at++) emitted += this.drawn[at];
     return emitted;
+  }
+
+  /** Slots that a member needs for a verify step behind `emitted` tokens. */
+  private reachOf(slot: number, emitted: number): number {
+    return this.table.input[slot] - 1 + emitted + this.given + this.lookahead;
   }
 
   private linkCompletion(slot: number, j: number): void {

@@ -119,7 +119,7 @@ function verifyBatch(state: EngineState): VerifyBatch | null {
   const given = 1 + config.speculationDepth;
   if (running.count * given > state.maxNumBatchedTokens || given > state.leastOfMostTokens) return null;
   if (!batch.active) {
-    batch.activate(given, state.acceptance);
+    batch.activate(given, state.lookahead, state.acceptance);
     for (let slot = running.head; slot >= 0; slot = table.next[slot]) {
       if (table.status[slot] === DECODING) batch.add(slot);
     }

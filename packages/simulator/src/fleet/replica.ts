@@ -43,7 +43,7 @@ export class Replica {
     this.readyAt = readyAt;
     this.link = new TransferLink(pool.profile);
     this.engine = new Engine(engineConfig(pool, settings), {
-      ...engineOptionsOf(pool.profile),
+      ...engineOptionsOf(pool.profile, false),
       maxNumBatchedTokens: settings.maxNumBatchedTokens,
       prefixCaching: true,
       seed,

@@ -120,8 +120,10 @@ export interface ProfileFit {
 export type SchedulerSettings = Pick<
   EngineOptions,
   | 'asyncScheduling'
+  | 'drafter'
   | 'longPrefillTokenThreshold'
   | 'longPrefillTokenThresholdAdaptive'
+  | 'speculationDepthPerBatchSize'
   | 'watermark'
   | 'wholePromptFits'
 >;

@@ -1,3 +1,4 @@
+import { BATCH_DEPTHS, type BatchDepth, isBatchDepths } from '../engine/engine-config.ts';
 import type { FactorPoint } from './engine-profile.ts';
 import { ProfileError } from './profile-error.ts';
 
@@ -45,6 +46,11 @@ export class FieldReader {
     const value = this.#take(key);
     if (typeof value !== 'string' || !pattern.test(value)) throw this.#wrong(key, expected, value);
     return value;
+  }
+
+  /** As `choice`, or `undefined` when the field is absent. */
+  optionalChoice<T extends string>(key: string, choices: readonly T[]): T | undefined {
+    return this.#take(key) === undefined ? undefined : this.choice(key, choices);
   }
 
   choice<T extends string>(key: string, choices: readonly T[]): T {
@@ -129,6 +135,13 @@ export class FieldReader {
       `points [count, factor] by ascending whole counts from 1, factors from ${LEAST_FACTOR} to ${MOST_FACTOR}`,
       value,
     );
+  }
+
+  /** Draft tokens by batch size; `undefined` when the field is absent. */
+  optionalBatchDepths(key: string): BatchDepth[] | undefined {
+    const value = this.#take(key);
+    if (value === undefined || isBatchDepths(value)) return value;
+    throw this.#wrong(key, BATCH_DEPTHS, value);
   }
 
   /** Probabilities that never rise, at least one. */

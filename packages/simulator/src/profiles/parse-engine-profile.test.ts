@@ -28,7 +28,11 @@ describe('an engine profile', () => {
   it('keeps the settings of the scheduler', () => {
     const engine = {
       ...{ name: 'vLLM', version: '0.32', asyncScheduling: false, watermark: 0.01, wholePromptFits: false },
-      ...{ longPrefillTokenThreshold: 512, longPrefillTokenThresholdAdaptive: true },
+      ...{ longPrefillTokenThreshold: 512, longPrefillTokenThresholdAdaptive: true, drafter: 'eagle' },
+      speculationDepthPerBatchSize: [
+        [1, 16, 3],
+        [33, 64, 1],
+      ],
     };
     assert.deepEqual(parseEngineProfile(changed('engine', engine), 'x.json').engine, engine);
   });
@@ -36,6 +40,15 @@ describe('an engine profile', () => {
   const refused: readonly [path: string, value: unknown][] = [
     ['name', 'Not A Name'],
     ['gpu', null],
+    ['engine.drafter', 'medusa'],
+    ['engine.speculationDepthPerBatchSize', [[2, 16, 3]]],
+    [
+      'engine.speculationDepthPerBatchSize',
+      [
+        [1, 16, 3],
+        [16, 20, 1],
+      ],
+    ],
     ['gpu.memoryGiB', -40],
     ['gpu.count', 1.5],
     ['model.kvBytesPerToken', 0],

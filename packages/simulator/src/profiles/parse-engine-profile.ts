@@ -1,4 +1,4 @@
-import { MAX_REQUEST_TOKENS, MOST_WATERMARK } from '../engine/engine-config.ts';
+import { DRAFTERS, MAX_REQUEST_TOKENS, MOST_WATERMARK } from '../engine/engine-config.ts';
 import {
   type EngineProfile,
   type IterationLaw,
@@ -87,6 +87,8 @@ function readModel(model: FieldReader): EngineProfile['model'] {
 function readEngine(engine: FieldReader): EngineProfile['engine'] {
   const scheduler: SchedulerSettings = {
     asyncScheduling: engine.optionalBoolean('asyncScheduling'),
+    drafter: engine.optionalChoice('drafter', DRAFTERS),
+    speculationDepthPerBatchSize: engine.optionalBatchDepths('speculationDepthPerBatchSize'),
     longPrefillTokenThreshold: engine.optionalInteger('longPrefillTokenThreshold', 0, MAX_REQUEST_TOKENS),
     longPrefillTokenThresholdAdaptive: engine.optionalBoolean('longPrefillTokenThresholdAdaptive'),
     watermark: engine.optionalNumber('watermark', 0, MOST_WATERMARK),

@@ -70,7 +70,7 @@ export class TraceServer {
           survival: depth > 0 ? acceptanceTable(profile, options.acceptance ?? 'sharegpt') : [],
         },
         {
-          ...engineOptionsOf(profile),
+          ...engineOptionsOf(profile, depth > 0),
           maxNumBatchedTokens: options.maxNumBatchedTokens ?? 2048,
           seed: options.seed ?? 0,
           prefixCaching: options.prefixCaching ?? true,

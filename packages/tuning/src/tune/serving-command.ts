@@ -27,6 +27,7 @@ function vllmCommand(profile: EngineProfile, candidate: Candidate, replicas: num
   const speculative = JSON.stringify({
     ...draft,
     num_speculative_tokens: speculationDepth,
+    num_speculative_tokens_per_batch_size: profile.engine.speculationDepthPerBatchSize,
   });
   return {
     engine: 'vLLM',

@@ -56,7 +56,8 @@ export function measurePoint(profile: EngineProfile, point: PointToMeasure): Mea
       speculation: profile.speculation,
       survival: speculationDepth > 0 ? acceptanceTable(profile, 'sharegpt') : [],
     },
-    engineOptionsOf(profile),
+    // The table of the environment keeps its results: measured without look-ahead slots.
+    { ...engineOptionsOf(profile, false), drafter: 'ngram' },
   );
   const random = new RandomStream(0, 'output lengths');
   const held = (point.kvBlocks * profile.memory.blockTokens) / (promptTokens + outputTokens / 2);

@@ -1,5 +1,12 @@
-import type { EngineProfile } from '@servegym/simulator';
-import { type Command, Option } from 'commander';
+import {
+  BATCH_DEPTHS,
+  type BatchDepth,
+  DRAFTERS,
+  type Drafter,
+  type EngineProfile,
+  isBatchDepths,
+} from '@servegym/simulator';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { InputError } from '../input-error.ts';
 import { numberFrom, wholeNumber } from './options.ts';
 
@@ -11,6 +18,8 @@ export interface SchedulerOptions {
   readonly watermark?: number;
   readonly schedulerReserveFullIsl?: boolean;
   readonly asyncScheduling?: boolean;
+  readonly drafter?: Drafter;
+  readonly speculationDepthPerBatchSize?: readonly BatchDepth[];
 }
 
 /** Adds the options, named as those of vLLM. */
@@ -35,7 +44,19 @@ export function addSchedulerOptions(command: Command): Command {
     .option('--scheduler-reserve-full-isl', 'admit a request only when its whole prompt fits')
     .option('--no-scheduler-reserve-full-isl', 'admit a request when its first chunk fits')
     .option('--async-scheduling', 'schedule an iteration while the one before it runs')
-    .option('--no-async-scheduling', 'schedule an iteration when the one before it has ended');
+    .option('--no-async-scheduling', 'schedule an iteration when the one before it has ended')
+    .addOption(
+      new Option(
+        '--drafter <method>',
+        'who drafts: n-grams, or a drafter with a KV cache, as EAGLE and MTP are',
+      ).choices(DRAFTERS),
+    )
+    .addOption(
+      new Option(
+        '--speculation-depth-per-batch-size <json>',
+        'draft tokens by the requests of an iteration, at most --speculation-depth, such as [[1,16,3],[17,64,1]]',
+      ).argParser(batchDepths),
+    );
 }
 
 /**
@@ -49,6 +70,8 @@ export function withSchedulerOptions(profile: EngineProfile, options: SchedulerO
     watermark: options.watermark,
     wholePromptFits: options.schedulerReserveFullIsl,
     asyncScheduling: options.asyncScheduling,
+    drafter: options.drafter,
+    speculationDepthPerBatchSize: options.speculationDepthPerBatchSize,
   };
   const given = Object.fromEntries(Object.entries(set).filter(([, value]) => value !== undefined));
   const engine = { ...profile.engine, ...given };
@@ -58,4 +81,15 @@ export function withSchedulerOptions(profile: EngineProfile, options: SchedulerO
     );
   }
   return { ...profile, engine };
+}
+
+function batchDepths(text: string): BatchDepth[] {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    value = undefined;
+  }
+  if (isBatchDepths(value)) return value;
+  throw new InvalidArgumentError(`Expected ${BATCH_DEPTHS}, as JSON, got \`${text}\`.`);
 }
