@@ -74,19 +74,16 @@ export class BlockPool {
   }
 
   /**
-   * Whether the free blocks but `spare` suffice for the first `most` tokens of a waiting request that are not cached and
-   * `beyond` slots behind them, and, if `whole`, for its prompt and what it had generated before.
+   * Whether the free blocks but `spare` suffice for a waiting request's prompt and what it had generated before, or for
+   * the first `most` tokens of it that are not cached, and `beyond` slots behind them.
    */
-  fits(slot: number, most: number, whole: boolean, spare: number, beyond: number): boolean {
+  fits(slot: number, most: number, spare: number, beyond: number): boolean {
     const known = this.table.input[slot] + this.table.generatedOffset[slot];
-    const least = whole ? known : 0;
     const cache = this.cacheFor(slot);
-    if (cache === null) {
-      return this.blocksFor(Math.max(least, Math.min(known, most) + beyond)) + spare <= this.free;
-    }
+    if (cache === null) return this.blocksFor(Math.min(known, most) + beyond) + spare <= this.free;
     const { named, own, held } = this.find(slot, cache);
-    const reach = Math.min(known, (named + own) * this.blockTokens + most) + beyond;
-    return this.blocksFor(Math.max(least, reach)) - held + spare <= this.free;
+    const reach = Math.min(known, (named + own) * this.blockTokens + most);
+    return this.blocksFor(reach + beyond) - held + spare <= this.free;
   }
 
   /** Tokens of a waiting request that are cached. */

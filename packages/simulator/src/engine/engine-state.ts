@@ -158,10 +158,9 @@ export class EngineState {
     return Math.min(drafts, speculationDepth);
   }
 
-  /** Draft tokens that the next verify step of a decoding sequence asks for. */
+  /** Draft tokens that were made for a decoding sequence, where they depend on the batch size. */
   draftsFor(slot: number): number {
-    const { speculationDepth } = this.config;
-    return this.draftsByBatchSize ? Math.min(this.table.drafts[slot], speculationDepth) : speculationDepth;
+    return Math.min(this.table.drafts[slot], this.config.speculationDepth);
   }
 
   /**
@@ -249,8 +248,10 @@ export class EngineState {
   fits(slot: number, tokens: number, padding = 0): boolean {
     const whole = this.asksForWholePrompt || this.table.transferred[slot] === 1;
     const spare = this.running.count > 0 ? this.spareBlocks : 0;
+    const most = whole ? ALL_TOKENS : Math.max(0, tokens);
+    if (this.lookahead === 0) return this.pool.fits(slot, most, spare, padding);
     const beyond = this.table.transferred[slot] === 1 ? 0 : padding + this.lookahead;
-    return this.pool.fits(slot, Math.max(0, tokens), whole, spare, beyond);
+    return this.pool.fits(slot, most, spare, 0) && this.pool.fits(slot, Math.max(0, tokens), spare, beyond);
   }
 
   /** When decodes have to be interrupted, while the head of the queue is blocked: `limit` or the next arrival. */

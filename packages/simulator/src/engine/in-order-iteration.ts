@@ -66,7 +66,8 @@ interface DecodeStep {
 
 /** Gives the running requests, in order, tokens and the blocks for them. Answers the budget that is left. */
 function scheduleRunning(state: EngineState, plan: IterationPlan): { budget: number; preempted: boolean } {
-  const { table, running, pool, verifiesAhead } = state;
+  const { table, running, pool, verifiesAhead, lookahead, draftsByBatchSize: byBatchSize } = state;
+  const { speculationDepth } = state.config;
   const { input, generatedOffset, computed, blocks, given, status, next, unseen, rejected } = table;
   let budget = state.maxNumBatchedTokens;
   let preempted = false;
@@ -75,9 +76,10 @@ function scheduleRunning(state: EngineState, plan: IterationPlan): { budget: num
     const isDecoding = status[slot] === DECODING || status[slot] === ENDED;
     const known = input[slot] + generatedOffset[slot];
     const end = isDecoding ? known - 1 + (verifiesAhead ? rejected[slot] : 0) : computed[slot];
-    const wanted = isDecoding ? 1 + state.draftsFor(slot) : known - end;
+    const drafts = byBatchSize ? state.draftsFor(slot) : speculationDepth;
+    const wanted = isDecoding ? 1 + drafts : known - end;
     const tokens = Math.min(wanted, budget, plan.mostTokens);
-    const reach = end + tokens + state.lookahead;
+    const reach = end + tokens + lookahead;
     const needed = state.blocksFor(reach) - blocks[slot];
     while (needed > pool.free) {
       const victim = state.victim();
@@ -148,14 +150,17 @@ function emit(state: EngineState, emittedCounts: Float64Array, ticks: number, ne
   const { table, counters, running, interTokenLatency, acceptance } = state;
   const { output, generatedOffset, given, id, transferred, status, next, lastToken, verifySteps } = table;
   const { unseen, rejected } = table;
+  const speculates = state.speculative;
   emittedCounts.fill(0);
   for (let slot = running.head; slot >= 0; ) {
     const following = next[slot];
     const drafts = given[slot] - 1;
     given[slot] = 0;
     if (status[slot] === PREFILLED) {
-      unseen[slot] = 1;
-      table.drafts[slot] = nextDrafts;
+      if (speculates) {
+        unseen[slot] = 1;
+        table.drafts[slot] = nextDrafts;
+      }
       state.finishPrefill(slot);
     } else if (status[slot] === DECODING && drafts >= 0) {
       const emitted = generatedOffset[slot];
@@ -172,11 +177,13 @@ function emit(state: EngineState, emittedCounts: Float64Array, ticks: number, ne
         emittedCounts[tokens]++;
       }
       generatedOffset[slot] = emitted + tokens;
-      unseen[slot] = tokens;
-      rejected[slot] = 1 + drafts - tokens;
-      table.drafts[slot] = nextDrafts;
+      if (speculates) {
+        unseen[slot] = tokens;
+        rejected[slot] = 1 + drafts - tokens;
+        table.drafts[slot] = nextDrafts;
+      }
       if (emitted + tokens === output[slot]) state.complete(slot);
-    } else {
+    } else if (speculates) {
       unseen[slot] = 0;
       rejected[slot] = 0;
     }

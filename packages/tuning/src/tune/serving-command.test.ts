@@ -31,6 +31,17 @@ describe('the command line of a server', () => {
     assert.ok(sglang!.notExpressed.join('; ').includes(flags));
   });
 
+  it('gives draft tokens by batch size where the profile has them', () => {
+    const found = findProfile('a100-80gb-llama-3-70b-tp4');
+    const engine = { ...found.engine, speculationDepthPerBatchSize: [[1, 16, 3] as const] };
+    const candidate = { ...vllmDefaults(found), speculationDepth: 3 };
+    const [vllm] = servingCommands({ ...found, engine }, candidate, 1);
+    assert.match(
+      vllm!.line,
+      /"num_speculative_tokens":3,"num_speculative_tokens_per_batch_size":\[\[1,16,3\]\]/,
+    );
+  });
+
   it('names what it cannot say', () => {
     const profile = findProfile('a100-80gb-llama-3-70b-tp4');
     const candidate = {
