@@ -34,6 +34,7 @@ export {
 export { LlmPolicy } from './core/llm/llm-policy.ts';
 export type { PromptedEnvironment } from './core/llm/llm-prompt.ts';
 export { playEpisode } from './core/play-episode.ts';
+export type { PlayableEnvironment } from './core/playable-environment.ts';
 export type { AsyncPolicy, Policy, PolicyEpisode, PolicyStep } from './core/policy.ts';
 export { type DatasetRow, type DatasetValue, recordEpisodes } from './core/record-episodes.ts';
 export { AgentError } from './error-catalogue.ts';

@@ -24,7 +24,7 @@ export { FleetEpisode } from './fleet/fleet-episode.ts';
 export { drawFleetRequests } from './fleet/requests/draw-requests.ts';
 export type { FleetRequests } from './fleet/requests/fleet-requests.ts';
 export { traceFleetRequests } from './fleet/requests/trace-requests.ts';
-export { chooseFleetTask } from './fleet/reset-options.ts';
+export { chooseFleetTask, type FleetScenario, fleetResetOptions } from './fleet/reset-options.ts';
 export {
   FLEET_ACTION_BINS,
   FLEET_TASK_IDS,
@@ -33,6 +33,7 @@ export {
   type FleetState,
   type FleetTaskId,
 } from './fleet/schema.ts';
+export { FLEET_SHIFTS, type FleetShift } from './fleet/shifts.ts';
 export { FLEET_TASKS, fleetTasks } from './fleet/task-registry.ts';
 export { FLEET_CLASSES, type FleetTask, idleFleetKnobs } from './fleet/tasks/fleet-task.ts';
 export { type FleetTaskFile, parseFleetTask } from './fleet/tasks/fleet-task-schema.ts';

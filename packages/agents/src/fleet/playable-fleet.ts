@@ -2,15 +2,27 @@ import {
   chooseFleetTask,
   type FleetAction,
   type FleetObservation,
+  type FleetScenario,
   type FleetWindowReport,
   fleetEnvironment,
 } from '@servegym/environments';
 import type { PlayableEnvironment, ServiceMeter } from '../core/playable-environment.ts';
 
-/** `fleet` as policies play it. */
-export function playableFleet(): PlayableEnvironment<FleetAction, FleetObservation> {
+/** `fleet` as policies play it, on a trace, under a shift, and so on. */
+export function playableFleet(
+  scenario: FleetScenario = {},
+): PlayableEnvironment<FleetAction, FleetObservation> {
+  const { create, grade, ...described } = fleetEnvironment();
   return {
-    ...fleetEnvironment(),
+    ...described,
+    create() {
+      const instance = create();
+      return {
+        reset: (options) => instance.reset({ ...scenario, ...options }),
+        step: (action) => instance.step(action),
+      };
+    },
+    grade: ({ reset, actions }) => grade!({ reset: { ...scenario, ...reset }, actions }),
     initialAction: (taskId) => chooseFleetTask({ task_id: taskId }).defaultAction,
     meter: fleetMeter,
   };

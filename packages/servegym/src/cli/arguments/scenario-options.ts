@@ -1,5 +1,7 @@
 import {
   chooseTask,
+  FLEET_SHIFTS,
+  type FleetShift,
   type ServeScenario,
   SHIFTS,
   type Shift,
@@ -17,7 +19,7 @@ export interface ScenarioArguments {
   readonly trace?: string;
   readonly rateScale?: number;
   readonly profile?: string;
-  readonly shift?: Shift;
+  readonly shift?: Shift | FleetShift;
 }
 
 /** Adds `--traffic`, `--trace`, `--rate-scale`, `--profile` and `--shift` to a command. */
@@ -27,7 +29,11 @@ export function addScenarioOptions(command: Command): Command {
     .addOption(new Option('--trace <file>', 'requests of your own').conflicts('traffic'))
     .option('--rate-scale <x>', 'arrivals come this many times as fast', numberFrom(0.01, 20))
     .option('--profile <name>', "the engine profile, instead of the task's own")
-    .addOption(new Option('--shift <name>', 'the task made another than the one learned').choices(SHIFTS));
+    .addOption(
+      new Option('--shift <name>', 'the task made another than the one learned').choices([
+        ...new Set([...SHIFTS, ...FLEET_SHIFTS]),
+      ]),
+    );
 }
 
 /**
@@ -39,7 +45,7 @@ export async function readScenario(
   { traffic, trace, rateScale, profile, shift }: ScenarioArguments,
   taskId?: string,
 ): Promise<ServeScenario> {
-  const scenario: ServeScenario = {
+  const scenario = {
     ...(traffic && { traffic }),
     ...(trace !== undefined && { trace: (await loadTrace(trace)).name }),
     ...(rateScale !== undefined && { rate_scale: rateScale }),

@@ -7,7 +7,7 @@ import {
   SHIFTED,
 } from '@servegym/agents';
 import { Command } from 'commander';
-import { evaluateGymPolicies } from '../evaluate/evaluate-gym.ts';
+import { evaluateInProcess } from '../evaluate/evaluate-in-process.ts';
 import {
   addEvaluationOptions,
   type EvaluationArguments,
@@ -37,15 +37,20 @@ async function compare(names: readonly string[], options: CompareOptions): Promi
   if (names.length < 2) throw new InputError(`expected two policies or more to compare, got ${names.length}`);
   refuseMisplacedOptions(options);
   const { evaluations, context } =
-    options.env === 'inferencegym'
-      ? await evaluateGymPolicies(names, options)
-      : await evaluateServePolicies(names, options);
+    options.env === 'llmserve'
+      ? await evaluateServePolicies(names, options)
+      : await evaluateOthers(names, options);
   const results = { names, evaluations, standings: compareEvaluations(evaluations) };
   printResult(
     options.json,
     () => comparisonJson(results, context),
     () => comparisonTable(results, context),
   );
+}
+
+async function evaluateOthers(names: readonly string[], options: CompareOptions) {
+  const { evaluations, context } = await evaluateInProcess(names, options);
+  return { evaluations: evaluations.map((one) => ('policy' in one ? one : joinEvaluations(one))), context };
 }
 
 async function evaluateServePolicies(

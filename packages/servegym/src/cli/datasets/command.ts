@@ -23,7 +23,7 @@ import {
 import { Command, Option } from 'commander';
 import { findPolicy, tasksFor } from '../arguments/find-policy.ts';
 import { wholeNumber } from '../arguments/options.ts';
-import { findGymPolicy } from '../evaluate/evaluate-gym.ts';
+import { findGymPolicy } from '../evaluate/evaluate-in-process.ts';
 import { InputError } from '../input-error.ts';
 import { addJobOptions, type JobOptions, withJobs } from '../jobs/open-jobs.ts';
 import { sourceFolder, sourceHash } from '../jobs/source-hash.ts';

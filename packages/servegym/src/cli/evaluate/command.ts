@@ -2,6 +2,7 @@ import {
   type Evaluation,
   evaluateServe,
   evaluateShifted,
+  listFleetPolicies,
   listGymPolicies,
   listPolicies,
   type PolicyDescription,
@@ -11,7 +12,7 @@ import { Command } from 'commander';
 import { withJobs } from '../jobs/open-jobs.ts';
 import { printResult } from '../output/print-result.ts';
 import { showShare } from '../output/progress.ts';
-import { evaluateGymPolicies } from './evaluate-gym.ts';
+import { evaluateInProcess, type InProcessEvaluation } from './evaluate-in-process.ts';
 import {
   addEvaluationOptions,
   type EvaluationArguments,
@@ -37,7 +38,7 @@ export function evaluateCommand(): Command {
     .description('play and grade a policy, with interquartile means and 95 % intervals')
     .requiredOption(
       '--agent <name|file>',
-      `${names(listPolicies())} (llmserve), ${names(listGymPolicies())} (inferencegym), or a file that \`servegym train\` wrote`,
+      `${names(listPolicies())} (llmserve), ${names(listFleetPolicies())} (fleet), ${names(listGymPolicies())} (inferencegym), or a file that \`servegym train\` wrote`,
     );
   return addEvaluationOptions(command, 1)
     .option('--json', 'print one JSON object', false)
@@ -48,9 +49,10 @@ export function evaluateCommand(): Command {
 async function evaluate(options: EvaluateOptions): Promise<void> {
   refuseMisplacedOptions(options);
   const { agent, split, json } = options;
-  if (options.env === 'inferencegym') {
-    const { evaluations, context } = await evaluateGymPolicies([agent], options);
-    return printEvaluation(json, evaluations[0], context);
+  if (options.env !== 'llmserve') {
+    const { evaluations, context } = await evaluateInProcess([agent], options);
+    const [played] = evaluations as readonly [InProcessEvaluation];
+    return 'policy' in played ? printEvaluation(json, played, context) : printShifted(json, played, context);
   }
   const { found, taskIds, context } = await readServeEvaluation([agent], options);
   const { policy, source } = found[0];
@@ -58,14 +60,8 @@ async function evaluate(options: EvaluateOptions): Promise<void> {
   showShare(0);
   try {
     await withJobs(options, async (jobs) => {
-      if (split === SHIFTED) {
-        const shifted = await evaluateShifted(jobs, plan);
-        printResult(
-          json,
-          () => shiftedJson(shifted, context),
-          () => shiftedTable(shifted, context),
-        );
-      } else printEvaluation(json, await evaluateServe(jobs, plan), context);
+      if (split === SHIFTED) printShifted(json, await evaluateShifted(jobs, plan), context);
+      else printEvaluation(json, await evaluateServe(jobs, plan), context);
     });
   } finally {
     showShare(1);
@@ -77,6 +73,18 @@ function printEvaluation(json: boolean, evaluation: Evaluation, context: Evaluat
     json,
     () => evaluationJson(evaluation, context),
     () => evaluationTable(evaluation, context),
+  );
+}
+
+function printShifted(
+  json: boolean,
+  shifted: ReadonlyMap<string, Evaluation>,
+  context: EvaluationContext,
+): void {
+  printResult(
+    json,
+    () => shiftedJson(shifted, context),
+    () => shiftedTable(shifted, context),
   );
 }
 

@@ -15,7 +15,7 @@ import { addJobOptions, type JobOptions } from '../jobs/open-jobs.ts';
 
 /** Options that say what policies are evaluated on, and by whom. */
 export interface EvaluationArguments extends ScenarioArguments, JobOptions {
-  readonly env: 'llmserve' | 'inferencegym';
+  readonly env: 'llmserve' | 'fleet' | 'inferencegym';
   readonly table?: string;
   readonly task: string;
   readonly taskFile?: string;
@@ -25,11 +25,18 @@ export interface EvaluationArguments extends ScenarioArguments, JobOptions {
 
 const MOST_EPISODES = 10_000;
 
+/** Options that mean nothing to an environment. */
+const MISPLACED = {
+  llmserve: ['table'],
+  fleet: ['table', 'traffic', 'queue'],
+  inferencegym: ['taskFile', 'traffic', 'trace', 'rateScale', 'profile', 'shift', 'queue'],
+} as const satisfies Record<string, readonly (keyof EvaluationArguments)[]>;
+
 /** Adds them to a command, the traffic and where it is played among them. */
 export function addEvaluationOptions(command: Command, leastEpisodes: number): Command {
   const evaluated = command
     .addOption(
-      new Option('--env <id>', 'the environment').choices(['llmserve', 'inferencegym']).default('llmserve'),
+      new Option('--env <id>', 'the environment').choices(Object.keys(MISPLACED)).default('llmserve'),
     )
     .addOption(new Option('--table <file.parquet>', 'inferencegym: a table of your own'))
     .option('--task <id>', 'the task, or all that every policy can play', 'all')
@@ -50,11 +57,7 @@ export function addEvaluationOptions(command: Command, leastEpisodes: number): C
 /** Options that would change nothing are mistakes. @throws InputError */
 export function refuseMisplacedOptions(options: EvaluationArguments): void {
   const { env, split, shift } = options;
-  const ofServe = ['taskFile', 'traffic', 'trace', 'rateScale', 'profile', 'shift', 'queue'] as const;
-  const misplaced =
-    env === 'llmserve'
-      ? options.table !== undefined && 'table'
-      : ofServe.find((name) => options[name] !== undefined);
+  const misplaced = MISPLACED[env].find((name) => options[name] !== undefined);
   if (misplaced) {
     const flag = misplaced.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
     throw new InputError(`--${flag} means nothing to ${env}: leave it out, or choose another --env`);

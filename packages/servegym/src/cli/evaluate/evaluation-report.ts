@@ -1,5 +1,5 @@
 import type { Estimate, Evaluation, GainFigures } from '@servegym/agents';
-import type { ServeScenario } from '@servegym/environments';
+import type { FleetScenario, ServeScenario } from '@servegym/environments';
 import { alignedRows } from '@servegym/tuning/report';
 
 /** Environment, seeds and scenario of an evaluation. */
@@ -9,7 +9,7 @@ export interface EvaluationContext {
   /** For each task. */
   readonly episodes: number;
   /** Traffic, trace and shift that the tasks were played under. */
-  readonly scenario?: ServeScenario;
+  readonly scenario?: ServeScenario | FleetScenario;
 }
 
 /** The object that `evaluate --json` prints. Intervals are of the interquartile mean. */
