@@ -39,6 +39,7 @@ export {
   type IterationLaw,
   KV_PRECISIONS,
   type KvPrecision,
+  type ParallelDivision,
   PROFILE_STATUSES,
   type ProfileFit,
   type ProfileStatus,

@@ -105,6 +105,7 @@ export function tableProfile(tables: OperatorTables, options: TableProfileOption
   const kvBytesPerToken = groupKvBytesPerToken(model, parallel.tensor) / (kvCache === 'FP8' ? 2 : 1);
   const blank: EngineProfile = {
     ...start,
+    ...divisionOf(parallel),
     name: `${profileName(gpu, model, parallel)}${kvCache === 'FP8' ? FP8_KV_SUFFIX : ''}`,
     model: { ...start.model, kvBytesPerToken, ...(kvCache === 'FP8' && { kvCache }) },
   };
@@ -221,6 +222,11 @@ function profileName(gpu: Gpu, model: ServedModel, { tensor, expert, data, pipel
     .filter(([, size]) => size > 1)
     .map(([name, size]) => `-${name}${size}`);
   return `${gpu.id}-${model.id}${parts.join('')}`;
+}
+
+function divisionOf({ data, expert, pipeline }: Parallelism): Pick<EngineProfile, 'parallel'> {
+  const sizes = Object.entries({ data, expert, pipeline }).filter(([, size]) => size > 1);
+  return sizes.length === 0 ? {} : { parallel: Object.fromEntries(sizes) };
 }
 
 /** Weights on each GPU when each replica of the attention has its own but for the experts, GiB. */

@@ -144,12 +144,22 @@ export interface SpeculationProfile {
   readonly source: string;
 }
 
+/** Division of a model over the GPUs of an engine beside tensor parallelism, which divides what these leave. */
+export interface ParallelDivision {
+  /** Replicas of the attention that share the experts. Default 1. */
+  readonly data?: number;
+  /** GPUs that whole experts are divided over. Default 1: each expert is divided as other weights are. */
+  readonly expert?: number;
+  /** Stages that the layers are divided over. Default 1. */
+  readonly pipeline?: number;
+}
+
 /**
  * How one engine on one kind of GPU (or tensor-parallel group) serves one model. Read from a JSON file, see
  * `parseEngineProfile`.
  */
 export interface EngineProfile {
-  /** `<gpu>-<memory>-<model>[-tpN]`, for instance `a100-40gb-llama-3-8b`. */
+  /** `<gpu>-<memory>-<model>[-tpN][-epN][-dpN][-ppN]`, for instance `a100-40gb-llama-3-8b`. */
   readonly name: string;
   readonly gpu: {
     readonly name: string;
@@ -157,6 +167,8 @@ export interface EngineProfile {
     readonly count: number;
     readonly usdPerHour: number;
   };
+  /** Absent: all GPUs are one tensor-parallel group. */
+  readonly parallel?: ParallelDivision;
   readonly model: {
     readonly name: string;
     readonly kvBytesPerToken: number;

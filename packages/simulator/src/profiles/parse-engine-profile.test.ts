@@ -37,6 +37,12 @@ describe('an engine profile', () => {
     assert.deepEqual(parseEngineProfile(changed('engine', engine), 'x.json').engine, engine);
   });
 
+  it('keeps the division over GPUs', () => {
+    const parallel = { data: 2, expert: 4 };
+    const divided = { ...good, gpu: { ...good.gpu, count: 4 }, parallel };
+    assert.deepEqual(parseEngineProfile(JSON.stringify(divided), 'x.json').parallel, parallel);
+  });
+
   const refused: readonly [path: string, value: unknown][] = [
     ['name', 'Not A Name'],
     ['gpu', null],
@@ -51,6 +57,9 @@ describe('an engine profile', () => {
     ],
     ['gpu.memoryGiB', -40],
     ['gpu.count', 1.5],
+    ['parallel', { data: 2 }],
+    ['parallel', { expert: 0 }],
+    ['parallel', { tensor: 1 }],
     ['model.kvBytesPerToken', 0],
     ['status', 'guessed'],
     ['fit.rows', 0],

@@ -3,6 +3,7 @@ import {
   type EngineProfile,
   type IterationLaw,
   KV_PRECISIONS,
+  type ParallelDivision,
   PROFILE_STATUSES,
   type ProfileFit,
   type SchedulerSettings,
@@ -44,6 +45,7 @@ export function checkEngineProfile(value: unknown, source: string): EngineProfil
   const result: EngineProfile = {
     name: profile.text('name', NAME, 'a name such as a100-40gb-llama-3-8b'),
     gpu: readGpu(profile.object('gpu')),
+    ...(profile.keys.includes('parallel') && { parallel: readParallel(profile.object('parallel')) }),
     model: readModel(profile.object('model')),
     engine: readEngine(profile.object('engine')),
     status: profile.choice('status', PROFILE_STATUSES),
@@ -60,6 +62,11 @@ export function checkEngineProfile(value: unknown, source: string): EngineProfil
     transfer: readTransfer(profile.object('transfer')),
   };
   profile.end();
+  const { data = 1, pipeline = 1 } = result.parallel ?? {};
+  if (result.gpu.count % (data * pipeline) !== 0) {
+    const expected = `a divisor of the ${result.gpu.count} GPUs as data times pipeline`;
+    throw new ProfileError('PROFILE_FIELD', source, 'parallel', expected, `${data * pipeline}`);
+  }
   return result;
 }
 
@@ -72,6 +79,14 @@ function readGpu(gpu: FieldReader): EngineProfile['gpu'] {
   };
   gpu.end();
   return result;
+}
+
+function readParallel(parallel: FieldReader): ParallelDivision {
+  const sizes = (['data', 'expert', 'pipeline'] as const).map(
+    (name) => [name, parallel.optionalInteger(name, 1, 1024)] as const,
+  );
+  parallel.end();
+  return Object.fromEntries(sizes.filter(([, size]) => size !== undefined));
 }
 
 function readModel(model: FieldReader): EngineProfile['model'] {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { findProfile, listProfiles, type WeightPrecision } from '@servegym/simulator';
+import { type EngineProfile, findProfile, listProfiles, type WeightPrecision } from '@servegym/simulator';
 import { vllmDefaults } from './candidate.ts';
 import { servingCommands } from './serving-command.ts';
 
@@ -40,6 +40,20 @@ describe('the command line of a server', () => {
       vllm!.line,
       /"num_speculative_tokens":3,"num_speculative_tokens_per_batch_size":\[\[1,16,3\]\]/,
     );
+  });
+
+  it('divides a model as the profile does', () => {
+    const profile = findProfile('h100-80gb-mixtral-8x7b-tp2');
+    const lines = (count: number, parallel: EngineProfile['parallel']) =>
+      servingCommands({ ...profile, gpu: { ...profile.gpu, count }, parallel }, vllmDefaults(profile), 1).map(
+        ({ line }) => line,
+      );
+    const [vllm, sglang] = lines(8, { data: 2, expert: 8 });
+    assert.match(vllm!, /--tensor-parallel-size 4 --data-parallel-size 2 --enable-expert-parallel --max/);
+    assert.match(sglang!, /--tp-size 8 --dp-size 2 --enable-dp-attention --ep-size 8 --max/);
+    const [staged, stagedToo] = lines(4, { pipeline: 2 });
+    assert.match(staged!, /--tensor-parallel-size 2 --pipeline-parallel-size 2 --max/);
+    assert.match(stagedToo!, /--tp-size 2 --pp-size 2 --max/);
   });
 
   it('names what it cannot say', () => {

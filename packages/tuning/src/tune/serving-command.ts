@@ -33,7 +33,7 @@ function vllmCommand(profile: EngineProfile, candidate: Candidate, replicas: num
     engine: 'vLLM',
     line: [
       `vllm serve ${name}`,
-      ...tensorParallel('--tensor-parallel-size', profile),
+      ...vllmDivision(profile),
       `--max-num-seqs ${candidate.maxNumSeqs}`,
       `--max-num-batched-tokens ${candidate.maxNumBatchedTokens}`,
       `--gpu-memory-utilization ${vllmMemoryShare(profile, candidate)}`,
@@ -78,7 +78,7 @@ function sglangCommand(profile: EngineProfile, candidate: Candidate, replicas: n
     engine: 'SGLang',
     line: [
       `python -m sglang.launch_server --model-path ${name}`,
-      ...tensorParallel('--tp-size', profile),
+      ...sglangDivision(profile),
       `--max-running-requests ${candidate.maxNumSeqs}`,
       `--chunked-prefill-size ${candidate.maxNumBatchedTokens}`,
       // SGLang turns it off when there is a draft.
@@ -177,8 +177,29 @@ function replicaNote(replicas: number): string[] {
       ];
 }
 
-function tensorParallel(option: string, { gpu }: EngineProfile): string[] {
-  return gpu.count === 1 ? [] : [`${option} ${gpu.count}`];
+function vllmDivision({ gpu, parallel = {} }: EngineProfile): string[] {
+  const { data = 1, pipeline = 1, expert = 1 } = parallel;
+  return [
+    ...sized('--tensor-parallel-size', gpu.count / data / pipeline),
+    ...sized('--data-parallel-size', data),
+    ...sized('--pipeline-parallel-size', pipeline),
+    ...(expert > 1 ? ['--enable-expert-parallel'] : []),
+  ];
+}
+
+/** SGLang counts the replicas of the attention among the GPUs of the tensor-parallel group. */
+function sglangDivision({ gpu, parallel = {} }: EngineProfile): string[] {
+  const { data = 1, pipeline = 1, expert = 1 } = parallel;
+  return [
+    ...sized('--tp-size', gpu.count / pipeline),
+    ...(data > 1 ? [`--dp-size ${data}`, '--enable-dp-attention'] : []),
+    ...sized('--pp-size', pipeline),
+    ...sized('--ep-size', expert),
+  ];
+}
+
+function sized(option: string, size: number): string[] {
+  return size === 1 ? [] : [`${option} ${size}`];
 }
 
 /** Share of the GPU that vLLM fills with weights, draft, activations and KV together. */
