@@ -13,6 +13,7 @@ export interface FaultyFile {
 }
 
 const LEARNING = 'packages/agents/src/learning';
+const PLAN = 'packages/tuning/src/plan';
 const TUNE = 'packages/tuning/src/tune';
 const REPORT = 'packages/tuning/src/report';
 const ENVIRONMENTS = 'packages/environments/src';
@@ -333,13 +334,32 @@ const TUNING: readonly FaultyFile[] = [
     ],
   },
   {
+    path: `${PLAN}/least-time.ts`,
+    tests: [`${PLAN}/least-time.test.ts`],
+    faults: [
+      ['if (isPrefix && seen.has(id))', 'if (seen.has(id))'],
+      ['const computed = Math.max(1, input - cached);', 'const computed = input;'],
+      ['law.perTokenUs * (prefill + decodes)', '4 * law.perTokenUs * (prefill + decodes)'],
+      ['decodes / shared / MOST_SEQUENCES', 'decodes'],
+    ],
+  },
+  {
+    path: `${PLAN}/autoscaled-engines.ts`,
+    tests: [`${PLAN}/autoscaled-engines.test.ts`],
+    faults: [
+      ['at + before + 1', 'at + 1'],
+      ['Math.max(0, at - after)', 'at'],
+      ['Math.min(most, ', '('],
+    ],
+  },
+  {
     path: `${TUNE}/tune.ts`,
     tests: [`${TUNE}/tune.test.ts`],
     faults: [
       ['if (sloUse(point, slo) <= 1) {', 'if (true) {'],
       [
-        'usdPerHour: replicas * profile.gpu.count * profile.gpu.usdPerHour',
-        'usdPerHour: profile.gpu.usdPerHour',
+        'const usdPerHour = replicas * profile.gpu.count * profile.gpu.usdPerHour;',
+        'const usdPerHour = profile.gpu.usdPerHour;',
       ],
       ['const step = winner.candidate.split ? 2 : 1;', 'const step = 1;'],
       ['Math.min(most, Math.max(fewest, expected))', 'fewest'],

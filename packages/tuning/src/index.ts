@@ -1,3 +1,5 @@
+export { planFleet } from './plan/plan-fleet.ts';
+export type { FleetPlan, PlanResult } from './plan/plan-result.ts';
 export { KNOB_NAMES, type KnobName } from './tune/candidate.ts';
 export { TUNE_JOB_KINDS } from './tune/measure-candidates.ts';
 export type { Objective, SearchedCandidate } from './tune/search.ts';

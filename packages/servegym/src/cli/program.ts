@@ -86,6 +86,11 @@ const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./tune/command.ts')).tuneCommand(),
   },
   {
+    name: 'plan',
+    summary: 'find the cheapest GPUs, and how many, for your traffic and SLO',
+    load: async () => (await import('./plan/command.ts')).planCommand(),
+  },
+  {
     name: 'trace',
     summary: 'look at a trace of requests',
     load: async () => (await import('./trace/command.ts')).traceCommand(),

@@ -211,16 +211,21 @@ export async function deployment(
   measurer: CandidateMeasurer,
   profile: EngineProfile,
   whole: Traffic,
-  winner: Finalist,
+  winner: {
+    readonly candidate: Candidate;
+    readonly searchedLoad: number;
+    readonly heldOut: { readonly value: number };
+  },
   load: number,
-  { slo, seed, replicas: [fewest, most] }: TuneOptions,
-): Promise<Deployment> {
+  { slo, seed, replicas: [fewest, most] }: Pick<TuneOptions, 'slo' | 'seed' | 'replicas'>,
+): Promise<Deployment & { readonly point: LoadPoint | null }> {
   const expected = Math.floor(
     whole.concurrency === undefined
       ? (load * requestRate(whole)) / winner.heldOut.value
       : load / winner.searchedLoad,
   );
   let good = 0;
+  let last: LoadPoint | null = null;
   // Pairs take an even number.
   const step = winner.candidate.split ? 2 : 1;
   const start = step * Math.ceil(Math.min(most, Math.max(fewest, expected)) / step);
@@ -230,12 +235,14 @@ export async function deployment(
       replicas,
     });
     const [point] = points as [LoadPoint];
+    last = point;
     good = goodShare(point);
     if (sloUse(point, slo) <= 1) {
-      return { load, replicas, good, usdPerHour: replicas * profile.gpu.count * profile.gpu.usdPerHour };
+      const usdPerHour = replicas * profile.gpu.count * profile.gpu.usdPerHour;
+      return { load, replicas, good, usdPerHour, point };
     }
   }
-  return { load, replicas: null, good, usdPerHour: null };
+  return { load, replicas: null, good, usdPerHour: null, point: last };
 }
 
 /** The most engines that pairs can be made of. */

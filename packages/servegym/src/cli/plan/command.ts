@@ -1,0 +1,191 @@
+import { drawWorkload, findWorkload, type WorkloadId } from '@servegym/environments';
+import {
+  type EngineProfile,
+  listProfiles,
+  PROFILE_STATUSES,
+  type ProfileStatus,
+  scaleRate,
+  type Trace,
+} from '@servegym/simulator';
+import { parseSlo, planFleet, type SloTerm, splitTrace } from '@servegym/tuning';
+import { planJson, planPage, planReport } from '@servegym/tuning/report';
+import { Argument, Command, Option } from 'commander';
+import { numberAbove, numberFrom, wholeNumber } from '../arguments/options.ts';
+import { addPriceOptions, type PriceOptions, withPrices } from '../arguments/price-options.ts';
+import {
+  addTraceOptions,
+  readingLine,
+  readTraceArgument,
+  type TraceArguments,
+} from '../arguments/trace-arguments.ts';
+import { InputError } from '../input-error.ts';
+import { addJobOptions, type JobOptions, withJobs } from '../jobs/open-jobs.ts';
+import { printResult } from '../output/print-result.ts';
+import { showProgress } from '../output/progress.ts';
+import { requireWritable, writeOutputFile } from '../output/write-output-file.ts';
+
+interface PlanCommandOptions extends TraceArguments, JobOptions, PriceOptions {
+  readonly model: string;
+  readonly gpus: readonly string[];
+  readonly slo: SloTerm[];
+  readonly quality: number;
+  readonly status?: ProfileStatus;
+  readonly maxEngines: number;
+  readonly requests: number;
+  readonly rateScale: number;
+  readonly workload?: keyof typeof WORKLOADS;
+  readonly rate?: number;
+  readonly hours: number;
+  readonly seed: number;
+  readonly report?: string;
+  readonly json: boolean;
+}
+
+/** Models of traffic by what people call them. */
+const WORKLOADS = {
+  chat: 'azure-conversation-2023',
+  code: 'azure-code-2023',
+  agents: 'mooncake-conversation',
+} as const satisfies Record<string, WorkloadId>;
+
+/** `servegym plan`: what to buy for a traffic and an SLO. */
+export function planCommand(): Command {
+  const command = new Command('plan')
+    .description('find the cheapest GPUs, and how many of them, for your traffic and SLO')
+    .addArgument(
+      new Argument('[trace]', 'your traffic: CSV, JSON lines, Parquet or a result of a load generator'),
+    )
+    .requiredOption('--model <name>', 'the model to serve, or a part of its name, for instance qwen3-32b')
+    .addOption(
+      new Option('--slo <bounds>', 'ttft, tpot or e2e, each with a percentile or the mean')
+        .default(parseSlo('ttft_p99=1s,tpot_p99=50ms'), 'ttft_p99=1s,tpot_p99=50ms')
+        .argParser(parseSlo),
+    )
+    .addOption(
+      new Option('--gpus <names>', 'GPUs to choose from, parts of their names, for instance h100,l40s')
+        .default([], 'all')
+        .argParser((text) => (text === 'all' ? [] : text.split(',').map((name) => name.trim()))),
+    )
+    .addOption(
+      new Option('--quality <share>', 'least accuracy of quantized weights, relative to FP16')
+        .default(0.98)
+        .argParser(numberFrom(0, 1)),
+    )
+    .addOption(
+      new Option('--status <status>', 'only profiles that were made in this way').choices(PROFILE_STATUSES),
+    )
+    .option('--max-engines <n>', 'most engines of a plan', wholeNumber(1, 256), 64)
+    .option('--rate-scale <factor>', 'plan for this many times the traffic', numberAbove(0), 1)
+    .addOption(
+      new Option('--requests <n>', 'requests of the trace that are simulated, evenly over it')
+        .default(8000)
+        .argParser(wholeNumber(400, 1_000_000)),
+    )
+    .addOption(
+      new Option(
+        '--workload <kind>',
+        'instead of a trace: traffic drawn from a model of a public trace',
+      ).choices(Object.keys(WORKLOADS)),
+    )
+    .option(
+      '--rate <n>',
+      'requests a second of --workload (default: those of the public trace)',
+      numberAbove(0),
+    )
+    .option('--hours <n>', 'hours of --workload', numberAbove(0, 24), 1)
+    .addOption(
+      new Option('--seed <n>', 'seed of drawn traffic, of draft tokens and of the bootstrap')
+        .default(0)
+        .argParser(wholeNumber(0, 2 ** 31)),
+    )
+    .option('--report <file.html>', 'write the plans as a page')
+    .option('--json', 'print one JSON object', false)
+    .addHelpText(
+      'after',
+      `
+Examples:
+  servegym plan log.csv --model qwen3-32b --slo ttft_p99=1s,tpot_p99=50ms
+  servegym plan log.parquet --model llama-3-70b --gpus h100,h200 --spot --report plan.html
+  servegym plan --workload chat --rate 12 --model llama-3-8b`,
+    )
+    .action(plan);
+  return addJobOptions(addTraceOptions(addPriceOptions(command)));
+}
+
+async function plan(file: string | undefined, options: PlanCommandOptions): Promise<void> {
+  const { json, report, slo, quality, maxEngines, requests, seed } = options;
+  for (const { priorityClass } of slo) {
+    if (priorityClass !== undefined)
+      throw new InputError('--slo: expected bounds of all requests, as a plan knows no priority classes');
+  }
+  await requireWritable(report);
+  const { profiles, note } = await withPrices(
+    chosenProfiles(options).map((profile) => ({ profile, isShipped: true })),
+    options,
+  );
+  if (!json) console.error(note);
+  const trace = scaleRate(await requestedTrace(file, options), options.rateScale);
+  const split = splitTrace(trace, requests);
+  const result = await withJobs(options, (jobs) =>
+    planFleet(
+      jobs,
+      profiles,
+      { trace, split },
+      {
+        ...{ slo, minQuality: quality, mostEngines: maxEngines, seed },
+        onProgress: (done, of) => showProgress(`${done} of ${of} profiles`),
+      },
+    ),
+  ).finally(() => showProgress(''));
+  printResult(
+    json,
+    () => planJson(result),
+    () => planReport(result),
+  );
+  if (report !== undefined) await writeOutputFile(report, [planPage(result)]);
+}
+
+/** Shipped profiles of a model on the GPUs asked for. @throws InputError with those there are */
+function chosenProfiles({ model, gpus, status }: PlanCommandOptions): EngineProfile[] {
+  const plain = (words: string) => words.toLowerCase().replace(/[\s_-]/g, '');
+  const all = listProfiles();
+  const named = all.filter((profile) => plain(profile.model.name) === plain(model));
+  const ofModel =
+    named.length > 0 ? named : all.filter(({ model: { name } }) => plain(name).includes(plain(model)));
+  const models = [...new Set(ofModel.map((profile) => profile.model.name))].sort();
+  if (models.length !== 1) {
+    const known = models.length > 0 ? models : [...new Set(all.map((profile) => profile.model.name))].sort();
+    throw new InputError(`--model: expected one of ${known.join(', ')}, got ${model}`);
+  }
+  const found = ofModel.filter(
+    (profile) =>
+      (gpus.length === 0 || gpus.some((gpu) => plain(profile.gpu.name).includes(plain(gpu)))) &&
+      (status === undefined || profile.status === status),
+  );
+  if (found.length > 0) return found;
+  const known = [...new Set(ofModel.map(({ gpu }) => gpu.name))].sort();
+  throw new InputError(
+    `no profile of ${models[0]} is ${[...gpus, status].filter(Boolean).join(', ')}: there are ${known.join(', ')}`,
+  );
+}
+
+async function requestedTrace(file: string | undefined, options: PlanCommandOptions): Promise<Trace> {
+  const { workload, rate, hours, seed, json } = options;
+  if (file !== undefined) {
+    if (workload !== undefined || rate !== undefined)
+      throw new InputError('expected a trace or --workload with --rate, got both');
+    const read = await readTraceArgument(file, options);
+    if (!json) console.error(readingLine(file, read.reading, read.trace.arrivalMs.length));
+    return read.trace;
+  }
+  if (workload === undefined) throw new InputError('nothing to plan for: name a trace or a --workload');
+  const model = findWorkload(WORKLOADS[workload])!;
+  const rateScale = rate === undefined ? 1 : rate / model.arrivals.perSecond;
+  const drawn = drawWorkload(model, seed, 3600 * hours, { rateScale });
+  return {
+    source: `${workload} (${model.id})`,
+    arrivalMs: Float64Array.from(drawn.arrivalSeconds, (seconds) => 1000 * seconds),
+    inputTokens: Int32Array.from(drawn.inputTokens),
+    outputTokens: Int32Array.from(drawn.outputTokens),
+  };
+}

@@ -1,0 +1,128 @@
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { before, describe, it } from 'node:test';
+import { RandomStream } from '@servegym/simulator';
+import { runServegym } from '../../../maintenance/test-servers/servegym.ts';
+import { temporaryFolder } from '../../../maintenance/test-servers/temporary-folder.ts';
+
+const folder = temporaryFolder();
+const trace = join(folder, 'trace.csv');
+
+/** Requests of a Poisson process at a rate that doubles half-way. */
+function risingTrace(): string {
+  const random = new RandomStream(7, 'trace');
+  let at = 0;
+  const lines = Array.from({ length: 1200 }, (_, i) => {
+    at += random.exponential(i < 400 ? 0.25 : 0.125);
+    return `${at.toFixed(4)},${random.integer(50, 2000)},${random.integer(20, 300)}`;
+  });
+  return `arrival,input,output\n${lines.join('\n')}\n`;
+}
+
+const asked = [
+  'plan',
+  trace,
+  '--model',
+  'llama-3-8b',
+  '--gpus',
+  'a100-40gb,l40s',
+  '--slo',
+  'ttft_p99=1s,tpot_p99=40ms',
+  '--requests',
+  '400',
+];
+const own = { 'A100-40GB': 3, 'L40S-48GB': 1 };
+
+interface Plan {
+  readonly profile: string;
+  readonly settings: Record<string, unknown>;
+  readonly engines: number;
+  readonly gpus: number;
+  readonly usd_per_hour: number;
+  readonly autoscaled_usd_per_hour: number;
+  readonly lower_bound_usd_per_hour: number;
+  readonly headroom: number;
+  readonly ttft_p99_ms: number;
+  readonly on_front: boolean;
+  readonly confidence: { level: string; profile_error: number; usd_per_hour: { low: number; high: number } };
+  readonly commands: readonly { line: string }[];
+}
+
+describe('servegym plan', () => {
+  before(() => {
+    writeFileSync(trace, risingTrace());
+    writeFileSync(join(folder, 'prices.json'), JSON.stringify(own));
+  });
+
+  it('ranks GPUs by price, with a bound, intervals and lines to start them, the same on one thread', async () => {
+    const page = join(folder, 'plan.html');
+    const priced = [...asked, '--prices', join(folder, 'prices.json'), '--json'];
+    const { code, stdout, stderr } = await runServegym(...priced, '--threads', '2', '--report', page);
+    assert.equal(code, 0, stderr);
+    const { wall_s: _, ...found } = JSON.parse(stdout);
+    const plans: Plan[] = found.plans;
+    assert.ok(plans.length >= 4, stdout);
+    for (const plan of plans) {
+      const usd = plan.profile.startsWith('a100') ? 3 : 1;
+      assert.equal(plan.usd_per_hour, plan.gpus * usd);
+      assert.ok(
+        plan.lower_bound_usd_per_hour > 0 && plan.lower_bound_usd_per_hour < plan.autoscaled_usd_per_hour,
+      );
+      assert.ok(plan.autoscaled_usd_per_hour <= plan.usd_per_hour + 1e-9);
+      const { low, high } = plan.confidence.usd_per_hour;
+      assert.ok(low <= plan.usd_per_hour && plan.usd_per_hour <= high && plan.headroom > 0.5);
+      assert.match(plan.commands[0].line, /^vllm serve \S+.*--max-num-seqs \d+/);
+      assert.deepEqual([plan.confidence.level === 'high'], [plan.confidence.profile_error < 0.2]);
+    }
+    const prices = plans.map((plan) => plan.usd_per_hour);
+    assert.deepEqual(
+      prices,
+      prices.toSorted((a, b) => a - b),
+    );
+    const front = plans.filter((plan) => plan.on_front).map((plan) => plan.ttft_p99_ms);
+    assert.deepEqual(
+      front,
+      front.toSorted((a, b) => b - a),
+    );
+    const html = readFileSync(page, 'utf8');
+    assert.match(html, /<svg .*kind: Deployment.*vllm\/vllm-openai.*Assumptions/s);
+    assert.match(html, new RegExp(`replicas: ${plans[0].engines}\\b`));
+
+    const { wall_s: __, ...single } = JSON.parse((await runServegym(...priced, '--threads', '1')).stdout);
+    assert.deepEqual(single, found);
+  });
+
+  it('prints the line to start first, takes drawn traffic, and says what no GPU can do', async () => {
+    const drawn = ['plan', '--workload', 'chat', '--rate', '3', '--hours', '0.2', '--model', 'llama-3-8b'];
+    const few = [...drawn, '--gpus', 'a100-40gb', '--status', 'measured', '--requests', '400'];
+    const { code, stdout, stderr } = await runServegym(...few);
+    assert.equal(code, 0, stderr);
+    assert.match(stdout, /Cheapest: \d+ engines? of a100-40gb-llama-3-8b/);
+    assert.ok(stdout.indexOf('vllm serve') < stdout.indexOf('USD/h'));
+    const impossible = await runServegym(...few, '--slo', 'ttft_p99=1ms');
+    assert.match(
+      impossible.stdout,
+      /No profile meets the SLO:\n {2}no settings meet the SLO: a100-40gb-llama-3-8b/,
+    );
+  });
+
+  const refusals: readonly [string, string[], RegExp][] = [
+    ['an unknown model', ['plan', trace, '--model', 'nope'], /--model: expected one of .*Llama-3-8B/],
+    [
+      'GPUs that no profile has',
+      [...asked.slice(0, 4), '--gpus', 'tpu'],
+      /no profile of .* is tpu: there are .*A100/,
+    ],
+    ['nothing to plan for', ['plan', '--model', 'llama-3-8b'], /name a trace or a --workload/],
+    ['a trace and a workload', [...asked, '--workload', 'chat'], /expected a trace or --workload/],
+    ['classes', [...asked.slice(0, 4), '--slo', 'class0_ttft_p99=1s'], /expected bounds of all requests/],
+  ];
+  for (const [what, line, message] of refusals) {
+    it(`refuses ${what}`, async () => {
+      const { code, stderr } = await runServegym(...line);
+      assert.notEqual(code, 0);
+      assert.match(stderr, message);
+    });
+  }
+});

@@ -1,0 +1,82 @@
+import type { EngineProfile } from '@servegym/simulator';
+import type { IntervalEnds } from '@servegym/simulator/statistics';
+import type { Candidate } from '../tune/candidate.ts';
+import type { ServingCommand } from '../tune/serving-command.ts';
+import type { SloTerm } from '../tune/slo.ts';
+
+/** How far the figures of a plan can be trusted. */
+export interface PlanConfidence {
+  /** high: the profile was measured on an engine; medium: made from kernel tables; low: from data sheets. */
+  readonly level: 'high' | 'medium' | 'low';
+  /** Error of the profile's times that the intervals allow for, share of the time. */
+  readonly profileError: number;
+  /** Source of `profileError`. */
+  readonly profileErrorSource: string;
+  /** Requests/s that one engine sustains: 95 % interval over blocks of the traffic, widened by the profile's error. */
+  readonly sustained: IntervalEnds;
+  /** Engines and USD an hour at the ends of that interval. */
+  readonly engines: IntervalEnds;
+  readonly usdPerHour: IntervalEnds;
+}
+
+/** A way to serve the traffic: engines of one profile with one precision and the best settings found. */
+export interface FleetPlan {
+  readonly profile: EngineProfile;
+  readonly settings: Candidate;
+  /** Engines with which the whole traffic meets the SLO, all the time. */
+  readonly engines: number;
+  readonly gpus: number;
+  readonly usdPerHour: number;
+  /** Mean over the trace with engines started and stopped with the demand, see `autoscaledEngines`. */
+  readonly autoscaledEngines: number;
+  readonly autoscaledUsdPerHour: number;
+  /** No schedule of any kind on this profile and precision needs less, see `leastEngineSeconds`. */
+  readonly lowerBoundUsdPerHour: number;
+  readonly usdPerMillionInputTokens: number;
+  readonly usdPerMillionOutputTokens: number;
+  /** Requests/s that one engine sustains under the SLO, on traffic that the search has not seen. */
+  readonly sustained: number;
+  readonly ttftP99Ms: number;
+  readonly tpotP99Ms: number;
+  /** Load that these engines sustain over that of the trace. */
+  readonly headroom: number;
+  /** Share of the requests that meet every limit when 1.5 times the traffic comes. */
+  readonly goodAtSurge: number;
+  /** Bound of the SLO that is exceeded first as the load grows. */
+  readonly breaksFirst: string | null;
+  /** Accuracy relative to FP16. */
+  readonly quality: number;
+  readonly confidence: PlanConfidence;
+  /** True when no other plan has both fewer USD an hour and a lower TTFT p99. */
+  readonly onFront: boolean;
+  readonly commands: readonly ServingCommand[];
+}
+
+/** A profile, with a precision, that gives no plan. */
+export interface RefusedProfile {
+  readonly profile: EngineProfile;
+  readonly precision: string;
+  readonly reason: string;
+}
+
+export interface PlanResult {
+  readonly slo: readonly SloTerm[];
+  readonly traffic: {
+    readonly source: string;
+    readonly requests: number;
+    /** Requests that were simulated at each load. */
+    readonly sampled: number;
+    readonly hours: number;
+    /** Mean requests/s, input and output tokens/s. */
+    readonly rate: number;
+    readonly inputTokensPerS: number;
+    readonly outputTokensPerS: number;
+  };
+  /** Cheapest first. */
+  readonly plans: readonly FleetPlan[];
+  readonly refused: readonly RefusedProfile[];
+  readonly mostEngines: number;
+  readonly simulations: number;
+  readonly simulatedRequests: number;
+  readonly wallS: number;
+}

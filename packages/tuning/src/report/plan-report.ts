@@ -1,0 +1,168 @@
+import type { FleetPlan, PlanResult } from '../plan/plan-result.ts';
+import { candidateText, KNOB_NAMES, vllmDefaults } from '../tune/candidate.ts';
+import { sloTermName, sloTermText } from '../tune/slo.ts';
+import { alignedRows } from './terminal.ts';
+import { figure, percent } from './tune-figures.ts';
+
+/** Rows of the table in a terminal. */
+const MOST_ROWS = 20;
+
+/** Text of `plan` without `--json`. */
+export function planReport(result: PlanResult): string {
+  const { plans, refused, mostEngines } = result;
+  const head = [trafficLine(result), `SLO: ${result.slo.map(sloTermText).join(', ')}`, ''];
+  const [cheapest] = plans;
+  if (cheapest === undefined) {
+    return [...head, 'No profile meets the SLO:', ...refusedLines(result), ...effortLines(result)].join('\n');
+  }
+  return [
+    ...head,
+    planSentence(cheapest),
+    ...cheapest.commands.flatMap(({ engine, line, notExpressed }) => [
+      '',
+      `${engine}:`,
+      `  ${line}`,
+      ...notExpressed.map((note) => `  not in the line: ${note}`),
+    ]),
+    '',
+    ...alignedRows([
+      [
+        ...['', 'profile', 'weights', 'engines', 'GPUs', 'USD/h', '95 % interval', 'autoscaled', 'at least'],
+        ...['USD/M out', 'TTFT p99', 'TPOT p99', 'headroom', 'profile is'],
+      ],
+      ...plans.slice(0, MOST_ROWS).map(row),
+    ]),
+    ...(plans.length > MOST_ROWS ? [`and ${plans.length - MOST_ROWS} more: --json has all`] : []),
+    '* no cheaper plan has a lower TTFT p99. Interval: over stretches of the traffic, widened by the error of the profile.',
+    'Autoscaled: mean bill when engines follow the demand. At least: no schedule of any kind on these GPUs costs less.',
+    ...(refused.length > 0
+      ? ['', `Not planned (${mostEngines} engines at most):`, ...refusedLines(result)]
+      : []),
+    '',
+    ...confirmLines(cheapest),
+    ...effortLines(result),
+  ].join('\n');
+}
+
+/** The cheapest plan in words. */
+export function planSentence(plan: FleetPlan): string {
+  const { profile, settings, engines, gpus, usdPerHour, confidence, breaksFirst, headroom } = plan;
+  const { low, high } = confidence.usdPerHour;
+  const changes = candidateText(settings, vllmDefaults(profile));
+  return [
+    `Cheapest: ${engines} ${engines === 1 ? 'engine' : 'engines'} of ${profile.name} (${gpus} ${gpus === 1 ? 'GPU' : 'GPUs'}, ${settings.weights}), ${figure(usdPerHour)} USD an hour (${figure(low)} to ${figure(high)}).`,
+    `Settings: ${changes}.`,
+    `They sustain ${figure(headroom)} times this load${breaksFirst === null ? '' : `; ${breaksFirst} breaks first`}. At 1.5 times, ${percent(plan.goodAtSurge)} of the requests meet every limit.`,
+    CONFIDENCE[confidence.level],
+  ].join('\n');
+}
+
+const CONFIDENCE = {
+  high: 'Confidence: high. The profile was measured on an engine.',
+  medium: 'Confidence: medium. The profile was made from kernel tables, not measured on an engine.',
+  low: 'Confidence: low. The profile was made from data sheets: measure before you buy.',
+} as const;
+
+function trafficLine({ traffic }: PlanResult): string {
+  const { source, requests, sampled, hours, rate, inputTokensPerS, outputTokensPerS } = traffic;
+  const used = sampled < requests ? `, ${sampled.toLocaleString('en-US')} of them simulated` : '';
+  return `${source}: ${requests.toLocaleString('en-US')} requests in ${figure(hours)} h${used}; ${figure(rate)} requests/s, ${figure(inputTokensPerS)} input and ${figure(outputTokensPerS)} output tokens/s`;
+}
+
+function row(plan: FleetPlan, index: number): string[] {
+  const { low, high } = plan.confidence.usdPerHour;
+  return [
+    `${index + 1}${plan.onFront ? '*' : ''}`,
+    plan.profile.name,
+    `${plan.settings.weights}${plan.settings.split ? ', split' : ''}`,
+    String(plan.engines),
+    String(plan.gpus),
+    figure(plan.usdPerHour),
+    `${figure(low)}..${figure(high)}`,
+    figure(plan.autoscaledUsdPerHour),
+    figure(plan.lowerBoundUsdPerHour),
+    figure(plan.usdPerMillionOutputTokens),
+    figure(plan.ttftP99Ms),
+    figure(plan.tpotP99Ms),
+    `${figure(plan.headroom)}x`,
+    plan.profile.weights[plan.settings.weights]!.status,
+  ];
+}
+
+function refusedLines({ refused }: PlanResult): string[] {
+  const byReason = new Map<string, string[]>();
+  for (const { profile, precision, reason } of refused) {
+    const names = byReason.get(reason) ?? [];
+    names.push(`${profile.name} ${precision}`);
+    byReason.set(reason, names);
+  }
+  return [...byReason].map(([reason, names]) => `  ${reason}: ${names.join(', ')}`);
+}
+
+/** How to find out with a real GPU. */
+export function confirmLines({ profile }: FleetPlan): string[] {
+  return [
+    'To confirm with the first GPU hour, start the line above and run:',
+    '  servegym calibrate --server http://127.0.0.1:8000/v1 --output mine.json',
+    `  servegym confirm --server http://127.0.0.1:8000/v1 --profile mine.json   # in place of ${profile.name}`,
+  ];
+}
+
+function effortLines({ simulations, simulatedRequests, wallS }: PlanResult): string[] {
+  return [
+    '',
+    `${simulations.toLocaleString('en-US')} simulations, ${simulatedRequests.toLocaleString('en-US')} requests, ${figure(wallS)} s`,
+  ];
+}
+
+/** The object that `plan --json` prints. Times in ms unless the name says otherwise. */
+export function planJson(result: PlanResult) {
+  const { traffic, slo } = result;
+  return {
+    trace: traffic.source,
+    requests: traffic.requests,
+    requests_simulated: traffic.sampled,
+    hours: traffic.hours,
+    requests_per_s: traffic.rate,
+    slo: Object.fromEntries(slo.map((term) => [`${sloTermName(term)}_ms`, term.limitMs])),
+    simulations: result.simulations,
+    simulated_requests: result.simulatedRequests,
+    wall_s: result.wallS,
+    plans: result.plans.map((plan) => ({
+      profile: plan.profile.name,
+      settings: Object.fromEntries(
+        Object.entries(KNOB_NAMES).map(([name, knob]) => [name, plan.settings[knob]]),
+      ),
+      engines: plan.engines,
+      gpus: plan.gpus,
+      usd_per_hour: plan.usdPerHour,
+      autoscaled_engines: plan.autoscaledEngines,
+      autoscaled_usd_per_hour: plan.autoscaledUsdPerHour,
+      lower_bound_usd_per_hour: plan.lowerBoundUsdPerHour,
+      usd_per_million_input_tokens: plan.usdPerMillionInputTokens,
+      usd_per_million_output_tokens: plan.usdPerMillionOutputTokens,
+      sustained_rps: plan.sustained,
+      ttft_p99_ms: plan.ttftP99Ms,
+      tpot_p99_ms: plan.tpotP99Ms,
+      headroom: plan.headroom,
+      good_at_1_5_times: plan.goodAtSurge,
+      breaks_first: plan.breaksFirst,
+      quality: plan.quality,
+      on_front: plan.onFront,
+      confidence: {
+        level: plan.confidence.level,
+        profile_error: plan.confidence.profileError,
+        profile_error_source: plan.confidence.profileErrorSource,
+        sustained_rps: plan.confidence.sustained,
+        engines: plan.confidence.engines,
+        usd_per_hour: plan.confidence.usdPerHour,
+      },
+      commands: plan.commands.map(({ engine, line, notExpressed }) => ({
+        ...{ engine, line, not_expressed: notExpressed },
+      })),
+    })),
+    not_planned: result.refused.map(({ profile, precision, reason }) => ({
+      ...{ profile: profile.name, precision, reason },
+    })),
+  };
+}
