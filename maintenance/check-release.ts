@@ -41,6 +41,7 @@ async function checkRelease({
 }: CheckReleaseOptions): Promise<void> {
   const checks = [
     ...environmentChecks('llmserve', { graded: true, healthyWithinS }),
+    ...environmentChecks('fleet', { graded: true, healthyWithinS }),
     ...environmentChecks('inferencegym', { graded: true, healthyWithinS }),
     ...environmentChecks('benchmark', { graded: false, healthyWithinS }),
     ...checkoutChecks({ skipDocker }),

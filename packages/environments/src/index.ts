@@ -33,9 +33,9 @@ export {
   type FleetState,
   type FleetTaskId,
 } from './fleet/schema.ts';
-export { FLEET_SHIFTS, type FleetShift } from './fleet/shifts.ts';
+export { FLEET_SHIFTS, type FleetShift, scaleFleetArrivals } from './fleet/shifts.ts';
 export { FLEET_TASKS, fleetTasks } from './fleet/task-registry.ts';
-export { FLEET_CLASSES, type FleetTask, idleFleetKnobs } from './fleet/tasks/fleet-task.ts';
+export { FLEET_CLASSES, type FleetTask } from './fleet/tasks/fleet-task.ts';
 export { type FleetTaskFile, parseFleetTask } from './fleet/tasks/fleet-task-schema.ts';
 export type { FleetWindowReport } from './fleet/window-report.ts';
 export type { StepInfo } from './inferencegym/environment.ts';

@@ -42,8 +42,6 @@ describe('evaluations of fleet', () => {
   });
 
   for (const [args, message] of [
-    [['--agent', 'nobody'], /static\[:number\], hpa/],
-    [['--agent', 'hpa', '--task', 'nope'], /diurnal, flash_crowds, agents/],
     [['--agent', 'hpa', '--shift', 'rate_1.5'], /shift/],
     [['--agent', 'hpa', '--table', 'x'], /--table means nothing to fleet/],
   ] as const) {

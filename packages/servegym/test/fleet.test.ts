@@ -50,6 +50,7 @@ describe('servegym fleet', () => {
       [['--profile', 'h100'], /profile.*h100/],
       [['--class-shares', '0.5,0.5'], /--trace/],
       [['--hours', '1', '--trace', 'x.csv'], /cannot be used with/],
+      [['--task-file', join(import.meta.dirname, '../package.json')], /package.json is no task: .*streams/],
     ];
     for (const [args, message] of refused) {
       const { code, stdout, stderr } = await runServegym('fleet', ...args);

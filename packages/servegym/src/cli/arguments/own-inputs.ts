@@ -30,8 +30,16 @@ export async function loadTask(path: string): Promise<ServeTask> {
 export async function loadAnyTask(path: string): Promise<ServeTask | FleetTask> {
   const candidate = await content(path);
   const isFleet = typeof candidate === 'object' && candidate !== null && 'streams' in candidate;
-  if (!isFleet) return addTask(candidate, path);
-  return known(parseFleetTask(candidate, path), path, (task) => fleetTasks.add(task));
+  return isFleet ? addFleetTask(candidate, path) : addTask(candidate, path);
+}
+
+/** Loads a task of `fleet`, and makes it known under its id. @throws as `loadAnyTask` */
+export async function loadFleetTask(path: string): Promise<FleetTask> {
+  return addFleetTask(await content(path), path);
+}
+
+function addFleetTask(candidate: unknown, source: string): FleetTask {
+  return known(parseFleetTask(candidate, source), source, (task) => fleetTasks.add(task));
 }
 
 /**

@@ -28,7 +28,7 @@ import {
   inferenceGym,
   type SeedSplit,
 } from '@servegym/environments';
-import { loadAnyTask, loadTrace } from '../arguments/own-inputs.ts';
+import { loadFleetTask, loadTrace } from '../arguments/own-inputs.ts';
 import { decodeInputFile } from '../arguments/read-input-file.ts';
 import { readGymOptions } from '../arguments/read-table.ts';
 import { InputError } from '../input-error.ts';
@@ -105,7 +105,7 @@ async function openFleet(
   names: readonly string[],
   { task, taskFile, trace, rateScale, profile, shift, split }: EvaluationArguments,
 ): Promise<Played<FleetAction, FleetObservation>> {
-  const own = taskFile === undefined ? undefined : (await loadAnyTask(taskFile)).id;
+  const own = taskFile === undefined ? undefined : (await loadFleetTask(taskFile)).id;
   const policies = names.map(createFleetPolicy);
   const asked = own ?? task;
   const ids = fleetTasks.ids();

@@ -7,11 +7,14 @@ import {
   type FleetRequests,
   type FleetTask,
   type FleetTaskId,
+  scaleFleetArrivals,
   traceFleetRequests,
 } from '@servegym/environments';
 import { drawPriorities, findProfile, scaleRate } from '@servegym/simulator';
 import { Command, Option } from 'commander';
 import { numberAbove, wholeNumber } from '../arguments/options.ts';
+import { loadFleetTask } from '../arguments/own-inputs.ts';
+import { taskFileOption } from '../arguments/scenario-options.ts';
 import { addTraceOptions, readTraceArgument, type TraceArguments } from '../arguments/trace-arguments.ts';
 import { InputError } from '../input-error.ts';
 import { printResult } from '../output/print-result.ts';
@@ -21,6 +24,7 @@ import { playFleet } from './play-fleet.ts';
 
 interface FleetOptions extends TraceArguments {
   readonly task: FleetTaskId;
+  readonly taskFile?: string;
   readonly trace?: string;
   readonly policy: string;
   readonly seed: number;
@@ -43,6 +47,7 @@ export function fleetCommand(): Command {
         .choices(FLEET_TASK_IDS)
         .default('diurnal'),
     )
+    .addOption(taskFileOption())
     .option(
       '--trace <file>',
       'your own requests instead: CSV, JSON lines, Parquet or a result of vllm bench serve or GuideLLM',
@@ -104,18 +109,15 @@ async function playedTask(
   options: FleetOptions,
 ): Promise<{ task: FleetTask; requests: FleetRequests; source: string }> {
   const { trace: path, seed, hours, rateScale, classShares } = options;
-  const known = FLEET_TASKS[options.task];
+  const { taskFile } = options;
+  const known = taskFile === undefined ? FLEET_TASKS[options.task] : await loadFleetTask(taskFile);
   const task = { ...known, profile: findProfile(options.profile ?? known.profile).name };
   if (path === undefined) {
     if (classShares !== undefined) {
       throw new InputError('--class-shares: expected with --trace; the requests of a task have classes');
     }
     const windows = hours === undefined ? task.windows : Math.ceil((hours * 3600) / task.windowSeconds);
-    const streams = task.streams.map((stream) => ({
-      ...stream,
-      rate: { ...stream.rate, perSecond: stream.rate.perSecond * rateScale },
-    }));
-    const played = { ...task, windows, streams };
+    const played = scaleFleetArrivals({ ...task, windows }, rateScale);
     return { task: played, requests: drawFleetRequests(played, seed), source: `task ${task.id}` };
   }
   if (classShares !== undefined && classShares.length > FLEET_CLASSES.length) {
