@@ -8,8 +8,8 @@ const ENGINES = { vllm: 'vLLM', sglang: 'SGLang' } as const;
 export function leagueReport(rows: readonly LeagueRow[]): string {
   return `## Operating points
 
-Mean TTFT and TPOT of ${rows.length} public operating points: so many requests in flight, ten times as many sent (in Qwen3-32B
-on SGLang as many), lengths drawn from 0.8 to 1.0 of the nominal ones (\`systems/silicon_sample.csv\` of NVIDIA's aiconfigurator-core 0.12, Apache-2.0). Every
+Mean TTFT and TPOT of ${rows.length} public operating points (\`systems/silicon_sample.csv\` of NVIDIA's aiconfigurator-core 0.12, Apache-2.0). Ten
+times as many requests are sent as are in flight, in Qwen3-32B on SGLang as many. Lengths are drawn from 0.8 to 1.0 of the nominal ones. Every
 profile is made from kernel tables, as \`servegym calibrate --tables\` does. Held out, and never looked at: Qwen3-32B and
 Llama-3.1-70B on vLLM, Kimi-K2.5, B300, GB200, GB300, prefill and decode apart. Errors are means without their signs,
 medians with them (positive when the simulator says more).
@@ -25,10 +25,10 @@ ${Object.entries(ENGINES)
 
 ### What the error is made of
 
-- **Disturbed points**, which count in "all" and have a line without them. Nine of gpt-oss-120b at 512 in flight on H100, of vLLM
-  0.11.2 and of December 2025 without a version, have a third of the TPOT that the same server has at 64 in flight; with two
-  GPUs it is less than reading the weights takes. DeepSeek in FP4 on SGLang of November 2025 (72 points) has a TTFT of seconds at
-  four requests in flight: the first burst waits for 15 to 80 s, whatever its size, as if kernels were compiled.
+- **Disturbed points**, which count in "all" and have a line without them. Nine are of gpt-oss-120b at 512 in flight on
+  H100, with vLLM 0.11.2 or no version. They have a third of the TPOT that the same server has at 64 in flight; with two GPUs it is
+  less than reading the weights takes. The others are 72 of DeepSeek in FP4 on SGLang of November 2025, with a TTFT of seconds.
+  Their first burst waits for 15 to 80 s, whatever its size, as if kernels were compiled.
 - **Load generators.** Points of "others" on vLLM come from one that goes through 100 prompts over and over, behind a warm-up, so
   that the prefix cache has most of them. Taking all prompts to be new nearly doubles the TPOT of Llama-3.1-8B.
 - **Engine versions.** Kernel tables are of vLLM 0.24; points before 0.18 take the oldest there are (experts of 0.19), whose
@@ -39,10 +39,10 @@ ${Object.entries(ENGINES)
 - **Routing.** Few tokens read fewer experts when all ask for the same ones. Real routing lies between random choices, which
   fit MiniMax-M2.5, and the tables' power law, which fits gpt-oss: the middle is taken.
 - **The front end.** TTFT grows with the prompt by about 7 us a token more than prefill does, whatever the tensor
-  parallelism (\`requestOverheadPerTokenUs\`), and with the burst that starts a closed loop by 5 ms for each request in it.
+  parallelism (\`requestOverheadPerTokenUs\`). The burst that starts a closed loop adds 5 ms for each request in it.
   Both are constants chosen on the open rows.
-- **The KV pool.** Points that overflow it tell that B200 recipes keep KV in 8 bits, and that 2 to 4.5 GiB a GPU go to neither
-  weights nor KV. 3 GiB are assumed; near the brink a small error of the pool is a large one of TTFT.
+- **The KV pool.** Points that overflow it tell that B200 recipes keep KV in 8 bits. On vLLM 2 to 4.5 GiB a GPU go to neither
+  weights nor KV; the league takes 3 GiB there and none on SGLang. Near the brink a small error of the pool is a large one of TTFT.
 - **SGLang.** It prefills in iterations of their own and without CUDA graphs: 0.5 ms a layer, and 100 ms a request, chosen on the
   open rows. Recipes for B200 have it look for new requests every 10 iterations, every 30 from 16 in flight
   (\`--scheduler-recv-interval\`). It serves new prompts before it goes on with decodes, which makes clients move in step:
