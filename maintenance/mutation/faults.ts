@@ -433,6 +433,30 @@ const GRADERS: readonly FaultyFile[] = [
     ],
   },
   {
+    path: `${ENVIRONMENTS}/fleet/grader.ts`,
+    tests: [
+      `${ENVIRONMENTS}/fleet/environment.test.ts`,
+      `${ENVIRONMENTS}/fleet/tasks/fleet-task-schema.test.ts`,
+    ],
+    faults: [
+      ['totals.reward - unplayed * fullBill(episode)', 'totals.reward'],
+      ['if (actions.length > task.windows) {', 'if (false) {'],
+      ['requireMaskedKnobsHeld(task, action)', 'action'],
+      ['regret: anchors.clairvoyant - total', 'regret: anchors.bound - total + 1'],
+      ['if (gain < 0) return', 'if (gain > 0) return'],
+      ["total > rule ? 'More' : 'Not more'", "total > rule ? 'Not more' : 'More'"],
+    ],
+  },
+  {
+    path: `${ENVIRONMENTS}/fleet/anchors/fleet-anchors.ts`,
+    tests: [`${ENVIRONMENTS}/fleet/environment.test.ts`],
+    faults: [
+      ['const standard = played(hpaInFlight());', 'const standard = played(new RateRule());'],
+      ['best + foresightShare(task.id) * (bound - best)', 'best'],
+      ['const best = Math.max(standard, rule);', 'const best = bound;'],
+    ],
+  },
+  {
     path: `${ENVIRONMENTS}/llmserve/grader.ts`,
     tests: [`${ENVIRONMENTS}/llmserve/grader.test.ts`, `${ENVIRONMENTS}/llmserve/tasks/masked-knobs.test.ts`],
     faults: [

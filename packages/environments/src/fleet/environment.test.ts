@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { EnvironmentError } from '@servegym/openenv/definition';
 import { findProfile, TICKS_PER_S } from '@servegym/simulator';
-import { controlledReturn } from './anchors/fleet-anchors.ts';
+import { controlledReturn, type FleetAnchors } from './anchors/fleet-anchors.ts';
 import { hpaInFlight } from './anchors/replica-scaler.ts';
 import { fleetEnvironment } from './environment.ts';
 import { FleetEpisode } from './fleet-episode.ts';
@@ -182,6 +182,23 @@ describe('the grade of an episode of fleet', () => {
     const [{ gpu }] = episode.profiles;
     const idle = (10 * task.maxReplicas * gpu.count * gpu.usdPerHour * 30) / 3600 / task.referenceUsd;
     assert.ok(Math.abs(Number(stopped.breakdown.return) - (episode.totals.reward - idle)) < 1e-9);
+  });
+
+  it('tells of the gain over the autoscaler in USD, and of a planner above it', () => {
+    const wide = { ...standard, replicas: 8, routing_prefix: 1 };
+    const grades = [wide, { ...standard, replicas: 16, max_num_active_seqs: 1 }].map((action) =>
+      gradeFleetEpisode({ reset, actions: Array.from({ length: 60 }, () => action) }),
+    );
+    const [better, worse] = grades;
+    assert.match(better.feedback, /^Better .* by USD [0-9.]+: \d+ % .* More than the tuned rule\.$/);
+    assert.match(worse.feedback, /^Worse .* by USD/);
+    assert.ok(better.score > 0.2 && worse.score < 0.2);
+    for (const { breakdown } of grades) {
+      const anchors = breakdown.anchors as FleetAnchors;
+      assert.ok(anchors.clairvoyant > Math.max(anchors.default, anchors.rule));
+      assert.ok(anchors.clairvoyant <= anchors.bound);
+      assert.equal(breakdown.regret, anchors.clairvoyant - Number(breakdown.return));
+    }
   });
 
   it('refuses more actions than there are windows', () => {

@@ -111,7 +111,7 @@ const replicaDescription = {
 };
 
 /** Description of the server: the same over an episode. One policy can so run many servers. */
-export const fleetServerSchema = z
+const fleetServerSchema = z
   .object({
     ...replicaDescription,
     second: z

@@ -37,7 +37,8 @@ export function fleetAnchors(task: FleetTask, seed: number, requests: FleetReque
   const best = Math.max(standard, rule);
   return {
     ...{ default: standard, rule, bound, estimated: true },
-    clairvoyant: best + foresightShare(task.id) * (bound - best),
+    // Rounding must not lift it above the bound.
+    clairvoyant: Math.min(bound, best + foresightShare(task.id) * (bound - best)),
   };
 }
 

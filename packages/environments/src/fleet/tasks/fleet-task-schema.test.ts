@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import { EnvironmentError } from '@servegym/openenv/definition';
 import { TaskError } from '../../task-file.ts';
 import { fleetEnvironment } from '../environment.ts';
+import { gradeFleetEpisode } from '../grader.ts';
 import { FLEET_TASKS, fleetTasks } from '../task-registry.ts';
 import { parseFleetTask } from './fleet-task-schema.ts';
 
@@ -59,6 +60,11 @@ describe('a task of fleet in a file', () => {
     await environment.step({ ...agents.defaultAction, routing_prefix: 1 });
     await assert.rejects(
       async () => environment.step({ ...agents.defaultAction, replicas: 5 }),
+      (error) => error instanceof EnvironmentError && error.code === 'MASKED_KNOB',
+    );
+    const actions = [{ ...agents.defaultAction, replicas: 5 }];
+    assert.throws(
+      () => gradeFleetEpisode({ reset: { task_id: 'masked_own', seed: 1 }, actions }),
       (error) => error instanceof EnvironmentError && error.code === 'MASKED_KNOB',
     );
     assert.throws(() => fleetTasks.add(FLEET_TASKS.agents), RangeError);
