@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { describe, it } from 'node:test';
+
+const root = dirname(import.meta.dirname);
+const python =
+  process.env.SERVEGYM_PYTHON ?? assert.fail('SERVEGYM_PYTHON is not set. Run the tests with `npm test`.');
+
+/** The packages as if they were installed: this checkout's. */
+const INSTALLED = `set -eu
+pip() { [ "$*" = 'install servegym' ]; }
+python() { PYTHONPATH='${join(root, 'clients/python/src')}' '${python}' "$@"; }
+node() { '${process.execPath}' "$@"; }
+npx() { [ "$1" = servegym ]; shift; '${process.execPath}' '${join(root, 'packages/servegym/src/main.ts')}' "$@"; }
+`;
+
+interface Block {
+  readonly language: string;
+  /** File that the block is, as in \`\`\`python [train.py]; `undefined` for others. */
+  readonly file: string | undefined;
+  readonly text: string;
+}
+
+/** Blocks of code of a page in their order. */
+function blocksOf(page: string): Block[] {
+  return [...page.matchAll(/^```(\w+)(?: \[(\S+)\])?\n(.*?)^```$/gms)].map(([, language, file, text]) => ({
+    language: language!,
+    file,
+    text: text!,
+  }));
+}
+
+/** Writes the files of a page, runs its commands, and finds the output that it shows. Gives the number of commands. */
+async function follow(page: string): Promise<number> {
+  const folder = mkdtempSync(join(tmpdir(), 'servegym-tutorial-'));
+  let output = '';
+  let commands = 0;
+  try {
+    for (const block of blocksOf(page)) {
+      if (block.file) writeFileSync(join(folder, block.file), block.text);
+      else if (block.language === 'sh') {
+        output = await runIn(folder, block.text);
+        commands++;
+      } else if (block.language === 'text') assertShows(output, block.text);
+      else assert.fail(`A block of ${block.language} without a file name:\n${block.text}`);
+    }
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+  return commands;
+}
+
+async function runIn(folder: string, commands: string): Promise<string> {
+  const env = { ...process.env, SERVEGYM_STORE: 'memory' };
+  const child = spawn('bash', ['-c', INSTALLED + commands], { cwd: folder, env });
+  const [stdout, stderr, [code]] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    once(child, 'close'),
+  ]);
+  assert.equal(code, 0, `${commands}${stdout}${stderr}`);
+  return stdout + stderr;
+}
+
+/** The lines that a page shows stand in the output in the same order, with others between them. */
+function assertShows(output: string, shown: string): void {
+  let from = 0;
+  for (const line of shown.trimEnd().split('\n')) {
+    const at = output.indexOf(line, from);
+    assert.notEqual(at, -1, `${line}\nis not in, or not in this order:\n${output}`);
+    from = at + line.length;
+  }
+}
+
+const tutorial = (name: string) => readFileSync(join(root, 'docs', `${name}.md`), 'utf8');
+
+// `your-own-environment.md` is run where its files stand, by the tests of openenv.
+describe('a tutorial', () => {
+  it('trains an agent and grades it', async () => {
+    // What follows needs PyTorch and Stable-Baselines3, which the tests do not install.
+    const [page] = tutorial('train-an-agent').split('\n## Use Stable-Baselines3\n');
+    assert.equal(await follow(page!), 3);
+  });
+
+  it('finds settings for a trace', async () => {
+    assert.equal(await follow(tutorial('gpus-for-my-trace')), 2);
+  });
+});
