@@ -19,8 +19,9 @@ export interface Section {
 
 /** Sections of the sidebar, with the paths of their pages in order. */
 const SECTIONS: Readonly<Record<string, readonly string[]>> = {
+  Tutorials: ['train-an-agent', 'gpus-for-my-trace', 'your-own-environment'],
   'Answers for operators': ['traces', 'tune', 'plan', 'diff', 'twin', 'real-servers', 'endpoint'],
-  Environments: ['environments', 'fleet', 'inferencegym', 'traffic', 'your-own-task', 'your-own-environment'],
+  Environments: ['environments', 'fleet', 'inferencegym', 'traffic', 'your-own-task'],
   Agents: ['agents', 'language-models', 'benchmarks', 'seasons'],
   'Running it': ['console', 'serving', 'deploy', 'scaling'],
   'The simulator': ['engine-profiles', 'kernel-tables', 'schedules', 'fidelity', 'reference-data'],
