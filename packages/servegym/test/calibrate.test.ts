@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { before, describe, it } from 'node:test';
-import { findProfile, listProfiles, parseEngineProfile } from '@servegym/simulator';
+import { type EngineProfile, findProfile, listProfiles, parseEngineProfile } from '@servegym/simulator';
 import { listPrice } from '@servegym/simulator/calibration';
 import { runServegym } from '../../../maintenance/test-servers/servegym.ts';
 import { temporaryFolder } from '../../../maintenance/test-servers/temporary-folder.ts';
@@ -143,6 +143,26 @@ describe('servegym calibrate', () => {
     });
   });
 
+  it('estimates vLLM of the version that it is told', async () => {
+    const of = async (...version: string[]) => {
+      const output = join(folder, `estimate-${version.join('')}.json`);
+      const args = ['--estimate', '--gpu', 'h100-80gb', '--model', 'llama-3-8b', ...version];
+      assert.equal((await runServegym('calibrate', ...args, '--output', output)).code, 0);
+      const { engine, weights } = JSON.parse(readFileSync(output, 'utf8')) as EngineProfile;
+      return { engine, idleUs: weights.FP16!.law.baseUs + weights.FP16!.law.weightReadUs };
+    };
+    const [newest, old, before] = await Promise.all([
+      of(),
+      of('--engine-version', '0.10.2'),
+      of('--engine-version', '0.6'),
+    ]);
+    assert.equal(newest.engine.asyncScheduling, true);
+    assert.deepEqual(old.engine, { name: 'vLLM', version: '0.10.2' });
+    assert.equal(old.idleUs, newest.idleUs);
+    assert.equal(before.engine.version, '0.6');
+    assert.ok(before.idleUs > newest.idleUs, `${before.idleUs} us`);
+  });
+
   it('estimates a profile of a GPU and a model that files describe', async () => {
     const gpu = join(folder, 'mine.json');
     writeFileSync(gpu, '{"name": "Mine-100GB", "memoryGiB": 99, "memoryGBps": 3000, "bf16Tflops": 900}');
@@ -216,6 +236,11 @@ describe('servegym calibrate', () => {
       /--static-batch, --kernels, --tables or --bench/,
     ],
     ['an unknown GPU', ['--estimate', '--gpu', 'z100', '--model', 'llama-3-8b'], /a known GPU \(a100-40gb, /],
+    [
+      'a version that is none',
+      ['--estimate', '--gpu', 'A100', '--model', 'llama-3-8b', '--engine-version', 'new'],
+      /Expected a version of vLLM/,
+    ],
     ['an unknown model', ['--estimate', '--gpu', 'A100', '--model', 'gpt'], /a known model \(llama-3-8b, /],
     [
       'a folder without tables',

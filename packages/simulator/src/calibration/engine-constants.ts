@@ -96,3 +96,20 @@ export const VLLM_V1: EngineConstants = {
   requestOverheadMs: 7.51,
   requestOverheadJitter: 0.6,
 };
+
+/**
+ * Constants of a version of vLLM, of which V1 is the default engine since 0.8 and asynchronous scheduling since 0.14. Those of
+ * V1 are fitted to 0.15.
+ *
+ * @param version `0.<minor>` and what follows; others count as the newest.
+ */
+export function vllmConstants(version: string): EngineConstants {
+  const minor = vllmMinor(version);
+  if (minor < 8) return VLLM_V0;
+  return minor < 14 ? { ...VLLM_V1, asyncScheduling: false } : VLLM_V1;
+}
+
+/** The number behind `0.` of a version of vLLM. */
+export function vllmMinor(version: string): number {
+  return Number(/^0\.(\d+)/.exec(version)?.[1] ?? Number.POSITIVE_INFINITY);
+}

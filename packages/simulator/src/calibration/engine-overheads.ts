@@ -1,3 +1,5 @@
+import { vllmMinor } from './engine-constants.ts';
+
 /** Time that an engine adds to the kernels of an iteration, and to a request. */
 export interface EngineOverheads {
   /** Whether it schedules an iteration while the one before it runs. */
@@ -98,7 +100,7 @@ const VLLM_VERSIONS: readonly (readonly [minor: number, before: EngineOverheads]
 
 /** Overheads of an engine. @param version `0.<minor>` and what follows; others count as the newest. */
 export function engineOverheads(engine: 'vllm' | 'sglang', version: string | null): EngineOverheads {
-  const minor = Number(/^0\.(\d+)/.exec(version ?? '')?.[1] ?? Number.POSITIVE_INFINITY);
+  const minor = vllmMinor(version ?? '');
   if (engine === 'sglang') return SGLANG_OVERHEADS;
   return VLLM_VERSIONS.findLast(([before]) => minor < before)?.[1] ?? VLLM_OVERHEADS;
 }

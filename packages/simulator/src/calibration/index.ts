@@ -19,7 +19,7 @@ export {
 export { parseBenchResult } from './bench-result.ts';
 export { CalibrationError, type CalibrationErrorCode } from './calibration-error.ts';
 export type { ComposedRegion, RegionError } from './composed-law.ts';
-export { type EngineConstants, VLLM_V0, VLLM_V1 } from './engine-constants.ts';
+export { type EngineConstants, VLLM_V0, VLLM_V1, vllmConstants } from './engine-constants.ts';
 export { type EngineOverheads, engineOverheads } from './engine-overheads.ts';
 export { estimatedProfile } from './estimated-profile.ts';
 export { fitEngineConstants, fittedConstants, leftOutConstants } from './fit-engine-constants.ts';

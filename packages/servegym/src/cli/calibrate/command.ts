@@ -20,8 +20,9 @@ import {
   parseKernelTables,
   parseStaticBatches,
   type ServedModel,
+  vllmConstants,
 } from '@servegym/simulator/calibration';
-import { Command, Option } from 'commander';
+import { Command, InvalidArgumentError, Option } from 'commander';
 import { readGpu, readModel } from '../arguments/hardware.ts';
 import { numberAbove, wholeNumber } from '../arguments/options.ts';
 import { readInputFile, readProfile } from '../arguments/read-input-file.ts';
@@ -57,6 +58,7 @@ interface CalibrateOptions extends Partial<Omit<ServerOptions, 'gpus'>> {
   readonly gpus: number;
   readonly model?: string;
   readonly engine: string;
+  readonly engineVersion?: string;
   readonly memoryOverhead?: number;
   readonly source?: string;
   readonly output?: string;
@@ -230,6 +232,14 @@ function withCalibrateOptions(command: Command): Command {
     )
     .addOption(
       new Option(
+        '--engine-version <version>',
+        'with --estimate, and with --bench without --start: version of vLLM, such as 0.6 (default: the newest); before 0.8 it has no V1 engine, before 0.14 no asynchronous scheduling by default',
+      )
+        .argParser(vllmVersion)
+        .conflicts(['staticBatch', 'kernels', 'tables', 'server', 'start']),
+    )
+    .addOption(
+      new Option(
         '--memory-overhead <GiB>',
         'what activations and CUDA graphs took of each GPU (default: 1.2)',
       ).argParser(numberAbove(0, 1000)),
@@ -342,7 +352,15 @@ async function fromBench(options: CalibrateOptions, files: readonly string[]): P
 
 async function estimatedStart(options: CalibrateOptions): Promise<EngineProfile> {
   const { gpu, model } = await hardware(options);
-  return estimatedProfile(gpu, model, options.gpus, undefined, options.kvCache);
+  const { gpus, kvCache, engineVersion } = options;
+  if (engineVersion === undefined) return estimatedProfile(gpu, model, gpus, undefined, kvCache);
+  const profile = estimatedProfile(gpu, model, gpus, vllmConstants(engineVersion), kvCache);
+  return { ...profile, engine: { ...profile.engine, version: engineVersion } };
+}
+
+function vllmVersion(text: string): string {
+  if (/^\d+\.\d+(\.\w+)*$/.test(text)) return text;
+  throw new InvalidArgumentError(`Expected a version of vLLM, such as 0.6 or 0.15.1, got \`${text}\`.`);
 }
 
 function benchCommandLine(options: CalibrateOptions, files: readonly string[]): string {
@@ -356,6 +374,7 @@ function benchCommandLine(options: CalibrateOptions, files: readonly string[]): 
     maxNumBatchedTokens,
     kvBlocks,
     source,
+    engineVersion,
   } = options;
   const hardwareFlags =
     start === undefined
@@ -363,6 +382,7 @@ function benchCommandLine(options: CalibrateOptions, files: readonly string[]): 
           `--gpu ${onCommandLine(gpu!, findGpu)}`,
           `--model ${onCommandLine(model!, findModel)}`,
           ...(gpus === 1 ? [] : [`--gpus ${gpus}`]),
+          ...(engineVersion === undefined ? [] : [`--engine-version ${engineVersion}`]),
         ]
       : [`--start ${basename(start)}`];
   return [
