@@ -1,13 +1,24 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
-import { type ReferenceInput, tuneConstant, tunePhase } from '@servegym/agents';
 import {
+  type FleetReferenceInput,
+  type ReferenceInput,
+  tuneConstant,
+  tunePhase,
+  tuneRateRule,
+} from '@servegym/agents';
+import {
+  FLEET_REFERENCE_RETURNS_URL,
+  FLEET_TASK_IDS,
+  FLEET_TASKS,
+  type FleetTaskId,
+  type FleetTaskReference,
+  firstSeeds,
+  fleetTaskFingerprint,
   REFERENCE_RETURNS_URL,
   SEED_SPLITS,
   SERVE_TASKS,
-  type SeedReturns,
   type SeedSplit,
   type ServeAction,
-  type ServeTask,
   TASK_IDS,
   type TaskId,
   type TaskReference,
@@ -21,11 +32,11 @@ import { showProgress } from '../packages/servegym/src/cli/output/progress.ts';
 import { runCommand } from './run-command.ts';
 
 interface CommandOptions extends JobOptions {
-  readonly task: TaskId | 'all';
+  readonly task: TaskId | FleetTaskId | 'all';
   readonly tune: boolean;
-  readonly test: number;
-  readonly validation: number;
-  readonly train: number;
+  readonly test?: number;
+  readonly validation?: number;
+  readonly train?: number;
   readonly planned: number;
 }
 
@@ -37,11 +48,13 @@ function rebuildReferencesCommand(): Command {
     .description(
       'compute the returns that scores are held against where none are recorded for this simulator',
     )
-    .addOption(new Option('--task <id>', 'a task').choices([...TASK_IDS, 'all']).default('all'))
-    .option('--tune', 'search the best constant configurations anew first', false)
-    .addOption(seedsOption('test', 100))
-    .addOption(seedsOption('validation', 20))
-    .addOption(seedsOption('train', 20))
+    .addOption(
+      new Option('--task <id>', 'a task').choices([...TASK_IDS, ...FLEET_TASK_IDS, 'all']).default('all'),
+    )
+    .option('--tune', 'search the best constant configurations and rules anew first', false)
+    .addOption(seedsOption('test'))
+    .addOption(seedsOption('validation'))
+    .addOption(seedsOption('train'))
     .addOption(
       new Option('--planned <n>', 'test seeds that the planner without foresight plays too')
         .default(100)
@@ -55,70 +68,134 @@ function rebuildReferencesCommand(): Command {
     .action(run);
 }
 
-function seedsOption(split: SeedSplit, seeds: number): Option {
-  return new Option(`--${split} <n>`, `the first seeds of the ${split} split`)
-    .default(seeds)
-    .argParser(wholeNumber(0, MOST_SEEDS));
+function seedsOption(split: SeedSplit): Option {
+  return new Option(
+    `--${split} <n>`,
+    `the first seeds of the ${split} split (default: ${SERVE_SEEDS[split]}; in fleet ${FLEET_SEEDS[split]})`,
+  ).argParser(wholeNumber(0, MOST_SEEDS));
 }
 
 async function run(options: CommandOptions): Promise<void> {
-  const { task, test, validation, train, planned, tune } = options;
-  const taskIds = task === 'all' ? TASK_IDS : [task];
-  await withJobs(options, (jobs) =>
-    rebuildReferences(jobs, {
-      url: REFERENCE_RETURNS_URL,
-      tasks: taskIds.map((id) => SERVE_TASKS[id]),
-      seeds: { test, validation, train },
-      ...{ planned, tune, onProgress: showProgress },
-    }),
-  ).finally(() => showProgress(''));
+  const { task } = options;
+  const serve = TASK_IDS.filter((id) => task === 'all' || id === task);
+  const fleet = FLEET_TASK_IDS.filter((id) => task === 'all' || id === task);
+  await withJobs(options, async (jobs) => {
+    await rebuildReferences(jobs, serveRecords(serve, options.planned), options);
+    await rebuildReferences(jobs, fleetRecords(fleet), options);
+  }).finally(() => showProgress(''));
 }
 
+/** Seeds of each split that are recorded unless the command says otherwise. */
+const SERVE_SEEDS: Readonly<Record<SeedSplit, number>> = { test: 100, validation: 20, train: 20 };
+const FLEET_SEEDS: Readonly<Record<SeedSplit, number>> = { test: 20, validation: 10, train: 10 };
 /** Decides where the search of constants begins and which training traces it plays. */
 const TUNING_SEED = 0;
+/** Training episodes that the search of rules plays. */
+const RULE_TRACES = { few: 1, many: 4 };
 /** A file is written at most this often, ms. */
 const WRITE_EVERY = 2000;
 
-interface RebuildOptions {
+/** Record of a task. */
+interface Reference {
+  readonly fingerprint: string;
+  readonly seeds: Readonly<Record<string, object>>;
+}
+
+/** The records of an environment's tasks. */
+interface Records<Id extends string, Kept extends Reference> {
   readonly url: URL;
-  readonly tasks: readonly ServeTask[];
-  /** Number of the first seeds of each split. */
+  /** All tasks of the environment, and those to rebuild. */
+  readonly allIds: readonly Id[];
+  readonly ids: readonly Id[];
   readonly seeds: Readonly<Record<SeedSplit, number>>;
-  /** Number of test seeds that the planner without foresight plays too. */
-  readonly planned: number;
-  /** Searches the constants anew. They are also searched where none are recorded. */
-  readonly tune: boolean;
-  readonly onProgress: (line: string) => void;
+  /** Job that plays a seed. */
+  readonly job: string;
+  fingerprint(id: Id): string;
+  /** A record without seeds, of settings that are searched for. */
+  tune(id: Id): Promise<Kept>;
+  /** Input of the job for a seed; `null` where what is known of it suffices. */
+  input(id: Id, reference: Kept, seed: number, place: { split: SeedSplit; index: number }): object | null;
+  /** Lines of the record between the fingerprint and the seeds. */
+  lines(id: Id, reference: Kept): string[];
+}
+
+function serveRecords(ids: readonly TaskId[], planned: number): Records<TaskId, TaskReference> {
+  return {
+    ...{ url: REFERENCE_RETURNS_URL, allIds: TASK_IDS, ids, seeds: SERVE_SEEDS, job: 'reference-returns' },
+    fingerprint: (id) => taskFingerprint(SERVE_TASKS[id]),
+    tune: tunedServe,
+    input: (taskId, { constant, phases, seeds }, seed, { split, index }): ReferenceInput | null => {
+      const planner = split === 'test' && index < planned;
+      const known = seeds[seed];
+      if (known !== undefined && (known.planner !== undefined || !planner)) return null;
+      const configurations = [constant, ...Object.values(phases), SERVE_TASKS[taskId].defaultAction];
+      return { taskId, seed, configurations, planner, ...(known && { known }) };
+    },
+    lines: (id, { constant, phases }) => {
+      const phaseLines = SERVE_TASKS[id].phases
+        .filter(({ name }) => phases[name] !== undefined)
+        .map(({ name }) => `      ${JSON.stringify(name)}: ${JSON.stringify(phases[name])}`);
+      return [
+        `    "constant": ${JSON.stringify(constant)},`,
+        `    "phases": {\n${phaseLines.join(',\n')}\n    },`,
+      ];
+    },
+  };
+}
+
+function fleetRecords(ids: readonly FleetTaskId[]): Records<FleetTaskId, FleetTaskReference> {
+  return {
+    ...{ url: FLEET_REFERENCE_RETURNS_URL, allIds: FLEET_TASK_IDS, ids, seeds: FLEET_SEEDS },
+    job: 'fleet-reference-returns',
+    fingerprint: (id) => fleetTaskFingerprint(FLEET_TASKS[id]),
+    tune: async (id) => {
+      showProgress(`${id}: best rule`);
+      const { parameters: rule } = tuneRateRule(FLEET_TASKS[id], RULE_TRACES);
+      return { fingerprint: fleetTaskFingerprint(FLEET_TASKS[id]), rule, seeds: {} };
+    },
+    input: (taskId, { rule, seeds }, seed): FleetReferenceInput | null =>
+      seeds[seed] === undefined ? { taskId, seed, rule } : null,
+    lines: (_, { rule }) => [`    "rule": ${JSON.stringify(rule)},`],
+  };
 }
 
 /** Computes what the file lacks for the tasks and the simulator as they are now, and writes it as it comes. */
-async function rebuildReferences(
+async function rebuildReferences<Id extends string, Kept extends Reference>(
   jobs: JobEngine,
-  { url, tasks, seeds, planned, tune, onProgress }: RebuildOptions,
+  records: Records<Id, Kept>,
+  { tune, ...seeds }: CommandOptions,
 ): Promise<void> {
-  const file: ReferenceFile = JSON.parse(readFileSync(url, 'utf8'));
-  for (const task of tasks) {
-    const known = file[task.id];
-    if (tune || known === undefined) file[task.id] = await tunedReference(task, onProgress);
-    else if (known.fingerprint !== taskFingerprint(task)) {
-      file[task.id] = { ...known, fingerprint: taskFingerprint(task), seeds: {} };
-    }
-    writeReferenceFile(url, file);
-    await playSeeds(jobs, task, file, { url, seeds, planned, onProgress });
+  const file: Partial<Record<Id, Kept>> = JSON.parse(readFileSync(records.url, 'utf8'));
+  for (const id of records.ids) {
+    const known = file[id] as Kept | undefined;
+    const fingerprint = records.fingerprint(id);
+    const reference: Kept =
+      tune || known === undefined
+        ? await records.tune(id)
+        : known.fingerprint === fingerprint
+          ? known
+          : { ...known, fingerprint, seeds: {} };
+    file[id] = reference;
+    writeReferenceFile(records, file);
+    await playSeeds(jobs, records, file, id, reference, { ...records.seeds, ...definedOf(seeds) });
   }
 }
 
-async function tunedReference(
-  task: ServeTask,
-  onProgress: RebuildOptions['onProgress'],
-): Promise<TaskReference> {
+/** The splits whose number of seeds was asked for. */
+function definedOf({ test, validation, train }: Partial<Record<SeedSplit, number>>) {
+  const asked = Object.entries({ test, validation, train }).filter(([, count]) => count !== undefined);
+  return Object.fromEntries(asked) as Partial<Record<SeedSplit, number>>;
+}
+
+async function tunedServe(id: TaskId): Promise<TaskReference> {
+  const task = SERVE_TASKS[id];
   const phases: Record<string, ServeAction> = {};
   for (const phase of task.phases) {
     const { action } = await tunePhase(phase, {
       taskId: task.id,
       seed: TUNING_SEED,
       traces: { few: 2, many: 6 },
-      onProgress: ({ episodes }) => onProgress(`${task.id}: ${phase.name}, ${episodes} episodes`),
+      onProgress: ({ episodes }) => showProgress(`${task.id}: ${phase.name}, ${episodes} episodes`),
     });
     phases[phase.name] = action;
   }
@@ -126,44 +203,41 @@ async function tunedReference(
     taskId: task.id,
     seed: TUNING_SEED,
     traces: { few: 4, many: 16 },
-    onProgress: ({ episodes }) => onProgress(`${task.id}: best constant, ${episodes} episodes`),
+    onProgress: ({ episodes }) => showProgress(`${task.id}: best constant, ${episodes} episodes`),
   });
   return { fingerprint: taskFingerprint(task), constant, phases, seeds: {} };
 }
 
-async function playSeeds(
+async function playSeeds<Id extends string, Kept extends Reference>(
   jobs: JobEngine,
-  task: ServeTask,
-  file: ReferenceFile,
-  { url, seeds, planned, onProgress }: Omit<RebuildOptions, 'tasks' | 'tune'>,
+  records: Records<Id, Kept>,
+  file: Partial<Record<Id, Kept>>,
+  id: Id,
+  reference: Kept,
+  counts: Readonly<Record<SeedSplit, number>>,
 ): Promise<void> {
-  const reference = file[task.id];
-  const returns: Record<string, SeedReturns> = { ...reference.seeds };
-  const configurations = [reference.constant, ...Object.values(reference.phases), task.defaultAction];
-  const open: ReferenceInput[] = [];
+  const returns: Record<string, object> = { ...reference.seeds };
+  const open: { readonly seed: number; readonly input: object }[] = [];
   for (const split of Object.keys(SEED_SPLITS) as SeedSplit[]) {
-    for (let i = 0; i < seeds[split]; i++) {
-      const seed = SEED_SPLITS[split].first + i;
-      const planner = split === 'test' && i < planned;
-      const known = returns[seed];
-      if (known !== undefined && (known.planner !== undefined || !planner)) continue;
-      open.push({ taskId: task.id, seed, configurations, planner, ...(known && { known }) });
+    for (const [index, seed] of firstSeeds(split, counts[split]).entries()) {
+      const input = records.input(id, reference, seed, { split, index });
+      if (input !== null) open.push({ seed, input });
     }
   }
   let finished = 0;
   let written = Date.now();
   const write = () => {
-    file[task.id] = { ...reference, seeds: returns };
-    writeReferenceFile(url, file);
+    file[id] = { ...reference, seeds: returns };
+    writeReferenceFile(records, file);
     written = Date.now();
   };
   await jobs.run(
-    open.map((input) => ({ kind: 'reference-returns', input: input as unknown as Json })),
+    open.map(({ input }) => ({ kind: records.job, input: input as Json })),
     {
       onResult: (result, index) => {
-        returns[open[index].seed] = result as unknown as SeedReturns;
+        returns[open[index].seed] = result as object;
         finished++;
-        onProgress(`${task.id}: seed ${finished} of ${open.length}`);
+        showProgress(`${id}: seed ${finished} of ${open.length}`);
         if (Date.now() - written > WRITE_EVERY) write();
       },
     },
@@ -171,35 +245,30 @@ async function playSeeds(
   write();
 }
 
-/** All that is recorded, by id of the task. */
-type ReferenceFile = Record<string, TaskReference>;
-
 /** Writes a line for each seed, in order; a reader never sees half a file. */
-function writeReferenceFile(url: URL, file: ReferenceFile): void {
-  const tasks = TASK_IDS.filter((id) => file[id] !== undefined).map((id) => {
-    const { fingerprint, constant, phases, seeds } = file[id];
-    const phaseLines = SERVE_TASKS[id].phases
-      .filter(({ name }) => phases[name] !== undefined)
-      .map(({ name }) => `      ${JSON.stringify(name)}: ${JSON.stringify(phases[name])}`);
-    const seedLines = inOrder(seeds).map(
-      ([seed, returns]) => `      ${JSON.stringify(seed)}: ${JSON.stringify(returns)}`,
-    );
+function writeReferenceFile<Id extends string, Kept extends Reference>(
+  { url, allIds, lines }: Records<Id, Kept>,
+  file: Partial<Record<Id, Kept>>,
+): void {
+  const tasks = allIds.flatMap((id) => {
+    const reference = file[id];
+    if (reference === undefined) return [];
+    const seedLines = Object.entries(reference.seeds)
+      .sort(([a], [b]) => Number(a) - Number(b))
+      .map(([seed, returns]) => `      ${JSON.stringify(seed)}: ${JSON.stringify(returns)}`);
     return [
-      `  ${JSON.stringify(id)}: {`,
-      `    "fingerprint": ${JSON.stringify(fingerprint)},`,
-      `    "constant": ${JSON.stringify(constant)},`,
-      `    "phases": {\n${phaseLines.join(',\n')}\n    },`,
-      `    "seeds": {\n${seedLines.join(',\n')}\n    }`,
-      '  }',
-    ].join('\n');
+      [
+        `  ${JSON.stringify(id)}: {`,
+        `    "fingerprint": ${JSON.stringify(reference.fingerprint)},`,
+        ...lines(id, reference),
+        `    "seeds": {\n${seedLines.join(',\n')}\n    }`,
+        '  }',
+      ].join('\n'),
+    ];
   });
   const beside = new URL(`${url.href}.${process.pid}`);
   writeFileSync(beside, `{\n${tasks.join(',\n')}\n}\n`);
   renameSync(beside, url);
-}
-
-function inOrder(seeds: Readonly<Record<string, SeedReturns>>): [string, SeedReturns][] {
-  return Object.entries(seeds).sort(([a], [b]) => Number(a) - Number(b));
 }
 
 await runCommand(rebuildReferencesCommand());

@@ -8,7 +8,7 @@ export {
 export type { Feature } from './feature.ts';
 export { controlledReturn, type FleetAnchors, fleetAnchors } from './fleet/anchors/fleet-anchors.ts';
 export type { FleetController } from './fleet/anchors/fleet-controller.ts';
-export { RateRule, type RateRuleParameters } from './fleet/anchors/rate-rule.ts';
+export { RateRule, type RateRuleParameters, STANDARD_RATE_RULE } from './fleet/anchors/rate-rule.ts';
 export {
   FLEET_REFERENCE_RETURNS_URL,
   type FleetSeedReturns,

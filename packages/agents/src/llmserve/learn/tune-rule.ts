@@ -6,6 +6,7 @@ import {
   ServeEpisode,
   type ServeTask,
 } from '@servegym/environments';
+import { climbCoordinates } from '../../learning/coordinate-climb.ts';
 import { traceSeed } from '../../learning/trace-schedule.ts';
 import { playRule, type RuleParameters, type ServeRule, UNTUNED_RULE } from '../policies/rule-policy.ts';
 
@@ -18,11 +19,8 @@ const GRID: { readonly [Name in keyof RuleParameters]: readonly number[] } = {
   busyDepth: [0, 1, 2, 3, 4, 5, 6, 8],
   busyRate: [2, 3, 4, 6, 8, 10, 12, 16, 20],
 };
-const NAMES = Object.keys(GRID) as (keyof RuleParameters)[];
 /** The other batch cap that the search starts from. */
 const LARGE_CAP = 256;
-/** Values of a parameter that are told apart on many traces. */
-const FINALISTS = 2;
 
 export interface TunedRule {
   readonly rule: ServeRule;
@@ -31,9 +29,8 @@ export interface TunedRule {
 }
 
 /**
- * Looks for the parameters with which the rule earns most on the training split: one at a time is set to its best value,
- * until none changes any more, from the batch cap of `kept` and from a large one. Every value is tried on a few traces, the
- * best of them on many.
+ * Looks for the parameters with which the rule earns most on the training split, from the batch cap of `kept` and from a
+ * large one; see `climbCoordinates`.
  * @param kept configuration that the rule starts from, the best constant of the task
  */
 export function tuneRule(
@@ -49,32 +46,17 @@ export function tuneRule(
     const trace = traceSeed(schedule, 0, episode);
     return { seed: trace, requests: drawRequests(task, trace) };
   });
-  const known = new Map<string, number[]>();
-  const returns = (parameters: RuleParameters, count: number) => {
-    const key = NAMES.map((name) => parameters[name]).join(' ');
-    const played = known.get(key) ?? [];
-    known.set(key, played);
-    while (played.length < count) played.push(ruleReturn(task, { kept, parameters }, drawn[played.length]!));
-    return played.slice(0, count).reduce((sum, each) => sum + each, 0) / count;
-  };
-  const climb = (start: RuleParameters) => {
-    let best = start;
-    for (let settled = 0, turn = 0; settled < NAMES.length; turn = (turn + 1) % NAMES.length) {
-      const name = NAMES[turn]!;
-      const finalists = GRID[name]
-        .map((value) => ({ ...best, [name]: value }))
-        .sort((a, b) => returns(b, traces.few) - returns(a, traces.few))
-        .slice(0, FINALISTS);
-      const [better] = [best, ...finalists].sort((a, b) => returns(b, traces.many) - returns(a, traces.many));
-      settled = better === best ? settled + 1 : 1;
-      best = better!;
-    }
-    return { rule: { kept, parameters: best }, meanReturn: returns(best, traces.many) };
-  };
   const { batch_cap, speculation_depth: depth } = kept;
-  return [batch_cap, LARGE_CAP]
-    .map((batchCap) => climb({ ...UNTUNED_RULE, batchCap, calmDepth: depth, busyDepth: depth }))
-    .reduce((a, b) => (b.meanReturn > a.meanReturn ? b : a));
+  const { parameters, meanReturn } = climbCoordinates(
+    {
+      ...{ grid: GRID, traces },
+      play: (each, trace) => ruleReturn(task, { kept, parameters: each }, drawn[trace]!),
+    },
+    [batch_cap, LARGE_CAP].map((batchCap) => ({
+      ...{ ...UNTUNED_RULE, batchCap, calmDepth: depth, busyDepth: depth },
+    })),
+  );
+  return { rule: { kept, parameters }, meanReturn };
 }
 
 /** Return of an episode that the rule plays. */

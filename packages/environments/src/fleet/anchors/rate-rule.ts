@@ -12,22 +12,25 @@ export interface RateRuleParameters {
   readonly memoryWindows: number;
   /** Seconds of queue above which best effort is refused. */
   readonly admissionSeconds: number;
-  /** Weight of prefixes in the choice of a replica; that of few requests in flight is 1. */
+  /** Weight of prefixes in the choice of a replica, over that of few requests in flight. */
   readonly prefixWeight: number;
+  /** Token budget of an iteration. */
+  readonly tokenBudget: number;
 }
 
 /** A choice, the same for every task. */
-const STANDARD: RateRuleParameters = {
+export const STANDARD_RATE_RULE: RateRuleParameters = {
   tokensPerReplica: 21_000,
   outputWeight: 6,
   memoryWindows: 4,
   admissionSeconds: 10,
   prefixWeight: 1,
+  tokenBudget: 2048,
 };
 
 /**
  * Replicas for the work that has arrived: the largest of the last windows' tokens a second over what a replica is given.
- * Five parameters.
+ * Six parameters.
  */
 export class RateRule implements FleetController {
   readonly name = 'rule';
@@ -35,7 +38,7 @@ export class RateRule implements FleetController {
   readonly #demand: number[] = [];
 
   constructor(parameters: Partial<RateRuleParameters> = {}) {
-    this.#parameters = { ...STANDARD, ...parameters };
+    this.#parameters = { ...STANDARD_RATE_RULE, ...parameters };
   }
 
   reset(): void {
@@ -43,13 +46,14 @@ export class RateRule implements FleetController {
   }
 
   act({ observation, previousAction, stepIndex }: FleetControllerStep): FleetAction {
-    const { tokensPerReplica, outputWeight, memoryWindows, admissionSeconds, prefixWeight } =
+    const { tokensPerReplica, outputWeight, memoryWindows, admissionSeconds, prefixWeight, tokenBudget } =
       this.#parameters;
     const settings = {
       ...previousAction,
-      routing_queue: 1,
-      routing_prefix: prefixWeight,
+      routing_queue: Math.min(1, 1 / prefixWeight),
+      routing_prefix: Math.min(1, prefixWeight),
       admission_seconds: admissionSeconds,
+      max_num_batched_tokens: tokenBudget,
     };
     if (stepIndex === 0) return settings;
     const { arrived_prompt_tokens_per_second: prompts, prefix_cache_hit_rate: cached } = observation;

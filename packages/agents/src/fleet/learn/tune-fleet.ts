@@ -1,0 +1,59 @@
+import {
+  controlledReturn,
+  drawFleetRequests,
+  type FleetController,
+  type FleetTask,
+  firstSeeds,
+  hpaInFlight,
+  RateRule,
+  type RateRuleParameters,
+  STANDARD_RATE_RULE,
+} from '@servegym/environments';
+import { type Climbed, climbCoordinates } from '../../learning/coordinate-climb.ts';
+
+/** Values that the search tries for each parameter of the rule. */
+const RULE_GRID: { readonly [Name in keyof RateRuleParameters]: readonly number[] } = {
+  tokensPerReplica: [
+    5000, 7000, 9000, 11_000, 13_000, 15_000, 18_000, 21_000, 24_000, 28_000, 33_000, 39_000,
+  ],
+  outputWeight: [2, 4, 6, 9, 14, 20],
+  memoryWindows: [1, 2, 4, 6, 10, 20],
+  admissionSeconds: [1, 2, 5, 10, 20, 600],
+  prefixWeight: [0, 0.5, 1, 2, 3, 5],
+  tokenBudget: [512, 1024, 2048, 4096, 8192],
+};
+
+/** Requests in flight a replica that the search tries as the target of `hpa`. */
+const IN_FLIGHT_GRID = { target: [5, 8, 10, 13, 16, 20, 25, 30, 35, 40, 50, 60] };
+
+/** Training episodes that every value is tried on, and those that the best are told apart on. */
+export interface TuningTraces {
+  readonly few: number;
+  readonly many: number;
+}
+
+/** Parameters with which the rule earns most on the first training seeds. */
+export function tuneRateRule(task: FleetTask, traces: TuningTraces): Climbed<RateRuleParameters> {
+  const play = trainingReturn(task, traces);
+  return climbCoordinates(
+    { grid: RULE_GRID, traces, play: (parameters, trace) => play(new RateRule(parameters), trace) },
+    [STANDARD_RATE_RULE],
+  );
+}
+
+/** Requests in flight a replica with which `hpa` earns most on the first training seeds. */
+export function tuneHpa(task: FleetTask, traces: TuningTraces): Climbed<{ target: number }> {
+  const play = trainingReturn(task, traces);
+  return climbCoordinates(
+    { grid: IN_FLIGHT_GRID, traces, play: ({ target }, trace) => play(hpaInFlight(target), trace) },
+    [{ target: 40 }],
+  );
+}
+
+function trainingReturn(task: FleetTask, { many }: TuningTraces) {
+  const drawn = firstSeeds('train', many).map((seed) => ({ seed, requests: drawFleetRequests(task, seed) }));
+  return (controller: FleetController, trace: number) => {
+    const { seed, requests } = drawn[trace]!;
+    return controlledReturn(task, seed, requests, controller);
+  };
+}

@@ -1,0 +1,156 @@
+import {
+  type FleetAction,
+  type FleetController,
+  FleetEpisode,
+  type FleetRequests,
+  type FleetTask,
+} from '@servegym/environments';
+
+/** One pass over a plan. */
+interface Pass {
+  /** Windows for which a change holds, and those behind them that are played on to see its effect: longer than a cold start. */
+  readonly changedWindows: number;
+  readonly seenWindows: number;
+  /** Changes of the replicas that are tried. */
+  readonly replicas: readonly number[];
+  /** Other settings that are tried. */
+  readonly settings: readonly Partial<FleetAction>[];
+}
+
+/** First all knobs over four minutes at a time, then the replicas over one. */
+const PASSES: readonly Pass[] = [
+  {
+    ...{ changedWindows: 8, seenWindows: 6 },
+    replicas: [-3, -2, -1, 1, 2, 3],
+    settings: [
+      { admission_seconds: 1 },
+      { admission_seconds: 600 },
+      { max_num_batched_tokens: 512 },
+      { max_num_batched_tokens: 2048 },
+      { routing_queue: 1, routing_prefix: 0.5 },
+      { routing_queue: 0.5, routing_prefix: 1 },
+    ],
+  },
+  { changedWindows: 2, seenWindows: 6, replicas: [-2, -1, 1, 2], settings: [] },
+];
+/** Windows ahead of the demand that replicas may be asked for. */
+const LEADS = [1, 3];
+
+export interface FleetPlan {
+  readonly actions: readonly FleetAction[];
+  readonly return: number;
+}
+
+/** Controllers whose actions the plan starts from; it is never worse than any of them. */
+export interface FleetPlanOptions {
+  readonly requests: FleetRequests;
+  readonly controllers: readonly FleetController[];
+}
+
+/**
+ * A good sequence of settings for requests that are known in advance. The actions of each controller are played as they
+ * came and some windows earlier, as if it had known; the best of these is then changed, two windows at a time, wherever
+ * more or fewer replicas or another queue bound earn more by the end of a cold start.
+ */
+export function planFleet(
+  task: FleetTask,
+  seed: number,
+  { requests, controllers }: FleetPlanOptions,
+): FleetPlan {
+  const plans = controllers.flatMap((controller) => {
+    const played = playController(task, seed, requests, controller);
+    const earlier = LEADS.map((lead) => playActions(task, seed, requests, asked(played.actions, lead)));
+    return [played, ...earlier];
+  });
+  const start = plans.reduce((a, b) => (b.return > a.return ? b : a));
+  return PASSES.reduce((plan, pass) => improvePlan(task, seed, requests, plan, pass), start);
+}
+
+/** Actions with the replicas of the busiest of the next `lead` windows. */
+function asked(actions: readonly FleetAction[], lead: number): FleetAction[] {
+  return actions.map((action, window) => ({
+    ...action,
+    replicas: Math.max(...actions.slice(window, window + lead + 1).map(({ replicas }) => replicas)),
+  }));
+}
+
+/** The plan with the changes of a pass that earn; itself where they do not pay in the end. */
+function improvePlan(
+  task: FleetTask,
+  seed: number,
+  requests: FleetRequests,
+  start: FleetPlan,
+  pass: Pass,
+): FleetPlan {
+  const plan = start.actions.slice();
+  const episode = new FleetEpisode(task, seed, requests);
+  while (!episode.done) {
+    const from = episode.window;
+    const to = Math.min(task.windows, from + pass.changedWindows);
+    const end = Math.min(task.windows, to + pass.seenWindows);
+    const before = episode.snapshot();
+    const earns = (changed: readonly FleetAction[]) => {
+      episode.restore(before);
+      for (const action of changed) episode.step(action);
+      for (let window = to; window < end; window++) episode.step(plan[window]!);
+      return episode.totals.reward;
+    };
+    let best = plan.slice(from, to);
+    let most = earns(best);
+    for (const changed of changesOf(best, task, pass)) {
+      const total = earns(changed);
+      if (total <= most) continue;
+      most = total;
+      best = changed;
+    }
+    episode.restore(before);
+    for (const [i, action] of best.entries()) {
+      plan[from + i] = action;
+      episode.step(action);
+    }
+  }
+  const total = episode.totals.reward;
+  return total > start.return ? { actions: plan, return: total } : start;
+}
+
+function changesOf(kept: readonly FleetAction[], { maxReplicas }: FleetTask, pass: Pass): FleetAction[][] {
+  return [
+    ...pass.replicas.map((change) =>
+      kept.map((action) => ({
+        ...action,
+        replicas: Math.max(0, Math.min(maxReplicas, action.replicas + change)),
+      })),
+    ),
+    ...pass.settings.map((settings) => kept.map((action) => ({ ...action, ...settings }))),
+  ];
+}
+
+function playController(
+  task: FleetTask,
+  seed: number,
+  requests: FleetRequests,
+  controller: FleetController,
+): FleetPlan {
+  const episode = new FleetEpisode(task, seed, requests);
+  const actions: FleetAction[] = [];
+  controller.reset();
+  while (!episode.done) {
+    const { window: stepIndex, action: previousAction } = episode;
+    const action = controller.act({ observation: episode.observation(), previousAction, stepIndex });
+    actions.push(action);
+    episode.step(action);
+  }
+  return { actions, return: episode.totals.reward };
+}
+
+/** Return of an episode whose actions are given. */
+function playActions(
+  task: FleetTask,
+  seed: number,
+  requests: FleetRequests,
+  actions: readonly FleetAction[],
+): FleetPlan {
+  const episode = new FleetEpisode(task, seed, requests);
+  for (const action of actions) episode.step(action);
+  return { actions, return: episode.totals.reward };
+}
