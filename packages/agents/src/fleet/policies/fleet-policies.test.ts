@@ -13,7 +13,8 @@ function replicasOf(
   from = task.defaultAction.replicas,
 ): number[] {
   const policy = createFleetPolicy(spec);
-  policy.reset({ taskId: 'diurnal', seed: 1 });
+  // No task of the records: nothing is tuned for it.
+  policy.reset({ taskId: 'own', seed: 1 });
   let previousAction: FleetAction = { ...task.defaultAction, replicas: from };
   return windows.map((window, i) => {
     const observation = { ...calm, replicas_ready: previousAction.replicas, ...window };

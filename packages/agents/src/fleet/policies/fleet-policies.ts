@@ -1,9 +1,10 @@
-import { hpaInFlight, RateRule, ReplicaScaler } from '@servegym/environments';
+import { hpaInFlight, ReplicaScaler } from '@servegym/environments';
 import { AgentError } from '../../error-catalogue.ts';
 import type { PolicyDescription } from '../../llmserve/policies/catalogue.ts';
 import type { FleetPolicy } from './fleet-policy.ts';
 import { SaturationPolicy } from './saturation-policy.ts';
 import { StaticPolicy } from './static-policy.ts';
+import { TunedRatePolicy } from './tuned-rate-policy.ts';
 
 /** Requests that wait a replica: the threshold of the KEDA tutorial of vLLM's production stack. */
 const QUEUE_TARGET = 5;
@@ -34,8 +35,9 @@ const POLICIES: Readonly<
     create: () => new SaturationPolicy(),
   },
   rule: {
-    description: 'Replicas for the work that arrives, five parameters; `rule:N` tokens a second a replica',
-    create: (tokensPerReplica) => new RateRule(tokensPerReplica === null ? {} : { tokensPerReplica }),
+    description:
+      'Replicas for the work that arrives, six parameters tuned for each task; `rule:N` tokens a second a replica',
+    create: (tokensPerReplica) => new TunedRatePolicy(tokensPerReplica === null ? {} : { tokensPerReplica }),
   },
 };
 

@@ -1,0 +1,27 @@
+import {
+  type FleetAction,
+  RateRule,
+  type RateRuleParameters,
+  recordedFleetReference,
+} from '@servegym/environments';
+import type { FleetPolicy, FleetStep } from './fleet-policy.ts';
+
+/** `RateRule` with the parameters that were tuned for the task it plays, where there are any. */
+export class TunedRatePolicy implements FleetPolicy {
+  readonly name = 'rule';
+  readonly #parameters: Partial<RateRuleParameters>;
+  #rule = new RateRule();
+
+  /** @param parameters held on every task */
+  constructor(parameters: Partial<RateRuleParameters>) {
+    this.#parameters = parameters;
+  }
+
+  reset({ taskId }: Parameters<FleetPolicy['reset']>[0]): void {
+    this.#rule = new RateRule({ ...recordedFleetReference(taskId)?.rule, ...this.#parameters });
+  }
+
+  act(step: FleetStep): FleetAction {
+    return this.#rule.act(step);
+  }
+}
