@@ -321,7 +321,7 @@ function fleetSettings({ maxReplicas, second }: FleetTask, action: FleetAction):
 }
 
 /** The kinds of replicas of a task. */
-function poolsOf(task: FleetTask): readonly FleetPoolTask[] {
+export function poolsOf(task: FleetTask): readonly FleetPoolTask[] {
   return task.second === undefined ? [task] : [task, task.second];
 }
 

@@ -18,7 +18,7 @@ export class TunedRatePolicy implements FleetPolicy {
   }
 
   reset({ taskId }: Parameters<FleetPolicy['reset']>[0]): void {
-    this.#rule = new RateRule({ ...recordedFleetReference(taskId)?.rule, ...this.#parameters });
+    this.#rule = new RateRule({ ...recordedFleetReference(String(taskId))?.rule, ...this.#parameters });
   }
 
   act(step: FleetStep): FleetAction {
