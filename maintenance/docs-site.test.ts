@@ -7,6 +7,7 @@ import { after, before, describe, it } from 'node:test';
 import { build } from 'vitepress';
 import { sections } from '../docs/.vitepress/pages.ts';
 import { repositoryLink } from '../docs/.vitepress/repository-links.ts';
+import { docsFigures } from './docs-figures.ts';
 import { readSourceFile } from './source-file.ts';
 
 const root = dirname(import.meta.dirname);
@@ -100,6 +101,14 @@ describe('the documentation site', () => {
         assert.equal(readFileSync(join(folder, `${path}.md`), 'utf8'), markdown);
       }
   });
+});
+
+it('data: the figures of the documentation are those that docs-figures.ts draws', () => {
+  for (const [name, svg] of Object.entries(docsFigures()))
+    assert.ok(
+      readFileSync(join(root, 'docs/images', name), 'utf8') === svg,
+      `docs/images/${name} is out of date. Run \`npx node maintenance/docs-figures.ts\`.`,
+    );
 });
 
 describe('a link of a page', () => {

@@ -35,24 +35,21 @@ function blocksOf(page: string): Block[] {
   }));
 }
 
-/** Writes the files of a page, runs its commands, and finds the output that it shows. Gives the number of commands. */
-async function follow(page: string): Promise<number> {
+/** Writes the files of a page, runs its commands, and finds the output that it shows. Gives the output of each. */
+async function follow(page: string): Promise<string[]> {
   const folder = mkdtempSync(join(tmpdir(), 'servegym-tutorial-'));
-  let output = '';
-  let commands = 0;
+  const outputs: string[] = [];
   try {
     for (const block of blocksOf(page)) {
       if (block.file) writeFileSync(join(folder, block.file), block.text);
-      else if (block.language === 'sh') {
-        output = await runIn(folder, block.text);
-        commands++;
-      } else if (block.language === 'text') assertShows(output, block.text);
+      else if (block.language === 'sh') outputs.push(await runIn(folder, block.text));
+      else if (block.language === 'text') assertShows(outputs.at(-1) ?? '', block.text);
       else assert.fail(`A block of ${block.language} without a file name:\n${block.text}`);
     }
   } finally {
     rmSync(folder, { recursive: true });
   }
-  return commands;
+  return outputs;
 }
 
 async function runIn(folder: string, commands: string): Promise<string> {
@@ -93,10 +90,15 @@ describe('a tutorial', () => {
   it('trains an agent and grades it', async () => {
     // What follows needs PyTorch and Stable-Baselines3, which the tests do not install.
     const [page] = tutorial('train-an-agent').split('\n## Use Stable-Baselines3\n');
-    assert.equal(await follow(page!), 3);
+    const [, training, grading] = await follow(page!);
+    const returns = [...training!.matchAll(/mean return ([\d.]+)/g)].map(([, value]) => Number(value));
+    assert.ok(returns.at(-1)! > returns[0]!, training);
+    const score = Number(/mean score ([\d.]+)/.exec(grading!)?.[1]);
+    // The default scores 0.20, and the best fixed setting 0.50.
+    assert.ok(score > 0.35, grading);
   });
 
   it('finds settings for a trace', async () => {
-    assert.equal(await follow(tutorial('gpus-for-my-trace')), 3);
+    assert.equal((await follow(tutorial('gpus-for-my-trace'))).length, 3);
   });
 });

@@ -36,7 +36,8 @@ export default defineConfig({
     },
     outline: [2, 3],
     nav: [
-      { text: 'Tune', link: '/tune' },
+      { text: 'How it works', link: '/how-it-works' },
+      { text: 'Plan', link: '/plan' },
       { text: 'Environments', link: '/environments' },
       { text: 'Benchmarks', link: '/benchmarks' },
       { text: 'Reference', link: '/reference/command-line', activeMatch: '/reference/' },
