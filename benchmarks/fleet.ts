@@ -22,7 +22,7 @@ const { values } = parseArgs({
     policies: {
       type: 'string',
       default:
-        'static:4,static:6,static:8,static:10,static:12,hpa:20,hpa:30,hpa:40,hpa:60,keda,saturation,rule',
+        'static:4,static:6,static:8,static:10,static:12,hpa:20,hpa:30,hpa:40,hpa:60,keda,saturation,sla-planner,prefix-router,p-pas,rule',
     },
     seeds: { type: 'string', default: '4' },
     split: { type: 'string', default: 'train' },

@@ -67,6 +67,67 @@ test('the rule divides the work that arrived by what a replica is given, and rem
   );
 });
 
+/** Base 10 ms, 20 us a token, 50 us a sequence, 50 ns a context token; TPOT within 30 ms. */
+const server = {
+  ...calm.server,
+  ...{ step_base_ms: 10, step_token_us: 20, step_sequence_us: 50, step_context_ns: 50 },
+  ...{ tpot_objective_ms: 30, kv_cache_tokens: 1_000_000 },
+};
+/** 40 requests a second of 1,000 and 200 tokens. */
+const load: Partial<FleetObservation> = {
+  server,
+  arrived_prompt_tokens_per_second: 40_000,
+  prefix_cache_hit_rate: 0,
+  request_generation_tokens_mean: 200,
+  interactive: { ...calm.interactive, arrivals_per_second: 40 },
+};
+
+test('the SLA planner adds prefill and decode at the profiled throughput, and corrects it by what it sees', () => {
+  // Prefill 40,000 x 20 us = 0.8. A sequence takes 50 + 50 x 1,100 / 1,000 = 105 us, so that 190.5 fit into 30 ms and give
+  // 6,349 tokens a second: 8,000 of them are 1.26. Together 2.06.
+  assert.deepEqual(replicasOf('sla-planner', [load]), [3]);
+  // 400 requests on 4 replicas should take 20.5 ms; 41 ms are twice that. 47.6 sequences in 15 ms give 3,175: 0.8 + 2.52.
+  const slow = { ...load, num_requests_running: 400, inter_token_latency_seconds_p50: 0.041 };
+  assert.deepEqual(replicasOf('sla-planner', [slow]), [4]);
+  assert.deepEqual(replicasOf('sla-planner', [{ ...slow, prefix_cache_hit_rate: 0.5 }]), [3]);
+  assert.deepEqual(replicasOf('sla-planner', [{ ...slow, replicas_starting: 1 }], 2), [2]);
+});
+
+test('p-pas takes the small budget while two prompts a replica are prefilled or wait, and something runs', () => {
+  const budget = (window: Partial<FleetObservation>) => {
+    const step = {
+      observation: { ...calm, server, replicas_ready: 2, ...window },
+      previousAction: task.defaultAction,
+    };
+    return createFleetPolicy('p-pas').act({ ...step, reward: 0, stepIndex: 1 }).max_num_batched_tokens;
+  };
+  assert.equal(budget({ num_requests_waiting: 3, num_requests_running: 10 }), 16_384);
+  // 60,000 tokens a second x 20 us: 1.2 prompts being prefilled.
+  const more = { num_requests_waiting: 3, prompt_tokens_per_second: 60_000 };
+  assert.equal(budget({ ...more, num_requests_running: 10 }), 2048);
+  assert.equal(budget({ ...more, num_requests_running: 0 }), 16_384);
+});
+
+test('prefix-router scales as hpa does, and earns more than it where conversations go on', () => {
+  const agents = { ...FLEET_TASKS.agents, windows: 40 };
+  const earned = (spec: string) => {
+    const episode = new FleetEpisode(agents, 5);
+    const policy = createFleetPolicy(spec);
+    policy.reset({ taskId: 'own', seed: 5 });
+    while (!episode.done) {
+      const { window: stepIndex, action: previousAction } = episode;
+      episode.step(
+        policy.act({ observation: episode.observation(), previousAction, reward: null, stepIndex }),
+      );
+    }
+    return episode.totals.reward;
+  };
+  assert.deepEqual(replicasOf('prefix-router:40', [running(200)]), [5]);
+  const routed = earned('prefix-router:8');
+  const leastLoaded = earned('hpa:8');
+  assert.ok(routed > leastLoaded, `${routed} ${leastLoaded}`);
+});
+
 test('each policy plays an episode, and another name is refused with those that there are', () => {
   for (const { name } of listFleetPolicies()) {
     const episode = new FleetEpisode({ ...FLEET_TASKS.flash_crowds, windows: 6 }, 3);

@@ -3,6 +3,8 @@ import { AgentError } from '../../error-catalogue.ts';
 import type { PolicyDescription } from '../../llmserve/policies/catalogue.ts';
 import type { FleetPolicy } from './fleet-policy.ts';
 import { SaturationPolicy } from './saturation-policy.ts';
+import { prefixWeights, pressureBudget, ScaledPolicy } from './scaled-policy.ts';
+import { SlaPlannerPolicy } from './sla-planner-policy.ts';
 import { StaticPolicy } from './static-policy.ts';
 import { TunedRatePolicy } from './tuned-rate-policy.ts';
 
@@ -33,6 +35,20 @@ const POLICIES: Readonly<
   saturation: {
     description: "llm-d's workload variant autoscaler: one replica more or less by what is spare",
     create: () => new SaturationPolicy(),
+  },
+  'sla-planner': {
+    description:
+      "NVIDIA Dynamo's SLA planner: the last window's load over the profiled throughput of a replica",
+    create: () => new SlaPlannerPolicy(),
+  },
+  'prefix-router': {
+    description:
+      "`hpa` with the routing weights of llm-d's gateway, which prefer replicas that know the prompt",
+    create: (target) => new ScaledPolicy('prefix-router', target, prefixWeights),
+  },
+  'p-pas': {
+    description: '`hpa` with a token budget that is small under prefill pressure and large otherwise',
+    create: (target) => new ScaledPolicy('p-pas', target, pressureBudget),
   },
   rule: {
     description:
