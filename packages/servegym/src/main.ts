@@ -18,6 +18,8 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   process.exit();
 });
 
+if (process.argv.length === 2) process.argv.push('serve');
+
 try {
   const asked = process.argv[2] === 'help' ? process.argv[3] : process.argv[2];
   const program = await buildProgram(asked);

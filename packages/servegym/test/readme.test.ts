@@ -11,7 +11,10 @@ import { python } from './python-driver.ts';
 const packageFolder = dirname(import.meta.dirname);
 const root = dirname(dirname(packageFolder));
 const readme = readFileSync(join(root, 'README.md'), 'utf8');
+const packageReadme = readFileSync(join(packageFolder, 'README.md'), 'utf8');
 const clientReadme = readFileSync(join(root, 'clients', 'python', 'README.md'), 'utf8');
+
+const main = join(packageFolder, 'src', 'main.ts');
 
 /** The code blocks of a page in a language, as they are written. */
 function snippets(language: string, page = readme): string[] {
@@ -66,7 +69,7 @@ describe('the README', () => {
   });
 
   it('of the package has a TypeScript snippet that starts a server and plays at it', async () => {
-    const [snippet, ...more] = snippets('ts', readFileSync(join(packageFolder, 'README.md'), 'utf8'));
+    const [snippet, ...more] = snippets('ts', packageReadme);
     assert.equal(more.length, 0);
     const args = ['--input-type=module-typescript', '-'];
     assert.match(
@@ -83,12 +86,35 @@ describe('the README', () => {
     assert.ok(score > 0.85 && score < 0.95, `${score}`);
   });
 
-  it('has command lines that work', async () => {
-    const lines = snippets('sh').find((snippet) => snippet.includes('npx servegym'))!;
+  it('begins with a command line that starts the server', async () => {
+    assert.match(readme, /^npx servegym +#/m);
+    const child = spawn(process.execPath, [main], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+      env: { ...process.env, PORT: '0', HOST: '127.0.0.1' },
+    });
+    let stdout = '';
+    for await (const chunk of child.stdout) {
+      stdout += chunk;
+      if (stdout.includes('ServeGym is ready')) child.kill();
+    }
+    assert.match(stdout, /ServeGym is ready/);
+  });
+
+  it('gives the figures of the pages that it links to', () => {
+    const rows = [...readme.matchAll(/^\| .* \| (.*) \| \[.*\]\(([^)#]+)(#\S+)?\) \|$/gm)];
+    assert.equal(rows.length, 5);
+    for (const [, result, page] of rows) {
+      const text = readFileSync(join(root, page!), 'utf8');
+      for (const [figure] of result!.matchAll(/\d[\d.,]*\d/g))
+        assert.ok(text.includes(figure), `${page}: ${figure}`);
+    }
+  });
+
+  it('of the package has command lines that work', async () => {
+    const lines = snippets('sh', packageReadme).find((snippet) => snippet.includes('trace.jsonl'))!;
     // A server would not come to an end; the tests of `serve` start it.
     const commands = lines.replace(/^npx servegym serve .*$/m, '');
     assert.equal((commands.match(/^npx servegym /gm) ?? []).length, 4);
-    const main = join(packageFolder, 'src', 'main.ts');
     const asInstalled = `set -eu\nnpx() { shift; '${process.execPath}' '${main}' "$@"; }\n`;
     const folder = mkdtempSync(join(tmpdir(), 'servegym-readme-'));
     try {
