@@ -1,6 +1,15 @@
+export {
+  blocksOf,
+  compareDeployments,
+  type Deployed,
+  type DeploymentDiff,
+  diffStatus,
+} from './diff/compare-deployments.ts';
+export type { Launch, LaunchSettings } from './launch/launch.ts';
+export { readLaunch } from './launch/read-launch.ts';
 export { planFleet } from './plan/plan-fleet.ts';
 export type { FleetPlan, PlanResult } from './plan/plan-result.ts';
-export { KNOB_NAMES, type KnobName } from './tune/candidate.ts';
+export { type Candidate, KNOB_NAMES, type KnobName, vllmDefaults } from './tune/candidate.ts';
 export { TUNE_JOB_KINDS } from './tune/measure-candidates.ts';
 export type { Objective, SearchedCandidate } from './tune/search.ts';
 export { parseSlo, type SloTerm, TuningError, type TuningErrorCode } from './tune/slo.ts';

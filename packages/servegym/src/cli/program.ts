@@ -91,6 +91,11 @@ const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./plan/command.ts')).planCommand(),
   },
   {
+    name: 'diff',
+    summary: 'say whether a change of settings breaks an SLO on your traffic',
+    load: async () => (await import('./diff/command.ts')).diffCommand(),
+  },
+  {
     name: 'trace',
     summary: 'look at a trace of requests',
     load: async () => (await import('./trace/command.ts')).traceCommand(),

@@ -13,6 +13,7 @@ import { deployment } from '../tune/tune.ts';
 import { autoscaledEngines } from './autoscaled-engines.ts';
 import { leastEngineSeconds } from './least-time.ts';
 import type { FleetPlan, PlanConfidence, PlanResult, RefusedProfile } from './plan-result.ts';
+import { profileError } from './profile-error.ts';
 
 export interface PlanOptions {
   readonly slo: readonly SloTerm[];
@@ -35,23 +36,6 @@ const SURGE = 1.5;
 const SEQUENCES = [32, 64, 128, 256];
 const TOKENS = [2048, 8192];
 const DRAFTS = [0, 3];
-
-/**
- * Error of a profile's times by how it was made. Measured profiles have their own figure.
- * Source: docs/fidelity.md, operating points of vLLM that were open to us (TPOT), and profiles from data sheets.
- */
-const PROFILE_ERRORS = {
-  tables: {
-    share: 0.21,
-    source: 'mean TPOT error of profiles from kernel tables on 713 measured points (docs/fidelity.md)',
-  },
-  estimated: {
-    share: 0.29,
-    source: 'mean error of profiles from data sheets on 340 measured rows (docs/fidelity.md)',
-  },
-} as const;
-/** Least error that a measured profile is taken to have: its fit is to latencies of one run. */
-const LEAST_MEASURED_ERROR = 0.05;
 
 /** For every profile and precision: the best settings, the engines that the whole traffic takes, and what they cost. */
 export async function planFleet(
@@ -267,13 +251,7 @@ function confidenceOf(
 ): PlanConfidence {
   const { draws, rate, engineUsd, engines, sustained } = figures;
   const { status } = profile.weights[precision]!;
-  const { share, source } =
-    status === 'measured'
-      ? {
-          share: Math.max(LEAST_MEASURED_ERROR, (profile.fit?.heldOutMeanErrorPercent ?? 0) / 100),
-          source: `the profile's error on latencies that its fit left out, at least ${100 * LEAST_MEASURED_ERROR} %`,
-        }
-      : PROFILE_ERRORS[status];
+  const { share, source } = profileError(profile, precision);
   const drawn = percentileInterval(draws);
   const interval = { low: drawn.low * (1 - share), high: drawn.high * (1 + share) };
   // Engines are whole: as many as would do if they were not, of at most one fewer.

@@ -1,3 +1,4 @@
+export { diffJson, diffMarkdown, diffReport } from './diff-report.ts';
 export { kubernetesManifest } from './kubernetes-manifest.ts';
 export { lineChartSvg } from './line-chart.ts';
 export { planPage } from './plan-page.ts';

@@ -65,6 +65,8 @@ export function milliseconds(ms: number): string {
 export type TuningErrorCode =
   | 'INVALID_SLO'
   | 'TOO_FEW_REQUESTS'
+  /** A command line or manifest that starts no engine. */
+  | 'INVALID_LAUNCH'
   /** Fewer tokens allowed than the first loads take. */
   | 'TOO_FEW_TOKENS'
   /** An address that is none. */

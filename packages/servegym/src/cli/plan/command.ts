@@ -10,6 +10,7 @@ import {
 import { parseSlo, planFleet, type SloTerm, splitTrace } from '@servegym/tuning';
 import { planJson, planPage, planReport } from '@servegym/tuning/report';
 import { Argument, Command, Option } from 'commander';
+import { profilesOnGpu } from '../arguments/gpu-profiles.ts';
 import { numberAbove, numberFrom, wholeNumber } from '../arguments/options.ts';
 import { addPriceOptions, type PriceOptions, withPrices } from '../arguments/price-options.ts';
 import {
@@ -157,11 +158,8 @@ function chosenProfiles({ model, gpus, status }: PlanCommandOptions): EngineProf
     const known = models.length > 0 ? models : [...new Set(all.map((profile) => profile.model.name))].sort();
     throw new InputError(`--model: expected one of ${known.join(', ')}, got ${model}`);
   }
-  const found = ofModel.filter(
-    (profile) =>
-      (gpus.length === 0 || gpus.some((gpu) => plain(profile.gpu.name).includes(plain(gpu)))) &&
-      (status === undefined || profile.status === status),
-  );
+  const onGpus = gpus.length === 0 ? ofModel : gpus.flatMap((gpu) => profilesOnGpu(ofModel, gpu));
+  const found = [...new Set(onGpus)].filter((profile) => status === undefined || profile.status === status);
   if (found.length > 0) return found;
   const known = [...new Set(ofModel.map(({ gpu }) => gpu.name))].sort();
   throw new InputError(

@@ -1,0 +1,246 @@
+import { existsSync } from 'node:fs';
+import { type EngineProfile, listProfiles, scaleRate, takeRequests } from '@servegym/simulator';
+import {
+  blocksOf,
+  type Candidate,
+  compareDeployments,
+  type Deployed,
+  diffStatus,
+  KNOB_NAMES,
+  type Launch,
+  parseSlo,
+  readLaunch,
+  type SloTerm,
+  vllmDefaults,
+} from '@servegym/tuning';
+import { diffJson, diffMarkdown, diffReport } from '@servegym/tuning/report';
+import { Command, Option } from 'commander';
+import { profilesOnGpu } from '../arguments/gpu-profiles.ts';
+import { numberAbove, wholeNumber } from '../arguments/options.ts';
+import { addPriceOptions, type PriceOptions, withPrices } from '../arguments/price-options.ts';
+import { readInputFile, readProfile } from '../arguments/read-input-file.ts';
+import { withSchedulerOptions } from '../arguments/scheduler-options.ts';
+import {
+  addTraceOptions,
+  readingLine,
+  readTraceArgument,
+  type TraceArguments,
+} from '../arguments/trace-arguments.ts';
+import { InputError } from '../input-error.ts';
+import { printResult } from '../output/print-result.ts';
+import { requireWritable, writeOutputFile } from '../output/write-output-file.ts';
+
+interface DiffOptions extends TraceArguments, PriceOptions {
+  readonly baseline: string;
+  readonly candidate: string;
+  readonly trace: string;
+  readonly slo: SloTerm[];
+  readonly gpu?: string;
+  readonly profile?: string;
+  readonly rateScale: number;
+  readonly requests: number;
+  readonly seed: number;
+  readonly markdown?: string;
+  readonly json: boolean;
+}
+
+/** `servegym diff`: whether a change of settings breaks an SLO. */
+export function diffCommand(): Command {
+  const command = new Command('diff')
+    .description('compare two ways to serve a trace, and say whether the second breaks an SLO')
+    .requiredOption(
+      '--baseline <file|line>',
+      'how it is served now: a `vllm serve` or SGLang line, or a file with one, a Kubernetes manifest, Helm values, or JSON of `plan`',
+    )
+    .requiredOption('--candidate <file|line>', 'the same after the change')
+    .requiredOption(
+      '--trace <file>',
+      'your traffic: CSV, JSON lines, Parquet or a result of a load generator',
+    )
+    .addOption(
+      new Option('--slo <bounds>', 'ttft, tpot or e2e, each with a percentile or the mean')
+        .default(parseSlo('ttft_p99=1s,tpot_p99=50ms'), 'ttft_p99=1s,tpot_p99=50ms')
+        .argParser(parseSlo),
+    )
+    .option('--gpu <name>', 'the GPU that both are on, a part of its name, for instance h100')
+    .option(
+      '--profile <name|file.json>',
+      'the engine profile of both, instead of one for the model and --gpu',
+    )
+    .option('--rate-scale <factor>', 'at this many times the traffic', numberAbove(0), 1)
+    .option(
+      '--requests <n>',
+      'most requests of the trace, from its start',
+      wholeNumber(200, 1_000_000),
+      20_000,
+    )
+    .option('--seed <n>', 'seed of draft tokens and of the bootstrap', wholeNumber(0, 2 ** 31), 0)
+    .option('--markdown <file.md>', 'write the table as Markdown, for a comment on a pull request')
+    .option('--json', 'print one JSON object', false)
+    .addHelpText(
+      'after',
+      `
+Exit status: 0 no bound of the SLO breaks; 1 the candidate breaks one, or makes a broken one worse; 2 too close to tell, or
+the input is wrong.
+
+Examples:
+  servegym diff --baseline 'vllm serve Qwen/Qwen3-32B -tp 2' --candidate 'vllm serve Qwen/Qwen3-32B -tp 2 --max-num-seqs 512' --gpu h100 --trace log.csv
+  servegym diff --baseline main/deployment.yaml --candidate deployment.yaml --gpu h100 --trace log.parquet --slo ttft_p99=500ms`,
+    )
+    .action(diff);
+  return addTraceOptions(addPriceOptions(command));
+}
+
+async function diff(options: DiffOptions): Promise<void> {
+  const { json, markdown, slo, seed } = options;
+  for (const { priorityClass } of slo) {
+    if (priorityClass !== undefined)
+      throw new InputError('--slo: expected bounds of all requests, as a trace has no priority classes');
+  }
+  await requireWritable(markdown);
+  const baseline = await deployed('--baseline', options.baseline, options);
+  const candidate = await deployed('--candidate', options.candidate, options);
+  const { trace, reading } = await readTraceArgument(options.trace, options);
+  if (!json) console.error(readingLine(options.trace, reading, trace.arrivalMs.length));
+  const taken = scaleRate(takeRequests(trace, options.requests), options.rateScale);
+  const result = compareDeployments(baseline, candidate, blocksOf(taken), slo, seed);
+  printResult(
+    json,
+    () => diffJson(result),
+    () => diffReport(result),
+  );
+  if (markdown !== undefined) await writeOutputFile(markdown, [`${diffMarkdown(result)}\n`]);
+  process.exitCode = diffStatus(result);
+}
+
+async function deployed(option: string, text: string, options: DiffOptions): Promise<Deployed> {
+  const isFile = existsSync(text);
+  const name = isFile ? text : option.slice(2);
+  if (!isFile && !/\s/.test(text.trim())) throw new InputError(`${option}: there is no file ${text}`);
+  const content = isFile ? await readInputFile(text) : text;
+  const found = content.trimStart().startsWith('{')
+    ? await fromJson(content, name, options)
+    : fromLaunch(readLaunch(content, name), name, await own(options), options);
+  const { profiles } = await withPrices(
+    [{ profile: found.profile, isShipped: options.profile?.endsWith('.json') !== true }],
+    options,
+  );
+  return { ...found, profile: profiles[0] };
+}
+
+async function own({ profile }: DiffOptions): Promise<EngineProfile | undefined> {
+  return profile === undefined ? undefined : readProfile(profile);
+}
+
+/** JSON with `profile`, `settings` and `engines`, as a plan of `plan --json` has them, or all of that command's. */
+async function fromJson(text: string, name: string, options: DiffOptions): Promise<Deployed> {
+  let value: { plans?: unknown[] } & Record<string, unknown>;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw new InputError(`${name}: no JSON: ${(error as Error).message}`);
+  }
+  const { profile: named, settings, engines } = (value.plans?.[0] ?? value) as Record<string, unknown>;
+  if (typeof named !== 'string' || typeof settings !== 'object' || settings === null) {
+    throw new InputError(
+      `${name}: expected {"profile": "...", "settings": {"max_num_seqs": ...}, "engines": 2}`,
+    );
+  }
+  const profile = (await own(options)) ?? (await readProfile(named));
+  const candidate: Record<string, unknown> = { ...vllmDefaults(profile) };
+  for (const [key, given] of Object.entries(settings)) {
+    const knob = KNOB_NAMES[key as keyof typeof KNOB_NAMES];
+    if (knob === undefined || typeof given !== typeof candidate[knob]) {
+      throw new InputError(
+        `${name}: settings.${key}: expected one of ${Object.keys(KNOB_NAMES).join(', ')} with a value of its kind, got ${JSON.stringify(given)}`,
+      );
+    }
+    candidate[knob] = given;
+  }
+  if (engines !== undefined && !(Number.isInteger(engines) && (engines as number) > 0))
+    throw new InputError(`${name}: engines: expected a whole number above 0, got ${JSON.stringify(engines)}`);
+  return checked({
+    ...{ name, profile, settings: candidate as unknown as Candidate },
+    ...{ engines: (engines as number | undefined) ?? 1, notSimulated: [] },
+  });
+}
+
+function fromLaunch(
+  launch: Launch,
+  name: string,
+  own: EngineProfile | undefined,
+  { gpu }: DiffOptions,
+): Deployed {
+  const { settings, replicas } = launch;
+  const base = own ?? profileFor(launch, gpu);
+  const { memoryShare } = settings;
+  const defaults = vllmDefaults(base);
+  const profile = withSchedulerOptions(
+    memoryShare === undefined || launch.engine === 'SGLang'
+      ? base
+      : { ...base, memory: { ...base.memory, utilization: memoryShare } },
+    { ...settings, schedulerReserveFullIsl: settings.wholePromptFits },
+  );
+  const notSimulated = [...launch.notSimulated];
+  if (launch.engine === 'SGLang')
+    notSimulated.push('SGLang’s scheduler: vLLM’s is simulated with its settings');
+  if (launch.engine === 'SGLang' && memoryShare !== undefined)
+    notSimulated.push(`--mem-fraction-static ${memoryShare}`);
+  if (settings.fp8KvCache && profile.model.kvCache !== 'FP8')
+    notSimulated.push('the FP8 KV cache: no profile has it');
+  return checked({
+    ...{ name, profile, engines: replicas, notSimulated },
+    settings: {
+      ...defaults,
+      maxNumSeqs: settings.maxNumSeqs ?? defaults.maxNumSeqs,
+      maxNumBatchedTokens: Math.max(
+        settings.maxNumBatchedTokens ?? defaults.maxNumBatchedTokens,
+        settings.maxNumSeqs ?? 0,
+      ),
+      weights: settings.weights ?? defaults.weights,
+      speculationDepth: settings.speculationDepth ?? 0,
+      prefixCaching: settings.prefixCaching ?? true,
+      priority: settings.priority ?? false,
+    },
+  });
+}
+
+/** @throws InputError when the profile lacks the weights or a draft */
+function checked(deployed: Deployed): Deployed {
+  const { name, profile, settings } = deployed;
+  if (profile.weights[settings.weights] === undefined)
+    throw new InputError(
+      `${name}: ${profile.name} has no ${settings.weights} weights; it has ${Object.keys(profile.weights).join(', ')}`,
+    );
+  if (settings.speculationDepth > 0 && profile.speculation === null)
+    throw new InputError(`${name}: ${profile.name} has no draft`);
+  if (settings.split)
+    throw new InputError(`${name}: expected settings without split, which diff does not compare`);
+  return deployed;
+}
+
+/** The shipped profile of a launch's model, GPU and parallelism. @throws InputError with those there are */
+function profileFor({ model, checkpoint, settings, source }: Launch, gpu: string | undefined): EngineProfile {
+  if (model === null)
+    throw new InputError(
+      `${source}: the model ${checkpoint} is not known; name a --profile (\`servegym calibrate\` makes one)`,
+    );
+  const ofModel = listProfiles().filter((profile) => profile.model.name === model);
+  const onGpu = gpu === undefined ? ofModel : profilesOnGpu(ofModel, gpu);
+  const { tensorParallel = 1, dataParallel = 1, pipelineParallel = 1, fp8KvCache = false } = settings;
+  const gpus = tensorParallel * dataParallel * pipelineParallel;
+  const fitting = onGpu.filter((profile) => profile.gpu.count === gpus);
+  const names = [...new Set(fitting.map((profile) => profile.gpu.name))];
+  if (names.length !== 1) {
+    const known = [...new Set(ofModel.map(({ gpu: { name, count } }) => `${name} x ${count}`))].sort();
+    throw new InputError(
+      names.length === 0
+        ? `${source}: no profile of ${model} on ${gpus} ${gpu ?? 'GPUs'}: there are ${known.join(', ')}`
+        : `${source}: expected --gpu, one of ${names.sort().join(', ')}`,
+    );
+  }
+  const wanted = (profile: EngineProfile) =>
+    Number((profile.model.kvCache === 'FP8') === fp8KvCache) * 2 +
+    Number(profile.name.includes('-ep') === (settings.expertParallel ?? false));
+  return fitting.sort((a, b) => wanted(b) - wanted(a))[0];
+}

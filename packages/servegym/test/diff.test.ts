@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { before, describe, it } from 'node:test';
+import { RandomStream } from '@servegym/simulator';
+import { runServegym } from '../../../maintenance/test-servers/servegym.ts';
+import { temporaryFolder } from '../../../maintenance/test-servers/temporary-folder.ts';
+
+const folder = temporaryFolder();
+const trace = join(folder, 'trace.csv');
+const line = (flags = '') => `vllm serve meta-llama/Llama-3.1-8B-Instruct --max-num-seqs 128 ${flags}`;
+const on = (baseline: string, candidate: string) => [
+  ...['diff', '--baseline', baseline, '--candidate', candidate, '--trace', trace, '--gpu', 'h100'],
+  ...['--slo', 'ttft_p99=1s,tpot_p99=40ms'],
+];
+
+before(() => {
+  const random = new RandomStream(5, 'trace');
+  let at = 0;
+  const rows = Array.from({ length: 800 }, () => {
+    at += random.exponential(0.125);
+    return `${at.toFixed(4)},${random.integer(50, 1500)},${random.integer(20, 300)}`;
+  });
+  writeFileSync(trace, `arrival,input,output\n${rows.join('\n')}\n`);
+});
+
+describe('servegym diff', () => {
+  it('ends with 1 when a bound breaks, and lists what it does not simulate', async () => {
+    const table = join(folder, 'diff.md');
+    const broken = on(line(), line('--max-num-seqs 4 --frobnicate 3'));
+    const { code, stdout } = await runServegym(...broken, '--markdown', table);
+    assert.equal(code, 1, stdout);
+    assert.match(stdout, /breaks: TTFT p99 at most 1000 ms/);
+    assert.match(stdout, /candidate, not simulated: --frobnicate 3/);
+    assert.match(
+      readFileSync(table, 'utf8'),
+      /^\*\*breaks: TTFT p99[^\n]*\*\*\n\n\| {3}\| baseline \| candidate \|/,
+    );
+  });
+
+  it('reads manifests and JSON, and ends with 0 when all holds', async () => {
+    const manifest = join(folder, 'deployment.yaml');
+    writeFileSync(
+      manifest,
+      `apiVersion: apps/v1
+kind: Deployment
+spec:
+  replicas: 2
+  template:
+    spec:
+      containers:
+        - image: vllm/vllm-openai
+          args: [meta-llama/Llama-3.1-8B-Instruct, --max-num-seqs, "128"]
+`,
+    );
+    const json = join(folder, 'candidate.json');
+    const plan = { profile: 'h100-80gb-llama-3-8b', settings: { max_num_seqs: 256 }, engines: 3 };
+    writeFileSync(json, JSON.stringify({ plans: [plan] }));
+    const { code, stdout, stderr } = await runServegym(...on(manifest, json), '--json');
+    assert.equal(code, 0, stderr);
+    const { baseline, candidate, bounds, usd_per_hour: usd } = JSON.parse(stdout);
+    assert.deepEqual([baseline.engines, candidate.engines], [2, 3]);
+    assert.ok(bounds.every(({ bound }: { bound: string }) => bound === 'holds'));
+    assert.ok(Math.abs(usd.candidate / usd.baseline - 1.5) < 1e-9);
+  });
+
+  const refused: readonly [string, string[], RegExp][] = [
+    ['a file that is not there', on('nothing.yaml', line()), /--baseline: there is no file nothing.yaml/],
+    ['a model that is not known', on('vllm serve a/b', line()), /the model a\/b is not known/],
+    [
+      'a GPU that no profile has',
+      [...on(line(), line('-tp 8')), '--gpu', 'l4'],
+      /no profile of Llama-3-8B on 8 l4: there are /,
+    ],
+  ];
+  for (const [what, words, message] of refused) {
+    it(`ends with 2 for ${what}`, async () => {
+      const { code, stderr } = await runServegym(...words);
+      assert.equal(code, 2);
+      assert.match(stderr, message);
+    });
+  }
+});

@@ -1,0 +1,235 @@
+import { type EngineProfile, simulateTrace, type Trace } from '@servegym/simulator';
+import { blockResamples, type IntervalEnds, percentileInterval } from '@servegym/simulator/statistics';
+import { profileError } from '../plan/profile-error.ts';
+import type { Candidate } from '../tune/candidate.ts';
+import { type SloTerm, sloTermText } from '../tune/slo.ts';
+import type { Traffic } from '../tune/traffic.ts';
+
+/** Engines that serve a traffic together. */
+export interface Deployed {
+  readonly name: string;
+  readonly profile: EngineProfile;
+  readonly settings: Candidate;
+  readonly engines: number;
+  /** Settings of its command line that the simulation does not have. */
+  readonly notSimulated: readonly string[];
+}
+
+/**
+ * `breaks`: the baseline keeps the bound and the candidate does not; `mends`: the other way round; `holds` and `broken`:
+ * both alike; `too close to tell`: the bound lies within the interval of one of them, or within the profile's error.
+ */
+export type BoundVerdict = 'holds' | 'breaks' | 'mends' | 'broken' | 'too close to tell';
+export type ChangeVerdict = 'better' | 'worse' | 'too close to tell';
+
+/** A latency, or the share of requests within every bound, before and after. */
+export interface ComparedFigure {
+  readonly name: string;
+  /** ms; for the share of the requests, 0..1. */
+  readonly baseline: number;
+  readonly candidate: number;
+  /** Candidate over baseline, with its 95 % interval. */
+  readonly ratio: number;
+  readonly interval: IntervalEnds;
+  readonly verdict: ChangeVerdict;
+}
+
+export interface ComparedBound extends ComparedFigure {
+  readonly limitMs: number;
+  readonly bound: BoundVerdict;
+}
+
+export interface DeploymentDiff {
+  readonly source: string;
+  readonly requests: number;
+  readonly baseline: Deployed;
+  readonly candidate: Deployed;
+  readonly bounds: readonly ComparedBound[];
+  readonly figures: readonly ComparedFigure[];
+  readonly usdPerHour: { readonly baseline: number; readonly candidate: number };
+  /** Error of the ratios that both profiles add, share; 0 where they are the same. */
+  readonly profileError: number;
+}
+
+/** A change below this share is told of nobody, however sure it is: a choice. */
+const LEAST_CHANGE = 0.01;
+
+type Metric = SloTerm['metric'];
+/** Figures that are compared beside the bounds; `null` is the mean. */
+const FIGURES: readonly (readonly [name: string, metric: Metric, quantile: number | null])[] = [
+  ['TTFT p50', 'ttft', 0.5],
+  ['TTFT p99', 'ttft', 0.99],
+  ['TPOT p50', 'tpot', 0.5],
+  ['TPOT p99', 'tpot', 0.99],
+  ['E2E p99', 'e2e', 0.99],
+];
+
+/** Serves the same requests, with the same draws, on both, and says what changes. Intervals are over blocks of the traffic. */
+export function compareDeployments(
+  baseline: Deployed,
+  candidate: Deployed,
+  traffic: Traffic,
+  slo: readonly SloTerm[],
+  seed: number,
+): DeploymentDiff {
+  const { trace, blockStarts } = traffic;
+  const served = [baseline, candidate].map((each) => new Served(each, traffic, seed)) as [Served, Served];
+  const resamples = blockResamples(blockStarts.length - 1, seed);
+  const isSame = sameTimes(baseline, candidate);
+  const errors = [baseline, candidate].map(
+    ({ profile, settings }) => profileError(profile, settings.weights).share,
+  );
+  const error = isSame ? 0 : Math.hypot(errors[0], errors[1]);
+  const compare = (
+    name: string,
+    of: (one: Served, weights?: ArrayLike<number>) => number,
+    rises: boolean,
+  ) => {
+    const values = served.map((one) => of(one)) as [number, number];
+    const draws = resamples.map((weights) => ratioOf(of(served[1], weights), of(served[0], weights)));
+    const drawn = percentileInterval(draws);
+    const interval = { low: drawn.low * (1 - error), high: drawn.high * (1 + error) };
+    const ratio = ratioOf(values[1], values[0]);
+    const isSure = (interval.low > 1 || interval.high < 1) && Math.abs(ratio - 1) >= LEAST_CHANGE;
+    const verdict: ChangeVerdict = !isSure ? 'too close to tell' : ratio > 1 === rises ? 'better' : 'worse';
+    return { name, baseline: values[0], candidate: values[1], ratio, interval, verdict };
+  };
+  const latency = (metric: Metric, quantile: number | null) => (one: Served, weights?: ArrayLike<number>) =>
+    one.value(metric, quantile, weights);
+  return {
+    source: trace.source,
+    requests: trace.arrivalMs.length,
+    ...{ baseline, candidate },
+    bounds: slo.map((term): ComparedBound => {
+      const of = latency(term.metric, term.quantile);
+      const states = served.map((one, i) => {
+        const draws = percentileInterval(resamples.map((weights) => of(one, weights)));
+        const [low, high] = [draws.low * (1 - errors[i]), draws.high * (1 + errors[i])];
+        return high <= term.limitMs ? 'holds' : low > term.limitMs ? 'broken' : null;
+      });
+      const [before, after] = states;
+      const bound: BoundVerdict =
+        before === null || after === null
+          ? 'too close to tell'
+          : before === after
+            ? before
+            : after === 'broken'
+              ? 'breaks'
+              : 'mends';
+      return { ...compare(sloTermText(term), of, false), limitMs: term.limitMs, bound };
+    }),
+    figures: [
+      ...FIGURES.map(([name, metric, quantile]) => compare(name, latency(metric, quantile), false)),
+      compare('requests within every bound', (one, weights) => one.goodShare(slo, weights), true),
+    ],
+    usdPerHour: { baseline: usdPerHour(baseline), candidate: usdPerHour(candidate) },
+    profileError: error,
+  };
+}
+
+function usdPerHour({ profile, engines }: Deployed): number {
+  return engines * profile.gpu.count * profile.gpu.usdPerHour;
+}
+
+/** Whether both take their times from one law, so that its error is in both. */
+function sameTimes(a: Deployed, b: Deployed): boolean {
+  return a.profile.name === b.profile.name && a.settings.weights === b.settings.weights;
+}
+
+function ratioOf(after: number, before: number): number {
+  return before === after ? 1 : after / before;
+}
+
+/** Latencies of the requests on a deployment; those that were not served are infinite. */
+class Served {
+  readonly #latencies: Readonly<Record<Metric, Float64Array>>;
+  /** Requests by latency, shortest first. Without those that have none. */
+  readonly #order: Readonly<Record<Metric, Int32Array>>;
+  readonly #blockOf: Int32Array;
+
+  constructor(
+    { profile, settings, engines }: Deployed,
+    { trace, blockStarts, priorities }: Traffic,
+    seed: number,
+  ) {
+    const { split: _, priority, ...config } = settings;
+    const run = simulateTrace(trace, {
+      ...{ profile, seed, priorities, ...config },
+      schedulingPolicy: priority ? 'priority' : 'fcfs',
+      ...(engines > 1 && { replicas: engines, router: 'least_loaded' as const }),
+    });
+    const placed = (values: Float64Array) => {
+      const all = new Float64Array(trace.arrivalMs.length).fill(Number.POSITIVE_INFINITY);
+      for (let i = 0; i < run.completed; i++) all[run.ids[i]] = values[i];
+      return all;
+    };
+    this.#latencies = { ttft: placed(run.ttftMs), tpot: placed(run.tpotMs), e2e: placed(run.e2eMs) };
+    const ordered = (values: Float64Array) =>
+      Int32Array.from(values.keys())
+        .filter((id) => !Number.isNaN(values[id]))
+        .sort((a, b) => values[a] - values[b] || a - b);
+    const { ttft, tpot, e2e } = this.#latencies;
+    this.#order = { ttft: ordered(ttft), tpot: ordered(tpot), e2e: ordered(e2e) };
+    this.#blockOf = new Int32Array(trace.arrivalMs.length);
+    for (let b = 0; b + 1 < blockStarts.length; b++)
+      this.#blockOf.fill(b, blockStarts[b], blockStarts[b + 1]);
+  }
+
+  /** Quantile, or mean, of a latency. @param weights how often each block counts; default once */
+  value(metric: Metric, quantile: number | null, weights?: ArrayLike<number>): number {
+    const values = this.#latencies[metric];
+    const order = this.#order[metric];
+    const weightOf = (id: number) => (weights === undefined ? 1 : weights[this.#blockOf[id]]);
+    let total = 0;
+    let sum = 0;
+    for (const id of order) {
+      const weight = weightOf(id);
+      if (weight === 0) continue;
+      total += weight;
+      sum += weight * values[id];
+    }
+    if (quantile === null) return total === 0 ? 0 : sum / total;
+    const rank = Math.max(1, Math.ceil(quantile * total));
+    let below = 0;
+    for (const id of order) {
+      below += weightOf(id);
+      if (below >= rank) return values[id];
+    }
+    return 0;
+  }
+
+  goodShare(slo: readonly SloTerm[], weights?: ArrayLike<number>): number {
+    let good = 0;
+    let total = 0;
+    for (let id = 0; id < this.#blockOf.length; id++) {
+      const weight = weights === undefined ? 1 : weights[this.#blockOf[id]];
+      total += weight;
+      // A request of one token has no TPOT.
+      if (slo.every(({ metric, limitMs }) => !(this.#latencies[metric][id] > limitMs))) good += weight;
+    }
+    return good / total;
+  }
+}
+
+/** 1 where the candidate breaks a bound or makes a broken one worse, 2 where that cannot be told of one, else 0. */
+export function diffStatus({ bounds }: DeploymentDiff): 0 | 1 | 2 {
+  if (
+    bounds.some(({ bound, verdict }) => bound === 'breaks' || (bound === 'broken' && verdict === 'worse'))
+  ) {
+    return 1;
+  }
+  return bounds.some(({ bound }) => bound === 'too close to tell') ? 2 : 0;
+}
+
+/** The first requests of a trace, as one stretch of equally long blocks. */
+export function blocksOf(trace: Trace): Traffic {
+  const requests = trace.arrivalMs.length;
+  const blocks = Math.min(BLOCKS, requests);
+  return {
+    trace,
+    blockStarts: Array.from({ length: blocks + 1 }, (_, b) => Math.floor((b * requests) / blocks)),
+  };
+}
+
+/** Units of the statistics. */
+const BLOCKS = 40;

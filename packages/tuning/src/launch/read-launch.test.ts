@@ -1,0 +1,180 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { readLaunch } from './read-launch.ts';
+
+const read = (text: string) => readLaunch(text, 'test');
+
+describe('a vllm serve line', () => {
+  it('gives model, precision, settings and parallelism', () => {
+    const launch = read(
+      `VLLM_USE_V1=1 vllm serve meta-llama/Llama-3.1-70B-Instruct -tp 4 --max-num-seqs=64 --max_num_batched_tokens 8k \\
+        --gpu-memory-utilization 0.92 --no-enable-prefix-caching --kv-cache-dtype fp8 --scheduling-policy priority \\
+        --speculative-config '{"method": "eagle3", "model": "x/y", "num_speculative_tokens": 3}' --port 8000`,
+    );
+    assert.deepEqual([launch.engine, launch.model, launch.replicas], ['vLLM', 'Llama-3-70B', 1]);
+    assert.deepEqual(launch.settings, {
+      ...{ weights: 'FP16', tensorParallel: 4, maxNumSeqs: 64, maxNumBatchedTokens: 8000, memoryShare: 0.92 },
+      ...{ prefixCaching: false, fp8KvCache: true, priority: true, speculationDepth: 3 },
+    });
+    assert.deepEqual([launch.withoutEffect, launch.notSimulated], [['--port 8000'], []]);
+  });
+
+  it('lists flags that it does not know or does not simulate, with their values', () => {
+    const { notSimulated, settings } = read(
+      'vllm serve Qwen/Qwen3-8B --frobnicate 3 --enforce-eager --swift --max-num-seqs 32 --block-size 32 --temperature -1',
+    );
+    assert.deepEqual(notSimulated, [
+      '--frobnicate 3',
+      '--enforce-eager',
+      '--swift',
+      '--block-size 32',
+      '--temperature -1',
+    ]);
+    assert.equal(settings.maxNumSeqs, 32);
+  });
+
+  const precisions: readonly [string, string][] = [
+    ['RedHatAI/Meta-Llama-3-8B-Instruct-FP8', 'FP8'],
+    ['someone/Qwen3-8B-AWQ', 'INT4'],
+    ['RedHatAI/Qwen3-8B-quantized.w8a8', 'INT8'],
+    ['openai/gpt-oss-20b', 'MXFP4'],
+  ];
+  for (const [checkpoint, weights] of precisions) {
+    it(`knows ${checkpoint} as ${weights}`, () => {
+      const { model, settings } = read(`vllm serve ${checkpoint}`);
+      assert.notEqual(model, null);
+      assert.equal(settings.weights, weights);
+    });
+  }
+
+  it('leaves a model that is not known without a name', () => {
+    assert.equal(read('vllm serve ./my-model').model, null);
+  });
+
+  const refused: readonly [string, RegExp][] = [
+    ['echo hello', /expected a `vllm serve` or SGLang line/],
+    ['vllm serve --max-num-seqs 3', /expected the name of a model/],
+    ['vllm serve a/b --max-num-seqs', /expected a value after --max-num-seqs/],
+    ['vllm serve a/b --max-num-seqs many', /--max-num-seqs to be a number from 1 to 65536, got `many`/],
+    ['vllm serve a/b --gpu-memory-utilization 1.5', /to be a number from 0.05 to 1/],
+    ["vllm serve a/b --speculative-config '{'", /to be JSON/],
+    ['{ [', /neither a command line nor YAML/],
+  ];
+  for (const [line, message] of refused) {
+    it(`refuses ${line}`, () => assert.throws(() => read(line), { code: 'INVALID_LAUNCH', message }));
+  }
+});
+
+describe('an SGLang line', () => {
+  it('gives the settings under their names there', () => {
+    const { engine, model, settings, notSimulated } = read(
+      'python3 -m sglang.launch_server --model-path Qwen/Qwen3-32B --tp 2 --max-running-requests 128 --chunked-prefill-size 4096 --disable-radix-cache --mem-fraction-static 0.85 --attention-backend fa3',
+    );
+    assert.deepEqual([engine, model], ['SGLang', 'Qwen3-32B']);
+    assert.deepEqual(settings, {
+      ...{ weights: 'FP16', tensorParallel: 2, maxNumSeqs: 128, maxNumBatchedTokens: 4096 },
+      ...{ prefixCaching: false, memoryShare: 0.85 },
+    });
+    assert.deepEqual(notSimulated, ['--attention-backend fa3']);
+  });
+});
+
+describe('a Kubernetes manifest', () => {
+  const deployment = (container: string) => `
+apiVersion: v1
+kind: Service
+metadata: { name: llm }
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: { name: llm }
+spec:
+  replicas: 3
+  template:
+    spec:
+      containers:
+        - name: proxy
+          image: envoy
+        - name: engine
+${container}
+`;
+
+  it('gives the arguments of the image of vLLM, and the replicas', () => {
+    const launch = read(
+      deployment(`          image: vllm/vllm-openai:v0.32.0
+          args: ["Qwen/Qwen3-8B", "--max-num-seqs", "64"]`),
+    );
+    assert.deepEqual([launch.model, launch.replicas, launch.settings.maxNumSeqs], ['Qwen3-8B', 3, 64]);
+  });
+
+  it('reads a line in a shell', () => {
+    const launch = read(
+      deployment(`          image: python
+          command: ["/bin/sh", "-c"]
+          args:
+            - |
+              vllm serve Qwen/Qwen3-8B \\
+                --max-num-seqs 16`),
+    );
+    assert.deepEqual([launch.checkpoint, launch.settings.maxNumSeqs], ['Qwen/Qwen3-8B', 16]);
+  });
+
+  it('refuses one without an engine, and one with two', () => {
+    assert.throws(() => read(deployment('          image: redis')), /found none/);
+    const engine = `          image: vllm/vllm-openai
+          args: ["Qwen/Qwen3-8B"]`;
+    assert.throws(
+      () => read(`${deployment(engine)}\n---${deployment(engine)}`),
+      /expected one engine, found 2/,
+    );
+  });
+});
+
+describe('Helm values', () => {
+  it('of the production stack', () => {
+    const launch = read(`
+servingEngineSpec:
+  modelSpec:
+    - name: qwen
+      modelURL: Qwen/Qwen3-8B
+      replicaCount: 4
+      requestGPU: 1
+      vllmConfig:
+        maxNumSeqs: 48
+        tensorParallelSize: 2
+        enablePrefixCaching: false
+        novelty: 1
+        extraArgs: ["--max-num-batched-tokens", "4096", "--disable-log-requests"]
+`);
+    assert.deepEqual([launch.model, launch.replicas], ['Qwen3-8B', 4]);
+    assert.deepEqual(launch.settings, {
+      ...{
+        weights: 'FP16',
+        tensorParallel: 2,
+        maxNumSeqs: 48,
+        maxNumBatchedTokens: 4096,
+        prefixCaching: false,
+      },
+    });
+    assert.deepEqual(launch.notSimulated, ['vllmConfig.novelty']);
+  });
+
+  it('of the model service of llm-d', () => {
+    const launch = read(`
+modelArtifacts:
+  uri: hf://Qwen/Qwen3-32B
+decode:
+  replicas: 2
+  parallelism: { tensor: 4 }
+  containers:
+    - name: vllm
+      image: ghcr.io/llm-d/llm-d
+      args: ["--max-num-seqs", "96"]
+prefill:
+  replicas: 1
+`);
+    assert.deepEqual([launch.model, launch.replicas], ['Qwen3-32B', 2]);
+    assert.deepEqual([launch.settings.tensorParallel, launch.settings.maxNumSeqs], [4, 96]);
+    assert.deepEqual(launch.notSimulated, ['prefill.replicas 1']);
+  });
+});

@@ -1,0 +1,31 @@
+import type { EngineProfile, WeightPrecision } from '@servegym/simulator';
+
+/**
+ * Error of a profile's times by how it was made. Measured profiles have their own figure.
+ * Source: docs/fidelity.md, operating points of vLLM that were open to us (TPOT), and profiles from data sheets.
+ */
+const BY_STATUS = {
+  tables: {
+    share: 0.21,
+    source: 'mean TPOT error of profiles from kernel tables on 713 measured points (docs/fidelity.md)',
+  },
+  estimated: {
+    share: 0.29,
+    source: 'mean error of profiles from data sheets on 340 measured rows (docs/fidelity.md)',
+  },
+} as const;
+/** Least error that a measured profile is taken to have: its fit is to latencies of one run. */
+const LEAST_MEASURED = 0.05;
+
+/** Error that intervals allow for, as a share of the time, and where it comes from. */
+export function profileError(
+  profile: EngineProfile,
+  precision: WeightPrecision,
+): { readonly share: number; readonly source: string } {
+  const { status } = profile.weights[precision]!;
+  if (status !== 'measured') return BY_STATUS[status];
+  return {
+    share: Math.max(LEAST_MEASURED, (profile.fit?.heldOutMeanErrorPercent ?? 0) / 100),
+    source: `the profile's error on latencies that its fit left out, at least ${100 * LEAST_MEASURED} %`,
+  };
+}
