@@ -38,9 +38,9 @@ describe('the documentation site', () => {
     }
   });
 
-  it('links only to pages, headings and files that it has', () => {
+  it('links only to pages, headings, images and files that it has', () => {
     const broken = [...html].flatMap(([page, text]) =>
-      [...text.matchAll(/<a\b[^>]*? href="([^"]*)"/g)].flatMap(([, href]) => {
+      [...text.matchAll(/<(?:a|img)\b[^>]*? (?:href|src)="([^"]*)"/g)].flatMap(([, href]) => {
         if (/^[a-z]+:/.test(href!)) return [];
         const { pathname, hash } = new URL(href!, `http://site${BASE}${page}`);
         const path = pathname.startsWith(BASE) ? decodeURI(pathname.slice(BASE.length)) : undefined;

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { defineConfig } from 'vitepress';
 import { writeForLanguageModels } from './llms.ts';
@@ -11,6 +12,8 @@ const description =
 const base = process.env.SERVEGYM_DOCS_BASE ?? '/';
 /** Address of the host, for links that have to be whole. */
 const origin = process.env.SERVEGYM_DOCS_ORIGIN ?? '';
+/** The icon of the console. */
+const icon = readFileSync(join(docs, '../packages/console/src/styles/icon.svg'), 'base64');
 const found = sections();
 const generatedPages = new Map(referencePages().map(({ path, markdown }) => [`${path}.md`, markdown]));
 
@@ -20,6 +23,7 @@ export default defineConfig({
   lang: 'en',
   base,
   cleanUrls: true,
+  head: [['link', { rel: 'icon', type: 'image/svg+xml', href: `data:image/svg+xml;base64,${icon}` }]],
   outDir: join(docs, '..', 'dist', 'docs'),
   srcExclude: ['README.md'],
   // Other links that lead nowhere stop the build.

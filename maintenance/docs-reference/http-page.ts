@@ -138,7 +138,7 @@ function typeText(schema: Schema): string {
   if (choices) return choices.map((each) => JSON.stringify(each)).join(' or ');
   if (schema.$ref) return schema.$ref.split('/').at(-1)!;
   const either = schema.anyOf ?? schema.oneOf;
-  if (either) return [...new Set(either.map(typeText))].join(' or ');
+  if (either) return [...new Set(either.flatMap((each) => typeText(each).split(' or ')))].join(' or ');
   if (schema.items) return `${typeText(schema.items)}[]`;
   const type = typeof schema.type === 'string' ? schema.type : (schema.type?.join(' or ') ?? 'any');
   return `${type}${rangeText(schema)}`;
