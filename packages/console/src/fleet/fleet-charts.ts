@@ -49,13 +49,13 @@ function byClass(
 
 const rate = (value: number) => `${amount(value)}/s`;
 
-/** What an action asks for, as the step that it makes in the chart. */
+/** Value that an action sets, as a step of the chart. */
 function asked(knob: string, label: string): SeriesSpec {
   return {
     label,
     tone: 'text',
     draw: 'dashed',
-    definition: 'What the action of the window asked for',
+    definition: 'Value that the action of the window set',
     format: count,
     value(frame) {
       const value = frame.action?.[knob];

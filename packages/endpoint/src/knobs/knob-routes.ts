@@ -13,7 +13,7 @@ const SETTING_ERRORS = new Set([
   'SimulationError',
 ]);
 
-/** `GET /admin/knobs` tells the settings and what they come to; `PATCH /admin/knobs` changes those that it names. */
+/** `GET /admin/knobs` returns the settings and their effects; `PATCH /admin/knobs` changes those that it names. */
 export function mountKnobRoutes(app: EndpointApp, live: LiveServer, profile: EngineProfile): void {
   app.get('/admin/knobs', (context) => context.json(report()));
 

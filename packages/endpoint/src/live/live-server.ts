@@ -23,7 +23,7 @@ export interface LiveRequest {
   readonly finishReason: 'stop' | 'length';
   /** 0 (most urgent) .. 7. */
   readonly priority: number;
-  /** What its prompt shares with others. */
+  /** Blocks that its prompt shares with others. */
   readonly prefix: EngineRequest['prefix'];
   /** Wall time at which it came in, ms. */
   readonly arrivedMs: number;
@@ -48,7 +48,7 @@ export interface FinishedRequest {
   readonly preemptions: number;
 }
 
-/** What an engine did in one iteration. */
+/** Work of an engine in one iteration. */
 export interface LiveIteration {
   readonly engine: number;
   readonly prefillTokens: number;
@@ -92,7 +92,7 @@ interface Emission {
   readonly isLast: boolean;
 }
 
-/** What becomes known at a tick. */
+/** Events of a tick. */
 interface Batch {
   due: number;
   readonly emissions: Emission[];

@@ -9,11 +9,11 @@ import {
 } from '@servegym/simulator';
 import { SingleEngine } from './single-engine.ts';
 
-/** What the endpoint serves with: one simulated engine, or the pair of `llmserve`. `Cluster` is the second. */
+/** Engines behind the endpoint: one simulated engine, or the pair of `llmserve`. `Cluster` is the second. */
 export interface SimulatedServer {
   readonly engines: readonly Engine[];
   readonly servingConfig: ServingConfig;
-  /** What happened to the engines since it was last emptied. */
+  /** Events of the engines since it was last emptied. */
   readonly events: ClusterEvent[];
   /** Whether the engines finish what runs before they change roles. */
   readonly draining: boolean;

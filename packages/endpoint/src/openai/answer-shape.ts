@@ -13,7 +13,7 @@ export function usageOf(promptTokens: number, completionTokens: number): Usage {
   };
 }
 
-/** What is the same in every chunk of an answer. */
+/** Fields common to all chunks of an answer. */
 export interface AnswerHead {
   readonly id: string;
   /** Unix time, s. */

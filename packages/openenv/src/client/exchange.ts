@@ -194,7 +194,7 @@ export class Exchange {
     const pending = this.#pending.shift();
     if (pending === undefined) {
       // Only a refusal comes unasked; it holds for every request from now on.
-      this.#lost ??= error ?? new ConnectionError('The server sent a message that nobody had asked for.');
+      this.#lost ??= error ?? new ConnectionError('The server sent a message without a request for it.');
       return;
     }
     clearTimeout(pending.timer);

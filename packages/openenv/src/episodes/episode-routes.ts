@@ -63,7 +63,7 @@ export function mountEpisodeRoutes<Action, Observation extends object, State ext
       operationId: 'open_episode_post',
       tag: 'Episodes',
       summary: 'Play an episode file into a new session',
-      description: `At most ${MAX_EPISODE_ACTIONS} actions. \`verified\` tells whether the episode came out as its digest has it, bit for bit; \`null\` without a digest. The session can be played on.`,
+      description: `At most ${MAX_EPISODE_ACTIONS} actions. \`verified\` is true when the episode matches its digest, bit for bit; \`null\` without a digest. The session can be played on.`,
       body: openRequest,
       answer: z.object({
         session_id: z.string(),

@@ -18,7 +18,7 @@ export const seasonRules = z.strictObject({
     .string()
     .meta({ description: 'SHA-256 of the secret that all seeds come from, which is published at the end' }),
 });
-/** What everybody knows of a season from its beginning. */
+/** Public rules of a season, known from its beginning. */
 export type SeasonRules = Readonly<z.infer<typeof seasonRules>>;
 
 export type TaskId = string | number;

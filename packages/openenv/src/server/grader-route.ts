@@ -40,7 +40,7 @@ export function mountGraderRoute(
         .meta({ title: 'GraderRequest' }),
       answer: gradeBody.required({ replayed: true }),
       errors: {
-        400: 'The episode cannot be replayed, or nothing tells its seed (`SEED_REQUIRED`)',
+        400: 'The episode cannot be replayed, or its seed is unknown (`SEED_REQUIRED`)',
         404: 'Unknown session, or unknown task',
         409: 'There is no episode to grade (`NOT_RESET`)',
         422: 'Invalid log',

@@ -62,7 +62,7 @@ const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'oracle',
-    summary: 'show what traffic is worth to the best constant and to planners',
+    summary: 'print the returns of the best constant and of the planners',
     load: async () => (await import('./oracle/command.ts')).oracleCommand(),
   },
   {
@@ -72,7 +72,7 @@ const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'season',
-    summary: 'hold a ranked season: seeds that nobody knows, results that anybody can check',
+    summary: 'run a ranked competition with secret seeds and results that anybody can check',
     load: async () => (await import('./season/command.ts')).seasonCommand(),
   },
   {

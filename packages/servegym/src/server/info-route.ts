@@ -1,7 +1,7 @@
 import { jsonValue, type OpenEnvServer, publishedSchemas } from '@servegym/openenv';
 import { z } from 'zod';
 
-/** What `/info` tells of an environment beside its schemas. */
+/** Fields of `/info` beside the schemas of an environment. */
 export interface EnvironmentInfo {
   /** Weights of the reward, for each task. */
   readonly rewardWeights: Readonly<Record<string | number, object>>;

@@ -30,7 +30,7 @@ export function withLlm<Action, Observation>(
       const others = catalogue.list();
       if (!hasLlmSettings(variables)) return others;
       const { model } = llmSettings(variables);
-      const description = 'Asks a language model before every window; what it answers is what is set.';
+      const description = 'Asks a language model before every window, and sets its answer.';
       return [...others, { name: NAME, title: `Language model (${model})`, description }];
     },
     create(name) {

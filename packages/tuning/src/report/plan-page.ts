@@ -199,7 +199,7 @@ function commands({ commands: lines }: FleetPlan): string {
     .join('');
 }
 
-/** What the figures rest on, each with its source. */
+/** Assumptions behind the figures, each with its source. */
 function assumptions({ traffic, mostEngines }: PlanResult, plan: FleetPlan): string {
   const { profile, confidence, settings } = plan;
   const listed = [

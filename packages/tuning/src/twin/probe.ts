@@ -16,7 +16,7 @@ export interface ProbeRequest {
   readonly outputTokens: number;
 }
 
-/** What bounds the probes of a server. */
+/** Limits of the probes of a server. */
 export interface ProbeLimits {
   /** Most tokens of a prompt and its output. */
   readonly maxModelLen: number;

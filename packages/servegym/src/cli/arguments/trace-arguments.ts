@@ -21,7 +21,7 @@ export function addTraceOptions(command: Command): Command {
   return command
     .option(
       '--map <column=name,...>',
-      'columns of the trace whose names say nothing, e.g. arrival=t0,input=n_in,output=n_out',
+      'columns of the trace with unclear names, e.g. arrival=t0,input=n_in,output=n_out',
       parseMap,
     )
     .addOption(

@@ -114,7 +114,7 @@ export async function calibrateRunningServer(options: ServerOptions): Promise<Se
   }
 }
 
-/** What `calibrate --server` prints below the table of `--bench`. */
+/** Output of `calibrate --server` below the table of `--bench`. */
 export function trustTable({ heldOut, findings, trust }: ServerCalibration): string {
   return ['', ...findings, ...(heldOut === null ? [] : ['', ...comparisonRows([heldOut])]), '', trust].join(
     '\n',
@@ -205,7 +205,8 @@ async function allow(facts: ServerFacts, options: ServerOptions): Promise<void> 
     `It sends loads up to saturation for about ${minutes} minutes: at most ${mostTokens.toLocaleString('en-US')} tokens, prompts and outputs together. ${cost} Others who use ${facts.model} wait longer meanwhile.`,
   );
   if (yes) return;
-  if (!process.stdin.isTTY) throw new InputError('nobody can be asked here: add --yes to allow the load');
+  if (!process.stdin.isTTY)
+    throw new InputError('there is no terminal to ask on: add --yes to allow the load');
   const answer = await question('Go on? [y/N] ');
   if (!/^y(es)?$/i.test(answer.trim()))
     throw new InputError('the load was not allowed, and nothing was sent but one short request');

@@ -39,7 +39,7 @@ export function calibrationJson({ profile, rows, overflowing, determined }: Stat
   };
 }
 
-/** What `calibrate` prints without `--json`. */
+/** Output of `calibrate` without `--json`. */
 export function calibrationTable({ profile, rows, overflowing, determined }: StaticBatchCalibration): string {
   const fit = profile.fit!;
   return [
@@ -95,7 +95,7 @@ export function benchCalibrationJson({
   };
 }
 
-/** What `calibrate --bench` prints without `--json`. */
+/** Output of `calibrate --bench` without `--json`. */
 export function benchCalibrationTable(calibration: BenchCalibration): string {
   const { profile, weights, folds, failed, determined, gaps, warnings, e2eMs } = calibration;
   const fit = profile.fit!;
@@ -139,7 +139,7 @@ export function benchCalibrationTable(calibration: BenchCalibration): string {
   ].join('\n');
 }
 
-/** What `calibrate --kernels` prints without `--json`. */
+/** Output of `calibrate --kernels` without `--json`. */
 export function kernelCalibrationTable({ profile, determined, kinds }: KernelCalibration): string {
   const fit = profile.fit!;
   return [

@@ -65,7 +65,7 @@ interface CalibrateOptions extends Partial<Omit<ServerOptions, 'gpus'>> {
   readonly json: boolean;
 }
 
-/** What a calibration answers: the profile, and the report on it in both forms. */
+/** Result of a calibration: the profile, and the report on it in both forms. */
 interface Calibrated {
   readonly profile: EngineProfile;
   readonly json: unknown;

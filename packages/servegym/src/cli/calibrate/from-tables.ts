@@ -77,7 +77,7 @@ function engineOf(asked: string, { name, version }: ReadTables['engine']) {
   return { engine: { name, version: isOther ? before : version }, overheads };
 }
 
-/** What `calibrate --tables` prints without `--json`. */
+/** Output of `calibrate --tables` without `--json`. */
 function tablesReport(
   { profile, errors }: TableProfile,
   versions: readonly string[],

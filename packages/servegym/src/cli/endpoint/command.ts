@@ -66,12 +66,12 @@ export function endpointCommand(): Command {
         .argParser(numberAbove(0, 1000)),
     )
     .addOption(
-      new Option('--drain-timeout <seconds>', 'how long requests may go on when it is told to stop')
+      new Option('--drain-timeout <seconds>', 'how long requests may continue when it stops')
         .default(5)
         .argParser(wholeNumber(0, 86_400)),
     )
     .optionsGroup(
-      'The engine, as in `simulate`; /admin/knobs tells which of these can be changed while it serves:',
+      'The engine, as in `simulate`; GET /admin/knobs lists those that can be changed while it serves:',
     )
     .addOption(
       new Option('--engines <n>', '1, or 2 behind a round-robin router, which can split prefill and decode')

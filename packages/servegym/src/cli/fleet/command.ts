@@ -43,7 +43,7 @@ export function fleetCommand(): Command {
       'Play autoscalers on a fleet of simulated replicas: what they earn and cost, and how many requests met their objectives. The requests are those of a task, or your own.',
     )
     .addOption(
-      new Option('--task <id>', 'task whose requests, objectives and prices are used')
+      new Option('--task <id>', 'task that gives requests, objectives and prices')
         .choices(FLEET_TASK_IDS)
         .default('diurnal'),
     )

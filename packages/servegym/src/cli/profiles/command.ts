@@ -22,8 +22,8 @@ export function profilesCommand(): Command {
   return new Command('profiles')
     .description('list the engine profiles with their fit errors')
     .argument('[name]', 'show one profile (a name, or a file ending in .json) in full')
-    .option('--gpu <text>', 'list those of GPUs whose name contains this, for instance h200')
-    .option('--model <text>', 'list those of models whose name contains this, for instance qwen')
+    .option('--gpu <text>', 'list profiles of GPUs with this in their name, for instance h200')
+    .option('--model <text>', 'list profiles of models with this in their name, for instance qwen')
     .addOption(
       new Option(
         '--status <status>',

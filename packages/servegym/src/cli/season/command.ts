@@ -45,9 +45,7 @@ async function withLedger<Result>(
 /** `servegym season`: ranked competitions. */
 export function seasonCommand(): Command {
   return new Command('season')
-    .description(
-      'Hold a ranked season: seeds that nobody knows, one play of each, results that anybody can check.',
-    )
+    .description('Run a ranked season: secret seeds, one play of each, results that anybody can check.')
     .addCommand(createCommand())
     .addCommand(admitCommand())
     .addCommand(serveSeasonCommand())
@@ -77,7 +75,7 @@ interface CreateOptions {
 function createCommand(): Command {
   return new Command('create')
     .description('draw the secret of a season, and print the commitment to publish')
-    .argument('<file>', 'where the season is kept; it holds the secret: let nobody read it before the end')
+    .argument('<file>', 'file of the season; it holds the secret, so keep it private until the end')
     .requiredOption('--name <name>', 'the name of the season')
     .option(
       '--env <name>',

@@ -98,7 +98,7 @@ export function serveCommand(): Command {
 
 function addContentOptions(command: Command): void {
   command
-    .optionsGroup('What is played:')
+    .optionsGroup('Environments:')
     .option(
       '--trace <file>',
       'requests of your own, as `reset({trace: NAME})` with the name of the file without its ending; may be repeated',
@@ -155,10 +155,7 @@ function addSessionOptions(command: Command): void {
         .default(3600),
     )
     .addOption(
-      new Option(
-        '--drain-timeout <seconds>',
-        'how long open sessions may go on when the server is told to stop',
-      )
+      new Option('--drain-timeout <seconds>', 'how long open sessions may continue when the server stops')
         .env('SERVEGYM_DRAIN_TIMEOUT')
         .argParser(wholeNumber(0, 86_400))
         .default(5),
@@ -253,7 +250,7 @@ function addLogOptions(command: Command): void {
       new Option('--log <format>', 'how it looks').env('SERVEGYM_LOG').choices(LOG_FORMATS).default('pretty'),
     )
     .addOption(
-      new Option('--log-level <level>', 'the least it tells')
+      new Option('--log-level <level>', 'least severe messages to log')
         .env('SERVEGYM_LOG_LEVEL')
         .choices(LOG_LEVELS)
         .default('warn'),

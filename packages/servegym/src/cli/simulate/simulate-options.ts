@@ -2,7 +2,7 @@ import type { EngineProfile, RouterPolicy, ServingChange, SimulationOptions } fr
 import { type EngineOptions, runningLimit } from '../arguments/engine-options.ts';
 import type { TraceArguments } from '../arguments/trace-arguments.ts';
 
-/** What `servegym simulate` is told. */
+/** Options of `servegym simulate`. */
 export interface SimulateOptions extends TraceArguments, EngineOptions {
   readonly profile: string;
   readonly trace?: string;
@@ -30,7 +30,7 @@ export interface SimulateOptions extends TraceArguments, EngineOptions {
   readonly json: boolean;
 }
 
-/** What is asked for, of replicas of one engine. */
+/** Options of the replicas. */
 export function replicaOptions(profile: EngineProfile, options: SimulateOptions): SimulationOptions {
   const { weights, maxNumBatchedTokens, kvBudgetFraction, kvBlocks, speculationDepth } = options;
   const { acceptance, prefixCaching, policy, replicas, router, seed, concurrency } = options;

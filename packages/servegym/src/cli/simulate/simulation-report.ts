@@ -71,7 +71,7 @@ export function simulationJson({
   };
 }
 
-/** What `simulate` prints without `--json`. */
+/** Output of `simulate` without `--json`. */
 export function simulationTable(simulation: Simulation): string {
   const { profile, weights, source, summary: run, classes = [], wallS, isClosedBatch } = simulation;
   const { counters } = run;

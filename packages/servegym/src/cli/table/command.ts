@@ -89,7 +89,7 @@ interface CheckReport {
 /** `servegym table check`: what a table lacks, in words. Ends with 1 when it cannot be played. */
 function checkCommand(): Command {
   return new Command('check')
-    .description('say what a table of your own measurements lacks before it can be played')
+    .description('check a table of your own measurements and list its problems')
     .argument('<file.parquet>', 'the table')
     .option('--json', 'print one JSON object', false)
     .addHelpText('after', '\nEnds with 0 when the table can be played, with 1 when it cannot.')

@@ -17,7 +17,7 @@ interface DescribeOptions extends TraceArguments {
 export function traceCommand(): Command {
   const describe = addTraceOptions(
     new Command('describe')
-      .description('show the rates, the bursts and the lengths of a trace, and what is odd about it')
+      .description('print rates, bursts, lengths and oddities of a trace')
       .argument(
         '<file>',
         'CSV (Azure, BurstGPT, ServeGen, your own), JSON lines (Mooncake), Parquet, or a result of vllm bench serve or GuideLLM; .gz and .zst too',
