@@ -44,11 +44,11 @@ interface Exploit {
 }
 
 const PLAYED = {
-  llmserve: { create: createPolicy, playable: playableServe },
-  fleet: { create: createFleetPolicy, playable: playableFleet },
-  inferencegym: { create: createGymPolicy, playable: () => playableGym(inferencegym) },
+  llmserve: { create: createPolicy, playable: playableServe, standard: 'default' },
+  fleet: { create: createFleetPolicy, playable: playableFleet, standard: 'static' },
+  inferencegym: { create: createGymPolicy, playable: () => playableGym(inferencegym), standard: 'default' },
 };
-const { create, playable } = PLAYED[env as keyof typeof PLAYED];
+const { create, playable, standard } = PLAYED[env as keyof typeof PLAYED];
 const taskId = env === 'inferencegym' ? Number(task) : task;
 const playerNamed = (name: string) => create(name) as unknown as Player;
 const practice = playable() as unknown as ReturnType<typeof playableServe>;
@@ -215,7 +215,7 @@ async function tryExploits(server: ServeProcess, token: string, foreign: string)
   await refused('an episode beyond the last', '/reset', { submission: token, task_id: taskId });
 
   // It goes on with the half of its episodes that begin best, and leaves the others.
-  const idle = playerNamed('default');
+  const idle = playerNamed(standard);
   const begun: { episode: Episode; at: Position }[] = [];
   for (const each of opened) begun.push({ episode: each, at: await play(each, idle, 10) });
   begun.sort((a, b) => b.at.return - a.at.return);
