@@ -33,10 +33,10 @@ export class ChunkedTexts implements PromptTexts {
   readonly ends: Int32Array;
   readonly offsets: Int32Array;
 
-  constructor(ids: readonly number[], ends: readonly number[], offsets: readonly number[]) {
-    this.ids = Int32Array.from(ids);
-    this.ends = Int32Array.from(ends);
-    this.offsets = Int32Array.from(offsets);
+  constructor(ids: Int32Array, ends: Int32Array, offsets: Int32Array) {
+    this.ids = ids;
+    this.ends = ends;
+    this.offsets = offsets;
   }
 
   prefixOf(at: number): PromptPrefix {
