@@ -19,7 +19,8 @@ const POLICIES: Readonly<
     create: (value) => new StaticPolicy(value === null ? {} : { replicas: value }),
   },
   hpa: {
-    description: `Kubernetes' HorizontalPodAutoscaler on requests in flight, \`${hpaInFlight().name}\` a replica`,
+    description:
+      "Kubernetes' HorizontalPodAutoscaler on requests in flight, `hpa:40` a replica; without a number, the best in training on the task",
     create: (target) => hpaInFlight(target ?? undefined),
   },
   keda: {

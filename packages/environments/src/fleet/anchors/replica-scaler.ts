@@ -8,7 +8,12 @@ const TOLERANCE = 0.1;
 /** Syncs of the controller in a window of 30 s, one each 15 s. */
 const SYNCS = 2;
 
-/** Requests in flight a replica that `hpa` aims at: the best of 20, 30, 40 and 60 on `diurnal` and `flash_crowds` (`benchmarks/fleet.ts`). */
+/**
+ * Requests in flight a replica that `hpa` aims at, by task: of 5 to 60 those that earn most on the first training seeds
+ * (`tuneHpa`). Long prompts make few requests a load.
+ */
+const IN_FLIGHT_TARGETS: Readonly<Record<string, number>> = { diurnal: 40, flash_crowds: 40, agents: 8 };
+/** For other tasks: a choice. */
 const IN_FLIGHT_TARGET = 40;
 
 /** Replicas that a metric asks for: its total over its target a replica. */
@@ -56,10 +61,13 @@ export class ReplicaScaler implements FleetController {
   }
 }
 
-/** The autoscaler on requests that wait or run: the default that scores are held against. */
-export function hpaInFlight(targetPerReplica = IN_FLIGHT_TARGET): ReplicaScaler {
-  return new ReplicaScaler(`hpa:${targetPerReplica}`, ({ observation }) => ({
+/**
+ * The autoscaler on requests that wait or run: the default that scores are held against.
+ * @param target requests a replica. Default: the best in training on the task that is played
+ */
+export function hpaInFlight(target?: number): ReplicaScaler {
+  return new ReplicaScaler(target === undefined ? 'hpa' : `hpa:${target}`, ({ observation }) => ({
     total: observation.num_requests_running + observation.num_requests_waiting,
-    targetPerReplica,
+    targetPerReplica: target ?? IN_FLIGHT_TARGETS[observation.task_id] ?? IN_FLIGHT_TARGET,
   }));
 }
