@@ -29,7 +29,7 @@ describe('the GitHub action', () => {
   };
 
   /** Runs the steps as GitHub does: each a bash script, with outputs in a file. */
-  async function act(baseline: string, candidate: string) {
+  async function act(baseline: string, candidate: string, earlier?: number) {
     const home = join(folder, `act-${candidate.length}`);
     const bin = join(home, 'bin');
     mkdirSync(bin, { recursive: true });
@@ -39,10 +39,12 @@ describe('the GitHub action', () => {
       chmodSync(join(bin, name), 0o755);
     };
     tool('npx', `shift 2; exec "${process.execPath}" "${main}" "$@"`);
+    // Lists the comments that an earlier run has left, if any; notes what is sent.
     tool(
       'gh',
-      `printf '%s\\n' "$@" > "${home}/gh"; cat "$5" >> "${home}/gh" 2>/dev/null || cat "$RUNNER_TEMP/servegym-diff.md" >> "${home}/gh"`,
+      `case "$*" in *--paginate*) cat "${home}/earlier" 2>/dev/null || true ;; *) printf '%s\\n' "$@" > "${home}/gh"; cat "$RUNNER_TEMP/comment.md" >> "${home}/gh" ;; esac`,
     );
+    if (earlier !== undefined) writeFileSync(join(home, 'earlier'), `${earlier}\n`);
     const [before_, after_] = [join(home, 'before.sh'), join(home, 'after.sh')];
     writeFileSync(before_, baseline);
     writeFileSync(after_, candidate);
@@ -59,6 +61,7 @@ describe('the GitHub action', () => {
         ARGUMENTS: '--requests 800',
         VERSION: '1',
         NUMBER: '7',
+        COMMENTS: 'repos/o/r/issues',
       },
     };
     const codes: number[] = [];
@@ -84,14 +87,15 @@ describe('the GitHub action', () => {
   it('comments the table, and fails where a bound breaks', async () => {
     const { codes, comment, summary } = await act(line(), line('--max-num-seqs 4'));
     assert.deepEqual(codes, [0, 0, 0, 1]);
-    assert.match(comment, /^pr\ncomment\n7\n--body-file\n/);
-    assert.match(comment, /--edit-last\n--create-if-none\n/);
+    assert.match(comment, /^api\n--silent\nrepos\/o\/r\/issues\/7\/comments\n-F\nbody=@/);
+    assert.match(comment, /<!-- servegym diff -->\n\*\*breaks: TTFT p99/);
     assert.match(summary, /breaks: TTFT p99/);
   });
 
-  it('passes where all holds', async () => {
-    const { codes, summary } = await act(line(), line('--max-num-seqs 256'));
+  it('passes where all holds, and edits the comment of the run before', async () => {
+    const { codes, comment, summary } = await act(line(), line('--max-num-seqs 256'), 99);
     assert.deepEqual(codes, [0, 0, 0, 0]);
     assert.match(summary, /every bound holds/);
+    assert.match(comment, /^api\n--silent\n--method\nPATCH\nrepos\/o\/r\/issues\/comments\/99\n/);
   });
 });

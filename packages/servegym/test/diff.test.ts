@@ -64,6 +64,23 @@ spec:
     assert.ok(Math.abs(usd.candidate / usd.baseline - 1.5) < 1e-9);
   });
 
+  it('takes data-parallel replicas of a dense model as engines, and refuses stages that no profile has', async () => {
+    const wide = await runServegym(...on(line('-tp 2'), line('-dp 2')), '--json');
+    const { baseline, candidate } = JSON.parse(wide.stdout);
+    assert.deepEqual([baseline.profile, baseline.engines], ['h100-80gb-llama-3-8b-tp2', 1]);
+    assert.deepEqual([candidate.profile, candidate.engines], ['h100-80gb-llama-3-8b', 2]);
+    const stages = await runServegym(...on(line(), line('-pp 2')));
+    assert.deepEqual(
+      [stages.code, /no profile of Llama-3-8B on 1 x 2 stages/.test(stages.stderr)],
+      [2, true],
+    );
+  });
+
+  it('counts the requests that are too long for the engine', async () => {
+    const { stdout } = await runServegym(...on(line(), line('--max-model-len 1000')));
+    assert.match(stdout, /candidate, not simulated: --max-model-len 1000: \d+ requests are longer/);
+  });
+
   const refused: readonly [string, string[], RegExp][] = [
     ['a file that is not there', on('nothing.yaml', line()), /--baseline: there is no file nothing.yaml/],
     ['a model that is not known', on('vllm serve a/b', line()), /the model a\/b is not known/],

@@ -51,7 +51,7 @@ export interface DeploymentDiff {
   readonly profileError: number;
 }
 
-/** A change below this share is told of nobody, however sure it is: a choice. */
+/** A smaller change is neither better nor worse, even where it is certain: a choice. */
 const LEAST_CHANGE = 0.01;
 
 type Metric = SloTerm['metric'];

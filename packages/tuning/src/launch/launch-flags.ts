@@ -1,3 +1,4 @@
+import { isBatchDepths } from '@servegym/simulator';
 import type { LaunchSettings } from './launch.ts';
 
 /** A flag of an engine. */
@@ -5,10 +6,13 @@ interface LaunchFlag {
   /** False where nothing follows. Default true. */
   readonly value?: false;
   /**
-   * Takes the value over. Answers what was expected instead, or `not simulated`. Absent where the flag changes nothing
-   * that is simulated.
+   * Takes the value over. Answers what was expected instead, `not simulated`, or the parts of the value that are left out.
+   * Absent where the flag changes nothing that is simulated.
    */
-  readonly set?: (settings: LaunchSettings, value: string) => string | undefined;
+  readonly set?: (
+    settings: LaunchSettings,
+    value: string,
+  ) => string | { readonly left: readonly string[] } | undefined;
 }
 
 type NumberSetting = {
@@ -18,12 +22,18 @@ type SwitchSetting = {
   [K in keyof LaunchSettings]-?: boolean extends NonNullable<LaunchSettings[K]> ? K : never;
 }[keyof LaunchSettings];
 
+/** Settings that are shares. */
+const SHARES: readonly NumberSetting[] = ['memoryShare', 'watermark'];
+
 const number = (name: NumberSetting, from: number, to: number): LaunchFlag => ({
   set(settings, text) {
     // vLLM takes 2k and 2K for token counts.
     const factor = /[\d.]+k$/.test(text) ? 1000 : /[\d.]+K$/.test(text) ? 1024 : 1;
     const value = Number(text.replace(/[kK]$/, '')) * factor;
-    if (text === '' || !(value >= from && value <= to)) return `a number from ${from} to ${to}`;
+    const isWhole = Number.isInteger(value) || SHARES.includes(name);
+    if (text === '' || !(value >= from && value <= to && isWhole)) {
+      return `a ${SHARES.includes(name) ? '' : 'whole '}number from ${from} to ${to}`;
+    }
     settings[name] = value;
     return undefined;
   },
@@ -93,16 +103,28 @@ const speculative: LaunchFlag = {
     if (!Number.isInteger(depth) || (depth as number) < 1 || (depth as number) > 8) return 'not simulated';
     if (typeof method === 'string' && !/^(eagle3?|mtp)$/.test(method)) return 'not simulated';
     settings.speculationDepth = depth as number;
-    return undefined;
+    const { num_speculative_tokens_per_batch_size: byBatch } = config as Record<string, unknown>;
+    if (byBatch !== undefined) {
+      if (!isBatchDepths(byBatch))
+        return 'num_speculative_tokens_per_batch_size such as [[1,16,3],[17,64,1]]';
+      settings.speculationDepthPerBatchSize = byBatch;
+    }
+    const left = Object.keys(config as object).filter((key) => !READ_OF_SPECULATION.includes(key));
+    return left.length === 0 ? undefined : { left };
   },
 };
+
+/** Keys of --speculative-config that are read, or that name the draft. */
+const READ_OF_SPECULATION = [
+  ...['method', 'model', 'num_speculative_tokens', 'num_speculative_tokens_per_batch_size'],
+];
 
 /** Flags that change no schedule and no time: addresses, names, logs, how the model is loaded, how answers are written. */
 const OF_NO_EFFECT = (
   '--host --port --api-key --served-model-name --download-dir --load-format --revision --tokenizer --tokenizer-mode ' +
   '--tokenizer-revision --chat-template --chat-template-content-format --tool-call-parser --reasoning-parser --response-role ' +
   '--uvicorn-log-level --log-level --seed --root-path --ssl-keyfile --ssl-certfile --allowed-origins --allowed-methods ' +
-  '--allowed-headers --max-model-len --context-length --max-log-len --otlp-traces-endpoint --hf-overrides --hf-token ' +
+  '--allowed-headers  --max-log-len --otlp-traces-endpoint --hf-overrides --hf-token ' +
   '--generation-config --distributed-executor-backend --config-format --model-impl --tool-parser-plugin --nccl-port ' +
   '--dist-init-addr --node-rank --nnodes --watchdog-timeout --random-seed --task --runner --convert'
 ).split(' ');
@@ -135,6 +157,7 @@ export const LAUNCH_FLAGS: Readonly<Record<'vLLM' | 'SGLang', Readonly<Record<st
     '-pp': pipeline,
     '--enable-expert-parallel': turn('expertParallel', true),
     '--max-num-seqs': number('maxNumSeqs', 1, 65_536),
+    '--max-model-len': number('maxModelLen', 1, 100_000_000),
     '--max-num-batched-tokens': number('maxNumBatchedTokens', 1, 1_048_576),
     '--gpu-memory-utilization': number('memoryShare', 0.05, 1),
     '--enable-prefix-caching': turn('prefixCaching', true),
@@ -174,6 +197,7 @@ export const LAUNCH_FLAGS: Readonly<Record<'vLLM' | 'SGLang', Readonly<Record<st
     '--dp-size': data,
     '--pp-size': pipeline,
     '--enable-ep-moe': turn('expertParallel', true),
+    '--context-length': number('maxModelLen', 1, 100_000_000),
     '--max-running-requests': number('maxNumSeqs', 1, 65_536),
     '--chunked-prefill-size': number('maxNumBatchedTokens', 1, 1_048_576),
     '--mem-fraction-static': number('memoryShare', 0.05, 1),

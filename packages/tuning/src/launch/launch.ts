@@ -1,4 +1,4 @@
-import type { WeightPrecision } from '@servegym/simulator';
+import type { BatchDepth, WeightPrecision } from '@servegym/simulator';
 import { MODELS } from '@servegym/simulator/calibration';
 import { TuningError } from '../tune/slo.ts';
 import { LAUNCH_FLAGS } from './launch-flags.ts';
@@ -34,6 +34,9 @@ export interface LaunchSettings {
   prefixCaching?: boolean;
   priority?: boolean;
   speculationDepth?: number;
+  speculationDepthPerBatchSize?: readonly BatchDepth[];
+  /** Longest request that the engine takes, tokens. */
+  maxModelLen?: number;
   fp8KvCache?: boolean;
   asyncScheduling?: boolean;
   longPrefillTokenThreshold?: number;
@@ -42,13 +45,27 @@ export interface LaunchSettings {
   wholePromptFits?: boolean;
 }
 
-/** Words of a shell line: quotes hold together, a backslash ends the line's end. */
+/** Ends a command in a shell line. */
+const OPERATOR = /^(?:&&?|\|\|?|;|[0-9]?>>?(?:&[0-9])?|<)$/;
+
+/** Words of the first command of a shell line: quotes hold together, also inside a word. What follows an operator is left out. */
 export function shellWords(line: string): string[] {
   const words: string[] = [];
-  for (const [, single, double, plain] of line
-    .replace(/\\\r?\n/g, ' ')
-    .matchAll(/'([^']*)'|"((?:[^"\\]|\\.)*)"|(\S+)/g)) {
-    words.push(single ?? double?.replace(/\\(["\\$`])/g, '$1') ?? plain);
+  const text = line.replace(/\\\r?\n/g, ' ');
+  for (const [word] of text.matchAll(
+    /(?<!\S)[0-9]?>>?(?:&[0-9])?|(?:'[^']*'|"(?:[^"\\]|\\.)*"|\\.|[^\s'"\\;&|<>])+|&&|\|\||[;&|<>]|\S/gs,
+  )) {
+    if (OPERATOR.test(word) || word.startsWith('#')) {
+      if (startsEngine(words)) break;
+      words.length = 0;
+      continue;
+    }
+    words.push(
+      word.replace(
+        /'([^']*)'|"((?:[^"\\]|\\.)*)"|\\(.)/gs,
+        (_, single, double, escaped) => single ?? double?.replace(/\\(["\\$`])/g, '$1') ?? escaped,
+      ),
+    );
   }
   return words;
 }
@@ -111,10 +128,24 @@ export function parseLaunch(words: readonly string[], source: string, replicas =
     } else {
       const problem = flag.set(settings, value ?? '');
       if (problem === 'not simulated') notSimulated.push(shown);
+      else if (typeof problem === 'object') notSimulated.push(`${given}: ${problem.left.join(', ')}`);
       else if (problem !== undefined) throw invalid(source, `${given} to be ${problem}`, value);
     }
   }
   if (checkpoint === undefined) throw invalid(source, 'the name of a model');
+  const { maxNumSeqs, maxNumBatchedTokens } = settings;
+  if (
+    engine === 'vLLM' &&
+    maxNumSeqs !== undefined &&
+    maxNumBatchedTokens !== undefined &&
+    maxNumBatchedTokens < maxNumSeqs
+  ) {
+    throw invalid(
+      source,
+      `--max-num-batched-tokens of at least --max-num-seqs ${maxNumSeqs}, as vLLM does`,
+      String(maxNumBatchedTokens),
+    );
+  }
   const model = modelOf(checkpoint);
   if (settings.weights === undefined && model !== null) settings.weights = model.precision;
   return {

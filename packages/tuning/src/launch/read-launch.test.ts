@@ -47,6 +47,28 @@ describe('a vllm serve line', () => {
     });
   }
 
+  it('takes quotes inside a word, and stops where the command ends', () => {
+    const { settings, notSimulated } = read(
+      `export A=1 && vllm serve Qwen/Qwen3-8B --gpu-memory-utilization="0.8" --speculative-config='{"method":"eagle3","num_speculative_tokens":2}' 2>&1 | tee log # --max-num-seqs 4`,
+    );
+    assert.deepEqual(
+      [settings.memoryShare, settings.speculationDepth, settings.maxNumSeqs],
+      [0.8, 2, undefined],
+    );
+    assert.deepEqual(notSimulated, []);
+  });
+
+  it('reads draft tokens by batch size, and lists the keys of drafts that it does not read', () => {
+    const { settings, notSimulated } = read(
+      `vllm serve Qwen/Qwen3-8B --speculative-config '{"num_speculative_tokens":3,"num_speculative_tokens_per_batch_size":[[1,16,3],[17,64,1]],"disable_by_batch_size":64}'`,
+    );
+    assert.deepEqual(settings.speculationDepthPerBatchSize, [
+      [1, 16, 3],
+      [17, 64, 1],
+    ]);
+    assert.deepEqual(notSimulated, ['--speculative-config: disable_by_batch_size']);
+  });
+
   it('leaves a model that is not known without a name', () => {
     assert.equal(read('vllm serve ./my-model').model, null);
   });
@@ -55,7 +77,12 @@ describe('a vllm serve line', () => {
     ['echo hello', /expected a `vllm serve` or SGLang line/],
     ['vllm serve --max-num-seqs 3', /expected the name of a model/],
     ['vllm serve a/b --max-num-seqs', /expected a value after --max-num-seqs/],
-    ['vllm serve a/b --max-num-seqs many', /--max-num-seqs to be a number from 1 to 65536, got `many`/],
+    ['vllm serve a/b --max-num-seqs many', /--max-num-seqs to be a whole number from 1 to 65536, got `many`/],
+    ['vllm serve a/b --max-num-seqs 1.5', /to be a whole number/],
+    [
+      'vllm serve a/b --max-num-batched-tokens 512 --max-num-seqs 4096',
+      /--max-num-batched-tokens of at least --max-num-seqs 4096, as vLLM does, got `512`/,
+    ],
     ['vllm serve a/b --gpu-memory-utilization 1.5', /to be a number from 0.05 to 1/],
     ["vllm serve a/b --speculative-config '{'", /to be JSON/],
     ['{ [', /neither a command line nor YAML/],
@@ -119,6 +146,24 @@ ${container}
     assert.deepEqual([launch.checkpoint, launch.settings.maxNumSeqs], ['Qwen/Qwen3-8B', 16]);
   });
 
+  it('puts variables into arguments, and lists those of the engine', () => {
+    const launch = read(
+      deployment(`          image: vllm/vllm-openai
+          env:
+            - { name: SEQS, value: "24" }
+            - { name: VLLM_ATTENTION_BACKEND, value: FLASHINFER }
+          args: ["Qwen/Qwen3-8B", "--max-num-seqs", "$(SEQS)"]`),
+    );
+    assert.equal(launch.settings.maxNumSeqs, 24);
+    assert.deepEqual(launch.notSimulated, ['VLLM_ATTENTION_BACKEND']);
+  });
+
+  it('refuses no replicas', () => {
+    const none = deployment(`          image: vllm/vllm-openai
+          args: ["Qwen/Qwen3-8B"]`).replace('replicas: 3', 'replicas: 0');
+    assert.throws(() => read(none), /expected replicas to be a whole number above 0, got 0/);
+  });
+
   it('refuses one without an engine, and one with two', () => {
     assert.throws(() => read(deployment('          image: redis')), /found none/);
     const engine = `          image: vllm/vllm-openai
@@ -139,11 +184,13 @@ servingEngineSpec:
       modelURL: Qwen/Qwen3-8B
       replicaCount: 4
       requestGPU: 1
+      requestGPUType: nvidia.com/gpu
       vllmConfig:
         maxNumSeqs: 48
         tensorParallelSize: 2
         enablePrefixCaching: false
         novelty: 1
+        enableChunkedPrefill: false
         extraArgs: ["--max-num-batched-tokens", "4096", "--disable-log-requests"]
 `);
     assert.deepEqual([launch.model, launch.replicas], ['Qwen3-8B', 4]);
@@ -156,7 +203,11 @@ servingEngineSpec:
         prefixCaching: false,
       },
     });
-    assert.deepEqual(launch.notSimulated, ['vllmConfig.novelty']);
+    assert.deepEqual(launch.notSimulated, [
+      '--no-enable-chunked-prefill',
+      'vllmConfig.novelty',
+      'requestGPUType',
+    ]);
   });
 
   it('of the model service of llm-d', () => {

@@ -67,13 +67,29 @@ function launchesIn(document: unknown, source: string): Launch[] {
   const pod = template === undefined ? fields(root.spec) : fields(fields(template).spec);
   return list(pod.containers).flatMap((container) => {
     const words = containerWords(fields(container));
-    return startsEngine(words) ? [parseLaunch(words, source, count(replicas))] : [];
+    if (!startsEngine(words)) return [];
+    return [withVariables(parseLaunch(words, source, count(replicas, source)), fields(container))];
   });
 }
 
-/** Command and arguments of a container; the image of vLLM starts `vllm serve` by itself. */
-function containerWords({ command, args, image }: Fields): string[] {
-  const words = [...texts(command), ...texts(args)];
+/** Variables of a container that change how an engine runs, among what is not simulated. */
+function withVariables(launch: Launch, container: Fields): Launch {
+  const names = list(container.env).map((each) => String(fields(each).name));
+  const left = names.filter((name) => /^(VLLM|SGLANG|SGL)_/.test(name));
+  return { ...launch, notSimulated: [...launch.notSimulated, ...left] };
+}
+
+/**
+ * Command and arguments of a container, with the values of its variables in the place of `$(NAME)`; the image of vLLM
+ * starts `vllm serve` by itself.
+ */
+function containerWords({ command, args, image, env }: Fields): string[] {
+  const values = new Map(list(env).map((each) => [String(fields(each).name), fields(each).value]));
+  const words = [...texts(command), ...texts(args)].map((word) =>
+    word.replace(/\$\((\w+)\)/g, (whole, name) =>
+      values.get(name) === undefined ? whole : String(values.get(name)),
+    ),
+  );
   const shell = words.find((word) => startsEngine(shellWords(word)));
   if (shell !== undefined) return shellWords(shell);
   if (startsEngine(words)) return words;
@@ -81,12 +97,53 @@ function containerWords({ command, args, image }: Fields): string[] {
   return ['vllm', 'serve', ...words];
 }
 
-function count(replicas: unknown): number {
-  return typeof replicas === 'number' && Number.isInteger(replicas) && replicas > 0 ? replicas : 1;
+/** Replicas; 1 where they are left out. */
+function count(replicas: unknown, source: string): number {
+  if (replicas === undefined || replicas === null) return 1;
+  if (Number.isInteger(replicas) && (replicas as number) > 0) return replicas as number;
+  throw new TuningError(
+    'INVALID_LAUNCH',
+    `${source}: expected replicas to be a whole number above 0, got ${JSON.stringify(replicas)}`,
+  );
 }
 
+/** Keys of a model of the production stack that are read, or that change no schedule. */
+const OF_NO_EFFECT = [
+  ...[
+    'name',
+    'repository',
+    'tag',
+    'imagePullPolicy',
+    'modelURL',
+    'replicaCount',
+    'vllmConfig',
+    'annotations',
+    'labels',
+  ],
+  ...[
+    'requestCPU',
+    'requestMemory',
+    'requestGPU',
+    'limitCPU',
+    'limitMemory',
+    'pvcStorage',
+    'pvcAccessMode',
+    'hf_token',
+  ],
+  ...[
+    'pvcMatchLabels',
+    'storageClass',
+    'extraVolumes',
+    'extraVolumeMounts',
+    'shmSize',
+    'podAnnotations',
+    'chatTemplate',
+  ],
+];
+
 /** `servingEngineSpec.modelSpec[]` of vLLM's production stack. */
-function productionStack({ modelURL, replicaCount, vllmConfig }: Fields, source: string): Launch {
+function productionStack(spec: Fields, source: string): Launch {
+  const { modelURL, replicaCount, vllmConfig } = spec;
   const config = fields(vllmConfig);
   const named: Readonly<Record<string, string>> = {
     tensorParallelSize: '--tensor-parallel-size',
@@ -102,8 +159,12 @@ function productionStack({ modelURL, replicaCount, vllmConfig }: Fields, source:
   if (config.enablePrefixCaching !== undefined) {
     words.push(config.enablePrefixCaching ? '--enable-prefix-caching' : '--no-enable-prefix-caching');
   }
-  const read = [...Object.keys(named), 'enablePrefixCaching', 'enableChunkedPrefill', 'extraArgs', 'v1'];
-  const left = Object.keys(config).filter((key) => !read.includes(key));
+  if (config.enableChunkedPrefill === false) words.push('--no-enable-chunked-prefill');
+  const read = [...Object.keys(named), 'enablePrefixCaching', 'enableChunkedPrefill', 'extraArgs'];
+  const left = [
+    ...Object.keys(config).flatMap((key) => (read.includes(key) ? [] : [`vllmConfig.${key}`])),
+    ...Object.keys(spec).filter((key) => !OF_NO_EFFECT.includes(key)),
+  ];
   const launch = parseLaunch(
     [
       'vllm',
@@ -113,9 +174,9 @@ function productionStack({ modelURL, replicaCount, vllmConfig }: Fields, source:
       ...texts(config.extraArgs),
     ],
     source,
-    count(replicaCount),
+    count(replicaCount, source),
   );
-  return { ...launch, notSimulated: [...launch.notSimulated, ...left.map((key) => `vllmConfig.${key}`)] };
+  return { ...launch, notSimulated: [...launch.notSimulated, ...left] };
 }
 
 /** Values of llm-d's model service: `modelArtifacts` and `decode`. */
@@ -134,9 +195,11 @@ function modelService({ modelArtifacts, decode, prefill }: Fields, source: strin
       ...(data === undefined ? [] : ['--data-parallel-size', String(data)]),
     ],
     source,
-    count(replicas),
+    count(replicas, source),
   );
-  const pairs = count(fields(prefill).replicas);
+  const pairs = fields(prefill).replicas;
   const splits = fields(prefill).replicas !== undefined && fields(prefill).create !== false;
-  return splits ? { ...launch, notSimulated: [...launch.notSimulated, `prefill.replicas ${pairs}`] } : launch;
+  return splits
+    ? { ...launch, notSimulated: [...launch.notSimulated, `prefill.replicas ${String(pairs)}`] }
+    : launch;
 }

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { type EngineProfile, listProfiles, scaleRate, takeRequests } from '@servegym/simulator';
+import { type EngineProfile, listProfiles, scaleRate, type Trace, takeRequests } from '@servegym/simulator';
 import {
   blocksOf,
   type Candidate,
@@ -103,7 +103,8 @@ async function diff(options: DiffOptions): Promise<void> {
   const { trace, reading } = await readTraceArgument(options.trace, options);
   if (!json) console.error(readingLine(options.trace, reading, trace.arrivalMs.length));
   const taken = scaleRate(takeRequests(trace, options.requests), options.rateScale);
-  const result = compareDeployments(baseline, candidate, blocksOf(taken), slo, seed);
+  const [before, after] = [baseline, candidate].map((each) => withTooLong(each, taken));
+  const result = compareDeployments(before, after, blocksOf(taken), slo, seed);
   printResult(
     json,
     () => diffJson(result),
@@ -113,7 +114,21 @@ async function diff(options: DiffOptions): Promise<void> {
   process.exitCode = diffStatus(result);
 }
 
-async function deployed(option: string, text: string, options: DiffOptions): Promise<Deployed> {
+/** With the requests that the engine refuses for their length among what is not simulated. */
+function withTooLong({ maxModelLen, ...deployed }: ReadDeployment, trace: Trace): Deployed {
+  if (maxModelLen === undefined) return deployed;
+  const { inputTokens, outputTokens } = trace;
+  let refused = 0;
+  for (let i = 0; i < inputTokens.length; i++) if (inputTokens[i] + outputTokens[i] > maxModelLen) refused++;
+  if (refused === 0) return deployed;
+  const note = `--max-model-len ${maxModelLen}: ${refused.toLocaleString('en-US')} requests are longer, and served all the same`;
+  return { ...deployed, notSimulated: [...deployed.notSimulated, note] };
+}
+
+/** A deployment with the longest request that its command line allows. */
+type ReadDeployment = Deployed & { readonly maxModelLen?: number | undefined };
+
+async function deployed(option: string, text: string, options: DiffOptions): Promise<ReadDeployment> {
   const isFile = existsSync(text);
   const name = isFile ? text : option.slice(2);
   if (!isFile && !/\s/.test(text.trim())) throw new InputError(`${option}: there is no file ${text}`);
@@ -133,7 +148,7 @@ async function own({ profile }: DiffOptions): Promise<EngineProfile | undefined>
 }
 
 /** JSON with `profile`, `settings` and `engines`, as a plan of `plan --json` has them, or all of that command's. */
-async function fromJson(text: string, name: string, options: DiffOptions): Promise<Deployed> {
+async function fromJson(text: string, name: string, options: DiffOptions): Promise<ReadDeployment> {
   let value: { plans?: unknown[] } & Record<string, unknown>;
   try {
     value = JSON.parse(text);
@@ -150,7 +165,11 @@ async function fromJson(text: string, name: string, options: DiffOptions): Promi
   const candidate: Record<string, unknown> = { ...vllmDefaults(profile) };
   for (const [key, given] of Object.entries(settings)) {
     const knob = KNOB_NAMES[key as keyof typeof KNOB_NAMES];
-    if (knob === undefined || typeof given !== typeof candidate[knob]) {
+    const isValid =
+      typeof given !== 'number' ||
+      (given > 0 && (knob === 'kvBudgetFraction' ? given <= 1 : Number.isInteger(given))) ||
+      (given === 0 && knob === 'speculationDepth');
+    if (knob === undefined || typeof given !== typeof candidate[knob] || !isValid) {
       throw new InputError(
         `${name}: settings.${key}: expected one of ${Object.keys(KNOB_NAMES).join(', ')} with a value of its kind, got ${JSON.stringify(given)}`,
       );
@@ -170,9 +189,10 @@ function fromLaunch(
   name: string,
   own: EngineProfile | undefined,
   { gpu }: DiffOptions,
-): Deployed {
+): ReadDeployment {
   const { settings, replicas } = launch;
-  const base = own ?? profileFor(launch, gpu);
+  const found = own === undefined ? profileFor(launch, gpu) : { profile: own, engines: 1, notSimulated: [] };
+  const base = found.profile;
   const { memoryShare } = settings;
   const defaults = vllmDefaults(base);
   const profile = withSchedulerOptions(
@@ -181,22 +201,18 @@ function fromLaunch(
       : { ...base, memory: { ...base.memory, utilization: memoryShare } },
     { ...settings, schedulerReserveFullIsl: settings.wholePromptFits },
   );
-  const notSimulated = [...launch.notSimulated];
+  const notSimulated = [...launch.notSimulated, ...found.notSimulated];
   if (launch.engine === 'SGLang')
     notSimulated.push('SGLang’s scheduler: vLLM’s is simulated with its settings');
   if (launch.engine === 'SGLang' && memoryShare !== undefined)
     notSimulated.push(`--mem-fraction-static ${memoryShare}`);
-  if (settings.fp8KvCache && profile.model.kvCache !== 'FP8')
-    notSimulated.push('the FP8 KV cache: no profile has it');
   return checked({
-    ...{ name, profile, engines: replicas, notSimulated },
+    ...{ name, profile, engines: replicas * found.engines, notSimulated, maxModelLen: settings.maxModelLen },
     settings: {
       ...defaults,
       maxNumSeqs: settings.maxNumSeqs ?? defaults.maxNumSeqs,
-      maxNumBatchedTokens: Math.max(
-        settings.maxNumBatchedTokens ?? defaults.maxNumBatchedTokens,
-        settings.maxNumSeqs ?? 0,
-      ),
+      maxNumBatchedTokens:
+        settings.maxNumBatchedTokens ?? Math.max(defaults.maxNumBatchedTokens, settings.maxNumSeqs ?? 0),
       weights: settings.weights ?? defaults.weights,
       speculationDepth: settings.speculationDepth ?? 0,
       prefixCaching: settings.prefixCaching ?? true,
@@ -206,7 +222,7 @@ function fromLaunch(
 }
 
 /** @throws InputError when the profile lacks the weights or a draft */
-function checked(deployed: Deployed): Deployed {
+function checked(deployed: ReadDeployment): ReadDeployment {
   const { name, profile, settings } = deployed;
   if (profile.weights[settings.weights] === undefined)
     throw new InputError(
@@ -220,27 +236,45 @@ function checked(deployed: Deployed): Deployed {
 }
 
 /** The shipped profile of a launch's model, GPU and parallelism. @throws InputError with those there are */
-function profileFor({ model, checkpoint, settings, source }: Launch, gpu: string | undefined): EngineProfile {
+function profileFor(
+  { model, checkpoint, settings, source }: Launch,
+  gpu: string | undefined,
+): Pick<Deployed, 'profile' | 'engines' | 'notSimulated'> {
   if (model === null)
     throw new InputError(
       `${source}: the model ${checkpoint} is not known; name a --profile (\`servegym calibrate\` makes one)`,
     );
   const ofModel = listProfiles().filter((profile) => profile.model.name === model);
   const onGpu = gpu === undefined ? ofModel : profilesOnGpu(ofModel, gpu);
-  const { tensorParallel = 1, dataParallel = 1, pipelineParallel = 1, fp8KvCache = false } = settings;
-  const gpus = tensorParallel * dataParallel * pipelineParallel;
-  const fitting = onGpu.filter((profile) => profile.gpu.count === gpus);
+  const { tensorParallel: tensor = 1, dataParallel: data = 1, pipelineParallel: pipeline = 1 } = settings;
+  const { expertParallel: expert = false, fp8KvCache = false } = settings;
+  const divided = (profile: EngineProfile, replicas: number) =>
+    profile.gpu.count === tensor * pipeline * replicas &&
+    (profile.parallel?.data ?? 1) === replicas &&
+    (profile.parallel?.pipeline ?? 1) === pipeline;
+  const shared = onGpu.filter((profile) => divided(profile, data));
+  // Replicas of a dense model share nothing: they are engines.
+  const fitting = shared.length > 0 ? shared : onGpu.filter((profile) => divided(profile, 1));
   const names = [...new Set(fitting.map((profile) => profile.gpu.name))];
   if (names.length !== 1) {
     const known = [...new Set(ofModel.map(({ gpu: { name, count } }) => `${name} x ${count}`))].sort();
+    const wanted = `${tensor}${pipeline > 1 ? ` x ${pipeline} stages` : ''} ${gpu ?? 'GPUs'}`;
     throw new InputError(
       names.length === 0
-        ? `${source}: no profile of ${model} on ${gpus} ${gpu ?? 'GPUs'}: there are ${known.join(', ')}`
+        ? `${source}: no profile of ${model} on ${wanted}: there are ${known.join(', ')}`
         : `${source}: expected --gpu, one of ${names.sort().join(', ')}`,
     );
   }
-  const wanted = (profile: EngineProfile) =>
-    Number((profile.model.kvCache === 'FP8') === fp8KvCache) * 2 +
-    Number(profile.name.includes('-ep') === (settings.expertParallel ?? false));
-  return fitting.sort((a, b) => wanted(b) - wanted(a))[0];
+  const hasExperts = (profile: EngineProfile) => (profile.parallel?.expert ?? 1) > 1;
+  const fit = (profile: EngineProfile) =>
+    2 * Number((profile.model.kvCache === 'FP8') === fp8KvCache) + Number(hasExperts(profile) === expert);
+  const [profile] = fitting.sort((a, b) => fit(b) - fit(a));
+  return {
+    profile,
+    engines: shared.length > 0 ? 1 : data,
+    notSimulated: [
+      ...(expert && tensor * data > 1 && !hasExperts(profile) ? ['--enable-expert-parallel'] : []),
+      ...(fp8KvCache && profile.model.kvCache !== 'FP8' ? ['the FP8 KV cache: no profile has it'] : []),
+    ],
+  };
 }
