@@ -4,7 +4,7 @@ const SENTENCES = {
   LLM_SETTINGS: ({ problem }: { problem: string }) => problem,
   /** Key, model or address is wrong. */
   LLM_REFUSED: ({ baseUrl, model, problem }: { baseUrl: string; model: string; problem: string }) =>
-    `${baseUrl} does not let \`${model}\` be asked: ${problem}. Look at the key, the model and the address`,
+    `${baseUrl} refuses requests to \`${model}\`: ${problem}. Look at the key, the model and the address`,
   /** No answer to the very first question, or to several in a row. */
   LLM_UNREACHABLE: (fields: { baseUrl: string; model: string; silences: number; problem: string }) => {
     const times = fields.silences > 1 ? ` to ${fields.silences} questions in a row` : '';

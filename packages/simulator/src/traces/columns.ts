@@ -102,7 +102,7 @@ export function findColumns(
       'TRACE_MISSING_COLUMN',
       source,
       line,
-      `a column for the ${column} (${EXAMPLES[column]}), or to be told its name (map)`,
+      `a column for the ${column} (${EXAMPLES[column]}), or its name in "map"`,
       `${quoteField(names.join(','))}${several}`,
     );
   };

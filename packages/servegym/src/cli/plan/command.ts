@@ -120,12 +120,10 @@ async function plan(file: string | undefined, options: PlanCommandOptions): Prom
       throw new InputError('--slo: expected bounds of all requests, as a plan knows no priority classes');
   }
   await requireWritable(report);
-  const { profiles, note } = await withPrices(
-    chosenProfiles(options).map((profile) => ({ profile, isShipped: true })),
-    options,
-  );
-  if (!json) console.error(note);
+  const chosen = chosenProfiles(options).map((profile) => ({ profile, isShipped: true }));
   const trace = scaleRate(await requestedTrace(file, options), options.rateScale);
+  const { profiles, note } = await withPrices(chosen, options);
+  if (!json) console.error(note);
   const split = splitTrace(trace, requests);
   const result = await withJobs(options, (jobs) =>
     planFleet(
