@@ -27,7 +27,7 @@ describe('servegym serve, when it cannot listen', () => {
       ['llmserve,llmserve', /whose names are different.*`llmserve` twice/s],
       ['llmserve,benchmark,benchmark', /whose names are different.*twice/s],
       ['llmserve,,benchmark', /names of environments with commas/],
-      ['llmserve,nobody', /one of llmserve, inferencegym, benchmark, or a module.*`nobody`/s],
+      ['llmserve,nobody', /one of llmserve, fleet, inferencegym, benchmark, or a module.*`nobody`/s],
     ] as const) {
       const { code, stderr } = await runServegym('serve', '--port', '0', '--env', names);
       assert.equal(code, 2, stderr);
