@@ -283,7 +283,6 @@ describe('servegym simulate', () => {
       /poem/,
     ],
     ['an unknown command', ['simulat'], /unknown command/],
-    ['no command', [], /Usage: servegym/],
   ];
   for (const [what, args, message] of badArguments) {
     it(`refuses ${what}`, () => assertRefused(args, message));
