@@ -304,6 +304,17 @@ describe('the question mark', () => {
     }
     assert.equal(shown[0], shown[1]);
   });
+
+  it('opens its panel in the moment in which another one closes', async () => {
+    const page = await open('?task=static_workload&seed=1&policy=hand');
+    await page.untilWindow(0);
+    const shared = await page.open('Share');
+    await shared.evaluate((dialog) => {
+      (dialog as HTMLDialogElement).close();
+      document.body.dispatchEvent(new KeyboardEvent('keydown', { key: '?', bubbles: true }));
+    });
+    await page.button('Take the tour').waitFor();
+  });
 });
 
 describe('an address that asks for what there is not', () => {

@@ -25,11 +25,13 @@ export function Drawer(): JSX.Element | null {
   if (!name) return null;
   const Contents = CONTENTS[name];
   const close = () => {
-    openPanel.value = undefined;
+    // The browser reports a closed dialog a task later, when the next panel may be open.
+    if (openPanel.value === name) openPanel.value = undefined;
   };
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: the escape key closes a dialog by itself
     <dialog
+      key={name}
       ref={dialog}
       class="drawer"
       aria-label={PANELS[name]}
