@@ -3,20 +3,20 @@ import { listProfiles } from '@servegym/simulator';
 import { z } from 'zod';
 import type { ServeTrace } from '../llmserve/requests/request-source.ts';
 import { readTrace, traceArrivals, traceOption } from '../llmserve/requests/trace-option.ts';
-import { named, shown, unknownName } from '../reset-values.ts';
 import {
-  FLEET_SHIFTS,
-  type FleetShift,
-  fleetProfileFits,
-  scaleFleetArrivals,
-  shiftFleetTask,
-} from './shifts.ts';
+  named,
+  RATE_SCALE,
+  rateScaleOption,
+  readProfile,
+  readWithin,
+  underShift,
+  unknownName,
+} from '../reset-values.ts';
+import { FLEET_SHIFTS, fleetProfileFits, scaleFleetArrivals, shiftFleetTask } from './shifts.ts';
 import { fleetTasks } from './task-registry.ts';
 import type { FleetTask } from './tasks/fleet-task.ts';
 
 const EASIEST = 'diurnal';
-/** Arrivals may be this many times slower or faster. */
-const RATE_SCALE = { least: 0.01, most: 20 };
 /** Length of an episode, hours. */
 const HOURS = { least: 0.05, most: 24 };
 
@@ -30,12 +30,7 @@ export function fleetResetOptions() {
     hours: z.number().min(HOURS.least).max(HOURS.most).optional().meta({
       description: "Length of the episode instead of the task's, or the trace's; 24 begins at midnight",
     }),
-    rate_scale: z
-      .number()
-      .min(RATE_SCALE.least)
-      .max(RATE_SCALE.most)
-      .optional()
-      .meta({ description: 'Arrivals come this many times as fast', default: 1 }),
+    rate_scale: rateScaleOption,
     profile: z
       .enum(profiles)
       .optional()
@@ -72,13 +67,14 @@ export function chooseFleetTask(options: ResetOptions): FleetTask {
     const windows = Math.ceil((readWithin('hours', hours, HOURS) * 3600) / played.windowSeconds);
     played = { ...played, windows };
   }
-  if (profile !== undefined) played = { ...played, profile: readProfile('profile', profile, played) };
+  if (profile !== undefined)
+    played = { ...played, profile: readProfile('profile', profile, profileNames([played])) };
   if (second_profile !== undefined) {
     const { coldStartSeconds } = played;
-    const second = readProfile('second_profile', second_profile, played);
+    const second = readProfile('second_profile', second_profile, profileNames([played]));
     played = { ...played, second: { profile: second, coldStartSeconds } };
   }
-  return shift === undefined ? played : shifted(played, shift);
+  return shift === undefined ? played : underShift(shift, FLEET_SHIFTS, (one) => shiftFleetTask(played, one));
 }
 
 /** Requests of an episode with these options, about; all of a trace. 0 for options that `chooseFleetTask` refuses. */
@@ -111,34 +107,8 @@ function onTrace(task: FleetTask, requests: ServeTrace, rateScale: number): Flee
   return { ...task, windows, trace: { requests, rateScale } };
 }
 
-function readWithin(option: string, value: unknown, { least, most }: typeof HOURS): number {
-  if (typeof value === 'number' && value >= least && value <= most) return value;
-  throw new EnvironmentError(
-    `INVALID_${option.toUpperCase()}`,
-    `Expected \`${option}\` to be a number from ${least} to ${most}, got \`${shown(value)}\``,
-  );
-}
-
 function profileNames(tasks: readonly FleetTask[]): string[] {
   return listProfiles()
     .filter((profile) => tasks.some((task) => fleetProfileFits(profile, task)))
     .map(({ name }) => name);
-}
-
-function readProfile(option: string, value: unknown, task: FleetTask): string {
-  const names = profileNames([task]);
-  if (names.includes(named(value))) return named(value);
-  throw unknownName(option, value, names, 'UNKNOWN_PROFILE');
-}
-
-function shifted(task: FleetTask, shift: unknown): FleetTask {
-  if (!(FLEET_SHIFTS as readonly unknown[]).includes(shift)) {
-    throw unknownName('shift', shift, FLEET_SHIFTS, 'UNKNOWN_SHIFT');
-  }
-  try {
-    return shiftFleetTask(task, shift as FleetShift);
-  } catch (error) {
-    if (error instanceof RangeError) throw new EnvironmentError('SHIFT_IMPOSSIBLE', error.message);
-    throw error;
-  }
 }

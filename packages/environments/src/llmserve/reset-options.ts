@@ -1,25 +1,23 @@
 import { EnvironmentError, type ResetOptions } from '@servegym/openenv/definition';
 import { listProfiles } from '@servegym/simulator';
 import { z } from 'zod';
-import { named, shown, unknownName } from '../reset-values.ts';
+import {
+  named,
+  RATE_SCALE,
+  rateScaleOption,
+  readProfile,
+  readWithin,
+  underShift,
+  unknownName,
+} from '../reset-values.ts';
 import type { RequestSource } from './requests/request-source.ts';
 import { readTrace, traceArrivals, traceOption } from './requests/trace-option.ts';
-import {
-  FASTER,
-  profileFits,
-  SHIFTS,
-  type Shift,
-  scaleArrivals,
-  shiftTask,
-  taskUnderSource,
-} from './shifts.ts';
+import { FASTER, profileFits, SHIFTS, scaleArrivals, shiftTask, taskUnderSource } from './shifts.ts';
 import { findServeTask, serveTaskIds } from './task-registry.ts';
 import type { ServeTask } from './tasks/serve-task.ts';
 import { findWorkload, WORKLOAD_IDS } from './workload/fitted-workload.ts';
 
 const EASIEST = 'static_workload';
-/** Arrivals may be this many times slower or faster. */
-const RATE_SCALE = { least: 0.01, most: 20 };
 /** Most requests of an episode. */
 const MOST_REQUESTS = 250_000;
 
@@ -32,12 +30,7 @@ export function serveResetOptions() {
       .optional()
       .meta({ description: "Requests as a public trace has them, instead of the task's own" }),
     trace: traceOption,
-    rate_scale: z
-      .number()
-      .min(RATE_SCALE.least)
-      .max(RATE_SCALE.most)
-      .optional()
-      .meta({ description: 'Arrivals come this many times as fast', default: 1 }),
+    rate_scale: rateScaleOption,
     profile: z
       .enum(profileNames())
       .optional()
@@ -71,10 +64,14 @@ export function chooseTask(options: ResetOptions): ServeTask {
   let played = task;
   if (traffic !== undefined) played = taskUnderSource(task, workloadSource(traffic));
   if (trace !== undefined) played = taskUnderSource(task, traceSource(trace));
-  const rateScale = readRateScale(rate_scale);
+  const rateScale = readWithin('rate_scale', rate_scale, RATE_SCALE);
   if (rateScale !== 1) played = scaleArrivals(played, rateScale);
-  if (profile !== undefined) played = { ...played, profile: readProfile(profile, task) };
-  if (shift !== undefined) played = shifted(played, shift);
+  if (profile !== undefined)
+    played = { ...played, profile: readProfile('profile', profile, profileNames(task)) };
+  if (shift !== undefined) {
+    const unshifted = played;
+    played = underShift(shift, SHIFTS, (one) => shiftTask(unshifted, one));
+  }
   requirePlayable(played);
   return played;
 }
@@ -130,38 +127,11 @@ function traceSource(option: unknown): RequestSource {
   return { name, requests: { kind: 'trace', trace }, rateScale: 1, promptScale: 1 };
 }
 
-function readRateScale(value: unknown): number {
-  const { least, most } = RATE_SCALE;
-  if (typeof value === 'number' && value >= least && value <= most) return value;
-  throw new EnvironmentError(
-    'INVALID_RATE_SCALE',
-    `Expected \`rate_scale\` to be a number from ${least} to ${most}, got \`${shown(value)}\``,
-  );
-}
-
 function profileNames(task?: ServeTask): string[] {
   const tasks = task === undefined ? serveTaskIds().map((id) => findServeTask(id)!) : [task];
   return listProfiles()
     .filter((profile) => tasks.some((one) => profileFits(profile, one)))
     .map(({ name }) => name);
-}
-
-function readProfile(value: unknown, task: ServeTask): string {
-  const names = profileNames(task);
-  if (names.includes(named(value))) return named(value);
-  throw unknownName('profile', value, names, 'UNKNOWN_PROFILE');
-}
-
-function shifted(task: ServeTask, shift: unknown): ServeTask {
-  if (!(SHIFTS as readonly unknown[]).includes(shift)) {
-    throw unknownName('shift', shift, SHIFTS, 'UNKNOWN_SHIFT');
-  }
-  try {
-    return shiftTask(task, shift as Shift);
-  } catch (error) {
-    if (error instanceof RangeError) throw new EnvironmentError('SHIFT_IMPOSSIBLE', error.message);
-    throw error;
-  }
 }
 
 /** A short trace with everything at once would come over and over for as long as the episode lasts. */
