@@ -1,8 +1,17 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { findProfile, simulateTrace, type Trace } from '@servegym/simulator';
+import {
+  type EngineProfile,
+  findProfile,
+  simulateTrace,
+  type Trace,
+  type WeightPrecision,
+} from '@servegym/simulator';
 import fc from 'fast-check';
-import { leastEngineSeconds } from './least-time.ts';
+import { leastEngineSeconds as leastOf, traceWork } from './least-time.ts';
+
+const leastEngineSeconds = (profile: EngineProfile, precision: WeightPrecision, trace: Trace) =>
+  leastOf(profile, precision, traceWork(trace));
 
 /** Requests that all come at once. */
 function burst(requests: readonly (readonly [input: number, output: number])[]): Trace {

@@ -11,20 +11,21 @@ const MOST_SEQUENCES = 1024;
 /** Draft tokens, and the token after them, that one sequence can gain in an iteration. */
 const MOST_TOKENS_OF_A_DRAFT = 9;
 
-/**
- * GPU seconds of one engine without which no schedule of any kind can serve the trace, on however many engines:
- *
- * - every prompt token that no earlier request of the trace has in its prefix blocks is computed once, with its attention;
- * - every output token after the first is computed once (with a draft, nine of them share the work of one sequence);
- * - an iteration decodes at most 1,024 sequences, and no more context than the KV pool holds (without prefix hashes: shared
- *   blocks are counted once in the pool and for each sequence in the context). Each such iteration pays for launches
- *   and for reading the weights that every token needs.
- *
- * Latency objectives, cold starts and idle time are left out, so that it is a bound and not a forecast.
- */
-export function leastEngineSeconds(profile: EngineProfile, precision: WeightPrecision, trace: Trace): number {
-  const { law } = weightVariant(profile, precision);
-  const { arrivalMs, inputTokens, outputTokens, prefixBlocks } = trace;
+/** What the requests of a trace make every engine compute, each token once. */
+export interface TraceWork {
+  /** Prompt tokens that no earlier request has in its prefix blocks. */
+  readonly prefill: number;
+  /** Pairs of a query token of them and a key token. */
+  readonly attention: number;
+  /** Output tokens after the first of each request. */
+  readonly decodes: number;
+  /** Context tokens that these read. */
+  readonly context: number;
+  /** Whether the trace names prefixes, whose blocks sequences share. */
+  readonly sharesBlocks: boolean;
+}
+
+export function traceWork({ arrivalMs, inputTokens, outputTokens, prefixBlocks }: Trace): TraceWork {
   const seen = new Set<number>();
   let prefill = 0;
   let attention = 0;
@@ -49,11 +50,32 @@ export function leastEngineSeconds(profile: EngineProfile, precision: WeightPrec
     decodes += later;
     context += later * input + (later * (later + 1)) / 2;
   }
+  return { prefill, attention, decodes, context, sharesBlocks: prefixBlocks !== undefined };
+}
+
+/**
+ * GPU seconds of one engine without which no schedule of any kind can serve the trace, on however many engines:
+ *
+ * - every prompt token that no earlier request of the trace has in its prefix blocks is computed once, with its attention;
+ * - every output token after the first is computed once (with a draft, nine of them share the work of one sequence);
+ * - an iteration decodes at most 1,024 sequences, and no more context than the KV pool holds (without prefix hashes: shared
+ *   blocks are counted once in the pool and for each sequence in the context). Each such iteration pays for launches
+ *   and for reading the weights that every token needs.
+ *
+ * Latency objectives, cold starts and idle time are left out, so that it is a bound and not a forecast.
+ */
+export function leastEngineSeconds(
+  profile: EngineProfile,
+  precision: WeightPrecision,
+  work: TraceWork,
+): number {
+  const { law } = weightVariant(profile, precision);
+  const { prefill, attention, decodes, context, sharesBlocks } = work;
   const shared = profile.speculation === null ? 1 : MOST_TOKENS_OF_A_DRAFT;
   const poolTokens = kvPoolBlocks(profile, precision, false, 1) * profile.memory.blockTokens;
   const iterations = Math.max(
     decodes / shared / MOST_SEQUENCES,
-    prefixBlocks === undefined ? context / shared / poolTokens : 0,
+    sharesBlocks ? 0 : context / shared / poolTokens,
   );
   const least = (points: readonly (readonly [number, number])[] | undefined) =>
     points === undefined ? 1 : Math.min(...points.map(([, factor]) => factor));

@@ -11,7 +11,7 @@ import { sustainedLoad, sustainedRate } from '../tune/sustained-load.ts';
 import { joinTraffic, requestRate, type SplitTraffic, someBlocks } from '../tune/traffic.ts';
 import { deployment } from '../tune/tune.ts';
 import { autoscaledEngines } from './autoscaled-engines.ts';
-import { leastEngineSeconds } from './least-time.ts';
+import { leastEngineSeconds, type TraceWork, traceWork } from './least-time.ts';
 import type { FleetPlan, PlanConfidence, PlanResult, RefusedProfile } from './plan-result.ts';
 import { profileError } from './profile-error.ts';
 
@@ -37,6 +37,12 @@ const SEQUENCES = [32, 64, 128, 256];
 const TOKENS = [2048, 8192];
 const DRAFTS = [0, 3];
 
+/** The trace that is planned for, and its work, which every profile has. */
+interface WholeTrace {
+  readonly trace: Trace;
+  readonly work: TraceWork;
+}
+
 /** For every profile and precision: the best settings, the engines that the whole traffic takes, and what they cost. */
 export async function planFleet(
   jobs: JobEngine,
@@ -46,6 +52,7 @@ export async function planFleet(
 ): Promise<PlanResult> {
   const started = performance.now();
   const { slo, onProgress = () => undefined } = options;
+  const whole = { trace, work: traceWork(trace) };
   const plans: FleetPlan[] = [];
   const refused: RefusedProfile[] = [];
   let done = 0;
@@ -54,7 +61,7 @@ export async function planFleet(
   await Promise.all(
     profiles.map(async (profile) => {
       const measurer = new CandidateMeasurer(jobs, profile, slo);
-      for (const found of await plansOf(measurer, profile, trace, split, options)) {
+      for (const found of await plansOf(measurer, profile, whole, split, options)) {
         if ('reason' in found) refused.push(found);
         else plans.push(found);
       }
@@ -88,7 +95,7 @@ export async function planFleet(
 async function plansOf(
   measurer: CandidateMeasurer,
   profile: EngineProfile,
-  trace: Trace,
+  whole: WholeTrace,
   split: SplitTraffic,
   options: PlanOptions,
 ): Promise<(FleetPlan | RefusedProfile)[]> {
@@ -136,7 +143,7 @@ async function plansOf(
     results.push(
       best.load === 0
         ? refuse(precision, 'no settings meet the SLO')
-        : await planOf(measurer, profile, trace, split, best, options),
+        : await planOf(measurer, profile, whole, split, best, options),
     );
   }
   return results;
@@ -158,7 +165,7 @@ function candidatesOf(profile: EngineProfile, weights: WeightPrecision, mostEngi
 async function planOf(
   measurer: CandidateMeasurer,
   profile: EngineProfile,
-  trace: Trace,
+  { trace, work }: WholeTrace,
   { search, heldOut }: SplitTraffic,
   { candidate, load: searchedLoad }: { readonly candidate: Candidate; readonly load: number },
   { slo, mostEngines, seed }: PlanOptions,
@@ -208,7 +215,7 @@ async function planOf(
     ...{ profile, settings: candidate, engines: replicas, gpus: replicas * profile.gpu.count, usdPerHour },
     autoscaledEngines: scaled,
     autoscaledUsdPerHour: scaled * engineUsd,
-    lowerBoundUsdPerHour: (leastEngineSeconds(profile, precision, trace) / 3600 / hours) * engineUsd,
+    lowerBoundUsdPerHour: (leastEngineSeconds(profile, precision, work) / 3600 / hours) * engineUsd,
     usdPerMillionInputTokens: usdPerHour / tokens(trace.inputTokens),
     usdPerMillionOutputTokens: usdPerHour / tokens(trace.outputTokens),
     ...{ sustained, ttftP99Ms: point.ttftP99Ms, tpotP99Ms: point.tpotP99Ms },
