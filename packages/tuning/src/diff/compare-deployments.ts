@@ -80,31 +80,37 @@ export function compareDeployments(
     ({ profile, settings }) => profileError(profile, settings.weights).share,
   );
   const error = isSame ? 0 : Math.hypot(errors[0], errors[1]);
-  const compare = (
-    name: string,
-    of: (one: Served, weights?: ArrayLike<number>) => number,
-    rises: boolean,
-  ) => {
-    const values = served.map((one) => of(one)) as [number, number];
-    const draws = resamples.map((weights) => ratioOf(of(served[1], weights), of(served[0], weights)));
-    const drawn = percentileInterval(draws);
+  const sample = (of: (one: Served, weights?: ArrayLike<number>) => number): Sample => ({
+    values: [of(served[0]), of(served[1])],
+    draws: [
+      resamples.map((weights) => of(served[0], weights)),
+      resamples.map((weights) => of(served[1], weights)),
+    ],
+  });
+  const known = new Map<string, Sample>();
+  const latency = (metric: Metric, quantile: number | null): Sample => {
+    const key = `${metric} ${quantile}`;
+    const found = known.get(key) ?? sample((one, weights) => one.value(metric, quantile, weights));
+    known.set(key, found);
+    return found;
+  };
+  const compare = (name: string, { values, draws }: Sample, rises: boolean) => {
+    const drawn = percentileInterval(draws[1].map((after, i) => ratioOf(after, draws[0][i])));
     const interval = { low: drawn.low * (1 - error), high: drawn.high * (1 + error) };
     const ratio = ratioOf(values[1], values[0]);
     const isSure = (interval.low > 1 || interval.high < 1) && Math.abs(ratio - 1) >= LEAST_CHANGE;
     const verdict: ChangeVerdict = !isSure ? 'too close to tell' : ratio > 1 === rises ? 'better' : 'worse';
     return { name, baseline: values[0], candidate: values[1], ratio, interval, verdict };
   };
-  const latency = (metric: Metric, quantile: number | null) => (one: Served, weights?: ArrayLike<number>) =>
-    one.value(metric, quantile, weights);
   return {
     source: trace.source,
     requests: trace.arrivalMs.length,
     ...{ baseline, candidate },
     bounds: slo.map((term): ComparedBound => {
-      const of = latency(term.metric, term.quantile);
-      const states = served.map((one, i) => {
-        const draws = percentileInterval(resamples.map((weights) => of(one, weights)));
-        const [low, high] = [draws.low * (1 - errors[i]), draws.high * (1 + errors[i])];
+      const found = latency(term.metric, term.quantile);
+      const states = found.draws.map((draws, i) => {
+        const drawn = percentileInterval(draws);
+        const [low, high] = [drawn.low * (1 - errors[i]), drawn.high * (1 + errors[i])];
         return high <= term.limitMs ? 'holds' : low > term.limitMs ? 'broken' : null;
       });
       const [before, after] = states;
@@ -116,11 +122,15 @@ export function compareDeployments(
             : after === 'broken'
               ? 'breaks'
               : 'mends';
-      return { ...compare(sloTermText(term), of, false), limitMs: term.limitMs, bound };
+      return { ...compare(sloTermText(term), found, false), limitMs: term.limitMs, bound };
     }),
     figures: [
       ...FIGURES.map(([name, metric, quantile]) => compare(name, latency(metric, quantile), false)),
-      compare('requests within every bound', (one, weights) => one.goodShare(slo, weights), true),
+      compare(
+        'requests within every bound',
+        sample((one, weights) => one.goodShare(slo, weights)),
+        true,
+      ),
     ],
     usdPerHour: { baseline: usdPerHour(baseline), candidate: usdPerHour(candidate) },
     profileError: error,
@@ -138,6 +148,12 @@ function sameTimes(a: Deployed, b: Deployed): boolean {
 
 function ratioOf(after: number, before: number): number {
   return before === after ? 1 : after / before;
+}
+
+/** A figure of both deployments: on the traffic, and on each resample of it. */
+interface Sample {
+  readonly values: readonly [number, number];
+  readonly draws: readonly [readonly number[], readonly number[]];
 }
 
 /** Latencies of the requests on a deployment; those that were not served are infinite. */
