@@ -5,7 +5,7 @@
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { LocalJobs } from '@servegym/jobs';
-import { listProfiles, type Trace } from '@servegym/simulator';
+import { listProfiles, repeatTrace, scaleRate, type Trace } from '@servegym/simulator';
 import { parseSlo, planFleet, splitTrace, TUNE_JOB_KINDS } from '@servegym/tuning';
 import { findReferenceFiles, REFERENCE_DATA } from '@servegym/tuning/fidelity';
 import { readTrace } from '@servegym/tuning/traces';
@@ -22,21 +22,11 @@ const data = resolve(values.data);
 const profiles = listProfiles().filter(({ model }) => model.name === values.model);
 const slo = parseSlo('ttft_p99=1s,tpot_p99=50ms');
 
-/** The trace again and again until it has so many requests. */
+/** The trace again and again until it has so many requests, in a day. */
 function dayOf(trace: Trace, requests: number): Trace {
-  const own = trace.arrivalMs.length;
-  const length = trace.arrivalMs[own - 1] + 1;
-  const repeated = (values: Int32Array) => Int32Array.from({ length: requests }, (_, i) => values[i % own]);
-  return {
-    source: `${requests.toLocaleString('en-US')} requests in a day`,
-    arrivalMs: Float64Array.from(
-      { length: requests },
-      (_, i) =>
-        ((trace.arrivalMs[i % own] + length * Math.floor(i / own)) / length / (requests / own)) * 86_400_000,
-    ),
-    inputTokens: repeated(trace.inputTokens),
-    outputTokens: repeated(trace.outputTokens),
-  };
+  const source = `${requests.toLocaleString('en-US')} requests in a day`;
+  const repeated = { ...repeatTrace(trace, requests), source };
+  return scaleRate(repeated, repeated.arrivalMs[requests - 1] / 86_400_000);
 }
 
 const read = async (file: Parameters<typeof findReferenceFiles>[1][number]) =>

@@ -1,3 +1,4 @@
+import { shellWords } from '../launch/launch.ts';
 import type { FleetPlan } from '../plan/plan-result.ts';
 
 /** Image of vLLM whose schedules the simulator has. */
@@ -6,7 +7,7 @@ const IMAGE = 'vllm/vllm-openai:v0.32.0';
 /** A Deployment and a Service that start the engines of a plan with vLLM. */
 export function kubernetesManifest({ profile, engines, settings, commands }: FleetPlan): string {
   const { line } = commands.find(({ engine }) => engine === 'vLLM')!;
-  const args = argumentsOf(line).slice(2);
+  const args = shellWords(line).slice(2);
   const name = profile.model.name.toLowerCase().replace(/[^a-z0-9]+/g, '-');
   return `apiVersion: apps/v1
 kind: Deployment
@@ -43,9 +44,4 @@ spec:
     - port: 80
       targetPort: 8000
 `;
-}
-
-/** Words of a command line, with those in single quotes whole. */
-function argumentsOf(line: string): string[] {
-  return [...line.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain);
 }
