@@ -15,9 +15,15 @@ const { browser, server } = await startBoth();
 const guess = await startServe('--env', GUESS);
 after(() => guess.stop('SIGKILL'));
 
-/** Opens a page that plays nothing by itself, in a window tall enough for all charts. */
-function open(url: string): Promise<ConsolePage> {
-  return openPage(browser, url, { reducedMotion: 'reduce', viewport: { width: 1440, height: 1100 } });
+/** Opens a page that plays nothing by itself, in a window tall enough for all charts, and shows all of them. */
+async function open(url: string, hasMore = true): Promise<ConsolePage> {
+  const page = await openPage(browser, url, {
+    reducedMotion: 'reduce',
+    viewport: { width: 1440, height: 2400 },
+  });
+  await page.untilWindow(0);
+  if (hasMore) await page.view.getByText('More charts').click();
+  return page;
 }
 
 interface DrawnChart {
@@ -165,7 +171,7 @@ describe('the charts are drawn', () => {
       [`${server.url}/benchmark/web/?policy=hand`, 4, 3],
       [`${guess.url}/web/?policy=random&seed=3`, 4, 3],
     ] as const) {
-      const page = await open(url);
+      const page = await open(url, charts > 3);
       await play(page, windows);
       await untilDrawn(page, charts);
       await page.close();

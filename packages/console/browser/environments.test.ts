@@ -126,8 +126,11 @@ describe('fleet', () => {
     );
     assert.match((await replicas.last().getAttribute('aria-label')) ?? '', /Starts, ready in \d+/);
     await fleet.locator('.figure', { hasText: 'Bill' }).getByText('$48').waitFor();
-    for (const name of ['Replicas', 'Demand', 'Dollars', 'Time to first token'])
-      await page.view.getByRole('figure', { name, exact: true }).waitFor();
+    const chart = (name: string) => page.view.getByRole('figure', { name, exact: true });
+    for (const name of ['Replicas', 'Dollars', 'Time to first token']) await chart(name).waitFor();
+    assert.equal(await chart('Demand').count(), 0, 'the others are shown on demand');
+    await page.view.getByText('More charts').click();
+    await chart('Demand').waitFor();
     await page.untilOver();
   });
 });

@@ -406,6 +406,38 @@ describe('the tour', () => {
   });
 });
 
+describe('a first visit', () => {
+  it('is guided through an easy episode, ends with the knobs in hand, and does not come again', async () => {
+    const page = await open('');
+    const tour = (stop: number) => page.view.getByRole('dialog', { name: new RegExp(`^Tour, ${stop} of `) });
+    await tour(1).waitFor();
+    assert.equal(await page.choice('Task').inputValue(), 'static_workload');
+    assert.equal(await page.choice('Speed').inputValue(), '1', '60 windows in 60 s');
+    await page.view.getByText('A simulated LLM inference server.').waitFor();
+    await page.choice('Speed').selectOption('60');
+    await tour(6).waitFor();
+    await page.score.waitFor();
+    await page.button('Take the knobs').click();
+    await page.view.locator('.tour').waitFor({ state: 'detached' });
+    await page.untilShown((window) => window === 0);
+    assert.equal(await page.choice('Batch cap').isDisabled(), false);
+    await page.button('Play').waitFor();
+
+    await page.page.goto(page.page.url().replace(/\?.*/, ''));
+    await page.untilWindow(1);
+    assert.equal(await page.view.locator('.tour').count(), 0);
+  });
+
+  it('shows three charts, and the others when they are asked for', async () => {
+    const page = await open('?task=static_workload&policy=hand');
+    await page.untilWindow(0);
+    const charts = page.view.locator('figure.chart');
+    assert.equal(await charts.count(), 3);
+    await page.view.getByText('More charts').click();
+    await page.view.getByRole('figure', { name: 'GPU memory', exact: true }).waitFor();
+  });
+});
+
 describe('explanations', () => {
   it('tell why the planner chose what it chose, for the window that is shown', async () => {
     const page = await open('?task=static_workload&seed=1&policy=mpc');

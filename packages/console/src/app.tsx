@@ -1,10 +1,11 @@
-import { useComputed, useSignal } from '@preact/signals';
+import { useComputed } from '@preact/signals';
 import type { JSX } from 'preact';
-import { ChartPanel } from './components/chart-panel.tsx';
+import { Charts, MoreCharts } from './components/chart-panel.tsx';
 import { useConsole } from './components/console-context.ts';
 import { FailingIcon } from './components/icons.tsx';
 import {
   LaterAnyCharts,
+  LaterAnyMoreCharts,
   LaterDrawer,
   LaterFigures,
   LaterOpenedNote,
@@ -31,6 +32,7 @@ export function App(): JSX.Element {
     <>
       <TopBar />
       <main>
+        <Lead />
         <ProblemBanner />
         {state.opened.value && <LaterOpenedNote />}
         <RunStrip />
@@ -40,15 +42,16 @@ export function App(): JSX.Element {
         <div class="workbench">
           <KnobPanel />
           <div class={server ? 'charts' : 'charts few'}>
-            {server ? (
-              SERVER_CHARTS.map((spec) => <ChartPanel key={spec.id} spec={spec} />)
-            ) : (
-              <LaterAnyCharts />
-            )}
+            {server ? <Charts specs={SERVER_CHARTS} /> : <LaterAnyCharts />}
             <Timeline />
           </div>
         </div>
-        {state.isServer.value && <MoreCharts />}
+        {!server && <LaterAnyMoreCharts />}
+        {state.isServer.value && (
+          <MoreCharts>
+            <LaterOtherCharts />
+          </MoreCharts>
+        )}
       </main>
       {openPanel.value && <LaterDrawer />}
       {state.needsToken.value && <LaterTokenDialog />}
@@ -56,6 +59,24 @@ export function App(): JSX.Element {
       <Tooltip />
     </>
   );
+}
+
+/** The environment in a sentence, by its name. Others bring a description of their own. */
+const LEADS: Readonly<Record<string, string | undefined>> = {
+  llmserve:
+    'A simulated LLM inference server. Every few seconds a policy, or you, turns its knobs; at the end the episode is scored.',
+  inferencegym:
+    'An LLM inference server played from a table of measurements. Each second a policy, or you, turns its knobs; at the end the episode is scored.',
+  fleet:
+    'A simulated fleet of LLM inference servers. Every 30 s a policy, or you, chooses replicas, routing and admission; at the end the episode is scored in dollars.',
+};
+
+/** Says what the page is. */
+function Lead(): JSX.Element | null {
+  const { environment, abilities } = useConsole();
+  const { name = '', description } = environment.value ?? {};
+  // Of an environment whose episodes are not replayable the server may be a real one.
+  return <p class="lead">{(abilities.value.episodes && LEADS[name]) || description}</p>;
 }
 
 /** Something that went wrong, and the way on. */
@@ -70,21 +91,5 @@ function ProblemBanner(): JSX.Element | null {
         {problem.remedy}
       </button>
     </div>
-  );
-}
-
-/** Charts of an LLM server's further numbers, for those who ask. */
-function MoreCharts(): JSX.Element {
-  const isOpen = useSignal(false);
-  return (
-    <details
-      class="more-charts"
-      onToggle={(event) => {
-        isOpen.value = event.currentTarget.open;
-      }}
-    >
-      <summary>More numbers</summary>
-      {isOpen.value && <LaterOtherCharts />}
-    </details>
   );
 }

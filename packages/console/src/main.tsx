@@ -6,8 +6,10 @@ import { startTheme } from './charts/palette.ts';
 import { ConsoleContext } from './components/console-context.ts';
 import { EPISODE_FRAGMENT, readChoices, writeChoices } from './state/choices.ts';
 import { createConsoleState } from './state/console-state.ts';
+import { isFirstVisit } from './state/first-visit.ts';
 import { listenToKeys } from './state/keys.ts';
-import { openPanel } from './state/overlays.ts';
+import { isGuided, openPanel, tourStep } from './state/overlays.ts';
+import { SPEEDS } from './state/page-signals.ts';
 import { RECORDED } from './state/run.ts';
 import { keptToken } from './state/token.ts';
 
@@ -33,7 +35,9 @@ void start();
 /** A function, because parts that are fetched later wait for this module, which must not wait for them. */
 async function start(): Promise<void> {
   const fragment = location.hash;
+  const isFirst = isFirstVisit() && location.search === '' && !isEpisode(fragment);
   await state.connect(readChoices(location.search), mayMove && !isEpisode(fragment));
+  if (isFirst && state.latest.value) guide();
   if (isEpisode(fragment)) await openLink();
   addEventListener('hashchange', () => {
     if (isEpisode(location.hash)) void openLink();
@@ -49,6 +53,17 @@ function playInFrames(): undefined | (() => void) {
     state.tick(now);
   });
   return () => cancelAnimationFrame(frame);
+}
+
+/** Seconds that the episode of a first visit takes at most, where the page is fast enough. */
+const GUIDED_S = 60;
+
+/** Takes a newcomer over the page while the first episode is played. */
+function guide(): void {
+  const windows = state.windows.value ?? 0;
+  state.speed.value = SPEEDS.find((speed) => windows <= speed * GUIDED_S) ?? state.speed.value;
+  isGuided.value = state.playing.value;
+  tourStep.value = 0;
 }
 
 function rememberInAddress(): void {

@@ -1,5 +1,5 @@
-import { useComputed } from '@preact/signals';
-import type { JSX } from 'preact';
+import { useComputed, useSignal } from '@preact/signals';
+import type { ComponentChildren, JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { type ChartSpec, presentSeries, type SeriesSpec } from '../charts/chart-spec.ts';
 import { RUN_LOOKS } from '../charts/palette.ts';
@@ -85,6 +85,33 @@ export function ChartPanel({ spec }: { spec: ChartSpec }): JSX.Element | null {
         <NotPlayed />
       </div>
     </figure>
+  );
+}
+
+/** A chart for each of `specs`. */
+export function Charts({ specs }: { specs: readonly ChartSpec[] }): JSX.Element {
+  return (
+    <>
+      {specs.map((spec) => (
+        <ChartPanel key={spec.id} spec={spec} />
+      ))}
+    </>
+  );
+}
+
+/** Charts below the others that are made when somebody asks for them. */
+export function MoreCharts({ children }: { children: ComponentChildren }): JSX.Element {
+  const isOpen = useSignal(false);
+  return (
+    <details
+      class="more-charts"
+      onToggle={(event) => {
+        isOpen.value = event.currentTarget.open;
+      }}
+    >
+      <summary>More charts</summary>
+      {isOpen.value && <div class="charts">{children}</div>}
+    </details>
   );
 }
 

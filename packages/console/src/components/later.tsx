@@ -46,6 +46,9 @@ export const LaterWhyPanel = lazy(async () => (await import('../later/why-panel.
 export const LaterOptionsMenu = lazy(async () => (await import('../later/options-menu.tsx')).OptionsMenu);
 export const LaterFigures = lazy(async () => (await import('../later/any-environment.tsx')).AnyFigures);
 export const LaterAnyCharts = lazy(async () => (await import('../later/any-environment.tsx')).AnyCharts);
+export const LaterAnyMoreCharts = lazy(
+  async () => (await import('../later/any-environment.tsx')).AnyMoreCharts,
+);
 export const LaterOtherCharts = lazy(async () => (await import('../later/any-environment.tsx')).OtherCharts);
 export const LaterDrawer = lazy(async () => (await import('../panels/drawer.tsx')).Drawer);
 export const LaterTour = lazy(async () => (await import('../later/tour.tsx')).Tour);

@@ -54,7 +54,7 @@ export function Transport(): JSX.Element {
         >
           {SPEEDS.map((speed) => (
             <option key={speed} value={speed}>
-              {speed} windows/s
+              {speed} {speed === 1 ? 'window' : 'windows'}/s
             </option>
           ))}
         </select>

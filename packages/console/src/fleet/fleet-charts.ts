@@ -208,12 +208,12 @@ const refused: ChartSpec = {
     byClass(frame, { draw: 'layer', format: count }, 'answered with 429', ({ refused }) => refused),
 };
 
-/** The charts of a fleet. */
-export const FLEET_CHARTS: readonly ChartSpec[] = [
-  replicas,
+/** The charts of a fleet that the page shows at first. */
+export const FLEET_CHARTS: readonly ChartSpec[] = [replicas, money, firstToken];
+
+/** The charts of a fleet that are shown on demand. */
+export const FURTHER_FLEET_CHARTS: readonly ChartSpec[] = [
   demand,
-  money,
-  firstToken,
   betweenTokens,
   caches,
   waiting,

@@ -1,6 +1,7 @@
 import { useComputed } from '@preact/signals';
 import type { JSX } from 'preact';
 import { toneOfClass } from '../charts/palette.ts';
+import { Charts, MoreCharts } from '../components/chart-panel.tsx';
 import { useConsole } from '../components/console-context.ts';
 import { Figure } from '../components/figure.tsx';
 import { amount, count, dollars, latencyText, percent, words } from '../components/format.ts';
@@ -9,6 +10,7 @@ import { Observed, Station } from '../components/stage.tsx';
 import { tip } from '../components/tooltip.tsx';
 import { observed } from '../state/observed.ts';
 import styles from '../styles/fleet.css?inline';
+import { FLEET_CHARTS, FURTHER_FLEET_CHARTS } from './fleet-charts.ts';
 import { narrateFleet } from './fleet-narration.ts';
 import { fleetReport, type ReplicaReport } from './fleet-report.ts';
 
@@ -49,6 +51,18 @@ export function FleetStage(): JSX.Element {
         </Station>
       </div>
     </section>
+  );
+}
+
+export function FleetCharts(): JSX.Element {
+  return <Charts specs={FLEET_CHARTS} />;
+}
+
+export function FleetMoreCharts(): JSX.Element {
+  return (
+    <MoreCharts>
+      <Charts specs={FURTHER_FLEET_CHARTS} />
+    </MoreCharts>
   );
 }
 

@@ -1,17 +1,17 @@
 import { useComputed } from '@preact/signals';
 import type { JSX } from 'preact';
 import type { ChartSpec } from '../charts/chart-spec.ts';
-import { ChartPanel } from '../components/chart-panel.tsx';
+import { Charts, MoreCharts } from '../components/chart-panel.tsx';
 import { useConsole } from '../components/console-context.ts';
 import { Figure } from '../components/figure.tsx';
 import { amount, count, words } from '../components/format.ts';
 import { addStyles, lazy } from '../components/later.tsx';
-import { FLEET_CHARTS } from '../fleet/fleet-charts.ts';
 import { fleetReport } from '../fleet/fleet-report.ts';
 import { SERVER_CHARTS } from '../llm-server/charts.ts';
 import { fieldNamed } from '../state/observed.ts';
 import styles from '../styles/figures.css?inline';
 import { chartsOfSchema, NO_QUANTITY, REWARD_CHART } from './any-charts.ts';
+import { FURTHER_SERVER_CHARTS } from './further-charts.ts';
 
 addStyles(styles);
 
@@ -19,6 +19,8 @@ addStyles(styles);
 const LONGEST_TEXT = 60;
 
 const LaterFleetStage = lazy(async () => (await import('../fleet/fleet-stage.tsx')).FleetStage);
+const LaterFleetCharts = lazy(async () => (await import('../fleet/fleet-stage.tsx')).FleetCharts);
+const LaterFleetMoreCharts = lazy(async () => (await import('../fleet/fleet-stage.tsx')).FleetMoreCharts);
 
 /** True where the environment is a fleet, by what its windows report. */
 function useIsFleet(): boolean {
@@ -69,40 +71,46 @@ function valueText(name: string, value: unknown): string {
   return text.length > LONGEST_TEXT ? `${text.slice(0, LONGEST_TEXT)}…` : text;
 }
 
-/** Charts of a fleet; else the reward, and a chart for each number that the environment observes. */
-export function AnyCharts(): JSX.Element {
+/** Charts that the page shows at first. */
+const FIRST_CHARTS = 3;
+
+function useSchemaCharts(): readonly ChartSpec[] {
   const state = useConsole();
-  const isFleet = useIsFleet();
-  const specs = useComputed(() => [
+  return useComputed(() => [
     REWARD_CHART,
     ...chartsOfSchema(state.schemas.value?.observation ?? {}, new Set()),
-  ]);
-  return <Charts specs={isFleet ? FLEET_CHARTS : specs.value} />;
+  ]).value;
 }
 
-/** Charts of the numbers that the charts of an LLM server leave out. */
+/** The first charts of a fleet; else of the reward and of the first numbers that the environment observes. */
+export function AnyCharts(): JSX.Element | null {
+  const specs = useSchemaCharts();
+  return useIsFleet() ? <LaterFleetCharts /> : <Charts specs={specs.slice(0, FIRST_CHARTS)} />;
+}
+
+/** All further charts, for those who ask. */
+export function AnyMoreCharts(): JSX.Element | null {
+  const specs = useSchemaCharts().slice(FIRST_CHARTS);
+  if (useIsFleet()) return <LaterFleetMoreCharts />;
+  return specs.length === 0 ? null : (
+    <MoreCharts>
+      <Charts specs={specs} />
+    </MoreCharts>
+  );
+}
+
+/** Further charts of an LLM server, and those of the numbers that its own charts leave out. */
 export function OtherCharts(): JSX.Element {
   const state = useConsole();
   const specs = useComputed(() => {
     const frame = state.frames.value[0];
-    const shown = SERVER_CHARTS.flatMap((spec) => (frame ? spec.series(frame, undefined) : [])).flatMap(
-      ({ field }) => (field && fieldNamed(frame.observation, field)) || [],
-    );
-    return chartsOfSchema(state.schemas.value?.observation ?? {}, new Set(shown));
+    const shown = [...SERVER_CHARTS, ...FURTHER_SERVER_CHARTS]
+      .flatMap((spec) => (frame ? spec.series(frame, undefined) : []))
+      .flatMap(({ field }) => (field && fieldNamed(frame.observation, field)) || []);
+    return [
+      ...FURTHER_SERVER_CHARTS,
+      ...chartsOfSchema(state.schemas.value?.observation ?? {}, new Set(shown)),
+    ];
   });
-  return (
-    <div class="charts">
-      <Charts specs={specs.value} />
-    </div>
-  );
-}
-
-function Charts({ specs }: { specs: readonly ChartSpec[] }): JSX.Element {
-  return (
-    <>
-      {specs.map((spec) => (
-        <ChartPanel key={spec.id} spec={spec} />
-      ))}
-    </>
-  );
+  return <Charts specs={specs.value} />;
 }

@@ -1,7 +1,11 @@
+import { effect } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
+import { useConsole } from '../components/console-context.ts';
 import { addStyles } from '../components/later.tsx';
-import { tourStep } from '../state/overlays.ts';
+import type { ConsoleState } from '../state/console-state.ts';
+import { isGuided, tourStep } from '../state/overlays.ts';
+import { BY_HAND } from '../state/run.ts';
 import styles from '../styles/tour.css?inline';
 
 addStyles(styles);
@@ -38,17 +42,46 @@ const STOPS: readonly TourStop[] = [
   {
     at: '.scrubber',
     title: 'Wind back, try again',
-    text: 'Drag to any window and play on from there. At the end the server grades the episode. Can you beat the policy?',
+    text: 'Drag to any window and play on from there. At the end the server grades the episode.',
+  },
+  {
+    at: '.score, .knobs',
+    title: 'Now you',
+    text: 'The score stands between the default settings and a planner that knows all future traffic. Take the knobs on the very same requests. Can you beat the policy?',
   },
 ];
 
 function endTour(): void {
   tourStep.value = undefined;
+  isGuided.value = false;
+}
+
+/** Starts the episode of the page again, by hand. */
+async function takeKnobs(state: ConsoleState): Promise<void> {
+  endTour();
+  state.chooseDriver(BY_HAND);
+  await state.restart();
+  document.querySelector<HTMLElement>('.knobs :is(input, select):enabled')?.focus();
+}
+
+/** Moves a guided tour on as the episode is played: each stop has an equal part of its windows. Answers how to stop. */
+function followEpisode({ newest, windows, areOver, episode }: ConsoleState): () => void {
+  const guided = episode.peek();
+  return effect(() => {
+    if (!isGuided.value) return;
+    if (episode.value !== guided) return endTour();
+    const last = STOPS.length - 1;
+    const share = newest.value / (windows.value ?? Number.POSITIVE_INFINITY);
+    const due = areOver.value ? last : Math.min(last - 1, Math.floor(share * last));
+    if (tourStep.peek()! < due) tourStep.value = due;
+  });
 }
 
 /** A short walk over the page, one stop at a time. */
 export function Tour(): JSX.Element | null {
+  const state = useConsole();
   const step = tourStep.value;
+  useEffect(() => followEpisode(state), [state]);
   const dialog = useRef<HTMLDialogElement>(null);
   const stop = step === undefined ? undefined : STOPS[step];
   useEffect(() => {
@@ -59,7 +92,9 @@ export function Tour(): JSX.Element | null {
     target?.classList.add('lit');
     target?.scrollIntoView({ block: 'nearest' });
     place(element, target);
-    element.querySelector<HTMLElement>('.primary')?.focus({ preventScroll: true });
+    const isElsewhere = document.activeElement !== document.body && !element.contains(document.activeElement);
+    if (!isGuided.peek() || !isElsewhere)
+      element.querySelector<HTMLElement>('.primary')?.focus({ preventScroll: true });
     return () => target?.classList.remove('lit');
   }, [stop]);
   if (step === undefined || !stop) return null;
@@ -71,26 +106,26 @@ export function Tour(): JSX.Element | null {
       aria-label={`Tour, ${step + 1} of ${STOPS.length}: ${stop.title}`}
       onKeyDown={(event) => event.key === 'Escape' && endTour()}
     >
-      <h2>{stop.title}</h2>
-      <p>{stop.text}</p>
+      <div aria-live={isGuided.value ? 'polite' : 'off'}>
+        <h2>{stop.title}</h2>
+        <p>{stop.text}</p>
+      </div>
       <footer>
         <span class="fine">
           {step + 1} of {STOPS.length}
         </span>
-        {!isLast && (
-          <button type="button" class="button small" onClick={endTour}>
-            Skip
-          </button>
-        )}
+        <button type="button" class="button small" onClick={endTour}>
+          {isLast ? 'Done' : 'Skip'}
+        </button>
         <button
           type="button"
           class="button small primary"
           onClick={() => {
-            if (isLast) endTour();
+            if (isLast) void takeKnobs(state);
             else tourStep.value = step + 1;
           }}
         >
-          {isLast ? 'Done' : 'Next'}
+          {isLast ? 'Take the knobs' : 'Next'}
         </button>
       </footer>
     </dialog>

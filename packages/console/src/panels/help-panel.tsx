@@ -21,7 +21,7 @@ export function HelpPanel(): JSX.Element {
   return (
     <>
       <section class="tour-offer">
-        <p>A walk over the page in five steps.</p>
+        <p>A walk over the page in six steps.</p>
         <button
           type="button"
           class="button primary"

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { LARGEST_SEED, readChoices, writeChoices } from './choices.ts';
+import type { Task } from '../api/wire.ts';
+import { LARGEST_SEED, pickTask, readChoices, writeChoices } from './choices.ts';
 
 describe('the choices in the address', () => {
   it('come back as they were written', () => {
@@ -26,4 +27,20 @@ describe('the choices in the address', () => {
       assert.match(choices.faults?.[0] ?? '', /Expected the seed to be a whole number from 0 to \d+, got “/);
     });
   }
+});
+
+describe('the task of a visit', () => {
+  const task = (id: string | number, difficulty: 'easy' | 'medium' | 'hard') => ({
+    id,
+    name: '',
+    difficulty,
+  });
+  const tasks = [task(3, 'hard'), task('two', 'easy'), task('one', 'easy')] as unknown as readonly Task[];
+
+  it('is the one asked for, else the first easy one, else the first', () => {
+    assert.equal(pickTask(tasks, '3'), '3');
+    assert.equal(pickTask(tasks, 'nope'), 'two');
+    assert.equal(pickTask(tasks.slice(0, 1), undefined), '3');
+    assert.equal(pickTask([], undefined), undefined);
+  });
 });

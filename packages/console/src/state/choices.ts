@@ -66,10 +66,13 @@ function optionValue(text: string): unknown {
   }
 }
 
-/** The task asked for, or the hardest: the last one. */
+/** The task asked for, or an easy one, else the first. */
 export function pickTask(tasks: readonly Task[], wanted: string | undefined): string | undefined {
-  const ids = tasks.map(({ id }) => String(id));
-  return wanted !== undefined && ids.includes(wanted) ? wanted : ids.at(-1);
+  const found =
+    tasks.find(({ id }) => String(id) === wanted) ??
+    tasks.find(({ difficulty }) => difficulty === 'easy') ??
+    tasks[0];
+  return found && String(found.id);
 }
 
 /** The wanted drivers that exist; else the heuristic, else by hand. */

@@ -15,3 +15,6 @@ export const openPanel = signal<PanelName | undefined>(undefined);
 
 /** The step that the tour is at; `undefined` while nobody takes it. */
 export const tourStep = signal<number | undefined>(undefined);
+
+/** The tour moves on with the windows of the episode, as on a first visit. */
+export const isGuided = signal(false);

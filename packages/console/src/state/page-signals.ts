@@ -7,7 +7,7 @@ import { observed } from './observed.ts';
 import { BY_HAND, Run } from './run.ts';
 
 /** Windows a second. */
-export const SPEEDS = [2, 8, 24, 60] as const;
+export const SPEEDS = [1, 2, 8, 24, 60] as const;
 
 /** Something that went wrong, and the way on. */
 export interface Problem {
@@ -62,7 +62,7 @@ export function createPageSignals(client: Client) {
     /** Options of the reset beside task and seed; those that are absent are left to the server. */
     options: signal<Fields>({}),
     /** Windows a second. */
-    speed: signal<number>(SPEEDS[1]),
+    speed: signal<number>(8),
     opened: signal<OpenedFile>(),
     /** Changes when another episode takes the page, so that answers to an older one are told apart. */
     episode: signal(0),

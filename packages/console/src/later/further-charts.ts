@@ -1,0 +1,135 @@
+import type { ChartSpec, SeriesSpec } from '../charts/chart-spec.ts';
+import { type Tone, toneOfClass } from '../charts/palette.ts';
+import { amount, count, words } from '../components/format.ts';
+import { byClass, kvShare, latency, limits, median, quantity, wholeTick } from '../llm-server/charts.ts';
+import type { GpuMemory, GpuTelemetry } from '../llm-server/telemetry.ts';
+import type { Frame } from '../state/frame.ts';
+import { observed } from '../state/observed.ts';
+
+const betweenTokens: ChartSpec = {
+  id: 'itl',
+  title: 'Time between tokens',
+  unit: () => 'ITL, ms',
+  question: 'How fast is it?',
+  tick: wholeTick,
+  limits: ({ telemetry }) => limits(telemetry.slo, ({ tpotMs }) => tpotMs),
+  compared: latency('Median', 'p50_itl_ms'),
+  series: (frame) => [
+    median(frame, 'p50_itl_ms'),
+    ...byClass(frame, 'median time per output token', ({ tpotP50Ms }) => tpotP50Ms),
+  ],
+};
+
+const tokensOut = quantity('Tokens out', 'throughput_tps', (value) => `${count(value)}/s`);
+const requestsIn = quantity('Requests in', 'request_arrival_rate', (value) => `${amount(value)}/s`);
+
+const throughput: ChartSpec = {
+  id: 'throughput',
+  title: 'Work in, work out',
+  unit: () => 'tokens/s',
+  question: 'Does it keep up?',
+  tick: wholeTick,
+  rightTick: fineTick,
+  compared: tokensOut,
+  series: () => [
+    { ...tokensOut, tone: 'tokens', draw: 'area' },
+    { ...requestsIn, tone: 'arrivals', axis: 'right', draw: 'dashed' },
+  ],
+};
+
+/** A part of the fullest GPU's memory. */
+const layer = (
+  label: string,
+  tone: Tone,
+  definition: string,
+  size: (gpu: GpuTelemetry, parts: GpuMemory, frame: Frame) => number,
+): SeriesSpec => ({
+  label,
+  tone,
+  draw: 'layer',
+  definition: `${definition}, GiB`,
+  format: amount,
+  value(frame) {
+    const gpu = fullestGpu(frame);
+    return gpu?.memory && size(gpu, gpu.memory, frame);
+  },
+});
+
+const memory: ChartSpec = {
+  id: 'memory',
+  title: 'GPU memory',
+  unit: (latest) => (fullestGpu(latest) ? 'GiB, fullest GPU' : 'GB'),
+  question: 'What fills it?',
+  tick: wholeTick,
+  limits(frame, task) {
+    const limit = fullestGpu(frame)?.memory?.limit ?? task?.memory_limit_gb;
+    if (typeof limit !== 'number') return [];
+    const label = fullestGpu(frame) ? `${amount(limit)} GiB limit` : `${amount(limit)} GB limit of the task`;
+    return [{ value: limit, label }];
+  },
+  compared: {
+    label: 'Used',
+    definition: 'Weights, KV pool, neighbours and the rest of the GPU with the least memory to spare',
+    draw: 'step',
+    value(frame) {
+      const parts = fullestGpu(frame)?.memory;
+      return parts ? parts.limit - spare(parts) : observed(frame, 'gpu_memory_used_gb');
+    },
+    format: amount,
+  },
+  series: (frame) => {
+    if (!fullestGpu(frame))
+      return [{ ...quantity('Used', 'gpu_memory_used_gb', amount), tone: 'kv', draw: 'area' }];
+    return [
+      layer('Weights', 'weights', 'The model itself', (_, { weights }) => weights),
+      layer('Overhead', 'overhead', 'Activations and the runtime', (_, { overhead }) => overhead),
+      layer('Draft', 'draft', 'The model that guesses tokens for speculation', (_, { draft }) => draft),
+      ...kvByClass(frame),
+      layer(
+        'KV free',
+        'pool',
+        'KV blocks reserved and paid for, but empty',
+        (gpu, parts) => parts.kvPool - usedPool(gpu, parts),
+      ),
+      layer('Neighbours', 'tenant', 'Other tenants of the same GPU', (_, { tenant }) => tenant),
+    ];
+  },
+};
+
+/** The used part of the pool, shared among the classes as their KV blocks are on both GPUs together. */
+function kvByClass(frame: Frame): SeriesSpec[] {
+  const { classes } = frame.telemetry;
+  if (classes.length === 0)
+    return [layer('KV in use', 'kv', 'KV blocks that hold the context of running requests', usedPool)];
+  return classes.map(({ name }, index) =>
+    layer(
+      `KV ${words(name).toLowerCase()}`,
+      toneOfClass(name, index),
+      `KV blocks of ${words(name).toLowerCase()} requests`,
+      (gpu, parts, at) => usedPool(gpu, parts) * kvShare(at, index),
+    ),
+  );
+}
+
+/** The charts of an LLM server that are shown on demand, in reading order. */
+export const FURTHER_SERVER_CHARTS: readonly ChartSpec[] = [betweenTokens, throughput, memory];
+
+function fineTick(value: number): string {
+  return Number.isInteger(value) ? count(value) : amount(value);
+}
+
+/** The GPU with the least memory to spare; of equals, the one with more KV blocks in use. */
+function fullestGpu(frame: Frame): GpuTelemetry | undefined {
+  const [fullest] = frame.telemetry.gpus
+    .filter(({ memory }) => memory !== undefined)
+    .sort((a, b) => spare(a.memory!) - spare(b.memory!) || b.kvBlocksUsed - a.kvBlocksUsed);
+  return fullest;
+}
+
+function spare({ weights, overhead, draft, kvPool, tenant, limit }: GpuMemory): number {
+  return limit - weights - overhead - draft - kvPool - tenant;
+}
+
+function usedPool({ kvBlocksUsed, kvBlocksTotal }: GpuTelemetry, { kvPool }: GpuMemory): number {
+  return kvBlocksTotal === 0 ? 0 : (kvPool * kvBlocksUsed) / kvBlocksTotal;
+}
