@@ -31,6 +31,10 @@ describe('a policy', () => {
     const shown = (await page.score.textContent()) ?? '';
     assert.ok(shown.includes(score.toFixed(3)), shown);
     assert.ok(shown.includes(feedback), shown);
+    const anchors = (await page.score.getByRole('img').getAttribute('aria-label')) ?? '';
+    assert.match(anchors, /^Scores on the same traffic: Default 0\.20, .*Sees the future 0\.95$/);
+    const standing = new RegExp(`${score.toFixed(3)} is (between .* and|above) .*\\(0\\.\\d\\d\\)`);
+    assert.match(shown, standing);
     const tasks = (await (await fetch(`${server.url}/tasks`)).json()) as {
       tasks: { id: string; windows: number }[];
     };

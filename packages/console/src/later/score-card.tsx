@@ -2,7 +2,7 @@ import type { JSX } from 'preact';
 import type { Fields, Grade } from '../api/wire.ts';
 import { RUN_LOOKS } from '../charts/palette.ts';
 import { useConsole } from '../components/console-context.ts';
-import { amount, signed, words } from '../components/format.ts';
+import { amount, count, signed, words } from '../components/format.ts';
 import { addStyles } from '../components/later.tsx';
 import { tip } from '../components/tooltip.tsx';
 import { playerName, type Run } from '../state/run.ts';
@@ -19,7 +19,7 @@ export function ScoreCard(): JSX.Element | null {
   const grade = state.grade.value;
   const isGrading = !grade && state.abilities.value.grader;
   const graded = state.runs.value.filter((one) => one.grade.value);
-  const anchors = grade ? anchorsOf(grade) : {};
+  const anchors = grade ? anchorsOf(grade) : [];
   const rows = grade ? numbersIn(grade.breakdown) : [];
   return (
     <section class="panel score" aria-label="Score" aria-live="polite" aria-busy={isGrading}>
@@ -32,13 +32,18 @@ export function ScoreCard(): JSX.Element | null {
       </div>
       <div class="score-words">
         <p>{grade ? grade.feedback : isGrading && 'The server replays the episode and grades it.'}</p>
-        {Object.keys(anchors).length > 1 && <AnchorScale anchors={anchors} runs={graded} />}
+        {grade && anchors.length > 1 && (
+          <>
+            <AnchorScale anchors={anchors} runs={graded} />
+            <p class="fine">{standing(grade, anchors)}</p>
+          </>
+        )}
         {rows.length > 0 && (
           <dl class="breakdown">
             {rows.map(([name, value]) => (
               <div key={name} {...tip(BREAKDOWN_DEFINITIONS[name])}>
                 <dt>{words(name)}</dt>
-                <dd>{value < 0 ? signed(value) : amount(value)}</dd>
+                <dd>{value < 0 ? signed(value) : Number.isInteger(value) ? count(value) : amount(value)}</dd>
               </div>
             ))}
           </dl>
@@ -73,76 +78,111 @@ const BREAKDOWN_DEFINITIONS: Readonly<Record<string, string | undefined>> = {
   cost_usd: 'What the GPUs cost for the time of the episode, USD',
 };
 
-/** Returns that the grader measured on the same traffic, by their names. A bound that nobody reaches is left out. */
-function anchorsOf({ breakdown }: Grade): Record<string, number> {
-  const anchors = breakdown.anchors;
-  if (typeof anchors !== 'object' || anchors === null) return {};
-  return Object.fromEntries(
-    Object.entries(anchors).filter(([name, value]) => name !== 'bound' && typeof value === 'number'),
-  ) as Record<string, number>;
+/** An agent that the grader played on the same traffic. */
+interface Anchor {
+  readonly name: string;
+  readonly score: number;
+  /** Its return, where the grader tells. */
+  readonly total: number | undefined;
+}
+
+/** The words for an anchor: on the scale, in a sentence, and what it is. */
+const ANCHOR_WORDS: Readonly<Record<string, readonly [string, string, string] | undefined>> = {
+  default: ['Default', 'the default', 'Settings that nobody turns; of a fleet, the HorizontalPodAutoscaler'],
+  constant: ['Best fixed', 'the best fixed setting', 'The best of all settings that never change'],
+  rule: ['Tuned rule', 'the tuned rule', 'A rule of a few parameters, tuned on other traffic'],
+  planner: ['Planner', 'the planner', 'A planner that knows the model, and not the traffic to come'],
+  clairvoyant: [
+    'Sees the future',
+    'the planner that sees all future traffic',
+    'A planner that sees all future traffic: an upper reference, as no real controller can',
+  ],
+};
+
+/** The anchors that the grader scores, the lowest first. */
+function anchorsOf({ breakdown: { anchor_scores: scores, anchors } }: Grade): Anchor[] {
+  if (typeof scores !== 'object' || scores === null) return [];
+  return Object.entries(scores)
+    .map(([name, score]) => {
+      const total = (anchors as Fields | undefined)?.[name];
+      return { name, score: Number(score), total: typeof total === 'number' ? total : undefined };
+    })
+    .sort((a, b) => a.score - b.score);
+}
+
+/** The score in words: the anchors that it is between. */
+function standing({ score, breakdown }: Grade, anchors: readonly Anchor[]): string {
+  const text = ({ name, score: at }: Anchor) =>
+    `${ANCHOR_WORDS[name]?.[1] ?? words(name)} (${at.toFixed(2)})`;
+  const below = anchors.findLast((anchor) => anchor.score <= score);
+  const above = anchors.find((anchor) => anchor.score > score);
+  const estimated = (breakdown.anchors as Fields | undefined)?.estimated === true;
+  const note = estimated
+    ? ' What sees the future was not played on this traffic: its return is an estimate.'
+    : '';
+  const own = score.toFixed(3);
+  if (below === undefined)
+    return `${own} is below ${text(above!)}: the further below, the slower it falls.${note}`;
+  if (below.score > score - 0.0005) return `${own} is the score of ${text(below)}.${note}`;
+  if (above !== undefined) return `${own} is between ${text(below)} and ${text(above)}.${note}`;
+  return `${own} is above ${text(below)}. That plan is good and not the best there is, so a run can pass it; from there each further gain counts less, and no score reaches 1.${note}`;
 }
 
 /** Labels nearer than this would run into one another, share of the scale. */
-const LABEL_WIDTH = 0.1;
+const LABEL_WIDTH = 0.19;
 
-/** The returns of the runs on a line with the anchors. */
-function AnchorScale({
-  anchors,
-  runs,
-}: {
-  anchors: Record<string, number>;
-  runs: readonly Run[];
-}): JSX.Element {
+/** The scores of the runs on a line from 0 to 1 with the anchors. */
+function AnchorScale({ anchors, runs }: { anchors: readonly Anchor[]; runs: readonly Run[] }): JSX.Element {
   const state = useConsole();
-  const returns = runs.map((run) => run.latest.value!.totalReward);
-  const values = [...Object.values(anchors), ...returns];
-  const low = Math.min(...values);
-  const high = Math.max(...values);
-  const at = (value: number) => (high === low ? 0.5 : (value - low) / (high - low));
   const ends: number[] = [];
-  const labels = Object.entries(anchors)
-    .sort(([, a], [, b]) => a - b)
-    .map(([name, value]) => {
-      const place = at(value);
-      const free = ends.findIndex((end) => place - end > LABEL_WIDTH);
-      const row = free < 0 ? ends.length : free;
-      ends[row] = place;
-      return { name, value, place, row };
-    });
+  const labels = anchors.map((anchor) => {
+    const free = ends.findIndex((end) => anchor.score - end > LABEL_WIDTH);
+    const row = free < 0 ? ends.length : free;
+    ends[row] = anchor.score;
+    return { ...anchor, row };
+  });
+  const texts = anchors.map(
+    ({ name, score }) => `${ANCHOR_WORDS[name]?.[0] ?? words(name)} ${score.toFixed(2)}`,
+  );
   return (
-    <div class="anchor-scale" role="img" aria-label={scaleText(anchors)} style={{ '--rows': ends.length }}>
-      {labels.map(({ name, value, place, row }) => (
+    <div
+      class="anchor-scale"
+      role="img"
+      aria-label={`Scores on the same traffic: ${texts.join(', ')}`}
+      style={{ '--rows': ends.length }}
+    >
+      {labels.map(({ name, total, score, row }, i) => (
         <span
           key={name}
           class="anchor"
-          style={{ left: `${place * 100}%`, '--row': row }}
-          {...tip(`${words(name)}: ${signed(value)}`)}
+          style={{ left: `${score * 100}%`, '--row': row }}
+          {...tip(
+            `${ANCHOR_WORDS[name]?.[2] ?? words(name)}${total === undefined ? '' : `: return ${signed(total)}`}`,
+          )}
         >
           <i />
-          {words(name)}
+          {texts[i]}
         </span>
       ))}
-      {runs.map((run, i) => (
+      {runs.map((run) => (
         <span
           key={run.place}
           class="mark"
-          style={{ left: `${at(returns[i]) * 100}%`, color: `var(--tone-${RUN_LOOKS[run.place].tone})` }}
-          {...tip(`${playerName(state, run)}: ${signed(returns[i])}`)}
+          style={{
+            left: `${run.grade.value!.score * 100}%`,
+            color: `var(--tone-${RUN_LOOKS[run.place].tone})`,
+          }}
+          {...tip(`${playerName(state, run)}: ${run.grade.value!.score.toFixed(3)}`)}
         />
       ))}
     </div>
   );
 }
 
-function scaleText(anchors: Record<string, number>): string {
-  const texts = Object.entries(anchors).map(([name, value]) => `${words(name)} ${signed(value)}`);
-  return `Returns on the same traffic: ${texts.join(', ')}`;
-}
-
-/** The numbers of a breakdown beside the anchors, however deep, each under its path. */
+/** The numbers of a breakdown beside those of the anchors, however deep, each under its path. */
 function numbersIn(fields: Fields, path: readonly string[] = []): [string, number][] {
   return Object.entries(fields).flatMap(([name, value]): [string, number][] => {
-    if (name === 'anchors') return [];
+    if (name === 'anchors' || name === 'anchor_scores') return [];
     const here = [...path, name];
     if (typeof value === 'number') return [[here.join(' '), value]];
     if (typeof value === 'object' && value !== null && !Array.isArray(value))

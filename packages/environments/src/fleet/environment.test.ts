@@ -205,6 +205,8 @@ describe('the grade of an episode of fleet', () => {
       const anchors = breakdown.anchors as FleetAnchors;
       assert.ok(anchors.clairvoyant > Math.max(anchors.default, anchors.rule));
       assert.ok(anchors.clairvoyant <= anchors.bound);
+      const { default: low, clairvoyant: high } = breakdown.anchor_scores as Record<string, number>;
+      assert.deepEqual([low, high], [0.2, 0.95]);
       assert.equal(breakdown.regret, anchors.clairvoyant - Number(breakdown.return));
     }
   });

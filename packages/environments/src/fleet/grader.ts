@@ -1,6 +1,6 @@
 import { EnvironmentError, type EpisodeRecord, type Grade } from '@servegym/openenv/definition';
 import { requireMaskedKnobsHeld } from '../masked-knobs.ts';
-import { regretScore } from '../regret-score.ts';
+import { anchorScores, regretScore } from '../regret-score.ts';
 import { readSeed } from '../reset-values.ts';
 import { type FleetAnchors, fleetAnchors, fleetRoom } from './anchors/fleet-anchors.ts';
 import { FleetEpisode } from './fleet-episode.ts';
@@ -33,15 +33,19 @@ export function gradeFleetEpisode({ reset, actions }: EpisodeRecord<FleetAction>
   const total = totals.reward - unplayed * fullBill(episode);
 
   const anchors = fleetAnchors(task, seed, requests);
-  const score = regretScore(total, { ...anchors, constant: anchors.rule }, fleetRoom(task.id));
+  const { default: standard, rule, clairvoyant } = anchors;
+  const ofScore = { default: standard, constant: rule, clairvoyant };
+  const room = fleetRoom(task.id);
+  const score = regretScore(total, ofScore, room);
   return {
     score,
     ...(anchors.estimated && { estimated: true }),
     breakdown: {
       return: total,
       anchors,
-      regret: anchors.clairvoyant - total,
-      certificate: { bound: anchors.bound, gap: anchors.bound - anchors.clairvoyant },
+      anchor_scores: anchorScores({ default: standard, rule, clairvoyant }, ofScore, room),
+      regret: clairvoyant - total,
+      certificate: { bound: anchors.bound, gap: anchors.bound - clairvoyant },
       windows_played: actions.length,
       windows: task.windows,
       requests: totals.requests,

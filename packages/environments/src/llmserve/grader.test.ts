@@ -74,6 +74,10 @@ describe('the grade of an episode', () => {
     assert.equal(breakdown.return, episode.totals.reward - (task.windows - 60));
     const { clairvoyant, bound } = breakdown.anchors as EpisodeAnchors;
     assert.equal(breakdown.regret, clairvoyant - Number(breakdown.return));
+    const { clairvoyant: best, ...others } = breakdown.anchor_scores as Record<string, number>;
+    assert.equal(best, 0.95);
+    assert.equal(others.default, 0.2);
+    assert.ok(others.constant > 0.2 && others.constant < 0.95, JSON.stringify(others));
     assert.deepEqual(breakdown.certificate, { bound, gap: bound - clairvoyant });
     assert.deepEqual([breakdown.windows_played, breakdown.windows], [60, task.windows]);
     assert.equal(breakdown.cost_usd, episode.totals.cost);

@@ -1,6 +1,6 @@
 import { EnvironmentError, type EpisodeRecord, type Grade } from '@servegym/openenv/definition';
 import { requireMaskedKnobsHeld } from '../masked-knobs.ts';
-import { regretScore } from '../regret-score.ts';
+import { anchorScores, regretScore } from '../regret-score.ts';
 import { readSeed } from '../reset-values.ts';
 import { type EpisodeAnchors, episodeAnchors, roomToAdapt } from './anchors/episode-anchors.ts';
 import { drawRequests } from './requests/episode-requests.ts';
@@ -35,7 +35,9 @@ export function gradeEpisode(record: EpisodeRecord<ServeAction>): Grade {
   const total = episode.totals.reward + unplayed * UNPLAYED_REWARD;
 
   const anchors = episodeAnchors(task, seed, requests);
-  const score = regretScore(total, anchors, roomToAdapt(task.id));
+  const room = roomToAdapt(task.id);
+  const score = regretScore(total, anchors, room);
+  const { default: standard, constant, planner, clairvoyant } = anchors;
   const { requestsServed, requestsRejected, preemptions, cost } = episode.totals;
   return {
     score,
@@ -43,8 +45,9 @@ export function gradeEpisode(record: EpisodeRecord<ServeAction>): Grade {
     breakdown: {
       return: total,
       anchors,
-      regret: anchors.clairvoyant - total,
-      certificate: { bound: anchors.bound, gap: anchors.bound - anchors.clairvoyant },
+      anchor_scores: anchorScores({ default: standard, constant, planner, clairvoyant }, anchors, room),
+      regret: clairvoyant - total,
+      certificate: { bound: anchors.bound, gap: anchors.bound - clairvoyant },
       windows_played: record.actions.length,
       windows: task.windows,
       requests_served: requestsServed,
