@@ -14,6 +14,7 @@ import { type ReadTables, readOperatorTables } from '../tables/index.ts';
 import type { LeagueAnswer, LeagueRow } from './fidelity.ts';
 import type { FidelityInput } from './fidelity-job.ts';
 import { type PointProfile, pointKvCache, pointModel, pointWeights } from './league.ts';
+import { pointRecipe } from './point-recipe.ts';
 
 /** GPUs by the folder of their kernel tables. */
 const GPUS: Readonly<Record<string, string>> = {
@@ -32,6 +33,9 @@ const GPUS: Readonly<Record<string, string>> = {
  * memory is for weights and KV alone.
  */
 const MEMORY_OVERHEAD_GIB = { vllm: 3, sglang: 0 };
+
+/** Share of the memory that profiles from tables give an engine. */
+const DEFAULT_SHARE = 0.9;
 
 /** Versions of vLLM with the kernels of the oldest tables; recipes for 0.18 and 0.19 choose those of the newest. */
 const OLD_TABLES = /^0\.1[0-7]\./;
@@ -101,13 +105,15 @@ async function pointProfile(
   const reading = known.get(key) ?? readOperatorTables(folder, gpu, asked);
   known.set(key, reading);
   const { tables, measuredOn, engine: named } = await reading;
+  const { memoryShare } = pointRecipe(point);
   const { profile } = tableProfile(tables, {
     ...{ gpu, measuredOn, model, weights },
     parallel: { tensor, pipeline: 1, data, expert },
     kvCache: pointKvCache(point),
     engine: named,
     overheads: engineOverheads(engine, version),
-    memoryOverheadGiB: MEMORY_OVERHEAD_GIB[engine],
+    memoryOverheadGiB:
+      memoryShare === null ? MEMORY_OVERHEAD_GIB[engine] : (DEFAULT_SHARE - memoryShare) * gpu.memoryGiB,
     source: 'kernel tables',
     command: 'servegym fidelity',
   });

@@ -26,9 +26,11 @@ ${Object.entries(ENGINES)
 ### What the error is made of
 
 - **Disturbed points**, which count in "all" and have a line without them. Nine are of gpt-oss-120b at 512 in flight on
-  H100, with vLLM 0.11.2 or no version. They have a third of the TPOT that the same server has at 64 in flight; with two GPUs it is
-  less than reading the weights takes. The others are 72 of DeepSeek in FP4 on SGLang of November 2025, with a TTFT of seconds.
-  Their first burst waits for 15 to 80 s, whatever its size, as if kernels were compiled.
+  H100, with vLLM 0.11.2 or no version. In all nine the tokens behind the first take 17 to 19 % of the time of a request, whatever
+  lengths and GPUs, as if some 95 of the 512 were answered at a time. Three have a TPOT of 5.6 ms or less where two GPUs take 9 ms
+  to read the experts. No choice of kernel explains that, and the public recipe sets no such limit. The others are 72 of
+  DeepSeek in FP4 on SGLang of November 2025, with a TTFT of seconds. Their first burst waits for 15 to 80 s, whatever its
+  size, as if kernels were compiled.
 - **Load generators.** Points of "others" on vLLM come from one that goes through 100 prompts over and over, behind a warm-up, so
   that the prefix cache has most of them. Taking all prompts to be new nearly doubles the TPOT of Llama-3.1-8B.
 - **Engine versions.** Kernel tables are of vLLM 0.24; points before 0.18 take the oldest there are (experts of 0.19), whose
@@ -44,10 +46,14 @@ ${Object.entries(ENGINES)
 - **The KV pool.** Points that overflow it tell that B200 recipes keep KV in 8 bits. On vLLM 2 to 4.5 GiB a GPU go to neither
   weights nor KV; the league takes 3 GiB there and none on SGLang. Near the brink a small error of the pool is a large one of TTFT.
 - **SGLang.** It prefills in iterations of their own and without CUDA graphs: 0.5 ms a layer, and 100 ms a request, chosen on the
-  open rows. Recipes for B200 have it look for new requests every 10 iterations, every 30 from 16 in flight
-  (\`--scheduler-recv-interval\`). It serves new prompts before it goes on with decodes, which makes clients move in step:
-  TTFTs of Llama-3.1-8B and Qwen3-235B are longer than ours for it. Some points of DeepSeek-R1 and Qwen3.5 come in pairs, of
-  which one is 30 % faster at four requests: speculation, which the table does not tell.
+  open rows. Token budgets, shares of the memory and how often it looks for new requests (on B200 every 10 iterations,
+  every 30 from 16 in flight) are those of InferenceX's public recipes, for points of other sources the defaults. A recipe may
+  have changed since a point was measured: today's limit of 128 requests at once contradicts points with 256, and is left out.
+  SGLang serves new prompts before it goes on with decodes, which makes clients move in step: TTFTs of Llama-3.1-8B and
+  Qwen3-235B are longer than ours for it. Qwen3.5 in FP8 on four GPUs has 0.6 to 0.7 times our TPOT at four requests and 1.2 to
+  1.4 times it at 256, with twice our TTFT, as with speculation, for which there is a recipe of its own; the table does not tell.
+- **Shared experts.** SGLang computes them beside the routed ones. Counting them so brings DeepSeek-R1 on H200 from 27 to
+  19 % of TPOT and takes Qwen3.5 on eight B200 from 7 to 20 %: what the two lack is not the same, and the sum is kept.
 - **State of linear layers.** Qwen3.5 keeps up to 0.2 GB for each sequence, which no profile has: the KV pool counts tokens.
 - **Prefill of gpt-oss on H100 and H200** takes longer than the tables' sums: its TTFT at 8,192 tokens is too low at every
   concurrency, while its TPOT is right.

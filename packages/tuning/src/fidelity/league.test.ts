@@ -12,6 +12,7 @@ import { assessLeague } from './assess-league.ts';
 import type { LeagueRow } from './fidelity.ts';
 import { leagueGroups, simulatePoint } from './league.ts';
 import { leagueReport } from './league-report.ts';
+import { pointRecipe } from './point-recipe.ts';
 
 const COLUMNS =
   'id,silicon_data_source,backend,backend_version,model_path,system,precision,mode,isl,osl,batch_size,tp_size,attention_dp_size,moe_tp_size,moe_ep_size,silicon_ttft_ms,silicon_tpot_ms';
@@ -164,6 +165,34 @@ describe('the league', () => {
     assert.ok('ttftMs' in often && 'ttftMs' in always && 'ttftMs' in seldom);
     assert.ok(Math.abs(often.ttftMs - always.ttftMs - 5 * often.tpotMs) < 1e-9);
     assert.ok(seldom.ttftMs > 15 * seldom.tpotMs);
+  });
+
+  it('takes settings from the public recipe of a point, and else the defaults', () => {
+    const r1 = {
+      backend: 'sglang',
+      system: 'b200_sxm',
+      model_path: 'deepseek-ai/DeepSeek-R1',
+      precision: 'fp8',
+    };
+    const points = parseOperatingPoints(
+      table(
+        { ...r1, tp_size: 8 },
+        { ...r1, tp_size: 4, silicon_data_source: 'x; silicon_concurrency=32' },
+        {
+          ...r1,
+          tp_size: 4,
+          silicon_data_source: '/aic-auto-gap-analysis/data/x.csv; silicon_concurrency=32',
+        },
+        {},
+      ),
+      'points.csv',
+    );
+    const defaults = { budget: 8192, memoryShare: null, receiveEvery: 1 };
+    assert.deepEqual(points.map(pointRecipe), [
+      { budget: 32_768, memoryShare: 0.82, receiveEvery: 10 },
+      { budget: 8192, memoryShare: 0.95, receiveEvery: 10 },
+      ...[defaults, defaults],
+    ]);
   });
 
   it('serves repeated prompts from the prefix cache', async () => {

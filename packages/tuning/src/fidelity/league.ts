@@ -16,6 +16,7 @@ import {
   type LeagueGroup,
   type LeagueRow,
 } from './fidelity.ts';
+import { pointRecipe } from './point-recipe.ts';
 
 /** A profile for a point, with the precision of the weights that the point was measured with. */
 export interface PointProfile {
@@ -25,8 +26,6 @@ export interface PointProfile {
 
 /** Shortest lengths that are drawn, over the nominal ones. */
 const LEAST_LENGTH = 0.8;
-/** Default token budget of an iteration, on GPUs of 70 GiB and more. */
-const BUDGET = 8192;
 /** More than any point has in flight. */
 const MOST_SEQUENCES = 8192;
 
@@ -67,9 +66,10 @@ export function pointKvCache({ system }: OperatingPoint): KvPrecision {
 export function simulatePoint(point: OperatingPoint, { profile, weights }: PointProfile): LeagueAnswer {
   const { concurrency, inputTokens, outputTokens, repeatsPrompts } = point;
   const requests = point.requestsEach * concurrency;
+  const { budget: maxNumBatchedTokens, receiveEvery } = pointRecipe(point);
   const common = {
     ...{ profile, weights, prefixCaching: repeatsPrompts },
-    ...{ maxNumSeqs: Math.min(MOST_SEQUENCES, BUDGET), maxNumBatchedTokens: BUDGET },
+    ...{ maxNumSeqs: MOST_SEQUENCES, maxNumBatchedTokens },
   };
   const range = { inputTokens, outputTokens, range: LEAST_LENGTH };
   const run = repeatsPrompts
@@ -80,7 +80,9 @@ export function simulatePoint(point: OperatingPoint, { profile, weights }: Point
   // The requests that start the loop are the only burst.
   const burstMs = (BURST_MS * concurrency * concurrency) / requests;
   const tpotMs = summarize(run.tpotMs.slice(warmUp).filter(Number.isFinite)).mean;
-  const ttftMs = summarize(run.ttftMs.slice(warmUp)).mean + burstMs + receiveMs(point, tpotMs);
+  // A request waits for half the interval at which SGLang looks for new ones; each look takes no time.
+  const receiveMs = receiveEvery === 1 ? 0 : (receiveEvery / 2) * tpotMs;
+  const ttftMs = summarize(run.ttftMs.slice(warmUp)).mean + burstMs + receiveMs;
   return { ttftMs, tpotMs };
 }
 
@@ -106,18 +108,6 @@ function repeatedPrompts(prompts: Trace, { concurrency, requestsEach }: Operatin
       thinkMs: new Float64Array(count),
     },
   };
-}
-
-/**
- * Mean wait of a request until SGLang looks for new ones, ms: InferenceX's recipes for B200 let it do so every 10
- * iterations, and every 30 from 16 in flight (`--scheduler-recv-interval`).
- */
-function receiveMs(
-  { engine, source, system, model, concurrency }: OperatingPoint,
-  iterationMs: number,
-): number {
-  if (engine !== 'sglang' || source !== 'InferenceX' || system !== 'b200_sxm' || /GLM/.test(model)) return 0;
-  return ((concurrency < 16 ? 10 : 30) / 2) * iterationMs;
 }
 
 /** Answers for points of one server; equal ones are simulated once. */
