@@ -128,7 +128,14 @@ export function leagueAnswers(points: readonly OperatingPoint[], served: PointPr
  * 64, and of two GPUs less than the weights take to be read. DeepSeek in FP4 on SGLang of November 2025 has a first burst
  * that waits for 15 to 80 s, as long as kernels take to compile, whatever its size.
  */
-function isDisturbed({ engine, version, model, system, precision, concurrency }: OperatingPoint): boolean {
+export function isDisturbed({
+  engine,
+  version,
+  model,
+  system,
+  precision,
+  concurrency,
+}: OperatingPoint): boolean {
   if (engine === 'sglang') return version === '' && precision === 'fp4' && /DeepSeek/.test(model);
   const isOld = version === '' || version === '0.11.2';
   return isOld && /gpt-oss-120b/.test(model) && system === 'h100_sxm' && concurrency === 512;

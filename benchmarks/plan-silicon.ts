@@ -1,0 +1,159 @@
+// npx servegym fidelity --tables <folder> --answers <answers.jsonl> --json > league.json
+// npx node benchmarks/plan-silicon.ts league.json
+//
+// Whether the first three configurations that the simulator would buy hold the one that measurements call cheapest, on
+// the open operating points of NVIDIA's aiconfigurator-core, beside aiconfigurator's own answers.
+//
+// A case is a model with nominal lengths, and an SLO: a limit of the mean TTFT and one of the mean TPOT, each the lower
+// quartile, the median or the upper quartile of what was measured for that model and those lengths. A configuration is an
+// engine, a GPU, a precision and a division over GPUs. It costs what a million output tokens cost at the cheapest of the
+// measured concurrencies that meets the SLO; an estimator ranks the configurations by the same figure with the latencies
+// that it predicts. Versions of an engine are one configuration. Cases with three configurations or fewer are left out, as
+// are those that no measured point meets.
+import { readFile } from 'node:fs/promises';
+import { findGpu, listPrice, type OperatingPoint } from '@servegym/simulator/calibration';
+import { mean, quantile } from '@servegym/simulator/statistics';
+import { isDisturbed, type LeagueRow } from '@servegym/tuning/fidelity';
+
+interface Latencies {
+  readonly ttftMs: number;
+  readonly tpotMs: number;
+}
+
+type Estimator = (row: LeagueRow) => Latencies | null;
+
+/** A model with nominal lengths, and an SLO that at least one measured point of it meets. */
+interface Case {
+  readonly model: string;
+  readonly rows: readonly LeagueRow[];
+  readonly slo: Latencies;
+  /** Configurations that meet the SLO by measurement, the cheapest first. */
+  readonly measured: readonly RankedConfiguration[];
+}
+
+interface RankedConfiguration {
+  readonly configuration: string;
+  /** USD a million output tokens. */
+  readonly cost: number;
+}
+
+const QUARTILES = [0.25, 0.5, 0.75];
+const FIRST = 3;
+
+const ESTIMATORS: Readonly<Record<string, Estimator>> = {
+  ServeGym: ({ ours }) => ('error' in ours ? null : ours),
+  aiconfigurator: ({ theirs }) => (theirs === null || 'error' in theirs ? null : theirs),
+};
+
+const [path] = process.argv.slice(2);
+if (path === undefined) throw new Error('expected the JSON of `servegym fidelity --tables --answers --json`');
+const { league } = JSON.parse(await readFile(path, 'utf8')) as { readonly league: readonly LeagueRow[] };
+
+/** USD a million output tokens of a closed loop with these latencies. */
+function costOf(
+  { system, tensor, data, concurrency, outputTokens }: OperatingPoint,
+  { ttftMs, tpotMs }: Latencies,
+): number {
+  const gpu = findGpu(system.replace('_sxm', ''));
+  const price = listPrice(gpu.id);
+  if (price === undefined) throw new Error(`no list price of ${gpu.name}`);
+  const tokensPerS = (concurrency * outputTokens) / ((ttftMs + (outputTokens - 1) * tpotMs) / 1000);
+  return (price.usdPerHour * tensor * data) / 3600 / (tokensPerS / 1e6);
+}
+
+const modelOf = (id: string) => id.replace(/^.*\//, '').replace(/-FP8$/, '');
+const configurationOf = ({ engine, system, precision, tensor, data, expert }: OperatingPoint) =>
+  JSON.stringify([engine, system, precision, tensor, data, expert]);
+
+/** Configurations that meet an SLO by the latencies of an estimator, the cheapest first. */
+function ranked(rows: readonly LeagueRow[], estimator: Estimator, slo: Latencies): RankedConfiguration[] {
+  const least = new Map<string, number>();
+  for (const row of rows) {
+    const found = estimator(row);
+    if (found === null || found.ttftMs > slo.ttftMs || found.tpotMs > slo.tpotMs) continue;
+    const key = configurationOf(row.point);
+    least.set(key, Math.min(costOf(row.point, found), least.get(key) ?? Number.POSITIVE_INFINITY));
+  }
+  return [...least].map(([configuration, cost]) => ({ configuration, cost })).sort((a, b) => a.cost - b.cost);
+}
+
+/** Every pair of quartiles of the measured latencies. */
+function slosOf(rows: readonly LeagueRow[]): Latencies[] {
+  const quartiles = (name: keyof Latencies) => {
+    const ascending = rows.map(({ point }) => point[name]).sort((a, b) => a - b);
+    return QUARTILES.map((p) => quantile(ascending, p));
+  };
+  return quartiles('ttftMs').flatMap((ttftMs) => quartiles('tpotMs').map((tpotMs) => ({ ttftMs, tpotMs })));
+}
+
+const countOf = (rows: readonly LeagueRow[]) => new Set(rows.map(({ point }) => configurationOf(point))).size;
+
+function findCases(rows: readonly LeagueRow[]): Case[] {
+  const groups = new Map<string, LeagueRow[]>();
+  for (const row of rows) {
+    const { model, inputTokens, outputTokens } = row.point;
+    const key = JSON.stringify([modelOf(model), inputTokens, outputTokens]);
+    groups.set(key, [...(groups.get(key) ?? []), row]);
+  }
+  return [...groups.values()]
+    .filter((rows) => countOf(rows) > FIRST)
+    .flatMap((rows) =>
+      slosOf(rows).map((slo) => ({
+        ...{ model: modelOf(rows[0].point.model), rows, slo },
+        measured: ranked(rows, ({ point }) => point, slo),
+      })),
+    )
+    .filter(({ measured }) => measured.length > 0);
+}
+
+/** Cells of one estimator. The cost is that of the best of its first three, over the least, where one of them meets the SLO. */
+function cellsOf(cases: readonly Case[], estimator: Estimator): string[] {
+  const outcomes = cases.map(({ rows, slo, measured }) => {
+    const chosen = ranked(rows, estimator, slo)
+      .slice(0, FIRST)
+      .map(({ configuration }) => configuration);
+    const best = measured.find(({ configuration }) => chosen.includes(configuration));
+    return {
+      rank: chosen.indexOf(measured[0].configuration),
+      extra: best && best.cost / measured[0].cost - 1,
+    };
+  });
+  const share = (isCounted: (outcome: (typeof outcomes)[number]) => boolean) =>
+    percent(outcomes.filter(isCounted).length / outcomes.length);
+  const extras = outcomes.flatMap(({ extra }) => extra ?? []);
+  return [
+    share(({ rank }) => rank >= 0),
+    share(({ rank }) => rank === 0),
+    extras.length === 0 ? '-' : `+${percent(mean(extras))}`,
+    share(({ extra }) => extra === undefined),
+  ];
+}
+
+const percent = (value: number) => `${(100 * value).toFixed(0)} %`;
+
+function line(name: string, cases: readonly Case[]): string {
+  const configurations = mean(cases.map(({ rows }) => countOf(rows)));
+  const chance = mean(cases.map(({ rows }) => FIRST / countOf(rows)));
+  const cells = Object.values(ESTIMATORS).flatMap((estimator) => cellsOf(cases, estimator));
+  return `| ${[name, cases.length, configurations.toFixed(1), percent(chance), ...cells].join(' | ')} |`;
+}
+
+const cases = findCases(league);
+const header = Object.keys(ESTIMATORS).flatMap((name) => [
+  `${name}: among three`,
+  'first',
+  'best of three costs',
+  'none meets',
+]);
+console.log(`| rows of | cases | configurations | by chance | ${header.join(' | ')} |`);
+console.log(`|${' --- |'.repeat(4 + header.length)}`);
+console.log(line('all', cases));
+const undisturbed = league.filter(({ point }) => !isDisturbed(point));
+console.log(line('all but disturbed points', findCases(undisturbed)));
+for (const model of [...new Set(cases.map((of) => of.model))].sort())
+  console.log(
+    line(
+      model,
+      cases.filter((of) => of.model === model),
+    ),
+  );
