@@ -275,6 +275,16 @@ describe('servegym simulate', () => {
       [...ask, '--trace', csv, '--tenant', '5:99'],
       /Expected a tenant to take 0 to 39/,
     ],
+    [
+      'a split without a ratio of whole numbers',
+      [...ask, '--trace', csv, '--split', '2:x'],
+      /prefill engines/,
+    ],
+    [
+      'changes of a split of three GPUs',
+      [...ask, '--trace', csv, '--split', '2:1', '--tenant', '1:1'],
+      /expected --split 1:1 with them, got 2:1/,
+    ],
     ['a split of replicas', [...ask, '--trace', csv, '--split', '--replicas', '2'], /cannot be used with/],
     ['shares of nothing', [...ask, '--trace', csv, '--priority-shares', '0,0'], /one of them above 0/],
     [
@@ -361,17 +371,19 @@ describe('servegym simulate', () => {
         JSON.stringify({ timestamp: 100 * i, input_length: 300, output_length: 60 }),
       ).join('\n'),
     );
-    const [plain, split, changing] = await Promise.all([
+    const [plain, split, wider, changing] = await Promise.all([
       simulate('--trace', steady, '--replicas', '2'),
-      simulate('--trace', steady, '--split'),
+      simulate('--trace', steady, '--rate-scale', '6', '--split'),
+      simulate('--trace', steady, '--rate-scale', '6', '--split', '2:1', '--router', 'least_loaded'),
       simulate(
         ...['--trace', steady, '--change', '10:weights=INT8,max-num-seqs=32', '--tenant', '20:25'],
         ...['--tenant', '30:0'],
       ),
     ]);
-    for (const report of [plain, split, changing]) assert.equal(report.completed, 400);
+    for (const report of [plain, split, wider, changing]) assert.equal(report.completed, 400);
     assert.deepEqual(plain.events, []);
     assert.ok(split.tpot_ms.mean !== plain.tpot_ms.mean);
+    assert.ok(wider.ttft_ms.mean < split.ttft_ms.mean);
     assert.deepEqual(
       changing.events.map(({ kind }: { kind: string }) => kind),
       ['reload', 'reload', 'oom', 'oom'],

@@ -24,17 +24,17 @@ export class Router {
 
   /** Submits a request to one of the engines. Requests come in order of arrival. */
   submit(request: EngineRequest): void {
-    this.choose(request).submit(request);
-    this.routed++;
+    this.choose(request.arrival, request.priority ?? 0).submit(request);
   }
 
-  private choose(request: EngineRequest): Engine {
+  /** The engine for the next request, of class `priority`, which arrives at `tick`. */
+  choose(tick: number, priority: number): Engine {
     const { engines } = this;
     if (engines.length === 1) return engines[0];
-    if (this.policy === 'round_robin') return engines[this.routed % engines.length];
+    if (this.policy === 'round_robin') return engines[this.routed++ % engines.length];
     // The router sees the replicas as they are when the request arrives.
-    for (const engine of engines) engine.runUntil(request.arrival);
-    const first = this.policy === 'priority' && (request.priority ?? 0) > 0 ? 1 : 0;
+    for (const engine of engines) engine.runUntil(tick);
+    const first = this.policy === 'priority' && priority > 0 ? 1 : 0;
     let best = engines[first];
     for (let i = first + 1; i < engines.length; i++) if (load(engines[i]) < load(best)) best = engines[i];
     return best;

@@ -3,6 +3,12 @@ import type { EngineProfile, WeightPrecision } from '../profiles/engine-profile.
 import type { RouterPolicy } from './router.ts';
 import type { SimulatedSpan } from './simulation-run.ts';
 
+/** Engines of each role. */
+export interface PrefillDecodeSplit {
+  readonly prefill: number;
+  readonly decode: number;
+}
+
 /** How a trace is served. */
 export interface SimulationOptions {
   readonly profile: EngineProfile;
@@ -30,6 +36,11 @@ export interface SimulationOptions {
   readonly seed?: number;
   /** Engines that serve the trace together, each with a pool of its own. Default 1. */
   readonly replicas?: number;
+  /**
+   * Engines that only prefill and send the KV to engines that only decode, instead of `replicas`. The router spreads
+   * requests over the former, and what they have prefilled over the latter.
+   */
+  readonly split?: PrefillDecodeSplit;
   /**
    * Requests, or conversations where the trace has them, that are kept in flight; the trace's arrivals then tell only
    * the order. Default: requests arrive as the trace says.

@@ -7,6 +7,7 @@ import { weightVariant } from '../profiles/kv-pool.ts';
 import type { Trace } from '../traces/trace.ts';
 import { ClosedLoop } from './closed-loop.ts';
 import { engineTotals } from './engine-totals.ts';
+import { Handovers } from './handovers.ts';
 import { poolBlocks } from './pool-blocks.ts';
 import { PromptChains } from './prompt-chains.ts';
 import { Router } from './router.ts';
@@ -29,6 +30,9 @@ export interface CompletionCollector {
 /** Engines behind a router, which serve requests as they are submitted. */
 export class TraceServer {
   private readonly engines: readonly Engine[];
+  /** Those of the engines that requests are sent to. */
+  private readonly entry: readonly Engine[];
+  private readonly handovers: Handovers | null;
   private readonly router: Router;
   private readonly collector: CompletionCollector;
   private readonly priorities: Uint8Array | undefined;
@@ -46,13 +50,14 @@ export class TraceServer {
     const depth = options.speculationDepth ?? 0;
     const fraction = options.kvBudgetFraction ?? 1;
     const blocks = options.kvBlocks ?? poolBlocks(profile, weights, depth, fraction);
-    const replicas = options.replicas ?? 1;
-    if (!Number.isInteger(replicas) || replicas < 1 || replicas > MAX_REPLICAS) {
-      throw new SimulationError(
-        `Expected \`replicas\` to be a whole number from 1 to ${MAX_REPLICAS}, got \`${replicas}\``,
-      );
+    const { split, router = 'round_robin' } = options;
+    if (split !== undefined && options.replicas !== undefined) {
+      throw new SimulationError('Expected `replicas` or `split`, got both');
     }
-    if (options.router === 'priority' && replicas === 1) {
+    const { prefill, decode } = split ?? { prefill: options.replicas ?? 1, decode: 0 };
+    expectReplicas(split === undefined ? 'replicas' : 'split.prefill', prefill);
+    if (split !== undefined) expectReplicas('split.decode', decode);
+    if (router === 'priority' && prefill === 1) {
       throw new SimulationError(
         'Expected at least 2 replicas for the `priority` router, which keeps one for the urgent class',
       );
@@ -74,6 +79,7 @@ export class TraceServer {
           maxNumBatchedTokens: options.maxNumBatchedTokens ?? 2048,
           seed: options.seed ?? 0,
           prefixCaching: options.prefixCaching ?? true,
+          role: split !== undefined && replica < prefill ? 'prefill' : 'mixed',
           ...(onIterations && {
             onIterations: ({ start, end, ...span }: IterationSpan) =>
               onIterations({
@@ -85,8 +91,11 @@ export class TraceServer {
           }),
         },
       );
-    this.engines = Array.from({ length: replicas }, newEngine);
-    this.router = new Router(this.engines, options.router ?? 'round_robin');
+    this.engines = Array.from({ length: prefill + decode }, newEngine);
+    this.entry = this.engines.slice(0, prefill);
+    this.router = new Router(this.entry, router);
+    this.handovers =
+      decode === 0 ? null : new Handovers(this.entry, this.engines.slice(prefill), profile, router);
     this.collector = collector;
     this.priorities = options.priorities;
     this.kvBlocks = blocks;
@@ -139,7 +148,7 @@ export class TraceServer {
     this.submitted = requests.arrivalMs.length;
     for (;;) {
       const arrival = loop.nextArrival - this.origin;
-      let begin = Number.POSITIVE_INFINITY;
+      let begin = this.handovers?.nextReady ?? Number.POSITIVE_INFINITY;
       for (const engine of engines) begin = Math.min(begin, engine.nextIteration);
       if (arrival <= begin) {
         if (arrival === Number.POSITIVE_INFINITY) return;
@@ -149,7 +158,7 @@ export class TraceServer {
       }
       // An answer of one replica may lead to a request at another: one iteration at a time.
       if (engines.length === 1) engines[0].runUntil(arrival, 1);
-      else for (const engine of engines) engine.runUntil(begin + 1);
+      else this.runEngines(begin + 1);
       for (const engine of engines) {
         loop.hear(engine, this.origin);
         this.collector.take(engine, this.origin);
@@ -163,13 +172,24 @@ export class TraceServer {
     const shift = Math.min(...engines.map((engine) => engine.now));
     if (shift <= SHIFT_AT) return;
     for (const engine of engines) engine.shiftClock(shift);
+    this.handovers?.shiftClock(shift);
     this.origin += shift;
   }
 
   private runUntil(tick: number): void {
-    for (const engine of this.engines) {
-      engine.runUntil(tick);
-      this.collector.take(engine, this.origin);
-    }
+    this.runEngines(tick);
+    for (const engine of this.engines) this.collector.take(engine, this.origin);
   }
+
+  private runEngines(tick: number): void {
+    for (const engine of this.entry) engine.runUntil(tick);
+    this.handovers?.runUntil(tick);
+  }
+}
+
+function expectReplicas(name: string, count: number): void {
+  if (Number.isInteger(count) && count >= 1 && count <= MAX_REPLICAS) return;
+  throw new SimulationError(
+    `Expected \`${name}\` to be a whole number from 1 to ${MAX_REPLICAS}, got \`${count}\``,
+  );
 }

@@ -7,7 +7,7 @@ import { readProfile } from '../arguments/read-input-file.ts';
 import { withSchedulerOptions } from '../arguments/scheduler-options.ts';
 import { addTraceOptions } from '../arguments/trace-arguments.ts';
 import { requireWritable } from '../output/write-output-file.ts';
-import { parseChange, parseShares, parseTenant } from './serving-changes.ts';
+import { parseChange, parseShares, parseSplit, parseTenant } from './serving-changes.ts';
 import { simulateAsRead } from './simulate-as-read.ts';
 import type { SimulateOptions } from './simulate-options.ts';
 import { needsWholeTrace, simulateWhole } from './simulate-whole.ts';
@@ -70,9 +70,13 @@ export function simulateCommand(): Command {
         ).argParser(parseShares),
       )
       .addOption(
-        new Option('--split', 'two GPUs: one prefills, sends the KV over, and the other decodes')
-          .default(false)
-          .conflicts(['replicas', 'router', 'kvBlocks']),
+        new Option(
+          '--split [prefill:decode]',
+          'engines that prefill and send the KV over, and engines that decode (default: 1:1)',
+        )
+          .preset('1:1')
+          .argParser(parseSplit)
+          .conflicts('replicas'),
       )
       .addOption(
         new Option(
@@ -113,6 +117,7 @@ Examples:
   servegym simulate --profile mine.json --closed-batch 64 --input-tokens 1024 --output-tokens 1024 --weights INT8
   servegym simulate --profile mine.json --concurrency 32 --requests 320 --input-tokens 1024 --output-tokens 1024 --length-range 0.8
   servegym simulate --profile h100-80gb-llama-3-8b --trace trace.csv --split --chrome-trace run.json
+  servegym simulate --profile h100-80gb-llama-3-8b --trace trace.csv --split 2:1 --router least_loaded
   servegym simulate --profile a100-40gb-llama-3-8b --trace trace.csv --change 60:weights=INT8 --tenant 120:12 --tenant 180:0
 
 Latencies: TTFT from arrival to first token, TPOT over the tokens after it, end to end to the last.

@@ -1,4 +1,9 @@
-import { type ServingChange, type ServingConfig, WEIGHT_PRECISIONS } from '@servegym/simulator';
+import {
+  type PrefillDecodeSplit,
+  type ServingChange,
+  type ServingConfig,
+  WEIGHT_PRECISIONS,
+} from '@servegym/simulator';
 import { InvalidArgumentError } from 'commander';
 
 const POLICIES = ['fcfs', 'priority'] as const;
@@ -55,6 +60,15 @@ export function parseShares(text: string): number[] {
     }
     return value;
   });
+}
+
+/** Parses `2:1`, the engines that prefill and those that decode. */
+export function parseSplit(text: string): PrefillDecodeSplit {
+  const [, prefill, decode] = /^([1-9]\d{0,3}):([1-9]\d{0,3})$/.exec(text) ?? [];
+  if (decode === undefined) {
+    throw new InvalidArgumentError(`Expected \`<prefill engines>:<decode engines>\`, got \`${text}\`.`);
+  }
+  return { prefill: Number(prefill), decode: Number(decode) };
 }
 
 /** A number from 0. */

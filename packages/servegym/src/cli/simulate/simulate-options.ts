@@ -1,4 +1,10 @@
-import type { EngineProfile, RouterPolicy, ServingChange, SimulationOptions } from '@servegym/simulator';
+import type {
+  EngineProfile,
+  PrefillDecodeSplit,
+  RouterPolicy,
+  ServingChange,
+  SimulationOptions,
+} from '@servegym/simulator';
 import { type EngineOptions, runningLimit } from '../arguments/engine-options.ts';
 import type { TraceArguments } from '../arguments/trace-arguments.ts';
 
@@ -21,7 +27,7 @@ export interface SimulateOptions extends TraceArguments, EngineOptions {
   readonly acceptance?: string;
   readonly kvBlocks?: number;
   readonly priorityShares?: readonly number[];
-  readonly split: boolean;
+  readonly split?: PrefillDecodeSplit;
   readonly change?: readonly ServingChange[];
   readonly tenant?: readonly ServingChange[];
   readonly chromeTrace?: string;
@@ -33,10 +39,11 @@ export interface SimulateOptions extends TraceArguments, EngineOptions {
 /** Options of the replicas. */
 export function replicaOptions(profile: EngineProfile, options: SimulateOptions): SimulationOptions {
   const { weights, maxNumBatchedTokens, kvBudgetFraction, kvBlocks, speculationDepth } = options;
-  const { acceptance, prefixCaching, policy, replicas, router, seed, concurrency } = options;
+  const { acceptance, prefixCaching, policy, replicas, split, router, seed, concurrency } = options;
   const maxNumSeqs = runningLimit(options);
   return {
     ...{ profile, weights, maxNumSeqs, maxNumBatchedTokens, kvBudgetFraction, kvBlocks, speculationDepth },
-    ...{ acceptance, prefixCaching, schedulingPolicy: policy, replicas, router, seed, concurrency },
+    ...{ acceptance, prefixCaching, schedulingPolicy: policy, router, seed, concurrency },
+    ...(split === undefined ? { replicas } : { split }),
   };
 }

@@ -26,9 +26,9 @@ import type { ClassSummary, Simulation } from './simulation-report.ts';
 
 /** Whether something is asked for that takes more of the trace than each request once, in order. */
 export function needsWholeTrace(options: SimulateOptions): boolean {
-  const { trace, repeatTo, sort, split, change, tenant, priorityShares, chromeTrace, requestsFile } = options;
+  const { trace, repeatTo, sort, change, tenant, priorityShares, chromeTrace, requestsFile } = options;
   const asked = [repeatTo, change, tenant, priorityShares, chromeTrace, requestsFile, options.concurrency];
-  return trace === undefined || sort === true || split || asked.some((each) => each !== undefined);
+  return trace === undefined || sort === true || asked.some((each) => each !== undefined);
 }
 
 /** Serves a trace that is in memory as a whole, and writes the files that are asked for. */
@@ -78,7 +78,7 @@ function classSummaries(run: SimulationRun, priorities: Uint8Array): ClassSummar
     }));
 }
 
-/** Serves the trace on replicas, or on a cluster of two GPUs when something of it asks for that. */
+/** Serves the trace on replicas, or on a cluster of two GPUs whose settings or tenants change. */
 function served(
   trace: Trace,
   profile: EngineProfile,
@@ -91,15 +91,20 @@ function served(
     ...(options.chromeTrace !== undefined && { onIterations: (span: SimulatedSpan) => spans.push(span) }),
   };
   const changes = [...(options.change ?? []), ...(options.tenant ?? [])];
-  if (!options.split && changes.length === 0) {
+  if (changes.length === 0) {
     return simulateTrace(trace, { ...replicaOptions(profile, options), ...watched });
   }
   const { weights, kvBudgetFraction, speculationDepth, policy, split } = options;
+  if (split !== undefined && (split.prefill !== 1 || split.decode !== 1)) {
+    throw new InputError(
+      `--change and --tenant take two GPUs: expected --split 1:1 with them, got ${split.prefill}:${split.decode}`,
+    );
+  }
   const { maxNumBatchedTokens, seed, acceptance, prefixCaching, concurrency } = options;
   return simulateCluster(trace, {
     ...{ profile, maxNumBatchedTokens, seed, acceptance, prefixCaching, concurrency, changes, ...watched },
     config: {
-      ...{ weights, kvBudgetFraction, speculationDepth, split },
+      ...{ weights, kvBudgetFraction, speculationDepth, split: split !== undefined },
       maxNumSeqs: runningLimit(options),
       schedulingPolicy: policy,
     },

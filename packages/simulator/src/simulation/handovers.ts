@@ -1,0 +1,73 @@
+import { TransferLink } from '../cluster/transfer-link.ts';
+import type { Engine } from '../engine/engine.ts';
+import type { RequestProgress } from '../engine/engine-log.ts';
+import type { EngineProfile } from '../profiles/engine-profile.ts';
+import { Router, type RouterPolicy } from './router.ts';
+
+/** KV on its way to an engine that decodes. */
+interface Handover {
+  readonly request: RequestProgress;
+  /** Tick at which it is there. */
+  readonly ready: number;
+}
+
+/** Engines that prefill, each with a link of its own, and engines that decode what comes over the links. */
+export class Handovers {
+  private readonly prefilling: readonly Engine[];
+  private readonly decoding: readonly Engine[];
+  private readonly links: readonly TransferLink[];
+  private readonly router: Router;
+  /** On the links, the first to be there first. */
+  private sent: Handover[] = [];
+
+  constructor(
+    prefilling: readonly Engine[],
+    decoding: readonly Engine[],
+    profile: EngineProfile,
+    policy: RouterPolicy,
+  ) {
+    this.prefilling = prefilling;
+    this.decoding = decoding;
+    this.links = prefilling.map(() => new TransferLink(profile));
+    this.router = new Router(decoding, policy);
+  }
+
+  /** Tick at which the next KV is there; `Infinity` while none is on its way. */
+  get nextReady(): number {
+    return this.sent.length === 0 ? Number.POSITIVE_INFINITY : this.sent[0].ready;
+  }
+
+  /** Runs the engines that decode to `tick`, behind those that prefill. */
+  runUntil(tick: number): void {
+    for (const [i, engine] of this.prefilling.entries()) {
+      for (const request of engine.takeHandovers()) {
+        const ready = this.links[i].send(request.input + request.emitted - 1, request.lastToken);
+        this.sent.push({ request, ready });
+      }
+    }
+    this.sent.sort((a, b) => a.ready - b.ready || a.request.id - b.request.id);
+    let there = 0;
+    for (; there < this.sent.length && this.sent[there].ready <= tick; there++) {
+      const { request, ready } = this.sent[there];
+      this.router.choose(ready, request.priority).submitTransferred(request, ready);
+    }
+    this.sent.splice(0, there);
+    for (const engine of this.decoding) engine.runUntil(tick);
+  }
+
+  /** Moves the origin of the clock, as `Engine.shiftClock`. */
+  shiftClock(ticks: number): void {
+    for (const link of this.links) link.idleFrom -= ticks;
+    this.sent = this.sent.map(({ request, ready }) => ({
+      ready: ready - ticks,
+      request: {
+        ...request,
+        arrival: request.arrival - ticks,
+        visible: request.visible - ticks,
+        scheduled: request.scheduled - ticks,
+        firstToken: request.firstToken - ticks,
+        lastToken: request.lastToken - ticks,
+      },
+    }));
+  }
+}
