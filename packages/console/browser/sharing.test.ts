@@ -150,3 +150,65 @@ describe('the leaderboard', () => {
     assert.equal(await board.getByRole('button', { name: 'Save run' }).isDisabled(), true);
   });
 });
+
+describe('the runs that a browser keeps', () => {
+  it('are named, pinned, watched, saved as CSV and put side by side, and last beyond the page', async () => {
+    const page = await openPage(browser, `${server.url}/web/?task=static_workload&seed=4&policy=heuristic`);
+    await page.untilOver();
+    await page.choice('Played by').selectOption('default');
+    await page.button('Same again').click();
+    await page.untilWindow(0);
+    await page.score.waitFor({ state: 'detached' });
+    await page.score.waitFor();
+    await page.page.reload();
+    await page.untilWindow(0);
+    const panel = await page.open('Runs');
+    const runs = panel.getByRole('listitem');
+    await runs.nth(1).waitFor();
+    await runs.nth(1).getByRole('textbox').fill('rules first');
+    await runs.nth(1).getByRole('textbox').press('Enter');
+    await runs.nth(1).getByRole('button', { name: 'Pin' }).click();
+    const pinned = panel.getByRole('listitem', { name: 'rules first' });
+    await pinned.getByRole('button', { name: 'Pinned' }).waitFor();
+    assert.equal(await runs.first().getAttribute('aria-label'), 'rules first', 'pinned ones first');
+
+    const download = page.page.waitForEvent('download');
+    await pinned.getByRole('button', { name: 'CSV' }).click();
+    const file = await download;
+    assert.equal(file.suggestedFilename(), 'rules-first.csv');
+    const [header, ...rows] = readFileSync((await file.path())!, 'utf8')
+      .trim()
+      .split('\r\n');
+    assert.match(header, /^window,time_s,reward,return,.*queue_depth.*action\.batch_cap/);
+    assert.equal(rows.length, 61);
+
+    for (const run of [0, 1]) await runs.nth(run).getByRole('checkbox').check();
+    await panel.getByRole('button', { name: 'Compare the chosen runs' }).click();
+    await page.view.getByText('2 recorded runs side by side.').waitFor();
+    const cards = page.view.getByRole('article');
+    await cards.nth(1).getByText('Score').waitFor();
+    assert.deepEqual(await cards.evaluateAll((all) => all.map((card) => card.getAttribute('aria-label'))), [
+      'Heuristic rules',
+      'Default configuration',
+    ]);
+
+    await page.page.locator('h1').click();
+    await page.page.keyboard.press('+');
+    await page.button('Whole episode').click();
+    await page.button('Whole episode').waitFor({ state: 'detached' });
+    const plot = page.view.getByRole('figure', { name: 'Reward' }).locator('.u-over');
+    await plot.scrollIntoViewIfNeeded();
+    const box = (await plot.boundingBox())!;
+    await page.page.mouse.move(box.x + 20, box.y + 30);
+    await page.page.mouse.down();
+    await page.page.mouse.move(box.x + box.width / 2, box.y + 30, { steps: 4 });
+    await page.page.mouse.up();
+    await page.button('Whole episode').waitFor();
+    await page.page.mouse.move(0, 0);
+    await page.untilShown((window) => window === 60);
+    assert.equal(await page.button('Back to now').count(), 0, 'a drag is no click on a window');
+
+    await (await page.open('Runs')).getByRole('button', { name: 'Delete rules first' }).click();
+    await pinned.waitFor({ state: 'detached' });
+  });
+});

@@ -10,8 +10,11 @@ import { isFirstVisit } from './state/first-visit.ts';
 import { listenToKeys } from './state/keys.ts';
 import { isGuided, openPanel, tourStep } from './state/overlays.ts';
 import { SPEEDS } from './state/page-signals.ts';
-import { RECORDED } from './state/run.ts';
+import { RECORDED, type Run } from './state/run.ts';
 import { keptToken } from './state/token.ts';
+
+/** Epochs of the runs that have been kept. */
+const kept = new WeakMap<Run, number>();
 
 startTheme();
 const client = createClient(new URL('../', document.baseURI));
@@ -25,6 +28,7 @@ render(
   document.getElementById('console')!,
 );
 effect(playInFrames);
+effect(keepFinished);
 listenToKeys(state, () => {
   openPanel.value = 'help';
 });
@@ -64,6 +68,23 @@ function guide(): void {
   state.speed.value = SPEEDS.find((speed) => windows <= speed * GUIDED_S) ?? state.speed.value;
   isGuided.value = state.playing.value;
   tourStep.value = 0;
+}
+
+/** Keeps each run that is over and graded in the history of this browser. */
+function keepFinished(): void {
+  for (const run of state.runs.value) {
+    const { driver, latest, grade } = run;
+    const isGraded = grade.value !== undefined || !state.abilities.value.grader;
+    if (!latest.value?.done || !isGraded || driver.value === RECORDED) continue;
+    if (kept.get(run) === run.epoch.value) continue;
+    kept.set(run, run.epoch.value);
+    const { index: windows, totalReward: total } = latest.value;
+    const finished = { windows, total, score: grade.value?.score };
+    const [name, file] = [state.environment.value!.name, run.file()];
+    void import('./later/run-history.ts').then(({ authorOf, keepRun }) =>
+      keepRun({ ...finished, environment: name, file: { ...file, author: authorOf(state, run) } }),
+    );
+  }
 }
 
 function rememberInAddress(): void {

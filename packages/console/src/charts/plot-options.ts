@@ -1,19 +1,24 @@
 import uPlot from 'uplot';
 import type { ChartSpec, Limit } from './chart-spec.ts';
 import { palette, type Tone } from './palette.ts';
-import { limitLines, positionMark } from './plot-plugins.ts';
+import { limitLines, positionMark, rangeOf } from './plot-plugins.ts';
 import type { Trace } from './traces.ts';
 
 /** Charts that share this key show their cursors together. */
 const CURSOR_KEY = 'episode';
 const stepBack = uPlot.paths.stepped!({ align: -1 });
 
+/** A shorter drag is a click, CSS pixels. */
+const LEAST_DRAG = 4;
+
 /** The page around a plot. */
 export interface PlotContext {
   /** Size of the small text, CSS pixels. */
   readonly textSize: number;
-  /** The right end of the time axis. */
-  readonly end: () => number;
+  /** The ends of the time axis. Reads the signal of the zoom. */
+  readonly range: () => [number, number];
+  /** The person drags over a part of the time axis. */
+  readonly onZoom: (from: number, to: number) => void;
   readonly timeText: (value: number) => string;
   readonly onPoint: (index: number | null) => void;
   /** The person clicks on a window. */
@@ -31,11 +36,11 @@ export function baseOptions(context: PlotContext): Omit<uPlot.Options, 'series' 
     padding: [8, 8, 0, 0],
     cursor: {
       y: false,
-      drag: { x: false, y: false },
+      drag: { x: true, y: false, setScale: false },
       sync: { key: CURSOR_KEY, setSeries: false },
       points: { size: 7, width: 0 },
     },
-    scales: { x: { time: false, range: () => [0, context.end()] } },
+    scales: { x: { time: false, range: () => context.range() } },
     hooks: {
       init: [
         (plot) =>
@@ -43,9 +48,17 @@ export function baseOptions(context: PlotContext): Omit<uPlot.Options, 'series' 
             if (typeof plot.cursor.idx === 'number') context.onPick(plot.cursor.idx);
           }),
       ],
+      setSelect: [
+        (plot) => {
+          const { left, width } = plot.select;
+          if (width < LEAST_DRAG) return;
+          context.onZoom(plot.posToVal(left, 'x'), plot.posToVal(left + width, 'x'));
+          plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+        },
+      ],
       setCursor: [(plot) => context.onPoint(plot.cursor.idx ?? null)],
     },
-    plugins: [positionMark(context.position)],
+    plugins: [positionMark(context.position), rangeOf(context.range)],
   };
 }
 

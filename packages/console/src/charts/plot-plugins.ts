@@ -79,3 +79,21 @@ export function positionMark(position: () => number | null): uPlot.Plugin {
     },
   };
 }
+
+/** Draws a plot again when the ends of its time axis change. @param range reads signals */
+export function rangeOf(range: () => [number, number]): uPlot.Plugin {
+  let stop = () => {};
+  return {
+    hooks: {
+      ready(plot) {
+        let isFirst = true;
+        stop = effect(() => {
+          range();
+          if (!isFirst) plot.setData(plot.data);
+          isFirst = false;
+        });
+      },
+      destroy: () => stop(),
+    },
+  };
+}

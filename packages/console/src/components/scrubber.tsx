@@ -33,6 +33,17 @@ export function Scrubber(): JSX.Element | null {
           event.currentTarget.value = String(state.position.value ?? state.newest.value);
         }}
       />
+      {state.zoomed.value && (
+        <button
+          type="button"
+          class="button small"
+          onClick={() => {
+            state.zoomed.value = null;
+          }}
+        >
+          Whole episode
+        </button>
+      )}
       {isPast && (
         <div class="scrub-actions">
           <button type="button" class="button small" onClick={() => state.seek(Infinity)}>

@@ -9,6 +9,7 @@ import {
   CodeIcon,
   CupIcon,
   HelpIcon,
+  HistoryIcon,
   MoonIcon,
   OptionsIcon,
   ShareIcon,
@@ -78,6 +79,7 @@ export function TopBar(): JSX.Element {
       </div>
       <Transport />
       <nav class="links" aria-label="More">
+        <PanelButton panel="history" icon={<HistoryIcon />} />
         <PanelButton panel="share" icon={<ShareIcon />} />
         {state.abilities.value.leaderboard && <PanelButton panel="leaderboard" icon={<CupIcon />} />}
         <PanelButton panel="developers" icon={<CodeIcon />} />

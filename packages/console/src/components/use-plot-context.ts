@@ -5,9 +5,6 @@ import { useConsole } from './console-context.ts';
 import { clock, count } from './format.ts';
 import { remSize } from './use-canvas.ts';
 
-/** Without a known length a chart shows at least this many windows. */
-const FEWEST_WINDOWS = 30;
-
 /** Time axis, text size and pointed window, shared by the plots of this page. */
 export function usePlotContext(): PlotContext {
   const state = useConsole();
@@ -23,11 +20,15 @@ export function usePlotContext(): PlotContext {
   return useMemo<PlotContext>(
     () => ({
       textSize: size,
-      end() {
-        const latest = state.latest.peek();
-        const windowSeconds = latest?.telemetry.windowSeconds ?? 1;
-        const windows = Math.max(state.windows.value ?? FEWEST_WINDOWS, state.newest.peek());
-        return windows * windowSeconds;
+      range() {
+        const [from, to] = state.zoomed.value ?? [0, state.charted.peek()];
+        const windowSeconds = state.latest.peek()?.telemetry.windowSeconds ?? 1;
+        return [from * windowSeconds, to * windowSeconds];
+      },
+      onZoom(from, to) {
+        const windowSeconds = state.latest.peek()?.telemetry.windowSeconds ?? 1;
+        const [first, last] = [Math.max(0, Math.floor(from / windowSeconds)), Math.ceil(to / windowSeconds)];
+        if (last > first) state.zoomed.value = [first, last];
       },
       timeText: (value) =>
         state.latest.peek()?.telemetry.windowSeconds === undefined ? count(value) : clock(value),

@@ -2,11 +2,21 @@ import type { JSX } from 'preact';
 import { useConsole } from '../components/console-context.ts';
 import { count } from '../components/format.ts';
 import { CalmIcon, StrainedIcon } from '../components/icons.tsx';
+import { RECORDED } from '../state/run.ts';
 
 /** Tells of an episode that came from a link, a file or the leaderboard whether it is the one that was recorded. */
 export function OpenedNote(): JSX.Element | null {
-  const opened = useConsole().opened.value;
+  const { opened: file, runs } = useConsole();
+  const opened = file.value;
   if (!opened) return null;
+  const recordings = runs.value.filter(({ driver }) => driver.value === RECORDED).length;
+  if (recordings > 1)
+    return (
+      <p class="opened calm" role="status">
+        <CalmIcon />
+        <span>{recordings} recorded runs side by side.</span>
+      </p>
+    );
   const { verified, recorded, played, windows, run } = opened;
   const isWhole = run.frames.value[windows]?.done === true;
   const isPlayedOn = run.played.value - 1 > windows;

@@ -8,6 +8,7 @@ import styles from '../styles/drawer.css?inline';
 addStyles(styles);
 
 const CONTENTS: Readonly<Record<PanelName, (props: object) => JSX.Element | null>> = {
+  history: lazy(async () => (await import('./history-panel.tsx')).HistoryPanel),
   share: lazy(async () => (await import('./share-panel.tsx')).SharePanel),
   leaderboard: lazy(async () => (await import('./leaderboard-panel.tsx')).LeaderboardPanel),
   developers: lazy(async () => (await import('./developers-panel.tsx')).DevelopersPanel),

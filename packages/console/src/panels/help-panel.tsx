@@ -12,6 +12,8 @@ const KEYS = [
   ['Home', 'To the start of the episode'],
   ['End', 'Back to now'],
   [`1 … ${RUN_PLACES}`, 'Show the server of this run'],
+  ['+', 'Zoom the charts in, around the window shown'],
+  ['−', 'Zoom the charts out'],
   ['?', 'This list'],
 ] as const;
 

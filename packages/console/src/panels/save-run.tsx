@@ -3,8 +3,7 @@ import type { JSX } from 'preact';
 import { ApiError } from '../api/api-error.ts';
 import type { LeaderboardEntry } from '../api/wire.ts';
 import { useConsole } from '../components/console-context.ts';
-import type { ConsoleState } from '../state/console-state.ts';
-import { playerName, type Run } from '../state/run.ts';
+import { authorOf } from '../later/run-history.ts';
 
 /** Longest name on the leaderboard, characters. */
 const LONGEST_NAME = 60;
@@ -61,16 +60,4 @@ export function SaveRun({ onSaved }: { onSaved?: () => void }): JSX.Element | nu
       </p>
     </section>
   );
-}
-
-/** Longest author of an episode file, characters. */
-const LONGEST_AUTHOR = 200;
-
-/** Names of all who have played a run, in the order of their first windows. */
-export function authorOf(state: ConsoleState, run: Run): string {
-  const drivers = new Set(run.frames.value.flatMap(({ driver }) => driver ?? []));
-  return [...drivers]
-    .map((driver) => playerName(state, run, driver))
-    .join(', ')
-    .slice(0, LONGEST_AUTHOR);
 }

@@ -5,9 +5,10 @@ import type { EpisodeFile } from '../api/wire.ts';
 import { useConsole } from '../components/console-context.ts';
 import { count } from '../components/format.ts';
 import { readEpisodeFile, writeEpisodeLink } from '../later/episode-link.ts';
+import { authorOf } from '../later/run-history.ts';
 import { openPanel } from '../state/overlays.ts';
 import { CopyBox } from './copy-box.tsx';
-import { authorOf, SaveRun } from './save-run.tsx';
+import { SaveRun } from './save-run.tsx';
 
 /** Links and files of the episode in focus, and the way back from a file. */
 export function SharePanel(): JSX.Element {

@@ -10,11 +10,15 @@ import { createReconnection, type Sleep, sleepUntilWoken } from './reconnection.
 import type { Run } from './run.ts';
 import { createRunsBeside } from './runs-beside.ts';
 
-/** The signals of the page, to be read. Components set the speed and the window under the pointer. */
-type ShownSignals = Pick<PageSignals, 'speed' | 'pointedAt'> & {
-  readonly [Name in Exclude<keyof PageSignals, 'speed' | 'pointedAt'>]: ReadonlySignal<
-    PageSignals[Name]['value']
-  >;
+/** Fewest windows that the charts show. */
+const FEWEST_ZOOMED = 5;
+
+/** Signals that components set. */
+type SetByComponents = 'speed' | 'pointedAt' | 'zoomed';
+
+/** The signals of the page, to be read. */
+type ShownSignals = Pick<PageSignals, SetByComponents> & {
+  readonly [Name in Exclude<keyof PageSignals, SetByComponents>]: ReadonlySignal<PageSignals[Name]['value']>;
 };
 
 /** Everything the page shows and all that it can be told to do. */
@@ -43,8 +47,14 @@ export interface ConsoleState extends ShownSignals {
   seek(window: number): void;
   /** Drops what the run in focus has played after the shown window, and goes on from there. */
   branch(): Promise<void>;
-  /** Shows an episode from its file, in place of the runs. Throws nothing: what is wrong becomes the problem. */
-  openFile(file: EpisodeFile, thenPlay: boolean): Promise<void>;
+  /**
+   * Shows an episode from its file, in place of the runs, at its start; with others beside it, at their ends. Throws
+   * nothing: what is wrong becomes the problem.
+   * @param beside at most `RUN_PLACES` - 1
+   */
+  openFile(file: EpisodeFile, thenPlay: boolean, beside?: readonly EpisodeFile[]): Promise<void>;
+  /** Shows `factor` times the windows in the charts, around the shown one. */
+  zoom(factor: number): void;
   /** The options that the next reset carries. */
   resetOptions(): Fields;
   /** Shows a problem that the page itself has, until the person has read it. */
@@ -86,6 +96,14 @@ export function createConsoleState(client: Client, sleep: Sleep = sleepUntilWoke
       const { [name]: _, ...others } = options.value;
       options.value = value === undefined ? others : { ...others, [name]: value };
       void begin(playing.value);
+    },
+    zoom(factor) {
+      const [from, to] = page.zoomed.value ?? [0, page.charted.value];
+      const least = Math.min(FEWEST_ZOOMED, page.charted.value);
+      const width = Math.max(least, Math.min(page.charted.value, Math.round((to - from) * factor)));
+      const middle = page.shownIndex.value;
+      const start = Math.max(0, Math.min(page.charted.value - width, Math.round(middle - width / 2)));
+      page.zoomed.value = width === page.charted.value ? null : [start, start + width];
     },
     focus(one) {
       run.value = one;

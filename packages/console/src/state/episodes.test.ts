@@ -6,9 +6,9 @@ import { createConsoleState } from './console-state.ts';
 import { choices, connected, fakeServer, playToEnd, settled, unreachable } from './fake-server.fixture.ts';
 
 describe('an episode', () => {
-  it('starts with the hardest task and the heuristic, paused at the first observation', async () => {
+  it('starts with the easy task and the heuristic, paused at the first observation', async () => {
     const { state } = await connected();
-    assert.equal(state.task.value, 'hard');
+    assert.equal(state.task.value, 'easy');
     assert.equal(state.driver.value, 'heuristic');
     assert.equal(state.frames.value.length, 1);
     assert.equal(state.playing.value, false);
@@ -28,7 +28,7 @@ describe('an episode', () => {
   it('says what of the address the server does not have, and waits to be started', async () => {
     const wrong = { task: 'nope', policies: ['nobody', 'default'], options: { shift: 'b', nothing: 1 } };
     const { state, asked } = await connected({ ...wrong, faults: ['Not a seed.'] }, true);
-    assert.equal(asked.at(-1), 'reset {"task_id":"hard","seed":1} undefined');
+    assert.equal(asked.at(-1), 'reset {"task_id":"easy","seed":1} undefined');
     assert.equal(state.driver.value, 'default');
     assert.equal(state.playing.value, false);
     const { message, remedy } = state.problem.value!;
@@ -49,7 +49,7 @@ describe('an episode', () => {
     state.chooseSeed(5);
     await step;
     await settled();
-    assert.deepEqual(asked.slice(-2), ['heuristic 1', 'reset {"task_id":"hard","seed":5} s1']);
+    assert.deepEqual(asked.slice(-2), ['heuristic 1', 'reset {"task_id":"easy","seed":5} s1']);
     assert.equal(state.newest.value, 0);
   });
 
@@ -62,8 +62,8 @@ describe('an episode', () => {
     state.chooseSeed(7);
     await settled();
     assert.deepEqual(asked.slice(before), [
-      'reset {"task_id":"hard","seed":5} s1',
-      'reset {"task_id":"hard","seed":7} s1',
+      'reset {"task_id":"easy","seed":5} s1',
+      'reset {"task_id":"easy","seed":7} s1',
     ]);
     assert.equal(Math.max(...resetsAtOnce), 1);
   });
@@ -127,10 +127,45 @@ describe('an episode from a file', () => {
     );
   });
 
+  it('stands beside others at their ends, each with its player', async () => {
+    const { state } = await connected();
+    const other = { ...file, author: 'Ada', actions: [...file.actions, { batch_cap: 4 }] };
+    await state.openFile({ ...file, author: 'Bob' }, false, [other]);
+    assert.deepEqual(
+      state.runs.value.map(({ author, place, played }) => [author, place, played.value]),
+      [
+        ['Bob', 0, 4],
+        ['Ada', 1, 5],
+      ],
+    );
+    assert.deepEqual([state.position.value, state.newest.value], [null, 4]);
+  });
+
   it('that cannot be opened is told', async () => {
     const { state, failWith } = await connected();
     failWith(new ApiError('refused', 409, 'The episode was played on `chess`.'));
     await state.openFile(file, false);
     assert.match(state.problem.value?.message ?? '', /chess/);
+  });
+});
+
+describe('the zoom of the charts', () => {
+  it('halves the windows around the shown one, down to five, and ends with the episode', async () => {
+    const { state } = await connected();
+    assert.equal(state.charted.value, 30, 'of an episode without a known length');
+    for (let i = 0; i < 4; i++) await state.step();
+    state.zoom(1 / 2);
+    assert.deepEqual(state.zoomed.value, [0, 15]);
+    state.zoom(1 / 2);
+    state.zoom(1 / 2);
+    assert.deepEqual(state.zoomed.value, [2, 7]);
+    state.zoom(2);
+    assert.deepEqual(state.zoomed.value, [0, 10]);
+    state.zoom(4);
+    assert.equal(state.zoomed.value, null);
+    state.zoom(1 / 2);
+    state.chooseSeed(5);
+    await settled();
+    assert.equal(state.zoomed.value, null);
   });
 });

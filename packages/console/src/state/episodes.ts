@@ -14,7 +14,7 @@ import { BY_HAND, RECORDED, Run } from './run.ts';
 export interface Episodes {
   /** `ConsoleState.connect`, `openFile` and `resetOptions`. */
   connect(choices: Choices, autoplay: boolean): Promise<void>;
-  openFile(file: EpisodeFile, thenPlay: boolean): Promise<void>;
+  openFile(file: EpisodeFile, thenPlay: boolean, beside?: readonly EpisodeFile[]): Promise<void>;
   resetOptions(): Fields;
   /** Starts the chosen episode anew on every run. */
   begin(thenPlay: boolean): Promise<void>;
@@ -47,6 +47,7 @@ export function createEpisodes(
       page.problem.value = undefined;
       position.value = null;
       page.pointedAt.value = null;
+      page.zoomed.value = null;
       opened.value = undefined;
     });
     // A step still under way would otherwise play into the new episode of the same session.
@@ -86,28 +87,36 @@ export function createEpisodes(
       );
   }
 
-  async function openFile(file: EpisodeFile, thenPlay: boolean): Promise<void> {
+  async function openFile(
+    file: EpisodeFile,
+    thenPlay: boolean,
+    beside: readonly EpisodeFile[] = [],
+  ): Promise<void> {
     const isCurrent = await clear();
     if (!isCurrent()) return;
     try {
-      const answer = await client.openEpisode(file, 0);
+      const files = [file, ...beside];
+      const answers = await Promise.all(files.map((one) => client.openEpisode(one, 0)));
       if (!isCurrent()) return;
+      const [answer] = answers;
       const { task_id, seed: recordedSeed, ...rest } = file.reset;
       batch(() => {
         task.value = pickTask(page.tasks.value, task_id === undefined ? undefined : String(task_id));
         seed.value = typeof recordedSeed === 'number' ? recordedSeed : 0;
         options.value = namedOptions(page.abilities.value, rest);
-        const only = new Run(client, 0, RECORDED);
-        only.adopt(file, answer, startingKnobs());
-        runs.value = [only];
-        run.value = only;
-        position.value = 0;
+        runs.value = files.map((one, place) => {
+          const recorded = new Run(client, place, RECORDED);
+          recorded.adopt(one, answers[place], startingKnobs());
+          return recorded;
+        });
+        run.value = runs.value[0];
+        position.value = beside.length > 0 ? null : 0;
         opened.value = {
           verified: answer.verified,
           recorded: file.environment?.version,
           played: answer.version,
           windows: answer.steps.length,
-          run: only,
+          run: run.value,
         };
       });
       await score();

@@ -16,6 +16,8 @@ export function listenToKeys(state: ConsoleState, showHelp: () => void): void {
     else if (event.key === 'ArrowLeft') state.seek((state.position.value ?? state.newest.value) - 1);
     else if (event.key === 'Home') state.seek(0);
     else if (event.key === 'End') state.seek(Infinity);
+    else if (event.key === '+') state.zoom(1 / 2);
+    else if (event.key === '-') state.zoom(2);
     else if (event.key === '?') showHelp();
     else if (Number(event.key) >= 1 && Number(event.key) <= RUN_PLACES) {
       const run = state.runs.value[Number(event.key) - 1];

@@ -2,6 +2,7 @@ import { signal } from '@preact/signals';
 
 /** The panels that open beside the page. */
 export const PANELS = {
+  history: 'Runs',
   share: 'Share',
   leaderboard: 'Leaderboard',
   developers: 'Developers',

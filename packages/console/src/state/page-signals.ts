@@ -9,6 +9,9 @@ import { BY_HAND, Run } from './run.ts';
 /** Windows a second. */
 export const SPEEDS = [1, 2, 8, 24, 60] as const;
 
+/** Without a known length the charts span at least this many windows. */
+const FEWEST_CHARTED = 30;
+
 /** Something that went wrong, and the way on. */
 export interface Problem {
   readonly message: string;
@@ -42,6 +45,11 @@ export function createPageSignals(client: Client) {
   const pointedAt = signal<number | null>(null);
 
   const newest = computed(() => Math.max(0, ...runs.value.map(({ played }) => played.value - 1)));
+  const windows = computed(() =>
+    [chosenTask.value?.windows, chosenTask.value?.episode_length].find(
+      (one): one is number => typeof one === 'number' && one > 0,
+    ),
+  );
   const shownIndex = computed(() => Math.min(pointedAt.value ?? position.value ?? Infinity, newest.value));
   const driver = computed(() => run.value.driver.value);
   const frames = computed(() => run.value.frames.value);
@@ -78,11 +86,11 @@ export function createPageSignals(client: Client) {
     /** The newest window of any run. */
     newest,
     /** Windows of the whole episode, where the task or the server says so. */
-    windows: computed(() =>
-      [chosenTask.value?.windows, chosenTask.value?.episode_length].find(
-        (windows): windows is number => typeof windows === 'number' && windows > 0,
-      ),
-    ),
+    windows,
+    /** Windows that the charts span without a zoom. */
+    charted: computed(() => Math.max(windows.value ?? FEWEST_CHARTED, newest.value)),
+    /** First and last window that the charts show; `null`: all. */
+    zoomed: signal<readonly [number, number] | null>(null),
     /** The window that the page has been wound back to; `null`: the newest. */
     position,
     /** The window under the pointer in a chart. */

@@ -1,0 +1,131 @@
+import { type Signal, signal } from '@preact/signals';
+import type { EpisodeFile, Fields } from '../api/wire.ts';
+import type { ConsoleState } from '../state/console-state.ts';
+import { playerName, type Run } from '../state/run.ts';
+import { writeEpisodeLink } from './episode-link.ts';
+
+/** A finished run that this browser keeps. */
+export interface KeptRun {
+  readonly id: string;
+  /** End of the run, ms since 1970. */
+  readonly at: number;
+  readonly environment: string;
+  readonly task?: string;
+  readonly seed?: number;
+  /** Further options of the reset. */
+  readonly options: Fields;
+  readonly player: string;
+  /** Name that the person gave it. */
+  readonly name?: string;
+  readonly isPinned?: boolean;
+  readonly windows: number;
+  readonly total: number;
+  readonly score?: number;
+  /** The episode as the fragment of an address; absent where it cannot be replayed, or is too long to be kept. */
+  readonly episode?: string;
+}
+
+const STORAGE_KEY = 'servegym.runs';
+/** Runs kept beside the pinned ones; the oldest give way. */
+const MOST_RUNS = 30;
+const MOST_PINNED = 20;
+/** Longest fragment that is kept, characters. An episode of 240 windows has about 5,000. */
+const LONGEST_EPISODE = 60_000;
+/** Longest name of a run, characters. */
+export const LONGEST_NAME = 60;
+
+/** Runs of all environments of this origin, the newest first. */
+export interface RunHistory {
+  readonly runs: Signal<readonly KeptRun[]>;
+  add(run: KeptRun): void;
+  /** Changes the name or the pin of a run. No more than `MOST_PINNED` runs are pinned. */
+  change(id: string, changed: Pick<KeptRun, 'name' | 'isPinned'>): void;
+  remove(id: string): void;
+}
+
+/** @param storage where the runs are kept; without it, or where it is full or closed, they last as long as the page */
+export function createRunHistory(storage: () => Pick<Storage, 'getItem' | 'setItem'>): RunHistory {
+  const runs = signal<readonly KeptRun[]>([]);
+  /** Another tab may have changed what is kept. */
+  const read = () => {
+    try {
+      const kept = JSON.parse(storage().getItem(STORAGE_KEY) ?? '[]');
+      if (Array.isArray(kept)) runs.value = kept.filter(isKeptRun);
+    } catch {
+      // What is on the page stays.
+    }
+  };
+  const write = (changed: readonly KeptRun[]) => {
+    const others = changed.filter(({ isPinned }) => !isPinned).slice(0, MOST_RUNS);
+    runs.value = changed.filter((run) => run.isPinned || others.includes(run));
+    try {
+      storage().setItem(STORAGE_KEY, JSON.stringify(runs.value));
+    } catch {
+      // Full or closed.
+    }
+  };
+  read();
+  return {
+    runs,
+    add(run) {
+      read();
+      write([run, ...runs.value]);
+    },
+    change(id, changed) {
+      read();
+      const pinned = runs.value.filter(({ isPinned }) => isPinned).length;
+      if (changed.isPinned && pinned >= MOST_PINNED) return;
+      write(runs.value.map((run) => (run.id === id ? { ...run, ...changed } : run)));
+    },
+    remove(id) {
+      read();
+      write(runs.value.filter((run) => run.id !== id));
+    },
+  };
+}
+
+function isKeptRun(run: Partial<KeptRun> | null): run is KeptRun {
+  return (
+    typeof run?.id === 'string' &&
+    typeof run.environment === 'string' &&
+    typeof run.player === 'string' &&
+    typeof run.total === 'number' &&
+    typeof run.windows === 'number'
+  );
+}
+
+export const runHistory = createRunHistory(() => localStorage);
+
+/** A finished run as it stands now: the page may start its next episode before it is kept. */
+export interface FinishedRun extends Pick<KeptRun, 'environment' | 'windows' | 'total' | 'score'> {
+  readonly file: EpisodeFile;
+}
+
+/** Keeps a finished run in the history. */
+export async function keepRun(finished: FinishedRun): Promise<void> {
+  const { file, ...rest } = finished;
+  const { task_id: task, seed, ...options } = file.reset;
+  const episode = await writeEpisodeLink(file);
+  runHistory.add({
+    ...rest,
+    id: crypto.randomUUID(),
+    at: Date.now(),
+    ...(task !== undefined && { task: String(task) }),
+    ...(typeof seed === 'number' && { seed }),
+    options,
+    player: file.author ?? '',
+    ...(episode.length <= LONGEST_EPISODE && { episode }),
+  });
+}
+
+/** Longest author of an episode file, characters. */
+const LONGEST_AUTHOR = 200;
+
+/** Names of all who have played a run, in the order of their first windows. */
+export function authorOf(state: Pick<ConsoleState, 'policies'>, run: Run): string {
+  const drivers = new Set(run.frames.value.flatMap(({ driver }) => driver ?? []));
+  return [...drivers]
+    .map((driver) => playerName(state, run, driver))
+    .join(', ')
+    .slice(0, LONGEST_AUTHOR);
+}

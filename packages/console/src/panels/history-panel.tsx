@@ -1,0 +1,186 @@
+import { useSignal } from '@preact/signals';
+import type { JSX } from 'preact';
+import { useConsole } from '../components/console-context.ts';
+import { count, signed, words } from '../components/format.ts';
+import { CloseIcon } from '../components/icons.tsx';
+import { readEpisodeLink } from '../later/episode-link.ts';
+import { type KeptRun, LONGEST_NAME, runHistory } from '../later/run-history.ts';
+import { openPanel } from '../state/overlays.ts';
+import { RUN_PLACES } from '../state/run.ts';
+import { CopyBox } from './copy-box.tsx';
+import { csvOf, replayedFrames } from './run-csv.ts';
+
+/** The finished runs that this browser keeps of the environment, pinned ones first. */
+export function HistoryPanel(): JSX.Element {
+  const state = useConsole();
+  const chosen = useSignal<readonly string[]>([]);
+  const fault = useSignal('');
+  const environment = state.environment.value?.name;
+  const own = runHistory.runs.value.filter((run) => run.environment === environment);
+  const runs = [...own.filter(({ isPinned }) => isPinned), ...own.filter(({ isPinned }) => !isPinned)];
+  const compared = runs.filter(({ id }) => chosen.value.includes(id));
+  const tasks = new Set(compared.map(({ task }) => task));
+  const attempt = async (act: () => Promise<void>) => {
+    fault.value = '';
+    try {
+      await act();
+    } catch (error) {
+      fault.value = (error as Error).message;
+    }
+  };
+  const open = (opened: readonly KeptRun[]) =>
+    attempt(async () => {
+      const [first, ...beside] = await Promise.all(opened.map(({ episode }) => readEpisodeLink(episode!)));
+      openPanel.value = undefined;
+      await state.openFile(first, opened.length === 1, beside);
+    });
+  const saveCsv = (run: KeptRun) =>
+    attempt(async () => {
+      const frames = await replayedFrames(state.client, await readEpisodeLink(run.episode!));
+      const link = document.createElement('a');
+      link.href = URL.createObjectURL(new Blob([csvOf(frames)], { type: 'text/csv' }));
+      link.download = `${titleOf(run).replace(/[^\w.-]+/g, '-')}.csv`;
+      link.click();
+      URL.revokeObjectURL(link.href);
+    });
+  return (
+    <>
+      <p class="fine">
+        Finished runs, kept in this browser: the last ones, and those that are pinned. Choose up to{' '}
+        {RUN_PLACES} of a task to put them side by side.
+      </p>
+      {runs.length === 0 && <p>No runs yet. Play one to its end.</p>}
+      {runs.length > 0 && (
+        <button
+          type="button"
+          class="button primary compare-kept"
+          disabled={compared.length < 2 || tasks.size > 1}
+          onClick={() => void open(compared)}
+        >
+          {tasks.size > 1 ? 'Choose runs of one task' : 'Compare the chosen runs'}
+        </button>
+      )}
+      {fault.value && (
+        <p class="fault" role="alert">
+          {fault.value}
+        </p>
+      )}
+      <ul class="kept-runs">
+        {runs.map((run) => (
+          <KeptRunEntry
+            key={run.id}
+            run={run}
+            isChosen={chosen.value.includes(run.id)}
+            mayChoose={chosen.value.length < RUN_PLACES}
+            onChoose={(isChosen) => {
+              const others = chosen.value.filter((id) => id !== run.id);
+              chosen.value = isChosen ? [...others, run.id] : others;
+            }}
+            onOpen={() => void open([run])}
+            onCsv={() => void saveCsv(run)}
+          />
+        ))}
+      </ul>
+    </>
+  );
+}
+
+/** The name of a run, or what tells it apart. */
+function titleOf({ name, task, seed, player }: KeptRun): string {
+  return (
+    name || [player, task && words(task), seed !== undefined && `seed ${seed}`].filter(Boolean).join(', ')
+  );
+}
+
+interface KeptRunEntryProps {
+  readonly run: KeptRun;
+  readonly isChosen: boolean;
+  readonly mayChoose: boolean;
+  readonly onChoose: (isChosen: boolean) => void;
+  readonly onOpen: () => void;
+  readonly onCsv: () => void;
+}
+
+function KeptRunEntry({ run, isChosen, mayChoose, onChoose, onOpen, onCsv }: KeptRunEntryProps): JSX.Element {
+  const isLinkShown = useSignal(false);
+  const { id, at, task, seed, options, player, name, windows, total, score, episode, isPinned } = run;
+  const title = titleOf(run);
+  const scenario = Object.keys(options).length > 0 && JSON.stringify(options);
+  return (
+    <li aria-label={title}>
+      <div class="kept-run">
+        <input
+          type="checkbox"
+          aria-label={`Compare ${title}`}
+          checked={isChosen}
+          disabled={episode === undefined || (!isChosen && !mayChoose)}
+          onChange={(event) => onChoose(event.currentTarget.checked)}
+        />
+        <input
+          type="text"
+          aria-label={`Name of ${title}`}
+          placeholder={player}
+          maxLength={LONGEST_NAME}
+          value={name ?? ''}
+          onChange={(event) => runHistory.change(id, { name: event.currentTarget.value.trim() })}
+        />
+        <strong>{score === undefined ? signed(total) : score.toFixed(3)}</strong>
+      </div>
+      <p class="fine">
+        {[
+          name && player,
+          task && words(task),
+          seed !== undefined && `seed ${seed}`,
+          `${count(windows)} windows`,
+          score !== undefined && `return ${signed(total)}`,
+          new Date(at).toLocaleString([], { dateStyle: 'medium', timeStyle: 'short' }),
+        ]
+          .filter(Boolean)
+          .join(' · ')}
+        {scenario && <code class="scenario">{scenario}</code>}
+      </p>
+      <div class="kept-actions">
+        <button
+          type="button"
+          class="button small"
+          aria-pressed={isPinned === true}
+          onClick={() => runHistory.change(id, { isPinned: !isPinned })}
+        >
+          {isPinned ? 'Pinned' : 'Pin'}
+        </button>
+        {episode !== undefined && (
+          <>
+            <button type="button" class="button small" onClick={onOpen}>
+              Watch
+            </button>
+            <button
+              type="button"
+              class="button small"
+              aria-expanded={isLinkShown.value}
+              onClick={() => {
+                isLinkShown.value = !isLinkShown.value;
+              }}
+            >
+              Link
+            </button>
+            <button type="button" class="button small" onClick={onCsv}>
+              CSV
+            </button>
+          </>
+        )}
+        <button
+          type="button"
+          class="bare"
+          aria-label={`Delete ${title}`}
+          title="Delete"
+          onClick={() => runHistory.remove(id)}
+        >
+          <CloseIcon />
+        </button>
+      </div>
+      {isLinkShown.value && (
+        <CopyBox label="Link to the episode" text={`${location.origin}${location.pathname}${episode}`} />
+      )}
+    </li>
+  );
+}
