@@ -30,7 +30,7 @@ export interface EndpointOptions {
   /** 1 engine as `simulate` has it, or the 2 of `llmserve`. */
   readonly engines: 1 | 2;
   readonly maxNumBatchedTokens: number;
-  /** Which of the profile's acceptance tables holds for the traffic. */
+  /** Acceptance table of the profile for this traffic. */
   readonly acceptance: string;
   /** Whether prompts find what is cached of their prefix; two engines cache nothing. */
   readonly prefixCaching: boolean;

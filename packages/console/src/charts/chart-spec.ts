@@ -11,7 +11,7 @@ export interface SeriesSpec {
   readonly format: (value: number) => string;
   /** `layer` stacks on the layers before it; `step` keeps a value through its window. Default `line`. */
   readonly draw?: 'line' | 'area' | 'dashed' | 'layer' | 'step';
-  /** Which vertical axis it is read on. Default `left`. */
+  /** Vertical axis. Default `left`. */
   readonly axis?: 'left' | 'right';
   /** The observation field whose definition explains it. */
   readonly field?: string;

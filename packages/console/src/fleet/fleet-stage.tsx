@@ -71,7 +71,7 @@ function useReport() {
   return useComputed(() => state.shown.value && fleetReport(state.shown.value.metadata));
 }
 
-/** What the fleet is fighting with. */
+/** The state of the fleet in one sentence. */
 function FleetSentence(): JSX.Element | null {
   const state = useConsole();
   const report = useReport();

@@ -5,7 +5,7 @@ import type { SimulatedServer } from './simulated-server.ts';
 
 /** The ticks' origin moves when the clock is past this, well before doubles lose whole ticks (39 hours). */
 const SHIFT_AT = 10 * 3600 * TICKS_PER_S;
-/** What is due within a microsecond is due: wall time in ms cannot tell all ticks apart. */
+/** Events within a microsecond count as due: wall time in ms cannot tell all ticks apart. */
 const DUE_SLACK = TICKS_PER_MS / 1000;
 /** The event loop turns at least this often while the simulation catches up, ms. */
 const LONGEST_TURN_MS = 8;
@@ -37,7 +37,7 @@ export interface LiveListener {
   onRefused(): void;
 }
 
-/** How a finished request went, in simulated ms. */
+/** Latencies of a finished request, simulated ms. */
 export interface FinishedRequest {
   readonly request: LiveRequest;
   readonly queueMs: number;

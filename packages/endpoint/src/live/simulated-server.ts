@@ -34,7 +34,7 @@ export interface SimulatedServerOptions {
   /** 1, as `simulate` has it, or 2, as `llmserve` has it: behind a round-robin router, with the prefill/decode split. */
   readonly engines: 1 | 2;
   readonly maxNumBatchedTokens: number;
-  /** Which of the profile's acceptance tables holds for the traffic. */
+  /** Acceptance table of the profile for this traffic. */
   readonly acceptance: string;
   /** Whether prompts find what is cached of their prefix. One engine only. */
   readonly prefixCaching: boolean;

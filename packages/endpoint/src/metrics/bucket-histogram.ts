@@ -45,7 +45,7 @@ export class BucketHistogram {
     this.#series[series].sum += value * samples;
   }
 
-  /** What a registry of prom-client asks of its metrics. */
+  /** The interface that a registry of prom-client expects. */
   async get() {
     const values = this.#series.flatMap(({ labels, counts, sum }) => {
       let total = 0;

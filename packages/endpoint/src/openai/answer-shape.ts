@@ -30,11 +30,11 @@ export interface WholeChoice {
   readonly finishReason: FinishReason;
 }
 
-/** How an API writes its answers: `text_completion` or `chat.completion`. Each answer is one JSON text. */
+/** Form of the answers of an API: `text_completion` or `chat.completion`. Each answer is one JSON text. */
 export interface AnswerShape {
   /** `cmpl` or `chatcmpl`: what the ids of answers begin with. */
   readonly idPrefix: string;
-  /** What opens a choice of a stream, in the same turn as its first token; `null` for nothing. */
+  /** First chunk of a choice of a stream, in the same turn as its first token; `null` for none. */
   opening(head: AnswerHead, index: number, usage?: Usage): string | null;
   delta(
     head: AnswerHead,

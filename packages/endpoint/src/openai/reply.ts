@@ -7,7 +7,7 @@ const WORDS = (
   'way who boy did its let put say she too use air arm art bad bed big box car cup dry ear eat end eye far few fly'
 ).split(' ');
 
-/** Where a reply ends, and why. */
+/** End of a reply, and its reason. */
 export interface ReplyPlan {
   readonly tokens: number;
   readonly finishReason: 'stop' | 'length';
@@ -57,7 +57,7 @@ export function planReply(seed: number, limits: ReplyLimits): ReplyPlan {
   return { tokens, finishReason: natural <= maxTokens ? 'stop' : 'length', text: words };
 }
 
-/** Where the stop text that is complete first begins and ends, not before `minTokens` tokens. */
+/** Begin and end of the stop text that is complete first, not before `minTokens` tokens. */
 function firstStop(
   text: string,
   stop: readonly string[],

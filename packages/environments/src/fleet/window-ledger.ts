@@ -18,7 +18,7 @@ export class ClassLedger {
   }
 }
 
-/** What came, was answered and earned in one window. One object, reused. */
+/** Arrivals, answers and earnings of one window. One object, reused. */
 export class WindowLedger {
   readonly classes: readonly ClassLedger[] = FLEET_CLASSES.map(() => new ClassLedger());
   readonly ttft = new LatencyHistogram();

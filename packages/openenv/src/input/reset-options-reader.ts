@@ -51,7 +51,7 @@ export function resetOptionsReader(options: Options): ResetOptionsReader {
 export interface GivenOptions {
   /** With the schema's defaults. */
   readonly options: Readonly<Record<string, unknown>>;
-  /** Which of them were sent, outright or as a task of a split; the others are defaults. */
+  /** Options that were sent, outright or as a task of a split; the others are defaults. */
   readonly given: ReadonlySet<string>;
 }
 

@@ -56,7 +56,7 @@ export class SocketServer {
   #isClosing = false;
   /** Sockets that have not been heard since the last ping. */
   readonly #silent = new Set<WebSocket>();
-  /** Which socket holds each session. */
+  /** The socket of each session. */
   readonly #holders = new Map<string, Hold & { readonly socket: WebSocket }>();
   /** Sockets whose client has sent `close`. */
   readonly #leaving = new WeakSet<WebSocket>();

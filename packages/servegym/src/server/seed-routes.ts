@@ -26,7 +26,7 @@ import { FLEET_POLICIES, GYM_POLICIES, SERVE_POLICIES } from './policy-catalogue
 
 /** Seed of the baselines' episodes. */
 const BASELINE_SEED = 0;
-/** Where InferenceGym expects the baseline agent on the table that comes with the package. */
+/** Range in which InferenceGym expects the baseline agent on the table that comes with the package. */
 const EXPECTED_RANGES = { 1: [0.3, 0.4], 2: [0.22, 0.32], 3: [0.18, 0.28] } as const;
 
 /** `/baseline` and `/info` of `llmserve`. */

@@ -33,7 +33,7 @@ const WORTH_REFIT = 0.95;
 const WORTH_SPEEDS = 0.85;
 
 export interface BenchOptions extends LoadFitOptions {
-  /** What the profile says about where its measurements come from. */
+  /** Source of the measurements, as the profile states it. */
   readonly source: string;
   /** The command that repeats the calibration, for the profile. */
   readonly command: string;
@@ -72,7 +72,7 @@ export interface BenchCalibration {
   readonly determined: Readonly<Partial<Record<BenchParameter, number>>>;
   /** Relative spread of each parameter: of the fit, and between fits with one load left out. */
   readonly spread: LoadFit['spread'];
-  /** What the loads lack to tell coefficients apart, in sentences. */
+  /** Gaps of the loads that leave coefficients undetermined, in sentences. */
   readonly gaps: readonly string[];
   /** Reasons to doubt the fit, in sentences. */
   readonly warnings: readonly string[];
@@ -83,7 +83,7 @@ export interface BenchCalibration {
 /**
  * Fits a profile to loads that a real server served: the coefficients of its law and the overhead of a request with
  * which the simulator gives the same mean TTFT and TPOT, for stretches of each load and for short and long requests.
- * Where the loads leave a coefficient open, the profile that the fit starts from decides.
+ * The profile that the fit starts from decides each coefficient that the loads leave open.
  *
  * @throws {CalibrationError} for too few requests, or requests that the simulated pool cannot hold.
  */

@@ -6,7 +6,7 @@ import type { Gpu } from './gpu.ts';
 export const BLOCK_TOKENS = 16;
 /** vLLM's default share of the GPU. */
 const UTILIZATION = 0.9;
-/** What activations and CUDA graphs take in the runs whose pool size is known, GiB. */
+/** Memory of activations and CUDA graphs in the runs whose pool size is known, GiB. */
 const OVERHEAD_GIB = 1.2;
 /** Waking a sleeping engine with other weights held in host memory; a cold start takes 30 to 100 s. */
 const RELOAD_SECONDS = 5;

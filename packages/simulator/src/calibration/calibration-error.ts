@@ -1,4 +1,4 @@
-/** What can be wrong with what a calibration was given. */
+/** Codes of faults of the input of a calibration. */
 export type CalibrationErrorCode =
   /** A file that cannot be read as measurements. */
   | 'CALIBRATION_FILE'

@@ -1,6 +1,6 @@
 import type { MeasuredGpu } from './gpu.ts';
 
-/** What an engine makes of the figures of data sheets, whatever the model. */
+/** Shares of the data sheet figures that an engine reaches, for all models. */
 export interface EngineConstants {
   /** Engine and version the constants are from, for instance `vLLM 0.15`. */
   readonly engine: string;

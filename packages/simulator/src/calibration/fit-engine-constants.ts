@@ -4,7 +4,7 @@ import { leastSquares } from './least-squares.ts';
 import { measuredLatencies, type ServedLoad, simulateServedLoad } from './served-load.ts';
 
 /**
- * Where each constant may well lie: a value, and its relative spread. Weight reads: the share of the bandwidth that
+ * Prior of each constant: a value, and its relative spread. Weight reads: the share of the bandwidth that
  * multiplications of 16 tokens reach in public kernel tables (aiconfigurator-core 0.12). H100: 21 us a token and 39.3 ns
  * a token of KV for Llama-3.1-8B (BLIS). The others are choices.
  */

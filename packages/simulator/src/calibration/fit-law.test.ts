@@ -10,7 +10,7 @@ const profile = findProfile('a100-40gb-llama-3-8b');
 const truth = profile.weights.FP16!.law;
 const wide = Object.fromEntries(LAW_COEFFICIENTS.map((name) => [name, 1])) as LawPrior['spread'];
 
-/** What a server under the true law would have measured. */
+/** Measurements of a server under the true law. */
 function observe(batch: number, inputTokens: number, outputTokens: number) {
   const shape = { batch, inputTokens, outputTokens };
   return {

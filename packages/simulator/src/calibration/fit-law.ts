@@ -9,13 +9,13 @@ const MEASUREMENT_SPREAD = 0.015;
 /** One measured latency and the simulation of it. */
 export interface Observation {
   readonly measuredS: number;
-  /** How many measurements it counts as. Default 1. */
+  /** Weight, in measurements. Default 1. */
   readonly weight?: number;
   /** Simulated latency under a law, s. Positive. */
   readonly predictS: (law: IterationLaw) => number;
 }
 
-/** What is known of a law before any measurement: a value and a relative spread for each coefficient it has. */
+/** Prior of a law: a value and a relative spread for each of its coefficients. */
 export interface LawPrior {
   readonly law: IterationLaw;
   readonly spread: Readonly<Record<LawCoefficient, number>>;
@@ -24,7 +24,7 @@ export interface LawPrior {
 export interface LawFit {
   readonly law: IterationLaw;
   /**
-   * How much the measurements say about each coefficient: 1 - (spread after / spread before). Near 0 the coefficient
+   * Information of the measurements about each coefficient: 1 - (spread after / spread before). Near 0 the coefficient
    * is the prior's, near 1 the measurements'.
    */
   readonly determined: Readonly<Partial<Record<LawCoefficient, number>>>;
@@ -68,7 +68,7 @@ export function fitLaw(
 }
 
 /**
- * How much measurements say about each parameter of a fit: 1 - (spread after / spread before).
+ * Information of measurements about each parameter of a fit: 1 - (spread after / spread before).
  * @param spread Of each parameter before any measurement.
  * @param curvature Of the fit, prior included.
  */

@@ -31,7 +31,7 @@ export interface Gpu extends Named {
   readonly linkGBps: number;
   /** On-demand price, USD, see `gpu-prices.ts`. 0: not known. */
   readonly usdPerHour: number;
-  /** Where the speeds are from. */
+  /** Source of the speeds. */
   readonly source: string;
 }
 

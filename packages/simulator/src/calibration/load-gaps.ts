@@ -1,6 +1,6 @@
 import { concurrencyOf, type MeasuredLoad, mostOf } from './measured-load.ts';
 
-/** What loads lack to tell coefficients apart, in sentences. */
+/** Gaps of loads that leave coefficients undetermined, in sentences. */
 export function gapsOf(loads: readonly MeasuredLoad[]): string[] {
   const requests = loads.flatMap((load) => load.requests);
   const running = loads.flatMap(concurrencyOf);

@@ -487,7 +487,7 @@ function prefillOf(rows: readonly OperatorRow[], scale: number): PrefillAttentio
   return { launchUs, tokensUs: (tokens) => slope * tokens, perPairUs: Math.max(0, perPairUs) };
 }
 
-/** How much each difference tells against taking other experts' times. */
+/** Penalty of each difference when times of other experts are taken. */
 const EXPERT_WEIGHTS: Readonly<Record<keyof ExpertShape, number>> = {
   hidden: 1,
   inter: 1,

@@ -77,7 +77,7 @@ const QUANTIZATIONS: Readonly<Record<QuantizedPrecision, Quantization>> = {
   },
 };
 
-/** How far the law of quantized weights may lie from bytes and arithmetic alone, where only they changed. */
+/** Relative spread of the law of quantized weights around bytes and arithmetic alone, where only they changed. */
 const WEIGHTS_ONLY_SPREAD: LawPrior['spread'] = {
   baseUs: 0.05,
   weightReadUs: 0.2,

@@ -15,7 +15,7 @@ const options = {
   command: 'servegym calibrate',
 };
 
-/** What the catalog's profile would have measured, off by a percent, up and down in turn. */
+/** Measurements of the catalog's profile, off by a percent, up and down in turn. */
 function rowsOf(
   batches: readonly number[],
   lengths: readonly number[],

@@ -21,7 +21,7 @@ import { rooflineLaw } from './roofline.ts';
 import { BatchSimulator, withLaw } from './simulated-batch.ts';
 import type { StaticBatchRow } from './static-batch.ts';
 
-/** How far each coefficient may well lie from the roofline, relative. */
+/** Relative spread of each coefficient around the roofline. */
 const ROOFLINE_SPREAD: LawPrior['spread'] = {
   baseUs: 0.7,
   weightReadUs: 0.15,
@@ -45,11 +45,11 @@ export interface StaticBatchOptions {
   readonly model: ServedModel;
   /** GPUs of the tensor-parallel group. Default 1. */
   readonly count?: number;
-  /** Which engine's rows. Default `vLLM`. */
+  /** Engine of the rows. Default `vLLM`. */
   readonly engine?: string;
   /** Memory that activations and CUDA graphs took, GiB a GPU. Default 1.2, as with a budget of 2048 tokens. */
   readonly memoryOverheadGiB?: number;
-  /** What the profile says about where its measurements come from. */
+  /** Source of the measurements, as the profile states it. */
   readonly source: string;
   /** The command that repeats the calibration, for the profile. */
   readonly command: string;

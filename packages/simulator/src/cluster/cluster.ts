@@ -11,10 +11,10 @@ import { type GpuMemory, gpuMemory, usedGiB } from './gpu-memory.ts';
 import type { ClusterEvent, ServingConfig } from './serving-config.ts';
 import { TransferLink } from './transfer-link.ts';
 
-/** What a cluster is made of, and what does not change while it serves. */
+/** Parts and fixed settings of a cluster. */
 export interface ClusterOptions {
   readonly profile: EngineProfile;
-  /** Which of the profile's acceptance tables holds for this traffic. Default `sharegpt`. */
+  /** Acceptance table of the profile for this traffic. Default `sharegpt`. */
   readonly acceptance?: string;
   /** Token budget of an iteration. Default 2048. */
   readonly maxNumBatchedTokens?: number;
@@ -40,7 +40,7 @@ const DECODE = 1;
  */
 export class Cluster {
   readonly engines: readonly [Engine, Engine];
-  /** What happened since `clearLogs`. */
+  /** Events since `clearLogs`. */
   readonly events: ClusterEvent[] = [];
   private readonly profile: EngineProfile;
   private acceptance: string;
@@ -48,7 +48,7 @@ export class Cluster {
   private readonly reloadTicks: number;
   private config: ServingConfig;
   private tenantGiB = 0;
-  /** How the GPUs are arranged now; differs from `config.split` while they drain. */
+  /** Present division of the GPUs; differs from `config.split` while they drain. */
   private arrangedAsSplit: boolean;
   private submitted = 0;
 
@@ -113,13 +113,13 @@ export class Cluster {
     return this.config;
   }
 
-  /** What a GPU does now. */
+  /** Present work of a GPU. */
   roleOf(gpu: number): 'mixed' | 'prefill' | 'decode' {
     if (!this.arrangedAsSplit) return 'mixed';
     return gpu === PREFILL ? 'prefill' : 'decode';
   }
 
-  /** What holds the memory of a GPU now. @param gpu 0 or 1 */
+  /** Present memory use of a GPU. @param gpu 0 or 1 */
   memoryOf(gpu: number): GpuMemory {
     const { weights, speculationDepth } = this.config;
     const blocks = this.engines[gpu].kvBlocksTotal;

@@ -1,7 +1,7 @@
 import type { EngineProfile, WeightPrecision } from '../profiles/engine-profile.ts';
 import { kvBlocksGiB, weightVariant } from '../profiles/kv-pool.ts';
 
-/** What fills one GPU, GiB. */
+/** Memory use of one GPU, GiB. */
 export interface GpuMemory {
   readonly weights: number;
   readonly draft: number;

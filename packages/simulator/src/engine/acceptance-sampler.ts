@@ -2,7 +2,7 @@ import { streamKey, subKey, subKeyBits } from '../random/counter-random.ts';
 import { EmissionSampler } from './emission-sampler.ts';
 
 /**
- * How many draft tokens a verify step accepts, drawn from measured P(at least k accepted). A draw belongs to (request,
+ * Draft tokens that a verify step accepts, drawn from measured P(at least k accepted). A draw belongs to (request,
  * verify step of the request), whatever else is in the batch, so draws can be made ahead and in any order.
  */
 export class AcceptanceSampler {
@@ -17,7 +17,7 @@ export class AcceptanceSampler {
     );
   }
 
-  /** What `accepted` wants to know of a request, the same for all its steps. */
+  /** Key of a request for `accepted`, the same for all its steps. */
   requestKey(id: number): number {
     return subKey(this.key, id);
   }
@@ -31,7 +31,7 @@ export class AcceptanceSampler {
     return accepted;
   }
 
-  /** What steps emit that each verify `drafts` tokens (at most as many as probabilities are known). */
+  /** Tokens emitted by steps that each verify `drafts` tokens (at most as many as probabilities are known). */
   emissions(drafts: number): EmissionSampler {
     return new EmissionSampler(this.thresholds.subarray(0, drafts));
   }

@@ -200,7 +200,7 @@ export class BlockPool {
     if (this.cache !== null && snapshot.cache !== null) this.cache.restore(snapshot.cache);
   }
 
-  /** What a waiting request takes of what can be found. Reused object. */
+  /** Blocks that a waiting request takes from those found. Reused object. */
   private find(slot: number, cache: PrefixCache): Hits {
     const hits = this.findUpTo(slot, cache, this.mostFound(slot));
     const found = hits.named + hits.own;
@@ -212,7 +212,7 @@ export class BlockPool {
     return (this.table.input[slot] + this.table.generatedOffset[slot] - 1) >> this.blockShift;
   }
 
-  /** What can be found of the first `most` blocks of a waiting request. Reused object. */
+  /** Blocks found among the first `most` of a waiting request. Reused object. */
   private findUpTo(slot: number, cache: PrefixCache, most: number): Hits {
     const { preemptions } = this.table;
     const { hits } = this;

@@ -4,7 +4,7 @@ import { counterOf, nextCounter, subKeyBits, subKeyUpperBits } from '../random/c
 const INDEX_BITS = 12;
 
 /**
- * How many tokens a verify step emits, 1 + those accepted, where each verifies the same number of drafts: the same
+ * Tokens that a verify step emits, 1 + the accepted drafts, where each verifies the same number of drafts: the same
  * draws as `AcceptanceSampler.accepted`, looked up instead of compared with every threshold.
  */
 export class EmissionSampler {

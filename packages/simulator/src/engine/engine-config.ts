@@ -23,7 +23,7 @@ export type Drafter = (typeof DRAFTERS)[number];
 /** Draft tokens of batches from `first` to `last` sequences. */
 export type BatchDepth = readonly [first: number, last: number, depth: number];
 
-/** What is fixed while an engine runs. */
+/** Options that are fixed while an engine runs. */
 export interface EngineOptions {
   /** Tokens in a KV block, a power of two up to 256. Default 16, as in vLLM. */
   readonly blockTokens?: number;
@@ -117,7 +117,7 @@ export interface IterationSpan {
 /** Whether an engine serves whole requests, or only prefills and sends the KV to another. */
 export type EngineRole = 'mixed' | 'prefill';
 
-/** What `Engine.configure` can change while requests are in flight. It takes effect at the next iteration. */
+/** Settings that `Engine.configure` can change while requests are in flight. It takes effect at the next iteration. */
 export interface EngineConfig {
   readonly law: IterationLaw;
   /** Most sequences that run at once (vLLM max_num_seqs). Lowering it preempts nobody: the surplus drains. */

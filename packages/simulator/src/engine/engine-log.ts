@@ -94,11 +94,11 @@ export interface RequestProgress {
   /** `NOT_YET` before the first token. */
   readonly firstToken: number;
   readonly lastToken: number;
-  /** What its prompt shares with others; `null` when nothing is known. */
+  /** Prefix that its prompt shares with others; `null` when none is known. */
   readonly prefix: PromptPrefix | null;
 }
 
-/** What an engine did since its counters were last cleared. */
+/** Counts of an engine since they were last cleared. */
 export interface EngineCounters {
   iterations: number;
   /** Ticks spent in iterations. */

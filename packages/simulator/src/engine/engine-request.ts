@@ -12,6 +12,6 @@ export interface EngineRequest {
   readonly output: number;
   /** 0 (most urgent) .. 7. Default 0. */
   readonly priority?: number;
-  /** What the prompt shares with others. Ids are whole numbers from 0. Matters with `prefixCaching` only. */
+  /** Prefix that the prompt shares with others. Ids are whole numbers from 0. Matters with `prefixCaching` only. */
   readonly prefix?: PromptPrefix | null;
 }

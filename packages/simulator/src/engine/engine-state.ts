@@ -442,7 +442,7 @@ export class EngineState {
     }
   }
 
-  /** What another engine must know to go on with a request that is not decoding here. */
+  /** State with which another engine continues a request that is not decoding here. */
   progressOf(slot: number): RequestProgress {
     const table = this.table;
     return {

@@ -270,7 +270,7 @@ export class Engine {
     this.state.admitting = admitting;
   }
 
-  /** What becomes of prefills that end from now on, see `EngineOptions.role`. */
+  /** Role for prefills that end from now on, see `EngineOptions.role`. */
   setRole(role: EngineRole): void {
     this.state.role = role;
   }

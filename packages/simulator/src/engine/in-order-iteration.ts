@@ -51,7 +51,7 @@ export function iterateInOrder(state: EngineState, plan: IterationPlan): void {
   emit(state, plan.emittedCounts, ticks, drafts);
 }
 
-/** What the decodes of one iteration add up to. */
+/** Sums over the decodes of one iteration. */
 interface DecodeStep {
   /** Running requests with tokens, those that prefill included. */
   requests: number;

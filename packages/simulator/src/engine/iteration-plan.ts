@@ -1,7 +1,7 @@
 import { MAX_SPECULATION_DEPTH } from './engine-config.ts';
 import { SlotBuffer } from './slot-buffer.ts';
 
-/** What one iteration has scheduled besides the decodes. One object, reused. */
+/** Tokens scheduled in one iteration besides the decodes. One object, reused. */
 export class IterationPlan {
   prefillTokens = 0;
   /** Slots beyond the last token of prefills of one token, which are padded to the length of a verify step. */

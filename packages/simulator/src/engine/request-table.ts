@@ -1,4 +1,4 @@
-/** Where a request is. */
+/** States of a request. */
 export const FREE = 0;
 export const FUTURE = 1;
 export const WAITING = 2;

@@ -21,7 +21,7 @@ export class StepLatencies {
     this.histogram = histogram;
   }
 
-  /** Where to count the sequences, by n, of a step that takes `ticks` and emits `most` tokens a sequence at most. */
+  /** Counter of the sequences, by n, of a step that takes `ticks` and emits `most` tokens a sequence at most. */
   during(ticks: number, most: number): Float64Array {
     if (ticks < this.from || ticks >= this.to || most !== this.most) this.choose(ticks, most);
     return this.sequences;

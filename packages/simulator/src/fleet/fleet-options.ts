@@ -16,7 +16,7 @@ export interface FleetPool {
   readonly coldStartSeconds: readonly [number, number];
 }
 
-/** How much each property of a replica counts when the gateway chooses one, each 0 or more. All 0: in turns. */
+/** Weights of the properties by which the gateway chooses a replica, each 0 or more. All 0: in turns. */
 export interface RoutingWeights {
   /** Few requests in flight, relative to the other replicas. */
   readonly queue: number;
@@ -26,7 +26,7 @@ export interface RoutingWeights {
   readonly prefix: number;
 }
 
-/** What an operator or an autoscaler sets while a fleet serves. */
+/** Settings that an operator or an autoscaler changes while a fleet serves. */
 export interface FleetSettings {
   /** Replicas wanted of each pool. Together at most the fleet's `maxReplicas`. */
   readonly replicas: readonly number[];
@@ -44,13 +44,13 @@ export interface FleetSettings {
   readonly maxNumSeqs: number;
 }
 
-/** What does not change while a fleet serves. */
+/** Fixed settings of a fleet. */
 export interface FleetOptions {
   readonly pools: readonly FleetPool[];
   /** Replicas that there are GPUs for, 1..32, those that drain included: a start waits for a GPU. Default 32. */
   readonly maxReplicas?: number;
   /**
-   * How often the gateway sees the replicas' metrics, ms. Replicas start, stop and fail, and answers lead to new
+   * Period at which the gateway sees the replicas' metrics, ms. Replicas start, stop and fail, and answers lead to new
    * requests, at these times only. Default 1000.
    */
   readonly metricsIntervalMs?: number;
@@ -72,7 +72,7 @@ export interface FleetRequest {
   readonly output: number;
   /** 0 interactive, 1 batch, 2 best effort; at most 7. */
   readonly priority: number;
-  /** What its prompt shares with others; `null` when nothing is known. */
+  /** Prefix that its prompt shares with others; `null` when none is known. */
   readonly prefix: PromptPrefix | null;
 }
 

@@ -16,7 +16,7 @@ import {
 import { Gateway, type GatewaySnapshot } from './gateway.ts';
 import { engineConfig, Replica, type ReplicaSnapshot, type ReplicaState } from './replica.ts';
 
-/** What happened to a replica. */
+/** Events of a replica. */
 export interface FleetEvent {
   readonly kind: 'requested' | 'ready' | 'draining' | 'stopped' | 'failed' | 'role_changed';
   /** Tick. */
@@ -43,9 +43,9 @@ interface Handover {
  * that has not become ready is given back at once. A role changes when what runs has finished.
  */
 export class Fleet {
-  /** Those that start, serve and drain, in order of their start. */
+  /** Replicas that start, serve or drain, in order of their start. */
   readonly replicas: Replica[] = [];
-  /** What happened since `clearLogs`. */
+  /** Events since `clearLogs`. */
   readonly events: FleetEvent[] = [];
   /** Tick up to which the fleet has served. */
   now = 0;
@@ -116,7 +116,7 @@ export class Fleet {
     return { ...this.seconds[pool] };
   }
 
-  /** What all engines did since `clearLogs`. */
+  /** Counts of all engines since `clearLogs`. */
   counters(): EngineCounters {
     const sum = { ...this.retired };
     for (const { engine } of this.replicas) addCounters(sum, engine.counters);
@@ -255,7 +255,7 @@ export class Fleet {
     engine.clearAnswers();
   }
 
-  /** What happens between two intervals: starts, stops, failures, and changes of roles. */
+  /** Changes between two intervals: starts, stops, failures, and changes of roles. */
   private manage(seconds: number): void {
     const { replicas } = this;
     const failure = 1 - Math.exp((-this.failuresPerHour * seconds) / 3600);

@@ -11,7 +11,7 @@ import type {
   TransformerShape,
 } from './transformer-shape.ts';
 
-/** What models of a `model_type` have in common, as far as their `config.json` does not say it. */
+/** Common properties of the models of a `model_type` that their `config.json` leaves out. */
 interface Family {
   readonly qkNorm?: boolean;
   readonly qkNormAcross?: boolean;

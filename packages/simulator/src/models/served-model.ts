@@ -25,7 +25,7 @@ export interface ServedModel extends Named {
   readonly shape: TransformerShape;
   /** All parameters. */
   readonly parameters: number;
-  /** Those that one token passes through; fewer than all in a mixture of experts. */
+  /** Parameters that one token passes through; fewer than all in a mixture of experts. */
   readonly activeParameters: number;
   /** The routed experts of each layer of a mixture; `null` for a dense model. */
   readonly experts: { readonly count: number; readonly perToken: number } | null;

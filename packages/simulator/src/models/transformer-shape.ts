@@ -83,7 +83,7 @@ export interface ParameterCounts {
   /** All routed experts. */
   readonly experts: number;
   readonly total: number;
-  /** Those that one token passes through, the embedding among them. */
+  /** Parameters that one token passes through, the embedding among them. */
   readonly active: number;
 }
 

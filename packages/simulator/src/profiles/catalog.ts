@@ -103,7 +103,7 @@ const GENERATED: ReadonlyMap<string, unknown> = new Map(
   generated.profiles.map((entry) => [entry.name, entry]),
 );
 
-/** Those that have been asked for: an environment asks at every reset. */
+/** Profiles in use: an environment asks at every reset. */
 const CHECKED = new Map<string, EngineProfile>();
 
 /** The profiles that come with the simulator, by name. */

@@ -33,7 +33,7 @@ export interface IterationLaw {
   /** Compute of one token, us. */
   readonly perTokenUs: number;
   /**
-   * What measured kernels take against softmax(weightRead, perToken * T): tiles of matrix multiplications, experts that
+   * Time of measured kernels over softmax(weightRead, perToken * T): tiles of matrix multiplications, experts that
    * more tokens need, all-reduces. Linear between the points, constant outside of them. Default: 1 for every T.
    */
   readonly tokenFactors?: readonly FactorPoint[];
@@ -48,7 +48,7 @@ export interface IterationLaw {
    */
   readonly manySequences?: { readonly above: number; readonly perContextTokenNs: number };
   /**
-   * What measured attention kernels take for a context token against `perContextTokenNs`, by the number of decoding
+   * Time of measured attention kernels for a context token over `perContextTokenNs`, by the number of decoding
    * sequences. Linear between the points, constant outside of them. Default: 1 for every number. Not with `manySequences`.
    */
   readonly sequenceFactors?: readonly FactorPoint[];
@@ -104,7 +104,7 @@ export interface WeightVariant {
   readonly quality: number;
 }
 
-/** How well the law reproduces the measurements it was fitted to. Errors are in percent of the measured latency. */
+/** Errors of the law on the measurements that it was fitted to, percent of the measured latency. */
 export interface ProfileFit {
   readonly rows: number;
   readonly meanErrorPercent: number;
@@ -155,7 +155,7 @@ export interface ParallelDivision {
 }
 
 /**
- * How one engine on one kind of GPU (or tensor-parallel group) serves one model. Read from a JSON file, see
+ * One model served by one engine on one kind of GPU (or tensor-parallel group). Read from a JSON file, see
  * `parseEngineProfile`.
  */
 export interface EngineProfile {

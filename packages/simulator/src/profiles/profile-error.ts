@@ -1,4 +1,4 @@
-/** What can be wrong with an engine profile. */
+/** Codes of faults of an engine profile. */
 export type ProfileErrorCode =
   /** Not JSON. */
   | 'PROFILE_SYNTAX'

@@ -27,7 +27,7 @@ export function subKey(key: number, a: number): number {
   return mix(key + Math.imul(a, 0x9e3779b9));
 }
 
-/** What b is to a draw. */
+/** Second part of a draw's counter, from b. */
 export function counterOf(b: number): number {
   return (Math.imul(b, 0x7feb352d) + 0x165667b1) | 0;
 }

@@ -3,7 +3,7 @@ import { type EngineCounters, zeroCounters } from '../engine/engine-log.ts';
 import { LatencyHistogram } from '../engine/latency-histogram.ts';
 import type { SimulationTotals } from './simulation-run.ts';
 
-/** What engines that served a trace together have counted. */
+/** Counts of the engines that served a trace together. */
 export function engineTotals(
   engines: readonly Engine[],
 ): Pick<SimulationTotals, 'completed' | 'rejected' | 'itlP50Ms' | 'itlP99Ms' | 'counters'> {

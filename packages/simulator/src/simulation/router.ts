@@ -2,7 +2,7 @@ import type { Engine } from '../engine/engine.ts';
 import type { EngineRequest } from '../engine/engine-request.ts';
 
 /**
- * How requests are spread over replicas. `round_robin`: in turns. `least_loaded`: to the replica with the fewest
+ * Routing of requests to replicas. `round_robin`: in turns. `least_loaded`: to the replica with the fewest
  * requests waiting and running at the moment of arrival. `priority`: as `least_loaded`, with the first replica kept for
  * the most urgent class, which may go anywhere.
  */

@@ -16,7 +16,7 @@ const CHUNK = 1024;
 /** The clock's origin moves when it is past this, well before doubles lose whole ticks (39 hours). */
 const SHIFT_AT = 10 * 3600 * TICKS_PER_S;
 
-/** What changes while a cluster serves. */
+/** Changes while a cluster serves. */
 export interface ServingChange {
   /** After the first arrival, ms. */
   readonly atMs: number;
@@ -30,7 +30,7 @@ export interface ServingChange {
 export interface ClusterSimulationOptions extends Omit<ClusterOptions, 'onIterations'> {
   /** The settings at the start. */
   readonly config: ServingConfig;
-  /** What changes later, in any order; changes of one time in theirs. Default none. */
+  /** Later changes, in any order; changes of one time in theirs. Default none. */
   readonly changes?: readonly ServingChange[];
   /** Priority class of each request, 0 (most urgent) .. 7. Default all 0. */
   readonly priorities?: Uint8Array;

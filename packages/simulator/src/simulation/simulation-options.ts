@@ -9,7 +9,7 @@ export interface PrefillDecodeSplit {
   readonly decode: number;
 }
 
-/** How a trace is served. */
+/** Options of a simulation. */
 export interface SimulationOptions {
   readonly profile: EngineProfile;
   /** Precision of the weights. Default `FP16`. */
@@ -24,7 +24,7 @@ export interface SimulationOptions {
   readonly kvBlocks?: number;
   /** Draft tokens a decode step. Default 0. */
   readonly speculationDepth?: number;
-  /** Which of the profile's acceptance tables to use. Default `sharegpt`. */
+  /** Acceptance table of the profile. Default `sharegpt`. */
   readonly acceptance?: string;
   /** Default `fcfs`. */
   readonly schedulingPolicy?: SchedulingPolicy;
@@ -48,6 +48,6 @@ export interface SimulationOptions {
   readonly concurrency?: number;
   /** Told of every stretch of iterations of every replica. */
   readonly onIterations?: (span: SimulatedSpan) => void;
-  /** How requests are spread over the replicas. Default `round_robin`. */
+  /** Routing of requests to the replicas. Default `round_robin`. */
   readonly router?: RouterPolicy;
 }

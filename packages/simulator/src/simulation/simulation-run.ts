@@ -10,7 +10,7 @@ export interface SimulatedSpan extends Omit<IterationSpan, 'start' | 'end'> {
   readonly durationMs: number;
 }
 
-/** What came of a simulated trace as a whole. */
+/** Totals of a simulated trace. */
 export interface SimulationTotals {
   readonly requests: number;
   readonly completed: number;
@@ -28,7 +28,7 @@ export interface SimulationTotals {
   readonly events: readonly SimulatedEvent[];
 }
 
-/** What came of a simulated trace, without the single requests. Latencies in ms, as `SimulationRun` has them. */
+/** Results of a simulated trace, without the single requests. Latencies in ms, as `SimulationRun` has them. */
 export interface SimulationSummary extends SimulationTotals {
   readonly ttft: Summary;
   /** Of requests of more than one token. */
@@ -36,7 +36,7 @@ export interface SimulationSummary extends SimulationTotals {
   readonly e2e: Summary;
 }
 
-/** What came of a simulated trace. The five arrays are parallel, in order of completion. */
+/** Results of a simulated trace. The five arrays are parallel, in order of completion. */
 export interface SimulationRun extends SimulationTotals {
   /** Index of the request in the trace. */
   readonly ids: Int32Array;

@@ -48,7 +48,7 @@ export class SummaryCollector implements CompletionCollector {
     engine.firstTokens.clear();
   }
 
-  /** What was taken. To be asked once: it keeps nothing. */
+  /** The collected figures, once: they are drained. */
   summary(): Pick<SimulationSummary, 'simulatedMs' | 'ttft' | 'tpot' | 'e2e'> {
     return {
       simulatedMs: this.lastTokenMs,

@@ -30,7 +30,7 @@ export interface CompletionCollector {
 /** Engines behind a router, which serve requests as they are submitted. */
 export class TraceServer {
   private readonly engines: readonly Engine[];
-  /** Those of the engines that requests are sent to. */
+  /** Engines that requests are sent to. */
   private readonly entry: readonly Engine[];
   private readonly handovers: Handovers | null;
   private readonly router: Router;

@@ -17,14 +17,14 @@ export interface BenchmarkRequest {
 
 /** One load of a benchmark: its requests that were answered. */
 export interface BenchmarkLoad {
-  /** What the benchmark calls it. */
+  /** Its name in the benchmark. */
   readonly name: string;
   readonly requests: readonly BenchmarkRequest[];
   /** Requests that failed or were cut off. */
   readonly failed: number;
 }
 
-/** Whose result it is, and its loads. */
+/** Tool that wrote the result, and its loads. */
 export interface BenchmarkResult {
   readonly tool: 'vLLM' | 'GuideLLM';
   readonly loads: readonly BenchmarkLoad[];

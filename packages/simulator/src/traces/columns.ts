@@ -1,7 +1,7 @@
 import { quoteField, TraceError } from './trace-error.ts';
 import type { TimeUnit, TraceColumn, TraceOptions } from './trace-options.ts';
 
-/** Where each part of a request is. */
+/** Columns of the parts of a request. */
 export interface TraceColumns {
   readonly arrival: number;
   readonly input: number;
@@ -43,7 +43,7 @@ const NAMES: Readonly<Record<TraceColumn, ReadonlySet<string>>> = {
   prefix: new Set(['hashids']),
 };
 
-/** What a name must speak of to be taken for a column when none has a name that is known. */
+/** Pattern of the names that stand in when no column has a known name. */
 const LIKENESS: Readonly<Partial<Record<TraceColumn, RegExp>>> = {
   arrival: /arriv|timestamp|(^|[^a-z])(time|date|start|created|received|sent)/i,
   input:
@@ -52,7 +52,7 @@ const LIKENESS: Readonly<Partial<Record<TraceColumn, RegExp>>> = {
     /(output|complet|generat|response|answer|decode).*(tok|len|size|count|num)|(num|n|tokens?)[_ .-]?(output|complet|generat|out$)/i,
 };
 
-/** How a missing column is named in messages. */
+/** Names of missing columns in messages. */
 const EXAMPLES: Readonly<Record<TraceColumn, string>> = {
   arrival: 'TIMESTAMP, arrival_ms or arrival_time',
   input: 'ContextTokens, input_tokens or input_length',

@@ -1,7 +1,7 @@
 import { percentileOfSorted } from '../statistics/quantile.ts';
 import type { Trace } from './trace.ts';
 
-/** How the lengths of prompts or outputs are spread, tokens. */
+/** Distribution of the lengths of prompts or outputs, tokens. */
 export interface LengthSummary {
   readonly mean: number;
   readonly p10: number;
@@ -21,7 +21,7 @@ export interface WindowCounts {
   readonly dispersion: number;
 }
 
-/** What a trace is like. */
+/** Summary of a trace. */
 export interface TraceDescription {
   readonly requests: number;
   /** From the first arrival to the last, s. */
@@ -42,7 +42,7 @@ export interface TraceDescription {
   readonly sharedPrefix: number | null;
   /** Requests/s over equal parts of the trace. */
   readonly rateOverTime: readonly number[];
-  /** What a person should know before trusting the trace, in sentences. */
+  /** Warnings about the trace, in sentences. */
   readonly odd: readonly string[];
 }
 

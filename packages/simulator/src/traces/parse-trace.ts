@@ -8,11 +8,11 @@ import { TraceError } from './trace-error.ts';
 import type { TraceOptions } from './trace-options.ts';
 import type { TraceParser } from './trace-parser.ts';
 
-/** What a text may hold. */
+/** Formats of a text. */
 export type TraceText = 'csv' | 'jsonl' | 'json';
 
 /**
- * What a text holds, by the end of the file name, else by how it starts. One JSON document over several lines, or one
+ * Format of a text, by the end of the file name, else by how it starts. One JSON document over several lines, or one
  * that is a benchmark's result, is `json`.
  *
  * @param start The first thousands of characters of the text, or all of it.

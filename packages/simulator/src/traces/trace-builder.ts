@@ -14,11 +14,11 @@ export interface FollowUp {
   readonly thinkMs: number;
 }
 
-/** What is known of a request besides its arrival and lengths. */
+/** Facts of a request besides its arrival and lengths. */
 interface RequestContent {
   /** Block hashes of the prompt, as the file has them. */
   readonly hashIds?: unknown;
-  /** Those behind them, of the answer. */
+  /** Blocks of the answer, which follow them. */
   readonly answerHashIds?: readonly number[];
   /** Its arrival then need not be in order. */
   readonly follows?: FollowUp;

@@ -1,4 +1,4 @@
-/** What can be wrong with a trace. */
+/** Codes of faults of a trace. */
 export type TraceErrorCode =
   /** Nothing in the file. */
   | 'TRACE_EMPTY'

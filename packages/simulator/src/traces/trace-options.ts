@@ -1,12 +1,12 @@
 import type { Trace } from './trace.ts';
 
-/** What a column means to a trace. */
+/** Meanings of a column. */
 export type TraceColumn = 'arrival' | 'input' | 'output' | 'prefix';
 
 /** Unit of an arrival that is a plain number. */
 export type TimeUnit = 's' | 'ms' | 'us' | 'ns';
 
-/** How to read a trace whose columns do not say it all. */
+/** Options for traces whose columns are ambiguous. */
 export interface TraceOptions {
   /** Names of columns that are not found by their names, or of others than those that are. */
   readonly map?: Readonly<Partial<Record<TraceColumn, string>>>;
@@ -17,7 +17,7 @@ export interface TraceOptions {
   /** Puts requests that are out of order in order. Default: they are refused. */
   readonly sort?: boolean;
   /**
-   * What to do with a request whose output has no tokens: one that failed. Default `refuse`, and `skip` in BurstGPT's
+   * Treatment of a request without output tokens, which failed. Default `refuse`, and `skip` in BurstGPT's
    * traces, which are known to list the failures.
    */
   readonly unanswered?: 'refuse' | 'skip';
@@ -28,9 +28,9 @@ export interface TraceOptions {
   readonly onRequests?: (requests: Trace) => void;
 }
 
-/** What was read as what, and what was left out. */
+/** Columns and units as they were read, and requests that were left out. */
 export interface TraceReading {
-  /** Whose form it is, for instance `CSV, as Azure publishes it`. */
+  /** Name of the format, for instance `CSV, as Azure publishes it`. */
   readonly format: string;
   readonly columns: Readonly<Partial<Record<TraceColumn, string>>>;
   /** Unit of the arrivals; `date` for dates and times. */

@@ -3,7 +3,7 @@
  * (`arrivalMs[i]`, `inputTokens[i]`, `outputTokens[i]`).
  */
 export interface Trace {
-  /** Where it came from, for messages. */
+  /** Source, for messages. */
   readonly source: string;
   /** ms after the first arrival; never decreasing; the first is 0. */
   readonly arrivalMs: Float64Array;

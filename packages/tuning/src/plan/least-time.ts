@@ -11,7 +11,7 @@ const MOST_SEQUENCES = 1024;
 /** Draft tokens, and the token after them, that one sequence can gain in an iteration. */
 const MOST_TOKENS_OF_A_DRAFT = 9;
 
-/** What the requests of a trace make every engine compute, each token once. */
+/** Work of the requests of a trace, each token once. */
 export interface TraceWork {
   /** Prompt tokens that no earlier request has in its prefix blocks. */
   readonly prefill: number;

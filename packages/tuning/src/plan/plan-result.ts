@@ -4,7 +4,7 @@ import type { Candidate } from '../tune/candidate.ts';
 import type { ServingCommand } from '../tune/serving-command.ts';
 import type { SloTerm } from '../tune/slo.ts';
 
-/** How far the figures of a plan can be trusted. */
+/** Confidence in the figures of a plan. */
 export interface PlanConfidence {
   /** high: the profile was measured on an engine; medium: made from kernel tables; low: from data sheets. */
   readonly level: 'high' | 'medium' | 'low';

@@ -44,7 +44,7 @@ function deployedText({ name, profile, settings, engines }: Deployed): string {
   return `${name === 'baseline' || name === 'candidate' ? '' : `${name}: `}${engines} × ${profile.name}, ${settings.weights}; ${candidateText({ ...settings, weights: 'FP16' }, vllmDefaults(profile))}`;
 }
 
-/** What the comparison comes down to. */
+/** Summary of the comparison. */
 function verdictLine({ bounds, figures }: DeploymentDiff): string {
   const of = (verdict: string) => bounds.filter(({ bound }) => bound === verdict).map(({ name }) => name);
   const worse = bounds.filter(({ bound, verdict }) => bound === 'broken' && verdict === 'worse');

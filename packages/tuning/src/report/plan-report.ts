@@ -99,7 +99,7 @@ function refusedLines({ refused }: PlanResult): string[] {
   return [...byReason].map(([reason, names]) => `  ${reason}: ${names.join(', ')}`);
 }
 
-/** How to find out with a real GPU. */
+/** Steps that confirm a plan on a real GPU. */
 export function confirmLines({ profile }: FleetPlan): string[] {
   return [
     'To confirm with the first GPU hour, start the line above and run:',

@@ -44,7 +44,7 @@ interface Frame {
 
 const FRAME: Frame = { width: 640, height: 360, left: 56, right: 20, top: 32, bottom: 46 };
 
-/** Which settings to choose among: the sustained load against the TTFT, the Pareto front drawn through. */
+/** The settings to choose from: sustained load against TTFT, with the Pareto front. */
 export function frontSvg(
   { front, candidates, profile }: TuneResult,
   colours: PlotColours = PAPER_COLOURS,

@@ -16,7 +16,7 @@ import {
 } from '@servegym/simulator';
 import { readParquetTrace } from './parquet-trace.ts';
 
-/** How to read a trace file. */
+/** Options of reading a trace file. */
 export interface TraceFileOptions extends TraceOptions {
   /** Load of a benchmark's result, from 1. */
   readonly load?: number;

@@ -70,7 +70,7 @@ export interface ServerCalibration {
   readonly heldOut: LoadComparison | null;
   /** Settings that the server does not tell, as the loads show them, in a sentence each. */
   readonly findings: readonly string[];
-  /** How far the profile can be trusted, in a sentence or two. */
+  /** Trust in the profile, in one or two sentences. */
   readonly trust: string;
 }
 
@@ -247,7 +247,7 @@ function probeOf(
   );
 }
 
-/** How far a profile can be trusted, from what it was held against and what was seen. */
+/** Trust in a profile, by the load held out and the conditions seen. */
 function trustIn(heldOut: LoadComparison | null, loads: readonly MeasuredLoad[], facts: ServerFacts): string {
   const { rate, batch, prompt, context } = seenIn(loads);
   const percent = (error: number) => `${Math.abs(error).toFixed(1)} %`;

@@ -29,7 +29,7 @@ const longAnswers: FleetTask = {
   ],
 };
 
-/** What a policy asks for in each window, and what it saw before. */
+/** Targets of a policy by window, and the observation before each. */
 function watch(task: FleetTask, spec: string, requests: FleetRequests = drawFleetRequests(task, 1)) {
   const episode = new FleetEpisode(task, 1, requests);
   const policy = createFleetPolicy(spec);

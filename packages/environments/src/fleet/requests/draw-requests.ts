@@ -150,7 +150,7 @@ class Column<Values extends Int32Array | Uint8Array | Float64Array> {
     this.#values[at] = value;
   }
 
-  /** What was pushed. */
+  /** The pushed values. */
   get values(): Values {
     return this.#values.subarray(0, this.length) as Values;
   }

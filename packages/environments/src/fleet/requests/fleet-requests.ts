@@ -21,7 +21,7 @@ export interface FleetRequests {
   readonly texts: PromptTexts | null;
 }
 
-/** What the prompts of an episode consist of. */
+/** Parts of the prompts of an episode. */
 export interface PromptTexts {
   /** The text of request `at`, of `input` and `output` tokens. */
   prefixOf(at: number, input: number, output: number): PromptPrefix;

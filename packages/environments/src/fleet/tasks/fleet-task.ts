@@ -45,7 +45,7 @@ export interface FleetTask extends KnobMask<FleetAction>, FleetPoolTask {
   readonly second?: FleetPoolTask;
   /** Replicas that there are GPUs for, of both kinds together. */
   readonly maxReplicas: number;
-  /** How often the gateway sees the replicas' metrics, ms. */
+  /** Period at which the gateway sees the replicas' metrics, ms. */
   readonly metricsIntervalMs: number;
   /** Failures of a replica an hour. */
   readonly failuresPerHour: number;

@@ -102,7 +102,7 @@ function firstFrom(arrivalMs: Float64Array, startMs: number): number {
 
 /** A trace of at least this many episodes is divided by time between the splits. */
 const EPISODES_TO_DIVIDE = 5;
-/** Which part of a long trace each split plays, as shares of its length: nothing is tested on what was learned from. */
+/** Part of a long trace that each split plays, as shares of its length. The parts do not overlap. */
 const PARTS = {
   train: [0, 0.6],
   validation: [0.6, 0.8],

@@ -8,7 +8,7 @@ import { InvalidArgumentError } from 'commander';
 
 const POLICIES = ['fcfs', 'priority'] as const;
 
-/** How each setting of a `--change` is read. */
+/** Readers of the settings of a `--change`. */
 const SETTINGS: Readonly<Record<string, (text: string) => Partial<ServingConfig> | undefined>> = {
   'max-num-seqs': (text) => number(text, (maxNumSeqs) => ({ maxNumSeqs })),
   'kv-budget-fraction': (text) => number(text, (kvBudgetFraction) => ({ kvBudgetFraction })),

@@ -5,7 +5,7 @@ import { alignedRows } from '@servegym/tuning/report';
 export interface Simulation {
   readonly profile: EngineProfile;
   readonly weights: string;
-  /** Where the requests came from. */
+  /** Source of the requests. */
   readonly source: string;
   readonly summary: SimulationSummary;
   /** Of each priority class that has completed requests, when they have any. */
