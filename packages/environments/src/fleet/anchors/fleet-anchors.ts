@@ -1,3 +1,4 @@
+import { foresightShares, type RecordedReturns, recordedRoom } from '../../recorded-anchors.ts';
 import { FleetEpisode } from '../fleet-episode.ts';
 import { drawFleetRequests } from '../requests/draw-requests.ts';
 import type { FleetRequests } from '../requests/fleet-requests.ts';
@@ -5,7 +6,7 @@ import { FLEET_TASKS } from '../task-registry.ts';
 import type { FleetTask } from '../tasks/fleet-task.ts';
 import type { FleetController } from './fleet-controller.ts';
 import { RateRule } from './rate-rule.ts';
-import { recordedFleetReference, recordedFleetReturns } from './reference-returns.ts';
+import { type FleetSeedReturns, recordedFleetReference, recordedFleetReturns } from './reference-returns.ts';
 import { hpaInFlight } from './replica-scaler.ts';
 import { fleetReturnBound } from './return-bound.ts';
 
@@ -58,50 +59,25 @@ export function controlledReturn(
   return episode.totals.reward;
 }
 
-/**
- * Room over the rule in a task: what the clairvoyant gains over the rule, as a share of what it gains over the default,
- * over the recorded seeds; 1 where nothing is recorded.
- */
+/** Room over the rule in a task, over the recorded seeds; 1 where nothing is recorded. */
 export function fleetRoom(taskId: string): number {
-  let overRule = 0;
-  let overDefault = 0;
-  for (const { clairvoyant, rule, default: standard } of recordedSeeds(taskId)) {
-    overRule += clairvoyant - rule;
-    overDefault += clairvoyant - standard;
-  }
-  return overDefault > 0 ? overRule / overDefault : 1;
+  const seeds = Object.values(recordedFleetReference(taskId)?.seeds ?? {});
+  return recordedRoom(seeds.map(asTuned), 1);
 }
 
 /** Recorded seeds that are looked at: their requests have to be drawn again for the bound. */
 const SEEDS = 5;
-const known = new Map<string, number>();
 
-/**
- * Share of the way from the better of default and rule to the bound that the clairvoyant covers, over recorded seeds of
- * a task; 1 where nothing is recorded.
- */
-function foresightShare(taskId: string): number {
-  let share = known.get(taskId);
-  if (share === undefined) {
-    share = measuredShare(taskId);
-    known.set(taskId, share);
-  }
-  return share;
-}
-
-function measuredShare(taskId: string): number {
-  if (!Object.hasOwn(FLEET_TASKS, taskId)) return 1;
+const foresightShare = foresightShares((taskId) => {
+  if (!Object.hasOwn(FLEET_TASKS, taskId)) return [];
   const task = FLEET_TASKS[taskId as keyof typeof FLEET_TASKS];
-  let gained = 0;
-  let possible = 0;
-  for (const [seed, returns] of Object.entries(recordedFleetReference(taskId)?.seeds ?? {}).slice(0, SEEDS)) {
-    const best = Math.max(returns.default, returns.rule);
-    gained += returns.clairvoyant - best;
-    possible += fleetReturnBound(task, drawFleetRequests(task, Number(seed))) - best;
-  }
-  return possible > 0 ? gained / possible : 1;
-}
+  const seeds = Object.entries(recordedFleetReference(taskId)?.seeds ?? {}).slice(0, SEEDS);
+  return seeds.map(([seed, returns]) => ({
+    returns: asTuned(returns),
+    bound: () => fleetReturnBound(task, drawFleetRequests(task, Number(seed))),
+  }));
+}, 1);
 
-function recordedSeeds(taskId: string) {
-  return Object.values(recordedFleetReference(taskId)?.seeds ?? {});
+function asTuned({ rule: tuned, ...returns }: FleetSeedReturns): RecordedReturns {
+  return { ...returns, tuned };
 }

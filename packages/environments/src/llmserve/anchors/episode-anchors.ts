@@ -1,3 +1,4 @@
+import { foresightShares, type RecordedReturns, recordedRoom } from '../../recorded-anchors.ts';
 import type { ScoreAnchors } from '../../regret-score.ts';
 import { drawRequests, type EpisodeRequests } from '../requests/episode-requests.ts';
 import type { ServeAction } from '../schema.ts';
@@ -9,6 +10,7 @@ import {
   recordedReference,
   recordedReturns,
   referenceConfigurations,
+  type SeedReturns,
 } from './reference-returns.ts';
 import { returnBound } from './return-bound.ts';
 
@@ -72,50 +74,26 @@ export function episodeAnchors(task: ServeTask, seed: number, requests: EpisodeR
   };
 }
 
-/**
- * Room to adapt over the recorded seeds of a task: what the clairvoyant gains over the best constant, as a share of what it gains
- * over the default. 0 where nothing is recorded.
- */
+/** Room to adapt over the recorded seeds of a task; 0 where nothing is recorded. */
 export function roomToAdapt(taskId: string): number {
-  const returns = Object.values(recordedReference(taskId)?.seeds ?? {});
-  let overConstant = 0;
-  let overDefault = 0;
-  for (const { clairvoyant, constant, default: standard } of returns) {
-    overConstant += clairvoyant - constant;
-    overDefault += clairvoyant - standard;
-  }
-  return overDefault > 0 ? overConstant / overDefault : 0;
+  return recordedRoom(Object.values(recordedReference(taskId)?.seeds ?? {}).map(asTuned), 0);
 }
 
 /** Recorded seeds that are looked at: their traffic has to be drawn again for the bound. */
 const SEEDS = 12;
-const known = new Map<string, number>();
 
-/**
- * Share of the way from the better of default and best constant to the bound that the clairvoyant covers, over recorded
- * seeds of a task; 0 where nothing is recorded.
- */
-function foresightShare(taskId: string): number {
-  let share = known.get(taskId);
-  if (share === undefined) {
-    share = measuredShare(taskId);
-    known.set(taskId, share);
-  }
-  return share;
-}
-
-function measuredShare(taskId: string): number {
-  const reference = recordedReference(taskId);
-  if (reference === undefined || !Object.hasOwn(SERVE_TASKS, taskId)) return 0;
+const foresightShare = foresightShares((taskId) => {
+  if (!Object.hasOwn(SERVE_TASKS, taskId)) return [];
   const task = SERVE_TASKS[taskId as keyof typeof SERVE_TASKS];
-  let gained = 0;
-  let possible = 0;
-  for (const [seed, returns] of Object.entries(reference.seeds).slice(0, SEEDS)) {
-    const best = Math.max(returns.default, returns.constant);
-    gained += returns.clairvoyant - best;
-    possible += returnBound(task, drawRequests(task, Number(seed))) - best;
-  }
-  return possible > 0 ? gained / possible : 0;
+  const seeds = Object.entries(recordedReference(taskId)?.seeds ?? {}).slice(0, SEEDS);
+  return seeds.map(([seed, returns]) => ({
+    returns: asTuned(returns),
+    bound: () => returnBound(task, drawRequests(task, Number(seed))),
+  }));
+}, 0);
+
+function asTuned({ constant: tuned, ...returns }: SeedReturns): RecordedReturns {
+  return { ...returns, tuned };
 }
 
 /** Return of an episode in which the configuration never changes. */
