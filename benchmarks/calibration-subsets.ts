@@ -1,13 +1,15 @@
 // Fits a profile to every subset of two or three of several loads on one server, and predicts the loads of the same
 // session that the subset leaves out. The name of a file up to its first `-` is its session: loads that were measured
 // one after the other. A load is compared at the speed that the server had in it, an unseen one at the mean speed of its
-// session; `profile` is the error at the speed of the profile.
+// session; `profile` is the error at the speed of the profile. First comes, without any profile, the time of a token of
+// requests that decode alone: the same work in every load, so that it shows how the machine's speed differs.
 import { basename } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type EngineProfile, parseEngineProfile, simulateTrace } from '@servegym/simulator';
 import { calibrateBench, type MeasuredLoad, parseBenchResult } from '@servegym/simulator/calibration';
 import { mean } from '@servegym/simulator/statistics';
 import { readInputFile } from '../packages/servegym/src/cli/arguments/read-input-file.ts';
+import { median } from './openenv/quantile.ts';
 
 const { values, positionals: files } = parseArgs({
   allowPositionals: true,
@@ -36,6 +38,7 @@ const loads = (
 ).flat();
 const sessionOf = ({ source }: MeasuredLoad) => source.split('-')[0];
 
+console.table(loads.map((load) => ({ load: load.source, ...decodingAlone(load) })));
 const rows = [2, 3]
   .flatMap((size) => subsets(loads, size))
   .map((fitted) => {
@@ -81,6 +84,34 @@ for (const [name, of] of [
   console.log(
     `${name} (${of.length}), worst: ${worst('own E2E')}, ${worst('unseen E2E')}, ${worst('unseen TTFT')}`,
   );
+}
+
+/**
+ * Median TPOT of the requests of ten tokens or more beside whose decoding there are 0.3 other decoding and 0.15 prefilling or
+ * waiting ones at most, time-weighted means.
+ */
+function decodingAlone({ requests }: MeasuredLoad) {
+  const spans = requests.map(({ arrivalMs, ttftMs, e2eMs, outputTokens, inputTokens }) => {
+    const span = { arrival: arrivalMs, first: arrivalMs + ttftMs, last: arrivalMs + e2eMs };
+    return { ...span, inputTokens, tokens: outputTokens };
+  });
+  const shared = (own: (typeof spans)[number], from: number, to: number) =>
+    Math.max(0, Math.min(own.last, to) - Math.max(own.first, from)) / (own.last - own.first);
+  const alone = spans.filter((own) => {
+    if (own.tokens < 10) return false;
+    const others = spans.filter((other) => other !== own);
+    const decoding = others.reduce((sum, other) => sum + shared(own, other.first, other.last), 0);
+    const prefilling = others.reduce((sum, other) => sum + shared(own, other.arrival, other.first), 0);
+    return decoding < 0.3 && prefilling < 0.15;
+  });
+  if (alone.length === 0) return { alone: 0 };
+  return {
+    alone: alone.length,
+    'TPOT, ms': Number(
+      median(alone.map(({ first, last, tokens }) => (last - first) / (tokens - 1))).toFixed(1),
+    ),
+    'input tokens, mean': Math.round(mean(alone.map(({ inputTokens }) => inputTokens))),
+  };
 }
 
 /** Subsets of `size` items, in their order. */
