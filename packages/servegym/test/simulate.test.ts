@@ -285,6 +285,16 @@ describe('servegym simulate', () => {
       [...ask, '--trace', csv, '--split', '2:1', '--tenant', '1:1'],
       /expected --split 1:1 with them, got 2:1/,
     ],
+    [
+      'KV offloading without a prefix cache',
+      [...ask, '--trace', csv, '--kv-offloading-size', '4', '--no-prefix-caching'],
+      /cannot be used with/,
+    ],
+    [
+      'a bandwidth of no KV offloading',
+      [...ask, '--trace', csv, '--kv-offloading-bandwidth', '50'],
+      /needs --kv-offloading-size/,
+    ],
     ['a split of replicas', [...ask, '--trace', csv, '--split', '--replicas', '2'], /cannot be used with/],
     ['shares of nothing', [...ask, '--trace', csv, '--priority-shares', '0,0'], /one of them above 0/],
     [
@@ -321,6 +331,26 @@ describe('servegym simulate', () => {
     );
     assert.equal(shared.completed, alone.completed);
     assert.ok(shared.ttft_ms.mean <= alone.ttft_ms.mean);
+  });
+
+  it('loads prompts from the memory of the host that the KV pool has lost', async () => {
+    const prompts = fileWith(
+      'prompts.jsonl',
+      [1, 2, 1]
+        .map((hash, i) =>
+          JSON.stringify({ timestamp: 9000 * i, input_length: 512, output_length: 4, hash_ids: [hash] }),
+        )
+        .join('\n'),
+    );
+    const ask = ['--trace', prompts, '--kv-blocks', '33'];
+    const [lost, loaded] = await Promise.all([
+      simulate(...ask),
+      simulate(...ask, '--kv-offloading-size', '4', '--kv-offloading-bandwidth', '50'),
+    ]);
+    assert.equal(lost.loaded_prefill_tokens, undefined);
+    assert.equal(loaded.loaded_prefill_tokens, 496);
+    assert.equal(loaded.prefill_tokens, lost.prefill_tokens - 496);
+    assert.ok(loaded.ttft_ms.mean < lost.ttft_ms.mean);
   });
 
   it('writes the run for Perfetto, and a row for each request', async () => {

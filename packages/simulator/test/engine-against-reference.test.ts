@@ -106,7 +106,7 @@ const options = fc.record({
   maxNumBatchedTokens: fc.constantFrom(24, 64, 512),
   seed: fc.nat(),
   role: fc.constantFrom('mixed' as const, 'mixed' as const, 'prefill' as const),
-  prefixCaching: fc.boolean(),
+  prefixCaching: fc.constantFrom(true, true, false),
   asyncScheduling: fc.boolean(),
   requestOverheadMs: fc.constantFrom(0, 20, 300),
   requestOverheadJitter: fc.constantFrom(0, 0, 0.4, 1),
@@ -117,6 +117,10 @@ const options = fc.record({
   longPrefillTokenThreshold: fc.constantFrom(0, 0, 1, 4, 20, 60),
   longPrefillTokenThresholdAdaptive: fc.boolean(),
   drafter: fc.constantFrom('ngram' as const, 'eagle' as const),
+  hostKv: fc.record({
+    blocks: fc.constantFrom(0, 3, 20, 60, 400, 400, 400),
+    loadNsPerToken: fc.constantFrom(0, 5000, 123_456.7),
+  }),
   speculationDepthPerBatchSize: fc.constantFrom(
     ...([
       [],
@@ -196,6 +200,7 @@ function outcomeOfReference(engine: ReferenceEngine): Outcome {
     draftTokens,
     acceptedTokens,
     cachedTokens,
+    loadedTokens,
   } = engine;
   const handovers = engine.handovers;
   engine.handovers = [];
@@ -215,6 +220,7 @@ function outcomeOfReference(engine: ReferenceEngine): Outcome {
       draftTokens,
       acceptedTokens,
       cachedTokens,
+      loadedTokens,
     },
     interTokenLatency: engine.interTokenLatency.entries(),
     handovers,
@@ -222,7 +228,14 @@ function outcomeOfReference(engine: ReferenceEngine): Outcome {
 }
 
 test('the engine that skips agrees with the engine that steps, to the last tick', () => {
-  const seen = { preemptions: 0, rejected: 0, cachedTokens: 0, acceptedTokens: 0, completed: 0 };
+  const seen = {
+    preemptions: 0,
+    rejected: 0,
+    cachedTokens: 0,
+    loadedTokens: 0,
+    acceptedTokens: 0,
+    completed: 0,
+  };
   fc.assert(
     fc.property(
       config,
@@ -266,6 +279,7 @@ test('the engine that skips agrees with the engine that steps, to the last tick'
             plain.interTokenLatency.clear();
             plain.iterations = plain.busyTicks = plain.outputTokens = plain.prefillTokens = 0;
             plain.preemptions = plain.draftTokens = plain.acceptedTokens = plain.cachedTokens = 0;
+            plain.loadedTokens = 0;
           }
         }
         fast.runUntil(Number.POSITIVE_INFINITY);

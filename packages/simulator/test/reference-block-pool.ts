@@ -33,8 +33,12 @@ export class ReferenceBlockPool {
   private readonly blockTokens: number;
   private readonly caching: boolean;
   private foreigners = 0;
+  /** Content of blocks that the host has copies of, the least recently used first. */
+  private hostKeys: string[] = [];
+  private readonly hostBlocks: number;
 
-  constructor(blocks: number, blockTokens: number, caching: boolean) {
+  constructor(blocks: number, blockTokens: number, caching: boolean, hostBlocks = 0) {
+    this.hostBlocks = caching ? hostBlocks : 0;
     this.blockTokens = blockTokens;
     this.caching = caching;
     this.giveEmpty(blocks);
@@ -57,17 +61,34 @@ export class ReferenceBlockPool {
 
   clear(): void {
     for (const block of this.queue) this.empty(block);
+    this.hostKeys = [];
+  }
+
+  /** Copies the full blocks of a prompt's first `tokens` to the host, of which the last is dropped first. */
+  store(owner: Owner, tokens: number): void {
+    const full = Math.floor(Math.min(tokens, owner.input) / this.blockTokens);
+    const kept = Array.from({ length: Math.min(full, this.hostBlocks) }, (_, i) => this.keyOf(owner, i));
+    const others = this.hostKeys.filter((key) => !kept.includes(key));
+    const dropped = Math.max(0, others.length + kept.length - this.hostBlocks);
+    this.hostKeys = [...others.slice(dropped), ...kept.reverse()];
   }
 
   /**
    * Lets `owner` hold what is cached of it, if the free blocks but `spare` suffice for the first `most` tokens that are not
-   * cached and `beyond` slots behind them, and, if `whole`, for all of it. Answers the cached tokens, or null.
+   * cached and `beyond` slots behind them, and, if `whole`, for all of it. Answers the tokens that are cached and those that
+   * the host has behind them, or null.
    */
-  admit(owner: Owner, most: number, whole: boolean, spare: number, beyond: number): number | null {
+  admit(
+    owner: Owner,
+    most: number,
+    whole: boolean,
+    spare: number,
+    beyond: number,
+  ): { cached: number; loaded: number } | null {
     const known = owner.input + owner.emitted;
-    const hits = this.hitsOf(owner);
+    const { hits, loaded } = this.found(owner);
     const revived = hits.filter((block) => block.holders === 0).length;
-    const reach = Math.min(known, hits.length * this.blockTokens + most) + beyond;
+    const reach = Math.min(known, (hits.length + loaded) * this.blockTokens + most) + beyond;
     const lacking = Math.ceil(Math.max(reach, whole ? known : 0) / this.blockTokens) - hits.length;
     if (lacking + revived + spare > this.free) return null;
     for (const block of hits) block.holders++;
@@ -75,7 +96,7 @@ export class ReferenceBlockPool {
     owner.table = hits;
     owner.filled = hits.length;
     owner.foreign = owner.transferred;
-    return hits.length * this.blockTokens;
+    return { cached: hits.length * this.blockTokens, loaded: loaded * this.blockTokens };
   }
 
   grow(owner: Owner, blocks: number): void {
@@ -113,13 +134,20 @@ export class ReferenceBlockPool {
 
   /** Tokens of a waiting request that are cached. */
   cachedTokens(owner: Owner): number {
-    return this.hitsOf(owner).length * this.blockTokens;
+    const { hits, loaded } = this.found(owner);
+    return (hits.length + loaded) * this.blockTokens;
   }
 
-  private hitsOf(owner: Owner): Block[] {
-    const known = owner.input + owner.emitted;
-    const hits = owner.transferred ? [] : this.hits(owner, Math.floor((known - 1) / this.blockTokens));
-    return this.recomputesLastBlock ? hits.slice(0, -1) : hits;
+  /** Blocks that are cached, and the number of those that the host has behind them. */
+  private found(owner: Owner): { hits: Block[]; loaded: number } {
+    if (owner.transferred) return { hits: [], loaded: 0 };
+    const most = Math.floor((owner.input + owner.emitted - 1) / this.blockTokens);
+    const hits = this.hits(owner, most);
+    let end = hits.length;
+    while (end < most && this.hostKeys.includes(this.keyOf(owner, end))) end++;
+    const loaded = end - hits.length;
+    if (!this.recomputesLastBlock) return { hits, loaded };
+    return loaded > 0 ? { hits, loaded: loaded - 1 } : { hits: hits.slice(0, -1), loaded };
   }
 
   private hits(owner: Owner, most: number): Block[] {

@@ -1,11 +1,11 @@
 import { AcceptanceSampler } from '../src/engine/acceptance-sampler.ts';
-import type { BatchDepth, Drafter, EngineConfig } from '../src/engine/engine-config.ts';
+import type { BatchDepth, Drafter, EngineConfig, HostKv } from '../src/engine/engine-config.ts';
 import type { RequestProgress } from '../src/engine/engine-log.ts';
 import { DraftTimer, IterationTimer } from '../src/engine/iteration-timer.ts';
 import { LatencyHistogram } from '../src/engine/latency-histogram.ts';
 import type { PromptPrefix } from '../src/engine/prefix-cache.ts';
 import { RequestOverhead } from '../src/engine/request-overhead.ts';
-import { NOT_YET } from '../src/engine/ticks.ts';
+import { NOT_YET, TICKS_PER_NS } from '../src/engine/ticks.ts';
 import { ReferenceBlockPool } from './reference-block-pool.ts';
 
 interface ReferenceRequest {
@@ -67,6 +67,8 @@ export class ReferenceEngine {
   config: EngineConfig;
   pool: ReferenceBlockPool;
   cachedTokens = 0;
+  loadedTokens = 0;
+  private readonly loadNsPerToken: number;
   private received = 0;
   private readonly overhead: RequestOverhead;
   private readonly seed: number;
@@ -102,11 +104,14 @@ export class ReferenceEngine {
       longPrefillTokenThresholdAdaptive?: boolean;
       drafter?: Drafter;
       speculationDepthPerBatchSize?: readonly BatchDepth[];
+      hostKv?: HostKv;
     },
   ) {
     this.config = config;
     this.blockTokens = options.blockTokens;
-    this.pool = new ReferenceBlockPool(config.kvBlocks, options.blockTokens, options.prefixCaching);
+    const { hostKv = { blocks: 0, loadNsPerToken: 0 }, prefixCaching } = options;
+    this.pool = new ReferenceBlockPool(config.kvBlocks, options.blockTokens, prefixCaching, hostKv.blocks);
+    this.loadNsPerToken = hostKv.loadNsPerToken;
     this.budget = options.maxNumBatchedTokens;
     this.seed = options.seed;
     this.role = options.role;
@@ -311,6 +316,7 @@ export class ReferenceEngine {
     }
 
     let padded = 0;
+    let loadedTokens = 0;
     const runningCount = scheduled.size;
     if (!preempted) {
       while (budget > 0 && this.waiting.length > 0 && this.running.length < config.maxNumSeqs) {
@@ -326,10 +332,12 @@ export class ReferenceEngine {
         const padding = this.paddingOf(request, scheduled, runningCount);
         if (padding >= budget) break;
         const beyond = request.transferred ? 0 : padding + this.lookahead;
-        const cached = this.pool.admit(request, Math.min(budget, most), whole, spare, beyond);
-        if (cached === null) break;
-        request.computed = cached;
-        this.cachedTokens += cached;
+        const found = this.pool.admit(request, Math.min(budget, most), whole, spare, beyond);
+        if (found === null) break;
+        request.computed = found.cached + found.loaded;
+        this.cachedTokens += found.cached;
+        this.loadedTokens += found.loaded;
+        loadedTokens += found.loaded;
         this.waiting.splice(this.waiting.indexOf(request), 1);
         if (request.scheduled === NOT_YET) request.scheduled = this.now;
         this.running.push(request);
@@ -384,7 +392,8 @@ export class ReferenceEngine {
     const timer = new IterationTimer(config.law);
     let ticks =
       timer.fixedTicks(verified + prefill + padded, sequences, attention) +
-      timer.contextTicks(sequences, prefill) * context;
+      timer.contextTicks(sequences, prefill) * context +
+      Math.round(loadedTokens * this.loadNsPerToken * TICKS_PER_NS);
     if (this.draftsByBatchSize && nextDrafts > 0) drafting = sequences;
     if (drafting > 0 && config.speculation !== null) {
       ticks += new DraftTimer(config.speculation).ticks(nextDrafts, drafting, context);
@@ -549,6 +558,7 @@ export class ReferenceEngine {
     if (this.verifiesAhead) unknown = request.unseen;
     if (!this.decoding(request)) unknown = 0;
     this.pool.fill(request, Math.min(request.computed + tokens, this.known(request) - unknown));
+    if (request.prefilling) this.pool.store(request, request.computed + tokens);
   }
 
   private leave(request: ReferenceRequest): void {

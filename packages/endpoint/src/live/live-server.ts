@@ -266,7 +266,7 @@ export class LiveServer {
       engine: index,
       prefillTokens: counters.prefillTokens,
       outputTokens: counters.outputTokens,
-      cachedTokens: counters.cachedTokens,
+      cachedTokens: counters.cachedTokens + counters.loadedTokens,
       preemptions: counters.preemptions,
       draftTokens: counters.draftTokens,
       acceptedTokens: counters.acceptedTokens,

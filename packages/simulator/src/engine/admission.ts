@@ -72,12 +72,15 @@ export function admitWaiting(state: EngineState, plan: IterationPlan, tokens: nu
       continue;
     }
     table.status[slot] = PREFILLING;
-    table.computed[slot] = cached;
+    const loaded = state.pool.loadedTokens;
+    table.computed[slot] = cached + loaded;
     table.rejected[slot] = padding;
     state.counters.cachedTokens += cached;
+    state.counters.loadedTokens += loaded;
+    plan.loadedTokens += loaded;
     const known = table.input[slot] + table.generatedOffset[slot];
     if (state.reserveWholePrompts) state.growTo(slot, known);
-    const rest = known - cached;
+    const rest = known - cached - loaded;
     const chunk = Math.min(rest, budget, plan.mostTokens);
     schedulePrefill(state, plan, slot, chunk);
     if (chunk < rest) {
@@ -112,6 +115,7 @@ function schedulePrefill(state: EngineState, plan: IterationPlan, slot: number, 
   const start = state.table.computed[slot];
   state.growTo(slot, start + chunk + state.lookahead);
   state.pool.fill(slot, start + chunk);
+  state.pool.store(slot, start + chunk);
   plan.prefillTokens += chunk;
   plan.attention += chunk * (start + chunk / 2);
   state.table.computed[slot] = start + chunk;

@@ -1,3 +1,4 @@
+import { HostCache } from './host-cache.ts';
 import { PrefixCache, type PrefixCacheSnapshot, type PromptPrefix } from './prefix-cache.ts';
 import type { RequestTable } from './request-table.ts';
 import type { SlotList } from './slot-list.ts';
@@ -8,7 +9,8 @@ const UNNAMED = -1;
 /**
  * The KV blocks of an engine. Without a prefix cache they are a number; with one, blocks keep their content until they are
  * taken, and a request that is admitted finds the longest prefix of its tokens that is there. What a running request
- * fills is found by others from the iteration on that computes it.
+ * fills is found by others from the iteration on that computes it. What is computed of prompts may be copied to the memory of
+ * the host, and is loaded from there where the pool has it no longer.
  */
 export class BlockPool {
   declare free: number;
@@ -17,22 +19,31 @@ export class BlockPool {
   /** Whether a request computes the last block that it finds again, as a drafter wants the states of its tokens. */
   recomputesLastBlock = false;
   declare private readonly cache: PrefixCache | null;
+  declare private readonly host: HostCache | null;
   declare private readonly table: RequestTable;
   declare private readonly blockTokens: number;
   /** Binary logarithm of the block size. */
   declare private readonly blockShift: number;
   /** Content of each slot. */
   private readonly prefixes: (PromptPrefix | null)[] = [];
-  /** Of a request that waits, blocks that can be found: those with a name, those only it can ask for, those held. */
-  private readonly hits: Hits = { named: 0, own: 0, held: 0 };
+  /** Of a request that waits, blocks that can be found: those with a name, those only it can ask for, those held, those on the host. */
+  private readonly hits: Hits = { named: 0, own: 0, held: 0, loaded: 0 };
 
-  constructor(table: RequestTable, blocks: number, blockTokens: number, prefixCaching: boolean) {
+  /** @param hostBlocks Blocks that the memory of the host holds copies of; 0 without a prefix cache. */
+  constructor(
+    table: RequestTable,
+    blocks: number,
+    blockTokens: number,
+    prefixCaching: boolean,
+    hostBlocks: number,
+  ) {
     this.table = table;
     this.free = blocks;
     this.blockTokens = blockTokens;
     this.blockShift = Math.log2(blockTokens);
     this.cache = prefixCaching ? new PrefixCache() : null;
     this.cache?.reset(blocks);
+    this.host = prefixCaching && hostBlocks > 0 ? new HostCache(hostBlocks) : null;
   }
 
   get caches(): boolean {
@@ -68,9 +79,10 @@ export class BlockPool {
     this.cache?.freeEmpty(blocks);
   }
 
-  /** All blocks that are free lose their content. */
+  /** All blocks that are free lose their content, and those on the host. */
   clearCache(): void {
     this.cache?.reset(this.free);
+    this.host?.clear();
   }
 
   /**
@@ -81,17 +93,22 @@ export class BlockPool {
     const known = this.table.input[slot] + this.table.generatedOffset[slot];
     const cache = this.cacheFor(slot);
     if (cache === null) return this.blocksFor(Math.min(known, most) + beyond) + spare <= this.free;
-    const { named, own, held } = this.find(slot, cache);
-    const reach = Math.min(known, (named + own) * this.blockTokens + most);
+    const { named, own, held, loaded } = this.find(slot, cache);
+    const reach = Math.min(known, (named + own + loaded) * this.blockTokens + most);
     return this.blocksFor(reach + beyond) - held + spare <= this.free;
   }
 
-  /** Tokens of a waiting request that are cached. */
+  /** Tokens of a waiting request that are cached, those on the host included. */
   cachedTokens(slot: number): number {
     const cache = this.cacheFor(slot);
     if (cache === null) return 0;
-    const { named, own } = this.find(slot, cache);
-    return (named + own) * this.blockTokens;
+    const { named, own, loaded } = this.find(slot, cache);
+    return (named + own + loaded) * this.blockTokens;
+  }
+
+  /** Tokens of the request admitted last whose KV is loaded from the host. */
+  get loadedTokens(): number {
+    return this.hits.loaded * this.blockTokens;
   }
 
   /** Whether a running request may fill with its answer the first block that a waiting request does not find. */
@@ -119,6 +136,7 @@ export class BlockPool {
     table.blocks[slot] = 0;
     table.namedBlocks[slot] = table.transferred[slot] === 1 ? UNNAMED : 0;
     table.ownBlocks[slot] = 0;
+    this.hits.loaded = 0;
     if (cache === null) return 0;
     const { named, own } = this.find(slot, cache);
     let revived = own === 0 ? 0 : cache.hold(this.ownKey(slot), own);
@@ -136,8 +154,23 @@ export class BlockPool {
 
   /** Blocks of a running request that others can find once they are filled, from its first on. */
   nameable(slot: number): number {
-    const chunks = this.prefixOf(slot)?.ids.length ?? 0;
-    return this.table.namedBlocks[slot] === UNNAMED || chunks === 0 ? 0 : this.chunkEnd(slot, chunks - 1);
+    return this.table.namedBlocks[slot] === UNNAMED ? 0 : this.namedEnd(slot);
+  }
+
+  /** Copies what is computed of a prompt, up to `tokens`, to the host. All of it counts as used. */
+  store(slot: number, tokens: number): void {
+    const { host } = this;
+    if (host === null) return;
+    const full = Math.min(tokens, this.table.input[slot]) >> this.blockShift;
+    let from = 0;
+    for (let c = 0; from < full; c++) {
+      const end = Math.min(full, this.chunkEnd(slot, c));
+      if (end <= from) break;
+      host.keep(this.chunkKey(slot, c), end - from);
+      from = end;
+    }
+    if (from < full) host.keep(this.ownKey(slot), full - from);
+    host.release();
   }
 
   /** A running request has filled the blocks of its first `tokens`: others can find those that have a name. */
@@ -188,8 +221,11 @@ export class BlockPool {
   }
 
   snapshot(): BlockPoolSnapshot {
-    const { free, namesAnswers, cache, prefixes } = this;
-    return { free, namesAnswers, cache: cache?.snapshot() ?? null, prefixes: prefixes.slice() };
+    const { free, namesAnswers, cache, host, prefixes } = this;
+    return {
+      ...{ free, namesAnswers, prefixes: prefixes.slice() },
+      ...{ cache: cache?.snapshot() ?? null, host: host?.snapshot() ?? null },
+    };
   }
 
   restore(snapshot: BlockPoolSnapshot): void {
@@ -198,13 +234,31 @@ export class BlockPool {
     this.prefixes.length = 0;
     this.prefixes.push(...snapshot.prefixes);
     if (this.cache !== null && snapshot.cache !== null) this.cache.restore(snapshot.cache);
+    if (this.host !== null && snapshot.host !== null) this.host.restore(snapshot.host);
   }
 
   /** Blocks that a waiting request takes from those found. Reused object. */
   private find(slot: number, cache: PrefixCache): Hits {
     const hits = this.findUpTo(slot, cache, this.mostFound(slot));
     const found = hits.named + hits.own;
-    return this.recomputesLastBlock && found > 0 ? this.findUpTo(slot, cache, found - 1) : hits;
+    if (this.host !== null) hits.loaded = this.findOnHost(slot, this.host, found) - found;
+    if (!this.recomputesLastBlock) return hits;
+    if (hits.loaded === 0) return found > 0 ? this.findUpTo(slot, cache, found - 1) : hits;
+    hits.loaded--;
+    return hits;
+  }
+
+  /** Block of a waiting request up to which the host has those behind the first `from`. */
+  private findOnHost(slot: number, host: HostCache, from: number): number {
+    const most = this.mostFound(slot);
+    const named = Math.min(most, this.namedEnd(slot));
+    let at = from;
+    for (let c = at < named ? this.chunkAt(slot, at) : 0; at < named; c++) {
+      const end = Math.min(named, this.chunkEnd(slot, c));
+      at = Math.max(at, Math.min(end, this.chunkStart(slot, c) + host.found(this.chunkKey(slot, c))));
+      if (at < end) return at;
+    }
+    return Math.max(at, Math.min(most, named + host.found(this.ownKey(slot))));
   }
 
   /** Blocks that a waiting request may find: its last token is always computed, as its logits are wanted. */
@@ -219,6 +273,7 @@ export class BlockPool {
     hits.named = 0;
     hits.own = 0;
     hits.held = 0;
+    hits.loaded = 0;
     for (let c = 0; ; c++) {
       const blocks = Math.min(this.chunkEnd(slot, c), most) - hits.named;
       if (blocks <= 0) break;
@@ -288,6 +343,12 @@ export class BlockPool {
     return Math.min(end, namedTokens ?? this.table.input[slot]) >> this.blockShift;
   }
 
+  /** Block behind the last whole one of a request that has a name. */
+  private namedEnd(slot: number): number {
+    const chunks = this.prefixOf(slot)?.ids.length ?? 0;
+    return chunks === 0 ? 0 : this.chunkEnd(slot, chunks - 1);
+  }
+
   private chunkKey(slot: number, c: number): number {
     return (this.prefixes[slot] as PromptPrefix).ids[c];
   }
@@ -303,11 +364,14 @@ interface Hits {
   own: number;
   /** Of these, blocks that a running request holds. */
   held: number;
+  /** Blocks behind them that the host has. */
+  loaded: number;
 }
 
 export interface BlockPoolSnapshot {
   readonly free: number;
   readonly namesAnswers: boolean;
   readonly cache: PrefixCacheSnapshot | null;
+  readonly host: PrefixCacheSnapshot | null;
   readonly prefixes: readonly (PromptPrefix | null)[];
 }

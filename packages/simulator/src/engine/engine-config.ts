@@ -23,6 +23,14 @@ export type Drafter = (typeof DRAFTERS)[number];
 /** Draft tokens of batches from `first` to `last` sequences. */
 export type BatchDepth = readonly [first: number, last: number, depth: number];
 
+/** A tier of KV in the memory of the host. */
+export interface HostKv {
+  /** Blocks that it holds. */
+  readonly blocks: number;
+  /** Time of loading the KV of one token, ns. */
+  readonly loadNsPerToken: number;
+}
+
 /** Options that are fixed while an engine runs. */
 export interface EngineOptions {
   /** Tokens in a KV block, a power of two up to 256. Default 16, as in vLLM. */
@@ -47,6 +55,12 @@ export interface EngineOptions {
   readonly role?: EngineRole;
   /** Whether prompts find what is cached of their prefix (vLLM enable_prefix_caching). Default false. */
   readonly prefixCaching?: boolean;
+  /**
+   * Copies of KV blocks in the memory of the host (vLLM kv_offloading_size), with `prefixCaching`. All blocks of a prompt are
+   * copied when they are computed, in time that costs nothing; blocks that the pool has lost are loaded when a request
+   * asks for them, by which the iteration that admits it is longer. Default none.
+   */
+  readonly hostKv?: HostKv;
   /**
    * Share of the KV blocks, and vLLM's one reserved block, that an admission leaves free while others run (vLLM
    * watermark). Default 0.

@@ -109,6 +109,8 @@ export interface EngineCounters {
   prefillTokens: number;
   /** Prompt tokens found in the prefix cache. */
   cachedTokens: number;
+  /** Prompt tokens loaded from the memory of the host. */
+  loadedTokens: number;
   preemptions: number;
   /** Requests refused because they can never fit the KV pool. */
   rejected: number;
@@ -124,6 +126,7 @@ export function zeroCounters(): EngineCounters {
     outputTokens: 0,
     prefillTokens: 0,
     cachedTokens: 0,
+    loadedTokens: 0,
     preemptions: 0,
     rejected: 0,
     completed: 0,

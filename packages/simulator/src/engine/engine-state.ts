@@ -16,7 +16,7 @@ import { DECODING, ENDED, FUTURE, PREFILLING, RequestTable, WAITING } from './re
 import { SlotBuffer } from './slot-buffer.ts';
 import { SlotList } from './slot-list.ts';
 import { StepLatencies } from './step-latencies.ts';
-import { NOT_YET } from './ticks.ts';
+import { NOT_YET, TICKS_PER_NS, wholeTicks } from './ticks.ts';
 import { VerifyBatch } from './verify-batch.ts';
 import { WaitingQueue } from './waiting-queue.ts';
 
@@ -68,6 +68,7 @@ export class EngineState {
   declare draftTimer: DraftTimer | null;
   declare acceptance: AcceptanceSampler;
   declare readonly pool: BlockPool;
+  declare private readonly loadTicksPerToken: number;
   /** Running requests whose prefill is incomplete: several under `longPrefillTokenThreshold` alone. */
   partials = 0;
   admitting = true;
@@ -104,7 +105,9 @@ export class EngineState {
     this.config = config;
     this.timer = new IterationTimer(config.law);
     this.draftTimer = config.speculation === null ? null : new DraftTimer(config.speculation);
-    this.pool = new BlockPool(this.table, config.kvBlocks, blockTokens, settings.prefixCaching);
+    const { prefixCaching, hostKv } = settings;
+    this.pool = new BlockPool(this.table, config.kvBlocks, blockTokens, prefixCaching, hostKv.blocks);
+    this.loadTicksPerToken = hostKv.loadNsPerToken * TICKS_PER_NS;
     this.waiting.policy = config.schedulingPolicy;
     this.derive(config);
   }
@@ -130,6 +133,11 @@ export class EngineState {
     this.spareBlocks = Math.floor(this.watermark * (kvBlocks + 1));
     this.lookahead = this.drafter === 'eagle' ? speculationDepth : 0;
     this.pool.recomputesLastBlock = this.lookahead > 0;
+  }
+
+  /** Ticks by which an iteration is longer that loads the KV of so many tokens from the host. */
+  loadTicks(tokens: number): number {
+    return tokens === 0 ? 0 : wholeTicks(tokens * this.loadTicksPerToken);
   }
 
   /** Tick at which the scheduler composes the iteration that begins now. */

@@ -83,6 +83,9 @@ export class Engine {
       const got = JSON.stringify(speculationDepthPerBatchSize);
       throw new EngineError('ENGINE_OPTION', 'speculationDepthPerBatchSize', BATCH_DEPTHS, got);
     }
+    const { hostKv = { blocks: 0, loadNsPerToken: 0 } } = options;
+    expectInteger('ENGINE_OPTION', 'hostKv.blocks', hostKv.blocks, 0, 2 ** 30);
+    expectNumber('ENGINE_OPTION', 'hostKv.loadNsPerToken', hostKv.loadNsPerToken, 0, 1e9);
     this.overhead = new RequestOverhead(
       requestOverheadMs,
       requestOverheadJitter,
@@ -97,6 +100,7 @@ export class Engine {
       seed,
       role: options.role ?? 'mixed',
       prefixCaching: options.prefixCaching ?? false,
+      hostKv,
       watermark,
       wholePromptFits: options.wholePromptFits ?? true,
       reserveWholePrompts: options.reserveWholePrompts ?? false,

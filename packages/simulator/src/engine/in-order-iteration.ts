@@ -39,7 +39,8 @@ export function iterateInOrder(state: EngineState, plan: IterationPlan): void {
 
   let ticks =
     timer.fixedTicks(tokens, step.sequences, plan.attention) +
-    timer.contextTicks(step.sequences, plan.prefillTokens) * step.context;
+    timer.contextTicks(step.sequences, plan.prefillTokens) * step.context +
+    state.loadTicks(plan.loadedTokens);
   const drafting = state.draftsByBatchSize && drafts > 0 ? step.sequences : step.drafting;
   if (drafting > 0 && state.draftTimer !== null) {
     ticks += state.draftTimer.ticks(drafts, drafting, step.context);
@@ -99,6 +100,7 @@ function scheduleRunning(state: EngineState, plan: IterationPlan): { budget: num
       unknown = verifiesAhead ? unseen[slot] : state.skipped.has(slot) ? 0 : state.unknownTokens;
     computed[slot] = Math.min(end + tokens, known - unknown);
     pool.fill(slot, computed[slot]);
+    if (!isDecoding) pool.store(slot, computed[slot]);
   }
   return { budget, preempted };
 }

@@ -9,6 +9,8 @@ export class IterationPlan {
   /** Whether running requests are in the iteration, and whether one of them goes on with its prefill. */
   hasRunning = false;
   hasPrefill = false;
+  /** Prompt tokens whose KV is loaded from the host. */
+  loadedTokens = 0;
   /** Sum over prefill chunks of chunk * (start + chunk / 2). */
   attention = 0;
   /** Prefills that end with this iteration. */
@@ -27,6 +29,7 @@ export class IterationPlan {
     this.mostTokens = mostTokens;
     this.prefillTokens = 0;
     this.padding = 0;
+    this.loadedTokens = 0;
     this.hasRunning = false;
     this.hasPrefill = false;
     this.attention = 0;

@@ -90,7 +90,10 @@ export function iterateLockstep(state: EngineState, plan: IterationPlan): boolea
     plan.prefillTokens === 0
       ? timer.decodeTicks(members)
       : timer.fixedTicks(members + plan.prefillTokens, members, plan.attention);
-  const ticks = fixed + timer.contextTicks(members, plan.prefillTokens) * (decodes.contextSum + members);
+  const ticks =
+    fixed +
+    timer.contextTicks(members, plan.prefillTokens) * (decodes.contextSum + members) +
+    state.loadTicks(plan.loadedTokens);
   state.lastStart = state.now;
   state.now += ticks;
   counters.iterations++;

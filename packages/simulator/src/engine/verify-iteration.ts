@@ -86,7 +86,8 @@ export function iterateVerifyBatch(state: EngineState, plan: IterationPlan): boo
   }
   let ticks =
     timer.fixedTicks(tokens, sequences, plan.attention) +
-    timer.contextTicks(sequences, plan.prefillTokens) * context;
+    timer.contextTicks(sequences, plan.prefillTokens) * context +
+    state.loadTicks(plan.loadedTokens);
   if (batch.count > 0 && draftTimer !== null) {
     ticks += draftTimer.ticks(config.speculationDepth, batch.count, context);
   }

@@ -1,4 +1,4 @@
-import type { Drafter, EngineOptions } from '../engine/engine-config.ts';
+import type { Drafter, EngineOptions, HostKv } from '../engine/engine-config.ts';
 import type { EngineProfile } from './engine-profile.ts';
 
 /** Methods of drafts (vLLM speculative_config.method) whose drafter has a KV cache. */
@@ -19,6 +19,19 @@ export function engineOptionsOf(profile: EngineProfile, speculates: boolean): En
     requestOverheadMs: profile.requestOverheadMs,
     requestOverheadJitter: profile.requestOverheadJitter,
     requestOverheadPerTokenUs: profile.requestOverheadPerTokenUs,
+    ...(profile.hostKv !== undefined && { hostKv: hostKvOf(profile, profile.hostKv) }),
+  };
+}
+
+/** Each GPU of a replica of the attention loads its share of a token's KV over a link of its own. */
+function hostKvOf(
+  { model, memory, gpu, parallel }: EngineProfile,
+  { sizeGiB, gigabytesPerSecond }: NonNullable<EngineProfile['hostKv']>,
+): HostKv {
+  const links = gpu.count / (parallel?.data ?? 1);
+  return {
+    blocks: Math.floor((sizeGiB * 2 ** 30) / (model.kvBytesPerToken * memory.blockTokens)),
+    loadNsPerToken: model.kvBytesPerToken / (gigabytesPerSecond * links),
   };
 }
 

@@ -202,6 +202,13 @@ export interface EngineProfile {
   readonly reloadSeconds: number;
   readonly weights: Partial<Record<WeightPrecision, WeightVariant>>;
   readonly speculation: SpeculationProfile | null;
+  /** KV copied to the memory of the host and loaded from there, see `EngineOptions.hostKv`. Default none. */
+  readonly hostKv?: {
+    /** Memory of the host for all GPUs together (vLLM kv_offloading_size), GiB. */
+    readonly sizeGiB: number;
+    /** From the host to one GPU, GB/s. */
+    readonly gigabytesPerSecond: number;
+  };
   /** KV transfer between the two GPUs of a prefill/decode split. */
   readonly transfer: { readonly gigabytesPerSecond: number; readonly setupMs: number };
 }

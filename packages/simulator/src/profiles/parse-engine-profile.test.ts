@@ -101,6 +101,8 @@ describe('an engine profile', () => {
     ['speculation.survival.sharegpt', [0.5, 0.6]],
     ['speculation.survival.sharegpt', []],
     ['transfer.gigabytesPerSecond', 0],
+    ['hostKv', { sizeGiB: -1, gigabytesPerSecond: 25 }],
+    ['hostKv', { sizeGiB: 64 }],
   ];
   for (const [path, value] of refused) {
     it(`is refused with ${JSON.stringify(value) ?? 'nothing'} for ${path}, which the error names`, () => {

@@ -59,6 +59,7 @@ export function checkEngineProfile(value: unknown, source: string): EngineProfil
     reloadSeconds: profile.number('reloadSeconds', 0, 3600),
     weights: readWeights(profile.object('weights'), source),
     speculation: profile.nullable('speculation', readSpeculation),
+    ...(profile.keys.includes('hostKv') && { hostKv: readHostKv(profile.object('hostKv')) }),
     transfer: readTransfer(profile.object('transfer')),
   };
   profile.end();
@@ -233,6 +234,15 @@ function readSpeculation(speculation: FieldReader): SpeculationProfile {
     source: speculation.text('source'),
   };
   speculation.end();
+  return result;
+}
+
+function readHostKv(hostKv: FieldReader): EngineProfile['hostKv'] {
+  const result = {
+    sizeGiB: hostKv.number('sizeGiB', 0, 1e6),
+    gigabytesPerSecond: hostKv.number('gigabytesPerSecond', 0.001, 1e6),
+  };
+  hostKv.end();
   return result;
 }
 

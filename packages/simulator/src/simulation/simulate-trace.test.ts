@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import { fixtureProfile as profile } from '../../test/profile-fixture.ts';
 import { IterationTimer } from '../engine/iteration-timer.ts';
 import { msFromTicks, ticksFromMs } from '../engine/ticks.ts';
+import type { EngineProfile } from '../profiles/engine-profile.ts';
 import { RandomStream } from '../random/counter-random.ts';
 import type { Trace } from '../traces/trace.ts';
 import { simulateTrace } from './simulate-trace.ts';
@@ -93,6 +94,37 @@ describe('a simulated trace', () => {
     const uncached = run(trace, { prefixCaching: false });
     assert.equal(uncached.counters.cachedTokens, 0);
     assert.equal(uncached.counters.prefillTokens, 3200);
+  });
+
+  it('loads prompts from the host that the pool has lost, at the bandwidth of the link', () => {
+    const [first, other] = [Float64Array.of(1, 2, 3), Float64Array.of(4, 5, 6)];
+    const trace: Trace = {
+      ...traceOf([
+        [0, 1536, 5],
+        [5000, 1536, 5],
+        [10_000, 1536, 5],
+      ]),
+      prefixBlocks: {
+        ...{ blockTokens: 512, offsets: Int32Array.of(0, 3, 6, 9) },
+        ids: Float64Array.of(...first, ...other, ...first),
+      },
+    };
+    // Room for one prompt.
+    const serve = (hostKv?: EngineProfile['hostKv']) =>
+      run(trace, { profile: { ...profile, hostKv }, kvBlocks: 97 });
+    const lost = serve();
+    assert.deepEqual([lost.counters.loadedTokens, lost.counters.cachedTokens], [0, 0]);
+    const slow = serve({ sizeGiB: 8, gigabytesPerSecond: 10 });
+    const fast = serve({ sizeGiB: 8, gigabytesPerSecond: 20 });
+    // The last block is computed again, as its logits are wanted.
+    assert.deepEqual([slow.counters.loadedTokens, slow.counters.prefillTokens], [1520, 2 * 1536 + 16]);
+    assert.ok(slow.ttftMs[2] < 0.6 * lost.ttftMs[2], `${slow.ttftMs[2]} ${lost.ttftMs[2]}`);
+    const loadMs = (1520 * profile.model.kvBytesPerToken) / 10e6;
+    assert.ok(Math.abs(slow.ttftMs[2] - fast.ttftMs[2] - loadMs / 2) < 1e-6);
+    // A tier that holds one prompt has dropped it for the other.
+    const promptGiB = (1536 * profile.model.kvBytesPerToken) / 2 ** 30;
+    assert.equal(serve({ sizeGiB: promptGiB, gigabytesPerSecond: 10 }).counters.loadedTokens, 0);
+    assert.equal(serve({ sizeGiB: 2 * promptGiB, gigabytesPerSecond: 10 }).counters.loadedTokens, 1520);
   });
 
   describe('on several replicas', () => {

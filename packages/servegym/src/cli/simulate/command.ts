@@ -9,7 +9,7 @@ import { addTraceOptions } from '../arguments/trace-arguments.ts';
 import { requireWritable } from '../output/write-output-file.ts';
 import { parseChange, parseShares, parseSplit, parseTenant } from './serving-changes.ts';
 import { simulateAsRead } from './simulate-as-read.ts';
-import type { SimulateOptions } from './simulate-options.ts';
+import { type SimulateOptions, withHostKv } from './simulate-options.ts';
 import { needsWholeTrace, simulateWhole } from './simulate-whole.ts';
 import { simulationJson, simulationTable } from './simulation-report.ts';
 
@@ -94,7 +94,23 @@ export function simulateCommand(): Command {
           .argParser(parseTenant)
           .conflicts(['replicas', 'router', 'kvBlocks']),
       )
-      .option('--no-prefix-caching', 'do not look for cached prefixes of prompts')
+      .addOption(
+        new Option('--no-prefix-caching', 'do not look for cached prefixes of prompts').conflicts(
+          'kvOffloadingSize',
+        ),
+      )
+      .addOption(
+        new Option(
+          '--kv-offloading-size <GiB>',
+          'memory of the host, for all GPUs of an engine together, that keeps copies of the KV of prompts',
+        ).argParser(numberAbove(0, 1e6)),
+      )
+      .addOption(
+        new Option(
+          '--kv-offloading-bandwidth <GB/s>',
+          'from the host to one GPU (default: that of the profile, else 25, as PCIe 4.0 reaches)',
+        ).argParser(numberAbove(0, 1e6)),
+      )
       .option(
         '--chrome-trace <file.json>',
         'write the run for Perfetto (ui.perfetto.dev) or chrome://tracing',
@@ -128,7 +144,7 @@ Wall time is that of the simulation, without reading the trace.`,
 }
 
 async function simulate(options: SimulateOptions): Promise<void> {
-  const profile = withSchedulerOptions(await readProfile(options.profile), options);
+  const profile = withHostKv(withSchedulerOptions(await readProfile(options.profile), options), options);
   await requireWritable(options.chromeTrace);
   await requireWritable(options.requestsFile);
   const simulation = await (needsWholeTrace(options)

@@ -58,6 +58,7 @@ export function simulationJson({
     output_tokens: run.counters.outputTokens,
     prefill_tokens: run.counters.prefillTokens,
     cached_prefill_tokens: run.counters.cachedTokens,
+    ...(profile.hostKv !== undefined && { loaded_prefill_tokens: run.counters.loadedTokens }),
     spec_acceptance_rate: acceptance(run),
     kv_blocks: run.kvBlocks,
     requests_beyond_validity: beyondValidity,
@@ -86,10 +87,12 @@ export function simulationTable(simulation: Simulation): string {
     ['preemptions', count(counters.preemptions)],
     ['KV pool', `${count(run.kvBlocks)} blocks, ${count(poolTokens)} tokens`],
   ];
-  if (counters.cachedTokens > 0) {
-    const share = counters.cachedTokens / (counters.cachedTokens + counters.prefillTokens);
-    facts.push(['prefix cache', `${(100 * share).toFixed(1)} % of the prompt tokens found`]);
-  }
+  const promptTokens = counters.cachedTokens + counters.loadedTokens + counters.prefillTokens;
+  const ofPrompts = (tokens: number) =>
+    `${((100 * tokens) / promptTokens).toFixed(1)} % of the prompt tokens`;
+  if (counters.cachedTokens > 0) facts.push(['prefix cache', `${ofPrompts(counters.cachedTokens)} found`]);
+  if (counters.loadedTokens > 0)
+    facts.push(['host memory', `${ofPrompts(counters.loadedTokens)} loaded from it`]);
   if (accepted !== null)
     facts.push(['speculation', `${(100 * accepted).toFixed(1)} % of the draft tokens accepted`]);
   return [
