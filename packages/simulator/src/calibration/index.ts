@@ -57,6 +57,7 @@ export {
 } from './recorded-load.ts';
 export {
   type LoadLatencies,
+  loadLatencies,
   measuredLatencies,
   parseServedLoads,
   type ServedLoad,

@@ -6,6 +6,7 @@ const MOST_DAMPING = 1e12;
 
 export interface LeastSquaresOptions {
   readonly difference?: number;
+  readonly slopes?: Matrix;
   readonly tolerance?: number;
   readonly damping?: number;
   readonly bounds?: { readonly lower: readonly number[]; readonly upper: readonly number[] };
@@ -21,6 +22,7 @@ export interface LeastSquares {
  * Parameters with the least sum of squared residuals, by Levenberg-Marquardt. Deterministic.
  *
  * @param options.difference Step of the finite differences. Default 1e-3.
+ * @param options.slopes Of the residuals by the parameters, taken to be the same everywhere. Default: measured at each step.
  * @param options.tolerance Relative gain of a step at which the search ends. Default 1e-9.
  * @param options.damping Where the damping begins: the larger, the shorter the first steps. Default 0.01.
  * @param options.bounds Of each parameter; the start lies within them. A parameter at a bound is held there while the
@@ -29,15 +31,23 @@ export interface LeastSquares {
 export function leastSquares(
   residualsAt: (parameters: readonly number[]) => readonly number[],
   start: readonly number[],
-  { difference = 1e-3, tolerance = 1e-9, damping: firstDamping = 1e-2, bounds }: LeastSquaresOptions = {},
+  {
+    difference = 1e-3,
+    slopes,
+    tolerance = 1e-9,
+    damping: firstDamping = 1e-2,
+    bounds,
+  }: LeastSquaresOptions = {},
 ): LeastSquares {
+  const equationsAt = (at: readonly number[], residuals: readonly number[]) =>
+    normalEquations(slopes ?? slopesAt(residualsAt, at, residuals, difference), residuals);
   let parameters = start;
   let residuals = residualsAt(parameters);
   let cost = sumOfSquares(residuals);
   let damping = firstDamping;
   let equations: ReturnType<typeof normalEquations> | undefined;
   for (let step = 0; step < MAX_STEPS; step += 1) {
-    equations ??= normalEquations(residualsAt, parameters, residuals, difference);
+    equations ??= equationsAt(parameters, residuals);
     const { curvature, gradient } = equations;
     const isHeld = parameters.map((value, i) => {
       if (bounds === undefined) return false;
@@ -70,24 +80,30 @@ export function leastSquares(
     damping /= 5;
     if (isSettled) break;
   }
-  const { curvature } = equations ?? normalEquations(residualsAt, parameters, residuals, difference);
+  const { curvature } = equations ?? equationsAt(parameters, residuals);
   return { parameters, curvature };
 }
 
-function normalEquations(
+function slopesAt(
   residualsAt: (parameters: readonly number[]) => readonly number[],
   parameters: readonly number[],
   residuals: readonly number[],
   difference: number,
-): { curvature: Matrix; gradient: Matrix } {
+): Matrix {
   const columns = parameters.map((value, i) => {
     const moved = residualsAt(parameters.with(i, value + difference));
     return moved.map((residual, row) => (residual - residuals[row]) / difference);
   });
-  const transposed = new Matrix(columns);
-  const jacobian = transposed.transpose();
+  return new Matrix(columns).transpose();
+}
+
+function normalEquations(
+  slopes: Matrix,
+  residuals: readonly number[],
+): { curvature: Matrix; gradient: Matrix } {
+  const transposed = slopes.transpose();
   return {
-    curvature: transposed.mmul(jacobian),
+    curvature: transposed.mmul(slopes),
     gradient: transposed.mmul(Matrix.columnVector([...residuals])),
   };
 }

@@ -1,4 +1,5 @@
 import { findModel } from '../models/known-models.ts';
+import type { EngineProfile } from '../profiles/engine-profile.ts';
 import { kvPoolBlocks } from '../profiles/kv-pool.ts';
 import { RandomStream } from '../random/counter-random.ts';
 import { simulateTrace } from '../simulation/simulate-trace.ts';
@@ -129,7 +130,15 @@ export function simulateServedLoad(
   constants: EngineConstants = VLLM_V1,
   share = 1,
 ): LoadLatencies {
-  const { ids, ttftMs, e2eMs, tpotMs } = serve(load, servedLoadTrace(load, share), constants);
+  return loadLatencies(load, estimatedProfileOf(load, constants), share);
+}
+
+/**
+ * Latencies of a load on any profile of its GPU and model.
+ * @param share As of `simulateServedLoad`.
+ */
+export function loadLatencies(load: ServedLoad, profile: EngineProfile, share: number): LoadLatencies {
+  const { ids, ttftMs, e2eMs, tpotMs } = serveOn(profile, load, servedLoadTrace(load, share));
   const weight = Float64Array.from(ids, (id) => (id < PROMPTS ? 1 : 1 / share));
   const total = weight.reduce((sum, each) => sum + each, 0);
   const mean = (values: Float64Array) => values.reduce((sum, value, i) => sum + value * weight[i], 0) / total;
@@ -142,16 +151,31 @@ export function simulateServedLoad(
   return { ttftMean: mean(ttftMs), ttftP99: ttftMs[p99!], e2eMean: mean(e2eMs), itlMean: mean(tpotMs) };
 }
 
+/** Server of a load. */
+type LoadServer = Pick<
+  ServedLoad,
+  | 'gpu'
+  | 'model'
+  | 'tp'
+  | 'weights'
+  | 'kv_blocks'
+  | 'gpu_memory_utilization'
+  | 'max_num_seqs'
+  | 'max_num_batched_tokens'
+>;
+
 /** A trace on the server of a load, with the estimated profile of its GPU and model. */
-export function serve(
-  load: Pick<ServedLoad, 'gpu' | 'model' | 'tp' | 'weights' | 'kv_blocks' | 'gpu_memory_utilization'> &
-    Pick<ServedLoad, 'max_num_seqs' | 'max_num_batched_tokens'>,
-  trace: Trace,
-  constants: EngineConstants,
-): SimulationRun {
-  const estimated = estimatedProfile(findGpu(load.gpu), findModel(load.model), load.tp, constants);
-  const utilization = load.gpu_memory_utilization ?? estimated.memory.utilization;
-  const profile = { ...estimated, memory: { ...estimated.memory, utilization } };
+export function serve(load: LoadServer, trace: Trace, constants: EngineConstants): SimulationRun {
+  return serveOn(estimatedProfileOf(load, constants), load, trace);
+}
+
+function estimatedProfileOf({ gpu, model, tp }: LoadServer, constants: EngineConstants): EngineProfile {
+  return estimatedProfile(findGpu(gpu), findModel(model), tp, constants);
+}
+
+function serveOn(given: EngineProfile, load: LoadServer, trace: Trace): SimulationRun {
+  const utilization = load.gpu_memory_utilization ?? given.memory.utilization;
+  const profile = { ...given, memory: { ...given.memory, utilization } };
   return simulateTrace(trace, {
     profile,
     weights: load.weights,

@@ -124,6 +124,8 @@ ${table(
   }),
 )}
 
+Profiles from kernel tables on the same loads: see [kernel-tables.md](kernel-tables.md#how-near).
+
 ## Served loads, request by request
 
 Loads of the same campaign of which every request is known: the arrivals are the recorded ones. Median error of the
