@@ -91,7 +91,8 @@ ${servedLoads.length} loads on vLLM 0.15 (inference-sim): equal requests with ex
 prefix cache has all but the end of nearly every prompt. Arrivals are drawn; KV blocks and lengths are as published, or as
 the publishers' names of the loads imply. Profiles are estimated from data sheets; one set of constants serves all models
 (\`benchmarks/engine-constants.ts\`). Shares of a data sheet's bandwidth and arithmetic are fitted for H100,
-A100 and L40S. Left out: the same errors under constants that have seen no load of that model on that GPU.
+A100 and L40S. Left out: the same errors under constants moved by
+one step of a fit without the loads of that model on that GPU.
 
 ${table(
   [
