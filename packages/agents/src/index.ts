@@ -42,7 +42,7 @@ export { tuneHpa, tuneRateRule } from './fleet/learn/tune-fleet.ts';
 export type { FleetReferenceInput } from './fleet/planning/fleet-reference-job.ts';
 export { planFleet } from './fleet/planning/plan-fleet.ts';
 export { playableFleet } from './fleet/playable-fleet.ts';
-export { createFleetPolicy, listFleetPolicies } from './fleet/policies/fleet-policies.ts';
+export { createFleetPolicy, listFleetPolicies, loadFleetPolicy } from './fleet/policies/fleet-policies.ts';
 export type { FleetPolicy } from './fleet/policies/fleet-policy.ts';
 export { encodeOnnxActor } from './formats/onnx-actor.ts';
 export { eventFileHeader, scalarRecord, startRecord } from './formats/tensorboard-events.ts';
@@ -132,6 +132,7 @@ export {
   trainSeeds,
 } from './training/train-policy.ts';
 export {
+  ALGORITHMS_OF,
   type Algorithm,
   decodeStoppedRun,
   finalReturn,

@@ -8,7 +8,13 @@ export {
 export type { Feature } from './feature.ts';
 export { controlledReturn, type FleetAnchors, fleetAnchors } from './fleet/anchors/fleet-anchors.ts';
 export type { FleetController } from './fleet/anchors/fleet-controller.ts';
-export { RateRule, type RateRuleParameters, STANDARD_RATE_RULE } from './fleet/anchors/rate-rule.ts';
+export {
+  RateRule,
+  type RateRuleParameters,
+  STANDARD_RATE_RULE,
+  totalArrivals,
+  workPerSecond,
+} from './fleet/anchors/rate-rule.ts';
 export {
   FLEET_REFERENCE_RETURNS_URL,
   type FleetSeedReturns,
@@ -32,6 +38,7 @@ export {
   type FleetObservation,
   type FleetState,
   type FleetTaskId,
+  fleetActionSchema,
 } from './fleet/schema.ts';
 export { FLEET_SHIFTS, type FleetShift, scaleFleetArrivals } from './fleet/shifts.ts';
 export { FLEET_TASKS, fleetTasks } from './fleet/task-registry.ts';

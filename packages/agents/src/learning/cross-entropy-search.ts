@@ -20,6 +20,26 @@ export interface CrossEntropyOptions {
   readonly smoothing: number;
 }
 
+/** Progress of a search. */
+export interface SearchGeneration {
+  /** Windows played so far. */
+  readonly steps: number;
+  /** Of an episode, over the points of the generation and over its best. */
+  readonly meanReturn: number;
+  readonly eliteReturn: number;
+}
+
+/** Probability of the first bin of a coordinate to begin with, beyond its even share. */
+const FIRST_SHARE = 0.6;
+
+/** Probabilities of so many bins around one of them, to begin with. */
+export function probabilitiesAround(first: number, size: number): number[] {
+  return Array.from(
+    { length: size },
+    (_, bin) => (1 - FIRST_SHARE) / size + (bin === first ? FIRST_SHARE : 0),
+  );
+}
+
 /** No bin becomes less likely than this, so that none is lost for good. */
 const LEAST_PROBABILITY = 0.01;
 

@@ -1,18 +1,17 @@
+import type { FleetTaskId } from '@servegym/environments';
 import type { JobContext, JobEngine, Json } from '@servegym/jobs';
+import { searchSurge } from '../fleet/learn/search-surge.ts';
+import { encodeSurge } from '../fleet/learn/surge-file.ts';
 import { encodeOnnxActor } from '../formats/onnx-actor.ts';
 import { decodeGymTable } from '../inferencegym/learn/gym-learning-task.ts';
+import type { SearchGeneration } from '../learning/cross-entropy-search.ts';
 import { type PpoStart, type PpoUpdate, trainPpo } from '../learning/ppo.ts';
 import { type ActorWeights, decodeActor } from '../learning/trained-actor.ts';
 import { knownTask } from '../llmserve/known-task.ts';
 import { haveDemonstrated } from '../llmserve/learn/demonstrate.ts';
 import { DISTILLATION_ROUNDS, type DistillationRound, distill } from '../llmserve/learn/distill.ts';
 import { encodeRegimeTable, encodeServeConstant } from '../llmserve/learn/policy-files.ts';
-import {
-  playRegimes,
-  playRegimesWithJobs,
-  type RegimeGeneration,
-  searchRegimes,
-} from '../llmserve/learn/search-regimes.ts';
+import { playRegimes, playRegimesWithJobs, searchRegimes } from '../llmserve/learn/search-regimes.ts';
 import { type TunedConstant, tuneConstant } from '../llmserve/learn/tune-constant.ts';
 import { addSharedTask, addSharedTrace, shareTask, shareTrace } from '../llmserve/shared-inputs.ts';
 import {
@@ -51,7 +50,7 @@ export type TrainingProgress = {
       readonly checkpoint: () => Uint8Array;
     }
   | { readonly kind: 'lesson'; readonly lesson: DistillationRound; readonly checkpoint: () => Uint8Array }
-  | { readonly kind: 'generation'; readonly generation: RegimeGeneration; readonly metrics: MetricsLine }
+  | { readonly kind: 'generation'; readonly generation: SearchGeneration; readonly metrics: MetricsLine }
   | { readonly kind: 'constant'; readonly found: TunedConstant }
 );
 
@@ -82,6 +81,7 @@ const LESSONS_SHARE = 0.5;
 /** Trains a policy. The same run gives the same files, bit for bit, wherever it is done and however often it stopped. */
 export async function trainPolicy(run: TrainingRun, options: TrainingOptions = {}): Promise<TrainedRun> {
   if (isNetworkAlgorithm(run.algorithm)) return trainNetwork(run, options);
+  if (run.environment === 'fleet') return trainSurge(run, options);
   return run.algorithm === 'cem' ? trainRegimes(run, options) : trainConstant(run, options);
 }
 
@@ -154,19 +154,38 @@ async function trainRegimes(
   { task: taskId, steps, seed }: TrainingRun,
   { jobs, signal, onProgress }: TrainingOptions,
 ): Promise<TrainedRun> {
-  const metrics: MetricsLine[] = [];
+  const { metrics, onGeneration } = generationLog(steps, onProgress);
   const table = await searchRegimes({
-    ...{ taskId, steps, seed, signal },
+    ...{ taskId, steps, seed, signal, onGeneration },
     play: async (trials) => (jobs ? playRegimesWithJobs(jobs, trials) : trials.map(playRegimes)),
-    onGeneration(generation) {
-      const { steps: played, meanReturn, eliteReturn } = generation;
-      const line = { steps: played, mean_return: meanReturn, elite_return: eliteReturn };
-      metrics.push(line);
-      onProgress?.({ kind: 'generation', generation, metrics: line, share: Math.min(1, played / steps) });
-    },
   });
   const policy = Buffer.from(encodeRegimeTable(table));
   return { steps: table.steps, finalReturn: finalReturn(metrics), metrics, files: { policy } };
+}
+
+/** Parameters of a policy of `fleet`. */
+function trainSurge({ task, steps, seed }: TrainingRun, { signal, onProgress }: TrainingOptions): TrainedRun {
+  const { metrics, onGeneration } = generationLog(steps, onProgress);
+  const found = searchSurge({ taskId: task as FleetTaskId, steps, seed, signal, onGeneration });
+  const policy = Buffer.from(encodeSurge(found));
+  return {
+    steps: found.training.steps as number,
+    finalReturn: finalReturn(metrics),
+    metrics,
+    files: { policy },
+  };
+}
+
+/** Keeps and reports the generations of a search of so many steps. */
+function generationLog(steps: number, onProgress: TrainingOptions['onProgress']) {
+  const metrics: MetricsLine[] = [];
+  const onGeneration = (generation: SearchGeneration) => {
+    const { steps: played, meanReturn, eliteReturn } = generation;
+    const line = { steps: played, mean_return: meanReturn, elite_return: eliteReturn };
+    metrics.push(line);
+    onProgress?.({ kind: 'generation', generation, metrics: line, share: Math.min(1, played / steps) });
+  };
+  return { metrics, onGeneration };
 }
 
 /** The best configuration that never changes. */

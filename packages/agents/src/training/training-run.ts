@@ -1,5 +1,6 @@
 import {
   addServeTask,
+  FLEET_TASK_IDS,
   GYM_TASK_IDS,
   type GymTaskId,
   llmserve,
@@ -58,12 +59,20 @@ export interface TrainingRun {
   readonly table?: OwnTable;
 }
 
-export type LearnableEnvironment = 'llmserve' | 'inferencegym';
+export type LearnableEnvironment = 'llmserve' | 'inferencegym' | 'fleet';
 
 /** Tasks that come with the environments that policies are trained on. */
 export const LEARNABLE_TASKS: Readonly<Record<LearnableEnvironment, readonly string[]>> = {
   llmserve: TASK_IDS,
   inferencegym: GYM_TASK_IDS.map(String),
+  fleet: FLEET_TASK_IDS,
+};
+
+/** Algorithms that learn an environment. */
+export const ALGORITHMS_OF: Readonly<Record<LearnableEnvironment, readonly Algorithm[]>> = {
+  llmserve: ['ppo', 'distill', 'cem', 'static'],
+  inferencegym: ['ppo'],
+  fleet: ['cem'],
 };
 
 /** The environment, recipe and file format of a run that trains a network. */

@@ -18,7 +18,7 @@ const RULE_GRID: { readonly [Name in keyof RateRuleParameters]: readonly number[
   ],
   outputWeight: [2, 4, 6, 9, 14, 20],
   memoryWindows: [1, 2, 4, 6, 10, 20],
-  admissionSeconds: [1, 2, 5, 10, 20, 600],
+  admissionSeconds: [0, 1, 2, 5, 10, 20, 600],
   prefixWeight: [0, 0.5, 1, 2, 3, 5],
   tokenBudget: [512, 1024, 2048, 4096, 8192],
 };

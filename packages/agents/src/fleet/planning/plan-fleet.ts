@@ -23,6 +23,7 @@ const PASSES: readonly Pass[] = [
     ...{ changedWindows: 8, seenWindows: 6 },
     replicas: [-3, -2, -1, 1, 2, 3],
     settings: [
+      { admission_seconds: 0 },
       { admission_seconds: 1 },
       { admission_seconds: 600 },
       { max_num_batched_tokens: 512 },

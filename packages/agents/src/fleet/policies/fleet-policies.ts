@@ -1,11 +1,13 @@
-import { hpaInFlight, ReplicaScaler } from '@servegym/environments';
+import { type FleetTaskId, hpaInFlight, ReplicaScaler } from '@servegym/environments';
 import { AgentError } from '../../error-catalogue.ts';
 import type { PolicyDescription } from '../../llmserve/policies/catalogue.ts';
+import { decodeSurge } from '../learn/surge-file.ts';
 import type { FleetPolicy } from './fleet-policy.ts';
 import { SaturationPolicy } from './saturation-policy.ts';
 import { prefixWeights, pressureBudget, ScaledPolicy } from './scaled-policy.ts';
 import { SlaPlannerPolicy } from './sla-planner-policy.ts';
 import { StaticPolicy } from './static-policy.ts';
+import { SurgePolicy } from './surge-policy.ts';
 import { TunedRatePolicy } from './tuned-rate-policy.ts';
 
 /** Requests that wait a replica: the threshold of the KEDA tutorial of vLLM's production stack. */
@@ -82,4 +84,13 @@ export function createFleetPolicy(spec: string): FleetPolicy {
     });
   }
   return known.create(number);
+}
+
+/** The policy in a file that training wrote, and its task. @throws AgentError `POLICY_...` */
+export function loadFleetPolicy(file: Uint8Array): {
+  readonly taskId: FleetTaskId;
+  readonly policy: FleetPolicy;
+} {
+  const trained = decodeSurge(file);
+  return { taskId: trained.taskId, policy: new SurgePolicy(trained.parameters) };
 }

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { SERVE_TASKS, ServeEpisode } from '@servegym/environments';
-import { playRegimes, type RegimeGeneration, type RegimeTrial, searchRegimes } from './search-regimes.ts';
+import type { SearchGeneration } from '../../learning/cross-entropy-search.ts';
+import { playRegimes, type RegimeTrial, searchRegimes } from './search-regimes.ts';
 
 const taskId = 'static_workload';
 
@@ -17,7 +18,7 @@ const play = async (trials: readonly RegimeTrial[]) =>
 
 describe('searchRegimes', () => {
   it('finds the configurations that pay, on fresh traces of the training split in each generation', async () => {
-    const generations: RegimeGeneration[] = [];
+    const generations: SearchGeneration[] = [];
     const traces = new Set<string>();
     const { regimes, training, steps } = await searchRegimes({
       ...{ taskId, steps: 120_000, seed: 1 },

@@ -1,7 +1,12 @@
 import { referenceConfigurations, SEED_SPLITS, type ServeAction, ServeEpisode } from '@servegym/environments';
 import type { JobContext, JobEngine, Json } from '@servegym/jobs';
 import { mean } from '@servegym/simulator/statistics';
-import { CrossEntropySearch, type SearchPoint } from '../../learning/cross-entropy-search.ts';
+import {
+  CrossEntropySearch,
+  probabilitiesAround,
+  type SearchGeneration,
+  type SearchPoint,
+} from '../../learning/cross-entropy-search.ts';
 import { traceSeed } from '../../learning/trace-schedule.ts';
 import { knownTask } from '../known-task.ts';
 import { RegimeTracker } from '../policies/trained-policies.ts';
@@ -18,8 +23,6 @@ const POPULATION = 24;
 const ELITE = 5;
 const TRACES = 2;
 const SMOOTHING = 0.3;
-/** Probability of the first configuration's value of each knob to begin with, beyond its even share. */
-const FIRST_SHARE = 0.6;
 /** Centers to begin with: quiet, busy and long prompts, ln(1 + arrivals a second) and ln(1 + tokens). */
 const CENTERS: readonly RegimeCenter[] = [
   { arrivals: Math.log1p(5), prompts: Math.log1p(250) },
@@ -44,16 +47,7 @@ export interface RegimeSearchOptions {
   readonly play: (trials: readonly RegimeTrial[]) => Promise<readonly number[]>;
   /** Ends the search after the generation at hand. */
   readonly signal?: AbortSignal;
-  readonly onGeneration?: (generation: RegimeGeneration) => void;
-}
-
-/** Progress of the search. */
-export interface RegimeGeneration {
-  /** Windows played so far. */
-  readonly steps: number;
-  /** Of an episode, over the tables of the generation and over its best. */
-  readonly meanReturn: number;
-  readonly eliteReturn: number;
+  readonly onGeneration?: (generation: SearchGeneration) => void;
 }
 
 /** Mean return of a table. */
@@ -105,13 +99,7 @@ export async function searchRegimes(options: RegimeSearchOptions): Promise<Regim
 }
 
 function firstProbabilities(codec: ServeActionCodec, action: ServeAction): number[][] {
-  return codec.encode(action).map((inForce, head) => {
-    const size = codec.headSizes[head];
-    return Array.from(
-      { length: size },
-      (_, bin) => (1 - FIRST_SHARE) / size + (bin === inForce ? FIRST_SHARE : 0),
-    );
-  });
+  return codec.encode(action).map((inForce, head) => probabilitiesAround(inForce, codec.headSizes[head]));
 }
 
 function regimesOf(codec: ServeActionCodec, { bins, numbers }: SearchPoint): Regimes {

@@ -1,4 +1,4 @@
-import type { FleetAction } from '../schema.ts';
+import type { FleetAction, FleetObservation } from '../schema.ts';
 import { FLEET_CLASSES } from '../tasks/fleet-task.ts';
 import type { FleetController, FleetControllerStep } from './fleet-controller.ts';
 
@@ -56,12 +56,21 @@ export class RateRule implements FleetController {
       max_num_batched_tokens: tokenBudget,
     };
     if (stepIndex === 0) return settings;
-    const { arrived_prompt_tokens_per_second: prompts, prefix_cache_hit_rate: cached } = observation;
-    const arrivals = FLEET_CLASSES.reduce((sum, name) => sum + observation[name].arrivals_per_second, 0);
-    const answers = arrivals * observation.request_generation_tokens_mean;
-    this.#demand.push(prompts * (1 - cached) + outputWeight * answers);
+    this.#demand.push(workPerSecond(observation, outputWeight));
     if (this.#demand.length > memoryWindows) this.#demand.shift();
     const wanted = Math.ceil(Math.max(...this.#demand) / tokensPerReplica);
     return { ...settings, replicas: Math.max(1, Math.min(observation.server.max_replicas, wanted)) };
   }
+}
+
+/** Requests of all classes that arrived, a second. */
+export function totalArrivals(observation: FleetObservation): number {
+  return FLEET_CLASSES.reduce((sum, name) => sum + observation[name].arrivals_per_second, 0);
+}
+
+/** Work that arrived: prompt tokens a second that are not cached, with `outputWeight` for each output token. */
+export function workPerSecond(observation: FleetObservation, outputWeight: number): number {
+  const { arrived_prompt_tokens_per_second: prompts, prefix_cache_hit_rate: cached } = observation;
+  const answers = totalArrivals(observation) * observation.request_generation_tokens_mean;
+  return prompts * (1 - cached) + outputWeight * answers;
 }

@@ -3,8 +3,10 @@ import {
   createGymPolicy,
   type Evaluation,
   evaluatePolicy,
+  type FleetPolicy,
   type GymPolicy,
   listGymPolicies,
+  loadFleetPolicy,
   loadGymPolicy,
   type PlayableEnvironment,
   type Policy,
@@ -106,9 +108,9 @@ async function openFleet(
   { task, taskFile, trace, rateScale, profile, shift, split }: EvaluationArguments,
 ): Promise<Played<FleetAction, FleetObservation>> {
   const own = taskFile === undefined ? undefined : (await loadFleetTask(taskFile)).id;
-  const policies = names.map(createFleetPolicy);
+  const found = await Promise.all(names.map(findFleetPolicy));
   const asked = own ?? task;
-  const ids = fleetTasks.ids();
+  const ids = fleetTasks.ids().filter((id) => found.every(({ taskId = id }) => taskId === id));
   const taskIds = tasksFor(asked, ids, () => chooseFleetTask({ task_id: asked }).id);
   const given = {
     ...(trace !== undefined && { trace: (await loadTrace(trace)).name }),
@@ -122,6 +124,7 @@ async function openFleet(
     split === SHIFTED
       ? FLEET_SHIFTS.map((name) => [name, playableFleet({ ...scenario, shift: name })] as const)
       : [['', playableFleet(scenario)] as const];
+  const policies = found.map(({ policy }) => policy);
   return { policies, taskIds, environments: new Map(environments), scenario };
 }
 
@@ -138,6 +141,14 @@ export async function findGymPolicy(
   }
   const { policy, taskId } = await decodeInputFile(nameOrFile, loadGymPolicy);
   return { policy, taskIds: [taskId] };
+}
+
+/** The policy of `fleet` of that name, or in that file with the task it was trained for. @throws AgentError or InputError */
+async function findFleetPolicy(
+  nameOrFile: string,
+): Promise<{ readonly policy: FleetPolicy; readonly taskId?: string }> {
+  if (!/[./\\]/.test(nameOrFile.split(':')[0]!)) return { policy: createFleetPolicy(nameOrFile) };
+  return decodeInputFile(nameOrFile, loadFleetPolicy);
 }
 
 /** The tasks to play, of those that all policies can. @param find the id of the one that was asked for */

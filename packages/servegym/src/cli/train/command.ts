@@ -2,8 +2,10 @@ import { mkdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
 import {
+  ALGORITHMS_OF,
   type Algorithm,
   decodeStoppedRun,
+  isNetworkAlgorithm,
   LEARNABLE_TASKS,
   type LearnableEnvironment,
   learningTaskOf,
@@ -55,7 +57,7 @@ interface TrainOptions extends ScenarioArguments {
 const ALGORITHMS: Readonly<Record<Algorithm, string>> = {
   ppo: 'a network',
   distill: 'a network that first does what a teacher does',
-  cem: 'a configuration for each regime of traffic',
+  cem: 'a configuration for each regime of traffic; on fleet the parameters of an autoscaler',
   static: 'the best configuration that never changes',
 };
 
@@ -197,8 +199,9 @@ async function readRun(options: TrainOptions): Promise<TrainingRun> {
       `expected --algo ppo and --env llmserve beside --randomise, got ${algorithm} and ${environment}`,
     );
   }
-  if (algorithm !== 'ppo' && environment !== 'llmserve') {
-    throw new InputError(`expected --algo ppo, the one that learns ${environment}, got ${algorithm}`);
+  if (!ALGORITHMS_OF[environment].includes(algorithm)) {
+    const known = ALGORITHMS_OF[environment].join(', ');
+    throw new InputError(`expected --algo ${known}, the one that learns ${environment}, got ${algorithm}`);
   }
   if (hasScenario && environment !== 'llmserve') {
     throw new InputError(`expected --env llmserve beside traffic of your own, got ${environment}`);
@@ -214,7 +217,7 @@ async function readRun(options: TrainOptions): Promise<TrainingRun> {
     ...(table !== undefined && { table: await readOwnTable(table) }),
   };
   // Refuses a scenario or a table that the task cannot be learned under, before anything is written.
-  learningTaskOf(run);
+  if (isNetworkAlgorithm(algorithm)) learningTaskOf(run);
   return run;
 }
 

@@ -38,7 +38,7 @@ export async function trainOne(
   run: TrainingRun,
   { threads, queue, folder, signal, start }: TrainOneOptions,
 ): Promise<TrainingReport> {
-  const { algorithm, lessons } = run;
+  const { environment, algorithm, lessons } = run;
   const resumed = start !== undefined && 'checkpoint' in start ? start.checkpoint.steps : undefined;
   const firstStep = resumed ?? 0;
   let log = resumed === undefined ? undefined : new TrainingLog(folder, resumed);
@@ -68,7 +68,9 @@ export async function trainOne(
   };
 
   const jobs =
-    algorithm === 'distill' || algorithm === 'cem' ? await openJobs({ threads, queue }) : undefined;
+    environment === 'llmserve' && (algorithm === 'distill' || algorithm === 'cem')
+      ? await openJobs({ threads, queue })
+      : undefined;
   try {
     const trained = await trainPolicy(run, { threads, jobs, start, signal, onProgress: keepAndShow });
     const isTaught = resumed === undefined && algorithm === 'distill' && lessons !== undefined;
