@@ -1,5 +1,7 @@
 export {
   blocksOf,
+  type ChangeVerdict,
+  changeVerdict,
   compareDeployments,
   type Deployed,
   type DeploymentDiff,
@@ -9,6 +11,7 @@ export type { Launch, LaunchSettings } from './launch/launch.ts';
 export { readLaunch } from './launch/read-launch.ts';
 export { planFleet } from './plan/plan-fleet.ts';
 export type { FleetPlan, PlanResult } from './plan/plan-result.ts';
+export { PROFILE_ERRORS } from './plan/profile-error.ts';
 export { type Candidate, KNOB_NAMES, type KnobName, vllmDefaults } from './tune/candidate.ts';
 export { TUNE_JOB_KINDS } from './tune/measure-candidates.ts';
 export type { Objective, SearchedCandidate } from './tune/search.ts';

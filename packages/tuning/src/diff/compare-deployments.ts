@@ -98,8 +98,7 @@ export function compareDeployments(
     const drawn = percentileInterval(draws[1].map((after, i) => ratioOf(after, draws[0][i])));
     const interval = { low: drawn.low * (1 - error), high: drawn.high * (1 + error) };
     const ratio = ratioOf(values[1], values[0]);
-    const isSure = (interval.low > 1 || interval.high < 1) && Math.abs(ratio - 1) >= LEAST_CHANGE;
-    const verdict: ChangeVerdict = !isSure ? 'too close to tell' : ratio > 1 === rises ? 'better' : 'worse';
+    const verdict = changeVerdict(ratio, interval, rises);
     return { name, baseline: values[0], candidate: values[1], ratio, interval, verdict };
   };
   return {
@@ -135,6 +134,12 @@ export function compareDeployments(
     usdPerHour: { baseline: usdPerHour(baseline), candidate: usdPerHour(candidate) },
     profileError: error,
   };
+}
+
+/** Verdict on a ratio of a figure that is better when it falls, or with `rises` when it rises. */
+export function changeVerdict(ratio: number, { low, high }: IntervalEnds, rises = false): ChangeVerdict {
+  const isSure = (low > 1 || high < 1) && Math.abs(ratio - 1) >= LEAST_CHANGE;
+  return !isSure ? 'too close to tell' : ratio > 1 === rises ? 'better' : 'worse';
 }
 
 function usdPerHour({ profile, engines }: Deployed): number {

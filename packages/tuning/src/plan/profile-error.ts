@@ -4,7 +4,7 @@ import type { EngineProfile, WeightPrecision } from '@servegym/simulator';
  * Error of a profile's times by how it was made. Measured profiles have their own figure.
  * Source: docs/fidelity.md, operating points of vLLM that were open to us (TPOT), and profiles from data sheets.
  */
-const BY_STATUS = {
+export const PROFILE_ERRORS = {
   tables: {
     share: 0.21,
     source: 'mean TPOT error of profiles from kernel tables on 713 measured points (docs/fidelity.md)',
@@ -23,7 +23,7 @@ export function profileError(
   precision: WeightPrecision,
 ): { readonly share: number; readonly source: string } {
   const { status } = profile.weights[precision]!;
-  if (status !== 'measured') return BY_STATUS[status];
+  if (status !== 'measured') return PROFILE_ERRORS[status];
   return {
     share: Math.max(LEAST_MEASURED, (profile.fit?.heldOutMeanErrorPercent ?? 0) / 100),
     source: `the profile's error on latencies that its fit left out, at least ${100 * LEAST_MEASURED} %`,
