@@ -25,6 +25,7 @@ import {
   type StaticBatchRow,
   VLLM_V0,
 } from '@servegym/simulator/calibration';
+import { mean } from '@servegym/simulator/statistics';
 import {
   blocksOf,
   type Candidate,
@@ -271,7 +272,18 @@ function operatingPoints(league: readonly LeagueRow[]): Pair[] {
   const server = ({ engine, system, precision, tensor, data, expert }: OperatingPoint) => [
     ...[engine, system, precision, `${tensor} x ${data} x ${expert}`],
   ];
-  return grouped(league, conditions).flatMap((same) =>
+  // Some points were measured more than once.
+  const measured = grouped(league, (row) => [conditions(row), server(row.point), row.point.version]).map(
+    (repeats): LeagueRow => ({
+      ...repeats[0],
+      point: {
+        ...repeats[0].point,
+        ttftMs: mean(repeats.map(({ point }) => point.ttftMs)),
+        tpotMs: mean(repeats.map(({ point }) => point.tpotMs)),
+      },
+    }),
+  );
+  return grouped(measured, conditions).flatMap((same) =>
     pairsOf(same).flatMap(([a, b]) => {
       const [before, after] = [server(a.point), server(b.point)];
       const isOne = differences(before, after) === 1;

@@ -325,6 +325,14 @@ describe('servegym profiles', () => {
     for (const { gpu, model } of shown) assert.match(`${gpu.name} ${model.name}`, /^H200-141GB Qwen3-/);
     const pro = await runServegym('profiles', '--gpu', 'rtx pro', '--status', 'tables');
     assert.match(pro.stdout, /^rtx-pro-6000-96gb-qwen3-8b +tables +FP16 /m);
+    for (const [asked, name] of [
+      ['l4', 'L4-24GB'],
+      ['rtx 4090', 'RTX4090-24GB'],
+    ]) {
+      const one = await runServegym('profiles', '--gpu', asked, '--json');
+      const listed: typeof shown = JSON.parse(one.stdout);
+      assert.deepEqual([...new Set(listed.map(({ gpu }) => gpu.name))], [name]);
+    }
     const none = await runServegym('profiles', '--gpu', 'tpu');
     assert.match(none.stdout, /^No shipped profile is of these\./);
     const both = await runServegym('profiles', 'a100-40gb-llama-3-8b', '--gpu', 'a100');

@@ -73,7 +73,7 @@ describe('servegym plan', () => {
       const { low, high } = plan.confidence.usd_per_hour;
       assert.ok(low <= plan.usd_per_hour && plan.usd_per_hour <= high && plan.headroom > 0.5);
       assert.match(plan.commands[0].line, /^vllm serve \S+.*--max-num-seqs \d+/);
-      assert.deepEqual([plan.confidence.level === 'high'], [plan.confidence.profile_error < 0.2]);
+      assert.deepEqual([plan.confidence.level === 'high'], [plan.confidence.profile_error < 0.1]);
     }
     const prices = plans.map((plan) => plan.usd_per_hour);
     assert.deepEqual(

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { findProfile, RandomStream, type Trace } from '@servegym/simulator';
+import { findProfile, RandomStream, scaleRate, type Trace } from '@servegym/simulator';
+import { profileError } from '../plan/profile-error.ts';
 import { type Candidate, vllmDefaults } from '../tune/candidate.ts';
 import { parseSlo } from '../tune/slo.ts';
 import { blocksOf, compareDeployments, type Deployed, diffStatus } from './compare-deployments.ts';
@@ -59,6 +60,17 @@ describe('compareDeployments', () => {
     const diff = compare(deployed({ maxNumSeqs: 4 }), 'ttft_p50=1ms');
     assert.deepEqual([diff.bounds[0].bound, diffStatus(diff)], ['broken', 1]);
     assert.equal(diffStatus(compare(deployed(), 'ttft_p50=1ms')), 0);
+  });
+
+  it('holds the change that longer times of the profile would give', () => {
+    const baseline = deployed({ weights: 'INT4' });
+    const candidate = deployed({ weights: 'INT4', maxNumSeqs: 8 });
+    const slo = parseSlo('ttft_mean=1s');
+    const [now] = compareDeployments(baseline, candidate, traffic, slo, 0).bounds;
+    const error = 1 + profileError(profile, 'INT4').share;
+    const slower = blocksOf(scaleRate(traffic.trace, error));
+    const [later] = compareDeployments(baseline, candidate, slower, slo, 0).bounds;
+    assert.ok(now.ratio < later.ratio && now.interval.high >= later.ratio, JSON.stringify([now, later]));
   });
 
   it('cannot tell where the limit lies within the error of the profile', () => {

@@ -1,4 +1,4 @@
-import { type EngineProfile, simulateTrace, type Trace } from '@servegym/simulator';
+import { type EngineProfile, scaleRate, simulateTrace, type Trace } from '@servegym/simulator';
 import { blockResamples, type IntervalEnds, percentileInterval } from '@servegym/simulator/statistics';
 import { profileError } from '../plan/profile-error.ts';
 import type { Candidate } from '../tune/candidate.ts';
@@ -73,19 +73,28 @@ export function compareDeployments(
   seed: number,
 ): DeploymentDiff {
   const { trace, blockStarts } = traffic;
-  const served = [baseline, candidate].map((each) => new Served(each, traffic, seed)) as [Served, Served];
+  const serve = (each: Traffic): readonly [Served, Served] => [
+    new Served(baseline, each, seed),
+    new Served(candidate, each, seed),
+  ];
+  const served = serve(traffic);
   const resamples = blockResamples(blockStarts.length - 1, seed);
   const isSame = sameTimes(baseline, candidate);
   const errors = [baseline, candidate].map(
     ({ profile, settings }) => profileError(profile, settings.weights).share,
   );
   const error = isSame ? 0 : Math.hypot(errors[0], errors[1]);
+  // Times that are longer by a factor are the same as arrivals that are closer by it.
+  const offTimes = isSame
+    ? [1 - errors[0], 1 + errors[0]].map((times) => serve({ ...traffic, trace: scaleRate(trace, times) }))
+    : [];
   const sample = (of: (one: Served, weights?: ArrayLike<number>) => number): Sample => ({
     values: [of(served[0]), of(served[1])],
     draws: [
       resamples.map((weights) => of(served[0], weights)),
       resamples.map((weights) => of(served[1], weights)),
     ],
+    offTimes: offTimes.map(([before, after]) => ratioOf(of(after), of(before))),
   });
   const known = new Map<string, Sample>();
   const latency = (metric: Metric, quantile: number | null): Sample => {
@@ -94,9 +103,12 @@ export function compareDeployments(
     known.set(key, found);
     return found;
   };
-  const compare = (name: string, { values, draws }: Sample, rises: boolean) => {
+  const compare = (name: string, { values, draws, offTimes }: Sample, rises: boolean) => {
     const drawn = percentileInterval(draws[1].map((after, i) => ratioOf(after, draws[0][i])));
-    const interval = { low: drawn.low * (1 - error), high: drawn.high * (1 + error) };
+    const interval = {
+      low: Math.min(drawn.low * (1 - error), ...offTimes),
+      high: Math.max(drawn.high * (1 + error), ...offTimes),
+    };
     const ratio = ratioOf(values[1], values[0]);
     const verdict = changeVerdict(ratio, interval, rises);
     return { name, baseline: values[0], candidate: values[1], ratio, interval, verdict };
@@ -159,6 +171,8 @@ function ratioOf(after: number, before: number): number {
 interface Sample {
   readonly values: readonly [number, number];
   readonly draws: readonly [readonly number[], readonly number[]];
+  /** Candidate over baseline where one profile has both and its times are shorter, and longer, by its error. */
+  readonly offTimes: readonly number[];
 }
 
 /** Latencies of the requests on a deployment; those that were not served are infinite. */

@@ -6,7 +6,7 @@ import type { EngineProfile, WeightPrecision } from '@servegym/simulator';
  */
 export const PROFILE_ERRORS = {
   tables: {
-    share: 0.21,
+    share: 0.14,
     source: 'mean TPOT error of profiles from kernel tables on 713 measured points (docs/fidelity.md)',
   },
   estimated: {

@@ -10,6 +10,7 @@ import {
 } from '@servegym/simulator';
 import { findReferenceFiles, REFERENCE_DATA } from '@servegym/tuning/fidelity';
 import { Command, Option } from 'commander';
+import { profilesOnGpu } from '../arguments/gpu-profiles.ts';
 import { readProfile } from '../arguments/read-input-file.ts';
 import { calibratedBy } from '../calibrate/command.ts';
 import { InputError } from '../input-error.ts';
@@ -22,7 +23,7 @@ export function profilesCommand(): Command {
   return new Command('profiles')
     .description('list the engine profiles with their fit errors')
     .argument('[name]', 'show one profile (a name, or a file ending in .json) in full')
-    .option('--gpu <text>', 'list profiles of GPUs with this in their name, for instance h200')
+    .option('--gpu <text>', 'list profiles of a GPU, by its name or a part of it, for instance h200')
     .option('--model <text>', 'list profiles of models with this in their name, for instance qwen')
     .addOption(
       new Option(
@@ -49,11 +50,9 @@ async function showProfiles(name: string | undefined, options: ListOptions): Pro
   }
   const shown: EngineProfile | EngineProfile[] =
     name === undefined
-      ? listProfiles().filter(
+      ? (gpu === undefined ? listProfiles() : profilesOnGpu(listProfiles(), gpu)).filter(
           (profile) =>
-            contains(profile.gpu.name, gpu) &&
-            contains(profile.model.name, model) &&
-            (status === undefined || profile.status === status),
+            contains(profile.model.name, model) && (status === undefined || profile.status === status),
         )
       : await readProfile(name);
   printResult(
