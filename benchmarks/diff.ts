@@ -252,12 +252,10 @@ async function staticBatches(): Promise<Pair[]> {
           )
         : undefined,
     ),
-    ...batchPairs('static batches, estimated profiles', rows, ({ gpu, gpus, model, kvCache }) =>
-      estimatedProfile(
-        ...([findGpu(GPUS[gpu]), findModel(model), gpus] as const),
-        ...[VLLM_V0, kvCache === 'fp8' ? 'FP8' : 'FP16'],
-      ),
-    ),
+    ...batchPairs('static batches, estimated profiles', rows, ({ gpu, gpus, model, kvCache }) => {
+      const cache = kvCache === 'fp8' ? 'FP8' : 'FP16';
+      return estimatedProfile(findGpu(GPUS[gpu]), findModel(model), gpus, VLLM_V0, cache);
+    }),
   ];
 }
 

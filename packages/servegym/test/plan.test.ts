@@ -107,6 +107,18 @@ describe('servegym plan', () => {
     );
   });
 
+  it('takes lengths and a rate instead of a trace', async () => {
+    const lengths = ['--input-tokens', '512', '--output-tokens', '64', '--rate', '4/s', '--hours', '0.1'];
+    const { code, stdout, stderr } = await runServegym(
+      ...['plan', ...lengths, '--length-range', '0.5', '--model', 'llama-3-8b', '--gpus', 'a100-40gb'],
+      ...['--status', 'measured', '--requests', '400', '--json'],
+    );
+    assert.equal(code, 0, stderr);
+    const found = JSON.parse(stdout);
+    assert.equal(found.trace, '4 requests/s of 512 tokens in, 64 out');
+    assert.ok(Math.abs(found.requests_per_s / 4 - 1) < 0.1 && found.plans.length > 0, stdout);
+  });
+
   const refusals: readonly [string, string[], RegExp][] = [
     ['an unknown model', ['plan', trace, '--model', 'nope'], /--model: expected one of .*Llama-3-8B/],
     [
@@ -115,6 +127,11 @@ describe('servegym plan', () => {
       /no profile of .* is tpu: there are .*A100/,
     ],
     ['nothing to plan for', ['plan', '--model', 'llama-3-8b'], /name a trace or a --workload/],
+    [
+      'lengths without a rate',
+      [...asked.slice(0, 1), ...asked.slice(2), '--input-tokens', '9'],
+      /and --rate together/,
+    ],
     ['a trace and a workload', [...asked, '--workload', 'chat'], /expected a trace or --workload/],
     ['classes', [...asked.slice(0, 4), '--slo', 'class0_ttft_p99=1s'], /expected bounds of all requests/],
   ];

@@ -31,13 +31,19 @@ export function drawnRequests({ concurrency, inputTokens, outputTokens, ...optio
 
 /** Adds `--concurrency`, `--input-tokens`, `--output-tokens` and `--length-range` to a command. */
 export function addDrawnRequests(command: Command): Command {
-  return command
-    .addOption(
+  return addDrawnLengths(
+    command.addOption(
       new Option(
         '--concurrency <n>',
         'keep n requests in flight, or n conversations of a trace that has them; arrivals in the trace are ignored',
       ).argParser(wholeNumber(1, 1_000_000)),
-    )
+    ),
+  );
+}
+
+/** Adds `--input-tokens`, `--output-tokens` and `--length-range` to a command. */
+export function addDrawnLengths(command: Command): Command {
+  return command
     .addOption(
       new Option('--input-tokens <n>', 'prompt of each request that does not come from a trace')
         .argParser(wholeNumber(1, MOST_TOKENS))

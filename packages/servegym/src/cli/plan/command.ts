@@ -1,15 +1,18 @@
 import { drawWorkload, findWorkload, type WorkloadId } from '@servegym/environments';
 import {
+  drawLengths,
   type EngineProfile,
   listProfiles,
   PROFILE_STATUSES,
   type ProfileStatus,
+  RandomStream,
   scaleRate,
   type Trace,
 } from '@servegym/simulator';
 import { parseSlo, planFleet, type SloTerm, splitTrace } from '@servegym/tuning';
 import { planJson, planPage, planReport } from '@servegym/tuning/report';
 import { Argument, Command, Option } from 'commander';
+import { addDrawnLengths } from '../arguments/drawn-requests.ts';
 import { profilesOnGpu } from '../arguments/gpu-profiles.ts';
 import { numberAbove, numberFrom, wholeNumber } from '../arguments/options.ts';
 import { addPriceOptions, type PriceOptions, withPrices } from '../arguments/price-options.ts';
@@ -36,11 +39,17 @@ interface PlanCommandOptions extends TraceArguments, JobOptions, PriceOptions {
   readonly rateScale: number;
   readonly workload?: keyof typeof WORKLOADS;
   readonly rate?: number;
+  readonly inputTokens?: number;
+  readonly outputTokens?: number;
+  readonly lengthRange?: number;
   readonly hours: number;
   readonly seed: number;
   readonly report?: string;
   readonly json: boolean;
 }
+
+/** Most requests a second that are drawn: a choice. */
+const MOST_RATE = 1000;
 
 /** Models of traffic by what people call them. */
 const WORKLOADS = {
@@ -90,10 +99,10 @@ export function planCommand(): Command {
     )
     .option(
       '--rate <n>',
-      'requests a second of --workload (default: those of the public trace)',
-      numberAbove(0),
+      'requests a second of --workload (default: those of the public trace) or of --input-tokens, for instance 12 or 12/s',
+      (text) => numberAbove(0, MOST_RATE)(text.replace(/\/s$/, '')),
     )
-    .option('--hours <n>', 'hours of --workload', numberAbove(0, 24), 1)
+    .option('--hours <n>', 'hours of --workload or --rate', numberAbove(0, 24), 1)
     .addOption(
       new Option('--seed <n>', 'seed of drawn traffic, of draft tokens and of the bootstrap')
         .default(0)
@@ -107,10 +116,11 @@ export function planCommand(): Command {
 Examples:
   servegym plan log.csv --model qwen3-32b --slo ttft_p99=1s,tpot_p99=50ms
   servegym plan log.parquet --model llama-3-70b --gpus h100,h200 --spot --report plan.html
-  servegym plan --workload chat --rate 12 --model llama-3-8b`,
+  servegym plan --workload chat --rate 12 --model llama-3-8b
+  servegym plan --input-tokens 2048 --output-tokens 256 --rate 12/s --model llama-3-8b`,
     )
     .action(plan);
-  return addJobOptions(addTraceOptions(addPriceOptions(command)));
+  return addJobOptions(addTraceOptions(addPriceOptions(addDrawnLengths(command))));
 }
 
 async function plan(file: string | undefined, options: PlanCommandOptions): Promise<void> {
@@ -166,15 +176,20 @@ function chosenProfiles({ model, gpus, status }: PlanCommandOptions): EngineProf
 }
 
 async function requestedTrace(file: string | undefined, options: PlanCommandOptions): Promise<Trace> {
-  const { workload, rate, hours, seed, json } = options;
+  const { workload, rate, hours, inputTokens, outputTokens, lengthRange, seed, json } = options;
+  const hasLengths = (inputTokens ?? outputTokens ?? lengthRange) !== undefined;
   if (file !== undefined) {
-    if (workload !== undefined || rate !== undefined)
-      throw new InputError('expected a trace or --workload with --rate, got both');
+    if (workload !== undefined || rate !== undefined || hasLengths)
+      throw new InputError('expected a trace or --workload or --input-tokens with --rate, got both');
     const read = await readTraceArgument(file, options);
     if (!json) console.error(readingLine(file, read.reading, read.trace.arrivalMs.length));
     return read.trace;
   }
-  if (workload === undefined) throw new InputError('nothing to plan for: name a trace or a --workload');
+  if (hasLengths && workload !== undefined)
+    throw new InputError('expected --workload or --input-tokens, got both');
+  if (hasLengths) return poissonTrace(options);
+  if (workload === undefined)
+    throw new InputError('nothing to plan for: name a trace or a --workload, or give --input-tokens');
   const model = findWorkload(WORKLOADS[workload])!;
   const rateScale = rate === undefined ? 1 : rate / model.arrivals.perSecond;
   const drawn = drawWorkload(model, seed, 3600 * hours, { rateScale });
@@ -183,5 +198,22 @@ async function requestedTrace(file: string | undefined, options: PlanCommandOpti
     arrivalMs: Float64Array.from(drawn.arrivalSeconds, (seconds) => 1000 * seconds),
     inputTokens: Int32Array.from(drawn.inputTokens),
     outputTokens: Int32Array.from(drawn.outputTokens),
+  };
+}
+
+/** Requests of the given lengths that arrive as a Poisson process. @throws InputError */
+function poissonTrace(options: PlanCommandOptions): Trace {
+  const { rate, hours, inputTokens, outputTokens, lengthRange: range, seed } = options;
+  if (rate === undefined || inputTokens === undefined || outputTokens === undefined)
+    throw new InputError('expected --input-tokens, --output-tokens and --rate together');
+  const random = new RandomStream(seed, 'arrivals');
+  const arrivals: number[] = [];
+  for (let s = random.exponential(1 / rate); s < 3600 * hours; s += random.exponential(1 / rate))
+    arrivals.push(1000 * s);
+  const lengths = drawLengths({ requests: arrivals.length, inputTokens, outputTokens, range, seed });
+  return {
+    ...lengths,
+    source: `${rate} requests/s of ${inputTokens} tokens in, ${outputTokens} out`,
+    arrivalMs: Float64Array.from(arrivals),
   };
 }
