@@ -1,7 +1,8 @@
-import { type EngineProfile, scaleRate, simulateTrace, type Trace } from '@servegym/simulator';
+import type { EngineProfile, Trace } from '@servegym/simulator';
 import { blockResamples, type IntervalEnds, percentileInterval } from '@servegym/simulator/statistics';
 import { profileError } from '../plan/profile-error.ts';
 import type { Candidate } from '../tune/candidate.ts';
+import { serveTraffic } from '../tune/load-point.ts';
 import { type SloTerm, sloTermText } from '../tune/slo.ts';
 import type { Traffic } from '../tune/traffic.ts';
 
@@ -73,11 +74,11 @@ export function compareDeployments(
   seed: number,
 ): DeploymentDiff {
   const { trace, blockStarts } = traffic;
-  const serve = (each: Traffic): readonly [Served, Served] => [
-    new Served(baseline, each, seed),
-    new Served(candidate, each, seed),
+  const serve = (load: number): readonly [Served, Served] => [
+    new Served(baseline, traffic, { load, seed }),
+    new Served(candidate, traffic, { load, seed }),
   ];
-  const served = serve(traffic);
+  const served = serve(1);
   const resamples = blockResamples(blockStarts.length - 1, seed);
   const isSame = sameTimes(baseline, candidate);
   const errors = [baseline, candidate].map(
@@ -85,9 +86,7 @@ export function compareDeployments(
   );
   const error = isSame ? 0 : Math.hypot(errors[0], errors[1]);
   // Times that are longer by a factor are the same as arrivals that are closer by it.
-  const offTimes = isSame
-    ? [1 - errors[0], 1 + errors[0]].map((times) => serve({ ...traffic, trace: scaleRate(trace, times) }))
-    : [];
+  const offTimes = isSame ? [1 - errors[0], 1 + errors[0]].map(serve) : [];
   const sample = (of: (one: Served, weights?: ArrayLike<number>) => number): Sample => ({
     values: [of(served[0]), of(served[1])],
     draws: [
@@ -184,15 +183,11 @@ class Served {
 
   constructor(
     { profile, settings, engines }: Deployed,
-    { trace, blockStarts, priorities }: Traffic,
-    seed: number,
+    traffic: Traffic,
+    at: { readonly load: number; readonly seed: number },
   ) {
-    const { split: _, priority, ...config } = settings;
-    const run = simulateTrace(trace, {
-      ...{ profile, seed, priorities, ...config },
-      schedulingPolicy: priority ? 'priority' : 'fcfs',
-      ...(engines > 1 && { replicas: engines, router: 'least_loaded' as const }),
-    });
+    const { trace, blockStarts } = traffic;
+    const run = serveTraffic(profile, settings, traffic, { ...at, replicas: engines });
     const placed = (values: Float64Array) => {
       const all = new Float64Array(trace.arrivalMs.length).fill(Number.POSITIVE_INFINITY);
       for (let i = 0; i < run.completed; i++) all[run.ids[i]] = values[i];

@@ -40,24 +40,31 @@ export interface LoadPoint {
 /** Value of a request that is never served in a mean, times the limit. */
 const UNSERVED = 1000;
 
+/** Load that a traffic is served at, on so many engines. */
+interface ServedLoad {
+  readonly load: number;
+  /** Seed of the acceptance of draft tokens. */
+  readonly seed: number;
+  readonly replicas?: number;
+}
+
 /**
  * Serves the traffic with a candidate's settings: at `load` on one engine, or on the `replicas` engines together.
  * Engines that serve in pairs are simulated as one pair with its part of the traffic.
  */
-export function measureLoad(
+export function serveTraffic(
   profile: EngineProfile,
   candidate: Candidate,
   traffic: Traffic,
-  slo: readonly SloTerm[],
-  { load, seed, replicas = 1 }: { readonly load: number; readonly seed: number; readonly replicas?: number },
-): LoadPoint {
+  { load, seed, replicas = 1 }: ServedLoad,
+): SimulationRun {
   const { split, priority, maxNumBatchedTokens, prefixCaching, ...config } = candidate;
-  const { trace, blockStarts, priorities } = traffic;
+  const { trace, priorities } = traffic;
   const inFlight = (share: number) =>
     traffic.concurrency === undefined ? undefined : Math.max(1, Math.round(share * traffic.concurrency));
   const common = { profile, seed, maxNumBatchedTokens, prefixCaching, priorities };
   const schedulingPolicy = priority ? 'priority' : 'fcfs';
-  const run = split
+  return split
     ? simulateCluster(scaleRate(trace, (2 * load) / replicas), {
         ...{ ...common, concurrency: inFlight((2 * load) / replicas) },
         config: { ...config, split, schedulingPolicy },
@@ -66,6 +73,20 @@ export function measureLoad(
         ...{ ...common, ...config, schedulingPolicy, concurrency: inFlight(load) },
         ...(replicas > 1 && { replicas, router: 'least_loaded' }),
       });
+}
+
+/** Measures the traffic as `serveTraffic` serves it. */
+export function measureLoad(
+  profile: EngineProfile,
+  candidate: Candidate,
+  traffic: Traffic,
+  slo: readonly SloTerm[],
+  served: ServedLoad,
+): LoadPoint {
+  const { load, replicas = 1 } = served;
+  const { split } = candidate;
+  const { trace, blockStarts, priorities } = traffic;
+  const run = serveTraffic(profile, candidate, traffic, served);
   const blocks = blockStarts.length - 1;
   const blockOf = new Int32Array(trace.arrivalMs.length);
   const requests: number[] = [];
