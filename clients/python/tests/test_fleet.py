@@ -1,5 +1,8 @@
 """The environment ``fleet``."""
 
+import runpy
+from pathlib import Path
+
 import gymnasium
 import numpy as np
 import pytest
@@ -56,3 +59,17 @@ def test_the_setting_of_the_own_training_is_there(fleet_url):
     assert observations.shape == (2, envs.single_observation_space.shape[0])
     assert envs.step(envs.action_space.sample())[1].shape == (2,)
     envs.close()
+
+
+def test_an_autoscaler_of_ones_own_sets_the_replicas(fleet_url):
+    example = runpy.run_path(str(Path(__file__).parents[1] / "examples" / "fleet_autoscaler.py"))
+    seen = []
+
+    def decide(observation):
+        seen.append(observation.replicas_ready + observation.replicas_starting)
+        return 3 + len(seen)
+
+    with FleetEnv.from_url(fleet_url) as env:
+        grade = example["play"](env, decide, task_id="agents", **SHORT, seed=1)
+    assert seen[1:] == [4, 5, 6, 7, 8]
+    assert grade["breakdown"]["windows_played"] == 6
