@@ -15,7 +15,7 @@ const { values } = parseArgs({ options: { json: { type: 'boolean', default: fals
 
 const WINDOWS = 16;
 const SEEDS = 2;
-const RATES = [8, 10, 11.5];
+const RATES = [10, 12.5, 15];
 const POOLS = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1];
 const CAPS = [32, 64, 96, 128, 256];
 const DEPTHS = [0, 2];

@@ -25,7 +25,8 @@ interface BenchAgentsOptions extends JobOptions, Omit<BenchmarkPlan, 'taskIds'> 
 
 const LEARNED = Object.keys(SHIPPED_FORMATS) as ShippedName[];
 const AGENTS = [
-  ...['random', 'default', 'heuristic', 'static-tuned', 'bandit', 'cem', 'ppo', 'distilled', 'mpc', 'oracle'],
+  ...['random', 'default', 'heuristic', 'static-tuned', 'rule', 'bandit', 'cem', 'ppo'],
+  ...['distilled', 'mpc', 'mpc-unshifted', 'oracle'],
 ] as const;
 
 /** All agents on all tasks, on traffic that nothing was tuned on. */

@@ -52,6 +52,7 @@ export {
   kvBlocksGiB,
   kvMemoryGiB,
   kvPoolBlocks,
+  weightChangeSeconds,
   weightVariant,
 } from './profiles/kv-pool.ts';
 export { parseEngineProfile } from './profiles/parse-engine-profile.ts';

@@ -13,6 +13,7 @@ import {
   type ServingConfig,
   SimulationError,
   TICKS_PER_S,
+  weightChangeSeconds,
   weightVariant,
 } from '@servegym/simulator';
 
@@ -67,7 +68,8 @@ export class SingleEngine {
     const [engine] = this.engines;
     if (config.weights !== this.#config.weights) {
       this.events.push({ kind: 'reload', at: engine.now, gpu: 0 });
-      engine.restart(this.#profile.reloadSeconds * TICKS_PER_S);
+      const seconds = weightChangeSeconds(this.#profile, this.#config.weights, config.weights);
+      engine.restart(Math.round(seconds * TICKS_PER_S));
     }
     engine.configure(engineConfig);
     this.#config = config;

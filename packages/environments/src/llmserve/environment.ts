@@ -102,7 +102,7 @@ class LlmServe implements Environment<ServeAction, ServeObservation, ServeState>
 }
 
 /** Changes whenever the same task, seed and actions may give another episode. */
-const VERSION = '0.3.1';
+const VERSION = '0.4.0';
 
 /** State of an episode, simulated or real, that was reset with `scenario`. */
 export function episodeState(

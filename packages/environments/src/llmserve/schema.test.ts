@@ -17,7 +17,7 @@ describe('the description of the server', () => {
     new ServeEpisode({ ...task, ...changed }, 0).observation().server;
 
   it('tells the speed, the memory and the price of the profile', () => {
-    const profile = findProfile('a100-40gb-mistral-7b');
+    const profile = findProfile(task.profile);
     const { law } = profile.weights.FP16!;
     const { decode_1_ms, decode_64_ms, weights_gb, kv_tokens, usd_per_hour } = describedAs({});
     const slope = (law.perDecodeSequenceUs + 1.024 * law.perContextTokenNs) / 1000;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { usedGiB } from '@servegym/simulator';
+import { type EngineProfile, findProfile, usedGiB } from '@servegym/simulator';
 import fc from 'fast-check';
 import { anyAction } from './random-actions.fixture.ts';
 import { rewardComponents, totalReward } from './reward.ts';
@@ -8,8 +8,19 @@ import { type ServeAction, type ServeObservation, serveObservationSchema, TASK_I
 import { ServeEpisode } from './serve-episode.ts';
 import { SERVE_TASKS } from './task-registry.ts';
 
-function play(taskId: (typeof TASK_IDS)[number], seed: number, actionOf: (window: number) => ServeAction) {
-  const episode = new ServeEpisode(SERVE_TASKS[taskId], seed);
+/** The server without checkpoints in host memory: a change of precision is a cold start. */
+function coldProfile(taskId: (typeof TASK_IDS)[number]): EngineProfile {
+  const { hostCheckpoints: _, ...profile } = findProfile(SERVE_TASKS[taskId].profile);
+  return profile;
+}
+
+function play(
+  taskId: (typeof TASK_IDS)[number],
+  seed: number,
+  actionOf: (window: number) => ServeAction,
+  profile?: EngineProfile,
+) {
+  const episode = new ServeEpisode(SERVE_TASKS[taskId], seed, { ...(profile && { profile }) });
   const observations: ServeObservation[] = [];
   const rewards: number[] = [];
   while (!episode.done) {
@@ -92,11 +103,12 @@ describe('an llmserve episode', () => {
   }
 
   it('does not call a window that serves nobody compliant', () => {
-    const { observations } = play('static_workload', 2, (window) => ({
+    const flapping = (window: number): ServeAction => ({
       ...SERVE_TASKS.static_workload.defaultAction,
       // A reload in every window.
       quantization_tier: window % 2 === 0 ? 'INT8' : 'FP16',
-    }));
+    });
+    const { observations } = play('static_workload', 2, flapping, coldProfile('static_workload'));
     const settled = observations.slice(2);
     assert.ok(settled.every((observation) => observation.slo_compliance_rate < 0.05));
   });
@@ -125,15 +137,22 @@ describe('an llmserve episode', () => {
   it('charges a switch of precision with a reload', () => {
     const { defaultAction } = SERVE_TASKS.static_workload;
     const at = 20;
-    const { observations } = play('static_workload', 2, (window) => ({
+    const changing = (window: number): ServeAction => ({
       ...defaultAction,
       batch_cap: 96,
       quantization_tier: window < at ? 'FP16' : 'INT8',
-    }));
-    assert.equal(observations[at].throughput_tps, 0);
+    });
+    const { observations } = play('static_workload', 2, changing);
+    // Both checkpoints in host memory: 25 GB over 25 GB/s and half a second, of the five of a window.
+    const { reload_s } = observations[at].server;
+    assert.ok(reload_s > 1.4 && reload_s < 1.6, `${reload_s}`);
+    assert.ok(observations[at].p50_ttft_ms > 3 * observations[at - 1].p50_ttft_ms);
     assert.ok(observations[at].eviction_events > 0);
-    assert.ok(observations[at - 1].throughput_tps > 500);
-    assert.ok(observations[at + 3].throughput_tps > 500);
+    const cold = play('static_workload', 2, changing, coldProfile('static_workload')).observations;
+    const { reloadSeconds } = findProfile(SERVE_TASKS.static_workload.profile);
+    const dark = Math.floor(reloadSeconds / SERVE_TASKS.static_workload.windowSeconds);
+    assert.ok(cold.slice(at, at + dark).every((observation) => observation.throughput_tps === 0));
+    assert.ok(cold[at - 1].throughput_tps > 500 && cold[at + dark + 3].throughput_tps > 500);
   });
 
   it('runs out of memory when tenants need what a greedy pool holds, and not with the default pool', () => {

@@ -82,8 +82,6 @@ export class ServeEpisode {
       acceptance: task.acceptance,
       seed,
       prefixCaching: this.requests.prefixes !== undefined,
-      // The anchors and the agents' benchmark were measured so.
-      reserveWholePrompts: true,
     });
   }
 

@@ -5,6 +5,7 @@ import {
   kvPoolBlocks,
   TICKS_PER_MS,
   type WeightPrecision,
+  weightChangeSeconds,
 } from '@servegym/simulator';
 import { SERVE_KNOBS, type ServeKnob, type ServerDescription } from './schema.ts';
 import { activeKnobs } from './tasks/active-knobs.ts';
@@ -48,7 +49,7 @@ export function describeServer(task: ServeTask, profile: EngineProfile): ServerD
     weights_gb: (profile.weights.FP16?.weightGiB ?? 0) * GB_PER_GIB,
     kv_tokens: Math.max(0, fullPool) * memory.blockTokens,
     kv_bytes_per_token: model.kvBytesPerToken,
-    reload_s: profile.reloadSeconds,
+    reload_s: changeSeconds(profile),
     usd_per_hour: gpu.count * gpu.usdPerHour,
     interactive_ttft_ms: objectives.interactive.ttftMs,
     interactive_tpot_ms: objectives.interactive.tpotMs,
@@ -70,4 +71,12 @@ export function describeServer(task: ServeTask, profile: EngineProfile): ServerD
       boolean
     >,
   };
+}
+
+/** Time of a change between FP16 and INT8, s; a cold start where the profile lacks one of them. */
+function changeSeconds(profile: EngineProfile): number {
+  const { FP16, INT8 } = profile.weights;
+  return FP16 === undefined || INT8 === undefined
+    ? profile.reloadSeconds
+    : weightChangeSeconds(profile, 'FP16', 'INT8');
 }

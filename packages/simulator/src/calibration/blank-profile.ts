@@ -8,8 +8,17 @@ export const BLOCK_TOKENS = 16;
 const UTILIZATION = 0.9;
 /** Memory of activations and CUDA graphs in the runs whose pool size is known, GiB. */
 const OVERHEAD_GIB = 1.2;
-/** Waking a sleeping engine with other weights held in host memory; a cold start takes 30 to 100 s. */
-const RELOAD_SECONDS = 5;
+/**
+ * A cold start: initialisation and CUDA graphs, and reading the checkpoint from a local disk, GB/s. Restarts of vLLM take
+ * 30 to 120 s, the less the smaller the model; the two parts are a choice within that range.
+ */
+const START_SECONDS = 30;
+const DISK_GBPS = 2;
+/**
+ * What PCIe 4.0 x16 moves, a choice on the safe side for newer hosts. With it a change of precision takes 0.5 to 6 s, as
+ * sleep and wake of vLLM do (0.1 to 6 s).
+ */
+const HOST_CHECKPOINTS = { linkGBps: 25, wakeSeconds: 0.5 };
 const TRANSFER_SETUP_MS = 1;
 
 /** End of the names of profiles with an FP8 KV cache. */
@@ -42,7 +51,8 @@ export function blankProfile(options: BlankProfileOptions): EngineProfile {
     validity: { batch: [1, 1], contextTokens: [1, 1] },
     memory: { utilization: UTILIZATION, overheadGiB: memoryOverheadGiB, blockTokens: BLOCK_TOKENS },
     requestOverheadMs: options.requestOverheadMs,
-    reloadSeconds: RELOAD_SECONDS,
+    reloadSeconds: START_SECONDS + Math.round((2 * model.parameters) / (DISK_GBPS * 1e9)),
+    hostCheckpoints: HOST_CHECKPOINTS,
     weights: {
       FP16: {
         weightGiB: Number(((2 * model.parameters) / 2 ** 30 / count).toPrecision(4)),

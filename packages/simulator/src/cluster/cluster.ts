@@ -6,7 +6,7 @@ import { TICKS_PER_S } from '../engine/ticks.ts';
 import { acceptanceTable } from '../profiles/acceptance-table.ts';
 import { engineOptionsOf } from '../profiles/engine-options.ts';
 import type { EngineProfile } from '../profiles/engine-profile.ts';
-import { kvPoolBlocks, weightVariant } from '../profiles/kv-pool.ts';
+import { kvPoolBlocks, weightChangeSeconds, weightVariant } from '../profiles/kv-pool.ts';
 import { type GpuMemory, gpuMemory, usedGiB } from './gpu-memory.ts';
 import type { ClusterEvent, ServingConfig } from './serving-config.ts';
 import { TransferLink } from './transfer-link.ts';
@@ -45,7 +45,6 @@ export class Cluster {
   private readonly profile: EngineProfile;
   private acceptance: string;
   private readonly link: TransferLink;
-  private readonly reloadTicks: number;
   private config: ServingConfig;
   private tenantGiB = 0;
   /** Present division of the GPUs; differs from `config.split` while they drain. */
@@ -57,7 +56,6 @@ export class Cluster {
     this.profile = options.profile;
     this.acceptance = options.acceptance ?? 'sharegpt';
     this.link = new TransferLink(options.profile);
-    this.reloadTicks = options.profile.reloadSeconds * TICKS_PER_S;
     this.config = config;
     this.arrangedAsSplit = config.split;
     const engineOptions = {
@@ -157,7 +155,8 @@ export class Cluster {
   configure(config: ServingConfig, tenantGiB = this.tenantGiB, acceptance = this.acceptance): void {
     const blocks = this.blocksFor(config);
     const engineConfig = this.engineConfig(config, blocks, acceptance);
-    const reload = config.weights !== this.config.weights;
+    const { weights } = this.config;
+    const reload = config.weights !== weights;
     const wasDraining = this.draining;
     this.config = config;
     this.tenantGiB = tenantGiB;
@@ -165,7 +164,7 @@ export class Cluster {
     for (const [gpu, engine] of this.engines.entries()) {
       if (reload) {
         this.log('reload', gpu);
-        engine.restart(this.reloadTicks);
+        engine.restart(Math.round(weightChangeSeconds(this.profile, weights, config.weights) * TICKS_PER_S));
       }
       engine.configure(engineConfig);
     }
@@ -271,7 +270,7 @@ export class Cluster {
       if (over <= 0) continue;
       this.log('oom', gpu);
       const fitting = Math.floor(engine.kvBlocksTotal * (1 - over / memory.kvPool));
-      engine.restart(this.reloadTicks);
+      engine.restart(this.profile.reloadSeconds * TICKS_PER_S);
       engine.configure({ ...engine.config, kvBlocks: Math.max(1, fitting) });
     }
   }

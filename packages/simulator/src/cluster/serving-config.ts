@@ -9,7 +9,7 @@ export interface ServingConfig {
   readonly kvBudgetFraction: number;
   /** Draft tokens a decode step; 0 is off. */
   readonly speculationDepth: number;
-  /** Precision of the weights. A change reloads both GPUs: `reloadSeconds` without service, all KV lost. */
+  /** Precision of the weights. A change reloads both GPUs: `weightChangeSeconds` without service, all KV lost. */
   readonly weights: WeightPrecision;
   /** GPU 0 prefills and GPU 1 decodes, instead of both doing both. A change first drains what runs. */
   readonly split: boolean;

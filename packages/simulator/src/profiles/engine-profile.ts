@@ -154,6 +154,14 @@ export interface ParallelDivision {
   readonly pipeline?: number;
 }
 
+/** Sleep and wake, as vLLM's sleep mode has them: old weights leave the GPU and new ones enter over the host link. */
+export interface HostCheckpoints {
+  /** Bandwidth between host and each GPU, GB/s. */
+  readonly linkGBps: number;
+  /** Fixed part of a change, s. */
+  readonly wakeSeconds: number;
+}
+
 /**
  * One model served by one engine on one kind of GPU (or tensor-parallel group). Read from a JSON file, see
  * `parseEngineProfile`.
@@ -198,8 +206,13 @@ export interface EngineProfile {
   readonly requestOverheadJitter?: number;
   /** Added to it for each prompt token (reading the request, chat template, tokenization), us. Default 0. */
   readonly requestOverheadPerTokenUs?: number;
-  /** Engine restart or change of weights: all KV lost, nothing served, s. */
+  /** Cold start of the engine, after a crash too: all KV lost, nothing served, s. */
   readonly reloadSeconds: number;
+  /**
+   * Weights of every precision wait in host memory, so that a change of precision puts one engine to sleep and wakes
+   * another. Where absent, it is a cold start.
+   */
+  readonly hostCheckpoints?: HostCheckpoints;
   readonly weights: Partial<Record<WeightPrecision, WeightVariant>>;
   readonly speculation: SpeculationProfile | null;
   /** KV copied to the memory of the host and loaded from there, see `EngineOptions.hostKv`. Default none. */

@@ -47,3 +47,18 @@ export function kvPoolBlocks(
   const bytes = kvMemoryGiB(profile, precision, speculation) * fraction * GIB * profile.gpu.count;
   return Math.floor(bytes / (profile.model.kvBytesPerToken * profile.memory.blockTokens));
 }
+
+/**
+ * Seconds without service, and without the KV cache, of a change of precision: the old weights leave each GPU and the
+ * new ones enter over the host link. A cold start where no checkpoints wait in host memory.
+ */
+export function weightChangeSeconds(
+  profile: EngineProfile,
+  from: WeightPrecision,
+  to: WeightPrecision,
+): number {
+  const { hostCheckpoints, reloadSeconds } = profile;
+  if (hostCheckpoints === undefined) return reloadSeconds;
+  const gib = weightVariant(profile, from).weightGiB + weightVariant(profile, to).weightGiB;
+  return hostCheckpoints.wakeSeconds + (gib * GIB) / (hostCheckpoints.linkGBps * 1e9);
+}

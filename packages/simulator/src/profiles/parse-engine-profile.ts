@@ -1,6 +1,7 @@
 import { DRAFTERS, MAX_REQUEST_TOKENS, MOST_WATERMARK } from '../engine/engine-config.ts';
 import {
   type EngineProfile,
+  type HostCheckpoints,
   type IterationLaw,
   KV_PRECISIONS,
   type ParallelDivision,
@@ -42,6 +43,7 @@ export function checkEngineProfile(value: unknown, source: string): EngineProfil
   const profile = new FieldReader(source, '', value);
   const requestOverheadJitter = profile.optionalNumber('requestOverheadJitter', 0, 1);
   const requestOverheadPerTokenUs = profile.optionalNumber('requestOverheadPerTokenUs', 0, 1e6);
+  const hostCheckpoints = profile.optional('hostCheckpoints', readHostCheckpoints);
   const result: EngineProfile = {
     name: profile.text('name', NAME, 'a name such as a100-40gb-llama-3-8b'),
     gpu: readGpu(profile.object('gpu')),
@@ -57,6 +59,7 @@ export function checkEngineProfile(value: unknown, source: string): EngineProfil
     ...(requestOverheadJitter !== undefined && { requestOverheadJitter }),
     ...(requestOverheadPerTokenUs !== undefined && { requestOverheadPerTokenUs }),
     reloadSeconds: profile.number('reloadSeconds', 0, 3600),
+    ...(hostCheckpoints !== undefined && { hostCheckpoints }),
     weights: readWeights(profile.object('weights'), source),
     speculation: profile.nullable('speculation', readSpeculation),
     ...(profile.keys.includes('hostKv') && { hostKv: readHostKv(profile.object('hostKv')) }),
@@ -68,6 +71,15 @@ export function checkEngineProfile(value: unknown, source: string): EngineProfil
     const expected = `a divisor of the ${result.gpu.count} GPUs as data times pipeline`;
     throw new ProfileError('PROFILE_FIELD', source, 'parallel', expected, `${data * pipeline}`);
   }
+  return result;
+}
+
+function readHostCheckpoints(host: FieldReader): HostCheckpoints {
+  const result = {
+    linkGBps: host.number('linkGBps', 0.01, 10_000),
+    wakeSeconds: host.number('wakeSeconds', 0, 3600),
+  };
+  host.end();
   return result;
 }
 

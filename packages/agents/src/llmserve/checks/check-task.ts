@@ -35,10 +35,11 @@ import {
   type Exploit,
   meanGrade,
 } from '../../core/checks/exploits.ts';
-import { chanceLoses, knobDominance, roomToAdapt, tuningPays } from '../../core/checks/game.ts';
+import { chanceLoses, knobDominance, type Returns, roomToAdapt, tuningPays } from '../../core/checks/game.ts';
 import { conservation, orderedMeans, repeatability } from '../../core/checks/physics.ts';
 import { checkReaction } from '../../core/checks/reaction.ts';
 import { tuneConstant, tunePhase } from '../learn/tune-constant.ts';
+import { ruleReturn, tuneRule } from '../learn/tune-rule.ts';
 import { planClairvoyant } from '../planning/plan-clairvoyant.ts';
 import { checkedServe, type ServeFigure } from './checked-serve.ts';
 
@@ -265,8 +266,92 @@ async function checkGame(
     chanceLoses(checked, seeds, operator),
     roomToAdapt(returns, difficulty, 'fail'),
     checkKnobDominance(task, episodes, states),
+    checkRule(task, constant, returns, effort),
+    checkKnobsLeftAlone(task, constant, phases, returns, seeds),
   ];
   return { results, constant };
+}
+
+/**
+ * Share of the gain of the planner that knows the traffic that the rule must stay below. The best learned policies take
+ * about 0.7 of it on the tasks that come with ServeGym; this is nine tenths of that, rounded down.
+ */
+const MOST_OF_RULE = 0.6;
+/** Share of the same gain below which a knob matters: what the planner takes that leaves it alone. */
+const MOST_WITHOUT_KNOB = 0.9;
+/** Knobs that must matter, as decisions and not only as settings; all that are free where fewer are. */
+const LEAST_MATTERING = { easy: 0, medium: 3, hard: 3 } as const;
+
+/** Checks that a tuned rule of six parameters leaves most of what there is to gain over the best constant. */
+function checkRule(
+  task: ServeTask,
+  constant: ServeAction,
+  { constant: kept, clairvoyant }: Returns,
+  { seeds, traces }: CheckEffort,
+): CheckResult {
+  const { rule } = tuneRule(task, constant, { seed: 0, traces });
+  const earned = mean(
+    seeds.map((seed) => ruleReturn(task, rule, { seed, requests: drawRequests(task, seed) })),
+  );
+  const share = (earned - kept) / Math.max(clairvoyant - kept, 1e-9);
+  const loses = share < MOST_OF_RULE;
+  return {
+    id: 'rule_loses',
+    group: 'game',
+    title: `a tuned rule of six parameters takes less than ${MOST_OF_RULE} of what there is to gain by adapting`,
+    outcome: loses ? 'pass' : task.difficulty === 'easy' ? 'note' : 'fail',
+    figures: {
+      rule_return: earned,
+      best_constant_return: kept,
+      clairvoyant_return: clairvoyant,
+      share,
+      ...rule.parameters,
+    },
+    ...(!loses && {
+      advice:
+        'Drafts by the arrival rate and memory by its use are nearly all there is to it. Let phases want other weights, batches or divisions of the GPUs than the best constant has.',
+    }),
+  };
+}
+
+/** Checks that the planner which knows the traffic gains less when it leaves one knob at the best constant's value. */
+function checkKnobsLeftAlone(
+  task: ServeTask,
+  constant: ServeAction,
+  phases: readonly ServeAction[],
+  { constant: kept, clairvoyant }: Returns,
+  seeds: readonly number[],
+): CheckResult {
+  const knobs = activeKnobs(task);
+  const least = Math.min(LEAST_MATTERING[task.difficulty], knobs.length);
+  const shares = knobs.map((knob) => {
+    const without = {
+      ...task,
+      defaultAction: turned(task.defaultAction, knob, constant[knob]),
+      maskedKnobs: [...(task.maskedKnobs ?? []), knob],
+    };
+    const configurations = [constant, ...phases, task.defaultAction];
+    const returns = seeds.map(
+      (seed) => planClairvoyant(without, seed, { requests: drawRequests(task, seed), configurations }).return,
+    );
+    return { knob, share: (mean(returns) - kept) / Math.max(clairvoyant - kept, 1e-9) };
+  });
+  const mattering = shares.filter(({ share }) => share < MOST_WITHOUT_KNOB);
+  const isGame = mattering.length >= least;
+  return {
+    id: 'knobs_left_alone',
+    group: 'game',
+    title: `at least ${least} knobs cannot be left alone, as ${task.difficulty} tasks ask for: without one, less than ${MOST_WITHOUT_KNOB} of the gain is left`,
+    outcome: isGame ? 'pass' : 'fail',
+    figures: {
+      decisions: mattering.map(({ knob }) => knob).join(', ') || 'none',
+      ...Object.fromEntries(shares.map(({ knob, share }) => [`without ${knob}`, share])),
+    },
+    ...(!isGame && {
+      advice:
+        'The other knobs are settings: found once and kept. Make the phases want more different things, or mask what nobody needs to turn.',
+    }),
+  };
 }
 
 /** Knobs that must be live decisions. */

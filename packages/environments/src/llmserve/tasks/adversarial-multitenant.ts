@@ -23,10 +23,10 @@ export const adversarialMultitenant: ServeTask = {
     'Quality-critical chat, storms of requests for long answers, waves of long documents and background agents in random order, in three priority classes, on GPUs whose co-located tenants take memory and give it back. A pool that is too greedy runs out of memory.',
   windows: 120,
   windowSeconds: 5,
-  profile: 'a100-40gb-mistral-7b',
+  profile: 'a100-40gb-llama-3-8b',
   acceptance: 'sharegpt',
   objectives: {
-    interactive: { ttftMs: 500, tpotMs: 8, weight: 1 },
+    interactive: { ttftMs: 500, tpotMs: 9, weight: 1 },
     batch: { ttftMs: 5000, tpotMs: 60, weight: 0.5 },
     best_effort: { ttftMs: 15000, tpotMs: 120, weight: 0.25 },
   },
@@ -52,13 +52,13 @@ export const adversarialMultitenant: ServeTask = {
         best_effort: { share: 0.05, ...jobs },
       },
       tenantGiB: [0, 4],
-      qualityValue: 14,
+      qualityValue: 18,
     },
     {
       name: 'storm',
       weight: 1,
       windows: [12, 18],
-      arrivalsPerSecond: [8, 11.5],
+      arrivalsPerSecond: [10, 15],
       burstiness: 0.3,
       traffic: {
         interactive: {
@@ -76,7 +76,7 @@ export const adversarialMultitenant: ServeTask = {
       name: 'documents',
       weight: 1,
       windows: [14, 22],
-      arrivalsPerSecond: [3.5, 5],
+      arrivalsPerSecond: [5, 7],
       burstiness: 0.2,
       acceptance: 'cnn',
       traffic: {
