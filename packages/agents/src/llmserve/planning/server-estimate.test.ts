@@ -25,6 +25,8 @@ function estimated(truth: EngineProfile): EngineProfile {
       ...task.defaultAction,
       kv_budget_fraction: [0.3, 0.6, 0.9][window % 3]!,
       speculation_depth: [0, 4][window % 2]!,
+      // The precision whose times are compared.
+      quantization_tier: 'FP16',
     };
     episode.step(action);
     estimate.see(action, episode.observation());

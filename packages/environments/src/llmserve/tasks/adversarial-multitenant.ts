@@ -34,7 +34,7 @@ export const adversarialMultitenant: ServeTask = {
   referenceCostPer1k: 0.002,
   defaultAction: {
     batch_cap: 128,
-    kv_budget_fraction: 0.4,
+    kv_budget_fraction: 0.6,
     speculation_depth: 3,
     quantization_tier: 'INT8',
     prefill_decode_split: false,
