@@ -82,6 +82,8 @@ export class ServeEpisode {
       acceptance: task.acceptance,
       seed,
       prefixCaching: this.requests.prefixes !== undefined,
+      // The anchors and the agents' benchmark were measured without look-ahead slots.
+      drafter: 'ngram',
     });
   }
 

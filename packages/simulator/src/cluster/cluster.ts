@@ -1,5 +1,5 @@
 import { Engine } from '../engine/engine.ts';
-import type { EngineConfig, IterationSpan } from '../engine/engine-config.ts';
+import type { Drafter, EngineConfig, IterationSpan } from '../engine/engine-config.ts';
 import type { EngineRequest } from '../engine/engine-request.ts';
 import type { EngineSnapshot } from '../engine/engine-snapshot.ts';
 import { TICKS_PER_S } from '../engine/ticks.ts';
@@ -22,8 +22,8 @@ export interface ClusterOptions {
   readonly seed?: number;
   /** Whether prompts find what is cached of their prefix on their GPU (vLLM enable_prefix_caching). Default false. */
   readonly prefixCaching?: boolean;
-  /** See `EngineOptions.reserveWholePrompts`. Default false. */
-  readonly reserveWholePrompts?: boolean;
+  /** See `EngineOptions.drafter`; drafts are then scheduled as before vLLM knew of look-ahead slots. Default: that of the profile. */
+  readonly drafter?: Drafter;
   /** Told of every stretch of iterations of each GPU. Costs time: for looking, not for running many. */
   readonly onIterations?: (gpu: number, span: IterationSpan) => void;
 }
@@ -59,12 +59,10 @@ export class Cluster {
     this.config = config;
     this.arrangedAsSplit = config.split;
     const engineOptions = {
-      ...engineOptionsOf(options.profile, !options.reserveWholePrompts && config.speculationDepth > 0),
+      ...engineOptionsOf(options.profile, options.drafter === undefined && config.speculationDepth > 0),
+      ...(options.drafter !== undefined && { drafter: options.drafter }),
       maxNumBatchedTokens: options.maxNumBatchedTokens ?? 2048,
       prefixCaching: options.prefixCaching ?? false,
-      reserveWholePrompts: options.reserveWholePrompts ?? false,
-      // Environments keep their results: measured without look-ahead slots.
-      ...(options.reserveWholePrompts && { drafter: 'ngram' as const }),
     };
     const { seed = 0, onIterations } = options;
     const observing = (gpu: number) =>
