@@ -56,7 +56,7 @@ function benchmarkOptions(plan: BenchmarkPlan): (string | number)[] {
   return [
     ...['--agents', plan.agents.join()],
     ...(plan.taskIds.length === 1 ? ['--task', onlyTask!] : []),
-    ...['--episodes', plan.episodes, '--training-seeds', plan.trainingSeeds],
+    ...['--episodes', plan.episodes, '--training-seeds', plan.trainingSeeds, '--steps', plan.steps],
     ...(plan.agents.includes('distilled')
       ? ['--teacher', plan.teacher, '--lessons', plan.lessons, '--fine-tuning-steps', plan.fineTuningSteps]
       : []),

@@ -58,10 +58,11 @@ from openenv.core import GenericEnvClient
 with GenericEnvClient(base_url="http://localhost:7860").sync() as env:
     result = env.reset(task_id="bursty_workload", seed=42)
     while not result.done:
-        rush = result.observation["request_arrival_rate"] > 8
+        rush = result.observation["request_arrival_rate"] > 10
         result = env.step({
-            "batch_cap": 96 if rush else 48, "kv_budget_fraction": 0.6 if rush else 0.2, "speculation_depth": 3,
-            "quantization_tier": "INT8", "prefill_decode_split": False, "priority_routing": True,
+            "batch_cap": 128 if rush else 48, "kv_budget_fraction": 0.8 if rush else 0.2,
+            "speculation_depth": 2 if rush else 3, "quantization_tier": "INT8",
+            "prefill_decode_split": False, "priority_routing": True,
         })
 \`\`\`
 `;
