@@ -111,7 +111,6 @@ const options = fc.record({
   requestOverheadMs: fc.constantFrom(0, 20, 300),
   requestOverheadJitter: fc.constantFrom(0, 0, 0.4, 1),
   requestOverheadPerTokenUs: fc.constantFrom(0, 0, 7, 5000),
-  reserveWholePrompts: fc.constantFrom(false, false, false, true),
   watermark: fc.constantFrom(0, 0, 0.01, 0.1, 0.4),
   wholePromptFits: fc.constantFrom(true, true, true, false),
   longPrefillTokenThreshold: fc.constantFrom(0, 0, 1, 4, 20, 60),
@@ -386,7 +385,7 @@ test('a request that waits is admitted when a running request has filled a block
   };
   const engineOptions = {
     ...{ blockTokens: 4, maxNumBatchedTokens: 64, seed: 0, role: 'mixed' as const, prefixCaching: true },
-    ...{ requestOverheadMs: 0, requestOverheadJitter: 0, reserveWholePrompts: false },
+    ...{ requestOverheadMs: 0, requestOverheadJitter: 0 },
   };
   const prefix: PromptPrefix = { ids: [7], chunkTokens: 64, namedTokens: 40 };
   const fast = new Engine(firstConfig, engineOptions);

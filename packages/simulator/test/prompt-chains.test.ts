@@ -65,7 +65,7 @@ function prefixesOf(chains: readonly Chain[], namesAnswers: boolean): [PromptPre
 function serveBoth(chains: readonly Chain[], namesAnswers: boolean, kvBlocks: number) {
   const options = {
     ...{ blockTokens: 16, maxNumBatchedTokens: 128, prefixCaching: true, role: 'mixed' as const },
-    ...{ seed: 0, requestOverheadMs: 0, requestOverheadJitter: 0, reserveWholePrompts: false },
+    ...{ seed: 0, requestOverheadMs: 0, requestOverheadJitter: 0 },
   };
   const fast = new Engine(configOf(kvBlocks), options);
   const plain = new ReferenceEngine(configOf(kvBlocks), options);

@@ -128,7 +128,6 @@ function optionsOf(load: RecordedLoad) {
     role: 'mixed' as const,
     requestOverheadMs: 0,
     requestOverheadJitter: 0,
-    reserveWholePrompts: false,
     watermark: load.options?.watermark ?? 0,
     wholePromptFits: load.options?.scheduler_reserve_full_isl ?? true,
     asyncScheduling: load.options?.async_scheduling ?? false,

@@ -75,7 +75,6 @@ export class ReferenceEngine {
   private readonly blockTokens: number;
   private readonly budget: number;
   private readonly role: string;
-  private readonly reserveWholePrompts: boolean;
   private readonly watermark: number;
   private readonly wholePromptFits: boolean;
   private readonly longPrefillTokenThreshold: number;
@@ -97,7 +96,6 @@ export class ReferenceEngine {
       requestOverheadMs: number;
       requestOverheadJitter: number;
       requestOverheadPerTokenUs?: number;
-      reserveWholePrompts: boolean;
       watermark?: number;
       wholePromptFits?: boolean;
       longPrefillTokenThreshold?: number;
@@ -115,7 +113,6 @@ export class ReferenceEngine {
     this.budget = options.maxNumBatchedTokens;
     this.seed = options.seed;
     this.role = options.role;
-    this.reserveWholePrompts = options.reserveWholePrompts;
     this.watermark = options.watermark ?? 0;
     this.wholePromptFits = options.wholePromptFits ?? true;
     this.longPrefillTokenThreshold = options.longPrefillTokenThreshold ?? 0;
@@ -216,7 +213,7 @@ export class ReferenceEngine {
       request.unseen = 0;
       request.rejected = 0;
       request.drafts = config.speculationDepth;
-      if (isSpeculative || (request.prefilling && this.reserveWholePrompts)) continue;
+      if (isSpeculative) continue;
       this.pool.fill(request, request.computed);
       this.pool.shorten(request, this.blocksFor(request.computed));
     }
@@ -328,7 +325,7 @@ export class ReferenceEngine {
           continue;
         }
         const spare = this.running.length > 0 ? Math.floor(this.watermark * (config.kvBlocks + 1)) : 0;
-        const whole = this.wholePromptFits || this.reserveWholePrompts || request.transferred;
+        const whole = this.wholePromptFits || request.transferred;
         const padding = this.paddingOf(request, scheduled, runningCount);
         if (padding >= budget) break;
         const beyond = request.transferred ? 0 : padding + this.lookahead;
@@ -343,9 +340,6 @@ export class ReferenceEngine {
         this.running.push(request);
         request.prefilling = !request.transferred;
         if (request.transferred) request.computed = this.known(request) - 1;
-        if (this.reserveWholePrompts) {
-          this.pool.grow(request, this.blocksFor(this.known(request)) - request.table.length);
-        }
         const tokens = Math.min(this.known(request) - request.computed, budget, most);
         request.rejected = padding;
         this.allocate(request, tokens, request.computed + tokens + beyond);

@@ -79,7 +79,6 @@ export function admitWaiting(state: EngineState, plan: IterationPlan, tokens: nu
     state.counters.loadedTokens += loaded;
     plan.loadedTokens += loaded;
     const known = table.input[slot] + table.generatedOffset[slot];
-    if (state.reserveWholePrompts) state.growTo(slot, known);
     const rest = known - cached - loaded;
     const chunk = Math.min(rest, budget, plan.mostTokens);
     schedulePrefill(state, plan, slot, chunk);

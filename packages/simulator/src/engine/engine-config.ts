@@ -72,11 +72,6 @@ export interface EngineOptions {
    */
   readonly wholePromptFits?: boolean;
   /**
-   * Whether a request takes the blocks of its whole prompt when it is admitted. Default false: chunk by chunk, as vLLM
-   * does. True keeps the results of environments that were measured so.
-   */
-  readonly reserveWholePrompts?: boolean;
-  /**
    * Whether an iteration is scheduled while the one before it runs (vLLM async_scheduling): a request is then seen by
    * the first iteration that starts after the start of another, and one that ends holds its place and blocks until the
    * iteration after its last has been scheduled. Default false.

@@ -50,10 +50,8 @@ export class EngineState {
   declare private readonly seed: number;
   declare private readonly asyncScheduling: boolean;
   declare role: EngineRole;
-  declare readonly reserveWholePrompts: boolean;
   declare private readonly watermark: number;
-  /** Whether a request is admitted only when all of its prompt fits. */
-  declare private readonly asksForWholePrompt: boolean;
+  declare private readonly wholePromptFits: boolean;
   declare private readonly longPrefillTokenThreshold: number;
   declare private readonly longPrefillTokenThresholdAdaptive: boolean;
   declare private readonly drafter: Drafter;
@@ -85,16 +83,15 @@ export class EngineState {
   readonly aborted = new SlotBuffer();
 
   constructor(config: EngineConfig, settings: EngineSettings) {
-    const { blockTokens, maxNumBatchedTokens, seed, wholePromptFits, reserveWholePrompts } = settings;
+    const { blockTokens, maxNumBatchedTokens, seed } = settings;
     this.blockTokens = blockTokens;
     this.defaultBudget = maxNumBatchedTokens;
     this.maxNumBatchedTokens = config.maxNumBatchedTokens ?? maxNumBatchedTokens;
     this.seed = seed;
     this.acceptance = new AcceptanceSampler(seed, config.survival);
     this.role = settings.role;
-    this.reserveWholePrompts = reserveWholePrompts;
     this.watermark = settings.watermark;
-    this.asksForWholePrompt = wholePromptFits || reserveWholePrompts;
+    this.wholePromptFits = settings.wholePromptFits;
     this.longPrefillTokenThreshold = settings.longPrefillTokenThreshold;
     this.longPrefillTokenThresholdAdaptive = settings.longPrefillTokenThresholdAdaptive;
     this.asyncScheduling = settings.asyncScheduling;
@@ -254,7 +251,7 @@ export class EngineState {
    * `padding` slots behind its last token.
    */
   fits(slot: number, tokens: number, padding = 0): boolean {
-    const whole = this.asksForWholePrompt || this.table.transferred[slot] === 1;
+    const whole = this.wholePromptFits || this.table.transferred[slot] === 1;
     const spare = this.running.count > 0 ? this.spareBlocks : 0;
     const most = whole ? ALL_TOKENS : Math.max(0, tokens);
     if (this.lookahead === 0) return this.pool.fits(slot, most, spare, padding);

@@ -30,7 +30,7 @@ import { IterationPlan } from './iteration-plan.ts';
 import type { LatencyHistogram } from './latency-histogram.ts';
 import { iterateLockstep, skipDecodes } from './lockstep-iteration.ts';
 import { RequestOverhead } from './request-overhead.ts';
-import { DECODING, ENDED, PREFILLING, WAITING } from './request-table.ts';
+import { DECODING, ENDED, WAITING } from './request-table.ts';
 import { iterateVerifyBatch, skipVerifySteps } from './verify-iteration.ts';
 import { PRIORITY_CLASSES } from './waiting-queue.ts';
 
@@ -103,7 +103,6 @@ export class Engine {
       hostKv,
       watermark,
       wholePromptFits: options.wholePromptFits ?? true,
-      reserveWholePrompts: options.reserveWholePrompts ?? false,
       asyncScheduling: options.asyncScheduling ?? false,
       longPrefillTokenThreshold,
       longPrefillTokenThresholdAdaptive: options.longPrefillTokenThresholdAdaptive ?? false,
@@ -475,7 +474,7 @@ export class Engine {
       table.unseen[slot] = 0;
       table.rejected[slot] = 0;
       table.drafts[slot] = MAX_SPECULATION_DEPTH;
-      if (speculative || (table.status[slot] === PREFILLING && this.state.reserveWholePrompts)) continue;
+      if (speculative) continue;
       // The look-ahead blocks beyond the context go back to the pool.
       const context = table.input[slot] + table.generatedOffset[slot] - 1;
       const needed = this.state.blocksFor(table.status[slot] === DECODING ? context : table.computed[slot]);

@@ -45,7 +45,7 @@ function plainLatencies(prefill: number, decode: number, kvBlocks: number): [num
   const engineOf = (role: 'mixed' | 'prefill') =>
     new ReferenceEngine(config, {
       ...{ blockTokens, asyncScheduling, role, maxNumBatchedTokens: 2048, seed: 0, prefixCaching: true },
-      ...{ requestOverheadMs, requestOverheadJitter: 0, reserveWholePrompts: false },
+      ...{ requestOverheadMs, requestOverheadJitter: 0 },
     });
   const first = Array.from({ length: prefill }, () => engineOf('prefill'));
   const second = Array.from({ length: decode }, () => engineOf('mixed'));
