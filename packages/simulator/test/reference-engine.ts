@@ -1,5 +1,11 @@
 import { AcceptanceSampler } from '../src/engine/acceptance-sampler.ts';
-import type { BatchDepth, Drafter, EngineConfig, HostKv } from '../src/engine/engine-config.ts';
+import {
+  type BatchDepth,
+  type Drafter,
+  type EngineConfig,
+  type HostKv,
+  MAX_SPECULATION_DEPTH,
+} from '../src/engine/engine-config.ts';
 import type { RequestProgress } from '../src/engine/engine-log.ts';
 import { DraftTimer, IterationTimer } from '../src/engine/iteration-timer.ts';
 import { LatencyHistogram } from '../src/engine/latency-histogram.ts';
@@ -212,7 +218,7 @@ export class ReferenceEngine {
     for (const request of togglesSpeculation ? this.running : []) {
       request.unseen = 0;
       request.rejected = 0;
-      request.drafts = config.speculationDepth;
+      request.drafts = MAX_SPECULATION_DEPTH;
       if (isSpeculative) continue;
       this.pool.fill(request, request.computed);
       this.pool.shorten(request, this.blocksFor(request.computed));
