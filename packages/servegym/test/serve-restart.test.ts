@@ -3,7 +3,13 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { DEFAULT_ACTION, llmserve, type ServeAction } from '@servegym/environments';
+import {
+  DEFAULT_ACTION,
+  FLEET_TASKS,
+  fleetEnvironment,
+  llmserve,
+  type ServeAction,
+} from '@servegym/environments';
 import type { ResetOptions } from '@servegym/openenv';
 import { connect } from '@servegym/openenv/client';
 import { type ServeProcess, startServe, startServeWith } from '../../../maintenance/test-servers/servegym.ts';
@@ -83,6 +89,39 @@ describe('servegym serve, killed with several environments on one file', () => {
     assert.equal(await step(`${second.url}/inferencegym`, gym.session_id, action), 200);
     const ended = await second.stop('SIGTERM');
     assert.deepEqual([ended.code, ended.stderr], [0, '']);
+  });
+
+  it('goes on with an episode of fleet as if nothing had been', async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'servegym-fleet-'));
+    const servers: ServeProcess[] = [];
+    t.after(async () => {
+      await Promise.all(servers.map((server) => server.stop('SIGKILL')));
+      rmSync(folder, { recursive: true });
+    });
+    const start = async () => {
+      servers.push(await startServe('--store', join(folder, 'sessions.db')));
+      return `${servers.at(-1)!.url}/fleet`;
+    };
+    const options = { task_id: 'agents', seed: 5, hours: 0.1 };
+    const environment = fleetEnvironment().create();
+    const expected = [await environment.reset(options)];
+    const url = await start();
+    // Replicas that start and drain when the server is killed, and another token budget.
+    const actions = [4, 9, 2, 7, 7, 3, 5, 8].map((replicas, window) => ({
+      ...FLEET_TASKS.agents.defaultAction,
+      replicas,
+      max_num_batched_tokens: window % 2 === 0 ? 512 : 8192,
+    }));
+    for (const action of actions) expected.push(await environment.step(action));
+    const { session_id } = (await post(`${url}/reset`, options)).body;
+    const step = async (root: string, action: object) =>
+      asRead((await post(`${root}/step`, { session_id, action })).body);
+    const played: object[] = [];
+    for (const action of actions.slice(0, 4)) played.push(await step(url, action));
+    await servers[0]!.stop('SIGKILL');
+    const next = await start();
+    for (const action of actions.slice(4)) played.push(await step(next, action));
+    assert.deepEqual(played, expected.slice(1).map(asRead));
   });
 });
 
