@@ -8,16 +8,16 @@ import {
   calibrateServer,
   type LoadComparison,
   type ServerCalibration,
-  ServerClient,
   type ServerFacts,
   type ToldFacts,
 } from '@servegym/tuning/twin';
 import { readGpu, readModel } from '../arguments/hardware.ts';
 import { readInputFile, readProfile } from '../arguments/read-input-file.ts';
 import { InputError } from '../input-error.ts';
-import { type Interrupt, InterruptedError, onInterrupt } from '../interrupted-error.ts';
+import { InterruptedError } from '../interrupted-error.ts';
 import { ProgressDisplay } from '../output/progress.ts';
 import { writeOutputFile } from '../output/write-output-file.ts';
+import { openServer } from './open-server.ts';
 
 /** Options of `calibrate --server`, some of them shared with the other ways. */
 export interface ServerOptions {
@@ -53,18 +53,8 @@ export async function calibrateRunningServer(options: ServerOptions): Promise<Se
     throw new InputError('--server needs --output: the profile, and beside it the loads that were measured');
   const loadsFile = `${output.replace(/\.json$/, '')}.loads.json`;
   const measured = options.resume ? await readLoads(loadsFile) : [];
-  const client = new ServerClient({
-    url: options.server,
-    apiKey: options.apiKey,
-    model: options.servedModelName,
-    timeoutS: TIMEOUT_S,
-  });
-  const stop = new AbortController();
-  let signal: Interrupt | undefined;
-  const unlisten = onInterrupt((heard) => {
-    signal = heard;
-    stop.abort();
-  });
+  const server = openServer(options, TIMEOUT_S);
+  const { client } = server;
   const progress = new ProgressDisplay();
   const loads = [...measured];
   try {
@@ -86,7 +76,7 @@ export async function calibrateRunningServer(options: ServerOptions): Promise<Se
           `${elapsed().toFixed(1)} of ${options.minutes} min: ${probe.name}`,
           Math.min(1, elapsed() / options.minutes),
         );
-        return client.measure(probe, stop.signal);
+        return client.measure(probe, server.stopped);
       },
       elapsed,
       onLoad: (load) => {
@@ -102,14 +92,14 @@ export async function calibrateRunningServer(options: ServerOptions): Promise<Se
       loads.length === 0
         ? 'nothing was measured yet'
         : `${loads.length === 1 ? '1 load is' : `${loads.length} loads are`} kept in ${loadsFile}: add --resume to go on`;
-    if (signal !== undefined) throw new InterruptedError(signal, `interrupted: ${kept}`);
+    const interrupt = server.interrupt();
+    if (interrupt !== undefined) throw new InterruptedError(interrupt, `interrupted: ${kept}`);
     if (error instanceof TuningError && loads.length > 0)
       throw new TuningError(error.code, `${error.message}. ${kept}`);
     throw error;
   } finally {
-    unlisten();
     progress.end();
-    client.close();
+    server.close();
     if (loads.length > 0) await writeOutputFile(loadsFile, [`${JSON.stringify(loads)}\n`]);
   }
 }

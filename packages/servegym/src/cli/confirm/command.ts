@@ -1,18 +1,13 @@
 import { basename } from 'node:path';
 import { scaleRate, takeRequests } from '@servegym/simulator';
-import {
-  compareLoad,
-  confirmingLoads,
-  type LoadComparison,
-  ServerClient,
-  traceProbe,
-} from '@servegym/tuning/twin';
+import { compareLoad, confirmingLoads, type LoadComparison, traceProbe } from '@servegym/tuning/twin';
 import { Command, Option } from 'commander';
 import { numberAbove, wholeNumber } from '../arguments/options.ts';
 import { readProfile } from '../arguments/read-input-file.ts';
 import { addTraceOptions, readTraceArgument, type TraceArguments } from '../arguments/trace-arguments.ts';
 import { comparisonRows, completeFacts, type ServerOptions } from '../calibrate/calibrate-server.ts';
-import { type Interrupt, InterruptedError, onInterrupt } from '../interrupted-error.ts';
+import { openServer } from '../calibrate/open-server.ts';
+import { InterruptedError } from '../interrupted-error.ts';
 import { printResult } from '../output/print-result.ts';
 import { ProgressDisplay } from '../output/progress.ts';
 
@@ -98,18 +93,8 @@ async function confirm(file: string | undefined, options: ConfirmOptions): Promi
           takeRequests((await readTraceArgument(file, options)).trace, options.requests),
           options.rateScale,
         );
-  const client = new ServerClient({
-    url: options.server,
-    apiKey: options.apiKey,
-    model: options.servedModelName,
-    timeoutS: TIMEOUT_S,
-  });
-  const stop = new AbortController();
-  let signal: Interrupt | undefined;
-  const unlisten = onInterrupt((heard) => {
-    signal = heard;
-    stop.abort();
-  });
+  const server = openServer(options, TIMEOUT_S);
+  const { client } = server;
   const progress = new ProgressDisplay();
   const compared: LoadComparison[] = [];
   try {
@@ -120,14 +105,14 @@ async function confirm(file: string | undefined, options: ConfirmOptions): Promi
         : [traceProbe(basename(file!), trace)];
     for (const [i, probe] of probes.entries()) {
       progress.show(`load ${i + 1} of ${probes.length}: ${probe.name}`, i / probes.length);
-      compared.push(compareLoad(await client.measure(probe, stop.signal), profile, facts));
+      compared.push(compareLoad(await client.measure(probe, server.stopped), profile, facts));
     }
   } catch (error) {
-    throw signal === undefined ? error : new InterruptedError(signal);
+    const interrupt = server.interrupt();
+    throw interrupt === undefined ? error : new InterruptedError(interrupt);
   } finally {
-    unlisten();
     progress.end();
-    client.close();
+    server.close();
   }
   printResult(
     options.json,
