@@ -5,15 +5,33 @@ import { JobFailedError } from '@servegym/jobs';
 import { EnvironmentError } from '@servegym/openenv/definition';
 import { TuningError } from '@servegym/tuning';
 import { exitCodeOf, failureMessage } from './failure.ts';
+import { InputError } from './input-error.ts';
 
 const told = (error: unknown) => [exitCodeOf(error), failureMessage(error)];
 
 describe('a failure of a command', () => {
   it('is bad input where the error says so, whatever its class is called', () => {
     const own = Object.assign(new Error('Expected a seed.'), { name: 'LaterError', isInputError: true });
-    for (const error of [own, new EnvironmentError('A', 'Expected a seed.')])
-      assert.deepEqual(told(error), [2, 'Expected a seed.']);
-    assert.deepEqual(told(new TuningError('INVALID_SLO', 'Expected an SLO.')), [2, 'Expected an SLO.']);
+    assert.deepEqual(told(own), [2, 'Expected a seed.']);
+    for (const [error, message] of [
+      [new EnvironmentError('BAD_SEED', 'Expected a seed.'), 'Expected a seed. (code: BAD_SEED)'],
+      [new TuningError('INVALID_SLO', 'Expected an SLO.'), 'Expected an SLO. (code: INVALID_SLO)'],
+    ] as const)
+      assert.deepEqual(told(error), [2, message]);
+  });
+
+  it('keeps the code of what it was made from, says each code once, and none of the operating system', () => {
+    const cause = new TuningError('INVALID_SLO', 'Expected an SLO.');
+    const missing = Object.assign(new Error('no such file'), { code: 'ENOENT' });
+    for (const [error, message] of [
+      [
+        new InputError('slo.txt: Expected an SLO.', { cause }),
+        'slo.txt: Expected an SLO. (code: INVALID_SLO)',
+      ],
+      [new InputError('slo.txt: no such file', { cause: missing }), 'slo.txt: no such file'],
+      [new EnvironmentError('BAD_SEED', 'BAD_SEED: expected one.'), 'BAD_SEED: expected one.'],
+    ] as const)
+      assert.deepEqual(told(error), [2, message]);
   });
 
   it('is bad input where a file holds no policy or no table, whatever reads it', async () => {
@@ -34,6 +52,8 @@ describe('a failure of a command', () => {
     const failure = { name: 'LaterError', message: 'Expected a seed.' };
     const message = 'A `play` job failed: Expected a seed.';
     assert.deepEqual(told(new JobFailedError('play', { ...failure, isInputError: true })), [2, message]);
+    const coded = { ...failure, code: 'BAD_SEED', isInputError: true };
+    assert.deepEqual(told(new JobFailedError('play', coded)), [2, `${message} (code: BAD_SEED)`]);
     assert.deepEqual(told(new JobFailedError('play', failure)), [1, `internal failure: ${message}`]);
   });
 

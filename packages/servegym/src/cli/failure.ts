@@ -1,3 +1,4 @@
+import type { JobFailure } from '@servegym/jobs';
 import { CommanderError } from 'commander';
 import { isInputError } from './input-error.ts';
 import { InterruptedError } from './interrupted-error.ts';
@@ -9,10 +10,27 @@ export function exitCodeOf(error: unknown): number {
   return isInputError(error) ? 2 : 1;
 }
 
-/** One line for standard error. `SERVEGYM_DEBUG=1` in the environment adds the stack of an internal failure. */
+/**
+ * One line for standard error, with the stable code of bad input at its end, as OpenEnv has it in messages.
+ * `SERVEGYM_DEBUG=1` in the environment adds the stack of an internal failure.
+ */
 export function failureMessage(error: unknown): string {
   if (!(error instanceof Error)) return `internal failure: ${String(error)}`;
-  if (isInputError(error) || error instanceof InterruptedError) return error.message;
+  if (error instanceof InterruptedError) return error.message;
+  if (isInputError(error)) return withCode(error.message, codeOf(error));
   const detail = process.env.SERVEGYM_DEBUG === '1' ? error.stack : error.message;
   return `internal failure: ${detail}`;
+}
+
+function withCode(message: string, code: string | undefined): string {
+  // Some messages open with their code.
+  return code === undefined || message.includes(code) ? message : `${message} (code: ${code})`;
+}
+
+/** Stable code of bad input: its own, that of the job that found it, or that of the error it was made from. */
+function codeOf(error: unknown): string | undefined {
+  if (!isInputError(error)) return undefined;
+  const { code, failure } = error as { readonly code?: string; readonly failure?: JobFailure };
+  if (failure !== undefined) return failure.code;
+  return code ?? codeOf(error.cause);
 }
