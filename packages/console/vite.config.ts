@@ -5,7 +5,11 @@ const server = process.env.SERVEGYM_URL ?? 'http://127.0.0.1:7860';
 
 /** Files fetched when they are first shown. All others are needed at once and come in one piece. */
 const LATER =
-  /[\\/](src[\\/](later|panels|fleet)|node_modules[\\/]marked)[\\/]|styles[\\/](drawer|tour|score|run-cards|figures|fleet)\.css/;
+  /[\\/](src[\\/](later|panels|fleet|plan)|node_modules[\\/]marked)[\\/]|plan\.html|styles[\\/](drawer|tour|score|run-cards|figures|fleet|plan)\.css/;
+
+/** Modules that the page for plans needs as well. */
+const SHARED =
+  /[\\/](node_modules[\\/](preact|@preact)|src[\\/](charts[\\/]palette|components[\\/]format|api[\\/]api-error|state[\\/]token))[\\/.]|preload-helper/;
 
 /**
  * Parts of uPlot that the page does not use, which no bundler sees: what its own exports hold, and calendar time, as the
@@ -67,7 +71,15 @@ export default defineConfig(({ command }) => ({
     modulePreload: false,
     reportCompressedSize: false,
     rolldownOptions: {
-      output: { codeSplitting: { groups: [{ name: 'page', test: (id) => !LATER.test(id) }] } },
+      input: ['index.html', 'plan.html'].map((name) => fileURLToPath(new URL(name, import.meta.url))),
+      output: {
+        codeSplitting: {
+          groups: [
+            { name: 'shared', test: SHARED },
+            { name: 'page', test: (id) => !LATER.test(id) && !SHARED.test(id) },
+          ],
+        },
+      },
     },
   },
   plugins: [withoutUnused(), plainImports()],

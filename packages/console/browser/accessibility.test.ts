@@ -1,34 +1,10 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
-import { fileURLToPath } from 'node:url';
-import { type ConsolePage, eventually } from './console-page.ts';
+import { assertAccessible } from './axe.ts';
+import { eventually } from './console-page.ts';
 import { openPage, startBoth } from './start.ts';
 
-const AXE = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8');
-
-interface AxeWindow {
-  readonly axe: {
-    run(): Promise<{
-      violations: { id: string; impact: string; nodes: { html: string; failureSummary: string }[] }[];
-    }>;
-  };
-}
-
 const { browser, server } = await startBoth();
-
-/** Fails with what axe-core calls serious or critical on the page as it stands. */
-async function assertAccessible({ page }: ConsolePage, what: string): Promise<void> {
-  await page.evaluate(AXE);
-  const { violations } = await page.evaluate(() => (globalThis as unknown as AxeWindow).axe.run());
-  const serious = violations
-    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-    .map(
-      ({ id, nodes }) =>
-        `${id}: ${nodes.map(({ html, failureSummary }) => `${html}\n${failureSummary}`).join('\n')}`,
-    );
-  assert.deepEqual(serious, [], what);
-}
 
 describe('axe-core finds no serious fault', () => {
   for (const colorScheme of ['dark', 'light'] as const) {

@@ -10,6 +10,8 @@ const built = dirname(fileURLToPath(import.meta.resolve('@servegym/console/dist/
 
 /** Paths of the page, which needs no token: it asks the person for one. */
 export const CONSOLE_PATHS = ['/', '/web', '/demo'] as const;
+/** Paths of the page that plans, which needs no token either. */
+export const PLAN_PATHS = ['/plan'] as const;
 
 /** Content security policy of the console: everything is its own, and no script stands in the page itself. */
 const CONSOLE_POLICY =
@@ -21,27 +23,38 @@ export function consoleIsBuilt(folder = built): boolean {
 }
 
 /**
- * Serves the console's build under `/web/`; `/`, `/web` and `/demo` lead there. Redirects are relative, so that they
+ * Serves the console's build under `/web/`, and its page for plans under `/plan/` where asked for; `/`, `/web` and `/demo` lead there. Redirects are relative, so that they
  * hold behind a proxy that adds a prefix to the path.
  */
-export function mountConsole(app: Hono, folder = built): void {
+export function mountConsole(app: Hono, hasPlan = false, folder = built): void {
   for (const path of CONSOLE_PATHS) app.get(path, (context) => context.redirect('web/', 307));
 
-  app.use('/web/*', compress(), etag());
+  mountPage(app, '/web', 'index.html', folder);
+  if (!hasPlan) return;
+  app.get('/plan', (context) => context.redirect('plan/', 307));
+  mountPage(app, '/plan', 'plan.html', folder);
+}
+
+/** Serves a page of the build, with the files that it asks for, under a path. */
+function mountPage(app: Hono, path: string, page: string, folder: string): void {
+  app.use(`${path}/*`, compress(), etag());
   app.get(
-    '/web/*',
+    `${path}/*`,
     serveStatic({
       root: folder,
-      rewriteRequestPath: (path) => path.replace(/^\/web/, ''),
-      onFound: (path, context) => {
+      rewriteRequestPath: (asked) => {
+        const file = asked.slice(path.length);
+        return file === '/' ? `/${page}` : file;
+      },
+      onFound: (found, context) => {
         // Vite puts a hash of the content into the names of assets; the page itself keeps its name.
-        const isHashed = /[\\/]assets[\\/]/.test(path);
+        const isHashed = /[\\/]assets[\\/]/.test(found);
         context.header('content-security-policy', CONSOLE_POLICY);
         context.header('cache-control', isHashed ? 'public, max-age=31536000, immutable' : 'no-cache');
       },
     }),
   );
-  app.get('/web/', (context) =>
+  app.get(`${path}/`, (context) =>
     context.text('The console is not built. Build it with `npm run build -w packages/console`.\n', 503),
   );
 }

@@ -19,8 +19,9 @@ import { prometheusMetrics } from '@servegym/openenv/metrics';
 import { readGymOptions } from '../cli/arguments/read-table.ts';
 import { BackgroundEnvironment } from './background/background-environment.ts';
 import type { BackgroundWork } from './background/background-work.ts';
-import { CONSOLE_PATHS, mountConsole, mountDocsAsPage } from './console-files.ts';
+import { CONSOLE_PATHS, mountConsole, mountDocsAsPage, PLAN_PATHS } from './console-files.ts';
 import { loadEnvironment } from './load-environment.ts';
+import { mountPlanRoutes } from './plan-routes.ts';
 import {
   FLEET_POLICIES,
   GYM_POLICIES,
@@ -140,7 +141,7 @@ async function mount<Action, Observation extends object, State extends object>(
     : own;
   const isReplayable = definition.replayable !== false;
   const store = isReplayable ? await storage?.share() : undefined;
-  const openPaths = [...(options.guard?.openPaths ?? []), ...CONSOLE_PATHS];
+  const openPaths = [...(options.guard?.openPaths ?? []), ...CONSOLE_PATHS, ...(isAtRoot ? PLAN_PATHS : [])];
   const server = createServer(definition, {
     ...options,
     guard: { ...options.guard, openPaths },
@@ -152,7 +153,8 @@ async function mount<Action, Observation extends object, State extends object>(
     return server;
   }
   mountPolicyRoutes(server, inBackground(policies, background));
-  mountConsole(server.app);
+  mountConsole(server.app, isAtRoot);
+  if (isAtRoot) mountPlanRoutes(server, work);
   further.always?.(server);
   if (!isReplayable) return server;
   further.ifReplayable?.(server, background);

@@ -22,6 +22,8 @@ export interface PlanOptions {
   readonly mostEngines: number;
   readonly seed: number;
   readonly onProgress?: (done: number, of: number) => void;
+  /** Told of the plans of each profile, as it is done; which of them are on the front is not known yet. */
+  readonly onPlans?: (plans: readonly FleetPlan[]) => void;
 }
 
 /** Blocks of the traffic for the first look at the settings. */
@@ -61,10 +63,11 @@ export async function planFleet(
   await Promise.all(
     profiles.map(async (profile) => {
       const measurer = new CandidateMeasurer(jobs, profile, slo);
-      for (const found of await plansOf(measurer, profile, whole, split, options)) {
-        if ('reason' in found) refused.push(found);
-        else plans.push(found);
-      }
+      const found = await plansOf(measurer, profile, whole, split, options);
+      const own = found.filter((each): each is FleetPlan => !('reason' in each));
+      plans.push(...own);
+      refused.push(...found.filter((each): each is RefusedProfile => 'reason' in each));
+      options.onPlans?.(own);
       simulations += measurer.simulations;
       simulatedRequests += measurer.simulatedRequests;
       onProgress(++done, profiles.length);

@@ -128,41 +128,46 @@ export function planJson(result: PlanResult) {
     simulations: result.simulations,
     simulated_requests: result.simulatedRequests,
     wall_s: result.wallS,
-    plans: result.plans.map((plan) => ({
-      profile: plan.profile.name,
-      settings: Object.fromEntries(
-        Object.entries(KNOB_NAMES).map(([name, knob]) => [name, plan.settings[knob]]),
-      ),
-      engines: plan.engines,
-      gpus: plan.gpus,
-      usd_per_hour: plan.usdPerHour,
-      autoscaled_engines: plan.autoscaledEngines,
-      autoscaled_usd_per_hour: plan.autoscaledUsdPerHour,
-      lower_bound_usd_per_hour: plan.lowerBoundUsdPerHour,
-      usd_per_million_input_tokens: plan.usdPerMillionInputTokens,
-      usd_per_million_output_tokens: plan.usdPerMillionOutputTokens,
-      sustained_rps: plan.sustained,
-      ttft_p99_ms: plan.ttftP99Ms,
-      tpot_p99_ms: plan.tpotP99Ms,
-      headroom: plan.headroom,
-      good_at_1_5_times: plan.goodAtSurge,
-      breaks_first: plan.breaksFirst,
-      quality: plan.quality,
-      on_front: plan.onFront,
-      confidence: {
-        level: plan.confidence.level,
-        profile_error: plan.confidence.profileError,
-        profile_error_source: plan.confidence.profileErrorSource,
-        sustained_rps: plan.confidence.sustained,
-        engines: plan.confidence.engines,
-        usd_per_hour: plan.confidence.usdPerHour,
-      },
-      commands: plan.commands.map(({ engine, line, notExpressed }) => ({
-        ...{ engine, line, not_expressed: notExpressed },
-      })),
-    })),
+    plans: result.plans.map(fleetPlanJson),
     not_planned: result.refused.map(({ profile, precision, reason }) => ({
       ...{ profile: profile.name, precision, reason },
+    })),
+  };
+}
+
+/** A plan as `planJson` has it. */
+export function fleetPlanJson(plan: FleetPlan) {
+  return {
+    profile: plan.profile.name,
+    settings: Object.fromEntries(
+      Object.entries(KNOB_NAMES).map(([name, knob]) => [name, plan.settings[knob]]),
+    ),
+    engines: plan.engines,
+    gpus: plan.gpus,
+    usd_per_hour: plan.usdPerHour,
+    autoscaled_engines: plan.autoscaledEngines,
+    autoscaled_usd_per_hour: plan.autoscaledUsdPerHour,
+    lower_bound_usd_per_hour: plan.lowerBoundUsdPerHour,
+    usd_per_million_input_tokens: plan.usdPerMillionInputTokens,
+    usd_per_million_output_tokens: plan.usdPerMillionOutputTokens,
+    sustained_rps: plan.sustained,
+    ttft_p99_ms: plan.ttftP99Ms,
+    tpot_p99_ms: plan.tpotP99Ms,
+    headroom: plan.headroom,
+    good_at_1_5_times: plan.goodAtSurge,
+    breaks_first: plan.breaksFirst,
+    quality: plan.quality,
+    on_front: plan.onFront,
+    confidence: {
+      level: plan.confidence.level,
+      profile_error: plan.confidence.profileError,
+      profile_error_source: plan.confidence.profileErrorSource,
+      sustained_rps: plan.confidence.sustained,
+      engines: plan.confidence.engines,
+      usd_per_hour: plan.confidence.usdPerHour,
+    },
+    commands: plan.commands.map(({ engine, line, notExpressed }) => ({
+      ...{ engine, line, not_expressed: notExpressed },
     })),
   };
 }

@@ -1,5 +1,12 @@
 import { availableParallelism } from 'node:os';
-import { type Job, JobFailedError, type JobKinds, type Json, LocalJobs } from '@servegym/jobs';
+import {
+  type Job,
+  type JobEngine,
+  JobFailedError,
+  type JobKinds,
+  type Json,
+  LocalJobs,
+} from '@servegym/jobs';
 import { type Caller, EnvironmentError } from '@servegym/openenv';
 
 /** Limits of the work of a server. */
@@ -28,6 +35,9 @@ const MOST_OF_CLIENT = 8;
 const MOST_OF_ALL = 64;
 /** Work that no request waits for. */
 const SERVER: Caller = { name: 'server', signal: new AbortController().signal };
+
+/** Times `BackgroundLimits.seconds` that work with an engine of its own may take. */
+const LENT_TIMES = 10;
 
 /** A job that runs, or waits for a thread. */
 class Place {
@@ -59,6 +69,7 @@ export class BackgroundWork {
   readonly #places = new Set<Place>();
   readonly #stop = new AbortController();
   #jobs: LocalJobs | undefined;
+  #isLent = false;
 
   constructor(limits: BackgroundLimits) {
     this.#limits = limits;
@@ -66,7 +77,7 @@ export class BackgroundWork {
 
   /** Jobs that run or wait. */
   get size(): number {
-    return this.#places.size;
+    return this.#places.size + (this.#isLent ? 1 : 0);
   }
 
   /** The engine, to share bytes with. Threads start with the first use. */
@@ -90,16 +101,48 @@ export class BackgroundWork {
       const [result] = await this.jobs.run([job], { signal });
       return result!;
     } catch (error) {
-      if (timeout.aborted && signal.reason === timeout.reason) {
-        throw new EnvironmentError(
-          'WORK_TIMEOUT',
-          `The work took longer than the ${seconds} s that this server allows. Ask for less, or try again when the server is less busy.`,
-        );
-      }
-      throw error instanceof JobFailedError ? this.#failureOf(error) : error;
+      throw this.#publicError(error, signal, timeout, seconds);
     } finally {
       this.#leave(place);
     }
+  }
+
+  /**
+   * Reserves an engine for work of many jobs, whose shared bytes go with it; one at a time. The answer has the work done:
+   * on all threads but one, for at most `LENT_TIMES` the time of other work.
+   * @throws EnvironmentError `WORK_QUEUE_FULL`; the work: that of a job, `WORK_TIMEOUT` or `WORK_MEMORY`
+   */
+  lend(
+    kinds: JobKinds,
+    caller: Caller,
+  ): <Result>(use: (jobs: JobEngine) => Promise<Result>) => Promise<Result> {
+    if (this.#isLent) {
+      throw new EnvironmentError(
+        'WORK_QUEUE_FULL',
+        'Expected one request of this kind at a time, and another is worked on. Try again when it is done.',
+      );
+    }
+    this.#isLent = true;
+    return async (use) => {
+      const { threads, heapMb, seconds } = this.#limits;
+      const timeout = AbortSignal.timeout(LENT_TIMES * seconds * 1000);
+      const signal = AbortSignal.any([caller.signal, timeout, this.#stop.signal]);
+      const jobs = new LocalJobs({ kinds, threads: Math.max(1, threads - 1), heapMb, attempts: 1 });
+      const engine: JobEngine = {
+        width: jobs.width,
+        run: (list, options) => jobs.run(list, { ...options, signal }),
+        share: (bytes) => jobs.share(bytes),
+        close: () => jobs.close(),
+      };
+      try {
+        return await use(engine);
+      } catch (error) {
+        throw this.#publicError(error, signal, timeout, LENT_TIMES * seconds);
+      } finally {
+        this.#isLent = false;
+        await jobs.close();
+      }
+    };
   }
 
   /** Ends what is under way. */
@@ -149,6 +192,17 @@ export class BackgroundWork {
       if (next === undefined) return;
       next.start();
     }
+  }
+
+  /** The error of a job, or of its end by a timeout, as a client is told of it. */
+  #publicError(error: unknown, signal: AbortSignal, timeout: AbortSignal, seconds: number): unknown {
+    if (timeout.aborted && signal.reason === timeout.reason) {
+      return new EnvironmentError(
+        'WORK_TIMEOUT',
+        `The work took longer than the ${seconds} s that this server allows. Ask for less, or try again when the server is less busy.`,
+      );
+    }
+    return error instanceof JobFailedError ? this.#failureOf(error) : error;
   }
 
   #failureOf({ failure }: JobFailedError): Error {

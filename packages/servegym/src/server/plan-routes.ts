@@ -1,0 +1,190 @@
+import type { JobEngine } from '@servegym/jobs';
+import { HttpProblem, type OpenEnvServer } from '@servegym/openenv';
+import { type EngineProfile, listProfiles, parseTrace, scaleRate, TraceError } from '@servegym/simulator';
+import { parseSlo, planFleet, splitTrace, TUNE_JOB_KINDS, TuningError } from '@servegym/tuning';
+import { fleetPlanJson, planJson } from '@servegym/tuning/report';
+import { z } from 'zod';
+import { withPrices } from '../cli/arguments/price-options.ts';
+import type { BackgroundWork } from './background/background-work.ts';
+
+/** Requests of the trace that are simulated. `servegym plan` takes 8,000. */
+const SIMULATED_REQUESTS = 2000;
+const MOST_ENGINES = 64;
+const SEED = 0;
+
+const planRequest = z
+  .strictObject({
+    trace: z.string().min(1).meta({ description: 'The text of a trace: CSV or JSON lines' }),
+    name: z.string().max(200).default('trace.csv').meta({ description: 'Name of its file' }),
+    model: z.string().meta({ description: 'One of `models`' }),
+    gpus: z
+      .array(z.string())
+      .default([])
+      .meta({ description: 'GPUs to choose from, by the names that the model has in `models`; none: all' }),
+    slo: z
+      .string()
+      .default('ttft_p99=1s,tpot_p99=50ms')
+      .meta({ description: 'ttft, tpot or e2e, each with a percentile or the mean' }),
+    quality: z
+      .number()
+      .min(0)
+      .max(1)
+      .default(0.98)
+      .meta({ description: 'Least accuracy of the weights, relative to FP16' }),
+    rate_scale: z
+      .number()
+      .positive()
+      .max(1000)
+      .default(1)
+      .meta({ description: 'Plan for this many times the traffic' }),
+  })
+  .meta({ title: 'PlanRequest' });
+
+const models = z.object({
+  models: z.array(z.object({ name: z.string(), gpus: z.array(z.string()) })),
+});
+
+/**
+ * `GET /plans/models` and `POST /plans`: what to buy for a trace and an SLO, as `servegym plan` answers it, in lines of
+ * JSON as the plans of each profile are found. One plan at a time.
+ */
+export function mountPlanRoutes<Action, Observation extends object, State extends object>(
+  server: OpenEnvServer<Action, Observation, State>,
+  work: BackgroundWork,
+): void {
+  server.addRoute(
+    {
+      method: 'get',
+      path: '/plans/models',
+      operationId: 'plan_models_get',
+      tag: 'Planning',
+      summary: 'Models that a plan knows, and the GPUs that it knows for each',
+      answer: models,
+    },
+    () => ({ models: knownModels(listProfiles()) }),
+  );
+  server.addRoute(
+    {
+      method: 'post',
+      path: '/plans',
+      operationId: 'plan_post',
+      tag: 'Planning',
+      summary: 'Find the cheapest GPUs for a trace and an SLO',
+      description:
+        'A line of JSON for each step: `plans` with those of a profile as they are found, `done` and `of` profiles; at the end `result`, as `servegym plan --json` prints it, or `error`.',
+      body: planRequest,
+      answer: { mediaType: 'application/x-ndjson' },
+      errors: {
+        422: 'An unknown model or GPU (`UNKNOWN_MODEL`), a trace that cannot be read or has too few requests, an SLO that is none (`INVALID_SLO`)',
+        429: 'Another plan is being made (`WORK_QUEUE_FULL`)',
+      },
+    },
+    async (context, { body }) => {
+      const { slo, profiles, traffic } = await readRequest(body);
+      const caller = server.callerOf(context);
+      const left = new AbortController();
+      const lend = work.lend(TUNE_JOB_KINDS, {
+        name: caller.name,
+        signal: AbortSignal.any([caller.signal, left.signal]),
+      });
+      const encoder = new TextEncoder();
+      const lines = new ReadableStream<Uint8Array>({
+        async start(controller) {
+          const write = (line: object) => {
+            if (!left.signal.aborted) controller.enqueue(encoder.encode(`${JSON.stringify(line)}\n`));
+          };
+          try {
+            const result = await lend((jobs) =>
+              planFleet(newestFirst(jobs), profiles, traffic, {
+                ...{ slo, minQuality: body.quality, mostEngines: MOST_ENGINES, seed: SEED },
+                onPlans: (plans) => write({ plans: plans.map(fleetPlanJson) }),
+                onProgress: (done, of) => write({ done, of }),
+              }),
+            );
+            write({ result: planJson(result) });
+          } catch (error) {
+            const { message, code } = error as { readonly message: string; readonly code?: string };
+            write({ error: { detail: message, ...(code !== undefined && { code }) } });
+          }
+          if (!left.signal.aborted) controller.close();
+        },
+        cancel: () => left.abort(new Error('The client has left')),
+      });
+      return context.body(lines, 200, {
+        'content-type': 'application/x-ndjson',
+        'cache-control': 'no-store',
+      });
+    },
+  );
+}
+
+/** Lets runs that were asked for last go first: a profile is planned to its end before all others are begun. */
+function newestFirst(engine: JobEngine): JobEngine {
+  const waiting: (() => void)[] = [];
+  let running = 0;
+  const leave = () => {
+    const next = waiting.pop();
+    if (next) next();
+    else running--;
+  };
+  return {
+    width: engine.width,
+    share: (bytes) => engine.share(bytes),
+    close: () => engine.close(),
+    async run(jobs, options) {
+      if (running < engine.width) running++;
+      else await new Promise<void>((resolve) => waiting.push(resolve));
+      try {
+        return await engine.run(jobs, options);
+      } finally {
+        // What its caller asks for next is then newer than what waits.
+        setImmediate(leave);
+      }
+    },
+  };
+}
+
+function knownModels(profiles: readonly EngineProfile[]): z.infer<typeof models>['models'] {
+  const gpus = new Map<string, Set<string>>();
+  for (const { model, gpu } of profiles)
+    gpus.set(model.name, (gpus.get(model.name) ?? new Set()).add(gpu.name));
+  return [...gpus]
+    .map(([name, names]) => ({ name, gpus: [...names].sort() }))
+    .sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** @throws HttpProblem that says what is wrong with the request */
+async function readRequest({
+  trace: text,
+  name,
+  model,
+  gpus,
+  slo: bounds,
+  rate_scale,
+}: z.output<typeof planRequest>) {
+  const ofModel = listProfiles().filter((profile) => profile.model.name === model);
+  const known = new Set(ofModel.map(({ gpu }) => gpu.name));
+  const unknown = gpus.find((gpu) => !known.has(gpu));
+  if (ofModel.length === 0 || unknown !== undefined) {
+    const what = ofModel.length === 0 ? `model, got ${model}` : `GPU of ${model}, got ${unknown}`;
+    throw new HttpProblem(
+      422,
+      `Expected a ${what.slice(0, 200)}. GET /plans/models has the names.`,
+      'UNKNOWN_MODEL',
+    );
+  }
+  try {
+    const slo = parseSlo(bounds);
+    const trace = scaleRate(parseTrace(text, name), rate_scale);
+    const chosen = ofModel.filter(({ gpu }) => gpus.length === 0 || gpus.includes(gpu.name));
+    const { profiles } = await withPrices(
+      chosen.map((profile) => ({ profile, isShipped: true })),
+      {},
+    );
+    return { slo, profiles, traffic: { trace, split: splitTrace(trace, SIMULATED_REQUESTS) } };
+  } catch (error) {
+    if (error instanceof TraceError || error instanceof TuningError)
+      throw new HttpProblem(422, error.message, error.code);
+    throw error;
+  }
+}

@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict';
+import { after, describe, it } from 'node:test';
+import { startServer } from '../src/server/start-server.ts';
+
+/** 400 requests, two a second. */
+const TRACE = [
+  'arrival_s,input_tokens,output_tokens',
+  ...Array.from({ length: 400 }, (_, i) => `${i / 2},${100 + (i % 7) * 50},${20 + (i % 5) * 10}`),
+].join('\n');
+const REQUEST = { trace: TRACE, model: 'Llama-3-8B', gpus: ['L40S-48GB'] };
+
+const server = await startServer({ environments: ['llmserve', 'benchmark'], work: { threads: 2 } });
+after(() => server.close());
+
+function post(body: object, signal?: AbortSignal): Promise<Response> {
+  const headers = { 'content-type': 'application/json' };
+  return fetch(`${server.url}/plans`, { method: 'POST', headers, body: JSON.stringify(body), signal });
+}
+
+async function idle(): Promise<void> {
+  while (server.longRequests > 0) await new Promise(setImmediate);
+}
+
+describe('a plan over HTTP', () => {
+  it('answers with the plans of each profile as they are found, then with the result', async () => {
+    const { models } = (await (await fetch(`${server.url}/plans/models`)).json()) as {
+      models: { name: string; gpus: string[] }[];
+    };
+    assert.ok(models.find(({ name }) => name === REQUEST.model)?.gpus.includes('L40S-48GB'));
+    const answer = await post(REQUEST);
+    assert.equal(answer.headers.get('content-type'), 'application/x-ndjson');
+    const lines = (await answer.text())
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    const { result } = lines.at(-1);
+    assert.equal(result.requests, 400);
+    assert.ok(result.plans.length > 0);
+    const found = lines.flatMap(({ plans = [] }) => plans);
+    const keys = (plans: { profile: string; usd_per_hour: number }[]) =>
+      plans.map(({ profile, usd_per_hour }) => `${profile} ${usd_per_hour}`).sort();
+    assert.deepEqual(keys(found), keys(result.plans));
+    const steps = lines.filter(({ of }) => of !== undefined);
+    assert.deepEqual(steps.at(-1), { done: steps.length, of: steps.length });
+    await idle();
+  });
+
+  it('is made one at a time, and ends when its client leaves', async () => {
+    const leave = new AbortController();
+    const first = await post(REQUEST, leave.signal);
+    assert.equal(first.status, 200);
+    const second = await post(REQUEST);
+    assert.deepEqual(
+      [second.status, ((await second.json()) as { code: string }).code],
+      [429, 'WORK_QUEUE_FULL'],
+    );
+    leave.abort();
+    await idle();
+  });
+
+  for (const [what, body, code] of [
+    ['an unknown model', { ...REQUEST, model: 'nope' }, 'UNKNOWN_MODEL'],
+    ['an unknown GPU', { ...REQUEST, gpus: ['nope'] }, 'UNKNOWN_MODEL'],
+    ['an SLO that is none', { ...REQUEST, slo: 'fast' }, 'INVALID_SLO'],
+    ['too few requests', { ...REQUEST, trace: TRACE.split('\n', 11).join('\n') }, 'TOO_FEW_REQUESTS'],
+    ['a trace without columns', { ...REQUEST, trace: 'a,b\n1,2\n' }, /^TRACE_/],
+  ] as const) {
+    it(`refuses ${what}, and is free for the next`, async () => {
+      const answer = await post(body);
+      const problem = (await answer.json()) as { code: string; detail: string };
+      assert.equal(answer.status, 422);
+      assert.match(problem.code, new RegExp(code));
+      assert.match(problem.detail, /[Ee]xpected/);
+      assert.equal(server.longRequests, 0);
+    });
+  }
+
+  it('is offered at the root only', async () => {
+    assert.equal((await fetch(`${server.url}/benchmark/plans/models`)).status, 404);
+    assert.equal((await fetch(`${server.url}/plan`, { redirect: 'manual' })).status, 307);
+    assert.equal((await fetch(`${server.url}/plan/`)).status, 200);
+  });
+});
