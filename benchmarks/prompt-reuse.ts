@@ -27,7 +27,7 @@ const LAW = {
 };
 const OPTIONS = {
   ...{ blockTokens: BLOCK_TOKENS, maxNumBatchedTokens: 8192, prefixCaching: true, role: 'mixed' as const },
-  ...{ seed: 0, requestOverheadMs: 0, requestOverheadJitter: 0, reserveWholePrompts: false },
+  ...{ seed: 0, requestOverheadMs: 0, requestOverheadJitter: 0 },
 };
 
 const rows = [];

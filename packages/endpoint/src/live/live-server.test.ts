@@ -298,10 +298,11 @@ describe('the live server', () => {
     bench.pass(60_100);
     bench.live.configure({ ...calm, weights: 'INT8' });
     assert.equal(bench.live.isReloading(0), true);
-    bench.pass(64_000);
+    bench.pass(61_000);
     assert.equal(doneMs, 0);
     bench.pass(70_000);
-    assert.ok(doneMs > 65_100 && doneMs < 65_700, `${doneMs}`);
+    // About 1 s for the weights of both precisions over a host link of 25 GB/s, and 0.5 s.
+    assert.ok(doneMs > 61_600 && doneMs < 62_000, `${doneMs}`);
     assert.equal(bench.live.isReloading(0), false);
     assert.throws(() => bench.live.configure({ ...calm, split: true }), { name: 'EngineError' });
   });
