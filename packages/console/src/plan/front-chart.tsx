@@ -57,7 +57,7 @@ export function FrontChart({ plans }: { plans: readonly Plan[] }): JSX.Element {
           time to first token, slowest 1 %
         </text>
         {front.length > 1 && <path d={`M${front.map(place).join('L')}`} class="line" />}
-        {plans.map((plan) => (
+        {[...plans.filter((plan) => !front.includes(plan)), ...front].map((plan) => (
           <circle
             key={`${plan.profile} ${plan.settings?.quantization}`}
             cx={x(plan.ttft_p99_ms)}

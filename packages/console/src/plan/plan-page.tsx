@@ -294,7 +294,7 @@ function answerText(result: PlanResult | undefined, plans: readonly Plan[]): str
   if (!cheapest) return `No GPU meets the SLO. ${traffic}`;
   const { low, high } = cheapest.confidence.usd_per_hour;
   const first = cheapest.breaks_first === null ? '' : `; ${cheapest.breaks_first} breaks first`;
-  return `Cheapest: ${cheapest.engines} × ${cheapest.profile} (${count(cheapest.gpus)} GPUs) for ${dollars(cheapest.usd_per_hour)} an hour (${dollars(low)} to ${dollars(high)}). They sustain ${amount(cheapest.headroom)} times this load${first}. ${traffic}`;
+  return `Cheapest: ${cheapest.engines} × ${cheapest.profile} (${count(cheapest.gpus)} ${cheapest.gpus === 1 ? 'GPU' : 'GPUs'}) for ${dollars(cheapest.usd_per_hour)} an hour (${dollars(low)} to ${dollars(high)}). They sustain ${amount(cheapest.headroom)} times this load${first}. ${traffic}`;
 }
 
 const CONFIDENCE = { high: 'measured', medium: 'kernel tables', low: 'data sheets' } as const;
