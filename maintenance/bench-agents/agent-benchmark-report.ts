@@ -40,6 +40,10 @@ export function agentBenchmarkPage(benchmark: AgentBenchmark): string {
         : []),
     ].join('\n'),
     ...(benchmark.note === undefined ? [] : [benchmark.note]),
+    [
+      'Other pages have [public traces](agents.md#public-traces), [other prices](environments.md#prices),',
+      '[what each knob is worth](environments.md#decisions-and-settings) and [a season](seasons.md#one-from-end-to-end).',
+    ].join('\n'),
     'Everything here comes from one command, which also writes [benchmarks.json](benchmarks.json):',
     `\`\`\`sh\nnpx node maintenance/bench-agents.ts ${benchmarkOptions(plan).join(' ')}\n\`\`\``,
     ...sections,

@@ -42,7 +42,7 @@ export function fleetResetOptions() {
     shift: z
       .enum(FLEET_SHIFTS)
       .optional()
-      .meta({ description: 'The task made another than the one that was learned' }),
+      .meta({ description: 'A change of the task, such as its GPU, model or traffic' }),
   });
 }
 

@@ -3,7 +3,7 @@ import { relatedProfile } from '../related-profile.ts';
 import type { RequestStream, Surges } from './requests/request-stream.ts';
 import type { FleetTask } from './tasks/fleet-task.ts';
 
-/** Names of the ways in which a task can be made another than the one that was learned. */
+/** Names of the changes of a task that test how policies generalise. */
 export const FLEET_SHIFTS = [
   'rate_1.3',
   'burstier',

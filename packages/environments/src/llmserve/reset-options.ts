@@ -38,7 +38,7 @@ export function serveResetOptions() {
     shift: z
       .enum(SHIFTS)
       .optional()
-      .meta({ description: 'The task made another than the one that was learned' }),
+      .meta({ description: 'A change of the task, such as its GPU, model or traffic' }),
   });
 }
 

@@ -4,7 +4,7 @@ import type { RequestSource } from './requests/request-source.ts';
 import { QUANTIZATION_TIERS } from './schema.ts';
 import { type Phase, REQUEST_CLASSES, type ServeTask } from './tasks/serve-task.ts';
 
-/** Names of the ways in which a task can be made another than the one that was learned. */
+/** Names of the changes of a task that test how policies generalise. */
 export const SHIFTS = ['rate_1.5', 'long_prompts', 'other_gpu', 'other_model'] as const;
 export type Shift = (typeof SHIFTS)[number];
 

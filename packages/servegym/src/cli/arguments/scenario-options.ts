@@ -30,7 +30,7 @@ export function addScenarioOptions(command: Command): Command {
     .option('--rate-scale <x>', 'arrivals come this many times as fast', numberFrom(0.01, 20))
     .option('--profile <name>', "the engine profile, instead of the task's own")
     .addOption(
-      new Option('--shift <name>', 'the task made another than the one learned').choices([
+      new Option('--shift <name>', 'change the task, such as its GPU, model or traffic').choices([
         ...new Set([...SHIFTS, ...FLEET_SHIFTS]),
       ]),
     );
