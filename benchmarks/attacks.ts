@@ -119,11 +119,11 @@ const vector = (options: object) =>
 const ATTACKS: Readonly<Record<string, Attack>> = {
   'no attack': ({ signal }) => once(signal, 'abort'),
   'oracle, rate_scale 20': oracle(20),
-  'oracle, rate_scale 4.5': oracle(4.5),
+  'oracle, rate_scale 3.6': oracle(3.6),
   'resets, rate_scale 20': flood('/reset', (seed) => ({ task_id: 'bursty_workload', rate_scale: 20, seed })),
-  'resets, rate_scale 4.5': flood('/reset', (seed) => ({
+  'resets, rate_scale 3.6': flood('/reset', (seed) => ({
     task_id: 'bursty_workload',
-    rate_scale: 4.5,
+    rate_scale: 3.6,
     seed,
   })),
   'vector_reset of 1,000, rate_scale 20': vector({ rate_scale: 20 }),

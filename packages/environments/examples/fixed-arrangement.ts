@@ -6,5 +6,6 @@ export default defineServeTask({
   ...officeHours,
   id: 'fixed_arrangement',
   name: 'Fixed arrangement',
+  difficulty: 'easy',
   maskedKnobs: ['quantization_tier', 'prefill_decode_split'],
 });

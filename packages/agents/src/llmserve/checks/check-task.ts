@@ -58,8 +58,8 @@ export async function checkTask(
   const checked = checkedServe(task);
   const run = new CheckRun(onGroup);
   await run.add(checkPhysics(task, checked, effort));
-  await run.add(checkServeReaction(task, checked, effort));
   const { results, constant } = await checkGame(task, checked, effort);
+  await run.add(checkServeReaction(task, checked, effort, constant));
   await run.add(results);
   await run.add(await checkServeExploits(task, checked, constant, effort));
   return {
@@ -214,10 +214,15 @@ function poolAgainstPreemptions(task: ServeTask, { seeds }: CheckEffort): CheckR
   };
 }
 
-function checkServeReaction(task: ServeTask, checked: Checked, effort: CheckEffort): CheckResult[] {
+function checkServeReaction(
+  task: ServeTask,
+  checked: Checked,
+  effort: CheckEffort,
+  from: ServeAction,
+): CheckResult[] {
   const { id, defaultAction, difficulty } = task;
   return checkReaction(checked, effort, {
-    from: defaultAction,
+    from,
     starved: { ...defaultAction, batch_cap: 1, speculation_depth: 0, kv_budget_fraction: 1 },
     figures: [
       ...(['queueDepth', 'activeRequests', 'p99TtftMs', 'p50ItlMs', 'kvOccupancy', 'throughputTps'] as const),
