@@ -25,6 +25,8 @@ const JITTER_STEPS = 10;
 const WORTH_JITTER = 0.05;
 /** Ratio of the slowness of two loads above which they are said to contradict each other. */
 const MOST_DRIFT = 1.05;
+/** Ratio of two mean errors above which a fit is called worse than others. A choice: below it they are the same fit. */
+const CLEARLY_WORSE = 1.05;
 /** Error of the mean latency of a load above which a fit is doubted, percent. */
 const LARGE_ERROR = 4;
 /** A fit takes the place of another below this share of its cost. */
@@ -239,7 +241,7 @@ function warningsOf(folds: readonly BenchFold[], isConverged: boolean): string[]
   const [own, leftOut] = [folds.map(({ errors }) => errors), folds.map((fold) => fold.leftOut)].map((all) =>
     mean(all.map(({ e2e }) => Math.abs(e2e))),
   );
-  if (own > LARGE_ERROR && own > leftOut) {
+  if (own > LARGE_ERROR && own > CLEARLY_WORSE * leftOut) {
     warnings.push(
       `The fit on all loads (${own.toFixed(1)} %) is worse than fits with one left out (${leftOut.toFixed(1)} %): one law does not describe these loads.`,
     );
