@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { findProfile } from '@servegym/simulator';
-import { candidateSpace, candidateText, isPossible, vllmDefaults } from './candidate.ts';
+import {
+  type CandidateSpace,
+  candidateSpace,
+  candidateText,
+  isPossible,
+  KNOB_NAMES,
+  vllmDefaults,
+  withoutIdle,
+} from './candidate.ts';
 
 const h100 = findProfile('h100-80gb-llama-3-8b');
 const limits = { minQuality: 0, hasPrefixes: true, hasClasses: true, mostReplicas: 2 };
@@ -55,5 +63,68 @@ describe('the settings to choose from', () => {
       ...{ ...limits, knobs: ['split', 'priority'] as const, hasClasses: false, mostReplicas: 1 },
     });
     assert.deepEqual([one.split, one.priority], [[false], [false]]);
+  });
+
+  it('draft no tokens by batch size where vLLM does not: without a draft, and with data parallelism', () => {
+    const shipped = findProfile('a100-80gb-llama-3-70b-tp4');
+    const of = (profile: typeof shipped) =>
+      candidateSpace(profile, { ...limits, knobs: ['speculationMaxBatch'] }).speculationMaxBatch.length;
+    assert.deepEqual(
+      [of(shipped), of({ ...shipped, speculation: null }), of({ ...shipped, parallel: { data: 2 } })],
+      [9, 1, 1],
+    );
+  });
+});
+
+describe('settings that are searched only where they are named', () => {
+  const space = candidateSpace(h100, { ...limits, knobs: Object.values(KNOB_NAMES) });
+  const candidate = {
+    ...{ ...vllmDefaults(h100), maxNumSeqs: 64, maxNumBatchedTokens: 512, speculationDepth: 2 },
+    ...{ maxNumActiveSeqs: 32, longPrefillTokenThreshold: 256, longPrefillTokenThresholdAdaptive: true },
+    speculationMaxBatch: 16,
+  };
+
+  it('stay where each has an effect', () => {
+    assert.deepEqual(withoutIdle(space, candidate), candidate);
+  });
+
+  for (const [what, change, off] of [
+    ['as many requests at once as sequences', { maxNumActiveSeqs: 64 }, { maxNumActiveSeqs: 0 }],
+    [
+      'chunks as large as the token budget',
+      { longPrefillTokenThreshold: 512 },
+      { longPrefillTokenThreshold: 0, longPrefillTokenThresholdAdaptive: false },
+    ],
+    ['drafts for all that may run', { speculationMaxBatch: 32 }, { speculationMaxBatch: 0 }],
+    ['drafts of no tokens', { speculationDepth: 0 }, { speculationMaxBatch: 0 }],
+  ] as const) {
+    it(`go off without one: ${what}`, () => {
+      const changed = { ...candidate, ...change };
+      assert.deepEqual(withoutIdle(space, changed), { ...changed, ...off });
+    });
+  }
+
+  it('are left as the engine was started where they are not searched', () => {
+    const engine = {
+      ...h100.engine,
+      longPrefillTokenThreshold: 16_384,
+      longPrefillTokenThresholdAdaptive: true,
+    };
+    const started = { ...h100, engine };
+    const fixed: CandidateSpace = candidateSpace(started, { ...limits, knobs: ['maxNumSeqs'] });
+    const defaults = vllmDefaults(started);
+    assert.deepEqual(
+      [defaults.longPrefillTokenThreshold, defaults.longPrefillTokenThresholdAdaptive],
+      [16_384, true],
+    );
+    assert.deepEqual(withoutIdle(fixed, defaults), defaults);
+  });
+
+  it('are told only where they are on', () => {
+    assert.doesNotMatch(candidateText(vllmDefaults(h100)), /active|threshold|batch 0/);
+    assert.match(
+      candidateText(candidate),
+      /max_num_active_seqs 32, long_prefill_token_threshold 256, long_prefill_token_threshold_adaptive on, speculation_max_batch 16$/,
+    );
   });
 });

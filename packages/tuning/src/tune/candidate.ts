@@ -19,6 +19,14 @@ export interface Candidate {
   readonly split: boolean;
   /** True when urgent classes go first; else requests are served in order of arrival. */
   readonly priority: boolean;
+  /** Requests that run at once; 0 is `maxNumSeqs`. */
+  readonly maxNumActiveSeqs: number;
+  /** Most tokens of a prompt that an iteration computes beside other requests; 0 is no limit. */
+  readonly longPrefillTokenThreshold: number;
+  /** Whether that is at least an equal share of the token budget. */
+  readonly longPrefillTokenThresholdAdaptive: boolean;
+  /** Most requests of an iteration that tokens are drafted for, none for more; 0 leaves it to the profile. */
+  readonly speculationMaxBatch: number;
 }
 
 export type Knob = keyof Candidate;
@@ -33,9 +41,21 @@ export const KNOB_NAMES = {
   prefix_caching: 'prefixCaching',
   split: 'split',
   priority: 'priority',
+  max_num_active_seqs: 'maxNumActiveSeqs',
+  long_prefill_token_threshold: 'longPrefillTokenThreshold',
+  long_prefill_token_threshold_adaptive: 'longPrefillTokenThresholdAdaptive',
+  speculation_max_batch: 'speculationMaxBatch',
 } as const satisfies Record<string, Knob>;
 
 export type KnobName = keyof typeof KNOB_NAMES;
+
+/** Settings that are searched only where they are named: they widen the space, and off is vLLM's default. */
+export const EXTRA_KNOBS: readonly KnobName[] = [
+  'max_num_active_seqs',
+  'long_prefill_token_threshold',
+  'long_prefill_token_threshold_adaptive',
+  'speculation_max_batch',
+];
 
 /** The values that each setting may take, in order. Those that are not searched have one. */
 export type CandidateSpace = { readonly [K in Knob]: readonly Candidate[K][] };
@@ -44,9 +64,10 @@ const GIB_70 = 70;
 
 /**
  * Defaults of `vllm serve` (V1, `EngineArgs.get_batch_defaults` of vLLM 0.11): 8,192 tokens and
- * 1,024 sequences on GPUs of 70 GiB and more but A100, else 2,048 and 256.
+ * 1,024 sequences on GPUs of 70 GiB and more but A100, else 2,048 and 256. The flags of the scheduler are those that
+ * the profile's engine was started with.
  */
-export function vllmDefaults({ gpu }: EngineProfile): Candidate {
+export function vllmDefaults({ gpu, engine }: EngineProfile): Candidate {
   const isLarge = gpu.memoryGiB >= GIB_70 && !/a100/i.test(gpu.name);
   return {
     maxNumSeqs: isLarge ? 1024 : 256,
@@ -57,6 +78,10 @@ export function vllmDefaults({ gpu }: EngineProfile): Candidate {
     prefixCaching: true,
     split: false,
     priority: false,
+    maxNumActiveSeqs: 0,
+    longPrefillTokenThreshold: engine.longPrefillTokenThreshold ?? 0,
+    longPrefillTokenThresholdAdaptive: engine.longPrefillTokenThresholdAdaptive ?? false,
+    speculationMaxBatch: 0,
   };
 }
 
@@ -65,6 +90,10 @@ const VALUES = {
   maxNumBatchedTokens: [256, 512, 1024, 2048, 4096, 8192, 16384],
   kvBudgetFraction: [0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1],
   speculationDepth: [0, 1, 2, 3, 4, 5, 6, 7, 8],
+  // The last is off: the most of each.
+  maxNumActiveSeqs: [8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 0],
+  longPrefillTokenThreshold: [64, 128, 256, 512, 1024, 2048, 4096, 0],
+  speculationMaxBatch: [1, 2, 4, 8, 16, 32, 64, 128, 0],
 } as const;
 
 /**
@@ -110,6 +139,59 @@ export function candidateSpace(
     prefixCaching: hasPrefixes ? choose('prefixCaching', [true, false]) : [true],
     split: mostReplicas > 1 ? choose('split', [false, true]) : [false],
     priority: hasClasses ? choose('priority', [false, true]) : [false],
+    maxNumActiveSeqs: choose('maxNumActiveSeqs', VALUES.maxNumActiveSeqs),
+    longPrefillTokenThreshold: choose('longPrefillTokenThreshold', VALUES.longPrefillTokenThreshold),
+    longPrefillTokenThresholdAdaptive: choose('longPrefillTokenThresholdAdaptive', [false, true]),
+    speculationMaxBatch: draftsByBatch(profile)
+      ? choose('speculationMaxBatch', VALUES.speculationMaxBatch)
+      : [0],
+  };
+}
+
+/** False without a draft, and with data parallelism, where vLLM drafts the same for all batches. */
+function draftsByBatch({ speculation, parallel }: EngineProfile): boolean {
+  return speculation !== null && (parallel?.data ?? 1) === 1;
+}
+
+/** The candidate with what is searched but changes nothing beside its other settings turned off, so that equal ones are one. */
+export function withoutIdle(space: CandidateSpace, candidate: Candidate): Candidate {
+  const { maxNumSeqs, maxNumBatchedTokens, speculationDepth } = candidate;
+  const unless = <K extends Knob>(knob: K, isIdle: boolean, off: Candidate[K]): Candidate[K] =>
+    isIdle && space[knob].length > 1 ? off : candidate[knob];
+  const isUncapped = candidate.maxNumActiveSeqs >= maxNumSeqs;
+  const maxNumActiveSeqs = unless('maxNumActiveSeqs', isUncapped, 0);
+  const isUnlimited = candidate.longPrefillTokenThreshold >= maxNumBatchedTokens;
+  const longPrefillTokenThreshold = unless('longPrefillTokenThreshold', isUnlimited, 0);
+  const isForAll =
+    speculationDepth === 0 || candidate.speculationMaxBatch >= (maxNumActiveSeqs || maxNumSeqs);
+  return {
+    ...candidate,
+    ...{ maxNumActiveSeqs, longPrefillTokenThreshold },
+    longPrefillTokenThresholdAdaptive: unless(
+      'longPrefillTokenThresholdAdaptive',
+      longPrefillTokenThreshold === 0,
+      false,
+    ),
+    speculationMaxBatch: unless('speculationMaxBatch', isForAll, 0),
+  };
+}
+
+/** A profile of an engine that was started with the candidate's flags of the scheduler. */
+export function startedWith(profile: EngineProfile, candidate: Candidate): EngineProfile {
+  const { speculationDepth, speculationMaxBatch: last } = candidate;
+  const { longPrefillTokenThreshold, longPrefillTokenThresholdAdaptive } = candidate;
+  return {
+    ...profile,
+    engine: {
+      ...profile.engine,
+      ...{ longPrefillTokenThreshold, longPrefillTokenThresholdAdaptive },
+      ...(last > 0 && {
+        speculationDepthPerBatchSize: [
+          [1, last, speculationDepth],
+          [last + 1, Math.max(last + 1, candidate.maxNumSeqs), 0],
+        ] as const,
+      }),
+    },
   };
 }
 
@@ -130,7 +212,9 @@ export function candidateKey(candidate: Candidate): string {
 /** The settings in a line; with `than`, only those that differ. */
 export function candidateText(candidate: Candidate, than?: Candidate): string {
   const parts = (Object.entries(KNOB_NAMES) as [KnobName, Knob][])
-    .filter(([, knob]) => than === undefined || candidate[knob] !== than[knob])
+    .filter(([name, knob]) =>
+      than === undefined ? candidate[knob] || !EXTRA_KNOBS.includes(name) : candidate[knob] !== than[knob],
+    )
     .map(([name, knob]) => `${name} ${settingText(candidate[knob])}`);
   return parts.length === 0 ? 'as vLLM’s defaults' : parts.join(', ');
 }

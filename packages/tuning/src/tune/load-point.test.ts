@@ -1,9 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { findProfile, RandomStream, scaleRate, simulateTrace, type Trace } from '@servegym/simulator';
+import {
+  type EngineProfile,
+  findProfile,
+  RandomStream,
+  scaleRate,
+  simulateTrace,
+  type Trace,
+} from '@servegym/simulator';
 import { percentileOfSorted } from '@servegym/simulator/statistics';
-import { vllmDefaults } from './candidate.ts';
-import { goodShare, measureLoad, sloUse } from './load-point.ts';
+import { type Candidate, vllmDefaults } from './candidate.ts';
+import { goodShare, measureLoad, serveTraffic, sloUse } from './load-point.ts';
 import { pointAt } from './measured.fixture.ts';
 import { parseSlo } from './slo.ts';
 
@@ -53,6 +60,46 @@ describe('a load of requests in flight', () => {
     const run = simulateTrace(trace, { ...{ profile, seed: SEED, ...config }, concurrency: 12 });
     assert.equal(rate, (1000 * REQUESTS) / run.simulatedMs);
     assert.equal(values[0], percentileOfSorted(run.e2eMs.toSorted(), 50));
+  });
+});
+
+describe('settings that are searched only where they are named', () => {
+  const defaults = vllmDefaults(profile);
+  const latencies = (candidate: Candidate, of = profile) => {
+    const { ttftMs, e2eMs } = serveTraffic(of, candidate, { trace, blockStarts }, { load: 6, seed: SEED });
+    return [...ttftMs, ...e2eMs];
+  };
+  const withEngine = (engine: Partial<EngineProfile['engine']>): EngineProfile => ({
+    ...profile,
+    engine: { ...profile.engine, ...engine },
+  });
+
+  it('cap what runs at once as fewer sequences do', () => {
+    const capped = latencies({ ...defaults, maxNumActiveSeqs: 8 });
+    assert.deepEqual(capped, latencies({ ...defaults, maxNumSeqs: 8 }));
+    assert.notDeepEqual(capped, latencies(defaults));
+  });
+
+  it('cut long prompts as the flags of the engine do, in the place of these', () => {
+    const flags = { longPrefillTokenThreshold: 64, longPrefillTokenThresholdAdaptive: true };
+    const started = withEngine(flags);
+    const cut = latencies({ ...defaults, ...flags });
+    assert.deepEqual(cut, latencies(vllmDefaults(started), started));
+    assert.notDeepEqual(cut, latencies({ ...defaults, longPrefillTokenThreshold: 64 }));
+    assert.deepEqual(latencies(defaults, started), latencies(defaults));
+  });
+
+  it('draft for small batches alone, as the ranges of the engine do', () => {
+    const drafting = { ...defaults, speculationDepth: 3 };
+    const some = latencies({ ...drafting, speculationMaxBatch: 4 });
+    const ranges = withEngine({
+      speculationDepthPerBatchSize: [
+        [1, 4, 3],
+        [5, 5, 0],
+      ],
+    });
+    assert.deepEqual(some, latencies(drafting, ranges));
+    for (const other of [drafting, defaults]) assert.notDeepEqual(some, latencies(other));
   });
 });
 

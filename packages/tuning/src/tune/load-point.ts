@@ -6,7 +6,7 @@ import {
   simulateTrace,
 } from '@servegym/simulator';
 import { mean, percentileOfSorted } from '@servegym/simulator/statistics';
-import type { Candidate } from './candidate.ts';
+import { type Candidate, startedWith } from './candidate.ts';
 import type { SloTerm } from './slo.ts';
 import { requestRate, type Traffic } from './traffic.ts';
 
@@ -58,11 +58,14 @@ export function serveTraffic(
   traffic: Traffic,
   { load, seed, replicas = 1 }: ServedLoad,
 ): SimulationRun {
-  const { split, priority, maxNumBatchedTokens, prefixCaching, ...config } = candidate;
+  const { split, priority, maxNumBatchedTokens, prefixCaching, kvBudgetFraction } = candidate;
+  const { maxNumSeqs, maxNumActiveSeqs, speculationDepth, weights } = candidate;
+  const config = { kvBudgetFraction, speculationDepth, weights, maxNumSeqs: maxNumActiveSeqs || maxNumSeqs };
   const { trace, priorities } = traffic;
   const inFlight = (share: number) =>
     traffic.concurrency === undefined ? undefined : Math.max(1, Math.round(share * traffic.concurrency));
-  const common = { profile, seed, maxNumBatchedTokens, prefixCaching, priorities };
+  const started = startedWith(profile, candidate);
+  const common = { profile: started, seed, maxNumBatchedTokens, prefixCaching, priorities };
   const schedulingPolicy = priority ? 'priority' : 'fcfs';
   return split
     ? simulateCluster(scaleRate(trace, (2 * load) / replicas), {

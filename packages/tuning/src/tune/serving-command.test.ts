@@ -42,6 +42,26 @@ describe('the command line of a server', () => {
     );
   });
 
+  it('has the flags of what is searched only where it is named, in the place of those of the profile', () => {
+    const profile = findProfile('a100-80gb-llama-3-70b-tp4');
+    const candidate = {
+      ...{ ...vllmDefaults(profile), maxNumSeqs: 128, speculationDepth: 3, maxNumActiveSeqs: 48 },
+      ...{ longPrefillTokenThreshold: 256, longPrefillTokenThresholdAdaptive: true, speculationMaxBatch: 16 },
+    };
+    const limited = { ...profile.engine, longPrefillTokenThreshold: 2048 };
+    const [vllm, sglang] = servingCommands({ ...profile, engine: limited }, candidate, 1);
+    assert.match(
+      vllm!.line,
+      / --max-num-seqs 128 --max-num-active-seqs 48 .* --long-prefill-token-threshold 256 --long-prefill-token-threshold-adaptive .*"num_speculative_tokens":3,"num_speculative_tokens_per_batch_size":\[\[1,16,3\],\[17,128,0\]\]/,
+    );
+    assert.match(vllm!.notExpressed.join('; '), /VLLM_USE_V2_MODEL_RUNNER=1/);
+    assert.match(sglang!.line, / --max-running-requests 48 /);
+    assert.match(
+      sglang!.notExpressed.join('; '),
+      /draft tokens by batch size.*--long-prefill-token-threshold 256 --long-prefill-token-threshold-adaptive/,
+    );
+  });
+
   it('divides a model as the profile does', () => {
     const profile = findProfile('h100-80gb-mixtral-8x7b-tp2');
     const lines = (count: number, parallel: EngineProfile['parallel']) =>
@@ -59,6 +79,7 @@ describe('the command line of a server', () => {
   it('names what it cannot say', () => {
     const profile = findProfile('a100-80gb-llama-3-70b-tp4');
     const candidate = {
+      ...vllmDefaults(profile),
       ...{
         maxNumSeqs: 64,
         maxNumBatchedTokens: 1024,

@@ -1,6 +1,6 @@
 import { type EngineProfile, kvMemoryGiB, type WeightPrecision, weightVariant } from '@servegym/simulator';
 import { MODELS, type ServedModel } from '@servegym/simulator/calibration';
-import type { Candidate } from './candidate.ts';
+import { type Candidate, startedWith } from './candidate.ts';
 
 /** Command that starts a server with a candidate's settings, and notes on what the line cannot say. */
 export interface ServingCommand {
@@ -18,7 +18,8 @@ export function servingCommands(
   candidate: Candidate,
   replicas: number,
 ): ServingCommand[] {
-  return [vllmCommand(profile, candidate, replicas), sglangCommand(profile, candidate, replicas)];
+  const started = startedWith(profile, candidate);
+  return [vllmCommand(started, candidate, replicas), sglangCommand(started, candidate, replicas)];
 }
 
 function vllmCommand(profile: EngineProfile, candidate: Candidate, replicas: number): ServingCommand {
@@ -35,6 +36,7 @@ function vllmCommand(profile: EngineProfile, candidate: Candidate, replicas: num
       `vllm serve ${name}`,
       ...vllmDivision(profile),
       `--max-num-seqs ${candidate.maxNumSeqs}`,
+      ...(candidate.maxNumActiveSeqs > 0 ? [`--max-num-active-seqs ${candidate.maxNumActiveSeqs}`] : []),
       `--max-num-batched-tokens ${candidate.maxNumBatchedTokens}`,
       `--gpu-memory-utilization ${vllmMemoryShare(profile, candidate)}`,
       candidate.prefixCaching ? '--enable-prefix-caching' : '--no-enable-prefix-caching',
@@ -53,6 +55,11 @@ function vllmCommand(profile: EngineProfile, candidate: Candidate, replicas: num
           ]
         : []),
       ...(candidate.priority ? [PRIORITY_NOTE] : []),
+      ...(speculationDepth > 0 && profile.engine.speculationDepthPerBatchSize
+        ? [
+            'full CUDA graphs: with draft tokens by batch size, vLLM keeps them only with VLLM_USE_V2_MODEL_RUNNER=1 in its environment',
+          ]
+        : []),
       ...replicaNote(replicas),
     ],
   };
@@ -79,7 +86,7 @@ function sglangCommand(profile: EngineProfile, candidate: Candidate, replicas: n
     line: [
       `python -m sglang.launch_server --model-path ${name}`,
       ...sglangDivision(profile),
-      `--max-running-requests ${candidate.maxNumSeqs}`,
+      `--max-running-requests ${candidate.maxNumActiveSeqs || candidate.maxNumSeqs}`,
       `--chunked-prefill-size ${candidate.maxNumBatchedTokens}`,
       // SGLang turns it off when there is a draft.
       ...(speculationDepth > 0 ? [] : ['--enable-mixed-chunk']),
@@ -109,6 +116,9 @@ function sglangCommand(profile: EngineProfile, candidate: Candidate, replicas: n
       'the token budget of an iteration: SGLang bounds the prompt tokens of a chunk, not prompts and decodes together',
       ...(speculationDepth > 0
         ? ['chunks of prompts beside decodes: with a draft, SGLang computes them in iterations of their own']
+        : []),
+      ...(speculationDepth > 0 && profile.engine.speculationDepthPerBatchSize
+        ? ['draft tokens by batch size: SGLang drafts the same for all batches']
         : []),
       'preemption: SGLang retracts by its own rule, so a full KV pool behaves differently',
       ...(schedulerFlags(profile).length > 0

@@ -4,22 +4,23 @@ import { findProfile } from '@servegym/simulator';
 import {
   candidateKey,
   candidateSpace,
+  EXTRA_KNOBS,
   isPossible,
   KNOB_NAMES,
   type Knob,
+  type KnobName,
   vllmDefaults,
+  withoutIdle,
 } from './candidate.ts';
 import { neighbours, spaceFillingCandidates } from './space-filling.ts';
 
 const profile = findProfile('h100-80gb-llama-3-8b');
-const knobs: readonly Knob[] = Object.values(KNOB_NAMES);
-const space = candidateSpace(profile, {
-  knobs,
-  minQuality: 0,
-  hasPrefixes: true,
-  hasClasses: true,
-  mostReplicas: 8,
-});
+const limits = { minQuality: 0, hasPrefixes: true, hasClasses: true, mostReplicas: 8 };
+/** Knobs that `tune` searches unless it is told otherwise. */
+const knobs: readonly Knob[] = (Object.keys(KNOB_NAMES) as KnobName[])
+  .filter((name) => !EXTRA_KNOBS.includes(name))
+  .map((name) => KNOB_NAMES[name]);
+const space = candidateSpace(profile, { knobs, ...limits });
 
 describe('the candidates to start from', () => {
   const candidates = spaceFillingCandidates(profile, space, 1024);
@@ -43,6 +44,19 @@ describe('the candidates to start from', () => {
         assert.ok(Math.abs(times - fair) < 0.2 * fair, `${knob} ${value}: ${times} of ${fair}`);
       }
     }
+  });
+
+  it('turn each of the extra knobs on and off, where they are asked for, and leave none on without effect', () => {
+    const wide = candidateSpace(profile, { knobs: Object.values(KNOB_NAMES), ...limits });
+    const found = spaceFillingCandidates(profile, wide, 1024);
+    assert.equal(new Set(found.map(candidateKey)).size, 1024);
+    for (const candidate of found) assert.deepEqual(withoutIdle(wide, candidate), candidate);
+    for (const name of EXTRA_KNOBS) {
+      const on = found.filter((candidate) => candidate[KNOB_NAMES[name]]).length;
+      assert.ok(on > 200 && on < 900, `${name}: ${on}`);
+    }
+    const near = neighbours(profile, wide, found[0]!).map(candidateKey);
+    assert.equal(new Set([...near, candidateKey(found[0]!)]).size, near.length + 1);
   });
 
   it('are all there are where the space is small', () => {

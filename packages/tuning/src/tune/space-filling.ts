@@ -1,5 +1,12 @@
 import type { EngineProfile } from '@servegym/simulator';
-import { type Candidate, type CandidateSpace, candidateKey, isPossible, type Knob } from './candidate.ts';
+import {
+  type Candidate,
+  type CandidateSpace,
+  candidateKey,
+  isPossible,
+  type Knob,
+  withoutIdle,
+} from './candidate.ts';
 
 /** One prime for each setting. */
 const BASES: Readonly<Record<Knob, number>> = {
@@ -11,6 +18,10 @@ const BASES: Readonly<Record<Knob, number>> = {
   prefixCaching: 13,
   split: 17,
   priority: 19,
+  maxNumActiveSeqs: 23,
+  longPrefillTokenThreshold: 29,
+  longPrefillTokenThresholdAdaptive: 31,
+  speculationMaxBatch: 37,
 };
 
 /** Points of a sequence that are looked at for each candidate wanted, before the space counts as exhausted. */
@@ -24,13 +35,16 @@ export function spaceFillingCandidates(
 ): Candidate[] {
   const found = new Map<string, Candidate>();
   for (let point = 1; found.size < count && point <= MOST_POINTS_EACH * count; point += 1) {
-    const candidate = candidateAt(space, (knob) => radicalInverse(point, BASES[knob]));
+    const candidate = withoutIdle(
+      space,
+      candidateAt(space, (knob) => radicalInverse(point, BASES[knob])),
+    );
     if (isPossible(profile, candidate)) found.set(candidateKey(candidate), candidate);
   }
   return [...found.values()];
 }
 
-/** Candidates that differ in one setting, by one step up or down; weights and switches by any. */
+/** Candidates that differ in one setting that has an effect, by one step up or down; weights and switches by any. */
 export function neighbours(profile: EngineProfile, space: CandidateSpace, candidate: Candidate): Candidate[] {
   return (Object.keys(space) as Knob[])
     .flatMap((knob) => {
@@ -40,9 +54,9 @@ export function neighbours(profile: EngineProfile, space: CandidateSpace, candid
       const others = isScale
         ? [at - 1, at + 1].filter((i) => i >= 0 && i < values.length)
         : [...values.keys()].filter((i) => i !== at);
-      return others.map((i): Candidate => ({ ...candidate, [knob]: values[i] }));
+      return others.map((i) => withoutIdle(space, { ...candidate, [knob]: values[i] }));
     })
-    .filter((near) => isPossible(profile, near));
+    .filter((near) => isPossible(profile, near) && candidateKey(near) !== candidateKey(candidate));
 }
 
 function candidateAt(space: CandidateSpace, share: (knob: Knob) => number): Candidate {
@@ -59,6 +73,10 @@ function candidateAt(space: CandidateSpace, share: (knob: Knob) => number): Cand
     prefixCaching: at('prefixCaching'),
     split: at('split'),
     priority: at('priority'),
+    maxNumActiveSeqs: at('maxNumActiveSeqs'),
+    longPrefillTokenThreshold: at('longPrefillTokenThreshold'),
+    longPrefillTokenThresholdAdaptive: at('longPrefillTokenThresholdAdaptive'),
+    speculationMaxBatch: at('speculationMaxBatch'),
   };
 }
 

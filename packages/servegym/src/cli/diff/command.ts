@@ -6,7 +6,9 @@ import {
   compareDeployments,
   type Deployed,
   diffStatus,
+  EXTRA_KNOBS,
   KNOB_NAMES,
+  type KnobName,
   type Launch,
   parseSlo,
   readLaunch,
@@ -43,6 +45,9 @@ interface DiffOptions extends TraceArguments, PriceOptions {
   readonly markdown?: string;
   readonly json: boolean;
 }
+
+/** Settings that are off at 0. */
+const MAY_BE_OFF: readonly KnobName[] = ['speculation', ...EXTRA_KNOBS];
 
 /** `servegym diff`: whether a change of settings breaks an SLO. */
 export function diffCommand(): Command {
@@ -168,7 +173,7 @@ async function fromJson(text: string, name: string, options: DiffOptions): Promi
     const isValid =
       typeof given !== 'number' ||
       (given > 0 && (knob === 'kvBudgetFraction' ? given <= 1 : Number.isInteger(given))) ||
-      (given === 0 && knob === 'speculationDepth');
+      (given === 0 && MAY_BE_OFF.includes(key as KnobName));
     if (knob === undefined || typeof given !== typeof candidate[knob] || !isValid) {
       throw new InputError(
         `${name}: settings.${key}: expected one of ${Object.keys(KNOB_NAMES).join(', ')} with a value of its kind, got ${JSON.stringify(given)}`,
@@ -194,13 +199,13 @@ function fromLaunch(
   const found = own === undefined ? profileFor(launch, gpu) : { profile: own, engines: 1, notSimulated: [] };
   const base = found.profile;
   const { memoryShare } = settings;
-  const defaults = vllmDefaults(base);
   const profile = withSchedulerOptions(
     memoryShare === undefined || launch.engine === 'SGLang'
       ? base
       : { ...base, memory: { ...base.memory, utilization: memoryShare } },
     { ...settings, schedulerReserveFullIsl: settings.wholePromptFits },
   );
+  const defaults = vllmDefaults(profile);
   const notSimulated = [...launch.notSimulated, ...found.notSimulated];
   if (launch.engine === 'SGLang')
     notSimulated.push('SGLang’s scheduler: vLLM’s is simulated with its settings');

@@ -1,6 +1,7 @@
 import type { TaskId } from '@servegym/environments';
 import { drawPriorities, type EngineProfile, type Trace } from '@servegym/simulator';
 import {
+  EXTRA_KNOBS,
   KNOB_NAMES,
   type KnobName,
   type Objective,
@@ -66,6 +67,7 @@ const OBJECTIVES: readonly Objective[] = ['goodput', 'cost', 'latency'];
 /** Knobs of `--knobs`: the settings of an engine, and the number of engines. */
 type CommandKnob = KnobName | 'replicas';
 const KNOBS: readonly CommandKnob[] = [...(Object.keys(KNOB_NAMES) as KnobName[]), 'replicas'];
+const DEFAULT_KNOBS = KNOBS.filter((name) => !(EXTRA_KNOBS as readonly CommandKnob[]).includes(name));
 const MOST_REPLICAS = 64;
 
 /** `servegym tune`: which settings serve a traffic best. */
@@ -102,8 +104,11 @@ export function tuneCommand(): Command {
         .default('goodput'),
     )
     .addOption(
-      new Option('--knobs <names>', `what to choose: ${KNOBS.join(', ')}`)
-        .default(KNOBS, 'all')
+      new Option(
+        '--knobs <names>',
+        `what to choose: ${DEFAULT_KNOBS.join(', ')}; only where named: ${EXTRA_KNOBS.join(', ')}; \`default\` stands for those before`,
+      )
+        .default(DEFAULT_KNOBS, 'default')
         .argParser(parseKnobs),
     )
     .addOption(
@@ -279,10 +284,11 @@ function rendererFor(path: string): (svg: string) => string | Uint8Array {
 }
 
 function parseKnobs(text: string): CommandKnob[] {
-  return text.split(',').map((part) => {
+  return text.split(',').flatMap((part) => {
     const name = part.trim();
-    if ((KNOBS as readonly string[]).includes(name)) return name as CommandKnob;
-    throw new InvalidArgumentError(`Expected some of ${KNOBS.join(', ')}, got \`${name}\`.`);
+    if (name === 'default') return DEFAULT_KNOBS;
+    if ((KNOBS as readonly string[]).includes(name)) return [name as CommandKnob];
+    throw new InvalidArgumentError(`Expected \`default\` or some of ${KNOBS.join(', ')}, got \`${name}\`.`);
   });
 }
 
