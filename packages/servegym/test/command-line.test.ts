@@ -17,6 +17,40 @@ describe('the command line', () => {
     assert.match(unknown.stderr, /unknown command 'simulat'[\s\S]*simulate/);
   });
 
+  for (const [what, args, line] of [
+    [
+      'a command that is none',
+      ['simulat'],
+      /^error: unknown command 'simulat' \(code: INVALID_COMMAND_LINE\)$/m,
+    ],
+    [
+      'an option that is missing',
+      ['confirm'],
+      /^error: required option '--server <url>' not specified \(code: \w+\)$/m,
+    ],
+    [
+      'a value out of range',
+      ['simulate', '--max-num-seqs', 'x'],
+      /^error: .*Expected a whole number.* \(code: INVALID_COMMAND_LINE\)$/m,
+    ],
+    [
+      'options that do not go together',
+      ['plan', '--model', 'llama-3-8b', '--rate', '3', '--workload', 'chat', '--input-tokens', '9'],
+      /^error: expected --workload or --input-tokens, got both \(code: INVALID_COMMAND_LINE\)$/m,
+    ],
+    [
+      'a file that is not there',
+      ['confirm', '--server', 'http://127.0.0.1:9/v1', '--profile', 'none.json'],
+      /^error: cannot read none\.json: there is no such file \(code: FILE_UNREADABLE\)$/m,
+    ],
+  ] as const) {
+    it(`ends the line of an error with a stable code: ${what}`, async () => {
+      const { code, stderr } = await runServegym(...args);
+      assert.equal(code, 2);
+      assert.match(stderr, line);
+    });
+  }
+
   it('ends without a word when nobody reads on', async () => {
     const child = spawn(process.execPath, [main, '--help'], { stdio: ['ignore', 'pipe', 'pipe'] });
     child.stdout.destroy();

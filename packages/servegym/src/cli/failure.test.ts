@@ -28,7 +28,14 @@ describe('a failure of a command', () => {
         new InputError('slo.txt: Expected an SLO.', { cause }),
         'slo.txt: Expected an SLO. (code: INVALID_SLO)',
       ],
-      [new InputError('slo.txt: no such file', { cause: missing }), 'slo.txt: no such file'],
+      [
+        new InputError('slo.txt: no such file', { cause: missing }),
+        'slo.txt: no such file (code: INVALID_COMMAND_LINE)',
+      ],
+      [
+        new InputError('slo.txt: no such file', { code: 'FILE_UNREADABLE', cause }),
+        'slo.txt: no such file (code: FILE_UNREADABLE)',
+      ],
       [new EnvironmentError('BAD_SEED', 'BAD_SEED: expected one.'), 'BAD_SEED: expected one.'],
     ] as const)
       assert.deepEqual(told(error), [2, message]);

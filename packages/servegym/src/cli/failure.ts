@@ -1,6 +1,5 @@
-import type { JobFailure } from '@servegym/jobs';
 import { CommanderError } from 'commander';
-import { isInputError } from './input-error.ts';
+import { codeOf, isInputError } from './input-error.ts';
 import { InterruptedError } from './interrupted-error.ts';
 
 /** 2 for bad input, 130 after Ctrl-C, 143 after SIGTERM, 1 for an internal failure, 0 for `--help` and `--version`. */
@@ -22,15 +21,8 @@ export function failureMessage(error: unknown): string {
   return `internal failure: ${detail}`;
 }
 
-function withCode(message: string, code: string | undefined): string {
+/** A message with its code, where it has one. */
+export function withCode(message: string, code: string | undefined): string {
   // Some messages open with their code.
   return code === undefined || message.includes(code) ? message : `${message} (code: ${code})`;
-}
-
-/** Stable code of bad input: its own, that of the job that found it, or that of the error it was made from. */
-function codeOf(error: unknown): string | undefined {
-  if (!isInputError(error)) return undefined;
-  const { code, failure } = error as { readonly code?: string; readonly failure?: JobFailure };
-  if (failure !== undefined) return failure.code;
-  return code ?? codeOf(error.cause);
 }

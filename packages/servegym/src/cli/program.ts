@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import packageJson from '../../package.json' with { type: 'json' };
+import { withCode } from './failure.ts';
 
 interface CommandEntry {
   readonly name: string;
@@ -148,12 +149,19 @@ export async function buildProgram(asked: string | undefined): Promise<Command> 
     .description(packageJson.description)
     .version(packageJson.version)
     .enablePositionalOptions()
-    .showHelpAfterError('(add --help for the options)');
+    .showHelpAfterError('(add --help for the options)')
+    .configureOutput({ outputError: writeUsageError });
   for (const { name, summary, load } of COMMANDS) {
     if (name === asked) program.addCommand(await load());
     else program.command(name).summary(summary).description(summary);
   }
   return overrideExit(program);
+}
+
+/** Writes an error that Commander has found, with the code of such errors at the end of its first line. */
+function writeUsageError(text: string, write: (text: string) => void): void {
+  const [message, ...rest] = text.split('\n');
+  write([withCode(message, 'INVALID_COMMAND_LINE'), ...rest].join('\n'));
 }
 
 /** Lets a command and those below it throw where they would end the process. */

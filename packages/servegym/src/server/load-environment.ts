@@ -23,6 +23,7 @@ export async function loadEnvironment(
   if (definitions.length === 1) return definitions[0];
   throw new InputError(
     `Expected \`${path}\` to export one environment, made with \`defineEnvironment\`; it exports ${definitions.length}.`,
+    { code: 'INVALID_FILE' },
   );
 }
 
@@ -31,6 +32,7 @@ async function load(path: string): Promise<object> {
     return await import(pathToFileURL(resolve(path)).href);
   } catch (error) {
     throw new InputError(`The environment \`${path}\` could not be loaded: ${(error as Error).message}.`, {
+      code: 'INVALID_FILE',
       cause: error,
     });
   }

@@ -35,6 +35,7 @@ describe('the file that sessions are kept in', () => {
     new DatabaseSync(file).exec('CREATE TABLE t (a)');
     assert.throws(() => openSessionFile(join(file, 'x', 'sessions.db')), {
       name: 'InputError',
+      code: 'STORE_ERROR',
       message: /^Sessions cannot be kept in `.*sessions\.db`: ENOTDIR.*Choose another file with --store/,
     });
   });
@@ -46,6 +47,7 @@ describe('the file that sessions are kept in', () => {
     holder.exec('BEGIN EXCLUSIVE');
     assert.throws(() => openSessionFile(file, { lockTimeoutMs: 1 }), {
       name: 'InputError',
+      code: 'STORE_ERROR',
       message: /database is locked\. End the program that holds it, or choose another file/,
     });
   });

@@ -86,7 +86,7 @@ async function openStorage(fileOrAddress: string, options: StorageOptions): Prom
     () => import('@servegym/openenv/redis'),
     'Sessions in Redis need',
     ['ioredis'],
-    (message, options) => new InputError(message, options),
+    (message, options) => new InputError(message, { ...options, code: 'PACKAGE_MISSING' }),
   );
   try {
     return await openRedisStore(fileOrAddress, {
@@ -96,7 +96,7 @@ async function openStorage(fileOrAddress: string, options: StorageOptions): Prom
   } catch (error) {
     throw new InputError(
       `Sessions cannot be kept in Redis: ${(error as Error).message}. Start Redis there, or correct --store or SERVEGYM_STORE`,
-      { cause: error },
+      { code: 'STORE_ERROR', cause: error },
     );
   }
 }
@@ -127,7 +127,7 @@ export function openSessionFile(path: string, options: SqliteSessionStoreOptions
     const remedy = isLocked ? 'End the program that holds it, or choose' : 'Choose';
     throw new InputError(
       `Sessions cannot be kept in \`${path}\`: ${reason.message}. ${remedy} another file with --store or SERVEGYM_STORE; \`--store memory\` keeps them only while the server runs.`,
-      { cause: error },
+      { code: 'STORE_ERROR', cause: error },
     );
   }
 }

@@ -13,7 +13,7 @@ import {
 } from '@servegym/environments';
 import { readTrace } from '@servegym/tuning/traces';
 import { InputError } from '../input-error.ts';
-import { readInputFile } from './read-input-file.ts';
+import { readInputFile, readInputJson } from './read-input-file.ts';
 
 /**
  * Loads a task of one's own, from JSON or from a module whose default export it is, and makes it known under its id.
@@ -74,22 +74,20 @@ export async function findOrLoadTask(idOrFile: string): Promise<ServeTask> {
 }
 
 async function content(path: string): Promise<unknown> {
-  const text = await readInputFile(path);
-  if (/\.json$/i.test(path)) {
-    try {
-      return JSON.parse(text);
-    } catch (error) {
-      throw new InputError(`${path} is no JSON: ${(error as Error).message}`);
-    }
-  }
+  if (/\.json$/i.test(path)) return readInputJson(path);
+  await readInputFile(path);
   let module: { readonly default?: unknown };
   try {
     module = await import(pathToFileURL(resolve(path)).href);
   } catch (error) {
-    throw new InputError(`${path} could not be loaded: ${(error as Error).message}`);
+    throw new InputError(`${path} could not be loaded: ${(error as Error).message}`, {
+      code: 'INVALID_FILE',
+    });
   }
   if (module.default !== undefined) return module.default;
-  throw new InputError(`expected the task to be the default export of ${path}, which has none`);
+  throw new InputError(`expected the task to be the default export of ${path}, which has none`, {
+    code: 'INVALID_FILE',
+  });
 }
 
 /** A trace that can be played by its name. */

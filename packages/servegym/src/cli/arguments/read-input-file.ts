@@ -19,7 +19,17 @@ export async function readInputBytes(path: string): Promise<Buffer> {
     return await readFile(path);
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code ?? '';
-    throw new InputError(`cannot read ${path}: ${REASONS[code] ?? code}`);
+    throw new InputError(`cannot read ${path}: ${REASONS[code] ?? code}`, { code: 'FILE_UNREADABLE' });
+  }
+}
+
+/** Value of a JSON file that somebody named on the command line. @throws InputError when it is none. */
+export async function readInputJson(path: string): Promise<unknown> {
+  const text = await readInputFile(path);
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new InputError(`${path} is no JSON: ${(error as Error).message}`, { code: 'INVALID_FILE' });
   }
 }
 

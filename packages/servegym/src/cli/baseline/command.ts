@@ -234,6 +234,7 @@ async function httpRuntime(url: URL, { environment }: BaselineEnvironment): Prom
   const client = await connect(url).catch((error: Error) => {
     throw new InputError(
       `${url.href} is no OpenEnv server that answers: ${error.message}. Start one: servegym serve --env ${environment.id}`,
+      { code: 'SERVER_UNREACHABLE' },
     );
   });
   const { name } = await client.metadata();

@@ -42,7 +42,9 @@ async function actionSchema(base: URL, timeoutMs: number, headers: HeadersInit):
   } catch (error) {
     const { message, cause } = error as Error;
     const reason = (cause as { code?: string } | undefined)?.code ?? message;
-    throw new InputError(`cannot read ${url.href}: ${reason}. Is an OpenEnv server running there?`);
+    throw new InputError(`cannot read ${url.href}: ${reason}. Is an OpenEnv server running there?`, {
+      code: 'SERVER_UNREACHABLE',
+    });
   }
 }
 

@@ -196,10 +196,14 @@ async function allow(facts: ServerFacts, options: ServerOptions): Promise<void> 
   );
   if (yes) return;
   if (!process.stdin.isTTY)
-    throw new InputError('there is no terminal to ask on: add --yes to allow the load');
+    throw new InputError('there is no terminal to ask on: add --yes to allow the load', {
+      code: 'NOT_ALLOWED',
+    });
   const answer = await question('Go on? [y/N] ');
   if (!/^y(es)?$/i.test(answer.trim()))
-    throw new InputError('the load was not allowed, and nothing was sent but one short request');
+    throw new InputError('the load was not allowed, and nothing was sent but one short request', {
+      code: 'NOT_ALLOWED',
+    });
 }
 
 async function question(text: string): Promise<string> {
@@ -227,6 +231,8 @@ async function readLoads(file: string): Promise<MeasuredLoad[]> {
     const loads = JSON.parse(text) as readonly MeasuredLoad[];
     return loads.map(({ source, requests, failed }) => measuredLoad(source, requests, failed));
   } catch (error) {
-    throw new InputError(`${file}: expected the loads of an earlier run, got ${(error as Error).message}`);
+    throw new InputError(`${file}: expected the loads of an earlier run, got ${(error as Error).message}`, {
+      code: 'INVALID_FILE',
+    });
   }
 }

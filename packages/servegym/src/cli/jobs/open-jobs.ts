@@ -89,7 +89,7 @@ export function importQueue(): Promise<typeof import('@servegym/jobs/queue')> {
     () => import('@servegym/jobs/queue'),
     'Queues need',
     ['bullmq', 'ioredis'],
-    (message, options) => new InputError(message, options),
+    (message, options) => new InputError(message, { ...options, code: 'PACKAGE_MISSING' }),
   );
 }
 

@@ -38,8 +38,9 @@ describe('a file that was named for output', () => {
       [join(path, 'x.html'), /x\.html: there is no such folder/],
       [folder, /it is a folder/],
     ] as const) {
-      await assert.rejects(requireWritable(where), { name: 'InputError', message: reason });
-      await assert.rejects(writeOutputFile(where, ['x']), { name: 'InputError', message: reason });
+      const refusal = { name: 'InputError', code: 'FILE_UNWRITABLE', message: reason };
+      await assert.rejects(requireWritable(where), refusal);
+      await assert.rejects(writeOutputFile(where, ['x']), refusal);
     }
     await requireWritable(undefined);
     await requireWritable(path);

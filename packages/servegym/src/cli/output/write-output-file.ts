@@ -67,5 +67,5 @@ function failure(path: string, error: unknown): Error {
   const { code } = error as NodeJS.ErrnoException;
   // An error from making the pieces is not the file's fault.
   if (code === undefined) return error as Error;
-  return new InputError(`cannot write ${path}: ${REASONS[code] ?? code}`);
+  return new InputError(`cannot write ${path}: ${REASONS[code] ?? code}`, { code: 'FILE_UNWRITABLE' });
 }

@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import {
   closeSeason,
   createServer,
@@ -16,6 +15,7 @@ import { Command, Option } from 'commander';
 import { listenError } from '../../server/listen-error.ts';
 import { stopOnSignals } from '../../server/stop-on-signals.ts';
 import { numberAbove, wholeNumber } from '../arguments/options.ts';
+import { readInputJson } from '../arguments/read-input-file.ts';
 import { allowedHostsOption, withBoundName } from '../arguments/server-options.ts';
 import { InputError } from '../input-error.ts';
 import { addJobOptions, type JobOptions, withJobs } from '../jobs/open-jobs.ts';
@@ -36,7 +36,7 @@ async function withLedger<Result>(
     return await use(ledger);
   } catch (error) {
     const { code, message } = error as { code?: string; message: string };
-    throw code === 'STORE_ERROR' ? new InputError(message, { cause: error }) : error;
+    throw code === 'STORE_ERROR' ? new InputError(message, { code: 'STORE_ERROR', cause: error }) : error;
   } finally {
     ledger?.close();
   }
@@ -271,17 +271,12 @@ async function verify(
 }
 
 async function readResults(path: string): Promise<SeasonResults> {
-  let value: unknown;
-  try {
-    value = JSON.parse(await readFile(path, 'utf8'));
-  } catch (error) {
-    throw new InputError(`cannot read ${path}: ${(error as Error).message}`, { cause: error });
-  }
-  const reading = seasonResults.safeParse(value);
+  const reading = seasonResults.safeParse(await readInputJson(path));
   if (reading.success) return reading.data;
   const [issue] = reading.error.issues;
   throw new InputError(
     `expected the results of a season in ${path}: ${issue?.path.join('.')}: ${issue?.message}`,
+    { code: 'INVALID_FILE' },
   );
 }
 

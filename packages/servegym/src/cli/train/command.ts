@@ -316,7 +316,9 @@ function makeFolder(folder: string): string {
   try {
     mkdirSync(folder, { recursive: true });
   } catch (error) {
-    throw new InputError(`cannot write to ${folder}: ${(error as Error).message}`);
+    throw new InputError(`cannot write to ${folder}: ${(error as Error).message}`, {
+      code: 'FILE_UNWRITABLE',
+    });
   }
   return folder;
 }

@@ -280,6 +280,7 @@ function rendererFor(path: string): (svg: string) => string | Uint8Array {
   if (render) return render;
   throw new InputError(
     `cannot draw ${path}: this installation has no PNG renderer (the optional native package of @resvg/resvg-js). Name an .svg file, or install the npm package servegym with its optional packages`,
+    { code: 'PACKAGE_MISSING' },
   );
 }
 
