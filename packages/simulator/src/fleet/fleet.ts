@@ -1,8 +1,8 @@
+import { BinaryHeap } from '../binary-heap.ts';
 import { type EngineCounters, type RequestProgress, zeroCounters } from '../engine/engine-log.ts';
 import { LatencyHistogram } from '../engine/latency-histogram.ts';
 import { TICKS_PER_S, ticksFromMs } from '../engine/ticks.ts';
 import { randomUniform, streamKey } from '../random/counter-random.ts';
-import { Arrivals } from './arrivals.ts';
 import {
   checkFleetOptions,
   checkFleetSettings,
@@ -15,6 +15,11 @@ import {
 } from './fleet-options.ts';
 import { Gateway, type GatewaySnapshot } from './gateway.ts';
 import { engineConfig, Replica, type ReplicaSnapshot, type ReplicaState } from './replica.ts';
+
+/** Order of requests by tick of arrival, then by id. */
+function arrivesFirst(a: FleetRequest, b: FleetRequest): boolean {
+  return a.arrival < b.arrival || (a.arrival === b.arrival && a.id < b.id);
+}
 
 /** Events of a replica. */
 export interface FleetEvent {
@@ -59,7 +64,8 @@ export class Fleet {
   private readonly failureKey: number;
   private readonly listener: FleetListener;
   private readonly gateway = new Gateway();
-  private arrivals = new Arrivals();
+  /** Requests that have not arrived yet. */
+  private arrivals = new BinaryHeap(arrivesFirst);
   /** Prefilled requests that no replica can decode yet. */
   private stranded: Handover[] = [];
   private started = 0;
@@ -108,7 +114,7 @@ export class Fleet {
   }
   /** Requests submitted that have not arrived yet. */
   get futureCount(): number {
-    return this.arrivals.count;
+    return this.arrivals.size;
   }
 
   /** Seconds that the replicas of a pool were billed for since the fleet began, by state. */
@@ -166,7 +172,7 @@ export class Fleet {
       settings: this.current,
       replicas: this.replicas.map((replica) => replica.snapshot()),
       gateway: this.gateway.snapshot(),
-      arrivals: this.arrivals.requests(),
+      arrivals: this.arrivals.list(),
       stranded: this.stranded.slice(),
       started: this.started,
       seconds: this.seconds.map((seconds) => ({ ...seconds })),
@@ -189,7 +195,7 @@ export class Fleet {
     }
     this.now = snapshot.now;
     this.gateway.restore(snapshot.gateway);
-    this.arrivals = new Arrivals(snapshot.arrivals);
+    this.arrivals = new BinaryHeap(arrivesFirst, snapshot.arrivals);
     this.stranded = snapshot.stranded.slice();
     this.started = snapshot.started;
     this.seconds = snapshot.seconds.map((seconds) => ({ ...seconds }));
@@ -203,7 +209,7 @@ export class Fleet {
     this.manage(seconds);
     gateway.look(replicas);
     gateway.flush(this.now);
-    while (this.arrivals.next < end) {
+    while (this.arrivals.size > 0 && this.arrivals.first.arrival < end) {
       const request = this.arrivals.take();
       if (!gateway.route(request, settings)) listener.refused(request.id, request.arrival, 'admission');
     }

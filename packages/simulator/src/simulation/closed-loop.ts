@@ -1,3 +1,4 @@
+import { BinaryHeap } from '../binary-heap.ts';
 import type { Engine } from '../engine/engine.ts';
 import { ticksFromMs } from '../engine/ticks.ts';
 import type { Trace } from '../traces/trace.ts';
@@ -25,8 +26,10 @@ export class ClosedLoop {
   private readonly isOpen: boolean;
   /** Tick of arrival of each request whose arrival is known. */
   private readonly dueTick: Float64Array;
-  /** Binary heap of requests that have not arrived, by tick of arrival, then by number. */
-  private readonly heap: number[] = [];
+  /** Requests that have not arrived, by tick of arrival, then by number. */
+  private readonly due = new BinaryHeap<number>(
+    (a, b) => this.dueTick[a] < this.dueTick[b] || (this.dueTick[a] === this.dueTick[b] && a < b),
+  );
   /** Rejections of each engine that are taken account of. */
   private readonly refused = new Map<Engine, number>();
 
@@ -70,15 +73,12 @@ export class ClosedLoop {
 
   /** Tick of the next arrival that is known; `Infinity` when there is none. */
   get nextArrival(): number {
-    return this.heap.length === 0 ? Number.POSITIVE_INFINITY : this.dueTick[this.heap[0]];
+    return this.due.size === 0 ? Number.POSITIVE_INFINITY : this.dueTick[this.due.first];
   }
 
   /** Takes the number of the request that arrives next. */
   take(): number {
-    const { heap } = this;
-    const request = heap[0];
-    const last = heap.pop() as number;
-    if (heap.length > 0) this.sink(last);
+    const request = this.due.take();
     if (this.isOpen && this.root[request] === request) this.startNext(0);
     return request;
   }
@@ -109,33 +109,7 @@ export class ClosedLoop {
   }
 
   private push(request: number, tick: number): void {
-    const { heap, dueTick } = this;
-    dueTick[request] = tick;
-    let at = heap.length;
-    heap.push(request);
-    while (at > 0) {
-      const parent = (at - 1) >> 1;
-      if (this.comesFirst(heap[parent], request)) break;
-      heap[at] = heap[parent];
-      at = parent;
-    }
-    heap[at] = request;
-  }
-
-  /** Puts `request` where the root of the heap was. */
-  private sink(request: number): void {
-    const { heap } = this;
-    let at = 0;
-    for (let child = 1; child < heap.length; child = 2 * at + 1) {
-      if (child + 1 < heap.length && this.comesFirst(heap[child + 1], heap[child])) child++;
-      if (this.comesFirst(request, heap[child])) break;
-      heap[at] = heap[child];
-      at = child;
-    }
-    heap[at] = request;
-  }
-
-  private comesFirst(a: number, b: number): boolean {
-    return this.dueTick[a] < this.dueTick[b] || (this.dueTick[a] === this.dueTick[b] && a < b);
+    this.dueTick[request] = tick;
+    this.due.push(request);
   }
 }
