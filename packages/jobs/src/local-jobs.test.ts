@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import fc from 'fast-check';
 import { decodeFailure, encodeFailure, type Job, JobFailedError } from './job.ts';
-import { LocalJobs } from './local-jobs.ts';
+import { LocalJobs, ThreadPool } from './local-jobs.ts';
 
 const KINDS = { simulation: new URL('simulation-job.fixture.ts', import.meta.url).href };
 
@@ -88,6 +88,19 @@ describe('jobs on threads of this process', () => {
     await assert.rejects(run, /enough/);
     assert.equal((await jobs.run(list.slice(0, 1))).length, 1);
   });
+});
+
+it('threads forget the oldest shared bytes above a limit, but none that are in use', async (t) => {
+  const pool = new ThreadPool(KINDS, 1);
+  t.after(() => pool.close());
+  const held = () => ['a', 'b', 'c', 'd'].filter((name) => pool.hasShared(name));
+  for (const name of ['a', 'b', 'c', 'd']) pool.setShared(name, new Uint8Array(10));
+  pool.trimShared(new Set(), 40);
+  assert.deepEqual(held(), ['a', 'b', 'c', 'd']);
+  pool.trimShared(new Set(['a']), 20);
+  assert.deepEqual(held(), ['a', 'd']);
+  pool.trimShared(new Set(['a', 'd']), 0);
+  assert.deepEqual(held(), ['a', 'd']);
 });
 
 describe('the failure of a job, in the message that a queue keeps', () => {

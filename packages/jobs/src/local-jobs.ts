@@ -130,6 +130,18 @@ export class ThreadPool {
     this.#shared.set(name, memory);
   }
 
+  /** Forgets shared bytes, the oldest first, but for these names, while there are more than `most`. */
+  trimShared(names: ReadonlySet<string>, most: number): void {
+    let total = 0;
+    for (const { length } of this.#shared.values()) total += length;
+    for (const [name, { length }] of this.#shared) {
+      if (total <= most) return;
+      if (names.has(name)) continue;
+      this.#shared.delete(name);
+      total -= length;
+    }
+  }
+
   /** @throws {JobFailedError} when the job throws; whatever the pool throws when its thread dies or `signal` aborts. */
   async run({ job, signal, onShare }: ThreadJob): Promise<Json> {
     const module = this.#kinds[job.kind];

@@ -23,6 +23,8 @@ export interface QueueWorkerSettings {
 
 const CANCELLATION_CHECK_MS = 1000;
 const ANNOUNCE_MS = 10_000;
+/** Shared bytes that are kept for later jobs; a job that needs others has them sent again. */
+const MOST_SHARED_BYTES = 2 ** 29;
 
 /** Does the jobs of a queue, on threads, so that what the queue must hear of does not wait for them. */
 export class QueueWorker {
@@ -31,7 +33,8 @@ export class QueueWorker {
   readonly #connection: QueueConnection;
   readonly #pool: ThreadPool;
   readonly #worker: Worker<QueuedJob, Json>;
-  readonly #active = new Set<string>();
+  /** Names of the shared bytes of each job that runs. */
+  readonly #active = new Map<string, readonly string[]>();
   readonly #timers: NodeJS.Timeout[];
   readonly #fetching = new Map<string, Promise<void>>();
   #saidOther = false;
@@ -95,7 +98,7 @@ export class QueueWorker {
     const { kind, shared } = queued.data;
     const started = performance.now();
     let failed = true;
-    this.#active.add(queued.id!);
+    this.#active.set(queued.id!, shared);
     try {
       for (const name of shared) await this.#fetch(name);
       const result = await this.#run(queued, signal);
@@ -103,6 +106,7 @@ export class QueueWorker {
       return result;
     } finally {
       this.#active.delete(queued.id!);
+      this.#pool.trimShared(new Set([...this.#active.values()].flat()), MOST_SHARED_BYTES);
       this.#settings.onFinished?.({ kind, wallMs: performance.now() - started, failed });
     }
   }
@@ -145,7 +149,8 @@ export class QueueWorker {
   }
 
   async #stopCancelled(): Promise<void> {
-    for (const id of await this.#connection.store.cancelledOf([...this.#active])) this.#worker.cancelJob(id);
+    for (const id of await this.#connection.store.cancelledOf([...this.#active.keys()]))
+      this.#worker.cancelJob(id);
   }
 
   async #announce(): Promise<void> {
