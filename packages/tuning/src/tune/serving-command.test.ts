@@ -23,7 +23,7 @@ describe('the command line of a server', () => {
       ...{ wholePromptFits: false, asyncScheduling: false },
     };
     const started = { ...profile, engine: { ...profile.engine, ...scheduler } };
-    const [vllm, sglang] = servingCommands(started, vllmDefaults(profile), 1);
+    const [vllm, sglang] = servingCommands(started, vllmDefaults(started), 1);
     const flags =
       '--long-prefill-token-threshold 512 --long-prefill-token-threshold-adaptive --watermark 0.01 ' +
       '--no-scheduler-reserve-full-isl --no-async-scheduling';
