@@ -80,11 +80,17 @@ async function serving(
 /** Starts `servegym` with these arguments. */
 export function startServegym(...args: string[]): {
   signal(signal: NodeJS.Signals): void;
+  /** Waits until it has written to its standard error what this matches. Throws when it ends without. */
+  noted(pattern: RegExp): Promise<RegExpExecArray>;
   /** Resolves when it is gone. */
   readonly ended: Promise<Ending>;
 } {
-  const { child, ended } = launch(NOTHING_KEPT, ...args);
-  return { ended, signal: (signal) => void child.kill(signal) };
+  const { child, ended, said } = launch(NOTHING_KEPT, ...args);
+  return {
+    ended,
+    noted: (pattern) => said(pattern, 'stderr'),
+    signal: (signal) => void child.kill(signal),
+  };
 }
 
 /** Runs `servegym` with these arguments until it ends. */
@@ -116,11 +122,11 @@ function launch(variables: Variables, ...args: string[]) {
     stdout,
     stderr,
   }));
-  const said = async (pattern: RegExp): Promise<RegExpExecArray> => {
+  const said = async (pattern: RegExp, stream: 'stdout' | 'stderr' = 'stdout'): Promise<RegExpExecArray> => {
     for (;;) {
-      const match = pattern.exec(stdout);
+      const match = pattern.exec(stream === 'stdout' ? stdout : stderr);
       if (match) return match;
-      const ending = await Promise.race([once(child.stdout, 'data'), ended]);
+      const ending = await Promise.race([once(child[stream], 'data'), ended]);
       if (!Array.isArray(ending)) {
         throw new Error(
           `\`servegym ${args.join(' ')}\` ended with ${ending.signal ?? `exit code ${ending.code}`} and never said ${pattern}:\n${ending.stderr}`,

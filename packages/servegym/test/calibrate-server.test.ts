@@ -203,3 +203,25 @@ describe('servegym calibrate --server', () => {
     assert.doesNotMatch(withKey.stderr, /sesame/);
   });
 });
+
+describe('servegym confirm', () => {
+  it('prints the loads that were compared before Ctrl-C', async (t) => {
+    const endpoint = await startEndpoint({ ...ENDPOINT, timeScale: 1 });
+    t.after(() => endpoint.close());
+    const child = startServegym(
+      ...['confirm', '--server', `${endpoint.url}/v1`, '--profile', 'a100-40gb-llama-3-8b', '--seconds', '1'],
+      ...LIMITS,
+    );
+    await child.noted(/load 2 of 5: /);
+    child.signal('SIGINT');
+    const { code, stdout, stderr } = await child.ended;
+    assert.equal(code, 130, stderr);
+    assert.match(stderr, /error: interrupted\n$/);
+    const rows = stdout.trimEnd().split('\n');
+    assert.match(rows[0]!, /^load +requests +figure +measured, ms/);
+    assert.deepEqual(
+      rows.slice(1).map((row) => /(?:TTFT|TPOT|E2E) (?:mean|p99)/.exec(row)?.[0]),
+      ['TTFT mean', 'TTFT p99', 'TPOT mean', 'E2E mean', 'E2E p99'],
+    );
+  });
+});

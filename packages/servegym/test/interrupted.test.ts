@@ -13,13 +13,23 @@ const SAY_LISTENING = `data:text/javascript,${encodeURIComponent(
   "process.on('newListener', (name) => name === 'SIGTERM' && process.nextTick(() => process.stderr.write('listening\\n')))",
 )}`;
 
-/** Runs a program, sends it the signal as soon as it listens for signals, and waits for its end. It may say something before. */
-async function interrupt(signal: NodeJS.Signals, args: readonly string[]) {
-  const child = spawn(process.execPath, ['--import', SAY_LISTENING, ...args], {
+/** Has progress written to a pipe as to a terminal. */
+const SHOW_PROGRESS = 'data:text/javascript,process.stderr.isTTY = true';
+
+/**
+ * Runs a program, sends it the signal as soon as it listens for signals, or when its progress shows what `at` matches,
+ * and waits for its end. It may say something before.
+ */
+async function interrupt(signal: NodeJS.Signals, args: readonly string[], at?: RegExp) {
+  const preload = at === undefined ? SAY_LISTENING : SHOW_PROGRESS;
+  const child = spawn(process.execPath, ['--import', preload, ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
   });
+  let isSent = false;
   child.stderr.setEncoding('utf8').on('data', (said: string) => {
-    if (said.includes('listening')) child.kill(signal);
+    // A second signal would end it at once.
+    if (isSent || !(at ?? /listening/).test(said)) return;
+    isSent = child.kill(signal);
   });
   const [stdout, stderr, [code]] = await Promise.all([
     text(child.stdout),
@@ -52,6 +62,30 @@ describe('a command that is interrupted', () => {
           readdirSync(folder, { recursive: true }).filter((name) => name !== 'runs'),
           [],
         );
+      });
+    }
+
+    for (const [command, at, text, ...args] of [
+      [
+        'tune',
+        /neighbours of the best, round 1/,
+        /^a100-40gb-llama-3-8b, interrupted\. Best so far, .*\n\nvLLM:\n {2}vllm serve /m,
+        ...['--profile', 'a100-40gb-llama-3-8b', '--workload', 'bursty_workload', '--requests', '400'],
+        ...['--configurations', '16'],
+      ],
+      [
+        'plan',
+        /\b1 of \d+ profiles/,
+        /^Interrupted after \d+ of \d+ profiles\. Plans so far:\n\nCheapest: .*\nvLLM:\n {2}vllm serve .*\n1\*/ms,
+        ...['--model', 'llama-3-8b', '--workload', 'chat', '--rate', '2', '--hours', '0.2'],
+        ...['--requests', '400', '--status', 'measured', '--max-engines', '4'],
+      ],
+    ] as const) {
+      it(`ends with ${exitCode} (${command}) and prints what it has found so far`, async () => {
+        const ending = await interrupt(signal, [join(source, 'main.ts'), command, ...args], at);
+        assert.equal(ending.code, exitCode, ending.stderr);
+        assert.match(ending.stdout, text);
+        assert.match(ending.stderr, /error: interrupted\n$/);
       });
     }
 

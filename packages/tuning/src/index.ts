@@ -9,7 +9,7 @@ export {
 } from './diff/compare-deployments.ts';
 export type { Launch, LaunchSettings } from './launch/launch.ts';
 export { readLaunch } from './launch/read-launch.ts';
-export { planFleet } from './plan/plan-fleet.ts';
+export { planFleet, rankPlans } from './plan/plan-fleet.ts';
 export type { FleetPlan, PlanResult } from './plan/plan-result.ts';
 export { PROFILE_ERRORS } from './plan/profile-error.ts';
 export { type Candidate, EXTRA_KNOBS, KNOB_NAMES, type KnobName, vllmDefaults } from './tune/candidate.ts';

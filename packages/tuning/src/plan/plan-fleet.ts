@@ -87,7 +87,7 @@ export async function planFleet(
       inputTokensPerS: sum(inputTokens) / seconds,
       outputTokensPerS: sum(outputTokens) / seconds,
     },
-    plans: withFront(plans.sort(byPrice)),
+    plans: rankPlans(plans),
     refused: refused.sort(compareNames),
     mostEngines: options.mostEngines,
     ...{ simulations, simulatedRequests },
@@ -281,10 +281,10 @@ function confidenceOf(
   };
 }
 
-/** Marks the plans that no cheaper one beats in TTFT p99. Cheapest first. */
-function withFront(plans: readonly FleetPlan[]): FleetPlan[] {
+/** The plans, cheapest first, with those marked that no cheaper one beats in TTFT p99. */
+export function rankPlans(plans: readonly FleetPlan[]): FleetPlan[] {
   let least = Number.POSITIVE_INFINITY;
-  return plans.map((plan) => {
+  return plans.toSorted(byPrice).map((plan) => {
     const onFront = plan.ttftP99Ms < least;
     least = Math.min(least, plan.ttftP99Ms);
     return { ...plan, onFront };

@@ -2,7 +2,7 @@ export { diffJson, diffMarkdown, diffReport } from './diff-report.ts';
 export { kubernetesManifest } from './kubernetes-manifest.ts';
 export { lineChartSvg } from './line-chart.ts';
 export { planPage } from './plan-page.ts';
-export { fleetPlanJson, planJson, planReport } from './plan-report.ts';
+export { fleetPlanJson, planJson, planReport, plansSoFarText } from './plan-report.ts';
 export { escapeText, horizontalGrid, px, scaleFromZero, svgDocument, tickLabels } from './svg-chart.ts';
 export { alignedRows, terminalBars } from './terminal.ts';
 export { tunePage } from './tune-page.ts';

@@ -17,6 +17,25 @@ export function planReport(result: PlanResult): string {
   }
   return [
     ...head,
+    ...plansLines(plans),
+    ...(refused.length > 0
+      ? ['', `Not planned (${mostEngines} engines at most):`, ...refusedLines(result)]
+      : []),
+    '',
+    ...confirmLines(cheapest),
+    ...effortLines(result),
+  ].join('\n');
+}
+
+/** Text of a `plan` that was interrupted: the plans of the profiles that were done. */
+export function plansSoFarText(plans: readonly FleetPlan[], done: number, of: number): string {
+  return [`Interrupted after ${done} of ${of} profiles. Plans so far:`, '', ...plansLines(plans)].join('\n');
+}
+
+/** Plans, cheapest first: the cheapest in words and commands, and a table. */
+function plansLines(plans: readonly FleetPlan[]): string[] {
+  const [cheapest] = plans as [FleetPlan];
+  return [
     planSentence(cheapest),
     ...cheapest.commands.flatMap(({ engine, line, notExpressed }) => [
       '',
@@ -35,13 +54,7 @@ export function planReport(result: PlanResult): string {
     ...(plans.length > MOST_ROWS ? [`and ${plans.length - MOST_ROWS} more: --json has all`] : []),
     '* no cheaper plan has a lower TTFT p99. Interval: over stretches of the traffic, widened by the error of the profile.',
     'Autoscaled: mean bill when engines follow the demand. At least: no schedule of any kind on these GPUs costs less.',
-    ...(refused.length > 0
-      ? ['', `Not planned (${mostEngines} engines at most):`, ...refusedLines(result)]
-      : []),
-    '',
-    ...confirmLines(cheapest),
-    ...effortLines(result),
-  ].join('\n');
+  ];
 }
 
 /** The cheapest plan in words. */

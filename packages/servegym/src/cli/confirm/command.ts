@@ -109,7 +109,10 @@ async function confirm(file: string | undefined, options: ConfirmOptions): Promi
     }
   } catch (error) {
     const interrupt = server.interrupt();
-    throw interrupt === undefined ? error : new InterruptedError(interrupt);
+    if (interrupt === undefined) throw error;
+    progress.end();
+    if (compared.length > 0 && !options.json) console.log(comparisonRows(compared).join('\n'));
+    throw new InterruptedError(interrupt);
   } finally {
     progress.end();
     server.close();

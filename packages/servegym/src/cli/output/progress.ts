@@ -1,9 +1,31 @@
+import { InterruptedError } from '../interrupted-error.ts';
+
 /**
  * Shows how far something is, on standard error, in the place of what was shown before; the empty line takes it away.
  * Where standard error is no terminal, nothing is shown.
  */
 export function showProgress(line: string): void {
   if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${line}`);
+}
+
+/**
+ * Waits for work that shows its progress, and takes that away.
+ * @param soFar Text to print when the work is interrupted; `undefined` for none.
+ */
+export async function untilDone<Result>(
+  work: Promise<Result>,
+  soFar: () => string | undefined,
+): Promise<Result> {
+  try {
+    return await work;
+  } catch (error) {
+    const text = error instanceof InterruptedError ? soFar() : undefined;
+    showProgress('');
+    if (text !== undefined) console.log(text);
+    throw error;
+  } finally {
+    showProgress('');
+  }
 }
 
 /** Shows which share of the episodes is played, in tenths of a percent: planners take long; once they all are, nothing. */
@@ -32,5 +54,6 @@ export class ProgressDisplay {
 
   end(): void {
     if (this.#isShown && process.stderr.isTTY) process.stderr.write('\n');
+    this.#isShown = false;
   }
 }

@@ -9,8 +9,8 @@ import {
   scaleRate,
   type Trace,
 } from '@servegym/simulator';
-import { parseSlo, planFleet, type SloTerm, splitTrace } from '@servegym/tuning';
-import { planJson, planPage, planReport } from '@servegym/tuning/report';
+import { type FleetPlan, parseSlo, planFleet, rankPlans, type SloTerm, splitTrace } from '@servegym/tuning';
+import { planJson, planPage, planReport, plansSoFarText } from '@servegym/tuning/report';
 import { Argument, Command, Option } from 'commander';
 import { addDrawnLengths } from '../arguments/drawn-requests.ts';
 import { profilesOnGpu } from '../arguments/gpu-profiles.ts';
@@ -25,7 +25,7 @@ import {
 import { InputError } from '../input-error.ts';
 import { addJobOptions, type JobOptions, withJobs } from '../jobs/open-jobs.ts';
 import { printResult } from '../output/print-result.ts';
-import { showProgress } from '../output/progress.ts';
+import { showProgress, untilDone } from '../output/progress.ts';
 import { requireWritable, writeOutputFile } from '../output/write-output-file.ts';
 
 interface PlanCommandOptions extends TraceArguments, JobOptions, PriceOptions {
@@ -135,17 +135,26 @@ async function plan(file: string | undefined, options: PlanCommandOptions): Prom
   const { profiles, note } = await withPrices(chosen, options);
   if (!json) console.error(note);
   const split = splitTrace(trace, requests);
-  const result = await withJobs(options, (jobs) =>
+  const plans: FleetPlan[] = [];
+  let profilesDone = 0;
+  const planning = withJobs(options, (jobs) =>
     planFleet(
       jobs,
       profiles,
       { trace, split },
       {
         ...{ slo, minQuality: quality, mostEngines: maxEngines, seed },
-        onProgress: (done, of) => showProgress(`${done} of ${of} profiles`),
+        onProgress: (done, of) => {
+          profilesDone = done;
+          showProgress(`${done} of ${of} profiles`);
+        },
+        onPlans: (found) => plans.push(...found),
       },
     ),
-  ).finally(() => showProgress(''));
+  );
+  const result = await untilDone(planning, () =>
+    plans.length === 0 || json ? undefined : plansSoFarText(rankPlans(plans), profilesDone, profiles.length),
+  );
   printResult(
     json,
     () => planJson(result),

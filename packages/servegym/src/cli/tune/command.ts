@@ -31,10 +31,9 @@ import {
   type TraceArguments,
 } from '../arguments/trace-arguments.ts';
 import { InputError } from '../input-error.ts';
-import { InterruptedError } from '../interrupted-error.ts';
 import { addJobOptions, type JobOptions, withJobs } from '../jobs/open-jobs.ts';
 import { printResult } from '../output/print-result.ts';
-import { showProgress } from '../output/progress.ts';
+import { showProgress, untilDone } from '../output/progress.ts';
 import { pngRenderer } from '../output/render-png.ts';
 import { requireWritable, writeOutputFile } from '../output/write-output-file.ts';
 import { parseShares } from '../simulate/serving-changes.ts';
@@ -210,16 +209,9 @@ async function tuneOne(
       found.best = best;
     },
   });
-  try {
-    return await tuning;
-  } catch (error) {
-    if (error instanceof InterruptedError && found.best !== undefined && !options.json) {
-      console.log(bestSoFarText(profile, found.best));
-    }
-    throw error;
-  } finally {
-    showProgress('');
-  }
+  return untilDone(tuning, () =>
+    found.best === undefined || options.json ? undefined : bestSoFarText(profile, found.best),
+  );
 }
 
 async function requestedTraffic(options: TuneCommandOptions): Promise<SplitTraffic> {
