@@ -5,6 +5,7 @@ import { sloTermText } from '../tune/slo.ts';
 import { kubernetesManifest } from './kubernetes-manifest.ts';
 import { confirmLines, planSentence } from './plan-report.ts';
 import { PAGE_COLOURS, reportPage } from './report-page.ts';
+import { commandsHtml } from './serving-settings.ts';
 import {
   escapeText,
   horizontalGrid,
@@ -28,7 +29,7 @@ export function planPage(result: PlanResult): string {
           numbers(cheapest),
           card('In words', planSentence(cheapest).split('\n').map(paragraph).join('')),
           `<div class="plots">${card('What latency costs', frontSvg(plans))}${card('What could still be saved', savingsSvg(plans))}</div>`,
-          `<div class="plots">${card('How to start it', commands(cheapest))}${card('On Kubernetes', `<pre>${escapeText(kubernetesManifest(cheapest))}</pre>`)}</div>`,
+          `<div class="plots">${card('How to start it', commandsHtml(cheapest.commands))}${card('On Kubernetes', `<pre>${escapeText(kubernetesManifest(cheapest))}</pre>`)}</div>`,
           `<div class="card wide"><h3>All plans, cheapest first</h3>${tables(plans)}<p class="lead" style="margin-top:10px">Interval: 95 % over stretches of the traffic, widened by the error of the profile. Autoscaled: the mean bill when engines follow the demand. At least: no schedule of any kind on these GPUs costs less. * no cheaper plan has a lower TTFT p99.</p></div>`,
           `<div class="plots">${card('How to confirm it', `<pre>${escapeText(confirmLines(cheapest).join('\n'))}</pre>`)}${card('Assumptions', assumptions(result, cheapest))}</div>`,
           ...(result.refused.length > 0 ? [card('Not planned', refusedList(result))] : []),
@@ -188,15 +189,6 @@ function table(plans: readonly FleetPlan[], from: number): string {
     return `<tr${from + i === 0 ? ' class="winner"' : ''}>${cells.map((cell) => `<td>${escapeText(cell)}</td>`).join('')}</tr>`;
   });
   return `<table><tr>${head.map((name) => `<th>${name}</th>`).join('')}</tr>${rows.join('')}</table>`;
-}
-
-function commands({ commands: lines }: FleetPlan): string {
-  return lines
-    .map(
-      ({ engine, line, notExpressed }) =>
-        `<p><b>${engine}</b></p><pre>${escapeText(line)}</pre>${notExpressed.length === 0 ? '' : `<ul>${notExpressed.map((note) => `<li>not in the line: ${escapeText(note)}</li>`).join('')}</ul>`}`,
-    )
-    .join('');
 }
 
 /** Assumptions behind the figures, each with its source. */

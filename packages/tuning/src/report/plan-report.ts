@@ -1,6 +1,7 @@
 import type { FleetPlan, PlanResult } from '../plan/plan-result.ts';
-import { candidateText, KNOB_NAMES, vllmDefaults } from '../tune/candidate.ts';
+import { candidateText, vllmDefaults } from '../tune/candidate.ts';
 import { sloTermName, sloTermText } from '../tune/slo.ts';
+import { commandLines, commandsJson, settingsJson } from './serving-settings.ts';
 import { alignedRows } from './terminal.ts';
 import { figure, percent } from './tune-figures.ts';
 
@@ -37,12 +38,7 @@ function plansLines(plans: readonly FleetPlan[]): string[] {
   const [cheapest] = plans as [FleetPlan];
   return [
     planSentence(cheapest),
-    ...cheapest.commands.flatMap(({ engine, line, notExpressed }) => [
-      '',
-      `${engine}:`,
-      `  ${line}`,
-      ...notExpressed.map((note) => `  not in the line: ${note}`),
-    ]),
+    ...commandLines(cheapest.commands),
     '',
     ...alignedRows([
       [
@@ -152,9 +148,7 @@ export function planJson(result: PlanResult) {
 export function fleetPlanJson(plan: FleetPlan) {
   return {
     profile: plan.profile.name,
-    settings: Object.fromEntries(
-      Object.entries(KNOB_NAMES).map(([name, knob]) => [name, plan.settings[knob]]),
-    ),
+    settings: settingsJson(plan.settings),
     engines: plan.engines,
     gpus: plan.gpus,
     usd_per_hour: plan.usdPerHour,
@@ -179,8 +173,6 @@ export function fleetPlanJson(plan: FleetPlan) {
       engines: plan.confidence.engines,
       usd_per_hour: plan.confidence.usdPerHour,
     },
-    commands: plan.commands.map(({ engine, line, notExpressed }) => ({
-      ...{ engine, line, not_expressed: notExpressed },
-    })),
+    commands: commandsJson(plan.commands),
   };
 }

@@ -3,6 +3,7 @@ import { candidateText, vllmDefaults } from '../tune/candidate.ts';
 import { sloTermText } from '../tune/slo.ts';
 import type { TuneResult } from '../tune/tune-result.ts';
 import { PAGE_COLOURS, reportPage } from './report-page.ts';
+import { commandsHtml } from './serving-settings.ts';
 import { escapeText } from './svg-chart.ts';
 import {
   estimateText,
@@ -79,24 +80,19 @@ function section(result: TuneResult): string {
     ],
   ];
   return `${head}
+<div class="card"><h3>How to start it</h3><p>Settings: ${escapeText(candidateText(winner.candidate, vllmDefaults(profile)))}${winner.isDefault ? '' : '; all others as vLLM’s defaults'}.</p>${commandsHtml(result.commands)}</div>
 <div class="numbers">${numbers.map(([value, name]) => `<div class="card"><b>${escapeText(value)}</b><span>${escapeText(name)}</span></div>`).join('')}</div>
+<div class="plots">
 <div class="card stack"><h3>Verdict</h3>${Object.values(verdict)
     .map((sentence) => `<p>${escapeText(sentence)}</p>`)
     .join('')}</div>
+<div class="card"><h3>Intervals</h3>${intervalsSvg(result, PAGE_COLOURS)}</div>
+</div>
 <div class="plots">
 <div class="card"><h3>Load that is sustained against latency</h3>${frontSvg(result, PAGE_COLOURS)}</div>
 <div class="card"><h3>Requests within the limits as the load grows</h3>${loadCurveSvg(result, PAGE_COLOURS)}</div>
 </div>
-<div class="card wide"><h3>Ranking</h3>${table(result)}<p class="lead" style="margin-top:10px">Sustained on traffic the search has not seen. 95 % intervals in brackets. Latencies at ${figure(result.referenceRate)} requests/s, ms. * on the Pareto front.</p></div>
-<div class="plots">
-<div class="card"><h3>Intervals</h3>${intervalsSvg(result, PAGE_COLOURS)}</div>
-<div class="card"><h3>How to start it</h3>${result.commands
-    .map(
-      ({ engine, line, notExpressed }) =>
-        `<p><b>${engine}</b></p><pre>${escapeText(line)}</pre>${notExpressed.length === 0 ? '' : `<ul>${notExpressed.map((note) => `<li>not in the line: ${escapeText(note)}</li>`).join('')}</ul>`}`,
-    )
-    .join('')}</div>
-</div>`;
+<div class="card wide"><h3>Ranking</h3>${table(result)}<p class="lead" style="margin-top:10px">Sustained on traffic the search has not seen. 95 % intervals in brackets. Latencies at ${figure(result.referenceRate)} requests/s, ms. * on the Pareto front: no other settings are better in load, TTFT, TPOT and quality together.</p></div>`;
 }
 
 function table({ candidates, profile }: TuneResult): string {

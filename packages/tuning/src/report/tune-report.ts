@@ -1,9 +1,10 @@
 import type { EngineProfile } from '@servegym/simulator';
-import { type Candidate, candidateText, KNOB_NAMES, vllmDefaults } from '../tune/candidate.ts';
+import { candidateText, vllmDefaults } from '../tune/candidate.ts';
 import type { SearchedCandidate } from '../tune/search.ts';
 import { servingCommands } from '../tune/serving-command.ts';
 import { sloTermName, sloTermText } from '../tune/slo.ts';
 import type { FrontPoint, TunedCandidate, TuneResult } from '../tune/tune-result.ts';
+import { commandLines, commandsJson, settingsJson } from './serving-settings.ts';
 import { alignedRows, terminalScatter } from './terminal.ts';
 import { estimateText, figure, impossibleText, intervalText, percent, tuneVerdict } from './tune-figures.ts';
 
@@ -22,12 +23,7 @@ export function tuneReport(result: TuneResult): string {
   return [
     ...head,
     verdict.headline,
-    ...result.commands.flatMap(({ engine, line, notExpressed }) => [
-      '',
-      `${engine}:`,
-      `  ${line}`,
-      ...notExpressed.map((note) => `  not in the line: ${note}`),
-    ]),
+    ...commandLines(result.commands),
     '',
     'Settings, where they differ from vLLM’s defaults (D):',
     ...result.candidates.map(
@@ -43,7 +39,7 @@ export function tuneReport(result: TuneResult): string {
     '',
     'Sustained requests/s (upwards) against TTFT p99, ms (to the right, logarithmic)',
     ...frontPlot(result.front, result.candidates),
-    'W the chosen settings, D the defaults, o on the Pareto front, · others that were simulated',
+    'W the chosen settings, D the defaults, o on the Pareto front (of load, TTFT, TPOT and quality), · others that were simulated',
     '',
     verdict.confirmation,
     verdict.deployment,
@@ -54,12 +50,10 @@ export function tuneReport(result: TuneResult): string {
 
 /** Text of a `tune` that was interrupted: the best settings that all of the search traffic was played on. */
 export function bestSoFarText(profile: EngineProfile, { candidate }: SearchedCandidate): string {
-  const [{ engine, line }] = servingCommands(profile, candidate, 1);
+  const [vllm] = servingCommands(profile, candidate, 1);
   return [
     `${profile.name}, interrupted. Best so far, on the traffic of the search alone: ${candidateText(candidate, vllmDefaults(profile))}. Not confirmed on other traffic.`,
-    '',
-    `${engine}:`,
-    `  ${line}`,
+    ...commandLines([vllm]),
   ].join('\n');
 }
 
@@ -129,17 +123,9 @@ export function tuneJson(result: TuneResult) {
       gain: controller.gain,
       interval: controller.interval,
     },
-    commands: commands.map(({ engine, line, notExpressed }) => ({
-      engine,
-      line,
-      not_expressed: notExpressed,
-    })),
+    commands: commandsJson(commands),
     verdict,
   };
-}
-
-function settingsJson(candidate: Candidate) {
-  return Object.fromEntries(Object.entries(KNOB_NAMES).map(([name, knob]) => [name, candidate[knob]]));
 }
 
 function deploymentJson({ load, replicas, good, usdPerHour }: TuneResult['deployment']) {

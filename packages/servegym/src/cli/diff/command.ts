@@ -10,18 +10,18 @@ import {
   KNOB_NAMES,
   type KnobName,
   type Launch,
-  parseSlo,
   readLaunch,
   type SloTerm,
   vllmDefaults,
 } from '@servegym/tuning';
 import { diffJson, diffMarkdown, diffReport } from '@servegym/tuning/report';
-import { Command, Option } from 'commander';
+import { Command } from 'commander';
 import { profilesOnGpu } from '../arguments/gpu-profiles.ts';
 import { numberAbove, wholeNumber } from '../arguments/options.ts';
 import { addPriceOptions, type PriceOptions, withPrices } from '../arguments/price-options.ts';
 import { readInputFile, readProfile } from '../arguments/read-input-file.ts';
 import { withSchedulerOptions } from '../arguments/scheduler-options.ts';
+import { refuseClassBounds, sloOption } from '../arguments/slo-option.ts';
 import {
   addTraceOptions,
   readingLine,
@@ -62,11 +62,7 @@ export function diffCommand(): Command {
       '--trace <file>',
       'your traffic: CSV, JSON lines, Parquet or a result of a load generator',
     )
-    .addOption(
-      new Option('--slo <bounds>', 'ttft, tpot or e2e, each with a percentile or the mean')
-        .default(parseSlo('ttft_p99=1s,tpot_p99=50ms'), 'ttft_p99=1s,tpot_p99=50ms')
-        .argParser(parseSlo),
-    )
+    .addOption(sloOption('ttft_p99=1s,tpot_p99=50ms'))
     .option('--gpu <name>', 'the GPU that both are on, a part of its name, for instance h100')
     .option(
       '--profile <name|file.json>',
@@ -98,10 +94,7 @@ Examples:
 
 async function diff(options: DiffOptions): Promise<void> {
   const { json, markdown, slo, seed } = options;
-  for (const { priorityClass } of slo) {
-    if (priorityClass !== undefined)
-      throw new InputError('--slo: expected bounds of all requests, as a trace has no priority classes');
-  }
+  refuseClassBounds(slo, 'a trace has');
   await requireWritable(markdown);
   const baseline = await deployed('--baseline', options.baseline, options);
   const candidate = await deployed('--candidate', options.candidate, options);

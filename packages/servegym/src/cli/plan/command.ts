@@ -9,13 +9,14 @@ import {
   scaleRate,
   type Trace,
 } from '@servegym/simulator';
-import { type FleetPlan, parseSlo, planFleet, rankPlans, type SloTerm, splitTrace } from '@servegym/tuning';
+import { type FleetPlan, planFleet, rankPlans, type SloTerm, splitTrace } from '@servegym/tuning';
 import { planJson, planPage, planReport, plansSoFarText } from '@servegym/tuning/report';
 import { Argument, Command, Option } from 'commander';
 import { addDrawnLengths } from '../arguments/drawn-requests.ts';
 import { profilesOnGpu } from '../arguments/gpu-profiles.ts';
 import { numberAbove, numberFrom, wholeNumber } from '../arguments/options.ts';
 import { addPriceOptions, type PriceOptions, withPrices } from '../arguments/price-options.ts';
+import { refuseClassBounds, sloOption } from '../arguments/slo-option.ts';
 import {
   addTraceOptions,
   readingLine,
@@ -66,11 +67,7 @@ export function planCommand(): Command {
       new Argument('[trace]', 'your traffic: CSV, JSON lines, Parquet or a result of a load generator'),
     )
     .requiredOption('--model <name>', 'the model to serve, or a part of its name, for instance qwen3-32b')
-    .addOption(
-      new Option('--slo <bounds>', 'ttft, tpot or e2e, each with a percentile or the mean')
-        .default(parseSlo('ttft_p99=1s,tpot_p99=50ms'), 'ttft_p99=1s,tpot_p99=50ms')
-        .argParser(parseSlo),
-    )
+    .addOption(sloOption('ttft_p99=1s,tpot_p99=50ms'))
     .addOption(
       new Option('--gpus <names>', 'GPUs to choose from, parts of their names, for instance h100,l40s')
         .default([], 'all')
@@ -125,10 +122,7 @@ Examples:
 
 async function plan(file: string | undefined, options: PlanCommandOptions): Promise<void> {
   const { json, report, slo, quality, maxEngines, requests, seed } = options;
-  for (const { priorityClass } of slo) {
-    if (priorityClass !== undefined)
-      throw new InputError('--slo: expected bounds of all requests, as a plan knows no priority classes');
-  }
+  refuseClassBounds(slo, 'a plan knows');
   await requireWritable(report);
   const chosen = chosenProfiles(options).map((profile) => ({ profile, isShipped: true }));
   const trace = scaleRate(await requestedTrace(file, options), options.rateScale);

@@ -5,7 +5,6 @@ import {
   KNOB_NAMES,
   type KnobName,
   type Objective,
-  parseSlo,
   type SearchedCandidate,
   type SloTerm,
   type SplitTraffic,
@@ -24,6 +23,7 @@ import {
   type SchedulerOptions,
   withSchedulerOptions,
 } from '../arguments/scheduler-options.ts';
+import { sloOption } from '../arguments/slo-option.ts';
 import {
   addTraceOptions,
   readingLine,
@@ -86,14 +86,7 @@ export function tuneCommand(): Command {
         .choices(TUNABLE_TASKS)
         .conflicts(['trace', 'concurrency']),
     )
-    .addOption(
-      new Option(
-        '--slo <bounds>',
-        'ttft, tpot or e2e, each with a percentile or the mean; class0_ before it bounds the most urgent class',
-      )
-        .default(parseSlo('ttft_p99=2s,tpot_p99=100ms'), 'ttft_p99=2s,tpot_p99=100ms')
-        .argParser(parseSlo),
-    )
+    .addOption(sloOption('ttft_p99=2s,tpot_p99=100ms', '; class0_ before it bounds the most urgent class'))
     .addOption(
       new Option(
         '--objective <name>',
@@ -105,7 +98,7 @@ export function tuneCommand(): Command {
     .addOption(
       new Option(
         '--knobs <names>',
-        `what to choose: ${DEFAULT_KNOBS.join(', ')}; only where named: ${EXTRA_KNOBS.join(', ')}; \`default\` stands for those before`,
+        `what to choose: \`default\`, which is ${DEFAULT_KNOBS.join(', ')}; beside it or alone: ${EXTRA_KNOBS.join(', ')}`,
       )
         .default(DEFAULT_KNOBS, 'default')
         .argParser(parseKnobs),

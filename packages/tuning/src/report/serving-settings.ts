@@ -1,0 +1,32 @@
+import { type Candidate, KNOB_NAMES } from '../tune/candidate.ts';
+import type { ServingCommand } from '../tune/serving-command.ts';
+import { escapeText } from './svg-chart.ts';
+
+/** Settings by the names of `--knobs`. */
+export function settingsJson(candidate: Candidate) {
+  return Object.fromEntries(Object.entries(KNOB_NAMES).map(([name, knob]) => [name, candidate[knob]]));
+}
+
+/** Commands for a terminal, each below an empty line. */
+export function commandLines(commands: readonly ServingCommand[]): string[] {
+  return commands.flatMap(({ engine, line, notExpressed }) => [
+    '',
+    `${engine}:`,
+    `  ${line}`,
+    ...notExpressed.map((note) => `  not in the line: ${note}`),
+  ]);
+}
+
+/** Commands as HTML. */
+export function commandsHtml(commands: readonly ServingCommand[]): string {
+  return commands
+    .map(({ engine, line, notExpressed }) => {
+      const notes = notExpressed.map((note) => `<li>not in the line: ${escapeText(note)}</li>`);
+      return `<p><b>${engine}</b></p><pre>${escapeText(line)}</pre>${notes.length === 0 ? '' : `<ul>${notes.join('')}</ul>`}`;
+    })
+    .join('');
+}
+
+export function commandsJson(commands: readonly ServingCommand[]) {
+  return commands.map(({ engine, line, notExpressed }) => ({ engine, line, not_expressed: notExpressed }));
+}
