@@ -75,7 +75,7 @@ describe('a command that is interrupted', () => {
       ],
       [
         'plan',
-        /\b1 of \d+ profiles/,
+        /1 of \d+ profiles/,
         /^Interrupted after \d+ of \d+ profiles\. Plans so far:\n\nCheapest: .*\nvLLM:\n {2}vllm serve .*\n1\*/ms,
         ...['--model', 'llama-3-8b', '--workload', 'chat', '--rate', '2', '--hours', '0.2'],
         ...['--requests', '400', '--status', 'measured', '--max-engines', '4'],

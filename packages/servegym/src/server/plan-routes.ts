@@ -1,4 +1,3 @@
-import type { JobEngine } from '@servegym/jobs';
 import { HttpProblem, type OpenEnvServer } from '@servegym/openenv';
 import { type EngineProfile, listProfiles, parseTrace, scaleRate, TraceError } from '@servegym/simulator';
 import { parseSlo, planFleet, splitTrace, TUNE_JOB_KINDS, TuningError } from '@servegym/tuning';
@@ -95,7 +94,7 @@ export function mountPlanRoutes<Action, Observation extends object, State extend
           };
           try {
             const result = await lend((jobs) =>
-              planFleet(newestFirst(jobs), profiles, traffic, {
+              planFleet(jobs, profiles, traffic, {
                 ...{ slo, minQuality: body.quality, mostEngines: MOST_ENGINES, seed: SEED },
                 onPlans: (plans) => write({ plans: plans.map(fleetPlanJson) }),
                 onProgress: (done, of) => write({ done, of }),
@@ -116,32 +115,6 @@ export function mountPlanRoutes<Action, Observation extends object, State extend
       });
     },
   );
-}
-
-/** Lets runs that were asked for last go first: a profile is planned to its end before all others are begun. */
-function newestFirst(engine: JobEngine): JobEngine {
-  const waiting: (() => void)[] = [];
-  let running = 0;
-  const leave = () => {
-    const next = waiting.pop();
-    if (next) next();
-    else running--;
-  };
-  return {
-    width: engine.width,
-    share: (bytes) => engine.share(bytes),
-    close: () => engine.close(),
-    async run(jobs, options) {
-      if (running < engine.width) running++;
-      else await new Promise<void>((resolve) => waiting.push(resolve));
-      try {
-        return await engine.run(jobs, options);
-      } finally {
-        // What its caller asks for next is then newer than what waits.
-        setImmediate(leave);
-      }
-    },
-  };
 }
 
 function knownModels(profiles: readonly EngineProfile[]): z.infer<typeof models>['models'] {

@@ -12,6 +12,7 @@ import { joinTraffic, requestRate, type SplitTraffic, someBlocks } from '../tune
 import { deployment } from '../tune/tune.ts';
 import { autoscaledEngines } from './autoscaled-engines.ts';
 import { leastEngineSeconds, type TraceWork, traceWork } from './least-time.ts';
+import { newestFirst } from './newest-first.ts';
 import type { FleetPlan, PlanConfidence, PlanResult, RefusedProfile } from './plan-result.ts';
 import { profileError } from './profile-error.ts';
 
@@ -55,6 +56,7 @@ export async function planFleet(
   const started = performance.now();
   const { slo, onProgress = () => undefined } = options;
   const whole = { trace, work: traceWork(trace) };
+  const engine = newestFirst(jobs);
   const plans: FleetPlan[] = [];
   const refused: RefusedProfile[] = [];
   let done = 0;
@@ -62,7 +64,7 @@ export async function planFleet(
   let simulatedRequests = 0;
   await Promise.all(
     profiles.map(async (profile) => {
-      const measurer = new CandidateMeasurer(jobs, profile, slo);
+      const measurer = new CandidateMeasurer(engine, profile, slo);
       const found = await plansOf(measurer, profile, whole, split, options);
       const own = found.filter((each): each is FleetPlan => !('reason' in each));
       plans.push(...own);
