@@ -13,7 +13,7 @@ const split = { search: evenTraffic(BLOCKS), heldOut: evenTraffic(BLOCKS) };
 const options = { slo: SLO, seed: 1, objective: 'goodput' } as unknown as TuneOptions;
 
 const searched = (changes: Partial<Candidate>, score: number): SearchedCandidate => ({
-  ...{ candidate: { ...defaults, ...changes }, points: [], score },
+  ...{ candidate: { ...defaults, ...changes }, points: [], load: score, score },
 });
 
 /** Capacities of blocks around `mean`, with this relative deviation. */

@@ -56,7 +56,7 @@ export async function measureFinalists(
     ] as const;
   };
   const rough = await measureBoth((i) => ({
-    search: { guess: objective === 'latency' ? 1 : finalists[i].score || 1, step: 1.15, tolerance: 1.05 },
+    search: { guess: objective === 'latency' ? 1 : finalists[i].load || 1, step: 1.15, tolerance: 1.05 },
   }));
   const grids = await measureBoth((i, side) => {
     const load = sustainedLoad(rough[side][i], slo);

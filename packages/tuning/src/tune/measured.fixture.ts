@@ -47,13 +47,18 @@ export function pointAt(
   };
 }
 
-/** Measures by `capacitiesOf` what each block of a traffic sustains under a candidate. */
+/**
+ * Measures by `capacitiesOf` what each block of a traffic sustains under a candidate; `rateOf` tells the requests/s that are
+ * served at a load.
+ */
 export function fakeMeasurer(
   capacitiesOf: (candidate: Candidate, traffic: Traffic) => readonly number[],
+  rateOf: (candidate: Candidate, load: number) => number = (_, load) => 10 * load,
 ): CandidateMeasurer {
   const measure = async (traffic: Traffic, candidates: readonly MeasuredCandidate[]) =>
     candidates.map(({ candidate, loads, search }) => {
-      const at = (load: number) => pointAt(capacitiesOf(candidate, traffic), load);
+      const at = (load: number) =>
+        pointAt(capacitiesOf(candidate, traffic), load, { rate: rateOf(candidate, load) });
       return search === undefined ? loads!.map(at) : findSustainedLoad(at, SLO, search);
     });
   return { measure } as unknown as CandidateMeasurer;

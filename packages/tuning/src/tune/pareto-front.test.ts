@@ -27,7 +27,7 @@ function front(choices: readonly Choice[]) {
     choices.map((choice, i) => ({
       candidate: { ...defaults, maxNumSeqs: 8 + i, weights: choice.weights ?? 'FP16' },
       points: [0.5, 0.9, 1.1, 2].map((step) => at(choice, step * choice.capacity)),
-      score: choice.capacity,
+      ...{ load: choice.capacity, score: choice.capacity },
     })),
     choices.map((choice) => [
       at(choice, 1, { ttftP99Ms: choice.ttft, tpotP99Ms: choice.tpot }),
@@ -74,7 +74,7 @@ describe('the Pareto front', () => {
     const points = [1, 1.8, 2.2].map((load) => pointAt([2, 2], load));
     const overloaded = pointAt([0.5, 0.5], 1.2);
     const [point] = frontPoints(
-      ...[profile, traffic, [{ candidate: defaults, points, score: 2 }] as const],
+      ...[profile, traffic, [{ candidate: defaults, points, load: 2, score: 2 }] as const],
       ...([[[overloaded]], SLO, 1.2] as const),
     );
     assert.ok(point!.sustained < 12, `${point!.sustained}`);
@@ -83,7 +83,7 @@ describe('the Pareto front', () => {
   it('is drawn through the 24 best, and four of each kind', () => {
     const ranked = Array.from({ length: 40 }, (_, i) => {
       const candidate: Candidate = { ...defaults, maxNumSeqs: 8 + i, weights: i < 30 ? 'FP8' : 'INT4' };
-      return { candidate, points: [], score: 40 - i };
+      return { candidate, points: [], load: 1, score: 40 - i };
     });
     assert.deepEqual(
       choicesOf(ranked).map(({ score }) => 40 - score),

@@ -124,6 +124,37 @@ describe('the search', () => {
     assert.ok(Math.abs(ranked[0].score - 4) < 1e-9);
   });
 
+  it('finds its way where a few stretches sustain far more than all of the traffic', async () => {
+    const space = candidateSpace(profile, {
+      ...{ knobs: ['maxNumSeqs'], minQuality: 0, hasPrefixes: false, hasClasses: false, mostReplicas: 1 },
+    });
+    const measurer = fakeMeasurer(({ maxNumSeqs }, { blockStarts }) =>
+      Array<number>(blockStarts.length - 1).fill((blockStarts.length === 3 ? 100 : 1) * near(maxNumSeqs, 96)),
+    );
+    const how = { objective: 'goodput', seed: 1, start: 32, targetLoad: 1 } as const;
+    const { ranked } = await searchCandidates(measurer, profile, space, traffic, SLO, how);
+    assert.equal(ranked[0].candidate.maxNumSeqs, 96);
+    assert.ok(Math.abs(ranked[0].score - 1) < 0.02, `${ranked[0].score}`);
+  });
+
+  it('with a concurrency prefers what serves most a second to what holds most in flight', async () => {
+    const space = candidateSpace(profile, {
+      ...{ knobs: ['maxNumSeqs'], minQuality: 0, hasPrefixes: false, hasClasses: false, mostReplicas: 1 },
+    });
+    // The more sequences, the more in flight, and the longer each takes: 64 serve most.
+    const measurer = fakeMeasurer(
+      ({ maxNumSeqs }, { blockStarts }) => Array<number>(blockStarts.length - 1).fill(maxNumSeqs / 256),
+      ({ maxNumSeqs }, load) => load * (256 / maxNumSeqs) * near(maxNumSeqs, 64),
+    );
+    const how = { objective: 'goodput', seed: 1, start: 32, targetLoad: 1 } as const;
+    const closed = { ...traffic, concurrency: 32 };
+    const { ranked } = await searchCandidates(measurer, profile, space, closed, SLO, how);
+    const [{ candidate, score, load }] = ranked;
+    assert.equal(candidate.maxNumSeqs, 64);
+    assert.ok(Math.abs(score - 1) < 0.02, `${score}`);
+    assert.ok(Math.abs(load - 0.25) < 0.01, `${load}`);
+  });
+
   it('ends where nothing meets the SLO', async () => {
     const { ranked } = await search(['maxNumSeqs'], () => 1e-6);
     assert.equal(ranked[0].score, 0);

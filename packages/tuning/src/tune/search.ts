@@ -11,7 +11,7 @@ import { type LoadPoint, sloUse } from './load-point.ts';
 import type { CandidateMeasurer } from './measure-candidates.ts';
 import type { SloTerm } from './slo.ts';
 import { neighbours, spaceFillingCandidates } from './space-filling.ts';
-import { LEAST_LOAD, type LoadSearch, sustainedLoad } from './sustained-load.ts';
+import { LEAST_LOAD, type LoadSearch, sustainedLoad, sustainedRate } from './sustained-load.ts';
 import { someBlocks, type Traffic } from './traffic.ts';
 
 /** Options of a tuning. */
@@ -42,7 +42,12 @@ export type Objective = 'goodput' | 'cost' | 'latency';
 export interface SearchedCandidate {
   readonly candidate: Candidate;
   readonly points: readonly LoadPoint[];
-  /** Larger is better: the sustained load, or for `latency` the inverse of the largest share of a limit. */
+  /** The load that it sustains, times the rate of the traffic. */
+  readonly load: number;
+  /**
+   * Larger is better: the sustained load, with a concurrency the requests/s that are served at it, or for `latency` the
+   * inverse of the largest share of a limit.
+   */
   readonly score: number;
 }
 
@@ -81,6 +86,9 @@ const FEWEST_KEPT = 16;
 /** Whoever does not sustain this share of the best is not looked at more closely. */
 const FLOOR = 0.5;
 
+/** Factor on a load that nobody sustains, until somebody does. */
+const LOWER = 1 / 4;
+
 /** Around the best, only whether a neighbour is better still matters. */
 const NEAR = { step: 1.08, tolerance: 1.02 } as const;
 /** Candidates around which the search goes on, and how often. */
@@ -106,12 +114,14 @@ export async function searchCandidates(
   options: SearchOptions,
 ): Promise<SearchResult> {
   const { seed, onStage = () => undefined, onBest = () => undefined } = options;
-  const scoreOf = (points: readonly LoadPoint[]) => score(points, slo, options);
   const seen = new Set<string>();
   const full = new Map<string, SearchedCandidate>();
   const defaults = vllmDefaults(profile);
 
   const isLatency = options.objective === 'latency';
+  const isClosedLoop = traffic.concurrency !== undefined;
+  // Of requests in flight, settings that hold fewer may serve more a second.
+  const floorOf = ({ load }: SearchedCandidate) => (isClosedLoop ? FLOOR * load : load) || LEAST_LOAD;
   const measure = async (
     candidates: readonly Candidate[],
     on: Traffic,
@@ -124,9 +134,10 @@ export async function searchCandidates(
       candidates.map((candidate) => ({ candidate, ...how })),
       { seed },
     );
-    return candidates.map(
-      (candidate, i): SearchedCandidate => ({ candidate, points: points[i], score: scoreOf(points[i]) }),
-    );
+    return candidates.map((candidate, i): SearchedCandidate => {
+      const load = sustainedLoad(points[i], slo);
+      return { candidate, points: points[i], load, score: score(points[i], on, slo, options) };
+    });
   };
   const measureFully = async (candidates: readonly Candidate[], search: LoadSearch) => {
     const fresh = candidates.filter((candidate) => !full.has(candidateKey(candidate)));
@@ -148,20 +159,23 @@ export async function searchCandidates(
     someBlocks(traffic, SCOUT_BLOCKS),
     { guess: 1, step: 2, tolerance: 1.3 },
   );
-  let guess = ranked(scouts)[0].score || LEAST_LOAD;
+  let guess = ranked(scouts)[0].load || LEAST_LOAD;
   onStage(`${start.length.toLocaleString('en-US')} candidates`);
   const first = await measure(start, someBlocks(traffic, SCOUT_BLOCKS), { loads: [guess] });
   let pool = ranked(first).map(({ candidate }) => candidate);
   for (const { keep, blocks, search } of RUNGS) {
     pool = pool.slice(0, Math.max(FEWEST_KEPT, Math.ceil(pool.length * keep)));
     onStage(`${pool.length.toLocaleString('en-US')} that are left`);
-    const found = await measure(pool, someBlocks(traffic, blocks), {
-      guess,
-      floor: FLOOR * guess,
-      ...search,
-    });
+    const rung = (load: number) =>
+      measure(pool, someBlocks(traffic, blocks), { guess: load, floor: FLOOR * load, ...search });
+    let found = await rung(guess);
+    // What a few stretches sustain may be far above what all do.
+    while (!isLatency && guess > LEAST_LOAD && !found.some(({ points }) => sloUse(points[0], slo) <= 1)) {
+      guess = Math.max(LEAST_LOAD, guess * LOWER);
+      found = await rung(guess);
+    }
     pool = ranked(found).map(({ candidate }) => candidate);
-    guess = ranked(found)[0].score || guess;
+    guess = ranked(found)[0].load || guess;
     if (blocks === Number.POSITIVE_INFINITY)
       for (const each of found) full.set(candidateKey(each.candidate), each);
   }
@@ -178,7 +192,7 @@ export async function searchCandidates(
     const best = bestFully();
     for (const { candidate } of centres) visited.add(candidateKey(candidate));
     const near = unique(centres.flatMap(({ candidate }) => neighbours(profile, space, candidate)));
-    await measureFully(near, { guess: best.score || guess, floor: best.score || LEAST_LOAD, ...NEAR });
+    await measureFully(near, { guess: best.load || guess, floor: floorOf(best), ...NEAR });
   }
   const best = bestFully();
   if (best.score === 0) return { considered: seen.size, ranked: ranked([...full.values()]) };
@@ -186,9 +200,10 @@ export async function searchCandidates(
   const final = new Map<string, SearchedCandidate>();
   const compare = async (candidates: readonly Candidate[]) => {
     const fresh = candidates.filter((candidate) => !final.has(candidateKey(candidate)));
-    const loads = SIDE_BY_SIDE.map((step) => step * best.score);
-    for (const found of await measure(fresh, traffic, { loads }))
-      final.set(candidateKey(found.candidate), found);
+    const how = isClosedLoop
+      ? { guess: best.load, floor: floorOf(best), ...NEAR }
+      : { loads: SIDE_BY_SIDE.map((step) => step * best.load) };
+    for (const found of await measure(fresh, traffic, how)) final.set(candidateKey(found.candidate), found);
     return candidates.map((candidate) => final.get(candidateKey(candidate))!);
   };
   onStage('the best side by side');
@@ -234,12 +249,19 @@ function preferSimple(candidates: readonly SearchedCandidate[], defaults: Candid
   return [chosen, ...candidates.filter((each) => each !== chosen)];
 }
 
-function score(points: readonly LoadPoint[], slo: readonly SloTerm[], { objective }: SearchOptions): number {
+function score(
+  points: readonly LoadPoint[],
+  traffic: Traffic,
+  slo: readonly SloTerm[],
+  { objective }: SearchOptions,
+): number {
   if (objective !== 'latency') {
+    const isOpenLoop = traffic.concurrency === undefined;
+    if (points.length > 1)
+      return isOpenLoop ? sustainedLoad(points, slo) : sustainedRate(points, traffic, slo);
     // At a single load: the more of the SLO is left there, the better.
-    return points.length === 1
-      ? points[0].load / (1 + Math.log1p(sloUse(points[0], slo)))
-      : sustainedLoad(points, slo);
+    const [{ load, rate }] = points;
+    return (isOpenLoop ? load : rate) / (1 + Math.log1p(sloUse(points[0], slo)));
   }
   const [point] = points;
   if (point === undefined) return 0;
