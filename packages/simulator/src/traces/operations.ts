@@ -131,7 +131,7 @@ export function drawLengths({
   const random = new RandomStream(seed, 'lengths');
   const shortened = (nominal: number) => random.integer(Math.max(1, Math.ceil(range * nominal)), nominal);
   return {
-    source: `${requests} x (${inputTokens} in, ${outputTokens} out)${range === 1 ? '' : `, from ${range} of that`}`,
+    source: `${requests} requests of ${inputTokens} tokens in, ${outputTokens} out${range === 1 ? '' : ` (lengths from ${range} of these)`}`,
     arrivalMs: batch.arrivalMs,
     inputTokens: batch.inputTokens.map(shortened),
     outputTokens: batch.outputTokens.map(shortened),

@@ -21,19 +21,21 @@ h1 { font-size: 26px; margin: 0 0 4px; letter-spacing: -0.01em; }
 h2 { font-size: 21px; margin: 40px 0 12px; }
 h3 { font-size: 14px; margin: 0 0 10px; color: var(--faint); font-weight: 600; }
 .lead { color: var(--faint); margin: 0; }
+h2 + .lead + .card { margin-top: 14px; }
 .card { background: var(--paper); border: 1px solid var(--grid); border-radius: 12px; padding: 18px 20px; }
 .numbers { display: grid; grid-template-columns: repeat(auto-fit, minmax(190px, 1fr)); gap: 14px; margin: 18px 0; }
 .numbers b { display: block; font-size: 27px; line-height: 1.2; letter-spacing: -0.02em; font-variant-numeric: tabular-nums; }
 .numbers span { color: var(--faint); font-size: 13px; }
 .plots { display: grid; grid-template-columns: repeat(auto-fit, minmax(380px, 1fr)); gap: 14px; margin: 14px 0; }
 .plots svg { width: 100%; height: auto; display: block; }
+.commands { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(420px, 100%), 1fr)); gap: 0 24px; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; font-size: 14px; }
 th { text-align: right; font-weight: 600; color: var(--faint); white-space: nowrap; }
-th, td { padding: 7px 10px; border-bottom: 1px solid var(--grid); }
+th, td { padding: 7px 8px; border-bottom: 1px solid var(--grid); }
 td { text-align: right; white-space: nowrap; }
 th:first-child, td:first-child, th:nth-child(2), td:nth-child(2) { text-align: left; }
-td:nth-child(2) { white-space: normal; min-width: 240px; }
+td:nth-child(2) { white-space: normal; min-width: 200px; }
 tr:last-child td { border-bottom: 0; }
 tr.winner td { font-weight: 600; }
 tr.default td:first-child, tr.default td:nth-child(2) { color: var(--second); }

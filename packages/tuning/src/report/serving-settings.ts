@@ -17,14 +17,14 @@ export function commandLines(commands: readonly ServingCommand[]): string[] {
   ]);
 }
 
-/** Commands as HTML. */
+/** Commands as HTML, an option a line, as shells take them. */
 export function commandsHtml(commands: readonly ServingCommand[]): string {
-  return commands
-    .map(({ engine, line, notExpressed }) => {
-      const notes = notExpressed.map((note) => `<li>not in the line: ${escapeText(note)}</li>`);
-      return `<p><b>${engine}</b></p><pre>${escapeText(line)}</pre>${notes.length === 0 ? '' : `<ul>${notes.join('')}</ul>`}`;
-    })
-    .join('');
+  const each = commands.map(({ engine, line, notExpressed }) => {
+    const lines = escapeText(line.replaceAll(' --', ' \\\n  --'));
+    const notes = notExpressed.map((note) => `<li>not in the line: ${escapeText(note)}</li>`);
+    return `<div><p><b>${engine}</b></p><pre>${lines}</pre>${notes.length === 0 ? '' : `<ul>${notes.join('')}</ul>`}</div>`;
+  });
+  return `<div class="commands">${each.join('')}</div>`;
 }
 
 export function commandsJson(commands: readonly ServingCommand[]) {

@@ -42,6 +42,9 @@ interface Frame {
   readonly bottom: number;
 }
 
+/** Room for the name of a point or a line. */
+const LABEL_WIDTH = 150;
+
 const FRAME: Frame = { width: 640, height: 360, left: 56, right: 20, top: 32, bottom: 46 };
 
 /** The settings to choose from: sustained load against TTFT, with the Pareto front. */
@@ -75,7 +78,7 @@ export function frontSvg(
   const named = marks.map(({ ttftP99Ms, heldOut, isDefault }) => {
     const [cx, cy] = [x.at(ttftP99Ms), y.at(heldOut.value)];
     const colour = isDefault ? colours.second : colours.first;
-    const anchor = cx > FRAME.width - 150 ? 'end' : 'start';
+    const anchor = cx > FRAME.width - LABEL_WIDTH ? 'end' : 'start';
     return [
       `<path d="M${px(cx)} ${px(y.at(heldOut.interval.low))}V${px(y.at(heldOut.interval.high))}" stroke="${colour}" stroke-width="2"/>`,
       `<rect x="${px(cx - 5)}" y="${px(cy - 5)}" width="10" height="10" fill="${colour}" stroke="${colours.paper}" transform="rotate(45 ${px(cx)} ${px(cy)})"/>`,
@@ -120,7 +123,8 @@ export function loadCurveSvg({ curves }: TuneResult, colours: PlotColours = PAPE
         `<circle cx="${px(x.at(rate))}" cy="${px(y.at(100 * good))}" r="3.5" fill="${sloUse <= 1 ? colour : colours.paper}" stroke="${colour}" stroke-width="1.5"><title>${figure(rate)} requests/s: ${figure(100 * good)} % within every limit</title></circle>`,
     );
     const last = points.findLast(({ good }) => good > 0.5) ?? points[0];
-    return `<path d="M${path}" fill="none" stroke="${colour}" stroke-width="2"/>${dots.join('')}<text x="${px(x.at(last.rate) - 8)}" y="${px(y.at(100 * last.good) + 22)}" text-anchor="end" fill="${colour}" font-weight="600">${name}</text>`;
+    const [anchor, away] = x.at(last.rate) < FRAME.left + LABEL_WIDTH ? ['start', 8] : ['end', -8];
+    return `<path d="M${path}" fill="none" stroke="${colour}" stroke-width="2"/>${dots.join('')}<text x="${px(x.at(last.rate) + away)}" y="${px(y.at(100 * last.good) + 22)}" text-anchor="${anchor}" fill="${colour}" font-weight="600">${name}</text>`;
   };
   return frame(
     [
