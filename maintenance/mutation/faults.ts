@@ -277,6 +277,7 @@ const TUNING: readonly FaultyFile[] = [
       ['weight /= base;', ''],
       ['if (isPossible(profile, candidate)) found', 'found'],
       ['.filter((near) => isPossible(profile, near))', ''],
+      ['.filter((near) => candidateKey(near) !== candidateKey(candidate))', ''],
       [
         '[at - 1, at + 1].filter((i) => i >= 0 && i < values.length)',
         '[at + 1].filter((i) => i >= 0 && i < values.length)',
@@ -331,6 +332,8 @@ const TUNING: readonly FaultyFile[] = [
       ['isLarge ? 1024 : 256', 'isLarge ? 256 : 1024'],
       ['&& !/a100/i.test(gpu.name)', ''],
       ['.filter(([, knob]) => than === undefined || candidate[knob] !== than[knob])', ''],
+      ['speculationDepth === 0 || candidate.speculationMaxBatch', 'candidate.speculationMaxBatch'],
+      ['isIdle && space[knob].length > 1 ? off', 'isIdle ? off'],
     ],
   },
   {
@@ -378,6 +381,8 @@ const TUNING: readonly FaultyFile[] = [
         'worst * Math.max(1, sloUse(point, slo) / 100)',
       ],
       ['await measureFully(alwaysKept, { guess, step: 1.6, tolerance: 1.04 });', ''],
+      ['guess = Math.max(LEAST_LOAD, guess * LOWER);', 'break;'],
+      ['(isClosedLoop ? FLOOR * load : load)', 'load'],
     ],
   },
   {

@@ -212,9 +212,8 @@ export function candidateKey(candidate: Candidate): string {
 /** The settings in a line; with `than`, only those that differ. */
 export function candidateText(candidate: Candidate, than?: Candidate): string {
   const parts = (Object.entries(KNOB_NAMES) as [KnobName, Knob][])
-    .filter(([name, knob]) =>
-      than === undefined ? candidate[knob] || !EXTRA_KNOBS.includes(name) : candidate[knob] !== than[knob],
-    )
+    .filter(([name, knob]) => than !== undefined || candidate[knob] || !EXTRA_KNOBS.includes(name))
+    .filter(([, knob]) => than === undefined || candidate[knob] !== than[knob])
     .map(([name, knob]) => `${name} ${settingText(candidate[knob])}`);
   return parts.length === 0 ? 'as vLLM’s defaults' : parts.join(', ');
 }

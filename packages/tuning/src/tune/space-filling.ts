@@ -56,7 +56,8 @@ export function neighbours(profile: EngineProfile, space: CandidateSpace, candid
         : [...values.keys()].filter((i) => i !== at);
       return others.map((i) => withoutIdle(space, { ...candidate, [knob]: values[i] }));
     })
-    .filter((near) => isPossible(profile, near) && candidateKey(near) !== candidateKey(candidate));
+    .filter((near) => isPossible(profile, near))
+    .filter((near) => candidateKey(near) !== candidateKey(candidate));
 }
 
 function candidateAt(space: CandidateSpace, share: (knob: Knob) => number): Candidate {
