@@ -55,8 +55,8 @@ describe('the candidates to start from', () => {
       const on = found.filter((candidate) => candidate[KNOB_NAMES[name]]).length;
       assert.ok(on > 200 && on < 900, `${name}: ${on}`);
     }
-    const near = neighbours(profile, wide, found[0]!).map(candidateKey);
-    assert.equal(new Set([...near, candidateKey(found[0]!)]).size, near.length + 1);
+    for (const candidate of found.slice(0, 50))
+      assert.ok(!neighbours(profile, wide, candidate).map(candidateKey).includes(candidateKey(candidate)));
   });
 
   it('are all there are where the space is small', () => {
