@@ -195,7 +195,7 @@ export async function searchCandidates(
     await measureFully(near, { guess: best.load || guess, floor: floorOf(best), ...NEAR });
   }
   const best = bestFully();
-  if (best.score === 0) return { considered: seen.size, ranked: ranked([...full.values()]) };
+  if (best.load === 0) return { considered: seen.size, ranked: ranked([...full.values()]) };
   // Brackets end at different loads for different candidates. Those that are close are measured at the same ones.
   const final = new Map<string, SearchedCandidate>();
   const compare = async (candidates: readonly Candidate[]) => {
