@@ -247,7 +247,7 @@ const TUNING: readonly FaultyFile[] = [
       ['ttftP99Ms: percentileOfSorted(sorted.ttft, 99)', 'ttftP99Ms: percentileOfSorted(sorted.ttft, 90)'],
       ['tpotP99Ms: percentileOfSorted(sorted.tpot, 99)', 'tpotP99Ms: percentileOfSorted(sorted.ttft, 99)'],
       ['quantile === null ? mean(own)', 'quantile === null ? percentileOfSorted(own, 50)'],
-      ['scaleRate(trace, load)', 'trace'],
+      ['scaleRate(trace, times)', 'trace'],
     ],
   },
   {
@@ -342,7 +342,8 @@ const TUNING: readonly FaultyFile[] = [
     faults: [
       ['if (isPrefix && seen.has(id))', 'if (seen.has(id))'],
       ['const computed = Math.max(1, input - cached);', 'const computed = input;'],
-      ['law.perTokenUs * (prefill + decodes)', '4 * law.perTokenUs * (prefill + decodes)'],
+      ['token * (prefill + decodes)', '4 * token * (prefill + decodes)'],
+      ['Math.min(...rates.map(cost))', 'Math.max(...rates.map(cost))'],
       ['decodes / shared / MOST_SEQUENCES', 'decodes'],
     ],
   },
@@ -353,6 +354,16 @@ const TUNING: readonly FaultyFile[] = [
       ['at + before + 1', 'at + 1'],
       ['Math.max(0, at - after)', 'at'],
       ['Math.min(most, ', '('],
+      ['(demand - base) / sustained', 'demand / sustained'],
+    ],
+  },
+  {
+    path: 'packages/simulator/src/simulation/router.ts',
+    tests: ['packages/simulator/src/simulation/simulate-trace.test.ts'],
+    faults: [
+      [' + matched[at] / input', ''],
+      ['record(prefix, at % INDEXED)', 'record(prefix, 0)'],
+      ['futureCount) / this.weights[at]', 'futureCount)'],
     ],
   },
   {
@@ -364,7 +375,7 @@ const TUNING: readonly FaultyFile[] = [
         'const usdPerHour = replicas * profile.gpu.count * profile.gpu.usdPerHour;',
         'const usdPerHour = profile.gpu.usdPerHour;',
       ],
-      ['const step = winner.candidate.split ? 2 : 1;', 'const step = 1;'],
+      ['const step = fewestEngines(winner.candidate);', 'const step = 1;'],
       ['Math.min(most, Math.max(fewest, expected))', 'fewest'],
     ],
   },

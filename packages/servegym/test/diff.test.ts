@@ -64,6 +64,30 @@ spec:
     assert.ok(Math.abs(usd.candidate / usd.baseline - 1.5) < 1e-9);
   });
 
+  it('compares the splits and routers of plans, in whole groups', async () => {
+    const file = (name: string, plan: object) => {
+      const path = join(folder, name);
+      writeFileSync(path, JSON.stringify({ profile: 'h100-80gb-llama-3-8b', settings: {}, ...plan }));
+      return path;
+    };
+    const split = (engines: number) => ({ engines, settings: { split: '2:1' }, router: 'prefix_aware' });
+    const before = file('three.json', { engines: 3 });
+    const { code, stdout, stderr } = await runServegym(...on(before, file('split.json', split(3))), '--json');
+    assert.notEqual(stdout, '', stderr);
+    const { figures } = JSON.parse(stdout);
+    assert.ok(code !== 2 && figures.some(({ ratio }: { ratio: number }) => Math.abs(ratio - 1) > 0.05));
+    const refused: readonly (readonly [object, RegExp])[] = [
+      [split(4), /engines: expected a multiple of 3, as their split is 2:1, got 4/],
+      [{ settings: { split: true } }, /settings.split: expected/],
+      [{ router: 'psychic' }, /router: expected one of round_robin/],
+      [{ pools: [{ profile: 'a100-40gb-llama-3-8b' }] }, /diff compares no mixed fleets/],
+    ];
+    for (const [plan, message] of refused) {
+      const { code: status, stderr: said } = await runServegym(...on(before, file('bad.json', plan)));
+      assert.deepEqual([status, message.test(said)], [2, true], said);
+    }
+  });
+
   it('takes data-parallel replicas of a dense model as engines, and refuses stages that no profile has', async () => {
     const wide = await runServegym(...on(line('-tp 2'), line('-dp 2')), '--json');
     const { baseline, candidate } = JSON.parse(wide.stdout);

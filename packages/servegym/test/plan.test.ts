@@ -37,6 +37,7 @@ const own = { 'A100-40GB': 3, 'L40S-48GB': 1 };
 interface Plan {
   readonly profile: string;
   readonly settings: Record<string, unknown>;
+  readonly pools: readonly { readonly role: string; readonly profile: string; readonly engines: number }[];
   readonly engines: number;
   readonly gpus: number;
   readonly usd_per_hour: number;
@@ -64,8 +65,11 @@ describe('servegym plan', () => {
     const plans: Plan[] = found.plans;
     assert.ok(plans.length >= 4, stdout);
     for (const plan of plans) {
-      const usd = plan.profile.startsWith('a100') ? 3 : 1;
-      assert.equal(plan.usd_per_hour, plan.gpus * usd);
+      const usd = plan.pools.reduce((sum, { profile, engines }) => {
+        const gpus = Number(/-tp(\d)/.exec(profile)?.[1] ?? 1);
+        return sum + engines * gpus * (profile.startsWith('a100') ? 3 : 1);
+      }, 0);
+      assert.equal(plan.usd_per_hour, usd);
       assert.ok(
         plan.lower_bound_usd_per_hour > 0 && plan.lower_bound_usd_per_hour < plan.autoscaled_usd_per_hour,
       );

@@ -77,7 +77,12 @@ export {
 } from './simulation/simulate-cluster.ts';
 export { simulateTrace } from './simulation/simulate-trace.ts';
 export { SimulationError } from './simulation/simulation-error.ts';
-export type { PrefillDecodeSplit, SimulationOptions } from './simulation/simulation-options.ts';
+export type {
+  EngineSettings,
+  PrefillDecodeSplit,
+  SecondPool,
+  SimulationOptions,
+} from './simulation/simulation-options.ts';
 export type {
   SimulatedEvent,
   SimulatedSpan,

@@ -12,7 +12,14 @@ export { readLaunch } from './launch/read-launch.ts';
 export { planFleet, rankPlans } from './plan/plan-fleet.ts';
 export type { FleetPlan, PlanResult } from './plan/plan-result.ts';
 export { PROFILE_ERRORS } from './plan/profile-error.ts';
-export { type Candidate, EXTRA_KNOBS, KNOB_NAMES, type KnobName, vllmDefaults } from './tune/candidate.ts';
+export {
+  type Candidate,
+  EXTRA_KNOBS,
+  fewestEngines,
+  KNOB_NAMES,
+  type KnobName,
+  vllmDefaults,
+} from './tune/candidate.ts';
 export { TUNE_JOB_KINDS } from './tune/measure-candidates.ts';
 export type { Objective, SearchedCandidate } from './tune/search.ts';
 export { parseSlo, type SloTerm, TuningError, type TuningErrorCode } from './tune/slo.ts';

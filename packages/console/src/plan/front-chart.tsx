@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { dollars, latencyText, latencyTick } from '../components/format.ts';
-import { type Plan, paretoFront } from './plan-client.ts';
+import { enginesText, type Plan, paretoFront } from './plan-client.ts';
 
 const HEIGHT = 320;
 const [LEFT, RIGHT, TOP, BOTTOM] = [56, 16, 16, 44];
@@ -59,14 +59,14 @@ export function FrontChart({ plans }: { plans: readonly Plan[] }): JSX.Element {
         {front.length > 1 && <path d={`M${front.map(place).join('L')}`} class="line" />}
         {[...plans.filter((plan) => !front.includes(plan)), ...front].map((plan) => (
           <circle
-            key={`${plan.profile} ${plan.settings?.quantization}`}
+            key={enginesText(plan)}
             cx={x(plan.ttft_p99_ms)}
             cy={y(plan.usd_per_hour)}
             r={front.includes(plan) ? 6 : 4.5}
             class={front.includes(plan) ? 'on-front' : ''}
           >
             <title>
-              {`${plan.engines} × ${plan.profile}: ${dollars(plan.usd_per_hour)} an hour, TTFT p99 ${latencyText(plan.ttft_p99_ms)}`}
+              {`${enginesText(plan)}: ${dollars(plan.usd_per_hour)} an hour, TTFT p99 ${latencyText(plan.ttft_p99_ms)}`}
             </title>
           </circle>
         ))}

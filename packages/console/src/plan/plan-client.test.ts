@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { exampleTrace, linesOf, type Plan, paretoFront } from './plan-client.ts';
+import { enginesText, exampleTrace, linesOf, type Plan, paretoFront } from './plan-client.ts';
 
+const pool = (profile: string, role: Plan['pools'][number]['role'] = 'all') => ({
+  ...{ role, profile, settings: { quantization: 'FP8' }, engines: 2 },
+});
 const plan = (profile: string, usd_per_hour: number, ttft_p99_ms: number) =>
-  ({ profile, usd_per_hour, ttft_p99_ms }) as Plan;
+  ({ pools: [pool(profile)], usd_per_hour, ttft_p99_ms }) as unknown as Plan;
 
 describe('the front of plans', () => {
   it('leaves out what costs more and is no faster', () => {
@@ -15,11 +18,17 @@ describe('the front of plans', () => {
       plan('e', 8, 100),
     ];
     assert.deepEqual(
-      paretoFront(plans).map(({ profile }) => profile),
+      paretoFront(plans).map(({ pools: [{ profile }] }) => profile),
       ['a', 'b', 'e'],
     );
     assert.deepEqual(paretoFront([]), []);
   });
+});
+
+it('names the engines of a plan, of each kind', () => {
+  assert.equal(enginesText(plan('a', 1, 1)), '2 × a, FP8');
+  const apart = { ...plan('a', 1, 1), pools: [pool('a', 'prefill'), pool('b', 'decode')] };
+  assert.equal(enginesText(apart), '2 × a, FP8, to prefill + 2 × b, FP8, to decode');
 });
 
 describe('the lines of an answer', () => {

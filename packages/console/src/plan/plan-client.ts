@@ -10,9 +10,13 @@ export interface PlannedModel {
 
 /** A plan as `servegym plan --json` prints it: the fields that the page shows. */
 export interface Plan {
-  readonly profile: string;
-  readonly settings: Fields;
-  readonly engines: number;
+  readonly pools: readonly {
+    readonly role: 'all' | 'prefill' | 'decode';
+    readonly profile: string;
+    readonly settings: Fields;
+    readonly engines: number;
+  }[];
+  readonly router: string;
   readonly gpus: number;
   readonly usd_per_hour: number;
   readonly autoscaled_usd_per_hour: number;
@@ -29,9 +33,22 @@ export interface Plan {
   };
   readonly commands: readonly {
     readonly engine: string;
+    /** Engines that it starts, where others are started with other lines. */
+    readonly pool?: string;
     readonly line: string;
     readonly not_expressed: readonly string[];
   }[];
+}
+
+/** Engines of a plan in words, which no other plan of the same answer has. */
+export function enginesText({ pools }: Plan): string {
+  return pools
+    .map(({ role, profile, settings, engines }) =>
+      [`${engines} × ${profile}`, settings.quantization, ...(role === 'all' ? [] : [`to ${role}`])].join(
+        ', ',
+      ),
+    )
+    .join(' + ');
 }
 
 /** All plans of a request, the cheapest first. */

@@ -6,6 +6,7 @@ import { amount, count, dollars, latencyText, percent } from '../components/form
 import { CopyBox } from '../panels/copy-box.tsx';
 import { FrontChart } from './front-chart.tsx';
 import {
+  enginesText,
   exampleTrace,
   type Plan,
   type PlanClient,
@@ -294,7 +295,7 @@ function answerText(result: PlanResult | undefined, plans: readonly Plan[]): str
   if (!cheapest) return `No GPU meets the SLO. ${traffic}`;
   const { low, high } = cheapest.confidence.usd_per_hour;
   const first = cheapest.breaks_first === null ? '' : `; ${cheapest.breaks_first} breaks first`;
-  return `Cheapest: ${cheapest.engines} × ${cheapest.profile} (${count(cheapest.gpus)} ${cheapest.gpus === 1 ? 'GPU' : 'GPUs'}) for ${dollars(cheapest.usd_per_hour)} an hour (${dollars(low)} to ${dollars(high)}). They sustain ${amount(cheapest.headroom)} times this load${first}. ${traffic}`;
+  return `Cheapest: ${enginesText(cheapest)} (${count(cheapest.gpus)} ${cheapest.gpus === 1 ? 'GPU' : 'GPUs'}) for ${dollars(cheapest.usd_per_hour)} an hour (${dollars(low)} to ${dollars(high)}). They sustain ${amount(cheapest.headroom)} times this load${first}. ${traffic}`;
 }
 
 const CONFIDENCE = { high: 'measured', medium: 'kernel tables', low: 'data sheets' } as const;
@@ -329,12 +330,10 @@ function PlanTable({ plans }: { plans: readonly Plan[] }): JSX.Element {
         </thead>
         <tbody>
           {plans.map((plan) => (
-            <tr
-              key={`${plan.profile} ${plan.settings.quantization}`}
-              class={front.includes(plan) ? 'on-front' : ''}
-            >
+            <tr key={enginesText(plan)} class={front.includes(plan) ? 'on-front' : ''}>
               <th scope="row">
-                {plan.engines} × {plan.profile}, {String(plan.settings.quantization)}
+                {enginesText(plan)}
+                {plan.router === 'prefix_aware' && ', routed by prefix'}
               </th>
               <td>{count(plan.gpus)}</td>
               <td>{dollars(plan.usd_per_hour)}</td>
@@ -367,10 +366,12 @@ function PlanTable({ plans }: { plans: readonly Plan[] }): JSX.Element {
 function Commands({ plan }: { plan: Plan }): JSX.Element {
   return (
     <section class="commands">
-      {plan.commands.map(({ engine, line, not_expressed }) => (
-        <div key={engine}>
-          <h2>Start it with {engine}</h2>
-          <CopyBox label={`Command for ${engine}`} text={line} />
+      {plan.commands.map(({ engine, pool, line, not_expressed }) => (
+        <div key={`${engine} ${pool}`}>
+          <h2>
+            Start {pool ?? 'it'} with {engine}
+          </h2>
+          <CopyBox label={`Command for ${pool === undefined ? '' : `${pool}, `}${engine}`} text={line} />
           {not_expressed.length > 0 && <p class="fine">Not in the line: {not_expressed.join('; ')}</p>}
         </div>
       ))}

@@ -25,11 +25,20 @@ export class Handovers {
     decoding: readonly Engine[],
     profile: EngineProfile,
     policy: RouterPolicy,
+    /** Profile of the engines that decode. */
+    decodeProfile: EngineProfile = profile,
   ) {
     this.prefilling = prefilling;
     this.decoding = decoding;
-    this.links = prefilling.map(() => new TransferLink(profile));
-    this.router = new Router(decoding, policy);
+    const { gigabytesPerSecond, setupMs } = profile.transfer;
+    const other = decodeProfile.transfer;
+    const transfer = {
+      gigabytesPerSecond: Math.min(gigabytesPerSecond, other.gigabytesPerSecond),
+      setupMs: Math.max(setupMs, other.setupMs),
+    };
+    this.links = prefilling.map(() => new TransferLink({ ...profile, transfer }));
+    // Where the KV comes from is nothing that an engine that decodes has cached.
+    this.router = new Router(decoding, policy === 'prefix_aware' ? 'least_loaded' : policy);
   }
 
   /** Tick at which the next KV is there; `Infinity` while none is on its way. */

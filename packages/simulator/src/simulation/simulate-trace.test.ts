@@ -6,6 +6,7 @@ import { msFromTicks, ticksFromMs } from '../engine/ticks.ts';
 import type { EngineProfile } from '../profiles/engine-profile.ts';
 import { RandomStream } from '../random/counter-random.ts';
 import type { Trace } from '../traces/trace.ts';
+import { ROUTER_POLICIES } from './router.ts';
 import { simulateTrace } from './simulate-trace.ts';
 import { SimulationError } from './simulation-error.ts';
 import type { SimulationOptions } from './simulation-options.ts';
@@ -131,7 +132,7 @@ describe('a simulated trace', () => {
     const trace = poisson(2000, 40);
 
     it('completes every request once, whatever the router', () => {
-      for (const router of ['round_robin', 'least_loaded', 'priority'] as const) {
+      for (const router of ROUTER_POLICIES) {
         const { ids, completed } = run(trace, { replicas: 3, router });
         assert.equal(completed, 2000);
         assert.equal(new Set(ids).size, 2000);
@@ -165,6 +166,72 @@ describe('a simulated trace', () => {
       };
       assert.ok(urgentTtft('priority') < 0.2 * urgentTtft('least_loaded'));
     });
+  });
+
+  describe('on engines of two kinds', () => {
+    const law = profile.weights.FP16!.law;
+    const fast: EngineProfile = {
+      ...profile,
+      weights: { FP16: { ...profile.weights.FP16!, law: { ...law, perTokenUs: law.perTokenUs / 4 } } },
+    };
+    const trace = poisson(600, 12);
+    const prefillOf = (options: Partial<SimulationOptions>) => {
+      const tokens: number[] = [];
+      run(trace, {
+        ...options,
+        router: 'least_loaded',
+        onIterations: ({ replica, prefillTokens }) => {
+          tokens[replica] = (tokens[replica] ?? 0) + prefillTokens;
+        },
+      });
+      return tokens;
+    };
+
+    it('is served by both, and more of it by those with the larger weight', () => {
+      const even = prefillOf({ secondPool: { profile, replicas: 2 } });
+      assert.equal(even.length, 3);
+      const weighted = prefillOf({ secondPool: { profile, replicas: 2, weight: 5 } });
+      assert.ok(weighted[0] < 0.8 * even[0], `${weighted[0]} ${even[0]}`);
+      // Engines of the same kind are replicas.
+      assert.deepEqual(even, prefillOf({ replicas: 3 }));
+    });
+
+    it('prefills on one kind and decodes on the other', () => {
+      const split = { prefill: 1, decode: 1 };
+      const ttft = (options: Partial<SimulationOptions>) => mean(run(trace, { split, ...options }).ttftMs);
+      assert.equal(ttft({ secondPool: { profile: fast } }), ttft({}));
+      assert.ok(ttft({ profile: fast, secondPool: { profile } }) < 0.8 * ttft({}));
+    });
+
+    it('is refused with another model, another format of KV, or replicas beside a split', () => {
+      const second = (model: Partial<EngineProfile['model']>, options: Partial<SimulationOptions> = {}) =>
+        run(trace, {
+          secondPool: { profile: { ...profile, model: { ...profile.model, ...model } } },
+          ...options,
+        });
+      const split = { prefill: 1, decode: 1 };
+      assert.throws(() => second({ name: 'other' }), /`secondPool` to serve/);
+      assert.throws(() => second({ kvBytesPerToken: 1 }, { split }), /format of those that prefill/);
+      assert.throws(() => run(trace, { split, secondPool: { profile, replicas: 1 } }), /got both/);
+    });
+  });
+
+  it('finds more prefixes when requests go where theirs was sent, on more than 32 replicas too', () => {
+    const groups = 200;
+    const rows = Array.from({ length: 1200 }, (_, i) => [i * 40, 2048, 4] as const);
+    const draws = new RandomStream(3, 'groups');
+    const trace: Trace = {
+      ...traceOf(rows),
+      prefixBlocks: {
+        ...{ blockTokens: 1024, offsets: Int32Array.from({ length: 1201 }, (_, i) => i) },
+        ids: Float64Array.from(rows, () => draws.integer(0, groups - 1)),
+      },
+    };
+    for (const replicas of [4, 40]) {
+      const cached = (router: SimulationOptions['router']) =>
+        run(trace, { replicas, router }).counters.cachedTokens;
+      assert.ok(cached('prefix_aware') > 1.2 * cached('least_loaded'), `${replicas}`);
+    }
   });
 
   it('refuses what it cannot simulate, and says why', () => {

@@ -9,8 +9,8 @@ export interface PrefillDecodeSplit {
   readonly decode: number;
 }
 
-/** Options of a simulation. */
-export interface SimulationOptions {
+/** An engine and its settings. */
+export interface EngineSettings {
   readonly profile: EngineProfile;
   /** Precision of the weights. Default `FP16`. */
   readonly weights?: WeightPrecision;
@@ -26,6 +26,21 @@ export interface SimulationOptions {
   readonly speculationDepth?: number;
   /** Acceptance table of the profile. Default `sharegpt`. */
   readonly acceptance?: string;
+}
+
+/** Engines of a second kind that serve the same model. */
+export interface SecondPool extends EngineSettings {
+  /** Engines of it beside `replicas`, behind the same router. With `split` they decode, and `split.decode` counts them. */
+  readonly replicas?: number;
+  /**
+   * Requests in flight on one of them for one on an engine of the first kind, for the router: the weight of a server in
+   * nginx's least_conn. Default 1.
+   */
+  readonly weight?: number;
+}
+
+/** Options of a simulation. */
+export interface SimulationOptions extends EngineSettings {
   /** Default `fcfs`. */
   readonly schedulingPolicy?: SchedulingPolicy;
   /** Whether prompts find what is cached of their prefix. Default true, as in vLLM. */
@@ -41,6 +56,7 @@ export interface SimulationOptions {
    * requests over the former, and what they have prefilled over the latter.
    */
   readonly split?: PrefillDecodeSplit;
+  readonly secondPool?: SecondPool;
   /**
    * Requests, or conversations where the trace has them, that are kept in flight; the trace's arrivals then tell only
    * the order. Default: requests arrive as the trace says.

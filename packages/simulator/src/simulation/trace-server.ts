@@ -12,7 +12,7 @@ import { poolBlocks } from './pool-blocks.ts';
 import { PromptChains } from './prompt-chains.ts';
 import { Router } from './router.ts';
 import { SimulationError } from './simulation-error.ts';
-import type { SimulationOptions } from './simulation-options.ts';
+import type { EngineSettings, SimulationOptions } from './simulation-options.ts';
 import type { SimulationTotals } from './simulation-run.ts';
 import { tracedRequest } from './traced-request.ts';
 
@@ -45,62 +45,66 @@ export class TraceServer {
 
   /** @throws SimulationError, EngineError or ProfileVariantError when the options do not fit the profile. */
   constructor(options: SimulationOptions, collector: CompletionCollector) {
-    const { profile } = options;
-    const weights = options.weights ?? 'FP16';
-    const depth = options.speculationDepth ?? 0;
-    const fraction = options.kvBudgetFraction ?? 1;
-    const blocks = options.kvBlocks ?? poolBlocks(profile, weights, depth, fraction);
-    const { split, router = 'round_robin' } = options;
+    const { profile, split, secondPool, router = 'round_robin' } = options;
     if (split !== undefined && options.replicas !== undefined) {
       throw new SimulationError('Expected `replicas` or `split`, got both');
     }
     const { prefill, decode } = split ?? { prefill: options.replicas ?? 1, decode: 0 };
     expectReplicas(split === undefined ? 'replicas' : 'split.prefill', prefill);
     if (split !== undefined) expectReplicas('split.decode', decode);
-    if (router === 'priority' && prefill === 1) {
+    const beside = besideReplicas(options);
+    if (router === 'priority' && prefill + beside === 1) {
       throw new SimulationError(
         'Expected at least 2 replicas for the `priority` router, which keeps one for the urgent class',
       );
     }
-    const { onIterations } = options;
-    const newEngine = (_: unknown, replica: number) =>
-      new Engine(
-        {
-          law: weightVariant(profile, weights).law,
-          maxNumSeqs: options.maxNumSeqs ?? 256,
-          kvBlocks: blocks,
-          schedulingPolicy: options.schedulingPolicy ?? 'fcfs',
-          speculationDepth: depth,
-          speculation: profile.speculation,
-          survival: depth > 0 ? acceptanceTable(profile, options.acceptance ?? 'sharegpt') : [],
-        },
-        {
-          ...engineOptionsOf(profile, depth > 0),
-          maxNumBatchedTokens: options.maxNumBatchedTokens ?? 2048,
-          seed: options.seed ?? 0,
-          prefixCaching: options.prefixCaching ?? true,
-          role: split !== undefined && replica < prefill ? 'prefill' : 'mixed',
-          ...(onIterations && {
-            onIterations: ({ start, end, ...span }: IterationSpan) =>
-              onIterations({
-                ...span,
-                replica,
-                startMs: msFromTicks(start + this.origin),
-                durationMs: msFromTicks(end - start),
-              }),
-          }),
-        },
-      );
-    this.engines = Array.from({ length: prefill + decode }, newEngine);
-    this.entry = this.engines.slice(0, prefill);
-    this.router = new Router(this.entry, router);
+    const isSecond = (replica: number) => secondPool !== undefined && replica >= prefill;
+    this.engines = Array.from({ length: prefill + beside + decode }, (_, replica) =>
+      this.newEngine(options, isSecond(replica) ? secondPool! : options, replica),
+    );
+    this.entry = this.engines.slice(0, prefill + beside);
+    const loads = this.entry.map((_, replica) => (isSecond(replica) ? (secondPool!.weight ?? 1) : 1));
+    this.router = new Router(this.entry, router, loads);
     this.handovers =
-      decode === 0 ? null : new Handovers(this.entry, this.engines.slice(prefill), profile, router);
+      decode === 0
+        ? null
+        : new Handovers(this.entry, this.engines.slice(prefill), profile, router, secondPool?.profile);
     this.collector = collector;
     this.priorities = options.priorities;
-    this.kvBlocks = blocks;
+    this.kvBlocks = blocksOf(options);
     this.concurrency = options.concurrency;
     this.cachesPrefixes = options.prefixCaching ?? true;
+  }
+
+  private newEngine(options: SimulationOptions, own: EngineSettings, replica: number): Engine {
+    const { split, onIterations, schedulingPolicy = 'fcfs', seed = 0, prefixCaching = true } = options;
+    const { profile, weights = 'FP16', speculationDepth: depth = 0, acceptance = 'sharegpt' } = own;
+    return new Engine(
+      {
+        law: weightVariant(profile, weights).law,
+        maxNumSeqs: own.maxNumSeqs ?? 256,
+        kvBlocks: blocksOf(own),
+        schedulingPolicy,
+        speculationDepth: depth,
+        speculation: profile.speculation,
+        survival: depth > 0 ? acceptanceTable(profile, acceptance) : [],
+      },
+      {
+        ...engineOptionsOf(profile, depth > 0),
+        maxNumBatchedTokens: own.maxNumBatchedTokens ?? 2048,
+        ...{ seed, prefixCaching },
+        role: split !== undefined && replica < split.prefill ? 'prefill' : 'mixed',
+        ...(onIterations && {
+          onIterations: ({ start, end, ...span }: IterationSpan) =>
+            onIterations({
+              ...span,
+              replica,
+              startMs: msFromTicks(start + this.origin),
+              durationMs: msFromTicks(end - start),
+            }),
+        }),
+      },
+    );
   }
 
   /**
@@ -185,6 +189,35 @@ export class TraceServer {
     for (const engine of this.entry) engine.runUntil(tick);
     this.handovers?.runUntil(tick);
   }
+}
+
+/** KV blocks of an engine's pool. */
+function blocksOf({ profile, weights = 'FP16', speculationDepth = 0, ...pool }: EngineSettings): number {
+  return pool.kvBlocks ?? poolBlocks(profile, weights, speculationDepth, pool.kvBudgetFraction ?? 1);
+}
+
+/** Engines of the second kind beside the first. @throws SimulationError where it cannot serve with the first */
+function besideReplicas({ profile, split, secondPool }: SimulationOptions): number {
+  if (secondPool === undefined) return 0;
+  const { model } = secondPool.profile;
+  if (model.name !== profile.model.name) {
+    throw new SimulationError(
+      `Expected \`secondPool\` to serve \`${profile.model.name}\`, got \`${model.name}\``,
+    );
+  }
+  if (split === undefined) {
+    expectReplicas('secondPool.replicas', secondPool.replicas ?? 1);
+    return secondPool.replicas ?? 1;
+  }
+  if (model.kvBytesPerToken !== profile.model.kvBytesPerToken) {
+    throw new SimulationError(
+      'Expected the KV of engines that decode to have the format of those that prefill',
+    );
+  }
+  if (secondPool.replicas !== undefined) {
+    throw new SimulationError('Expected `secondPool.replicas` or `split`, got both');
+  }
+  return 0;
 }
 
 function expectReplicas(name: string, count: number): void {

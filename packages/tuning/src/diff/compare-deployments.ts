@@ -1,4 +1,4 @@
-import type { EngineProfile, Trace } from '@servegym/simulator';
+import type { EngineProfile, RouterPolicy, Trace } from '@servegym/simulator';
 import { blockResamples, type IntervalEnds, percentileInterval } from '@servegym/simulator/statistics';
 import { profileError } from '../plan/profile-error.ts';
 import type { Candidate } from '../tune/candidate.ts';
@@ -12,6 +12,8 @@ export interface Deployed {
   readonly profile: EngineProfile;
   readonly settings: Candidate;
   readonly engines: number;
+  /** Routing to them. Default `least_loaded`. */
+  readonly router?: RouterPolicy;
   /** Settings of its command line that the simulation does not have. */
   readonly notSimulated: readonly string[];
 }
@@ -182,12 +184,12 @@ class Served {
   readonly #blockOf: Int32Array;
 
   constructor(
-    { profile, settings, engines }: Deployed,
+    { profile, settings, engines, router }: Deployed,
     traffic: Traffic,
     at: { readonly load: number; readonly seed: number },
   ) {
     const { trace, blockStarts } = traffic;
-    const run = serveTraffic(profile, settings, traffic, { ...at, replicas: engines });
+    const run = serveTraffic(profile, settings, traffic, { ...at, replicas: engines, router });
     const placed = (values: Float64Array) => {
       const all = new Float64Array(trace.arrivalMs.length).fill(Number.POSITIVE_INFINITY);
       for (let i = 0; i < run.completed; i++) all[run.ids[i]] = values[i];

@@ -32,6 +32,19 @@ describe('autoscaledEngines', () => {
     assert.equal(autoscaledEngines(minutes(rates), 5, options), (7 * 4 + 5) / 12);
   });
 
+  it('starts none for what other engines serve all the time', () => {
+    const rates = [4, 4, 4, 20, 4, 4, 4, 4, 4, 4, 4, 4];
+    // 12 requests/s are served: the burst takes two more, in minutes 2 to 8.
+    assert.equal(autoscaledEngines(minutes(rates), 5, { ...options, fewest: 0, base: 12 }), (7 * 2) / 12);
+  });
+
+  it('takes the rate of a trace shorter than a minute for what it is', () => {
+    const { arrivalMs, ...rest } = minutes([20]);
+    const short = { ...rest, arrivalMs: arrivalMs.map((ms) => ms / 10) };
+    assert.equal(autoscaledEngines(short, 100, options), 3);
+    assert.equal(autoscaledEngines(minutes([1]), 5, { ...options, fewest: 2 }), 2);
+  });
+
   it('counts work, not requests', () => {
     const trace = minutes([4, 4, 4, 4, 4, 4, 4, 4]);
     const inputTokens = trace.inputTokens.map((tokens, i) => (i < 240 ? 9 * tokens : tokens));

@@ -11,11 +11,24 @@ const COLD_START_S = 60;
  * Mean number of engines that are billed over a trace when they are started and stopped with the demand, which is
  * known a cold start ahead. The demand of a window is its share of the work of all requests (prompt tokens, and output
  * tokens at `outputWeight`), as requests/s of mean work; an engine serves `sustained` of them.
+ *
+ * @param fewest Engines that are kept all the time. Default 1.
+ * @param base Requests/s that other engines serve all the time. Default none.
  */
 export function autoscaledEngines(
   { arrivalMs, inputTokens, outputTokens }: Trace,
   sustained: number,
-  { most, outputWeight }: { readonly most: number; readonly outputWeight: number },
+  {
+    most,
+    outputWeight,
+    fewest = 1,
+    base = 0,
+  }: {
+    readonly most: number;
+    readonly outputWeight: number;
+    readonly fewest?: number;
+    readonly base?: number;
+  },
 ): number {
   const requests = arrivalMs.length;
   const windows = Math.floor(arrivalMs[requests - 1] / (1000 * WINDOW_S)) + 1;
@@ -26,9 +39,12 @@ export function autoscaledEngines(
     work[Math.floor(arrivalMs[i] / (1000 * WINDOW_S))] += own;
     total += own;
   }
-  const needed = work.map((own) =>
-    Math.min(most, Math.max(1, Math.ceil((own / total) * (requests / WINDOW_S / sustained)))),
-  );
+  // A trace that is shorter is one window.
+  const windowS = Math.min(WINDOW_S, Math.max(1e-3, arrivalMs[requests - 1] / 1000));
+  const needed = work.map((own) => {
+    const demand = (own / total) * (requests / windowS);
+    return Math.min(most, Math.max(fewest, Math.ceil((demand - base) / sustained)));
+  });
   const [before, after] = [COLD_START_S / WINDOW_S, STAY_S / WINDOW_S];
   let billed = 0;
   for (let at = 0; at < windows; at++) {

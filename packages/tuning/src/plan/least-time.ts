@@ -53,6 +53,67 @@ export function traceWork({ arrivalMs, inputTokens, outputTokens, prefixBlocks }
   return { prefill, attention, decodes, context, sharesBlocks: prefixBlocks !== undefined };
 }
 
+/** Costs of an engine's work at its best, each token once. */
+interface BestRates {
+  readonly launchBound: boolean;
+  /** Cost of an iteration: launches, and reading the weights. */
+  readonly base: number;
+  readonly weightRead: number;
+  readonly token: number;
+  readonly decodeSequence: number;
+  readonly contextToken: number;
+  readonly prefillAttention: number;
+  /** Factor on the weight reads and the compute. */
+  readonly tokenFactor: number;
+  /** Tokens that share the work of one sequence. */
+  readonly shared: number;
+  readonly poolTokens: number;
+}
+
+/** @param price of a microsecond */
+function bestRates(profile: EngineProfile, precision: WeightPrecision, price: number): BestRates {
+  const { law } = weightVariant(profile, precision);
+  const least = (points: readonly (readonly [number, number])[] | undefined) =>
+    points === undefined ? 1 : Math.min(...points.map(([, factor]) => factor));
+  const contextNs = Math.min(
+    law.perContextTokenNs * least(law.sequenceFactors),
+    law.manySequences?.perContextTokenNs ?? Number.POSITIVE_INFINITY,
+    law.perContextTokenBesidePrefillNs ?? Number.POSITIVE_INFINITY,
+  );
+  return {
+    launchBound: law.launchBound === true,
+    base: price * law.baseUs,
+    weightRead: price * law.weightReadUs,
+    token: price * law.perTokenUs,
+    decodeSequence: price * law.perDecodeSequenceUs,
+    contextToken: (price * contextNs) / 1000,
+    prefillAttention: (price * law.perPrefillAttentionNs) / 1000,
+    tokenFactor: least(law.tokenFactors),
+    shared: profile.speculation === null ? 1 : MOST_TOKENS_OF_A_DRAFT,
+    poolTokens: kvPoolBlocks(profile, precision, false, 1) * profile.memory.blockTokens,
+  };
+}
+
+function leastCost(rates: BestRates, work: TraceWork): number {
+  const { launchBound, base, weightRead, token, decodeSequence, shared, poolTokens } = rates;
+  const { prefill, attention, decodes, context, sharesBlocks } = work;
+  const iterations = Math.max(
+    decodes / shared / MOST_SEQUENCES,
+    sharesBlocks ? 0 : context / shared / poolTokens,
+  );
+  const sequences = (decodeSequence * decodes) / shared;
+  const hiding = (launchBound ? base : 0) + weightRead;
+  const compute = token * (prefill + decodes) + (launchBound ? sequences : 0);
+  // The fourth-power mean of two times is no less than either.
+  const hidingAndCompute = Math.max(iterations * hiding, compute) * rates.tokenFactor;
+  return (
+    (launchBound ? 0 : iterations * base + sequences) +
+    hidingAndCompute +
+    (rates.contextToken / shared) * context +
+    rates.prefillAttention * attention
+  );
+}
+
 /**
  * GPU seconds of one engine without which no schedule of any kind can serve the trace, on however many engines:
  *
@@ -69,31 +130,44 @@ export function leastEngineSeconds(
   precision: WeightPrecision,
   work: TraceWork,
 ): number {
-  const { law } = weightVariant(profile, precision);
-  const { prefill, attention, decodes, context, sharesBlocks } = work;
-  const shared = profile.speculation === null ? 1 : MOST_TOKENS_OF_A_DRAFT;
-  const poolTokens = kvPoolBlocks(profile, precision, false, 1) * profile.memory.blockTokens;
-  const iterations = Math.max(
-    decodes / shared / MOST_SEQUENCES,
-    sharesBlocks ? 0 : context / shared / poolTokens,
+  return leastCost(bestRates(profile, precision, 1e-6), work);
+}
+
+/** Engines of a profile with a precision, and USD an hour of one. */
+export interface PricedEngine {
+  readonly profile: EngineProfile;
+  readonly precision: WeightPrecision;
+  readonly usdPerHour: number;
+}
+
+/**
+ * USD without which no schedule can serve the trace on engines of these kinds, whichever of them does which part of
+ * the work: each kind of work at the price of the engine that does it for the least.
+ */
+export function leastUsd(engines: readonly PricedEngine[], work: TraceWork): number {
+  const rates = engines.map(({ profile, precision, usdPerHour }) =>
+    bestRates(profile, precision, usdPerHour / 3600 / 1e6),
   );
-  const least = (points: readonly (readonly [number, number])[] | undefined) =>
-    points === undefined ? 1 : Math.min(...points.map(([, factor]) => factor));
-  const perContextNs =
-    Math.min(
-      law.perContextTokenNs * least(law.sequenceFactors),
-      law.manySequences?.perContextTokenNs ?? Number.POSITIVE_INFINITY,
-      law.perContextTokenBesidePrefillNs ?? Number.POSITIVE_INFINITY,
-    ) / shared;
-  const launchBound = law.launchBound === true;
-  const hiding = (launchBound ? law.baseUs : 0) + law.weightReadUs;
-  const compute =
-    law.perTokenUs * (prefill + decodes) + (launchBound ? (law.perDecodeSequenceUs * decodes) / shared : 0);
-  // The fourth-power mean of two times is no less than either.
-  const hidingAndComputeUs = Math.max(iterations * hiding, compute) * least(law.tokenFactors);
-  const us =
-    (launchBound ? 0 : iterations * law.baseUs + (law.perDecodeSequenceUs * decodes) / shared) +
-    hidingAndComputeUs +
-    (perContextNs * context + law.perPrefillAttentionNs * attention) / 1000;
-  return us / 1e6;
+  if (rates.length === 1) return leastCost(rates[0], work);
+  const least = (cost: (one: BestRates) => number) => Math.min(...rates.map(cost));
+  const most = (size: (one: BestRates) => number) => Math.max(...rates.map(size));
+  return leastCost(
+    {
+      launchBound: rates.some((one) => one.launchBound),
+      base: least((one) => one.base),
+      weightRead: least((one) => one.weightRead),
+      token: least((one) => one.token),
+      decodeSequence: least((one) => one.decodeSequence),
+      contextToken: least((one) => one.contextToken),
+      prefillAttention: least((one) => one.prefillAttention),
+      // Above 1 it would make the form of a launch-bound engine dearer than the other.
+      tokenFactor: Math.min(
+        1,
+        least((one) => one.tokenFactor),
+      ),
+      shared: most((one) => one.shared),
+      poolTokens: most((one) => one.poolTokens),
+    },
+    work,
+  );
 }

@@ -1,4 +1,4 @@
-import type { EngineProfile } from '@servegym/simulator';
+import type { EngineProfile, RouterPolicy } from '@servegym/simulator';
 import type { IntervalEnds } from '@servegym/simulator/statistics';
 import type { Candidate } from '../tune/candidate.ts';
 import type { ServingCommand } from '../tune/serving-command.ts';
@@ -19,10 +19,28 @@ export interface PlanConfidence {
   readonly usdPerHour: IntervalEnds;
 }
 
-/** A way to serve the traffic: engines of one profile with one precision and the best settings found. */
-export interface FleetPlan {
+/** Engines of a plan that are alike. */
+export interface PlanPool {
+  /** Part of a request that they serve. */
+  readonly role: 'all' | 'prefill' | 'decode';
   readonly profile: EngineProfile;
   readonly settings: Candidate;
+  readonly engines: number;
+}
+
+/** A way to serve the traffic: engines of one profile, or of two, with the best settings found. */
+export interface FleetPlan {
+  /** Those of the first of `pools`. */
+  readonly profile: EngineProfile;
+  readonly settings: Candidate;
+  /** One; two where prefill is split from decode, or where the engines are of two profiles. */
+  readonly pools: readonly PlanPool[];
+  /** Routing of the requests to the engines that take them first. */
+  readonly router: RouterPolicy;
+  /**
+   * Requests in flight on an engine of the second pool for one on the first, for the router; 1 where they are alike.
+   */
+  readonly secondWeight: number;
   /** Engines with which the whole traffic meets the SLO, all the time. */
   readonly engines: number;
   readonly gpus: number;
@@ -34,7 +52,7 @@ export interface FleetPlan {
   readonly lowerBoundUsdPerHour: number;
   readonly usdPerMillionInputTokens: number;
   readonly usdPerMillionOutputTokens: number;
-  /** Requests/s that one engine sustains under the SLO, on traffic that the search has not seen. */
+  /** Requests/s that one engine, on average, sustains under the SLO, on traffic that the search has not seen. */
   readonly sustained: number;
   readonly ttftP99Ms: number;
   readonly tpotP99Ms: number;
@@ -75,6 +93,8 @@ export interface PlanResult {
   /** Cheapest first. */
   readonly plans: readonly FleetPlan[];
   readonly refused: readonly RefusedProfile[];
+  /** Fleets of two profiles that were simulated. */
+  readonly mixedTried: number;
   readonly mostEngines: number;
   readonly simulations: number;
   readonly simulatedRequests: number;

@@ -1,14 +1,54 @@
 import { shellWords } from '../launch/launch.ts';
-import type { FleetPlan } from '../plan/plan-result.ts';
+import type { FleetPlan, PlanPool } from '../plan/plan-result.ts';
 
 /** Image of vLLM whose schedules the simulator has. */
 const IMAGE = 'vllm/vllm-openai:v0.32.0';
 
-/** A Deployment and a Service that start the engines of a plan with vLLM. */
-export function kubernetesManifest({ profile, engines, settings, commands }: FleetPlan): string {
-  const { line } = commands.find(({ engine }) => engine === 'vLLM')!;
+/** A Deployment for each pool of a plan, which start its engines with vLLM, and a Service. */
+export function kubernetesManifest({ pools, router, secondWeight, commands }: FleetPlan): string {
+  const lines = commands.filter(({ engine }) => engine === 'vLLM').map(({ line }) => line);
+  const app = labelOf(pools[0].profile.model.name);
+  const isDivided = pools[0].role !== 'all';
+  const deployments = pools.map((pool, at) => {
+    const { role, profile } = pool;
+    const suffix = role === 'all' ? labelOf(profile.gpu.name) : role;
+    const name = pools.length === 1 ? app : `${app}-${suffix}`;
+    return deployment(pool, { app, name, line: lines[at] ?? lines[0] });
+  });
+  return [...deployments, service(app, isDivided, balancing(router, secondWeight, isDivided))].join('---\n');
+}
+
+/** A name as Kubernetes takes it. */
+function labelOf(name: string): string {
+  return name.toLowerCase().replace(/[^a-z0-9]+/g, '-');
+}
+
+/** Lines for what a Service does not do: it spreads connections at random. */
+function balancing(router: FleetPlan['router'], secondWeight: number, isDivided: boolean): string[] {
+  return [
+    ...(isDivided ? ['Before the pods, a proxy sends prompts to prefill and the rest to decode.'] : []),
+    ...(router === 'prefix_aware'
+      ? [
+          'Before the pods, a router that knows prefixes: --routing-logic prefixaware of the production stack, or llm-d.',
+        ]
+      : []),
+    ...(secondWeight !== 1
+      ? [
+          `Before the pods, a balancer for the least loaded: weight ${secondWeight} for the second Deployment, 1 for the first.`,
+        ]
+      : []),
+  ];
+}
+
+function deployment(
+  { engines, profile, role }: PlanPool,
+  { app, name, line }: { readonly app: string; readonly name: string; readonly line: string },
+): string {
   const args = shellWords(line).slice(2);
-  const name = profile.model.name.toLowerCase().replace(/[^a-z0-9]+/g, '-');
+  const labels =
+    name === app
+      ? `{ app: ${app} }`
+      : `{ app: ${app}, ${role === 'all' ? `gpu: ${labelOf(profile.gpu.name)}` : `role: ${role}`} }`;
   return `apiVersion: apps/v1
 kind: Deployment
 metadata:
@@ -16,10 +56,10 @@ metadata:
 spec:
   replicas: ${engines}
   selector:
-    matchLabels: { app: ${name} }
+    matchLabels: ${labels}
   template:
     metadata:
-      labels: { app: ${name} }
+      labels: ${labels}
     spec:
       containers:
         - name: vllm
@@ -32,14 +72,17 @@ ${args.map((each) => `            - ${JSON.stringify(each)}`).join('\n')}
             httpGet: { path: /health, port: 8000 }
           resources:
             limits:
-              nvidia.com/gpu: ${profile.gpu.count}${settings.split ? ' # each engine of a pair' : ''}
----
-apiVersion: v1
+              nvidia.com/gpu: ${profile.gpu.count}${name === app ? '' : ` # ${profile.gpu.name}`}
+`;
+}
+
+function service(app: string, isDivided: boolean, notes: readonly string[]): string {
+  return `${notes.map((note) => `# ${note}\n`).join('')}apiVersion: v1
 kind: Service
 metadata:
-  name: ${name}
+  name: ${app}
 spec:
-  selector: { app: ${name} }
+  selector: { app: ${app}${isDivided ? ', role: prefill' : ''} }
   ports:
     - port: 80
       targetPort: 8000

@@ -1,9 +1,8 @@
 import { basename } from 'node:path';
 import type { FleetPlan, PlanResult } from '../plan/plan-result.ts';
-import { candidateText, vllmDefaults } from '../tune/candidate.ts';
 import { sloTermText } from '../tune/slo.ts';
 import { kubernetesManifest } from './kubernetes-manifest.ts';
-import { confirmLines, planSentence } from './plan-report.ts';
+import { confirmLines, planSentence, profilesText, settingsText } from './plan-report.ts';
 import { PAGE_COLOURS, reportPage } from './report-page.ts';
 import { commandsHtml } from './serving-settings.ts';
 import {
@@ -55,8 +54,13 @@ function numbers(plan: FleetPlan): string {
   const shown: [string, string][] = [
     [`$${figure(plan.usdPerHour)}`, `an hour (${figure(low)} to ${figure(high)}), all engines all the time`],
     [
-      `${plan.gpus} × ${plan.profile.gpu.name}`,
-      `${plan.engines} engines of ${plan.profile.model.name}, ${plan.settings.weights}`,
+      plan.pools.map(({ engines, profile: { gpu } }) => `${engines * gpu.count} × ${gpu.name}`).join(' + '),
+      plan.pools
+        .map(
+          ({ engines, profile: { model }, settings, role }) =>
+            `${engines} engines of ${model.name}, ${settings.weights}${role === 'all' ? '' : `, for ${role}`}`,
+        )
+        .join('; '),
     ],
     [
       `$${figure(plan.autoscaledUsdPerHour)}`,
@@ -87,7 +91,7 @@ function frontSvg(plans: readonly FleetPlan[]): string {
   const line = `<path d="M${front.map((plan) => place(plan).join(' ')).join('L')}" fill="none" stroke="${first}" stroke-opacity="0.5"/>`;
   const dots = plans.map((plan) => {
     const [cx, cy] = place(plan);
-    const title = `${plan.profile.name}, ${plan.settings.weights}: ${plan.engines} engines, ${figure(plan.usdPerHour)} USD/hour, TTFT p99 ${figure(plan.ttftP99Ms)} ms`;
+    const title = `${profilesText(plan)}, ${plan.settings.weights}: ${plan.engines} engines, ${figure(plan.usdPerHour)} USD/hour, TTFT p99 ${figure(plan.ttftP99Ms)} ms`;
     const style = plan.onFront ? `fill="${first}" stroke="${paper}"` : `fill="none" stroke="${faint}"`;
     return `<circle cx="${cx}" cy="${cy}" r="5" ${style}><title>${escapeText(title)}</title></circle>`;
   });
@@ -118,7 +122,7 @@ function savingsSvg(plans: readonly FleetPlan[]): string {
     const bar = (value: number, at: number, colour: string) =>
       `<rect x="${px(x.at(0))}" y="${top + at}" width="${px(Math.max(1, x.at(value) - x.at(0)))}" height="9" fill="${colour}"/>`;
     return [
-      `<text x="220" y="${top + 20}" text-anchor="end" fill="${ink}">${escapeText(`${plan.engines} × ${plan.profile.name.split('-').slice(0, 2).join('-')}${plan.profile.gpu.count > 1 ? ` tp${plan.profile.gpu.count}` : ''}, ${plan.settings.weights}`)}</text>`,
+      `<text x="220" y="${top + 20}" text-anchor="end" fill="${ink}">${escapeText(barName(plan))}</text>`,
       bar(plan.usdPerHour, 0, faint),
       bar(plan.autoscaledUsdPerHour, 11, first),
       bar(plan.lowerBoundUsdPerHour, 22, second),
@@ -134,6 +138,18 @@ function savingsSvg(plans: readonly FleetPlan[]): string {
     key(425, second, 'no schedule needs less'),
     ...bars,
   ]);
+}
+
+/** Engines of a plan in few words. */
+function barName({ pools, settings }: FleetPlan): string {
+  const names = pools.map(({ engines, profile: { name, gpu } }) => {
+    const tensor = gpu.count > 1 ? ` tp${gpu.count}` : '';
+    return `${engines} × ${name
+      .split('-')
+      .slice(0, pools.length === 1 ? 2 : 1)
+      .join('-')}${tensor}`;
+  });
+  return `${names.join(' + ')}, ${settings.weights}`;
 }
 
 /** Rows of the table that are open. */
@@ -169,7 +185,7 @@ function table(plans: readonly FleetPlan[], from: number): string {
     const { low, high } = plan.confidence.usdPerHour;
     const cells = [
       `${from + i + 1}${plan.onFront ? '*' : ''}`,
-      `${plan.profile.name}, ${candidateText(plan.settings, vllmDefaults(plan.profile))}`,
+      `${profilesText(plan)}, ${settingsText(plan)}${plan.router === 'prefix_aware' ? ', routed by prefix' : ''}`,
       String(plan.engines),
       String(plan.gpus),
       figure(plan.usdPerHour),
@@ -192,16 +208,32 @@ function table(plans: readonly FleetPlan[], from: number): string {
 }
 
 /** Assumptions behind the figures, each with its source. */
-function assumptions({ traffic, mostEngines }: PlanResult, plan: FleetPlan): string {
-  const { profile, confidence, settings } = plan;
+function assumptions({ traffic, mostEngines, mixedTried }: PlanResult, plan: FleetPlan): string {
+  const { pools, router, confidence } = plan;
+  const kinds = [...new Map(pools.map((pool) => [pool.profile, pool])).values()];
   const listed = [
-    `Times of an engine: ${profile.source} (${profile.weights[settings.weights]!.status}); error allowed for: ${percent(confidence.profileError)}, ${confidence.profileErrorSource}.`,
-    `Price: ${figure(profile.gpu.usdPerHour)} USD for each ${profile.gpu.name} and hour, from the dated table of public list prices or from --prices.`,
+    ...kinds.map(
+      ({ profile, settings }) =>
+        `Times of an engine: ${profile.source} (${profile.weights[settings.weights]!.status}).`,
+    ),
+    `Error allowed for: ${percent(confidence.profileError)}, ${confidence.profileErrorSource}.`,
     `Traffic: ${traffic.sampled.toLocaleString('en-US')} of ${traffic.requests.toLocaleString('en-US')} requests, in stretches evenly over the trace; settings are chosen on half of them and judged on the other.`,
-    'Requests go to the replica with the fewest in flight. Prefixes are found where the trace names them.',
+    ...kinds.map(
+      ({ profile: { gpu } }) =>
+        `Price: ${figure(gpu.usdPerHour)} USD for each ${gpu.name} and hour, from the dated table of public list prices or from --prices.`,
+    ),
+    router === 'prefix_aware'
+      ? 'Requests go to the engine with the best sum of two scores: few in flight, and the share of the prompt that it was sent before.'
+      : 'Requests go to the engine with the fewest in flight, for its weight. Prefixes are found where the trace names them.',
+    ...(pools[0].role === 'all'
+      ? []
+      : [
+          'Prefill and decode are apart: KV goes over the link of each engine that prefills, one request after another.',
+        ]),
+    `Fleets of two kinds of GPU that were simulated: ${mixedTried}, of the GPUs that serve a request for the least.`,
     `Autoscaling: windows of 60 s, demand known a cold start of 60 s ahead, engines stay 300 s (Kubernetes' default). At most ${mostEngines} engines.`,
     'Lower bound: work of the tokens alone, each computed once at the best batch; latency objectives, cold starts and idle time are left out.',
-    `Quality: ${percent(plan.quality)} of FP16's accuracy at ${settings.weights}, as the profile says.`,
+    `Quality: ${percent(plan.quality)} of FP16's accuracy at ${plan.settings.weights}, as the profile says.`,
     'Schedules are those of vLLM 0.32 (docs/schedules.md).',
   ];
   return `<ul>${listed.map((text) => `<li>${escapeText(text)}</li>`).join('')}</ul>`;

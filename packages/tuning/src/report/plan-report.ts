@@ -55,17 +55,47 @@ function plansLines(plans: readonly FleetPlan[]): string[] {
 
 /** The cheapest plan in words. */
 export function planSentence(plan: FleetPlan): string {
-  const { profile, settings, engines, gpus, usdPerHour, confidence, breaksFirst, headroom } = plan;
+  const { pools, gpus, usdPerHour, confidence, breaksFirst, headroom } = plan;
   const { low, high } = confidence.usdPerHour;
-  const changes = candidateText(settings, vllmDefaults(profile));
+  const engines = pools.map(({ engines: count, profile, settings, role }) => {
+    const does = role === 'all' ? '' : ` for ${role}`;
+    return `${count} ${count === 1 ? 'engine' : 'engines'} of ${profile.name}${does}, ${settings.weights}`;
+  });
   return [
-    `Cheapest: ${engines} ${engines === 1 ? 'engine' : 'engines'} of ${profile.name} (${gpus} ${gpus === 1 ? 'GPU' : 'GPUs'}, ${settings.weights}), ${figure(usdPerHour)} USD an hour (${figure(low)} to ${figure(high)}).`,
-    `Settings: ${changes}.`,
+    `Cheapest: ${engines.join(' and ')} (${gpus} ${gpus === 1 ? 'GPU' : 'GPUs'}), ${figure(usdPerHour)} USD an hour (${figure(low)} to ${figure(high)}).`,
+    `Settings: ${settingsText(plan)}.`,
+    ...(plan.router === 'prefix_aware'
+      ? ['Routing: to the engine that has the prefix, unless it is busy.']
+      : []),
     `They sustain ${figure(headroom)} times this load${breaksFirst === null ? '' : `; ${breaksFirst} breaks first`}. At 1.5 times, ${percent(plan.goodAtSurge)} of the requests meet every limit.`,
     CONFIDENCE[confidence.level],
   ].join('\n');
 }
 
+/** Settings of each pool that differ from vLLM's defaults. */
+export function settingsText({ pools }: FleetPlan): string {
+  const texts = pools.map(({ profile, settings }) => candidateText(settings, vllmDefaults(profile)));
+  return pools.every(({ profile }) => profile === pools[0].profile)
+    ? texts[0]
+    : texts.map((text, at) => `on ${pools[at].profile.gpu.name} ${text}`).join('; ');
+}
+
+/** Names of the profiles of a plan, with the engines of each where there are two kinds. */
+export function profilesText({ pools }: FleetPlan): string {
+  return pools.every(({ profile }) => profile === pools[0].profile)
+    ? pools[0].profile.name
+    : pools.map(({ engines, profile }) => `${engines} x ${profile.name}`).join(' + ');
+}
+
+/** Weights of a plan, and how its engines share the work. */
+function sharingText({ pools, router }: FleetPlan): string {
+  const weights = [...new Set(pools.map(({ settings }) => settings.weights))].join(' and ');
+  const roles = pools[0].role === 'all' ? [] : [`split ${pools.map(({ engines }) => engines).join(':')}`];
+  return [weights, ...roles, ...(router === 'prefix_aware' ? ['by prefix'] : [])].join(', ');
+}
+
+/** Origin of the profile that is known worst. */
+const STATUS = { high: 'measured', medium: 'tables', low: 'estimated' } as const;
 const CONFIDENCE = {
   high: 'Confidence: high. The profile was measured on an engine.',
   medium: 'Confidence: medium. The profile was made from kernel tables, not measured on an engine.',
@@ -82,8 +112,8 @@ function row(plan: FleetPlan, index: number): string[] {
   const { low, high } = plan.confidence.usdPerHour;
   return [
     `${index + 1}${plan.onFront ? '*' : ''}`,
-    plan.profile.name,
-    `${plan.settings.weights}${plan.settings.split ? ', split' : ''}`,
+    profilesText(plan),
+    sharingText(plan),
     String(plan.engines),
     String(plan.gpus),
     figure(plan.usdPerHour),
@@ -94,7 +124,7 @@ function row(plan: FleetPlan, index: number): string[] {
     figure(plan.ttftP99Ms),
     figure(plan.tpotP99Ms),
     `${figure(plan.headroom)}x`,
-    plan.profile.weights[plan.settings.weights]!.status,
+    STATUS[plan.confidence.level],
   ];
 }
 
@@ -138,6 +168,7 @@ export function planJson(result: PlanResult) {
     simulated_requests: result.simulatedRequests,
     wall_s: result.wallS,
     plans: result.plans.map(fleetPlanJson),
+    mixed_fleets_tried: result.mixedTried,
     not_planned: result.refused.map(({ profile, precision, reason }) => ({
       ...{ profile: profile.name, precision, reason },
     })),
@@ -149,6 +180,10 @@ export function fleetPlanJson(plan: FleetPlan) {
   return {
     profile: plan.profile.name,
     settings: settingsJson(plan.settings),
+    router: plan.router,
+    pools: plan.pools.map(({ role, profile, settings, engines }) => ({
+      ...{ role, profile: profile.name, settings: settingsJson(settings), engines },
+    })),
     engines: plan.engines,
     gpus: plan.gpus,
     usd_per_hour: plan.usdPerHour,

@@ -9,9 +9,9 @@ export function settingsJson(candidate: Candidate) {
 
 /** Commands for a terminal, each below an empty line. */
 export function commandLines(commands: readonly ServingCommand[]): string[] {
-  return commands.flatMap(({ engine, line, notExpressed }) => [
+  return commands.flatMap(({ engine, pool, line, notExpressed }) => [
     '',
-    `${engine}:`,
+    `${commandTitle({ engine, pool })}:`,
     `  ${line}`,
     ...notExpressed.map((note) => `  not in the line: ${note}`),
   ]);
@@ -19,14 +19,20 @@ export function commandLines(commands: readonly ServingCommand[]): string[] {
 
 /** Commands as HTML, an option a line, as shells take them. */
 export function commandsHtml(commands: readonly ServingCommand[]): string {
-  const each = commands.map(({ engine, line, notExpressed }) => {
+  const each = commands.map(({ engine, pool, line, notExpressed }) => {
     const lines = escapeText(line.replaceAll(' --', ' \\\n  --'));
     const notes = notExpressed.map((note) => `<li>not in the line: ${escapeText(note)}</li>`);
-    return `<div><p><b>${engine}</b></p><pre>${lines}</pre>${notes.length === 0 ? '' : `<ul>${notes.join('')}</ul>`}</div>`;
+    return `<div><p><b>${escapeText(commandTitle({ engine, pool }))}</b></p><pre>${lines}</pre>${notes.length === 0 ? '' : `<ul>${notes.join('')}</ul>`}</div>`;
   });
   return `<div class="commands">${each.join('')}</div>`;
 }
 
 export function commandsJson(commands: readonly ServingCommand[]) {
-  return commands.map(({ engine, line, notExpressed }) => ({ engine, line, not_expressed: notExpressed }));
+  return commands.map(({ engine, pool, line, notExpressed }) => ({
+    ...{ engine, ...(pool !== undefined && { pool }), line, not_expressed: notExpressed },
+  }));
+}
+
+function commandTitle({ engine, pool }: Pick<ServingCommand, 'engine' | 'pool'>): string {
+  return pool === undefined ? engine : `${engine}, ${pool}`;
 }

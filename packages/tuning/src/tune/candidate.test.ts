@@ -48,7 +48,7 @@ describe('the settings to choose from', () => {
     const space = candidateSpace(h100, { ...limits, knobs: ['weights', 'split'] });
     assert.deepEqual([space.maxNumSeqs, space.priority], [[1024], [false]]);
     assert.deepEqual(space.weights, ['FP16', 'FP8', 'INT8', 'INT4']);
-    assert.deepEqual(space.split, [false, true]);
+    assert.deepEqual(space.split, [false, '1:1']);
   });
 
   it('hold weights of the least quality that is allowed', () => {

@@ -1,9 +1,13 @@
 import {
   type EngineProfile,
   kvPoolBlocks,
+  type PrefillDecodeSplit,
   WEIGHT_PRECISIONS,
   type WeightPrecision,
 } from '@servegym/simulator';
+
+/** Engines that prefill for each group of those that decode, `2:1`. */
+export type SplitRatio = `${number}:${number}`;
 
 /** Settings of an engine that `tune` chooses. The names are those of vLLM where it has one. */
 export interface Candidate {
@@ -15,8 +19,8 @@ export interface Candidate {
   readonly speculationDepth: number;
   readonly weights: WeightPrecision;
   readonly prefixCaching: boolean;
-  /** True when engines serve in pairs, of which one prefills and the other decodes. */
-  readonly split: boolean;
+  /** Engines that only prefill to engines that only decode; false where each does both. */
+  readonly split: SplitRatio | false;
   /** True when urgent classes go first; else requests are served in order of arrival. */
   readonly priority: boolean;
   /** Requests that run at once; 0 is `maxNumSeqs`. */
@@ -137,7 +141,7 @@ export function candidateSpace(
     ),
     weights: choose('weights', precisions),
     prefixCaching: hasPrefixes ? choose('prefixCaching', [true, false]) : [true],
-    split: mostReplicas > 1 ? choose('split', [false, true]) : [false],
+    split: mostReplicas > 1 ? choose('split', [false, '1:1']) : [false],
     priority: hasClasses ? choose('priority', [false, true]) : [false],
     maxNumActiveSeqs: choose('maxNumActiveSeqs', VALUES.maxNumActiveSeqs),
     longPrefillTokenThreshold: choose('longPrefillTokenThreshold', VALUES.longPrefillTokenThreshold),
@@ -193,6 +197,19 @@ export function startedWith(profile: EngineProfile, candidate: Candidate): Engin
       }),
     },
   };
+}
+
+/** The parts of a ratio. */
+export function splitParts(ratio: SplitRatio): PrefillDecodeSplit {
+  const [prefill, decode] = ratio.split(':').map(Number);
+  return { prefill, decode };
+}
+
+/** Least number of engines that serve with the candidate's settings. */
+export function fewestEngines({ split }: Pick<Candidate, 'split'>): number {
+  if (split === false) return 1;
+  const { prefill, decode } = splitParts(split);
+  return prefill + decode;
 }
 
 /** True when vLLM would start with these settings: the token budget must hold all sequences, and KV must fit. */

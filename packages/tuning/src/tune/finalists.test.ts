@@ -87,7 +87,7 @@ describe('the finalists', () => {
       ...[8, 7, 6, 5, 4].map((score) => searched({ maxNumSeqs: 64 + score, speculationDepth: 2 }, score)),
       searched({ weights: 'INT4', speculationDepth: 1 }, 3),
       searched({ maxNumSeqs: 32 }, 2.5),
-      searched({ split: true }, 2.2),
+      searched({ split: '1:1' }, 2.2),
       searched({ priority: true }, 2.1),
       searched({}, 2),
     ];

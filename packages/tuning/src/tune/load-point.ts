@@ -1,12 +1,13 @@
 import {
   type EngineProfile,
+  type EngineSettings,
+  type RouterPolicy,
   type SimulationRun,
   scaleRate,
-  simulateCluster,
   simulateTrace,
 } from '@servegym/simulator';
 import { mean, percentileOfSorted } from '@servegym/simulator/statistics';
-import { type Candidate, startedWith } from './candidate.ts';
+import { type Candidate, fewestEngines, splitParts, startedWith } from './candidate.ts';
 import type { SloTerm } from './slo.ts';
 import { requestRate, type Traffic } from './traffic.ts';
 
@@ -40,42 +41,65 @@ export interface LoadPoint {
 /** Value of a request that is never served in a mean, times the limit. */
 const UNSERVED = 1000;
 
-/** Load that a traffic is served at, on so many engines. */
-interface ServedLoad {
+/** Engines of a second profile, which serve the same model. */
+export interface SecondEngines {
+  readonly profile: EngineProfile;
+  readonly candidate: Candidate;
+  /** Engines of it beside the first ones; `null` where they are those that decode. */
+  readonly replicas: number | null;
+  /** Requests in flight on one of them for one on an engine of the first profile, for the router. */
+  readonly weight: number;
+}
+
+/** Load that a traffic is served at, and engines that serve it together. */
+export interface ServedLoad {
   readonly load: number;
   /** Seed of the acceptance of draft tokens. */
   readonly seed: number;
+  /** Engines. Default one, or the fewest of a split, of which each gets the load. */
   readonly replicas?: number;
+  /** Default `least_loaded`. */
+  readonly router?: RouterPolicy;
+  readonly second?: SecondEngines;
 }
 
-/**
- * Serves the traffic with a candidate's settings: at `load` on one engine, or on the `replicas` engines together.
- * Engines that serve in pairs are simulated as one pair with its part of the traffic.
- */
+/** Serves the traffic with a candidate's settings. */
 export function serveTraffic(
   profile: EngineProfile,
   candidate: Candidate,
   traffic: Traffic,
-  { load, seed, replicas = 1 }: ServedLoad,
+  { load, seed, replicas, router = 'least_loaded', second }: ServedLoad,
 ): SimulationRun {
-  const { split, priority, maxNumBatchedTokens, prefixCaching, kvBudgetFraction } = candidate;
-  const { maxNumSeqs, maxNumActiveSeqs, speculationDepth, weights } = candidate;
-  const config = { kvBudgetFraction, speculationDepth, weights, maxNumSeqs: maxNumActiveSeqs || maxNumSeqs };
-  const { trace, priorities } = traffic;
-  const inFlight = (share: number) =>
-    traffic.concurrency === undefined ? undefined : Math.max(1, Math.round(share * traffic.concurrency));
-  const started = startedWith(profile, candidate);
-  const common = { profile: started, seed, maxNumBatchedTokens, prefixCaching, priorities };
-  const schedulingPolicy = priority ? 'priority' : 'fcfs';
-  return split
-    ? simulateCluster(scaleRate(trace, (2 * load) / replicas), {
-        ...{ ...common, concurrency: inFlight((2 * load) / replicas) },
-        config: { ...config, split, schedulingPolicy },
-      })
-    : simulateTrace(scaleRate(trace, load), {
-        ...{ ...common, ...config, schedulingPolicy, concurrency: inFlight(load) },
-        ...(replicas > 1 && { replicas, router: 'least_loaded' }),
-      });
+  const { split, priority, prefixCaching } = candidate;
+  const { trace, priorities, concurrency } = traffic;
+  const fewest = fewestEngines(candidate);
+  const engines = replicas ?? fewest;
+  const times = replicas === undefined ? load * fewest : load;
+  const groups = engines / fewest;
+  const { prefill, decode } = split === false ? { prefill: 0, decode: 0 } : splitParts(split);
+  const isAlone = engines === 1 && second === undefined;
+  return simulateTrace(scaleRate(trace, times), {
+    ...engineSettings(profile, candidate),
+    ...{ seed, prefixCaching, priorities, schedulingPolicy: priority ? 'priority' : 'fcfs' },
+    ...(concurrency !== undefined && { concurrency: Math.max(1, Math.round(times * concurrency)) }),
+    ...(split === false
+      ? { ...(!isAlone && { replicas: engines, router }) }
+      : { split: { prefill: prefill * groups, decode: decode * groups }, router }),
+    ...(second && {
+      secondPool: {
+        ...engineSettings(second.profile, second.candidate),
+        ...(second.replicas !== null && { replicas: second.replicas, weight: second.weight }),
+      },
+    }),
+  });
+}
+
+function engineSettings(profile: EngineProfile, candidate: Candidate): EngineSettings {
+  const { maxNumBatchedTokens, kvBudgetFraction, speculationDepth, weights } = candidate;
+  return {
+    ...{ profile: startedWith(profile, candidate), maxNumBatchedTokens, kvBudgetFraction },
+    ...{ speculationDepth, weights, maxNumSeqs: candidate.maxNumActiveSeqs || candidate.maxNumSeqs },
+  };
 }
 
 /** Measures the traffic as `serveTraffic` serves it. */
@@ -86,8 +110,7 @@ export function measureLoad(
   slo: readonly SloTerm[],
   served: ServedLoad,
 ): LoadPoint {
-  const { load, replicas = 1 } = served;
-  const { split } = candidate;
+  const { load, replicas } = served;
   const { trace, blockStarts, priorities } = traffic;
   const run = serveTraffic(profile, candidate, traffic, served);
   const blocks = blockStarts.length - 1;
@@ -130,7 +153,7 @@ export function measureLoad(
     rate:
       traffic.concurrency === undefined
         ? load * requestRate(traffic)
-        : ((1000 * run.completed) / run.simulatedMs) * (split ? replicas / 2 : 1),
+        : (1000 * run.completed) / run.simulatedMs / (replicas === undefined ? fewestEngines(candidate) : 1),
     ttftP50Ms: percentileOfSorted(sorted.ttft, 50),
     ttftP99Ms: percentileOfSorted(sorted.ttft, 99),
     tpotP50Ms: percentileOfSorted(sorted.tpot, 50),

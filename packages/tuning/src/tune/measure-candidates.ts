@@ -1,7 +1,7 @@
 import type { JobContext, JobEngine, JobKinds, Json } from '@servegym/jobs';
 import type { EngineProfile } from '@servegym/simulator';
 import type { Candidate } from './candidate.ts';
-import { type LoadPoint, measureLoad } from './load-point.ts';
+import { type LoadPoint, measureLoad, type ServedLoad } from './load-point.ts';
 import type { SloTerm } from './slo.ts';
 import { findSustainedLoad, type LoadSearch } from './sustained-load.ts';
 import { decodeTraffic, encodeTraffic, type Traffic } from './traffic.ts';
@@ -15,8 +15,11 @@ interface MeasureInput {
   /** Seed of the acceptance draws. */
   readonly seed: number;
   readonly candidates: readonly MeasuredCandidate[];
-  readonly replicas?: number;
+  readonly engines: MeasuredEngines;
 }
+
+/** Engines that serve the traffic together. */
+type MeasuredEngines = Pick<ServedLoad, 'replicas' | 'router' | 'second'>;
 
 export interface MeasuredCandidate {
   readonly candidate: Candidate;
@@ -35,10 +38,11 @@ const MOST_DECODED = 8;
 
 /** The job `tune-measure`: simulates candidates, all on the same traffic with the same draws. */
 export function runJob(input: Json, context: JobContext): Json {
-  const { profile, slo, traffic: name, seed, candidates, replicas } = input as unknown as MeasureInput;
+  const { profile, slo, traffic: name, seed, candidates, engines } = input as unknown as MeasureInput;
   const traffic = trafficOf(name, context);
   const results = candidates.map(({ candidate, loads = [], search }, i) => {
-    const measure = (load: number) => measureLoad(profile, candidate, traffic, slo, { load, seed, replicas });
+    const measure = (load: number) =>
+      measureLoad(profile, candidate, traffic, slo, { load, seed, ...engines });
     const found = search === undefined ? [] : findSustainedLoad(measure, slo, search);
     const points = [...found, ...loads.map(measure)].sort((a, b) => a.load - b.load);
     context.report((i + 1) / candidates.length);
@@ -89,7 +93,7 @@ export class CandidateMeasurer {
   async measure(
     traffic: Traffic,
     candidates: readonly MeasuredCandidate[],
-    { seed, replicas }: { readonly seed: number; readonly replicas?: number },
+    { seed, ...engines }: { readonly seed: number } & MeasuredEngines,
   ): Promise<LoadPoint[][]> {
     const name = await this.#nameOf(traffic);
     const size = Math.min(
@@ -102,8 +106,7 @@ export class CandidateMeasurer {
     const results = await this.#jobs.run(
       chunks.map((chunk) => {
         const input: MeasureInput = {
-          ...{ profile: this.#profile, slo: this.#slo, traffic: name, seed, candidates: chunk },
-          ...(replicas !== undefined && { replicas }),
+          ...{ profile: this.#profile, slo: this.#slo, traffic: name, seed, candidates: chunk, engines },
         };
         return { kind: 'tune-measure', input: input as unknown as Json, shared: [name] };
       }),

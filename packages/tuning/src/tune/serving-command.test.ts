@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type EngineProfile, findProfile, listProfiles, type WeightPrecision } from '@servegym/simulator';
-import { vllmDefaults } from './candidate.ts';
-import { servingCommands } from './serving-command.ts';
+import type { PlanPool } from '../plan/plan-result.ts';
+import { type SplitRatio, vllmDefaults } from './candidate.ts';
+import { poolCommands, servingCommands } from './serving-command.ts';
 
 describe('the command line of a server', () => {
   it('is that of the defaults where nothing differs', () => {
@@ -85,7 +86,7 @@ describe('the command line of a server', () => {
         maxNumBatchedTokens: 1024,
         kvBudgetFraction: 0.5,
         prefixCaching: false,
-        split: true,
+        split: '1:1' as const,
       },
       ...{ speculationDepth: 3, weights: 'INT8' as const, priority: true },
     };
@@ -111,6 +112,32 @@ describe('the command line of a server', () => {
     assert.doesNotMatch(sglang!.line, /--enable-mixed-chunk/);
     const share = Number(/--gpu-memory-utilization ([\d.]+)/.exec(vllm!.line)![1]);
     assert.ok(share > 0.3 && share < 0.9, `${share}`);
+  });
+
+  it('starts each kind of engine of a fleet with lines of its own, and says how requests reach them', () => {
+    const [big, small] = ['h100-80gb-llama-3-8b', 'l40s-48gb-llama-3-8b'].map((name) => findProfile(name));
+    const pool = (profile: EngineProfile, role: PlanPool['role'], split: SplitRatio | false): PlanPool => ({
+      ...{ role, profile, engines: 2, settings: { ...vllmDefaults(profile), split } },
+    });
+    const beside = poolCommands([pool(big, 'all', false), pool(small, 'all', false)], 'least_loaded', 0.4);
+    assert.deepEqual(
+      beside.map(({ engine, pool: of }) => `${engine}, ${of}`),
+      ['vLLM, 2 engines on H100-80GB', 'SGLang, 2 engines on H100-80GB'].concat([
+        'vLLM, 2 engines on L40S-48GB',
+        'SGLang, 2 engines on L40S-48GB',
+      ]),
+    );
+    assert.match(beside[2].notExpressed.join(), /weight of each of these engines: 0.4/);
+    assert.doesNotMatch(beside[0].notExpressed.join(), /weight of each/);
+    const divided = [pool(big, 'prefill', '1:1'), pool(small, 'decode', false)];
+    const lines = poolCommands(divided, 'prefix_aware', 1);
+    assert.match(lines[1].line, /--disaggregation-mode prefill$/);
+    assert.match(lines[3].line, /--disaggregation-mode decode$/);
+    for (const { line } of [lines[0], lines[2]]) assert.match(line, /--kv-transfer-config .*NixlConnector/);
+    assert.match(lines[0].notExpressed.join(), /these engines prefill.*--routing-logic prefixaware/);
+    const alike = poolCommands([pool(big, 'prefill', '2:1'), pool(big, 'decode', '2:1')], 'least_loaded', 1);
+    assert.deepEqual([alike.length, alike[0].pool], [2, undefined]);
+    assert.match(alike[0].notExpressed.join(), /2 of every 3 engines prefill.*the 4 replicas/);
   });
 
   it('names a checkpoint for every shipped profile and precision, in words that a shell takes', () => {

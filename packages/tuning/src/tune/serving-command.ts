@@ -1,10 +1,19 @@
-import { type EngineProfile, kvMemoryGiB, type WeightPrecision, weightVariant } from '@servegym/simulator';
+import {
+  type EngineProfile,
+  kvMemoryGiB,
+  type RouterPolicy,
+  type WeightPrecision,
+  weightVariant,
+} from '@servegym/simulator';
 import { MODELS, type ServedModel } from '@servegym/simulator/calibration';
-import { type Candidate, startedWith } from './candidate.ts';
+import type { PlanPool } from '../plan/plan-result.ts';
+import { type Candidate, type SplitRatio, splitParts, startedWith } from './candidate.ts';
 
 /** Command that starts a server with a candidate's settings, and notes on what the line cannot say. */
 export interface ServingCommand {
   readonly engine: 'vLLM' | 'SGLang';
+  /** Engines that are started with it, where others are started with other lines. */
+  readonly pool?: string;
   readonly line: string;
   readonly notExpressed: readonly string[];
 }
@@ -12,17 +21,63 @@ export interface ServingCommand {
 /** Either engine of a pair may prefill. */
 const NIXL = '{"kv_connector":"NixlConnector","kv_role":"kv_both"}';
 
+/** Engines that are started with one line. */
+interface Started {
+  readonly replicas: number;
+  readonly router: RouterPolicy;
+  /** Part of a request that they serve, where others serve the other; `null` where engines of both roles have the line. */
+  readonly role: 'prefill' | 'decode' | null;
+}
+
 /** The command lines for vLLM and SGLang. `replicas` engines are started with the same line, behind a balancer. */
 export function servingCommands(
   profile: EngineProfile,
   candidate: Candidate,
   replicas: number,
+  { router = 'least_loaded', role = null }: Partial<Started> = {},
 ): ServingCommand[] {
-  const started = startedWith(profile, candidate);
-  return [vllmCommand(started, candidate, replicas), sglangCommand(started, candidate, replicas)];
+  const profileStarted = startedWith(profile, candidate);
+  const started = { replicas, router, role };
+  return [vllmCommand(profileStarted, candidate, started), sglangCommand(profileStarted, candidate, started)];
 }
 
-function vllmCommand(profile: EngineProfile, candidate: Candidate, replicas: number): ServingCommand {
+/** The command lines for the pools of a fleet, one after the other. */
+export function poolCommands(
+  pools: readonly PlanPool[],
+  router: RouterPolicy,
+  secondWeight: number,
+): ServingCommand[] {
+  const [{ profile, settings }] = pools;
+  const isOneKind = pools.every((pool) => pool.profile === profile);
+  if (isOneKind) {
+    const engines = pools.reduce((sum, pool) => sum + pool.engines, 0);
+    return servingCommands(profile, settings, engines, { router });
+  }
+  return pools.flatMap((pool, at) => {
+    const role = pool.role === 'all' ? null : pool.role;
+    const candidate = { ...pool.settings, split: settings.split };
+    const notes =
+      at === 1 && secondWeight !== 1
+        ? [
+            `the balancer's weight of each of these engines: ${secondWeight}, with 1 for the others (nginx: least_conn with weights in that ratio)`,
+          ]
+        : [];
+    return servingCommands(pool.profile, candidate, pool.engines, { router, role }).map((command) => ({
+      ...command,
+      pool: poolText(pool),
+      notExpressed: [...command.notExpressed, ...notes],
+    }));
+  });
+}
+
+/** Engines of a pool in words, `2 engines on H100-80GB that prefill`. */
+export function poolText({ engines, profile: { gpu }, role }: PlanPool): string {
+  const one = gpu.count > 1 ? `${gpu.count} x ${gpu.name}` : gpu.name;
+  const does = role === 'all' ? '' : ` that ${role}${engines === 1 ? 's' : ''}`;
+  return `${engines} ${engines === 1 ? 'engine' : 'engines'} on ${one}${does}`;
+}
+
+function vllmCommand(profile: EngineProfile, candidate: Candidate, started: Started): ServingCommand {
   const { speculationDepth } = candidate;
   const { name, options, notes, draft } = checkpoint(profile, candidate);
   const speculative = JSON.stringify({
@@ -51,7 +106,7 @@ function vllmCommand(profile: EngineProfile, candidate: Candidate, replicas: num
       ...notes,
       ...(candidate.split
         ? [
-            'which engine of a pair prefills: a proxy sends prompts to one, and the rest to the other; on one host, each needs a VLLM_NIXL_SIDE_CHANNEL_PORT of its own',
+            `${rolesText(candidate.split, started.role)}: a proxy sends prompts to those that prefill, and the rest to the others; on one host, each needs a VLLM_NIXL_SIDE_CHANNEL_PORT of its own`,
           ]
         : []),
       ...(candidate.priority ? [PRIORITY_NOTE] : []),
@@ -60,7 +115,7 @@ function vllmCommand(profile: EngineProfile, candidate: Candidate, replicas: num
             'full CUDA graphs: with draft tokens by batch size, vLLM keeps them only with VLLM_USE_V2_MODEL_RUNNER=1 in its environment',
           ]
         : []),
-      ...replicaNote(replicas),
+      ...replicaNote(started),
     ],
   };
 }
@@ -78,7 +133,7 @@ function schedulerFlags({ engine }: EngineProfile): string[] {
   ];
 }
 
-function sglangCommand(profile: EngineProfile, candidate: Candidate, replicas: number): ServingCommand {
+function sglangCommand(profile: EngineProfile, candidate: Candidate, started: Started): ServingCommand {
   const { speculationDepth } = candidate;
   const { name, options, notes, draft } = checkpoint(profile, candidate);
   return {
@@ -105,12 +160,14 @@ function sglangCommand(profile: EngineProfile, candidate: Candidate, replicas: n
             `--speculative-num-draft-tokens ${speculationDepth + 1}`,
           ]
         : []),
-      ...(candidate.split ? ['--disaggregation-mode prefill'] : []),
+      ...(candidate.split ? [`--disaggregation-mode ${started.role ?? 'prefill'}`] : []),
     ].join(' '),
     notExpressed: [
       ...(candidate.split
         ? [
-            'the other engine of a pair: the same line with --disaggregation-mode decode, and a router before both',
+            started.role === null
+              ? `${rolesText(candidate.split, null)}: the same line with --disaggregation-mode decode for the others, and a router before all`
+              : 'a router before the engines of both roles',
           ]
         : []),
       'the token budget of an iteration: SGLang bounds the prompt tokens of a chunk, not prompts and decodes together',
@@ -126,7 +183,7 @@ function sglangCommand(profile: EngineProfile, candidate: Candidate, replicas: n
         : []),
       ...(candidate.priority ? [PRIORITY_NOTE] : []),
       ...notes,
-      ...replicaNote(replicas),
+      ...replicaNote(started),
     ],
   };
 }
@@ -179,12 +236,21 @@ function knownModel(name: string): ServedModel | undefined {
 const PRIORITY_NOTE =
   'the classes: each request says its own as `priority`, 0 for the most urgent; without it all are alike';
 
-function replicaNote(replicas: number): string[] {
+/** Engines that prefill, of those that are started alike. */
+function rolesText(split: SplitRatio, role: Started['role']): string {
+  if (role !== null) return `that these engines ${role}`;
+  const { prefill, decode } = splitParts(split);
+  return `the roles: ${prefill} of every ${prefill + decode} engines ${prefill === 1 ? 'prefills' : 'prefill'}`;
+}
+
+function replicaNote({ replicas, router }: Started): string[] {
+  const balancer =
+    router === 'prefix_aware'
+      ? 'a router that sends prompts where their prefix is cached, such as the production stack (--routing-logic prefixaware) or llm-d'
+      : 'a balancer that picks the least loaded';
   return replicas === 1
     ? []
-    : [
-        `the ${replicas} replicas: start the line ${replicas} times, behind a balancer that picks the least loaded`,
-      ];
+    : [`the ${replicas} replicas: start the line ${replicas} times, behind ${balancer}`];
 }
 
 function vllmDivision({ gpu, parallel = {} }: EngineProfile): string[] {

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { findProfile } from '@servegym/simulator';
-import { vllmDefaults } from './candidate.ts';
+import { type Candidate, vllmDefaults } from './candidate.ts';
 import type { Finalist } from './finalists.ts';
 import type { CandidateMeasurer, MeasuredCandidate } from './measure-candidates.ts';
 import { evenTraffic, pointAt, SLO } from './measured.fixture.ts';
 import type { TuneOptions } from './search.ts';
-import { deployment, evenFor } from './tune.ts';
+import { deployment, wholeGroups } from './tune.ts';
 
 const profile = findProfile('a100-80gb-llama-3-70b-tp4');
 const traffic = evenTraffic(2);
@@ -15,7 +15,11 @@ const traffic = evenTraffic(2);
 async function deploy(
   capacity: number,
   load: number,
-  { expected = 10 * capacity, split = false, replicas = [1, 8] as [number, number] } = {},
+  {
+    expected = 10 * capacity,
+    split = false as Candidate['split'],
+    replicas = [1, 8] as [number, number],
+  } = {},
 ) {
   const asked: number[] = [];
   const measure = async (
@@ -53,9 +57,10 @@ describe('a deployment', () => {
   });
 
   it('takes pairs in even numbers', async () => {
-    const { replicas, asked } = await deploy(0.35, 1, { split: true });
+    const { replicas, asked } = await deploy(0.35, 1, { split: '1:1' });
     assert.deepEqual([replicas, asked], [4, [2, 4]]);
-    assert.deepEqual([evenFor({ split: true } as never, 7), evenFor({ split: false } as never, 7)], [6, 7]);
+    const groups = (split: Candidate['split']) => wholeGroups({ split }, 7);
+    assert.deepEqual([groups('1:1'), groups('2:1'), groups('1:3'), groups(false)], [6, 6, 4, 7]);
   });
 
   it('says when the most that are allowed are too few', async () => {

@@ -1,9 +1,9 @@
 import type { JobEngine } from '@servegym/jobs';
 import type { EngineProfile } from '@servegym/simulator';
-import { type Candidate, candidateKey, candidateSpace } from './candidate.ts';
+import { type Candidate, candidateKey, candidateSpace, fewestEngines } from './candidate.ts';
 import { controllerGain } from './controller-gain.ts';
 import { type Finalist, measureFinalists } from './finalists.ts';
-import { goodShare, type LoadPoint, sloUse } from './load-point.ts';
+import { goodShare, type LoadPoint, type ServedLoad, sloUse } from './load-point.ts';
 import { CandidateMeasurer } from './measure-candidates.ts';
 import { choicesOf, frontPoints, usdPerMillionTokens } from './pareto-front.ts';
 import { HELD_OUT_SEED, type SearchResult, searchCandidates, type TuneOptions } from './search.ts';
@@ -201,7 +201,7 @@ async function planDeployments(
   const [[strained]] = await measurer.measure(
     whole,
     [{ candidate: winner.candidate, loads: [rateScale * SURGE] }],
-    { seed, replicas: planned.replicas ?? evenFor(winner.candidate, replicas[1]) },
+    { seed, replicas: planned.replicas ?? wholeGroups(winner.candidate, replicas[1]) },
   );
   return { deployment: planned, surge, surgeWithoutMore: goodShare(strained) };
 }
@@ -217,7 +217,12 @@ export async function deployment(
     readonly heldOut: { readonly value: number };
   },
   load: number,
-  { slo, seed, replicas: [fewest, most] }: Pick<TuneOptions, 'slo' | 'seed' | 'replicas'>,
+  {
+    slo,
+    seed,
+    replicas: [fewest, most],
+    ...fleet
+  }: Pick<TuneOptions, 'slo' | 'seed' | 'replicas'> & Pick<ServedLoad, 'router' | 'second'>,
 ): Promise<Deployment & { readonly point: LoadPoint | null }> {
   const expected = Math.floor(
     whole.concurrency === undefined
@@ -226,13 +231,11 @@ export async function deployment(
   );
   let good = 0;
   let last: LoadPoint | null = null;
-  // Pairs take an even number.
-  const step = winner.candidate.split ? 2 : 1;
+  const step = fewestEngines(winner.candidate);
   const start = step * Math.ceil(Math.min(most, Math.max(fewest, expected)) / step);
   for (let replicas = start; replicas <= most; replicas += step) {
     const [points] = await measurer.measure(whole, [{ candidate: winner.candidate, loads: [load] }], {
-      seed,
-      replicas,
+      ...{ seed, replicas, router: fleet.router, second: fleet.second },
     });
     const [point] = points as [LoadPoint];
     last = point;
@@ -245,7 +248,8 @@ export async function deployment(
   return { load, replicas: null, good, usdPerHour: null, point: last };
 }
 
-/** The most engines that pairs can be made of. */
-export function evenFor({ split }: Candidate, most: number): number {
-  return split ? 2 * Math.floor(most / 2) : most;
+/** The most engines, of so many, that can serve together. */
+export function wholeGroups(candidate: Pick<Candidate, 'split'>, most: number): number {
+  const fewest = fewestEngines(candidate);
+  return fewest * Math.floor(most / fewest);
 }

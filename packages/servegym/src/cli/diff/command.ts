@@ -1,5 +1,13 @@
 import { existsSync } from 'node:fs';
-import { type EngineProfile, listProfiles, scaleRate, type Trace, takeRequests } from '@servegym/simulator';
+import {
+  type EngineProfile,
+  listProfiles,
+  ROUTER_POLICIES,
+  type RouterPolicy,
+  scaleRate,
+  type Trace,
+  takeRequests,
+} from '@servegym/simulator';
 import {
   blocksOf,
   type Candidate,
@@ -7,6 +15,7 @@ import {
   type Deployed,
   diffStatus,
   EXTRA_KNOBS,
+  fewestEngines,
   KNOB_NAMES,
   type KnobName,
   type Launch,
@@ -153,12 +162,19 @@ async function fromJson(text: string, name: string, options: DiffOptions): Promi
   } catch (error) {
     throw new InputError(`${name}: no JSON: ${(error as Error).message}`);
   }
-  const { profile: named, settings, engines } = (value.plans?.[0] ?? value) as Record<string, unknown>;
+  const plan = (value.plans?.[0] ?? value) as Record<string, unknown>;
+  const { profile: named, settings, engines, router, pools } = plan;
   if (typeof named !== 'string' || typeof settings !== 'object' || settings === null) {
     throw new InputError(
       `${name}: expected {"profile": "...", "settings": {"max_num_seqs": ...}, "engines": 2}`,
     );
   }
+  if (Array.isArray(pools) && pools.some((pool) => (pool as { profile?: unknown }).profile !== named))
+    throw new InputError(`${name}: expected engines of one profile, as diff compares no mixed fleets`);
+  if (router !== undefined && !ROUTER_POLICIES.includes(router as RouterPolicy))
+    throw new InputError(
+      `${name}: router: expected one of ${ROUTER_POLICIES.join(', ')}, got ${JSON.stringify(router)}`,
+    );
   const profile = (await own(options)) ?? (await readProfile(named));
   const candidate: Record<string, unknown> = { ...vllmDefaults(profile) };
   for (const [key, given] of Object.entries(settings)) {
@@ -167,7 +183,11 @@ async function fromJson(text: string, name: string, options: DiffOptions): Promi
       typeof given !== 'number' ||
       (given > 0 && (knob === 'kvBudgetFraction' ? given <= 1 : Number.isInteger(given))) ||
       (given === 0 && MAY_BE_OFF.includes(key as KnobName));
-    if (knob === undefined || typeof given !== typeof candidate[knob] || !isValid) {
+    const isOfKind =
+      knob === 'split' && given !== false
+        ? typeof given === 'string' && /^[1-9]\d?:[1-9]\d?$/.test(given)
+        : knob !== undefined && typeof given === typeof candidate[knob];
+    if (!isOfKind || !isValid) {
       throw new InputError(
         `${name}: settings.${key}: expected one of ${Object.keys(KNOB_NAMES).join(', ')} with a value of its kind, got ${JSON.stringify(given)}`,
       );
@@ -179,6 +199,7 @@ async function fromJson(text: string, name: string, options: DiffOptions): Promi
   return checked({
     ...{ name, profile, settings: candidate as unknown as Candidate },
     ...{ engines: (engines as number | undefined) ?? 1, notSimulated: [] },
+    ...(router !== undefined && { router: router as RouterPolicy }),
   });
 }
 
@@ -221,15 +242,18 @@ function fromLaunch(
 
 /** @throws InputError when the profile lacks the weights or a draft */
 function checked(deployed: ReadDeployment): ReadDeployment {
-  const { name, profile, settings } = deployed;
+  const { name, profile, settings, engines } = deployed;
   if (profile.weights[settings.weights] === undefined)
     throw new InputError(
       `${name}: ${profile.name} has no ${settings.weights} weights; it has ${Object.keys(profile.weights).join(', ')}`,
     );
   if (settings.speculationDepth > 0 && profile.speculation === null)
     throw new InputError(`${name}: ${profile.name} has no draft`);
-  if (settings.split)
-    throw new InputError(`${name}: expected settings without split, which diff does not compare`);
+  const group = fewestEngines(settings);
+  if (engines % group !== 0)
+    throw new InputError(
+      `${name}: engines: expected a multiple of ${group}, as their split is ${settings.split}, got ${engines}`,
+    );
   return deployed;
 }
 
