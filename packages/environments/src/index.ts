@@ -103,6 +103,7 @@ export type { RealReport } from './llmserve/real/real-report.ts';
 export { type RealSettings, readRealSettings } from './llmserve/real/real-settings.ts';
 export { drawRequests, type EpisodeRequests, episodeRequests } from './llmserve/requests/episode-requests.ts';
 export { phaseRequests } from './llmserve/requests/phase-requests.ts';
+export { drawPrefixes } from './llmserve/requests/prompt-prefixes.ts';
 export type { RequestList } from './llmserve/requests/request-source.ts';
 export {
   addServeTrace,
@@ -156,8 +157,15 @@ export {
 export type { ClassReport, GpuReport, WindowReport } from './llmserve/window-report.ts';
 export { type DrawnRequests, drawWorkload } from './llmserve/workload/draw-workload.ts';
 export { fitWorkload, type WorkloadIdentity } from './llmserve/workload/fit-workload.ts';
-export type { FittedWorkload } from './llmserve/workload/fitted-workload.ts';
-export { findWorkload, WORKLOAD_IDS, type WorkloadId } from './llmserve/workload/fitted-workload.ts';
+export type { FittedWorkload, PrefixSharing } from './llmserve/workload/fitted-workload.ts';
+export {
+  findWorkload,
+  PUBLIC_WORKLOAD_IDS,
+  type PublicWorkloadId,
+  publicWorkload,
+  WORKLOAD_IDS,
+  type WorkloadId,
+} from './llmserve/workload/fitted-workload.ts';
 export { loadOptional } from './load-optional.ts';
 export { holdMaskedKnobs, type KnobMask } from './masked-knobs.ts';
 export { regretScore } from './regret-score.ts';

@@ -111,6 +111,24 @@ describe('servegym plan', () => {
     );
   });
 
+  it('draws documents that prompts share, at the rate that is asked for', async () => {
+    const drawn = ['plan', '--workload', 'rag', '--hours', '0.02', '--model', 'llama-3-8b', '--gpus', 'h100'];
+    const few = [...drawn, '--status', 'measured', '--requests', '400', '--slo', 'ttft_p99=2s', '--json'];
+    const { code, stdout, stderr } = await runServegym(...few, '--rate', '30');
+    assert.equal(code, 0, stderr);
+    const found = JSON.parse(stdout);
+    assert.equal(found.trace, 'rag (ragpulse)');
+    assert.ok(
+      found.plans.some(({ router }: { router: string }) => router === 'prefix_aware'),
+      stdout,
+    );
+    const without = await runServegym(...few);
+    assert.equal(without.code, 2);
+    assert.match(without.stderr, /--workload rag: expected --rate, as its trace has 0.01 requests a second/);
+    const many = await runServegym(...few, '--rate', '900', '--hours', '0.1');
+    assert.match(many.stderr, /share too many prefixes to hold/);
+  });
+
   it('takes lengths and a rate instead of a trace', async () => {
     const lengths = ['--input-tokens', '512', '--output-tokens', '64', '--rate', '4/s', '--hours', '0.1'];
     const { code, stdout, stderr } = await runServegym(

@@ -1,8 +1,13 @@
 import assert from 'node:assert/strict';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { type FittedWorkload, findWorkload, WORKLOAD_IDS, type WorkloadId } from '@servegym/environments';
+import {
+  type FittedWorkload,
+  PUBLIC_WORKLOAD_IDS,
+  type PublicWorkloadId,
+  publicWorkload,
+} from '@servegym/environments';
 import { parseTrace } from '@servegym/simulator';
 import { runServegym } from '../../../maintenance/test-servers/servegym.ts';
 import { temporaryFolder } from '../../../maintenance/test-servers/temporary-folder.ts';
@@ -11,10 +16,11 @@ const page = join(import.meta.dirname, '../../../docs/traffic.md');
 const tiny = join(import.meta.dirname, 'fixtures/trace.csv');
 
 /** The name of each model's trace where it is published. */
-const PUBLISHED_AS: Readonly<Record<WorkloadId, string>> = {
+const PUBLISHED_AS: Readonly<Record<PublicWorkloadId, string>> = {
   'azure-conversation-2023': 'AzureLLMInferenceTrace_conv.csv',
   'azure-code-2023': 'AzureLLMInferenceTrace_code.csv',
   'mooncake-conversation': 'conversation_trace.jsonl',
+  ragpulse: 'ragpulse/0_trace.jsonl',
 };
 const MOONCAKE_BLOCK = 512;
 /** Its arrivals come in steps of the clock. */
@@ -24,9 +30,9 @@ describe('servegym traffic', () => {
   const folder = temporaryFolder();
 
   /** Draws a trace as long as the model's own, and reads it. */
-  async function draw(id: WorkloadId, ...options: string[]) {
+  async function draw(id: PublicWorkloadId, ...options: string[]) {
     const file = join(folder, `${id}.csv`);
-    const { seconds } = findWorkload(id)!;
+    const seconds = Math.min(86_400, publicWorkload(id).seconds);
     const drawn = await runServegym(
       ...['traffic', 'draw', id, '--seconds', `${seconds}`, '--output', file, ...options],
     );
@@ -37,11 +43,18 @@ describe('servegym traffic', () => {
 
   it('draws traces, and fits to them the models that they were drawn from', async () => {
     const drawn: number[] = [];
-    for (const id of WORKLOAD_IDS) {
-      const { text, trace } = await draw(id, '--seed', '7');
+    mkdirSync(join(folder, 'ragpulse'));
+    writeFileSync(join(folder, 'ragpulse/1_sys_prompt.jsonl'), '{"sys_prompt_id": 0, "token_length": 512}\n');
+    for (const id of PUBLIC_WORKLOAD_IDS) {
+      const { text, trace } = await draw(
+        id,
+        '--seed',
+        '7',
+        ...(id === 'ragpulse' ? ['--rate-scale', '7'] : []),
+      );
       drawn.push(trace.arrivalMs.length);
-      const isMooncake = id === 'mooncake-conversation';
-      writeFileSync(join(folder, PUBLISHED_AS[id]), isMooncake ? withSharedBlocks(trace) : text);
+      const published = { 'mooncake-conversation': withSharedBlocks, ragpulse: withParts }[id as string];
+      writeFileSync(join(folder, PUBLISHED_AS[id]), published?.(trace) ?? text);
     }
     const { code, stdout, stderr } = await runServegym('traffic', 'fit', '--data', folder, '--json');
     assert.equal(stderr, '');
@@ -49,16 +62,18 @@ describe('servegym traffic', () => {
     const fitted: FittedWorkload[] = JSON.parse(stdout);
     assert.deepEqual(
       fitted.map(({ id, source, requests }) => [id, source, requests]),
-      WORKLOAD_IDS.map((id, i) => [id, findWorkload(id)!.source, drawn[i]]),
+      PUBLIC_WORKLOAD_IDS.map((id, i) => [id, publicWorkload(id).source, drawn[i]]),
     );
     for (const model of fitted) {
-      const { arrivals, lengths, fit } = findWorkload(model.id)!;
+      const { arrivals, lengths, fit } = publicWorkload(model.id as PublicWorkloadId);
       const { perSecond } = model.arrivals;
       assert.ok(
         Math.abs(perSecond / (model.requests / model.seconds) - 1) < 0.01,
         `${model.id}: ${perSecond}`,
       );
-      assert.equal(model.arrivals.levelSeconds, arrivals.levelSeconds);
+      // Levels last for some ten requests at least, and it came seven times as fast.
+      const levelSeconds = model.id === 'ragpulse' ? arrivals.levelSeconds / 7 : arrivals.levelSeconds;
+      assert.ok(Math.abs(model.arrivals.levelSeconds - levelSeconds) <= 20, model.id);
       assert.ok(Math.abs(model.lengths.correlation - lengths.correlation) < 0.05, model.id);
       for (const side of ['input', 'output'] as const) {
         for (const probability of [0.1, 0.5, 0.9]) {
@@ -74,6 +89,7 @@ describe('servegym traffic', () => {
     const { prefixes } = fitted.find(({ id }) => id === 'mooncake-conversation')!;
     assert.equal(prefixes!.blockTokens, MOONCAKE_BLOCK);
     assert.equal(prefixes!.commonTokens, MOONCAKE_BLOCK);
+    assert.equal(fitted.find(({ id }) => id === 'ragpulse')!.prefixes!.commonTokens, 512);
   });
 
   it('draws the same trace for the same seed, faster when asked', async () => {
@@ -93,7 +109,7 @@ describe('servegym traffic', () => {
       readFileSync(page, 'utf8').includes(`\n\`\`\`text\n${stdout}\`\`\`\n`),
       'docs/traffic.md shows another list',
     );
-    for (const id of WORKLOAD_IDS) assert.match(stdout, new RegExp(`^${id} .*\\d`, 'm'));
+    for (const id of PUBLIC_WORKLOAD_IDS) assert.match(stdout, new RegExp(`^${id} .*\\d`, 'm'));
     assert.match(stdout, /KS distance/);
   });
 
@@ -116,6 +132,17 @@ describe('servegym traffic', () => {
 function nearest(values: readonly number[], wanted: number): number {
   const distances = values.map((value) => Math.abs(value - wanted));
   return distances.indexOf(Math.min(...distances));
+}
+
+/** The trace as RAGPulse publishes its own: all prompts begin with one system prompt. */
+function withParts({ arrivalMs, inputTokens, outputTokens }: ReturnType<typeof parseTrace>): string {
+  return Array.from(arrivalMs, (at, i) =>
+    JSON.stringify({
+      ...{ timestamp: `${at / 1000}`, input_length: inputTokens[i], output_length: outputTokens[i] },
+      hash_ids: { sys_prompt: [0], passages_ids: [], history: [], web_search: [], user_input: [i] },
+      session_id: `${i}`,
+    }),
+  ).join('\n');
 }
 
 /** The trace as Mooncake publishes its own: all prompts share their first block, every third one all of the one before. */

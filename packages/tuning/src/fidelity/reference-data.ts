@@ -60,6 +60,7 @@ export const REFERENCE_DATA = {
     'conversation_trace (github.com/kvcache-ai/Mooncake, Apache-2.0)',
     'conversation_trace.jsonl',
   ),
+  ragPulse: file('traces/ragpulse', 'RAGPulse (github.com/flashserve/RAGPulse, MIT)'),
 } as const satisfies Record<string, ReferenceFile>;
 
 export const SERVED_LOADS: readonly ReferenceFile[] = [

@@ -6,6 +6,8 @@ import type { FittedWorkload } from './fitted-workload.ts';
 
 /** A level lasts this long where the clock of the trace allows, s. */
 const LEVEL_SECONDS = 10;
+/** Requests that a level has on average: fewer tell nothing of its rate. */
+const LEAST_IN_LEVEL = 10;
 /** A trace whose times come in steps of more than this does not tell what happens within a level, ms. */
 const FINE_CLOCK_MS = 250;
 /** Quantiles of the levels, less 1. */
@@ -21,14 +23,21 @@ export function fitArrivals(trace: Trace): FittedWorkload['arrivals'] {
   const seconds = arrivalSeconds[arrivalSeconds.length - 1];
   const stepMs = clockStepMs(trace.arrivalMs);
   const isFine = stepMs <= FINE_CLOCK_MS;
-  const levelSeconds = isFine ? LEVEL_SECONDS : Math.ceil((10 * stepMs) / 1000 / 10) * 10;
+  const shortest = isFine ? LEVEL_SECONDS : Math.ceil((10 * stepMs) / 1000 / 10) * 10;
+  const levelSeconds = Math.max(
+    shortest,
+    10 * Math.ceil((LEAST_IN_LEVEL * seconds) / arrivalSeconds.length / 10),
+  );
   const counts = countsOf(arrivalSeconds, seconds, levelSeconds);
   const secondShape = isFine ? shapeOfSeconds(arrivalSeconds, seconds, levelSeconds) : null;
   return {
     perSecond: round(arrivalSeconds.length / seconds),
     levelSeconds,
     levels: levelQuantiles(counts, levelSeconds, secondShape),
-    memory: memoryOf(counts, levelSeconds, signalShare(counts, levelSeconds, secondShape)),
+    memory: memoryOf(counts, {
+      ...{ levelSeconds, slower: levelSeconds / shortest },
+      signal: signalShare(counts, levelSeconds, secondShape),
+    }),
     secondShape,
   };
 }
@@ -93,17 +102,23 @@ function levelQuantiles(counts: Float64Array, levelSeconds: number, secondShape:
   return levels.map((level) => round(level / drawn));
 }
 
-/** Two parts, a fast and a slow one, whose autocorrelation comes nearest to that of the counts. */
+/**
+ * Two parts, a fast and a slow one, whose autocorrelation comes nearest to that of the counts. Both last `slower` times as
+ * long where levels do.
+ */
 function memoryOf(
   counts: Float64Array,
-  levelSeconds: number,
-  signal: number,
+  {
+    levelSeconds,
+    slower,
+    signal,
+  }: { readonly levelSeconds: number; readonly slower: number; readonly signal: number },
 ): FittedWorkload['arrivals']['memory'] {
   const lags = Math.min(LAGS, counts.length >> 2);
   const observed = autocorrelation(normalScores(counts), lags).map((value) => value / signal);
   let best = { error: Number.POSITIVE_INFINITY, share: 0, fast: FAST_S[0], slow: SLOW_S[0] };
-  for (const fast of FAST_S) {
-    for (const slow of SLOW_S) {
+  for (const fast of FAST_S.map((seconds) => slower * seconds)) {
+    for (const slow of SLOW_S.map((seconds) => slower * seconds)) {
       for (let share = 0; share <= 1; share += 0.05) {
         let error = 0;
         for (let lag = 1; lag <= lags; lag++) {

@@ -1,6 +1,7 @@
 import azureCode2023 from './azure-code-2023.json' with { type: 'json' };
 import azureConversation2023 from './azure-conversation-2023.json' with { type: 'json' };
 import mooncakeConversation from './mooncake-conversation.json' with { type: 'json' };
+import ragPulse from './ragpulse.json' with { type: 'json' };
 
 /**
  * A workload fitted to a trace: draws as much traffic as is asked for. Arrivals are a Poisson process whose rate moves:
@@ -88,17 +89,26 @@ export interface WorkloadFit {
   }[];
 }
 
-/** Ids of the workloads fitted to public traces. */
+/** Ids of the workloads that environments have. Tasks are drawn from this list: a longer one would draw others. */
 export const WORKLOAD_IDS = ['azure-conversation-2023', 'azure-code-2023', 'mooncake-conversation'] as const;
 export type WorkloadId = (typeof WORKLOAD_IDS)[number];
 
-const MODELS: Readonly<Record<WorkloadId, FittedWorkload>> = {
+/** Ids of the workloads fitted to public traces. */
+export const PUBLIC_WORKLOAD_IDS = [...WORKLOAD_IDS, 'ragpulse'] as const;
+export type PublicWorkloadId = (typeof PUBLIC_WORKLOAD_IDS)[number];
+
+const MODELS: Readonly<Record<PublicWorkloadId, FittedWorkload>> = {
   'azure-conversation-2023': azureConversation2023,
   'azure-code-2023': azureCode2023,
   'mooncake-conversation': mooncakeConversation,
+  ragpulse: ragPulse,
 };
 
-/** The model of this id; `undefined` when there is none. */
+/** The model of this id that environments have; `undefined` when there is none. */
 export function findWorkload(id: string): FittedWorkload | undefined {
-  return Object.hasOwn(MODELS, id) ? MODELS[id as WorkloadId] : undefined;
+  return WORKLOAD_IDS.some((known) => known === id) ? MODELS[id as WorkloadId] : undefined;
+}
+
+export function publicWorkload(id: PublicWorkloadId): FittedWorkload {
+  return MODELS[id];
 }

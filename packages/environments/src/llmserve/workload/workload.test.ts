@@ -5,9 +5,11 @@ import { normalProbability, normalScore } from '@servegym/simulator/statistics';
 import { drawWorkload, evenQuantile, logQuantile } from './draw-workload.ts';
 import { countsOf, dispersion } from './fit-arrivals.ts';
 import { distributionDistance, fitWorkload, WorkloadFitError } from './fit-workload.ts';
-import { type FittedWorkload, findWorkload, WORKLOAD_IDS } from './fitted-workload.ts';
+import { type FittedWorkload, findWorkload, PUBLIC_WORKLOAD_IDS, publicWorkload } from './fitted-workload.ts';
 
-const models = WORKLOAD_IDS.map((id) => findWorkload(id) as FittedWorkload);
+const models = PUBLIC_WORKLOAD_IDS.map(publicWorkload);
+/** Times as many seconds for a model with few requests. */
+const longer = ({ arrivals }: FittedWorkload) => (arrivals.perSecond < 1 ? 40 : 1);
 
 function traceOf({ arrivalSeconds, inputTokens, outputTokens }: ReturnType<typeof drawWorkload>): Trace {
   return {
@@ -26,7 +28,7 @@ describe('fitted workloads', () => {
     });
 
     it(`come at the rate of their trace, with its lengths (${model.id})`, () => {
-      const seconds = 200_000;
+      const seconds = 200_000 * longer(model);
       const { arrivalSeconds, inputTokens, outputTokens } = drawWorkload(model, 3, seconds);
       const { perSecond } = model.arrivals;
       const rate = arrivalSeconds.length / seconds;
@@ -46,9 +48,10 @@ describe('fitted workloads', () => {
     });
 
     it(`scale with the rate and the prompts that are asked for (${model.id})`, () => {
-      const plain = drawWorkload(model, 3, 20_000);
-      const fast = drawWorkload(model, 3, 20_000, { rateScale: 3 });
-      const long = drawWorkload(model, 3, 20_000, { promptScale: 2 });
+      const seconds = 20_000 * longer(model);
+      const plain = drawWorkload(model, 3, seconds);
+      const fast = drawWorkload(model, 3, seconds, { rateScale: 3 });
+      const long = drawWorkload(model, 3, seconds, { promptScale: 2 });
       const ratio = fast.arrivalSeconds.length / plain.arrivalSeconds.length;
       assert.ok(Math.abs(ratio - 3) < 0.3, `${ratio} times the arrivals`);
       assert.deepEqual(long.arrivalSeconds, plain.arrivalSeconds);
@@ -63,6 +66,11 @@ describe('fitted workloads', () => {
       assert.ok(heldOut.input < heldOut.halvesInput + 0.02 && heldOut.output < heldOut.halvesOutput + 0.02);
     });
   }
+});
+
+it('environments have the models that their tasks are drawn from, and no other', () => {
+  assert.equal(findWorkload('ragpulse'), undefined);
+  assert.equal(findWorkload('azure-code-2023'), publicWorkload('azure-code-2023'));
 });
 
 describe('fitting a workload', () => {

@@ -1,4 +1,10 @@
-import { drawWorkload, findWorkload, type WorkloadId } from '@servegym/environments';
+import {
+  drawPrefixes,
+  drawWorkload,
+  type PrefixSharing,
+  type PublicWorkloadId,
+  publicWorkload,
+} from '@servegym/environments';
 import {
   drawLengths,
   type EngineProfile,
@@ -52,12 +58,26 @@ interface PlanCommandOptions extends TraceArguments, JobOptions, PriceOptions {
 /** Most requests a second that are drawn: a choice. */
 const MOST_RATE = 1000;
 
+/** Blocks of prefixes that are drawn: some 300 MB of them. */
+const MOST_BLOCKS = 20_000_000;
+
+/** Model of a traffic. */
+interface DrawnTraffic {
+  readonly id: PublicWorkloadId;
+  /**
+   * Model of the arrivals, where those of the own trace are too few to say how requests come to a GPU. The text that a
+   * prompt shares with an earlier one then lies as many requests back as in the trace, not as many seconds.
+   */
+  readonly arrivals?: PublicWorkloadId;
+}
+
 /** Models of traffic by what people call them. */
 const WORKLOADS = {
-  chat: 'azure-conversation-2023',
-  code: 'azure-code-2023',
-  agents: 'mooncake-conversation',
-} as const satisfies Record<string, WorkloadId>;
+  chat: { id: 'azure-conversation-2023' },
+  code: { id: 'azure-code-2023' },
+  rag: { id: 'ragpulse', arrivals: 'azure-conversation-2023' },
+  agents: { id: 'mooncake-conversation' },
+} as const satisfies Record<string, DrawnTraffic>;
 
 /** `servegym plan`: what to buy for a traffic and an SLO. */
 export function planCommand(): Command {
@@ -179,7 +199,7 @@ function chosenProfiles({ model, gpus, status }: PlanCommandOptions): EngineProf
 }
 
 async function requestedTrace(file: string | undefined, options: PlanCommandOptions): Promise<Trace> {
-  const { workload, rate, hours, inputTokens, outputTokens, lengthRange, seed, json } = options;
+  const { workload, rate, inputTokens, outputTokens, lengthRange, json } = options;
   const hasLengths = (inputTokens ?? outputTokens ?? lengthRange) !== undefined;
   if (file !== undefined) {
     if (workload !== undefined || rate !== undefined || hasLengths)
@@ -193,15 +213,60 @@ async function requestedTrace(file: string | undefined, options: PlanCommandOpti
   if (hasLengths) return poissonTrace(options);
   if (workload === undefined)
     throw new InputError('nothing to plan for: name a trace or a --workload, or give --input-tokens');
-  const model = findWorkload(WORKLOADS[workload])!;
-  const rateScale = rate === undefined ? 1 : rate / model.arrivals.perSecond;
-  const drawn = drawWorkload(model, seed, 3600 * hours, { rateScale });
+  return drawnTrace(workload, options);
+}
+
+/** Traffic of a model, with the prefixes that its prompts share. @throws InputError */
+function drawnTrace(workload: keyof typeof WORKLOADS, { rate, hours, seed }: PlanCommandOptions): Trace {
+  const { id, arrivals: other }: DrawnTraffic = WORKLOADS[workload];
+  const model = publicWorkload(id);
+  const { arrivals } = other === undefined ? model : publicWorkload(other);
+  const own = model.arrivals.perSecond;
+  if (rate === undefined && other !== undefined) {
+    throw new InputError(
+      `--workload ${workload}: expected --rate, as its trace has ${own.toPrecision(1)} requests a second`,
+    );
+  }
+  const rateScale = rate === undefined ? 1 : rate / arrivals.perSecond;
+  const drawn = drawWorkload({ ...model, arrivals }, seed, 3600 * hours, { rateScale });
+  const { arrivalSeconds, inputTokens, outputTokens } = drawn;
+  const timeScale = other === undefined ? 1 : (rate ?? own) / own;
   return {
-    source: `${workload} (${model.id})`,
-    arrivalMs: Float64Array.from(drawn.arrivalSeconds, (seconds) => 1000 * seconds),
-    inputTokens: Int32Array.from(drawn.inputTokens),
-    outputTokens: Int32Array.from(drawn.outputTokens),
+    source: `${workload} (${id})`,
+    arrivalMs: Float64Array.from(arrivalSeconds, (seconds) => 1000 * seconds),
+    inputTokens: Int32Array.from(inputTokens),
+    outputTokens: Int32Array.from(outputTokens),
+    ...(model.prefixes !== null && {
+      prefixBlocks: drawnBlocks(model.prefixes, {
+        ...{ workload, seed, inputTokens },
+        arrivalSeconds: arrivalSeconds.map((seconds) => timeScale * seconds),
+      }),
+    }),
   };
+}
+
+function drawnBlocks(
+  prefixes: PrefixSharing,
+  requests: {
+    readonly workload: string;
+    readonly seed: number;
+    readonly arrivalSeconds: readonly number[];
+    readonly inputTokens: readonly number[];
+  },
+): Trace['prefixBlocks'] {
+  const { workload, seed, arrivalSeconds, inputTokens } = requests;
+  const blocks = inputTokens.reduce((sum, tokens) => sum + Math.ceil(tokens / prefixes.blockTokens), 0);
+  if (blocks > MOST_BLOCKS) {
+    throw new InputError(
+      `--workload ${workload}: expected fewer requests, for less --hours or a lower --rate: ${inputTokens.length.toLocaleString('en-US')} share too many prefixes to hold`,
+    );
+  }
+  const {
+    chunkTokens: blockTokens,
+    ids,
+    offsets,
+  } = drawPrefixes(prefixes, seed, arrivalSeconds, inputTokens);
+  return { blockTokens, ids, offsets };
 }
 
 /** Requests of the given lengths that arrive as a Poisson process. @throws InputError */

@@ -2,10 +2,10 @@ import { basename, join } from 'node:path';
 import {
   drawWorkload,
   type FittedWorkload,
-  findWorkload,
   fitWorkload,
-  WORKLOAD_IDS,
-  type WorkloadId,
+  PUBLIC_WORKLOAD_IDS,
+  type PublicWorkloadId,
+  publicWorkload,
   type WorkloadIdentity,
 } from '@servegym/environments';
 import { findReferenceFiles, REFERENCE_DATA, type ReferenceFile } from '@servegym/tuning/fidelity';
@@ -37,6 +37,12 @@ const PUBLIC_TRACES: readonly (WorkloadIdentity & { readonly file: ReferenceFile
     source: 'conversation_trace (kvcache-ai/Mooncake, Apache-2.0)',
     file: REFERENCE_DATA.mooncakeConversation,
   },
+  {
+    id: 'ragpulse',
+    title: 'RAGPulse, answers from documents, 2025',
+    source: 'RAGPulse (flashserve/RAGPulse, MIT)',
+    file: REFERENCE_DATA.ragPulse,
+  },
 ];
 
 interface FitOptions {
@@ -54,10 +60,12 @@ export function trafficCommand(): Command {
     )
     .addCommand(
       new Command('list')
-        .description('the models that `reset({traffic})` takes, and how near they come to their traces')
+        .description(
+          'the models, and how near they come to their traces; `reset({traffic})` takes all but ragpulse',
+        )
         .option('--json', 'print one JSON array', false)
         .action(({ json }: { json: boolean }) => {
-          const models = WORKLOAD_IDS.map((id) => findWorkload(id) as FittedWorkload);
+          const models = PUBLIC_WORKLOAD_IDS.map(publicWorkload);
           printModels(models, json);
         }),
     )
@@ -133,7 +141,7 @@ const MOST_SECONDS = 86_400;
 function drawCommand(): Command {
   return new Command('draw')
     .description('draw a trace from a model, as CSV with the columns of the Azure traces')
-    .addArgument(new Argument('<id>', 'the model').choices(WORKLOAD_IDS))
+    .addArgument(new Argument('<id>', 'the model').choices(PUBLIC_WORKLOAD_IDS))
     .requiredOption('--output <file.csv>', 'write the trace to this file')
     .option('--seconds <s>', 'length of the trace', numberAbove(0, MOST_SECONDS), 3600)
     .option('--seed <n>', 'the same seed draws the same trace', wholeNumber(0, 2 ** 31), 0)
@@ -142,9 +150,9 @@ function drawCommand(): Command {
     .action(draw);
 }
 
-async function draw(id: WorkloadId, { seconds, seed, rateScale, output }: DrawOptions): Promise<void> {
+async function draw(id: PublicWorkloadId, { seconds, seed, rateScale, output }: DrawOptions): Promise<void> {
   await requireWritable(output);
-  const { arrivalSeconds, inputTokens, outputTokens } = drawWorkload(findWorkload(id)!, seed, seconds, {
+  const { arrivalSeconds, inputTokens, outputTokens } = drawWorkload(publicWorkload(id), seed, seconds, {
     rateScale,
   });
   await writeOutputFile(output, [
