@@ -155,6 +155,7 @@ describe('servegym simulate', () => {
       ['--async-scheduling'],
       ...[drafts, [...drafts, '--drafter', 'ngram'], [...drafts, '--async-scheduling']],
       [...drafts, '--speculation-depth-per-batch-size', '[[1,4,3],[5,12,1]]'],
+      ...['1', '2'].map((processes) => ['--api-server-count', processes]),
     ];
     const reports = await Promise.all(settings.map((setting) => simulate(...load, ...server, ...setting)));
     assert.deepEqual([...new Set(reports.map(({ completed }) => completed))], [12]);

@@ -23,6 +23,7 @@ export type {
 } from './engine/engine-log.ts';
 export type { EngineRequest } from './engine/engine-request.ts';
 export type { EngineSnapshot } from './engine/engine-snapshot.ts';
+export { type FrontEndOptions, MOST_API_SERVERS, VLLM_FRONT_END } from './engine/front-end.ts';
 export { DraftTimer, IterationTimer } from './engine/iteration-timer.ts';
 export { LatencyHistogram } from './engine/latency-histogram.ts';
 export type { PromptPrefix } from './engine/prefix-cache.ts';

@@ -111,6 +111,15 @@ const options = fc.record({
   requestOverheadMs: fc.constantFrom(0, 20, 300),
   requestOverheadJitter: fc.constantFrom(0, 0, 0.4, 1),
   requestOverheadPerTokenUs: fc.constantFrom(0, 0, 7, 5000),
+  frontEnd: fc.option(
+    fc.record({
+      processes: fc.constantFrom(1, 1, 3),
+      perRequestMs: fc.constantFrom(0, 2.5, 40),
+      perPromptTokenUs: fc.constantFrom(0, 3.3, 200),
+      perOutputTokenUs: fc.constantFrom(0, 76, 2000),
+    }),
+    { nil: undefined, freq: 2 },
+  ),
   watermark: fc.constantFrom(0, 0, 0.01, 0.1, 0.4),
   wholePromptFits: fc.constantFrom(true, true, true, false),
   longPrefillTokenThreshold: fc.constantFrom(0, 0, 1, 4, 20, 60),

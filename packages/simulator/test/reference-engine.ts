@@ -7,6 +7,7 @@ import {
   MAX_SPECULATION_DEPTH,
 } from '../src/engine/engine-config.ts';
 import type { RequestProgress } from '../src/engine/engine-log.ts';
+import { FrontEnd, type FrontEndOptions } from '../src/engine/front-end.ts';
 import { DraftTimer, IterationTimer } from '../src/engine/iteration-timer.ts';
 import { LatencyHistogram } from '../src/engine/latency-histogram.ts';
 import type { PromptPrefix } from '../src/engine/prefix-cache.ts';
@@ -18,6 +19,8 @@ interface ReferenceRequest {
   id: number;
   arrival: number;
   visible: number;
+  /** The front end has not taken it up. */
+  arriving: boolean;
   input: number;
   output: number;
   priority: number;
@@ -77,6 +80,10 @@ export class ReferenceEngine {
   private readonly loadNsPerToken: number;
   private received = 0;
   private readonly overhead: RequestOverhead;
+  private readonly frontEnd: FrontEnd | null;
+  /** Requests whose first token came in this iteration, and those that it completed. */
+  private begun: ReferenceRequest[] = [];
+  private completed: ReferenceRequest[] = [];
   private readonly seed: number;
   private readonly blockTokens: number;
   private readonly budget: number;
@@ -102,6 +109,7 @@ export class ReferenceEngine {
       requestOverheadMs: number;
       requestOverheadJitter: number;
       requestOverheadPerTokenUs?: number;
+      frontEnd?: FrontEndOptions;
       watermark?: number;
       wholePromptFits?: boolean;
       longPrefillTokenThreshold?: number;
@@ -132,6 +140,7 @@ export class ReferenceEngine {
       options.requestOverheadPerTokenUs ?? 0,
       options.seed,
     );
+    this.frontEnd = options.frontEnd === undefined ? null : new FrontEnd(options.frontEnd, options.seed);
     this.pool.recomputesLastBlock = this.lookahead > 0;
   }
 
@@ -162,7 +171,9 @@ export class ReferenceEngine {
   }): void {
     this.addFuture({
       ...request,
-      visible: request.arrival + this.overhead.ticks(request.id, request.input),
+      visible:
+        request.arrival + (this.frontEnd === null ? this.overhead.ticks(request.id, request.input) : 0),
+      arriving: this.frontEnd !== null,
       order: NOT_YET,
       emitted: 0,
       computed: 0,
@@ -188,6 +199,7 @@ export class ReferenceEngine {
     this.addFuture({
       ...request,
       visible: ready,
+      arriving: false,
       order: NOT_YET,
       computed: 0,
       transferred: true,
@@ -255,15 +267,53 @@ export class ReferenceEngine {
       this.dropAborted();
       this.releaseUnseen();
     }
-    this.receiveArrivals();
+    this.receiveArrivals(limit);
   }
 
-  private receiveArrivals(): void {
-    const scheduledAt = this.asyncScheduling ? this.lastStart : this.now;
+  private receiveArrivals(limit = Number.POSITIVE_INFINITY): void {
+    this.takeUpArrivals();
+    let scheduledAt = this.asyncScheduling ? this.lastStart : this.now;
+    if (this.frontEnd !== null) scheduledAt = Math.min(scheduledAt, limit);
     while (this.future.length > 0 && this.future[0].visible <= scheduledAt) {
       const request = this.future.shift() as ReferenceRequest;
       request.order = this.received++;
       this.waiting.push(request);
+    }
+  }
+
+  /** Lets the front end take up what has arrived. */
+  private takeUpArrivals(): void {
+    for (const request of [...this.future]) {
+      const { id, arrival, input } = request;
+      if (this.frontEnd === null || !request.arriving || arrival > this.now) continue;
+      const begin = this.frontEnd.takeUp(id, arrival, input);
+      const work = this.frontEnd.requestTicks(input);
+      this.future.splice(this.future.indexOf(request), 1);
+      this.addFuture({
+        ...request,
+        visible: begin + Math.max(work, this.overhead.ticks(id, input)),
+        arriving: false,
+      });
+    }
+  }
+
+  /** Streams the tokens of the iteration that has ended: clients have them later. */
+  private stream(tokens: number): void {
+    const { frontEnd, begun, completed, handovers, now: end, lastStart } = this;
+    if (frontEnd === null) return;
+    frontEnd.stream({ count: 1, tokens, start: lastStart, end, lastStart });
+    for (const request of begun) {
+      request.firstToken = frontEnd.deliveredTo(request.id);
+      for (const list of [this.firstTokens, handovers]) {
+        const at = list.findIndex(({ id }) => id === request.id);
+        if (at >= 0) list[at] = { ...list[at], firstToken: request.firstToken } as never;
+      }
+    }
+    for (const { id, firstToken } of completed) {
+      const completion = this.completions.find((other) => other.id === id);
+      if (completion === undefined) continue;
+      completion.firstToken = firstToken;
+      completion.lastToken = Math.max(firstToken, frontEnd.deliveredTo(id));
     }
   }
 
@@ -409,11 +459,15 @@ export class ReferenceEngine {
       if (scheduled.has(request)) request.drafts = nextDrafts;
       else if (this.decoding(request)) request.unseen = request.rejected = 0;
     }
+    this.begun = [];
+    this.completed = [];
+    const before = this.outputTokens;
     for (const [request, tokens] of scheduled) {
       if (request.ended) continue;
       if (this.decoding(request)) this.emitDecoded(request, tokens, ticks);
       else this.advancePrefill(request, tokens);
     }
+    this.stream(this.outputTokens - before);
   }
 
   /** Lets others find what a sequence had filled before its last iteration. */
@@ -470,6 +524,7 @@ export class ReferenceEngine {
     request.unseen = 1;
     if (request.firstToken === NOT_YET) {
       request.firstToken = this.now;
+      this.begun.push(request);
       if (!request.aborted) this.firstTokens.push({ id: request.id, firstToken: this.now });
     } else this.interTokenLatency.add(this.now - request.lastToken, 1);
     request.emitted++;
@@ -498,6 +553,7 @@ export class ReferenceEngine {
   private complete(request: ReferenceRequest): void {
     this.end(request);
     if (request.aborted) return;
+    this.completed.push(request);
     this.completions.push({ id: request.id, firstToken: request.firstToken, lastToken: this.now });
   }
 

@@ -27,6 +27,7 @@ const calm: ServingConfig = {
   split: false,
   schedulingPolicy: 'fcfs',
 };
+const SLOW_FRONT_END = { perRequestMs: 30, perPromptTokenUs: 10, perOutputTokenUs: 4000 };
 const SILENT: LiveObserver = {
   onSubmitted() {},
   onIteration() {},
@@ -49,10 +50,22 @@ class Bench {
   dueMs = Number.POSITIVE_INFINITY;
   readonly live: LiveServer;
 
-  constructor(config: Partial<ServingConfig>, observer: Partial<LiveObserver> = {}, engines: 1 | 2 = 1) {
+  constructor(
+    config: Partial<ServingConfig>,
+    observer: Partial<LiveObserver> = {},
+    engines: 1 | 2 = 1,
+    served = profile,
+  ) {
     const server = createSimulatedServer(
       { ...calm, ...config },
-      { profile, engines, maxNumBatchedTokens: 2048, acceptance: 'sharegpt', prefixCaching: true, seed: 0 },
+      {
+        profile: served,
+        engines,
+        maxNumBatchedTokens: 2048,
+        acceptance: 'sharegpt',
+        prefixCaching: true,
+        seed: 0,
+      },
     );
     const clock = new SimulatedClock({ timeScale: 1, wallMs: () => this.wallMs });
     const alarm = {
@@ -118,11 +131,16 @@ describe('the live server', () => {
         fc.record({ maxNumSeqs: fc.integer({ min: 1, max: 32 }), speculationDepth: fc.constantFrom(0, 3) }),
         fc.constantFrom(1, 0.02),
         fc.array(fc.double({ min: 0, max: 40, noNaN: true }), { minLength: 1, maxLength: 20 }),
-        (arrivals, knobs, kvBudgetFraction, lateness) => {
+        fc.constantFrom(0, 0, 1, 3),
+        (arrivals, knobs, kvBudgetFraction, lateness, processes) => {
+          const served =
+            processes === 0 ? profile : { ...profile, frontEnd: { ...SLOW_FRONT_END, processes } };
           const finished: FinishedRequest[] = [];
           const bench = new Bench(
             { ...knobs, kvBudgetFraction },
             { onFinished: (request) => finished.push(request) },
+            1,
+            served,
           );
           let ring = 0;
           const lateMs = () => lateness[ring++ % lateness.length];
@@ -144,7 +162,7 @@ describe('the live server', () => {
               inputTokens: Int32Array.from(arrivals, ({ input }) => input),
               outputTokens: Int32Array.from(arrivals, ({ output }) => output),
             },
-            { profile, ...knobs, kvBudgetFraction },
+            { profile: served, ...knobs, kvBudgetFraction },
           );
           assert.equal(predicted.completed, arrivals.length);
           const order = (a: number[], b: number[]) => a[0] - b[0] || a[1] - b[1];

@@ -109,7 +109,7 @@ export class LiveServer {
   readonly #alarm: Alarm;
   readonly #observer: LiveObserver;
   readonly #entries = new Map<number, Entry>();
-  /** By `due`, earliest first. Holds one batch an engine at most. */
+  /** By `due`, earliest first. Without a front end it holds one batch an engine at most. */
   readonly #batches: Batch[] = [];
   /** Tick at which each engine serves again after its last reload. */
   readonly #reloadedAt: number[];
@@ -242,9 +242,9 @@ export class LiveServer {
   /** Reads off the engines what has happened since the last time. */
   #take(): void {
     for (const [index, engine] of this.server.engines.entries()) {
-      const batch: Batch = { due: engine.now, emissions: [] };
+      const batches: Batch[] = [];
       if (engine.counters.iterations + engine.counters.preemptions > 0)
-        this.#takeEmissions(engine, index, batch);
+        this.#takeEmissions(engine, index, batches);
       for (const id of engine.rejections) {
         const entry = this.#entries.get(id);
         if (entry === undefined) continue;
@@ -252,7 +252,7 @@ export class LiveServer {
         entry.listener.onRefused();
       }
       engine.clearLogs();
-      if (batch.emissions.length > 0) {
+      for (const batch of batches) {
         const at = this.#batches.findIndex((other) => other.due > batch.due);
         this.#batches.splice(at < 0 ? this.#batches.length : at, 0, batch);
       }
@@ -260,7 +260,8 @@ export class LiveServer {
     this.server.events.length = 0;
   }
 
-  #takeEmissions(engine: Engine, index: number, batch: Batch): void {
+  /** Adds what clients get of an iteration, by the time at which they have it. */
+  #takeEmissions(engine: Engine, index: number, batches: Batch[]): void {
     const { completions, firstTokens, counters } = engine;
     this.#observer.onIteration({
       engine: index,
@@ -279,12 +280,18 @@ export class LiveServer {
       const entry = this.#entries.get(id);
       if (entry === undefined || emitted <= entry.taken) return;
       const tokens = emitted - entry.taken;
+      const due = engine.deliveredTo(id);
+      let batch = batches.find((other) => other.due === due);
+      if (batch === undefined) {
+        batch = { due, emissions: [] };
+        batches.push(batch);
+      }
       if (entry.taken > 0) {
-        const gapMs = msFromTicks(batch.due - entry.lastToken);
+        const gapMs = msFromTicks(due - entry.lastToken);
         this.#observer.onInterToken(gapMs / tokens, tokens, index);
       }
       entry.taken = emitted;
-      entry.lastToken = batch.due;
+      entry.lastToken = due;
       batch.emissions.push({ entry, emitted, isLast });
     };
     for (let i = 0; i < completions.count; i++) {

@@ -1,4 +1,5 @@
 import type { IterationLaw, SpeculationProfile } from '../profiles/engine-profile.ts';
+import type { FrontEndOptions } from './front-end.ts';
 import type { SchedulingPolicy } from './waiting-queue.ts';
 
 /** Largest prompt or output of a request, tokens. */
@@ -48,6 +49,11 @@ export interface EngineOptions {
   readonly requestOverheadJitter?: number;
   /** Added to the delay for each prompt token (tokenization), us. Default 0. */
   readonly requestOverheadPerTokenUs?: number;
+  /**
+   * Front end with a queue. The delay above is then that of a request which does not wait in it, at least its work
+   * there; the times of first and last tokens in the logs are those at which clients have them. Default: no queue.
+   */
+  readonly frontEnd?: FrontEndOptions;
   /**
    * `mixed` serves whole requests. `prefill` emits the first token and hands the request over (`takeHandovers`).
    * Default `mixed`. An engine that decodes for another is `mixed` and gets its work by `submitTransferred`.
@@ -104,7 +110,7 @@ export interface EngineOptions {
 export type EngineSettings = Required<
   Omit<
     EngineOptions,
-    'requestOverheadMs' | 'requestOverheadJitter' | 'requestOverheadPerTokenUs' | 'onIterations'
+    'requestOverheadMs' | 'requestOverheadJitter' | 'requestOverheadPerTokenUs' | 'frontEnd' | 'onIterations'
   >
 >;
 

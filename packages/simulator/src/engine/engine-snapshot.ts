@@ -2,6 +2,7 @@ import type { BlockPoolSnapshot } from './block-pool.ts';
 import type { EngineConfig, EngineRole } from './engine-config.ts';
 import type { RequestProgress } from './engine-log.ts';
 import type { EngineState } from './engine-state.ts';
+import type { FrontEndSnapshot } from './front-end.ts';
 import type { RequestTableSnapshot } from './request-table.ts';
 import type { SlotListEnds } from './slot-list.ts';
 import type { WaitingQueueSnapshot } from './waiting-queue.ts';
@@ -29,6 +30,8 @@ export interface EngineSnapshot {
   readonly ended: readonly number[];
   readonly skipped: readonly number[];
   readonly aborted: readonly number[];
+  /** `null` without a front end. */
+  readonly frontEnd: FrontEndSnapshot | null;
 }
 
 /** A copy of the state, but for its logs. */
@@ -56,6 +59,7 @@ export function takeSnapshot(state: EngineState): EngineSnapshot {
     ended: state.ended.toArray(),
     skipped: state.skipped.toArray(),
     aborted: state.aborted.toArray(),
+    frontEnd: state.frontEnd?.snapshot() ?? null,
   };
 }
 
@@ -81,4 +85,5 @@ export function restoreSnapshot(state: EngineState, snapshot: EngineSnapshot): v
   state.ended.set(snapshot.ended);
   state.skipped.set(snapshot.skipped);
   state.aborted.set(snapshot.aborted);
+  if (snapshot.frontEnd !== null) state.frontEnd?.restore(snapshot.frontEnd);
 }

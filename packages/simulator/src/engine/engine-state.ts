@@ -10,9 +10,10 @@ import {
   zeroCounters,
 } from './engine-log.ts';
 import type { EngineRequest } from './engine-request.ts';
+import type { FrontEnd } from './front-end.ts';
 import { DraftTimer, IterationTimer } from './iteration-timer.ts';
 import { LatencyHistogram } from './latency-histogram.ts';
-import { DECODING, ENDED, FUTURE, PREFILLING, RequestTable, WAITING } from './request-table.ts';
+import { ARRIVING, DECODING, ENDED, FUTURE, PREFILLING, RequestTable, WAITING } from './request-table.ts';
 import { SlotBuffer } from './slot-buffer.ts';
 import { SlotList } from './slot-list.ts';
 import { StepLatencies } from './step-latencies.ts';
@@ -49,6 +50,9 @@ export class EngineState {
   declare readonly defaultBudget: number;
   declare private readonly seed: number;
   declare private readonly asyncScheduling: boolean;
+  declare readonly frontEnd: FrontEnd | null;
+  /** With a front end, the requests that got their first token in the last iteration. */
+  readonly begun = new SlotBuffer();
   declare role: EngineRole;
   declare private readonly watermark: number;
   declare private readonly wholePromptFits: boolean;
@@ -82,7 +86,8 @@ export class EngineState {
   /** Requests given up while they may be in the iteration that is scheduled already. */
   readonly aborted = new SlotBuffer();
 
-  constructor(config: EngineConfig, settings: EngineSettings) {
+  constructor(config: EngineConfig, settings: EngineSettings, frontEnd: FrontEnd | null) {
+    this.frontEnd = frontEnd;
     const { blockTokens, maxNumBatchedTokens, seed } = settings;
     this.blockTokens = blockTokens;
     this.defaultBudget = maxNumBatchedTokens;
@@ -261,6 +266,11 @@ export class EngineState {
 
   /** When decodes have to be interrupted, while the head of the queue is blocked: `limit` or the next arrival. */
   nextInterruption(limit: number): number {
+    if (this.frontEnd !== null) {
+      // The front end takes up requests and tokens in the order in which they come up.
+      if (this.future.count === 0) return limit;
+      return Math.min(limit, Math.max(this.now + 1, this.table.visible[this.future.head]));
+    }
     if (this.future.count === 0 || !this.admitting || this.running.count >= this.config.maxNumSeqs)
       return limit;
     // Under fcfs a request that arrives behind a blocked head waits as the head does.
@@ -381,12 +391,9 @@ export class EngineState {
   /** Forgets a request wherever it is, and takes back what it holds. */
   drop(slot: number): void {
     const status = this.table.status[slot];
-    if (status === FUTURE || status === WAITING) {
-      if (status === FUTURE) this.future.remove(slot);
-      else this.waiting.remove(slot);
-    } else {
-      this.release(slot, false);
-    }
+    if (status === FUTURE || status === ARRIVING) this.future.remove(slot);
+    else if (status === WAITING) this.waiting.remove(slot);
+    else this.release(slot, false);
     this.table.free(slot);
   }
 
@@ -428,6 +435,7 @@ export class EngineState {
     const table = this.table;
     if (table.firstToken[slot] === NOT_YET) {
       table.firstToken[slot] = this.now;
+      if (this.frontEnd !== null) this.begun.push(slot);
       if (this.aborted.count === 0 || !this.aborted.has(slot)) this.firstTokens.push(table, slot);
     } else {
       this.interTokenLatency.add(this.now - table.lastToken[slot], 1);
@@ -468,7 +476,7 @@ export class EngineState {
   /** Gives a request a slot, and puts it among those that the scheduler has not seen yet. */
   enqueue(request: EngineRequest, visible: number): number {
     const { id, arrival, input, output, priority = 0, prefix = null } = request;
-    const { table, future } = this;
+    const { table } = this;
     const slot = table.allocate();
     table.id[slot] = id;
     table.arrival[slot] = arrival;
@@ -485,10 +493,17 @@ export class EngineState {
     table.transferred[slot] = 0;
     table.status[slot] = FUTURE;
     this.pool.setPrefix(slot, prefix);
-    let before = future.tail;
-    while (before >= 0 && table.visible[before] > visible) before = table.prev[before];
-    future.insertAfter(before, slot);
+    this.insertFuture(slot);
     return slot;
+  }
+
+  /** Puts a request among the future ones, in order of visibility. */
+  insertFuture(slot: number): void {
+    const { future } = this;
+    const { visible, prev } = this.table;
+    let before = future.tail;
+    while (before >= 0 && visible[before] > visible[slot]) before = prev[before];
+    future.insertAfter(before, slot);
   }
 
   /** The same for a request that another engine has begun. `transferred`: with its KV. */

@@ -25,12 +25,13 @@ import {
 import type { EngineRequest } from './engine-request.ts';
 import { type EngineSnapshot, restoreSnapshot, takeSnapshot } from './engine-snapshot.ts';
 import { EngineState } from './engine-state.ts';
+import { FrontEnd, MOST_API_SERVERS } from './front-end.ts';
 import { iterateInOrder } from './in-order-iteration.ts';
 import { IterationPlan } from './iteration-plan.ts';
 import type { LatencyHistogram } from './latency-histogram.ts';
 import { iterateLockstep, skipDecodes } from './lockstep-iteration.ts';
 import { RequestOverhead } from './request-overhead.ts';
-import { DECODING, ENDED, WAITING } from './request-table.ts';
+import { ARRIVING, DECODING, ENDED, FUTURE, WAITING } from './request-table.ts';
 import { iterateVerifyBatch, skipVerifySteps } from './verify-iteration.ts';
 import { PRIORITY_CLASSES } from './waiting-queue.ts';
 
@@ -86,6 +87,13 @@ export class Engine {
     const { hostKv = { blocks: 0, loadNsPerToken: 0 } } = options;
     expectInteger('ENGINE_OPTION', 'hostKv.blocks', hostKv.blocks, 0, 2 ** 30);
     expectNumber('ENGINE_OPTION', 'hostKv.loadNsPerToken', hostKv.loadNsPerToken, 0, 1e9);
+    const { frontEnd } = options;
+    if (frontEnd !== undefined) {
+      expectInteger('ENGINE_OPTION', 'frontEnd.processes', frontEnd.processes, 1, MOST_API_SERVERS);
+      expectNumber('ENGINE_OPTION', 'frontEnd.perRequestMs', frontEnd.perRequestMs, 0, HOUR_MS);
+      expectNumber('ENGINE_OPTION', 'frontEnd.perPromptTokenUs', frontEnd.perPromptTokenUs, 0, 1e6);
+      expectNumber('ENGINE_OPTION', 'frontEnd.perOutputTokenUs', frontEnd.perOutputTokenUs, 0, 1e6);
+    }
     this.overhead = new RequestOverhead(
       requestOverheadMs,
       requestOverheadJitter,
@@ -94,7 +102,7 @@ export class Engine {
     );
     this.onIterations = options.onIterations;
     checkEngineConfig(config, maxNumBatchedTokens);
-    this.state = new EngineState(config, {
+    const settings = {
       blockTokens,
       maxNumBatchedTokens,
       seed,
@@ -108,7 +116,12 @@ export class Engine {
       longPrefillTokenThresholdAdaptive: options.longPrefillTokenThresholdAdaptive ?? false,
       drafter,
       speculationDepthPerBatchSize,
-    });
+    };
+    this.state = new EngineState(
+      config,
+      settings,
+      frontEnd === undefined ? null : new FrontEnd(frontEnd, seed),
+    );
   }
 
   /** Current tick. An iteration under way when the clock passed a limit has been counted in full. */
@@ -182,8 +195,19 @@ export class Engine {
       const expected = `no earlier than tick ${this.state.lastArrival}`;
       throw new EngineError('ENGINE_REQUEST', 'arrival', expected, request.arrival);
     }
-    this.state.lastArrival = request.arrival;
-    this.state.enqueue(request, request.arrival + this.overhead.ticks(request.id, request.input));
+    const { state } = this;
+    state.lastArrival = request.arrival;
+    if (state.frontEnd === null) {
+      state.enqueue(request, request.arrival + this.overhead.ticks(request.id, request.input));
+    } else {
+      const slot = state.enqueue(request, request.arrival);
+      state.table.status[slot] = ARRIVING;
+    }
+  }
+
+  /** Tick at which the client of a request has the tokens that it got in the iteration that ended last. */
+  deliveredTo(id: number): number {
+    return this.state.frontEnd === null ? this.now : this.state.frontEnd.deliveredTo(id);
   }
 
   /**
@@ -229,6 +253,7 @@ export class Engine {
   /** Takes out all requests that do not run, in order of visibility, to be given to another engine. */
   withdrawWaiting(): RequestProgress[] {
     this.state.settle();
+    this.takeUpArrivals(Number.POSITIVE_INFINITY);
     const { table, waiting, future } = this.state;
     const taken: RequestProgress[] = [];
     for (;;) {
@@ -314,14 +339,17 @@ export class Engine {
       }
       this.advance(limit);
     }
-    this.receiveArrivals();
+    this.receiveArrivals(limit);
   }
 
   /** Admits nothing and runs until the running list is empty (answers true) or the clock reaches `limit`. */
   drainUntil(limit: number): boolean {
     const state = this.state;
     state.admitting = false;
-    while (state.running.count > 0 && state.now < limit) this.advance(limit);
+    while (state.running.count > 0 && state.now < limit) {
+      this.takeUpArrivals(state.now);
+      this.advance(limit);
+    }
     return state.running.count === 0;
   }
 
@@ -348,6 +376,7 @@ export class Engine {
     this.state.now -= ticks;
     this.state.lastStart -= ticks;
     this.state.lastArrival -= ticks;
+    this.state.frontEnd?.shiftClock(ticks);
     this.state.table.shiftClock(ticks);
   }
 
@@ -402,9 +431,10 @@ export class Engine {
   }
 
   private advance(limit: number): void {
-    if (this.onIterations === undefined) this.iterate(limit);
-    else this.iterateObserved(limit, this.onIterations);
     const { state } = this;
+    if (state.frontEnd !== null) this.iterateAndStream(limit, state.frontEnd);
+    else if (this.onIterations !== undefined) this.iterateObserved(limit, this.onIterations);
+    else this.iterate(limit);
     if (state.aborted.count > 0) state.dropAborted();
     if (state.isEmptyAhead) {
       state.releaseEnded();
@@ -423,7 +453,9 @@ export class Engine {
         // Each sequence has a reach, or drafts, of its own.
       } else if (state.speculative) {
         // Who fills a block with a name first decides which block is found.
-        if (onlyDecodes && !state.pool.namesAnswers && skipVerifySteps(state, limit)) return;
+        // A front end has to know the tokens of each iteration.
+        const skippable = !state.pool.namesAnswers && state.frontEnd === null;
+        if (onlyDecodes && skippable && skipVerifySteps(state, limit)) return;
         if (iterateVerifyBatch(state, plan)) return;
       } else {
         state.decodes.activate(state.running.head);
@@ -434,6 +466,41 @@ export class Engine {
     state.verifications.deactivate();
     state.decodes.deactivate(state.running.head, state.unknownTokens);
     iterateInOrder(state, plan);
+  }
+
+  /** Iterates, and moves the times in the logs to those at which the front end has streamed the tokens. */
+  private iterateAndStream(limit: number, frontEnd: FrontEnd): void {
+    const { state } = this;
+    const { counters, completions, firstTokens, begun, table } = state;
+    const { iterations, outputTokens } = counters;
+    const start = state.now;
+    const completed = completions.count;
+    const answered = firstTokens.count;
+    const handedOver = state.handovers.length;
+    begun.count = 0;
+    if (this.onIterations !== undefined) this.iterateObserved(limit, this.onIterations);
+    else this.iterate(limit);
+    const count = counters.iterations - iterations;
+    if (count === 0) return;
+    const { now: end, lastStart } = state;
+    frontEnd.stream({ count, tokens: counters.outputTokens - outputTokens, start, end, lastStart });
+    for (let i = answered; i < firstTokens.count; i++) {
+      firstTokens.firstTokens[i] = frontEnd.deliveredTo(firstTokens.ids[i]);
+    }
+    for (let i = 0; i < begun.count; i++) {
+      const slot = begun.slots[i];
+      table.firstToken[slot] = frontEnd.deliveredTo(table.id[slot]);
+    }
+    for (let i = completed; i < completions.count; i++) {
+      const last = frontEnd.deliveredTo(completions.ids[i]);
+      if (completions.outputs[i] === 1) completions.firstTokens[i] = last;
+      // Another front end may have streamed its first token.
+      completions.lastTokens[i] = Math.max(last, completions.firstTokens[i]);
+    }
+    for (let i = handedOver; i < state.handovers.length; i++) {
+      const handover = state.handovers[i];
+      state.handovers[i] = { ...handover, firstToken: frontEnd.deliveredTo(handover.id) };
+    }
   }
 
   private iterateObserved(limit: number, observe: (span: IterationSpan) => void): void {
@@ -455,14 +522,38 @@ export class Engine {
     });
   }
 
-  private receiveArrivals(): void {
+  /** @param limit Tick until which all arrivals are known. */
+  private receiveArrivals(limit = Number.POSITIVE_INFINITY): void {
     const { future, waiting, table } = this.state;
-    const { scheduledAt } = this.state;
-    for (let slot = future.head; slot >= 0 && table.visible[slot] <= scheduledAt; slot = future.head) {
+    const { scheduledAt, now, frontEnd } = this.state;
+    this.takeUpArrivals(now);
+    // A request that arrives behind `limit` may leave the front end before one that arrived earlier.
+    const until = frontEnd === null ? scheduledAt : Math.min(scheduledAt, limit);
+    for (let slot = future.head; slot >= 0 && table.visible[slot] <= until; slot = future.head) {
       future.remove(slot);
       table.status[slot] = WAITING;
       table.order[slot] = this.state.received++;
       waiting.pushBack(slot);
+    }
+  }
+
+  /** Lets the front end take up what arrives until `tick`. */
+  private takeUpArrivals(tick: number): void {
+    const { state, overhead } = this;
+    const { frontEnd, table, future } = state;
+    if (frontEnd === null) return;
+    const { id, arrival, input, visible, status } = table;
+    for (let slot = future.head; slot >= 0 && visible[slot] <= tick; ) {
+      const following = table.next[slot];
+      if (status[slot] === ARRIVING) {
+        const work = frontEnd.requestTicks(input[slot]);
+        const begin = frontEnd.takeUp(id[slot], arrival[slot], input[slot]);
+        future.remove(slot);
+        visible[slot] = begin + Math.max(work, overhead.ticks(id[slot], input[slot]));
+        status[slot] = FUTURE;
+        state.insertFuture(slot);
+      }
+      slot = following;
     }
   }
 

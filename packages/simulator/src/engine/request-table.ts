@@ -8,6 +8,8 @@ export const DECODING = 4;
 export const PREFILLED = 5;
 /** Its last token has come, and the iteration that is scheduled already counts with its place and its blocks. */
 export const ENDED = 6;
+/** Among the future requests: the front end has not taken it up, and `visible` is its arrival. */
+export const ARRIVING = 7;
 
 const FLOAT_FIELDS = [
   'arrival',

@@ -19,6 +19,7 @@ export function engineOptionsOf(profile: EngineProfile, speculates: boolean): En
     requestOverheadMs: profile.requestOverheadMs,
     requestOverheadJitter: profile.requestOverheadJitter,
     requestOverheadPerTokenUs: profile.requestOverheadPerTokenUs,
+    ...(profile.frontEnd !== undefined && { frontEnd: profile.frontEnd }),
     ...(profile.hostKv !== undefined && { hostKv: hostKvOf(profile, profile.hostKv) }),
   };
 }

@@ -1,4 +1,5 @@
 import type { EngineOptions } from '../engine/engine-config.ts';
+import type { FrontEndOptions } from '../engine/front-end.ts';
 
 /** Precisions of the weights that a profile can have coefficients for. `FP16` stands for BF16 too. */
 export const WEIGHT_PRECISIONS = ['FP16', 'FP8', 'INT8', 'INT4', 'MXFP4', 'NVFP4'] as const;
@@ -206,6 +207,8 @@ export interface EngineProfile {
   readonly requestOverheadJitter?: number;
   /** Added to it for each prompt token (reading the request, chat template, tokenization), us. Default 0. */
   readonly requestOverheadPerTokenUs?: number;
+  /** Queue of the front end, in which requests wait beyond that delay, and tokens to be streamed. Default none. */
+  readonly frontEnd?: FrontEndOptions;
   /** Cold start of the engine, after a crash too: all KV lost, nothing served, s. */
   readonly reloadSeconds: number;
   /**

@@ -37,6 +37,11 @@ describe('an engine profile', () => {
     assert.deepEqual(parseEngineProfile(changed('engine', engine), 'x.json').engine, engine);
   });
 
+  it('keeps the front end', () => {
+    const frontEnd = { processes: 2, perRequestMs: 2.5, perPromptTokenUs: 0, perOutputTokenUs: 76 };
+    assert.deepEqual(parseEngineProfile(changed('frontEnd', frontEnd), 'x.json').frontEnd, frontEnd);
+  });
+
   it('keeps the division over GPUs', () => {
     const parallel = { data: 2, expert: 4 };
     const divided = { ...good, gpu: { ...good.gpu, count: 4 }, parallel };
@@ -99,6 +104,9 @@ describe('an engine profile', () => {
     ['engine.longPrefillTokenThreshold', 1.5],
     ['requestOverheadJitter', 1.5],
     ['requestOverheadPerTokenUs', -1],
+    ['frontEnd', { processes: 1 }],
+    ['frontEnd', { processes: 0, perRequestMs: 1, perPromptTokenUs: 1, perOutputTokenUs: 1 }],
+    ['frontEnd', { processes: 1, perRequestMs: 1, perPromptTokenUs: -1, perOutputTokenUs: 1 }],
     ['weights.INT8.quality', 1.1],
     ['weights.INT8.source', ''],
     ['speculation.survival.sharegpt', [0.5, 0.6]],

@@ -1,4 +1,5 @@
 import { DRAFTERS, MAX_REQUEST_TOKENS, MOST_WATERMARK } from '../engine/engine-config.ts';
+import { type FrontEndOptions, MOST_API_SERVERS } from '../engine/front-end.ts';
 import {
   type EngineProfile,
   type HostCheckpoints,
@@ -43,6 +44,7 @@ export function checkEngineProfile(value: unknown, source: string): EngineProfil
   const profile = new FieldReader(source, '', value);
   const requestOverheadJitter = profile.optionalNumber('requestOverheadJitter', 0, 1);
   const requestOverheadPerTokenUs = profile.optionalNumber('requestOverheadPerTokenUs', 0, 1e6);
+  const frontEnd = profile.optional('frontEnd', readFrontEnd);
   const hostCheckpoints = profile.optional('hostCheckpoints', readHostCheckpoints);
   const result: EngineProfile = {
     name: profile.text('name', NAME, 'a name such as a100-40gb-llama-3-8b'),
@@ -58,6 +60,7 @@ export function checkEngineProfile(value: unknown, source: string): EngineProfil
     requestOverheadMs: profile.number('requestOverheadMs', 0, 10_000),
     ...(requestOverheadJitter !== undefined && { requestOverheadJitter }),
     ...(requestOverheadPerTokenUs !== undefined && { requestOverheadPerTokenUs }),
+    ...(frontEnd !== undefined && { frontEnd }),
     reloadSeconds: profile.number('reloadSeconds', 0, 3600),
     ...(hostCheckpoints !== undefined && { hostCheckpoints }),
     weights: readWeights(profile.object('weights'), source),
@@ -80,6 +83,17 @@ function readHostCheckpoints(host: FieldReader): HostCheckpoints {
     wakeSeconds: host.number('wakeSeconds', 0, 3600),
   };
   host.end();
+  return result;
+}
+
+function readFrontEnd(frontEnd: FieldReader): FrontEndOptions {
+  const result = {
+    processes: frontEnd.integer('processes', 1, MOST_API_SERVERS),
+    perRequestMs: frontEnd.number('perRequestMs', 0, 10_000),
+    perPromptTokenUs: frontEnd.number('perPromptTokenUs', 0, 1e6),
+    perOutputTokenUs: frontEnd.number('perOutputTokenUs', 0, 1e6),
+  };
+  frontEnd.end();
   return result;
 }
 

@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type EngineProfile, findProfile, listProfiles, type WeightPrecision } from '@servegym/simulator';
+import {
+  type EngineProfile,
+  findProfile,
+  listProfiles,
+  VLLM_FRONT_END,
+  type WeightPrecision,
+} from '@servegym/simulator';
 import type { PlanPool } from '../plan/plan-result.ts';
 import { type SplitRatio, vllmDefaults } from './candidate.ts';
 import { poolCommands, servingCommands } from './serving-command.ts';
@@ -23,10 +29,14 @@ describe('the command line of a server', () => {
       ...{ longPrefillTokenThreshold: 512, longPrefillTokenThresholdAdaptive: true, watermark: 0.01 },
       ...{ wholePromptFits: false, asyncScheduling: false },
     };
-    const started = { ...profile, engine: { ...profile.engine, ...scheduler } };
+    const started = {
+      ...profile,
+      engine: { ...profile.engine, ...scheduler },
+      frontEnd: { ...VLLM_FRONT_END, processes: 4 },
+    };
     const [vllm, sglang] = servingCommands(started, vllmDefaults(started), 1);
     const flags =
-      '--long-prefill-token-threshold 512 --long-prefill-token-threshold-adaptive --watermark 0.01 ' +
+      '--api-server-count 4 --long-prefill-token-threshold 512 --long-prefill-token-threshold-adaptive --watermark 0.01 ' +
       '--no-scheduler-reserve-full-isl --no-async-scheduling';
     assert.ok(vllm!.line.endsWith(` ${flags}`), vllm!.line);
     assert.ok(sglang!.notExpressed.join('; ').includes(flags));

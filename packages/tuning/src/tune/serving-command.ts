@@ -120,9 +120,10 @@ function vllmCommand(profile: EngineProfile, candidate: Candidate, started: Star
   };
 }
 
-/** Flags of vLLM's scheduler where the profile does not have its defaults. */
-function schedulerFlags({ engine }: EngineProfile): string[] {
+/** Flags of vLLM's scheduler and front end where the profile does not have its defaults. */
+function schedulerFlags({ engine, frontEnd }: EngineProfile): string[] {
   return [
+    ...(frontEnd !== undefined && frontEnd.processes > 1 ? [`--api-server-count ${frontEnd.processes}`] : []),
     ...(engine.longPrefillTokenThreshold
       ? [`--long-prefill-token-threshold ${engine.longPrefillTokenThreshold}`]
       : []),

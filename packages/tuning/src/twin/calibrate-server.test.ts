@@ -66,6 +66,15 @@ describe('the calibration of a running server', () => {
     assert.match(findings.join('\n'), /^Token budget of an iteration: 512 /m);
   });
 
+  it('finds how much work the front end has, when it knows how many processes there are', async () => {
+    const frontEnd = { processes: 1, perRequestMs: 10, perPromptTokenUs: 13.2, perOutputTokenUs: 304 };
+    const { profile, findings } = await calibrateVirtually({ ...server, frontEnd }, FACTS, {
+      ...{ minutes: 0.8, drawnServers: 0, apiServerCount: 1 },
+    });
+    assert.deepEqual(profile.frontEnd, frontEnd);
+    assert.match(findings.join('\n'), /^Work of the front end: 4 times that\. Requests are off by/m);
+  });
+
   it('does not send again what an earlier run measured', async () => {
     const first: string[] = [];
     await assert.rejects(calibrate(0.05, [], first), { code: 'TOO_FEW_REQUESTS' });

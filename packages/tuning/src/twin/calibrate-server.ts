@@ -1,4 +1,4 @@
-import type { EngineProfile } from '@servegym/simulator';
+import { type EngineProfile, VLLM_FRONT_END } from '@servegym/simulator';
 import {
   type BenchCalibration,
   type BenchParameter,
@@ -45,6 +45,8 @@ export interface ServerCalibrationOptions {
   readonly start?: EngineProfile;
   /** Whether nobody said which token budget the server has, so that the loads are to tell. Default false. */
   readonly isBudgetAssumed?: boolean;
+  /** Processes of the server's front end, whose queue the profile then has. Default: no queue. */
+  readonly apiServerCount?: number;
   readonly minutes: number;
   /** Most tokens, prompts and outputs together. */
   readonly mostTokens: number;
@@ -79,7 +81,7 @@ export interface ServerCalibration {
  * the last load is held out of the fit.
  */
 export async function calibrateServer(options: ServerCalibrationOptions): Promise<ServerCalibration> {
-  const { facts, minutes } = options;
+  const { facts, minutes, apiServerCount } = options;
   const earlier = [...(options.measured ?? [])];
   const loads: MeasuredLoad[] = [];
   let tokens = 0;
@@ -100,7 +102,13 @@ export async function calibrateServer(options: ServerCalibrationOptions): Promis
     );
   }
   const single = await run(firstProbes[0]);
-  const start = options.start ?? guessedProfile(single, facts);
+  const known = options.start ?? guessedProfile(single, facts);
+  const start: EngineProfile = {
+    ...known,
+    ...(apiServerCount !== undefined && {
+      frontEnd: { ...(known.frontEnd ?? VLLM_FRONT_END), processes: apiServerCount },
+    }),
+  };
   const { maxNumSeqs, maxNumBatchedTokens, kvBlocks } = facts;
   const fitOptions = {
     start,
@@ -177,6 +185,7 @@ export async function calibrateServer(options: ServerCalibrationOptions): Promis
   const untold = findUntoldSettings(fittedLoads, fitOptions, current, {
     isGuess: options.start === undefined,
     isBudgetAssumed: options.isBudgetAssumed ?? false,
+    hasFrontEnd: apiServerCount !== undefined,
   });
   const fittedBench = calibrateBench(fittedLoads, {
     ...untold.options,

@@ -31,6 +31,8 @@ const MIXTURES = [
   { count: 8, perToken: 2 },
   { count: 128, perToken: 8 },
 ] as const;
+/** Work of a front end on faster and slower CPUs than the one on which it was measured. */
+const FRONT_END_WORK = [1, 0.25, 0.5, 2, 4];
 /** Token budgets that vLLM and SGLang start with. */
 const BUDGETS = [512, 1024, 2048, 4096, 8192, 16384];
 
@@ -39,12 +41,17 @@ const BUDGETS = [512, 1024, 2048, 4096, 8192, 16384];
  * values under which single requests come out nearest to the measured ones.
  * @param isGuess Whether the start tells nothing of the model.
  * @param isBudgetAssumed Whether nobody said which token budget the server has.
+ * @param hasFrontEnd Whether the start has a front end of which only the number of processes is known.
  */
 export function findUntoldSettings(
   loads: readonly MeasuredLoad[],
   start: LoadFitOptions,
   fit: LoadFit,
-  { isGuess, isBudgetAssumed }: { readonly isGuess: boolean; readonly isBudgetAssumed: boolean },
+  {
+    isGuess,
+    isBudgetAssumed,
+    hasFrontEnd,
+  }: { readonly isGuess: boolean; readonly isBudgetAssumed: boolean; readonly hasFrontEnd: boolean },
 ): UntoldSettings {
   const fitted = loads.map(fittedLoad);
   const settings = [
@@ -53,6 +60,7 @@ export function findUntoldSettings(
     schedulingOf(start.start),
     // Where iterations read more weights than was taken, scheduling has to be looked for again.
     ...(isGuess ? [EXPERTS, schedulingOf(start.start)] : []),
+    ...(hasFrontEnd ? [FRONT_END] : []),
   ];
   let current = { options: start, fit };
   const findings = new Map<string, string>();
@@ -121,6 +129,23 @@ const EXPERTS: UntoldSetting = {
       },
     })),
   ],
+};
+
+const FRONT_END: UntoldSetting = {
+  name: 'Work of the front end',
+  values: FRONT_END_WORK.map((share) => ({
+    name: share === 1 ? 'as measured on a server CPU' : `${share} times that`,
+    apply: (options: LoadFitOptions): LoadFitOptions => {
+      const { processes, ...work } = options.start.frontEnd!;
+      const scaled = {
+        processes,
+        perRequestMs: share * work.perRequestMs,
+        perPromptTokenUs: share * work.perPromptTokenUs,
+        perOutputTokenUs: share * work.perOutputTokenUs,
+      };
+      return { ...options, start: { ...options.start, frontEnd: scaled } };
+    },
+  })),
 };
 
 function budgetFrom(assumed: number): UntoldSetting {

@@ -40,6 +40,7 @@ export function calibrateVirtually(
     measured,
     drawnServers,
     isBudgetAssumed,
+    apiServerCount,
     onProbe,
   }: {
     /** Limits of the server, where they differ from the facts that the calibration is given. */
@@ -47,6 +48,7 @@ export function calibrateVirtually(
     readonly minutes: number;
     readonly drawnServers?: number;
     readonly isBudgetAssumed?: boolean;
+    readonly apiServerCount?: number;
     readonly measured?: readonly MeasuredLoad[];
     readonly onProbe?: (probe: Probe) => void;
   },
@@ -56,7 +58,7 @@ export function calibrateVirtually(
     facts,
     minutes,
     mostTokens: 50_000_000,
-    ...{ measured, drawnServers, isBudgetAssumed },
+    ...{ measured, drawnServers, isBudgetAssumed, apiServerCount },
     measure: async (probe) => {
       const { load, tookMs } = serveProbe(probe, server, served);
       elapsedMs += tookMs;

@@ -5,12 +5,14 @@ import {
   type Drafter,
   type EngineProfile,
   isBatchDepths,
+  MOST_API_SERVERS,
+  VLLM_FRONT_END,
 } from '@servegym/simulator';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { InputError } from '../input-error.ts';
 import { numberFrom, wholeNumber } from './options.ts';
 
-/** Settings of vLLM's scheduler that take the place of those of the profile. */
+/** Settings of vLLM's scheduler and front end that take the place of those of the profile. */
 export interface SchedulerOptions {
   readonly longPrefillTokenThreshold?: number;
   readonly longPrefillTokenThresholdAdaptive?: boolean;
@@ -20,6 +22,7 @@ export interface SchedulerOptions {
   readonly asyncScheduling?: boolean;
   readonly drafter?: Drafter;
   readonly speculationDepthPerBatchSize?: readonly BatchDepth[];
+  readonly apiServerCount?: number;
 }
 
 /** Adds the options, named as those of vLLM. */
@@ -56,7 +59,16 @@ export function addSchedulerOptions(command: Command): Command {
         '--speculation-depth-per-batch-size <json>',
         'draft tokens by the requests of an iteration, at most --speculation-depth, such as [[1,16,3],[17,64,1]]',
       ).argParser(batchDepths),
-    );
+    )
+    .addOption(apiServerCountOption());
+}
+
+/** Processes of the front end, which then has a queue. */
+export function apiServerCountOption(): Option {
+  return new Option(
+    '--api-server-count <n>',
+    'processes that tokenize, answer HTTP and stream, with a queue each (default: those of the profile, else none that queue)',
+  ).argParser(wholeNumber(1, MOST_API_SERVERS));
 }
 
 /**
@@ -80,7 +92,13 @@ export function withSchedulerOptions(profile: EngineProfile, options: SchedulerO
       'Expected --long-prefill-token-threshold above 0 with --long-prefill-token-threshold-adaptive, which raises it',
     );
   }
-  return { ...profile, engine };
+  return withApiServers({ ...profile, engine }, options.apiServerCount);
+}
+
+/** A profile of an engine behind so many API servers. They take the CPU time that the profile has, else that of vLLM's. */
+export function withApiServers(profile: EngineProfile, processes: number | undefined): EngineProfile {
+  if (processes === undefined) return profile;
+  return { ...profile, frontEnd: { ...(profile.frontEnd ?? VLLM_FRONT_END), processes } };
 }
 
 function batchDepths(text: string): BatchDepth[] {

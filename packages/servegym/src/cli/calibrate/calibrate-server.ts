@@ -31,6 +31,7 @@ export interface ServerOptions {
   readonly maxNumSeqs?: number;
   readonly maxNumBatchedTokens?: number;
   readonly kvBlocks?: number;
+  readonly apiServerCount?: number;
   readonly gpu?: string;
   readonly model?: string;
   readonly gpus: number;
@@ -68,6 +69,7 @@ export async function calibrateRunningServer(options: ServerOptions): Promise<Se
       isBudgetAssumed:
         (told.maxNumBatchedTokens ?? options.maxNumBatchedTokens) === undefined && !canAsk(options),
       start: await startProfile(options),
+      apiServerCount: options.apiServerCount,
       minutes: options.minutes,
       mostTokens: options.mostTokens,
       measured,

@@ -3,6 +3,7 @@ import {
   type EngineProfile,
   KV_PRECISIONS,
   type KvPrecision,
+  MOST_API_SERVERS,
   WEIGHT_PRECISIONS,
   type WeightPrecision,
 } from '@servegym/simulator';
@@ -53,6 +54,7 @@ interface CalibrateOptions extends Partial<Omit<ServerOptions, 'gpus'>> {
   readonly maxNumSeqs?: number;
   readonly maxNumBatchedTokens?: number;
   readonly kvBlocks?: number;
+  readonly apiServerCount?: number;
   readonly estimate?: true;
   readonly gpu?: string;
   readonly gpus: number;
@@ -205,6 +207,12 @@ function withCalibrateOptions(command: Command): Command {
         '--kv-blocks <n>',
         'with --bench and --server: KV blocks of the server (default: what the memory leaves)',
       ).argParser(wholeNumber(1, 2 ** 30)),
+    )
+    .addOption(
+      new Option(
+        '--api-server-count <n>',
+        'with --server: processes of its front end; the profile then has their queue (default: no queue)',
+      ).argParser(wholeNumber(1, MOST_API_SERVERS)),
     )
     .addOption(
       new Option(

@@ -4,6 +4,7 @@ import { compareLoad, confirmingLoads, type LoadComparison, traceProbe } from '@
 import { Command, Option } from 'commander';
 import { numberAbove, wholeNumber } from '../arguments/options.ts';
 import { readProfile } from '../arguments/read-input-file.ts';
+import { apiServerCountOption, withApiServers } from '../arguments/scheduler-options.ts';
 import { addTraceOptions, readTraceArgument, type TraceArguments } from '../arguments/trace-arguments.ts';
 import { comparisonRows, completeFacts, type ServerOptions } from '../calibrate/calibrate-server.ts';
 import { openServer } from '../calibrate/open-server.ts';
@@ -22,6 +23,7 @@ interface ConfirmOptions
       | 'maxNumSeqs'
       | 'maxNumBatchedTokens'
       | 'kvBlocks'
+      | 'apiServerCount'
     > {
   readonly profile: string;
   readonly requests: number;
@@ -72,7 +74,7 @@ export function confirmCommand(): Command {
       new Option(flag, `${what}, as the server was started`).argParser(wholeNumber(1, 2 ** 30)),
     );
   }
-  return addTraceOptions(command)
+  return addTraceOptions(command.addOption(apiServerCountOption()))
     .option('--json', 'print one JSON object', false)
     .addHelpText(
       'after',
@@ -85,7 +87,7 @@ Examples:
 }
 
 async function confirm(file: string | undefined, options: ConfirmOptions): Promise<void> {
-  const profile = await readProfile(options.profile);
+  const profile = withApiServers(await readProfile(options.profile), options.apiServerCount);
   const trace =
     file === undefined
       ? undefined
