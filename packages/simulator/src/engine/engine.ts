@@ -526,7 +526,7 @@ export class Engine {
   private receiveArrivals(limit = Number.POSITIVE_INFINITY): void {
     const { future, waiting, table } = this.state;
     const { scheduledAt, now, frontEnd } = this.state;
-    this.takeUpArrivals(now);
+    if (frontEnd !== null) this.takeUpArrivals(now);
     // A request that arrives behind `limit` may leave the front end before one that arrived earlier.
     const until = frontEnd === null ? scheduledAt : Math.min(scheduledAt, limit);
     for (let slot = future.head; slot >= 0 && table.visible[slot] <= until; slot = future.head) {

@@ -49,6 +49,17 @@ Mean over all ${sum(staticBatches.map(({ rows }) => rows))} rows: **${plain(
       sum(staticBatches.map(({ rows }) => rows)),
   )}**.
 
+### What these batches leave open
+
+- **Between 16 and 64 sequences** nothing is measured. Six of these profiles have a step there (\`manySequences\`), at the batch from which vLLM
+  before V1 takes another attention kernel. For \`h100-80gb-mistral-7b\` a token of context costs 91 ns up to 16 sequences and 184 ns above.
+  Kernel tables of vLLM 0.24 have no step: 47 ns for one sequence and 41 ns for 64. The rows cannot tell a step from a ramp, so do not trust
+  batches of 17 to 63 on profiles with one.
+- **Prefill** is measured in no row by itself, since no row has a TTFT. Fits stay near the data sheets: 71 us a token for
+  \`a100-40gb-llama-3-8b\`, where kernel tables, scaled from A100-80GB, say 57. Expect its TTFT to be too long.
+- The profiles keep both: tasks of \`llmserve\` and \`fleet\` are played on them, and recorded results hold for them alone. For other work
+  take a profile from kernel tables (\`calibrate --tables\`), or of your own server (\`calibrate --server\`).
+
 ## Quantized weights
 
 FP8: latencies on vLLM with an FP8 KV cache. INT8: speedups over FP16 with TensorRT-LLM, applied to the profile's own
