@@ -26,6 +26,8 @@ export class RunCollector implements CompletionCollector {
 
   take(engine: Engine, origin: number): void {
     const { count, ids, arrivals, scheduled, firstTokens, lastTokens, outputs } = engine.completions;
+    // The processes of a front end answer in no order.
+    let latest = Number.NEGATIVE_INFINITY;
     for (let i = 0; i < count; i++) {
       const at = this.count++;
       this.ids[at] = ids[i];
@@ -34,8 +36,9 @@ export class RunCollector implements CompletionCollector {
       this.ttftMs[at] = msFromTicks(firstTokens[i] - arrivals[i]);
       this.tpotMs[at] = msFromTicks(lastTokens[i] - firstTokens[i]) / (outputs[i] - 1);
       this.e2eMs[at] = msFromTicks(lastTokens[i] - arrivals[i]);
+      if (lastTokens[i] > latest) latest = lastTokens[i];
     }
-    if (count > 0) this.lastTokenMs = Math.max(this.lastTokenMs, msFromTicks(lastTokens[count - 1] + origin));
+    this.lastTokenMs = Math.max(this.lastTokenMs, msFromTicks(latest + origin));
     engine.completions.clear();
     engine.firstTokens.clear();
   }

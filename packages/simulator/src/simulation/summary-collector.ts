@@ -38,12 +38,15 @@ export class SummaryCollector implements CompletionCollector {
 
   take(engine: Engine, origin: number): void {
     const { count, arrivals, firstTokens, lastTokens, outputs } = engine.completions;
+    // The processes of a front end answer in no order.
+    let latest = Number.NEGATIVE_INFINITY;
     for (let i = 0; i < count; i++) {
       this.ttftMs.push(msFromTicks(firstTokens[i] - arrivals[i]));
       this.e2eMs.push(msFromTicks(lastTokens[i] - arrivals[i]));
       if (outputs[i] > 1) this.tpotMs.push(msFromTicks(lastTokens[i] - firstTokens[i]) / (outputs[i] - 1));
+      if (lastTokens[i] > latest) latest = lastTokens[i];
     }
-    if (count > 0) this.lastTokenMs = Math.max(this.lastTokenMs, msFromTicks(lastTokens[count - 1] + origin));
+    this.lastTokenMs = Math.max(this.lastTokenMs, msFromTicks(latest + origin));
     engine.completions.clear();
     engine.firstTokens.clear();
   }
