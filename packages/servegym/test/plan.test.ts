@@ -41,6 +41,7 @@ interface Plan {
   readonly engines: number;
   readonly gpus: number;
   readonly usd_per_hour: number;
+  readonly kwh_per_hour_at_most: number;
   readonly autoscaled_usd_per_hour: number;
   readonly lower_bound_usd_per_hour: number;
   readonly headroom: number;
@@ -70,6 +71,11 @@ describe('servegym plan', () => {
         return sum + engines * gpus * (profile.startsWith('a100') ? 3 : 1);
       }, 0);
       assert.equal(plan.usd_per_hour, usd);
+      const kw = plan.pools.map(({ profile, engines }) => {
+        const gpus = Number(/-tp(\d)/.exec(profile)?.[1] ?? 1);
+        return engines * gpus * (profile.startsWith('a100') ? 0.4 : 0.35);
+      });
+      assert.ok(Math.abs(plan.kwh_per_hour_at_most - kw.reduce((sum, each) => sum + each)) < 1e-9);
       assert.ok(
         plan.lower_bound_usd_per_hour > 0 && plan.lower_bound_usd_per_hour < plan.autoscaled_usd_per_hour,
       );

@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import { findModel } from '../models/known-models.ts';
 import { estimatedProfile } from './estimated-profile.ts';
 import { findGpu, GPUS, parseGpu } from './gpu.ts';
+import { boardWatts } from './gpu-power.ts';
 import { GPU_PRICES, listPrice, parsePrices, priceOf } from './gpu-prices.ts';
 
 const MINE = { name: 'My GPU 48GB', memoryGiB: 47, memoryGBps: 864, bf16Tflops: 362 };
@@ -66,6 +67,12 @@ describe('known GPUs', () => {
       ...(name.toLowerCase() === id ? [] : [name]),
     ]);
     assert.equal(new Set(names.map((name) => name.toLowerCase())).size, names.length);
+  });
+
+  it('have a power limit each, and no other GPU has one', () => {
+    for (const { id, name } of GPUS) assert.ok(boardWatts(name)! >= 50 && boardWatts(name)! <= 1500, id);
+    assert.equal(boardWatts('H100-80GB'), 700);
+    assert.equal(boardWatts(MINE.name), null);
   });
 
   it('multiply faster in fewer bits', () => {

@@ -25,6 +25,7 @@ export { estimatedProfile } from './estimated-profile.ts';
 export { fitEngineConstants, fittedConstants, leftOutConstants } from './fit-engine-constants.ts';
 export { fittedLoad } from './fitted-load.ts';
 export { findGpu, GPUS, type Gpu, parseGpu } from './gpu.ts';
+export { boardWatts } from './gpu-power.ts';
 export { GPU_PRICES, type GpuPrice, type GpuPrices, listPrice, parsePrices, priceOf } from './gpu-prices.ts';
 export type { Parallelism } from './iteration-composition.ts';
 export { calibrateKernels, type KernelCalibration, type KernelProfileOptions } from './kernel-profile.ts';

@@ -50,6 +50,8 @@ export interface FleetPlan {
   readonly autoscaledUsdPerHour: number;
   /** No schedule of any kind on this profile and precision needs less, see `leastEngineSeconds`. */
   readonly lowerBoundUsdPerHour: number;
+  /** Power of all engines all the time with every GPU board at its limit, kW; `null` where a limit is not known. */
+  readonly mostKw: number | null;
   readonly usdPerMillionInputTokens: number;
   readonly usdPerMillionOutputTokens: number;
   /** Requests/s that one engine, on average, sustains under the SLO, on traffic that the search has not seen. */

@@ -1,4 +1,5 @@
 import type { EngineProfile, RouterPolicy, Trace, WeightPrecision } from '@servegym/simulator';
+import { boardWatts } from '@servegym/simulator/calibration';
 import { blockResamples, percentileInterval } from '@servegym/simulator/statistics';
 import { type Candidate, fewestEngines, splitParts } from '../tune/candidate.ts';
 import { goodShare, type LoadPoint, type SecondEngines, sloUse } from '../tune/load-point.ts';
@@ -154,12 +155,15 @@ function costOf(pools: readonly PlanPool[]) {
   let usdPerHour = 0;
   let gpus = 0;
   let total = 0;
+  let mostKw: number | null = 0;
   for (const { profile, engines } of pools) {
     gpus += engines * profile.gpu.count;
+    const watts = boardWatts(profile.gpu.name);
+    mostKw = mostKw === null || watts === null ? null : mostKw + (engines * profile.gpu.count * watts) / 1000;
     usdPerHour += engines * engineUsd(profile);
     total += engines;
   }
-  return { usdPerHour, gpus, engines: total };
+  return { usdPerHour, gpus, engines: total, mostKw };
 }
 
 /** USD an hour of an engine. */
@@ -183,7 +187,7 @@ export function fleetPlan(
   },
 ): FleetPlan {
   const { pools, router, secondWeight, load, point, strained, autoscaled } = sized;
-  const { usdPerHour, gpus, engines } = costOf(pools);
+  const { usdPerHour, gpus, engines, mostKw } = costOf(pools);
   const hours = trace.arrivalMs[trace.arrivalMs.length - 1] / 3.6e6;
   const tokens = (values: Int32Array) => values.reduce((sum, value) => sum + value, 0) / hours / 1e6;
   const priced = pools.map(({ profile, settings }) => ({
@@ -192,7 +196,7 @@ export function fleetPlan(
   const rate = requestRate(whole);
   return {
     ...{ profile: pools[0].profile, settings: pools[0].settings, pools, router, secondWeight },
-    ...{ engines, gpus, usdPerHour },
+    ...{ engines, gpus, usdPerHour, mostKw },
     autoscaledEngines: autoscaled.engines,
     autoscaledUsdPerHour: autoscaled.usdPerHour,
     lowerBoundUsdPerHour: leastUsd(priced, work) / hours,

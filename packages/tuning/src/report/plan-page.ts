@@ -174,6 +174,7 @@ function table(plans: readonly FleetPlan[], from: number): string {
       'USD/M out',
       'TTFT p99',
       'TPOT p99',
+      'kW at most',
       'headroom',
       'breaks first',
       'at 1.5×',
@@ -196,6 +197,7 @@ function table(plans: readonly FleetPlan[], from: number): string {
       figure(plan.usdPerMillionOutputTokens),
       figure(plan.ttftP99Ms),
       figure(plan.tpotP99Ms),
+      plan.mostKw === null ? '-' : figure(plan.mostKw),
       `${figure(plan.headroom)}×`,
       plan.breaksFirst ?? '-',
       percent(plan.goodAtSurge),
@@ -234,6 +236,7 @@ function assumptions({ traffic, mostEngines, mixedTried }: PlanResult, plan: Fle
     `Autoscaling: windows of 60 s, demand known a cold start of 60 s ahead, engines stay 300 s (Kubernetes' default). At most ${mostEngines} engines.`,
     'Lower bound: work of the tokens alone, each computed once at the best batch; latency objectives, cold starts and idle time are left out.',
     `Quality: ${percent(plan.quality)} of FP16's accuracy at ${plan.settings.weights}, as the profile says.`,
+    'Energy: the power limit of every GPU board on its data sheet, all the time. Boards take less under most loads; hosts and cooling come on top.',
     'Schedules are those of vLLM 0.32 (docs/schedules.md).',
   ];
   return `<ul>${listed.map((text) => `<li>${escapeText(text)}</li>`).join('')}</ul>`;

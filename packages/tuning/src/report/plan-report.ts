@@ -68,8 +68,21 @@ export function planSentence(plan: FleetPlan): string {
       ? ['Routing: to the engine that has the prefix, unless it is busy.']
       : []),
     `They sustain ${figure(headroom)} times this load${breaksFirst === null ? '' : `; ${breaksFirst} breaks first`}. At 1.5 times, ${percent(plan.goodAtSurge)} of the requests meet every limit.`,
+    energyText(plan),
     CONFIDENCE[confidence.level],
   ].join('\n');
+}
+
+function energyText(plan: FleetPlan): string {
+  const { mostKw } = plan;
+  return mostKw === null
+    ? 'Energy: not known, as the data sheet of the GPU is not known here.'
+    : `Energy: at most ${figure(mostKw)} kWh an hour, ${figure(energyPerMillion(plan)!)} kWh for a million output tokens (GPU boards at their power limit, without hosts and cooling).`;
+}
+
+/** Most kWh of the GPU boards for a million output tokens; `null` where it is not known. */
+function energyPerMillion({ mostKw, usdPerHour, usdPerMillionOutputTokens }: FleetPlan): number | null {
+  return mostKw === null ? null : (mostKw * usdPerMillionOutputTokens) / usdPerHour;
 }
 
 /** Settings of each pool that differ from vLLM's defaults. */
@@ -190,6 +203,8 @@ export function fleetPlanJson(plan: FleetPlan) {
     autoscaled_engines: plan.autoscaledEngines,
     autoscaled_usd_per_hour: plan.autoscaledUsdPerHour,
     lower_bound_usd_per_hour: plan.lowerBoundUsdPerHour,
+    kwh_per_hour_at_most: plan.mostKw,
+    kwh_per_million_output_tokens_at_most: energyPerMillion(plan),
     usd_per_million_input_tokens: plan.usdPerMillionInputTokens,
     usd_per_million_output_tokens: plan.usdPerMillionOutputTokens,
     sustained_rps: plan.sustained,
