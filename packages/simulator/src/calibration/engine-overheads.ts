@@ -17,6 +17,8 @@ export interface EngineOverheads {
    * tokens are routed to are read.
    */
   readonly paddedExpertsUs: number | null;
+  /** Whether it computes the shared expert of DeepSeek-V3 as one more routed expert, on GPUs whose kernels can. */
+  readonly fusesSharedExpert: boolean;
   /** Small kernels that a norm of queries and keys over the heads of several GPUs takes, beside two all-reduces. */
   readonly acrossNormKernels: number;
   /** Added to it in an iteration that prefills: its attention is launched by itself, us. */
@@ -42,6 +44,7 @@ export const VLLM_OVERHEADS: EngineOverheads = {
   perLayerUs: 1,
   parallelPerLayerUs: 2,
   paddedExpertsUs: null,
+  fusesSharedExpert: false,
   acrossNormKernels: 0,
   prefillPerLayerUs: 38,
   perSequenceUs: 5,
@@ -81,10 +84,12 @@ const VLLM_V0_OVERHEADS: EngineOverheads = {
 
 /**
  * SGLang, which prefills without CUDA graphs and in iterations of their own. Its constants
- * are chosen on the open rows of the public operating points.
+ * are chosen on the open rows of the public operating points. Shared experts: `determine_num_fused_shared_experts` of its
+ * models/deepseek_v2.py; `flashinfer_trtllm`, its kernels for experts on Blackwell, turn that off (server_args.py).
  */
 const SGLANG_OVERHEADS: EngineOverheads = {
   ...VLLM_OVERHEADS,
+  fusesSharedExpert: true,
   perLayerUs: 10,
   prefillPerLayerUs: 500,
   requestOverheadMs: 100,

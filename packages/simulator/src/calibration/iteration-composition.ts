@@ -262,7 +262,8 @@ export class IterationComposition {
     );
   }
 
-  #expertsUs({ experts, perToken, inter, sharedInter }: Mixture, own: number, all: number): number {
+  #expertsUs(mixture: Mixture, own: number, all: number): number {
+    const { experts, perToken, inter } = mixture;
     const { hidden } = this.#shape;
     const { tensor, pipeline, expert, data } = this.#parallel;
     const { paddedExpertsUs } = this.#overheads;
@@ -278,12 +279,26 @@ export class IterationComposition {
       Math.max(least, all / pipeline),
     );
     const router = this.#tables.gemmUs('bfloat16', own, experts, hidden) + KERNEL_US;
-    const shared = sharedInter === 0 ? 0 : this.#gatedUs(own, sharedInter / tensor);
+    const shared = this.#sharedExpertUs(mixture, own);
     // Replicas of the attention exchange their tokens before and after the experts, as one all-reduce would.
     const exchange = data === 1 ? 0 : this.#exchangeUs(Math.max(1, all / pipeline));
     const quantized = this.#precisions.experts.some(isQuantized) ? this.#tables.quantizeUs(own, hidden) : 0;
     const padding = isPadded ? paddedExpertsUs : 0;
     return routed + padding + quantized + router + shared + exchange + this.#reduceUs(own);
+  }
+
+  #sharedExpertUs({ experts, inter, sharedInter }: Mixture, tokens: number): number {
+    const { tensor, expert } = this.#parallel;
+    const { mla, hidden } = this.#shape;
+    const { memoryGBps, fp4Tflops } = this.#gpu;
+    if (sharedInter === 0) return 0;
+    const alone = this.#gatedUs(tokens, sharedInter / tensor);
+    const isDeepSeekV3 = mla !== null && !mla.indexer && experts === 256 && sharedInter === inter;
+    if (!this.#overheads.fusesSharedExpert || !isDeepSeekV3 || expert > 1 || fp4Tflops !== null) return alone;
+    // Nothing is launched for it: its weights are read, and more tokens take as much longer as by themselves.
+    const bytes = isQuantized(this.#precisions.feedForward) ? 1 : BYTES;
+    const readUs = (3 * hidden * (sharedInter / tensor) * bytes) / (memoryGBps * 1e3);
+    return readUs + alone - this.#gatedUs(1, sharedInter / tensor);
   }
 
   #exchangeUs(tokens: number): number {

@@ -17,6 +17,7 @@ const NONE: EngineOverheads = {
   perLayerUs: 0,
   parallelPerLayerUs: 0,
   paddedExpertsUs: null,
+  fusesSharedExpert: false,
   acrossNormKernels: 0,
   prefillPerLayerUs: 0,
   perSequenceUs: 0,
@@ -57,8 +58,9 @@ function compose(
   tables = new OperatorTables(operatorRows()),
   overheads: Partial<EngineOverheads> = {},
   precisions: TablePrecisions = PRECISIONS,
+  gpu = H100,
 ) {
-  return new IterationComposition(tables, shape, H100, parallel, precisions, { ...NONE, ...overheads });
+  return new IterationComposition(tables, shape, gpu, parallel, precisions, { ...NONE, ...overheads });
 }
 
 /** Within the small kernels, 2 us each, and bytes that they move. */
@@ -198,6 +200,25 @@ describe('an iteration composed from kernel tables', () => {
       servedModel({ ...TOY, shape: { ...DENSE, layers: [{ ...DENSE.layers[0], linear }] } }).kvBytesPerToken,
       0,
     );
+  });
+
+  it('reads a fused shared expert and launches nothing for it', () => {
+    const latent = { queryRank: 512, kvRank: 512, nopeSize: 128, ropeSize: 64, valueSize: 128 };
+    const experts = { experts: 256, perToken: 8, inter: 512, sharedInter: 512 };
+    const deepSeek = { ...shapeOf([{ count: 4, window: null, feedForward: experts }]), mla: latent };
+    const saved = (shape: TransformerShape, tokens = 1, parallel = ALONE, gpu = H100) => {
+      const of = (fusesSharedExpert: boolean) =>
+        compose(shape, parallel, undefined, { fusesSharedExpert }, PRECISIONS, gpu).weightsUs(tokens);
+      return of(false) - of(true);
+    };
+    const readUs = (2 * 3 * 1024 * 512) / (H100.memoryGBps * 1e3);
+    const aloneUs = 3 * 1024 * 512 * KERNELS.perWeightUs + 2 + (2 * 3 * 512) / (H100.memoryGBps * 1e3);
+    near(saved(deepSeek), 4 * (aloneUs - readUs));
+    near(saved(deepSeek, 4096), 4 * (aloneUs - readUs));
+    assert.equal(saved(deepSeek, 1, { ...ALONE, tensor: 2, expert: 2 }), 0);
+    assert.equal(saved(deepSeek, 1, ALONE, findGpu('B200')), 0);
+    assert.equal(saved({ ...deepSeek, mla: null }), 0);
+    assert.equal(saved({ ...deepSeek, mla: { ...latent, indexer: { heads: 8, size: 128 } } }), 0);
   });
 
   it('takes attention over chosen tokens by the tokens of a prompt, with its indexer', () => {
