@@ -27,8 +27,8 @@ ${Object.entries(ENGINES)
 
 - **Disturbed points**, which count in "all" and have a line without them. Nine are of gpt-oss-120b at 512 in flight on
   H100, with vLLM 0.11.2 or no version. In all nine the tokens behind the first take 17 to 19 % of the time of a request, whatever
-  lengths and GPUs, as if some 95 of the 512 were answered at a time. Three have a TPOT of 5.6 ms or less where two GPUs take 9 ms
-  to read the experts. No choice of kernel explains that, and the public recipe sets no such limit. The others are 72 of
+  lengths and GPUs, as if some 95 of the 512 were answered at a time. One, on two GPUs, has a TPOT of 5.6 ms,
+  where reading the experts takes 9 ms by the tables. The public recipe sets no such limit, and the cause is not known. The others are 72 of
   DeepSeek in FP4 on SGLang of November 2025, with a TTFT of seconds. Their first burst waits for 15 to 80 s, whatever its
   size, as if kernels were compiled.
 - **Load generators.** Points of "others" on vLLM come from one that goes through 100 prompts over and over, behind a warm-up, so
@@ -47,13 +47,20 @@ ${Object.entries(ENGINES)
   weights nor KV; the league takes 3 GiB there and none on SGLang. Near the brink a small error of the pool is a large one of TTFT.
 - **SGLang.** It prefills in iterations of their own and without CUDA graphs: 0.5 ms a layer, and 100 ms a request, chosen on the
   open rows. Token budgets, shares of the memory and how often it looks for new requests (on B200 every 10 iterations,
-  every 30 from 16 in flight) are those of InferenceX's public recipes, for points of other sources the defaults. A recipe may
+  every 30 from 16 in flight) are those of InferenceX's public recipes. Points of other sources have the defaults. A recipe may
   have changed since a point was measured: today's limit of 128 requests at once contradicts points with 256, and is left out.
   SGLang serves new prompts before it goes on with decodes, which makes clients move in step: TTFTs of Llama-3.1-8B and
-  Qwen3-235B are longer than ours for it. Qwen3.5 in FP8 on four GPUs has 0.6 to 0.7 times our TPOT at four requests and 1.2 to
-  1.4 times it at 256, with twice our TTFT, as with speculation, for which there is a recipe of its own; the table does not tell.
-- **Shared experts.** SGLang computes them beside the routed ones. Counting them so brings DeepSeek-R1 on H200 from 27 to
-  19 % of TPOT and takes Qwen3.5 on eight B200 from 7 to 20 %: what the two lack is not the same, and the sum is kept.
+  Qwen3-235B are longer than ours for it.
+- **Speculation without a label.** DeepSeek in FP8 on eight B200 was measured on two servers under equal labels ("equal labels" above).
+  The faster one needs two thirds of the TPOT of the other at four requests, nine tenths at 64, and more TTFT. Speculation would look
+  like this, and the public recipes have a variant with it. No prediction meets both. Qwen3.5 in FP8 on four B200 has such a
+  TPOT wherever its experts are divided over the GPUs, and that of the sums where GPUs have whole experts.
+- **Shared experts.** On Hopper, SGLang computes the one of DeepSeek-V3 and R1 as one more routed expert, and nothing is launched for it.
+  On Blackwell, and for other models, it computes them beside the routed ones. Counting the latter takes Qwen3.5 on eight B200
+  from 7 to 20 % of TPOT: what the sums lack differs from model to model, and the sum is kept.
+- **Expert parallelism** is no cause: its rows are no worse than the others. No row on SGLang divides the attention into replicas, so that an
+  all-reduce brings the experts' outputs together. vLLM gathers and scatters the tokens of replicas, which takes as long as one
+  all-reduce. The tables' all-to-all kernels (DeepEP) are for recipes that none of the rows names.
 - **State of linear layers.** Qwen3.5 keeps up to 0.2 GB for each sequence, which no profile has: the KV pool counts tokens.
 - **Prefill of gpt-oss on H100 and H200** takes longer than the tables' sums: its TTFT at 8,192 tokens is too low at every
   concurrency, while its TPOT is right.

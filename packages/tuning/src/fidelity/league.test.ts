@@ -226,6 +226,32 @@ describe('the league', () => {
     assert.equal(all.oursBeside?.failed, 0);
   });
 
+  it('sets points apart that agree in all labels but not in their TPOT', () => {
+    const r1 = { backend: 'sglang', model_path: 'deepseek-ai/DeepSeek-R1', precision: 'fp8' };
+    const v3 = { ...r1, model_path: 'deepseek-ai/DeepSeek-V3' };
+    const points = parseOperatingPoints(
+      table(
+        { ...r1, id: 'a', silicon_tpot_ms: 6 },
+        { ...v3, id: 'b', silicon_tpot_ms: 9 },
+        { ...r1, id: 'c', silicon_tpot_ms: 9.1, silicon_ttft_ms: 20 },
+        { ...r1, id: 'of a longer prompt', silicon_tpot_ms: 12, isl: 200 },
+        { ...r1, id: 'nearly equal', silicon_tpot_ms: 12.5, isl: 200 },
+      ),
+      'points.csv',
+    );
+    const groups = leagueGroups(
+      points.map((point) => ({ point, ours: { ttftMs: 10, tpotMs: 9 }, theirs: null })),
+    );
+    const twins = groups.filter(({ group }) => group.startsWith('equal labels'));
+    assert.deepEqual(
+      twins.map(({ group, rows: count, ours }) => [group, count, ours.tpot?.toFixed(2)]),
+      [
+        ['equal labels, the faster server', 1, '50.00'],
+        ['equal labels, the slower server', 2, '0.55'],
+      ],
+    );
+  });
+
   it('is told in Markdown, with the reasons of failures', () => {
     const report = leagueReport(rows);
     assert.match(

@@ -141,16 +141,40 @@ export function isDisturbed({
   return isOld && /gpt-oss-120b/.test(model) && system === 'h100_sxm' && concurrency === 512;
 }
 
+/** TPOTs of one server agree this well, of the smaller. */
+const SAME_SERVER = 1.05;
+
+/**
+ * Of points that agree in all labels but not in their TPOT, those with the smallest and the largest: the table does not
+ * name what their servers differ in. Models of one shape count as one.
+ */
+function contradictions(rows: readonly LeagueRow[]): ReadonlyMap<LeagueRow, 'faster' | 'slower'> {
+  const labels = ({ point }: LeagueRow) => {
+    const { id: _, model, ttftMs: __, tpotMs: ___, ...others } = point;
+    return JSON.stringify([knownModel(point)?.shape ?? model, others]);
+  };
+  const found = new Map<LeagueRow, 'faster' | 'slower'>();
+  for (const twins of Map.groupBy(rows, labels).values()) {
+    const times = twins.map(({ point }) => point.tpotMs);
+    const least = Math.min(...times);
+    if (Math.max(...times) <= least * SAME_SERVER) continue;
+    for (const row of twins) found.set(row, row.point.tpotMs <= least * SAME_SERVER ? 'faster' : 'slower');
+  }
+  return found;
+}
+
 /** Name of the group that a row belongs to; `null`: none. */
-const GROUPS: readonly ((row: LeagueRow) => string | null)[] = [
+const GROUPS: readonly ((row: LeagueRow, twin: 'faster' | 'slower' | undefined) => string | null)[] = [
   () => 'all',
   ({ point }) => (isDisturbed(point) ? null : 'all but disturbed points'),
+  (_, twin) => (twin === undefined ? null : `equal labels, the ${twin} server`),
   ({ point }) => `source: ${point.source}`,
   ({ point }) => point.model.replace(/^.*\//, ''),
   ({ point }) => point.system,
   ({ point }) => point.precision || 'bf16',
   ({ point }) => `version ${point.version || 'unknown'}`,
   ({ point }) => (isMixture(point) ? 'mixture' : 'dense'),
+  ({ point }) => (isMixture(point) ? `${point.expert > 1 ? '' : 'no '}expert parallelism` : null),
   ({ point: { concurrency } }) =>
     concurrency <= 8
       ? 'concurrency up to 8'
@@ -161,10 +185,12 @@ const GROUPS: readonly ((row: LeagueRow) => string | null)[] = [
 
 /** Errors of all rows of an engine, and by model, GPU, precision, kind of model and concurrency. */
 export function leagueGroups(rows: readonly LeagueRow[]): LeagueGroup[] {
+  const twins = contradictions(rows);
   return GROUPS.flatMap((nameOf) => {
-    const names = [...new Set(rows.map(nameOf))].filter((name) => name !== null).sort();
+    const groups = Map.groupBy(rows, (row) => nameOf(row, twins.get(row)));
+    const names = [...groups.keys()].filter((name) => name !== null).sort();
     return names.map((group) => {
-      const of = rows.filter((row) => nameOf(row) === group);
+      const of = groups.get(group)!;
       const both = of.filter(
         ({ ours, theirs }) => theirs !== null && !('error' in theirs) && !('error' in ours),
       );
@@ -202,11 +228,15 @@ function errorsOf(rows: readonly LeagueRow[], answerOf: (row: LeagueRow) => Leag
   };
 }
 
+/** Models that are not known count as mixtures. */
 function isMixture(point: OperatingPoint): boolean {
+  return knownModel(point)?.experts !== null;
+}
+
+function knownModel(point: OperatingPoint): ServedModel | undefined {
   try {
-    return pointModel(point).experts !== null;
+    return pointModel(point);
   } catch {
-    // Models that are not supported are mixtures: Qwen3.5-397B-A17B, GLM-5.
-    return true;
+    return undefined;
   }
 }
