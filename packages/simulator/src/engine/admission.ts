@@ -63,11 +63,7 @@ export function admitWaiting(state: EngineState, plan: IterationPlan, tokens: nu
     table.admitted[slot] = state.admissions++;
     if (table.scheduled[slot] === NOT_YET) table.scheduled[slot] = state.now;
     if (table.transferred[slot] === 1) {
-      table.status[slot] = DECODING;
-      plan.joining.push(slot);
-      table.computed[slot] = table.input[slot] + table.generatedOffset[slot];
-      state.growTo(slot, table.computed[slot]);
-      if (state.decodes.active) state.decodes.add(slot);
+      join(state, plan, slot);
       budget--;
       continue;
     }
@@ -78,8 +74,7 @@ export function admitWaiting(state: EngineState, plan: IterationPlan, tokens: nu
     state.counters.cachedTokens += cached;
     state.counters.loadedTokens += loaded;
     plan.loadedTokens += loaded;
-    const known = table.input[slot] + table.generatedOffset[slot];
-    const rest = known - cached - loaded;
+    const rest = table.input[slot] + table.generatedOffset[slot] - cached - loaded;
     const chunk = Math.min(rest, budget, plan.mostTokens);
     schedulePrefill(state, plan, slot, chunk);
     if (chunk < rest) {
@@ -88,13 +83,27 @@ export function admitWaiting(state: EngineState, plan: IterationPlan, tokens: nu
       table.status[slot] = PREFILLED;
       plan.finishing.push(slot);
     }
-    budget -= chunk;
-    if (padding === 0) continue;
-    state.growTo(slot, known + padding + state.lookahead);
-    plan.padding += padding;
-    state.counters.draftTokens += padding;
-    budget -= padding;
+    budget -= chunk + padding;
+    if (padding > 0) pad(state, plan, slot, padding);
   }
+}
+
+/** Lets a transferred request decode. */
+function join(state: EngineState, plan: IterationPlan, slot: number): void {
+  const { table } = state;
+  table.status[slot] = DECODING;
+  plan.joining.push(slot);
+  table.computed[slot] = table.input[slot] + table.generatedOffset[slot];
+  state.growTo(slot, table.computed[slot]);
+  if (state.decodes.active) state.decodes.add(slot);
+}
+
+/** Gives an admitted request slots behind its last token. */
+function pad(state: EngineState, plan: IterationPlan, slot: number, padding: number): void {
+  const known = state.table.input[slot] + state.table.generatedOffset[slot];
+  state.growTo(slot, known + padding + state.lookahead);
+  plan.padding += padding;
+  state.counters.draftTokens += padding;
 }
 
 /**

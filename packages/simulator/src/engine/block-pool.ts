@@ -92,10 +92,24 @@ export class BlockPool {
   fits(slot: number, most: number, spare: number, beyond: number): boolean {
     const known = this.table.input[slot] + this.table.generatedOffset[slot];
     const cache = this.cacheFor(slot);
-    if (cache === null) return this.blocksFor(Math.min(known, most) + beyond) + spare <= this.free;
+    const blocks =
+      cache === null
+        ? this.blocksFor(Math.min(known, most) + beyond)
+        : this.blocksBesideHeld(slot, cache, known, most, beyond);
+    return blocks + spare <= this.free;
+  }
+
+  /** Free blocks that the first tokens of a waiting request need besides those that running requests hold. */
+  private blocksBesideHeld(
+    slot: number,
+    cache: PrefixCache,
+    known: number,
+    most: number,
+    beyond: number,
+  ): number {
     const { named, own, held, loaded } = this.find(slot, cache);
     const reach = Math.min(known, (named + own + loaded) * this.blockTokens + most);
-    return this.blocksFor(reach + beyond) - held + spare <= this.free;
+    return this.blocksFor(reach + beyond) - held;
   }
 
   /** Tokens of a waiting request that are cached, those on the host included. */
@@ -137,7 +151,12 @@ export class BlockPool {
     table.namedBlocks[slot] = table.transferred[slot] === 1 ? UNNAMED : 0;
     table.ownBlocks[slot] = 0;
     this.hits.loaded = 0;
-    if (cache === null) return 0;
+    return cache === null ? 0 : this.holdFound(slot, cache);
+  }
+
+  /** Lets a request hold what is found of it. Answers the tokens. */
+  private holdFound(slot: number, cache: PrefixCache): number {
+    const { table } = this;
     const { named, own } = this.find(slot, cache);
     let revived = own === 0 ? 0 : cache.hold(this.ownKey(slot), own);
     for (let c = 0, from = 0; from < named; c++) {
@@ -159,8 +178,10 @@ export class BlockPool {
 
   /** Copies what is computed of a prompt, up to `tokens`, to the host. All of it counts as used. */
   store(slot: number, tokens: number): void {
-    const { host } = this;
-    if (host === null) return;
+    if (this.host !== null) this.copyTo(this.host, slot, tokens);
+  }
+
+  private copyTo(host: HostCache, slot: number, tokens: number): void {
     const full = Math.min(tokens, this.table.input[slot]) >> this.blockShift;
     let from = 0;
     for (let c = 0; from < full; c++) {
@@ -175,7 +196,10 @@ export class BlockPool {
 
   /** A running request has filled the blocks of its first `tokens`: others can find those that have a name. */
   fill(slot: number, tokens: number): void {
-    if (this.cache === null || this.prefixOf(slot) === null) return;
+    if (this.cache !== null && this.prefixOf(slot) !== null) this.fillNamed(slot, this.cache, tokens);
+  }
+
+  private fillNamed(slot: number, cache: PrefixCache, tokens: number): void {
     const { namedBlocks } = this.table;
     const full = tokens >> this.blockShift;
     let filled = namedBlocks[slot];
@@ -184,7 +208,7 @@ export class BlockPool {
       const end = Math.min(full, this.chunkEnd(slot, c));
       if (end <= filled) break;
       const start = this.chunkStart(slot, c);
-      this.cache.fill(slot, this.chunkKey(slot, c), filled - start, end - start);
+      cache.fill(slot, this.chunkKey(slot, c), filled - start, end - start);
       filled = end;
     }
     namedBlocks[slot] = filled;
@@ -201,22 +225,25 @@ export class BlockPool {
       this.free += held;
       return;
     }
-    const { namedBlocks, ownBlocks } = this.table;
     const full = computed >> this.blockShift;
-    if (!returns && ownBlocks[slot] === 0 && this.prefixOf(slot) === null) {
-      this.give(held - full);
-      this.cache.freeForgotten(full);
-      this.free += full;
+    this.give(held - full);
+    if (returns || this.table.ownBlocks[slot] > 0 || this.prefixOf(slot) !== null) {
+      this.releaseFilled(slot, this.cache, computed, returns);
       return;
     }
+    this.cache.freeForgotten(full);
+    this.free += full;
+  }
+
+  /** Takes back the blocks that a request has filled, of which some may be asked for again. */
+  private releaseFilled(slot: number, cache: PrefixCache, computed: number, returns: boolean): void {
+    const { namedBlocks, ownBlocks } = this.table;
     this.fill(slot, computed);
     const named = Math.max(0, namedBlocks[slot]);
-    const own = full - named;
-    this.give(held - full);
-    if (own > 0)
-      this.free += this.releaseOwn(slot, this.cache, own, returns && namedBlocks[slot] !== UNNAMED);
+    const own = (computed >> this.blockShift) - named;
+    if (own > 0) this.free += this.releaseOwn(slot, cache, own, returns && namedBlocks[slot] !== UNNAMED);
     ownBlocks[slot] = 0;
-    if (named > 0) this.free += this.releaseNamed(slot, this.cache, named);
+    if (named > 0) this.free += this.releaseNamed(slot, cache, named);
     namedBlocks[slot] = 0;
   }
 

@@ -147,6 +147,11 @@ export class EngineState {
     return this.asyncScheduling ? this.lastStart : this.now;
   }
 
+  /** Whether the request that arrives next has arrived by the time of the schedule. */
+  get isNextVisible(): boolean {
+    return this.future.count > 0 && this.table.visible[this.future.head] <= this.scheduledAt;
+  }
+
   /**
    * Whether a sequence is scheduled before the drafts of its last verify step are accepted or rejected. Those of n-grams are
    * not, as vLLM does not schedule them ahead.
@@ -220,11 +225,15 @@ export class EngineState {
     return this.blocksFor(most) > this.config.kvBlocks;
   }
 
+  /** Whether the next iterations are of decodes alone until one of them ends or a request arrives. */
+  get onlyDecodes(): boolean {
+    if (this.partials > 0 || this.aborted.count > 0 || this.running.count === 0) return false;
+    return this.waiting.count === 0 || !this.headAdmissible(this.waiting.head());
+  }
+
   /** Whether the head of the queue may be admitted (or refused for good) although nothing completes. */
-  headAdmissible(): boolean {
-    if (this.waiting.count === 0 || this.running.count >= this.config.maxNumSeqs || !this.admitting)
-      return false;
-    const head = this.waiting.head();
+  private headAdmissible(head: number): boolean {
+    if (this.running.count >= this.config.maxNumSeqs || !this.admitting) return false;
     if (this.pool.namesAnswers && this.pool.mayFindMore(head, this.running)) return true;
     const tokens = this.maxNumBatchedTokens - this.running.count * (1 + this.config.speculationDepth);
     return this.fits(head, Math.min(tokens, this.leastOfMostTokens)) || this.neverFits(head);
@@ -232,8 +241,12 @@ export class EngineState {
 
   /** Most tokens that a request gets in the iteration that is scheduled now. */
   mostTokens(): number {
+    return this.longPrefillTokenThreshold === 0 ? ALL_TOKENS : this.mostTokensOfLong();
+  }
+
+  private mostTokensOfLong(): number {
     const requests = this.running.count + this.waiting.count;
-    if (this.longPrefillTokenThreshold === 0 || requests <= 1) return ALL_TOKENS;
+    if (requests <= 1) return ALL_TOKENS;
     if (!this.longPrefillTokenThresholdAdaptive) return this.longPrefillTokenThreshold;
     return Math.max(this.longPrefillTokenThreshold, Math.floor(this.maxNumBatchedTokens / requests));
   }
@@ -366,8 +379,11 @@ export class EngineState {
 
   /** Whether the schedule ahead is empty, as what is left has ended or could not be seen when it was made. */
   get isEmptyAhead(): boolean {
-    const { running, ended, waiting, future, table } = this;
-    if (running.count > ended.count || !this.isScheduledAhead) return false;
+    return this.running.count <= this.ended.count && this.isScheduledAhead && this.seesNothing();
+  }
+
+  private seesNothing(): boolean {
+    const { ended, waiting, future, table } = this;
     for (let i = 0; i < ended.count; i++) if (this.isVerifiedBeyondEnd(ended.slots[i])) return false;
     if (!this.admitting) return true;
     return waiting.count === 0 && (future.count === 0 || table.visible[future.head] > this.lastStart);
@@ -413,18 +429,17 @@ export class EngineState {
     const isLost = this.aborted.count > 0 && this.aborted.has(slot);
     if (verifications.has(slot)) verifications.remove(slot);
     if (table.status[slot] === DECODING && decodes.active) {
-      const cached = this.cachedOf(slot);
       const context = decodes.remove(slot);
-      table.computed[slot] = cached;
+      table.computed[slot] = this.cachedOf(slot, context);
       table.blocks[slot] = this.blocksFor(context);
     }
     table.status[slot] = ENDED;
     if (!isLost) this.ended.push(slot);
   }
 
-  /** Tokens of a member of the lockstep batch that could be cached: those the scheduler knew when it last scheduled it. */
-  private cachedOf(slot: number): number {
-    return Math.max(this.table.computed[slot], this.decodes.contextLength(slot) - this.unknownTokens);
+  /** Tokens of a sequence in lockstep that could be cached: of its context, those the scheduler knew when it last scheduled it. */
+  private cachedOf(slot: number, context: number): number {
+    return Math.max(this.table.computed[slot], context - this.unknownTokens);
   }
 
   /**
@@ -519,16 +534,16 @@ export class EngineState {
 
   /** Takes a request out of the running list and its blocks back. `returns`: it will be admitted again. */
   private release(slot: number, returns: boolean): void {
-    const { table, verifications, decodes } = this;
-    const { status, blocks, computed } = table;
-    if (status[slot] === PREFILLING) this.partials--;
-    else if (status[slot] === DECODING && verifications.has(slot)) verifications.remove(slot);
+    const { verifications, decodes } = this;
+    const { status, blocks, computed } = this.table;
     this.running.remove(slot);
     if (status[slot] === DECODING && decodes.active) {
-      const cached = this.cachedOf(slot);
-      this.pool.release(slot, this.blocksFor(decodes.remove(slot)), cached, returns);
-    } else {
-      this.pool.release(slot, blocks[slot], computed[slot], returns);
+      const context = decodes.remove(slot);
+      this.pool.release(slot, this.blocksFor(context), this.cachedOf(slot, context), returns);
+      return;
     }
+    if (status[slot] === PREFILLING) this.partials--;
+    else if (status[slot] === DECODING && verifications.has(slot)) verifications.remove(slot);
+    this.pool.release(slot, blocks[slot], computed[slot], returns);
   }
 }

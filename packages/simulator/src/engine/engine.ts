@@ -324,7 +324,7 @@ export class Engine {
     const { completions, rejections } = state;
     const enough = completions.count + rejections.length + answers;
     while (state.now < limit && completions.count + rejections.length < enough) {
-      if (state.future.count > 0) this.receiveArrivals();
+      if (state.isNextVisible || state.frontEnd !== null) this.receiveArrivals();
       if (state.running.count === 0 && (state.waiting.count === 0 || !state.admitting)) {
         const next =
           state.admitting && state.future.count > 0
@@ -445,27 +445,32 @@ export class Engine {
   /** Takes the next iteration, or as many as can be skipped. */
   private iterate(limit: number): void {
     const { state, plan } = this;
-    plan.reset(state.mostTokens());
-    if (!state.outOfOrder) {
-      const skips = state.partials === 0 && state.aborted.count === 0 && state.running.count > 0;
-      const onlyDecodes = skips && !state.headAdmissible();
-      if (state.verifiesAhead || state.draftsByBatchSize) {
-        // Each sequence has a reach, or drafts, of its own.
-      } else if (state.speculative) {
-        // Who fills a block with a name first decides which block is found.
-        // A front end has to know the tokens of each iteration.
-        const skippable = !state.pool.namesAnswers && state.frontEnd === null;
-        if (onlyDecodes && skippable && skipVerifySteps(state, limit)) return;
-        if (iterateVerifyBatch(state, plan)) return;
-      } else {
-        state.decodes.activate(state.running.head);
-        if (onlyDecodes && skipDecodes(state, limit)) return;
-        if (iterateLockstep(state, plan)) return;
-      }
-    }
+    if (!state.outOfOrder && (state.speculative ? this.verify(limit) : this.decode(limit))) return;
     state.verifications.deactivate();
     state.decodes.deactivate(state.running.head, state.unknownTokens);
+    plan.reset(state.mostTokens());
     iterateInOrder(state, plan);
+  }
+
+  /** The next iterations of the decodes in lockstep. Answers whether any was taken. */
+  private decode(limit: number): boolean {
+    const { state, plan } = this;
+    state.decodes.activate(state.running.head);
+    if (state.onlyDecodes && skipDecodes(state, limit)) return true;
+    plan.reset(state.mostTokens());
+    return iterateLockstep(state, plan);
+  }
+
+  /** The next verify steps of all decodes together. Answers whether any was taken. */
+  private verify(limit: number): boolean {
+    const { state, plan } = this;
+    // Each sequence has a reach, or drafts, of its own.
+    if (state.verifiesAhead || state.draftsByBatchSize) return false;
+    // Who fills a block with a name first decides which block is found. A front end has to know the tokens of each iteration.
+    const skippable = !state.pool.namesAnswers && state.frontEnd === null;
+    if (skippable && state.onlyDecodes && skipVerifySteps(state, limit)) return true;
+    plan.reset(state.mostTokens());
+    return iterateVerifyBatch(state, plan);
   }
 
   /** Iterates, and moves the times in the logs to those at which the front end has streamed the tokens. */
@@ -524,15 +529,15 @@ export class Engine {
 
   /** @param limit Tick until which all arrivals are known. */
   private receiveArrivals(limit = Number.POSITIVE_INFINITY): void {
-    const { future, waiting, table } = this.state;
-    const { scheduledAt, now, frontEnd } = this.state;
+    const { state } = this;
+    const { future, waiting, table, scheduledAt, now, frontEnd } = state;
     if (frontEnd !== null) this.takeUpArrivals(now);
     // A request that arrives behind `limit` may leave the front end before one that arrived earlier.
     const until = frontEnd === null ? scheduledAt : Math.min(scheduledAt, limit);
     for (let slot = future.head; slot >= 0 && table.visible[slot] <= until; slot = future.head) {
       future.remove(slot);
       table.status[slot] = WAITING;
-      table.order[slot] = this.state.received++;
+      table.order[slot] = state.received++;
       waiting.pushBack(slot);
     }
   }

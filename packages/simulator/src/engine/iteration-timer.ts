@@ -17,6 +17,8 @@ export class IterationTimer {
   declare private readonly hiding: number;
   declare private readonly hiding4: number;
   declare private readonly experts: ExpertWeights | null;
+  declare private readonly hidingOfAll: number;
+  declare private readonly hidingOfAll4: number;
   declare private readonly perToken: number;
   declare private readonly perSequence: number;
   declare private readonly hiddenPerSequence: number;
@@ -39,6 +41,8 @@ export class IterationTimer {
     this.hiding = ((launchBound ? law.baseUs : 0) + law.weightReadUs) * TICKS_PER_US;
     this.hiding4 = this.hiding ** 4;
     this.experts = law.experts ?? null;
+    this.hidingOfAll = this.hiding + (law.experts?.readUs ?? 0) * TICKS_PER_US;
+    this.hidingOfAll4 = this.hidingOfAll ** 4;
     this.perToken = law.perTokenUs * TICKS_PER_US;
     const perSequence = law.perDecodeSequenceUs * TICKS_PER_US;
     this.perSequence = launchBound ? 0 : perSequence;
@@ -64,7 +68,7 @@ export class IterationTimer {
    */
   fixedTicks(tokens: number, sequences: number, attention: number): number {
     const compute = this.perToken * tokens + this.hiddenPerSequence * sequences;
-    const hiding4 = this.experts === null ? this.hiding4 : this.readOfMixture(this.experts, tokens) ** 4;
+    const hiding4 = this.experts === null ? this.hiding4 : this.hidingOfMixture4(this.experts, tokens);
     // Only sqrt: it rounds the same everywhere, which Math.pow does not promise.
     const softmax = Math.sqrt(Math.sqrt(hiding4 + (compute * compute) ** 2));
     const hidingAndCompute =
@@ -73,15 +77,17 @@ export class IterationTimer {
     return wholeTicks(base + hidingAndCompute + this.perSequence * sequences + this.perAttention * attention);
   }
 
-  /** Ticks of reading the weights that `tokens` tokens need. */
-  private readOfMixture({ count, perToken, readUs }: ExpertWeights, tokens: number): number {
+  /** Fourth power of the ticks of reading the weights that `tokens` tokens need. */
+  private hidingOfMixture4({ count, perToken, readUs }: ExpertWeights, tokens: number): number {
     let missed = 1;
     // Squaring, for the same reason.
-    for (let power = 1 - perToken / count, rest = tokens; rest > 0; rest = Math.floor(rest / 2)) {
-      if (rest % 2 === 1) missed *= power;
+    for (let power = 1 - perToken / count, rest = tokens; rest > 0; rest >>= 1) {
+      if ((rest & 1) === 1) missed *= power;
       power *= power;
     }
-    return this.hiding + readUs * TICKS_PER_US * (1 - missed);
+    const hiding = this.hiding + readUs * TICKS_PER_US * (1 - missed);
+    // Many tokens need all weights.
+    return hiding === this.hidingOfAll ? this.hidingOfAll4 : hiding ** 4;
   }
 
   /** Ticks for each context token that `sequences` decoding sequences read, beside so many tokens of prefill. */

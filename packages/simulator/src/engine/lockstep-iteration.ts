@@ -69,16 +69,18 @@ function fillSkipped(state: EngineState): void {
  * @returns whether it was taken; if not, it has to go through the requests in order, and nothing has changed.
  */
 export function iterateLockstep(state: EngineState, plan: IterationPlan): boolean {
-  const { decodes, timer, table, counters } = state;
-  const lacking = planChunk(state, plan, state.maxNumBatchedTokens - decodes.count);
-  const enough = decodes.blocksForNext() + lacking <= state.pool.free;
-  if (enough) state.pool.take(decodes.blocksForNext());
+  const { decodes, timer, counters } = state;
+  const lacking = state.partials > 0 ? planChunk(state, plan, state.maxNumBatchedTokens - decodes.count) : 0;
+  const growth = decodes.blocksForNext();
+  const enough = growth + lacking <= state.pool.free;
+  if (enough) state.pool.take(growth);
   else if (state.config.schedulingPolicy === 'fcfs') preemptLast(state, lacking);
   else return false;
   if (state.pool.namesAnswers) fillAnswers(state);
-  const budget = state.maxNumBatchedTokens - decodes.count - continuePrefill(state, plan);
+  const continued = state.partials > 0 ? continuePrefill(state, plan) : 0;
+  const budget = state.maxNumBatchedTokens - decodes.count - continued;
   if (enough) admitWaiting(state, plan, budget);
-  state.releaseEnded();
+  if (state.ended.count > 0) state.releaseEnded();
 
   const members = decodes.count;
   // Everything was preempted or refused: the scheduler comes round again without a forward pass.
@@ -99,18 +101,24 @@ export function iterateLockstep(state: EngineState, plan: IterationPlan): boolea
   counters.iterations++;
   counters.busyTicks += ticks;
   counters.outputTokens += members;
-  if (members > plan.joining.count) state.interTokenLatency.add(ticks, members - plan.joining.count);
-  for (let i = 0; i < plan.joining.count; i++) {
-    const slot = plan.joining.slots[i];
-    state.interTokenLatency.add(state.now - table.lastToken[slot], 1);
-    table.transferred[slot] = 0;
-  }
+  const joining = plan.joining.count;
+  if (members > joining) state.interTokenLatency.add(ticks, members - joining);
+  if (joining > 0) endTransfers(state, plan);
   if (members > 0) {
     decodes.advance(1);
     completeDecodes(state);
   }
   for (let i = 0; i < plan.finishing.count; i++) state.finishPrefill(plan.finishing.slots[i]);
   return true;
+}
+
+/** Records the first tokens that transferred requests emit here. */
+function endTransfers({ interTokenLatency, now, table }: EngineState, { joining }: IterationPlan): void {
+  for (let i = 0; i < joining.count; i++) {
+    const slot = joining.slots[i];
+    interTokenLatency.add(now - table.lastToken[slot], 1);
+    table.transferred[slot] = 0;
+  }
 }
 
 function completeDecodes(state: EngineState): void {

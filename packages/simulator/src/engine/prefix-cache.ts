@@ -90,10 +90,11 @@ export class PrefixCache {
   /** Takes `blocks` free blocks from the front of the queue; what they cached is lost. */
   take(blocks: number): void {
     const { head } = this;
-    if (head !== null && head.chunk === null && head.blocks > blocks) {
-      head.blocks -= blocks;
-      return;
-    }
+    if (head !== null && head.chunk === null && head.blocks > blocks) head.blocks -= blocks;
+    else this.takeRuns(blocks);
+  }
+
+  private takeRuns(blocks: number): void {
     let left = blocks;
     while (left > 0) {
       const run = this.head as BlockRun;

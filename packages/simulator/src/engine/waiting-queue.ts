@@ -28,7 +28,10 @@ export class WaitingQueue {
   /** The next request to admit, or -1. */
   head(): number {
     if (this.count === 0) return -1;
-    if (this.used === 1) return this.classes[0].head;
+    return this.used === 1 ? this.classes[0].head : this.headOfClasses();
+  }
+
+  private headOfClasses(): number {
     let best = -1;
     for (let c = 0; c < this.used; c++) {
       const slot = this.classes[c].head;

@@ -24,16 +24,18 @@ export function tracedRequest(
     input: trace.inputTokens[at],
     output: trace.outputTokens[at],
     priority: priorities === undefined ? 0 : priorities[id],
-    prefix:
-      chains === null
-        ? promptPrefix(trace, at)
-        : chains.prefixOf(at, trace.inputTokens[at], trace.outputTokens[at]),
+    prefix: trace.prefixBlocks === undefined ? null : promptPrefix(trace, trace.prefixBlocks, at, chains),
   };
 }
 
-/** The block hashes of request `at`, when the trace has them. */
-function promptPrefix({ prefixBlocks, inputTokens, outputTokens }: Trace, at: number): PromptPrefix | null {
-  if (prefixBlocks === undefined) return null;
+/** The block hashes of request `at`. */
+function promptPrefix(
+  { inputTokens, outputTokens }: Trace,
+  prefixBlocks: NonNullable<Trace['prefixBlocks']>,
+  at: number,
+  chains: PromptChains | null,
+): PromptPrefix {
+  if (chains !== null) return chains.prefixOf(at, inputTokens[at], outputTokens[at]);
   const { blockTokens: chunkTokens, ids, offsets, namesAnswers = false } = prefixBlocks;
   const named = (offsets[at + 1] - offsets[at]) * chunkTokens;
   return {
