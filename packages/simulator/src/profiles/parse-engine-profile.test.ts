@@ -185,6 +185,8 @@ describe('the catalog', () => {
       'gpt-oss-120b',
       'DeepSeek-R1',
       'MiniMax-M2.5',
+      'Qwen3.5-397B-A17B',
+      'GLM-5',
     ])
       assert.ok(
         generated.some((profile) => profile.model.name === model),
