@@ -52,8 +52,8 @@ ${Object.entries(ENGINES)
   SGLang serves new prompts before it goes on with decodes, which makes clients move in step: TTFTs of Llama-3.1-8B and
   Qwen3-235B are longer than ours for it.
 - **Speculation without a label.** DeepSeek in FP8 on eight B200 was measured on two servers under equal labels ("equal labels" above).
-  The faster one needs two thirds of the TPOT of the other at four requests, nine tenths at 64, and more TTFT. Speculation would look
-  like this, and the public recipes have a variant with it. No prediction meets both. Qwen3.5 in FP8 on four B200 has such a
+  The faster one needs 0.67 to 0.77 of the TPOT of the other at four requests, 0.82 to 0.91 at 64, and more TTFT. Speculation would
+  look like this, and the public recipes have a variant with it. No prediction meets both. Qwen3.5 in FP8 on four B200 has such a
   TPOT wherever its experts are divided over the GPUs, and that of the sums where GPUs have whole experts.
 - **Shared experts.** On Hopper, SGLang computes the one of DeepSeek-V3 and R1 as one more routed expert, and nothing is launched for it.
   On Blackwell, and for other models, it computes them beside the routed ones. Counting the latter takes Qwen3.5 on eight B200
