@@ -121,6 +121,36 @@ describe('on any screen', () => {
     });
   }
 
+  it('keeps the name and the controls of the top bar apart on a phone', async () => {
+    const page = await openPage(browser, `${server.url}/web/`, { viewport: { width: 390, height: 844 } });
+    await page.untilWindow(0);
+    const touching = await page.page.evaluate(() => {
+      const boxes = [...document.querySelectorAll('h1, header :is(a, button, select, input, summary)')].map(
+        (element) => {
+          const content = document.createRange();
+          content.selectNodeContents(element);
+          const { left, right, top, bottom } = (
+            element.tagName === 'H1' ? content : element
+          ).getBoundingClientRect();
+          return { name: element.ariaLabel ?? element.textContent, left, right, top, bottom };
+        },
+      );
+      return boxes.flatMap((one, i) =>
+        boxes
+          .slice(i + 1)
+          .filter(
+            (other) =>
+              one.left < other.right + 2 &&
+              other.left < one.right + 2 &&
+              one.top < other.bottom &&
+              other.top < one.bottom,
+          )
+          .map((other) => `${one.name} and ${other.name}`),
+      );
+    });
+    assert.deepEqual(touching, []);
+  });
+
   it('follows the system’s colours until somebody chooses', async () => {
     const page = await openPage(browser, `${server.url}/web/`, { colorScheme: 'dark' });
     await page.untilWindow(0);

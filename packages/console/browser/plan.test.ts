@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { assertAccessible } from './axe.ts';
 import { openPage, startBoth } from './start.ts';
 
-const { browser, server } = await startBoth('--env', 'llmserve');
+const { browser, server } = await startBoth();
 
 const TRACE = [
   'arrival_s,input_tokens,output_tokens',
@@ -42,6 +42,18 @@ describe('the page for plans', () => {
       await assertAccessible(page, 'a plan');
     });
   }
+
+  it('is reached from the console of every environment, and leads back', async () => {
+    const page = await openPage(browser, `${server.url}/fleet/web/?policy=hand`);
+    await page.untilWindow(0);
+    await page.view.getByRole('link', { name: 'Plan' }).click();
+    await page.page.waitForURL(`${server.url}/plan/`);
+    await page.view.getByRole('link', { name: 'Console' }).click();
+    await page.page.waitForURL(`${server.url}/web/**`);
+    await page.untilWindow(0);
+    await page.view.getByRole('link', { name: 'Plan' }).click();
+    await page.page.waitForURL(`${server.url}/plan/`);
+  });
 
   it('says what the server refuses, and stops when asked to', async () => {
     const page = await openPage(browser, `${server.url}/plan/`);

@@ -79,6 +79,9 @@ export function TopBar(): JSX.Element {
       </div>
       <Transport />
       <nav class="links" aria-label="More">
+        <a class="button quiet" href="../plan" title="Which GPUs, and how many, for your traffic">
+          Plan
+        </a>
         <PanelButton panel="history" icon={<HistoryIcon />} />
         <PanelButton panel="share" icon={<ShareIcon />} />
         {state.abilities.value.leaderboard && <PanelButton panel="leaderboard" icon={<CupIcon />} />}

@@ -10,7 +10,7 @@ const built = dirname(fileURLToPath(import.meta.resolve('@servegym/console/dist/
 
 /** Paths of the page, which needs no token: it asks the person for one. */
 export const CONSOLE_PATHS = ['/', '/web', '/demo'] as const;
-/** Paths of the page that plans, which needs no token either. */
+/** Paths of the page for plans, which needs no token either. */
 export const PLAN_PATHS = ['/plan'] as const;
 
 /** Content security policy of the console: everything is its own, and no script stands in the page itself. */
@@ -23,16 +23,16 @@ export function consoleIsBuilt(folder = built): boolean {
 }
 
 /**
- * Serves the console's build under `/web/`, and its page for plans under `/plan/` where asked for; `/`, `/web` and `/demo` lead there. Redirects are relative, so that they
- * hold behind a proxy that adds a prefix to the path.
+ * Serves the console's build under `/web/`, where `/`, `/web` and `/demo` lead. The page for plans stands under `/plan/` of
+ * the environment at the root; `/plan` of the others leads there. Redirects are relative, so that they hold behind a proxy
+ * that adds a prefix to the path.
  */
-export function mountConsole(app: Hono, hasPlan = false, folder = built): void {
+export function mountConsole(app: Hono, isAtRoot: boolean, folder = built): void {
   for (const path of CONSOLE_PATHS) app.get(path, (context) => context.redirect('web/', 307));
 
   mountPage(app, '/web', 'index.html', folder);
-  if (!hasPlan) return;
-  app.get('/plan', (context) => context.redirect('plan/', 307));
-  mountPage(app, '/plan', 'plan.html', folder);
+  app.get('/plan', (context) => context.redirect(isAtRoot ? 'plan/' : '../plan/', 307));
+  if (isAtRoot) mountPage(app, '/plan', 'plan.html', folder);
 }
 
 /** Serves a page of the build, with the files that it asks for, under a path. */

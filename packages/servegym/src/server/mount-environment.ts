@@ -141,7 +141,7 @@ async function mount<Action, Observation extends object, State extends object>(
     : own;
   const isReplayable = definition.replayable !== false;
   const store = isReplayable ? await storage?.share() : undefined;
-  const openPaths = [...(options.guard?.openPaths ?? []), ...CONSOLE_PATHS, ...(isAtRoot ? PLAN_PATHS : [])];
+  const openPaths = [...(options.guard?.openPaths ?? []), ...CONSOLE_PATHS, ...PLAN_PATHS];
   const server = createServer(definition, {
     ...options,
     guard: { ...options.guard, openPaths },

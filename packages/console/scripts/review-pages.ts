@@ -1,0 +1,178 @@
+// `node packages/console/scripts/review-pages.ts FOLDER [name ...]`: takes a picture of every page of the console, or of
+// those named, in both themes on a desk and on a phone, to be looked at. Says what axe-core calls serious, and what is
+// wider than the screen. In the Chromium that SERVEGYM_CHROMIUM names. Needs the console's build.
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { startServe } from '../../../maintenance/test-servers/servegym.ts';
+import { assertAccessible } from '../browser/axe.ts';
+import { type ConsolePage, launchChromium, openConsole } from '../browser/console-page.ts';
+
+const GUESS = fileURLToPath(new URL('../../openenv/examples/guess/environment.ts', import.meta.url));
+const SCREENS = { desk: { width: 1440, height: 900 }, phone: { width: 390, height: 844 } } as const;
+const PLANNED_GPUS = ['A100-40GB', 'L40S-48GB', 'H100-80GB'];
+
+interface ReviewedPage {
+  readonly name: string;
+  readonly path: string;
+  /** Brings the page into the state of the picture. Default: none. */
+  show?(page: ConsolePage): Promise<unknown>;
+  /** Console errors that belong to the state. */
+  readonly expected?: RegExp;
+}
+
+async function playTo(page: ConsolePage, window: number): Promise<void> {
+  await page.untilWindow(0);
+  await page.choice('Speed').selectOption('60');
+  await page.button('Play').click();
+  await page.untilWindow(window);
+  await page.button('Pause').click();
+}
+
+/** Opens a panel at the end of an episode of the easy task. */
+function panel(name: string): ReviewedPage {
+  return {
+    name: `panel-${name.toLowerCase().replaceAll(' ', '-')}`,
+    path: '/web/?task=static_workload&seed=1&policy=heuristic',
+    async show(page) {
+      await page.untilOver();
+      const opened = await page.open(name);
+      await opened.locator('p, section, li').first().waitFor();
+      await page.untilIdle();
+    },
+  };
+}
+
+const PAGES: readonly ReviewedPage[] = [
+  { name: 'llmserve-first-visit', path: '/web/', show: (page) => page.view.locator('.tour').waitFor() },
+  {
+    name: 'llmserve',
+    path: '/web/?task=adversarial_multitenant&seed=7&policy=heuristic',
+    show: (page) => playTo(page, 60),
+  },
+  {
+    name: 'llmserve-by-hand',
+    path: '/web/?task=bursty_workload&seed=7&policy=hand',
+    show: (page) => page.step(),
+  },
+  {
+    name: 'llmserve-over',
+    path: '/web/?task=static_workload&seed=1&policy=heuristic',
+    show: (page) => page.untilOver(),
+  },
+  {
+    name: 'llmserve-comparison',
+    path: '/web/?task=static_workload&seed=1&policy=heuristic&policy=default&policy=static-tuned',
+    show: (page) => page.untilOver(),
+  },
+  {
+    name: 'llmserve-charts',
+    path: '/web/?task=bursty_workload&seed=1&policy=heuristic',
+    async show(page) {
+      await playTo(page, 40);
+      await page.view.getByText('More charts').click();
+    },
+  },
+  {
+    name: 'llmserve-menu',
+    path: '/web/?task=static_workload&seed=1&policy=hand',
+    async show(page) {
+      await page.untilWindow(0);
+      await page.view.locator('.options-menu summary').click();
+      await page.choice('Shift').waitFor();
+    },
+  },
+  {
+    name: 'llmserve-wrong-address',
+    path: '/web/?task=nope&policy=heuristic',
+    show: (page) => page.problem.waitFor(),
+  },
+  ...['Runs', 'Share', 'Leaderboard', 'Developers', 'Readme', 'Keys and terms'].map(panel),
+  { name: 'fleet-first-visit', path: '/fleet/web/', show: (page) => page.view.locator('.tour').waitFor() },
+  {
+    name: 'fleet',
+    path: '/fleet/web/?task=flash_crowds&seed=3&policy=hpa',
+    show: (page) => playTo(page, 90),
+  },
+  {
+    name: 'fleet-charts',
+    path: '/fleet/web/?task=flash_crowds&seed=3&policy=keda',
+    async show(page) {
+      await playTo(page, 60);
+      await page.view.getByText('More charts').click();
+    },
+  },
+  {
+    name: 'fleet-over',
+    path: '/fleet/web/?task=diurnal&seed=3&policy=hpa',
+    show: (page) => page.untilOver(),
+  },
+  {
+    name: 'fleet-comparison',
+    path: '/fleet/web/?task=flash_crowds&seed=3&policy=hpa&policy=rule&policy=keda',
+    show: (page) => page.untilOver(),
+  },
+  {
+    name: 'inferencegym',
+    path: '/inferencegym/web/?task=3&seed=1&policy=baseline',
+    show: (page) => playTo(page, 60),
+  },
+  {
+    name: 'inferencegym-over',
+    path: '/inferencegym/web/?task=1&seed=1&policy=baseline',
+    show: (page) => page.untilOver(),
+  },
+  { name: 'benchmark', path: '/benchmark/web/?policy=hand', show: (page) => page.step() },
+  { name: 'own', path: '/guess/web/?policy=hand&seed=41', show: (page) => page.step() },
+  { name: 'own-over', path: '/guess/web/?policy=random&seed=3', show: (page) => page.untilOver() },
+  { name: 'plan', path: '/plan/', show: (page) => page.view.getByText('GPUs: all').waitFor() },
+  {
+    name: 'plan-answer',
+    path: '/plan/',
+    async show(page) {
+      await page.button('Example trace').click();
+      await page.view.getByText('GPUs: all').click();
+      for (const box of await page.view.locator('.gpu-choices label').all())
+        if (!PLANNED_GPUS.includes((await box.textContent()) ?? ''))
+          await box.getByRole('checkbox').uncheck();
+      await page.button('Plan').click();
+      await page.view.getByText(/^Cheapest: /).waitFor();
+    },
+  },
+];
+
+const [folder, ...chosen] = process.argv.slice(2);
+if (folder === undefined) throw new Error('Expected the folder for the pictures as the first argument');
+mkdirSync(folder, { recursive: true });
+const server = await startServe('--env', `llmserve,fleet,inferencegym,benchmark,${GUESS}`);
+const browser = await launchChromium();
+try {
+  for (const { name, path, show, expected } of PAGES) {
+    if (chosen.length > 0 && !chosen.includes(name)) continue;
+    // Where motion is reduced nothing plays by itself; only the guided first visit is to play.
+    const reducedMotion = name.endsWith('first-visit') ? 'no-preference' : 'reduce';
+    const page = await openConsole(browser, `${server.url}${path}`, {
+      ...{ viewport: SCREENS.desk, reducedMotion, bypassCSP: true },
+    });
+    page.expected = expected;
+    await show?.(page);
+    for (const [screen, viewport] of Object.entries(SCREENS)) {
+      await page.page.setViewportSize(viewport);
+      for (const colorScheme of ['dark', 'light'] as const) {
+        await page.page.emulateMedia({ colorScheme });
+        await page.page.waitForTimeout(300);
+        const file = `${name}-${screen}-${colorScheme}.png`;
+        await page.page.screenshot({ path: join(folder, file), fullPage: true });
+        console.log(file);
+        await assertAccessible(page, name).catch((error: Error) => console.log(error.message));
+      }
+      const overflow = await page.page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+      if (overflow > 0) console.log(`${name} is ${overflow} px wider than a ${screen}`);
+    }
+    for (const fault of page.faults) if (!expected?.test(fault)) console.log(fault);
+    await page.close();
+  }
+} finally {
+  await browser.close();
+  await server.stop('SIGKILL');
+}
