@@ -126,11 +126,14 @@ describe('fleet', () => {
     );
     assert.match((await replicas.last().getAttribute('aria-label')) ?? '', /Starts, ready in \d+/);
     await fleet.locator('.figure', { hasText: 'Bill' }).getByText('$48').waitFor();
+    await fleet.locator('.figure', { hasText: 'Wasted' }).getByText('$').waitFor();
+    assert.match((await replicas.first().getAttribute('aria-label')) ?? '', /\d+ requests sent to it/);
     const chart = (name: string) => page.view.getByRole('figure', { name, exact: true });
-    for (const name of ['Replicas', 'Dollars', 'Time to first token']) await chart(name).waitFor();
-    assert.equal(await chart('Demand').count(), 0, 'the others are shown on demand');
+    for (const name of ['Demand and capacity', 'Dollars', 'Time to first token']) await chart(name).waitFor();
+    assert.match((await chart('Demand and capacity').textContent()) ?? '', /Capacity\d/);
+    assert.equal(await chart('Replicas').count(), 0, 'the others are shown on demand');
     await page.view.getByText('More charts').click();
-    await chart('Demand').waitFor();
+    await chart('Replicas').waitFor();
     await page.untilOver();
   });
 });

@@ -39,9 +39,11 @@ void start();
 /** A function, because parts that are fetched later wait for this module, which must not wait for them. */
 async function start(): Promise<void> {
   const fragment = location.hash;
-  const isFirst = isFirstVisit() && location.search === '' && !isEpisode(fragment);
+  const isPlain = location.search === '' && !isEpisode(fragment);
   await state.connect(readChoices(location.search), mayMove && !isEpisode(fragment));
-  if (isFirst && state.latest.value) guide();
+  const { latest, environment, abilities } = state;
+  const isFirst = latest.value && abilities.value.episodes && isFirstVisit(environment.value?.name ?? '');
+  if (isFirst && isPlain) guide();
   if (isEpisode(fragment)) await openLink();
   addEventListener('hashchange', () => {
     if (isEpisode(location.hash)) void openLink();

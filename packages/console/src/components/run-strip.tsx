@@ -98,6 +98,11 @@ const ICONS: Readonly<Record<Severity, () => JSX.Element>> = {
 export function NarrationLine({ run }: { run: Run }): JSX.Element {
   const state = useConsole();
   const { value: narration } = useComputed(() => narrationOf(state, run));
+  return <Sentence narration={narration} />;
+}
+
+export function Sentence({ narration }: { narration: Narration | undefined }): JSX.Element {
+  const state = useConsole();
   const Icon = narration && ICONS[narration.severity];
   return (
     <p class={`sentence ${narration?.severity ?? 'calm'}`} aria-live={state.playing.value ? 'off' : 'polite'}>

@@ -4,6 +4,13 @@ import { amount, count, dollars, latencyText, latencyTick, percent, words } from
 import { REWARD_CHART } from '../later/any-charts.ts';
 import type { Frame } from '../state/frame.ts';
 import { observed } from '../state/observed.ts';
+import {
+  arrivalsOf,
+  CAPACITY_DEFINITION,
+  capacityOf,
+  WASTED_DEFINITION,
+  wastedUsdPerHour,
+} from './fleet-capacity.ts';
 import { type FleetClassReport, fleetReport } from './fleet-report.ts';
 
 type Quantity = Pick<SeriesSpec, 'label' | 'field' | 'value' | 'format'>;
@@ -88,17 +95,24 @@ const replicas: ChartSpec = {
 
 const demand: ChartSpec = {
   id: 'fleet-demand',
-  title: 'Demand',
+  title: 'Demand and capacity',
   unit: () => 'requests/s',
-  question: 'Who comes, and who is answered?',
+  question: 'Is it enough?',
   tick: count,
   compared: { ...quantity('Answered', 'request_success_per_second', rate) },
   series: (frame) => [
-    ...byClass(frame, { draw: 'layer', format: rate }, 'arrivals a second', ({ name }, { observation }) => {
-      const own = observation[name] as { arrivals_per_second?: number } | undefined;
-      return own?.arrivals_per_second;
-    }),
+    ...byClass(frame, { draw: 'layer', format: rate }, 'arrivals a second', ({ name }, { observation }) =>
+      arrivalsOf(observation, name),
+    ),
     { ...quantity('Answered', 'request_success_per_second', rate), tone: 'text', draw: 'dashed' },
+    {
+      label: 'Capacity',
+      tone: 'limit',
+      draw: 'dashed',
+      definition: CAPACITY_DEFINITION,
+      format: rate,
+      value: capacityOf,
+    },
   ],
 };
 
@@ -162,6 +176,16 @@ const money: ChartSpec = {
   series: () => [
     { ...quantity('Earned', 'revenue_usd_per_hour', perHour), tone: 'tokens', draw: 'area' },
     { ...quantity('Bill', 'usd_per_hour', perHour), tone: 'limit', draw: 'step' },
+    {
+      label: 'Wasted',
+      tone: 'waiting',
+      definition: WASTED_DEFINITION,
+      format: perHour,
+      value(frame) {
+        const report = fleetReport(frame.metadata);
+        return report && wastedUsdPerHour(frame, report);
+      },
+    },
   ],
 };
 
@@ -209,11 +233,11 @@ const refused: ChartSpec = {
 };
 
 /** The charts of a fleet that the page shows at first. */
-export const FLEET_CHARTS: readonly ChartSpec[] = [replicas, money, firstToken];
+export const FLEET_CHARTS: readonly ChartSpec[] = [demand, money, firstToken];
 
 /** The charts of a fleet that are shown on demand. */
 export const FURTHER_FLEET_CHARTS: readonly ChartSpec[] = [
-  demand,
+  replicas,
   betweenTokens,
   caches,
   waiting,

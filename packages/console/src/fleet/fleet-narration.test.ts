@@ -57,6 +57,17 @@ describe('narrateFleet', () => {
 });
 
 describe('fleetReport', () => {
+  it('marks the replicas that failed in the window', () => {
+    const { replicas } = fleetReport({
+      replicas: [READY, { ...READY, id: 1 }],
+      events: [{ kind: 'failed', at_s: 3, replica: 1 }],
+    })!;
+    assert.deepEqual(
+      replicas.map(({ hasFailed }) => hasFailed),
+      [false, true],
+    );
+  });
+
   it('is nothing without replicas', () => {
     assert.equal(fleetReport({ classes: [], gpus: [] }), undefined);
   });

@@ -31,8 +31,14 @@ export interface ReplicaReport {
   readonly role: string;
   /** Seconds until it serves. */
   readonly readyInSeconds: number;
+  /** Requests that the router sent to it in the window; absent where the server does not tell. */
+  readonly routed?: number | undefined;
   readonly running: number;
   readonly waiting: number;
+  /** Share of the admitted prompt tokens that its cache had, 0..1. */
+  readonly prefixHits?: number | undefined;
+  /** It failed in the window. */
+  readonly hasFailed: boolean;
   /** 0..1 */
   readonly kvUse: number;
 }
@@ -45,14 +51,22 @@ export function fleetReport(metadata: Fields): FleetReport | undefined {
   const known = reports.get(metadata);
   if (known) return known;
   const objectives = fields(metadata.objectives);
+  const failures = list(metadata.events).filter(({ kind }) => kind === 'failed');
+  const failed = new Set(failures.map(({ replica }) => replica));
   const report = {
     classes: list(metadata.classes).map((entry) => classReport(entry, objectives)),
-    replicas: list(metadata.replicas).map(replicaReport),
+    replicas: list(metadata.replicas).map((entry) => replicaReport(entry, failed)),
     held: number(metadata.held) ?? 0,
     rewardUsd: numbers(metadata.reward_components),
   };
   reports.set(metadata, report);
   return report;
+}
+
+/** Share of the answered and refused requests that met their objectives; `undefined` without any. */
+export function attainmentOf({ classes }: FleetReport): number | undefined {
+  const judged = classes.reduce((sum, { completed, refused }) => sum + completed + refused, 0);
+  return judged === 0 ? undefined : classes.reduce((sum, { attained }) => sum + attained, 0) / judged;
 }
 
 function classReport(entry: Fields, objectives: Fields): FleetClassReport {
@@ -71,15 +85,18 @@ function classReport(entry: Fields, objectives: Fields): FleetClassReport {
   };
 }
 
-function replicaReport(entry: Fields): ReplicaReport {
+function replicaReport(entry: Fields, failed: ReadonlySet<unknown>): ReplicaReport {
   const total = number(entry.kv_blocks_total) ?? 0;
   return {
     id: number(entry.id) ?? 0,
     state: text(entry.state) ?? 'ready',
     role: text(entry.role) ?? 'mixed',
     readyInSeconds: number(entry.ready_in_s) ?? 0,
+    routed: number(entry.routed),
     running: number(entry.running) ?? 0,
     waiting: number(entry.waiting) ?? 0,
+    prefixHits: number(entry.prefix_cache_hit_rate),
+    hasFailed: failed.has(entry.id),
     kvUse: total > 0 ? (number(entry.kv_blocks_used) ?? 0) / total : 0,
   };
 }

@@ -10,6 +10,13 @@ import { Observed, Station } from '../components/stage.tsx';
 import { tip } from '../components/tooltip.tsx';
 import { observed } from '../state/observed.ts';
 import styles from '../styles/fleet.css?inline';
+import {
+  arrivalsOf,
+  CAPACITY_DEFINITION,
+  capacityOf,
+  WASTED_DEFINITION,
+  wastedUsdPerHour,
+} from './fleet-capacity.ts';
 import { FLEET_CHARTS, FURTHER_FLEET_CHARTS } from './fleet-charts.ts';
 import { narrateFleet } from './fleet-narration.ts';
 import { fleetReport, type ReplicaReport } from './fleet-report.ts';
@@ -43,7 +50,7 @@ export function FleetStage(): JSX.Element {
           <div class="side-figures level">
             <Observed label="Earned" field="revenue_usd_per_hour" format={dollars} />
             <Observed label="Bill" field="usd_per_hour" format={dollars} />
-            <NotServing />
+            <Wasted />
           </div>
         </Station>
         <Station title="In time" size="wide">
@@ -88,10 +95,10 @@ function FleetSentence(): JSX.Element | null {
 function Arrivals(): JSX.Element {
   const state = useConsole();
   const report = useReport();
-  const rates = (report.value?.classes ?? []).map(({ name }) => {
-    const own = state.shown.value?.observation[name] as { arrivals_per_second?: number } | undefined;
-    return { name, rate: own?.arrivals_per_second ?? 0 };
-  });
+  const rates = (report.value?.classes ?? []).map(({ name }) => ({
+    name,
+    rate: arrivalsOf(state.shown.value?.observation ?? {}, name),
+  }));
   const total = rates.reduce((sum, { rate }) => sum + rate, 0);
   return (
     <>
@@ -149,8 +156,19 @@ function Refused(): JSX.Element {
 }
 
 function ReplicaCounts(): JSX.Element {
+  const state = useConsole();
+  const frame = state.shown.value;
+  const capacity = frame && capacityOf(frame);
   return (
     <div class="side-figures">
+      {capacity !== undefined && (
+        <Figure
+          label="Capacity"
+          definition={CAPACITY_DEFINITION}
+          figure={capacity === null ? '–' : amount(capacity)}
+          unit="/s"
+        />
+      )}
       <Observed label="Ready" field="replicas_ready" format={count} />
       <Observed label="Starting" field="replicas_starting" format={count} />
       <Observed label="Draining" field="replicas_draining" format={count} />
@@ -158,41 +176,86 @@ function ReplicaCounts(): JSX.Element {
   );
 }
 
-/** A card for each replica that is billed: what it does, how many requests it has, how full its KV pool is. */
+/** A card for each replica that is billed: what it is sent and runs, and how full its KV pool is. */
 function ReplicaCards(): JSX.Element {
   const { value: report } = useReport();
   const replicas = report?.replicas ?? [];
   const busiest = Math.max(1, ...replicas.map(({ running, waiting }) => running + waiting));
+  const mostRouted = Math.max(1, ...replicas.map(({ routed = 0 }) => routed));
   return (
-    <ul class="replicas" aria-label="Replicas">
-      {replicas.map((replica) => (
-        <ReplicaCard key={replica.id} replica={replica} busiest={busiest} />
-      ))}
-      {replicas.length === 0 && <li class="fine">None is asked for.</li>}
-    </ul>
+    <div class="replica-view">
+      <ul class="replicas" aria-label="Replicas">
+        {replicas.map((replica) => (
+          <ReplicaCard key={replica.id} replica={replica} busiest={busiest} mostRouted={mostRouted} />
+        ))}
+        {replicas.length === 0 && <li class="fine">None is asked for.</li>}
+      </ul>
+      <ul class="replica-key fine" aria-hidden="true">
+        {METERS.map(({ name, label }) => (
+          <li key={name} class={name}>
+            {label}
+          </li>
+        ))}
+      </ul>
+    </div>
   );
 }
 
+/** Bars of a card, by their class of style. */
+const METERS = [
+  { name: 'routed', label: 'sent by the router' },
+  { name: 'running', label: 'running' },
+  { name: 'waiting', label: 'waiting' },
+  { name: 'kv', label: 'KV in use' },
+] as const;
+
 const ROLES: Readonly<Record<string, string>> = { prefill: 'reads', decode: 'writes' };
 
-function ReplicaCard({ replica, busiest }: { replica: ReplicaReport; busiest: number }): JSX.Element {
-  const { id, state, role, readyInSeconds, running, waiting, kvUse } = replica;
-  const inFlight = running + waiting;
-  const said =
+interface ReplicaCardProps {
+  readonly replica: ReplicaReport;
+  /** Most requests in flight on a replica. */
+  readonly busiest: number;
+  /** Most requests sent to a replica in the window. */
+  readonly mostRouted: number;
+}
+
+function ReplicaCard({ replica, busiest, mostRouted }: ReplicaCardProps): JSX.Element {
+  const { id, state, role, readyInSeconds, routed, running, waiting, kvUse, prefixHits, hasFailed } = replica;
+  const said = [
+    hasFailed && 'Failed in this window',
     state === 'starting'
       ? `Starts, ready in ${count(Math.ceil(readyInSeconds))}\u202fs`
-      : `${words(state)}: ${count(running)} running, ${count(waiting)} waiting, ${percent(kvUse)} of the KV blocks in use`;
+      : `${words(state)}: ${count(running)} running, ${count(waiting)} waiting, ${percent(kvUse)} of the KV blocks in use`,
+    routed !== undefined && `${count(routed)} requests sent to it`,
+    prefixHits !== undefined && `${percent(prefixHits)} of their prompts in its cache`,
+  ]
+    .filter(Boolean)
+    .join(', ');
   return (
-    <li class={`replica ${state}`} aria-label={`Replica ${id + 1}. ${said}`} {...tip(said)}>
+    <li
+      class={`replica ${state} ${hasFailed ? 'failed' : ''}`}
+      aria-label={`Replica ${id + 1}. ${said}`}
+      {...tip(said)}
+    >
       <span class="replica-name">
         {id + 1}
-        {ROLES[role] && <span class="role"> {ROLES[role]}</span>}
+        {hasFailed ? (
+          <span class="role"> failed</span>
+        ) : (
+          ROLES[role] && <span class="role"> {ROLES[role]}</span>
+        )}
       </span>
       <span class="replica-load">
-        {state === 'starting' ? `${count(Math.ceil(readyInSeconds))}\u202fs` : count(inFlight)}
+        {state === 'starting' ? `${count(Math.ceil(readyInSeconds))}\u202fs` : count(running + waiting)}
       </span>
+      {routed !== undefined && (
+        <span class="meter routed">
+          <span style={{ transform: `scaleX(${routed / mostRouted})` }} />
+        </span>
+      )}
       <span class="meter load">
-        <span style={{ transform: `scaleX(${inFlight / busiest})` }} />
+        <span class="waiting" style={{ transform: `scaleX(${(running + waiting) / busiest})` }} />
+        <span class="running" style={{ transform: `scaleX(${running / busiest})` }} />
       </span>
       <span class="meter kv">
         <span style={{ transform: `scaleX(${kvUse})` }} />
@@ -217,20 +280,11 @@ function Net(): JSX.Element {
   );
 }
 
-/** Part of the bill for replicas that start or drain. */
-function NotServing(): JSX.Element {
+function Wasted(): JSX.Element {
   const state = useConsole();
   const { value: report } = useReport();
-  const replicas = report?.replicas ?? [];
-  const idle = replicas.filter(({ state: now }) => now !== 'ready').length;
-  const bill = (state.shown.value && observed(state.shown.value, 'usd_per_hour')) ?? 0;
-  return (
-    <Figure
-      label="Not serving"
-      definition="Part of the bill for the replicas that start or drain"
-      figure={dollars(replicas.length === 0 ? 0 : (bill * idle) / replicas.length)}
-    />
-  );
+  const wasted = state.shown.value && report && wastedUsdPerHour(state.shown.value, report);
+  return <Figure label="Wasted" definition={WASTED_DEFINITION} figure={dollars(wasted ?? 0)} />;
 }
 
 /** Share of each class that met its objectives. */

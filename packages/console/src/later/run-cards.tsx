@@ -7,7 +7,9 @@ import { Figure } from '../components/figure.tsx';
 import { count, percent, signed } from '../components/format.ts';
 import { CloseIcon } from '../components/icons.tsx';
 import { addStyles } from '../components/later.tsx';
-import { AddRun, BusyBar, DriverSelect, NarrationLine } from '../components/run-strip.tsx';
+import { AddRun, BusyBar, DriverSelect, NarrationLine, Sentence } from '../components/run-strip.tsx';
+import { narrateFleet } from '../fleet/fleet-narration.ts';
+import { attainmentOf, type FleetReport, fleetReport } from '../fleet/fleet-report.ts';
 import { observed } from '../state/observed.ts';
 import { playerName, RUN_PLACES, type Run } from '../state/run.ts';
 import styles from '../styles/run-cards.css?inline';
@@ -40,6 +42,8 @@ function RunCard({ run }: { run: Run }): JSX.Element {
   });
   const waiting = useComputed(() => count((frame.value && observed(frame.value, 'queue_depth')) ?? 0));
   const server = state.isServer.value;
+  const fleet = useComputed(() => frame.value && fleetReport(frame.value.metadata)).value;
+  const narration = frame.value && fleet && narrateFleet(frame.value, fleet);
   return (
     <article
       class={isFocused ? 'panel run-card focused' : 'panel run-card'}
@@ -67,6 +71,7 @@ function RunCard({ run }: { run: Run }): JSX.Element {
         <Figure large label="Return" definition="The sum of the rewards so far" figure={total} />
         {server && <Figure label="In time" field="slo_compliance_rate" figure={inTime} />}
         {server && <Figure label="Waiting" field="queue_depth" figure={waiting} />}
+        {fleet && <FleetFigures fleet={fleet} />}
         {run.grade.value && (
           <Figure
             label="Score"
@@ -75,8 +80,26 @@ function RunCard({ run }: { run: Run }): JSX.Element {
           />
         )}
       </div>
-      <NarrationLine run={run} />
+      {narration ? <Sentence narration={narration} /> : <NarrationLine run={run} />}
       <BusyBar />
     </article>
+  );
+}
+
+function FleetFigures({ fleet }: { fleet: FleetReport }): JSX.Element {
+  const share = attainmentOf(fleet);
+  return (
+    <>
+      <Figure
+        label="In time"
+        definition="Share of the answered and refused requests that met their objectives"
+        figure={share === undefined ? '–' : percent(share)}
+      />
+      <Figure
+        label="Replicas"
+        definition="Replicas that start, serve or drain"
+        figure={count(fleet.replicas.length)}
+      />
+    </>
   );
 }

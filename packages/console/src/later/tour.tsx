@@ -1,8 +1,9 @@
-import { effect } from '@preact/signals';
+import { effect, useComputed } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { useConsole } from '../components/console-context.ts';
 import { addStyles } from '../components/later.tsx';
+import { fleetReport } from '../fleet/fleet-report.ts';
 import type { ConsoleState } from '../state/console-state.ts';
 import { isGuided, tourStep } from '../state/overlays.ts';
 import { BY_HAND } from '../state/run.ts';
@@ -17,39 +18,78 @@ interface TourStop {
   readonly text: string;
 }
 
+/** Title and text of a stop. */
+type StopWords = readonly [title: string, text: string];
+
+/** Stops whose words depend on the environment. */
+interface TourWords {
+  readonly stage: StopWords;
+  readonly knobs: StopWords;
+  readonly charts: string;
+  readonly end: string;
+}
+
+const SERVER: TourWords = {
+  stage: [
+    'A server, from left to right',
+    'Requests arrive, wait, run in a batch on the GPUs and are answered: in time for their SLO, or late. Each coloured square is a request, or a piece of GPU memory.',
+  ],
+  knobs: [
+    'Knobs, each with a price',
+    'Every few seconds someone sets them anew. What one buys and what it costs stands below it. The right setting changes with the traffic.',
+  ],
+  charts:
+    'Dashed red lines are limits. The reward adds up what the window was worth: work done and deadlines met, less memory, cost and lost quality. Point at any number to see what it means.',
+  end: 'The score stands between the default settings and a planner that knows all future traffic. Take the knobs on the very same requests. Can you beat the policy?',
+};
+
+const FLEET: TourWords = {
+  stage: [
+    'A fleet, from left to right',
+    'Requests arrive at a gateway, which sends each to a replica. A card is a replica: what it was sent, what it runs, how full its memory is. All are billed, also while they start.',
+  ],
+  knobs: [
+    'Knobs, each with a price',
+    'Every 30 s an autoscaler sets them anew. A new replica takes its time to start, so that demand must be foreseen.',
+  ],
+  charts:
+    'The dashed red line is what the ready replicas can answer. The reward is what the tokens inside their objectives earn, less the bill. Point at any number to see what it means.',
+  end: 'The score stands between a standard autoscaler and a planner that knows all future traffic. Take the knobs on the very same day. Can you beat the autoscaler?',
+};
+
+const OTHER: TourWords = {
+  stage: ['The observation', 'What the environment observed in its latest step, field by field.'],
+  knobs: ['The action', 'A form made from the schema of the action. Each step sends it.'],
+  charts:
+    'The reward, and a chart of each number that the environment observes. Point at any number to see what it means.',
+  end: 'Take the knobs on the very same episode. Can you beat the policy?',
+};
+
+function wordsFor({ isServer, latest }: ConsoleState): TourWords {
+  if (isServer.value) return SERVER;
+  return latest.value && fleetReport(latest.value.metadata) ? FLEET : OTHER;
+}
+
 /** The way through the page for a newcomer. */
-const STOPS: readonly TourStop[] = [
-  {
-    at: '.stage, .figures',
-    title: 'A server, from left to right',
-    text: 'Requests arrive, wait, run in a batch on the GPUs and are answered: in time for their SLO, or late. Each coloured square is a request, or a piece of GPU memory.',
-  },
-  {
-    at: '.knobs',
-    title: 'Knobs, each with a price',
-    text: 'Every few seconds someone sets them anew. What one buys and what it costs stands below it. The right setting changes with the traffic.',
-  },
-  {
-    at: '.run-line, .run-cards',
-    title: 'Who turns them',
-    text: 'A policy does, until you choose “By hand” or press “Take over”. Compare puts up to four of them on the very same requests.',
-  },
-  {
-    at: '.charts',
-    title: 'What came of it',
-    text: 'Dashed red lines are limits. The reward adds up what the window was worth: work done and deadlines met, less memory, cost and lost quality. Point at any number to see what it means.',
-  },
-  {
-    at: '.scrubber',
-    title: 'Wind back, try again',
-    text: 'Drag to any window and play on from there. At the end the server grades the episode.',
-  },
-  {
-    at: '.score, .knobs',
-    title: 'Now you',
-    text: 'The score stands between the default settings and a planner that knows all future traffic. Take the knobs on the very same requests. Can you beat the policy?',
-  },
-];
+function stopsOf(state: ConsoleState): readonly TourStop[] {
+  const { stage, knobs, charts, end } = wordsFor(state);
+  return [
+    { at: '.stage, .figures', title: stage[0], text: stage[1] },
+    { at: '.knobs', title: knobs[0], text: knobs[1] },
+    {
+      at: '.run-line, .run-cards',
+      title: 'Who turns them',
+      text: 'A policy does, until you choose “By hand” or press “Take over”. Compare puts up to four of them on the very same requests.',
+    },
+    { at: '.charts', title: 'What came of it', text: charts },
+    {
+      at: '.scrubber',
+      title: 'Wind back, try again',
+      text: 'Drag to any window and play on from there. At the end the server grades the episode.',
+    },
+    { at: '.score, .knobs', title: 'Now you', text: end },
+  ];
+}
 
 function endTour(): void {
   tourStep.value = undefined;
@@ -65,12 +105,13 @@ async function takeKnobs(state: ConsoleState): Promise<void> {
 }
 
 /** Moves a guided tour on as the episode is played: each stop has an equal part of its windows. Answers how to stop. */
-function followEpisode({ newest, windows, areOver, episode }: ConsoleState): () => void {
+function followEpisode(state: ConsoleState): () => void {
+  const { newest, windows, areOver, episode } = state;
   const guided = episode.peek();
+  const last = stopsOf(state).length - 1;
   return effect(() => {
     if (!isGuided.value) return;
     if (episode.value !== guided) return endTour();
-    const last = STOPS.length - 1;
     const share = newest.value / (windows.value ?? Number.POSITIVE_INFINITY);
     const due = areOver.value ? last : Math.min(last - 1, Math.floor(share * last));
     if (tourStep.peek()! < due) tourStep.value = due;
@@ -83,7 +124,8 @@ export function Tour(): JSX.Element | null {
   const step = tourStep.value;
   useEffect(() => followEpisode(state), [state]);
   const dialog = useRef<HTMLDialogElement>(null);
-  const stop = step === undefined ? undefined : STOPS[step];
+  const { value: stops } = useComputed(() => stopsOf(state));
+  const stop = step === undefined ? undefined : stops[step];
   useEffect(() => {
     const element = dialog.current;
     if (!stop || !element) return;
@@ -96,14 +138,14 @@ export function Tour(): JSX.Element | null {
     if (!isGuided.peek() || !isElsewhere)
       element.querySelector<HTMLElement>('.primary')?.focus({ preventScroll: true });
     return () => target?.classList.remove('lit');
-  }, [stop]);
+  }, [stop?.title]);
   if (step === undefined || !stop) return null;
-  const isLast = step === STOPS.length - 1;
+  const isLast = step === stops.length - 1;
   return (
     <dialog
       ref={dialog}
       class="tour"
-      aria-label={`Tour, ${step + 1} of ${STOPS.length}: ${stop.title}`}
+      aria-label={`Tour, ${step + 1} of ${stops.length}: ${stop.title}`}
       onKeyDown={(event) => event.key === 'Escape' && endTour()}
     >
       <div aria-live={isGuided.value ? 'polite' : 'off'}>
@@ -112,7 +154,7 @@ export function Tour(): JSX.Element | null {
       </div>
       <footer>
         <span class="fine">
-          {step + 1} of {STOPS.length}
+          {step + 1} of {stops.length}
         </span>
         <button type="button" class="button small" onClick={endTour}>
           {isLast ? 'Done' : 'Skip'}

@@ -7,6 +7,7 @@ import { NO_REQUEST } from './requests/fleet-requests.ts';
 import { FLEET_TASK_IDS, type FleetAction, fleetActionSchema, fleetObservationSchema } from './schema.ts';
 import { FLEET_TASKS } from './task-registry.ts';
 import type { FleetTask } from './tasks/fleet-task.ts';
+import { fleetWindowReport } from './window-report.ts';
 
 /** Ten minutes of a task. */
 const short = (task: FleetTask): FleetTask => ({
@@ -66,6 +67,24 @@ for (const id of FLEET_TASK_IDS) {
     }
   });
 }
+
+test('a window reports the requests that the gateway sent to each replica, and what its cache had', () => {
+  const episode = new FleetEpisode(FLEET_TASKS.diurnal, 3);
+  for (let window = 0; window < 2; window++) {
+    episode.step({ ...episode.action, routing_prefix: 0 });
+    const { classes, replicas } = fleetWindowReport(episode);
+    const arrived = classes.reduce((sum, each) => sum + each.arrived, 0);
+    const routed = replicas.map((replica) => replica.routed);
+    assert.equal(
+      routed.reduce((sum, each) => sum + each, 0),
+      arrived,
+    );
+    assert.ok(Math.min(...routed) > (0.5 * arrived) / replicas.length, `${routed}`);
+    const hits = replicas.map((replica) => replica.prefix_cache_hit_rate);
+    const { prefix_cache_hit_rate: all } = episode.observation();
+    assert.ok(Math.min(...hits) <= all && all <= Math.max(...hits), `${hits} ${all}`);
+  }
+});
 
 test('a request earns its price when it meets its objectives, and a replica costs its price by the hour', () => {
   const price = { usdPerMillionInput: 100, usdPerMillionOutput: 1000 };

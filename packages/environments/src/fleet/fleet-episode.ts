@@ -1,4 +1,5 @@
 import {
+  type EngineCounters,
   type EngineProfile,
   Fleet,
   type FleetSettings,
@@ -177,7 +178,6 @@ export class FleetEpisode {
       waiting += engine.waitingCount + engine.futureCount;
     }
     const kvUses = ready.map(({ engine }) => engine.kvBlocksUsed / engine.kvBlocksTotal);
-    const admitted = counters.cachedTokens + counters.prefillTokens;
     const [interactive, batch, bestEffort] = ledger.classes.map((each, kind) => ({
       arrivals_per_second: rate(each.arrived),
       slo_attainment:
@@ -191,7 +191,7 @@ export class FleetEpisode {
       num_requests_waiting: waiting,
       kv_cache_usage_perc: kvUses.length === 0 ? 0 : kvUses.reduce((a, b) => a + b, 0) / kvUses.length,
       kv_cache_usage_most: Math.max(0, ...kvUses),
-      prefix_cache_hit_rate: admitted === 0 ? 0 : counters.cachedTokens / admitted,
+      prefix_cache_hit_rate: prefixHitRate(counters),
       prompt_tokens_per_second: rate(counters.prefillTokens),
       generation_tokens_per_second: rate(counters.outputTokens),
       arrived_prompt_tokens_per_second: rate(ledger.arrivedPromptTokens),
@@ -318,6 +318,12 @@ function fleetSettings({ maxReplicas, second }: FleetTask, action: FleetAction):
     maxNumBatchedTokens: action.max_num_batched_tokens,
     maxNumSeqs: action.max_num_active_seqs,
   };
+}
+
+/** Share of the prompt tokens that were found in caches, of all admitted. */
+export function prefixHitRate({ cachedTokens, prefillTokens }: EngineCounters): number {
+  const admitted = cachedTokens + prefillTokens;
+  return admitted === 0 ? 0 : cachedTokens / admitted;
 }
 
 /** The kinds of replicas of a task. */

@@ -1,5 +1,5 @@
 import { msFromTicks, type ReplicaState, TICKS_PER_S } from '@servegym/simulator';
-import type { FleetEpisode } from './fleet-episode.ts';
+import { type FleetEpisode, prefixHitRate } from './fleet-episode.ts';
 import { FLEET_CLASSES, type FleetClass, type FleetObjective } from './tasks/fleet-task.ts';
 
 /** One class over the last window. Latencies in ms; 0 where there was none to measure. */
@@ -25,8 +25,12 @@ export interface ReplicaReport {
   readonly role: 'mixed' | 'prefill' | 'decode';
   /** Time until it serves, s; 0 once it does. */
   readonly ready_in_s: number;
+  /** Requests that the gateway sent to it in the window. */
+  readonly routed: number;
   readonly running: number;
   readonly waiting: number;
+  /** Share of the prompt tokens admitted in the window that its cache had, 0..1. */
+  readonly prefix_cache_hit_rate: number;
   readonly kv_blocks_used: number;
   readonly kv_blocks_total: number;
 }
@@ -68,11 +72,12 @@ export function fleetWindowReport(episode: FleetEpisode): FleetWindowReport {
         ttft_p99_ms: ttft.quantileMs(0.99),
       };
     }),
-    replicas: fleet.replicas.map(({ ordinal, pool, state, readyAt, engine }) => ({
-      ...{ id: ordinal, profile: profiles[pool].name, state, role: engine.role },
+    replicas: fleet.replicas.map(({ ordinal, pool, state, readyAt, engine, routed }) => ({
+      ...{ id: ordinal, profile: profiles[pool].name, state, role: engine.role, routed },
       ready_in_s: state === 'starting' ? Math.max(0, readyAt - fleet.now) / TICKS_PER_S : 0,
       running: engine.runningCount,
       waiting: engine.waitingCount + engine.futureCount,
+      prefix_cache_hit_rate: prefixHitRate(engine.counters),
       kv_blocks_used: engine.kvBlocksUsed,
       kv_blocks_total: engine.kvBlocksTotal,
     })),

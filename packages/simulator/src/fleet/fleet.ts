@@ -160,7 +160,10 @@ export class Fleet {
   /** Forgets events, counters and latencies. */
   clearLogs(): void {
     this.events.length = 0;
-    for (const { engine } of this.replicas) engine.clearLogs();
+    for (const replica of this.replicas) {
+      replica.engine.clearLogs();
+      replica.routed = 0;
+    }
     Object.assign(this.retired, zeroCounters());
     this.retiredLatency.clear();
   }

@@ -102,6 +102,7 @@ export class Gateway {
   private send(request: FleetRequest, replica: Replica): void {
     replica.engine.submit(request);
     replica.inFlight++;
+    replica.routed++;
     if (request.prefix !== null) this.index.record(request.prefix, replica.slot);
   }
 

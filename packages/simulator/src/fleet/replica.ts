@@ -26,6 +26,8 @@ export class Replica {
   inFlight = 0;
   /** Share of its KV blocks in use at the last look at its metrics. */
   kvUse = 0;
+  /** Requests that the gateway has sent to it since the fleet's `clearLogs`. */
+  routed = 0;
   declare readonly link: TransferLink;
 
   constructor(

@@ -1,0 +1,81 @@
+import { fields, number } from '../api/read-fields.ts';
+import type { Fields } from '../api/wire.ts';
+import type { Frame } from '../state/frame.ts';
+import { observed } from '../state/observed.ts';
+import { type FleetReport, fleetReport } from './fleet-report.ts';
+
+export const CAPACITY_DEFINITION =
+  'Requests a second that the ready replicas can answer with full batches, an estimate';
+export const WASTED_DEFINITION =
+  'Part of the bill for replicas that start or drain, and for estimated capacity beyond the demand';
+
+/** Requests a second of all classes that arrived. */
+export function demandOf({ observation, metadata }: Frame): number {
+  const classes = fleetReport(metadata)?.classes ?? [];
+  return classes.reduce((sum, { name }) => sum + arrivalsOf(observation, name), 0);
+}
+
+/** Requests a second of a class that arrived. */
+export function arrivalsOf(observation: Fields, className: string): number {
+  return number(fields(observation[className]).arrivals_per_second) ?? 0;
+}
+
+/** Mean request of a window, tokens. */
+interface MeanRequest {
+  readonly prompt: number;
+  /** Part of the prompt that no cache has. */
+  readonly computed: number;
+  readonly answer: number;
+}
+
+/**
+ * Requests a second that the ready replicas can answer at most: an estimate from the law of an iteration with a full
+ * batch of the window's mean request, each replica as if it did prefill and decode. `undefined` where the server does not
+ * say how fast a replica is; `null` before the first window, and in one without requests.
+ */
+export function capacityOf(frame: Frame): number | null | undefined {
+  const server = fields(frame.observation.server);
+  const ready = observed(frame, 'replicas_ready');
+  if (ready === undefined || number(server.step_base_ms) === undefined) return undefined;
+  const seqs = number(frame.action?.max_num_active_seqs);
+  const budget = number(frame.action?.max_num_batched_tokens);
+  const demand = demandOf(frame);
+  const answer = observed(frame, 'request_generation_tokens_mean') ?? 0;
+  if (seqs === undefined || budget === undefined || demand === 0 || answer === 0) return null;
+  const prompt = (observed(frame, 'arrived_prompt_tokens_per_second') ?? 0) / demand;
+  const computed = prompt * (1 - (observed(frame, 'prefix_cache_hit_rate') ?? 0));
+  const request = { prompt, computed, answer };
+  const second = observed(frame, 'second_replicas_ready') ?? 0;
+  return (
+    (ready - second) * replicaCapacity(server, request, seqs, budget) +
+    second * replicaCapacity(fields(server.second), request, seqs, budget)
+  );
+}
+
+/** Requests a second of one replica with a full batch. */
+function replicaCapacity(
+  server: Fields,
+  { prompt, computed, answer }: MeanRequest,
+  seqs: number,
+  budget: number,
+): number {
+  const of = (name: string) => number(server[name]) ?? 0;
+  // An iteration has a token of each sequence and the prompts of those that take the places of the ones that end.
+  const withinBudget = budget / (1 + computed / answer);
+  const batch = Math.min(seqs, of('kv_cache_tokens') / (prompt + answer), withinBudget);
+  const sequenceMs = of('step_sequence_us') / 1e3 + (of('step_context_ns') / 1e6) * (prompt + answer / 2);
+  const iterationMs = of('step_base_ms') + batch * sequenceMs;
+  const batchMs = answer * iterationMs + (batch * computed * of('step_token_us')) / 1e3;
+  return batchMs === 0 ? 0 : (1000 * batch) / batchMs;
+}
+
+/** Part of the bill for replicas that start or drain, and for estimated capacity beyond the demand, USD an hour. */
+export function wastedUsdPerHour(frame: Frame, { replicas }: FleetReport): number | undefined {
+  const bill = observed(frame, 'usd_per_hour');
+  if (bill === undefined || replicas.length === 0) return bill;
+  const ready = replicas.filter(({ state }) => state === 'ready').length / replicas.length;
+  const demand = demandOf(frame);
+  // Where the capacity is not known the ready replicas count as used.
+  const used = demand === 0 ? 0 : Math.min(1, demand / (capacityOf(frame) ?? demand));
+  return bill * (1 - ready * used);
+}
