@@ -138,6 +138,15 @@ describe('fleet', () => {
   });
 });
 
+describe('a first visit to fleet', () => {
+  it('is guided through a day of an autoscaler, in words for a fleet', async () => {
+    const page = await openServed('fleet', '');
+    await page.view.getByRole('dialog', { name: 'Tour, 1 of 6: A fleet, from left to right' }).waitFor();
+    assert.equal(await page.choice('Played by').inputValue(), 'hpa');
+    await page.untilWindow(2);
+  });
+});
+
 describe('inferencegym', () => {
   it('shows the server, locks the knobs that the task masks, and grades', async () => {
     const page = await openServed('inferencegym', '?task=1&policy=hand&seed=2');

@@ -182,6 +182,10 @@ describe('the runs that a browser keeps', () => {
     assert.match(header, /^window,time_s,reward,return,.*queue_depth.*action\.batch_cap/);
     assert.equal(rows.length, 61);
 
+    await pinned.getByRole('button', { name: 'Link' }).click();
+    const link = await pinned.getByLabel('Link to the episode').inputValue();
+    assert.ok(link.startsWith(`${server.url}/web/#episode=`), link.slice(0, 80));
+
     for (const run of [0, 1]) await runs.nth(run).getByRole('checkbox').check();
     await panel.getByRole('button', { name: 'Compare the chosen runs' }).click();
     await page.view.getByText('2 recorded runs side by side.').waitFor();

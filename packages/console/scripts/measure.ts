@@ -1,6 +1,6 @@
-// `node packages/console/scripts/measure.ts`: what a visit loads, first paint, and frames a second while one policy and
-// four play at full speed and while an episode of 10,000 windows is wound through, in the Chromium that
-// SERVEGYM_CHROMIUM names. Needs the console's build.
+// `node packages/console/scripts/measure.ts`: what a visit loads, first paint, and frames a second while episodes are
+// played at 60 windows/s, the fastest speed of the page, and while one of 10,000 windows is wound through, in the Chromium
+// that SERVEGYM_CHROMIUM names. Needs the console's build.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -67,23 +67,33 @@ function printFrames(what: string, times: readonly number[]): void {
   );
 }
 
-/** Plays 200 windows of inferencegym with so many runs at 60 windows a second. */
-async function measurePlay(browser: Browser, origin: string, policies: readonly string[]): Promise<void> {
+/** Episodes that are played: environment and scenario of the page, and who plays them side by side. */
+const EPISODES: readonly (readonly [path: string, policies: readonly string[]])[] = [
+  ['/web/?task=adversarial_multitenant&seed=1', ['heuristic']],
+  ['/web/?task=adversarial_multitenant&seed=1', ['heuristic', 'static-tuned', 'default', 'random']],
+  ['/fleet/web/?task=flash_crowds&seed=1', ['hpa']],
+  ['/fleet/web/?task=flash_crowds&seed=1', ['hpa', 'keda', 'rule', 'default']],
+  ['/inferencegym/web/?task=3&seed=1', ['baseline']],
+];
+
+/** Plays an episode from window 1 to its end at 60 windows a second. */
+async function measurePlay(
+  browser: Browser,
+  origin: string,
+  path: string,
+  policies: readonly string[],
+): Promise<void> {
   const players = policies.map((policy) => `&policy=${policy}`).join('');
-  const shown = await openConsole(browser, `${origin}/web/?seed=1&task=3${players}`, VIEW);
+  const shown = await openConsole(browser, `${origin}${path}${players}`, VIEW);
   await shown.untilWindow(1);
+  const name = await shown.view.locator('.brand p').textContent();
+  const paint = await shown.page.evaluate(
+    () => performance.getEntriesByName('first-contentful-paint')[0]?.startTime,
+  );
   await shown.choice('Speed').selectOption('60');
   const times = await frameTimes(shown, 'section.score');
-  printFrames(
-    `${policies.length} ${policies.length === 1 ? 'policy' : 'policies'}, ${await shown.window()} windows`,
-    times,
-  );
-  if (policies.length === 1) {
-    const paint = await shown.page.evaluate(
-      () => performance.getEntriesByName('first-contentful-paint')[0]?.startTime,
-    );
-    console.log(`first contentful paint: ${paint?.toFixed(0)} ms`);
-  }
+  const count = policies.length === 1 ? '1 policy' : `${policies.length} policies`;
+  printFrames(`${name}, ${count}, first paint ${paint?.toFixed(0)} ms`, times);
   await shown.close();
 }
 
@@ -125,11 +135,10 @@ async function measureLongEpisode(browser: Browser): Promise<void> {
 }
 
 printSizes();
-const server = await startServe('--env', 'inferencegym');
+const server = await startServe();
 const browser = await launchChromium();
 try {
-  await measurePlay(browser, server.url, ['baseline']);
-  await measurePlay(browser, server.url, ['baseline', 'random', 'default', 'random']);
+  for (const [path, policies] of EPISODES) await measurePlay(browser, server.url, path, policies);
   await measureLongEpisode(browser);
 } finally {
   await browser.close();

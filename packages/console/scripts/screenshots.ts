@@ -1,16 +1,14 @@
 // `node packages/console/scripts/screenshots.ts [name.png ...]`: takes the pictures of the README and the docs, or those
 // named, into docs/images, in the Chromium that SERVEGYM_CHROMIUM names. Needs the console's build.
-import { mkdirSync, readFileSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { BrowserContextOptions, Page } from 'playwright-core';
+import type { BrowserContextOptions } from 'playwright-core';
 import { startServe } from '../../../maintenance/test-servers/servegym.ts';
 import { launchChromium, openConsole } from '../browser/console-page.ts';
+import { setInInter } from './inter.ts';
 
 const FOLDER = fileURLToPath(new URL('../../../docs/images/', import.meta.url));
-const FONT = fileURLToPath(
-  import.meta.resolve('@fontsource-variable/inter/files/inter-latin-wght-normal.woff2'),
-);
 const CROWD = 60;
 const EPISODE = '/web/?task=adversarial_multitenant&seed=7';
 
@@ -65,18 +63,6 @@ const PICTURES: readonly Picture[] = [
     options: { viewport: { width: 1440, height: 900 }, colorScheme: 'dark' },
   },
 ];
-
-/**
- * Sets a page in Inter, the first of the fonts that it asks for, as on a machine that has it. The page itself brings no
- * font along. Its context must have `bypassCSP`.
- */
-async function setInInter(page: Page): Promise<void> {
-  const source = readFileSync(FONT).toString('base64');
-  await page.addStyleTag({
-    content: `@font-face { font-family: Inter; font-weight: 100 900; src: url(data:font/woff2;base64,${source}) }`,
-  });
-  await page.evaluate(() => document.fonts.load('14px Inter'));
-}
 
 const chosen = process.argv.slice(2);
 mkdirSync(FOLDER, { recursive: true });

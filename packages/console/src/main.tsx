@@ -10,7 +10,7 @@ import { isFirstVisit } from './state/first-visit.ts';
 import { listenToKeys } from './state/keys.ts';
 import { isGuided, openPanel, tourStep } from './state/overlays.ts';
 import { SPEEDS } from './state/page-signals.ts';
-import { RECORDED, type Run } from './state/run.ts';
+import { BY_HAND, RECORDED, type Run } from './state/run.ts';
 import { keptToken } from './state/token.ts';
 
 /** Epochs of the runs that have been kept. */
@@ -41,8 +41,8 @@ async function start(): Promise<void> {
   const fragment = location.hash;
   const isPlain = location.search === '' && !isEpisode(fragment);
   await state.connect(readChoices(location.search), mayMove && !isEpisode(fragment));
-  const { latest, environment, abilities } = state;
-  const isFirst = latest.value && abilities.value.episodes && isFirstVisit(environment.value?.name ?? '');
+  const { latest, environment, driver } = state;
+  const isFirst = latest.value && driver.value !== BY_HAND && isFirstVisit(environment.value?.name ?? '');
   if (isFirst && isPlain) guide();
   if (isEpisode(fragment)) await openLink();
   addEventListener('hashchange', () => {

@@ -75,12 +75,12 @@ export function pickTask(tasks: readonly Task[], wanted: string | undefined): st
   return found && String(found.id);
 }
 
-/** The wanted drivers that exist; else the heuristic, else by hand. */
+/** The wanted drivers that exist; else the standard policy of the environment, else by hand. */
 export function pickDrivers(policies: readonly PolicyInfo[], wanted: readonly string[]): string[] {
   const names = policies.map(({ name }) => name);
   const known = wanted.filter((name) => name === BY_HAND || names.includes(name));
   if (known.length > 0) return known;
-  return [['heuristic', 'baseline'].find((name) => names.includes(name)) ?? BY_HAND];
+  return [['heuristic', 'baseline', 'hpa'].find((name) => names.includes(name)) ?? BY_HAND];
 }
 
 /** Options that the page has a control for. */

@@ -14,18 +14,21 @@ import { TunedRatePolicy } from './tuned-rate-policy.ts';
 const QUEUE_TARGET = 5;
 
 const POLICIES: Readonly<
-  Record<string, { description: string; create: (value: number | null) => FleetPolicy }>
+  Record<string, { title: string; description: string; create: (value: number | null) => FleetPolicy }>
 > = {
   static: {
+    title: 'Fixed number',
     description: 'As many replicas all the time: `static:8`. Without a number, those of the task.',
     create: (value) => new StaticPolicy(value === null ? {} : { replicas: value }),
   },
   hpa: {
+    title: 'HPA',
     description:
       "Kubernetes' HorizontalPodAutoscaler on requests in flight, `hpa:40` a replica; without a number, the best in training on the task",
     create: (target) => hpaInFlight(target ?? undefined),
   },
   keda: {
+    title: 'KEDA',
     description: `KEDA on requests that wait, \`keda:${QUEUE_TARGET}\` a replica`,
     create: (target) => {
       const targetPerReplica = target ?? QUEUE_TARGET;
@@ -36,24 +39,29 @@ const POLICIES: Readonly<
     },
   },
   saturation: {
+    title: 'llm-d saturation',
     description: "llm-d's workload variant autoscaler: one replica more or less by what is spare",
     create: () => new SaturationPolicy(),
   },
   'sla-planner': {
+    title: 'Dynamo SLA planner',
     description:
       "NVIDIA Dynamo's SLA planner: the last window's load over the profiled throughput of a replica",
     create: () => new SlaPlannerPolicy(),
   },
   'prefix-router': {
+    title: 'HPA with prefix routing',
     description:
       "`hpa` with the routing weights of llm-d's gateway, which prefer replicas that know the prompt",
     create: (target) => new ScaledPolicy('prefix-router', target, prefixWeights),
   },
   'p-pas': {
+    title: 'HPA with P-PAS budget',
     description: '`hpa` with a token budget that is small under prefill pressure and large otherwise',
     create: (target) => new ScaledPolicy('p-pas', target, pressureBudget),
   },
   rule: {
+    title: 'Tuned rule',
     description:
       'Replicas for the work that arrives, six parameters tuned for each task; `rule:N` tokens a second a replica',
     create: (tokensPerReplica) => new TunedRatePolicy(tokensPerReplica === null ? {} : { tokensPerReplica }),
@@ -62,7 +70,7 @@ const POLICIES: Readonly<
 
 /** Names and descriptions of the policies of `fleet`. */
 export function listFleetPolicies(): readonly PolicyDescription[] {
-  return Object.entries(POLICIES).map(([name, { description }]) => ({ name, title: name, description }));
+  return Object.entries(POLICIES).map(([name, { title, description }]) => ({ name, title, description }));
 }
 
 /**
