@@ -75,8 +75,8 @@ describe('axe-core finds no serious fault', () => {
       await assertAccessible(recording, `a recording`);
       await recording.close();
 
-      for (const name of ['inferencegym', 'benchmark']) {
-        const other = await open(`/${name}/web/`);
+      for (const name of ['fleet', 'inferencegym', 'benchmark']) {
+        const other = await open(`/${name}/web/?seed=1`);
         await assertAccessible(other, `${name}, before its first window`);
         await other.button('Step').click();
         await other.untilWindow(1);

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { assertAccessible } from './axe.ts';
 import { openPage, startBoth } from './start.ts';
@@ -37,6 +38,13 @@ describe('the page for plans', () => {
       assert.ok(plans > 0);
       assert.equal(await view.locator('.front circle').count(), plans);
       assert.match(await view.getByLabel('Command for vLLM').inputValue(), /^vllm serve /);
+      const download = page.page.waitForEvent('download');
+      await page.button('Save as CSV').click();
+      const [header, ...rows] = readFileSync((await (await download).path())!, 'utf8')
+        .trim()
+        .split('\r\n');
+      assert.match(header, /^profile,.*usd_per_hour.*confidence\.usd_per_hour\.low.*,command$/);
+      assert.equal(rows.length, plans);
       const overflow = await page.page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
       assert.equal(overflow, 0);
       await assertAccessible(page, 'a plan');

@@ -1,20 +1,10 @@
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
-import { chooseTheme, isDark } from '../charts/palette.ts';
 import { LARGEST_SEED } from '../state/choices.ts';
 import { openPanel, PANELS, type PanelName } from '../state/overlays.ts';
+import { BrandMark, ThemeButton } from './brand.tsx';
 import { useConsole } from './console-context.ts';
-import {
-  BookIcon,
-  CodeIcon,
-  CupIcon,
-  HelpIcon,
-  HistoryIcon,
-  MoonIcon,
-  OptionsIcon,
-  ShareIcon,
-  SunIcon,
-} from './icons.tsx';
+import { BookIcon, CodeIcon, CupIcon, HelpIcon, HistoryIcon, OptionsIcon, ShareIcon } from './icons.tsx';
 import { LaterOptionsMenu } from './later.tsx';
 import { Transport } from './transport.tsx';
 
@@ -23,7 +13,6 @@ export function TopBar(): JSX.Element {
   const state = useConsole();
   const environment = state.environment.value;
   const task = state.chosenTask.value;
-  const dark = isDark();
   return (
     <header class="top-bar">
       <div class="brand">
@@ -88,15 +77,7 @@ export function TopBar(): JSX.Element {
         <PanelButton panel="developers" icon={<CodeIcon />} />
         <PanelButton panel="readme" icon={<BookIcon />} />
         <PanelButton panel="help" icon={<HelpIcon />} />
-        <button
-          type="button"
-          class="button quiet square"
-          title={dark ? 'Light colours' : 'Dark colours'}
-          aria-label={dark ? 'Use light colours' : 'Use dark colours'}
-          onClick={() => chooseTheme(dark ? 'light' : 'dark')}
-        >
-          {dark ? <SunIcon /> : <MoonIcon />}
-        </button>
+        <ThemeButton />
       </nav>
     </header>
   );
@@ -137,22 +118,5 @@ function PanelButton({ panel, icon }: { panel: PanelName; icon: JSX.Element }): 
     >
       {icon}
     </button>
-  );
-}
-
-/** Requests queue into a batch. */
-function BrandMark(): JSX.Element {
-  return (
-    <svg class="brand-mark" viewBox="0 0 32 32" aria-hidden="true">
-      <g fill="var(--tone-waiting)">
-        <rect x="2" y="13" width="6" height="6" rx="1.5" opacity=".45" />
-        <rect x="10" y="13" width="6" height="6" rx="1.5" />
-      </g>
-      <g fill="var(--tone-running)">
-        <rect x="19" y="3" width="11" height="7" rx="1.500" />
-        <rect x="19" y="12.500" width="11" height="7" rx="1.500" />
-        <rect x="19" y="22" width="11" height="7" rx="1.500" opacity=".45" />
-      </g>
-    </svg>
   );
 }

@@ -8,7 +8,8 @@ import { type KeptRun, LONGEST_NAME, runHistory } from '../later/run-history.ts'
 import { openPanel } from '../state/overlays.ts';
 import { RUN_PLACES } from '../state/run.ts';
 import { CopyBox } from './copy-box.tsx';
-import { csvOf, replayedFrames } from './run-csv.ts';
+import { saveCsv } from './csv.ts';
+import { replayedFrames, rowsOf } from './run-csv.ts';
 
 /** The finished runs that this browser keeps of the environment, pinned ones first. */
 export function HistoryPanel(): JSX.Element {
@@ -34,14 +35,10 @@ export function HistoryPanel(): JSX.Element {
       openPanel.value = undefined;
       await state.openFile(first, opened.length === 1, beside);
     });
-  const saveCsv = (run: KeptRun) =>
+  const saveWindows = (run: KeptRun) =>
     attempt(async () => {
       const frames = await replayedFrames(state.client, await readEpisodeLink(run.episode!));
-      const link = document.createElement('a');
-      link.href = URL.createObjectURL(new Blob([csvOf(frames)], { type: 'text/csv' }));
-      link.download = `${titleOf(run).replace(/[^\w.-]+/g, '-')}.csv`;
-      link.click();
-      URL.revokeObjectURL(link.href);
+      saveCsv(titleOf(run), rowsOf(frames));
     });
   return (
     <>
@@ -77,7 +74,7 @@ export function HistoryPanel(): JSX.Element {
               chosen.value = isChosen ? [...others, run.id] : others;
             }}
             onOpen={() => void open([run])}
-            onCsv={() => void saveCsv(run)}
+            onCsv={() => void saveWindows(run)}
           />
         ))}
       </ul>

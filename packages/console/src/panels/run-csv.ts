@@ -11,45 +11,19 @@ export async function replayedFrames(client: Client, file: EpisodeFile): Promise
   return frames;
 }
 
-/** A row for each window, with a header: what was chosen, what came of it, what was observed. RFC 4180. */
-export function csvOf(frames: readonly Frame[]): string {
-  const rows = frames.map((frame): Fields => {
-    const { index, action = {}, observation, reward, totalReward } = frame;
+/** A row of CSV for each window: what was chosen, what came of it, what was observed. */
+export function rowsOf(frames: readonly Frame[]): Fields[] {
+  return frames.map((frame) => {
+    const { index, action, observation, reward, totalReward } = frame;
+    // Columns that are in every row already, or repeat what the other fields have.
+    const { reward: _, done: __, metadata: ___, ...observed } = observation;
     return {
       window: index,
       time_s: frame.telemetry.windowSeconds === undefined ? undefined : timeOf(frame),
       reward,
       return: totalReward,
-      ...flat(action, 'action.'),
-      ...flat(observation, ''),
+      action,
+      ...observed,
     };
   });
-  const names = [...new Set(rows.flatMap((row) => Object.keys(row)))].filter((name) =>
-    rows.some((row) => row[name] !== undefined),
-  );
-  return [names, ...rows.map((row) => names.map((name) => row[name]))]
-    .map((cells) => `${cells.map(cellText).join(',')}\r\n`)
-    .join('');
-}
-
-/** Columns that are in every row already, or repeat what the other fields have. */
-const LEFT_OUT = new Set(['reward', 'done', 'metadata']);
-
-/** The fields of an object, and those of objects in it under their paths. */
-function flat(fields: Fields, prefix: string): Fields {
-  return Object.fromEntries(
-    Object.entries(fields).flatMap(([name, value]): [string, unknown][] => {
-      if (prefix === '' && LEFT_OUT.has(name)) return [];
-      const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
-      return isObject
-        ? Object.entries(flat(value as Fields, `${prefix}${name}.`))
-        : [[`${prefix}${name}`, value]];
-    }),
-  );
-}
-
-function cellText(value: unknown): string {
-  if (value === undefined || value === null) return '';
-  const text = typeof value === 'object' ? JSON.stringify(value) : String(value);
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

@@ -2,8 +2,11 @@ import { batch, useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { ApiError } from '../api/api-error.ts';
+import type { Fields } from '../api/wire.ts';
+import { BrandMark, ThemeButton } from '../components/brand.tsx';
 import { amount, count, dollars, latencyText, percent } from '../components/format.ts';
 import { CopyBox } from '../panels/copy-box.tsx';
+import { saveCsv } from '../panels/csv.ts';
 import { FrontChart } from './front-chart.tsx';
 import {
   enginesText,
@@ -111,14 +114,18 @@ export function PlanPage({ client }: { client: PlanClient }): JSX.Element {
     <>
       <header class="top-bar">
         <div class="brand">
+          <BrandMark />
           <div>
             <h1>ServeGym plan</h1>
             <p>Which GPUs, and how many</p>
           </div>
         </div>
-        <a class="button quiet" href="../web/">
-          Console
-        </a>
+        <nav class="links" aria-label="More">
+          <a class="button quiet" href="../web/">
+            Console
+          </a>
+          <ThemeButton />
+        </nav>
       </header>
       <main class="plan">
         <p class="lead">
@@ -274,6 +281,11 @@ export function PlanPage({ client }: { client: PlanClient }): JSX.Element {
             {planning.value && <progress aria-label="Profiles planned" value={done} max={of || 1} />}
             {plans.value.length > 0 && <FrontChart plans={plans.value} />}
             {shown.length > 0 && <PlanTable plans={shown} />}
+            {result.value && shown.length > 0 && (
+              <button type="button" class="button small" onClick={() => saveCsv('plans', shown.map(rowOf))}>
+                Save as CSV
+              </button>
+            )}
             {result.value && shown.length > 0 && <Commands plan={shown[0]} />}
             {result.value && <NotPlanned result={result.value} />}
             <p class="fine">
@@ -360,6 +372,11 @@ function PlanTable({ plans }: { plans: readonly Plan[] }): JSX.Element {
       </p>
     </section>
   );
+}
+
+/** A plan with the first of its commands, as a row of CSV. */
+function rowOf({ commands, ...plan }: Plan): Fields {
+  return { ...plan, command: commands[0]?.line };
 }
 
 /** How to start the cheapest plan. */
