@@ -38,6 +38,7 @@ export function addStyles(css: string): void {
 
 /** Parts of the page that not every visit needs: each is fetched when it is first shown. */
 export const LaterScoreCard = lazy(async () => (await import('../later/score-card.tsx')).ScoreCard);
+export const LaterRunSentence = lazy(async () => (await import('../later/run-sentence.tsx')).RunSentence);
 export const LaterRunCards = lazy(async () => (await import('../later/run-cards.tsx')).RunCards);
 export const LaterOpenedNote = lazy(async () => (await import('../later/opened-note.tsx')).OpenedNote);
 export const LaterMemoryUse = lazy(async () => (await import('../later/memory-use.tsx')).MemoryUse);

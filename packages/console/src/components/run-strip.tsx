@@ -6,12 +6,14 @@ import { BY_HAND, playerName, RECORDED, type Run } from '../state/run.ts';
 import { useConsole } from './console-context.ts';
 import { count } from './format.ts';
 import { CalmIcon, FailingIcon, PlusIcon, StrainedIcon } from './icons.tsx';
-import { LaterRunCards } from './later.tsx';
+import { LaterRunCards, LaterRunSentence } from './later.tsx';
 
 /** One run as a line, several as cards side by side. */
 export function RunStrip(): JSX.Element {
   const state = useConsole();
   const runs = state.runs.value;
+  const { value: isServer } = useComputed(() => state.latest.value === undefined || state.isServer.value);
+  const RunSentence = isServer ? NarrationLine : LaterRunSentence;
   if (runs.length === 1) {
     return (
       <section class="run-line" aria-label="Run" aria-busy={runs[0].isBusy}>
@@ -20,7 +22,7 @@ export function RunStrip(): JSX.Element {
           <DriverSelect run={runs[0]} label="Played by" />
         </div>
         <AddRun />
-        <NarrationLine key={runs[0].id} run={runs[0]} />
+        <RunSentence key={runs[0].id} run={runs[0]} />
         <BusyBar />
       </section>
     );

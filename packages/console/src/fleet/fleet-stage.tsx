@@ -18,7 +18,6 @@ import {
   wastedUsdPerHour,
 } from './fleet-capacity.ts';
 import { FLEET_CHARTS, FURTHER_FLEET_CHARTS } from './fleet-charts.ts';
-import { narrateFleet } from './fleet-narration.ts';
 import { fleetReport, type ReplicaReport } from './fleet-report.ts';
 
 addStyles(styles);
@@ -28,35 +27,32 @@ const seconds = (value: number) => (value === 0 ? '0' : latencyText(1000 * value
 /** The fleet at a glance: demand, the gateway's queue, the replicas, dollars and objectives by class. */
 export function FleetStage(): JSX.Element {
   return (
-    <section aria-label="The fleet now">
-      <FleetSentence />
-      <div class="stage fleet-stage">
-        <Station title="Arrive" size="wide">
-          <Arrivals />
-        </Station>
-        <Station title="Gateway">
-          <Observed large label="Waiting" field="num_requests_waiting" format={count} />
-          <div class="side-figures level">
-            <Observed label="Queue" field="queue_seconds" format={seconds} />
-            <Refused />
-          </div>
-        </Station>
-        <Station title="Replicas" size="widest">
-          <ReplicaCounts />
-          <ReplicaCards />
-        </Station>
-        <Station title="Dollars an hour">
-          <Net />
-          <div class="side-figures level">
-            <Observed label="Earned" field="revenue_usd_per_hour" format={dollars} />
-            <Observed label="Bill" field="usd_per_hour" format={dollars} />
-            <Wasted />
-          </div>
-        </Station>
-        <Station title="In time" size="wide">
-          <Objectives />
-        </Station>
-      </div>
+    <section class="stage fleet-stage" aria-label="The fleet now">
+      <Station title="Arrive" size="wide">
+        <Arrivals />
+      </Station>
+      <Station title="Gateway">
+        <Observed large label="Waiting" field="num_requests_waiting" format={count} />
+        <div class="side-figures level">
+          <Observed label="Queue" field="queue_seconds" format={seconds} />
+          <Refused />
+        </div>
+      </Station>
+      <Station title="Replicas" size="widest">
+        <ReplicaCounts />
+        <ReplicaCards />
+      </Station>
+      <Station title="Dollars an hour">
+        <Net />
+        <div class="side-figures level">
+          <Observed label="Earned" field="revenue_usd_per_hour" format={dollars} />
+          <Observed label="Bill" field="usd_per_hour" format={dollars} />
+          <Wasted />
+        </div>
+      </Station>
+      <Station title="In time" size="wide">
+        <Objectives />
+      </Station>
     </section>
   );
 }
@@ -76,20 +72,6 @@ export function FleetMoreCharts(): JSX.Element {
 function useReport() {
   const state = useConsole();
   return useComputed(() => state.shown.value && fleetReport(state.shown.value.metadata));
-}
-
-/** The state of the fleet in one sentence. */
-function FleetSentence(): JSX.Element | null {
-  const state = useConsole();
-  const report = useReport();
-  const frame = state.shown.value;
-  const narration = frame && report.value && narrateFleet(frame, report.value);
-  if (!narration) return null;
-  return (
-    <p class={`fleet-sentence ${narration.severity}`}>
-      <b>{narration.headline}</b> {narration.detail}
-    </p>
-  );
 }
 
 function Arrivals(): JSX.Element {

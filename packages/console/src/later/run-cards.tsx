@@ -7,12 +7,12 @@ import { Figure } from '../components/figure.tsx';
 import { count, percent, signed } from '../components/format.ts';
 import { CloseIcon } from '../components/icons.tsx';
 import { addStyles } from '../components/later.tsx';
-import { AddRun, BusyBar, DriverSelect, NarrationLine, Sentence } from '../components/run-strip.tsx';
-import { narrateFleet } from '../fleet/fleet-narration.ts';
+import { AddRun, BusyBar, DriverSelect } from '../components/run-strip.tsx';
 import { attainmentOf, type FleetReport, fleetReport } from '../fleet/fleet-report.ts';
 import { observed } from '../state/observed.ts';
 import { playerName, RUN_PLACES, type Run } from '../state/run.ts';
 import styles from '../styles/run-cards.css?inline';
+import { RunSentence } from './run-sentence.tsx';
 
 addStyles(styles);
 
@@ -43,7 +43,6 @@ function RunCard({ run }: { run: Run }): JSX.Element {
   const waiting = useComputed(() => count((frame.value && observed(frame.value, 'queue_depth')) ?? 0));
   const server = state.isServer.value;
   const fleet = useComputed(() => frame.value && fleetReport(frame.value.metadata)).value;
-  const narration = frame.value && fleet && narrateFleet(frame.value, fleet);
   return (
     <article
       class={isFocused ? 'panel run-card focused' : 'panel run-card'}
@@ -80,7 +79,7 @@ function RunCard({ run }: { run: Run }): JSX.Element {
           />
         )}
       </div>
-      {narration ? <Sentence narration={narration} /> : <NarrationLine run={run} />}
+      <RunSentence run={run} />
       <BusyBar />
     </article>
   );
