@@ -84,7 +84,7 @@ export function laneOptions(
   const stepped = uPlot.paths.stepped!({ align: -1 });
   return {
     ...base,
-    padding: [0, context.textSize * 1.5, 0, context.textSize * 1.5],
+    padding: [0, context.textSize * 2.1, 0, context.textSize * 1.5],
     cursor: { ...base.cursor, points: { show: false } },
     scales: { ...base.scales, ...scales },
     axes: [timeAxis(context), { ...axisLook(context), show: false, scale: lanes[0].knob.name }],

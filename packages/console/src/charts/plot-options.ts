@@ -120,7 +120,7 @@ export function chartOptions(
   }
   return {
     ...base,
-    padding: [8, hasRight ? 0 : context.textSize * 1.5, 0, 0],
+    padding: [8, hasRight ? 0 : context.textSize * 2.1, 0, 0],
     scales: {
       ...base.scales,
       left: spec.logarithmic
