@@ -263,6 +263,8 @@ describe('several environments on one port', () => {
       await page.page.waitForURL((url) => url.pathname === path);
       await page.untilWindow(0);
       await page.view.locator('.brand').getByText(name).waitFor();
+      const bar = await page.view.locator('.top-bar').boundingBox();
+      assert.ok(bar!.height < 60, `the top bar of ${name} takes one row, not ${bar?.height} px`);
     }
     assert.deepEqual(
       proxy.strays.filter((stray) => stray !== '/favicon.ico'),

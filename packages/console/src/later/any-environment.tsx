@@ -6,7 +6,6 @@ import { useConsole } from '../components/console-context.ts';
 import { Figure } from '../components/figure.tsx';
 import { amount, count, words } from '../components/format.ts';
 import { addStyles, lazy } from '../components/later.tsx';
-import { fleetReport } from '../fleet/fleet-report.ts';
 import { SERVER_CHARTS } from '../llm-server/charts.ts';
 import { fieldNamed } from '../state/observed.ts';
 import styles from '../styles/figures.css?inline';
@@ -22,18 +21,9 @@ const LaterFleetStage = lazy(async () => (await import('../fleet/fleet-stage.tsx
 const LaterFleetCharts = lazy(async () => (await import('../fleet/fleet-stage.tsx')).FleetCharts);
 const LaterFleetMoreCharts = lazy(async () => (await import('../fleet/fleet-stage.tsx')).FleetMoreCharts);
 
-/** True where the environment is a fleet, by what its windows report. */
-function useIsFleet(): boolean {
-  const state = useConsole();
-  const { value } = useComputed(
-    () => state.latest.value !== undefined && fleetReport(state.latest.value.metadata) !== undefined,
-  );
-  return value;
-}
-
 /** The environment now: a fleet, or what one of which nothing is known observes. */
 export function AnyFigures(): JSX.Element | null {
-  return useIsFleet() ? <LaterFleetStage /> : <ObservedFields />;
+  return useConsole().isFleet.value ? <LaterFleetStage /> : <ObservedFields />;
 }
 
 /** The latest observation, each field with its name. */
@@ -85,13 +75,13 @@ function useSchemaCharts(): readonly ChartSpec[] {
 /** The first charts of a fleet; else of the reward and of the first numbers that the environment observes. */
 export function AnyCharts(): JSX.Element | null {
   const specs = useSchemaCharts();
-  return useIsFleet() ? <LaterFleetCharts /> : <Charts specs={specs.slice(0, FIRST_CHARTS)} />;
+  return useConsole().isFleet.value ? <LaterFleetCharts /> : <Charts specs={specs.slice(0, FIRST_CHARTS)} />;
 }
 
 /** All further charts, for those who ask. */
 export function AnyMoreCharts(): JSX.Element | null {
   const specs = useSchemaCharts().slice(FIRST_CHARTS);
-  if (useIsFleet()) return <LaterFleetMoreCharts />;
+  if (useConsole().isFleet.value) return <LaterFleetMoreCharts />;
   return specs.length === 0 ? null : (
     <MoreCharts>
       <Charts specs={specs} />

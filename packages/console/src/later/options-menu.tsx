@@ -96,8 +96,11 @@ function closeFromOutside(menu: HTMLDetailsElement): () => void {
     close();
     menu.querySelector('summary')?.focus();
   };
+  let isTouring = tourStep.peek() !== undefined;
   const stopWatching = effect(() => {
-    if (tourStep.value !== undefined) close();
+    const wasTouring = isTouring;
+    isTouring = tourStep.value !== undefined;
+    if (isTouring && !wasTouring) close();
   });
   addEventListener('pointerdown', closeOutside);
   addEventListener('focusin', closeOutside);

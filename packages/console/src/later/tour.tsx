@@ -3,7 +3,6 @@ import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { useConsole } from '../components/console-context.ts';
 import { addStyles } from '../components/later.tsx';
-import { fleetReport } from '../fleet/fleet-report.ts';
 import type { ConsoleState } from '../state/console-state.ts';
 import { isGuided, tourStep } from '../state/overlays.ts';
 import { BY_HAND } from '../state/run.ts';
@@ -65,9 +64,9 @@ const OTHER: TourWords = {
   end: 'Take the knobs on the very same episode. Can you beat the policy?',
 };
 
-function wordsFor({ isServer, latest }: ConsoleState): TourWords {
+function wordsFor({ isServer, isFleet }: ConsoleState): TourWords {
   if (isServer.value) return SERVER;
-  return latest.value && fleetReport(latest.value.metadata) ? FLEET : OTHER;
+  return isFleet.value ? FLEET : OTHER;
 }
 
 /** The way through the page for a newcomer. */

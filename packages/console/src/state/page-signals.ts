@@ -109,6 +109,8 @@ export function createPageSignals(client: Client) {
       const [first] = frames.value;
       return first !== undefined && observed(first, 'queue_depth') !== undefined;
     }),
+    /** The environment is a fleet, by what it reports. */
+    isFleet: computed(() => Array.isArray(frames.value[0]?.metadata.replicas)),
     /** Values of the knobs: the hand's, or those chosen in the shown window. */
     knobValues: computed(() => {
       const isLive = position.value === null && pointedAt.value === null;
