@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import type { BrowserContextOptions } from 'playwright-core';
 import { type ConsolePage, eventually, launchChromium } from './console-page.ts';
 import { type ReverseProxy, startReverseProxy } from './reverse-proxy.ts';
 import { closeAfterTest, openPage, serveForTest } from './start.ts';
@@ -15,9 +16,13 @@ const browser = await launchChromium();
 after(() => browser.close());
 
 /** Serves an environment for the test that runs, and opens its console. */
-async function openServed(environment: string, query: string): Promise<ConsolePage> {
+async function openServed(
+  environment: string,
+  query: string,
+  options?: BrowserContextOptions,
+): Promise<ConsolePage> {
   const server = await serveForTest(['--env', environment]);
-  const page = await openPage(browser, `${server.url}/web/${query}`);
+  const page = await openPage(browser, `${server.url}/web/${query}`, options);
   await page.untilWindow(0);
   return page;
 }
@@ -246,6 +251,17 @@ describe('benchmark', () => {
     const panel = await page.open('Share');
     await panel.getByLabel('Link to the scenario').waitFor();
     assert.equal(await panel.getByLabel('Link to the episode').count(), 0);
+  });
+
+  it('fills the width of a phone, no more and no less', async () => {
+    const page = await openServed('benchmark', '?policy=hand', { viewport: { width: 390, height: 844 } });
+    const charts = page.view.getByRole('figure');
+    await charts.first().waitFor();
+    assert.equal(await page.page.evaluate(() => document.documentElement.scrollWidth), 390);
+    for (const chart of await charts.all()) {
+      const { width } = (await chart.boundingBox())!;
+      assert.ok(width > 360, `a chart is ${width} px wide`);
+    }
   });
 });
 

@@ -29,6 +29,12 @@ async function playTo(page: ConsolePage, window: number): Promise<void> {
   await page.button('Pause').click();
 }
 
+async function playOne(page: ConsolePage): Promise<void> {
+  await page.untilWindow(0);
+  await page.button('Step').click();
+  await page.untilWindow(1);
+}
+
 /** Opens a panel at the end of an episode of the easy task. */
 function panel(name: string): ReviewedPage {
   return {
@@ -53,7 +59,7 @@ const PAGES: readonly ReviewedPage[] = [
   {
     name: 'llmserve-by-hand',
     path: '/web/?task=bursty_workload&seed=7&policy=hand',
-    show: (page) => page.step(),
+    show: playOne,
   },
   {
     name: 'llmserve-over',
@@ -122,8 +128,8 @@ const PAGES: readonly ReviewedPage[] = [
     path: '/inferencegym/web/?task=1&seed=1&policy=baseline',
     show: (page) => page.untilOver(),
   },
-  { name: 'benchmark', path: '/benchmark/web/?policy=hand', show: (page) => page.step() },
-  { name: 'own', path: '/guess/web/?policy=hand&seed=41', show: (page) => page.step() },
+  { name: 'benchmark', path: '/benchmark/web/?policy=hand', show: playOne },
+  { name: 'own', path: '/guess/web/?policy=hand&seed=41', show: playOne },
   { name: 'own-over', path: '/guess/web/?policy=random&seed=3', show: (page) => page.untilOver() },
   { name: 'plan', path: '/plan/', show: (page) => page.view.getByText('GPUs: all').waitFor() },
   {
@@ -158,11 +164,14 @@ try {
     await show?.(page);
     for (const [screen, viewport] of Object.entries(SCREENS)) {
       await page.page.setViewportSize(viewport);
+      // Charts are drawn only on the screen, which therefore is as high as the page.
+      const height = await page.page.evaluate(() => document.documentElement.scrollHeight);
+      await page.page.setViewportSize({ width: viewport.width, height });
       for (const colorScheme of ['dark', 'light'] as const) {
         await page.page.emulateMedia({ colorScheme });
-        await page.page.waitForTimeout(300);
         const file = `${name}-${screen}-${colorScheme}.png`;
-        await page.page.screenshot({ path: join(folder, file), fullPage: true });
+        await page.page.waitForTimeout(300);
+        await page.page.screenshot({ path: join(folder, file) });
         console.log(file);
         await assertAccessible(page, name).catch((error: Error) => console.log(error.message));
       }

@@ -26,7 +26,7 @@ describe('figures', () => {
   });
   it('give shares in percent, prices in dollars and time as a clock', () => {
     assert.equal(plain(percent(0.876)), '88 %');
-    assert.deepEqual([0, 0.00213, 0.5].map(dollars), ['$0', '$0.0021', '$0.50']);
+    assert.deepEqual([0, 0.00213, 0.5, -20].map(dollars), ['$0', '$0.0021', '$0.50', '−$20.00']);
     assert.deepEqual([5, 245, 3750].map(clock), ['0:05', '4:05', '1:02:30']);
   });
   it('carry their sign, and none when they round to zero', () => {

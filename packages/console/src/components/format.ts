@@ -50,9 +50,10 @@ export function clock(seconds: number): string {
   return `${Math.floor(minutes / 60)}:${pad(minutes % 60)}:${pad(whole % 60)}`;
 }
 
-/** US dollars with the digits that a small price needs: `$0.0021`. */
+/** US dollars with the digits that a small price needs: `$0.0021`, `−$20.00`. */
 export function dollars(value: number): string {
   if (value === 0) return '$0';
+  if (value < 0) return `−${dollars(-value)}`;
   return value < 0.1 ? `$${value.toPrecision(2)}` : `$${value.toFixed(2)}`;
 }
 

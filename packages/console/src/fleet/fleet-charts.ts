@@ -161,7 +161,8 @@ const money: ChartSpec = {
   title: 'Dollars',
   unit: () => 'USD an hour',
   question: 'Does it pay?',
-  tick: (value) => `$${count(value)}`,
+  signed: true,
+  tick: (value) => `${value < 0 ? '−' : ''}$${count(Math.abs(value))}`,
   comparedUnit: 'earned less the bill, USD an hour',
   compared: {
     label: 'Net',
@@ -221,7 +222,7 @@ const refused: ChartSpec = {
   title: 'Refused',
   unit: () => 'requests a window',
   question: 'Who is sent away?',
-  tick: count,
+  tick: (value) => (Number.isInteger(value) ? count(value) : ''),
   compared: {
     label: 'Refused',
     definition: 'Requests that were answered with 429',

@@ -251,7 +251,7 @@ function Net(): JSX.Element {
   const frame = state.shown.value;
   const net =
     frame && (observed(frame, 'revenue_usd_per_hour') ?? 0) - (observed(frame, 'usd_per_hour') ?? 0);
-  const text = net === undefined ? '–' : net < 0 ? `−${dollars(-net)}` : dollars(net);
+  const text = net === undefined ? '–' : dollars(net);
   return (
     <Figure
       large
