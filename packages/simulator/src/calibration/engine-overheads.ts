@@ -25,6 +25,8 @@ export interface EngineOverheads {
   readonly prefillPerLayerUs: number;
   /** CPU work of one sequence, us. */
   readonly perSequenceUs: number;
+  /** CPU work of one context token, ns, which tensor parallelism does not divide. */
+  readonly perContextTokenNs: number;
   /** Time before a request is scheduled, ms. */
   readonly requestOverheadMs: number;
   /** Share of it that varies from request to request, exponentially distributed. */
@@ -48,6 +50,7 @@ export const VLLM_OVERHEADS: EngineOverheads = {
   acrossNormKernels: 0,
   prefillPerLayerUs: 38,
   perSequenceUs: 5,
+  perContextTokenNs: 0,
   requestOverheadMs: 6,
   requestOverheadJitter: 0.6,
   requestOverheadPerTokenUs: 7,
@@ -68,19 +71,26 @@ const VLLM_BEFORE_0_14: EngineOverheads = {
 };
 
 /**
- * vLLM before V1, fitted to the static batches of Llama-3-8B on one and two H100 (LLM-Inference-Bench): CPU work between
- * iterations, an all-reduce outside of the graph, and attention kernels that read the KV cache 1.4 times as long.
+ * vLLM before 0.6, fitted to the static batches of Llama-3-8B on one and two H100 (LLM-Inference-Bench): CPU work between
+ * iterations, for each sequence and for the context that it holds, and an all-reduce outside of the graph. Context takes 56,
+ * 40 and 33 ns a token on one, two and four GPUs, of which the attention kernels of the tables take 41, 21 and 10.
  */
-const VLLM_V0_OVERHEADS: EngineOverheads = {
+const VLLM_BEFORE_0_6: EngineOverheads = {
   ...VLLM_OVERHEADS,
   asyncScheduling: false,
-  contextFactor: 1.4,
   iterationUs: 1550,
   parallelPerLayerUs: 30,
   perSequenceUs: 35,
+  perContextTokenNs: 17,
   requestOverheadMs: 5,
   requestOverheadJitter: 0,
 };
+
+/**
+ * vLLM before V1, which from 0.6 on handles the last tokens while the next iteration runs. The times are fitted to the static
+ * batches of Llama-3-8B on one and two A100, whose scripts ask for the libraries of vLLM 0.6.
+ */
+const VLLM_BEFORE_0_8: EngineOverheads = { ...VLLM_BEFORE_0_6, iterationUs: 150, perSequenceUs: 60 };
 
 /**
  * SGLang, which prefills without CUDA graphs and in iterations of their own. Its constants
@@ -100,7 +110,8 @@ const SGLANG_OVERHEADS: EngineOverheads = {
 const VLLM_VERSIONS: readonly (readonly [minor: number, before: EngineOverheads])[] = [
   [18, VLLM_BEFORE_0_18],
   [14, VLLM_BEFORE_0_14],
-  [8, VLLM_V0_OVERHEADS],
+  [8, VLLM_BEFORE_0_8],
+  [6, VLLM_BEFORE_0_6],
 ];
 
 /** Overheads of an engine. @param version `0.<minor>` and what follows; others count as the newest. */

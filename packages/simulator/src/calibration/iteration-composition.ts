@@ -117,7 +117,8 @@ export class IterationComposition {
     const perToken = this.#layerSum((group) =>
       group.window === null ? this.#decodeAttention(group, this.#share(sequences)).perContextTokenUs : 0,
     );
-    return (perToken * this.#overheads.contextFactor) / data / pipeline;
+    const { contextFactor, perContextTokenNs } = this.#overheads;
+    return (perToken * contextFactor + perContextTokenNs / 1e3) / data / pipeline;
   }
 
   /** The rest of an iteration of one chunk of `tokens`, but for its (query, key) pairs, us. */

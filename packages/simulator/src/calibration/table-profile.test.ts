@@ -21,6 +21,7 @@ const NONE: EngineOverheads = {
   acrossNormKernels: 0,
   prefillPerLayerUs: 0,
   perSequenceUs: 0,
+  perContextTokenNs: 0,
   requestOverheadMs: 0,
   requestOverheadJitter: 0,
   requestOverheadPerTokenUs: 0,
@@ -234,6 +235,16 @@ describe('an iteration composed from kernel tables', () => {
     assert.equal(sparse.contextUs(64), 0);
   });
 
+  it('has work for each context token that tensor parallelism does not divide', () => {
+    const ofContext = (tensor: number) => {
+      const parallel = { ...ALONE, tensor };
+      const with17 = compose(DENSE, parallel, undefined, { perContextTokenNs: 17 });
+      return with17.contextUs(64) - compose(DENSE, parallel).contextUs(64);
+    };
+    near(ofContext(1), 0.017, 1e-9);
+    near(ofContext(2), 0.017, 1e-9);
+  });
+
   it('notes what was taken from other shapes', () => {
     const tables = new OperatorTables(operatorRows());
     const wide = compose({ ...DENSE, kvHeads: 4 }, ALONE, tables);
@@ -245,7 +256,9 @@ describe('an iteration composed from kernel tables', () => {
 describe('overheads of an engine', () => {
   it('are those of the version, and of the newest where none is known', () => {
     const of = (version: string | null) => engineOverheads('vllm', version);
-    assert.equal(of('0.7.3').contextFactor, 1.4);
+    const [before06, before08] = [of('0.5.4'), of('0.7.3')];
+    assert.ok(before06.iterationUs > before08.iterationUs && before08.iterationUs >= of(null).iterationUs);
+    assert.ok(before06.perContextTokenNs > 0 && of('0.8.0').perContextTokenNs === 0);
     assert.deepEqual([of('0.12.0').asyncScheduling, of('0.14.0').asyncScheduling], [false, true]);
     assert.ok(of('0.17.1').acrossNormKernels > 0);
     for (const newest of ['0.18.0', '1.0', '', 'nightly-1', null]) assert.equal(of(newest), of('0.24.0'));
