@@ -322,7 +322,7 @@ describe('servegym profiles', () => {
     const { stdout } = await runServegym('profiles', '--gpu', 'h200', '--model', 'Qwen3', '--json');
     const shown: { gpu: { name: string }; model: { name: string } }[] = JSON.parse(stdout);
     assert.ok(shown.length > 4);
-    for (const { gpu, model } of shown) assert.match(`${gpu.name} ${model.name}`, /^H200-141GB Qwen3-/);
+    for (const { gpu, model } of shown) assert.match(`${gpu.name} ${model.name}`, /^H200-141GB Qwen3[-.]/);
     const pro = await runServegym('profiles', '--gpu', 'rtx pro', '--status', 'tables');
     assert.match(pro.stdout, /^rtx-pro-6000-96gb-qwen3-8b +tables +FP16 /m);
     for (const [asked, name] of [
