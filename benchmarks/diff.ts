@@ -3,14 +3,14 @@
 // Whether `servegym diff` is right about measured pairs that differ in one thing, and how long it takes for 20,000 requests.
 //
 // - Token budgets: mean TTFT and TPOT of vLLM 0.22 on an RTX 5090 (TimoSaemann/ppas-vllm, Apache-2.0) with two static
-//   budgets and the same arrivals. The profile is estimated from data sheets.
+//   budgets and the same arrivals. Once with profiles estimated from data sheets, and once, for the seeds from 1 up, with
+//   profiles that are fitted to seed 0.
 // - Static batches: latency of whole batches on vLLM (LLM-Inference-Bench, BSD-3-Clause) that differ in the GPU, their
 //   number, or the precision of weights or KV cache. Once with the shipped profiles, which were fitted to these rows, and
 //   once with profiles estimated from data sheets.
 // - Operating points: open rows of NVIDIA's aiconfigurator-core with equal model, lengths and concurrency that differ in the
 //   engine, the GPU, the precision or the division over GPUs. `--league` is made by `npx servegym fidelity --tables FOLDER
 //   --json`, whose answers come from kernel tables; the intervals are those of the profiles' errors alone.
-import { spawnSync } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -19,7 +19,6 @@ import {
   estimatedProfile,
   findGpu,
   findModel,
-  modelFromConfig,
   type OperatingPoint,
   parseStaticBatches,
   type StaticBatchRow,
@@ -44,6 +43,19 @@ import {
   type ReferenceFile,
 } from '@servegym/tuning/fidelity';
 import { readTrace } from '@servegym/tuning/traces';
+import {
+  arrivalsOf,
+  budgetOf,
+  estimatedOf,
+  FITTED_SEED,
+  fittedProfile,
+  MODELS,
+  modelOf,
+  P_PAS,
+  play,
+  type Run,
+  readRuns,
+} from './rtx5090-runs.ts';
 
 const { values } = parseArgs({
   options: {
@@ -91,114 +103,67 @@ function deployed(profile: EngineProfile, settings: Partial<Candidate> = {}): De
 
 // Token budgets.
 
-interface BudgetRow {
-  readonly command: string;
-  readonly file: string;
-  readonly seed: number;
-  readonly phase_schedule: string;
-  readonly configured_prompt_tokens: number;
-  readonly configured_output_tokens: number;
-  readonly config_name: string;
-  readonly num_requests: number;
-  readonly max_num_batched_tokens: number;
-  readonly max_num_seqs: number;
-  readonly avg_ttft: number;
-  readonly avg_tpot: number;
-}
-
-const TOKEN_BUDGETS: ReferenceFile = {
-  path: 'measured/vllm-0.22-rtx5090-token-budget.jsonl',
-  source: 'ppas-vllm (github.com/TimoSaemann/ppas-vllm, Apache-2.0)',
-};
-
-/** Shapes of the models, from the `config.json` of their checkpoints. */
-const SHAPES: Readonly<Record<string, Readonly<Record<string, string | number | boolean>>>> = {
-  'Qwen/Qwen2.5-0.5B-Instruct': {
-    ...{ model_type: 'qwen2', hidden_size: 896, num_hidden_layers: 24, num_attention_heads: 14 },
-    ...{ num_key_value_heads: 2, intermediate_size: 4864, vocab_size: 151_936 },
-  },
-  'Qwen/Qwen2.5-3B-Instruct': {
-    ...{ model_type: 'qwen2', hidden_size: 2048, num_hidden_layers: 36, num_attention_heads: 16 },
-    ...{ num_key_value_heads: 2, intermediate_size: 11_008, vocab_size: 151_936 },
-  },
-  // A Llama without rotary embeddings in every fourth layer.
-  'HuggingFaceTB/SmolLM3-3B': {
-    ...{ model_type: 'llama', hidden_size: 2048, num_hidden_layers: 36, num_attention_heads: 16 },
-    ...{ num_key_value_heads: 4, intermediate_size: 11_008, vocab_size: 128_256 },
-  },
-};
-
-function budgetProfile(checkpoint: string): EngineProfile {
-  const config = { ...SHAPES[checkpoint], tie_word_embeddings: true, max_position_embeddings: 32_768 };
-  const model = modelFromConfig(JSON.stringify(config), checkpoint, checkpoint);
-  return estimatedProfile(findGpu('RTX 5090'), model, 1);
-}
-
 /**
- * Arrivals as the publishers drew them, s: `random.Random(seed).expovariate(rate)` of Python in each phase. With it the
- * number of requests and the most in a second are those of all 50 published schedules.
+ * Pairs of static budgets with the same arrivals.
+ * @param label added to the figure's name
  */
-const ARRIVALS = `
-import json, random, sys
-def arrivals(seed, phases):
-    draw, out, start = random.Random(seed), [], 0.0
-    for phase in phases.split(","):
-        seconds, rate = map(float, phase.split(":"))
-        at = start + draw.expovariate(rate)
-        while at < start + seconds:
-            out.append(at)
-            at += draw.expovariate(rate)
-        start += seconds
-    return out
-print(json.dumps([arrivals(*each) for each in json.load(sys.stdin)]))
-`;
-
-function drawArrivals(schedules: readonly (readonly [seed: number, phases: string])[]): number[][] {
-  const { stdout, stderr, status } = spawnSync(process.env.SERVEGYM_PYTHON ?? 'python3', ['-c', ARRIVALS], {
-    input: JSON.stringify(schedules),
-    encoding: 'utf8',
-  });
-  if (status !== 0) throw new Error(`expected a Python 3 (SERVEGYM_PYTHON) that draws arrivals: ${stderr}`);
-  return JSON.parse(stdout);
-}
-
-async function tokenBudgets(): Promise<Pair[]> {
-  const rows = (await read(TOKEN_BUDGETS))
-    .trim()
-    .split('\n')
-    .map((text) => JSON.parse(text) as BudgetRow)
-    // The publishers' own scheduler changes the budget while it serves.
-    .filter(({ config_name }) => !config_name.startsWith('ppas'));
-  const loads = grouped(rows, (row) => [
-    ...[row.file, row.command.split(' ')[2], row.seed, row.phase_schedule],
-    ...[row.configured_prompt_tokens, row.configured_output_tokens],
+function tokenBudgets(
+  runs: readonly Run[],
+  label: string,
+  profileOf: (model: string) => EngineProfile,
+): Pair[] {
+  const loads = grouped(runs, (run) => [
+    ...[run.file, modelOf(run), run.seed, run.phase_schedule],
+    ...[run.configured_prompt_tokens, run.configured_output_tokens],
   ]);
-  const arrivals = drawArrivals(loads.map(([row]) => [row.seed, row.phase_schedule]));
   const slo = parseSlo('ttft_mean=1s,tpot_mean=50ms');
-  return loads.flatMap((same, i) => {
-    const [{ command, num_requests, configured_prompt_tokens, configured_output_tokens }] = same;
-    if (arrivals[i].length !== num_requests)
-      throw new Error(`expected ${num_requests} arrivals, got ${arrivals[i].length}`);
+  return loads.flatMap((same) => {
+    const [first] = same;
+    const { configured_prompt_tokens: input, configured_output_tokens: output } = first;
     const trace: Trace = {
-      ...closedBatch(num_requests, configured_prompt_tokens, configured_output_tokens),
-      arrivalMs: Float64Array.from(arrivals[i], (s) => 1000 * s),
+      ...closedBatch(first.num_requests, input, output),
+      arrivalMs: Float64Array.from(arrivalsOf(first), (s) => 1000 * s),
     };
-    const checkpoint = command.split(' ')[2];
-    const profile = budgetProfile(checkpoint);
-    const served = (row: BudgetRow) =>
+    const profile = profileOf(modelOf(first));
+    const served = (run: Run) =>
       deployed(profile, {
-        ...{ maxNumBatchedTokens: row.max_num_batched_tokens, maxNumSeqs: row.max_num_seqs },
+        ...{ maxNumBatchedTokens: run.max_num_batched_tokens, maxNumSeqs: run.max_num_seqs },
       });
     return pairsOf(same).flatMap(([a, b]) => {
       const { bounds } = compareDeployments(served(a), served(b), blocksOf(trace), slo, 0);
-      const name = `${checkpoint.replace(/^.*\//, '')}, ${configured_prompt_tokens} in, ${configured_output_tokens} out, ${a.phase_schedule}, seed ${a.seed}: ${a.max_num_batched_tokens} -> ${b.max_num_batched_tokens}`;
+      const name = `${profile.model.name}, ${input} in, ${output} out, ${a.phase_schedule}, seed ${a.seed}: ${a.max_num_batched_tokens} -> ${b.max_num_batched_tokens}`;
       const measured = [b.avg_ttft / a.avg_ttft, b.avg_tpot / a.avg_tpot];
       return bounds.map(({ ratio, verdict }, t) => ({
-        ...{ figure: `token budgets, ${t === 0 ? 'TTFT' : 'TPOT'}`, name, measured: measured[t] },
+        ...{ figure: `token budgets${label}, ${t === 0 ? 'TTFT' : 'TPOT'}`, name, measured: measured[t] },
         ...{ simulated: ratio, verdict },
       }));
     });
   });
+}
+
+/** Pairs under profiles from data sheets, and of the seeds that no profile was fitted to, under fitted ones. */
+function allTokenBudgets(): Pair[] {
+  const all = readRuns(data);
+  const fixed = all.filter((run) => budgetOf(run) !== P_PAS);
+  const unseen = fixed.filter(({ seed }) => seed !== FITTED_SEED);
+  const estimated = new Map(MODELS.map((model) => [model, estimatedOf(model)]));
+  const fitted = new Map(MODELS.map((model) => [model, measuredLike(fittedProfile(model, all), unseen)]));
+  return [
+    ...tokenBudgets(fixed, '', (model) => estimated.get(model)!),
+    ...tokenBudgets(unseen, ', fitted to seed 0', (model) => fitted.get(model)!),
+  ];
+}
+
+/** The profile as a measured one, with its mean error of the TTFT on runs that it was not fitted to. */
+function measuredLike(profile: EngineProfile, unseen: readonly Run[]): EngineProfile {
+  const own = unseen.filter((run) => modelOf(run).endsWith(profile.model.name));
+  const errors = own.map((run) => 100 * Math.abs(play(run, profile).ttft / run.avg_ttft - 1));
+  const { FP16 } = profile.weights;
+  return {
+    ...profile,
+    weights: { FP16: { ...FP16!, status: 'measured' } },
+    fit: { ...profile.fit!, heldOutMeanErrorPercent: mean(errors) },
+  };
 }
 
 // Static batches.
@@ -252,11 +217,26 @@ async function staticBatches(): Promise<Pair[]> {
           )
         : undefined,
     ),
-    ...batchPairs('static batches, estimated profiles', rows, ({ gpu, gpus, model, kvCache }) => {
-      const cache = kvCache === 'fp8' ? 'FP8' : 'FP16';
-      return estimatedProfile(findGpu(GPUS[gpu]), findModel(model), gpus, VLLM_V0, cache);
-    }),
+    ...batchPairs('static batches, estimated profiles', rows, estimatedOfBatch),
   ];
+}
+
+function estimatedOfBatch({ gpu, gpus, model, kvCache }: StaticBatchRow): EngineProfile {
+  const cache = kvCache === 'fp8' ? 'FP8' : 'FP16';
+  return estimatedProfile(findGpu(GPUS[gpu]), findModel(model), gpus, VLLM_V0, cache);
+}
+
+/** Mean error of profiles from data sheets on the batches: the `estimated` share of `PROFILE_ERRORS`. */
+async function estimatedError(): Promise<string> {
+  const { staticBatches: file } = REFERENCE_DATA;
+  const rows = parseStaticBatches(await read(file), file.path).filter(({ engine }) => engine === 'vLLM');
+  const errors = rows.map((row) => {
+    const side = deployed(estimatedOfBatch(row), { weights: row.weights === 'fp8' ? 'FP8' : 'FP16' });
+    const traffic = blocksOf(closedBatch(row.batch, row.inputTokens, row.outputTokens));
+    const [{ baseline }] = compareDeployments(side, side, traffic, parseSlo('e2e_mean=1s'), 0).bounds;
+    return Math.abs(baseline / 1000 / row.latencyS - 1);
+  });
+  return `profiles from data sheets: mean error ${(100 * mean(errors)).toFixed(0)} % on ${rows.length} static batches`;
 }
 
 // Operating points.
@@ -304,7 +284,7 @@ function operatingPoints(league: readonly LeagueRow[]): Pair[] {
 }
 
 const pairs = [
-  ...(await tokenBudgets()),
+  ...allTokenBudgets(),
   ...(await staticBatches()),
   ...(values.league === undefined
     ? []
@@ -339,6 +319,8 @@ for (const all of grouped(pairs, ({ figure }) => figure)) {
       `${figure}: ${name}: ${measured.toFixed(3)}, simulated ${simulated.toFixed(3)}, ${verdict}`,
     );
 }
+
+console.log(`\n${await estimatedError()}`);
 
 const { trace } = await readTrace(findReferenceFiles(data, [REFERENCE_DATA.azureConversation])[0], {});
 const profile = listProfiles().find(({ name }) => name === 'h100-80gb-llama-3-8b')!;

@@ -34,6 +34,8 @@ export interface PlanOptions extends SizingOptions {
 
 /** Blocks of the traffic for the first look at the settings. */
 const FIRST_BLOCKS = 4;
+/** Share of what the defaults sustain, below which settings are not looked for. */
+const FLOOR = 0.5;
 /** Settings of each precision that are looked at closely. */
 const KEPT = 2;
 
@@ -116,28 +118,38 @@ async function plansOf(
   const precisions = WEIGHT_PRECISIONS.filter(
     (precision) => (profile.weights[precision]?.quality ?? Number.NaN) >= minQuality,
   );
-  const tried = precisions.map((precision) => ({
-    precision,
-    candidates: candidatesOf(profile, precision, options.mostEngines),
-  }));
-  const rough = await measurer.measure(
-    someBlocks(traffic.search, FIRST_BLOCKS),
-    tried.flatMap(({ candidates }) =>
-      candidates.map((candidate) => ({ candidate, search: { guess: 1, step: 2, tolerance: 1.25 } })),
+  const candidates = precisions.flatMap((precision) => candidatesOf(profile, precision));
+  // The defaults say where to look at the others.
+  const first = await lookAt(
+    measurer,
+    traffic,
+    precisions.map((precision) => candidates.find(({ weights }) => weights === precision)).filter(isThere),
+    options,
+  );
+  const startOf = ({ weights }: Candidate) =>
+    first.find(({ candidate }) => candidate.weights === weights)?.load ?? 0;
+  const others = candidates.filter((candidate) => !first.some((each) => each.candidate === candidate));
+  const whole = [...first, ...(await lookAt(measurer, traffic, others, options, startOf))];
+  const withWeights = (precision: WeightPrecision, found: readonly EngineSustains[]) =>
+    found.filter(({ candidate }) => candidate.weights === precision);
+  const divided = await lookAt(
+    measurer,
+    traffic,
+    precisions.flatMap((precision) =>
+      dividedOf(profile, precision, withWeights(precision, whole), options.mostEngines),
     ),
-    { seed },
+    options,
   );
   const results: (SizedFleet | RefusedProfile)[] = [];
-  let at = 0;
-  for (const { precision, candidates } of tried) {
-    const own = candidates.map((candidate) => ({ candidate, load: sustainedLoad(rough[at++], slo) }));
+  for (const precision of precisions) {
+    const own = withWeights(precision, [...whole, ...divided]);
     const kept = own
       .filter(({ load }) => load > 0)
       .sort(byEngines)
       .slice(0, KEPT);
     if (kept.length === 0) {
       results.push(
-        refuse(precision, candidates.length === 0 ? 'the model does not fit' : 'no settings meet the SLO'),
+        refuse(precision, own.length === 0 ? 'the model does not fit' : 'no settings meet the SLO'),
       );
       continue;
     }
@@ -145,7 +157,7 @@ async function plansOf(
       traffic.search,
       kept.map(({ candidate, load }) => ({
         candidate,
-        search: { guess: load, step: 1.25, tolerance: 1.06 },
+        search: { guess: load, step: 1.25, tolerance: 1.12 },
       })),
       { seed },
     );
@@ -190,7 +202,35 @@ function enginesFor({ candidate, load }: EngineSustains): number {
   return load === 0 ? Number.MAX_SAFE_INTEGER : fewest * Math.ceil(1 / load / fewest);
 }
 
-function candidatesOf(profile: EngineProfile, weights: WeightPrecision, mostEngines: number): Candidate[] {
+function isThere<Item>(item: Item | undefined): item is Item {
+  return item !== undefined;
+}
+
+/**
+ * What candidates sustain on a few stretches of the traffic, roughly.
+ *
+ * @param startOf load to look at first; nobody who does not sustain half of it is looked at closely. 0: not known.
+ */
+async function lookAt(
+  measurer: CandidateMeasurer,
+  { search }: PlannedTraffic,
+  candidates: readonly Candidate[],
+  { slo, seed }: PlanOptions,
+  startOf: (candidate: Candidate) => number = () => 0,
+): Promise<EngineSustains[]> {
+  const points = await measurer.measure(
+    someBlocks(search, FIRST_BLOCKS),
+    candidates.map((candidate) => {
+      const start = startOf(candidate);
+      const from = start === 0 ? { guess: 1, step: 2 } : { guess: start, step: 1.4, floor: FLOOR * start };
+      return { candidate, search: { ...from, tolerance: 1.5 } };
+    }),
+    { seed },
+  );
+  return candidates.map((candidate, i) => ({ candidate, load: sustainedLoad(points[i], slo) }));
+}
+
+function candidatesOf(profile: EngineProfile, weights: WeightPrecision): Candidate[] {
   const defaults = { ...vllmDefaults(profile), weights };
   const drafts = profile.speculation === null ? [0] : DRAFTS;
   const grid = [...SEQUENCES, defaults.maxNumSeqs].flatMap((maxNumSeqs) =>
@@ -198,11 +238,25 @@ function candidatesOf(profile: EngineProfile, weights: WeightPrecision, mostEngi
       drafts.map((speculationDepth) => ({ ...defaults, maxNumSeqs, maxNumBatchedTokens, speculationDepth })),
     ),
   );
-  const divided = SPLITS.map((split) => ({ ...defaults, split })).filter(
-    (each) => fewestEngines(each) <= mostEngines,
-  );
-  const different = new Map([...grid, ...divided].map((each) => [candidateKey(each), each]));
+  const different = new Map([defaults, ...grid].map((each) => [candidateKey(each), each]));
   return [...different.values()].filter((each) => isPossible(profile, each));
+}
+
+/** Load of one engine from which on it is enough alone. */
+const ALONE = 1.1;
+
+/** Prefill apart from decode, in groups that may be as few engines as those that do both. */
+function dividedOf(
+  profile: EngineProfile,
+  weights: WeightPrecision,
+  found: readonly EngineSustains[],
+  mostEngines: number,
+): Candidate[] {
+  const load = Math.max(0, ...found.map((each) => each.load));
+  const needed = load === 0 ? mostEngines : Math.min(mostEngines, Math.ceil(ALONE / load));
+  return SPLITS.map((split) => ({ ...vllmDefaults(profile), weights, split })).filter(
+    (each) => fewestEngines(each) <= needed && isPossible(profile, each),
+  );
 }
 
 /** The plans, cheapest first, with those marked that no cheaper one beats in TTFT p99. */

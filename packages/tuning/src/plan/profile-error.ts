@@ -2,16 +2,18 @@ import type { EngineProfile, WeightPrecision } from '@servegym/simulator';
 
 /**
  * Error of a profile's times by how it was made. Measured profiles have their own figure.
- * Source: docs/fidelity.md, operating points of vLLM that were open to us (TPOT), and profiles from data sheets.
+ * Source: docs/fidelity.md, operating points of vLLM that were open to us (TPOT), and static batches of A100, H100 and GH200.
  */
 export const PROFILE_ERRORS = {
   tables: {
     share: 0.14,
     source: 'mean TPOT error of profiles from kernel tables on 713 measured points (docs/fidelity.md)',
   },
+  // Twice: most GPUs that they are made for were never measured.
   estimated: {
-    share: 0.29,
-    source: 'mean error of profiles from data sheets on 340 measured rows (docs/fidelity.md)',
+    share: 0.28,
+    source:
+      'twice the mean error of profiles from data sheets on 186 measured static batches (benchmarks/diff.ts)',
   },
 } as const;
 /** Least error that a measured profile is taken to have: its fit is to latencies of one run. */

@@ -90,20 +90,22 @@ export async function sizeFleet(
   const { slo, seed, mostEngines } = options;
   const { whole } = traffic;
   const winner = { candidate, searchedLoad: guess, heldOut: { value: load.sustained } };
-  const size = async (router: RouterPolicy, most: number) => {
+  const size = async (router: RouterPolicy, [fewest, most]: readonly [number, number]) => {
     const { replicas, point } = await deployment(measurer, profile, whole, winner, 1, {
-      ...{ slo, seed, replicas: [1, most] as const, router, second },
+      ...{ slo, seed, replicas: [fewest, most] as const, router, second },
     });
     return replicas === null || point === null ? null : { replicas, point, router };
   };
-  const plain = await size('least_loaded', mostEngines);
-  const entries = (engines: number) => poolsOf(profile, candidate, engines, second)[0].engines;
   const routes = whole.trace.prefixBlocks !== undefined && candidate.prefixCaching;
-  const aware =
-    routes && (plain === null || entries(plain.replicas) > 1)
-      ? await size('prefix_aware', plain?.replicas ?? mostEngines)
-      : null;
-  const best = aware !== null && (plain === null || isBetter(aware, plain)) ? aware : plain;
+  let best = routes ? await size('prefix_aware', [1, mostEngines]) : null;
+  if (best === null) best = await size('least_loaded', [1, mostEngines]);
+  else {
+    // Which of as many engines has a prefix matters where there are several.
+    const { replicas } = best;
+    const plain = await size('least_loaded', [replicas, replicas]);
+    const entries = poolsOf(profile, candidate, replicas, second)[0].engines;
+    if (plain !== null && (entries === 1 || plain.point.ttftP99Ms < best.point.ttftP99Ms)) best = plain;
+  }
   if (best === null) return null;
   const { replicas, router, point } = best;
   const [[strained]] = await measurer.measure(whole, [{ candidate, loads: [SURGE] }], {
@@ -119,15 +121,6 @@ export async function sizeFleet(
     ...{ pools, router, secondWeight: 1, load, point, strained },
     autoscaled: { engines: scaled, usdPerHour: (scaled / replicas) * usdPerHour },
   });
-}
-
-interface SizedBy {
-  readonly replicas: number;
-  readonly point: LoadPoint;
-}
-
-function isBetter(a: SizedBy, b: SizedBy): boolean {
-  return a.replicas < b.replicas || (a.replicas === b.replicas && a.point.ttftP99Ms < b.point.ttftP99Ms);
 }
 
 /** Engines of each kind, of so many in all. */

@@ -34,7 +34,7 @@ export function planPage(result: PlanResult): string {
           ...(result.refused.length > 0 ? [card('Not planned', refusedList(result))] : []),
         ];
   return reportPage(
-    `What to buy for ${basename(traffic.source)}`,
+    `What to buy for ${/\s/.test(traffic.source) ? traffic.source : basename(traffic.source)}`,
     lead,
     sections,
     'The figures come from a simulator. Measure one GPU hour on the engine that you choose before you buy.',
@@ -58,7 +58,7 @@ function numbers(plan: FleetPlan): string {
       plan.pools
         .map(
           ({ engines, profile: { model }, settings, role }) =>
-            `${engines} engines of ${model.name}, ${settings.weights}${role === 'all' ? '' : `, for ${role}`}`,
+            `${engines} ${engines === 1 ? 'engine' : 'engines'} of ${model.name}, ${settings.weights}${role === 'all' ? '' : `, for ${role}`}`,
         )
         .join('; '),
     ],
@@ -149,7 +149,7 @@ function barName({ pools, settings }: FleetPlan): string {
       .slice(0, pools.length === 1 ? 2 : 1)
       .join('-')}${tensor}`;
   });
-  return `${names.join(' + ')}, ${settings.weights}`;
+  return `${names.join(pools[0].role === 'all' ? ' + ' : ' → ')}, ${settings.weights}`;
 }
 
 /** Rows of the table that are open. */

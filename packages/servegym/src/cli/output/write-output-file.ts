@@ -1,4 +1,4 @@
-import { createWriteStream, rmSync } from 'node:fs';
+import { createWriteStream, openSync, rmSync } from 'node:fs';
 import { access, constants, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { Readable } from 'node:stream';
@@ -28,7 +28,9 @@ export async function writeOutputFile(path: string, pieces: Iterable<string | Ui
     process.exit(new InterruptedError(signal).exitCode);
   });
   try {
-    await pipeline(Readable.from(pieces), createWriteStream(part));
+    // Opened at once: a file that is opened while an interrupt removes it would stay.
+    const options = direct ? {} : { fd: openSync(part, 'w') };
+    await pipeline(Readable.from(pieces), createWriteStream(part, options));
     if (!direct) await rename(part, path);
   } catch (error) {
     if (!direct) await rm(part, { force: true }).catch(() => undefined);
