@@ -21,7 +21,10 @@ function printSizes(): void {
     bytes: size(join(DIST, 'assets', name)),
   }));
   const page = readFileSync(join(DIST, 'index.html'), 'utf8');
-  const first = files.filter(({ name }) => page.includes(name));
+  const entry = page.match(/assets\/(index-\S+\.js)/)![1];
+  const imports = readFileSync(join(DIST, 'assets', entry), 'utf8').matchAll(/from"\.\/([^"]+)"/g);
+  const imported = new Set([...imports].map(([, name]) => name));
+  const first = files.filter(({ name }) => page.includes(name) || imported.has(name));
   const later = files.filter((file) => !first.includes(file)).sort((a, b) => b.bytes - a.bytes);
   const sum = (list: readonly { bytes: number }[]) => list.reduce((total, { bytes }) => total + bytes, 0);
   const html = size(join(DIST, 'index.html'));
@@ -72,7 +75,7 @@ const EPISODES: readonly (readonly [path: string, policies: readonly string[]])[
   ['/web/?task=adversarial_multitenant&seed=1', ['heuristic']],
   ['/web/?task=adversarial_multitenant&seed=1', ['heuristic', 'static-tuned', 'default', 'random']],
   ['/fleet/web/?task=flash_crowds&seed=1', ['hpa']],
-  ['/fleet/web/?task=flash_crowds&seed=1', ['hpa', 'keda', 'rule', 'default']],
+  ['/fleet/web/?task=flash_crowds&seed=1', ['hpa', 'keda', 'rule', 'static']],
   ['/inferencegym/web/?task=3&seed=1', ['baseline']],
 ];
 

@@ -11,7 +11,7 @@ import { launchChromium, openConsole } from '../browser/console-page.ts';
 import { setInInter } from './inter.ts';
 
 const FILE = fileURLToPath(new URL('../../../docs/images/console.webp', import.meta.url));
-const EPISODE = '/web/?task=adversarial_multitenant&seed=7&policy=heuristic';
+const EPISODE = '/web/?task=adversarial_multitenant&seed=4&policy=heuristic';
 /** Window from which on a planner plays beside the rules. */
 const JOINED_AT = 48;
 const WINDOW_MS = 125;
@@ -42,12 +42,14 @@ try {
     if (window === JOINED_AT) {
       await shown.choice('Compare with').selectOption('mpc');
       await shown.view.getByRole('article').nth(1).waitFor();
-      await shown.view.getByText('Joining').waitFor({ state: 'detached' });
+      await shown.view.locator('.joining').waitFor({ state: 'detached' });
     }
     await shown.button('Step').click();
     await shown.untilWindow(window);
     await take(WINDOW_MS);
   }
+  for (const card of await shown.view.getByRole('article').all())
+    await card.getByText('Score', { exact: true }).waitFor();
   await shown.score.waitFor();
   await shown.untilIdle();
   await take(END_MS);

@@ -10,7 +10,7 @@ import { setInInter } from './inter.ts';
 
 const FOLDER = fileURLToPath(new URL('../../../docs/images/', import.meta.url));
 const CROWD = 60;
-const EPISODE = '/web/?task=adversarial_multitenant&seed=7';
+const EPISODE = '/web/?task=adversarial_multitenant&seed=4';
 
 /** A picture is taken at the first window from `from` on with a crowded queue, and at `to` at the latest. */
 interface Picture {
@@ -29,7 +29,7 @@ const PICTURES: readonly Picture[] = [
   {
     name: 'console.png',
     policies: ['heuristic'],
-    from: 60,
+    from: 20,
     to: 112,
     options: { viewport: desktop, colorScheme: 'dark' },
   },
@@ -50,7 +50,7 @@ const PICTURES: readonly Picture[] = [
   {
     name: 'console-phone.png',
     policies: ['heuristic'],
-    from: 48,
+    from: 20,
     to: 60,
     options: { viewport: phone, colorScheme: 'dark', deviceScaleFactor: 2, hasTouch: true },
   },
