@@ -12,6 +12,8 @@ import { setInInter } from './inter.ts';
 
 const FILE = fileURLToPath(new URL('../../../docs/images/console.webp', import.meta.url));
 const EPISODE = '/web/?task=adversarial_multitenant&seed=4&policy=heuristic';
+/** Windows of the episode. */
+const WINDOWS = 120;
 /** Window from which on a planner plays beside the rules. */
 const JOINED_AT = 48;
 const WINDOW_MS = 125;
@@ -38,7 +40,7 @@ try {
     frames.push('-d', String(ms), file);
   };
   await take(START_MS);
-  for (let window = 1; !(await shown.button('Step').isDisabled()); window++) {
+  for (let window = 1; window <= WINDOWS; window++) {
     if (window === JOINED_AT) {
       await shown.choice('Compare with').selectOption('mpc');
       await shown.view.getByRole('article').nth(1).waitFor();
