@@ -20,7 +20,12 @@ from openenv.cli.commands.push import _load_ignore_patterns, _prepare_staging_di
 from typer.testing import CliRunner
 
 FOLDER, STAGED = (Path(argument) for argument in sys.argv[1:3])
-CLIENTS = {"llmserve": "LLMServeEnv", "inferencegym": "InferenceGymEnv", "benchmark": "BenchmarkEnv"}
+CLIENTS = {
+    "llmserve": "LLMServeEnv",
+    "fleet": "FleetEnv",
+    "inferencegym": "InferenceGymEnv",
+    "benchmark": "BenchmarkEnv",
+}
 
 
 def front_matter(text: str) -> dict[str, str]:

@@ -1,6 +1,11 @@
 import { cpSync, globSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { benchmarkEnvironment, inferenceGym, serveEnvironment } from '@servegym/environments';
+import {
+  benchmarkEnvironment,
+  fleetEnvironment,
+  inferenceGym,
+  serveEnvironment,
+} from '@servegym/environments';
 import { type EnvironmentDefinition, publishedSchemas } from '@servegym/openenv';
 import { pydanticClass } from './python-models.ts';
 
@@ -21,6 +26,13 @@ export const SPACES = {
     client: 'LLMServeEnv',
     port: 7860,
     rewardRange: [-1, 1],
+  }),
+  // All GPUs billed for nobody cost less than 5; all of them at full speed, most prompts cached, earn less than 50.
+  fleet: space(fleetEnvironment(), {
+    title: 'FleetEnv',
+    client: 'FleetEnv',
+    port: 7860,
+    rewardRange: [-5, 50],
   }),
   inferencegym: space(inferenceGym(), {
     title: 'InferenceGym',
