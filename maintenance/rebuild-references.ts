@@ -1,10 +1,11 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { isDeepStrictEqual } from 'node:util';
 import {
   type FleetReferenceInput,
   type ReferenceInput,
   tuneConstant,
+  tuneFleet,
   tunePhase,
-  tuneRateRule,
 } from '@servegym/agents';
 import {
   FLEET_REFERENCE_RETURNS_URL,
@@ -149,13 +150,16 @@ function fleetRecords(ids: readonly FleetTaskId[]): Records<FleetTaskId, FleetTa
     job: 'fleet-reference-returns',
     fingerprint: (id) => fleetTaskFingerprint(FLEET_TASKS[id]),
     tune: async (id) => {
-      showProgress(`${id}: best rule`);
-      const { parameters: rule } = tuneRateRule(FLEET_TASKS[id], RULE_TRACES);
-      return { fingerprint: fleetTaskFingerprint(FLEET_TASKS[id]), rule, seeds: {} };
+      showProgress(`${id}: best rule, autoscaler and constant`);
+      const tuned = tuneFleet(FLEET_TASKS[id], RULE_TRACES);
+      return { fingerprint: fleetTaskFingerprint(FLEET_TASKS[id]), ...tuned, seeds: {} };
     },
     input: (taskId, { rule, seeds }, seed): FleetReferenceInput | null =>
       seeds[seed] === undefined ? { taskId, seed, rule } : null,
-    lines: (_, { rule }) => [`    "rule": ${JSON.stringify(rule)},`],
+    lines: (_, { rule, inFlightTarget, constantReplicas }) => [
+      `    "rule": ${JSON.stringify(rule)},`,
+      `    "inFlightTarget": ${inFlightTarget}, "constantReplicas": ${constantReplicas},`,
+    ],
   };
 }
 
@@ -169,12 +173,11 @@ async function rebuildReferences<Id extends string, Kept extends Reference>(
   for (const id of records.ids) {
     const known = file[id] as Kept | undefined;
     const fingerprint = records.fingerprint(id);
-    const reference: Kept =
-      tune || known === undefined
-        ? await records.tune(id)
-        : known.fingerprint === fingerprint
-          ? known
-          : { ...known, fingerprint, seeds: {} };
+    const settings: Kept =
+      tune || known === undefined ? await records.tune(id) : { ...known, fingerprint, seeds: {} };
+    // Returns still hold where neither the task nor a setting has changed.
+    const kept = isDeepStrictEqual({ ...known, seeds: {} }, { ...settings, seeds: {} });
+    const reference: Kept = kept ? { ...settings, seeds: known!.seeds } : settings;
     file[id] = reference;
     writeReferenceFile(records, file);
     await playSeeds(jobs, records, file, id, reference, { ...records.seeds, ...definedOf(seeds) });

@@ -35,6 +35,7 @@ export {
   FLEET_ACTION_BINS,
   FLEET_TASK_IDS,
   type FleetAction,
+  type FleetKnob,
   type FleetObservation,
   type FleetState,
   type FleetTaskId,
@@ -42,7 +43,7 @@ export {
 } from './fleet/schema.ts';
 export { FLEET_SHIFTS, type FleetShift, scaleFleetArrivals } from './fleet/shifts.ts';
 export { FLEET_TASKS, fleetTasks } from './fleet/task-registry.ts';
-export { FLEET_CLASSES, type FleetTask } from './fleet/tasks/fleet-task.ts';
+export { FLEET_CLASSES, type FleetTask, idleFleetKnobs } from './fleet/tasks/fleet-task.ts';
 export { type FleetTaskFile, parseFleetTask } from './fleet/tasks/fleet-task-schema.ts';
 export type { FleetWindowReport } from './fleet/window-report.ts';
 export type { StepInfo } from './inferencegym/environment.ts';

@@ -69,7 +69,7 @@ with GenericEnvClient(base_url="http://localhost:7860/fleet").sync() as env:
 `;
 
 /** Changes whenever the same task, seed and actions may give another episode or grade. */
-const VERSION = '0.1.0';
+const VERSION = '0.2.0';
 
 /** One session of `fleet`. */
 class FleetEnvironment implements Environment<FleetAction, FleetObservation, FleetState> {

@@ -51,7 +51,7 @@ function wanderingActions(standard: FleetAction, seed: number): () => FleetActio
 
 async function trajectoryHash(reset: ResetOptions): Promise<string> {
   const environment = fleet.create();
-  const nextAction = wanderingActions(FLEET_TASKS.agents.defaultAction, reset.seed!);
+  const nextAction = wanderingActions(FLEET_TASKS.diurnal.defaultAction, reset.seed!);
   const hash = createHash('sha256');
   let { done } = await environment.reset({ hours: 1 / 6, ...reset });
   while (!done) {

@@ -3,13 +3,14 @@ import {
   drawFleetRequests,
   type FleetController,
   type FleetTask,
+  type FleetTaskReference,
   firstSeeds,
   hpaInFlight,
   RateRule,
   type RateRuleParameters,
   STANDARD_RATE_RULE,
 } from '@servegym/environments';
-import { type Climbed, climbCoordinates } from '../../learning/coordinate-climb.ts';
+import { climbCoordinates } from '../../learning/coordinate-climb.ts';
 
 /** Values that the search tries for each parameter of the rule. */
 const RULE_GRID: { readonly [Name in keyof RateRuleParameters]: readonly number[] } = {
@@ -32,28 +33,40 @@ export interface TuningTraces {
   readonly many: number;
 }
 
-/** Parameters with which the rule earns most on the first training seeds. */
-export function tuneRateRule(task: FleetTask, traces: TuningTraces): Climbed<RateRuleParameters> {
-  const play = trainingReturn(task, traces);
-  return climbCoordinates(
-    { grid: RULE_GRID, traces, play: (parameters, trace) => play(new RateRule(parameters), trace) },
-    [STANDARD_RATE_RULE],
-  );
-}
+/** Settings of the classic controllers of a task. */
+export type TunedControllers = Pick<FleetTaskReference, 'rule' | 'inFlightTarget' | 'constantReplicas'>;
 
-/** Requests in flight a replica with which `hpa` earns most on the first training seeds. */
-export function tuneHpa(task: FleetTask, traces: TuningTraces): Climbed<{ target: number }> {
-  const play = trainingReturn(task, traces);
-  return climbCoordinates(
-    { grid: IN_FLIGHT_GRID, traces, play: ({ target }, trace) => play(hpaInFlight(target), trace) },
-    [{ target: 40 }],
-  );
-}
-
-function trainingReturn(task: FleetTask, { many }: TuningTraces) {
-  const drawn = firstSeeds('train', many).map((seed) => ({ seed, requests: drawFleetRequests(task, seed) }));
-  return (controller: FleetController, trace: number) => {
+/** The settings that earn most on the first training seeds of a task. */
+export function tuneFleet(task: FleetTask, traces: TuningTraces): TunedControllers {
+  const drawn = firstSeeds('train', traces.many).map((seed) => ({
+    ...{ seed, requests: drawFleetRequests(task, seed) },
+  }));
+  const earned = (controller: FleetController, trace: number) => {
     const { seed, requests } = drawn[trace]!;
     return controlledReturn(task, seed, requests, controller);
   };
+  const rule = climbCoordinates(
+    { grid: RULE_GRID, traces, play: (parameters, trace) => earned(new RateRule(parameters), trace) },
+    [STANDARD_RATE_RULE],
+  );
+  const hpa = climbCoordinates(
+    { grid: IN_FLIGHT_GRID, traces, play: ({ target }, trace) => earned(hpaInFlight(target), trace) },
+    [{ target: 40 }],
+  );
+  const constant = climbCoordinates<{ replicas: number }>(
+    {
+      grid: { replicas: Array.from({ length: task.maxReplicas }, (_, i) => i + 1) },
+      ...{ traces, play: ({ replicas }, trace) => earned(constantController(replicas), trace) },
+    },
+    [{ replicas: task.defaultAction.replicas }],
+  );
+  return {
+    rule: rule.parameters,
+    inFlightTarget: hpa.parameters.target,
+    constantReplicas: constant.parameters.replicas,
+  };
+}
+
+function constantController(replicas: number): FleetController {
+  return { name: 'static', reset() {}, act: ({ previousAction }) => ({ ...previousAction, replicas }) };
 }

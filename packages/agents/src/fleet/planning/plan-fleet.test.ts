@@ -9,6 +9,7 @@ import {
   type FleetTask,
   fleetReturnBound,
   hpaInFlight,
+  RateRule,
 } from '@servegym/environments';
 import fc from 'fast-check';
 import { planFleet } from './plan-fleet.ts';
@@ -31,6 +32,16 @@ test('the clairvoyant earns more than the controller it starts from, and its act
   }
   assert.ok(plan.return > controlled.totals.reward + 1, `${plan.return} ${controlled.totals.reward}`);
   assert.ok(plan.return < fleetReturnBound(task, requests));
+});
+
+test('the clairvoyant leaves masked knobs at the default', () => {
+  const task: FleetTask = { ...short(FLEET_TASKS.flash_crowds, 8), maskedKnobs: ['max_num_batched_tokens'] };
+  const requests = drawFleetRequests(task, 7);
+  const { actions } = planFleet(task, 7, { requests, controllers: [new RateRule({ tokenBudget: 512 })] });
+  assert.deepEqual(
+    new Set(actions.map((action) => action.max_num_batched_tokens)),
+    new Set([task.defaultAction.max_num_batched_tokens]),
+  );
 });
 
 test('no drawn sequence of actions exceeds the bound', () => {

@@ -4,6 +4,7 @@ import {
   FleetEpisode,
   type FleetRequests,
   type FleetTask,
+  holdMaskedKnobs,
 } from '@servegym/environments';
 
 /** One pass over a plan. */
@@ -114,16 +115,24 @@ function improvePlan(
   return total > start.return ? { actions: plan, return: total } : start;
 }
 
-function changesOf(kept: readonly FleetAction[], { maxReplicas }: FleetTask, pass: Pass): FleetAction[][] {
-  return [
+/** Changes of the actions that leave masked knobs alone. */
+function changesOf(kept: readonly FleetAction[], task: FleetTask, pass: Pass): FleetAction[][] {
+  const changes = [
     ...pass.replicas.map((change) =>
       kept.map((action) => ({
         ...action,
-        replicas: Math.max(0, Math.min(maxReplicas, action.replicas + change)),
+        replicas: Math.max(0, Math.min(task.maxReplicas, action.replicas + change)),
       })),
     ),
     ...pass.settings.map((settings) => kept.map((action) => ({ ...action, ...settings }))),
   ];
+  if (task.maskedKnobs === undefined) return changes;
+  const held = changes.map((changed) => changed.map((action) => holdMaskedKnobs(task, action)));
+  return held.filter((changed) => changed.some((action, i) => differs(action, kept[i]!)));
+}
+
+function differs(one: FleetAction, other: FleetAction): boolean {
+  return (Object.keys(one) as (keyof FleetAction)[]).some((knob) => one[knob] !== other[knob]);
 }
 
 function playController(
@@ -137,7 +146,8 @@ function playController(
   controller.reset();
   while (!episode.done) {
     const { window: stepIndex, action: previousAction } = episode;
-    const action = controller.act({ observation: episode.observation(), previousAction, stepIndex });
+    const wanted = controller.act({ observation: episode.observation(), previousAction, stepIndex });
+    const action = holdMaskedKnobs(task, wanted);
     actions.push(action);
     episode.step(action);
   }

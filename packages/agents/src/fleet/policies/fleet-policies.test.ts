@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { FLEET_TASKS, type FleetAction, FleetEpisode, type FleetObservation } from '@servegym/environments';
+import {
+  FLEET_TASK_IDS,
+  FLEET_TASKS,
+  type FleetAction,
+  FleetEpisode,
+  type FleetObservation,
+  recordedFleetReference,
+} from '@servegym/environments';
 import { createFleetPolicy, listFleetPolicies } from './fleet-policies.ts';
 
 const task = FLEET_TASKS.diurnal;
@@ -35,6 +42,17 @@ test('hpa asks for the requests in flight over its target, keeps within 10 %, an
 test('hpa goes down to the most that the last 300 s asked for', () => {
   const windows = [running(320), ...Array.from({ length: 10 }, () => running(40))];
   assert.deepEqual(replicasOf('hpa:40', windows), [8, ...Array(9).fill(8), 1]);
+});
+
+test('static keeps as many replicas as it is told, or as earned most in training on the task', () => {
+  assert.deepEqual(replicasOf('static:7', [running(500), running(0)]), [7, 7]);
+  assert.deepEqual(replicasOf('static', [running(500)], 3), [3]);
+  for (const taskId of FLEET_TASK_IDS) {
+    const policy = createFleetPolicy('static');
+    policy.reset({ taskId, seed: 1 });
+    const step = { observation: calm, previousAction: task.defaultAction, reward: 0, stepIndex: 1 };
+    assert.equal(policy.act(step).replicas, recordedFleetReference(taskId)?.constantReplicas);
+  }
 });
 
 test('keda sees the queue alone: no queue, the least replicas', () => {
@@ -109,7 +127,7 @@ test('p-pas takes the small budget while two prompts a replica are prefilled or 
 });
 
 test('prefix-router scales as hpa does, and earns more than it where conversations go on', () => {
-  const agents = { ...FLEET_TASKS.agents, windows: 40 };
+  const agents = { ...FLEET_TASKS.agents, windows: 40, defaultAction: task.defaultAction };
   const earned = (spec: string) => {
     const episode = new FleetEpisode(agents, 5);
     const policy = createFleetPolicy(spec);

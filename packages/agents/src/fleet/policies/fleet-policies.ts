@@ -18,8 +18,9 @@ const POLICIES: Readonly<
 > = {
   static: {
     title: 'Fixed number',
-    description: 'As many replicas all the time: `static:8`. Without a number, those of the task.',
-    create: (value) => new StaticPolicy(value === null ? {} : { replicas: value }),
+    description:
+      'As many replicas all the time: `static:8`; without a number, the best in training on the task',
+    create: (replicas) => new StaticPolicy(replicas ?? undefined),
   },
   hpa: {
     title: 'HPA',

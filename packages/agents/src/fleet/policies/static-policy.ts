@@ -1,19 +1,23 @@
-import type { FleetAction } from '@servegym/environments';
+import { type FleetAction, recordedFleetReference } from '@servegym/environments';
 import type { FleetPolicy } from './fleet-policy.ts';
 
 /** As many replicas all the time, with the other settings of the task. */
 export class StaticPolicy implements FleetPolicy {
   readonly name: string;
-  readonly #settings: Partial<FleetAction>;
+  readonly #asked: number | undefined;
+  #replicas: number | undefined;
 
-  constructor(settings: Partial<FleetAction>) {
-    this.#settings = settings;
-    this.name = `static:${settings.replicas}`;
+  /** @param replicas Default: the best in training on the task that is played; the task's own where nothing is recorded */
+  constructor(replicas?: number) {
+    this.#asked = this.#replicas = replicas;
+    this.name = replicas === undefined ? 'static' : `static:${replicas}`;
   }
 
-  reset(): void {}
+  reset({ taskId }: Parameters<FleetPolicy['reset']>[0]): void {
+    this.#replicas = this.#asked ?? recordedFleetReference(String(taskId))?.constantReplicas;
+  }
 
   act({ previousAction }: Parameters<FleetPolicy['act']>[0]): FleetAction {
-    return { ...previousAction, ...this.#settings };
+    return { ...previousAction, replicas: this.#replicas ?? previousAction.replicas };
   }
 }

@@ -1,3 +1,4 @@
+import { holdMaskedKnobs } from '../../masked-knobs.ts';
 import { foresightShares, type RecordedReturns, recordedRoom } from '../../recorded-anchors.ts';
 import { FleetEpisode } from '../fleet-episode.ts';
 import { drawFleetRequests } from '../requests/draw-requests.ts';
@@ -43,7 +44,7 @@ export function fleetAnchors(task: FleetTask, seed: number, requests: FleetReque
   };
 }
 
-/** Return of an episode that a controller plays. */
+/** Return of an episode that a controller plays, with masked knobs at their defaults. */
 export function controlledReturn(
   task: FleetTask,
   seed: number,
@@ -54,7 +55,8 @@ export function controlledReturn(
   controller.reset();
   while (!episode.done) {
     const { window: stepIndex, action: previousAction } = episode;
-    episode.step(controller.act({ observation: episode.observation(), previousAction, stepIndex }));
+    const action = controller.act({ observation: episode.observation(), previousAction, stepIndex });
+    episode.step(holdMaskedKnobs(task, action));
   }
   return episode.totals.reward;
 }

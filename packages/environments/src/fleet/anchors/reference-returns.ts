@@ -12,6 +12,10 @@ export interface FleetTaskReference {
   readonly fingerprint: string;
   /** The parameters of the rule that earned most on the training seeds. */
   readonly rule: RateRuleParameters;
+  /** The same of `hpa`: requests in flight a replica. */
+  readonly inFlightTarget: number;
+  /** The same of `static`. */
+  readonly constantReplicas: number;
   readonly seeds: Readonly<Record<string, FleetSeedReturns>>;
 }
 
@@ -68,7 +72,9 @@ export function fleetTaskFingerprint(task: FleetTask): string {
   if (known !== undefined) return known;
   const { name: _, description: __, ...rest } = task;
   const episode = new FleetEpisode(task, FINGERPRINT_SEED);
-  const hash = createHash('sha256').update(JSON.stringify([rest, episode.profiles]));
+  // A replica starts in the seconds that the task says: the costs of a change of weights concern `llmserve` alone.
+  const profiles = episode.profiles.map(({ reloadSeconds: _, hostCheckpoints: __, ...profile }) => profile);
+  const hash = createHash('sha256').update(JSON.stringify([rest, profiles]));
   const { inputTokens, outputTokens, classes, startTicks, thinkTicks } = episode.requests;
   for (const column of [inputTokens, outputTokens, classes, startTicks, thinkTicks]) hash.update(column);
   for (const change of PLAYED) {

@@ -1,5 +1,6 @@
 import type { FleetAction } from '../schema.ts';
 import type { FleetController, FleetControllerStep } from './fleet-controller.ts';
+import { recordedFleetReference } from './reference-returns.ts';
 
 /** Windows whose recommendations a scale-down has to respect: 300 s of 30 s, the default of Kubernetes. */
 const STABILIZATION_WINDOWS = 10;
@@ -8,12 +9,7 @@ const TOLERANCE = 0.1;
 /** Syncs of the controller in a window of 30 s, one each 15 s. */
 const SYNCS = 2;
 
-/**
- * Requests in flight a replica that `hpa` aims at, by task: of 5 to 60 those that earn most on the first training seeds
- * (`tuneHpa`). Long prompts make few requests a load.
- */
-const IN_FLIGHT_TARGETS: Readonly<Record<string, number>> = { diurnal: 40, flash_crowds: 40, agents: 8 };
-/** For other tasks: a choice. */
+/** Requests in flight a replica that `hpa` aims at on tasks without a record: a choice. */
 const IN_FLIGHT_TARGET = 40;
 
 /** Replicas that a metric asks for: its total over its target a replica. */
@@ -63,11 +59,12 @@ export class ReplicaScaler implements FleetController {
 
 /**
  * The autoscaler on requests that wait or run: the default that scores are held against.
- * @param target requests a replica. Default: the best in training on the task that is played
+ * @param target requests a replica. Default: the best in training on the task that is played, by its record
  */
 export function hpaInFlight(target?: number): ReplicaScaler {
   return new ReplicaScaler(target === undefined ? 'hpa' : `hpa:${target}`, ({ observation }) => ({
     total: observation.num_requests_running + observation.num_requests_waiting,
-    targetPerReplica: target ?? IN_FLIGHT_TARGETS[observation.task_id] ?? IN_FLIGHT_TARGET,
+    targetPerReplica:
+      target ?? recordedFleetReference(observation.task_id)?.inFlightTarget ?? IN_FLIGHT_TARGET,
   }));
 }

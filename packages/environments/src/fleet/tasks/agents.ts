@@ -8,9 +8,11 @@ export const agents: FleetTask = {
   name: 'Agents',
   difficulty: 'hard',
   description:
-    'Sessions of agents: turn after turn a longer prompt, most of which the replica of the turn before has cached, with think times between. Beside them answers from retrieved passages and batch work with long prompts. Where a request goes decides what has to be computed again; a replica that stops takes its sessions’ cache with it; long prompts hold up what is being decoded.',
+    'Sessions of agents: turn after turn a longer prompt, most of which the replica of the turn before has cached, with think times between. Beside them answers from retrieved passages and batch work with long prompts. Retrieval comes in surges longer than a cold start. Where a request goes decides what has to be computed again; a replica that stops takes its sessions’ cache with it; long prompts hold up what is being decoded.',
   windows: 240,
   windowSeconds: 30,
+  // Sessions are why gateways know prefixes: the weights of llm-d's sample configuration, prefixes 2 and load 1.
+  defaultAction: { ...h100Fleet.defaultAction, routing_queue: 0.5, routing_prefix: 1 },
   objectives: { ...objectives, interactive: { ttftMs: 1500, tpotMs: 30 } },
   prices: chatPrices,
   referenceUsd: 0.25,
@@ -38,7 +40,12 @@ export const agents: FleetTask = {
     {
       name: 'retrieval',
       class: 'interactive',
-      rate: { perSecond: 4, peakToTrough: 4 },
+      // Of RAGPulse's ten minutes one in a hundred has 2.5 times the requests of the two hours around it, the busiest 3.5.
+      rate: {
+        perSecond: 4,
+        peakToTrough: 4,
+        surges: [{ everySeconds: 2400, factor: [2, 3.5], seconds: [300, 900], rampSeconds: 30 }],
+      },
       lengths: {
         prompt: { median: 3200, sigma: 0.3, min: 2600, max: 8000 },
         output: { median: 200, sigma: 0.6, min: 8, max: 1000 },
