@@ -38,6 +38,7 @@ export type { PlayableEnvironment } from './core/playable-environment.ts';
 export type { AsyncPolicy, Policy, PolicyEpisode, PolicyStep } from './core/policy.ts';
 export { type DatasetRow, type DatasetValue, recordEpisodes } from './core/record-episodes.ts';
 export { AgentError } from './error-catalogue.ts';
+export { checkFleetTask } from './fleet/checks/check-fleet-task.ts';
 export { tuneFleet } from './fleet/learn/tune-fleet.ts';
 export type { FleetReferenceInput } from './fleet/planning/fleet-reference-job.ts';
 export { planFleet } from './fleet/planning/plan-fleet.ts';

@@ -74,6 +74,7 @@ describe('servegym check', () => {
   it('says what it cannot check', async () => {
     for (const [args, message] of [
       [['nope'], /one of static_workload.*or a file/],
+      [['nope', '--env', 'fleet'], /one of diurnal.*or a file/],
       [['./nope.ts'], /there is no such file/],
       [[join(import.meta.dirname, 'scripted-model.ts')], /default export/],
       [[join(import.meta.dirname, '../package.json')], /is no task: .*id/],

@@ -23,6 +23,8 @@ export interface CheckEffort {
   readonly seeds: readonly number[];
   /** States in which the values of each knob are compared. */
   readonly states: number;
+  /** Windows of an episode of `fleet`, whose planner takes long. */
+  readonly fleetWindows: number;
   /** Times that a schedule for known traffic is gone through for something better, where that is how it is found. */
   readonly sweeps: number;
 }
@@ -32,6 +34,7 @@ export const QUICK: CheckEffort = {
   traces: { few: 1, many: 1 },
   seeds: [2_000_000],
   states: 6,
+  fleetWindows: 30,
   sweeps: 1,
 };
 /** Enough to rely on. */
@@ -39,6 +42,7 @@ export const THOROUGH: CheckEffort = {
   traces: { few: 2, many: 8 },
   seeds: [2_000_000, 2_000_001, 2_000_002],
   states: 36,
+  fleetWindows: 120,
   sweeps: 4,
 };
 

@@ -21,7 +21,6 @@ export interface CheckedEpisode<Action> {
   fork(): () => CheckedEpisode<Action>;
 }
 
-/** A task as checks play it. `Figure` names what they measure in an episode. */
 /** The server's grade of an episode. */
 export interface CheckedGrade {
   readonly score: number;
@@ -29,7 +28,8 @@ export interface CheckedGrade {
   readonly worth: number;
 }
 
-export interface CheckedTask<Action extends object, Figure extends string = string> {
+/** A task that is played window by window. */
+export interface PlayedTask<Action extends object> {
   readonly id: string | number;
   readonly difficulty: 'easy' | 'medium' | 'hard';
   /** Windows of an episode. */
@@ -38,6 +38,11 @@ export interface CheckedTask<Action extends object, Figure extends string = stri
   /** Values of the knobs that the task leaves free. */
   readonly knobs: readonly KnobValues<Action>[];
   start(seed: number): CheckedEpisode<Action>;
+}
+
+/** A task as checks play it. `Figure` names what they measure in an episode. */
+export interface CheckedTask<Action extends object, Figure extends string = string>
+  extends PlayedTask<Action> {
   /** Plays an episode to its end and measures it. */
   play(seed: number, actionOf: (window: number) => Action): Readonly<Record<Figure, number>>;
   /** The server's grade. Fewer actions than windows are an episode that was left. */
@@ -57,7 +62,7 @@ export function turned<Action>(action: Action, knob: keyof Action, value: Action
 
 /** Sum of the rewards of an episode. */
 export function episodeReturn<Action extends object>(
-  task: CheckedTask<Action>,
+  task: PlayedTask<Action>,
   seed: number,
   actionOf: (window: number) => Action,
 ): number {
@@ -88,7 +93,7 @@ export function keptFigure<Action extends object, Figure extends string>(
 
 /** Turns one free knob to any of its values before every window. */
 export function wanderingActions<Action extends object>(
-  { knobs, defaultAction }: CheckedTask<Action>,
+  { knobs, defaultAction }: PlayedTask<Action>,
   seed: number,
 ): () => Action {
   const draws = new RandomStream(seed, 'check');
@@ -103,7 +108,7 @@ export function wanderingActions<Action extends object>(
 
 /** Draws every free knob anew before every window. */
 export function randomActions<Action extends object>(
-  { knobs, defaultAction }: CheckedTask<Action>,
+  { knobs, defaultAction }: PlayedTask<Action>,
   seed: number,
 ): () => Action {
   const draws = new RandomStream(seed, 'random actions');

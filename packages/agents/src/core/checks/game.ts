@@ -1,6 +1,13 @@
 import { mean } from '@servegym/simulator/statistics';
 import type { CheckResult } from './check-result.ts';
-import { type CheckedTask, episodeReturn, type KnobValues, randomActions, turned } from './checked-task.ts';
+import {
+  type CheckedTask,
+  episodeReturn,
+  type KnobValues,
+  type PlayedTask,
+  randomActions,
+  turned,
+} from './checked-task.ts';
 
 /** Least gain of a step, in reward, that makes looking for a configuration worth while. */
 const WORTH_TUNING = 0.01;
@@ -62,7 +69,7 @@ export function roomToAdapt(
 
 /** Checks that actions drawn at random earn less than an operator's. */
 export function chanceLoses<Action extends object>(
-  task: CheckedTask<Action>,
+  task: PlayedTask<Action>,
   seeds: readonly number[],
   operator: { readonly title: string; readonly figure: string; readonly return: number },
 ): CheckResult {

@@ -1,12 +1,12 @@
 import type { CheckEffort, CheckResult } from './check-result.ts';
-import { type CheckedTask, wanderingActions } from './checked-task.ts';
+import { type PlayedTask, wanderingActions } from './checked-task.ts';
 
 /** Means over few seeds may be this much out of order by chance. */
 const ORDER_TOLERANCE = 0.02;
 
 /** No request is lost or made up, whatever is done. */
 export function conservation<Action extends object>(
-  task: CheckedTask<Action>,
+  task: PlayedTask<Action>,
   { seeds }: CheckEffort,
 ): CheckResult {
   let windows = 0;
@@ -32,7 +32,7 @@ export function conservation<Action extends object>(
 
 /** An episode depends on its seed and actions alone, also when it is left for others and brought back. */
 export function repeatability<Action extends object>(
-  task: CheckedTask<Action>,
+  task: PlayedTask<Action>,
   { seeds: [seed = 0] }: CheckEffort,
 ): CheckResult {
   const first = trajectory(task, seed, wanderingActions(task, seed));
@@ -51,7 +51,7 @@ export function repeatability<Action extends object>(
 
 /** Rewards and observations of an episode as text. */
 export function trajectory<Action extends object>(
-  task: CheckedTask<Action>,
+  task: PlayedTask<Action>,
   seed: number,
   actionOf: () => Action,
   through?: 'forking',

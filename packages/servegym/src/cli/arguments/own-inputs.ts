@@ -67,10 +67,27 @@ function known<Task>(task: Task, source: string, add: (task: Task) => void): Tas
 export async function findOrLoadTask(idOrFile: string): Promise<ServeTask> {
   const known = findServeTask(idOrFile);
   if (known !== undefined) return known;
-  if (/[./\\]/.test(idOrFile)) return loadTask(idOrFile);
+  if (looksLikePath(idOrFile)) return loadTask(idOrFile);
   throw new InputError(
     `expected a task, one of ${serveTaskIds().join(', ')}, or a file that holds one, got ${idOrFile}`,
   );
+}
+
+/**
+ * The task of `fleet` of this id, or the one in this file when it looks like a path.
+ * @throws InputError when there is none
+ */
+export async function findOrLoadFleetTask(idOrFile: string): Promise<FleetTask> {
+  const known = fleetTasks.find(idOrFile);
+  if (known !== undefined) return known;
+  if (looksLikePath(idOrFile)) return loadFleetTask(idOrFile);
+  throw new InputError(
+    `expected a task, one of ${fleetTasks.ids().join(', ')}, or a file that holds one, got ${idOrFile}`,
+  );
+}
+
+function looksLikePath(text: string): boolean {
+  return /[./\\]/.test(text);
 }
 
 async function content(path: string): Promise<unknown> {

@@ -1,22 +1,37 @@
 import {
   type CheckEffort,
   type CheckResult,
+  checkFleetTask,
   checkGymTask,
   checkTask,
   QUICK,
   type TaskCheck,
   THOROUGH,
 } from '@servegym/agents';
-import { chooseGymTask, GYM_TASK_IDS, GYM_TASKS, shippedWorld, TASK_IDS } from '@servegym/environments';
+import {
+  chooseGymTask,
+  FLEET_TASK_IDS,
+  GYM_TASK_IDS,
+  GYM_TASKS,
+  shippedWorld,
+  TASK_IDS,
+} from '@servegym/environments';
 import { Command, Option } from 'commander';
-import { findOrLoadTask } from '../arguments/own-inputs.ts';
+import { findOrLoadFleetTask, findOrLoadTask } from '../arguments/own-inputs.ts';
 import { readGymOptions } from '../arguments/read-table.ts';
 import { InputError } from '../input-error.ts';
 import { showProgress } from '../output/progress.ts';
 import { checkJson, checkTable } from './check-report.ts';
 
+/** Environments and the tasks that are checked where none is named. */
+const TASKS = { llmserve: TASK_IDS, inferencegym: GYM_TASK_IDS, fleet: FLEET_TASK_IDS };
+type CheckableEnvironment = keyof typeof TASKS;
+const ALL_TASKS = Object.values(TASKS)
+  .map((ids) => ids.join(', '))
+  .join(', or of ');
+
 interface CheckOptions {
-  readonly env: 'llmserve' | 'inferencegym';
+  readonly env: CheckableEnvironment;
   readonly task?: string;
   readonly table?: string;
   readonly quick: boolean;
@@ -40,11 +55,9 @@ export function checkCommand(): Command {
     )
     .argument(
       '[task]',
-      `a task, or with llmserve a file that holds one (JSON, or a module); default: all of ${TASK_IDS.join(', ')}, or of ${GYM_TASK_IDS.join(', ')}`,
+      `a task, or with llmserve and fleet a file that holds one (JSON, or a module); default: all of ${ALL_TASKS}`,
     )
-    .addOption(
-      new Option('--env <name>', 'the environment').choices(['llmserve', 'inferencegym']).default('llmserve'),
-    )
+    .addOption(new Option('--env <name>', 'the environment').choices(Object.keys(TASKS)).default('llmserve'))
     .option('--task <id|file>', 'the same as the argument')
     .option('--table <file.parquet>', 'with inferencegym: a table of your own measurements')
     .option('--quick', 'play less: a first look, and what the tests do', false)
@@ -55,13 +68,13 @@ export function checkCommand(): Command {
 async function check(argument: string | undefined, options: CheckOptions): Promise<void> {
   const { env, task, table, quick, json } = options;
   const asked = argument ?? task ?? 'all';
-  if (env === 'llmserve' && table !== undefined) {
+  if (env !== 'inferencegym' && table !== undefined) {
     throw new InputError('--table belongs to inferencegym: add --env inferencegym');
   }
-  const names = asked !== 'all' ? [asked] : env === 'llmserve' ? TASK_IDS : GYM_TASK_IDS;
+  const names = asked !== 'all' ? [asked] : TASKS[env];
   const checked: TaskCheck[] = [];
   for (const wanted of names) {
-    const found = env === 'llmserve' ? await serveTask(`${wanted}`) : await gymTask(wanted, table);
+    const found = await findTask(env, wanted, table);
     showProgress(`${found.name} ...`);
     const outcome = await found.check(quick ? QUICK : THOROUGH, (results) =>
       showProgress(`${found.name}: ${results[0]?.group}`),
@@ -74,9 +87,23 @@ async function check(argument: string | undefined, options: CheckOptions): Promi
   if (checked.some(({ passed }) => !passed)) process.exitCode = 1;
 }
 
-async function serveTask(nameOrFile: string): Promise<Checkable> {
-  const task = await findOrLoadTask(nameOrFile);
-  return { name: task.id, check: (effort, onGroup) => checkTask(task, effort, onGroup) };
+async function findTask(
+  env: CheckableEnvironment,
+  wanted: string | number,
+  table: string | undefined,
+): Promise<Checkable> {
+  switch (env) {
+    case 'llmserve': {
+      const task = await findOrLoadTask(`${wanted}`);
+      return { name: task.id, check: (effort, onGroup) => checkTask(task, effort, onGroup) };
+    }
+    case 'fleet': {
+      const task = await findOrLoadFleetTask(`${wanted}`);
+      return { name: task.id, check: (effort, onGroup) => checkFleetTask(task, effort, onGroup) };
+    }
+    case 'inferencegym':
+      return gymTask(wanted, table);
+  }
 }
 
 async function gymTask(id: string | number, table: string | undefined): Promise<Checkable> {
