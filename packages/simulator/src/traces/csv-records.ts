@@ -1,4 +1,4 @@
-import { CsvError, parse } from 'csv-parse/sync';
+import Papa from 'papaparse';
 import { TraceError } from './trace-error.ts';
 
 /**
@@ -52,19 +52,17 @@ function visitQuoted(
   firstLine: number,
   visit: (fields: readonly string[], line: number) => void,
 ): void {
-  try {
-    parse(text, {
-      relax_column_count: true,
-      skip_empty_lines: true,
-      record_delimiter: ['\r\n', '\n'],
-      on_record: (fields: string[], { lines }) => {
-        visit(fields, firstLine + lines - 1);
-        return null;
-      },
-    });
-  } catch (error) {
-    if (!(error instanceof CsvError)) throw error;
-    const line = typeof error.lines === 'number' ? firstLine + error.lines - 1 : null;
-    throw new TraceError('TRACE_MALFORMED_LINE', source, line, 'comma-separated values', error.message);
-  }
+  let next = firstLine;
+  Papa.parse<string[]>(text.replaceAll('\r\n', '\n'), {
+    delimiter: ',',
+    newline: '\n',
+    step({ data: fields, errors: [error] }) {
+      if (error) {
+        throw new TraceError('TRACE_MALFORMED_LINE', source, next, 'comma-separated values', error.message);
+      }
+      const line = next + fields.reduce((sum, field) => sum + field.split('\n').length - 1, 0);
+      next = line + 1;
+      if (fields.length > 1 || fields[0] !== '') visit(fields, line);
+    },
+  });
 }
