@@ -37,7 +37,9 @@ interface DrawnChart {
 function drawnCharts({ view }: ConsolePage): Promise<DrawnChart[]> {
   return view.locator('figure.panel').evaluateAll((figures) =>
     figures.map((figure) => {
-      const canvas = figure.querySelector('canvas')!;
+      const title = figure.getAttribute('aria-label') ?? '';
+      const canvas = figure.querySelector('canvas');
+      if (!canvas) return { title, pixels: 0, picture: '' };
       const { width, height } = canvas;
       // Of a copy, because reading a canvas often makes the browser draw it in another way.
       const copy = new OffscreenCanvas(width, height).getContext('2d', { willReadFrequently: true })!;
@@ -57,11 +59,7 @@ function drawnCharts({ view }: ConsolePage): Promise<DrawnChart[]> {
           Math.abs(drawn[i] - red) + Math.abs(drawn[i + 1] - green) + Math.abs(drawn[i + 2] - blue) < 24;
         if (drawn[i + 3] > 200 && curves.some(isNear)) pixels++;
       }
-      return {
-        title: figure.getAttribute('aria-label') ?? '',
-        pixels,
-        picture: canvas.toDataURL(),
-      };
+      return { title, pixels, picture: canvas.toDataURL() };
     }),
   );
 }
