@@ -2,6 +2,7 @@
 import { CommanderError } from 'commander';
 import { exitCodeOf, failureMessage } from './cli/failure.ts';
 import { buildProgram } from './cli/program.ts';
+import { requireNode } from './cli/require-node.ts';
 import { maskOutput } from './mask-output.ts';
 
 // Node 22 warns at each start that its SQLite is experimental.
@@ -21,6 +22,7 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 if (process.argv.length === 2) process.argv.push('serve');
 
 try {
+  requireNode();
   const asked = process.argv[2] === 'help' ? process.argv[3] : process.argv[2];
   const program = await buildProgram(asked);
   await program.parseAsync();

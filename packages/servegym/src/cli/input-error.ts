@@ -16,7 +16,9 @@ export type InputErrorCode =
   /** An optional npm package that is not installed. */
   | 'PACKAGE_MISSING'
   /** A load that nobody has allowed. */
-  | 'NOT_ALLOWED';
+  | 'NOT_ALLOWED'
+  /** A Node older than the package needs. */
+  | 'NODE_TOO_OLD';
 
 /** Something that the person at the keyboard can correct: a file, an option, a combination of options. */
 export class InputError extends Error {
