@@ -19,7 +19,13 @@ export interface Section {
 
 /** Sections of the sidebar, with the paths of their pages in order. */
 const SECTIONS: Readonly<Record<string, readonly string[]>> = {
-  'Get started': ['train-an-agent', 'gpus-for-my-trace', 'your-own-environment', 'how-it-works'],
+  'Get started': [
+    'train-an-agent',
+    'gpus-for-my-trace',
+    'your-own-environment',
+    'first-visits',
+    'how-it-works',
+  ],
   'Answers for operators': ['traces', 'tune', 'plan', 'diff', 'twin', 'real-servers', 'endpoint'],
   Environments: ['environments', 'fleet', 'inferencegym', 'traffic', 'your-own-task'],
   Agents: ['agents', 'language-models', 'benchmarks', 'seasons'],
