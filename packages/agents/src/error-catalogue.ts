@@ -54,3 +54,8 @@ export class AgentError<Code extends AgentErrorCode = AgentErrorCode> extends Er
 export function requireSame(what: string, expected: string, got: unknown): void {
   if (got !== expected) throw new AgentError('POLICY_MISMATCH', { what, expected, got });
 }
+
+/** @throws AgentError `OTHER_TASK` when a policy that was trained for one task is to play another */
+export function requireTask(trained: string | number, asked: string | number): void {
+  if (String(asked) !== String(trained)) throw new AgentError('OTHER_TASK', { trained, got: asked });
+}

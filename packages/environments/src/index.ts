@@ -33,6 +33,7 @@ export { traceFleetRequests } from './fleet/requests/trace-requests.ts';
 export { chooseFleetTask, type FleetScenario, fleetResetOptions } from './fleet/reset-options.ts';
 export {
   FLEET_ACTION_BINS,
+  FLEET_KNOBS,
   FLEET_TASK_IDS,
   type FleetAction,
   type FleetKnob,

@@ -46,11 +46,6 @@ export function findTrainedTask(trained: { readonly [Field in keyof TrainedTask]
   return task;
 }
 
-/** @throws AgentError `OTHER_TASK` when a policy that was trained for one task is to play another */
-export function requireTask(trained: string, asked: string | number): void {
-  if (asked !== trained) throw new AgentError('OTHER_TASK', { trained, got: asked });
-}
-
 /** Of what is played: what only people read, and how hard the task is said to be, may change. */
 function taskDigest(task: ServeTask): string {
   const { name: _, description: __, difficulty: ___, ...played } = task;

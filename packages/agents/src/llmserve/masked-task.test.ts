@@ -31,7 +31,7 @@ import { createPolicy, listPolicies } from './policies/catalogue.ts';
 import { HeuristicPolicy } from './policies/heuristic-policy.ts';
 import { MpcPolicy } from './policies/planner-policies.ts';
 import { SHIPPED_FORMATS } from './policies/shipped-policy.ts';
-import { loadTrainedPolicy, PpoPolicy, RegimePolicy } from './policies/trained-policies.ts';
+import { loadTrainedPolicy, networkPolicy, RegimePolicy } from './policies/trained-policies.ts';
 
 /** A server whose precision and split are what they are: a short task of one's own. This process knows it. */
 const MASKED_TASK: ServeTask = {
@@ -178,7 +178,7 @@ describe('a network for a task that masks knobs', () => {
     const weights = await distill({
       ...{ taskId, seed: 1, episodes: 3, minibatches: 20 },
       demonstrate: async ({ traces, student }) => {
-        const player = student && new PpoPolicy({ taskId, weights: student, training: {} });
+        const player = student && networkPolicy({ taskId, weights: student, training: {} });
         const shown = traces.map((trace) => demonstrate(taskId, trace, new HeuristicPolicy(), player));
         for (const { actions } of shown) assert.equal(actions.length, MASKED_TASK.windows * headSizes.length);
         return shown;

@@ -1,7 +1,7 @@
 import type { FleetTaskId } from '@servegym/environments';
 import type { JobContext, JobEngine, Json } from '@servegym/jobs';
-import { searchSurge } from '../fleet/learn/search-surge.ts';
-import { encodeSurge } from '../fleet/learn/surge-file.ts';
+import { encodeDemand } from '../fleet/learn/demand-file.ts';
+import { searchDemand } from '../fleet/learn/search-demand.ts';
 import { encodeOnnxActor } from '../formats/onnx-actor.ts';
 import { decodeGymTable } from '../inferencegym/learn/gym-learning-task.ts';
 import type { SearchGeneration } from '../learning/cross-entropy-search.ts';
@@ -81,7 +81,7 @@ const LESSONS_SHARE = 0.5;
 /** Trains a policy. The same run gives the same files, bit for bit, wherever it is done and however often it stopped. */
 export async function trainPolicy(run: TrainingRun, options: TrainingOptions = {}): Promise<TrainedRun> {
   if (isNetworkAlgorithm(run.algorithm)) return trainNetwork(run, options);
-  if (run.environment === 'fleet') return trainSurge(run, options);
+  if (run.environment === 'fleet') return trainDemand(run, options);
   return run.algorithm === 'cem' ? trainRegimes(run, options) : trainConstant(run, options);
 }
 
@@ -164,10 +164,13 @@ async function trainRegimes(
 }
 
 /** Parameters of a policy of `fleet`. */
-function trainSurge({ task, steps, seed }: TrainingRun, { signal, onProgress }: TrainingOptions): TrainedRun {
+function trainDemand(
+  { task, steps, seed }: TrainingRun,
+  { signal, onProgress }: TrainingOptions,
+): TrainedRun {
   const { metrics, onGeneration } = generationLog(steps, onProgress);
-  const found = searchSurge({ taskId: task as FleetTaskId, steps, seed, signal, onGeneration });
-  const policy = Buffer.from(encodeSurge(found));
+  const found = searchDemand({ taskId: task as FleetTaskId, steps, seed, signal, onGeneration });
+  const policy = Buffer.from(encodeDemand(found));
   return {
     steps: found.training.steps as number,
     finalReturn: finalReturn(metrics),

@@ -1,6 +1,7 @@
 import {
   addServeTask,
   FLEET_TASK_IDS,
+  type FleetTaskId,
   GYM_TASK_IDS,
   type GymTaskId,
   llmserve,
@@ -9,6 +10,7 @@ import {
   TASK_IDS,
 } from '@servegym/environments';
 import { AgentError } from '../error-catalogue.ts';
+import { fleetLearningTask } from '../fleet/learn/fleet-learning-task.ts';
 import { gymLearningTask, type OwnTable } from '../inferencegym/learn/gym-learning-task.ts';
 import type { LearningTask } from '../learning/learning-environment.ts';
 import { decodeCheckpoint, encodeCheckpoint, type PpoCheckpoint } from '../learning/ppo-checkpoint.ts';
@@ -72,7 +74,7 @@ export const LEARNABLE_TASKS: Readonly<Record<LearnableEnvironment, readonly str
 export const ALGORITHMS_OF: Readonly<Record<LearnableEnvironment, readonly Algorithm[]>> = {
   llmserve: ['ppo', 'distill', 'cem', 'static'],
   inferencegym: ['ppo'],
-  fleet: ['cem'],
+  fleet: ['ppo', 'cem'],
 };
 
 /** The environment, recipe and file format of a run that trains a network. */
@@ -84,6 +86,7 @@ export function learningTaskOf({
   randomise,
   table,
 }: Omit<TrainingRun, 'steps' | 'seed'>): LearningTask {
+  if (environment === 'fleet') return fleetLearningTask(task as FleetTaskId);
   if (environment === 'inferencegym') return gymLearningTask(Number(task) as GymTaskId, table);
   return serveLearningTask(
     task,

@@ -1,13 +1,15 @@
-import { type FleetTaskId, hpaInFlight, ReplicaScaler } from '@servegym/environments';
+import { FLEET_FEATURES, type FleetTaskId, hpaInFlight, ReplicaScaler } from '@servegym/environments';
 import { AgentError } from '../../error-catalogue.ts';
+import { NetworkPolicy } from '../../learning/network-policy.ts';
 import type { PolicyDescription } from '../../llmserve/policies/catalogue.ts';
-import { decodeSurge } from '../learn/surge-file.ts';
+import { decodeDemand } from '../learn/demand-file.ts';
+import { decodeFleetActor, FleetActionCodec } from '../learn/fleet-learning-task.ts';
+import { DemandPolicy } from './demand-policy.ts';
 import type { FleetPolicy } from './fleet-policy.ts';
 import { SaturationPolicy } from './saturation-policy.ts';
 import { prefixWeights, pressureBudget, ScaledPolicy } from './scaled-policy.ts';
 import { SlaPlannerPolicy } from './sla-planner-policy.ts';
 import { StaticPolicy } from './static-policy.ts';
-import { SurgePolicy } from './surge-policy.ts';
 import { TunedRatePolicy } from './tuned-rate-policy.ts';
 
 /** Requests that wait a replica: the threshold of the KEDA tutorial of vLLM's production stack. */
@@ -95,11 +97,19 @@ export function createFleetPolicy(spec: string): FleetPolicy {
   return known.create(number);
 }
 
-/** The policy in a file that training wrote, and its task. @throws AgentError `POLICY_...` */
+/**
+ * The policy in a file that training wrote, and its task: a network in safetensors, parameters in JSON.
+ * @throws AgentError `TENSOR_FILE` or `POLICY_...`
+ */
 export function loadFleetPolicy(file: Uint8Array): {
   readonly taskId: FleetTaskId;
   readonly policy: FleetPolicy;
 } {
-  const trained = decodeSurge(file);
-  return { taskId: trained.taskId, policy: new SurgePolicy(trained.parameters) };
+  if (file[0] === '{'.charCodeAt(0)) {
+    const { taskId, parameters } = decodeDemand(file);
+    return { taskId, policy: new DemandPolicy(parameters) };
+  }
+  const { taskId, weights } = decodeFleetActor(file);
+  const codec = new FleetActionCodec(taskId);
+  return { taskId, policy: new NetworkPolicy({ taskId, weights, features: FLEET_FEATURES, codec }) };
 }

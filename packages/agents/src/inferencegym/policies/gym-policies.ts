@@ -7,13 +7,12 @@ import {
   SPEC_LENGTHS,
 } from '@servegym/environments';
 import { RandomStream } from '@servegym/simulator';
-import type { Policy, PolicyEpisode, PolicyStep } from '../../core/policy.ts';
+import type { Policy, PolicyEpisode } from '../../core/policy.ts';
 import { AgentError } from '../../error-catalogue.ts';
-import { FeatureEncoder } from '../../learning/feature-encoder.ts';
-import { TrainedActor } from '../../learning/trained-actor.ts';
+import { NetworkPolicy } from '../../learning/network-policy.ts';
 import type { PolicyDescription } from '../../llmserve/policies/catalogue.ts';
 import { GymActionCodec } from '../learn/gym-encoding.ts';
-import { decodeGymActor, type GymActor } from '../learn/gym-learning-task.ts';
+import { decodeGymActor } from '../learn/gym-learning-task.ts';
 
 /** A policy for the `inferencegym` environment. */
 export type GymPolicy = Policy<GymAction, GymObservation>;
@@ -48,36 +47,6 @@ class GymRandomPolicy implements GymPolicy {
       prefill_disagg: random.integer(0, 1) === 1,
       quant_tier: random.integer(0, 2) as GymAction['quant_tier'],
     };
-  }
-}
-
-/** Sets each active knob to what a trained network finds likeliest to be best. */
-class GymPpoPolicy implements GymPolicy {
-  readonly name = 'ppo';
-  readonly #taskId: GymTaskId;
-  readonly #actor: TrainedActor;
-  readonly #codec: GymActionCodec;
-  readonly #encoder = new FeatureEncoder(GYM_FEATURES);
-  readonly #features = new Float32Array(GYM_FEATURES.length);
-
-  constructor({ taskId, weights }: GymActor) {
-    this.#taskId = taskId;
-    this.#actor = new TrainedActor(weights);
-    this.#codec = new GymActionCodec(taskId);
-  }
-
-  /** @throws AgentError `OTHER_TASK` for another task than the network was trained on */
-  reset({ taskId }: PolicyEpisode): void {
-    if (Number(taskId) !== this.#taskId)
-      throw new AgentError('OTHER_TASK', { trained: this.#taskId, got: taskId });
-    this.#encoder.reset();
-  }
-
-  act({ observation, previousAction }: PolicyStep<GymAction, GymObservation>): GymAction {
-    this.#encoder.encode(observation, previousAction, this.#features);
-    const bins = Int32Array.from(this.#codec.encode(previousAction));
-    this.#actor.act(this.#features, bins);
-    return this.#codec.decode(bins);
   }
 }
 
@@ -116,6 +85,7 @@ export function createGymPolicy(name: string): GymPolicy {
 
 /** The policy in a file that training wrote, and its task. @throws AgentError `TENSOR_FILE` or `POLICY_...` */
 export function loadGymPolicy(file: Uint8Array): { readonly taskId: GymTaskId; readonly policy: GymPolicy } {
-  const actor = decodeGymActor(file);
-  return { taskId: actor.taskId, policy: new GymPpoPolicy(actor) };
+  const { taskId, weights } = decodeGymActor(file);
+  const codec = new GymActionCodec(taskId);
+  return { taskId, policy: new NetworkPolicy({ taskId, weights, features: GYM_FEATURES, codec }) };
 }

@@ -8,7 +8,7 @@ import type { FloatArray } from '../../learning/kernels.ts';
 import { type ActorWeights, decodeActor, encodeActor } from '../../learning/trained-actor.ts';
 import { knownTask } from '../known-task.ts';
 import { createPolicy, type ServePolicy } from '../policies/catalogue.ts';
-import { PpoPolicy } from '../policies/trained-policies.ts';
+import { networkPolicy } from '../policies/trained-policies.ts';
 import { addSharedTask, shareTask } from '../shared-inputs.ts';
 import type { DemonstrationRequest } from './distill.ts';
 import { ServeActionCodec } from './serve-encoding.ts';
@@ -146,7 +146,7 @@ function demonstrateWith(
   trace: number,
   student?: ActorWeights,
 ): DemonstratedEpisode {
-  const player = student && new PpoPolicy({ taskId, weights: student, training: {} });
+  const player = student && networkPolicy({ taskId, weights: student, training: {} });
   return demonstrate(taskId, trace, createPolicy(teacher), player);
 }
 

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { SERVE_TASKS, ServeEpisode } from '@servegym/environments';
 import { decodeSafetensors, encodeSafetensors } from '../../formats/safetensors.ts';
 import { HeuristicPolicy } from '../policies/heuristic-policy.ts';
-import { PpoPolicy } from '../policies/trained-policies.ts';
+import { networkPolicy } from '../policies/trained-policies.ts';
 import {
   decodeDemonstrations,
   demonstrate,
@@ -73,7 +73,7 @@ describe('distill', () => {
     const weights = await distill({
       ...{ taskId, seed: 1, episodes: 9, minibatches: 400 },
       demonstrate: async ({ traces, student }) => {
-        const player = student && new PpoPolicy({ taskId, weights: student, training: {} });
+        const player = student && networkPolicy({ taskId, weights: student, training: {} });
         return traces.map((trace) => demonstrate(taskId, trace, new HeuristicPolicy(), player));
       },
       onRound: (round) => rounds.push(round),
@@ -82,7 +82,7 @@ describe('distill', () => {
       rounds.map(({ round }) => round),
       [1, 2, 3],
     );
-    const player = new PpoPolicy({ taskId, weights, training: {} });
+    const player = networkPolicy({ taskId, weights, training: {} });
     const earned = demonstrate(taskId, 8, player).return;
     const expected = demonstrate(taskId, 8, new HeuristicPolicy()).return;
     assert.ok(Math.abs(earned - expected) < 0.15 * Math.abs(expected), `${earned} against ${expected}`);

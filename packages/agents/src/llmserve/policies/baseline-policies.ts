@@ -10,7 +10,8 @@ import {
 } from '@servegym/environments';
 import { RandomStream } from '@servegym/simulator';
 import type { Policy, PolicyEpisode } from '../../core/policy.ts';
-import { knownTask, requireTask } from '../known-task.ts';
+import { requireTask } from '../../error-catalogue.ts';
+import { knownTask } from '../known-task.ts';
 import type { ServeConstant } from '../learn/policy-files.ts';
 
 /** Keeps the configuration that the server starts with. */

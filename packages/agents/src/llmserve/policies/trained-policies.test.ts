@@ -6,7 +6,7 @@ import { trainPpo } from '../../learning/ppo.ts';
 import { serveLearningTask } from '../learn/serve-learning-task.ts';
 import { DefaultPolicy, StaticPolicy } from './baseline-policies.ts';
 import type { ServePolicy } from './catalogue.ts';
-import { PpoPolicy } from './trained-policies.ts';
+import { networkPolicy } from './trained-policies.ts';
 
 describe('static-tuned', () => {
   const action = { ...DEFAULT_ACTION, batch_cap: 48 };
@@ -43,14 +43,14 @@ describe('ppo', async () => {
   it('beats the default configuration on traffic that it has not seen, after seconds of training', async () => {
     let [trained, standard] = [0, 0];
     for (let seed = 2_000_000; seed < 2_000_006; seed++) {
-      trained += (await play(new PpoPolicy(actor), seed)).return;
+      trained += (await play(networkPolicy(actor), seed)).return;
       standard += (await play(new DefaultPolicy(), seed)).return;
     }
     assert.ok(trained > standard, `${trained} against ${standard} over six episodes`);
   });
 
   it('acts validly, and the same in the same episode', async () => {
-    const policy = new PpoPolicy(actor);
+    const policy = networkPolicy(actor);
     const first = await play(policy, 1);
     for (const action of first.actions) serveActionSchema.parse(action);
     await play(policy, 2);
@@ -58,7 +58,7 @@ describe('ppo', async () => {
   });
 
   it('refuses another task than it was trained on', () => {
-    assert.throws(() => new PpoPolicy(actor).reset({ taskId: 'bursty_workload', seed: 0 }), {
+    assert.throws(() => networkPolicy(actor).reset({ taskId: 'bursty_workload', seed: 0 }), {
       code: 'OTHER_TASK',
       message: 'Expected the task static_workload that the policy was trained for, got bursty_workload',
     });

@@ -1,9 +1,8 @@
 import { holdMaskedKnobs, type ServeAction, type ServeObservation } from '@servegym/environments';
 import type { Policy, PolicyEpisode, PolicyStep } from '../../core/policy.ts';
-import { AgentError } from '../../error-catalogue.ts';
-import { FeatureEncoder } from '../../learning/feature-encoder.ts';
-import { TrainedActor } from '../../learning/trained-actor.ts';
-import { knownTask, requireTask } from '../known-task.ts';
+import { AgentError, requireTask } from '../../error-catalogue.ts';
+import { NetworkPolicy } from '../../learning/network-policy.ts';
+import { knownTask } from '../known-task.ts';
 import {
   decodeServeActor,
   type RegimeCenter,
@@ -16,36 +15,13 @@ import { ServeActionCodec, serveFeatures } from '../learn/serve-encoding.ts';
 import { StaticPolicy } from './baseline-policies.ts';
 import type { ServePolicy } from './catalogue.ts';
 
-/** Sets each knob that its task leaves free to what a trained network finds likeliest to be best. */
-export class PpoPolicy implements Policy<ServeAction, ServeObservation> {
-  readonly name: string;
-  readonly #taskId: string;
-  readonly #codec: ServeActionCodec;
-  readonly #actor: TrainedActor;
-  readonly #encoder: FeatureEncoder;
-  readonly #features: Float32Array;
-
-  constructor({ taskId, weights, training }: ServeActor) {
-    this.name = training.algorithm === 'distill' ? 'distilled' : 'ppo';
-    this.#taskId = taskId;
-    this.#codec = new ServeActionCodec(knownTask(taskId));
-    this.#actor = new TrainedActor(weights);
-    this.#encoder = new FeatureEncoder(serveFeatures(weights.shape.observationSize));
-    this.#features = new Float32Array(this.#encoder.size);
-  }
-
-  /** @throws AgentError `OTHER_TASK` for another task than the network was trained on */
-  reset({ taskId }: PolicyEpisode): void {
-    requireTask(this.#taskId, taskId);
-    this.#encoder.reset();
-  }
-
-  act(step: PolicyStep<ServeAction, ServeObservation>): ServeAction {
-    this.#encoder.encode(step.observation, step.previousAction, this.#features);
-    const bins = Int32Array.from(this.#codec.encode(step.previousAction));
-    this.#actor.act(this.#features, bins);
-    return this.#codec.decode(bins);
-  }
+/** The policy of a network that was trained on `llmserve`. */
+export function networkPolicy({ taskId, weights, training }: ServeActor): ServePolicy {
+  return new NetworkPolicy({
+    ...{ taskId, weights, name: training.algorithm === 'distill' ? 'distilled' : 'ppo' },
+    features: serveFeatures(weights.shape.observationSize),
+    codec: new ServeActionCodec(knownTask(taskId)),
+  });
 }
 
 /** Tells regimes of traffic apart, and keeps a configuration for each. */
@@ -85,7 +61,7 @@ export interface TrainedPolicy {
 export function loadTrainedPolicy(file: Uint8Array): TrainedPolicy {
   if (file[0] !== '{'.charCodeAt(0)) {
     const actor = decodeServeActor(file);
-    return { taskId: actor.taskId, policy: new PpoPolicy(actor) };
+    return { taskId: actor.taskId, policy: networkPolicy(actor) };
   }
   const json = parse(file);
   if ('regimes' in json) {

@@ -1,0 +1,127 @@
+import {
+  controlledReturn,
+  drawFleetRequests,
+  FLEET_TASKS,
+  type FleetTask,
+  type FleetTaskId,
+  type RateRuleParameters,
+  recordedFleetReference,
+  SEED_SPLITS,
+  STANDARD_RATE_RULE,
+} from '@servegym/environments';
+import { mean } from '@servegym/simulator/statistics';
+import {
+  CrossEntropySearch,
+  type SearchGeneration,
+  type SearchPoint,
+} from '../../learning/cross-entropy-search.ts';
+import { traceSeed } from '../../learning/trace-schedule.ts';
+import { type DemandParameters, DemandPolicy } from '../policies/demand-policy.ts';
+import type { TrainedDemand } from './demand-file.ts';
+
+/** Policies of a generation, how many of the best the next one goes by, and what each plays. */
+const POPULATION = 24;
+const ELITE = 6;
+const HOURS = 2;
+const WINDOWS_PER_HOUR = 120;
+const SMOOTHING = 0.5;
+
+export interface DemandSearchOptions {
+  readonly taskId: FleetTaskId;
+  /** Windows to play; rounded up to whole generations. */
+  readonly steps: number;
+  readonly seed: number;
+  /** Ends the search after the generation at hand. */
+  readonly signal?: AbortSignal;
+  readonly onGeneration?: (generation: SearchGeneration) => void;
+}
+
+/**
+ * Searches the parameters of a `DemandPolicy` with the cross-entropy method on hours of the training split. It begins
+ * around the tuned rule of the task. All policies of a generation play the same two hours, and every generation others.
+ */
+export function searchDemand(options: DemandSearchOptions): TrainedDemand {
+  const { taskId, steps, seed, signal, onGeneration } = options;
+  const task: FleetTask = { ...FLEET_TASKS[taskId], windows: WINDOWS_PER_HOUR };
+  const rule = recordedFleetReference(taskId)?.rule ?? STANDARD_RATE_RULE;
+  const search = new CrossEntropySearch({
+    ...{ seed, population: POPULATION, elite: ELITE, smoothing: SMOOTHING, bins: [] },
+    numbers: COORDINATES.map(({ start, deviation }) => ({ mean: start(rule), deviation })),
+  });
+  const schedule = { seed, groupSize: 1, traces: SEED_SPLITS.train };
+  let played = 0;
+  for (let generation = 0; played < steps && !signal?.aborted; generation++) {
+    const points = search.draw();
+    const returns = points.map(() => 0);
+    for (let hour = 0; hour < HOURS; hour++) {
+      const trace = traceSeed(schedule, 0, HOURS * generation + hour);
+      const requests = drawFleetRequests(task, trace);
+      for (const [i, point] of points.entries()) {
+        returns[i]! += controlledReturn(task, trace, requests, new DemandPolicy(parametersOf(point))) / HOURS;
+      }
+    }
+    search.learn(points, returns);
+    played += POPULATION * HOURS * WINDOWS_PER_HOUR;
+    onGeneration?.({
+      steps: played,
+      meanReturn: mean(returns),
+      eliteReturn: mean([...returns].sort((a, b) => b - a).slice(0, ELITE)),
+    });
+  }
+  const training = { algorithm: 'cem', steps: played, seed };
+  return { taskId, parameters: parametersOf(search.likeliest()), training };
+}
+
+/** A coordinate of the search: the parameter it stands for, where it begins, and how far apart the first ones are. */
+interface Coordinate {
+  readonly parameter: keyof DemandParameters;
+  readonly start: (rule: RateRuleParameters) => number;
+  readonly deviation: number;
+  readonly value: (number: number) => number;
+}
+
+const positive = (number: number) => Math.max(0, number);
+const share = (number: number) => Math.max(0, Math.min(1, number));
+
+/** The starts and deviations are choices. */
+const COORDINATES: readonly Coordinate[] = [
+  {
+    ...{ parameter: 'tokensPerReplica', start: (rule) => Math.log(rule.tokensPerReplica), deviation: 0.15 },
+    value: Math.exp,
+  },
+  {
+    ...{ parameter: 'outputWeight', start: (rule) => Math.log(rule.outputWeight), deviation: 0.2 },
+    value: Math.exp,
+  },
+  {
+    ...{ parameter: 'decay', start: (rule) => 1 - 1 / rule.memoryWindows, deviation: 0.3, value: share },
+  },
+  { parameter: 'spareReplicas', start: () => 0, deviation: 0.5, value: (number) => number },
+  { parameter: 'backlog', start: () => 0.2, deviation: 0.3, value: positive },
+  {
+    // At most a minute to begin with: the search would not come down from "nobody is refused".
+    ...{
+      parameter: 'admissionSeconds',
+      start: (rule) => Math.log(Math.min(2, Math.max(0.1, rule.admissionSeconds))),
+    },
+    ...{ deviation: 1, value: Math.exp },
+  },
+  {
+    ...{
+      parameter: 'prefixWeight',
+      start: (rule) => Math.log(Math.max(0.25, rule.prefixWeight)),
+      deviation: 0.4,
+    },
+    value: Math.exp,
+  },
+  {
+    ...{ parameter: 'tokenBudget', start: (rule) => Math.log(rule.tokenBudget), deviation: 0.3 },
+    value: Math.exp,
+  },
+];
+
+function parametersOf({ numbers }: SearchPoint): DemandParameters {
+  return Object.fromEntries(
+    COORDINATES.map(({ parameter, value }, i) => [parameter, value(numbers[i]!)]),
+  ) as unknown as DemandParameters;
+}

@@ -1,0 +1,89 @@
+import {
+  type FleetAction,
+  type FleetObservation,
+  fleetActionSchema,
+  totalArrivals,
+  workPerSecond,
+} from '@servegym/environments';
+import type { FleetPolicy, FleetStep } from './fleet-policy.ts';
+
+/** The parameters of `DemandPolicy`. */
+export interface DemandParameters {
+  /** Prompt tokens a second that are not cached, with `outputWeight` for each output token, that a replica is given. */
+  readonly tokensPerReplica: number;
+  /** Work of an output token, in prompt tokens. */
+  readonly outputWeight: number;
+  /** Share of the largest demand so far that is still provided for a window later. */
+  readonly decay: number;
+  /** Replicas beyond those that the demand asks for. */
+  readonly spareReplicas: number;
+  /** Share of the waiting work that is to be done in the next window. */
+  readonly backlog: number;
+  /** Seconds of queue above which best effort is refused. */
+  readonly admissionSeconds: number;
+  /** Weight of prefixes in the choice of a replica, over that of few requests in flight. */
+  readonly prefixWeight: number;
+  /** Token budget of an iteration. */
+  readonly tokenBudget: number;
+}
+
+/** Weight of a window in the mean work of a request: it remembers about ten minutes. A choice. */
+const NEW_WEIGHT = 0.05;
+
+/** Time over which waiting work is divided, s. */
+const WINDOW_SECONDS = 30;
+
+const { admission_seconds, max_num_batched_tokens } = fleetActionSchema.shape;
+
+/**
+ * Replicas for the requests that arrive and for those that wait, each taken to be as much work as the mean over the last
+ * minutes: lengths vary too much for those of one window to say what the next will bring.
+ */
+export class DemandPolicy implements FleetPolicy {
+  readonly name = 'cem';
+  readonly #parameters: DemandParameters;
+  readonly #settings: Partial<FleetAction>;
+  #kept = 0;
+  /** Mean work of a request, tokens; NaN before the first. */
+  #requestWork = Number.NaN;
+
+  constructor(parameters: DemandParameters) {
+    const { admissionSeconds, prefixWeight, tokenBudget } = parameters;
+    this.#parameters = parameters;
+    this.#settings = {
+      routing_queue: Math.min(1, 1 / prefixWeight),
+      routing_prefix: Math.min(1, prefixWeight),
+      admission_seconds: Math.min(admission_seconds.maxValue!, admissionSeconds),
+      max_num_batched_tokens: Math.min(
+        max_num_batched_tokens.maxValue!,
+        Math.max(max_num_batched_tokens.minValue!, Math.round(tokenBudget)),
+      ),
+    };
+  }
+
+  reset(): void {
+    this.#kept = 0;
+    this.#requestWork = Number.NaN;
+  }
+
+  act({ observation, previousAction, stepIndex }: FleetStep): FleetAction {
+    const wanted = stepIndex === 0 ? previousAction.replicas : this.#replicas(observation);
+    const replicas = Math.max(1, Math.min(observation.server.max_replicas, wanted));
+    return { ...previousAction, ...this.#settings, replicas };
+  }
+
+  #replicas(observation: FleetObservation): number {
+    const { tokensPerReplica, outputWeight, decay, spareReplicas, backlog } = this.#parameters;
+    const arrivals = totalArrivals(observation);
+    if (arrivals > 0) {
+      const work = workPerSecond(observation, outputWeight) / arrivals;
+      this.#requestWork = Number.isNaN(this.#requestWork)
+        ? work
+        : this.#requestWork + NEW_WEIGHT * (work - this.#requestWork);
+    }
+    const requestWork = this.#requestWork || 0;
+    this.#kept = Math.max(arrivals * requestWork, decay * this.#kept);
+    const waits = (observation.num_requests_waiting * requestWork) / WINDOW_SECONDS;
+    return Math.ceil((this.#kept + backlog * waits) / tokensPerReplica + spareReplicas);
+  }
+}
