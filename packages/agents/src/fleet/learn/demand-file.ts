@@ -18,6 +18,7 @@ const parameters = z.object({
   tokensPerReplica: positive,
   outputWeight: z.number().min(0).max(1e9),
   decay: z.number().min(0).max(1),
+  surge: z.number().min(0).max(1e9),
   spareReplicas: z.number().min(-100).max(100),
   backlog: z.number().min(0).max(1e9),
   admissionSeconds: z.number().min(0).max(1e9),

@@ -15,7 +15,7 @@ const task = FLEET_TASKS.flash_crowds;
 const calm = new FleetEpisode({ ...task, windows: 1 }, 1).observation();
 
 const parameters: DemandParameters = {
-  ...{ tokensPerReplica: 10_000, outputWeight: 0, decay: 0.5, spareReplicas: 0, backlog: 0.3 },
+  ...{ tokensPerReplica: 10_000, outputWeight: 0, decay: 0.5, surge: 0, spareReplicas: 0, backlog: 0.3 },
   ...{ admissionSeconds: 0.25, prefixWeight: 2, tokenBudget: 600.4 },
 };
 
@@ -51,6 +51,12 @@ describe('the policy that is learned on fleet', () => {
   test('gives the requests of a window their mean work over the last minutes, and forgets by its decay', () => {
     // 40,000. Then 4,000 + 0.05 x (8,000 - 4,000) = 4,200 tokens a request: 42,000, and half of it for two windows.
     assert.deepEqual(replicas([window(10), window(10, 8000), window(0), window(0)]), [4, 5, 3, 2]);
+  });
+
+  test('meets a sudden rise with more than it asks for, once', () => {
+    // 100,000 + 0.6 x (100,000 - 1.25 x 40,000) = 130,000; 48,000 is no sudden rise from 40,000.
+    assert.deepEqual(replicas([window(10), window(25), window(25)], { surge: 0.6 }), [4, 13, 10]);
+    assert.deepEqual(replicas([window(10), window(12)], { surge: 0.6 }), [4, 5]);
   });
 
   test('adds the work that waits, divided over a window, and the spare replicas before it rounds up', () => {
@@ -104,7 +110,7 @@ describe('a training on fleet', async () => {
       const step = { observation: episode.observation(), reward: null, previousAction, stepIndex };
       episode.step(policy.act(step));
     }
-    assert.equal(episode.action.max_num_batched_tokens, rule.tokenBudget);
+    assert.equal(episode.action.max_num_batched_tokens, Math.round(1.15 * rule.tokenBudget));
     assert.ok(episode.totals.completed > 0);
   });
 

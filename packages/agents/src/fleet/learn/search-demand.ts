@@ -22,7 +22,7 @@ import type { TrainedDemand } from './demand-file.ts';
 /** Policies of a generation, how many of the best the next one goes by, and what each plays. */
 const POPULATION = 24;
 const ELITE = 6;
-const HOURS = 2;
+const HOURS = 3;
 const WINDOWS_PER_HOUR = 120;
 const SMOOTHING = 0.5;
 
@@ -38,7 +38,7 @@ export interface DemandSearchOptions {
 
 /**
  * Searches the parameters of a `DemandPolicy` with the cross-entropy method on hours of the training split. It begins
- * around the tuned rule of the task. All policies of a generation play the same two hours, and every generation others.
+ * around the tuned rule of the task. All policies of a generation play the same three hours, and every generation others.
  */
 export function searchDemand(options: DemandSearchOptions): TrainedDemand {
   const { taskId, steps, seed, signal, onGeneration } = options;
@@ -83,42 +83,27 @@ interface Coordinate {
 const positive = (number: number) => Math.max(0, number);
 const share = (number: number) => Math.max(0, Math.min(1, number));
 
-/** The starts and deviations are choices. */
+/** Deviations, and starts that the rule does not give, are choices. */
 const COORDINATES: readonly Coordinate[] = [
-  {
-    ...{ parameter: 'tokensPerReplica', start: (rule) => Math.log(rule.tokensPerReplica), deviation: 0.15 },
-    value: Math.exp,
-  },
-  {
-    ...{ parameter: 'outputWeight', start: (rule) => Math.log(rule.outputWeight), deviation: 0.2 },
-    value: Math.exp,
-  },
-  {
-    ...{ parameter: 'decay', start: (rule) => 1 - 1 / rule.memoryWindows, deviation: 0.3, value: share },
-  },
-  { parameter: 'spareReplicas', start: () => 0, deviation: 0.5, value: (number) => number },
+  ofLogarithm('tokensPerReplica', (rule) => rule.tokensPerReplica, 0.15),
+  ofLogarithm('outputWeight', (rule) => rule.outputWeight, 0.2),
+  { parameter: 'decay', start: (rule) => 1 - 1 / rule.memoryWindows, deviation: 0.3, value: share },
+  { parameter: 'surge', start: () => 0.4, deviation: 0.4, value: positive },
+  { parameter: 'spareReplicas', start: () => 0.2, deviation: 0.4, value: (number) => number },
   { parameter: 'backlog', start: () => 0.2, deviation: 0.3, value: positive },
-  {
-    // At most a minute to begin with: the search would not come down from "nobody is refused".
-    ...{
-      parameter: 'admissionSeconds',
-      start: (rule) => Math.log(Math.min(2, Math.max(0.1, rule.admissionSeconds))),
-    },
-    ...{ deviation: 1, value: Math.exp },
-  },
-  {
-    ...{
-      parameter: 'prefixWeight',
-      start: (rule) => Math.log(Math.max(0.25, rule.prefixWeight)),
-      deviation: 0.4,
-    },
-    value: Math.exp,
-  },
-  {
-    ...{ parameter: 'tokenBudget', start: (rule) => Math.log(rule.tokenBudget), deviation: 0.3 },
-    value: Math.exp,
-  },
+  ofLogarithm('admissionSeconds', () => 0.5, 1),
+  ofLogarithm('prefixWeight', (rule) => Math.max(0.25, rule.prefixWeight), 0.4),
+  // Above that of the rule, which is the least that the environment takes: below it all are the same.
+  ofLogarithm('tokenBudget', (rule) => 1.15 * rule.tokenBudget, 0.15),
 ];
+
+function ofLogarithm(
+  parameter: keyof DemandParameters,
+  start: (rule: RateRuleParameters) => number,
+  deviation: number,
+): Coordinate {
+  return { parameter, start: (rule) => Math.log(start(rule)), deviation, value: Math.exp };
+}
 
 function parametersOf({ numbers }: SearchPoint): DemandParameters {
   return Object.fromEntries(

@@ -15,6 +15,8 @@ export interface DemandParameters {
   readonly outputWeight: number;
   /** Share of the largest demand so far that is still provided for a window later. */
   readonly decay: number;
+  /** Share of a sudden rise of the demand that is provided beyond it. */
+  readonly surge: number;
   /** Replicas beyond those that the demand asks for. */
   readonly spareReplicas: number;
   /** Share of the waiting work that is to be done in the next window. */
@@ -30,6 +32,8 @@ export interface DemandParameters {
 /** Weight of a window in the mean work of a request: it remembers about ten minutes. A choice. */
 const NEW_WEIGHT = 0.05;
 
+/** A rise of the demand from one window to the next is sudden from this ratio on. A choice. */
+const SUDDEN = 1.25;
 /** Time over which waiting work is divided, s. */
 const WINDOW_SECONDS = 30;
 
@@ -37,13 +41,16 @@ const { admission_seconds, max_num_batched_tokens } = fleetActionSchema.shape;
 
 /**
  * Replicas for the requests that arrive and for those that wait, each taken to be as much work as the mean over the last
- * minutes: lengths vary too much for those of one window to say what the next will bring.
+ * minutes: lengths vary too much for those of one window to say what the next will bring. A sudden rise is met with more
+ * than it asks for, as it goes on while replicas start.
  */
 export class DemandPolicy implements FleetPolicy {
   readonly name = 'cem';
   readonly #parameters: DemandParameters;
   readonly #settings: Partial<FleetAction>;
   #kept = 0;
+  /** Demand of the last window; NaN before the first. */
+  #lastDemand = Number.NaN;
   /** Mean work of a request, tokens; NaN before the first. */
   #requestWork = Number.NaN;
 
@@ -63,6 +70,7 @@ export class DemandPolicy implements FleetPolicy {
 
   reset(): void {
     this.#kept = 0;
+    this.#lastDemand = Number.NaN;
     this.#requestWork = Number.NaN;
   }
 
@@ -73,7 +81,7 @@ export class DemandPolicy implements FleetPolicy {
   }
 
   #replicas(observation: FleetObservation): number {
-    const { tokensPerReplica, outputWeight, decay, spareReplicas, backlog } = this.#parameters;
+    const { tokensPerReplica, outputWeight, decay, surge, spareReplicas, backlog } = this.#parameters;
     const arrivals = totalArrivals(observation);
     if (arrivals > 0) {
       const work = workPerSecond(observation, outputWeight) / arrivals;
@@ -82,7 +90,10 @@ export class DemandPolicy implements FleetPolicy {
         : this.#requestWork + NEW_WEIGHT * (work - this.#requestWork);
     }
     const requestWork = this.#requestWork || 0;
-    this.#kept = Math.max(arrivals * requestWork, decay * this.#kept);
+    const demand = arrivals * requestWork;
+    const sudden = Math.max(0, demand - SUDDEN * this.#lastDemand) || 0;
+    this.#lastDemand = demand;
+    this.#kept = Math.max(demand + surge * sudden, decay * this.#kept);
     const waits = (observation.num_requests_waiting * requestWork) / WINDOW_SECONDS;
     return Math.ceil((this.#kept + backlog * waits) / tokensPerReplica + spareReplicas);
   }
