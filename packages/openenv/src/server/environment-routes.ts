@@ -149,9 +149,9 @@ function addStepRoute(
 export function describedOptions(definition: Definition): Readonly<Record<string, z.ZodType>> {
   const { properties = {} } = toJsonSchema(resetOptionsSchema(definition), 'input');
   return Object.fromEntries(
-    Object.entries(properties).map(([name, option]) => [
+    Object.entries(properties).map(([name, { description, ...option }]) => [
       name,
-      jsonValue<unknown>({ anyOf: [option, { type: 'null' }] }).optional(),
+      jsonValue<unknown>({ description, anyOf: [option, { type: 'null' }] }).optional(),
     ]),
   );
 }

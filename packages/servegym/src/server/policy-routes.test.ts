@@ -192,6 +192,20 @@ describe('POST /policies/{name}/step', () => {
   });
 });
 
+describe('the API description', () => {
+  for (const path of ['/reset', '/step', '/grader', '/policies/{name}/step']) {
+    it(`says what each field of a request to ${path} means`, async () => {
+      const { body } = await get('/openapi.json');
+      const { schema } = body.paths[path].post.requestBody.content['application/json'];
+      const { properties } = schema.properties === undefined ? schema.anyOf[0] : schema;
+      assert.ok(Object.keys(properties).length > 0);
+      for (const [name, field] of Object.entries<{ description?: string }>(properties)) {
+        assert.ok(field.description, name);
+      }
+    });
+  }
+});
+
 describe('a policy that comes back after its server was replaced', () => {
   for (const name of ['random', 'mpc']) {
     it(`goes on as if it had never been away: ${name}`, async () => {

@@ -269,7 +269,8 @@ async function trainAlone(
   } else {
     console.log(`Played ${report.steps.toLocaleString('en-US')} windows in ${wall_s.toFixed(1)} s.`);
     const own = taskFile === undefined ? '' : ` --task-file ${taskFile}`;
-    console.log(`Evaluate the policy: servegym evaluate --agent ${report.files.policy}${own}`);
+    const env = run.environment === 'llmserve' ? '' : ` --env ${run.environment}`;
+    console.log(`Evaluate the policy: servegym evaluate${env} --agent ${report.files.policy}${own}`);
   }
 }
 
