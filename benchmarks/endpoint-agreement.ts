@@ -125,7 +125,7 @@ function makeLoad({ rate, input, output, conversation }: Scenario): LoadRequest[
   return load;
 }
 
-/** What `simulate` makes of the load as it was sent. */
+/** Prediction of `simulate` for the load as it was sent. */
 function predict(scenario: Scenario, load: readonly LoadRequest[], sent: readonly LoadResult[]) {
   let startMs = 0;
   const trace: Trace = {

@@ -173,7 +173,7 @@ async function measureTraces(sizes: readonly number[]): Promise<Row[]> {
   return rows;
 }
 
-/** What a command takes: processor time in all, which others on the machine hardly change, and memory at its peak. */
+/** Cost of a command: processor time in all, which others on the machine hardly change, and memory at its peak. */
 function run(...args: string[]): { cpuS: number; peakMb: number } {
   const main = new URL('../packages/servegym/src/main.ts', import.meta.url).pathname;
   // The process tells it when it ends.

@@ -64,7 +64,7 @@ async function runIn(folder: string, commands: string): Promise<string> {
   return stdout + stderr;
 }
 
-/** What a page shows stands in lines of the output, in this order, with others between them; … is any text. */
+/** The lines that a page shows are in the output, in this order, with others between them; … is any text. */
 function assertShows(output: string, shown: string): void {
   const lines = output.split('\n');
   for (const wanted of shown.trimEnd().split('\n')) {

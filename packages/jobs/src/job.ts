@@ -97,7 +97,7 @@ export function failureOf(error: unknown): JobFailure {
 type JobQueueErrorCode =
   /** An address of no Redis server. */
   | 'QUEUE_ADDRESS'
-  /** Nobody answers there. */
+  /** There is no answer from the queue's address. */
   | 'QUEUE_UNREACHABLE'
   /** The jobs in the queue are for other code than the worker's. */
   | 'QUEUE_VERSION'

@@ -28,7 +28,7 @@ const law = fc.record<IterationLaw>({
   perPrefillAttentionNs: fc.oneof(fc.constant(0), magnitude(0.001, 60e6)),
 });
 
-/** What `parseEngineProfile` lets pass, however unlikely, and the profiles that come with the simulator. */
+/** Profiles that `parseEngineProfile` accepts, however unlikely, and the profiles that come with the simulator. */
 const profile: fc.Arbitrary<EngineProfile> = fc.oneof(
   fc.constantFrom(...listProfiles()),
   fc

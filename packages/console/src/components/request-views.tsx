@@ -74,7 +74,7 @@ export function QueueView(): JSX.Element {
   });
   const total = useComputed(() => groups.value.reduce((sum, { amount }) => sum + amount, 0));
   const legend = useComputed(() => {
-    if (total.value === 0) return 'Nobody waits';
+    if (total.value === 0) return 'No request waits';
     return perCell.value > 1 ? `1 square = ${count(perCell.value)} requests` : '1 square = 1 request';
   });
   const canvas = useCanvas(

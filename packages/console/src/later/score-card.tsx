@@ -88,7 +88,7 @@ interface Anchor {
 
 /** The words for an anchor: on the scale, in a sentence, and what it is. */
 const ANCHOR_WORDS: Readonly<Record<string, readonly [string, string, string] | undefined>> = {
-  default: ['Default', 'the default', 'Settings that nobody turns; of a fleet, the HorizontalPodAutoscaler'],
+  default: ['Default', 'the default', 'Settings that never change; of a fleet, the HorizontalPodAutoscaler'],
   constant: ['Best fixed', 'the best fixed setting', 'The best of all settings that never change'],
   rule: ['Tuned rule', 'the tuned rule', 'A rule of a few parameters, tuned on other traffic'],
   planner: ['Planner', 'the planner', 'A planner that knows the model, and not the traffic to come'],

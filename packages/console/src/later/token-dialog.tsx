@@ -23,7 +23,7 @@ export function TokenDialog(): JSX.Element | null {
         }}
       >
         <h2>This server wants a token</h2>
-        <p class="fine">Whoever runs it has set one. It is kept until this tab is closed.</p>
+        <p class="fine">Its operator has set one. It is kept until this tab is closed.</p>
         <div class="copy-box">
           <input
             type="password"

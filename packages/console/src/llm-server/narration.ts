@@ -42,7 +42,7 @@ export function narrate(frame: Frame, previous: Frame | undefined): Narration | 
     slowness(frame) ?? {
       severity: 'calm',
       headline: 'Keeping up.',
-      detail: `${served(frame)}${waiting === 0 ? 'Nobody waits.' : `${requests(waiting)} about to start.`}`,
+      detail: `${served(frame)}${waiting === 0 ? 'No request waits.' : `${requests(waiting)} about to start.`}`,
     }
   );
 }
@@ -61,7 +61,7 @@ function interruption(frame: Frame): Narration | undefined {
     return {
       severity: 'strained',
       headline: 'Reloading weights.',
-      detail: `${reloading === 1 && gpus.length > 1 ? 'One GPU answers' : 'The GPUs answer'} nobody until the new precision is loaded.`,
+      detail: `${reloading === 1 && gpus.length > 1 ? 'One GPU answers' : 'The GPUs answer'} no request until the new precision is loaded.`,
     };
   }
   if (events.some(({ kind }) => kind === 'drain_started')) {

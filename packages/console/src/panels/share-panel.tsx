@@ -49,7 +49,7 @@ export function SharePanel(): JSX.Element {
     <>
       <section>
         <h3>The scenario</h3>
-        <p class="fine">Task, seed and who plays. Whoever opens it sees it played anew.</p>
+        <p class="fine">Task, seed and who plays. The link plays it anew.</p>
         <CopyBox label="Link to the scenario" text={scenario} />
       </section>
       {canKeep && (
@@ -57,7 +57,7 @@ export function SharePanel(): JSX.Element {
           <h3>This episode, move by move</h3>
           <p class="fine">
             {authorOf(state, run)}, {count(file.value?.actions.length ?? 0)} windows. Environment, version,
-            seed and actions are in the link itself; whoever opens it sees the same episode, checked bit for
+            seed and actions are in the link itself; the link shows the same episode, checked bit for
             bit.
           </p>
           <CopyBox label="Link to the episode" text={link.value} />

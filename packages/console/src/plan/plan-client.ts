@@ -76,7 +76,7 @@ export interface PlanRequest {
   readonly slo: string;
 }
 
-/** What the server says while it plans. */
+/** Events of the server while it plans. */
 export interface PlanEvents {
   onPlans(plans: readonly Plan[]): void;
   onProgress(done: number, of: number): void;

@@ -133,7 +133,7 @@ const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'validate',
-    summary: 'check a running OpenEnv server, whoever made it',
+    summary: 'check any running OpenEnv server',
     load: async () => (await import('./validate/command.ts')).validateCommand(),
   },
   {

@@ -15,7 +15,7 @@ const OVERHEAD_GIB = 1.2;
 const START_SECONDS = 30;
 const DISK_GBPS = 2;
 /**
- * What PCIe 4.0 x16 moves, a choice on the safe side for newer hosts. With it a change of precision takes 0.5 to 6 s, as
+ * Bandwidth of PCIe 4.0 x16, a choice on the safe side for newer hosts. With it a change of precision takes 0.5 to 6 s, as
  * sleep and wake of vLLM do (0.1 to 6 s).
  */
 const HOST_CHECKPOINTS = { linkGBps: 25, wakeSeconds: 0.5 };

@@ -15,7 +15,7 @@ export const MOST_WATERMARK = 0.99;
 export const MAX_SPECULATION_DEPTH = 32;
 
 /**
- * Who drafts: `ngram` without a KV cache; `eagle`, which stands for vLLM's `eagle`, `eagle3` and `mtp`, writes the KV of its
+ * Source of the drafts: `ngram` without a KV cache; `eagle`, which stands for vLLM's `eagle`, `eagle3` and `mtp`, writes the KV of its
  * drafts into the blocks of the request.
  */
 export const DRAFTERS = ['ngram', 'eagle'] as const;

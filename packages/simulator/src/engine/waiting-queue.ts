@@ -4,7 +4,7 @@ import { SlotList, type SlotListEnds } from './slot-list.ts';
 /** Priority classes an engine tells apart: 0 is the most urgent. */
 export const PRIORITY_CLASSES = 8;
 
-/** Who goes first: `fcfs` whoever came first, `priority` the most urgent class, and in it whoever came first. */
+/** Order of the queue: `fcfs` by arrival, `priority` by class, the most urgent first, and then by arrival. */
 export type SchedulingPolicy = 'fcfs' | 'priority';
 
 /**

@@ -5,7 +5,7 @@ import { LAUNCH_FLAGS } from './launch-flags.ts';
 
 /** An engine as somebody starts it. Settings that are not named are absent. */
 export interface Launch {
-  /** Where it was read. */
+  /** Place that it was read at. */
   readonly source: string;
   readonly engine: 'vLLM' | 'SGLang';
   /** Checkpoint: the id of Hugging Face, or a folder. */

@@ -192,7 +192,7 @@ interface EngineSustains {
   readonly load: number;
 }
 
-/** Those of which fewer engines are expected to serve the traffic first, then those of which an engine sustains more. */
+/** Order of candidates: fewest engines expected to serve the traffic, then the largest load that an engine sustains. */
 function byEngines(a: EngineSustains, b: EngineSustains): number {
   return enginesFor(a) - enginesFor(b) || b.load - a.load;
 }
@@ -207,7 +207,7 @@ function isThere<Item>(item: Item | undefined): item is Item {
 }
 
 /**
- * What candidates sustain on a few stretches of the traffic, roughly.
+ * Rough loads that candidates sustain, on a few stretches of the traffic.
  *
  * @param startOf load to look at first; nobody who does not sustain half of it is looked at closely. 0: not known.
  */

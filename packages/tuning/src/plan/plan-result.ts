@@ -30,7 +30,7 @@ export interface PlanPool {
 
 /** A way to serve the traffic: engines of one profile, or of two, with the best settings found. */
 export interface FleetPlan {
-  /** Those of the first of `pools`. */
+  /** Engines of the first of `pools`. */
   readonly profile: EngineProfile;
   readonly settings: Candidate;
   /** One; two where prefill is split from decode, or where the engines are of two profiles. */

@@ -83,7 +83,7 @@ const RUNGS = [
 
 /** At least so many go into each stage. */
 const FEWEST_KEPT = 16;
-/** Whoever does not sustain this share of the best is not looked at more closely. */
+/** Candidates that sustain less than this share of the best are not looked at more closely. */
 const FLOOR = 0.5;
 
 /** Factor on a load that nobody sustains, until somebody does. */

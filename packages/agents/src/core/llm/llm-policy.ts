@@ -12,7 +12,7 @@ import {
   windowPrompt,
 } from './llm-prompt.ts';
 
-/** Whoever answers: `LlmClient`, or a test. */
+/** Source of the answers: `LlmClient`, or a test. */
 export interface LlmAnswerer {
   /** The answer to a conversation, JSON of the schema if all goes well; `null` when there is none. */
   ask(

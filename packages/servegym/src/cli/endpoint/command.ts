@@ -153,7 +153,7 @@ async function endpoint(options: EndpointCommandOptions): Promise<void> {
     console.log(`It listens on ${endpoint.address}, port ${endpoint.port}: other machines can reach it`);
     if (options.apiKey.length === 0) {
       console.error(
-        'warning: the endpoint asks for no key: whoever reaches this machine can use it. Set SERVEGYM_ENDPOINT_API_KEY, or listen on 127.0.0.1',
+        'warning: the endpoint asks for no key: anyone who reaches this machine can use it. Set SERVEGYM_ENDPOINT_API_KEY, or listen on 127.0.0.1',
       );
     }
   }

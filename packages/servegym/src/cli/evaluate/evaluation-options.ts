@@ -13,7 +13,7 @@ import {
 import { InputError } from '../input-error.ts';
 import { addJobOptions, type JobOptions } from '../jobs/open-jobs.ts';
 
-/** Options that say what policies are evaluated on, and by whom. */
+/** Options of an evaluation: what the policies play, and where it runs. */
 export interface EvaluationArguments extends ScenarioArguments, JobOptions {
   readonly env: 'llmserve' | 'fleet' | 'inferencegym';
   readonly table?: string;

@@ -298,7 +298,7 @@ async function serve(options: ServeOptions): Promise<void> {
     console.log(`It listens on ${server.address}, port ${server.port}: other machines can reach it`);
     if (options.token.length === 0) {
       console.error(
-        'warning: the server asks for no token: whoever reaches this machine can use it. Set SERVEGYM_TOKEN, or listen on 127.0.0.1',
+        'warning: the server asks for no token: anyone who reaches this machine can use it. Set SERVEGYM_TOKEN, or listen on 127.0.0.1',
       );
     }
   }

@@ -20,7 +20,7 @@ interface ValidateOptions {
 /** `servegym validate`: whether a running server is an OpenEnv server that clients can rely on. */
 export function validateCommand(): Command {
   return new Command('validate')
-    .description('check a running OpenEnv server, whoever made it')
+    .description('check any running OpenEnv server')
     .addOption(
       new Option('--url <address>', 'address of the server').argParser(serverAddress).makeOptionMandatory(),
     )
