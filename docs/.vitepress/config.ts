@@ -28,7 +28,7 @@ export default defineConfig({
   srcExclude: ['README.md'],
   // Other links that lead nowhere stop the build.
   ignoreDeadLinks: 'localhostLinks',
-  markdown: { config: linkRepository },
+  markdown: { config: linkRepository, image: { lazyLoad: true } },
   themeConfig: {
     search: {
       provider: 'local',
@@ -54,6 +54,11 @@ export default defineConfig({
     editLink: { pattern: `${REPOSITORY}/edit/main/docs/:path` },
     socialLinks: [{ icon: 'github', link: REPOSITORY }],
   },
+  // The layout of the home page has no main landmark of its own.
+  transformHtml: (html, _, { pageData }) =>
+    pageData.frontmatter.layout === 'home'
+      ? html.replace('id="VPContent"', 'id="VPContent" role="main"')
+      : undefined,
   buildEnd({ outDir }) {
     writeForLanguageModels(outDir, { title, description, address: `${origin}${base}` }, found);
   },
