@@ -1,6 +1,7 @@
 """Gymnasium's interfaces."""
 
 import warnings
+from pathlib import Path
 
 import gymnasium
 import numpy as np
@@ -12,6 +13,7 @@ from gymnasium.vector import AutoresetMode
 from servegym import ServeGymEnv, ServeGymVectorEnv, ServerError, make_vec
 from servegym.http_api import HttpApi
 
+DOCS = Path(__file__).parents[3] / "docs"
 #: The checker is told nothing about bounds that physics does not give.
 UNBOUNDED = "A Box observation space maximum value is infinity"
 
@@ -30,6 +32,31 @@ def test_check_env_finds_nothing(llmserve_url, action_space):
         check_env(env.unwrapped)
     assert complaints(found) == []
     env.close()
+
+
+@pytest.mark.parametrize(
+    ("server", "page", "env_id"),
+    [
+        ("llmserve_url", "environments", "ServeGym/LLMServe-v1"),
+        ("fleet_url", "fleet", "ServeGym/Fleet-v0"),
+        ("inferencegym_url", "inferencegym", "ServeGym/InferenceGym-v1"),
+    ],
+)
+def test_documentation_names_the_spaces(request, server, page, env_id):
+    url = request.getfixturevalue(server)
+    raw = gymnasium.make(env_id, url=url)
+    coded = gymnasium.make(env_id, url=url, observation_space="features", action_space="bins")
+    bins = " ".join(str(size) for size in coded.action_space.nvec)
+    text = (DOCS / f"{page}.md").read_text()
+    for shown in [
+        f'gymnasium.make("{env_id}")',
+        f"| version | {HttpApi(url).get('metadata')['version']} |",
+        f"`{raw.action_space}`, or bins, `MultiDiscrete([{bins}])`",
+        f"{raw.observation_space.shape[0]} numbers, or {coded.observation_space.shape[0]} features",
+    ]:
+        assert shown in text
+    raw.close()
+    coded.close()
 
 
 def test_check_env_finds_nothing_in_inferencegym(inferencegym_url):
