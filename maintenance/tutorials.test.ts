@@ -1,21 +1,32 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, it } from 'node:test';
+import getPort from 'get-port';
 
 const root = dirname(import.meta.dirname);
 const python =
   process.env.SERVEGYM_PYTHON ?? assert.fail('SERVEGYM_PYTHON is not set. Run the tests with `npm test`.');
 
-/** The packages as if they were installed: this checkout's. */
+/** The packages as if they were installed: this checkout's. `node serve.ts` goes on until the page is done. */
 const INSTALLED = `set -eu
-pip() { [ "$*" = 'install servegym' ]; }
+pip() { [ "$*" = 'install servegym' ] || [ "$*" = 'install openenv' ]; }
 python() { PYTHONPATH='${join(root, 'clients/python/src')}' '${python}' "$@"; }
-node() { '${process.execPath}' "$@"; }
+openenv() { '${join(dirname(python), 'openenv')}' "$@"; }
+npm() { ln -sfn '${join(root, 'node_modules')}' node_modules; echo '{"type": "module"}' > package.json; }
+node() {
+  if [ "$1" = serve.ts ]; then
+    '${process.execPath}' serve.ts > serve.log 2>&1 & echo $! > serve.pid
+    until [ -s serve.log ]; do sleep 0.1; done
+    cat serve.log
+  else
+    '${process.execPath}' "$@"
+  fi
+}
 npx() { [ "$1" = servegym ]; shift; '${process.execPath}' '${join(root, 'packages/servegym/src/main.ts')}' "$@"; }
 `;
 
@@ -47,6 +58,8 @@ async function follow(page: string): Promise<string[]> {
       else assert.fail(`A block of ${block.language} without a file name:\n${block.text}`);
     }
   } finally {
+    const server = join(folder, 'serve.pid');
+    if (existsSync(server)) process.kill(Number(readFileSync(server, 'utf8')));
     rmSync(folder, { recursive: true });
   }
   return outputs;
@@ -85,7 +98,6 @@ function shows(line: string, parts: readonly string[]): boolean {
 
 const tutorial = (name: string) => readFileSync(join(root, 'docs', `${name}.md`), 'utf8');
 
-// `your-own-environment.md` is run where its files stand, by the tests of openenv.
 describe('a tutorial', () => {
   it('trains an agent and grades it', async () => {
     // What follows needs PyTorch and Stable-Baselines3, which the tests do not install.
@@ -100,5 +112,11 @@ describe('a tutorial', () => {
 
   it('finds settings for a trace', async () => {
     assert.equal((await follow(tutorial('gpus-for-my-trace'))).length, 3);
+  });
+
+  it('serves an environment of one’s own, and plays it from TypeScript and Python', async () => {
+    const [page] = tutorial('your-own-environment').split('\n## Tools of your own\n');
+    const port = await getPort({ host: '127.0.0.1' });
+    assert.equal((await follow(page!.replaceAll('8000', String(port)))).length, 5);
   });
 });

@@ -275,7 +275,7 @@ const docs = readFileSync(new URL('../../../../docs/your-own-environment.md', im
 test('data: the files of the tutorial are those that it shows', () => {
   for (const file of ['environment.ts', 'serve.ts', 'play.ts']) {
     const text = readFileSync(new URL(`../../examples/guess/${file}`, import.meta.url), 'utf8');
-    assert.ok(docs.includes(`## ${file}\n\n\`\`\`ts\n${text}\`\`\``), file);
+    assert.ok(docs.includes(`## ${file}\n\n\`\`\`ts [${file}]\n${text}\`\`\``), file);
   }
 });
 
