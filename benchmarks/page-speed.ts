@@ -15,7 +15,7 @@ const CATEGORIES = ['performance', 'accessibility', 'best-practices'] as const;
 const CONSOLE_PAGES = ['/web/', '/fleet/web/', '/inferencegym/web/', '/plan/'];
 const SITE_PAGES = [
   ...['/', '/train-an-agent', '/environments', '/benchmarks', '/how-it-works', '/reference/command-line'],
-  '/reference/http',
+  '/reference/http-llmserve',
 ];
 
 interface Visit {
