@@ -14,12 +14,15 @@ describe('fleet as a learner sees it', () => {
     const environment = fleetLearningEnvironment(taskId);
     const observation = new Float32Array(environment.observationSize).fill(Number.NaN);
     environment.reset(5, observation);
+    const first = observation.slice();
     const bins = Int32Array.from(environment.initialBins);
     for (let step = 1; step <= 120; step++) {
       const { end } = environment.step(bins, observation);
       assert.equal(end, step < 120 ? RUNNING : TRUNCATED);
       assert.ok(observation.every((value) => Number.isFinite(value) && Math.abs(value) < 50));
     }
+    environment.reset(5, observation);
+    assert.deepEqual(observation, first);
   });
 
   it('has a head for each knob that decides something', () => {
