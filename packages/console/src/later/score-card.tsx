@@ -68,14 +68,14 @@ export function ScoreCard(): JSX.Element | null {
 
 const BREAKDOWN_DEFINITIONS: Readonly<Record<string, string | undefined>> = {
   return: 'The sum of the rewards',
-  regret: 'How much more the planner collects that knows the traffic',
-  'certificate bound': 'No plan at all can collect more on this traffic',
-  'certificate gap': 'How far the planner that knows the traffic may be from the best there is',
+  regret: 'Return of the planner that knows the traffic, less this one',
+  'certificate bound': 'No policy can earn more on this traffic',
+  'certificate gap': 'The bound, less the return of the planner that knows the traffic',
   requests_served: 'Requests that were answered',
-  requests_rejected: 'Requests that can never fit the KV pool',
+  requests_rejected: 'Requests too large for the KV pool',
   slo_violations: 'Requests that were late for their SLO',
-  preemptions: 'Requests thrown out of the batch for want of KV blocks, to be computed again',
-  cost_usd: 'What the GPUs cost for the time of the episode, USD',
+  preemptions: 'Requests preempted for lack of KV blocks; they are computed again',
+  cost_usd: 'Bill of the GPUs for the episode, USD',
 };
 
 /** An agent that the grader played on the same traffic. */

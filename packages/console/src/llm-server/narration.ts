@@ -86,7 +86,7 @@ function congestion(
     return {
       severity: 'failing',
       headline: 'KV memory is full.',
-      detail: `${requests(evictions)} preempted: thrown out of the batch, to be computed again.`,
+      detail: `${requests(evictions)} preempted: removed from the batch and computed again later.`,
     };
   }
   if (waiting <= Math.max(4, running / 8)) return undefined;

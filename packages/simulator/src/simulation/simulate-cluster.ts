@@ -42,7 +42,7 @@ export interface ClusterSimulationOptions extends Omit<ClusterOptions, 'onIterat
 
 /**
  * Serves a whole trace on two GPUs, mixed or split into prefill and decode, while settings and tenants change: what a
- * reload, a drain or a restart for want of memory costs is in the latencies, and in `events`.
+ * reload, a drain or an out-of-memory restart costs is in the latencies, and in `events`.
  * @throws SimulationError, EngineError or ProfileVariantError when the options do not fit the profile.
  */
 export function simulateCluster(trace: Trace, options: ClusterSimulationOptions): SimulationRun {

@@ -24,7 +24,7 @@ export interface SimulationTotals {
   readonly counters: EngineCounters;
   /** KV blocks of each replica when it began. */
   readonly kvBlocks: number;
-  /** Reloads, drains and restarts for want of memory, in order of time. */
+  /** Reloads, drains and out-of-memory restarts, in order of time. */
   readonly events: readonly SimulatedEvent[];
 }
 
