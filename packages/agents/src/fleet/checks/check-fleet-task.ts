@@ -277,7 +277,7 @@ const ATTACKS: readonly {
   readonly mayTie?: boolean;
   readonly change: (task: FleetTask) => Change;
 }[] = [
-  { id: 'nobody_served', title: 'nobody is served', change: () => () => ({ replicas: 0 }) },
+  { id: 'nobody_served', title: 'no request is served', change: () => () => ({ replicas: 0 }) },
   { id: 'one_replica', title: 'one replica', change: () => () => ({ replicas: 1 }) },
   {
     id: 'half_replicas',
