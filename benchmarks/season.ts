@@ -179,7 +179,7 @@ async function tryExploits(server: ServeProcess, token: string, foreign: string)
     note(attempt, String(status), status < 400);
   };
   await refused('a seed of its own', '/reset', { submission: token, task_id: taskId, seed: 7 });
-  await refused('the token of nobody', '/reset', { submission: 'x'.repeat(32), task_id: taskId });
+  await refused('an unknown token', '/reset', { submission: 'x'.repeat(32), task_id: taskId });
   await refused('the progress of a name', '/season/progress', { submission: 'honest' });
 
   const reset = await ask('/reset', { submission: token, task_id: taskId });

@@ -57,8 +57,7 @@ export function SharePanel(): JSX.Element {
           <h3>This episode, move by move</h3>
           <p class="fine">
             {authorOf(state, run)}, {count(file.value?.actions.length ?? 0)} windows. Environment, version,
-            seed and actions are in the link itself; the link shows the same episode, checked bit for
-            bit.
+            seed and actions are in the link itself; the link shows the same episode, checked bit for bit.
           </p>
           <CopyBox label="Link to the episode" text={link.value} />
           {file.value && (

@@ -67,7 +67,7 @@ export function addSchedulerOptions(command: Command): Command {
 export function apiServerCountOption(): Option {
   return new Option(
     '--api-server-count <n>',
-    'processes that tokenize, answer HTTP and stream, with a queue each (default: those of the profile, else none that queue)',
+    'processes that tokenize, answer HTTP and stream, each with a queue (default: those of the profile, otherwise no queue)',
   ).argParser(wholeNumber(1, MOST_API_SERVERS));
 }
 

@@ -8,7 +8,7 @@ import { InvalidArgumentError, Option } from 'commander';
 export function allowedHostsOption(): Option {
   return new Option(
     '--allowed-hosts <names>',
-    'names under which clients may reach the server, with commas between them: gym.example.com, *.example.com, or * for any. localhost, its addresses and the name of the machine always may',
+    'host names that clients may use, separated by commas: gym.example.com, *.example.com, or * for any. localhost, its addresses and the name of the machine are always allowed',
   )
     .env('SERVEGYM_ALLOWED_HOSTS')
     .argParser(hostPatterns)

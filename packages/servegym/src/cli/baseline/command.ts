@@ -80,7 +80,7 @@ export function baselineCommand(): Command {
     .addOption(
       new Option(
         '--success-score <score>',
-        'with --lines: an episode that a model played and that scores more is a success',
+        'with --lines: an episode that a model played is a success above this score',
       )
         .default(0.2)
         .argParser(numberFrom(0, 1)),

@@ -65,7 +65,7 @@ function benchServerCommand(): Command {
       'after',
       `
 A request is a session that connects, resets and steps. The sessions of a batch stay open until all have been answered,
-so that the servers really hold them at once. \`servegym serve --env benchmark\` is an environment to measure with.`,
+so the servers hold them all at once. \`servegym serve --env benchmark\` is an environment made for this measurement.`,
     )
     .action(benchServer);
 }

@@ -187,7 +187,7 @@ function withCalibrateOptions(command: Command): Command {
     .addOption(
       new Option(
         '--weights <precision>',
-        'precision of the weights; with --bench those that were served (default: FP16), with --tables the only one (default: all that the tables have)',
+        'precision of the weights; with --bench the served one (default: FP16), with --tables only this one (default: all precisions of the tables)',
       ).choices(WEIGHT_PRECISIONS),
     )
     .addOption(
@@ -249,7 +249,7 @@ function withCalibrateOptions(command: Command): Command {
     .addOption(
       new Option(
         '--memory-overhead <GiB>',
-        'what activations and CUDA graphs took of each GPU (default: 1.2)',
+        'memory of each GPU for activations and CUDA graphs (default: 1.2)',
       ).argParser(numberAbove(0, 1000)),
     )
     .option('--source <text>', 'where the measurements come from (default: the name of the file)')

@@ -40,7 +40,7 @@ export function fleetCommand(): Command {
   const names = listFleetPolicies().map(({ name, description }) => `  ${name.padEnd(12)}${description}`);
   const command = new Command('fleet')
     .description(
-      'Play autoscalers on a fleet of simulated replicas: what they earn and cost, and how many requests met their objectives. The requests are those of a task, or your own.',
+      'Play autoscalers on a fleet of simulated replicas. The report has their revenue, their cost and how many requests met their objectives. Requests come from a task or from your trace.',
     )
     .addOption(
       new Option('--task <id>', 'task that gives requests, objectives and prices')

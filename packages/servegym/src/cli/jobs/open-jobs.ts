@@ -41,7 +41,7 @@ export function addJobOptions(command: Command): Command {
 export function queueOption(): Option {
   return new Option(
     '--queue <url>',
-    'have the jobs done by `servegym worker`s at redis://...; the results are the same',
+    'send the jobs to `servegym worker` processes at redis://...; the results are the same',
   );
 }
 

@@ -21,7 +21,7 @@ interface OracleOptions {
 export function oracleCommand(): Command {
   return new Command('oracle')
     .description(
-      'Show what the traffic of the tasks is worth to the default, to the best configuration that never changes, and to planners that know the traffic to come or do not: the returns that scores are held against.',
+      'Show the reference returns behind the scores: those of the default, of the best fixed configuration, and of planners with and without knowledge of future traffic.',
     )
     .addOption(new Option('--task <id>', 'a task').choices([...TASK_IDS, 'all']).default('all'))
     .option('--json', 'print one JSON object', false)

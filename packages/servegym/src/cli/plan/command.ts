@@ -116,7 +116,7 @@ export function planCommand(): Command {
     )
     .option(
       '--rate <n>',
-      'requests a second of --workload (default: those of the public trace) or of --input-tokens, for instance 12 or 12/s',
+      'requests per second of --workload (default: rate of the public trace) or of --input-tokens, for instance 12 or 12/s',
       (text) => numberAbove(0, MOST_RATE)(text.replace(/\/s$/, '')),
     )
     .option('--hours <n>', 'hours of --workload or --rate', numberAbove(0, 24), 1)

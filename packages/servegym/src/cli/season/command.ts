@@ -60,7 +60,7 @@ interface EnvironmentOption {
 function environmentOption(): Option {
   return new Option(
     '--env <name>',
-    'the environment, where it is a module of your own: its path (default: as the season says)',
+    'path of the environment, if it is a module of your own (default: the one in the season file)',
   );
 }
 
@@ -150,7 +150,7 @@ interface ServeSeasonOptions extends EnvironmentOption {
 function serveSeasonCommand(): Command {
   return new Command('serve')
     .description(
-      'serve the season over OpenEnv until a signal ends it; it goes on where it was after a restart',
+      'serve the season over OpenEnv until a signal ends it; after a restart it continues where it was',
     )
     .argument('<file>', 'the season')
     .addOption(environmentOption())

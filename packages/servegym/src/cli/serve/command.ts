@@ -59,7 +59,7 @@ export function serveCommand(): Command {
     .addOption(
       new Option(
         '--env <names>',
-        `the environments, with commas between them: ${ENVIRONMENT_IDS.join(', ')}, or a module that exports one. The first is at the root, the others below their names, as in /inferencegym/web/`,
+        `environments, separated by commas: ${ENVIRONMENT_IDS.join(', ')}, or a module that exports one. The first is at the root, the others are below their names, as in /inferencegym/web/`,
       )
         .env('SERVEGYM_ENV')
         .argParser(environmentNames)
@@ -101,7 +101,7 @@ function addContentOptions(command: Command): void {
     .optionsGroup('Environments:')
     .option(
       '--trace <file>',
-      'requests of your own, as `reset({trace: NAME})` with the name of the file without its ending; may be repeated',
+      'your own requests. Clients select them with `reset({trace: NAME})`, the file name without its ending; may be repeated',
       repeated,
       [],
     )
@@ -124,7 +124,7 @@ function addSessionOptions(command: Command): void {
     .addOption(
       new Option(
         '--store <file|url>',
-        'SQLite file from which sessions go on after a restart, redis://... for servers on several machines, or `memory` for none',
+        'SQLite file that keeps sessions over a restart, redis://... for servers on several machines, or `memory` to keep none',
       )
         .env('SERVEGYM_STORE')
         .argParser(storeName)
@@ -133,7 +133,7 @@ function addSessionOptions(command: Command): void {
     .addOption(
       new Option(
         '--store-max-bytes <size>',
-        'limit of the file, such as 500MB or 2GiB; each client may have a quarter of it. Old sessions give way',
+        'limit of the file, such as 500MB or 2GiB. Each client may use a quarter of it. The oldest sessions are deleted first',
       )
         .env('SERVEGYM_STORE_MAX_BYTES')
         .argParser(byteCount(2 ** 20))
@@ -148,7 +148,7 @@ function addSessionOptions(command: Command): void {
     .addOption(
       new Option(
         '--session-timeout <seconds>',
-        'rest after which a session without a socket leaves memory, or `never`',
+        'idle time after which a session without a socket leaves memory, or `never`',
       )
         .env('SERVEGYM_SESSION_TIMEOUT')
         .argParser((text) => (text === 'never' ? text : numberAbove(0)(text)))
@@ -210,7 +210,7 @@ function addAccessOptions(command: Command): void {
     .addOption(
       new Option(
         '--token <text>',
-        'a token that requests must carry (authorization: Bearer); may be repeated. Others on this machine can see arguments: prefer the variable, with commas between tokens',
+        'token that requests must carry (authorization: Bearer); may be repeated. Other users of this machine can see arguments, so prefer the variable, with tokens separated by commas',
       )
         .env('SERVEGYM_TOKEN')
         .argParser(listed)
@@ -234,7 +234,7 @@ function addAccessOptions(command: Command): void {
     .addOption(
       new Option(
         '--trust-proxy [proxies]',
-        'proxies of yours before the server: take the address of a client from the x-forwarded-for that they set, and the host from x-forwarded-host',
+        'number of your proxies in front of the server. The server then takes the client address from x-forwarded-for and the host from x-forwarded-host',
       )
         .env('SERVEGYM_TRUST_PROXY')
         .preset('1')

@@ -81,7 +81,7 @@ export function simulateCommand(): Command {
       .addOption(
         new Option(
           '--change <s:setting=value,...>',
-          'two GPUs, on which settings change at second s: max-num-seqs, kv-budget-fraction, speculation-depth, weights, policy, split; may be repeated',
+          'two GPUs; settings change at second s: max-num-seqs, kv-budget-fraction, speculation-depth, weights, policy, split; may be repeated',
         )
           .argParser(parseChange)
           .conflicts(['replicas', 'router', 'kvBlocks']),
@@ -89,7 +89,7 @@ export function simulateCommand(): Command {
       .addOption(
         new Option(
           '--tenant <s:GiB>',
-          'two GPUs, of each of which co-located tenants take so much memory from second s on; may be repeated',
+          'two GPUs; from second s on, co-located tenants take this much memory of each GPU; may be repeated',
         )
           .argParser(parseTenant)
           .conflicts(['replicas', 'router', 'kvBlocks']),

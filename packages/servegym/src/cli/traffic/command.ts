@@ -61,7 +61,7 @@ export function trafficCommand(): Command {
     .addCommand(
       new Command('list')
         .description(
-          'the models, and how near they come to their traces; `reset({traffic})` takes all but ragpulse',
+          'list the models and their distance to the traces; `reset({traffic})` takes all except ragpulse',
         )
         .option('--json', 'print one JSON array', false)
         .action(({ json }: { json: boolean }) => {

@@ -101,7 +101,7 @@ export function trainCommand(): Command {
     .addOption(
       new Option(
         '--randomise',
-        'ppo on llmserve: another server, rate, prompts and traffic in each episode, for a policy that runs many servers',
+        'ppo on llmserve: draw another server, rate, prompts and traffic for each episode, to train one policy for many servers',
       ).default(false),
     )
     .addOption(

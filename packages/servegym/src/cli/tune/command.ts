@@ -90,7 +90,7 @@ export function tuneCommand(): Command {
     .addOption(
       new Option(
         '--objective <name>',
-        'goodput: the load that is sustained; cost: USD; latency: the least share of the limits',
+        'goodput: highest sustained load; cost: lowest USD; latency: lowest share of the limits',
       )
         .choices(OBJECTIVES)
         .default('goodput'),
@@ -98,7 +98,7 @@ export function tuneCommand(): Command {
     .addOption(
       new Option(
         '--knobs <names>',
-        `what to choose: \`default\`, which is ${DEFAULT_KNOBS.join(', ')}; beside it or alone: ${EXTRA_KNOBS.join(', ')}`,
+        `settings to search: \`default\`, which is ${DEFAULT_KNOBS.join(', ')}; in addition or alone: ${EXTRA_KNOBS.join(', ')}`,
       )
         .default(DEFAULT_KNOBS, 'default')
         .argParser(parseKnobs),
