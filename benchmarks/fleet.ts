@@ -3,7 +3,7 @@
  * the environment in process. With `--day`, instead, the time and memory of a day of about so many requests of `diurnal` on
  * at most `--replicas` replicas with gateway and HorizontalPodAutoscaler.
  *
- *     npx node benchmarks/fleet.ts [--tasks diurnal,agents] [--policies hpa,rule] [--seeds 4] [--split train]
+ *     npx node benchmarks/fleet.ts [--tasks diurnal,agents] [--policies hpa,rule,FILE] [--seeds 4] [--split train]
  *     npx node benchmarks/fleet.ts --day 537600 --replicas 8
  *     npx node benchmarks/fleet.ts --recorded        # the tuned settings, and the recorded returns that scores are held against
  */
@@ -19,6 +19,7 @@ import {
   recordedFleetReference,
   type SeedSplit,
 } from '@servegym/environments';
+import { findFleetPolicy } from '../packages/servegym/src/cli/arguments/find-fleet-policy.ts';
 import { type FleetRun, playFleet } from '../packages/servegym/src/cli/fleet/play-fleet.ts';
 
 const { values } = parseArgs({
@@ -37,7 +38,7 @@ const { values } = parseArgs({
 });
 
 if (values.recorded) showRecorded();
-else if (values.day === undefined) comparePolicies();
+else if (values.day === undefined) await comparePolicies();
 else playDay(Number(values.day), Number(values.replicas));
 
 /** The settings that were tuned for each task, and the returns that scores are held against. */
@@ -92,7 +93,7 @@ function playDay(requests: number, maxReplicas: number): void {
   );
 }
 
-function comparePolicies(): void {
+async function comparePolicies(): Promise<void> {
   for (const id of values.tasks.split(',') as FleetTaskId[]) {
     const task = FLEET_TASKS[id];
     const seeds = firstSeeds(values.split as SeedSplit, Number(values.seeds));
@@ -101,7 +102,8 @@ function comparePolicies(): void {
     console.log('policy            return     USD  revenue     GPUs  in SLO  refused  windows/s');
     for (const name of values.policies.split(',')) {
       const begin = performance.now();
-      const runs = seeds.map((seed, i) => playFleet(task, seed, drawn[i], createFleetPolicy(name)));
+      const { policy } = await findFleetPolicy(name);
+      const runs = seeds.map((seed, i) => playFleet(task, seed, drawn[i], policy));
       const speed = (seeds.length * task.windows * 1000) / (performance.now() - begin);
       const mean = (of: (run: FleetRun) => number) =>
         runs.reduce((sum, run) => sum + of(run), 0) / runs.length;

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import { fleetEnvironment } from '@servegym/environments';
 import { runServegym } from '../../../maintenance/test-servers/servegym.ts';
 import { temporaryFolder } from '../../../maintenance/test-servers/temporary-folder.ts';
 
@@ -24,6 +25,24 @@ describe('servegym fleet', () => {
     }
     // Two of the four replicas that a task begins with drain first.
     assert.ok(runs[0].replica_hours >= 0.4 && runs[0].replica_hours < 0.42);
+  });
+
+  it('plays the policy in a file beside others', async () => {
+    const path = join(temporaryFolder(), 'policy.json');
+    const parameters = {
+      ...{ tokensPerReplica: 1e8, outputWeight: 6, decay: 0, surge: 0, spareReplicas: 2, backlog: 0 },
+      ...{ admissionSeconds: 600, prefixWeight: 1, tokenBudget: 2048 },
+    };
+    const { version } = fleetEnvironment();
+    writeFileSync(path, JSON.stringify({ environment: 'fleet', version, task: 'flash_crowds', parameters }));
+    const { code, stdout, stderr } = await runServegym(
+      ...['fleet', '--task', 'flash_crowds', '--hours', '0.1', '--policy', `static:3,${path}`, '--json'],
+    );
+    assert.equal(code, 0, stderr);
+    const [three, learned] = JSON.parse(stdout).runs;
+    assert.deepEqual([three.policy, learned.policy], ['static:3', path]);
+    // The demand asks for a part of one replica, and two are spare.
+    assert.ok(learned.most_replicas >= 3 && Math.abs(learned.usd - three.usd) < 1, stdout);
   });
 
   it('plays the requests of a trace in the classes that were asked for', async () => {

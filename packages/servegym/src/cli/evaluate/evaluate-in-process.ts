@@ -1,12 +1,9 @@
 import {
-  createFleetPolicy,
   createGymPolicy,
   type Evaluation,
   evaluatePolicy,
-  type FleetPolicy,
   type GymPolicy,
   listGymPolicies,
-  loadFleetPolicy,
   loadGymPolicy,
   type PlayableEnvironment,
   type Policy,
@@ -30,6 +27,7 @@ import {
   inferenceGym,
   type SeedSplit,
 } from '@servegym/environments';
+import { findFleetPolicy } from '../arguments/find-fleet-policy.ts';
 import { loadFleetTask, loadTrace } from '../arguments/own-inputs.ts';
 import { decodeInputFile } from '../arguments/read-input-file.ts';
 import { readGymOptions } from '../arguments/read-table.ts';
@@ -141,14 +139,6 @@ export async function findGymPolicy(
   }
   const { policy, taskId } = await decodeInputFile(nameOrFile, loadGymPolicy);
   return { policy, taskIds: [taskId] };
-}
-
-/** The policy of `fleet` of that name, or in that file with the task it was trained for. @throws AgentError or InputError */
-async function findFleetPolicy(
-  nameOrFile: string,
-): Promise<{ readonly policy: FleetPolicy; readonly taskId?: string }> {
-  if (!/[./\\]/.test(nameOrFile.split(':')[0]!)) return { policy: createFleetPolicy(nameOrFile) };
-  return decodeInputFile(nameOrFile, loadFleetPolicy);
 }
 
 /** The tasks to play, of those that all policies can. @param find the id of the one that was asked for */

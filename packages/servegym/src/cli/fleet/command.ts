@@ -1,4 +1,4 @@
-import { createFleetPolicy, listFleetPolicies } from '@servegym/agents';
+import { listFleetPolicies } from '@servegym/agents';
 import {
   drawFleetRequests,
   FLEET_CLASSES,
@@ -12,6 +12,7 @@ import {
 } from '@servegym/environments';
 import { drawPriorities, findProfile, scaleRate } from '@servegym/simulator';
 import { Command, Option } from 'commander';
+import { findFleetPolicy } from '../arguments/find-fleet-policy.ts';
 import { numberAbove, wholeNumber } from '../arguments/options.ts';
 import { loadFleetTask } from '../arguments/own-inputs.ts';
 import { taskFileOption } from '../arguments/scenario-options.ts';
@@ -52,7 +53,11 @@ export function fleetCommand(): Command {
       '--trace <file>',
       'your own requests instead: CSV, JSON lines, Parquet or a result of vllm bench serve or GuideLLM',
     )
-    .option('--policy <names>', 'policies to play, one after another', 'hpa,saturation,rule')
+    .option(
+      '--policy <names>',
+      'policies to play, one after another: names, or files that `servegym train --env fleet` wrote',
+      'hpa,saturation,rule',
+    )
     .addOption(
       new Option('--hours <n>', "how long the task's requests come (default: those of the task)")
         .argParser(numberAbove(0, 168))
@@ -94,9 +99,14 @@ until it stops.`,
 }
 
 async function fleet(options: FleetOptions): Promise<void> {
-  const policies = options.policy.split(',').map(createFleetPolicy);
+  const names = options.policy.split(',');
+  const policies = await Promise.all(names.map(findFleetPolicy));
   const { task, requests, source } = await playedTask(options);
-  const runs = policies.map((policy) => playFleet(task, options.seed, requests, policy));
+  const runs = policies.map(({ policy, taskId }, i) => ({
+    ...playFleet(task, options.seed, requests, policy),
+    // Policies of several trainings have one name.
+    ...(taskId !== undefined && { policy: names[i]! }),
+  }));
   printResult(
     options.json,
     () => fleetJson(task, source, runs),
