@@ -1,5 +1,6 @@
-import { useComputed } from '@preact/signals';
+import { useComputed, useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
+import { useEffect } from 'preact/hooks';
 import { Charts, MoreCharts } from './components/chart-panel.tsx';
 import { useConsole } from './components/console-context.ts';
 import { FailingIcon } from './components/icons.tsx';
@@ -13,6 +14,7 @@ import {
   LaterScoreCard,
   LaterTokenDialog,
   LaterTour,
+  partsToCome,
 } from './components/later.tsx';
 import { RunStrip } from './components/run-strip.tsx';
 import { Scrubber } from './components/scrubber.tsx';
@@ -31,7 +33,7 @@ export function App(): JSX.Element {
   return (
     <>
       <TopBar />
-      <main>
+      <main class={useSettled() ? '' : 'unsettled'}>
         <Lead />
         <ProblemBanner />
         {state.opened.value && <LaterOpenedNote />}
@@ -59,6 +61,29 @@ export function App(): JSX.Element {
       <Tooltip />
     </>
   );
+}
+
+/** Time without a part to come after which the page has its layout, ms. A choice. */
+const SETTLED_AFTER_MS = 50;
+
+/** Whether the page has its layout, or a problem to show: until then its parts would move, and are not shown. */
+function useSettled(): boolean {
+  const state = useConsole();
+  const isSettled = useSignal(false);
+  const isKnown = useComputed(
+    () =>
+      state.problem.value !== undefined ||
+      state.needsToken.value ||
+      (state.latest.value !== undefined && partsToCome.value === 0),
+  ).value;
+  useEffect(() => {
+    if (!isKnown) return;
+    const timer = setTimeout(() => {
+      isSettled.value = true;
+    }, SETTLED_AFTER_MS);
+    return () => clearTimeout(timer);
+  }, [isKnown, isSettled]);
+  return isSettled.value;
 }
 
 /** The environment in a sentence, by its name. Others bring a description of their own. */

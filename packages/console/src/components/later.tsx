@@ -1,6 +1,9 @@
-import { useSignal } from '@preact/signals';
+import { signal, useSignal } from '@preact/signals';
 import type { ComponentType, JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
+
+/** Parts that are shown and whose code is not here yet. */
+export const partsToCome = signal(0);
 
 /** A component whose code is fetched when it is shown for the first time. Until then nothing is shown. */
 export function lazy<Props extends object = object>(
@@ -11,8 +14,10 @@ export function lazy<Props extends object = object>(
     const isReady = useSignal(loaded !== undefined);
     const isBroken = useSignal(false);
     useEffect(() => {
-      if (!loaded)
-        load().then(
+      if (loaded) return;
+      partsToCome.value++;
+      load()
+        .then(
           (component) => {
             loaded = component;
             isReady.value = true;
@@ -20,7 +25,10 @@ export function lazy<Props extends object = object>(
           () => {
             isBroken.value = true;
           },
-        );
+        )
+        .finally(() => {
+          partsToCome.value--;
+        });
     }, [isReady, isBroken]);
     if (isBroken.value)
       return <p class="fine">This part could not be fetched. Reload the page to try again.</p>;

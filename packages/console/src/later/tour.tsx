@@ -1,6 +1,6 @@
 import { effect, useComputed } from '@preact/signals';
 import type { JSX } from 'preact';
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import { useConsole } from '../components/console-context.ts';
 import { addStyles } from '../components/later.tsx';
 import type { ConsoleState } from '../state/console-state.ts';
@@ -125,7 +125,7 @@ export function Tour(): JSX.Element | null {
   const dialog = useRef<HTMLDialogElement>(null);
   const { value: stops } = useComputed(() => stopsOf(state));
   const stop = step === undefined ? undefined : stops[step];
-  useEffect(() => {
+  useLayoutEffect(() => {
     const element = dialog.current;
     if (!stop || !element) return;
     if (!element.open) element.show();
@@ -181,6 +181,7 @@ function place(bubble: HTMLElement, target: HTMLElement | null): void {
   const below = box.bottom + 10;
   const top = below + height < innerHeight ? below : Math.max(10, box.top - height - 10);
   const isBeside = box.width < innerWidth / 2 && box.right + width + 20 < innerWidth;
-  bubble.style.left = `${isBeside ? box.right + 12 : Math.max(10, Math.min(innerWidth - width - 10, box.left))}px`;
-  bubble.style.top = `${isBeside ? Math.max(10, box.top) : top}px`;
+  const x = isBeside ? box.right + 12 : Math.max(10, Math.min(innerWidth - width - 10, box.left));
+  const y = isBeside ? Math.max(10, box.top) : top;
+  bubble.style.translate = `${x}px ${y}px`;
 }
