@@ -5,8 +5,8 @@
 // requests that decode alone: the same work in every load, so that it shows how the machine's speed differs.
 import { basename } from 'node:path';
 import { parseArgs } from 'node:util';
-import { type EngineProfile, parseEngineProfile, simulateTrace } from '@servegym/simulator';
-import { calibrateBench, type MeasuredLoad, parseBenchResult } from '@servegym/simulator/calibration';
+import { calibrateBench, type MeasuredLoad, parseBenchResult, parseEngineProfile } from '@servegym/profiles';
+import { type EngineProfile, simulateTrace } from '@servegym/simulator';
 import { mean } from '@servegym/simulator/statistics';
 import { readInputFile } from '../packages/servegym/src/cli/arguments/read-input-file.ts';
 import { median } from './openenv/quantile.ts';

@@ -14,17 +14,6 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { closedBatch, type EngineProfile, listProfiles, repeatTrace, type Trace } from '@servegym/simulator';
-import {
-  estimatedProfile,
-  findGpu,
-  findModel,
-  type OperatingPoint,
-  parseStaticBatches,
-  type StaticBatchRow,
-  VLLM_V0,
-} from '@servegym/simulator/calibration';
-import { mean } from '@servegym/simulator/statistics';
 import {
   blocksOf,
   type Candidate,
@@ -35,14 +24,26 @@ import {
   PROFILE_ERRORS,
   parseSlo,
   vllmDefaults,
-} from '@servegym/tuning';
+} from '@servegym/operators';
 import {
   findReferenceFiles,
   type LeagueRow,
   REFERENCE_DATA,
   type ReferenceFile,
-} from '@servegym/tuning/fidelity';
-import { readTrace } from '@servegym/tuning/traces';
+} from '@servegym/operators/fidelity';
+import { readTrace } from '@servegym/operators/traces';
+import {
+  estimatedProfile,
+  findGpu,
+  findModel,
+  listProfiles,
+  type OperatingPoint,
+  parseStaticBatches,
+  type StaticBatchRow,
+  VLLM_V0,
+} from '@servegym/profiles';
+import { closedBatch, type EngineProfile, repeatTrace, type Trace } from '@servegym/simulator';
+import { mean } from '@servegym/simulator/statistics';
 import {
   arrivalsOf,
   budgetOf,

@@ -1,8 +1,9 @@
-// Fits the constants of vLLM V1 (`packages/simulator/src/calibration/engine-constants.ts`) to served loads: those of
+// Fits the constants of vLLM V1 (`packages/profiles/src/data/engine-constants.ts`) to served loads: those of
 // `--data FOLDER` (docs/reference-data.md), or the 21 that the tests hold. Takes minutes. `--leave-out`: the errors of each
 // load under constants fitted to the loads of other models and GPUs.
 import { readFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
+import { findReferenceFiles, SERVED_LOADS } from '@servegym/operators/fidelity';
 import {
   type EngineConstants,
   fitEngineConstants,
@@ -13,9 +14,8 @@ import {
   parseServedLoads,
   type ServedLoad,
   simulateServedLoad,
-} from '@servegym/simulator/calibration';
-import { findReferenceFiles, SERVED_LOADS } from '@servegym/tuning/fidelity';
-import { MEASURED_LOADS } from '../packages/tuning/src/fidelity/measured-figures.fixture.ts';
+} from '@servegym/profiles';
+import { MEASURED_LOADS } from '../packages/operators/src/fidelity/measured-figures.fixture.ts';
 
 const { values } = parseArgs({
   options: { data: { type: 'string' }, 'leave-out': { type: 'boolean', default: false } },

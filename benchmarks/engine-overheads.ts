@@ -3,6 +3,7 @@
 // the loads of other models and GPUs. Robust (Cauchy), since runs with equal settings differ by up to 13 %. Takes minutes.
 import { readFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
+import { findReferenceFiles, SERVED_LOADS } from '@servegym/operators/fidelity';
 import {
   type EngineOverheads,
   engineOverheads,
@@ -13,11 +14,10 @@ import {
   loadLatencies,
   measuredLatencies,
   parseServedLoads,
+  readOperatorTables,
   type ServedLoad,
   tableProfile,
-} from '@servegym/simulator/calibration';
-import { findReferenceFiles, SERVED_LOADS } from '@servegym/tuning/fidelity';
-import { readOperatorTables } from '@servegym/tuning/tables';
+} from '@servegym/profiles';
 import { Matrix } from 'ml-matrix';
 import { median } from './openenv/quantile.ts';
 

@@ -2,8 +2,9 @@
 // without a front end, and with one to four API servers as `benchmarks/real-servers/front-end.ts` measures them.
 //
 //   npx node benchmarks/front-end.ts
+
+import { estimatedProfile, findGpu, findModel, vllmConstants } from '@servegym/profiles';
 import { RandomStream, simulateTrace, VLLM_FRONT_END } from '@servegym/simulator';
-import { estimatedProfile, findGpu, findModel, vllmConstants } from '@servegym/simulator/calibration';
 import { summarize } from '@servegym/simulator/statistics';
 
 /**

@@ -4,8 +4,9 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { findProfile, RandomStream, scaleRate, simulateTrace, type Trace } from '@servegym/simulator';
-import { readTrace } from '@servegym/tuning/traces';
+import { readTrace } from '@servegym/operators/traces';
+import { findProfile } from '@servegym/profiles';
+import { RandomStream, scaleRate, simulateTrace, type Trace } from '@servegym/simulator';
 
 const { values } = parseArgs({
   options: {

@@ -11,9 +11,9 @@
 // that it predicts. Versions of an engine are one configuration. Cases with three configurations or fewer are left out, as
 // are those that no measured point meets.
 import { readFile } from 'node:fs/promises';
-import { findGpu, listPrice, type OperatingPoint } from '@servegym/simulator/calibration';
+import { isDisturbed, type LeagueRow } from '@servegym/operators/fidelity';
+import { findGpu, listPrice, type OperatingPoint } from '@servegym/profiles';
 import { mean, quantile } from '@servegym/simulator/statistics';
-import { isDisturbed, type LeagueRow } from '@servegym/tuning/fidelity';
 
 interface Latencies {
   readonly ttftMs: number;

@@ -5,10 +5,11 @@
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { LocalJobs } from '@servegym/jobs';
-import { listProfiles, repeatTrace, scaleRate, type Trace } from '@servegym/simulator';
-import { parseSlo, planFleet, splitTrace, TUNE_JOB_KINDS } from '@servegym/tuning';
-import { findReferenceFiles, REFERENCE_DATA } from '@servegym/tuning/fidelity';
-import { readTrace } from '@servegym/tuning/traces';
+import { parseSlo, planFleet, splitTrace, TUNE_JOB_KINDS } from '@servegym/operators';
+import { findReferenceFiles, REFERENCE_DATA } from '@servegym/operators/fidelity';
+import { readTrace } from '@servegym/operators/traces';
+import { listProfiles } from '@servegym/profiles';
+import { repeatTrace, scaleRate, type Trace } from '@servegym/simulator';
 
 const { values } = parseArgs({
   options: {

@@ -4,8 +4,8 @@
 // their prompts fill 0.7 to 4 times. A pool that the longest request does not fit is made large enough for it.
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { readTrace } from '@servegym/operators/traces';
 import { Engine, PromptChains, TICKS_PER_MS } from '@servegym/simulator';
-import { readTrace } from '@servegym/tuning/traces';
 import { ReferenceEngine } from '../packages/simulator/test/reference-engine.ts';
 
 const { values } = parseArgs({

@@ -5,6 +5,14 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
+  estimatedProfile,
+  findGpu,
+  type LawCoefficient,
+  leastSquares,
+  mapLaw,
+  modelFromConfig,
+} from '@servegym/profiles';
+import {
   Engine,
   type EngineProfile,
   engineOptionsOf,
@@ -12,14 +20,6 @@ import {
   msFromTicks,
   TICKS_PER_S,
 } from '@servegym/simulator';
-import {
-  estimatedProfile,
-  findGpu,
-  type LawCoefficient,
-  leastSquares,
-  mapLaw,
-  modelFromConfig,
-} from '@servegym/simulator/calibration';
 
 /** A run of the measurements, as far as it is read. */
 export interface Run {

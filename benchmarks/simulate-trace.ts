@@ -6,16 +6,16 @@
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { drawWorkload, findWorkload } from '@servegym/environments';
+import { findReferenceFiles, REFERENCE_DATA } from '@servegym/operators/fidelity';
+import { readTrace } from '@servegym/operators/traces';
+import { findProfile } from '@servegym/profiles';
 import {
-  findProfile,
   repeatTrace,
   type SimulationOptions,
   scaleRate,
   simulateTrace,
   type Trace,
 } from '@servegym/simulator';
-import { findReferenceFiles, REFERENCE_DATA } from '@servegym/tuning/fidelity';
-import { readTrace } from '@servegym/tuning/traces';
 
 const { values } = parseArgs({
   options: {
@@ -45,9 +45,8 @@ const scenarios: readonly Scenario[] = [
 ];
 
 const profile = findProfile(values.profile);
-const other: Pick<typeof import('@servegym/simulator'), 'findProfile' | 'simulateTrace'> | undefined =
+const other: Pick<typeof import('@servegym/simulator'), 'simulateTrace'> | undefined =
   values.beside && (await import(resolve(values.beside, 'packages/simulator/src/index.ts')));
-const otherProfile = other?.findProfile(values.profile);
 
 /** Wall and processor time of a simulation, ms. */
 function timed<Result>(simulate: () => Result): { result: Result; wallMs: number; cpuMs: number } {
@@ -75,8 +74,7 @@ for (let run = 0; run <= Number(values.runs); run++) {
   for (const result of results) {
     const { trace, scenario } = result;
     const ours = timed(() => simulateTrace(trace, { profile, ...scenario.options }));
-    const theirs =
-      other && timed(() => other.simulateTrace(trace, { profile: otherProfile!, ...scenario.options }));
+    const theirs = other && timed(() => other.simulateTrace(trace, { profile, ...scenario.options }));
     result.preemptions = ours.result.counters.preemptions;
     // The first round warms up the compiler.
     if (run === 0) continue;

@@ -5,17 +5,17 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { type EngineProfile, findProfile } from '@servegym/simulator';
-import { type BenchParameter, parameterOf } from '@servegym/simulator/calibration';
+import { type BenchParameter, findProfile, parameterOf } from '@servegym/profiles';
+import type { EngineProfile } from '@servegym/simulator';
 import { mean } from '@servegym/simulator/statistics';
+import { calibrateServer } from '../packages/operators/src/twin/calibrate-server.ts';
+import { compareLoad } from '../packages/operators/src/twin/compare-load.ts';
+import { confirmingLoads } from '../packages/operators/src/twin/open-load.ts';
+import { batchProbe, type Probe } from '../packages/operators/src/twin/probe.ts';
+import { ServerClient } from '../packages/operators/src/twin/server-client.ts';
+import { withKvBlocks } from '../packages/operators/src/twin/start-profile.ts';
+import { calibrateVirtually, serveProbe } from '../packages/operators/src/twin/virtual-server.fixture.ts';
 import { startEndpointProcess } from '../packages/servegym/test/endpoint-process.ts';
-import { calibrateServer } from '../packages/tuning/src/twin/calibrate-server.ts';
-import { compareLoad } from '../packages/tuning/src/twin/compare-load.ts';
-import { confirmingLoads } from '../packages/tuning/src/twin/open-load.ts';
-import { batchProbe, type Probe } from '../packages/tuning/src/twin/probe.ts';
-import { ServerClient } from '../packages/tuning/src/twin/server-client.ts';
-import { withKvBlocks } from '../packages/tuning/src/twin/start-profile.ts';
-import { calibrateVirtually, serveProbe } from '../packages/tuning/src/twin/virtual-server.fixture.ts';
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,

@@ -10,7 +10,18 @@ import { ensurePackages } from './setup/packages.mjs';
 
 /** Published packages by folder, those that others import first. */
 const PUBLISHED = [
-  ...['simulator', 'openenv', 'jobs', 'console', 'environments', 'endpoint', 'tuning', 'agents', 'servegym'],
+  ...[
+    'simulator',
+    'profiles',
+    'openenv',
+    'jobs',
+    'console',
+    'environments',
+    'endpoint',
+    'operators',
+    'agents',
+    'servegym',
+  ],
 ];
 
 /** Folders beside `src` that a package reads at run time. */

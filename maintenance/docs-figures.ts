@@ -1,7 +1,6 @@
 // `npx node maintenance/docs-figures.ts`: draws the figures of docs/how-it-works.md again.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { findProfile, IterationTimer, TICKS_PER_MS } from '@servegym/simulator';
 import {
   escapeText,
   horizontalGrid,
@@ -9,7 +8,9 @@ import {
   scaleFromZero,
   svgDocument,
   tickLabels,
-} from '@servegym/tuning/report';
+} from '@servegym/operators/report';
+import { findProfile } from '@servegym/profiles';
+import { IterationTimer, TICKS_PER_MS } from '@servegym/simulator';
 import { regretScore } from '../packages/environments/src/regret-score.ts';
 
 const root = dirname(import.meta.dirname);
@@ -26,13 +27,13 @@ const LAYERS: readonly (readonly [name: string, purpose: string][])[] = [
   ],
   [
     ['agents', 'policies, planners, learning'],
-    ['tuning', 'tune, plan, calibrate'],
+    ['operators', 'tune, plan, diff, deployments'],
     ['endpoint', 'simulated vLLM, OpenAI API'],
   ],
   [['environments', 'llmserve, fleet, inferencegym, benchmark: tasks, rewards, graders']],
   [
     ['openenv', 'protocol, server, client, sessions'],
-    ['simulator', 'engines, fleets, profiles'],
+    ['simulator', 'engines, clusters, fleets'],
     ['jobs', 'worker threads, or Redis'],
   ],
 ];

@@ -1,23 +1,25 @@
 // npx node maintenance/generate-profiles.ts --tables <unpacked aiconfigurator-core>
 //
-// Makes packages/simulator/src/profiles/generated-profiles.json: profiles of what people serve that no measurement of an
+// Makes packages/profiles/src/data/generated-profiles.json: profiles of what people serve that no measurement of an
 // engine was fitted for. They are made from kernel tables (docs/kernel-tables.md); from data sheets where there are none,
 // and all of them without --tables. Run it again when tables, data sheets, models or the constants of the engine change.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { type EngineProfile, kvMemoryGiB, listLastingProfiles } from '@servegym/simulator';
 import {
   CalibrationError,
   estimatedProfile,
   findGpu,
   findModel,
   type Gpu,
+  listLastingProfiles,
+  type ReadTables,
+  readOperatorTables,
   type ServedModel,
   tableProfile,
-} from '@servegym/simulator/calibration';
-import { type ReadTables, readOperatorTables } from '@servegym/tuning/tables';
-import { compactProfiles } from '../packages/simulator/src/profiles/compact-profiles.ts';
+} from '@servegym/profiles';
+import { type EngineProfile, kvMemoryGiB } from '@servegym/simulator';
+import { compactProfiles } from '../packages/profiles/src/data/compact-profiles.ts';
 
 const GPUS = [
   'l40s-48gb',
@@ -72,8 +74,7 @@ const SIZES = 2;
 const LEAST_EXPERT_PARALLEL = 4;
 
 const { values: options } = parseArgs({ options: { tables: { type: 'string' }, out: { type: 'string' } } });
-const out =
-  options.out ?? join(import.meta.dirname, '../packages/simulator/src/profiles/generated-profiles.json');
+const out = options.out ?? join(import.meta.dirname, '../packages/profiles/src/data/generated-profiles.json');
 const profiles = await generatedProfiles();
 writeFileSync(out, jsonOf(profiles));
 const fromTables = profiles.filter(({ status }) => status === 'tables').length;

@@ -5,6 +5,8 @@ import type { NameUse, SourceFile } from './source-file.ts';
 /** Rules for the imports of a package. A package imports only packages listed below it. */
 interface PackageRules {
   readonly mayImport: readonly string[];
+  /** Packages above it that its tests may import: development dependencies. */
+  readonly testsMayImport?: readonly string[];
   /** Specifiers of which it may import types only. */
   readonly mayImportTypesOf?: readonly string[];
   /** Pure computation: no I/O, no clock, no randomness but what is passed in. */
@@ -21,18 +23,22 @@ export const LAYOUT: Readonly<Record<string, PackageRules>> = {
       '@servegym/environments',
       '@servegym/jobs',
       '@servegym/openenv',
+      '@servegym/operators',
+      '@servegym/profiles',
       '@servegym/simulator',
-      '@servegym/tuning',
     ],
   },
-  '@servegym/tuning': { mayImport: ['@servegym/jobs', '@servegym/simulator'] },
-  '@servegym/endpoint': { mayImport: ['@servegym/simulator'] },
-  '@servegym/agents': { mayImport: ['@servegym/environments', '@servegym/jobs', '@servegym/simulator'] },
-  '@servegym/environments': { mayImport: ['@servegym/openenv', '@servegym/simulator'] },
+  '@servegym/operators': { mayImport: ['@servegym/jobs', '@servegym/profiles', '@servegym/simulator'] },
+  '@servegym/endpoint': { mayImport: ['@servegym/profiles', '@servegym/simulator'] },
+  '@servegym/agents': {
+    mayImport: ['@servegym/environments', '@servegym/jobs', '@servegym/profiles', '@servegym/simulator'],
+  },
+  '@servegym/environments': { mayImport: ['@servegym/openenv', '@servegym/profiles', '@servegym/simulator'] },
   '@servegym/console': { mayImport: [], mayImportTypesOf: ['@servegym/openenv/protocol'], isBundled: true },
   '@servegym/jobs': { mayImport: [] },
   '@servegym/openenv': { mayImport: [] },
-  '@servegym/simulator': { mayImport: [], isPure: true },
+  '@servegym/profiles': { mayImport: ['@servegym/simulator'] },
+  '@servegym/simulator': { mayImport: [], testsMayImport: ['@servegym/profiles'], isPure: true },
 };
 
 /** The part of a `package.json` that the rules look at. */
@@ -91,6 +97,7 @@ export function brokenRules(path: string, source: SourceFile, own: Manifest, wor
       const name = packageOf(specifier);
       const mayImport =
         rules.mayImport.includes(name) ||
+        (!isShipped && rules.testsMayImport?.includes(name) === true) ||
         (isTypeOnly && rules.mayImportTypesOf?.includes(specifier) === true);
       if (name in LAYOUT && name !== own.name && !mayImport)
         complain(`imports \`${specifier}\`, which is above it`);

@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { calibrateKernels, findGpu, findModel, parseKernelTables } from '@servegym/simulator/calibration';
+import { calibrateKernels, findGpu, findModel, parseKernelTables } from '@servegym/profiles';
 
 const FILES = ['dense.csv', 'per_sequence.csv', 'attention.csv'] as const;
 

@@ -6,9 +6,10 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { findProfile, scaleRate, simulateTrace, type Trace } from '@servegym/simulator';
-import { findReferenceFiles, REFERENCE_DATA } from '@servegym/tuning/fidelity';
-import { readTrace } from '@servegym/tuning/traces';
+import { findReferenceFiles, REFERENCE_DATA } from '@servegym/operators/fidelity';
+import { readTrace } from '@servegym/operators/traces';
+import { findProfile } from '@servegym/profiles';
+import { scaleRate, simulateTrace, type Trace } from '@servegym/simulator';
 
 const { values } = parseArgs({
   options: {

@@ -4,19 +4,19 @@
 // the version that it was or with other figures for it. Batches that overflow the KV pool are left out.
 import { readFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
+import { findReferenceFiles, REFERENCE_DATA } from '@servegym/operators/fidelity';
 import {
   type EngineOverheads,
   engineOverheads,
   findGpu,
   findModel,
   parseStaticBatches,
+  readOperatorTables,
   type StaticBatchRow,
   simulateBatch,
   tableProfile,
-} from '@servegym/simulator/calibration';
+} from '@servegym/profiles';
 import { mean } from '@servegym/simulator/statistics';
-import { findReferenceFiles, REFERENCE_DATA } from '@servegym/tuning/fidelity';
-import { readOperatorTables } from '@servegym/tuning/tables';
 
 const { values } = parseArgs({
   options: {

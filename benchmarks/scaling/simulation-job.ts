@@ -1,4 +1,5 @@
-import { findProfile, RandomStream, simulateTrace } from '@servegym/simulator';
+import { findProfile } from '@servegym/profiles';
+import { RandomStream, simulateTrace } from '@servegym/simulator';
 
 /** Simulates so many requests of a Poisson process, again and again with other seeds. */
 export function runJob(input: {

@@ -13,9 +13,9 @@ export interface FaultyFile {
 }
 
 const LEARNING = 'packages/agents/src/learning';
-const PLAN = 'packages/tuning/src/plan';
-const TUNE = 'packages/tuning/src/tune';
-const REPORT = 'packages/tuning/src/report';
+const PLAN = 'packages/operators/src/plan';
+const TUNE = 'packages/operators/src/tune';
+const REPORT = 'packages/operators/src/report';
 const ENVIRONMENTS = 'packages/environments/src';
 const OPENENV = 'packages/openenv/src';
 

@@ -1,4 +1,5 @@
-import { type EngineProfile, findProfile, listLastingProfiles, weightVariant } from '@servegym/simulator';
+import { findProfile, listLastingProfiles } from '@servegym/profiles';
+import { type EngineProfile, weightVariant } from '@servegym/simulator';
 
 /**
  * The profile that is most like another, but for its GPU or its model: among those of as many GPUs that fit, the one whose

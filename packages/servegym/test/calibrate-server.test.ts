@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { type EndpointOptions, startEndpoint } from '@servegym/endpoint';
-import { findProfile } from '@servegym/simulator';
+import { findProfile } from '@servegym/profiles';
 import { runServegym, startServegym } from '../../../maintenance/test-servers/servegym.ts';
 import { temporaryFolder } from '../../../maintenance/test-servers/temporary-folder.ts';
 

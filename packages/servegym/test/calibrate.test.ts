@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { before, describe, it } from 'node:test';
-import { type EngineProfile, findProfile, listProfiles, parseEngineProfile } from '@servegym/simulator';
-import { listPrice } from '@servegym/simulator/calibration';
+import { findProfile, listPrice, listProfiles, parseEngineProfile } from '@servegym/profiles';
+import type { EngineProfile } from '@servegym/simulator';
 import { runServegym } from '../../../maintenance/test-servers/servegym.ts';
 import { temporaryFolder } from '../../../maintenance/test-servers/temporary-folder.ts';
-import { staticBatchCsv, WHOLLY_TABLED } from '../../tuning/src/fidelity/measured-figures.fixture.ts';
-import { writeTables } from '../../tuning/src/tables/table-folder.fixture.ts';
+import { staticBatchCsv, WHOLLY_TABLED } from '../../operators/src/fidelity/measured-figures.fixture.ts';
+import { writeTables } from '../../profiles/src/tables/table-folder.fixture.ts';
 
 const header = 'gpu,gpus,engine,model,weights,kv_cache,input_tokens,output_tokens,batch,latency_s';
 

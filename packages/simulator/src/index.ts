@@ -14,6 +14,7 @@ export {
   type IterationSpan,
   isBatchDepths,
   MAX_REQUEST_TOKENS,
+  MOST_WATERMARK,
 } from './engine/engine-config.ts';
 export type {
   CompletionLog,
@@ -27,16 +28,17 @@ export { type FrontEndOptions, MOST_API_SERVERS, VLLM_FRONT_END } from './engine
 export { DraftTimer, IterationTimer } from './engine/iteration-timer.ts';
 export { LatencyHistogram } from './engine/latency-histogram.ts';
 export type { PromptPrefix } from './engine/prefix-cache.ts';
-export { msFromTicks, NOT_YET, TICKS_PER_MS, TICKS_PER_S } from './engine/ticks.ts';
+export { msFromTicks, NOT_YET, TICKS_PER_MS, TICKS_PER_S, TICKS_PER_US } from './engine/ticks.ts';
 export type { SchedulingPolicy } from './engine/waiting-queue.ts';
 export { Fleet, type FleetSnapshot } from './fleet/fleet.ts';
 export type { FleetSettings } from './fleet/fleet-options.ts';
 export type { ReplicaState } from './fleet/replica.ts';
 export { acceptanceTable } from './profiles/acceptance-table.ts';
-export { findProfile, listLastingProfiles, listProfiles } from './profiles/catalog.ts';
 export { engineOptionsOf } from './profiles/engine-options.ts';
 export {
   type EngineProfile,
+  type FactorPoint,
+  type HostCheckpoints,
   type IterationLaw,
   KV_PRECISIONS,
   type KvPrecision,
@@ -44,6 +46,7 @@ export {
   PROFILE_STATUSES,
   type ProfileFit,
   type ProfileStatus,
+  type SchedulerSettings,
   type SpeculationProfile,
   WEIGHT_PRECISIONS,
   type WeightPrecision,
@@ -56,8 +59,6 @@ export {
   weightChangeSeconds,
   weightVariant,
 } from './profiles/kv-pool.ts';
-export { parseEngineProfile } from './profiles/parse-engine-profile.ts';
-export { ProfileError, type ProfileErrorCode } from './profiles/profile-error.ts';
 export {
   RandomStream,
   randomBits,
@@ -93,18 +94,21 @@ export type {
 } from './simulation/simulation-run.ts';
 export { summarizeRun, TraceSimulation } from './simulation/trace-simulation.ts';
 export type { Summary } from './statistics/summary.ts';
+export { type BenchmarkLoad, isBenchmarkResult, readBenchmarkResult } from './traces/benchmark-result.ts';
 export {
   agentSessionsTrace,
   type JsonDocument,
   type RagPulseFiles,
   ragPulseTrace,
 } from './traces/conversations.ts';
+export { forEachCsvRecord } from './traces/csv-records.ts';
 export {
   describeTrace,
   type LengthSummary,
   type TraceDescription,
   type WindowCounts,
 } from './traces/describe-trace.ts';
+export { parseJsonlTrace } from './traces/jsonl-trace.ts';
 export {
   closedBatch,
   type DrawnLengths,

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { listProfiles, parseEngineProfile } from '@servegym/profiles';
 import fc from 'fast-check';
-import { listProfiles } from '../src/profiles/catalog.ts';
 import type { EngineProfile, IterationLaw } from '../src/profiles/engine-profile.ts';
-import { checkEngineProfile } from '../src/profiles/parse-engine-profile.ts';
 import { ROUTER_POLICIES } from '../src/simulation/router.ts';
 import { simulateCluster } from '../src/simulation/simulate-cluster.ts';
 import { simulateTrace } from '../src/simulation/simulate-trace.ts';
@@ -48,7 +47,7 @@ const profile: fc.Arbitrary<EngineProfile> = fc.oneof(
         memory: { ...memory, blockTokens },
         weights: { FP16: { ...weights.FP16!, law } },
       };
-      return checkEngineProfile(JSON.parse(JSON.stringify(drawn)), 'drawn');
+      return parseEngineProfile(JSON.stringify(drawn), 'drawn');
     }),
 );
 

@@ -1,12 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import {
-  findProfile,
-  RandomStream,
-  type ServingConfig,
-  simulateTrace,
-  type Trace,
-} from '@servegym/simulator';
+import { findProfile } from '@servegym/profiles';
+import { RandomStream, type ServingConfig, simulateTrace, type Trace } from '@servegym/simulator';
 import fc from 'fast-check';
 import {
   type FinishedRequest,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { findProfile } from '@servegym/simulator';
+import { findProfile } from '@servegym/profiles';
 import { type RunningEndpoint, startEndpoint } from '../start-endpoint.ts';
 import { VLLM_SERIES } from './vllm-series.fixture.ts';
 

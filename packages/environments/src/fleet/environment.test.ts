@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { EnvironmentError } from '@servegym/openenv/definition';
-import { findProfile, TICKS_PER_S } from '@servegym/simulator';
+import { findProfile } from '@servegym/profiles';
+import { TICKS_PER_S } from '@servegym/simulator';
 import { controlledReturn, type FleetAnchors } from './anchors/fleet-anchors.ts';
 import type { FleetController } from './anchors/fleet-controller.ts';
 import { RateRule } from './anchors/rate-rule.ts';

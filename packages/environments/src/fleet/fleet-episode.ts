@@ -1,10 +1,10 @@
+import { findProfile } from '@servegym/profiles';
 import {
   type EngineCounters,
   type EngineProfile,
   Fleet,
   type FleetSettings,
   type FleetSnapshot,
-  findProfile,
   kvPoolBlocks,
   TICKS_PER_S,
   weightVariant,

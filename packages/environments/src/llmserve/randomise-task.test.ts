@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { findProfile } from '@servegym/simulator';
+import { findProfile } from '@servegym/profiles';
 import { randomiseTask, trainingProfiles } from './randomise-task.ts';
 import { ServeEpisode } from './serve-episode.ts';
 import { shiftTask } from './shifts.ts';

@@ -1,10 +1,5 @@
-import {
-  type EngineProfile,
-  findProfile,
-  listProfiles,
-  RandomStream,
-  weightVariant,
-} from '@servegym/simulator';
+import { findProfile, listProfiles } from '@servegym/profiles';
+import { type EngineProfile, RandomStream, weightVariant } from '@servegym/simulator';
 import { lengthenPrompts, profileFits, scaleArrivals, shiftTask, taskUnderSource } from './shifts.ts';
 import type { ServeTask } from './tasks/serve-task.ts';
 import { findWorkload, WORKLOAD_IDS } from './workload/fitted-workload.ts';

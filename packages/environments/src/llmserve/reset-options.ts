@@ -1,5 +1,5 @@
 import { EnvironmentError, type ResetOptions } from '@servegym/openenv/definition';
-import { listProfiles } from '@servegym/simulator';
+import { listProfiles } from '@servegym/profiles';
 import { z } from 'zod';
 import {
   named,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { toJsonSchema } from '@servegym/openenv';
-import { findProfile } from '@servegym/simulator';
+import { findProfile } from '@servegym/profiles';
 import fc from 'fast-check';
 import { SERVER_FEATURES } from './features.ts';
 import { anyAction } from './random-actions.fixture.ts';

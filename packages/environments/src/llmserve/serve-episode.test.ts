@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type EngineProfile, findProfile, usedGiB } from '@servegym/simulator';
+import { findProfile } from '@servegym/profiles';
+import { type EngineProfile, usedGiB } from '@servegym/simulator';
 import fc from 'fast-check';
 import { anyAction } from './random-actions.fixture.ts';
 import { rewardComponents, totalReward } from './reward.ts';

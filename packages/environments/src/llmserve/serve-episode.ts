@@ -1,8 +1,8 @@
+import { findProfile } from '@servegym/profiles';
 import {
   Cluster,
   type ClusterSnapshot,
   type EngineProfile,
-  findProfile,
   type GpuMemory,
   msFromTicks,
   NOT_YET,

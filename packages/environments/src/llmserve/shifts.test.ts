@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { findProfile } from '@servegym/simulator';
+import { findProfile } from '@servegym/profiles';
 import { drawRequests } from './requests/episode-requests.ts';
 import { chooseTask } from './reset-options.ts';
 import { TASK_IDS } from './schema.ts';

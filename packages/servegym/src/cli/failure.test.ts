@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { decodeGymTable, loadGymPolicy, loadTrainedPolicy } from '@servegym/agents';
 import { JobFailedError } from '@servegym/jobs';
 import { EnvironmentError } from '@servegym/openenv/definition';
-import { TuningError } from '@servegym/tuning';
+import { TuningError } from '@servegym/operators';
 import { exitCodeOf, failureMessage } from './failure.ts';
 import { InputError } from './input-error.ts';
 

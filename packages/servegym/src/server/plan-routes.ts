@@ -1,7 +1,8 @@
 import { HttpProblem, type OpenEnvServer } from '@servegym/openenv';
-import { type EngineProfile, listProfiles, parseTrace, scaleRate, TraceError } from '@servegym/simulator';
-import { parseSlo, planFleet, splitTrace, TUNE_JOB_KINDS, TuningError } from '@servegym/tuning';
-import { fleetPlanJson, planJson } from '@servegym/tuning/report';
+import { parseSlo, planFleet, splitTrace, TUNE_JOB_KINDS, TuningError } from '@servegym/operators';
+import { fleetPlanJson, planJson } from '@servegym/operators/report';
+import { listProfiles } from '@servegym/profiles';
+import { type EngineProfile, parseTrace, scaleRate, TraceError } from '@servegym/simulator';
 import { z } from 'zod';
 import { withPrices } from '../cli/arguments/price-options.ts';
 import type { BackgroundWork } from './background/background-work.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { findProfile } from '@servegym/profiles';
 import fc from 'fast-check';
-import { findProfile } from '../profiles/catalog.ts';
 import { RandomStream } from '../random/counter-random.ts';
 import type { Trace } from '../traces/trace.ts';
 import { simulateTrace } from './simulate-trace.ts';

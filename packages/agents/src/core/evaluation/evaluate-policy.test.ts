@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { describeServer, SERVE_TASKS, type ServeAction, type ServeObservation } from '@servegym/environments';
-import { findProfile } from '@servegym/simulator';
+import { findProfile } from '@servegym/profiles';
 import { playableServe } from '../../llmserve/playable-serve.ts';
 import { createPolicy, type ServePolicy } from '../../llmserve/policies/catalogue.ts';
 import type { PlayableEnvironment } from '../playable-environment.ts';

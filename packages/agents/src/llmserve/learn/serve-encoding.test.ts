@@ -11,7 +11,7 @@ import {
   serveActionSchema,
   WINDOW_FEATURES,
 } from '@servegym/environments';
-import { findProfile } from '@servegym/simulator';
+import { findProfile } from '@servegym/profiles';
 import fc from 'fast-check';
 import { FeatureEncoder } from '../../learning/feature-encoder.ts';
 import { ServeActionCodec } from './serve-encoding.ts';

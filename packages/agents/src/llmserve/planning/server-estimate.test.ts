@@ -7,7 +7,8 @@ import {
   type ServeAction,
   ServeEpisode,
 } from '@servegym/environments';
-import { type EngineProfile, findProfile } from '@servegym/simulator';
+import { findProfile } from '@servegym/profiles';
+import type { EngineProfile } from '@servegym/simulator';
 import { ServerEstimate } from './server-estimate.ts';
 
 const task = SERVE_TASKS.bursty_workload;

@@ -8,7 +8,7 @@ import {
   serveActionSchema,
   TASK_IDS,
 } from '@servegym/environments';
-import { findProfile } from '@servegym/simulator';
+import { findProfile } from '@servegym/profiles';
 import fc from 'fast-check';
 import { createPolicy, isPlanner, listPolicies } from './catalogue.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { describeServer, SERVE_TASKS, type ServeAction, type ServeObservation } from '@servegym/environments';
-import { findProfile } from '@servegym/simulator';
+import { findProfile } from '@servegym/profiles';
 import { HEURISTIC_START, HeuristicPolicy } from './heuristic-policy.ts';
 
 /** A window in which no rule applies to the configuration `inForce`. */

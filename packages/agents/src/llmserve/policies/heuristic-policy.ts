@@ -6,7 +6,7 @@ import {
   type ServeObservation,
   type ServeTask,
 } from '@servegym/environments';
-import { findProfile } from '@servegym/simulator';
+import { findProfile } from '@servegym/profiles';
 import type { Policy, PolicyEpisode, PolicyStep } from '../../core/policy.ts';
 
 /** The configuration that the rules start from: no window has been seen yet when it is chosen. */

@@ -7,7 +7,7 @@ import {
   ServeEpisode,
   type ServeObservation,
 } from '@servegym/environments';
-import { findProfile } from '@servegym/simulator';
+import { findProfile } from '@servegym/profiles';
 import type { Policy, PolicyEpisode, PolicyStep } from '../../core/policy.ts';
 import { planClairvoyant, UNSURE_BACKLOG_PRICES } from '../planning/plan-clairvoyant.ts';
 import { type Alternative, planRecedingHorizon } from '../planning/plan-receding-horizon.ts';

@@ -6,7 +6,8 @@ import {
   type ServeObservation,
   type ServeTask,
 } from '@servegym/environments';
-import { findProfile, kvMemoryGiB } from '@servegym/simulator';
+import { findProfile } from '@servegym/profiles';
+import { kvMemoryGiB } from '@servegym/simulator';
 import type { Policy, PolicyEpisode, PolicyStep } from '../../core/policy.ts';
 import tunedRules from './tuned-rules.json' with { type: 'json' };
 

@@ -1,4 +1,5 @@
-import { type EngineProfile, findProfile, kvPoolBlocks, weightVariant } from '@servegym/simulator';
+import { findProfile } from '@servegym/profiles';
+import { type EngineProfile, kvPoolBlocks, weightVariant } from '@servegym/simulator';
 import { poolsOf } from '../fleet-episode.ts';
 import { BLOCK_TOKENS, type FleetRequests, NO_REQUEST } from '../requests/fleet-requests.ts';
 import { fleetActionSchema } from '../schema.ts';

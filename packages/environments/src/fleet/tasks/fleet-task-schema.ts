@@ -1,4 +1,4 @@
-import { findProfile, ProfileError } from '@servegym/simulator';
+import { findProfile, ProfileError } from '@servegym/profiles';
 import { z } from 'zod';
 import { WORKLOAD_IDS } from '../../llmserve/workload/fitted-workload.ts';
 import { lengths, maskedKnobs, parseTask, positive, taskHead } from '../../task-file.ts';

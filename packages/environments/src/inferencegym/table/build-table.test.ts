@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
-import { findProfile } from '@servegym/simulator';
+import { findProfile } from '@servegym/profiles';
 import { gridPoints, TableBuilder } from './build-table.ts';
 import { encodeTable } from './encode-table.ts';
 import { inspectTable } from './inspect-table.ts';

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { findProfile } from '@servegym/simulator';
+import { findProfile } from '@servegym/profiles';
 import type { ServeAction } from '../schema.ts';
 import { ServeEpisode } from '../serve-episode.ts';
 import { SERVE_TASKS } from '../task-registry.ts';

@@ -1,10 +1,5 @@
-import {
-  type EngineProfile,
-  findProfile,
-  kvBlocksGiB,
-  kvPoolBlocks,
-  weightVariant,
-} from '@servegym/simulator';
+import { findProfile } from '@servegym/profiles';
+import { type EngineProfile, kvBlocksGiB, kvPoolBlocks, weightVariant } from '@servegym/simulator';
 import type { EpisodeRequests } from '../requests/episode-requests.ts';
 import { QUANTIZATION_TIERS, type QuantizationTier } from '../schema.ts';
 import { unmaskedValues } from '../tasks/active-knobs.ts';

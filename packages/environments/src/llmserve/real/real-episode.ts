@@ -1,5 +1,5 @@
 import { EnvironmentError } from '@servegym/openenv/definition';
-import { findProfile } from '@servegym/simulator';
+import { findProfile } from '@servegym/profiles';
 import { drawRequests, type EpisodeRequests } from '../requests/episode-requests.ts';
 import { type RewardComponents, rewardComponents, totalReward } from '../reward.ts';
 import {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { closedBatch, findProfile, type SimulationOptions, simulateTrace } from '@servegym/simulator';
+import { findProfile } from '@servegym/profiles';
+import { closedBatch, type SimulationOptions, simulateTrace } from '@servegym/simulator';
 import { SERVE_TASKS } from '../task-registry.ts';
 
 /** Times as fast as FP16 without drafts, on batches of equal requests that are all there from the start. */

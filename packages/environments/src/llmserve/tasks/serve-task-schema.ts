@@ -1,4 +1,4 @@
-import { findProfile, ProfileError } from '@servegym/simulator';
+import { findProfile, ProfileError } from '@servegym/profiles';
 import { z } from 'zod';
 import { lengths, maskedKnobs, parseTask, positive, taskHead } from '../../task-file.ts';
 import { QUANTIZATION_TIERS, SERVE_KNOBS, serveActionSchema } from '../schema.ts';

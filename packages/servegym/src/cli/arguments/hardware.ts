@@ -6,7 +6,7 @@ import {
   modelFromConfig,
   parseGpu,
   type ServedModel,
-} from '@servegym/simulator/calibration';
+} from '@servegym/profiles';
 import { readInputFile } from './read-input-file.ts';
 
 /** The GPU of this name, or the one described in this file when it ends in `.json`. */

@@ -11,7 +11,7 @@ import {
   type ServeTask,
   serveTaskIds,
 } from '@servegym/environments';
-import { readTrace } from '@servegym/tuning/traces';
+import { readTrace } from '@servegym/operators/traces';
 import { InputError } from '../input-error.ts';
 import { readInputFile, readInputJson } from './read-input-file.ts';
 

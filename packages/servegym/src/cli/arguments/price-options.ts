@@ -1,5 +1,5 @@
+import { type GpuPrices, parsePrices, priceOf } from '@servegym/profiles';
 import type { EngineProfile } from '@servegym/simulator';
-import { type GpuPrices, parsePrices, priceOf } from '@servegym/simulator/calibration';
 import { type Command, Option } from 'commander';
 import { InputError } from '../input-error.ts';
 import { readInputFile } from './read-input-file.ts';

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
-import { type EngineProfile, findProfile, parseEngineProfile } from '@servegym/simulator';
+import { findProfile, parseEngineProfile } from '@servegym/profiles';
+import type { EngineProfile } from '@servegym/simulator';
 import { InputError, isInputError } from '../input-error.ts';
 
 const REASONS: Record<string, string> = {

@@ -1,4 +1,4 @@
-import { parseSlo, type SloTerm } from '@servegym/tuning';
+import { parseSlo, type SloTerm } from '@servegym/operators';
 import { Option } from 'commander';
 import { InputError } from '../input-error.ts';
 

@@ -1,5 +1,5 @@
+import { readTrace } from '@servegym/operators/traces';
 import type { ReadTrace, TimeUnit, TraceColumn, TraceOptions, TraceReading } from '@servegym/simulator';
-import { readTrace } from '@servegym/tuning/traces';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { showProgress } from '../output/progress.ts';
 import { wholeNumber } from './options.ts';

@@ -1,5 +1,5 @@
 import { type BaselineResult, type BaselineTask, type BaselineWatcher, validAnswers } from '@servegym/agents';
-import { alignedRows } from '@servegym/tuning/report';
+import { alignedRows } from '@servegym/operators/report';
 
 /** Least printed score: three digits stay strictly inside (0, 1). */
 const LEAST_SCORE = 0.001;

@@ -5,7 +5,7 @@ import {
   scaleFromZero,
   svgDocument,
   tickLabels,
-} from '@servegym/tuning/report';
+} from '@servegym/operators/report';
 import type { BatchResult } from './session-batch.ts';
 
 const WIDTH = 720;

@@ -1,4 +1,4 @@
-import { alignedRows } from '@servegym/tuning/report';
+import { alignedRows } from '@servegym/operators/report';
 import type { BatchResult, Times } from './session-batch.ts';
 
 /** A benchmark of servers: batches of more and more sessions. */

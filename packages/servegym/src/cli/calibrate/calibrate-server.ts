@@ -1,16 +1,16 @@
 import { basename } from 'node:path';
 import { createInterface } from 'node:readline/promises';
-import type { EngineProfile } from '@servegym/simulator';
-import { estimatedProfile, type MeasuredLoad, measuredLoad } from '@servegym/simulator/calibration';
-import { TuningError } from '@servegym/tuning';
-import { alignedRows } from '@servegym/tuning/report';
+import { TuningError } from '@servegym/operators';
+import { alignedRows } from '@servegym/operators/report';
 import {
   calibrateServer,
   type LoadComparison,
   type ServerCalibration,
   type ServerFacts,
   type ToldFacts,
-} from '@servegym/tuning/twin';
+} from '@servegym/operators/twin';
+import { estimatedProfile, type MeasuredLoad, measuredLoad } from '@servegym/profiles';
+import type { EngineProfile } from '@servegym/simulator';
 import { readGpu, readModel } from '../arguments/hardware.ts';
 import { readInputFile, readProfile } from '../arguments/read-input-file.ts';
 import { InputError } from '../input-error.ts';

@@ -1,4 +1,4 @@
-import type { EngineProfile, WeightPrecision } from '@servegym/simulator';
+import { alignedRows } from '@servegym/operators/report';
 import {
   type BenchCalibration,
   type CalibratedRow,
@@ -7,8 +7,8 @@ import {
   errorPercent,
   type KernelCalibration,
   type StaticBatchCalibration,
-} from '@servegym/simulator/calibration';
-import { alignedRows } from '@servegym/tuning/report';
+} from '@servegym/profiles';
+import type { EngineProfile, WeightPrecision } from '@servegym/simulator';
 
 /** Below this share the measurements say too little about a coefficient to call it measured. */
 const LEAST_DETERMINED = 0.3;

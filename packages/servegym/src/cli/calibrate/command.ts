@@ -1,13 +1,5 @@
 import { basename, dirname, join } from 'node:path';
 import {
-  type EngineProfile,
-  KV_PRECISIONS,
-  type KvPrecision,
-  MOST_API_SERVERS,
-  WEIGHT_PRECISIONS,
-  type WeightPrecision,
-} from '@servegym/simulator';
-import {
   calibrateBench,
   calibrateKernels,
   calibrateStaticBatches,
@@ -22,7 +14,15 @@ import {
   parseStaticBatches,
   type ServedModel,
   vllmConstants,
-} from '@servegym/simulator/calibration';
+} from '@servegym/profiles';
+import {
+  type EngineProfile,
+  KV_PRECISIONS,
+  type KvPrecision,
+  MOST_API_SERVERS,
+  WEIGHT_PRECISIONS,
+  type WeightPrecision,
+} from '@servegym/simulator';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { readGpu, readModel } from '../arguments/hardware.ts';
 import { numberAbove, wholeNumber } from '../arguments/options.ts';

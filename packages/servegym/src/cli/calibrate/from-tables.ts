@@ -1,14 +1,15 @@
 import { basename } from 'node:path';
-import type { EngineProfile, KvPrecision, WeightPrecision } from '@servegym/simulator';
+import { alignedRows } from '@servegym/operators/report';
 import {
   engineOverheads,
   type Gpu,
+  type ReadTables,
+  readOperatorTables,
   type ServedModel,
   type TableProfile,
   tableProfile,
-} from '@servegym/simulator/calibration';
-import { alignedRows } from '@servegym/tuning/report';
-import { type ReadTables, readOperatorTables } from '@servegym/tuning/tables';
+} from '@servegym/profiles';
+import type { EngineProfile, KvPrecision, WeightPrecision } from '@servegym/simulator';
 import { InputError } from '../input-error.ts';
 import { profileSheet } from '../profiles/profiles-report.ts';
 

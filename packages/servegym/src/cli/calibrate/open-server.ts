@@ -1,4 +1,4 @@
-import { ServerClient } from '@servegym/tuning/twin';
+import { ServerClient } from '@servegym/operators/twin';
 import { type Interrupt, onInterrupt } from '../interrupted-error.ts';
 
 /** A running server to measure, until it is closed or Ctrl-C stops the load. */

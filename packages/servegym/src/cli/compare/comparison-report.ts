@@ -1,5 +1,5 @@
 import type { Evaluation, PairedDifference, Standings } from '@servegym/agents';
-import { alignedRows } from '@servegym/tuning/report';
+import { alignedRows } from '@servegym/operators/report';
 import {
   type EvaluationContext,
   GAIN_HEADER,

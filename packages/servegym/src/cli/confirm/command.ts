@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
+import { compareLoad, confirmingLoads, type LoadComparison, traceProbe } from '@servegym/operators/twin';
 import { scaleRate, takeRequests } from '@servegym/simulator';
-import { compareLoad, confirmingLoads, type LoadComparison, traceProbe } from '@servegym/tuning/twin';
 import { Command, Option } from 'commander';
 import { numberAbove, wholeNumber } from '../arguments/options.ts';
 import { readProfile } from '../arguments/read-input-file.ts';

@@ -1,14 +1,5 @@
 import { existsSync } from 'node:fs';
 import {
-  type EngineProfile,
-  listProfiles,
-  ROUTER_POLICIES,
-  type RouterPolicy,
-  scaleRate,
-  type Trace,
-  takeRequests,
-} from '@servegym/simulator';
-import {
   blocksOf,
   type Candidate,
   compareDeployments,
@@ -22,8 +13,17 @@ import {
   readLaunch,
   type SloTerm,
   vllmDefaults,
-} from '@servegym/tuning';
-import { diffJson, diffMarkdown, diffReport } from '@servegym/tuning/report';
+} from '@servegym/operators';
+import { diffJson, diffMarkdown, diffReport } from '@servegym/operators/report';
+import { listProfiles } from '@servegym/profiles';
+import {
+  type EngineProfile,
+  ROUTER_POLICIES,
+  type RouterPolicy,
+  scaleRate,
+  type Trace,
+  takeRequests,
+} from '@servegym/simulator';
 import { Command } from 'commander';
 import { profilesOnGpu } from '../arguments/gpu-profiles.ts';
 import { numberAbove, wholeNumber } from '../arguments/options.ts';

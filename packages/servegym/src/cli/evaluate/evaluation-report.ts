@@ -1,6 +1,6 @@
 import type { Estimate, Evaluation, GainFigures } from '@servegym/agents';
 import type { FleetScenario, ServeScenario } from '@servegym/environments';
-import { alignedRows } from '@servegym/tuning/report';
+import { alignedRows } from '@servegym/operators/report';
 
 /** Environment, seeds and scenario of an evaluation. */
 export interface EvaluationContext {

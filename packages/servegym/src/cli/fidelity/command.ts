@@ -6,7 +6,7 @@ import {
   fidelityReport,
   findReferenceFiles,
   leagueReport,
-} from '@servegym/tuning/fidelity';
+} from '@servegym/operators/fidelity';
 import { Command } from 'commander';
 import { readInputBytes } from '../arguments/read-input-file.ts';
 import { InputError } from '../input-error.ts';

@@ -10,7 +10,8 @@ import {
   scaleFleetArrivals,
   traceFleetRequests,
 } from '@servegym/environments';
-import { drawPriorities, findProfile, scaleRate } from '@servegym/simulator';
+import { findProfile } from '@servegym/profiles';
+import { drawPriorities, scaleRate } from '@servegym/simulator';
 import { Command, Option } from 'commander';
 import { findFleetPolicy } from '../arguments/find-fleet-policy.ts';
 import { numberAbove, wholeNumber } from '../arguments/options.ts';

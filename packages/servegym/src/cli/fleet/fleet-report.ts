@@ -1,5 +1,5 @@
 import type { FleetTask } from '@servegym/environments';
-import { alignedRows } from '@servegym/tuning/report';
+import { alignedRows } from '@servegym/operators/report';
 import type { FleetRun } from './play-fleet.ts';
 
 /** The object that `fleet --json` prints. */

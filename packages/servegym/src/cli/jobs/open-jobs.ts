@@ -9,8 +9,8 @@ import {
   LocalJobs,
   type RunOptions,
 } from '@servegym/jobs';
-import { TUNE_JOB_KINDS } from '@servegym/tuning';
-import { FIDELITY_JOB_KINDS } from '@servegym/tuning/fidelity';
+import { TUNE_JOB_KINDS } from '@servegym/operators';
+import { FIDELITY_JOB_KINDS } from '@servegym/operators/fidelity';
 import { type Command, Option } from 'commander';
 import { wholeNumber } from '../arguments/options.ts';
 import { InputError } from '../input-error.ts';

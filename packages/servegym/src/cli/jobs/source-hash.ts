@@ -7,10 +7,11 @@ import packageJson from '../../../package.json' with { type: 'json' };
 /** Packages beside this one on which the results of jobs depend. */
 const PACKAGES = [
   '@servegym/simulator',
+  '@servegym/profiles',
   '@servegym/environments',
   '@servegym/agents',
   '@servegym/jobs',
-  '@servegym/tuning',
+  '@servegym/operators',
 ];
 
 /**

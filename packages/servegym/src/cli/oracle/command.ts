@@ -8,7 +8,7 @@ import {
   type TaskId,
   type TaskReference,
 } from '@servegym/environments';
-import { alignedRows } from '@servegym/tuning/report';
+import { alignedRows } from '@servegym/operators/report';
 import { Command, Option } from 'commander';
 import { printResult } from '../output/print-result.ts';
 

@@ -5,18 +5,18 @@ import {
   type PublicWorkloadId,
   publicWorkload,
 } from '@servegym/environments';
+import { type FleetPlan, planFleet, rankPlans, type SloTerm, splitTrace } from '@servegym/operators';
+import { planJson, planPage, planReport, plansSoFarText } from '@servegym/operators/report';
+import { listProfiles } from '@servegym/profiles';
 import {
   drawLengths,
   type EngineProfile,
-  listProfiles,
   PROFILE_STATUSES,
   type ProfileStatus,
   RandomStream,
   scaleRate,
   type Trace,
 } from '@servegym/simulator';
-import { type FleetPlan, planFleet, rankPlans, type SloTerm, splitTrace } from '@servegym/tuning';
-import { planJson, planPage, planReport, plansSoFarText } from '@servegym/tuning/report';
 import { Argument, Command, Option } from 'commander';
 import { addDrawnLengths } from '../arguments/drawn-requests.ts';
 import { profilesOnGpu } from '../arguments/gpu-profiles.ts';

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
+import { alignedRows } from '@servegym/operators/report';
+import { estimatedProfile, GPUS, MODELS } from '@servegym/profiles';
 import { type EngineProfile, type IterationLaw, kvPoolBlocks, type WeightVariant } from '@servegym/simulator';
-import { estimatedProfile, GPUS, MODELS } from '@servegym/simulator/calibration';
-import { alignedRows } from '@servegym/tuning/report';
 
 /** Text of `profiles`: a line a profile. */
 export function profilesTable(profiles: readonly EngineProfile[]): string {

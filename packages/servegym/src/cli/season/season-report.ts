@@ -1,7 +1,7 @@
 import { type GainFigures, gainFigures } from '@servegym/agents';
 import type { SeasonResults } from '@servegym/openenv';
+import { alignedRows } from '@servegym/operators/report';
 import { interquartileMean } from '@servegym/simulator/statistics';
-import { alignedRows } from '@servegym/tuning/report';
 import { GAIN_HEADER, GAIN_LEGEND, gainCells, gainsJson } from '../evaluate/evaluation-report.ts';
 
 type Submission = SeasonResults['submissions'][number];

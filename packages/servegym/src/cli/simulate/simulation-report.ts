@@ -1,5 +1,5 @@
+import { alignedRows } from '@servegym/operators/report';
 import type { EngineProfile, SimulationSummary, Summary } from '@servegym/simulator';
-import { alignedRows } from '@servegym/tuning/report';
 
 /** A simulation and what it was made of. */
 export interface Simulation {

@@ -1,5 +1,5 @@
+import { alignedRows, terminalBars } from '@servegym/operators/report';
 import type { LengthSummary, TraceDescription, TraceReading } from '@servegym/simulator';
-import { alignedRows, terminalBars } from '@servegym/tuning/report';
 
 const PLOT_ROWS = 6;
 

@@ -8,8 +8,8 @@ import {
   publicWorkload,
   type WorkloadIdentity,
 } from '@servegym/environments';
-import { findReferenceFiles, REFERENCE_DATA, type ReferenceFile } from '@servegym/tuning/fidelity';
-import { readTrace } from '@servegym/tuning/traces';
+import { findReferenceFiles, REFERENCE_DATA, type ReferenceFile } from '@servegym/operators/fidelity';
+import { readTrace } from '@servegym/operators/traces';
 import { Argument, Command } from 'commander';
 import { numberAbove, numberFrom, wholeNumber } from '../arguments/options.ts';
 import { InputError } from '../input-error.ts';

@@ -1,5 +1,5 @@
 import type { FittedWorkload } from '@servegym/environments';
-import { alignedRows } from '@servegym/tuning/report';
+import { alignedRows } from '@servegym/operators/report';
 
 /** Text of `traffic`: figures of the models, and their distances to their traces. */
 export function trafficTable(models: readonly FittedWorkload[]): string {

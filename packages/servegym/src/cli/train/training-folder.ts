@@ -10,7 +10,7 @@ import {
   startRecord,
   type TrainingRun,
 } from '@servegym/agents';
-import { escapeText, lineChartSvg } from '@servegym/tuning/report';
+import { escapeText, lineChartSvg } from '@servegym/operators/report';
 import { pngRenderer } from '../output/render-png.ts';
 
 /** Outcome of a training. */

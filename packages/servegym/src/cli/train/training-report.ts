@@ -1,6 +1,6 @@
 import type { MetricsLine, PpoUpdate, TrainingProgress, TrainingRun } from '@servegym/agents';
+import { alignedRows } from '@servegym/operators/report';
 import { mean, sampleDeviation } from '@servegym/simulator/statistics';
-import { alignedRows } from '@servegym/tuning/report';
 import type { SeedReport } from './train-seeds.ts';
 
 /** Clock of a training run. */

@@ -1,5 +1,4 @@
 import type { TaskId } from '@servegym/environments';
-import { drawPriorities, type EngineProfile, type Trace } from '@servegym/simulator';
 import {
   EXTRA_KNOBS,
   KNOB_NAMES,
@@ -11,8 +10,9 @@ import {
   splitTrace,
   type TuneResult,
   tuneProfile,
-} from '@servegym/tuning';
-import { bestSoFarText, frontSvg, tuneJson, tunePage, tuneReport } from '@servegym/tuning/report';
+} from '@servegym/operators';
+import { bestSoFarText, frontSvg, tuneJson, tunePage, tuneReport } from '@servegym/operators/report';
+import { drawPriorities, type EngineProfile, type Trace } from '@servegym/simulator';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { addDrawnRequests, drawnRequests } from '../arguments/drawn-requests.ts';
 import { numberAbove, numberFrom, wholeNumber } from '../arguments/options.ts';

@@ -1,6 +1,6 @@
 import { drawRequests, SEED_SPLITS, SERVE_TASKS, TASK_IDS, type TaskId } from '@servegym/environments';
+import { joinBlocks, type SplitTraffic, sliceTrace, type Traffic } from '@servegym/operators';
 import { msFromTicks } from '@servegym/simulator';
-import { joinBlocks, type SplitTraffic, sliceTrace, type Traffic } from '@servegym/tuning';
 
 /** The tasks whose traffic can be tuned for. */
 export const TUNABLE_TASKS: readonly TaskId[] = TASK_IDS;

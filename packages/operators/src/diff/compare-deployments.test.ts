@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { findProfile } from '@servegym/profiles';
+import { RandomStream, scaleRate, type Trace } from '@servegym/simulator';
+import { profileError } from '../plan/profile-error.ts';
+import { type Candidate, vllmDefaults } from '../tune/candidate.ts';
+import { parseSlo } from '../tune/slo.ts';
+import { blocksOf, compareDeployments, type Deployed, diffStatus } from './compare-deployments.ts';
+
+const profile = findProfile('h100-80gb-llama-3-8b');
+
+/** A Poisson process of so many requests a second. */
+function poisson(rate: number): Trace {
+  const random = new RandomStream(5, 'trace');
+  const requests = 1200;
+  let at = 0;
+  return {
+    source: 'drawn',
+    arrivalMs: Float64Array.from({ length: requests }, () => {
+      at += 1000 * random.exponential(1 / rate);
+      return at;
+    }),
+    inputTokens: Int32Array.from({ length: requests }, () => random.integer(100, 2000)),
+    outputTokens: Int32Array.from({ length: requests }, () => random.integer(20, 300)),
+  };
+}
+
+const traffic = blocksOf(poisson(8));
+
+function deployed(settings: Partial<Candidate> = {}, engines = 1): Deployed {
+  return {
+    ...{ name: 'test', profile, engines, notSimulated: [] },
+    settings: { ...vllmDefaults(profile), ...settings },
+  };
+}
+
+const compare = (candidate: Deployed, slo = 'ttft_p99=1s,tpot_p99=40ms', baseline = deployed()) =>
+  compareDeployments(baseline, candidate, traffic, parseSlo(slo), 0);
+
+describe('compareDeployments', () => {
+  it('tells no difference between equal settings', () => {
+    const diff = compare(deployed());
+    for (const { ratio, verdict } of [...diff.bounds, ...diff.figures]) {
+      assert.deepEqual([ratio, verdict], [1, 'too close to tell']);
+    }
+    assert.deepEqual([diff.bounds.map(({ bound }) => bound), diffStatus(diff)], [['holds', 'holds'], 0]);
+  });
+
+  it('says that a small cap breaks the TTFT, and makes tokens faster', () => {
+    const diff = compare(deployed({ maxNumSeqs: 4 }));
+    assert.deepEqual(
+      [diff.bounds[0].bound, diff.bounds[0].verdict, diffStatus(diff)],
+      ['breaks', 'worse', 1],
+    );
+    assert.equal(diff.figures.find(({ name }) => name === 'TPOT p50')!.verdict, 'better');
+    const back = compare(deployed(), undefined, deployed({ maxNumSeqs: 4 }));
+    assert.deepEqual([back.bounds[0].bound, diffStatus(back)], ['mends', 0]);
+  });
+
+  it('says that a broken bound gets worse', () => {
+    const diff = compare(deployed({ maxNumSeqs: 4 }), 'ttft_p50=1ms');
+    assert.deepEqual([diff.bounds[0].bound, diffStatus(diff)], ['broken', 1]);
+    assert.equal(diffStatus(compare(deployed(), 'ttft_p50=1ms')), 0);
+  });
+
+  it('holds the change that longer times of the profile would give', () => {
+    const baseline = deployed({ weights: 'INT4' });
+    const candidate = deployed({ weights: 'INT4', maxNumSeqs: 8 });
+    const slo = parseSlo('ttft_mean=1s');
+    const [now] = compareDeployments(baseline, candidate, traffic, slo, 0).bounds;
+    const error = 1 + profileError(profile, 'INT4').share;
+    const slower = blocksOf(scaleRate(traffic.trace, error));
+    const [later] = compareDeployments(baseline, candidate, slower, slo, 0).bounds;
+    assert.ok(now.ratio < later.ratio && now.interval.high >= later.ratio, JSON.stringify([now, later]));
+  });
+
+  it('cannot tell where the limit lies within the error of the profile', () => {
+    const [{ candidate }] = compare(deployed()).bounds;
+    const diff = compare(deployed(), `ttft_p99=${candidate.toFixed(3)}ms`);
+    assert.deepEqual([diff.bounds[0].bound, diffStatus(diff)], ['too close to tell', 2]);
+  });
+
+  it('widens intervals where profiles differ, and prices the engines', () => {
+    const other = { ...deployed({ weights: 'INT8' }, 2) };
+    const diff = compare(other);
+    assert.ok(diff.profileError > 0.2, `${diff.profileError}`);
+    assert.equal(diff.usdPerHour.candidate, 2 * diff.usdPerHour.baseline);
+    const same = compare(deployed({}, 2));
+    assert.equal(same.profileError, 0);
+    const width = ({ interval, ratio }: (typeof diff.bounds)[number]) =>
+      (interval.high - interval.low) / ratio;
+    assert.ok(width(diff.bounds[1]) > width(same.bounds[1]));
+  });
+});

@@ -1,0 +1,271 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { LocalJobs } from '@servegym/jobs';
+import { findProfile, parseOperatingPoints } from '@servegym/profiles';
+import { writeTables } from '../../../profiles/src/tables/table-folder.fixture.ts';
+import { FIDELITY_JOB_KINDS } from './assess-fidelity.ts';
+import { assessLeague } from './assess-league.ts';
+import type { LeagueRow } from './fidelity.ts';
+import { leagueGroups, simulatePoint } from './league.ts';
+import { leagueReport } from './league-report.ts';
+import { pointRecipe } from './point-recipe.ts';
+
+const COLUMNS =
+  'id,silicon_data_source,backend,backend_version,model_path,system,precision,mode,isl,osl,batch_size,tp_size,attention_dp_size,moe_tp_size,moe_ep_size,silicon_ttft_ms,silicon_tpot_ms';
+
+/** A row of the table; what is not given is of a small model on one H100. */
+function row(fields: Readonly<Record<string, string | number>>): string {
+  const usual: Record<string, string | number> = {
+    ...{
+      id: 'a',
+      silicon_data_source: 'x; silicon_concurrency=4',
+      backend: 'vllm',
+      backend_version: '0.19.0',
+    },
+    ...{ model_path: 'meta-llama/Llama-3.2-1B', system: 'h100_sxm', precision: 'bf16', mode: 'agg' },
+    ...{ isl: 100, osl: 20, batch_size: 4, tp_size: 1, attention_dp_size: 1, moe_tp_size: 1, moe_ep_size: 1 },
+    ...{ silicon_ttft_ms: 10, silicon_tpot_ms: 2 },
+  };
+  return COLUMNS.split(',')
+    .map((name) => fields[name] ?? usual[name])
+    .join(',');
+}
+
+function table(...rows: readonly Readonly<Record<string, string | number>>[]): string {
+  return [COLUMNS, ...rows.map(row)].join('\n');
+}
+
+describe('operating points', () => {
+  it('leave out the rows that are held out, and have no others where those are asked for', () => {
+    const text = table(
+      { id: 'open' },
+      { id: 'sglang', backend: 'sglang', model_path: 'Qwen/Qwen3-32B' },
+      { id: 'trtllm', backend: 'trtllm' },
+      { id: 'vllm 32b', model_path: 'Qwen/Qwen3-32B', silicon_ttft_ms: 'unreadable' },
+      { id: 'vllm 32b fp4', model_path: 'nvidia/Qwen3-32B-NVFP4' },
+      { id: 'vllm 70b', model_path: 'meta-llama/Llama-3.1-70B' },
+      { id: 'kimi', backend: 'sglang', model_path: 'moonshotai/Kimi-K2.5' },
+      { id: 'b300', system: 'b300_sxm' },
+      { id: 'gb200', system: 'gb200' },
+      { id: 'gb300', system: 'gb300' },
+      { id: 'apart', mode: 'disagg' },
+    );
+    const ids = parseOperatingPoints(text, 'points.csv').map(({ id }) => id);
+    assert.deepEqual(ids, ['open', 'sglang']);
+    const readable = text.replace('unreadable', '10');
+    assert.deepEqual(
+      parseOperatingPoints(readable, 'points.csv', true).map(({ id }) => id),
+      ['vllm 32b', 'vllm 32b fp4', 'vllm 70b', 'kimi', 'b300', 'gb200', 'gb300'],
+    );
+  });
+
+  it('have the division over GPUs that each source means', () => {
+    const divisions = [
+      [[8, 1, 8, 1], { tensor: 8, data: 1, expert: 1 }],
+      [[64, 1, 8, 8], { tensor: 8, data: 1, expert: 8 }],
+      [[4, 1, 1, 4], { tensor: 4, data: 1, expert: 4 }],
+      [[4, 4, 1, 16], { tensor: 1, data: 4, expert: 4 }],
+      [[2, '', 4, 1], { tensor: 2, data: 2, expert: 1 }],
+      [[8, '', 1, 1], { tensor: 8, data: 1, expert: 1 }],
+    ] as const;
+    for (const [[tp_size, attention_dp_size, moe_tp_size, moe_ep_size], expected] of divisions) {
+      const text = table({ tp_size, attention_dp_size, moe_tp_size, moe_ep_size });
+      const [{ tensor, data, expert }] = parseOperatingPoints(text, 'points.csv');
+      assert.deepEqual({ tensor, data, expert }, expected);
+    }
+  });
+
+  it('have the concurrency of all replicas together', () => {
+    const text = table({ silicon_data_source: 'x', batch_size: 3, attention_dp_size: 4 }, {});
+    assert.deepEqual(
+      parseOperatingPoints(text, 'points.csv').map(({ concurrency }) => concurrency),
+      [12, 4],
+    );
+  });
+
+  it('send ten requests for each in flight, and those of one source one', () => {
+    const text = table({}, { silicon_data_source: '/data/h100_sxm/sglang/0.5.1/x.csv', backend: 'sglang' });
+    assert.deepEqual(
+      parseOperatingPoints(text, 'points.csv').map(({ requestsEach }) => requestsEach),
+      [10, 1],
+    );
+  });
+
+  it('repeat their prompts where they come from another generator on vLLM', () => {
+    const other = { silicon_data_source: '/aic-auto-gap-analysis/data/h200_sxm/x.csv' };
+    const text = table({}, other, { ...other, backend: 'sglang' });
+    assert.deepEqual(
+      parseOperatingPoints(text, 'points.csv').map(({ repeatsPrompts }) => repeatsPrompts),
+      [false, true, false],
+    );
+  });
+
+  it('are refused with the line that is wrong', () => {
+    for (const [text, line] of [
+      [table({}, { isl: 0 }), 3],
+      [table({ silicon_tpot_ms: '' }), 2],
+      ['id,mode\na,agg', 1],
+      [`${COLUMNS}\na,b`, 2],
+    ] as const) {
+      assert.throws(() => parseOperatingPoints(text, 'points.csv'), {
+        code: 'CALIBRATION_FILE',
+        message: new RegExp(`^points.csv:${line}: expected .*, got `),
+      });
+    }
+  });
+});
+
+describe('the league', () => {
+  const jobs = new LocalJobs({ kinds: FIDELITY_JOB_KINDS, threads: 1 });
+  let folder: string;
+  let rows: LeagueRow[];
+  before(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'league-'));
+    writeTables(folder, 'h100_sxm', [['vllm', '0.24.0']]);
+    const points = table(
+      { id: 'a' },
+      { id: 'b' },
+      { id: 'c', model_path: 'nobody/knows', silicon_tpot_ms: 4 },
+    );
+    writeFileSync(join(folder, 'systems', 'silicon_sample.csv'), points);
+    const answers = '{"id": "a", "ttft_ms": 15, "tpot_ms": 1}\n{"id": "b", "error": "no tables"}';
+    rows = await assessLeague(jobs, { folder, answers });
+  });
+  after(async () => {
+    await jobs.close();
+    rmSync(folder, { recursive: true });
+  });
+
+  it('answers points from kernel tables, and says why where it cannot', () => {
+    const [a, b, c] = rows;
+    assert.ok('ttftMs' in a.ours && a.ours.ttftMs > 1 && a.ours.tpotMs > 0.1, JSON.stringify(a));
+    assert.deepEqual(a.ours, b.ours);
+    assert.match('error' in c.ours ? c.ours.error : '', /expected a known model .*nobody\/knows/);
+    assert.deepEqual(
+      [a, b, c].map(({ theirs }) => theirs),
+      [{ ttftMs: 15, tpotMs: 1 }, { error: 'no tables' }, { error: 'no answer' }],
+    );
+  });
+
+  it('has requests wait until SGLang looks for them, in the recipes that set how often', () => {
+    const points = parseOperatingPoints(
+      table(
+        { backend: 'sglang', system: 'b200_sxm' },
+        { backend: 'sglang' },
+        { backend: 'sglang', system: 'b200_sxm', silicon_data_source: 'x; silicon_concurrency=16' },
+      ),
+      'points.csv',
+    );
+    const profile = findProfile('h100-80gb-llama-3-8b');
+    const [often, always, seldom] = points.map((point) => simulatePoint(point, { profile, weights: 'FP16' }));
+    assert.ok('ttftMs' in often && 'ttftMs' in always && 'ttftMs' in seldom);
+    assert.ok(Math.abs(often.ttftMs - always.ttftMs - 5 * often.tpotMs) < 1e-9);
+    assert.ok(seldom.ttftMs > 15 * seldom.tpotMs);
+  });
+
+  it('takes settings from the public recipe of a point, and else the defaults', () => {
+    const r1 = {
+      backend: 'sglang',
+      system: 'b200_sxm',
+      model_path: 'deepseek-ai/DeepSeek-R1',
+      precision: 'fp8',
+    };
+    const points = parseOperatingPoints(
+      table(
+        { ...r1, tp_size: 8 },
+        { ...r1, tp_size: 4, silicon_data_source: 'x; silicon_concurrency=32' },
+        {
+          ...r1,
+          tp_size: 4,
+          silicon_data_source: '/aic-auto-gap-analysis/data/x.csv; silicon_concurrency=32',
+        },
+        {},
+      ),
+      'points.csv',
+    );
+    const defaults = { budget: 8192, memoryShare: null, receiveEvery: 1 };
+    assert.deepEqual(points.map(pointRecipe), [
+      { budget: 32_768, memoryShare: 0.82, receiveEvery: 10 },
+      { budget: 8192, memoryShare: 0.95, receiveEvery: 10 },
+      ...[defaults, defaults],
+    ]);
+  });
+
+  it('serves repeated prompts from the prefix cache', async () => {
+    const other = '/aic-auto-gap-analysis/data/h100_sxm/x.csv; silicon_concurrency=';
+    const long = { isl: 4000, osl: 20 };
+    writeFileSync(
+      join(folder, 'systems', 'silicon_sample.csv'),
+      // Of 100 prompts: most of 440 requests find theirs in the cache, and none of 88.
+      table(
+        { id: 'new', ...long, silicon_data_source: 'x; silicon_concurrency=40' },
+        { id: 'most', ...long, silicon_data_source: `${other}40` },
+        { id: 'none', ...long, silicon_data_source: `${other}8` },
+        { id: 'none as well', ...long, silicon_data_source: 'x; silicon_concurrency=8' },
+      ),
+    );
+    const tpot = (await assessLeague(jobs, { folder })).map(({ ours }) =>
+      'tpotMs' in ours ? ours.tpotMs : 0,
+    );
+    assert.ok(tpot[1] < 0.6 * tpot[0], `${tpot}`);
+    assert.ok(Math.abs(tpot[2] / tpot[3] - 1) < 0.15, `${tpot}`);
+  });
+
+  it('counts failures and averages errors over the rows that have an answer', () => {
+    const [all] = leagueGroups(
+      rows.map((each) => ({ ...each, ours: 'error' in each.ours ? each.ours : { ttftMs: 11, tpotMs: 1.6 } })),
+    );
+    assert.equal(all.rows, 3);
+    assert.equal(all.ours.failed, 1);
+    assert.ok(Math.abs(all.ours.ttft! - 10) < 1e-9 && Math.abs(all.ours.tpot! - 20) < 1e-9);
+    assert.deepEqual(all.theirs, { failed: 2, ttft: 50, tpot: 50, ttftMedian: 50, tpotMedian: -50 });
+    assert.equal(all.oursBeside?.failed, 0);
+  });
+
+  it('sets points apart that agree in all labels but not in their TPOT', () => {
+    const r1 = { backend: 'sglang', model_path: 'deepseek-ai/DeepSeek-R1', precision: 'fp8' };
+    const v3 = { ...r1, model_path: 'deepseek-ai/DeepSeek-V3' };
+    const points = parseOperatingPoints(
+      table(
+        { ...r1, id: 'a', silicon_tpot_ms: 6 },
+        { ...v3, id: 'b', silicon_tpot_ms: 9 },
+        { ...r1, id: 'c', silicon_tpot_ms: 9.1, silicon_ttft_ms: 20 },
+        { ...r1, id: 'of a longer prompt', silicon_tpot_ms: 12, isl: 200 },
+        { ...r1, id: 'nearly equal', silicon_tpot_ms: 12.5, isl: 200 },
+      ),
+      'points.csv',
+    );
+    const groups = leagueGroups(
+      points.map((point) => ({ point, ours: { ttftMs: 10, tpotMs: 9 }, theirs: null })),
+    );
+    const twins = groups.filter(({ group }) => group.startsWith('equal labels'));
+    assert.deepEqual(
+      twins.map(({ group, rows: count, ours }) => [group, count, ours.tpot?.toFixed(2)]),
+      [
+        ['equal labels, the faster server', 1, '50.00'],
+        ['equal labels, the slower server', 2, '0.55'],
+      ],
+    );
+  });
+
+  it('is told in Markdown, with the reasons of failures', () => {
+    const report = leagueReport(rows);
+    assert.match(
+      report,
+      /^\| all \| 3 \| 1 \| [\d.]+ % \| [\d.]+ % \| [+-][\d.]+ % \| [+-][\d.]+ % \| 2 \| 50\.0 % \| 50\.0 % \|/m,
+    );
+    assert.match(report, /^- 1 rows: knows on h100_sxm: expected a known model/m);
+    assert.doesNotMatch(report, /SGLang\n/);
+  });
+
+  it('refuses answers that are none', async () => {
+    for (const answers of ['{"id": "a"}', 'no JSON'])
+      await assert.rejects(assessLeague(jobs, { folder, answers }), {
+        code: 'CALIBRATION_FILE',
+        message: /answers:1/,
+      });
+  });
+});

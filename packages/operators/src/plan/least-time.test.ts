@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { findProfile } from '@servegym/profiles';
+import { type EngineProfile, simulateTrace, type Trace, type WeightPrecision } from '@servegym/simulator';
+import fc from 'fast-check';
+import { leastEngineSeconds as leastOf, leastUsd, traceWork } from './least-time.ts';
+
+const leastEngineSeconds = (profile: EngineProfile, precision: WeightPrecision, trace: Trace) =>
+  leastOf(profile, precision, traceWork(trace));
+
+/** Requests that all come at once. */
+function burst(requests: readonly (readonly [input: number, output: number])[]): Trace {
+  return {
+    source: 'drawn',
+    arrivalMs: new Float64Array(requests.length),
+    inputTokens: Int32Array.from(requests, ([input]) => input),
+    outputTokens: Int32Array.from(requests, ([, output]) => output),
+  };
+}
+
+const PROFILES = [
+  ['h100-80gb-llama-3-8b', 'FP16'],
+  ['a100-40gb-mistral-7b', 'FP16'],
+  ['h200-141gb-qwen3-30b-a3b', 'FP8'],
+  ['l40s-48gb-llama-3-8b', 'INT4'],
+] as const;
+
+describe('leastEngineSeconds', () => {
+  for (const [name, weights] of PROFILES) {
+    it(`is never more than a simulated engine takes (${name}, ${weights})`, () => {
+      const profile = findProfile(name);
+      const request = fc.tuple(fc.integer({ min: 1, max: 6000 }), fc.integer({ min: 1, max: 800 }));
+      const settings = fc.record({
+        maxNumSeqs: fc.constantFrom(1, 16, 256, 1024),
+        maxNumBatchedTokens: fc.constantFrom(1024, 8192, 16_384),
+        speculationDepth: fc.constantFrom(0, profile.speculation === null ? 0 : 4),
+      });
+      fc.assert(
+        fc.property(fc.array(request, { minLength: 1, maxLength: 60 }), settings, (requests, chosen) => {
+          const trace = burst(requests);
+          const { simulatedMs } = simulateTrace(trace, { profile, weights, ...chosen });
+          const least = leastEngineSeconds(profile, weights, trace);
+          assert.ok(least > 0 && least <= simulatedMs / 1000, `${least} s, took ${simulatedMs / 1000} s`);
+        }),
+        { numRuns: 40 },
+      );
+    });
+  }
+
+  it('is never more than what engines of two kinds cost, beside each other or one for prefill', () => {
+    const request = fc.tuple(fc.integer({ min: 1, max: 6000 }), fc.integer({ min: 1, max: 800 }));
+    const kind = fc.tuple(
+      fc.constantFrom('h100-80gb-llama-3-8b', 'a100-40gb-llama-3-8b', 'l40s-48gb-llama-3-8b'),
+      fc.integer({ min: 1, max: 9 }),
+    );
+    const requests = fc.array(request, { minLength: 1, maxLength: 60 });
+    fc.assert(
+      fc.property(requests, kind, kind, fc.boolean(), (drawn, a, b, isSplit) => {
+        const trace = burst(drawn);
+        const [first, second] = [a, b].map(([name, usdPerHour]) => ({
+          ...{ profile: findProfile(name), precision: 'FP16' as const, usdPerHour },
+        }));
+        const { simulatedMs } = simulateTrace(trace, {
+          ...{ profile: first.profile, maxNumSeqs: 1024, maxNumBatchedTokens: 16_384 },
+          ...(isSplit ? { split: { prefill: 1, decode: 1 } } : { router: 'least_loaded' }),
+          secondPool: { profile: second.profile, ...(!isSplit && { replicas: 1 }) },
+        });
+        const least = leastUsd([first, second], traceWork(trace));
+        const usd = ((first.usdPerHour + second.usdPerHour) * simulatedMs) / 3.6e6;
+        assert.ok(least > 0 && least <= usd, `${least} USD, cost ${usd}`);
+      }),
+      { numRuns: 40 },
+    );
+  });
+
+  it('is the least of two kinds where one of them does everything for less', () => {
+    const work = traceWork(burst([[2000, 300]]));
+    const [dear, cheap] = [9, 1].map((usdPerHour) => ({
+      ...{ profile: findProfile('h100-80gb-llama-3-8b'), precision: 'FP16' as const, usdPerHour },
+    }));
+    assert.equal(leastUsd([dear, cheap], work), leastUsd([cheap], work));
+    const seconds = leastEngineSeconds(cheap.profile, 'FP16', burst([[2000, 300]]));
+    assert.ok(Math.abs(leastUsd([cheap], work) / (seconds / 3600) - 1) < 1e-12);
+  });
+
+  it('comes near to full batches, where no draft may share the work', () => {
+    const profile = { ...findProfile('h100-80gb-llama-3-8b'), speculation: null };
+    const trace = burst(Array.from({ length: 2000 }, () => [400, 300] as const));
+    const { simulatedMs } = simulateTrace(trace, {
+      ...{ profile, weights: 'FP16', maxNumSeqs: 1024, maxNumBatchedTokens: 16_384 },
+    });
+    const share = leastEngineSeconds(profile, 'FP16', trace) / (simulatedMs / 1000);
+    assert.ok(share > 0.6, `${share}`);
+  });
+
+  it('takes prefixes that an earlier request had as computed', () => {
+    const profile = findProfile('h100-80gb-llama-3-8b');
+    const plain = burst([
+      [1024, 1],
+      [1024, 1],
+    ]);
+    const prefixBlocks = (ids: number[]) => ({
+      blockTokens: 512,
+      ids: Float64Array.from(ids),
+      offsets: Int32Array.of(0, 2, 4),
+    });
+    const seconds = (ids: number[]) =>
+      leastEngineSeconds(profile, 'FP16', { ...plain, prefixBlocks: prefixBlocks(ids) });
+    const apart = seconds([1, 2, 3, 4]);
+    assert.ok(seconds([1, 2, 1, 4]) < apart);
+    assert.ok(seconds([1, 2, 1, 2]) < 0.51 * apart);
+    // A block behind one that is new is not a prefix.
+    assert.equal(seconds([1, 2, 3, 2]), apart);
+  });
+});

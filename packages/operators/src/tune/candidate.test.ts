@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { findProfile } from '@servegym/profiles';
+import {
+  type CandidateSpace,
+  candidateSpace,
+  candidateText,
+  isPossible,
+  KNOB_NAMES,
+  vllmDefaults,
+  withoutIdle,
+} from './candidate.ts';
+
+const h100 = findProfile('h100-80gb-llama-3-8b');
+const limits = { minQuality: 0, hasPrefixes: true, hasClasses: true, mostReplicas: 2 };
+
+describe('the defaults of vLLM', () => {
+  it('are larger on GPUs of 70 GiB and more, but for A100', () => {
+    const sizes = (profile: string) => {
+      const { maxNumSeqs, maxNumBatchedTokens } = vllmDefaults(findProfile(profile));
+      return [maxNumSeqs, maxNumBatchedTokens];
+    };
+    assert.deepEqual(sizes('h100-80gb-llama-3-8b'), [1024, 8192]);
+    assert.deepEqual(sizes('a100-80gb-llama-3-70b-tp4'), [256, 2048]);
+    assert.deepEqual(sizes('a100-40gb-llama-3-8b'), [256, 2048]);
+  });
+});
+
+describe('a candidate', () => {
+  it('is possible when an iteration holds a token of each sequence, and KV fits', () => {
+    const candidate = { ...vllmDefaults(h100), maxNumSeqs: 512, maxNumBatchedTokens: 512 };
+    assert.equal(isPossible(h100, candidate), true);
+    assert.equal(isPossible(h100, { ...candidate, maxNumSeqs: 513 }), false);
+    assert.equal(isPossible(h100, { ...candidate, kvBudgetFraction: 0 }), false);
+  });
+
+  it('is told by what differs from another', () => {
+    const defaults = vllmDefaults(h100);
+    const changed = { ...defaults, maxNumSeqs: 64, priority: true };
+    assert.equal(candidateText(changed, defaults), 'max_num_seqs 64, priority on');
+    assert.equal(candidateText(defaults, defaults), 'as vLLM’s defaults');
+    assert.match(candidateText(defaults), /^max_num_seqs 1024, .*quantization FP16.*priority off$/);
+  });
+});
+
+describe('the settings to choose from', () => {
+  it('are those that were asked for, and the defaults of the others', () => {
+    const space = candidateSpace(h100, { ...limits, knobs: ['weights', 'split'] });
+    assert.deepEqual([space.maxNumSeqs, space.priority], [[1024], [false]]);
+    assert.deepEqual(space.weights, ['FP16', 'FP8', 'INT8', 'INT4']);
+    assert.deepEqual(space.split, [false, '1:1']);
+  });
+
+  it('hold weights of the least quality that is allowed', () => {
+    const { quality } = h100.weights.INT8!;
+    const of = (minQuality: number) =>
+      candidateSpace(h100, { ...limits, minQuality, knobs: ['weights'] }).weights.includes('INT8');
+    assert.deepEqual([of(quality), of(quality + 1e-9)], [true, false]);
+  });
+
+  it('hold no pairs for one engine, and no order of classes where there are none', () => {
+    const one = candidateSpace(h100, {
+      ...{ ...limits, knobs: ['split', 'priority'] as const, hasClasses: false, mostReplicas: 1 },
+    });
+    assert.deepEqual([one.split, one.priority], [[false], [false]]);
+  });
+
+  it('draft no tokens by batch size where vLLM does not: without a draft, and with data parallelism', () => {
+    const shipped = findProfile('a100-80gb-llama-3-70b-tp4');
+    const of = (profile: typeof shipped) =>
+      candidateSpace(profile, { ...limits, knobs: ['speculationMaxBatch'] }).speculationMaxBatch.length;
+    assert.deepEqual(
+      [of(shipped), of({ ...shipped, speculation: null }), of({ ...shipped, parallel: { data: 2 } })],
+      [9, 1, 1],
+    );
+  });
+});
+
+describe('settings that are searched only where they are named', () => {
+  const space = candidateSpace(h100, { ...limits, knobs: Object.values(KNOB_NAMES) });
+  const candidate = {
+    ...{ ...vllmDefaults(h100), maxNumSeqs: 64, maxNumBatchedTokens: 512, speculationDepth: 2 },
+    ...{ maxNumActiveSeqs: 32, longPrefillTokenThreshold: 256, longPrefillTokenThresholdAdaptive: true },
+    speculationMaxBatch: 16,
+  };
+
+  it('stay where each has an effect', () => {
+    assert.deepEqual(withoutIdle(space, candidate), candidate);
+  });
+
+  for (const [what, change, off] of [
+    ['as many requests at once as sequences', { maxNumActiveSeqs: 64 }, { maxNumActiveSeqs: 0 }],
+    [
+      'chunks as large as the token budget',
+      { longPrefillTokenThreshold: 512 },
+      { longPrefillTokenThreshold: 0, longPrefillTokenThresholdAdaptive: false },
+    ],
+    ['drafts for all that may run', { speculationMaxBatch: 32 }, { speculationMaxBatch: 0 }],
+    ['drafts of no tokens', { speculationDepth: 0 }, { speculationMaxBatch: 0 }],
+  ] as const) {
+    it(`go off without one: ${what}`, () => {
+      const changed = { ...candidate, ...change };
+      assert.deepEqual(withoutIdle(space, changed), { ...changed, ...off });
+    });
+  }
+
+  it('are left as the engine was started where they are not searched', () => {
+    const engine = {
+      ...h100.engine,
+      longPrefillTokenThreshold: 16_384,
+      longPrefillTokenThresholdAdaptive: true,
+    };
+    const started = { ...h100, engine };
+    const fixed: CandidateSpace = candidateSpace(started, { ...limits, knobs: ['maxNumSeqs'] });
+    const defaults = vllmDefaults(started);
+    assert.deepEqual(
+      [defaults.longPrefillTokenThreshold, defaults.longPrefillTokenThresholdAdaptive],
+      [16_384, true],
+    );
+    assert.deepEqual(withoutIdle(fixed, defaults), defaults);
+  });
+
+  it('are told only where they are on', () => {
+    assert.doesNotMatch(candidateText(vllmDefaults(h100)), /active|threshold|batch 0/);
+    assert.match(
+      candidateText(candidate),
+      /max_num_active_seqs 32, long_prefill_token_threshold 256, long_prefill_token_threshold_adaptive on, speculation_max_batch 16$/,
+    );
+  });
+});

@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { findProfile } from '@servegym/profiles';
+import type { WeightPrecision } from '@servegym/simulator';
+import { type Candidate, vllmDefaults } from './candidate.ts';
+import type { LoadPoint } from './load-point.ts';
+import { evenTraffic, pointAt, SLO } from './measured.fixture.ts';
+import { choicesOf, frontPoints } from './pareto-front.ts';
+
+const profile = findProfile('h100-80gb-llama-3-8b');
+const defaults = vllmDefaults(profile);
+const traffic = evenTraffic(2);
+
+interface Choice {
+  readonly capacity: number;
+  readonly ttft: number;
+  readonly tpot: number;
+  readonly weights?: WeightPrecision;
+}
+
+/** The points of choices that sustain these loads, with these latencies at the load 1. */
+function front(choices: readonly Choice[]) {
+  const at = ({ capacity }: Choice, load: number, changes?: Partial<LoadPoint>) =>
+    pointAt([capacity, capacity], load, changes);
+  return frontPoints(
+    profile,
+    traffic,
+    choices.map((choice, i) => ({
+      candidate: { ...defaults, maxNumSeqs: 8 + i, weights: choice.weights ?? 'FP16' },
+      points: [0.5, 0.9, 1.1, 2].map((step) => at(choice, step * choice.capacity)),
+      ...{ load: choice.capacity, score: choice.capacity },
+    })),
+    choices.map((choice) => [
+      at(choice, 1, { ttftP99Ms: choice.ttft, tpotP99Ms: choice.tpot }),
+      at(choice, 1.2),
+    ]),
+    SLO,
+    1,
+  );
+}
+
+const onFront = (choices: readonly Choice[]) => front(choices).map((point) => point.onFront);
+
+describe('the Pareto front', () => {
+  it('is what no other choice beats: more load, a shorter TTFT, a shorter TPOT or better weights', () => {
+    const middle = { capacity: 2, ttft: 100, tpot: 20, weights: 'INT8' } as const;
+    assert.deepEqual(onFront([middle]), [true]);
+    assert.deepEqual(onFront([middle, { ...middle, capacity: 1.5 }]), [true, false]);
+    assert.deepEqual(onFront([middle, { ...middle, ttft: 120 }]), [true, false]);
+    assert.deepEqual(onFront([middle, { ...middle, tpot: 25 }]), [true, false]);
+    assert.deepEqual(onFront([{ ...middle, weights: 'FP16' }, middle]), [true, false]);
+    assert.deepEqual(onFront([middle, { ...middle, capacity: 1.5, ttft: 120, tpot: 25 }]), [true, false]);
+    for (const better of [{ capacity: 3 }, { ttft: 50 }, { tpot: 10 }, { weights: 'FP16' }] as const) {
+      const worse = { ...middle, capacity: 1.5, ttft: 120, tpot: 25 };
+      assert.deepEqual(onFront([middle, { ...worse, ...better }]), [true, true], JSON.stringify(better));
+    }
+  });
+
+  it('keeps choices that differ by less than a hundredth', () => {
+    const choice = { capacity: 2, ttft: 100, tpot: 20 };
+    assert.deepEqual(onFront([choice, { ...choice, ttft: 100.5 }]), [true, true]);
+  });
+
+  it('says what each choice sustains, in requests/s, and what its tokens cost', () => {
+    const [point] = front([{ capacity: 2, ttft: 100, tpot: 20, weights: 'INT8' }]);
+    assert.ok(Math.abs(point!.sustained - 20) < 0.1, `${point!.sustained}`);
+    assert.deepEqual([point!.ttftP99Ms, point!.tpotP99Ms], [100, 20]);
+    assert.equal(point!.quality, profile.weights.INT8!.quality);
+    const perHour = profile.gpu.count * profile.gpu.usdPerHour;
+    const tokensPerHour = point!.sustained * 50 * 3600;
+    assert.ok(Math.abs(point!.usdPerMillionTokens! / ((1e6 * perHour) / tokensPerHour) - 1) < 1e-9);
+  });
+
+  it('counts what was measured at the reference load too', () => {
+    const points = [1, 1.8, 2.2].map((load) => pointAt([2, 2], load));
+    const overloaded = pointAt([0.5, 0.5], 1.2);
+    const [point] = frontPoints(
+      ...[profile, traffic, [{ candidate: defaults, points, load: 2, score: 2 }] as const],
+      ...([[[overloaded]], SLO, 1.2] as const),
+    );
+    assert.ok(point!.sustained < 12, `${point!.sustained}`);
+  });
+
+  it('is drawn through the 24 best, and four of each kind', () => {
+    const ranked = Array.from({ length: 40 }, (_, i) => {
+      const candidate: Candidate = { ...defaults, maxNumSeqs: 8 + i, weights: i < 30 ? 'FP8' : 'INT4' };
+      return { candidate, points: [], load: 1, score: 40 - i };
+    });
+    assert.deepEqual(
+      choicesOf(ranked).map(({ score }) => 40 - score),
+      [...Array.from({ length: 24 }, (_, i) => i), 30, 31, 32, 33],
+    );
+  });
+});

@@ -1,0 +1,161 @@
+import type { BenchParameter, MeasuredLoad } from '@servegym/profiles';
+import { RandomStream } from '@servegym/simulator';
+
+/** A load that tells something of a server. */
+export interface Probe {
+  readonly name: string;
+  readonly requests: readonly ProbeRequest[];
+  /** Whether a request is sent when the one before it has ended, whatever its `atMs`. */
+  readonly isSequential: boolean;
+}
+
+export interface ProbeRequest {
+  /** Time at which it is sent, after the start of the load, ms. */
+  readonly atMs: number;
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+}
+
+/** Limits of the probes of a server. */
+export interface ProbeLimits {
+  /** Most tokens of a prompt and its output. */
+  readonly maxModelLen: number;
+  readonly maxNumSeqs: number;
+}
+
+/** Kinds of probes, and the coefficients that each is there for. */
+export type ProbeKind = 'single' | 'long' | 'batch' | 'context' | 'open';
+
+const SHOWS: Readonly<Record<Exclude<ProbeKind, 'open'>, readonly BenchParameter[]>> = {
+  single: ['requestOverheadMs', 'baseUs', 'weightReadUs', 'experts'],
+  long: ['perTokenUs', 'perPrefillAttentionNs', 'perContextTokenBesidePrefillNs', 'prefillLaunchUs'],
+  batch: ['perDecodeSequenceUs', 'manySequences'],
+  context: ['perContextTokenNs'],
+};
+
+/** The kind of probe that tells most of a coefficient. */
+export function probeKindFor(parameter: BenchParameter): ProbeKind {
+  const kinds = Object.keys(SHOWS) as (keyof typeof SHOWS)[];
+  return kinds.find((kind) => SHOWS[kind].includes(parameter)) ?? 'open';
+}
+
+const SINGLE_SHARES = [1 / 64, 1 / 16, 1 / 4, 1 / 2];
+const SINGLE_OUTPUT = 24;
+const MEAN_INPUT_SHARE = 1 / 16;
+const MEAN_OUTPUT_SHARE = 1 / 64;
+const LONGEST_MEAN_INPUT = 512;
+const LONGEST_MEAN_OUTPUT = 128;
+/** Spread of the lengths of an open load, of the normal distribution behind the log-normal one. */
+const LENGTH_SIGMA = 0.7;
+
+/** Mean lengths of the open loads at a server. */
+export function meanLengths({ maxModelLen }: ProbeLimits): { inputTokens: number; outputTokens: number } {
+  return {
+    inputTokens: Math.max(8, Math.round(Math.min(LONGEST_MEAN_INPUT, maxModelLen * MEAN_INPUT_SHARE))),
+    outputTokens: Math.max(4, Math.round(Math.min(LONGEST_MEAN_OUTPUT, maxModelLen * MEAN_OUTPUT_SHARE))),
+  };
+}
+
+/** Single requests of several lengths, one after the other. */
+export function singleProbe({ maxModelLen }: ProbeLimits, round: number): Probe {
+  const requests = [1, 2].flatMap(() =>
+    SINGLE_SHARES.map((share) => ({
+      atMs: 0,
+      inputTokens: Math.max(4, Math.round(Math.min(4096, maxModelLen * share) * (1 - 0.1 * round))),
+      outputTokens: SINGLE_OUTPUT,
+    })),
+  );
+  return { name: `single requests${numbered(round)}`, requests, isSequential: true };
+}
+
+/** Long prompts with short outputs, some of them beside each other. */
+export function longProbe({ maxModelLen }: ProbeLimits, round: number, gapMs: number): Probe {
+  const most = Math.min(16_384, maxModelLen - 8);
+  const requests = [0.25, 0.9, 0.5, 0.75, 0.35, 0.6].map((share, i) => ({
+    atMs: i * gapMs,
+    inputTokens: Math.max(4, Math.round(most * share * (1 - 0.1 * round))),
+    outputTokens: 8,
+  }));
+  return { name: `long prompts${numbered(round)}`, requests, isSequential: false };
+}
+
+/** Requests that all come at once, with short prompts for the cost of a sequence or long ones for that of context. */
+export function batchProbe(limits: ProbeLimits, kind: 'batch' | 'context', size: number): Probe {
+  const { inputTokens, outputTokens } = meanLengths(limits);
+  const isLong = kind === 'context';
+  const each = {
+    atMs: 0,
+    inputTokens: isLong
+      ? Math.min(4 * inputTokens, limits.maxModelLen / 2)
+      : Math.max(4, Math.round(inputTokens / 8)),
+    outputTokens: isLong ? outputTokens : 2 * outputTokens,
+  };
+  const requests = Array.from({ length: size }, (_, i) => ({
+    ...each,
+    // Lengths that differ a little end at different times: batches of every size are seen.
+    outputTokens: Math.max(2, Math.round(each.outputTokens * (0.6 + (0.8 * i) / size))),
+  }));
+  return { name: `${size} at once${isLong ? ', long prompts' : ''}`, requests, isSequential: false };
+}
+
+/** Poisson arrivals at a rate, requests/s, with log-normal lengths about the server's mean lengths. */
+export function openProbe(limits: ProbeLimits, rate: number, count: number, seed: number): Probe {
+  const random = new RandomStream(seed, 'probe');
+  const { inputTokens, outputTokens } = meanLengths(limits);
+  const drawn = (mean: number, most: number) =>
+    Math.max(
+      4,
+      Math.min(Math.round(most), Math.round(mean * random.lognormal(-(LENGTH_SIGMA ** 2) / 2, LENGTH_SIGMA))),
+    );
+  let atMs = 0;
+  const requests = Array.from({ length: count }, () => {
+    atMs += random.exponential(1000 / rate);
+    return {
+      atMs,
+      inputTokens: drawn(inputTokens, limits.maxModelLen / 2),
+      outputTokens: drawn(outputTokens, limits.maxModelLen / 4),
+    };
+  });
+  return { name: `${Number(rate.toPrecision(2))} requests/s`, requests, isSequential: false };
+}
+
+/** Tokens that a probe sends and asks for. */
+export function allTokens({ requests }: Pick<Probe, 'requests'>): number {
+  return requests.reduce((sum, { inputTokens, outputTokens }) => sum + inputTokens + outputTokens, 0);
+}
+
+/** Requests at once and the longest context that loads have shown. */
+export function seenIn(loads: readonly MeasuredLoad[]): {
+  rate: number;
+  batch: number;
+  context: number;
+  prompt: number;
+} {
+  const requests = loads.flatMap((load) => load.requests);
+  const most = (values: readonly number[]) => values.reduce((a, b) => Math.max(a, b), 0);
+  const rates = loads.flatMap((load) => {
+    const span = load.requests.at(-1)!.arrivalMs;
+    // A batch that comes at once has no rate, however long a client takes to send it.
+    return load.requests.length < 10 || span < load.requests[0].e2eMs
+      ? []
+      : [(1000 * (load.requests.length - 1)) / span];
+  });
+  const batch = loads.map(({ requests }) => {
+    const ends = requests.map(({ arrivalMs, e2eMs }) => arrivalMs + e2eMs);
+    return most(
+      requests.map(
+        ({ arrivalMs }) => requests.filter((r, i) => r.arrivalMs <= arrivalMs && ends[i] > arrivalMs).length,
+      ),
+    );
+  });
+  return {
+    rate: most(rates),
+    batch: most(batch),
+    prompt: most(requests.map(({ inputTokens }) => inputTokens)),
+    context: most(requests.map(({ inputTokens, outputTokens }) => inputTokens + outputTokens)),
+  };
+}
+
+function numbered(round: number): string {
+  return round === 0 ? '' : ` ${round + 1}`;
+}

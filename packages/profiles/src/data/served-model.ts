@@ -1,0 +1,138 @@
+import type { WeightPrecision } from '@servegym/simulator';
+import type { Named } from './named.ts';
+import {
+  countParameters,
+  isMixture,
+  kvBytesOfSequence,
+  kvShards,
+  layerCount,
+  layersByWindow,
+  type TransformerShape,
+} from './transformer-shape.ts';
+
+/** Bytes of a 16-bit number. */
+const BYTES = 2;
+/**
+ * Context for which the memory and the attention of layers with a sliding window count, tokens: an engine profile knows
+ * one number of KV bytes for each token, whatever the context. A choice, near the contexts of served loads.
+ */
+const WINDOW_CONTEXT = 4096;
+
+/** A transformer, as far as the speed of serving depends on it. */
+export interface ServedModel extends Named {
+  /** The end of a profile's name. */
+  readonly id: string;
+  readonly shape: TransformerShape;
+  /** All parameters. */
+  readonly parameters: number;
+  /** Parameters that one token passes through; fewer than all in a mixture of experts. */
+  readonly activeParameters: number;
+  /** The routed experts of each layer of a mixture; `null` for a dense model. */
+  readonly experts: { readonly count: number; readonly perToken: number } | null;
+  /** Precision of the published weights. */
+  readonly checkpoint: WeightPrecision;
+  /** Hugging Face ids of published weights, by precision: the instruction-tuned model where there is one. */
+  readonly checkpoints: Readonly<Partial<Record<WeightPrecision, string>>>;
+  /** Hugging Face id of a public EAGLE head for it. */
+  readonly draft?: string;
+  /** Parameters of the token embedding. An output layer of its own has as many. */
+  readonly embeddingParameters: number;
+  readonly layers: number;
+  /** Whether each layer normalises queries and keys. */
+  readonly qkNorm: boolean;
+  readonly queryHeads: number;
+  /** Query heads x head size: the width of attention, of layers with a sliding window the part that they see. */
+  readonly attentionWidth: number;
+  readonly hiddenWidth: number;
+  /** KV cache of one token in 16 bit, bytes; with sliding windows the mean over a context of 4,096 tokens. */
+  readonly kvBytesPerToken: number;
+  /**
+   * Longest context: `max_position_embeddings`. Where the models of a name differ, that of the first, or of the
+   * instruction-tuned Qwen2.5.
+   */
+  readonly contextTokens: number;
+}
+
+export interface ModelDescription extends Named {
+  readonly shape: TransformerShape;
+  readonly contextTokens: number;
+  readonly checkpoint: WeightPrecision;
+  readonly checkpoints: ServedModel['checkpoints'];
+  readonly draft?: string;
+  /** Parameters as published, where they are to differ from those of the shape. */
+  readonly parameters?: number;
+  readonly activeParameters?: number;
+}
+
+export function servedModel(description: ModelDescription): ServedModel {
+  const { id, name, aliases, shape, contextTokens, checkpoint, checkpoints, draft } = description;
+  const counts = countParameters(shape);
+  const parameters = description.parameters ?? counts.total;
+  const mixture = shape.layers.map(({ feedForward }) => feedForward).find(isMixture);
+  return {
+    id,
+    name,
+    aliases,
+    shape,
+    parameters,
+    activeParameters:
+      description.activeParameters ?? (mixture === undefined ? parameters : Math.round(counts.active)),
+    experts: mixture === undefined ? null : { count: mixture.experts, perToken: mixture.perToken },
+    checkpoint,
+    checkpoints,
+    ...(draft !== undefined && { draft }),
+    embeddingParameters: counts.embedding,
+    layers: layerCount(shape),
+    qkNorm: shape.qkNorm,
+    queryHeads: shape.queryHeads,
+    attentionWidth: attentionWidth(shape),
+    hiddenWidth: shape.hidden,
+    kvBytesPerToken: Math.round(kvBytesOfSequence(shape, WINDOW_CONTEXT, BYTES) / WINDOW_CONTEXT),
+    contextTokens,
+  };
+}
+
+function attentionWidth(shape: TransformerShape): number {
+  const { queryHeads, headSize, mla } = shape;
+  const size = mla === null ? headSize : (mla.nopeSize + mla.ropeSize + mla.valueSize) / 2;
+  let seen = 0;
+  for (const [window, count] of layersByWindow(shape)) {
+    const share = Math.min(1, (window ?? WINDOW_CONTEXT) / WINDOW_CONTEXT);
+    // Pairs of query and key in a band below the diagonal, of all below it.
+    seen += count * (2 * share - share ** 2);
+  }
+  return (queryHeads * size * seen) / layerCount(shape);
+}
+
+/** KV cache of one token on `count` GPUs together, bytes: more GPUs than there are KV heads hold copies. */
+export function groupKvBytesPerToken(
+  { kvBytesPerToken, shape }: Pick<ServedModel, 'kvBytesPerToken' | 'shape'>,
+  count: number,
+): number {
+  return kvBytesPerToken * Math.max(1, count / kvShards(shape));
+}
+
+/** Parameters that a full batch streams through the memory system: all but a token embedding's own table. */
+export function streamedParameters(model: ServedModel): number {
+  return model.parameters - (tables(model) - 1) * model.embeddingParameters;
+}
+
+/** Parameters of all routed experts; 0 for a dense model. */
+export function expertParameters({ parameters, activeParameters, experts }: ServedModel): number {
+  return experts === null ? 0 : (parameters - activeParameters) / (1 - experts.perToken / experts.count);
+}
+
+/** Parameters that every token is multiplied with; the output layer only sees the last token of a sequence. */
+export function parametersPerToken(model: ServedModel): number {
+  return model.activeParameters - tables(model) * model.embeddingParameters;
+}
+
+/** Parameters of the layers, which quantization makes smaller; embedding and output layer stay in 16 bit. */
+export function layerParameters(model: ServedModel): number {
+  return model.parameters - tables(model) * model.embeddingParameters;
+}
+
+/** Tables as large as the vocabulary: the embedding, and an output layer of its own. */
+function tables({ shape }: ServedModel): number {
+  return shape.tiedEmbeddings ? 1 : 2;
+}

@@ -1,0 +1,298 @@
+import { type EngineProfile, type WeightPrecision, weightVariant } from '@servegym/simulator';
+import { mean, sampleDeviation, summarize } from '@servegym/simulator/statistics';
+import { CalibrationError } from '../schema/calibration-error.ts';
+import { type FittedLoad, fittedLoad, parts, type Times } from './fitted-load.ts';
+import { roundLaw } from './law-coefficients.ts';
+import {
+  type BenchParameter,
+  type Candidate,
+  fitLoads,
+  type LoadFit,
+  type LoadFitOptions,
+  parameterOf,
+  simulatedTimes,
+} from './load-fit.ts';
+import { gapsOf } from './load-gaps.ts';
+import { concurrencyOf, type MeasuredLoad, mostOf } from './measured-load.ts';
+
+const FOLDS_OF_ONE_LOAD = 4;
+/** Fewer requests than this only repeat the profile that the fit starts from. */
+const LEAST_REQUESTS = 20;
+const JITTER_STEPS = 10;
+/** Without this much less error in the p99 of TTFT there is no jitter, relative. */
+const WORTH_JITTER = 0.05;
+/** Ratio of the slowness of two loads above which they are said to contradict each other. */
+const MOST_DRIFT = 1.05;
+/** Ratio of two mean errors above which a fit is called worse than others. A choice: below it they are the same fit. */
+const CLEARLY_WORSE = 1.05;
+/** Error of the mean latency of a load above which a fit is doubted, percent. */
+const LARGE_ERROR = 4;
+/** A fit takes the place of another below this share of its cost. */
+const WORTH_REFIT = 0.95;
+/** The same for a fit in which the server's speed differs from load to load, where one without describes every load. */
+const WORTH_SPEEDS = 0.85;
+
+export interface BenchOptions extends LoadFitOptions {
+  /** Source of the measurements, as the profile states it. */
+  readonly source: string;
+  /** The command that repeats the calibration, for the profile. */
+  readonly command: string;
+}
+
+/** Relative errors of means, percent, positive when the simulator says more. */
+export interface BenchErrors {
+  readonly ttft: number;
+  readonly tpot: number;
+  readonly e2e: number;
+}
+
+/** Requests that are left out together: a load, or a stretch of the only load. */
+export interface BenchFold {
+  readonly name: string;
+  readonly requests: number;
+  readonly measuredMs: BenchErrors;
+  readonly errors: BenchErrors;
+  /** The same by a fit that has not seen these requests. */
+  readonly leftOut: BenchErrors;
+  /** Time of the load over that of the profile, 1 for a stretch of a load. Above 1 the server was slower than in others. */
+  readonly slowness: number;
+}
+
+/** Requests that are left out together, by load. */
+interface Fold {
+  readonly name: string;
+  readonly members: readonly ReadonlySet<number>[];
+}
+
+export interface BenchCalibration {
+  readonly profile: EngineProfile;
+  readonly weights: WeightPrecision;
+  readonly folds: readonly BenchFold[];
+  readonly failed: number;
+  readonly determined: Readonly<Partial<Record<BenchParameter, number>>>;
+  /** Relative spread of each parameter: of the fit, and between fits with one load left out. */
+  readonly spread: LoadFit['spread'];
+  /** Gaps of the loads that leave coefficients undetermined, in sentences. */
+  readonly gaps: readonly string[];
+  /** Reasons to doubt the fit, in sentences. */
+  readonly warnings: readonly string[];
+  /** Latency of every request, ms. */
+  readonly e2eMs: readonly { readonly measured: number; readonly predicted: number }[];
+}
+
+/**
+ * Fits a profile to loads that a real server served: the coefficients of its law and the overhead of a request with
+ * which the simulator gives the same mean TTFT and TPOT, for stretches of each load and for short and long requests.
+ * The profile that the fit starts from decides each coefficient that the loads leave open.
+ *
+ * @throws {CalibrationError} for too few requests, or requests that the simulated pool cannot hold.
+ */
+export function calibrateBench(loads: readonly MeasuredLoad[], options: BenchOptions): BenchCalibration {
+  const { start, weights = 'FP16' } = options;
+  const requests = loads.reduce((sum, load) => sum + load.requests.length, 0);
+  if (requests < LEAST_REQUESTS) {
+    throw new CalibrationError(
+      'CALIBRATION_ROWS',
+      `expected at least ${LEAST_REQUESTS} requests that were answered, got ${requests}`,
+    );
+  }
+  const fitted = loads.map(fittedLoad);
+  const folds = foldsOf(fitted);
+  const steady = fitAndLeaveOut(fitted, folds, options);
+  const isOff = fitted.some((load) => {
+    const { e2eMs } = simulatedTimes(load, steady.fit, options);
+    return Math.abs(mean(e2eMs) / mean(load.measured.e2eMs) - 1) > LARGE_ERROR / 100;
+  });
+  const worth = isOff ? WORTH_REFIT : WORTH_SPEEDS;
+  const { fit, others } =
+    fitted.length === 1 ? steady : (fitOfChangingSpeed(fitted, folds, options, steady.fit, worth) ?? steady);
+  const rounded: Candidate = {
+    law: roundLaw(fit.law),
+    requestOverheadMs: Number(fit.requestOverheadMs.toPrecision(4)),
+    slowness: fit.slowness,
+  };
+  const jitter = bestJitter(fitted, rounded, options);
+  const times = fitted.map((load) => simulatedTimes(load, rounded, options));
+  const assessed = folds.map(({ name, members }, f): BenchFold => {
+    const unseen = fitted.map((load, l) =>
+      members[l].size === 0 ? null : simulatedTimes(load, others[f], options),
+    );
+    const measuredMs = meansOver(
+      members,
+      fitted.map(({ measured }) => measured),
+    );
+    return {
+      name,
+      requests: members.reduce((sum, set) => sum + set.size, 0),
+      measuredMs,
+      errors: errorsOf(meansOver(members, times), measuredMs),
+      leftOut: errorsOf(meansOver(members, unseen), measuredMs),
+      slowness: loads.length === 1 ? 1 : fit.slowness[f],
+    };
+  });
+  const inFit = assessed.map(({ errors }) => Math.abs(errors.e2e));
+  const heldOut = assessed.map(({ leftOut }) => Math.abs(leftOut.e2e));
+  const { requestOverheadJitter: _, ...rest } = start;
+  const profile: EngineProfile = {
+    ...rest,
+    status: 'measured',
+    source: options.source,
+    fit: {
+      rows: requests,
+      meanErrorPercent: hundredths(mean(inFit)),
+      worstErrorPercent: hundredths(Math.max(...inFit)),
+      heldOutMeanErrorPercent: hundredths(mean(heldOut)),
+      heldOutWorstErrorPercent: hundredths(Math.max(...heldOut)),
+      command: options.command,
+    },
+    validity: {
+      batch: [1, mostOf(loads.flatMap(concurrencyOf))],
+      contextTokens: [
+        1,
+        mostOf(loads.flatMap((load) => load.requests.map((r) => r.inputTokens + r.outputTokens))),
+      ],
+    },
+    requestOverheadMs: rounded.requestOverheadMs,
+    ...(jitter > 0 && { requestOverheadJitter: jitter }),
+    weights: {
+      ...start.weights,
+      [weights]: {
+        ...weightVariant(start, weights),
+        law: rounded.law,
+        status: 'measured' as const,
+        source: options.source,
+      },
+    },
+  };
+  return {
+    profile,
+    weights,
+    folds: assessed,
+    failed: loads.reduce((sum, { failed }) => sum + failed, 0),
+    determined: fit.determined,
+    spread: jackknifed(fit, others),
+    gaps: gapsOf(loads),
+    warnings: warningsOf(assessed, fit.isConverged),
+    e2eMs: fitted.flatMap(({ measured }, l) =>
+      Array.from(measured.e2eMs, (ms, i) => ({ measured: ms, predicted: times[l].e2eMs[i] })),
+    ),
+  };
+}
+
+/** A fit to all, and for each fold one without it. Where the latter find a better one for all, it is taken. */
+function fitAndLeaveOut(
+  loads: readonly FittedLoad[],
+  folds: readonly Fold[],
+  options: LoadFitOptions,
+  near: readonly Candidate[] = [],
+): { fit: LoadFit; others: readonly LoadFit[] } {
+  const none = loads.map(() => new Set<number>());
+  const without = (fit: Candidate) =>
+    folds.map(({ members }) => fitLoads(loads, members, options, { near: [fit], isShort: true }));
+  const fit = fitLoads(loads, none, options, { near });
+  const others = without(fit);
+  const again = fitLoads(loads, none, options, { near: others, isShort: true });
+  return again.cost < WORTH_REFIT * fit.cost ? { fit: again, others: without(again) } : { fit, others };
+}
+
+/** The same with a speed of the server for each load; `null` when that is not worth it. */
+function fitOfChangingSpeed(
+  loads: readonly FittedLoad[],
+  folds: readonly Fold[],
+  options: LoadFitOptions,
+  steady: LoadFit,
+  worth: number,
+): ReturnType<typeof fitAndLeaveOut> | null {
+  const varying = { ...options, speedVaries: true };
+  const none = loads.map(() => new Set<number>());
+  const near = fitLoads(loads, none, varying, { near: [steady], isShort: true });
+  return near.cost < worth * steady.cost ? fitAndLeaveOut(loads, folds, varying, [near]) : null;
+}
+
+/** The spread of a fit, or that between fits with something left out where it is larger. */
+function jackknifed(fit: LoadFit, others: readonly LoadFit[]): LoadFit['spread'] {
+  const names = Object.keys(fit.spread) as BenchParameter[];
+  return Object.fromEntries(
+    names.map((name) => {
+      const logs = others.map((other) => Math.log(parameterOf(other, name)));
+      const between = sampleDeviation(logs) * ((logs.length - 1) / Math.sqrt(logs.length));
+      return [name, Math.max(fit.spread[name]!, Number.isFinite(between) ? between : 0)];
+    }),
+  );
+}
+
+/** Reasons to doubt a fit. */
+function warningsOf(folds: readonly BenchFold[], isConverged: boolean): string[] {
+  const warnings: string[] = [];
+  if (!isConverged) {
+    warnings.push(
+      'Searches from different starts ended at different profiles: the loads do not settle the fit. Add loads of other rates and lengths.',
+    );
+  }
+  const bySlowness = folds.toSorted((a, b) => a.slowness - b.slowness);
+  const [fastest, slowest] = [bySlowness[0], bySlowness.at(-1)!];
+  if (slowest.slowness / fastest.slowness > MOST_DRIFT) {
+    warnings.push(
+      `The loads contradict each other: the server was ${Math.round(100 * (slowest.slowness / fastest.slowness - 1))} % slower in ${slowest.name} than in ${fastest.name}. The profile lies between. Measure all loads in one session, on a machine that does nothing else.`,
+    );
+  }
+  const [own, leftOut] = [folds.map(({ errors }) => errors), folds.map((fold) => fold.leftOut)].map((all) =>
+    mean(all.map(({ e2e }) => Math.abs(e2e))),
+  );
+  if (own > LARGE_ERROR && own > CLEARLY_WORSE * leftOut) {
+    warnings.push(
+      `The fit on all loads (${own.toFixed(1)} %) is worse than fits with one left out (${leftOut.toFixed(1)} %): one law does not describe these loads.`,
+    );
+  }
+  return warnings;
+}
+
+/** The share of the overhead that varies with which the p99 of TTFT comes nearest. */
+function bestJitter(loads: readonly FittedLoad[], candidate: Candidate, options: BenchOptions): number {
+  const errors = Array.from({ length: JITTER_STEPS + 1 }, (_, step) =>
+    loads.reduce((sum, load) => {
+      const { ttftMs } = simulatedTimes(load, candidate, options, { jitter: step / JITTER_STEPS });
+      return sum + Math.abs(Math.log(summarize(ttftMs).p99 / summarize(load.measured.ttftMs).p99));
+    }, 0),
+  );
+  const least = Math.min(...errors);
+  return errors[0] - least < WORTH_JITTER * loads.length ? 0 : errors.indexOf(least) / JITTER_STEPS;
+}
+
+/** Requests that are left out at a time: each load, or stretches of the only one. */
+function foldsOf(loads: readonly FittedLoad[]): Fold[] {
+  if (loads.length > 1) {
+    return loads.map(({ load, trace }, left) => ({
+      name: load.source,
+      members: loads.map((_, l) => new Set(l === left ? trace.arrivalMs.keys() : [])),
+    }));
+  }
+  const all = [...loads[0].trace.arrivalMs.keys()];
+  return parts(all, FOLDS_OF_ONE_LOAD).map((part, i) => ({
+    name: `part ${i + 1} of ${FOLDS_OF_ONE_LOAD}`,
+    members: [new Set(part)],
+  }));
+}
+
+function meansOver(members: readonly ReadonlySet<number>[], times: readonly (Times | null)[]): BenchErrors {
+  const means = (of: (times: Times) => Float64Array) =>
+    mean(
+      members
+        .flatMap((set, l) => [...set].map((i) => of(times[l]!)[i]!))
+        .filter((value) => Number.isFinite(value)),
+    );
+  return {
+    ttft: means(({ ttftMs }) => ttftMs),
+    tpot: means(({ tpotMs }) => tpotMs),
+    e2e: means(({ e2eMs }) => e2eMs),
+  };
+}
+
+function errorsOf(simulatedMs: BenchErrors, measuredMs: BenchErrors): BenchErrors {
+  const error = (what: keyof BenchErrors) => 100 * (simulatedMs[what] / measuredMs[what] - 1);
+  return { ttft: error('ttft'), tpot: error('tpot'), e2e: error('e2e') };
+}
+
+function hundredths(value: number): number {
+  return Math.round(value * 100) / 100;
+}

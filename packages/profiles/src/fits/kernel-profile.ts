@@ -1,0 +1,215 @@
+import {
+  type EngineProfile,
+  type IterationLaw,
+  IterationTimer,
+  kvPoolBlocks,
+  TICKS_PER_US,
+} from '@servegym/simulator';
+import { mean } from '@servegym/simulator/statistics';
+import { VLLM_V1 } from '../data/engine-constants.ts';
+import type { Gpu } from '../data/gpu.ts';
+import type { ServedModel } from '../data/served-model.ts';
+import { CalibrationError } from '../schema/calibration-error.ts';
+import {
+  type AttentionTime,
+  type KernelTables,
+  LAYER_KERNELS,
+  MODEL_KERNELS,
+  SEQUENCE_KERNELS,
+  timeAt,
+} from '../tables/kernel-tables.ts';
+import { BLOCK_TOKENS, blankProfile } from './blank-profile.ts';
+import { fitLaw, type LawFit, type LawPrior, type Observation } from './fit-law.ts';
+import { roundLaw } from './law-coefficients.ts';
+import { estimatedVariant } from './quantized-variants.ts';
+import { rooflineLaw } from './roofline.ts';
+
+/** Distance from the roofline that is likely, relative. Reading the weights is bound by the memory: hardly any. */
+const KERNEL_SPREAD: LawPrior['spread'] = {
+  baseUs: 1,
+  weightReadUs: 0.01,
+  experts: 0.01,
+  perTokenUs: 0.5,
+  perDecodeSequenceUs: 1,
+  perContextTokenNs: 0.5,
+  manySequences: 0.5,
+  perContextTokenBesidePrefillNs: 0.7,
+  prefillLaunchUs: 1,
+  perPrefillAttentionNs: 0.7,
+};
+/** CPU work between the kernels of two iterations, of 0.4 to 1.2 ms measured with vLLM V1. */
+const ENGINE_OVERHEAD_US = 800;
+
+/** Iterations that serving is made of, each kind with its share in the fit: most iterations only decode. */
+const SHARES = { decode: 400, prefill: 120, mixed: 120 };
+// Iterations that servers run: not more sequences, shorter contexts or longer prompts than these.
+const MOST_DECODES = 128;
+const LEAST_CONTEXT = 256;
+const LONGEST_PROMPT = 8192;
+const LONGEST_CACHED = 4096;
+const LEAST_ITERATIONS = 20;
+const MOST_TOKENS = 2048 + MOST_DECODES;
+
+export interface KernelProfileOptions {
+  readonly gpu: Gpu;
+  readonly model: ServedModel;
+  /** Default 1.2 GiB. */
+  readonly memoryOverheadGiB?: number;
+  readonly source: string;
+  readonly command: string;
+}
+
+export interface KernelCalibration {
+  readonly profile: EngineProfile;
+  readonly determined: LawFit['determined'];
+  /** Mean relative error by kind of iteration, percent, of the iterations left out of a fit. */
+  readonly kinds: Readonly<
+    Record<keyof typeof SHARES, { readonly rows: number; readonly heldOutMeanErrorPercent: number }>
+  >;
+}
+
+interface Iteration extends Observation {
+  readonly kind: keyof typeof SHARES;
+}
+
+/**
+ * Makes a profile of one GPU from kernel times: the time of an iteration is the sum of its kernels, and 0.8 ms of CPU
+ * work between two. The law is fitted to the iterations that the attention table has.
+ */
+export function calibrateKernels(tables: KernelTables, options: KernelProfileOptions): KernelCalibration {
+  const { gpu, model } = options;
+  // Kernel times show no launches.
+  const roofline = rooflineLaw(gpu, model, 1, { ...VLLM_V1, prefillPerLayerUs: 0 });
+  const prior: LawPrior = {
+    law: { ...roofline, perContextTokenBesidePrefillNs: 2 * roofline.perContextTokenNs },
+    spread: KERNEL_SPREAD,
+  };
+  const blank = blankProfile({
+    gpu,
+    model,
+    count: 1,
+    engine: { name: 'vLLM', version: 'V1', asyncScheduling: true },
+    law: prior.law,
+    requestOverheadMs: VLLM_V1.requestOverheadMs,
+    memoryOverheadGiB: options.memoryOverheadGiB,
+    status: 'measured',
+    source: options.source,
+  });
+  const poolTokens = kvPoolBlocks(blank, 'FP16', false, 1) * BLOCK_TOKENS;
+  const iterations = iterationsOf(tables, model, poolTokens);
+  if (iterations.length < LEAST_ITERATIONS) {
+    throw new CalibrationError(
+      'CALIBRATION_ROWS',
+      `expected at least ${LEAST_ITERATIONS} attention times of iterations that fit ${gpu.name}, got ${iterations.length}`,
+    );
+  }
+  const { law, determined } = fitLaw(iterations, prior);
+  const halves = [0, 1].map((parity) => iterations.filter((_, i) => i % 2 === parity));
+  const heldOut = halves.flatMap((half, i) => {
+    const { law: lawOfOthers } = fitLaw(halves[1 - i], prior, law);
+    return half.map((iteration) => ({ iteration, error: errorOf(iteration, lawOfOthers) }));
+  });
+  const errors = iterations.map((iteration) => errorOf(iteration, law));
+  const heldOutErrors = heldOut.map(({ error }) => error);
+  const fitted: IterationLaw = roundLaw({ ...law, baseUs: law.baseUs + ENGINE_OVERHEAD_US });
+  const variant = { ...blank.weights.FP16!, law: fitted };
+  const measured: EngineProfile = { ...blank, weights: { FP16: variant } };
+  const profile: EngineProfile = {
+    ...measured,
+    fit: {
+      rows: iterations.length,
+      meanErrorPercent: hundredths(mean(errors)),
+      worstErrorPercent: hundredths(Math.max(...errors)),
+      heldOutMeanErrorPercent: hundredths(mean(heldOutErrors)),
+      heldOutWorstErrorPercent: hundredths(Math.max(...heldOutErrors)),
+      command: options.command,
+    },
+    validity: { batch: [1, MOST_DECODES], contextTokens: [1, LONGEST_PROMPT] },
+    weights: {
+      FP16: variant,
+      ...(gpu.fp8Tflops !== null && { FP8: estimatedVariant(measured, model, 'FP8') }),
+      INT8: estimatedVariant(measured, model, 'INT8'),
+      INT4: estimatedVariant(measured, model, 'INT4'),
+    },
+  };
+  const kinds = Object.fromEntries(
+    Object.keys(SHARES).map((kind) => {
+      const own = heldOut.filter(({ iteration }) => iteration.kind === kind);
+      return [
+        kind,
+        { rows: own.length, heldOutMeanErrorPercent: hundredths(mean(own.map(({ error }) => error))) },
+      ];
+    }),
+  ) as KernelCalibration['kinds'];
+  return { profile, determined, kinds };
+}
+
+/** The iterations that the attention table has and a server with this pool could run, timed by their kernels. */
+function iterationsOf(tables: KernelTables, model: ServedModel, poolTokens: number): Iteration[] {
+  const rows = tables.attention.filter(
+    ({ prefillChunk, kvPrefill, decodes, kvDecode }) =>
+      prefillChunk + decodes > 0 &&
+      prefillChunk + decodes <= MOST_TOKENS &&
+      prefillChunk + kvPrefill <= LONGEST_PROMPT &&
+      (prefillChunk === 0 || kvPrefill <= LONGEST_CACHED) &&
+      decodes <= MOST_DECODES &&
+      (decodes === 0 || kvDecode >= LEAST_CONTEXT) &&
+      decodes * kvDecode <= poolTokens,
+  );
+  const kinds = rows.map(kindOf);
+  const rowsOfKind = { decode: 0, prefill: 0, mixed: 0 };
+  for (const kind of kinds) rowsOfKind[kind] += 1;
+  const timer = timerMemo();
+  return rows.map((row, i) => {
+    const kind = kinds[i];
+    return {
+      kind,
+      weight: SHARES[kind] / rowsOfKind[kind],
+      measuredS: kernelsUs(tables, model, row) / 1e6,
+      predictS: (law: IterationLaw) => iterationUs(timer(law), row) / 1e6,
+    };
+  });
+}
+
+function kindOf({ prefillChunk, decodes }: AttentionTime): keyof typeof SHARES {
+  if (prefillChunk === 0) return 'decode';
+  return decodes === 0 ? 'prefill' : 'mixed';
+}
+
+function kernelsUs(tables: KernelTables, model: ServedModel, row: AttentionTime): number {
+  const tokens = row.prefillChunk + row.decodes;
+  const sequences = row.decodes + (row.prefillChunk > 0 ? 1 : 0);
+  const total = (names: readonly string[], of: KernelTables['dense'], size: number) =>
+    names.reduce((sum, name) => sum + timeAt(of.get(name)!, size), 0);
+  return (
+    total(MODEL_KERNELS, tables.dense, tokens) +
+    model.layers * (total(LAYER_KERNELS, tables.dense, tokens) + row.us) +
+    total(SEQUENCE_KERNELS, tables.perSequence, sequences)
+  );
+}
+
+function iterationUs(
+  timer: IterationTimer,
+  { prefillChunk, kvPrefill, decodes, kvDecode }: AttentionTime,
+): number {
+  const attention = prefillChunk * (kvPrefill + prefillChunk / 2);
+  const fixed = timer.fixedTicks(prefillChunk + decodes, decodes, attention);
+  return (fixed + timer.contextTicks(decodes, prefillChunk) * decodes * kvDecode) / TICKS_PER_US;
+}
+
+/** Iterations are predicted law by law, so that one timer at a time serves them all. */
+function timerMemo(): (law: IterationLaw) => IterationTimer {
+  let last: { law: IterationLaw; timer: IterationTimer } | undefined;
+  return (law) => {
+    if (last?.law !== law) last = { law, timer: new IterationTimer(law) };
+    return last.timer;
+  };
+}
+
+function errorOf({ measuredS, predictS }: Observation, law: IterationLaw): number {
+  return 100 * Math.abs(predictS(law) / measuredS - 1);
+}
+
+function hundredths(value: number): number {
+  return Math.round(value * 100) / 100;
+}

@@ -1,0 +1,496 @@
+import {
+  type EngineProfile,
+  type IterationLaw,
+  RandomStream,
+  simulateTrace,
+  type WeightPrecision,
+  weightVariant,
+} from '@servegym/simulator';
+import { mean, percentileOfSorted, sampleDeviation } from '@servegym/simulator/statistics';
+import { inverse, Matrix } from 'ml-matrix';
+import { CalibrationError } from '../schema/calibration-error.ts';
+import { type FittedLoad, type Times, timesOf } from './fitted-load.ts';
+import { coefficientOf, coefficientsOf, type LawCoefficient, mapLaw } from './law-coefficients.ts';
+import { leastSquares } from './least-squares.ts';
+
+/** Parameters that a fit to served loads moves: the law, and the time before a request is scheduled. */
+export type BenchParameter = LawCoefficient | 'requestOverheadMs';
+
+/** Distance from the start that is likely, relative. One of 1 and more allows nothing at all. */
+const START_SPREAD: Readonly<Record<BenchParameter, number>> = {
+  baseUs: 0.7,
+  weightReadUs: 0.15,
+  experts: 0.3,
+  perTokenUs: 0.3,
+  perDecodeSequenceUs: 4,
+  perContextTokenNs: 0.4,
+  manySequences: 0.7,
+  perContextTokenBesidePrefillNs: 0.4,
+  prefillLaunchUs: 1,
+  perPrefillAttentionNs: 0.4,
+  requestOverheadMs: 1,
+};
+/**
+ * Coefficients that follow another one: a GPU that is slow at matrix multiplication is slow at attention, and one that
+ * reads weights slowly reads KV slowly. What is likely of them is their ratio in the start.
+ */
+const FOLLOWS: Partial<Record<BenchParameter, BenchParameter>> = {
+  perPrefillAttentionNs: 'perTokenUs',
+  perContextTokenNs: 'weightReadUs',
+  manySequences: 'perContextTokenNs',
+  perContextTokenBesidePrefillNs: 'perContextTokenNs',
+};
+/**
+ * Most relative error of the law in the mean of many requests that counts; a second search takes the one that the groups
+ * of all loads have under the first one's law.
+ */
+const MEAN_ERROR: Scatter = { ttft: 0.09, tpot: 0.026 };
+const LEAST_MEAN_ERROR: Scatter = { ttft: 0.02, tpot: 0.006 };
+/** Most relative scatter of one request that counts; a second search takes that of each load under the first one's law. */
+const SCATTER: Scatter = { ttft: 0.25, tpot: 0.07 };
+const LEAST_SCATTER = 0.02;
+/** Spread of a server's speed from load to load, relative, where it changed: clocks, heat and neighbours. */
+const SPEED_SPREAD = 0.05;
+/** A coefficient does not fall below this share of its start. */
+const LEAST_SHARE = 0.001;
+/** Overhead in the unit of which one is measured whose start is nothing. */
+const LEAST_OVERHEAD_MS = 1;
+/** Percentage of requests that may be faster than a bound allows: clocks of clients are not perfect. */
+const FASTEST_PERCENTILE = 5;
+const BOUND_SLACK = 1.25;
+/** Points that are looked at before a search, and those of them that one starts from. */
+const LOOKED_AT = 48;
+const STARTS = 4;
+/** Starts lie between this share of a bound and the bound. */
+const START_RANGE = 0.02;
+/** Steps of the finite differences, in logarithms: wide at first, as requests that change iterations make steps. */
+const DIFFERENCES = [0.1, 0.03];
+/**
+ * Spread over what the curvature says: the 16 groups of a load share its requests and the errors of the law there, and
+ * count as one.
+ */
+const REPEATED = 4;
+/** Costs between which two searches count as ended at one place: what one spread of one parameter costs, and a share. */
+const SAME_COST = 1;
+const SAME_SHARE = 0.05;
+
+/** Relative deviation of requests from the simulated ones. */
+interface Scatter {
+  readonly ttft: number;
+  readonly tpot: number;
+}
+
+export interface LoadFitOptions {
+  /** Start of the fit, and its result where the loads say nothing: an estimated profile, or an older one. */
+  readonly start: EngineProfile;
+  /** Precision of the weights that were served. Default `FP16`. */
+  readonly weights?: WeightPrecision;
+  /** As the server was started. Defaults 256, 2048, and what the profile's memory leaves. */
+  readonly maxNumSeqs?: number;
+  readonly maxNumBatchedTokens?: number;
+  readonly kvBlocks?: number;
+  /** Whether the server's speed may differ from load to load. Default false. */
+  readonly speedVaries?: boolean;
+  /** Factor on the spread of every coefficient, where the start is a guess. Default 1. */
+  readonly startSpread?: number;
+}
+
+/** One point of the search. */
+export interface Candidate {
+  readonly law: IterationLaw;
+  readonly requestOverheadMs: number;
+  /** Time of each load over that of the law: above 1 the server was slower than in the others. */
+  readonly slowness: readonly number[];
+}
+
+export interface LoadFit extends Candidate {
+  /** Relative spread of each parameter after the fit: two of them to either side are an interval of 95 %. */
+  readonly spread: Readonly<Partial<Record<BenchParameter, number>>>;
+  /** 1 - (spread after the fit / spread before it) of each parameter. */
+  readonly determined: Readonly<Partial<Record<BenchParameter, number>>>;
+  /** Sum of squared residuals. */
+  readonly cost: number;
+  /** Whether searches from different starts ended at the same cost. */
+  readonly isConverged: boolean;
+}
+
+/**
+ * The law and overhead with which the simulator gives the loads' mean TTFT and TPOT, for stretches of each load and for
+ * short and long requests. Each residual counts in its own spread and loses weight where it is far off. Deterministic.
+ *
+ * Levenberg-Marquardt on the logarithms, within bounds, from several starts: queues make the cost anything but convex.
+ *
+ * @param leftOut Requests of each load that are not fitted.
+ * @param starts Ends of other fits. Alone they make a short search; without any, the space is searched.
+ */
+export function fitLoads(
+  loads: readonly FittedLoad[],
+  leftOut: readonly ReadonlySet<number>[],
+  options: LoadFitOptions,
+  starts: { readonly near?: readonly Candidate[]; readonly isShort?: boolean } = {},
+): LoadFit {
+  const { start, weights = 'FP16', startSpread = 1, speedVaries = false } = options;
+  const law = weightVariant(start, weights).law;
+  // A coefficient of nothing stays that.
+  const names = coefficientsOf(law).filter((name) => coefficientOf(law, name)! > 0);
+  const parameters: BenchParameter[] = [...names, 'requestOverheadMs'];
+  const overheadUnit = Math.max(start.requestOverheadMs, LEAST_OVERHEAD_MS);
+  const units = parameters.map((name) =>
+    name === 'requestOverheadMs' ? overheadUnit : coefficientOf(law, name)!,
+  );
+  const most = mostByPhysics(loads);
+  const upper = [
+    ...parameters.map((name, i) => Math.log((most[name] ?? Number.POSITIVE_INFINITY) / units[i])),
+    ...loads.map(() => (speedVaries ? Math.LN2 : 0)),
+  ];
+  const lower = upper.map((bound, i) =>
+    i < parameters.length ? Math.min(bound, 0) + Math.log(LEAST_SHARE) : -upper[i],
+  );
+  const clamp = (logs: readonly number[]) =>
+    logs.map((log, i) => Math.min(Math.max(log, lower[i]), upper[i]));
+  const idle = idleCoordinates(parameters, units);
+  const logsOf = (candidate: Candidate) =>
+    clamp(
+      idle.from([
+        ...parameters.map((name, i) => Math.log(Math.max(parameterOf(candidate, name), 1e-12) / units[i])),
+        ...candidate.slowness.map(Math.log),
+      ]),
+    );
+  const at = (coordinates: readonly number[]): Candidate => {
+    const logs = idle.to(coordinates);
+    return {
+      law: mapLaw(law, (value, name) => (value > 0 ? value * Math.exp(logs[names.indexOf(name)]) : value)),
+      requestOverheadMs: overheadUnit * Math.exp(logs[names.length]),
+      slowness: logs.slice(parameters.length).map(Math.exp),
+    };
+  };
+  const priorOf = (logs: readonly number[]) => [
+    ...parameters.map((name, i) => {
+      const spread = START_SPREAD[name] * startSpread;
+      const followed = FOLLOWS[name];
+      const leader = followed === undefined ? -1 : parameters.indexOf(followed);
+      const log = logs[i] - (leader < 0 ? 0 : logs[leader]);
+      return spread >= 1 ? (Math.exp(log) - 1) / spread : log / Math.log1p(spread);
+    }),
+    ...logs.slice(parameters.length).map((log) => robust(log / SPEED_SPREAD)),
+  ];
+  const priorAt = (coordinates: readonly number[]) => priorOf(idle.to(coordinates));
+  const groups = loads.map(({ groups }, l) =>
+    groups.map((group) => group.filter((i) => !leftOut[l].has(i))).filter((g) => g.length > 0),
+  );
+  // A step along the slowness of one load leaves the others as they were.
+  let scatter = loads.map(() => SCATTER);
+  let meanError = MEAN_ERROR;
+  let known = loads.map(() => ({ key: '', residuals: [] as number[] }));
+  const residualsOf = (logs: readonly number[], l: number) => {
+    if (groups[l].length === 0) return [];
+    const key = [...logs.slice(0, parameters.length), logs[parameters.length + l]].join();
+    if (known[l].key !== key) {
+      const candidate = at(logs);
+      const times = simulatedTimes(loads[l], candidate, options, { slowness: candidate.slowness[l] });
+      known[l] = { key, residuals: residuals(loads[l], groups[l], times, scatter[l], meanError) };
+    }
+    return known[l].residuals;
+  };
+  const residualsAt = (logs: readonly number[]) => [
+    ...loads.flatMap((_, l) => residualsOf(logs, l)),
+    ...priorAt(logs),
+  ];
+  const costAt = (logs: readonly number[]) =>
+    residualsAt(logs).reduce((sum, value) => sum + value * value, 0);
+
+  const search = (from: readonly number[]) =>
+    DIFFERENCES.reduce(
+      ({ parameters: logs }, difference) =>
+        leastSquares(residualsAt, logs, {
+          difference,
+          tolerance: 1e-4,
+          damping: 1,
+          bounds: { lower, upper },
+        }),
+      { parameters: from, curvature: new Matrix(0, 0) },
+    );
+  const nearby = (starts.near ?? []).map(logsOf);
+  const origin = clamp(upper.map(() => 0));
+  const froms =
+    starts.isShort === true
+      ? nearby
+      : [origin, ...nearby, ...promisingStarts(origin, lower, upper, parameters.length, costAt)];
+  const endsFrom = (froms: readonly (readonly number[])[]) =>
+    froms
+      .map((from) => {
+        const { parameters: logs, curvature } = search(from);
+        return { logs, curvature, cost: costAt(logs) };
+      })
+      .sort((a, b) => a.cost - b.cost);
+  const first = endsFrom(froms);
+  const pilot = at(first[0].logs);
+  const pilotTimes = loads.map((load, l) =>
+    simulatedTimes(load, pilot, options, { slowness: pilot.slowness[l] }),
+  );
+  scatter = loads.map((load, l) => scatterOf(load, pilotTimes[l]));
+  // The errors that a fit leaves in fewer loads than it has parameters are not those of the law.
+  if (loads.length > parameters.length)
+    meanError = meanErrorOf(loads.flatMap((load, l) => groupErrors(load, groups[l], pilotTimes[l])));
+  known = loads.map(() => ({ key: '', residuals: [] }));
+  const ends = endsFrom(first.slice(0, STARTS).map(({ logs }) => logs));
+  const [best, second] = ends;
+  const isAsGood = ({ cost }: { readonly cost: number }) => cost <= best.cost * (1 + SAME_SHARE) + SAME_COST;
+  return {
+    ...at(best.logs),
+    cost: best.cost,
+    isConverged: second === undefined || isAsGood(second),
+    ...knowledgeOf(
+      parameters,
+      priorAt,
+      idle.to,
+      best.logs,
+      best.curvature,
+      ends.filter(isAsGood).map(({ logs }) => logs),
+    ),
+  };
+}
+
+/** A parameter of a candidate, in its unit. */
+export function parameterOf(
+  { law, requestOverheadMs }: Pick<Candidate, 'law' | 'requestOverheadMs'>,
+  name: BenchParameter,
+): number {
+  return name === 'requestOverheadMs' ? requestOverheadMs : coefficientOf(law, name)!;
+}
+
+/**
+ * Times of a load's requests on the simulated server.
+ * @param at Share of the overhead that varies, default 0; slowness of the server, default 1.
+ */
+export function simulatedTimes(
+  { load, trace }: FittedLoad,
+  { law, requestOverheadMs }: Pick<Candidate, 'law' | 'requestOverheadMs'>,
+  { start, weights = 'FP16', maxNumSeqs, maxNumBatchedTokens, kvBlocks }: LoadFitOptions,
+  { jitter = 0, slowness = 1 }: { readonly jitter?: number; readonly slowness?: number } = {},
+): Times {
+  const variant = { ...weightVariant(start, weights), law: mapLaw(law, (value) => slowness * value) };
+  const run = simulateTrace(trace, {
+    profile: {
+      ...start,
+      requestOverheadMs: slowness * requestOverheadMs,
+      requestOverheadJitter: jitter,
+      weights: { [weights]: variant },
+    },
+    weights,
+    maxNumSeqs,
+    maxNumBatchedTokens,
+    kvBlocks,
+  });
+  if (run.rejected > 0) {
+    throw new CalibrationError(
+      'CALIBRATION_ROWS',
+      `${load.source}: expected every request to fit the KV pool, as it did on the server, got ${run.rejected} that do not fit its ${run.kvBlocks} blocks; say how many it had`,
+    );
+  }
+  const times = timesOf(trace.arrivalMs.length);
+  for (const [at, id] of run.ids.entries()) {
+    times.ttftMs[id] = run.ttftMs[at];
+    times.tpotMs[id] = run.tpotMs[at];
+    times.e2eMs[id] = run.e2eMs[at];
+  }
+  return times;
+}
+
+/**
+ * Mean relative error of single requests: the geometric mean of that of TTFT and that of the time after the first token.
+ * Fits under different settings of a server compare by it.
+ */
+export function requestError(
+  loads: readonly FittedLoad[],
+  fit: Pick<Candidate, 'law' | 'requestOverheadMs'>,
+  options: LoadFitOptions,
+): number {
+  const times = loads.map((load) => simulatedTimes(load, fit, options));
+  const errorOf = (of: (times: Times, i: number) => number) =>
+    mean(
+      loads
+        .flatMap(({ measured, trace }, l) =>
+          Array.from(trace.arrivalMs, (_, i) => Math.abs(Math.log(of(times[l], i) / of(measured, i)))),
+        )
+        .filter(Number.isFinite),
+    );
+  return Math.sqrt(
+    errorOf(({ ttftMs }, i) => ttftMs[i]) * errorOf(({ ttftMs, e2eMs }, i) => e2eMs[i] - ttftMs[i]),
+  );
+}
+
+/** Logarithms of simulated over measured means of a group of requests: TTFT, and the time after the first token. */
+interface GroupError {
+  readonly ttft: number;
+  /** `NaN` for a group without decodes. */
+  readonly tpot: number;
+  readonly requests: number;
+}
+
+function groupErrors(
+  { measured }: FittedLoad,
+  groups: readonly (readonly number[])[],
+  times: Times,
+): GroupError[] {
+  return groups.map((group) => {
+    const meanTtft = ({ ttftMs }: Times) => mean(group.map((i) => ttftMs[i]));
+    // Over tokens and not over requests: the TPOT of a short answer is mostly scatter.
+    const decode = ({ ttftMs, e2eMs }: Times) => mean(group.map((i) => e2eMs[i] - ttftMs[i]));
+    return {
+      ttft: Math.log(meanTtft(times) / meanTtft(measured)),
+      tpot: Math.log(decode(times) / decode(measured)),
+      requests: group.length,
+    };
+  });
+}
+
+function residuals(
+  load: FittedLoad,
+  groups: readonly (readonly number[])[],
+  times: Times,
+  scatter: Scatter,
+  meanError: Scatter,
+): number[] {
+  const spread = (of: keyof Scatter, requests: number) =>
+    Math.sqrt(meanError[of] ** 2 + scatter[of] ** 2 / requests);
+  return groupErrors(load, groups, times).flatMap(({ ttft, tpot, requests }) => {
+    const ofTtft = robust(ttft / spread('ttft', requests));
+    return Number.isFinite(tpot) ? [ofTtft, robust(tpot / spread('tpot', requests))] : [ofTtft];
+  });
+}
+
+/** Mean error of the groups, within what is likely of a law. */
+function meanErrorOf(errors: readonly GroupError[]): Scatter {
+  const of = (what: keyof Scatter) => {
+    const sizes = errors.map((error) => Math.abs(error[what])).filter(Number.isFinite);
+    return Math.min(MEAN_ERROR[what], Math.max(LEAST_MEAN_ERROR[what], mean(sizes)));
+  };
+  return { ttft: of('ttft'), tpot: of('tpot') };
+}
+
+/**
+ * Coordinates in which a search finds its way: loads tell the sum of `baseUs` and `weightReadUs`, the time of an idle
+ * iteration, far better than each, so that the sum and their ratio take the places of the two. All are logarithms over
+ * the units.
+ */
+function idleCoordinates(parameters: readonly BenchParameter[], units: readonly number[]) {
+  const [base, read] = [parameters.indexOf('baseUs'), parameters.indexOf('weightReadUs')];
+  if (base < 0 || read < 0) return { to: (x: readonly number[]) => x, from: (x: readonly number[]) => x };
+  const ratio = units[read] / units[base];
+  return {
+    to(x: readonly number[]): readonly number[] {
+      const log = x[base] + Math.log((1 + ratio) / (1 + ratio * Math.exp(x[read])));
+      return x.with(base, log).with(read, log + x[read]);
+    },
+    from(logs: readonly number[]): readonly number[] {
+      const apart = logs[read] - logs[base];
+      return logs
+        .with(base, logs[base] + Math.log((1 + ratio * Math.exp(apart)) / (1 + ratio)))
+        .with(read, apart);
+    },
+  };
+}
+
+/** Scatter of a load's requests about the simulated ones. */
+function scatterOf({ measured }: FittedLoad, times: Times): Scatter {
+  const deviation = (of: (times: Times) => Float64Array, most: number) => {
+    const logs = Array.from(of(times), (value, i) => Math.log(value / of(measured)[i])).filter(
+      Number.isFinite,
+    );
+    return logs.length < 2 ? most : Math.min(most, Math.max(LEAST_SCATTER, sampleDeviation(logs)));
+  };
+  return {
+    ttft: deviation(({ ttftMs }) => ttftMs, SCATTER.ttft),
+    tpot: deviation(({ tpotMs }) => tpotMs, SCATTER.tpot),
+  };
+}
+
+/** Its square grows with the residual beyond one spread, not with its square. */
+function robust(residual: number): number {
+  return Math.sign(residual) * Math.sqrt(2 * (Math.sqrt(1 + residual ** 2) - 1));
+}
+
+/** No part of an iteration takes longer than the fastest requests that it was a part of. */
+function mostByPhysics(loads: readonly FittedLoad[]): Partial<Record<BenchParameter, number>> {
+  const fastest = (of: (load: FittedLoad, i: number) => number) => {
+    const values = loads
+      .flatMap((load) => Array.from(load.measured.e2eMs, (_, i) => of(load, i)))
+      // Tokens that reach a client together seem to take no time.
+      .filter((value) => value > 0 && Number.isFinite(value));
+    if (values.length === 0) return Number.POSITIVE_INFINITY;
+    return BOUND_SLACK * percentileOfSorted(Float64Array.from(values).sort(), FASTEST_PERCENTILE);
+  };
+  const iterationUs = 1000 * fastest(({ measured }, i) => measured.tpotMs[i]);
+  return {
+    baseUs: iterationUs,
+    weightReadUs: iterationUs,
+    perDecodeSequenceUs: iterationUs,
+    perContextTokenNs: 1e6 * fastest(({ measured, trace }, i) => measured.tpotMs[i] / trace.inputTokens[i]),
+    perTokenUs: 1000 * fastest(({ measured, trace }, i) => measured.ttftMs[i] / trace.inputTokens[i]),
+    perPrefillAttentionNs:
+      1e6 * fastest(({ measured, trace }, i) => measured.ttftMs[i] / (trace.inputTokens[i] ** 2 / 2)),
+    requestOverheadMs: fastest(({ measured }, i) => measured.ttftMs[i]),
+  };
+}
+
+/** Points with the least cost of many that are spread over the space. */
+function promisingStarts(
+  origin: readonly number[],
+  lower: readonly number[],
+  upper: readonly number[],
+  moved: number,
+  costAt: (logs: readonly number[]) => number,
+): number[][] {
+  const random = new RandomStream(0, 'load-fit');
+  const points = Array.from({ length: LOOKED_AT }, () =>
+    origin.map((log, i) => {
+      if (i >= moved) return log;
+      const high = Math.min(upper[i], log + Math.log(4));
+      const low = Math.max(lower[i], high + Math.log(START_RANGE));
+      return low + random.uniform() * (high - low);
+    }),
+  );
+  return points
+    .map((logs) => ({ logs, cost: costAt(logs) }))
+    .sort((a, b) => a.cost - b.cost)
+    .slice(0, STARTS)
+    .map(({ logs }) => logs);
+}
+
+function knowledgeOf(
+  names: readonly BenchParameter[],
+  priorAt: (coordinates: readonly number[]) => readonly number[],
+  logsAt: (coordinates: readonly number[]) => readonly number[],
+  best: readonly number[],
+  curvature: Matrix,
+  ends: readonly (readonly number[])[],
+): Pick<LoadFit, 'spread' | 'determined'> {
+  const difference = 1e-4;
+  /** Derivatives by the coordinates, a row for each coordinate. */
+  const slopes = (of: (coordinates: readonly number[]) => readonly number[]) => {
+    const base = of(best);
+    return new Matrix(
+      best.map((log, i) =>
+        of(best.with(i, log + difference)).map((value, row) => (value - base[row]) / difference),
+      ),
+    );
+  };
+  const prior = slopes(priorAt);
+  const turn = slopes(logsAt);
+  const covariance = (curvature: Matrix) => turn.transpose().mmul(inverse(curvature)).mmul(turn);
+  const before = covariance(prior.mmul(prior.transpose()));
+  const after = covariance(curvature);
+  const spreadOf = (covariance: Matrix, i: number) => Math.sqrt(Math.max(covariance.get(i, i), 0));
+  const each = (of: (i: number) => number) => Object.fromEntries(names.map((name, i) => [name, of(i)]));
+  const logs = logsAt(best);
+  const others = ends.map(logsAt);
+  return {
+    // Ends that cost the same and differ show valleys that the curvature at one of them does not.
+    spread: each((i) => {
+      const apart = others.map((other) => Math.abs(other[i] - logs[i]));
+      return Math.max(REPEATED * spreadOf(after, i), ...apart);
+    }),
+    determined: each((i) => Math.min(1, Math.max(0, 1 - spreadOf(after, i) / spreadOf(before, i)))),
+  };
+}

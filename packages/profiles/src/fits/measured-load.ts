@@ -1,0 +1,74 @@
+import { CalibrationError } from '../schema/calibration-error.ts';
+
+/** One request of a load on a real server, as its client saw it. */
+export interface MeasuredRequest {
+  /** When it was sent, ms on any clock. */
+  readonly arrivalMs: number;
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  /** Sent to first token, ms. */
+  readonly ttftMs: number;
+  /** Sent to last token, ms. */
+  readonly e2eMs: number;
+}
+
+/** A load on a real server that was idle before it, request by request in order of arrival. */
+export interface MeasuredLoad {
+  /** File, and which of its loads when it has several. */
+  readonly source: string;
+  readonly requests: readonly MeasuredRequest[];
+  /** Requests that got no answer. They are left out. */
+  readonly failed: number;
+}
+
+/** Puts requests in order, the first at 0 ms. @throws {CalibrationError} naming the request and the field at fault. */
+export function measuredLoad(
+  source: string,
+  requests: readonly MeasuredRequest[],
+  failed: number,
+): MeasuredLoad {
+  if (requests.length === 0) {
+    throw new CalibrationError(
+      'CALIBRATION_FILE',
+      `${source}: expected requests that were answered, got none`,
+    );
+  }
+  for (const [i, request] of requests.entries()) {
+    const refuse = (field: string, expected: string, got: unknown) =>
+      new CalibrationError(
+        'CALIBRATION_FILE',
+        `${source}: expected ${field} of request ${i + 1} to be ${expected}, got ${JSON.stringify(got) ?? 'nothing'}`,
+      );
+    const { arrivalMs, inputTokens, outputTokens, ttftMs, e2eMs } = request;
+    if (!Number.isFinite(arrivalMs)) throw refuse('the start', 'a time', arrivalMs);
+    if (!(Number.isInteger(inputTokens) && inputTokens > 0))
+      throw refuse('the prompt', 'a whole number of tokens from 1', inputTokens);
+    if (!(Number.isInteger(outputTokens) && outputTokens > 0))
+      throw refuse('the output', 'a whole number of tokens from 1', outputTokens);
+    if (!(Number.isFinite(ttftMs) && ttftMs > 0)) throw refuse('the TTFT', 'a time above 0', ttftMs);
+    if (!(Number.isFinite(e2eMs) && e2eMs >= ttftMs))
+      throw refuse('the latency', `a time not below the TTFT of ${ttftMs} ms`, e2eMs);
+  }
+  const sorted = requests.toSorted((a, b) => a.arrivalMs - b.arrivalMs);
+  const first = sorted[0].arrivalMs;
+  return {
+    source,
+    requests: sorted.map((request) => ({ ...request, arrivalMs: request.arrivalMs - first })),
+    failed,
+  };
+}
+
+/** Requests in the system at each arrival, the one that arrives included. */
+export function concurrencyOf({ requests }: MeasuredLoad): number[] {
+  const ends = Float64Array.from(requests, ({ arrivalMs, e2eMs }) => arrivalMs + e2eMs).sort();
+  let ended = 0;
+  return requests.map(({ arrivalMs }, i) => {
+    while (ends[ended] <= arrivalMs) ended += 1;
+    return i + 1 - ended;
+  });
+}
+
+/** The largest of values of which there may be more than a call takes arguments. */
+export function mostOf(values: readonly number[]): number {
+  return values.reduce((most, value) => Math.max(most, value), Number.NEGATIVE_INFINITY);
+}

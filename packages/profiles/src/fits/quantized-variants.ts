@@ -1,0 +1,225 @@
+import type { EngineProfile, IterationLaw, WeightPrecision, WeightVariant } from '@servegym/simulator';
+import { expertParameters, layerParameters, type ServedModel } from '../data/served-model.ts';
+import type { StaticBatchRow } from '../tables/static-batch.ts';
+import { fitLaw, type LawPrior, type Observation } from './fit-law.ts';
+import { mapLaw, roundLaw } from './law-coefficients.ts';
+import { BatchSimulator } from './simulated-batch.ts';
+
+/** Two measurements that differ in the precision of the weights only. */
+export interface MeasuredSpeedup {
+  readonly batch: number;
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  /** Latency with FP16 weights over latency with these. */
+  readonly speedup: number;
+  readonly engine: string;
+}
+
+export type QuantizedPrecision = Exclude<WeightPrecision, 'FP16'>;
+
+interface Quantization {
+  /** Quantized matrices: those of all layers, or of the routed experts alone. */
+  readonly parts: 'layers' | 'experts';
+  /** Bytes of a quantized matrix against FP16, with its scales. */
+  readonly bytes: number;
+  /** Time of a matrix multiplication against FP16. */
+  readonly compute: number;
+  readonly quality: number;
+  readonly estimate: string;
+}
+
+/**
+ * Quality: Llama-3.1, 500,000 evaluations ("Give Me BF16 or Give Me Death?"): FP8 loses nothing, INT8 1 to 3 %, INT4
+ * about the same. INT4 weights are expanded to 16 bit before they are multiplied, which makes prefill 5 to 15 % slower.
+ * MXFP4 has a scale of 8 bits for 32 weights, NVFP4 one for 16. gpt-oss was trained in MXFP4, so it loses nothing by it.
+ * The compute and the quality of NVFP4 are choices, after the FP8 arithmetic of the same GPUs and NVIDIA's model cards.
+ */
+const QUANTIZATIONS: Readonly<Record<QuantizedPrecision, Quantization>> = {
+  FP8: {
+    parts: 'layers',
+    bytes: 0.5,
+    compute: 0.6,
+    quality: 1,
+    estimate: 'half the weight bytes and FP8 arithmetic',
+  },
+  INT8: {
+    parts: 'layers',
+    bytes: 0.5,
+    compute: 0.6,
+    quality: 0.98,
+    estimate: 'half the weight bytes and INT8 arithmetic',
+  },
+  INT4: {
+    parts: 'layers',
+    bytes: 0.27,
+    compute: 1.1,
+    quality: 0.98,
+    estimate: '0.27 of the bytes in the quantized layers and 1.1 of the compute for dequantization',
+  },
+  MXFP4: {
+    parts: 'experts',
+    bytes: 0.265_625,
+    compute: 1,
+    quality: 1,
+    estimate: '0.27 of the bytes in the routed experts and 16-bit arithmetic',
+  },
+  NVFP4: {
+    parts: 'layers',
+    bytes: 0.281_25,
+    compute: 0.35,
+    quality: 0.99,
+    estimate: '0.28 of the weight bytes and FP4 arithmetic',
+  },
+};
+
+/** Relative spread of the law of quantized weights around bytes and arithmetic alone, where only they changed. */
+const WEIGHTS_ONLY_SPREAD: LawPrior['spread'] = {
+  baseUs: 0.05,
+  weightReadUs: 0.2,
+  experts: 0.2,
+  perTokenUs: 0.2,
+  perDecodeSequenceUs: 0.5,
+  perContextTokenNs: 0.05,
+  manySequences: 0.05,
+  perContextTokenBesidePrefillNs: 0.05,
+  prefillLaunchUs: 0.05,
+  perPrefillAttentionNs: 0.05,
+};
+
+/** The same, where the precision of the KV cache changed with that of the weights. */
+const WEIGHTS_AND_KV_SPREAD: LawPrior['spread'] = {
+  ...WEIGHTS_ONLY_SPREAD,
+  perContextTokenNs: 0.5,
+  manySequences: 0.5,
+  perContextTokenBesidePrefillNs: 0.5,
+};
+
+/** The pairs of rows, equal but for the weights, whose KV cache has the precision of the quantized weights. */
+export function measuredSpeedups(rows: readonly StaticBatchRow[], weights: string): MeasuredSpeedup[] {
+  return rows
+    .filter((row) => row.weights === weights && row.kvCache === weights)
+    .flatMap((quantized) => {
+      const plain = rows.find((row) => row.weights === 'fp16' && isSameButWeights(row, quantized));
+      if (plain === undefined) return [];
+      const { batch, inputTokens, outputTokens, engine } = quantized;
+      return [{ batch, inputTokens, outputTokens, engine, speedup: plain.latencyS / quantized.latencyS }];
+    });
+}
+
+function isSameButWeights(plain: StaticBatchRow, quantized: StaticBatchRow): boolean {
+  const keys = ['gpu', 'gpus', 'engine', 'model', 'kvCache', 'batch', 'inputTokens', 'outputTokens'] as const;
+  return keys.every((key) => plain[key] === quantized[key]);
+}
+
+/** Quantized weights from bytes and arithmetic alone, over the profile's FP16 law. */
+export function estimatedVariant(
+  profile: EngineProfile,
+  model: ServedModel,
+  precision: QuantizedPrecision,
+): WeightVariant {
+  const { quality, estimate } = QUANTIZATIONS[precision];
+  return {
+    weightGiB: weightGiB(profile, model, precision),
+    law: roundLaw(expectedLaw(profile, model, precision)),
+    status: 'estimated',
+    source: `the FP16 law, with ${estimate}`,
+    quality,
+  };
+}
+
+/** Quantized weights fitted to measured speedups over the profile's FP16 law, none fewer than one. */
+export function variantFromSpeedups(
+  profile: EngineProfile,
+  model: ServedModel,
+  precision: QuantizedPrecision,
+  speedups: readonly MeasuredSpeedup[],
+): FittedVariant {
+  const simulator = new BatchSimulator(profile, 'FP16');
+  const observations = speedups.map((shape) => ({
+    measuredS: simulator.seconds(profile.weights.FP16!.law, shape) / shape.speedup,
+    predictS: (candidate: IterationLaw) => simulator.seconds(candidate, shape),
+  }));
+  const measured = speedups.map(({ batch, speedup }) => `${speedup.toFixed(2)}x at batch ${batch}`);
+  return fittedVariant(profile, model, precision, observations, WEIGHTS_ONLY_SPREAD, {
+    status: 'estimated',
+    source: `the FP16 law, with the speedups of ${precision} weights over FP16 measured with ${speedups[0].engine} (${measured.join(', ')})`,
+  });
+}
+
+/** Quantized weights fitted to latencies measured with them. `profile` has the FP16 law to start from. */
+export function measuredVariant(
+  profile: EngineProfile,
+  model: ServedModel,
+  precision: QuantizedPrecision,
+  rows: readonly StaticBatchRow[],
+  source: string,
+): FittedVariant {
+  const simulator = new BatchSimulator(profile, 'FP16');
+  const observations = rows.map((row) => ({
+    measuredS: row.latencyS,
+    predictS: (candidate: IterationLaw) => simulator.seconds(candidate, row),
+  }));
+  const kvCache = rows[0].kvCache.toUpperCase();
+  return fittedVariant(profile, model, precision, observations, WEIGHTS_AND_KV_SPREAD, {
+    status: 'measured',
+    source: `${source}; ${precision} weights with a KV cache in ${kvCache}, ${rows.length} rows`,
+  });
+}
+
+/** Quantized weights, and how well their law reproduces what it was fitted to. Errors in percent. */
+export interface FittedVariant {
+  readonly variant: WeightVariant;
+  readonly rows: number;
+  readonly heldOutMeanErrorPercent: number;
+  readonly heldOutWorstErrorPercent: number;
+}
+
+function fittedVariant(
+  profile: EngineProfile,
+  model: ServedModel,
+  precision: QuantizedPrecision,
+  observations: readonly Observation[],
+  spread: LawPrior['spread'],
+  { status, source }: Pick<WeightVariant, 'status' | 'source'>,
+): FittedVariant {
+  const { quality } = QUANTIZATIONS[precision];
+  const prior = { law: expectedLaw(profile, model, precision), spread };
+  const { law } = fitLaw(observations, prior);
+  const heldOut = observations.map((left) => {
+    const others = observations.filter((other) => other !== left);
+    return 100 * Math.abs(left.predictS(fitLaw(others, prior, law).law) / left.measuredS - 1);
+  });
+  return {
+    variant: { weightGiB: weightGiB(profile, model, precision), law: roundLaw(law), status, source, quality },
+    rows: observations.length,
+    heldOutMeanErrorPercent: heldOut.reduce((sum, error) => sum + error, 0) / heldOut.length,
+    heldOutWorstErrorPercent: Math.max(...heldOut),
+  };
+}
+
+function expectedLaw(
+  profile: EngineProfile,
+  model: ServedModel,
+  precision: QuantizedPrecision,
+): IterationLaw {
+  const { parts, bytes, compute } = QUANTIZATIONS[precision];
+  return mapLaw(profile.weights.FP16!.law, (value, name) => {
+    if (name === 'weightReadUs') return parts === 'experts' ? value : value * byteShare(model, bytes);
+    if (name === 'experts') return value * bytes;
+    if (name === 'perTokenUs') return value * compute;
+    return value;
+  });
+}
+
+/** Share of the streamed bytes that is left: the output layer stays in 16 bit. */
+function byteShare(model: ServedModel, share: number): number {
+  const quantized = layerParameters(model);
+  return (quantized * share + model.embeddingParameters) / (quantized + model.embeddingParameters);
+}
+
+function weightGiB(profile: EngineProfile, model: ServedModel, precision: QuantizedPrecision): number {
+  const { parts, bytes } = QUANTIZATIONS[precision];
+  const quantized =
+    (parts === 'experts' ? expertParameters(model) : layerParameters(model)) / model.parameters;
+  return Number((profile.weights.FP16!.weightGiB * (1 - quantized * (1 - bytes))).toPrecision(4));
+}

@@ -1,0 +1,239 @@
+import { type EngineProfile, type IterationLaw, kvPoolBlocks } from '@servegym/simulator';
+import { mean } from '@servegym/simulator/statistics';
+import { VLLM_V0 } from '../data/engine-constants.ts';
+import type { Gpu } from '../data/gpu.ts';
+import { isCalled } from '../data/named.ts';
+import type { ServedModel } from '../data/served-model.ts';
+import { CalibrationError } from '../schema/calibration-error.ts';
+import type { StaticBatchRow } from '../tables/static-batch.ts';
+import { BLOCK_TOKENS, blankProfile } from './blank-profile.ts';
+import { fitLaw, type LawFit, type LawPrior, type Observation } from './fit-law.ts';
+import { roundLaw } from './law-coefficients.ts';
+import {
+  estimatedVariant,
+  type FittedVariant,
+  measuredSpeedups,
+  measuredVariant,
+  type QuantizedPrecision,
+  variantFromSpeedups,
+} from './quantized-variants.ts';
+import { rooflineLaw } from './roofline.ts';
+import { BatchSimulator, withLaw } from './simulated-batch.ts';
+
+/** Relative spread of each coefficient around the roofline. */
+const ROOFLINE_SPREAD: LawPrior['spread'] = {
+  baseUs: 0.7,
+  weightReadUs: 0.15,
+  experts: 0.3,
+  perTokenUs: 0.2,
+  perDecodeSequenceUs: 1,
+  perContextTokenNs: 0.4,
+  manySequences: 0.7,
+  perContextTokenBesidePrefillNs: 0.4,
+  prefillLaunchUs: 1,
+  perPrefillAttentionNs: 0.4,
+};
+/** Sequences x query heads of a GPU up to which vLLM splits the context of a sequence over the GPU. */
+const FEW_HEADS = 512;
+const DEFAULT_ENGINE = 'vLLM';
+/** A fit with fewer rows would only repeat the roofline. */
+const LEAST_ROWS = 4;
+
+export interface StaticBatchOptions {
+  readonly gpu: Gpu;
+  readonly model: ServedModel;
+  /** GPUs of the tensor-parallel group. Default 1. */
+  readonly count?: number;
+  /** Engine of the rows. Default `vLLM`. */
+  readonly engine?: string;
+  /** Memory that activations and CUDA graphs took, GiB a GPU. Default 1.2, as with a budget of 2048 tokens. */
+  readonly memoryOverheadGiB?: number;
+  /** Source of the measurements, as the profile states it. */
+  readonly source: string;
+  /** The command that repeats the calibration, for the profile. */
+  readonly command: string;
+}
+
+/** A measured row beside what the profile makes of it. */
+export interface CalibratedRow extends StaticBatchRow {
+  readonly predictedS: number;
+  /** Predicted by a fit that left this row out. */
+  readonly heldOutS: number;
+}
+
+export interface StaticBatchCalibration {
+  readonly profile: EngineProfile;
+  readonly rows: readonly CalibratedRow[];
+  /** Rows that do not fit the KV pool at once. They take no part in the fit: they check the size of the pool. */
+  readonly overflowing: readonly Omit<CalibratedRow, 'heldOutS'>[];
+  readonly determined: LawFit['determined'];
+  /** Quantized weights that were fitted too, to latencies or to speedups. */
+  readonly quantized: Partial<Record<QuantizedPrecision, FittedVariant>>;
+}
+
+/**
+ * Makes a profile from static-batch latencies with FP16 weights and KV cache. INT8 and INT4 weights are estimated from
+ * it, with measured INT8 speedups where `rows` has pairs of them for this model and GPU.
+ *
+ * @throws {CalibrationError} when fewer than four rows are left.
+ */
+export function calibrateStaticBatches(
+  rows: readonly StaticBatchRow[],
+  options: StaticBatchOptions,
+): StaticBatchCalibration {
+  const { gpu, model, count = 1, engine = DEFAULT_ENGINE } = options;
+  const hardwareRows = rows.filter(
+    (row) => row.gpus === count && isCalled(gpu, row.gpu) && isCalled(model, row.model),
+  );
+  const candidates = hardwareRows.filter(
+    (row) => isEngine(row, engine) && row.weights === 'fp16' && row.kvCache === 'fp16',
+  );
+  const prior: LawPrior = { law: rooflineLaw(gpu, model, count, VLLM_V0), spread: ROOFLINE_SPREAD };
+  const blank = blankProfile({
+    gpu,
+    model,
+    count,
+    engine: { name: engine, version: 'not recorded' },
+    law: prior.law,
+    requestOverheadMs: VLLM_V0.requestOverheadMs,
+    memoryOverheadGiB: options.memoryOverheadGiB,
+    status: 'measured',
+    source: options.source,
+  });
+  const poolTokens = kvPoolBlocks(blank, 'FP16', false, 1) * BLOCK_TOKENS;
+  const fits = (row: StaticBatchRow) => row.batch * (row.inputTokens + row.outputTokens) <= poolTokens;
+  const fitted = candidates.filter(fits);
+  if (fitted.length < LEAST_ROWS) {
+    throw new CalibrationError(
+      'CALIBRATION_ROWS',
+      `expected at least ${LEAST_ROWS} rows of ${engine} with ${model.name} on ${count} x ${gpu.name}, FP16 weights and KV cache, got ${fitted.length}`,
+    );
+  }
+
+  const simulator = new BatchSimulator(blank, 'FP16');
+  const {
+    law,
+    determined,
+    rows: calibrated,
+  } = laws(prior, model, count, fitted)
+    .map((candidate) => fitRows(simulator, candidate, fitted))
+    .reduce((best, other) => (other.heldOutRms < best.heldOutRms ? other : best));
+  const overflowing = candidates
+    .filter((row) => !fits(row))
+    .map((row) => ({ ...row, predictedS: simulator.seconds(law, row) }));
+
+  const measured = withLaw(blank, 'FP16', law);
+  const precisions: QuantizedPrecision[] =
+    gpu.fp8Tflops !== null ? ['FP8', 'INT8', 'INT4'] : ['INT8', 'INT4'];
+  const quantized: StaticBatchCalibration['quantized'] = Object.fromEntries(
+    precisions.flatMap((precision) => {
+      const variant = fittedQuantized(measured, model, precision, hardwareRows, options);
+      return variant === null ? [] : [[precision, variant]];
+    }),
+  );
+  const errors = calibrated.map((row) => errorPercent(row.predictedS, row.latencyS));
+  const heldOut = calibrated.map((row) => errorPercent(row.heldOutS, row.latencyS));
+  const totals = fitted.map((row) => row.inputTokens + row.outputTokens);
+  const batches = fitted.map((row) => row.batch);
+  const profile: EngineProfile = {
+    ...measured,
+    fit: {
+      rows: fitted.length,
+      meanErrorPercent: hundredths(mean(errors)),
+      worstErrorPercent: hundredths(Math.max(...errors)),
+      heldOutMeanErrorPercent: hundredths(mean(heldOut)),
+      heldOutWorstErrorPercent: hundredths(Math.max(...heldOut)),
+      command: options.command,
+    },
+    validity: {
+      batch: [Math.min(...batches), Math.max(...batches)],
+      contextTokens: [1, Math.max(...totals)],
+    },
+    weights: {
+      ...measured.weights,
+      ...Object.fromEntries(
+        precisions.map((precision) => [
+          precision,
+          quantized[precision]?.variant ?? estimatedVariant(measured, model, precision),
+        ]),
+      ),
+    },
+  };
+  return { profile, rows: calibrated, overflowing, determined, quantized };
+}
+
+/** Laws to try: plain, bound by launches, and with a coefficient of its own for the attention of many sequences. */
+function laws(
+  prior: LawPrior,
+  model: ServedModel,
+  count: number,
+  rows: readonly StaticBatchRow[],
+): LawPrior[] {
+  const above = Math.floor((FEW_HEADS * count) / model.queryHeads);
+  const batches = rows.map((row) => row.batch);
+  const launchBound = { ...prior, law: { ...prior.law, launchBound: true } };
+  if (Math.max(...batches) <= above || Math.min(...batches) > above) return [prior, launchBound];
+  const { perContextTokenNs } = prior.law;
+  return [
+    prior,
+    launchBound,
+    { ...prior, law: { ...prior.law, manySequences: { above, perContextTokenNs } } },
+  ];
+}
+
+interface FittedRows {
+  readonly law: IterationLaw;
+  readonly determined: LawFit['determined'];
+  readonly rows: readonly CalibratedRow[];
+  /** Root mean square of the errors on rows left out, percent. */
+  readonly heldOutRms: number;
+}
+
+function fitRows(simulator: BatchSimulator, prior: LawPrior, fitted: readonly StaticBatchRow[]): FittedRows {
+  const observe = (row: StaticBatchRow): Observation => ({
+    measuredS: row.latencyS,
+    predictS: (law) => simulator.seconds(law, row),
+  });
+  const { law: exactLaw, determined } = fitLaw(fitted.map(observe), prior);
+  const law = roundLaw(exactLaw);
+  const rows = fitted.map((row) => {
+    const others = fitted.filter((other) => !isSameShape(other, row));
+    const { law: lawOfOthers } = fitLaw(others.map(observe), prior, law);
+    return { ...row, predictedS: simulator.seconds(law, row), heldOutS: simulator.seconds(lawOfOthers, row) };
+  });
+  const heldOutRms = Math.sqrt(mean(rows.map((row) => errorPercent(row.heldOutS, row.latencyS) ** 2)));
+  return { law, determined, rows, heldOutRms };
+}
+
+/** From latencies measured with these weights, else from speedups over FP16; `null` where there are neither. */
+function fittedQuantized(
+  profile: EngineProfile,
+  model: ServedModel,
+  precision: QuantizedPrecision,
+  rows: readonly StaticBatchRow[],
+  { engine = DEFAULT_ENGINE, source }: StaticBatchOptions,
+): FittedVariant | null {
+  const label = precision.toLowerCase();
+  const own = rows.filter((row) => isEngine(row, engine) && row.weights === label && row.kvCache === label);
+  if (own.length >= LEAST_ROWS) return measuredVariant(profile, model, precision, own, source);
+  const speedups = measuredSpeedups(rows, label);
+  return speedups.length === 0 ? null : variantFromSpeedups(profile, model, precision, speedups);
+}
+
+function isEngine(row: StaticBatchRow, engine: string): boolean {
+  return row.engine.toLowerCase() === engine.toLowerCase();
+}
+
+/** Relative error, percent, without its sign. */
+export function errorPercent(predicted: number, measured: number): number {
+  return 100 * Math.abs(predicted / measured - 1);
+}
+
+/** Repeated measurements of one shape are left out together, or the other would give the answer away. */
+function isSameShape(a: StaticBatchRow, b: StaticBatchRow): boolean {
+  return a.batch === b.batch && a.inputTokens === b.inputTokens && a.outputTokens === b.outputTokens;
+}
+
+function hundredths(value: number): number {
+  return Math.round(value * 100) / 100;
+}

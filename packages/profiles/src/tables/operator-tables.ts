@@ -1,0 +1,632 @@
+import { quantile } from '@servegym/simulator/statistics';
+import { CalibrationError } from '../schema/calibration-error.ts';
+import { type KernelTimes, timeAt } from './kernel-tables.ts';
+
+/** One row of a published kernel table, by column. Latencies are in ms. */
+export type OperatorRow = Readonly<Record<string, unknown>>;
+
+/** Rows of the kernel tables of one GPU and engine, by file (`gemm_perf.parquet` is `gemm`). Absent: no such table. */
+export interface OperatorRows {
+  readonly gemm: readonly OperatorRow[];
+  readonly context_attention: readonly OperatorRow[];
+  readonly generation_attention: readonly OperatorRow[];
+  readonly custom_allreduce?: readonly OperatorRow[];
+  readonly moe?: readonly OperatorRow[];
+  readonly mla_context_module?: readonly OperatorRow[];
+  readonly mla_generation_module?: readonly OperatorRow[];
+  /** Latent attention over the tokens that an indexer chooses. */
+  readonly dsa_context_module?: readonly OperatorRow[];
+  readonly dsa_generation_module?: readonly OperatorRow[];
+  /** Gated delta rule with the convolution before it. */
+  readonly gdn?: readonly OperatorRow[];
+  /** Quantization of activations: finding the scale, and applying it. */
+  readonly computescale?: readonly OperatorRow[];
+  readonly scale_matrix?: readonly OperatorRow[];
+}
+
+/** Attention heads of one GPU. */
+export interface AttentionShape {
+  readonly queryHeads: number;
+  readonly kvHeads: number;
+  readonly headSize: number;
+  /** Sliding window, tokens; 0: the whole context. */
+  readonly window: number;
+  readonly kvPrecision: 'bfloat16' | 'fp8';
+}
+
+/** Experts of a mixture's layer and their division over GPUs. */
+export interface ExpertShape {
+  readonly hidden: number;
+  readonly inter: number;
+  readonly experts: number;
+  readonly perToken: number;
+  readonly tensorParallel: number;
+  readonly expertParallel: number;
+}
+
+/** Time of the attention of decoding: `launchUs + perContextTokenUs * sequences * context`. */
+export interface DecodeAttention {
+  readonly launchUs: number;
+  readonly perContextTokenUs: number;
+}
+
+/** Latent attention of one GPU. */
+export interface LatentShape {
+  readonly heads: number;
+  /** GPUs that share all heads. */
+  readonly tensor: number;
+  /** Whether an indexer chooses the tokens. */
+  readonly isSparse: boolean;
+  readonly precision: string;
+  readonly kvPrecision: string;
+}
+
+/** Heads of a gated delta rule on one GPU. */
+export interface LinearShape {
+  readonly keyHeads: number;
+  readonly valueHeads: number;
+}
+
+/** Time of the attention of one prompt, behind a launch: by its tokens and by its (query, key) pairs. */
+export interface PrefillAttention {
+  readonly launchUs: number;
+  tokensUs(tokens: number): number;
+  readonly perPairUs: number;
+}
+
+/**
+ * Bytes of KV that a benchmark must read for its KV to come from memory: repeated reads of less stay in the L2 cache
+ * of up to 128 MB, and a server's weights pass through that cache between two layers. Where no benchmark reads as much,
+ * the longest contexts count, from a quarter of the longest.
+ */
+const COLD_KV_BYTES = 160e6;
+/** Measured contexts beyond the cache that tell how long reads take. */
+const ENOUGH_COLD = 3;
+/** A batch that seems to read so much faster than others, relative, was not measured at contexts that are long enough. */
+const LEAST_SLOPE = 0.7;
+/** Shortest prompt whose attention is more than its launch, tokens. */
+const LEAST_PROMPT = 128;
+const US_PER_MS = 1000;
+/** Latent KV of one token in one layer: 512 numbers and 64 of its position, as in all models with tables. */
+const LATENT_KV_WIDTH = 576;
+/**
+ * Experts up to which the busiest is taken to compute no more than the others: times of Mixtral-8x7B served on H100 agree
+ * with balanced routing, and are 20 % below those of a power law.
+ */
+const FEW_EXPERTS = 16;
+/** Tokens at which kernels are compared. */
+const USUAL_TOKENS = 64;
+
+interface ExpertTable {
+  readonly precision: string;
+  readonly shape: ExpertShape;
+  /** Times when all experts have as many tokens, as far as that is possible. */
+  readonly even: KernelTimes;
+  /** Times by the steepest power law that was measured; `even` where none was. */
+  readonly skewed: KernelTimes;
+}
+
+interface GemmTable {
+  readonly ns: readonly number[];
+  readonly ks: readonly number[];
+  readonly cells: ReadonlyMap<string, KernelTimes>;
+}
+
+/** Kernel times of one GPU and engine, in us. Notes what it had to take from another shape. */
+export class OperatorTables {
+  /** Sentences on what the tables do not have and what was taken instead. */
+  readonly notes = new Set<string>();
+  readonly #rows: OperatorRows;
+  readonly #gemm: ReadonlyMap<string, GemmTable>;
+  readonly #quantize: ReadonlyMap<number, KernelTimes>;
+  readonly #experts: readonly ExpertTable[];
+  readonly #found = new Map<string, { readonly table: ExpertTable; readonly scale: number }>();
+  readonly #decode = new Map<string, DecodeAttention>();
+  readonly #prefill = new Map<string, PrefillAttention>();
+
+  constructor(rows: OperatorRows) {
+    this.#rows = rows;
+    this.#gemm = gemmTables(rows.gemm);
+    this.#quantize = quantizeTimes(rows);
+    this.#experts = expertTables(rows.moe ?? []);
+  }
+
+  /** Precisions that matrix multiplications were measured in, for instance `bfloat16` and `fp8_block`. */
+  get gemmPrecisions(): readonly string[] {
+    return [...this.#gemm.keys()];
+  }
+
+  /** Precisions that experts were measured in. */
+  get expertPrecisions(): readonly string[] {
+    return unique(this.#experts.map(({ precision }) => precision));
+  }
+
+  /** An m x k matrix times weights of k x n. Between measured n and k on a log scale, between measured m linearly. */
+  gemmUs(precision: string, m: number, n: number, k: number): number {
+    const table = this.#gemm.get(precision);
+    if (table === undefined) {
+      throw missing(`matrix multiplications in ${precision}`, this.gemmPrecisions);
+    }
+    const [n0, n1, nShare] = bracket(table.ns, n);
+    const [k0, k1, kShare] = bracket(table.ks, k);
+    let log = 0;
+    for (const [atN, weightN] of [
+      [n0, 1 - nShare],
+      [n1, nShare],
+    ]) {
+      for (const [atK, weightK] of [
+        [k0, 1 - kShare],
+        [k1, kShare],
+      ]) {
+        const weight = weightN * weightK;
+        if (weight === 0) continue;
+        const times = table.cells.get(`${atN}x${atK}`);
+        if (times === undefined) throw missing(`a ${precision} matrix multiplication of ${n} x ${k}`, []);
+        log += weight * Math.log(beyond(times, m));
+      }
+    }
+    // Larger weights than any measured take as much longer.
+    return Math.exp(log) * Math.max(1, n / n1) * Math.max(1, k / k1);
+  }
+
+  /** Quantization of m x k activations to 8 bits; 0 where the tables have none. */
+  quantizeUs(m: number, k: number): number {
+    if (this.#quantize.size === 0) return 0;
+    const taken = nearest([...this.#quantize.keys()], k);
+    return beyond(this.#quantize.get(taken)!, (m * k) / taken);
+  }
+
+  /** All-reduce of so many 16-bit numbers, launched within a CUDA graph. */
+  allReduceUs(gpus: number, elements: number): number {
+    const rows = (this.#rows.custom_allreduce ?? []).filter(
+      (row) => !/eager/.test(String(row.kernel_source)),
+    );
+    const counts = unique(rows.map((row) => Number(row.num_gpus)));
+    if (counts.length === 0) throw missing('all-reduces', []);
+    const taken = nearest(counts, gpus);
+    if (taken !== gpus) this.notes.add(`all-reduce of ${gpus} GPUs: as of ${taken}`);
+    const times = sorted(
+      rows.filter((row) => Number(row.num_gpus) === taken).map((row) => [Number(row.message_size), us(row)]),
+    );
+    return beyond(times, elements);
+  }
+
+  /** The attention of `sequences` decoding sequences. */
+  decodeAttention(shape: AttentionShape, sequences: number): DecodeAttention {
+    return remembered(this.#decode, [shape, sequences], () => {
+      const { rows, scale } = this.#attentionRows('generation_attention', shape);
+      return decodeOf(rows, this.#kvBytes(rows[0]), scale, sequences);
+    });
+  }
+
+  /** The attention of one prompt, fitted to all lengths with relative errors. */
+  prefillAttention(shape: AttentionShape): PrefillAttention {
+    return remembered(this.#prefill, shape, () => {
+      const { rows, scale } = this.#attentionRows('context_attention', shape);
+      return prefillOf(rows, scale);
+    });
+  }
+
+  /**
+   * The routed experts of one layer on the GPU with the most work, by the fastest kernel of the precisions given, which is
+   * what engines pick. `tokens`: of all GPUs together. Routing lies half-way between choices that are random and a power
+   * law's, and is no faster than the power law's.
+   */
+  expertsUs(precisions: readonly string[], shape: ExpertShape, tokens: number): number {
+    const { table, scale } = remembered(this.#found, [precisions, shape], () =>
+      this.#findExperts(precisions, shape),
+    );
+    const { even, skewed } = table;
+    const { experts, perToken } = shape;
+    const enough = experts / perToken;
+    const hit = enough * (1 - (1 - 1 / enough) ** tokens);
+    const unread = timeAt(even, Math.min(tokens, enough)) - timeAt(even, Math.min(tokens, hit));
+    const random = beyond(even, tokens) - Math.max(0, unread);
+    if (experts <= FEW_EXPERTS) return scale * random;
+    const busiest = beyond(skewed, tokens);
+    return scale * Math.max(busiest, (busiest + random) / 2);
+  }
+
+  #findExperts(precisions: readonly string[], shape: ExpertShape): { table: ExpertTable; scale: number } {
+    const distance = (other: ExpertShape) =>
+      (Object.keys(shape) as (keyof ExpertShape)[]).reduce(
+        (sum, key) => sum + EXPERT_WEIGHTS[key] * Math.abs(Math.log(other[key] / shape[key])),
+        0,
+      );
+    const usable = this.#experts.filter((table) => precisions.includes(table.precision));
+    if (usable.length === 0) throw missing(`experts in ${precisions.join(' or ')}`, this.expertPrecisions);
+    const least = Math.min(...usable.map((table) => distance(table.shape)));
+    const best = usable
+      .filter((table) => distance(table.shape) === least)
+      .reduce((a, b) => (beyond(b.skewed, USUAL_TOKENS) < beyond(a.skewed, USUAL_TOKENS) ? b : a));
+    if (least > 0)
+      this.notes.add(`experts ${expertLabel(shape)}: as of ${expertLabel(best.shape)}, by their size`);
+    return { table: best, scale: expertWork(shape) / expertWork(best.shape) };
+  }
+
+  /** Latent attention with its projections, of decoding. */
+  latentDecode(shape: LatentShape, sequences: number): DecodeAttention {
+    return remembered(this.#decode, [shape, sequences], () => {
+      const rows = this.#latentRows(shape, 'generation_module');
+      // All contexts count of sparse attention, which reads few tokens of long ones.
+      const kvBytes = LATENT_KV_WIDTH * (shape.kvPrecision === 'fp8' ? 1 : 2);
+      return decodeOf(rows, shape.isSparse ? Number.POSITIVE_INFINITY : kvBytes, 1, sequences);
+    });
+  }
+
+  /** Latent attention with its projections, of one prompt. */
+  latentPrefill(shape: LatentShape): PrefillAttention {
+    return remembered(this.#prefill, shape, () => {
+      const rows = this.#latentRows(shape, 'context_module');
+      return shape.isSparse ? prefillByTokens(promptTimes(rows)) : prefillOf(rows, 1);
+    });
+  }
+
+  #latentRows(
+    { heads, tensor, isSparse, precision, kvPrecision }: LatentShape,
+    part: 'context_module' | 'generation_module',
+  ): readonly OperatorRow[] {
+    const all = this.#rows[`${isSparse ? 'dsa' : 'mla'}_${part}`] ?? [];
+    const there = unique(all.map((row) => `${row.num_heads} heads in ${row.gemm_type}`));
+    const rows = all.filter(
+      (row) =>
+        row.gemm_type === precision &&
+        row.kv_cache_dtype === kvPrecision &&
+        Number(row.num_heads) === heads &&
+        // Sparse attention of several models, of which some leave the indexer to the layer before.
+        (!isSparse || (Number(row.tp_size) === tensor && !/skip/.test(String(row.op_name)))) &&
+        (part === 'generation_module' || Number(row.step ?? 0) === 0),
+    );
+    const kind = isSparse ? 'sparse latent attention' : 'latent attention';
+    if (rows.length === 0) throw missing(`${kind} with ${heads} heads in ${precision}`, there);
+    return rows;
+  }
+
+  /** A gated delta rule of decoding sequences, whatever their contexts. */
+  linearDecode(shape: LinearShape, sequences: number): DecodeAttention {
+    const { times, scale } = this.#linearTimes(shape, 'generation');
+    return { launchUs: scale * beyond(times, sequences), perContextTokenUs: 0 };
+  }
+
+  /** A gated delta rule of one prompt. */
+  linearPrefill(shape: LinearShape): PrefillAttention {
+    const { times, scale } = this.#linearTimes(shape, 'context');
+    return prefillByTokens(times.map(({ size, us: time }) => ({ size, us: scale * time })));
+  }
+
+  /** By sequences of one token, or by the tokens of one sequence: the sum of the kernels. */
+  #linearTimes(
+    { keyHeads, valueHeads }: LinearShape,
+    phase: 'context' | 'generation',
+  ): { times: KernelTimes; scale: number } {
+    const all = (this.#rows.gdn ?? []).filter((row) => row.phase === phase);
+    if (all.length === 0) throw missing('linear attention', []);
+    const distance = (row: OperatorRow) =>
+      Math.abs(Math.log(Number(row.num_v_heads) / valueHeads)) +
+      Math.abs(Math.log(Number(row.num_k_heads) / keyHeads)) / 4;
+    let best = all[0];
+    for (const row of all) if (distance(row) < distance(best)) best = row;
+    const rows = all.filter(
+      (row) =>
+        row.num_v_heads === best.num_v_heads &&
+        row.num_k_heads === best.num_k_heads &&
+        row.d_model === best.d_model &&
+        (phase === 'generation' || Number(row.batch_size) === 1),
+    );
+    const sums = new Map<number, number>();
+    for (const row of rows) {
+      const tokens = Number(phase === 'generation' ? row.batch_size : row.seq_len);
+      sums.set(tokens, (sums.get(tokens) ?? 0) + us(row));
+    }
+    if (distance(best) > 0)
+      this.notes.add(
+        `linear attention of ${keyHeads}/${valueHeads} heads: as of ${best.num_k_heads}/${best.num_v_heads}`,
+      );
+    return { times: sorted([...sums]), scale: valueHeads / Number(best.num_v_heads) };
+  }
+
+  /** Rows of the shape that is most like this one, and the factor that its KV bytes differ by. */
+  #attentionRows(
+    file: 'context_attention' | 'generation_attention',
+    shape: AttentionShape,
+  ): { rows: readonly OperatorRow[]; scale: number } {
+    const all = this.#rows[file];
+    const precisions = unique(all.map((row) => String(row.kv_cache_dtype)));
+    const ofPrecision = all.filter((row) => row.kv_cache_dtype === shape.kvPrecision);
+    if (ofPrecision.length === 0)
+      throw missing(`attention over a KV cache in ${shape.kvPrecision}`, precisions);
+    // A table may give the KV heads of plain multi-head attention as 0.
+    const kvHeads = (row: OperatorRow) => Number(row.num_key_value_heads) || Number(row.num_heads);
+    const distance = (row: OperatorRow) =>
+      Math.abs(Math.log(Number(row.num_heads) / shape.queryHeads)) +
+      2 * Math.abs(Math.log(kvHeads(row) / shape.kvHeads)) +
+      4 * Math.abs(Math.log(Number(row.head_dim) / shape.headSize)) +
+      windowDistance(windowOf(row), shape.window === 0 ? Number.POSITIVE_INFINITY : shape.window);
+    let best = ofPrecision[0];
+    for (const row of ofPrecision) if (distance(row) < distance(best)) best = row;
+    const keys = ['num_heads', 'num_key_value_heads', 'head_dim', 'window_size'];
+    const rows = ofPrecision.filter((row) => keys.every((key) => row[key] === best[key]));
+    if (distance(best) === 0) return { rows, scale: 1 };
+    this.notes.add(
+      `${file.replace('_', ' ')} of ${shape.queryHeads}/${shape.kvHeads} heads of ${shape.headSize}${shape.window === 0 ? '' : ` in a window of ${shape.window}`}: as of ${best.num_heads}/${kvHeads(best)} of ${best.head_dim}`,
+    );
+    const work = (queryHeads: number, kv: number, size: number) =>
+      (file === 'context_attention' ? queryHeads : kv) * size;
+    return {
+      rows,
+      scale:
+        work(shape.queryHeads, shape.kvHeads, shape.headSize) /
+        work(Number(best.num_heads), kvHeads(best), Number(best.head_dim)),
+    };
+  }
+
+  /** KV of one token on one GPU in one layer, bytes. */
+  #kvBytes(row: OperatorRow): number {
+    const heads = Number(row.num_key_value_heads) || Number(row.num_heads);
+    return 2 * heads * Number(row.head_dim) * (row.kv_cache_dtype === 'fp8' ? 1 : 2);
+  }
+}
+
+/** The value of a key, made when it is first needed. */
+function remembered<T>(known: Map<string, T>, key: unknown, make: () => T): T {
+  const text = JSON.stringify(key);
+  const value = known.get(text) ?? make();
+  known.set(text, value);
+  return value;
+}
+
+/** (query, key) pairs of a prompt of so many tokens whose queries see `window` keys at most. */
+export function pairsOf(tokens: number, window: number): number {
+  if (tokens <= window) return (tokens * tokens) / 2;
+  return window * (tokens - window / 2);
+}
+
+/**
+ * Fitted by relative errors to contexts that exceed the cache. Batches with too few of those are as the nearest one with
+ * enough, behind the launch that was measured for them.
+ *
+ * @param kvBytes KV of one token of one sequence in one layer on one GPU.
+ */
+function decodeOf(
+  rows: readonly OperatorRow[],
+  kvBytes: number,
+  scale: number,
+  sequences: number,
+): DecodeAttention {
+  const all = unique(rows.map((row) => Number(row.batch_size))).map((batch) => {
+    const own = rows.filter((row) => Number(row.batch_size) === batch);
+    const times = sorted(own.map((row) => [Math.min(Number(row.step) + 1, windowOf(row)) * batch, us(row)]));
+    return { batch, shortUs: times[0].us, times };
+  });
+  const most = Math.max(...all.map(({ times }) => times.at(-1)!.size));
+  const coldTokens = Math.min(COLD_KV_BYTES / kvBytes, most / 4);
+  const batches = all.map(({ batch, shortUs, times }) => ({
+    ...{ batch, shortUs },
+    cold: times.filter(({ size }) => size >= coldTokens),
+  }));
+  const enough = Math.min(ENOUGH_COLD, Math.max(...batches.map(({ cold }) => cold.length)));
+  const least = batches[0].shortUs;
+  const fits = batches.map(({ batch, shortUs, cold }) => {
+    if (cold.length < enough) return { batch, launchUs: shortUs, slope: null };
+    // Reads hide part of the work that many short sequences make.
+    const launchUs = Math.min(Math.max(lineOf(cold).intercept, least), shortUs);
+    return { batch, launchUs, slope: lineOf(cold, launchUs).slope * scale };
+  });
+  const slopes = fits.flatMap(({ batch, slope }) => (slope === null ? [] : [{ size: batch, us: slope }]));
+  const usual = quantile(
+    slopes.map(({ us: slope }) => slope).sort((a, b) => a - b),
+    0.5,
+  );
+  const likely = slopes.filter(({ us: slope }) => slope >= LEAST_SLOPE * usual);
+  return {
+    launchUs: timeAt(
+      fits.map(({ batch, launchUs }) => ({ size: batch, us: launchUs })),
+      sequences,
+    ),
+    perContextTokenUs: timeAt(likely, Math.min(sequences, likely.at(-1)!.size)),
+  };
+}
+
+/** The line of times with the least squared relative errors; through `intercept` where it is given. */
+function lineOf(times: KernelTimes, intercept?: number): { slope: number; intercept: number } {
+  let [oo, ox, xx, oy, xy] = [0, 0, 0, 0, 0];
+  for (const { size, us: time } of times) {
+    const [one, x] = [1 / time, size / time];
+    const rest = intercept === undefined ? 1 : 1 - intercept / time;
+    oo += one * one;
+    ox += one * x;
+    xx += x * x;
+    oy += one * rest;
+    xy += x * rest;
+  }
+  if (intercept !== undefined) return { slope: Math.max(0, xy / xx), intercept };
+  const determinant = oo * xx - ox * ox;
+  if (determinant === 0) return { slope: 0, intercept: oy / oo };
+  return { slope: (xy * oo - oy * ox) / determinant, intercept: (oy * xx - xy * ox) / determinant };
+}
+
+/** Times of single prompts by their tokens. */
+function promptTimes(rows: readonly OperatorRow[], scale = 1): KernelTimes {
+  return sorted(
+    rows.filter((row) => Number(row.batch_size) === 1).map((row) => [Number(row.isl), us(row) * scale]),
+  );
+}
+
+/** As measured, without pairs. */
+function prefillByTokens(times: KernelTimes): PrefillAttention {
+  const launchUs = times[0].us;
+  return {
+    launchUs,
+    tokensUs: (tokens) => Math.max(0, beyond(times, tokens) - launchUs),
+    perPairUs: 0,
+  };
+}
+
+/** Fitted to all lengths of single prompts, by relative errors. */
+function prefillOf(rows: readonly OperatorRow[], scale: number): PrefillAttention {
+  const window = windowOf(rows[0]);
+  const times = promptTimes(rows, scale);
+  const launchUs = times[0].us;
+  let [tt, tp, pp, ty, py] = [0, 0, 0, 0, 0];
+  for (const { size, us: time } of times) {
+    if (size < LEAST_PROMPT) continue;
+    const pairs = pairsOf(size, window);
+    const [x, z, y] = [size / time, pairs / time, (time - launchUs) / time];
+    tt += x * x;
+    tp += x * z;
+    pp += z * z;
+    ty += x * y;
+    py += z * y;
+  }
+  const determinant = tt * pp - tp * tp;
+  const perTokenUs = (ty * pp - py * tp) / determinant;
+  const perPairUs = (py * tt - ty * tp) / determinant;
+  // Either alone where the other would be negative.
+  if (!(perTokenUs > 0)) return { launchUs, tokensUs: () => 0, perPairUs: Math.max(0, py / pp) };
+  const slope = perPairUs > 0 ? perTokenUs : Math.max(0, ty / tt);
+  return { launchUs, tokensUs: (tokens) => slope * tokens, perPairUs: Math.max(0, perPairUs) };
+}
+
+/** Penalty of each difference when times of other experts are taken. */
+const EXPERT_WEIGHTS: Readonly<Record<keyof ExpertShape, number>> = {
+  hidden: 1,
+  inter: 1,
+  experts: 3,
+  perToken: 3,
+  tensorParallel: 2,
+  expertParallel: 4,
+};
+
+function expertWork({ hidden, inter, tensorParallel, expertParallel }: ExpertShape): number {
+  return (hidden * inter) / tensorParallel / expertParallel;
+}
+
+function expertLabel({
+  hidden,
+  inter,
+  experts,
+  perToken,
+  tensorParallel,
+  expertParallel,
+}: ExpertShape): string {
+  return `${perToken} of ${experts}, ${hidden} x ${inter}, TP ${tensorParallel}, EP ${expertParallel}`;
+}
+
+function gemmTables(rows: readonly OperatorRow[]): Map<string, GemmTable> {
+  const cells = new Map<string, Map<string, [number, number][]>>();
+  for (const row of rows) {
+    const precision = String(row.gemm_dtype);
+    const table = cells.get(precision) ?? new Map<string, [number, number][]>();
+    cells.set(precision, table);
+    const key = `${row.n}x${row.k}`;
+    const cell = table.get(key) ?? [];
+    table.set(key, cell);
+    cell.push([Number(row.m), us(row)]);
+  }
+  const tables = new Map<string, GemmTable>();
+  for (const [precision, table] of cells) {
+    const sizes = [...table.keys()].map((key) => key.split('x').map(Number));
+    tables.set(precision, {
+      ns: unique(sizes.map(([n]) => n)),
+      ks: unique(sizes.map(([, k]) => k)),
+      cells: new Map([...table].map(([key, points]) => [key, sorted(points)])),
+    });
+  }
+  return tables;
+}
+
+/** Times of both steps by m, for each k that they were measured at. */
+function quantizeTimes({ computescale = [], scale_matrix = [] }: OperatorRows): Map<number, KernelTimes> {
+  const points = new Map<number, Map<number, number>>();
+  for (const row of [...computescale, ...scale_matrix]) {
+    const [m, k] = [Number(row.m), Number(row.k)];
+    const times = points.get(k) ?? new Map<number, number>();
+    points.set(k, times.set(m, (times.get(m) ?? 0) + us(row)));
+  }
+  return new Map([...points].map(([k, times]) => [k, sorted([...times])]));
+}
+
+function expertTables(rows: readonly OperatorRow[]): ExpertTable[] {
+  type Points = [number, number][];
+  const groups = new Map<
+    string,
+    Pick<ExpertTable, 'precision' | 'shape'> & { routings: Map<string, Points> }
+  >();
+  for (const row of rows) {
+    const shape: ExpertShape = {
+      hidden: Number(row.hidden_size),
+      inter: Number(row.inter_size),
+      experts: Number(row.num_experts),
+      perToken: Number(row.topk),
+      tensorParallel: Number(row.moe_tp_size),
+      expertParallel: Number(row.moe_ep_size),
+    };
+    const [precision, routing] = [String(row.moe_dtype), String(row.distribution)];
+    const key = JSON.stringify([precision, row.kernel_source, shape]);
+    const group = groups.get(key) ?? { precision, shape, routings: new Map<string, Points>() };
+    groups.set(key, group);
+    const points = group.routings.get(routing) ?? [];
+    group.routings.set(routing, points);
+    points.push([Number(row.num_tokens), us(row)]);
+  }
+  return [...groups.values()].map(({ precision, shape, routings }) => {
+    // `balanced` is before the power laws, and of those the steeper one is last.
+    const names = [...routings.keys()].sort();
+    const [even, skewed] = [names[0], names.at(-1)!].map((name) => sorted(routings.get(name)!));
+    return { precision, shape, even, skewed };
+  });
+}
+
+/** As `timeAt`, in proportion to the size beyond the largest one measured. */
+function beyond(times: KernelTimes, size: number): number {
+  const last = times[times.length - 1];
+  return size > last.size ? (last.us * size) / last.size : timeAt(times, size);
+}
+
+/** Measured sizes around `value`, and the share of the second, on a log scale. The nearest twice outside of them. */
+function bracket(sizes: readonly number[], value: number): [number, number, number] {
+  const after = sizes.findIndex((size) => size >= value);
+  if (after === -1) return [sizes.at(-1)!, sizes.at(-1)!, 0];
+  const high = sizes[after];
+  if (after === 0 || high === value) return [high, high, 0];
+  const low = sizes[after - 1];
+  return [low, high, Math.log(value / low) / Math.log(high / low)];
+}
+
+function nearest(values: readonly number[], value: number): number {
+  return values.reduce((a, b) => (Math.abs(Math.log(b / value)) < Math.abs(Math.log(a / value)) ? b : a));
+}
+
+/** By ascending size; of several kernels that were measured at one size, the fastest, which is what engines pick. */
+function sorted(points: readonly (readonly [number, number])[]): KernelTimes {
+  const fastest = new Map<number, number>();
+  for (const [size, time] of points) fastest.set(size, Math.min(time, fastest.get(size) ?? time));
+  return [...fastest].map(([size, time]) => ({ size, us: time })).sort((a, b) => a.size - b.size);
+}
+
+/** Sliding window of a measured attention, tokens. */
+function windowOf(row: OperatorRow): number {
+  return Number(row.window_size ?? 0) || Number.POSITIVE_INFINITY;
+}
+
+/** A window can be taken from the whole context, the whole context never from a window. */
+function windowDistance(measured: number, wanted: number): number {
+  if (measured === wanted) return 0;
+  return measured === Number.POSITIVE_INFINITY ? 1 : 100;
+}
+
+function us(row: OperatorRow): number {
+  return Number(row.latency) * US_PER_MS;
+}
+
+function unique<T extends number | string>(values: readonly T[]): T[] {
+  return [...new Set(values)].sort((a, b) => (a < b ? -1 : 1));
+}
+
+function missing(what: string, there: readonly string[]): CalibrationError {
+  const known = there.length === 0 ? '' : `; they have ${there.join(', ')}`;
+  return new CalibrationError(
+    'CALIBRATION_TABLES',
+    `expected times of ${what}, got none in the tables${known}`,
+  );
+}

@@ -1,0 +1,187 @@
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { asyncBufferFromFile, parquetReadObjects } from 'hyparquet';
+import { compressors } from 'hyparquet-compressors';
+import { findGpu, type Gpu } from '../data/gpu.ts';
+import { CalibrationError } from '../schema/calibration-error.ts';
+import { type OperatorRow, type OperatorRows, OperatorTables } from './operator-tables.ts';
+
+/** Kernel tables of one GPU and engine, and where they come from. */
+export interface ReadTables {
+  readonly tables: OperatorTables;
+  /** GPU that they were measured on. */
+  readonly measuredOn: Gpu;
+  /** Engine and newest version among them. */
+  readonly engine: { readonly name: string; readonly version: string };
+  /** Version of each table, for instance `gemm 0.24.0`, and those of the other engine for what this one's lack. */
+  readonly versions: readonly string[];
+}
+
+/** Tables by the folder of their operator, and whether any model can do without. */
+const FILES: Readonly<Record<keyof OperatorRows, { readonly operator: string; readonly isNeeded: boolean }>> =
+  {
+    gemm: { operator: 'gemm', isNeeded: true },
+    context_attention: { operator: 'attention', isNeeded: true },
+    generation_attention: { operator: 'attention', isNeeded: true },
+    custom_allreduce: { operator: 'comm', isNeeded: false },
+    moe: { operator: 'moe', isNeeded: false },
+    mla_context_module: { operator: 'mla', isNeeded: false },
+    mla_generation_module: { operator: 'mla', isNeeded: false },
+    dsa_context_module: { operator: 'sparse_attention', isNeeded: false },
+    dsa_generation_module: { operator: 'sparse_attention', isNeeded: false },
+    gdn: { operator: 'linear_attention', isNeeded: false },
+    computescale: { operator: 'quantize', isNeeded: false },
+    scale_matrix: { operator: 'quantize', isNeeded: false },
+  };
+
+/** GPUs whose tables stand for others of the same architecture, by the tables' folder. */
+const MEASURED_ON: Readonly<Record<string, { readonly gpu: string; readonly others: readonly string[] }>> = {
+  a100_sxm: { gpu: 'a100-80gb', others: ['a100-40gb'] },
+  h100_sxm: { gpu: 'h100-80gb', others: ['gh200-96gb', 'h100-pcie-80gb', 'h20-96gb'] },
+  h200_sxm: { gpu: 'h200-141gb', others: [] },
+  b200_sxm: { gpu: 'b200-180gb', others: [] },
+  l40s: { gpu: 'l40s-48gb', others: ['l4-24gb'] },
+  rtx_pro_6000_server: { gpu: 'rtx-pro-6000-96gb', others: [] },
+};
+const ENGINES: Readonly<Record<string, string>> = { vllm: 'vLLM', sglang: 'SGLang' };
+
+/**
+ * Reads the kernel tables of NVIDIA's aiconfigurator-core for one GPU and engine.
+ *
+ * @param folder The unpacked package, or its `systems/data`.
+ * @param engine `vllm` or `sglang`, with a version (`vllm-0.24`) or the newest. Of each table the newest version is taken
+ *   that is not newer than this one, else the oldest.
+ * @throws {CalibrationError} listing the GPUs, engines or versions there are.
+ */
+export async function readOperatorTables(folder: string, gpu: Gpu, engine: string): Promise<ReadTables> {
+  const data = await dataFolder(folder);
+  const there = await foldersIn(data);
+  const measured = Object.keys(MEASURED_ON).filter((name) => there.includes(name));
+  const name = measured.find((each) => {
+    const { gpu: own, others } = MEASURED_ON[each];
+    return own === gpu.id || others.includes(gpu.id);
+  });
+  if (name === undefined) {
+    const known = measured.map((each) => [MEASURED_ON[each].gpu, ...MEASURED_ON[each].others].join(', '));
+    throw wrong(folder, `tables of one of ${known.join(', ')}`, gpu.id);
+  }
+  const [framework = '', ...parts] = engine.toLowerCase().split('-');
+  if (!Object.hasOwn(ENGINES, framework)) {
+    throw wrong(folder, `an engine such as ${Object.keys(ENGINES).join(', ')} or vllm-0.24`, engine);
+  }
+  const version = parts.length === 0 ? null : parts.join('-');
+  if (version !== null && !/^\d/.test(version)) throw wrong(folder, 'a version such as vllm-0.24', engine);
+
+  const rows: Partial<Record<keyof OperatorRows, OperatorRow[]>> = {};
+  const versions = new Map<string, string>();
+  const borrowed: string[] = [];
+  for (const [file, { operator, isNeeded }] of Object.entries(FILES)) {
+    const path = (each: string) => join(data, name, operator, each);
+    // SGLang's times are of a kernel that is 20 times slower than memory allows.
+    const own =
+      operator === 'quantize' && framework !== 'vllm'
+        ? null
+        : await findTable(path(framework), `${file}_perf.parquet`, version);
+    if (own === null && isNeeded) {
+      const engines = await foldersIn(join(data, name, operator));
+      const known = engines.filter((each) => Object.hasOwn(ENGINES, each));
+      throw wrong(
+        folder,
+        `${operator} tables of ${framework} for ${gpu.id}`,
+        known.length === 0 ? 'none' : `those of ${known.join(', ')}`,
+      );
+    }
+    const read = own === null ? [] : await readRows(own.path);
+    if (own !== null) versions.set(file, own.version);
+    const lacking = own === null || file === 'moe' ? Object.keys(ENGINES) : [];
+    const there = new Set(read.map(expertKey));
+    for (const other of lacking.filter((each) => each !== framework)) {
+      const found = await findTable(path(other), `${file}_perf.parquet`, null);
+      if (found === null) continue;
+      const added = (await readRows(found.path)).filter((row) => own === null || !there.has(expertKey(row)));
+      if (added.length === 0) continue;
+      read.push(...added);
+      borrowed.push(`${file} ${found.version} of ${ENGINES[other]}`);
+    }
+    if (read.length > 0) rows[file as keyof OperatorRows] = read;
+  }
+  return {
+    tables: new OperatorTables(rows as OperatorRows),
+    measuredOn: findGpu(MEASURED_ON[name].gpu),
+    engine: { name: ENGINES[framework], version: [...versions.values()].sort(compareVersions).at(-1)! },
+    versions: [...[...versions].map(([file, taken]) => `${file} ${taken}`), ...borrowed],
+  };
+}
+
+/** Precision and shape of experts. Engines share kernels: the tables of one stand for what those of another lack. */
+function expertKey(row: OperatorRow): string {
+  return [row.moe_dtype, row.hidden_size, row.inter_size, row.num_experts, row.topk].join();
+}
+
+async function dataFolder(folder: string): Promise<string> {
+  for (const below of [['systems', 'data'], ['aiconfigurator_core', 'systems', 'data'], ['data'], []]) {
+    const path = join(folder, ...below);
+    if ((await foldersIn(path)).some((name) => Object.hasOwn(MEASURED_ON, name))) return path;
+  }
+  throw wrong(
+    folder,
+    `the unpacked package aiconfigurator-core, with folders such as systems/data/h100_sxm`,
+    'a folder without them',
+  );
+}
+
+async function findTable(
+  folder: string,
+  file: string,
+  version: string | null,
+): Promise<{ path: string; version: string } | null> {
+  const having: string[] = [];
+  for (const each of await foldersIn(folder)) {
+    if ((await readdir(join(folder, each))).includes(file)) having.push(each);
+  }
+  const versions = having.filter((each) => /^\d+(\.\d+)*/.test(each)).sort(compareVersions);
+  if (versions.length === 0) return null;
+  const taken =
+    version === null ? versions.at(-1)! : (versions.findLast((each) => isUpTo(each, version)) ?? versions[0]);
+  return { path: join(folder, taken, file), version: taken };
+}
+
+/** Whether a version is not newer than another, of which only the parts that are given count: 0.24.1 is up to 0.24. */
+function isUpTo(version: string, limit: string): boolean {
+  const count = numbersOf(limit).length;
+  return compareVersions(numbersOf(version).slice(0, count).join('.'), limit) <= 0;
+}
+
+function compareVersions(a: string, b: string): number {
+  const [left, right] = [numbersOf(a), numbersOf(b)];
+  for (let i = 0; i < Math.max(left.length, right.length); i += 1) {
+    const difference = (left[i] ?? 0) - (right[i] ?? 0);
+    if (difference !== 0) return difference;
+  }
+  return 0;
+}
+
+function numbersOf(version: string): number[] {
+  return (version.match(/\d+/g) ?? []).map(Number);
+}
+
+async function readRows(path: string): Promise<OperatorRow[]> {
+  try {
+    return await parquetReadObjects({ file: await asyncBufferFromFile(path), compressors });
+  } catch (error) {
+    throw wrong(path, 'a Parquet file', `one that cannot be read: ${(error as Error).message}`);
+  }
+}
+
+async function foldersIn(path: string): Promise<string[]> {
+  try {
+    const entries = await readdir(path, { withFileTypes: true });
+    return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
+  } catch {
+    return [];
+  }
+}
+
+function wrong(source: string, expected: string, got: string): CalibrationError {
+  return new CalibrationError('CALIBRATION_TABLES', `${source}: expected ${expected}, got ${got}`);
+}

@@ -1,1 +1,0 @@
-export { type ReadTables, readOperatorTables } from './read-operator-tables.ts';
