@@ -101,7 +101,7 @@ describe('the snippets', () => {
     for (const { language, name, command, says } of scripts) {
       const { path, remove } = written(name, await snippet(language));
       try {
-        const { stdout } = await run(command[0], [...command.slice(1), path], { timeout: 60_000 });
+        const { stdout } = await run(command[0], [...command.slice(1), path], { timeout: 300_000 });
         assert.match(stdout, says, language);
       } finally {
         remove();
