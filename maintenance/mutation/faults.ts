@@ -683,8 +683,8 @@ const PROTOCOL: readonly FaultyFile[] = [
     ],
   },
   {
-    path: `${OPENENV}/error-catalogue.ts`,
-    tests: [`${OPENENV}/error-catalogue.test.ts`],
+    path: `${OPENENV}/protocol/errors.ts`,
+    tests: [`${OPENENV}/protocol/errors.test.ts`],
     faults: [
       ['fields[name]', 'undefined'],
       ['...(code !== kind.webSocket && { reason: code }),', ''],
@@ -717,8 +717,8 @@ const PROTOCOL: readonly FaultyFile[] = [
     ],
   },
   {
-    path: `${OPENENV}/json/read-json.ts`,
-    tests: [`${OPENENV}/server/message-limits.test.ts`],
+    path: `${OPENENV}/protocol/read-json.ts`,
+    tests: [`${OPENENV}/server/fuzz.test.ts`],
     faults: [
       ['if (++depth > MAX_JSON_DEPTH) {', 'if (++depth > MAX_JSON_DEPTH + 1) {'],
       ['++keysAt[depth] > MAX_KEYS_OF_OBJECT', '++keysAt[depth] >= MAX_KEYS_OF_OBJECT'],
@@ -730,8 +730,8 @@ const PROTOCOL: readonly FaultyFile[] = [
     ],
   },
   {
-    path: `${OPENENV}/mcp/json-rpc-endpoint.ts`,
-    tests: [`${OPENENV}/mcp/json-rpc.test.ts`, `${OPENENV}/mcp/own-tools.test.ts`],
+    path: `${OPENENV}/server/json-rpc-endpoint.ts`,
+    tests: [`${OPENENV}/server/json-rpc-endpoint.test.ts`, `${OPENENV}/server/tools.test.ts`],
     faults: [
       ['failure(null, parseError,', 'failure(null, invalidRequest,'],
       ['failure(null, invalidRequest,', 'failure(null, parseError,'],
@@ -747,8 +747,8 @@ const PROTOCOL: readonly FaultyFile[] = [
     ],
   },
   {
-    path: `${OPENENV}/vector/vector-conversation.ts`,
-    tests: [`${OPENENV}/vector/vector.test.ts`],
+    path: `${OPENENV}/server/vector.ts`,
+    tests: [`${OPENENV}/server/vector.test.ts`],
     faults: [
       ['seed: (base.seed ?? 0) + index', 'seed: base.seed ?? 0'],
       ['if (environments.awaitsReset(index)) {', 'if (false) {'],
@@ -771,9 +771,9 @@ const PROTOCOL: readonly FaultyFile[] = [
     ],
   },
   {
-    path: `${OPENENV}/input/validation-issues.ts`,
+    path: `${OPENENV}/protocol/validation-issues.ts`,
     tests: [
-      `${OPENENV}/error-catalogue.test.ts`,
+      `${OPENENV}/protocol/errors.test.ts`,
       `${OPENENV}/server/conformance.test.ts`,
       `${OPENENV}/server/http.test.ts`,
     ],
@@ -789,8 +789,8 @@ const PROTOCOL: readonly FaultyFile[] = [
     ],
   },
   {
-    path: `${OPENENV}/episodes/replay-episode.ts`,
-    tests: [`${OPENENV}/episodes/episode-routes.test.ts`, `${OPENENV}/episodes/episode-routes.test.ts`],
+    path: `${OPENENV}/sessions/episode.ts`,
+    tests: [`${OPENENV}/server/episode-routes.test.ts`, `${OPENENV}/server/episode-routes.test.ts`],
     faults: [
       ['total += result.reward ?? 0;', ''],
       ['    digest.add(result);\n    onResult?.(result, index + 1);', '    onResult?.(result, index + 1);'],
@@ -810,8 +810,8 @@ const PROTOCOL: readonly FaultyFile[] = [
 
 const SEASONS: readonly FaultyFile[] = [
   {
-    path: `${OPENENV}/season/season-ledger.ts`,
-    tests: [`${OPENENV}/season/season.test.ts`],
+    path: `${OPENENV}/boards/season-ledger.ts`,
+    tests: [`${OPENENV}/boards/season.test.ts`],
     faults: [
       ['session === null && !this.#dealt.has(key)', 'session === null'],
       ['session === null && !this.#dealt.has(key)', 'false'],
@@ -830,8 +830,8 @@ const SEASONS: readonly FaultyFile[] = [
     ],
   },
   {
-    path: `${OPENENV}/season/season-environment.ts`,
-    tests: [`${OPENENV}/season/season.test.ts`],
+    path: `${OPENENV}/boards/season-environment.ts`,
+    tests: [`${OPENENV}/boards/season.test.ts`],
     faults: [
       [
         '  return { observation, reward, done };',
@@ -847,8 +847,8 @@ const SEASONS: readonly FaultyFile[] = [
     ],
   },
   {
-    path: `${OPENENV}/season/season-rules.ts`,
-    tests: [`${OPENENV}/season/season.test.ts`],
+    path: `${OPENENV}/boards/season-ledger.ts`,
+    tests: [`${OPENENV}/boards/season.test.ts`],
     faults: [
       ['[submission, String(taskId), episode]', '[String(taskId), episode]'],
       ['[submission, String(taskId), episode]', '[submission, String(taskId)]'],
@@ -856,8 +856,8 @@ const SEASONS: readonly FaultyFile[] = [
     ],
   },
   {
-    path: `${OPENENV}/season/season-results.ts`,
-    tests: [`${OPENENV}/season/season.test.ts`],
+    path: `${OPENENV}/boards/season-results.ts`,
+    tests: [`${OPENENV}/boards/season.test.ts`],
     faults: [
       ['if (own !== season.commitment)', 'if (false)'],
       ['if (number !== index + 1)', 'if (false)'],

@@ -1,6 +1,15 @@
-export type { Criterion } from './conformance/check.ts';
-export { type ForeignSchema, sampleValue } from './conformance/sample-value.ts';
-export { type SelfTestOptions, type SelfTestReport, selfTest } from './conformance/self-test.ts';
+export { mountLeaderboardRoutes } from './boards/leaderboard.ts';
+export { mountSeasonRoutes, seasonEnvironment } from './boards/season-environment.ts';
+export { LEAST_EPISODES, SeasonLedger, type TaskId } from './boards/season-ledger.ts';
+export {
+  closeSeason,
+  graderScoring,
+  type SeasonAnchors,
+  type SeasonResults,
+  type SeasonScoring,
+  seasonResults,
+  verifySeason,
+} from './boards/season-results.ts';
 export {
   type AnswerFields,
   type Caller,
@@ -17,48 +26,33 @@ export {
   type TaskSplit,
   type ToolDefinition,
   type ToolSession,
-} from './definition.ts';
-export { mountEpisodeRoutes } from './episodes/episode-routes.ts';
-export { isHostPattern, isLoopback } from './guard/allowed-hosts.ts';
-export { MAX_PROXIES } from './guard/forwarded.ts';
-export { Guard, type GuardedRequest, type GuardOptions, type Refusal } from './guard/guard.ts';
-export { DEFAULT_RATE_LIMIT, RateLimiter, type RateLimitOptions } from './guard/rate-limiter.ts';
-export { publishedSchemas, toJsonSchema } from './input/json-schemas.ts';
-export { mountLeaderboardRoutes } from './leaderboard/leaderboard-routes.ts';
-export type { Logger } from './operations/logger.ts';
-export type { MetricsFactory, ServerMetrics } from './operations/server-metrics.ts';
-export { seasonEnvironment } from './season/season-environment.ts';
-export { SeasonLedger } from './season/season-ledger.ts';
-export {
-  closeSeason,
-  graderScoring,
-  type SeasonAnchors,
-  type SeasonResults,
-  type SeasonScoring,
-  seasonResults,
-  verifySeason,
-} from './season/season-results.ts';
-export { mountSeasonRoutes } from './season/season-routes.ts';
-export { LEAST_EPISODES, type TaskId } from './season/season-rules.ts';
+} from './protocol/definition.ts';
+export { publishedSchemas, toJsonSchema } from './protocol/schemas.ts';
 export { createServer, type OpenEnvServer } from './server/create-server.ts';
-export { HttpProblem } from './server/http-problem.ts';
+export { mountEpisodeRoutes } from './server/episode-routes.ts';
+export { Guard, type GuardedRequest, type GuardOptions, type Refusal } from './server/guard.ts';
 export {
   type DrainOptions,
   drainOnSignal,
   type ListeningServer,
   type ListenOptions,
 } from './server/listen.ts';
+export { DEFAULT_RATE_LIMIT, RateLimiter, type RateLimitOptions } from './server/rate-limiter.ts';
+export { isHostPattern, isLoopback, MAX_PROXIES } from './server/request-origin.ts';
 export {
   type AddRoute,
+  HttpProblem,
   jsonValue,
   type RouteDescription,
   type RouteHandler,
   type RouteInput,
 } from './server/route-table.ts';
+export type { MetricsFactory, ServerMetrics } from './server/server-metrics.ts';
 export type { ServerOptions } from './server/server-options.ts';
 export type { Session } from './sessions/session.ts';
 export type { SessionRegistry } from './sessions/session-registry.ts';
 export type {
+  Logger,
   SessionJournal,
   SessionStore,
   StoreCondition,
@@ -66,3 +60,6 @@ export type {
 } from './sessions/session-store.ts';
 export { openSqliteStore, type SqliteSessionStoreOptions } from './sessions/sqlite-session-store.ts';
 export { Turn } from './sessions/turns.ts';
+export type { Criterion } from './validate/check.ts';
+export { type ForeignSchema, sampleValue } from './validate/sample-value.ts';
+export { type SelfTestOptions, type SelfTestReport, selfTest } from './validate/self-test.ts';

@@ -1,7 +1,6 @@
 import { WebSocket } from 'ws';
-import { readJson } from '../json/read-json.ts';
-import { maskUrls } from '../operations/mask-urls.ts';
-import type { ValidationIssue } from '../protocol/http-body.ts';
+import type { ValidationIssue } from '../protocol/bodies.ts';
+import { maskUrls } from '../protocol/mask-urls.ts';
 import type {
   ClientMessage,
   ErrorCode,
@@ -9,7 +8,8 @@ import type {
   ServerMessage,
   VectorClientMessage,
   VectorMessage,
-} from '../protocol/web-socket-message.ts';
+} from '../protocol/messages.ts';
+import { readJson } from '../protocol/read-json.ts';
 
 /** The server answered with an error. The session is as it was before the request. */
 export class ServerError extends Error {

@@ -9,6 +9,6 @@ export type {
   StateBody,
   TasksBody,
   ValidationIssue,
-} from './http-body.ts';
-export type { ToolListing } from './json-rpc.ts';
-export { ERROR_CODES, type ErrorCode, type ErrorData } from './web-socket-message.ts';
+} from './bodies.ts';
+export type { ToolListing } from './messages.ts';
+export { ERROR_CODES, type ErrorCode, type ErrorData } from './messages.ts';

@@ -1,31 +1,26 @@
 import { getRequestListener } from '@hono/node-server';
 import { type Context, Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
-import type { Caller, EnvironmentDefinition } from '../definition.ts';
-import { Guard } from '../guard/guard.ts';
-import { guardRequests } from '../guard/guard-requests.ts';
-import { actionReader, declares } from '../input/action-reader.ts';
-import { publishedSchemas } from '../input/json-schemas.ts';
-import { resetOptionsReader } from '../input/reset-options-reader.ts';
-import { environmentTools } from '../mcp/environment-tools.ts';
-import { JsonRpcEndpoint } from '../mcp/json-rpc-endpoint.ts';
-import { StreamableHttpEndpoint } from '../mcp/streamable-http.ts';
-import { observeRequests, type ServerMetrics } from '../operations/server-metrics.ts';
+import type { Caller, EnvironmentDefinition } from '../protocol/definition.ts';
+import { resetOptionsReader } from '../protocol/reset-options.ts';
+import { actionReader, declares, publishedSchemas } from '../protocol/schemas.ts';
 import type { Session } from '../sessions/session.ts';
 import { SessionRegistry } from '../sessions/session-registry.ts';
 import { DOCS_POLICY, docsPage } from './docs-page.ts';
 import { mountEnvironmentRoutes } from './environment-routes.ts';
 import { mountGraderRoute } from './grader-route.ts';
-import { answerError, HttpProblem } from './http-problem.ts';
+import { Guard, guardRequests } from './guard.ts';
 import { mountInformationRoutes } from './information-routes.ts';
-import { type ListeningServer, type ListenOptions, listen } from './listen.ts';
-import { mountMcpRoutes } from './mcp-routes.ts';
-import { type PortServer, PortServers } from './port-servers.ts';
+import { JsonRpcEndpoint } from './json-rpc-endpoint.ts';
+import { type ListeningServer, type ListenOptions, listen, type PortServer, PortServers } from './listen.ts';
 import { RequestSessions } from './request-sessions.ts';
-import { type AddRoute, RouteTable } from './route-table.ts';
+import { type AddRoute, answerError, HttpProblem, RouteTable } from './route-table.ts';
+import { observeRequests, type ServerMetrics } from './server-metrics.ts';
 import { type ResolvedServerOptions, resolveServerOptions, type ServerOptions } from './server-options.ts';
 import { SocketServer } from './socket-server.ts';
+import { mountMcpRoutes, StreamableHttpEndpoint } from './streamable-http.ts';
 import { mountTaskRoutes } from './task-routes.ts';
+import { environmentTools } from './tools.ts';
 
 /** A server of one environment. Nothing listens until `listen` is called. */
 export interface OpenEnvServer<Action = unknown, Observation = object, State = object> {

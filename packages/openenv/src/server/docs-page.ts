@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { html, raw } from 'hono/html';
-import type { JsonSchema } from '../protocol/http-body.ts';
-import type { OpenApiDocument } from './openapi-document.ts';
+import type { JsonSchema } from '../protocol/bodies.ts';
+import type { OpenApiDocument } from './route-table.ts';
 
 interface Operation {
   readonly tags: readonly string[];

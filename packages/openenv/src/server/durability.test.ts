@@ -17,8 +17,8 @@ import {
 } from '../fixtures/counter-environment.ts';
 import { openRawSocket } from '../fixtures/raw-socket.ts';
 import { collectingLogger, getJson, postJson, startServer } from '../fixtures/start-server.ts';
-import { prometheusMetrics } from '../operations/prometheus-metrics.ts';
 import { openSqliteStore } from '../sessions/sqlite-session-store.ts';
+import { prometheusMetrics } from './prometheus-metrics.ts';
 
 type CounterClient = EnvironmentClient<CountAction, CountObservation, CountState>;
 

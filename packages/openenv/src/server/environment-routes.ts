@@ -1,10 +1,9 @@
 import { z } from 'zod';
-import { type AnswerFields, type EnvironmentDefinition, EnvironmentError } from '../definition.ts';
-import type { ActionReader } from '../input/action-reader.ts';
-import { toJsonSchema } from '../input/json-schemas.ts';
-import { type ResetOptionsReader, resetOptionsSchema } from '../input/reset-options-reader.ts';
-import { readAt } from '../input/validation-issues.ts';
-import type { SchemaBody, StateBody } from '../protocol/http-body.ts';
+import type { SchemaBody, StateBody } from '../protocol/bodies.ts';
+import { type AnswerFields, type EnvironmentDefinition, EnvironmentError } from '../protocol/definition.ts';
+import { type ResetOptionsReader, resetOptionsSchema } from '../protocol/reset-options.ts';
+import { type ActionReader, toJsonSchema } from '../protocol/schemas.ts';
+import { readAt } from '../protocol/validation-issues.ts';
 import type { Session } from '../sessions/session.ts';
 import type { SessionRegistry } from '../sessions/session-registry.ts';
 import type { RequestSessions } from './request-sessions.ts';

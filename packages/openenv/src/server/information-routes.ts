@@ -8,7 +8,7 @@ import {
   schemaBody,
   type TasksBody,
   tasksBody,
-} from '../protocol/http-body.ts';
+} from '../protocol/bodies.ts';
 import type { RouteParts } from './environment-routes.ts';
 import type { AddRoute } from './route-table.ts';
 

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import type { Context } from 'hono';
-import type { Caller } from '../definition.ts';
-import { OpenEnvError } from '../error-catalogue.ts';
-import { clientAddress } from '../guard/forwarded.ts';
-import { guarded } from '../guard/guard-requests.ts';
+import type { Caller } from '../protocol/definition.ts';
+import { OpenEnvError } from '../protocol/errors.ts';
 import type { Session } from '../sessions/session.ts';
 import type { SessionRegistry } from '../sessions/session-registry.ts';
+import { guarded } from './guard.ts';
+import { clientAddress } from './request-origin.ts';
 
 /** Finds the session that an HTTP request means. */
 export class RequestSessions {

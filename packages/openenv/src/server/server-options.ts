@@ -1,8 +1,7 @@
-import { MAX_PROXIES } from '../guard/forwarded.ts';
-import type { GuardOptions } from '../guard/guard.ts';
-import { type Logger, silentLogger } from '../operations/logger.ts';
-import type { MetricsFactory } from '../operations/server-metrics.ts';
-import type { SessionStore } from '../sessions/session-store.ts';
+import { type Logger, type SessionStore, silentLogger } from '../sessions/session-store.ts';
+import type { GuardOptions } from './guard.ts';
+import { MAX_PROXIES } from './request-origin.ts';
+import type { MetricsFactory } from './server-metrics.ts';
 
 /** Options of a server. Every field has a default. */
 export interface ServerOptions {

@@ -1,15 +1,15 @@
 import type { WebSocket } from 'ws';
-import type { Caller, StepResult } from '../definition.ts';
-import { errorAnswer, errorCode, OpenEnvError } from '../error-catalogue.ts';
-import { excerpt, InvalidInputError } from '../input/validation-issues.ts';
-import { isJsonObject, type JsonObject, type LimitedJsonReading } from '../json/read-json.ts';
-import { toolCallResult } from '../mcp/environment-tools.ts';
-import type { JsonRpcEndpoint } from '../mcp/json-rpc-endpoint.ts';
-import type { ErrorData } from '../protocol/web-socket-message.ts';
+import type { Caller, StepResult } from '../protocol/definition.ts';
+import { errorAnswer, errorCode, OpenEnvError } from '../protocol/errors.ts';
+import type { ErrorData } from '../protocol/messages.ts';
+import { isJsonObject, type JsonObject, type LimitedJsonReading } from '../protocol/read-json.ts';
+import { excerpt, InvalidInputError } from '../protocol/validation-issues.ts';
 import type { Session } from '../sessions/session.ts';
 import { readClientJson } from '../sessions/turns.ts';
-import { VectorConversation, type VectorParts } from '../vector/vector-conversation.ts';
 import { answerInOrder, type Reply } from './answer-in-order.ts';
+import type { JsonRpcEndpoint } from './json-rpc-endpoint.ts';
+import { toolCallResult } from './tools.ts';
+import { VectorConversation, type VectorParts } from './vector.ts';
 
 export interface SessionSocketParts extends VectorParts {
   readonly jsonRpc: JsonRpcEndpoint;

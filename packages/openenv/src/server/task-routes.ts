@@ -1,8 +1,7 @@
 import { z } from 'zod';
-import type { EnvironmentDefinition, TaskSplit } from '../definition.ts';
-import type { ReadonlyDeep } from '../protocol/http-body.ts';
-import { HttpProblem } from './http-problem.ts';
-import { type AddRoute, jsonValue } from './route-table.ts';
+import type { ReadonlyDeep } from '../protocol/bodies.ts';
+import type { EnvironmentDefinition, TaskSplit } from '../protocol/definition.ts';
+import { type AddRoute, HttpProblem, jsonValue } from './route-table.ts';
 
 const splitRequest = z.strictObject({ split: z.string() }).meta({ title: 'ListTasksRequest' });
 const taskRequest = z.strictObject({ split: z.string(), index: z.int() }).meta({ title: 'GetTaskRequest' });

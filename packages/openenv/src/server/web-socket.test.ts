@@ -3,10 +3,10 @@ import { once } from 'node:events';
 import { connect as connectTcp } from 'node:net';
 import { test } from 'node:test';
 import { z } from 'zod';
-import { defineEnvironment } from '../definition.ts';
 import { counterEnvironment } from '../fixtures/counter-environment.ts';
 import { openRawSocket } from '../fixtures/raw-socket.ts';
 import { postJson, startServer } from '../fixtures/start-server.ts';
+import { defineEnvironment } from '../protocol/definition.ts';
 import type { OpenEnvServer } from './create-server.ts';
 
 /** Resolves when the next session of a server closes. */

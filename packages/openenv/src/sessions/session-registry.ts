@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { type EnvironmentDefinition, EnvironmentError, type ResetOptions } from '../definition.ts';
-import { errorCode, OpenEnvError } from '../error-catalogue.ts';
-import { PlayCounts } from '../operations/server-metrics.ts';
+import { type EnvironmentDefinition, EnvironmentError, type ResetOptions } from '../protocol/definition.ts';
+import { errorCode, OpenEnvError } from '../protocol/errors.ts';
+import { PlayCounts } from '../server/server-metrics.ts';
 import { createInstance, Session } from './session.ts';
 import type { SessionStore, StoreCondition, StoredSession } from './session-store.ts';
 import { DurationMeter } from './turns.ts';

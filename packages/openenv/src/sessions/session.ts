@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { StateBody } from '../protocol/bodies.ts';
 import {
   type Environment,
   type EnvironmentDefinition,
@@ -6,10 +7,9 @@ import {
   type EpisodeRecord,
   type ResetOptions,
   type StepResult,
-} from '../definition.ts';
-import { OpenEnvError } from '../error-catalogue.ts';
-import { PlayCounts } from '../operations/server-metrics.ts';
-import type { StateBody } from '../protocol/http-body.ts';
+} from '../protocol/definition.ts';
+import { OpenEnvError } from '../protocol/errors.ts';
+import { PlayCounts } from '../server/server-metrics.ts';
 import type { SessionJournal, StoredSession } from './session-store.ts';
 import { DurationMeter, nextTurn, Turn } from './turns.ts';
 

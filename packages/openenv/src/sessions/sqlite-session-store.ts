@@ -1,17 +1,19 @@
 import { randomUUID } from 'node:crypto';
 import { DatabaseSync } from 'node:sqlite';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
-import type { ResetOptions } from '../definition.ts';
-import { errorCode, OpenEnvError } from '../error-catalogue.ts';
-import { type Logger, silentLogger } from '../operations/logger.ts';
+import type { ResetOptions } from '../protocol/definition.ts';
+import { errorCode, OpenEnvError } from '../protocol/errors.ts';
 import { AcknowledgedMarks, type Mark, markOf, setNumber } from './acknowledged-marks.ts';
 import {
   type EnvironmentName,
+  type Logger,
   resetDigest,
   type SessionJournal,
   type SessionStore,
   type StoreCondition,
   type StoredSession,
+  StoreMonitor,
+  silentLogger,
   stepDigest,
 } from './session-store.ts';
 import {
@@ -32,7 +34,6 @@ import {
   type SessionRow,
   type Statements,
 } from './sqlite-schema.ts';
-import { StoreMonitor } from './store-monitor.ts';
 import { StoreUsers } from './store-users.ts';
 
 /** Limits of the file. */

@@ -10,12 +10,10 @@ import type { ServerProcess } from '../../../../maintenance/test-servers/server-
 import { counterEnvironment } from '../fixtures/counter-environment.ts';
 import { openRawSocket } from '../fixtures/raw-socket.ts';
 import { collectingLogger, getJson, postJson, startServer } from '../fixtures/start-server.ts';
-import type { Logger } from '../operations/logger.ts';
-import { prometheusMetrics } from '../operations/prometheus-metrics.ts';
+import { prometheusMetrics } from '../server/prometheus-metrics.ts';
 import { openRedisStore } from './redis-session-store.ts';
-import type { SessionStore } from './session-store.ts';
+import { type Logger, type SessionStore, StoreMonitor } from './session-store.ts';
 import { openSqliteStore } from './sqlite-session-store.ts';
-import { StoreMonitor } from './store-monitor.ts';
 
 const ENVIRONMENT = { id: counterEnvironment.id, version: counterEnvironment.version };
 

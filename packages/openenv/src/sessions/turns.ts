@@ -1,4 +1,4 @@
-import { type LimitedJsonReading, readLimitedJson } from '../json/read-json.ts';
+import { type LimitedJsonReading, readLimitedJson } from '../protocol/read-json.ts';
 
 /** A computation that takes longer waits for a turn the next time, ms. */
 const LONG_MS = 4;

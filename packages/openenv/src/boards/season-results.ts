@@ -1,0 +1,250 @@
+import { z } from 'zod';
+import {
+  type EnvironmentDefinition,
+  EnvironmentError,
+  type EpisodeRecord,
+  type ResetOptions,
+} from '../protocol/definition.ts';
+import { actionReader } from '../protocol/schemas.ts';
+import { MAX_EPISODE_ACTIONS, replayRecord } from '../sessions/episode.ts';
+import { episodeResets } from './season-environment.ts';
+import { commitmentOf, type SeasonLedger, seasonRules, seedOf } from './season-ledger.ts';
+
+export const RESULTS_FORMAT = 'openenv-season/1';
+
+const anchor = z.object({
+  return: z.number(),
+  actions: z
+    .array(z.unknown())
+    .min(1)
+    .meta({ description: 'The last one is repeated to the end of the episode' }),
+});
+const anchors = z
+  .object({ default: anchor, clairvoyant: anchor, constant: anchor.nullish() })
+  .meta({ description: 'Returns on the same traffic, each with actions that earn it' });
+
+const judgedEpisode = z.object({
+  task_id: z.union([z.string(), z.number()]),
+  episode: z.int().min(0),
+  seed: z.int().min(0),
+  actions: z.array(z.unknown()).max(MAX_EPISODE_ACTIONS),
+  digest: z.string().meta({ description: 'Over all answers of the replay, as in episode files' }),
+  done: z.boolean(),
+  return: z.number().meta({ description: 'With what is lost for the windows that were not played' }),
+  score: z.number(),
+  anchors: anchors.nullable(),
+});
+
+/** A season that is over: enough to check all of it. */
+export const seasonResults = z.object({
+  format: z.literal(RESULTS_FORMAT),
+  season: seasonRules,
+  secret: z.string(),
+  submissions: z.array(
+    z.object({ number: z.int().min(1), name: z.string(), episodes: z.array(judgedEpisode) }),
+  ),
+});
+export type SeasonResults = Readonly<z.infer<typeof seasonResults>>;
+export type JudgedEpisode = Readonly<z.infer<typeof judgedEpisode>>;
+export type SeasonAnchors = Readonly<z.infer<typeof anchors>>;
+type Submission = SeasonResults['submissions'][number];
+
+/** Judges the episodes of a season. Environments bring their own; `graderScoring` serves any that has a grader. */
+export interface SeasonScoring {
+  /** Anchors of these very episodes, `null` for an environment without any. Takes long. */
+  anchors(resets: readonly ResetOptions[]): Promise<readonly (SeasonAnchors | null)[]>;
+  /** Return and score of an episode that ended where its actions end. */
+  judge(
+    record: EpisodeRecord,
+    anchors: SeasonAnchors | null,
+  ): Promise<{ readonly return: number; readonly score: number }>;
+}
+
+type Definition = EnvironmentDefinition<unknown, object, object>;
+
+/** Scores by the grader of an environment, without anchors. @throws EnvironmentError `NO_GRADER` */
+export function graderScoring(definition: Definition): SeasonScoring {
+  if (!definition.grade) {
+    throw new EnvironmentError(
+      'NO_GRADER',
+      `Expected an environment that grades its episodes; ${definition.id} does not.`,
+    );
+  }
+  return {
+    anchors: async (resets) => resets.map(() => null),
+    async judge(record) {
+      const { score, breakdown } = await definition.grade!(record);
+      const { return: graded } = breakdown;
+      return {
+        score,
+        return: typeof graded === 'number' ? graded : (await replayRecord(definition, record)).return,
+      };
+    },
+  };
+}
+
+/** Closes a season and judges all its episodes: those that were left, and those that were never opened, too. */
+export async function closeSeason(
+  ledger: SeasonLedger,
+  definition: Definition,
+  scoring: SeasonScoring,
+): Promise<SeasonResults> {
+  ledger.closeSeason();
+  const { rules, secret } = ledger;
+  const resetOf = episodeResets(definition);
+  const played = ledger.submissions.map(({ number, name }) => ({
+    ...{ number, name },
+    episodes: ledger.episodesOf(number).map((episode) => ({
+      ...episode,
+      record: { reset: resetOf(episode.taskId, seedOf(secret, episode)), actions: episode.actions },
+    })),
+  }));
+  const found = await scoring.anchors(
+    played.flatMap(({ episodes }) => episodes.map(({ record }) => record.reset)),
+  );
+  let next = 0;
+  const submissions: Submission[] = [];
+  for (const { number, name, episodes } of played) {
+    const judged: JudgedEpisode[] = [];
+    for (const { taskId, episode, record } of episodes) {
+      const ofEpisode = found[next++] ?? null;
+      const { digest, done } = await replayRecord(definition, record);
+      judged.push({
+        ...{ task_id: taskId, episode, seed: record.reset.seed!, actions: [...record.actions], digest, done },
+        ...(await scoring.judge(record, ofEpisode)),
+        anchors: ofEpisode,
+      });
+    }
+    submissions.push({ number, name, episodes: judged });
+  }
+  return { format: RESULTS_FORMAT, season: rules, secret, submissions };
+}
+
+export interface VerifyOptions {
+  /** As it was published when the season began. */
+  readonly commitment?: string | undefined;
+  /** Computes the anchors anew and compares them; otherwise they are only replayed. */
+  readonly anchorsAnew?: boolean;
+}
+
+/** Checks results against the seeds, by replay: answers what is wrong, nothing when all is right. */
+export async function verifySeason(
+  results: SeasonResults,
+  definition: Definition,
+  scoring: SeasonScoring,
+  { commitment, anchorsAnew = false }: VerifyOptions = {},
+): Promise<string[]> {
+  const problems: string[] = [];
+  const { season, secret, submissions } = results;
+  const own = commitmentOf(secret);
+  if (own !== season.commitment)
+    problems.push(`The secret is not that of the commitment ${season.commitment}.`);
+  if (commitment !== undefined && commitment !== season.commitment) {
+    problems.push(`The commitment was ${commitment}, and is ${season.commitment} in the results.`);
+  }
+  const { id, version } = season.environment;
+  if (definition.id !== id || definition.version !== version) {
+    return [
+      ...problems,
+      `The season was played on ${id} ${version}, this is ${definition.id} ${definition.version}.`,
+    ];
+  }
+  for (const [index, { number }] of submissions.entries()) {
+    if (number !== index + 1)
+      problems.push(`Expected submission ${index + 1}, got ${number}: one is missing.`);
+  }
+  for (const submission of submissions)
+    problems.push(...(await problemsOf(submission, season, secret, definition, scoring)));
+  if (anchorsAnew) problems.push(...(await anchorProblems(submissions, definition, scoring)));
+  return problems;
+}
+
+async function problemsOf(
+  { number, name, episodes }: Submission,
+  { task_ids, episodes: planned }: SeasonResults['season'],
+  secret: string,
+  definition: Definition,
+  scoring: SeasonScoring,
+): Promise<string[]> {
+  const problems: string[] = [];
+  const resetOf = episodeResets(definition);
+  const readAction = actionReader(definition.action);
+  const expected = task_ids.flatMap((taskId) => Array.from({ length: planned }, (_, i) => `${taskId} ${i}`));
+  if (
+    JSON.stringify(episodes.map((each) => `${each.task_id} ${each.episode}`)) !== JSON.stringify(expected)
+  ) {
+    problems.push(`${name}: expected ${planned} episodes of each task, in order.`);
+  }
+  for (const judged of episodes) {
+    const { task_id: taskId, episode, seed, actions, anchors: ofEpisode } = judged;
+    const place = `${name}, ${taskId} ${episode}`;
+    if (seed !== seedOf(secret, { submission: number, taskId, episode })) {
+      problems.push(`${place}: the seed does not come from the secret.`);
+    }
+    try {
+      const record = { reset: resetOf(taskId, seed), actions: actions.map(readAction) };
+      const { digest, done } = await replayRecord(definition, record);
+      if (digest !== judged.digest || done !== judged.done)
+        problems.push(`${place}: the replay came out otherwise.`);
+      const { return: total, score } = await scoring.judge(record, ofEpisode);
+      if (total !== judged.return || score !== judged.score) {
+        problems.push(
+          `${place}: expected return ${total} and score ${score}, got ${judged.return} and ${judged.score}.`,
+        );
+      }
+      for (const [anchorName, claimed] of Object.entries(ofEpisode ?? {})) {
+        if (!claimed) continue;
+        const earned = await repeatedReturn(definition, record.reset, claimed.actions.map(readAction));
+        if (!isClose(earned, claimed.return)) {
+          problems.push(`${place}: the ${anchorName} earns ${earned}, not ${claimed.return}.`);
+        }
+      }
+    } catch (error) {
+      problems.push(`${place}: it cannot be replayed: ${(error as Error).message}`);
+    }
+  }
+  return problems;
+}
+
+async function anchorProblems(
+  submissions: readonly Submission[],
+  definition: Definition,
+  scoring: SeasonScoring,
+): Promise<string[]> {
+  const resetOf = episodeResets(definition);
+  const episodes = submissions.flatMap(({ name, episodes }) =>
+    episodes.map((episode) => ({ name, ...episode })),
+  );
+  const anew = await scoring.anchors(episodes.map(({ task_id, seed }) => resetOf(task_id, seed)));
+  return episodes.flatMap(({ name, task_id, episode, anchors: claimed }, i) =>
+    JSON.stringify(claimed) === JSON.stringify(anew[i])
+      ? []
+      : [`${name}, ${task_id} ${episode}: the anchors are not those that are computed for its seed.`],
+  );
+}
+
+/** Return of actions whose last one is repeated until the episode ends. */
+async function repeatedReturn(
+  definition: Definition,
+  reset: ResetOptions,
+  actions: readonly unknown[],
+): Promise<number> {
+  const environment = definition.create();
+  try {
+    let { done } = await environment.reset(reset);
+    let total = 0;
+    for (let step = 0; !done && step < MAX_EPISODE_ACTIONS; step++) {
+      const result = await environment.step(actions[Math.min(step, actions.length - 1)]);
+      total += result.reward ?? 0;
+      done = result.done;
+    }
+    return total;
+  } finally {
+    await environment.close?.();
+  }
+}
+
+/** Sums of the same rewards in another order are equal but for rounding. */
+function isClose(a: number, b: number): boolean {
+  return Math.abs(a - b) <= 1e-9 * Math.max(1, Math.abs(a), Math.abs(b));
+}

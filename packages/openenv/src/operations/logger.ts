@@ -1,8 +1,0 @@
-/** Log of a server. A pino logger is one. */
-export interface Logger {
-  info(fields: object, message: string): void;
-  warn(fields: object, message: string): void;
-  error(fields: object, message: string): void;
-}
-
-export const silentLogger: Logger = { info() {}, warn() {}, error() {} };

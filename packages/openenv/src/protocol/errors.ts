@@ -1,0 +1,149 @@
+import type { ValidationIssue } from './bodies.ts';
+import { type ErrorCode, JSON_RPC_ERROR_CODES, type JsonRpcErrorCode } from './messages.ts';
+
+/** One kind of error, as each transport answers it. */
+interface ErrorKind {
+  /** HTTP status. */
+  readonly status: 400 | 404 | 409 | 410 | 422 | 429 | 500 | 503;
+  /** Value of the HTTP header `retry-after`, s. */
+  readonly retryAfter?: number;
+  readonly jsonRpc: JsonRpcErrorCode;
+  /** Code of the WebSocket `error` message. One that differs from the error's own has that as its `reason`. */
+  readonly webSocket: ErrorCode;
+  /** Fields of the error that clients see: OpenEnv names them. */
+  readonly shown?: readonly string[];
+  /** The message. Errors without one bring their own. */
+  readonly sentence?: (fields: never) => string;
+}
+
+const { parseError, methodNotFound, invalidParams, internalError, serverError } = JSON_RPC_ERROR_CODES;
+const session = (status: ErrorKind['status']) =>
+  ({ status, jsonRpc: serverError, webSocket: 'SESSION_ERROR' }) as const;
+const environment = (status: ErrorKind['status']) =>
+  ({ status, jsonRpc: internalError, webSocket: 'EXECUTION_ERROR' }) as const;
+
+/** Every code that the server gives a status of its own. Codes of environments that are not here are answered like `OTHER`. */
+export const ERROR_CATALOGUE = {
+  INVALID_JSON: {
+    ...{ status: 400, jsonRpc: parseError, webSocket: 'INVALID_JSON' },
+    sentence: ({ problem }: { problem: string }) => `Invalid JSON: ${problem}`,
+  },
+  UNKNOWN_TYPE: {
+    ...{ status: 400, jsonRpc: methodNotFound, webSocket: 'UNKNOWN_TYPE' },
+    sentence: ({ type }: { type: string }) => `Unknown message type: ${type}`,
+  },
+  VALIDATION_ERROR: { status: 422, jsonRpc: internalError, webSocket: 'VALIDATION_ERROR' },
+  EXECUTION_ERROR: { status: 500, jsonRpc: internalError, webSocket: 'EXECUTION_ERROR' },
+  CAPACITY_REACHED: {
+    ...{ status: 503, retryAfter: 1, jsonRpc: serverError, webSocket: 'CAPACITY_REACHED' },
+    shown: ['active_sessions', 'max_sessions'],
+    sentence: (sessions: { active_sessions: number; max_sessions: number }) =>
+      `Server at capacity: ${sessions.active_sessions}/${sessions.max_sessions} sessions active. Cannot accept new connections.`,
+  },
+  FACTORY_ERROR: {
+    ...{ status: 500, jsonRpc: serverError, webSocket: 'FACTORY_ERROR' },
+    shown: ['factory_name'],
+    sentence: ({ factory_name }: { factory_name: string }) =>
+      `Environment factory '${factory_name}' failed to create instance.`,
+  },
+  UNKNOWN_SESSION: {
+    ...{ status: 404, jsonRpc: invalidParams, webSocket: 'SESSION_ERROR' },
+    sentence: ({ id }: { id: string }) =>
+      `Unknown session_id: ${id.slice(0, 100)}. Open a session with a reset.`,
+  },
+  SESSION_ATTACHED: {
+    ...session(409),
+    sentence: ({ id }: { id: string }) => `Session ${id.slice(0, 100)} already has an attached WebSocket`,
+  },
+  SESSION_TAKEN: {
+    ...session(409),
+    sentence: ({ id }: { id: string }) =>
+      `Session ${id} was resumed by another server. Resume it again to go on here.`,
+  },
+  SESSION_DAMAGED: {
+    ...session(409),
+    sentence: ({ id, damage }: { id: string; damage: string }) =>
+      `Session ${id.slice(0, 100)} is damaged: ${damage} Reset it, or open another one.`,
+  },
+  SESSION_DELETED: {
+    ...session(410),
+    sentence: ({ id }: { id: string }) => `Session ${id} was deleted from the store. Open another one.`,
+  },
+  REPLAY_FAILED: {
+    ...session(409),
+    sentence: ({ id, problem }: { id: string; problem: string }) =>
+      `Session ${id} ${problem} Reset it to go on.`,
+  },
+  STORE_ERROR: { ...session(503), sentence: ({ problem }: { problem: string }) => problem },
+  STORE_QUOTA: {
+    ...{ ...session(429), retryAfter: 60 },
+    sentence: ({ bytes }: { bytes: number }) =>
+      `The session could not be saved: your sessions may hold ${bytes} bytes in all. Close sessions, send smaller resets, or wait until older ones may be deleted.`,
+  },
+  DRAINING: {
+    ...{ ...session(503), retryAfter: 1 },
+    sentence: (_: object) => 'The server is shutting down and opens no more sessions. Try again.',
+  },
+  NOT_RESET: environment(409),
+  EPISODE_OVER: environment(409),
+  UNKNOWN_TASK: environment(404),
+  WORK_QUEUE_FULL: { ...environment(429), retryAfter: 1 },
+  WORK_TIMEOUT: environment(503),
+  WORK_MEMORY: environment(503),
+  OTHER: environment(400),
+} as const satisfies Readonly<Record<string, ErrorKind>>;
+
+type Catalogue = typeof ERROR_CATALOGUE;
+/** Codes with a sentence in the catalogue. */
+type SentenceCode = {
+  [Code in keyof Catalogue]: Catalogue[Code] extends { sentence: unknown } ? Code : never;
+}[keyof Catalogue];
+type Fields<Code extends SentenceCode> = Parameters<Catalogue[Code]['sentence']>[0];
+
+/** An error of the server, with a code and a sentence of the catalogue. */
+export class OpenEnvError<Code extends SentenceCode = SentenceCode> extends Error {
+  override readonly name = 'OpenEnvError';
+  readonly code: Code;
+  readonly fields: Readonly<Fields<Code>>;
+  constructor(code: Code, fields: Fields<Code>, options?: ErrorOptions) {
+    super((ERROR_CATALOGUE[code].sentence as (fields: Fields<Code>) => string)(fields), options);
+    this.code = code;
+    this.fields = fields;
+  }
+}
+
+/** An error as transports answer it. */
+export interface ErrorAnswer extends Omit<ErrorKind, 'shown' | 'sentence'> {
+  readonly code: string;
+  readonly message: string;
+  /** With `VALIDATION_ERROR`. */
+  readonly issues: readonly ValidationIssue[];
+  /** Further fields of the error over JSON-RPC and WebSocket. */
+  readonly details: Readonly<Record<string, unknown>>;
+}
+
+/** Looks an error up by its code. One without a code of ours is an `EXECUTION_ERROR`. */
+export function errorAnswer(error: unknown): ErrorAnswer {
+  const {
+    message,
+    issues = [],
+    fields = {},
+  } = error as Partial<ErrorAnswer> & { fields?: Record<string, unknown> };
+  const code = errorCode(error);
+  const kind: ErrorKind = Object.hasOwn(ERROR_CATALOGUE, code)
+    ? ERROR_CATALOGUE[code as keyof Catalogue]
+    : ERROR_CATALOGUE.OTHER;
+  const { shown = [], sentence: _, ...answer } = kind;
+  const details = {
+    ...Object.fromEntries(shown.map((name) => [name, fields[name]])),
+    ...(code !== kind.webSocket && { reason: code }),
+  };
+  return { ...answer, code, message: message ?? String(error), issues, details };
+}
+
+/** The code of an error: one of the catalogue, or that of an environment. */
+export function errorCode(error: unknown): string {
+  const { code, isInputError } = Object(error) as { code?: unknown; isInputError?: unknown };
+  const isKnown = typeof code === 'string' && (isInputError === true || Object.hasOwn(ERROR_CATALOGUE, code));
+  return isKnown ? code : 'EXECUTION_ERROR';
+}

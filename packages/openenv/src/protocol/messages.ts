@@ -1,0 +1,131 @@
+import type { ObservationBody, StateBody, ValidationIssue } from './bodies.ts';
+
+/** JSON-RPC 2.0 error codes that OpenEnv's `/mcp` uses. */
+export const JSON_RPC_ERROR_CODES = {
+  parseError: -32700,
+  invalidRequest: -32600,
+  methodNotFound: -32601,
+  invalidParams: -32602,
+  internalError: -32603,
+  serverError: -32000,
+} as const;
+export type JsonRpcErrorCode = (typeof JSON_RPC_ERROR_CODES)[keyof typeof JSON_RPC_ERROR_CODES];
+
+export type JsonRpcId = string | number | null;
+
+export interface JsonRpcRequest {
+  readonly jsonrpc: '2.0';
+  readonly method: string;
+  readonly params?: Readonly<Record<string, unknown>>;
+  readonly id?: JsonRpcId;
+}
+
+export interface JsonRpcError {
+  readonly code: number;
+  readonly message: string;
+  readonly data: unknown;
+}
+
+export type JsonRpcResponse =
+  | { readonly jsonrpc: '2.0'; readonly id: JsonRpcId; readonly result: unknown }
+  | { readonly jsonrpc: '2.0'; readonly id: JsonRpcId; readonly error: JsonRpcError };
+
+/** A tool as `tools/list` shows it. The schema is there twice: clients differ in the spelling that they read. */
+export interface ToolListing {
+  readonly name: string;
+  readonly title: string;
+  readonly description: string;
+  readonly input_schema: Readonly<Record<string, unknown>>;
+  readonly inputSchema: Readonly<Record<string, unknown>>;
+}
+
+/** The result of `tools/call`. */
+export interface ToolCallResult {
+  readonly content: readonly { readonly type: 'text'; readonly text: string }[];
+  readonly structured_content: unknown;
+  readonly structuredContent: unknown;
+  /** The plain value; the Python client returns this. */
+  readonly data: unknown;
+  readonly is_error: boolean;
+  readonly isError: boolean;
+}
+
+/** The codes of a WebSocket `error` message, as OpenEnv defines them. */
+export const ERROR_CODES = [
+  'INVALID_JSON',
+  'UNKNOWN_TYPE',
+  'VALIDATION_ERROR',
+  'EXECUTION_ERROR',
+  'CAPACITY_REACHED',
+  'FACTORY_ERROR',
+  'SESSION_ERROR',
+] as const;
+export type ErrorCode = (typeof ERROR_CODES)[number];
+
+/** Messages of clients on `/ws`, as text frames of JSON. */
+export type ClientMessage =
+  | { readonly type: 'reset'; readonly data?: Readonly<Record<string, unknown>> }
+  | { readonly type: 'step'; readonly data: Readonly<Record<string, unknown>> }
+  | { readonly type: 'state' }
+  | { readonly type: 'close' }
+  | { readonly type: 'mcp'; readonly data: JsonRpcRequest };
+
+/** Further messages of clients of the vector extension. Actions may also come as binary frames of float32. */
+export type VectorClientMessage =
+  | {
+      readonly type: 'vector_reset';
+      readonly data: {
+        /** Number of environments, 1 to 65,536. */
+        readonly count: number;
+        /** Environment i starts on seed + i. Without one the server draws it. */
+        readonly seed?: number;
+        /** Further reset options, the same for all. */
+        readonly options?: Readonly<Record<string, unknown>>;
+        /** Default `json`. */
+        readonly format?: 'json' | 'float32';
+      };
+    }
+  | {
+      readonly type: 'vector_step';
+      /** An action for each environment; that of an environment whose episode has ended is ignored. */
+      readonly data: { readonly actions: readonly unknown[] };
+    };
+
+/** The reply to `vector_reset`, and to `vector_step` in JSON. */
+export interface VectorMessage {
+  readonly type: 'vector';
+  readonly data: {
+    readonly observations: readonly Readonly<Record<string, unknown>>[];
+    /** 0 where an episode has just been started. */
+    readonly rewards: readonly number[];
+    readonly dones: readonly boolean[];
+    /** With `float32`: what the numbers of a row mean. */
+    readonly layout?: { readonly action: readonly string[]; readonly observation: readonly string[] };
+  };
+}
+
+/** The `data` of an `error` message. */
+export interface ErrorData {
+  readonly message: string;
+  readonly code: ErrorCode;
+  /** With `VALIDATION_ERROR`. */
+  readonly errors?: readonly ValidationIssue[];
+  /**
+   * With `EXECUTION_ERROR`, when the environment names the reason, for instance `EPISODE_OVER`; with `SESSION_ERROR`, when
+   * the session could not be kept, for instance `SESSION_DAMAGED`.
+   */
+  readonly reason?: string;
+  /** With `CAPACITY_REACHED`. */
+  readonly active_sessions?: number;
+  /** With `CAPACITY_REACHED`. */
+  readonly max_sessions?: number;
+  /** With `FACTORY_ERROR`. */
+  readonly factory_name?: string;
+}
+
+/** Messages of the server on `/ws`: exactly one for each of the client's, none for `close`. */
+export type ServerMessage<Observation = Readonly<Record<string, unknown>>> =
+  | { readonly type: 'observation'; readonly data: ObservationBody<Observation> }
+  | { readonly type: 'state'; readonly data: StateBody }
+  | { readonly type: 'mcp'; readonly data: JsonRpcResponse }
+  | { readonly type: 'error'; readonly data: ErrorData };

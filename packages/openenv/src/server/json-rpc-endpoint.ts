@@ -1,0 +1,159 @@
+import type { Caller } from '../protocol/definition.ts';
+import { errorAnswer } from '../protocol/errors.ts';
+import {
+  JSON_RPC_ERROR_CODES,
+  type JsonRpcErrorCode,
+  type JsonRpcId,
+  type JsonRpcResponse,
+} from '../protocol/messages.ts';
+import { isJsonObject } from '../protocol/read-json.ts';
+import type { Session } from '../sessions/session.ts';
+import type { SessionRegistry } from '../sessions/session-registry.ts';
+import { readClientJson } from '../sessions/turns.ts';
+import { type EnvironmentTool, toolCallResult, toolListing } from './tools.ts';
+
+const { parseError, invalidRequest, methodNotFound, invalidParams, internalError } = JSON_RPC_ERROR_CODES;
+
+class JsonRpcFailure extends Error {
+  readonly code: JsonRpcErrorCode;
+  readonly data: unknown;
+  constructor(code: JsonRpcErrorCode, message: string, data: unknown = null) {
+    super(message);
+    this.code = code;
+    this.data = data;
+  }
+}
+
+/**
+ * OpenEnv's own JSON-RPC: `tools/list`, `tools/call`, `openenv/session/create` and `openenv/session/close`. Every
+ * request gets a response, never an exception.
+ */
+export class JsonRpcEndpoint {
+  readonly #sessions: SessionRegistry;
+  readonly #tools: ReadonlyMap<string, EnvironmentTool>;
+
+  constructor(sessions: SessionRegistry, tools: readonly EnvironmentTool[]) {
+    this.#sessions = sessions;
+    this.#tools = new Map(tools.map((tool) => [tool.name, tool]));
+  }
+
+  /** Answers the text of a request. `session` is the session of the socket that it came on, if it came on one. */
+  async answerText(text: string, session?: Session, caller?: Caller): Promise<JsonRpcResponse> {
+    const reading = await readClientJson(text, caller?.name);
+    return reading.ok
+      ? this.answer(reading.value, session, caller)
+      : failure(null, parseError, `Parse error: ${reading.message}`);
+  }
+
+  async answer(request: unknown, session?: Session, caller?: Caller): Promise<JsonRpcResponse> {
+    const flaw = flawOf(request);
+    if (flaw !== undefined) return failure(null, invalidRequest, `Invalid request: ${flaw}`);
+    const {
+      method,
+      params = {},
+      id = null,
+    } = request as { method: string; params?: unknown; id?: JsonRpcId };
+    try {
+      if (!isJsonObject(params)) throw new JsonRpcFailure(invalidParams, 'Params must be an object');
+      return { jsonrpc: '2.0', id, result: await this.#call(method, params, session, caller) };
+    } catch (error) {
+      if (error instanceof JsonRpcFailure) return failure(id, error.code, error.message, error.data);
+      const { jsonRpc, message, details } = errorAnswer(error);
+      return failure(id, jsonRpc, message, Object.keys(details).length > 0 ? details : null);
+    }
+  }
+
+  /** Calls a tool by name on a session. @throws whatever the tool throws, or an error for an unknown tool. */
+  callTool(name: string, args: unknown, session: Session, caller?: Caller): unknown {
+    const tool = this.#tools.get(name);
+    if (!tool) throw new JsonRpcFailure(internalError, `Unknown tool: '${name.slice(0, 100)}'`);
+    return tool.call(session, args, caller);
+  }
+
+  hasTool(name: string): boolean {
+    return this.#tools.has(name);
+  }
+
+  listTools() {
+    return [...this.#tools.values()].map(toolListing);
+  }
+
+  async #call(
+    method: string,
+    params: Readonly<Record<string, unknown>>,
+    session?: Session,
+    caller?: Caller,
+  ): Promise<unknown> {
+    switch (method) {
+      case 'openenv/session/create':
+        return { session_id: (session ?? this.#sessions.open(caller?.name)).id };
+      case 'openenv/session/close':
+        return this.#closeSession(params.session_id, session);
+      case 'tools/list':
+        await this.#requireKnown(params.session_id, session);
+        return { tools: this.listTools() };
+      case 'tools/call': {
+        if (typeof params.name !== 'string' || params.name === '') {
+          throw new JsonRpcFailure(invalidParams, "Missing 'name' in params");
+        }
+        const known = await this.#requireKnown(params.session_id, session);
+        const target = known ?? this.#sessions.open(caller?.name);
+        try {
+          return toolCallResult(await this.callTool(params.name, params.arguments ?? {}, target, caller));
+        } finally {
+          if (!known) this.#sessions.close(target.id).catch(() => {});
+        }
+      }
+      default:
+        throw new JsonRpcFailure(methodNotFound, `Method not found: ${method.slice(0, 100)}`);
+    }
+  }
+
+  async #requireKnown(id: unknown, session: Session | undefined): Promise<Session | undefined> {
+    if (session) return session;
+    if (id === undefined || id === null || id === '') return undefined;
+    const found = typeof id === 'string' ? await this.#sessions.resume(id) : undefined;
+    if (!found) throw new JsonRpcFailure(invalidParams, `Unknown session_id: ${String(id).slice(0, 100)}`);
+    return found;
+  }
+
+  async #closeSession(id: unknown, session: Session | undefined): Promise<unknown> {
+    if (typeof id !== 'string' || id === '') {
+      throw new JsonRpcFailure(invalidParams, "Invalid params - 'session_id' is required");
+    }
+    if (session?.id === id) {
+      throw new JsonRpcFailure(
+        invalidRequest,
+        'Cannot close active WebSocket-managed session via MCP method',
+      );
+    }
+    if (this.#sessions.isAttached(id)) {
+      this.#sessions.closeOnDetach(id);
+      return { session_id: id, closed: false, closing: true };
+    }
+    if (!(await this.#sessions.close(id))) {
+      throw new JsonRpcFailure(invalidParams, `Unknown session_id: ${id.slice(0, 100)}`);
+    }
+    return { session_id: id, closed: true };
+  }
+}
+
+function flawOf(request: unknown): string | undefined {
+  if (!isJsonObject(request)) return 'expected an object';
+  const extra = Object.keys(request).find((key) => !['jsonrpc', 'method', 'params', 'id'].includes(key));
+  if (extra !== undefined) return `unexpected key '${extra.slice(0, 100)}'`;
+  if (request.jsonrpc !== '2.0') return "expected 'jsonrpc' to be '2.0'";
+  if (typeof request.method !== 'string') return "expected 'method' to be a string";
+  const { id } = request;
+  const validId = id === undefined || id === null || typeof id === 'string' || Number.isInteger(id);
+  return validId ? undefined : "expected 'id' to be a string, an integer or null";
+}
+
+function failure(
+  id: JsonRpcId,
+  code: JsonRpcErrorCode,
+  message: string,
+  data: unknown = null,
+): JsonRpcResponse {
+  return { jsonrpc: '2.0', id, error: { code, message, data } };
+}

@@ -1,0 +1,199 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { z } from 'zod';
+import { counterEnvironment } from '../fixtures/counter-environment.ts';
+import { openRawSocket } from '../fixtures/raw-socket.ts';
+import { collectingLogger, getJson, postJson, startServer } from '../fixtures/start-server.ts';
+import { defineEnvironment } from '../protocol/definition.ts';
+import { maskUrls } from '../protocol/mask-urls.ts';
+import { createServer } from './create-server.ts';
+import { drainOnSignal } from './listen.ts';
+import { prometheusMetrics } from './prometheus-metrics.ts';
+
+/** An environment whose steps end when the test says so. */
+function gatedEnvironment() {
+  let openGate = () => {};
+  const gate = new Promise<void>((resolve) => {
+    openGate = resolve;
+  });
+  let stepStarted = () => {};
+  const started = new Promise<void>((resolve) => {
+    stepStarted = resolve;
+  });
+  const definition = defineEnvironment({
+    id: 'gated',
+    version: '1',
+    name: 'Gated',
+    description: 'Waits.',
+    action: z.strictObject({}).meta({ title: 'GatedAction' }),
+    observation: z.object({ ok: z.boolean() }),
+    state: z.object({}),
+    create: () => ({
+      reset: () => ({ observation: { ok: false }, reward: null, done: false }),
+      async step() {
+        stepStarted();
+        await gate;
+        return { observation: { ok: true }, reward: 1, done: false };
+      },
+      state: () => ({}),
+    }),
+  });
+  return { definition, openGate: () => openGate(), started };
+}
+
+async function metricsOf(url: string): Promise<Map<string, number>> {
+  const text = await (await fetch(`${url}/metrics`)).text();
+  const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+  return new Map(lines.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.split(' ').at(-1))]));
+}
+
+/** OpenMetrics keeps `_total` for counters. */
+function gaugesNamedAsCounters(text: string): string[] {
+  return [...text.matchAll(/^# TYPE (\S+_total) gauge$/gm)].map(([, name]) => name!);
+}
+
+test('the metrics count steps, resets, sessions, sockets, errors and requests', async (t) => {
+  const { url } = await startServer(t, counterEnvironment, { maxSessions: 10, metrics: prometheusMetrics() });
+  await postJson(`${url}/reset`, {});
+  const socket = await openRawSocket(url);
+  await socket.ask({ type: 'reset' });
+  await socket.ask({ type: 'step', data: { amount: 1 } });
+  await socket.ask({ type: 'step', data: { amount: 1 } });
+  await socket.ask({ type: 'step', data: { amount: 99 } });
+  await socket.ask({ type: 'vector_reset', data: { count: 3 } });
+  await socket.ask({ type: 'vector_step', data: { actions: [{ amount: 1 }, { amount: 1 }, { amount: 1 }] } });
+  const metrics = await metricsOf(url);
+  assert.equal(metrics.get('openenv_steps_total'), 5);
+  assert.equal(metrics.get('openenv_resets_total'), 5);
+  assert.equal(metrics.get('openenv_sessions'), 5);
+  assert.equal(metrics.get('openenv_sessions_max'), 10);
+  assert.equal(metrics.get('openenv_sockets'), 1);
+  assert.equal(metrics.get('openenv_errors_total{code="VALIDATION_ERROR"}'), 1);
+  assert.equal(
+    metrics.get('openenv_http_request_duration_seconds_count{method="POST",route="/reset",status="200"}'),
+    1,
+  );
+  assert.ok(metrics.has('process_resident_memory_bytes'));
+  assert.deepEqual(gaugesNamedAsCounters(await (await fetch(`${url}/metrics`)).text()), []);
+  await socket.close();
+});
+
+test('paths that nobody serves do not multiply the series', async (t) => {
+  const { url } = await startServer(t, counterEnvironment, { metrics: prometheusMetrics() });
+  for (let path = 0; path < 5; path++) await fetch(`${url}/nothing/${path}`);
+  const metrics = await metricsOf(url);
+  assert.equal(
+    metrics.get('openenv_http_request_duration_seconds_count{method="GET",route="unknown",status="404"}'),
+    5,
+  );
+});
+
+test('there are no metrics without the option, which takes nothing but a factory', async (t) => {
+  const { url } = await startServer(t, counterEnvironment);
+  assert.equal((await fetch(`${url}/metrics`)).status, 404);
+  assert.throws(() => createServer(counterEnvironment, { metrics: true as never }), {
+    name: 'TypeError',
+    message: /`prometheusMetrics\(\)` of @servegym\/openenv\/metrics.*got `true`/,
+  });
+});
+
+test('the log tells requests, sockets, refusals and unexpected errors, with fields', async (t) => {
+  const { logger, entries } = collectingLogger();
+  const { url, server } = await startServer(t, counterEnvironment, { logger, maxSessions: 1 });
+  const ended = new Promise<void>((resolve) => server.sessions.onClose(() => resolve()));
+  const socket = await openRawSocket(url);
+  const refused = await openRawSocket(url);
+  await refused.close();
+  await socket.close();
+  await ended;
+  await postJson(`${url}/reset`, {});
+  await postJson(`${url}/step`, { action: { amount: 1, note: 'boom' } });
+  await getJson(`${url}/health`);
+  const told = entries.map(({ level, message, fields }) => {
+    const { session, path, code, status, err } = fields;
+    return [level, message, path, code ?? status ?? err?.message ?? session === socket.sessionId];
+  });
+  assert.deepEqual(told, [
+    ['info', 'socket opened', '/ws', true],
+    ['warn', 'session refused', '/ws', 'CAPACITY_REACHED'],
+    ['info', 'socket closed', '/ws', 1005],
+    ['info', 'request answered', '/reset', 200],
+    ['error', 'request failed', '/step', 'boom happened'],
+    ['info', 'request answered', '/step', 500],
+  ]);
+});
+
+test('draining refuses what is new, finishes what is old, and lets clients leave', async (t) => {
+  const { url, listening, server } = await startServer(t, counterEnvironment);
+  const socket = await openRawSocket(url);
+  await socket.ask({ type: 'reset', data: { seed: 0 } });
+  const drained = listening.drain({ graceMs: 60_000 });
+  const health = await server.app.request('/health');
+  assert.equal(health.status, 503);
+  assert.equal(((await health.json()) as { status: string }).status, 'unhealthy');
+  const reset = await server.app.request('/reset', { method: 'POST' });
+  assert.equal(reset.status, 503);
+  assert.equal(((await reset.json()) as { code: string }).code, 'DRAINING');
+  await assert.rejects(openRawSocket(url), /ECONNREFUSED/);
+  assert.equal((await socket.ask({ type: 'step', data: { amount: 1 } })).data.observation.total, 1);
+  socket.send({ type: 'close' });
+  await drained;
+  assert.equal(server.sessions.size, 0);
+});
+
+test('clients that stay longer than the grace are closed', async (t) => {
+  const { url, listening } = await startServer(t, counterEnvironment);
+  const socket = await openRawSocket(url);
+  await listening.drain({ graceMs: 10 });
+  assert.equal(await socket.closed, 1001);
+});
+
+test('a step that is under way when the server closes is still answered', async (t) => {
+  const { definition, openGate, started } = gatedEnvironment();
+  const { url, listening } = await startServer(t, definition);
+  const socket = await openRawSocket(url);
+  await socket.ask({ type: 'reset' });
+  const answer = socket.ask({ type: 'step', data: {} });
+  await started;
+  const closed = listening.close();
+  openGate();
+  assert.equal((await answer).data.observation.ok, true);
+  assert.equal(await socket.closed, 1001);
+  await closed;
+});
+
+test('a signal drains the server', async (t: TestContext) => {
+  const { url, listening } = await startServer(t, counterEnvironment);
+  const stop = drainOnSignal(listening, { graceMs: 0 });
+  t.after(stop);
+  const socket = await openRawSocket(url);
+  process.emit('SIGTERM');
+  assert.equal(await socket.closed, 1001);
+  assert.equal(process.listenerCount('SIGTERM'), 0, 'a second signal ends the process');
+});
+
+test('users, passwords and keys in URLs are masked', () => {
+  for (const [given, masked] of [
+    ['redis://:secret@host:6379/0', 'redis://***@host:6379/0'],
+    ['rediss://user:p@ss@host', 'rediss://***@host'],
+    ['Sessions: redis://:a/b@host:6379.', 'Sessions: redis://***@host:6379.'],
+    ['`postgres://me:pw@h/db` and https://k@h/v1', '`postgres://***@h/db` and https://***@h/v1'],
+    ['redis://host?password=pw&db=1', 'redis://host?password=***&db=1'],
+    ['https://host/v1?api_key=abc', 'https://host/v1?api_key=***'],
+    ['{"queue":"redis://:pw@h:1"}', '{"queue":"redis://***@h:1"}'],
+  ] as const) {
+    assert.equal(maskUrls(given), masked);
+  }
+});
+
+test('URLs without secrets and other texts stay as they are', () => {
+  for (const text of [
+    'http://127.0.0.1:7860/web/',
+    'http://[::1]:7860/@me',
+    'https://example.com/@me and a@b.org',
+    'ws://host:80?task=easy&seed=1',
+    'C:\\sessions.db, me@host',
+  ]) {
+    assert.equal(maskUrls(text), text);
+  }
+});

@@ -1,0 +1,244 @@
+import {
+  type CallToolResult,
+  createMcpHandler,
+  type McpHttpHandler,
+  Server,
+} from '@modelcontextprotocol/server';
+import type { Context } from 'hono';
+import { z } from 'zod';
+import type { JsonSchema } from '../protocol/bodies.ts';
+import { type Caller, type EnvironmentDefinition, EnvironmentError } from '../protocol/definition.ts';
+import { type ErrorAnswer, errorAnswer } from '../protocol/errors.ts';
+import { JSON_RPC_ERROR_CODES, type JsonRpcResponse } from '../protocol/messages.ts';
+import { isJsonObject, type JsonObject } from '../protocol/read-json.ts';
+import type { Session } from '../sessions/session.ts';
+import type { SessionRegistry } from '../sessions/session-registry.ts';
+import { readClientJson } from '../sessions/turns.ts';
+import type { JsonRpcEndpoint } from './json-rpc-endpoint.ts';
+import type { RequestSessions } from './request-sessions.ts';
+import { type AddRoute, jsonValue } from './route-table.ts';
+import { type EnvironmentTool, toolContent } from './tools.ts';
+
+/** Finds the sessions that requests mean. */
+export interface McpSessions {
+  of(context: Context, sessionId?: string | null): Promise<Session | undefined>;
+  remember(context: Context, session: Session): void;
+  /** The client of a request that it waits for. */
+  caller(context: Context): Caller;
+}
+
+/** The code that the SDK's own transport gives for a session that is not there. */
+const SESSION_NOT_FOUND = -32001;
+
+const SESSION_ID_SCHEMA: JsonSchema = {
+  type: 'string',
+  description: 'The session that start_episode answered. May be left out by a client that plays only one.',
+};
+
+/**
+ * The Model Context Protocol over Streamable HTTP. A client of the 2025 revisions gets an `mcp-session-id`, which is the
+ * id of its environment session; a client of the 2026 revision, which has no protocol sessions, passes the `session_id`
+ * that `start_episode` answers, or relies on being the same caller.
+ */
+export class StreamableHttpEndpoint {
+  readonly #definition: EnvironmentDefinition<unknown, object, object>;
+  readonly #sessions: SessionRegistry;
+  readonly #requestSessions: McpSessions;
+  readonly #tools: ReadonlyMap<string, EnvironmentTool>;
+  readonly #listing: readonly object[];
+  readonly #handler: McpHttpHandler;
+  /** The context in which each request came. */
+  readonly #contexts = new WeakMap<Request, Context>();
+
+  constructor(
+    definition: EnvironmentDefinition<unknown, object, object>,
+    sessions: SessionRegistry,
+    requestSessions: McpSessions,
+    tools: readonly EnvironmentTool[],
+  ) {
+    this.#definition = definition;
+    this.#sessions = sessions;
+    this.#requestSessions = requestSessions;
+    this.#tools = new Map(tools.map((tool) => [tool.name, tool]));
+    this.#listing = tools.map(listing);
+    this.#handler = createMcpHandler(({ requestInfo }) => this.#serverFor(this.#contexts.get(requestInfo!)!));
+  }
+
+  /** Answers a POST. */
+  async post(context: Context): Promise<Response> {
+    const reading = await readClientJson(await context.req.text(), context.get('client'));
+    if (!reading.ok)
+      return rpcError(context, 400, JSON_RPC_ERROR_CODES.parseError, `Parse error: ${reading.message}`);
+    const request = context.req.raw;
+    this.#contexts.set(request, context);
+    const message = reading.value;
+    if (isJsonObject(message) && message.method === 'initialize') return this.#initialize(context, message);
+    const id = context.req.header('mcp-session-id');
+    if (id !== undefined && !(await this.#sessions.resume(id))) return sessionNotFound(context);
+    return this.#handler.fetch(request, { parsedBody: message });
+  }
+
+  /** Answers a DELETE: the client is done with its session. */
+  async delete(context: Context): Promise<Response> {
+    const id = context.req.header('mcp-session-id');
+    if (id === undefined) {
+      return rpcError(
+        context,
+        400,
+        JSON_RPC_ERROR_CODES.invalidRequest,
+        'The header mcp-session-id is missing',
+      );
+    }
+    if (!(await this.#sessions.resume(id))) return sessionNotFound(context);
+    await this.#sessions.close(id);
+    return context.body(null, 204);
+  }
+
+  close(): Promise<void> {
+    return this.#handler.close();
+  }
+
+  async #initialize(context: Context, message: JsonObject): Promise<Response> {
+    let session: Session;
+    try {
+      session = this.#sessions.open(this.#requestSessions.caller(context).name);
+    } catch (error) {
+      const { status, jsonRpc, message: text } = errorAnswer(error);
+      return rpcError(context, status, jsonRpc, text, message.id);
+    }
+    const response = await this.#handler.fetch(context.req.raw, { parsedBody: message });
+    if (!response.ok) {
+      await this.#sessions.close(session.id);
+      return response;
+    }
+    response.headers.set('mcp-session-id', session.id);
+    return response;
+  }
+
+  #serverFor(context: Context): Server {
+    const { id, name, version, description } = this.#definition;
+    const server = new Server(
+      { name: id, title: name, version },
+      {
+        capabilities: { tools: {} },
+        instructions: `${description} Play it with the tools: start an episode, take actions until the answer says \`done\`, and look at the reward of each.`,
+      },
+    );
+    server.setRequestHandler('tools/list', () => ({ tools: [...this.#listing] as never[] }));
+    server.setRequestHandler('tools/call', ({ params }) =>
+      this.#call(context, params.name, params.arguments ?? {}),
+    );
+    return server;
+  }
+
+  async #call(context: Context, name: string, args: JsonObject): Promise<CallToolResult> {
+    try {
+      const tool = this.#tools.get(name);
+      if (!tool) throw new Error(`Unknown tool: '${name.slice(0, 100)}'`);
+      const { session_id, ...own } = args;
+      const sessionId = typeof session_id === 'string' ? session_id : context.req.header('mcp-session-id');
+      const session = tool.needsSession ? await this.#sessionFor(context, tool, sessionId) : undefined;
+      const value = await tool.call(session!, own, this.#requestSessions.caller(context));
+      const told = tool.startsEpisode ? { session_id: session!.id, ...(value as object) } : value;
+      const { text, structured } = toolContent(told);
+      return { content: [{ type: 'text', text }], structuredContent: structured };
+    } catch (error) {
+      // In MCP a tool that fails says so in its result, where the model can read it and do better.
+      return { content: [{ type: 'text', text: (error as Error).message }], isError: true };
+    }
+  }
+
+  async #sessionFor(
+    context: Context,
+    tool: EnvironmentTool,
+    sessionId: string | undefined,
+  ): Promise<Session> {
+    const open = () => {
+      const opened = this.#sessions.open(this.#requestSessions.caller(context).name);
+      this.#requestSessions.remember(context, opened);
+      return opened;
+    };
+    if (tool.startsEpisode && sessionId === undefined) return open();
+    const session = await this.#requestSessions.of(context, sessionId);
+    // In production the episode is started for the agent.
+    if (!session && sessionId === undefined && !this.#tools.has('start_episode')) return open();
+    if (!session) throw new EnvironmentError('NOT_RESET', 'You have no session yet. Start an episode first.');
+    return session;
+  }
+}
+
+function listing({ name, title, description, inputSchema, readOnly, needsSession }: EnvironmentTool) {
+  return {
+    name,
+    title,
+    description,
+    inputSchema: needsSession
+      ? { ...inputSchema, properties: { ...inputSchema.properties, session_id: SESSION_ID_SCHEMA } }
+      : inputSchema,
+    annotations: { readOnlyHint: readOnly, openWorldHint: false },
+  };
+}
+
+function sessionNotFound(context: Context): Response {
+  return rpcError(context, 404, SESSION_NOT_FOUND, 'Session not found. Initialize a new one.');
+}
+
+function rpcError(
+  context: Context,
+  status: ErrorAnswer['status'],
+  code: number,
+  message: string,
+  id: unknown = null,
+) {
+  return context.json({ jsonrpc: '2.0', id, error: { code, message } }, status);
+}
+
+const body = z.object({
+  jsonrpc: z.literal('2.0'),
+  error: z.object({ code: z.int(), message: z.string() }),
+});
+const unknownSession = { meaning: 'The `mcp-session-id` is unknown', body };
+
+/**
+ * `/mcp`: two protocols on one path. MCP requires its clients to accept an event stream, which OpenEnv's own clients
+ * never do; that tells them apart.
+ */
+export function mountMcpRoutes(
+  addRoute: AddRoute,
+  jsonRpc: JsonRpcEndpoint,
+  mcp: StreamableHttpEndpoint,
+  requestSessions: RequestSessions,
+): void {
+  addRoute(
+    {
+      method: 'post',
+      path: '/mcp',
+      operationId: 'mcp_endpoint_mcp_post',
+      tag: 'MCP',
+      summary: 'Call tools over JSON-RPC',
+      description:
+        "OpenEnv's `tools/list`, `tools/call`, `openenv/session/create` and `openenv/session/close`; for clients that accept `text/event-stream`, the Model Context Protocol over Streamable HTTP.",
+      body: z.unknown(),
+      rawBody: true,
+      answer: jsonValue<JsonRpcResponse>({ type: 'object' }),
+      errors: { 404: unknownSession, 503: { meaning: 'No session is free', body } },
+    },
+    async (context) => {
+      if (/\btext\/event-stream\b/i.test(context.req.header('accept') ?? '')) return mcp.post(context);
+      const text = await context.req.text();
+      return jsonRpc.answerText(text, undefined, requestSessions.caller(context));
+    },
+  );
+  addRoute(
+    {
+      method: 'delete',
+      path: '/mcp',
+      operationId: 'mcp_endpoint_mcp_delete',
+      tag: 'MCP',
+      summary: 'End the MCP session',
+      headers: { 'mcp-session-id': 'The session to end' },
+      errors: { 400: { meaning: 'There is no `mcp-session-id`', body }, 404: unknownSession },
+    },
+    (context) => mcp.delete(context),
+  );
+}

@@ -1,0 +1,204 @@
+import type { JsonSchema } from '../protocol/bodies.ts';
+import {
+  type Caller,
+  type EnvironmentDefinition,
+  EnvironmentError,
+  type ToolDefinition,
+  type ToolSession,
+} from '../protocol/definition.ts';
+import type { ToolCallResult, ToolListing } from '../protocol/messages.ts';
+import { isJsonObject } from '../protocol/read-json.ts';
+import { resetOptionsReader, resetOptionsSchema } from '../protocol/reset-options.ts';
+import { type ActionReader, actionReader, toJsonSchema } from '../protocol/schemas.ts';
+import { gradeRecord } from '../sessions/episode.ts';
+import type { Session } from '../sessions/session.ts';
+
+/** A tool through which an agent plays a session. */
+export interface EnvironmentTool {
+  readonly name: string;
+  readonly title: string;
+  readonly description: string;
+  readonly inputSchema: JsonSchema;
+  /** True for a tool that changes nothing. */
+  readonly readOnly: boolean;
+  readonly needsSession: boolean;
+  readonly startsEpisode: boolean;
+  /** @throws InvalidInputError, EnvironmentError, or whatever the environment throws. */
+  call(session: Session, args: unknown, caller?: Caller): unknown;
+}
+
+/** A tool for the episode that is under way. */
+const IN_EPISODE = { needsSession: true, startsEpisode: false };
+const NO_ARGUMENTS: JsonSchema = { type: 'object', properties: {}, additionalProperties: false };
+/** Names that no tool may have: in OpenEnv they are the messages of a session. */
+const RESERVED_TOOLS = ['reset', 'step', 'state', 'close'];
+/** Names of the tools that the server makes. */
+const GENERATED_TOOLS = ['start_episode', 'take_action', 'get_state', 'list_tasks', 'grade_episode'];
+/** Names that language models' tool calls accept. */
+const TOOL_NAME = /^[\w-]{1,64}$/;
+
+/**
+ * The tools of an environment: those made from the schemas that it has anyway, and its own. In production the episode is
+ * started for the agent, not by it.
+ * @throws EnvironmentError `TOOL_NAME` for a tool whose name is taken, reserved or malformed
+ */
+export function environmentTools(
+  definition: EnvironmentDefinition<unknown, object, object>,
+  mode: 'simulation' | 'production',
+): readonly EnvironmentTool[] {
+  const readOptions = resetOptionsReader(definition);
+  const readAction = actionReader(definition.action);
+  const startInProduction = async (session: Session) => {
+    if (mode === 'production' && session.record === null) await session.reset(readOptions({}));
+  };
+  const startEpisode: EnvironmentTool = {
+    name: 'start_episode',
+    title: 'Start an episode',
+    description: `Starts a new episode of ${definition.name} and returns the first observation.`,
+    inputSchema: toJsonSchema(resetOptionsSchema(definition), 'input'),
+    readOnly: false,
+    needsSession: true,
+    startsEpisode: true,
+    call: (session, args) => session.reset(readOptions(args)),
+  };
+  const takeAction: EnvironmentTool = {
+    name: 'take_action',
+    title: 'Take an action',
+    description: `Plays one action in ${definition.name} and returns the observation, the reward and whether the episode is over.`,
+    inputSchema: { ...toJsonSchema(definition.action, 'input'), type: 'object' },
+    readOnly: false,
+    ...IN_EPISODE,
+    async call(session, args) {
+      const action = readAction(args);
+      await startInProduction(session);
+      return session.step(action);
+    },
+  };
+  const getState: EnvironmentTool = {
+    name: 'get_state',
+    title: 'Look at the state',
+    description: `The state of the current episode of ${definition.name}.`,
+    inputSchema: NO_ARGUMENTS,
+    readOnly: true,
+    ...IN_EPISODE,
+    call: (session) => session.state(),
+  };
+  const { tasks } = definition;
+  const listTasks: EnvironmentTool = {
+    name: 'list_tasks',
+    title: 'List the tasks',
+    description: `The tasks of ${definition.name}.`,
+    inputSchema: NO_ARGUMENTS,
+    readOnly: true,
+    needsSession: false,
+    startsEpisode: false,
+    call: () => ({ tasks }),
+  };
+  const gradeEpisode: EnvironmentTool = {
+    name: 'grade_episode',
+    title: 'Grade the episode',
+    description: 'Grades what was played in the current episode, with a score between 0 and 1.',
+    inputSchema: NO_ARGUMENTS,
+    readOnly: true,
+    ...IN_EPISODE,
+    call(session, _args, caller) {
+      if (session.record === null) {
+        throw new EnvironmentError('NOT_RESET', 'There is no episode to grade yet. Start one first.');
+      }
+      return gradeRecord(definition, session.record, caller);
+    },
+  };
+  return [
+    ...(mode === 'simulation' ? [startEpisode] : []),
+    takeAction,
+    getState,
+    ...(tasks ? [listTasks] : []),
+    ...(definition.grade ? [gradeEpisode] : []),
+    ...checked(definition.tools ?? []).map((tool) => ownTool(tool, readAction, startInProduction)),
+  ];
+}
+
+/** @throws EnvironmentError */
+function checked(tools: readonly ToolDefinition[]): readonly ToolDefinition[] {
+  const taken = new Set([...RESERVED_TOOLS, ...GENERATED_TOOLS]);
+  for (const { name, input } of tools) {
+    if (!TOOL_NAME.test(name)) {
+      throw new EnvironmentError(
+        'TOOL_NAME',
+        `Expected the name of a tool to be 1 to 64 letters, digits, \`_\` or \`-\`, got ${JSON.stringify(name)}.`,
+      );
+    }
+    if (taken.has(name)) {
+      throw new EnvironmentError(
+        'TOOL_NAME',
+        `Expected the tool \`${name}\` to have a name that is neither reserved nor taken (${[...taken].join(', ')}). Choose another.`,
+      );
+    }
+    if ('session_id' in input.shape) {
+      throw new EnvironmentError(
+        'TOOL_NAME',
+        `Expected the tool \`${name}\` to have no argument \`session_id\`, which the server reads. Name it otherwise.`,
+      );
+    }
+    taken.add(name);
+  }
+  return tools;
+}
+
+function ownTool(
+  tool: ToolDefinition,
+  readAction: ActionReader<unknown>,
+  startInProduction: (session: Session) => Promise<void>,
+): EnvironmentTool {
+  const { name, title = name, description, input, readOnly = false } = tool;
+  const readArguments = actionReader(input);
+  return {
+    name,
+    title,
+    description,
+    inputSchema: toJsonSchema(input, 'input'),
+    readOnly,
+    ...IN_EPISODE,
+    async call(session, args) {
+      const read = readArguments(args);
+      await startInProduction(session);
+      const seen: ToolSession = {
+        id: session.id,
+        environment: session.environment,
+        get record() {
+          return session.record;
+        },
+        get lastResult() {
+          return session.lastResult;
+        },
+        step: async (action) => session.step(readAction(action)),
+      };
+      return tool.call(read, seen);
+    },
+  };
+}
+
+export function toolListing({ name, title, description, inputSchema }: EnvironmentTool): ToolListing {
+  return { name, title, description, input_schema: inputSchema, inputSchema };
+}
+
+/** The value of a tool in every spelling that OpenEnv clients read. */
+export function toolCallResult(value: unknown): ToolCallResult {
+  const { text, structured } = toolContent(value);
+  return {
+    content: [{ type: 'text', text }],
+    structured_content: structured,
+    structuredContent: structured,
+    data: value ?? null,
+    is_error: false,
+    isError: false,
+  };
+}
+
+/** The value of a tool as text and as an object: another value becomes the field `result`, as in OpenEnv's own server. */
+export function toolContent(value: unknown): { text: string; structured: Record<string, unknown> } {
+  return {
+    text: typeof value === 'string' ? value : JSON.stringify(value ?? null),
+    structured: isJsonObject(value) ? value : { result: value ?? null },
+  };
+}

@@ -1,0 +1,160 @@
+import { createHash } from 'node:crypto';
+import { z } from 'zod';
+import type { GradeBody, ReadonlyDeep } from '../protocol/bodies.ts';
+import {
+  type Caller,
+  type EnvironmentDefinition,
+  EnvironmentError,
+  type EpisodeRecord,
+  type StepResult,
+} from '../protocol/definition.ts';
+import { isJsonObject } from '../protocol/read-json.ts';
+import { Turn } from './turns.ts';
+
+/** The format that this version writes and reads. */
+export const EPISODE_FORMAT = 'openenv-episode/1';
+
+/** No episode that a person plays or a benchmark asks for is longer; a replay is one request. */
+export const MAX_EPISODE_ACTIONS = 20_000;
+
+/** An episode file as clients send it; the digest may be missing, as in a record that was never replayed. */
+export const episodeFileSchema = z
+  .object({
+    format: z.literal(EPISODE_FORMAT),
+    environment: z.object({ id: z.string().max(200), version: z.string().max(200) }),
+    reset: z.record(z.string(), z.unknown()).meta({ description: 'Options of the reset, with the seed' }),
+    actions: z.array(z.unknown()).max(MAX_EPISODE_ACTIONS),
+    author: z
+      .string()
+      .trim()
+      .max(200)
+      .nullish()
+      .meta({ description: 'Name of the player, as the player gives it; nobody checks it' }),
+    digest: z
+      .string()
+      .regex(/^sha256:[0-9a-f]{64}$/)
+      .nullish()
+      .meta({
+        description:
+          '`sha256:` and 64 hex digits over the answers to reset and actions, to be compared with the replay',
+      }),
+  })
+  .meta({ title: 'EpisodeFile' });
+
+/** An episode as a file: enough to play it again, and the digest that tells whether it came out the same. */
+export type EpisodeFile = ReadonlyDeep<z.infer<typeof episodeFileSchema>> & { readonly digest: string };
+
+/** Result of an episode that was played again. */
+export interface ReplayedEpisode {
+  readonly digest: string;
+  /** Sum of the rewards. */
+  readonly return: number;
+  readonly done: boolean;
+}
+
+/** Plays an episode: a session, or a fresh environment. */
+export interface EpisodePlayer<Action> {
+  reset(options: EpisodeRecord['reset']): StepResult<object> | Promise<StepResult<object>>;
+  step(action: Action): StepResult<object> | Promise<StepResult<object>>;
+}
+
+/**
+ * Plays a record for a client, in turns with other computations. `onResult` sees the answer to the reset as result 0, that to the first action as result 1.
+ * @throws EnvironmentError `UNPLAYABLE_EPISODE` naming the action at which it ends, and what the reset throws
+ */
+export async function replayEpisode<Action>(
+  player: EpisodePlayer<Action>,
+  { reset, actions }: EpisodeRecord<Action>,
+  client?: string,
+  onResult?: (result: StepResult<object>, index: number) => void,
+): Promise<ReplayedEpisode> {
+  const digest = new EpisodeDigest();
+  const turn = new Turn(client);
+  await turn.next();
+  let result = await player.reset(reset);
+  digest.add(result);
+  onResult?.(result, 0);
+  let total = 0;
+  for (const [index, action] of actions.entries()) {
+    if (turn.isOver) await turn.next();
+    try {
+      const next = player.step(action);
+      result = next instanceof Promise ? await next : next;
+    } catch (error) {
+      if (!(error instanceof EnvironmentError)) throw error;
+      throw new EnvironmentError(
+        'UNPLAYABLE_EPISODE',
+        `Action ${index} of ${actions.length} cannot be played: ${error.message}`,
+      );
+    }
+    digest.add(result);
+    onResult?.(result, index + 1);
+    total += result.reward ?? 0;
+  }
+  return { digest: digest.text(), return: total, done: result.done };
+}
+
+/** Replays a record on an environment of its own. @throws what `replayEpisode` throws */
+export async function replayRecord(
+  definition: Pick<EnvironmentDefinition<unknown, object, object>, 'create'>,
+  record: EpisodeRecord,
+  client?: string,
+): Promise<ReplayedEpisode> {
+  const environment = definition.create();
+  try {
+    return await replayEpisode(environment, record, client);
+  } finally {
+    await environment.close?.();
+  }
+}
+
+/** The file of a record that has been replayed. */
+export function episodeFile(
+  { id, version }: Pick<EnvironmentDefinition, 'id' | 'version'>,
+  { reset, actions }: EpisodeRecord,
+  digest: string,
+): EpisodeFile {
+  return { format: EPISODE_FORMAT, environment: { id, version }, reset, actions, digest };
+}
+
+/**
+ * SHA-256 over what an episode answers: for the reset and for each step one line of JSON with `observation`, `reward`
+ * and `done`, keys sorted. JSON keeps every bit of a number, so that equal digests mean equal episodes. `metadata` is
+ * left out: it may say more in a later release without the episode being another.
+ */
+export class EpisodeDigest {
+  readonly #hash = createHash('sha256');
+
+  add({ observation, reward, done }: StepResult<object>): void {
+    this.#hash.update(`${JSON.stringify(sorted({ observation, reward, done }))}\n`);
+  }
+
+  /** `sha256:` and 64 hex digits. Nothing can be added afterwards. */
+  text(): string {
+    return `sha256:${this.#hash.digest('hex')}`;
+  }
+}
+
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (!isJsonObject(value)) return value;
+  return Object.fromEntries(
+    Object.keys(value)
+      .sort()
+      .map((key) => [key, sorted(value[key])]),
+  );
+}
+
+/** Grades a record of an environment with a grader. The answer names the options that it was replayed on. */
+export async function gradeRecord(
+  definition: EnvironmentDefinition<unknown, object, object>,
+  record: EpisodeRecord,
+  caller?: Caller,
+): Promise<GradeBody & Required<Pick<GradeBody, 'replayed'>>> {
+  const grade = await definition.grade!(record, caller);
+  const { episode_id, ...options } = record.reset;
+  const replayed = Object.entries(options).filter(
+    ([, value]) => value !== undefined && typeof value !== 'object',
+  );
+  return { ...grade, replayed: Object.fromEntries(replayed) };
+}

@@ -1,0 +1,356 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isJsonObject, type JsonObject } from '../protocol/read-json.ts';
+import {
+  at,
+  type Check,
+  CheckFailure,
+  type Finding,
+  failed,
+  notApplicable,
+  PASSED,
+  shown,
+  unless,
+} from './check.ts';
+import { type Answer, EPISODE_ID, type Subject } from './subject.ts';
+
+/** Checks of episodes over HTTP, which a server in production does not have. */
+export const HTTP_SESSION_CHECKS: readonly Check[] = [
+  {
+    id: 'http_reset',
+    description: 'POST /reset answers 200 with an observation, also without a body',
+    required: true,
+    async run(subject) {
+      const answers = [
+        await subject.post('reset', { seed: 1, ...subject.options.resetOptions }),
+        await subject.fetch('reset', { method: 'POST' }),
+      ];
+      return unless(answers.map(observationFlaw).find((flaw) => flaw !== null));
+    },
+  },
+  {
+    id: 'http_step',
+    description: 'POST /step answers 200 with an observation, or 409 when it wants a reset first',
+    required: true,
+    async run(subject) {
+      const reset = await subject.post('reset', { ...subject.options.resetOptions });
+      const answer = await subject.post('step', stepBody(reset, await subject.action()));
+      return unless(answer.status === 409 ? null : observationFlaw(answer));
+    },
+  },
+  {
+    id: 'http_state',
+    description: 'GET /state answers 200 with episode_id and step_count',
+    required: true,
+    async run(subject) {
+      const { status, body } = await subject.fetch('state', { method: 'GET' });
+      const fits = status === 200 && isJsonObject(body) && 'episode_id' in body && 'step_count' in body;
+      return unless(fits ? null : `got ${status} ${shown(body)}`);
+    },
+  },
+  {
+    id: 'http_stateful',
+    description: 'A step over HTTP goes on from the reset before it',
+    required: false,
+    async run(subject) {
+      const body = { episode_id: EPISODE_ID, ...subject.options.resetOptions };
+      const reset = await subject.post('reset', body);
+      const session = at(reset.body, 'session_id');
+      await subject.post('step', stepBody(reset, await subject.action()));
+      const query = typeof session === 'string' ? `?session_id=${encodeURIComponent(session)}` : '';
+      const { body: state } = await subject.fetch(`state${query}`, { method: 'GET' });
+      const expected = { episode_id: EPISODE_ID, step_count: 1 };
+      const actual = { episode_id: at(state, 'episode_id'), step_count: at(state, 'step_count') };
+      const passed = actual.episode_id === EPISODE_ID && actual.step_count === 1;
+      return { passed, expected, actual };
+    },
+  },
+  {
+    id: 'http_validation_errors',
+    description: 'A step without an action, bad JSON and a negative seed are answered with 422 and details',
+    required: true,
+    async run(subject) {
+      const answers = {
+        'POST /step {}': await subject.post('step', {}),
+        'POST /step {': await subject.post('step', '{'),
+        'POST /reset {"seed":-1}': await subject.post('reset', { seed: -1 }),
+      };
+      for (const [request, answer] of Object.entries(answers)) {
+        if (!isValidationError(answer)) {
+          return failed(`${request} was answered with ${answer.status} ${shown(answer.body)}`);
+        }
+      }
+      return PASSED;
+    },
+  },
+  {
+    id: 'http_unknown_action_key_refused',
+    description: 'A key that the action schema does not have is answered with 422 over HTTP too',
+    required: true,
+    async run(subject) {
+      if ((await subject.schema('action')).additionalProperties !== false) {
+        return notApplicable('the action schema allows further keys');
+      }
+      const action = { ...(await subject.action()), unknown_key_of_servegym: 1 };
+      const answer = await subject.post('step', { action });
+      return unless(isValidationError(answer) ? null : `got ${answer.status} ${shown(answer.body)}`);
+    },
+  },
+];
+
+/** The body of a step: with the session, where the server names it. */
+function stepBody({ body }: Answer, action: JsonObject): JsonObject {
+  const session = at(body, 'session_id');
+  return typeof session === 'string' ? { action, session_id: session } : { action };
+}
+
+function observationFlaw({ status, body }: Answer): string | null {
+  const fits =
+    status === 200 && isJsonObject(at(body, 'observation')) && typeof at(body, 'done') === 'boolean';
+  return fits ? null : `got ${status} ${shown(body)}`;
+}
+
+function isValidationError({ status, body }: Answer): boolean {
+  const detail = at(body, 'detail');
+  return status === 422 && Array.isArray(detail) && detail.length > 0;
+}
+
+/** The criteria of `openenv validate --url`, with its ids and its judgement. */
+export const HTTP_CRITERIA: readonly Check[] = [
+  {
+    id: 'openapi_version_available',
+    description: 'GET /openapi.json returns OpenAPI info.version',
+    required: true,
+    run: (subject) => judge(subject, 'openapi.json', { 'info.version': 'string' }),
+  },
+  {
+    id: 'health_endpoint',
+    description: 'GET /health returns healthy status',
+    required: true,
+    async run(subject) {
+      const { status, body } = await subject.get('health');
+      return {
+        passed: status === 200 && at(body, 'status') === 'healthy',
+        expected: { status_code: 200, status: 'healthy' },
+        actual: { status_code: status, status: at(body, 'status') ?? null },
+      };
+    },
+  },
+  {
+    id: 'metadata_endpoint',
+    description: 'GET /metadata returns name and description',
+    required: true,
+    run: (subject) => judge(subject, 'metadata', { name: 'string', description: 'string' }),
+  },
+  {
+    id: 'schema_endpoint',
+    description: 'GET /schema returns action, observation, and state schemas',
+    required: true,
+    run: (subject) => judge(subject, 'schema', { action: 'object', observation: 'object', state: 'object' }),
+  },
+  {
+    id: 'mcp_endpoint',
+    description: 'POST /mcp is reachable and returns JSON-RPC payload',
+    required: true,
+    async run(subject) {
+      const { status, body } = await subject.post('mcp', {});
+      return {
+        passed: status === 200 && at(body, 'jsonrpc') === '2.0',
+        expected: { status_code: 200, jsonrpc: '2.0' },
+        actual: { status_code: status, jsonrpc: at(body, 'jsonrpc') ?? null },
+      };
+    },
+  },
+  {
+    id: 'mode_endpoint_consistency',
+    description: 'OpenAPI endpoint set matches OpenEnv mode contract',
+    required: true,
+    async run(subject) {
+      const paths = at((await subject.get('openapi.json')).body, 'paths');
+      if (!isJsonObject(paths) || Object.keys(paths).length === 0) {
+        return { passed: false, details: 'Cannot determine mode without OpenAPI paths' };
+      }
+      const [reset, step, state] = ['/reset', '/step', '/state'].map((path) => path in paths);
+      return {
+        passed: reset === step && reset === state,
+        expected: { '/reset': reset, '/step': reset, '/state': reset },
+        actual: { '/reset': reset, '/step': step, '/state': state },
+      };
+    },
+  },
+];
+
+/** Requires a path to answer 200 with fields of these types. */
+async function judge(
+  subject: Subject,
+  path: string,
+  fields: Readonly<Record<string, 'string' | 'object'>>,
+): Promise<Finding> {
+  const { status, body } = await subject.get(path);
+  const actual: Record<string, unknown> = { status_code: status };
+  let passed = status === 200;
+  for (const [field, type] of Object.entries(fields)) {
+    const value = at(body, ...field.split('.'));
+    const fits = type === 'object' ? isJsonObject(value) : typeof value === type;
+    passed &&= fits;
+    actual[field] = fits ? type : value === undefined ? 'missing' : typeof value;
+  }
+  return { passed, expected: { status_code: 200, ...fields }, actual };
+}
+
+const METHOD_NOT_FOUND = -32601;
+const PARSE_ERROR = -32700;
+const INTERNAL_ERROR = -32603;
+const SERVER_ERROR = -32000;
+const RETRY_MS = 50;
+const TOOLS_LIST = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} };
+
+/** Tools over JSON-RPC, OpenEnv's and that of the Model Context Protocol, and the Task API. */
+export const MCP_CHECKS: readonly Check[] = [
+  {
+    id: 'mcp_errors',
+    description: 'POST /mcp answers bad JSON and unknown methods with 200 and the JSON-RPC error',
+    required: true,
+    async run(subject) {
+      const unknown = await subject.post('mcp', { jsonrpc: '2.0', id: 5, method: 'nope' });
+      const broken = await subject.post('mcp', '{');
+      const actual = [unknown, broken].map(({ status, body }) => [status, at(body, 'error', 'code')]);
+      const expected = [
+        [200, METHOD_NOT_FOUND],
+        [200, PARSE_ERROR],
+      ];
+      const passed = JSON.stringify(actual) === JSON.stringify(expected) && at(unknown.body, 'id') === 5;
+      return { passed, expected, actual };
+    },
+  },
+  {
+    id: 'mcp_tools_list',
+    description: 'Tools are listed with their name and the schema of what they take',
+    required: false,
+    async run(subject) {
+      const { body } = await subject.post('mcp', TOOLS_LIST);
+      if (at(body, 'error', 'code') === INTERNAL_ERROR) return notApplicable('the environment has no tools');
+      const tools = at(body, 'result', 'tools');
+      if (!Array.isArray(tools)) return failed(`got ${shown(body)}`);
+      const wrong = tools.find((tool) => !isTool(tool));
+      return wrong
+        ? failed(`got the tool ${shown(wrong)}`)
+        : { passed: true, details: `${tools.length} tools` };
+    },
+  },
+  {
+    id: 'mcp_sessions',
+    description: 'openenv/session/create and openenv/session/close open and end a session',
+    required: false,
+    async run(subject) {
+      const created = await call(subject, 'openenv/session/create', {});
+      const id = at(created.body, 'result', 'session_id');
+      if (typeof id !== 'string') return failed(`create was answered with ${shown(created.body)}`);
+      const closed = await call(subject, 'openenv/session/close', { session_id: id });
+      if (at(closed.body, 'result', 'closed') !== true) {
+        return failed(`close was answered with ${shown(closed.body)}`);
+      }
+      const again = await call(subject, 'openenv/session/close', { session_id: id });
+      return unless(at(again.body, 'error') === undefined && 'a session that was closed can be closed again');
+    },
+  },
+  {
+    id: 'mcp_websocket',
+    description: 'The WebSocket /mcp answers JSON-RPC',
+    required: true,
+    async run(subject) {
+      const reply = await askUntilRoom(subject);
+      const fits = reply.jsonrpc === '2.0' && reply.id === 1 && ('result' in reply || 'error' in reply);
+      return unless(fits ? null : `got ${shown(reply)}`);
+    },
+  },
+  {
+    id: 'mcp_on_session',
+    description: 'A session over /ws takes JSON-RPC in messages of type mcp',
+    required: true,
+    async inSession(socket) {
+      const data = await socket.dataOf({ type: 'mcp', data: TOOLS_LIST }, 'mcp');
+      return unless(data.jsonrpc === '2.0' && data.id === 1 ? null : `got ${shown(data)}`);
+    },
+  },
+  {
+    id: 'mcp_streamable_http',
+    description: 'Stock clients of the Model Context Protocol can connect to /mcp (Streamable HTTP)',
+    required: false,
+    async run(subject) {
+      const params = {
+        protocolVersion: '2025-06-18',
+        capabilities: {},
+        clientInfo: { name: 'servegym-validate', version: '1' },
+      };
+      const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params });
+      const text = await streamedAnswer(subject, body);
+      return unless(
+        text.includes('"protocolVersion"') ? null : `initialize was answered with ${text.slice(0, 200)}`,
+      );
+    },
+  },
+  {
+    id: 'task_api',
+    description: 'The Task API lists the environment and its splits',
+    required: false,
+    async run(subject) {
+      const { status, body } = await subject.get('list_environments');
+      if (status === 404) return notApplicable('the server has no Task API');
+      if (!Array.isArray(body) || typeof body[0] !== 'string') return failed(`got ${status} ${shown(body)}`);
+      const splits = await subject.get(`${encodeURIComponent(body[0])}/splits`);
+      if (splits.status === 501) return { passed: true, details: 'the environment has no splits' };
+      const fits =
+        Array.isArray(splits.body) && splits.body.every((split) => typeof at(split, 'name') === 'string');
+      return unless(fits ? null : `the splits are ${splits.status} ${shown(splits.body)}`);
+    },
+  },
+];
+
+function call(subject: Subject, method: string, params: JsonObject): Promise<Answer> {
+  return subject.post('mcp', { jsonrpc: '2.0', id: 1, method, params });
+}
+
+function isTool(tool: unknown): boolean {
+  const schema = at(tool, 'input_schema') ?? at(tool, 'inputSchema');
+  return typeof at(tool, 'name') === 'string' && isJsonObject(schema);
+}
+
+/** The first message on a WebSocket `/mcp`; a server may need a moment to free the place of a session before it. */
+async function askUntilRoom(subject: Subject): Promise<JsonObject> {
+  const deadline = performance.now() + subject.options.timeoutMs;
+  for (;;) {
+    const socket = await subject.connect('mcp');
+    try {
+      const reply = await socket.ask(TOOLS_LIST);
+      if (at(reply, 'error', 'code') !== SERVER_ERROR || performance.now() > deadline) return reply;
+    } catch (error) {
+      if (!(error instanceof CheckFailure) || performance.now() > deadline) throw error;
+    } finally {
+      await socket.vanish();
+    }
+    await sleep(RETRY_MS);
+  }
+}
+
+/** The answer of a POST to `/mcp` for a client that takes a stream: the first event, or the whole body. */
+async function streamedAnswer(subject: Subject, body: string): Promise<string> {
+  const { base, headers, timeoutMs } = subject.options;
+  const response = await fetch(new URL('mcp', base), {
+    method: 'POST',
+    headers: {
+      ...headers,
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+    },
+    body,
+    signal: AbortSignal.timeout(timeoutMs),
+  });
+  const session = response.headers.get('mcp-session-id');
+  let text = '';
+  for await (const chunk of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+    text += chunk;
+    if (text.includes('"result"') && text.includes('\n\n')) break;
+  }
+  if (session) await subject.fetch('mcp', { method: 'DELETE', headers: { 'mcp-session-id': session } });
+  return text;
+}

@@ -1,0 +1,117 @@
+import { at, type Check, type Criterion, type Finding, notApplicable, unless } from './check.ts';
+import { ERROR_CHECKS } from './error-checks.ts';
+import { HTTP_CRITERIA, HTTP_SESSION_CHECKS, MCP_CHECKS } from './http-checks.ts';
+import { CAPACITY_CHECKS, SESSION_CHECK, SESSION_CHECKS } from './session-checks.ts';
+import { Subject, type ValidateOptions } from './subject.ts';
+
+export { type SchemaCheck, schemaCheck, type ValidateOptions } from './subject.ts';
+
+/** A report in the form of `openenv validate --url --json`, with more criteria. */
+export interface ValidationReport {
+  readonly target: string;
+  readonly validation_type: 'running_environment';
+  /** `info.version` of the OpenAPI document. */
+  readonly standard_version: string;
+  readonly standard_profile: string;
+  readonly mode: 'simulation' | 'production' | 'unknown';
+  /** True when every required criterion that applies is met. */
+  readonly passed: boolean;
+  readonly summary: {
+    readonly passed_count: number;
+    /** Without those that do not apply. */
+    readonly total_count: number;
+    readonly failed_criteria: readonly string[];
+    readonly required_passed_count: number;
+    readonly required_total_count: number;
+    readonly not_applicable: readonly string[];
+  };
+  readonly criteria: readonly Criterion[];
+}
+
+/** Health of the server after all other checks. */
+const LAST_CHECK: Check = {
+  id: 'healthy_afterwards',
+  description: 'The server is still healthy after all this',
+  required: true,
+  async run(subject) {
+    return unless((await isHealthy(subject)) ? null : 'GET /health does not say that it is');
+  },
+};
+
+/**
+ * Checks any running OpenEnv server, ours or another: the six criteria of `openenv validate --url`, and then that its
+ * sessions can be played, are deterministic and isolated, that observations and states are as the schemas say, that
+ * mistakes are answered as clients need it, and that sessions are given back. Tells each criterion as it is judged.
+ * Defects of the server are in the report and never thrown.
+ * @throws TypeError when `url` is no URL.
+ */
+export async function validateServer(
+  url: string | URL,
+  options: ValidateOptions = {},
+  onCriterion: (criterion: Criterion) => void = () => {},
+): Promise<ValidationReport> {
+  const subject = new Subject(url, options);
+  const criteria: Criterion[] = [];
+  const judge = async (checks: readonly Check[], reason: string | null = null) => {
+    for (const check of checks) {
+      const { id, description, required } = check;
+      const finding = reason === null ? await find(check, subject) : notApplicable(reason);
+      criteria.push({ id, description, required, ...finding });
+      onCriterion(criteria.at(-1)!);
+    }
+  };
+  const met = (id: string) => criteria.some((criterion) => criterion.id === id && criterion.passed === true);
+
+  await judge(HTTP_CRITERIA);
+  const unreachable = met('health_endpoint') ? null : 'not judged: GET /health has failed';
+  await judge([SESSION_CHECK], unreachable);
+  const unplayable = met('websocket_session') ? null : 'not judged: websocket_session has failed';
+  await judge([...SESSION_CHECKS, ...ERROR_CHECKS, ...CAPACITY_CHECKS], unplayable);
+  // A server that hangs by now would take the time limit of every check.
+  const gone = unreachable ?? ((await isHealthy(subject)) ? null : 'not judged: the server answers no more');
+  const mode = await subject.mode().catch(() => 'unknown');
+  const production = 'the server is in production mode and has no /reset, /step and /state';
+  await judge(HTTP_SESSION_CHECKS, gone ?? (mode === 'production' ? production : null));
+  await judge(MCP_CHECKS, gone);
+  await judge([LAST_CHECK], unreachable);
+  return report(subject, criteria);
+}
+
+async function isHealthy(subject: Subject): Promise<boolean> {
+  const answer = await subject.fetch('health', { method: 'GET' }).catch(() => null);
+  return answer?.status === 200 && at(answer.body, 'status') === 'healthy';
+}
+
+async function find(check: Check, subject: Subject): Promise<Finding> {
+  try {
+    return 'run' in check
+      ? await check.run(subject)
+      : await subject.withSession(async (socket) => check.inSession(socket, subject));
+  } catch (error) {
+    return { passed: false, details: (error as Error).message };
+  }
+}
+
+async function report(subject: Subject, criteria: readonly Criterion[]): Promise<ValidationReport> {
+  const openApi = await subject.get('openapi.json').catch(() => null);
+  const version = at(openApi?.body, 'info', 'version');
+  const applicable = criteria.filter(({ passed }) => passed !== null);
+  const required = applicable.filter((criterion) => criterion.required);
+  return {
+    target: subject.options.base.href.replace(/\/$/, ''),
+    validation_type: 'running_environment',
+    standard_version: typeof version === 'string' ? version : 'unknown',
+    standard_profile: `openenv-http/${String(version).startsWith('1.') ? '1.x' : 'unknown'}`,
+    mode: openApi?.status === 200 ? await subject.mode() : 'unknown',
+    passed: required.every(({ passed }) => passed),
+    summary: {
+      passed_count: applicable.filter(({ passed }) => passed).length,
+      total_count: applicable.length,
+      failed_criteria: applicable.filter(({ passed }) => !passed).map(({ id }) => id),
+      required_passed_count: required.filter(({ passed }) => passed).length,
+      required_total_count: required.length,
+      not_applicable: criteria.filter(({ passed }) => passed === null).map(({ id }) => id),
+    },
+    criteria,
+  };
+}
