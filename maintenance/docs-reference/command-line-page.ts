@@ -5,27 +5,24 @@ import { block, code, prose, table } from './markdown.ts';
 
 /** All commands with their arguments, options and notes, as `--help` has them. */
 export async function commandLinePage(): Promise<string> {
-  const program = await buildProgram(undefined);
+  const program = await buildProgram('all');
+  const commands = program.createHelp().visibleCommands(program);
   const parts = [
     '# Command line',
     'The same texts as `npx servegym --help` and `npx servegym <command> --help`.',
     ...table(
       ['command', 'purpose'],
-      program.commands.map((command) => [`[${command.name()}](#${command.name()})`, command.summary()]),
+      commands.map((command) => [`[${command.name()}](#${command.name()})`, command.summary()]),
     ),
+    ...commands.flatMap((command) => commandSections(command, [])),
   ];
-  for (const name of program.commands.map((command) => command.name())) {
-    const loaded = await buildProgram(name);
-    const command = loaded.commands.find((each) => each.name() === name);
-    if (command) parts.push(...commandSections(command, []));
-  }
   return `${parts.join('\n\n')}\n`;
 }
 
 function commandSections(command: Command, parents: readonly string[]): string[] {
   const path = [...parents, command.name()];
   const help = command.createHelp();
-  const below = command.commands.filter((each) => each.name() !== 'help');
+  const below = command.commands;
   return [
     `${'#'.repeat(Math.min(path.length + 1, 4))} ${path.join(' ')}`,
     prose(help.commandDescription(command)),

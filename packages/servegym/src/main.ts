@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import { enableCompileCache } from 'node:module';
 import { CommanderError } from 'commander';
 import { exitCodeOf, failureMessage } from './cli/failure.ts';
 import { buildProgram } from './cli/program.ts';
@@ -19,13 +20,15 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   process.exit();
 });
 
-if (process.argv.length === 2) process.argv.push('serve');
+// Halves the time until a command begins, from its second start on.
+enableCompileCache();
 
 try {
   requireNode();
-  const asked = process.argv[2] === 'help' ? process.argv[3] : process.argv[2];
-  const program = await buildProgram(asked);
-  await program.parseAsync();
+  const [first, ...rest] = process.argv.slice(2);
+  const words = first === 'help' ? [...rest, '--help'] : [first ?? 'serve', ...rest];
+  const program = await buildProgram(words);
+  await program.parseAsync(words, { from: 'user' });
 } catch (error) {
   // Commander has already written its own message.
   if (!(error instanceof CommanderError)) console.error(`error: ${failureMessage(error)}`);

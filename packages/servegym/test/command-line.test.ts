@@ -11,7 +11,7 @@ describe('the command line', () => {
   it('lists its commands, and says of a command that it does not know what is near', async () => {
     const { code, stdout } = await runServegym('--help');
     assert.equal(code, 0);
-    assert.match(stdout, /^ {2}simulate +serve a trace/m);
+    assert.match(stdout, /^ {2}simulate +serve traffic/m);
     const unknown = await runServegym('simulat');
     assert.equal(unknown.code, 2);
     assert.match(unknown.stderr, /unknown command 'simulat'[\s\S]*simulate/);

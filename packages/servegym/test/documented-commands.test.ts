@@ -26,9 +26,11 @@ function invocations(page: string): string[][] {
     .map((words) => words.trim().split(/\s+/));
 }
 
+const program = await buildProgram('all');
+
 /** The command that the words name, and the words that are left. */
-async function commandOf(words: readonly string[]): Promise<{ command: Command; rest: readonly string[] }> {
-  let command = await buildProgram(words[0]);
+function commandOf(words: readonly string[]): { command: Command; rest: readonly string[] } {
+  let command = program;
   let rest = words;
   for (;;) {
     const below = command.commands.find((each) => each.name() === rest[0]);
@@ -39,11 +41,11 @@ async function commandOf(words: readonly string[]): Promise<{ command: Command; 
 }
 
 describe('the documents', () => {
-  it('name only commands and options that there are', async () => {
+  it('name only commands and options that there are', () => {
     let seen = 0;
     for (const page of pages) {
       for (const words of invocations(page)) {
-        const { command, rest } = await commandOf(words);
+        const { command, rest } = commandOf(words);
         const said = `${page}: servegym ${words.join(' ')}`;
         assert.ok(rest.length < words.length || words[0].startsWith('-'), `${said}: no such command`);
         for (const word of rest.filter((each) => each.startsWith('--'))) {

@@ -1,161 +1,187 @@
 import { Command } from 'commander';
 import packageJson from '../../package.json' with { type: 'json' };
 import { withCode } from './failure.ts';
+import { InputError } from './input-error.ts';
 
 interface CommandEntry {
   readonly name: string;
   /** Its line in the list of commands. */
   readonly summary: string;
   /** Imports the command; only the one that was asked for is. */
-  readonly load: () => Promise<Command>;
+  readonly load?: () => Promise<Command>;
+  /** Commands below it, of a command that is a group. */
+  readonly commands?: readonly CommandEntry[];
 }
 
-const COMMANDS: readonly CommandEntry[] = [
-  {
-    name: 'serve',
-    summary: 'serve an environment over OpenEnv, with the web console',
-    load: async () => (await import('./serve/command.ts')).serveCommand(),
-  },
-  {
-    name: 'simulate',
-    summary: 'serve a trace on a simulated engine and report its latencies',
-    load: async () => (await import('./simulate/command.ts')).simulateCommand(),
-  },
-  {
-    name: 'fleet',
-    summary: 'play autoscalers on a fleet of simulated replicas',
+/** Commands by their heading in the help. */
+const COMMANDS: Readonly<Record<string, readonly CommandEntry[]>> = {
+  'Serve and simulate:': [
+    {
+      name: 'serve',
+      summary: 'serve an environment over OpenEnv, with the web console',
+      load: async () => (await import('./serve/command.ts')).serveCommand(),
+    },
+    {
+      name: 'endpoint',
+      summary: 'serve a simulated deployment over the OpenAI API, in real time',
+      load: async () => (await import('./endpoint/command.ts')).endpointCommand(),
+    },
+    {
+      name: 'simulate',
+      summary: 'serve traffic on a simulated deployment and report its latencies',
+      load: async () => (await import('./simulate/command.ts')).simulateCommand(),
+    },
+  ],
+  'Choose hardware and settings:': [
+    {
+      name: 'plan',
+      summary: 'find the cheapest GPUs, and how many, for your traffic and SLO',
+      load: async () => (await import('./plan/command.ts')).planCommand(),
+    },
+    {
+      name: 'tune',
+      summary: 'find the engine settings that serve your traffic best',
+      load: async () => (await import('./tune/command.ts')).tuneCommand(),
+    },
+    {
+      name: 'diff',
+      summary: 'say whether a change of settings breaks an SLO on your traffic',
+      load: async () => (await import('./diff/command.ts')).diffCommand(),
+    },
+  ],
+  'Traffic and profiles:': [
+    {
+      name: 'traffic',
+      summary: 'list, draw and fit models of traffic',
+      load: async () => (await import('./traffic/command.ts')).trafficCommand(),
+    },
+  ],
+  'Train and evaluate:': [
+    {
+      name: 'train',
+      summary: 'learn a policy on the training traffic of a task',
+      load: async () => (await import('./train/command.ts')).trainCommand(),
+    },
+    {
+      name: 'evaluate',
+      summary: 'play and grade policies, also a language model',
+      load: async () => (await import('./evaluate/command.ts')).evaluateCommand(),
+    },
+    {
+      name: 'validate',
+      summary: 'check any running OpenEnv server',
+      load: async () => (await import('./validate/command.ts')).validateCommand(),
+    },
+    {
+      name: 'season',
+      summary: 'run a ranked competition with secret seeds and results that anybody can check',
+      load: async () => (await import('./season/command.ts')).seasonCommand(),
+    },
+    {
+      name: 'worker',
+      summary: 'do the jobs of commands that were started with --queue',
+      load: async () => (await import('./worker/command.ts')).workerCommand(),
+    },
+  ],
+};
+
+/**
+ * Names that commands had before, with what does the same now. One with `load` still works as it did; the others
+ * answer with that line.
+ */
+const FORMER: Readonly<Record<string, { readonly now: string; readonly load?: () => Promise<Command> }>> = {
+  fleet: {
+    now: 'servegym evaluate --env fleet',
     load: async () => (await import('./fleet/command.ts')).fleetCommand(),
   },
-  {
-    name: 'check',
-    summary: 'check whether a task is sound and worth learning, ours or yours',
+  check: {
+    now: 'servegym evaluate --check',
     load: async () => (await import('./check/command.ts')).checkCommand(),
   },
-  {
-    name: 'traffic',
-    summary: 'list, draw and fit models of traffic',
-    load: async () => (await import('./traffic/command.ts')).trafficCommand(),
-  },
-  {
-    name: 'profiles',
-    summary: 'list the engine profiles with their fit errors',
+  profiles: {
+    now: 'servegym profile list',
     load: async () => (await import('./profiles/command.ts')).profilesCommand(),
   },
-  {
-    name: 'calibrate',
-    summary: 'make an engine profile from measured latencies',
+  calibrate: {
+    now: 'servegym profile make',
     load: async () => (await import('./calibrate/command.ts')).calibrateCommand(),
   },
-  {
-    name: 'confirm',
-    summary: 'compare a running server with the prediction of its profile',
+  confirm: {
+    now: 'servegym profile confirm',
     load: async () => (await import('./confirm/command.ts')).confirmCommand(),
   },
-  {
-    name: 'fidelity',
-    summary: 'compare the simulator with measurements of real servers',
-    load: async () => (await import('./fidelity/command.ts')).fidelityCommand(),
-  },
-  {
-    name: 'evaluate',
-    summary: 'play and grade a policy',
-    load: async () => (await import('./evaluate/command.ts')).evaluateCommand(),
-  },
-  {
-    name: 'oracle',
-    summary: 'print the returns of the best constant and of the planners',
-    load: async () => (await import('./oracle/command.ts')).oracleCommand(),
-  },
-  {
-    name: 'compare',
-    summary: 'play policies on the same traffic and say which are better',
-    load: async () => (await import('./compare/command.ts')).compareCommand(),
-  },
-  {
-    name: 'season',
-    summary: 'run a ranked competition with secret seeds and results that anybody can check',
-    load: async () => (await import('./season/command.ts')).seasonCommand(),
-  },
-  {
-    name: 'train',
-    summary: 'learn a policy on the training traffic of a task',
-    load: async () => (await import('./train/command.ts')).trainCommand(),
-  },
-  {
-    name: 'tune',
-    summary: 'find the engine settings that serve your traffic best',
-    load: async () => (await import('./tune/command.ts')).tuneCommand(),
-  },
-  {
-    name: 'plan',
-    summary: 'find the cheapest GPUs, and how many, for your traffic and SLO',
-    load: async () => (await import('./plan/command.ts')).planCommand(),
-  },
-  {
-    name: 'diff',
-    summary: 'say whether a change of settings breaks an SLO on your traffic',
-    load: async () => (await import('./diff/command.ts')).diffCommand(),
-  },
-  {
-    name: 'trace',
-    summary: 'look at a trace of requests',
-    load: async () => (await import('./trace/command.ts')).traceCommand(),
-  },
-  {
-    name: 'worker',
-    summary: 'do the jobs of commands that were started with --queue',
-    load: async () => (await import('./worker/command.ts')).workerCommand(),
-  },
-  {
-    name: 'table',
-    summary: 'make and check the tables of measurements that inferencegym plays',
+  table: {
+    now: 'servegym profile table',
     load: async () => (await import('./table/command.ts')).tableCommand(),
   },
-  {
-    name: 'datasets',
-    summary: 'write episodes of a policy as Parquet',
-    load: async () => (await import('./datasets/command.ts')).datasetsCommand(),
+  trace: {
+    now: 'servegym traffic describe',
+    load: async () => (await import('./trace/command.ts')).traceCommand(),
   },
-  {
-    name: 'bench',
-    summary: 'measure servers',
+  fidelity: {
+    now: 'benchmarks/fidelity.ts of the repository',
+    load: async () => (await import('./fidelity/command.ts')).fidelityCommand(),
+  },
+  bench: {
+    now: 'benchmarks/run.ts of the repository',
     load: async () => (await import('./bench/command.ts')).benchCommand(),
   },
-  {
-    name: 'baseline',
-    summary: 'play and grade each task by rules or by a language model',
+  oracle: {
+    now: 'servegym evaluate --agent oracle',
+    load: async () => (await import('./oracle/command.ts')).oracleCommand(),
+  },
+  compare: {
+    now: 'servegym evaluate with several --agent',
+    load: async () => (await import('./compare/command.ts')).compareCommand(),
+  },
+  baseline: {
+    now: 'servegym evaluate',
     load: async () => (await import('./baseline/command.ts')).baselineCommand(),
   },
-  {
-    name: 'endpoint',
-    summary: 'serve a simulated engine over the OpenAI API, in real time',
-    load: async () => (await import('./endpoint/command.ts')).endpointCommand(),
+  datasets: {
+    now: 'servegym evaluate --record',
+    load: async () => (await import('./datasets/command.ts')).datasetsCommand(),
   },
-  {
-    name: 'validate',
-    summary: 'check any running OpenEnv server',
-    load: async () => (await import('./validate/command.ts')).validateCommand(),
-  },
-  {
-    name: 'selftest',
-    summary: 'play environments in this process, without a server',
+  selftest: {
+    now: 'servegym validate',
     load: async () => (await import('./selftest/command.ts')).selftestCommand(),
   },
-];
+};
 
-/** The command line. Only the command that is asked for has its options; the others stand in the list. */
-export async function buildProgram(asked: string | undefined): Promise<Command> {
+/**
+ * The command line. Only the command that the words name has its options, or each of `all`; the others stand in the list.
+ * @throws InputError for a name that a command had before
+ */
+export async function buildProgram(words: readonly string[] | 'all'): Promise<Command> {
   const program = new Command('servegym')
     .description(packageJson.description)
     .version(packageJson.version)
     .enablePositionalOptions()
+    .helpCommand(false)
     .showHelpAfterError('(add --help for the options)')
     .configureOutput({ outputError: writeUsageError });
-  for (const { name, summary, load } of COMMANDS) {
-    if (name === asked) program.addCommand(await load());
-    else program.command(name).summary(summary).description(summary);
+  for (const [heading, entries] of Object.entries(COMMANDS)) {
+    program.commandsGroup(heading);
+    for (const entry of entries) program.addCommand(await commandOf(entry, words));
+  }
+  for (const [name, { now, load }] of Object.entries(FORMER)) {
+    if (words !== 'all' && words[0] !== name) continue;
+    if (load !== undefined) program.addCommand(await load(), { hidden: true });
+    else if (words !== 'all') throw new InputError(`\`servegym ${name}\` is now \`${now}\``);
   }
   return overrideExit(program);
+}
+
+async function commandOf(
+  { name, summary, load, commands }: CommandEntry,
+  words: readonly string[] | 'all',
+): Promise<Command> {
+  const isAsked = words === 'all' || words[0] === name;
+  if (isAsked && load !== undefined) return (await load()).summary(summary);
+  const command = new Command(name).summary(summary).description(summary);
+  const rest = words === 'all' ? words : words.slice(1);
+  if (isAsked) for (const entry of commands ?? []) command.addCommand(await commandOf(entry, rest));
+  return command;
 }
 
 /** Writes an error that Commander has found, with the code of such errors at the end of its first line. */

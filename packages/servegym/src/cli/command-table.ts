@@ -1,0 +1,114 @@
+import { Argument, Command, Option } from 'commander';
+
+/** An option of a command. Its name in camelCase is its key: `maxNumSeqs` is `--max-num-seqs`. */
+export interface OptionEntry {
+  /** Placeholder of its value, `<n>`, or `[n]` where the value may be left out. Without one it is a switch. */
+  readonly value?: string;
+  readonly help: string;
+  /** Reads the value from text. The value is text without it. */
+  readonly parse?: (text: string) => unknown;
+  /** Whether it may be given several times; its value is then the list of all. */
+  readonly repeated?: true;
+  readonly choices?: readonly string[];
+  /** A switch is false without one; of one that is true by default, the option is `--no-...`. */
+  readonly default?: unknown;
+  /** Default in the help, where it is not the value. */
+  readonly defaultText?: string;
+  /** Text that stands for a value that is left out. */
+  readonly preset?: string;
+  readonly required?: true;
+  /** Environment variable that stands for the option. */
+  readonly env?: string;
+  /** Keys of options that it does not go together with. */
+  readonly conflicts?: readonly string[];
+  /** Heading in the help, also of the options after it. */
+  readonly group?: string;
+}
+
+export type OptionTable = Readonly<Record<string, OptionEntry>>;
+
+/** A word after the name of a command: `<file>`, `[file]` or `[files...]`. */
+interface WordEntry extends Pick<OptionEntry, 'help' | 'parse' | 'choices' | 'default'> {
+  readonly value: string;
+}
+export type WordTable = Readonly<Record<string, WordEntry>>;
+
+type Read<E> = E extends { readonly choices: readonly (infer C)[] }
+  ? C
+  : E extends { readonly parse: (text: string) => infer V }
+    ? V
+    : E extends { readonly value: string }
+      ? string
+      : boolean;
+type Given<E> = E extends { readonly value: `${string}...${string}` } | { readonly repeated: true }
+  ? readonly Read<E>[]
+  : E extends { readonly default: unknown } | { readonly required: true }
+    ? Read<E>
+    : E extends { readonly value: string }
+      ? Read<E> | undefined
+      : Read<E>;
+
+/** Values of a table of options, as a command gets them. */
+export type OptionValues<T extends OptionTable> = { readonly [K in keyof T]: Given<T[K]> };
+type WordValues<T extends WordTable> = {
+  readonly [K in keyof T]: T[K] extends { readonly value: `<${string}` } ? Read<T[K]> : Given<T[K]>;
+};
+
+interface CommandTable<W extends WordTable, O extends OptionTable> {
+  readonly name: string;
+  readonly description: string;
+  readonly words?: W;
+  readonly options: O;
+  /** Text below the options: examples, each a line. */
+  readonly after?: string;
+  readonly action: (values: WordValues<W> & OptionValues<O>) => Promise<void> | void;
+}
+
+/** A command from one table: its words and options, whose types its action gets, and its help. */
+export function defineCommand<const O extends OptionTable, const W extends WordTable = Record<never, never>>({
+  name,
+  description,
+  words = {} as W,
+  options,
+  after,
+  action,
+}: CommandTable<W, O>): Command {
+  const command = new Command(name).description(description);
+  for (const { value, help, parse, choices, default: preset } of Object.values<WordEntry>(words)) {
+    const word = new Argument(value, help);
+    if (choices !== undefined) word.choices(choices);
+    if (parse !== undefined) word.argParser((text) => parse(text));
+    if (preset !== undefined) word.default(preset);
+    command.addArgument(word);
+  }
+  for (const [key, entry] of Object.entries<OptionEntry>(options)) {
+    if (entry.group !== undefined) command.optionsGroup(entry.group);
+    command.addOption(optionOf(key, entry));
+  }
+  if (after !== undefined) command.addHelpText('after', `\n${after}`);
+  const repeated = Object.keys(options).filter((key) => options[key].repeated);
+  return command.action((...given: unknown[]) => {
+    const none = Object.fromEntries(repeated.map((key) => [key, []]));
+    const named = Object.fromEntries(Object.keys(words).map((key, i) => [key, given[i]]));
+    return action({ ...none, ...command.opts(), ...named } as WordValues<W> & OptionValues<O>);
+  });
+}
+
+function optionOf(key: string, entry: OptionEntry): Option {
+  const { value, help, parse, choices, default: initial, defaultText, preset, env, conflicts } = entry;
+  const flag = key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+  const prefix = value === undefined && initial === true ? '--no-' : '--';
+  const option = new Option(`${prefix}${flag}${value === undefined ? '' : ` ${value}`}`, help);
+  if (choices !== undefined) option.choices(choices);
+  if (entry.repeated)
+    option.argParser((text, before: readonly unknown[] = []) => [...before, parse ? parse(text) : text]);
+  else if (parse !== undefined) option.argParser((text) => parse(text));
+  // Commander shows no default of a switch, and knows that of `--no-...`.
+  if (value === undefined) option.default(initial ?? false);
+  else if (initial !== undefined) option.default(initial, defaultText);
+  if (preset !== undefined) option.preset(preset);
+  if (env !== undefined) option.env(env);
+  if (conflicts !== undefined) option.conflicts([...conflicts]);
+  if (entry.required) option.makeOptionMandatory();
+  return option;
+}
